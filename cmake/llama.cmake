@@ -1,0 +1,52 @@
+# llama.cpp v0.5.0 as a subproject: static libraries, only what our targets link (EXCLUDE_FROM_ALL).
+# The programs that we measure ourselves against come from the same tree with the same flags:
+# cmake --build <folder> --target outrider_peers. GGML_* options are llama.cpp's own and pass
+# through untouched (GGML_CUDA, GGML_METAL, GGML_VULKAN, GGML_BLAS, ...).
+set(OUTRIDER_LLAMA_SOURCE_DIR "" CACHE PATH "Your own llama.cpp checkout; empty for the pinned one")
+set(OUTRIDER_LLAMA_PACKAGE "" CACHE FILEPATH
+    "The pinned npm package as a file, for machines without a network")
+if(NOT OUTRIDER_LLAMA)
+  message(STATUS "llama.cpp: off (OUTRIDER_LLAMA); layers that need it are left out")
+  return()
+endif()
+include(llama_source)
+
+# Not forced, so that -DLLAMA_...=... on the command line wins.
+function(outrider_llama_default name value)
+  set(${name} ${value} CACHE BOOL "llama.cpp: chosen by Outrider")
+endfunction()
+
+outrider_llama_default(GGML_RPC ON)             # --workers
+outrider_llama_default(LLAMA_BUILD_COMMON ON)   # chat templates, JSON schema to grammar
+outrider_llama_default(LLAMA_OPENSSL OFF)       # nothing of ours downloads
+outrider_llama_default(LLAMA_BUILD_TESTS OFF)
+outrider_llama_default(LLAMA_BUILD_TOOLS ON)    # the peers; not built by default
+outrider_llama_default(LLAMA_BUILD_EXAMPLES ON)
+outrider_llama_default(LLAMA_BUILD_SERVER ON)
+outrider_llama_default(LLAMA_BUILD_APP OFF)
+outrider_llama_default(LLAMA_BUILD_UI OFF)
+outrider_llama_default(LLAMA_USE_PREBUILT_UI OFF)  # would download at build time
+outrider_llama_default(LLAMA_TOOLS_INSTALL OFF)
+outrider_llama_default(LLAMA_ALL_WARNINGS OFF)
+
+outrider_llama_source(OUTRIDER_LLAMA_DIR)
+
+# Their warnings are theirs. An unoptimised ggml is too slow to test anything with, so a debug
+# build keeps it at -O2.
+get_directory_property(saved_options COMPILE_OPTIONS)
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-w>"
+                    "$<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:C,CXX>>:-O2>")
+set(saved_shared "${BUILD_SHARED_LIBS}")
+set(BUILD_SHARED_LIBS OFF)
+add_subdirectory("${OUTRIDER_LLAMA_DIR}" llama.cpp EXCLUDE_FROM_ALL SYSTEM)
+set(BUILD_SHARED_LIBS "${saved_shared}")
+set_directory_properties(PROPERTIES COMPILE_OPTIONS "${saved_options}")
+
+set(peers "")
+foreach(peer llama-server llama-speculative llama-speculative-simple llama-lookup
+             llama-lookup-create llama-lookup-merge llama-lookup-stats llama-bench llama-quantize)
+  if(TARGET ${peer})
+    list(APPEND peers ${peer})
+  endif()
+endforeach()
+add_custom_target(outrider_peers DEPENDS ${peers})

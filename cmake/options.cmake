@@ -1,0 +1,74 @@
+# Options of Outrider's own build, and the flags that every target of ours gets (outrider_flags).
+include(CheckCXXCompilerFlag)
+
+option(OUTRIDER_LLAMA "Build the llama.cpp adapter, and with it the command" ON)
+option(OUTRIDER_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(OUTRIDER_BENCH "Build the micro-benchmarks (needs Google Benchmark)" OFF)
+option(OUTRIDER_WERROR "Treat warnings in our own code as errors" OFF)
+option(OUTRIDER_CCACHE "Use ccache when it is installed" ON)
+set(OUTRIDER_SANITIZE "" CACHE STRING "Sanitizers for us and llama.cpp: empty, address or thread")
+set_property(CACHE OUTRIDER_SANITIZE PROPERTY STRINGS "" address thread)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+find_package(Threads REQUIRED)
+
+# ccache. base_dir makes paths below the checkout relative and no_hash_dir forgets the build folder,
+# so that a fresh clone elsewhere hits; llama.cpp's source lies at one fixed path for all clones.
+if(OUTRIDER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(OUTRIDER_CCACHE_PROGRAM ccache)
+  mark_as_advanced(OUTRIDER_CCACHE_PROGRAM)
+  if(OUTRIDER_CCACHE_PROGRAM)
+    set(launcher "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
+        CCACHE_NOHASHDIR=1 "${OUTRIDER_CCACHE_PROGRAM}")
+    foreach(language C CXX CUDA)
+      set(CMAKE_${language}_COMPILER_LAUNCHER ${launcher})
+    endforeach()
+  endif()
+endif()
+
+# Sanitizers cover llama.cpp too (directory options reach the subproject): a buffer of ours that
+# ggml overruns is found where it happens.
+if(OUTRIDER_SANITIZE STREQUAL "address")
+  set(sanitizers -fsanitize=address,undefined)
+elseif(OUTRIDER_SANITIZE STREQUAL "thread")
+  set(sanitizers -fsanitize=thread)
+elseif(OUTRIDER_SANITIZE)
+  message(FATAL_ERROR "OUTRIDER_SANITIZE is '${OUTRIDER_SANITIZE}'; give 'address' (which includes "
+                      "undefined behaviour) or 'thread', or leave it empty")
+endif()
+# Every executable of ours links this; it sets the sanitizers' run-time options and suppressions.
+add_library(outrider_sanitizer_defaults INTERFACE)
+if(OUTRIDER_SANITIZE)
+  add_compile_options(${sanitizers} -fno-omit-frame-pointer)
+  add_link_options(${sanitizers})
+  add_library(outrider_sanitizer_objects OBJECT
+              "${PROJECT_SOURCE_DIR}/cmake/sanitizers/defaults.c")
+  target_compile_definitions(outrider_sanitizer_objects PRIVATE
+                             "OUTRIDER_SUPPRESSIONS=\"${PROJECT_SOURCE_DIR}/cmake/sanitizers\"")
+  target_compile_options(outrider_sanitizer_objects PRIVATE -fno-sanitize=all)  # runs before them
+  target_link_libraries(outrider_sanitizer_defaults INTERFACE
+                        outrider_sanitizer_objects $<TARGET_OBJECTS:outrider_sanitizer_objects>)
+endif()
+
+add_library(outrider_flags INTERFACE)
+target_compile_features(outrider_flags INTERFACE cxx_std_20)
+target_compile_definitions(outrider_flags INTERFACE "OUTRIDER_VERSION=\"${PROJECT_VERSION}\"")
+target_compile_options(outrider_flags INTERFACE
+  # Contracting a*b+c into one rounding would make results depend on what the compiler inlines.
+  -ffp-contract=off
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wno-missing-field-initializers  # designated initialisers leave the rest at their defaults
+ 
+  -Wcast-qual -Wunused -Wimplicit-fallthrough)
+if(OUTRIDER_WERROR)
+  target_compile_options(outrider_flags INTERFACE -Werror)
+endif()
+if(OUTRIDER_SANITIZE STREQUAL "address")
+  target_compile_options(outrider_flags INTERFACE -fno-sanitize-recover=all)
+endif()
+if(OUTRIDER_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+  target_compile_definitions(outrider_flags INTERFACE _GLIBCXX_ASSERTIONS)
+endif()

@@ -1,0 +1,99 @@
+// Status and Result: how expected failures travel.
+//
+// Conventions for the whole project:
+//  - A function that can fail for a reason outside the program (a file, a model, a request, memory
+//    of a device) returns Status or Result<T>. A broken promise inside the program is an assert.
+//  - The message is for the person who runs the program: it says what failed, with which file,
+//    option or field, and what would be right. It starts in lower case and has no final full stop.
+//  - Unless a declaration says otherwise, a call that fails leaves its object as it was.
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace outrider {
+
+enum class StatusCode {
+  kOk,
+  kInvalidArgument,     // the caller's value is wrong: an option, a field, a prompt
+  kNotFound,            // a file or an id that is not there
+  kUnsupported,         // right in itself, but not for this model, backend or build
+  kResourceExhausted,   // cells, memory, slots
+  kCancelled,           // somebody asked for it to end
+  kDataLoss,            // a file or state that is damaged
+  kInternal,            // the backend failed
+};
+
+// Stable, lower-case name of a code, e.g. "invalid_argument". Static storage.
+std::string_view status_code_name(StatusCode code);
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;  // ok
+  Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {
+    assert(code != StatusCode::kOk);
+  }
+
+  bool ok() const { return code_ == StatusCode::kOk; }
+  StatusCode code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+  // The same failure with `context` and ": " put before the message. Ok stays ok.
+  Status with_context(std::string_view context) const;
+
+ private:
+  StatusCode code_ = StatusCode::kOk;
+  std::string message_;
+};
+
+Status invalid_argument(std::string message);
+Status not_found(std::string message);
+Status unsupported(std::string message);
+Status resource_exhausted(std::string message);
+Status cancelled(std::string message);
+Status data_loss(std::string message);
+Status internal_error(std::string message);
+
+// A value, or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
+  Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {  // NOLINT: implicit
+    assert(!std::get<1>(state_).ok());
+  }
+
+  bool ok() const { return state_.index() == 0; }
+
+  // REQUIRES: ok()
+  T& value() & { return checked(); }
+  const T& value() const& { return const_cast<Result*>(this)->checked(); }
+  T&& value() && { return std::move(checked()); }
+  T& operator*() & { return checked(); }
+  const T& operator*() const& { return const_cast<Result*>(this)->checked(); }
+  T&& operator*() && { return std::move(checked()); }
+  T* operator->() { return &checked(); }
+  const T* operator->() const { return &const_cast<Result*>(this)->checked(); }
+
+  Status status() const { return ok() ? Status() : std::get<1>(state_); }
+
+ private:
+  T& checked() {
+    assert(ok());
+    return std::get<0>(state_);
+  }
+
+  std::variant<T, Status> state_;
+};
+
+// Returns the Status from the enclosing function when it is not ok.
+#define OUTRIDER_RETURN_IF_ERROR(expression)              \
+  do {                                                    \
+    ::outrider::Status outrider_status = (expression);    \
+    if (!outrider_status.ok()) return outrider_status;    \
+  } while (false)
+
+}  // namespace outrider

@@ -1,0 +1,61 @@
+// Drafter: guesses how texts go on.
+//
+// The engine calls, for each sequence: begin once, then draft and accept in turn, then end. Several
+// sequences are drafted for in one call, so that a drafter with a model of its own can batch them.
+// A drafter never decides anything: a wrong guess costs time, never output.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "base/types.h"
+#include "model/sampler.h"
+#include "tree/token_tree.h"
+
+namespace outrider {
+
+// One sequence's wish for a draft.
+struct DraftRequest {
+  SeqId seq = 0;
+  std::span<const Token> text;   // everything decided; the last token is the tree's root
+  std::uint64_t seed = 0;        // of the request's noise (dist/gumbel.h)
+  Sampler* sampler = nullptr;    // the request's own chain for draft distributions; not null
+  std::int32_t max_nodes = 0;    // most nodes to add; 0: none wanted now
+  DrafterMask mask = 0;          // marks this drafter's nodes
+  TokenTree* tree = nullptr;     // in: the root, and what others proposed; out: with ours
+};
+
+class Drafter {
+ public:
+  virtual ~Drafter() = default;
+
+  // The name in options and statistics, e.g. "draft-model". Static storage.
+  virtual std::string_view name() const = 0;
+
+  // A new text begins in `seq`: whatever was known of the old one is void.
+  virtual Status begin(SeqId seq) = 0;
+
+  // Extends each request's tree. Finding nothing is fine. On error some trees may have been
+  // extended (what is there is usable); the engine goes on without the rest and says why.
+  virtual Status draft(std::span<DraftRequest> requests) = 0;
+
+  // `text` is everything decided so far in `seq`, after a step; tokens up to the previous call's
+  // have not changed. Cheap: work that can wait is left to draft().
+  virtual void accept(SeqId seq, std::span<const Token> text) = 0;
+
+  // The text is over; its memory may be given back.
+  virtual void end(SeqId seq) = 0;
+
+  // While *flag is true, draft() ends early with kCancelled. Null: never. See LanguageModel.
+  virtual void set_interrupt(const std::atomic<bool>* flag) = 0;
+
+  // Why `seq` gets no drafts although they were asked for (a full context, ...); empty: nothing
+  // stands in the way.
+  virtual std::string limit_reason(SeqId seq) const = 0;
+};
+
+}  // namespace outrider

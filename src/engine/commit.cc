@@ -1,0 +1,30 @@
+#include "base/clock.h"
+#include "engine/step.h"
+
+namespace outrider {
+namespace {
+
+void teach_drafters(const Step& step, Sequence& s) {
+  if (!s.wants_drafts() || s.over()) return;
+  for (std::size_t d = 0; d < step.drafters.size(); ++d) {
+    ScopedTimer timer(s.stats.drafters[d].accept_ms);
+    step.drafters[d]->accept(s.seq, s.text);
+  }
+}
+
+}  // namespace
+
+void commit(Step& step) {
+  for (Part& part : step.parts) {
+    if (part.item < 0) continue;
+    Sequence& s = *part.sequence;
+    std::span<const NodeId> path;
+    if (part.walk) path = part.walk->path;
+    const Status status = step.target.commit(static_cast<std::size_t>(part.item), path);
+    if (!status.ok()) s.error = status;
+    s.timings.prompt_tokens_evaluated += static_cast<std::int64_t>(part.prefix.size());
+    if (part.walk) teach_drafters(step, s);
+  }
+}
+
+}  // namespace outrider

@@ -1,0 +1,56 @@
+#include <algorithm>
+
+#include "base/clock.h"
+#include "engine/step.h"
+#include "plan/width_plan.h"
+
+namespace outrider {
+namespace {
+
+// Node ids that could not be tokens of the target are dropped with what hangs below them.
+void drop_foreign_tokens(TokenTree& tree, std::int32_t n_vocab) {
+  std::vector<bool> keep(static_cast<std::size_t>(tree.size()), true);
+  for (NodeId id = 1; id < tree.size(); ++id) {
+    keep[static_cast<std::size_t>(id)] = tree.token(id) >= 0 && tree.token(id) < n_vocab;
+  }
+  tree.prune(keep);
+}
+
+// Where the target takes chains only, the first child of each node stays.
+void keep_first_children(TokenTree& tree) {
+  std::vector<bool> keep(static_cast<std::size_t>(tree.size()), false);
+  NodeId at = kRoot;
+  for (NodeId id = 1; id < tree.size(); ++id) {
+    if (tree.node(id).parent != at) continue;
+    keep[static_cast<std::size_t>(id)] = true;
+    at = id;
+  }
+  tree.prune(keep);
+}
+
+}  // namespace
+
+void plan(Step& step) {
+  Stopwatch watch;
+  const Capabilities& caps = step.target.capabilities();
+  std::vector<WidthRequest> requests;
+  std::int32_t budget = caps.n_batch;
+  for (Part& part : step.parts) {
+    budget -= static_cast<std::int32_t>(part.prefix.size());
+    if (!part.ready) continue;
+    Sequence& s = *part.sequence;
+    s.sent = s.proposed;
+    drop_foreign_tokens(*s.sent, caps.n_vocab);
+    if (caps.max_leaves == 1) keep_first_children(*s.sent);
+    const std::int32_t room = step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());
+    requests.push_back({.tree = &*s.sent,
+                        .max_width = std::max(1, std::min({s.request.width, caps.max_width, room}))});
+  }
+  plan_widths(requests, budget);
+  step.plan_ms = watch.elapsed_ms();
+  for (Part& part : step.parts) {
+    if (part.ready) part.sequence->stats.plan_ms += step.plan_ms;
+  }
+}
+
+}  // namespace outrider

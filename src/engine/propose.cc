@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <string>
+
+#include "base/clock.h"
+#include "engine/step.h"
+
+namespace outrider {
+namespace {
+
+// How many nodes the drafters may propose for a part: what could be checked, accepted and used.
+std::int32_t useful_nodes(const Step& step, const Part& part) {
+  const Sequence& s = *part.sequence;
+  const Capabilities& caps = step.target.capabilities();
+  std::int64_t nodes = std::min(s.request.width, caps.max_width) - 1;
+  const std::int64_t said = static_cast<std::int64_t>(s.output.tokens().size());
+  // A step says at most nodes + 1 tokens; more than the text has room for is wasted.
+  if (s.request.max_tokens >= 0) nodes = std::min(nodes, s.request.max_tokens - said - 1);
+  nodes = std::min<std::int64_t>(
+      nodes, caps.n_ctx - static_cast<std::int64_t>(s.text.size()) - 1);
+  return static_cast<std::int32_t>(std::max<std::int64_t>(nodes, 0));
+}
+
+// A drafter that fails drafts no more for these requests: their text goes on without it.
+void stop_speculation(std::span<DraftRequest> requests, std::span<Sequence* const> sequences,
+                      const std::string& reason) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    sequences[i]->stats.enabled = false;
+    sequences[i]->stats.reason = reason;
+  }
+}
+
+void note_results(std::span<DraftRequest> requests, std::span<Sequence* const> sequences,
+                  const Drafter& drafter, std::size_t index, double ms) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    Sequence& s = *sequences[i];
+    DrafterStats& stats = s.stats.drafters[index];
+    bool proposed = false;
+    for (NodeId id = 1; id < s.proposed->size(); ++id) {
+      proposed = proposed || (s.proposed->node(id).proposed_by & requests[i].mask) != 0;
+    }
+    ++stats.calls;
+    stats.drafts += proposed ? 1 : 0;
+    stats.draft_ms += ms;
+    s.stats.draft_ms += ms;
+    const std::string limit = drafter.limit_reason(s.seq);
+    if (!limit.empty()) s.stats.reason = limit;
+  }
+}
+
+}  // namespace
+
+void propose(Step& step) {
+  for (Part& part : step.parts) {
+    if (part.ready) part.sequence->proposed.emplace(part.sequence->text.back());
+  }
+  for (std::size_t index = 0; index < step.drafters.size(); ++index) {
+    Drafter& drafter = *step.drafters[index];
+    std::vector<DraftRequest> requests;
+    std::vector<Sequence*> sequences;
+    for (Part& part : step.parts) {
+      Sequence& s = *part.sequence;
+      if (!part.ready || !s.wants_drafts()) continue;
+      const std::int32_t nodes = useful_nodes(step, part);
+      if (nodes == 0) continue;
+      sequences.push_back(&s);
+      requests.push_back({.seq = s.seq,
+                          .text = s.text,
+                          .seed = s.request.seed,
+                          .sampler = s.request.draft_sampler.get(),
+                          .max_nodes = nodes,
+                          .mask = DrafterMask{1} << index,
+                          .tree = &*s.proposed});
+    }
+    if (requests.empty()) continue;
+    Stopwatch watch;
+    const Status status = drafter.draft(requests);
+    const double ms = watch.elapsed_ms();
+    step.draft_ms += ms;
+    note_results(requests, sequences, drafter, index, ms);
+    if (!status.ok() && status.code() != StatusCode::kCancelled) {
+      stop_speculation(requests, sequences,
+                       std::string(drafter.name()) + " failed: " + status.message());
+    }
+  }
+}
+
+}  // namespace outrider

@@ -1,0 +1,104 @@
+// What goes into the engine and what comes out of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/types.h"
+#include "model/sampler.h"
+
+namespace outrider {
+
+using RequestId = std::uint64_t;
+
+enum class AcceptanceRule { kCoupled };
+
+struct Request {
+  std::vector<Token> prompt;                 // not empty; ids of the target's vocabulary
+  std::unique_ptr<Sampler> target_sampler;   // not null
+  std::unique_ptr<Sampler> draft_sampler;    // null: no speculation
+  std::uint64_t seed = 0;                    // of the noise; the same seed gives the same text
+  std::int32_t max_tokens = -1;              // -1: until the context is full; else at least 0
+  std::vector<std::string> stop;             // none empty
+  AcceptanceRule rule = AcceptanceRule::kCoupled;
+  std::int32_t width = 4;                    // most tokens of a target step; 1: no speculation
+  std::string speculation_off_reason;        // why draft_sampler is null or width 1, for the result
+};
+
+enum class FinishReason { kStop, kLength, kCancelled, kError };
+
+// "stop", "length", "cancelled", "error". Static storage.
+std::string_view finish_reason_name(FinishReason reason);
+
+// Who guessed a token: the drafter's index in the engine, or the target itself.
+inline constexpr std::int32_t kByTarget = -1;
+
+struct Piece {
+  Token id = kNoToken;
+  std::string text;              // the bytes it adds; "" for control tokens
+  std::int32_t by = kByTarget;   // whose accepted guess it is (the first drafter that proposed it)
+};
+
+// What a step made of one request. Texts of pieces joined end at character boundaries, except where
+// the model itself wrote invalid UTF-8.
+struct Update {
+  RequestId id = 0;
+  std::vector<Piece> pieces;
+  bool finished = false;  // the completion is ready
+};
+
+struct DrafterStats {
+  std::string name;
+  std::int64_t calls = 0;            // steps in which it was asked
+  std::int64_t drafts = 0;           // of these, how often it proposed anything
+  std::int64_t accepted_drafts = 0;  // of these, how often one of its nodes was accepted
+  std::int64_t drafted = 0;          // its nodes that were sent to the target
+  std::int64_t accepted = 0;         // of these, on the accepted path
+  std::int64_t foregone = 0;         // proposed, not sent, and then said by the target
+  double draft_ms = 0.0;
+  double accept_ms = 0.0;
+};
+
+// Counts follow shared definitions (docs/glossary.md): the target's own token of a step is never
+// drafted or accepted; emitted = accepted + steps, less what a stop cut off.
+struct SpeculationStats {
+  bool enabled = false;
+  AcceptanceRule rule = AcceptanceRule::kCoupled;
+  std::string reason;          // why it is, or went, off; empty: nothing to say
+  std::int64_t steps = 0;      // target evaluations that gave at least one token
+  std::int64_t drafted = 0;
+  std::int64_t accepted = 0;
+  std::int64_t emitted = 0;
+  double draft_ms = 0.0;
+  double verify_ms = 0.0;      // target passes with drafted or decided tokens, the prompt's excluded
+  double sample_ms = 0.0;      // samplers and the walk
+  double plan_ms = 0.0;
+  std::vector<DrafterStats> drafters;
+};
+
+struct Timings {
+  double prompt_ms = 0.0;       // from the first step to the first token
+  double predicted_ms = 0.0;    // from the first token to the last
+  double first_token_ms = 0.0;  // from add() to the first token
+  std::int64_t prompt_tokens_evaluated = 0;
+  std::int64_t predicted_after_first = 0;  // tokens said during predicted_ms
+};
+
+struct Completion {
+  RequestId id = 0;
+  std::string text;            // without what a stop string cut off
+  std::vector<Token> tokens;   // all that the target said, the end token and a stop's included
+  FinishReason finish = FinishReason::kStop;
+  std::string stop;            // the stop string that ended it, or empty
+  Status error;                // for kError
+  std::uint64_t seed = 0;
+  std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;
+  Timings timings;
+  SpeculationStats speculation;
+};
+
+}  // namespace outrider

@@ -1,0 +1,58 @@
+// One step over many sequences, as a list of passes. Each is a function that can be tested alone.
+//
+//   propose   drafters guess how each text goes on
+//   plan      of all proposed nodes, the ones worth checking
+//   evaluate  one batch of the target: prompts' next chunks, decided tokens, drafted nodes
+//   verify    walk each tree with its acceptance rule; every token passes the stop rules
+//   commit    keep the accepted paths in the target's state; drafters learn the new text
+//   emit      what can be shown, and completions that are done
+//
+// Guarantees between the passes:
+//   after propose   every ready sequence has a tree; its root is the text's last token
+//   after plan      the trees fit the request's width, the model's room and batch together
+//   after evaluate  each part either has logits for all its nodes, or its sequence failed; no more
+//                   target work is done in this step
+//   after commit    the target's state is the text without its last token, or all of it when the
+//                   text ended inside a block
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "draft/drafter.h"
+#include "engine/sequence.h"
+#include "model/language_model.h"
+#include "model/vocabulary.h"
+
+namespace outrider {
+
+// One sequence's part in a step.
+struct Part {
+  Sequence* sequence = nullptr;
+  std::span<const Token> prefix;  // of the text, before the root or the chunk's end
+  bool ready = false;             // the root is within reach: the part has a tree and gives tokens
+  std::ptrdiff_t item = -1;       // index in the target's batch; -1: not evaluated
+  std::optional<Walk> walk;
+};
+
+struct Step {
+  LanguageModel& target;
+  const Vocabulary& vocabulary;
+  std::span<Drafter* const> drafters;
+  std::vector<Part> parts;
+  std::vector<EvalItem> items;    // of the target's batch
+  bool interrupted = false;       // the target was told to stop; nothing was evaluated
+  double draft_ms = 0.0;
+  double plan_ms = 0.0;
+  double evaluate_ms = 0.0;
+};
+
+void propose(Step& step);
+void plan(Step& step);
+void evaluate(Step& step);
+void verify(Step& step);
+void commit(Step& step);
+void emit(Step& step, std::vector<Update>& updates);
+
+}  // namespace outrider

@@ -1,0 +1,103 @@
+#include <bit>
+
+#include "base/clock.h"
+#include "engine/step.h"
+#include "verify/coupled.h"
+
+namespace outrider {
+namespace {
+
+// The target's side of the walk: rows through the request's sampler chain, tokens through the stop
+// rules.
+class StepDistributions : public TargetDistributions {
+ public:
+  StepDistributions(const Step& step, const Part& part)
+      : step_(step), item_(static_cast<std::size_t>(part.item)), sequence_(*part.sequence) {}
+
+  Result<Distribution> at(NodeId node) override {
+    node_ = node;
+    return sequence_.request.target_sampler->apply(step_.target.logits(item_, node));
+  }
+
+  bool accept(Token token) override {
+    Sequence& s = sequence_;
+    const NodeId child = s.sent->child(node_, token);
+    const std::int32_t by =
+        child == kNoNode ? kByTarget : std::countr_zero(s.sent->node(child).proposed_by);
+    s.request.target_sampler->accept(token);
+    s.text.push_back(token);
+    return s.output.accept(token, step_.vocabulary.piece(token),
+                           step_.vocabulary.is_end_of_generation(token), by);
+  }
+
+ private:
+  const Step& step_;
+  std::size_t item_;
+  Sequence& sequence_;
+  NodeId node_ = kRoot;
+};
+
+// Who guessed right: along the emitted tokens, nodes sent and accepted, and nodes foregone.
+void credit_drafters(Sequence& s, const Walk& walk) {
+  std::vector<DrafterStats>& drafters = s.stats.drafters;
+  DrafterMask lucky = 0;
+  for (NodeId id = 1; id < s.sent->size(); ++id) {
+    for (std::size_t d = 0; d < drafters.size(); ++d) {
+      drafters[d].drafted += (s.sent->node(id).proposed_by >> d) & 1;
+    }
+  }
+  for (std::size_t i = 1; i < walk.path.size(); ++i) {
+    const DrafterMask by = s.sent->node(walk.path[i]).proposed_by;
+    lucky |= by;
+    for (std::size_t d = 0; d < drafters.size(); ++d) drafters[d].accepted += (by >> d) & 1;
+  }
+  NodeId at = kRoot;
+  for (std::size_t i = 0; i < walk.emitted.size(); ++i) {
+    at = s.proposed->child(at, walk.emitted[i]);
+    if (at == kNoNode) break;
+    if (i < walk.accepted()) continue;  // sent and accepted
+    const DrafterMask by = s.proposed->node(at).proposed_by;
+    for (std::size_t d = 0; d < drafters.size(); ++d) drafters[d].foregone += (by >> d) & 1;
+  }
+  for (std::size_t d = 0; d < drafters.size(); ++d) drafters[d].accepted_drafts += (lucky >> d) & 1;
+}
+
+void note_walk(Sequence& s, const Walk& walk) {
+  ++s.stats.steps;
+  s.stats.drafted += s.sent->drafted();
+  s.stats.accepted += static_cast<std::int64_t>(walk.accepted());
+  s.stats.emitted += static_cast<std::int64_t>(walk.emitted.size());
+  credit_drafters(s, walk);
+  if (s.answered) {
+    s.timings.predicted_after_first += static_cast<std::int64_t>(walk.emitted.size());
+    s.timings.predicted_ms = s.since_first.elapsed_ms();
+    return;
+  }
+  s.answered = true;
+  s.timings.first_token_ms = s.age.elapsed_ms();
+  s.timings.prompt_ms = s.timings.first_token_ms - s.waited_ms;
+  s.since_first.restart();
+}
+
+}  // namespace
+
+void verify(Step& step) {
+  for (Part& part : step.parts) {
+    if (!part.ready || part.item < 0) continue;
+    Sequence& s = *part.sequence;
+    Stopwatch watch;
+    StepDistributions target(step, part);
+    const Pos root_position = static_cast<Pos>(s.text.size()) - 1;
+    if (s.answered) s.stats.verify_ms += step.evaluate_ms;
+    Result<Walk> walk = verify_coupled(*s.sent, root_position, s.request.seed, target);
+    s.stats.sample_ms += watch.elapsed_ms();
+    if (walk.ok()) {
+      part.walk = std::move(*walk);
+      note_walk(s, *part.walk);
+    } else {
+      s.error = walk.status();
+    }
+  }
+}
+
+}  // namespace outrider

@@ -1,0 +1,127 @@
+#include "llama/cell_ledger.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace outrider::llama {
+
+CellLedger::CellLedger(std::int32_t n_cells, std::int32_t n_sequences, Policy policy)
+    : policy_(policy),
+      owner_(static_cast<std::size_t>(n_cells), kEmpty),
+      cells_(static_cast<std::size_t>(n_sequences)) {}
+
+bool CellLedger::append(SeqId seq, std::int32_t n) {
+  if (n > empty()) return false;
+  std::vector<std::int32_t>& cells = cells_[static_cast<std::size_t>(seq)];
+  for (std::int32_t taken = 0; taken < n; ++search_from_) {
+    std::int32_t& owner = owner_[static_cast<std::size_t>(search_from_)];
+    if (owner != kEmpty) continue;
+    owner = seq;
+    cells.push_back(search_from_);
+    ++taken;
+  }
+  live_ += n;
+  return true;
+}
+
+std::int32_t CellLedger::highest_live() const {
+  std::int32_t highest = -1;
+  for (const std::vector<std::int32_t>& cells : cells_) {
+    if (!cells.empty()) highest = std::max(highest, cells.back());
+  }
+  return highest;
+}
+
+void CellLedger::release(std::int32_t cell, bool park) {
+  owner_[static_cast<std::size_t>(cell)] = park ? kParked : kEmpty;
+  --live_;
+  if (park) {
+    ++parked_;
+  } else {
+    search_from_ = std::min(search_from_, cell);
+  }
+}
+
+CellLedger::Cut CellLedger::cut(SeqId seq, Pos length) {
+  std::vector<std::int32_t>& cells = cells_[static_cast<std::size_t>(seq)];
+  assert(length >= 0 && static_cast<std::size_t>(length) <= cells.size());
+  const std::vector<std::int32_t> gone(cells.begin() + length, cells.end());
+  cells.resize(static_cast<std::size_t>(length));
+
+  Cut cut{.parked_from = length, .freed_from = length, .clear_all = false};
+  if (!gone.empty() && live_ == static_cast<std::int32_t>(gone.size())) {
+    clear();
+    cut.clear_all = true;
+    return cut;
+  }
+  // Cells grow with the position, so those that must be parked come first.
+  const std::int32_t keep_below = policy_ == Policy::kInOrder ? highest_live() : -1;
+  for (const std::int32_t cell : gone) {
+    const bool park = cell < keep_below;
+    if (park) ++cut.freed_from;
+    release(cell, park);
+  }
+  return cut;
+}
+
+bool CellLedger::compaction_due(std::int32_t n) const {
+  if (parked_ == 0) return false;
+  return n > empty() || parked_ >= std::max(256, live_ / 4);
+}
+
+void CellLedger::compacted() {
+  std::fill(owner_.begin(), owner_.end(), kEmpty);
+  std::int32_t next = 0;
+  for (std::size_t seq = 0; seq < cells_.size(); ++seq) {
+    for (std::int32_t& cell : cells_[seq]) {
+      cell = next++;
+      owner_[static_cast<std::size_t>(cell)] = static_cast<std::int32_t>(seq);
+    }
+  }
+  parked_ = 0;
+  search_from_ = next;
+}
+
+void CellLedger::clear() {
+  std::fill(owner_.begin(), owner_.end(), kEmpty);
+  for (std::vector<std::int32_t>& cells : cells_) cells.clear();
+  live_ = 0;
+  parked_ = 0;
+  search_from_ = 0;
+}
+
+std::string CellLedger::check_integrity() const {
+  std::int32_t n_live = 0;
+  for (std::size_t seq = 0; seq < cells_.size(); ++seq) {
+    std::int32_t previous = -1;
+    for (const std::int32_t cell : cells_[seq]) {
+      const std::string where =
+          "sequence " + std::to_string(seq) + ", cell " + std::to_string(cell) + ": ";
+      if (cell < 0 || cell >= n_cells()) return where + "outside the cache";
+      if (owner_[static_cast<std::size_t>(cell)] != static_cast<std::int32_t>(seq)) {
+        return where + "marked as another's";
+      }
+      if (policy_ == Policy::kInOrder && cell <= previous) {
+        return where + "not above its predecessor " + std::to_string(previous);
+      }
+      previous = cell;
+      ++n_live;
+    }
+  }
+  if (n_live != live_) return "the count of live cells is wrong";
+  if (std::count_if(owner_.begin(), owner_.end(), [](std::int32_t o) { return o >= 0; }) != live_) {
+    return "a cell is marked for a sequence that does not have it";
+  }
+  if (std::count(owner_.begin(), owner_.end(), kParked) != parked_) {
+    return "the count of parked cells is wrong";
+  }
+  const std::vector<std::int32_t>::const_iterator first =
+      std::find(owner_.begin(), owner_.end(), kEmpty);
+  if (first - owner_.begin() < search_from_) return "an empty cell lies below the search's start";
+  if (policy_ == Policy::kInOrder && first - owner_.begin() < highest_live()) {
+    return "an empty cell lies below a live one";
+  }
+  return "";
+}
+
+}  // namespace outrider::llama

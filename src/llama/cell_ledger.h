@@ -1,0 +1,105 @@
+// CellLedger: which cells of llama.cpp's unified cache hold what, and what may be given back.
+//
+// Idea. Attention adds up over a sequence's cells in the order of their index, and floating point
+// addition depends on the order. A batch gives the bits of single steps only while every sequence's
+// cells stand in the order of its positions. llama.cpp puts new tokens into empty cells from the
+// lowest on (llama_kv_cache::find_slot), so a cell freed below somebody's last cell would later be
+// filled out of order. Hence: free a cell only when no live sequence has a higher one, else park it
+// under a sequence id that nobody reads. The ledger keeps the same books as the cache, decides, and
+// says when the parked ones are so many that the cache should be rebuilt ("compaction").
+//
+// Example, two sequences, three drafted tokens each of which one is kept, then two each:
+//
+//     A0 A1 B0 | A2 a3 a4 B1 b2 b3           evaluated; small letters are rejected
+//     A0 A1 B0 | A2 ## ## B1 .  .            a3 a4 lie below B1: parked; b2 b3 are freed
+//     A0 A1 B0 | A2 ## ## B1 A3 A4 B2 B3     all grow
+//
+// Measured on three ragged sequences with rejections (SmolLM2 Q4_1): freed at once, 51 of 296
+// positions keep their bits; parked, 296.
+//
+// Cost. append: the cells taken, plus what is skipped. cut: the cells given up, plus one look at
+// each sequence. No allocation once a sequence has had its longest text.
+//
+// A value: copyable, no llama.cpp in it. Not thread safe. Tested by cell_ledger_test.cc against a
+// model of find_slot and seq_rm.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+
+namespace outrider::llama {
+
+class CellLedger {
+ public:
+  enum class Policy {
+    kInOrder,    // as above
+    kFreeAtOnce  // for caches whose results do not depend on it, and for showing what it costs
+  };
+
+  CellLedger() = default;
+  CellLedger(std::int32_t n_cells, std::int32_t n_sequences, Policy policy = Policy::kInOrder);
+
+  std::int32_t n_cells() const { return static_cast<std::int32_t>(owner_.size()); }
+  std::int32_t empty() const { return n_cells() - live_ - parked_; }
+  std::int32_t live() const { return live_; }      // cells of sequences
+  std::int32_t parked() const { return parked_; }  // cells that nobody reads
+
+  // Tokens of `seq`, those on trial included.
+  Pos length(SeqId seq) const { return static_cast<Pos>(cells(seq).size()); }
+
+  // [length(seq)] the cell of each position.
+  const std::vector<std::int32_t>& cells(SeqId seq) const {
+    return cells_[static_cast<std::size_t>(seq)];
+  }
+
+  // The next `n` positions of `seq` get the cells that llama.cpp will choose: the lowest empty ones.
+  // False, and nothing changed, when fewer are empty. Calls in the order of the batch.
+  bool append(SeqId seq, std::int32_t n);
+
+  // What to do with the positions from `length` on that cut() takes from a sequence.
+  struct Cut {
+    Pos parked_from = 0;    // [parked_from, freed_from) go to the junk id,
+    Pos freed_from = 0;     // [freed_from, end) are removed;
+    bool clear_all = false; // or: nothing is live any more, clear the whole cache
+  };
+
+  // Takes away all but the first `length` positions. Where several sequences give up cells of one
+  // evaluation that came to nothing, cut the last of the batch first: all of them are then freed.
+  // REQUIRES: 0 <= length <= length(seq).
+  Cut cut(SeqId seq, Pos length);
+
+  // True when the cache should be rebuilt before `n` more tokens: they do not fit otherwise, or the
+  // parked cells have become so many that reading past them costs more than rebuilding.
+  bool compaction_due(std::int32_t n) const;
+
+  // The cache has been cleared and the sequences put back, lowest id first.
+  void compacted();
+
+  // The cache has been cleared.
+  void clear();
+
+  // Empty when (1) every position's cell is marked with its sequence, and every mark has its
+  // position, (2) with kInOrder, a sequence's cells strictly grow, and no empty cell lies below a
+  // live one, (3) the counts are right. Else what is broken.
+  std::string check_integrity() const;
+
+ private:
+  static constexpr std::int32_t kEmpty = -1;
+  static constexpr std::int32_t kParked = -2;
+
+  std::int32_t highest_live() const;  // -1: none
+  void release(std::int32_t cell, bool park);
+
+  Policy policy_ = Policy::kInOrder;
+  std::vector<std::int32_t> owner_;  // [n_cells] kEmpty, kParked, or the sequence
+  std::vector<std::vector<std::int32_t>> cells_;  // [n_sequences][length]
+  std::int32_t live_ = 0;
+  std::int32_t parked_ = 0;
+  std::int32_t search_from_ = 0;  // no empty cell lies below it
+};
+
+}  // namespace outrider::llama

@@ -1,0 +1,272 @@
+#include "llama/cell_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+namespace outrider::llama {
+namespace {
+
+// What llama_kv_cache does with the cells of one stream, restated from llama-kv-cache.cpp
+// (find_slot, apply_ubatch, seq_rm, seq_cp), without the data.
+class CacheModel {
+ public:
+  explicit CacheModel(int n) : cells_(static_cast<std::size_t>(n)) {}
+
+  std::vector<int> put(int seq, int first_pos, int n) {
+    std::size_t head = head_;
+    if (head > used() + 2 * static_cast<std::size_t>(n)) head = 0;
+    std::vector<int> taken;
+    for (std::size_t tested = 0; tested < cells_.size() && taken.size() < static_cast<std::size_t>(n);
+         ++tested, ++head) {
+      if (head >= cells_.size()) head = 0;
+      if (cells_[head].seqs.empty()) taken.push_back(static_cast<int>(head));
+    }
+    if (taken.size() < static_cast<std::size_t>(n)) return {};
+    for (int i = 0; i < n; ++i) {
+      Cell& cell = cells_[static_cast<std::size_t>(taken[static_cast<std::size_t>(i)])];
+      cell.pos = first_pos + i;
+      cell.seqs = {seq};
+    }
+    if (!taken.empty()) head_ = static_cast<std::size_t>(taken.back()) + 1;
+    return taken;
+  }
+
+  void seq_rm(int seq, int p0) {
+    std::size_t lowest = cells_.size();
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      Cell& cell = cells_[i];
+      const std::vector<int>::iterator found = std::find(cell.seqs.begin(), cell.seqs.end(), seq);
+      if (found == cell.seqs.end() || cell.pos < p0) continue;
+      cell.seqs.erase(found);
+      if (cell.seqs.empty()) lowest = std::min(lowest, i);
+    }
+    if (lowest != cells_.size() && lowest < head_) head_ = lowest;
+  }
+
+  void seq_cp(int from, int to, int p0, int p1) {
+    for (Cell& cell : cells_) {
+      const bool has = std::find(cell.seqs.begin(), cell.seqs.end(), from) != cell.seqs.end();
+      if (has && cell.pos >= p0 && cell.pos < p1) cell.seqs.push_back(to);
+    }
+  }
+
+  void clear() {
+    for (Cell& cell : cells_) cell.seqs.clear();
+    head_ = 0;
+  }
+
+  // The cells of `seq` in index order, as (index, position).
+  std::vector<std::pair<int, int>> of(int seq) const {
+    std::vector<std::pair<int, int>> result;
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      const std::vector<int>& seqs = cells_[i].seqs;
+      if (std::find(seqs.begin(), seqs.end(), seq) != seqs.end()) {
+        result.emplace_back(static_cast<int>(i), cells_[i].pos);
+      }
+    }
+    return result;
+  }
+
+  std::size_t used() const {
+    return static_cast<std::size_t>(
+        std::count_if(cells_.begin(), cells_.end(), [](const Cell& c) { return !c.seqs.empty(); }));
+  }
+
+ private:
+  struct Cell {
+    int pos = 0;
+    std::vector<int> seqs;
+  };
+  std::vector<Cell> cells_;
+  std::size_t head_ = 0;
+};
+
+constexpr int kJunk = 255;
+
+void apply(CacheModel& cache, int seq, const CellLedger::Cut& cut) {
+  if (cut.clear_all) {
+    cache.clear();
+    return;
+  }
+  if (cut.freed_from > cut.parked_from) {
+    cache.seq_cp(seq, kJunk, cut.parked_from, cut.freed_from);
+  }
+  cache.seq_rm(seq, cut.parked_from);
+}
+
+unsigned test_seed() {
+  const char* text = std::getenv("OUTRIDER_TEST_SEED");
+  return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 20240607u;
+}
+
+TEST(CellLedgerTest, ASingleSequenceNeverParksAnything) {
+  CellLedger ledger(16, 1);
+  ASSERT_TRUE(ledger.append(0, 10));
+  const CellLedger::Cut cut = ledger.cut(0, 6);
+  EXPECT_EQ(cut.parked_from, 6);
+  EXPECT_EQ(cut.freed_from, 6);
+  EXPECT_FALSE(cut.clear_all);
+  EXPECT_EQ(ledger.empty(), 10);
+  EXPECT_EQ(ledger.parked(), 0);
+  EXPECT_EQ(ledger.check_integrity(), "");
+}
+
+TEST(CellLedgerTest, ARejectedCellBelowAnotherSequencesLastCellIsParked) {
+  CellLedger ledger(16, 2);
+  ASSERT_TRUE(ledger.append(0, 3));
+  ASSERT_TRUE(ledger.append(1, 3));
+  const CellLedger::Cut first = ledger.cut(0, 1);
+  EXPECT_EQ(first.parked_from, 1);
+  EXPECT_EQ(first.freed_from, 3);
+  EXPECT_EQ(ledger.parked(), 2);
+  const CellLedger::Cut second = ledger.cut(1, 1);
+  EXPECT_EQ(second.parked_from, 1);
+  EXPECT_EQ(second.freed_from, 1);
+  ASSERT_TRUE(ledger.append(0, 2));
+  EXPECT_EQ(ledger.cells(0), (std::vector<std::int32_t>{0, 4, 5}));
+  EXPECT_EQ(ledger.check_integrity(), "");
+}
+
+TEST(CellLedgerTest, ASuffixIsSplitWhereTheOthersHighestCellLies) {
+  CellLedger ledger(16, 2);
+  ASSERT_TRUE(ledger.append(0, 2));
+  ASSERT_TRUE(ledger.append(1, 1));
+  ASSERT_TRUE(ledger.append(0, 2));
+  const CellLedger::Cut cut = ledger.cut(0, 1);
+  EXPECT_EQ(cut.parked_from, 1);
+  EXPECT_EQ(cut.freed_from, 2);
+  EXPECT_EQ(ledger.parked(), 1);
+  EXPECT_EQ(ledger.empty(), 16 - 3);
+  EXPECT_EQ(ledger.check_integrity(), "");
+}
+
+TEST(CellLedgerTest, WhenNothingIsLiveTheWholeCacheIsCleared) {
+  CellLedger ledger(8, 2);
+  ASSERT_TRUE(ledger.append(0, 2));
+  ASSERT_TRUE(ledger.append(1, 2));
+  EXPECT_FALSE(ledger.cut(0, 0).clear_all);
+  EXPECT_EQ(ledger.parked(), 2);
+  EXPECT_TRUE(ledger.cut(1, 0).clear_all);
+  EXPECT_EQ(ledger.parked(), 0);
+  EXPECT_EQ(ledger.empty(), 8);
+  EXPECT_EQ(ledger.check_integrity(), "");
+}
+
+TEST(CellLedgerTest, TooManyTokensChangeNothing) {
+  CellLedger ledger(4, 1);
+  ASSERT_TRUE(ledger.append(0, 3));
+  EXPECT_FALSE(ledger.append(0, 2));
+  EXPECT_EQ(ledger.length(0), 3);
+  EXPECT_TRUE(ledger.append(0, 1));
+  EXPECT_EQ(ledger.check_integrity(), "");
+}
+
+TEST(CellLedgerTest, CompactionIsDueWhenTokensDoNotFitOrManyCellsAreParked) {
+  CellLedger ledger(1024, 2);
+  ASSERT_TRUE(ledger.append(0, 300));
+  ASSERT_TRUE(ledger.append(1, 1));
+  EXPECT_FALSE(ledger.compaction_due(2000)) << "nothing is parked, so it would not help";
+  ledger.cut(0, 45);
+  EXPECT_EQ(ledger.parked(), 255);
+  EXPECT_FALSE(ledger.compaction_due(1));
+  EXPECT_TRUE(ledger.compaction_due(ledger.empty() + 1));
+  ledger.cut(0, 44);
+  EXPECT_TRUE(ledger.compaction_due(1));
+  ledger.compacted();
+  EXPECT_FALSE(ledger.compaction_due(1));
+  EXPECT_EQ(ledger.parked(), 0);
+  EXPECT_EQ(ledger.cells(1), std::vector<std::int32_t>{44});
+  EXPECT_EQ(ledger.check_integrity(), "");
+}
+
+TEST(CellLedgerTest, FreeingAtOnceBreaksTheOrder) {
+  CellLedger ledger(16, 2, CellLedger::Policy::kFreeAtOnce);
+  ASSERT_TRUE(ledger.append(0, 3));
+  ASSERT_TRUE(ledger.append(1, 3));
+  ledger.cut(0, 1);
+  EXPECT_EQ(ledger.parked(), 0);
+  ASSERT_TRUE(ledger.append(1, 1));
+  EXPECT_EQ(ledger.cells(1).back(), 1);
+  EXPECT_LT(ledger.cells(1)[3], ledger.cells(1)[2]);
+  EXPECT_EQ(ledger.check_integrity(), "");
+}
+
+// Random evaluations, rejections, ends and compactions: the ledger names the very cells that the
+// cache takes, and they grow.
+TEST(CellLedgerTest, ItPredictsTheCellsThatLlamaChooses) {
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int world = 0; world < 60; ++world) {
+    const int n_sequences = 1 + below(5);
+    const int n_cells = 40 + below(600);
+    CellLedger ledger(n_cells, n_sequences);
+    CacheModel cache(n_cells);
+    for (int step = 0; step < 300; ++step) {
+      std::vector<int> lengths_before;
+      std::vector<int> batch;
+      for (int seq = 0; seq < n_sequences; ++seq) {
+        if (below(3) != 0) batch.push_back(seq);
+      }
+      std::shuffle(batch.begin(), batch.end(), random);
+      for (const int seq : batch) {
+        const int length = ledger.length(seq);
+        const int n = 1 + below(length == 0 ? 20 : 6);
+        if (ledger.compaction_due(n) && lengths_before.empty()) {
+          cache.clear();
+          ledger.compacted();
+          for (int s = 0; s < n_sequences; ++s) cache.put(s, 0, ledger.length(s));
+        }
+        lengths_before.push_back(length);
+        const bool fits = ledger.append(seq, n);
+        const std::vector<int> taken = cache.put(seq, length, n);
+        ASSERT_EQ(fits, !taken.empty());
+        if (!fits) continue;
+        const std::vector<std::int32_t>& cells = ledger.cells(seq);
+        ASSERT_EQ(std::vector<int>(cells.end() - n, cells.end()), taken);
+      }
+      // As an engine would (keep a part of each), or as an undone evaluation (the last first).
+      const bool undo = below(4) == 0;
+      for (std::size_t k = 0; k < batch.size(); ++k) {
+        const std::size_t i = undo ? batch.size() - 1 - k : k;
+        const int seq = batch[i];
+        const int added = ledger.length(seq) - lengths_before[i];
+        const int keep = undo || added == 0 ? 0 : below(added + 1);
+        apply(cache, seq, ledger.cut(seq, lengths_before[i] + keep));
+        if (undo) ASSERT_EQ(ledger.length(seq), lengths_before[i]);
+      }
+      if (below(12) == 0) {
+        const int seq = below(n_sequences);
+        const int length = below(2) == 0 ? 0 : below(ledger.length(seq) + 1);
+        apply(cache, seq, ledger.cut(seq, length));
+      }
+      ASSERT_EQ(ledger.check_integrity(), "") << "world " << world << ", step " << step;
+      ASSERT_EQ(static_cast<int>(cache.used()), ledger.live() + ledger.parked());
+      for (int seq = 0; seq < n_sequences; ++seq) {
+        const std::vector<std::pair<int, int>> cells = cache.of(seq);
+        ASSERT_EQ(static_cast<int>(cells.size()), ledger.length(seq));
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+          ASSERT_EQ(cells[i].second, static_cast<int>(i)) << "positions must follow the cells";
+          ASSERT_EQ(cells[i].first, ledger.cells(seq)[i]);
+        }
+      }
+    }
+  }
+}
+
+TEST(CellLedgerTest, AnUndoneEvaluationParksNothing) {
+  CellLedger ledger(64, 3);
+  for (SeqId seq = 0; seq < 3; ++seq) ASSERT_TRUE(ledger.append(seq, 5));
+  for (SeqId seq = 0; seq < 3; ++seq) ASSERT_TRUE(ledger.append(seq, 4));
+  for (SeqId seq = 2; seq >= 0; --seq) ledger.cut(seq, 5);
+  EXPECT_EQ(ledger.parked(), 0);
+  EXPECT_EQ(ledger.empty(), 64 - 15);
+}
+
+}  // namespace
+}  // namespace outrider::llama

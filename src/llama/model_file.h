@@ -1,0 +1,103 @@
+// ModelFile: the weights and the vocabulary of one GGUF file, loaded by llama.cpp.
+//
+// Shared by the contexts (llama/llama_model.h) that run it; freed with the last of them. Immutable
+// after load(), any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "llama/options.h"
+#include "model/vocabulary.h"
+
+struct llama_model;
+
+namespace outrider::llama {
+
+class LlamaVocabulary;
+
+// What a model says about itself.
+struct ModelFacts {
+  std::string path;           // as given to load()
+  std::string architecture;   // general.architecture: "llama", "gemma3", ...
+  std::string name;           // general.name, or empty
+  std::string description;    // llama.cpp's: "llama 135M Q4_1"
+  std::string ftype_name;     // llama.cpp's name of the file type: "Q4_1", "Q4_K - Medium"
+  std::uint64_t n_params = 0;
+  std::uint64_t size_bytes = 0;  // of all tensors
+  std::int32_t n_vocab = 0;
+  std::int32_t n_ctx_train = 0;
+  std::int32_t n_layer = 0;
+  std::int32_t n_embd = 0;
+  std::int32_t n_head = 0;       // of the first layer, as is n_head_kv
+  std::int32_t n_head_kv = 0;
+  std::vector<std::int32_t> head_sizes_k;  // distinct sizes that some layer may have; not empty
+  std::vector<std::int32_t> head_sizes_v;  // unless the model has no attention
+  std::int32_t n_swa = 0;        // sliding window in tokens; 0: none
+  bool has_chat_template = false;
+  bool recurrent = false;        // Mamba, RWKV, ...
+  bool hybrid = false;           // attention and recurrent layers
+  bool has_encoder = false;
+  bool has_decoder = true;
+  bool diffusion = false;
+  bool causal = true;            // false: an embedding model
+  bool all_on_cpu = true;        // no other device holds weights
+  bool extra_bufts = true;       // as given to load(): repacked weights where ggml has them
+
+  // Bytes that one token's keys and values take over all layers with these cache types ("f16",
+  // "q8_0", ...), an upper bound for sliding windows; 0 for an unknown type.
+  std::uint64_t kv_bytes_per_token(std::string_view type_k, std::string_view type_v) const;
+};
+
+class ModelFile {
+ public:
+  // Loads the file at `path`. `n_gpu_layers`: layers on GPUs, negative for all. `extra_bufts`: let
+  // ggml repack weights into its own layouts (faster for some types, not always exact).
+  // Errors, each naming the file: kNotFound; kInvalidArgument (a folder, not GGUF, no language
+  // model); kDataLoss (cut off, damaged); kUnsupported (architecture, GGUF version, encoder,
+  // diffusion, embedding models); kResourceExhausted; kCancelled; kInternal with llama.cpp's reason.
+  static Result<std::shared_ptr<ModelFile>> load(const std::string& path, std::int32_t n_gpu_layers,
+                                                 bool extra_bufts, const LoadHooks& hooks);
+  ~ModelFile();
+  ModelFile(const ModelFile&) = delete;
+  ModelFile& operator=(const ModelFile&) = delete;
+
+  const ModelFacts& facts() const { return facts_; }
+
+  // Lives as long as this.
+  const LlamaVocabulary& vocabulary() const { return *vocabulary_; }
+
+  // All scalar metadata of the file as text, in the file's order. Arrays are left out.
+  std::vector<std::pair<std::string, std::string>> metadata() const;
+  std::optional<std::string> metadata(const std::string& key) const;
+
+  // True when a cache of this type can be used with flash attention: the type is known to the build
+  // and its blocks divide every head. `why` (may be null) gets the reason when not.
+  bool supports_cache_type(const std::string& type, bool for_k, std::string* why) const;
+
+  // Where llama.cpp's lines go while a context of this model works: LoadHooks::log of load().
+  const LogSink& log() const { return log_; }
+
+  llama_model* handle() const;  // for this layer
+
+ private:
+  struct Handle;
+  ModelFile();
+
+  std::unique_ptr<Handle> handle_;
+  ModelFacts facts_;
+  LogSink log_;
+  std::unique_ptr<LlamaVocabulary> vocabulary_;
+};
+
+// The types that a key or value cache may have, as --cache-type-k takes them: "f16, q8_0, ...".
+std::string cache_type_names();
+
+}  // namespace outrider::llama

@@ -1,0 +1,38 @@
+// What it takes to open a model with llama.cpp. No llama.cpp type appears in the layer's headers
+// that other layers include.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/log.h"
+#include "model/exactness.h"
+
+namespace outrider::llama {
+
+enum class FlashAttention { kAuto, kOn, kOff };
+
+struct ModelOptions {
+  std::string path;                // of a GGUF file
+  std::int32_t n_ctx = 4096;       // tokens of one sequence; 0: what the model was trained with
+  std::int32_t n_sequences = 1;    // sequences at once, 1 to 64
+  std::int32_t n_batch = 512;      // most tokens of one evaluation, at least 1
+  std::int32_t n_threads = 0;      // 0: the processor's physical cores
+  std::int32_t n_gpu_layers = -1;  // -1: all
+  std::string cache_type_k;        // "f16", "q8_0", ...; empty: by the exactness rule
+  std::string cache_type_v;
+  FlashAttention flash_attention = FlashAttention::kAuto;  // kAuto: by the exactness rule
+  ExactMode exact = ExactMode::kAuto;
+};
+
+// Loading's progress and end. Called from the loading thread.
+struct LoadHooks {
+  std::function<void(double fraction)> progress;  // 0 to 1; may be empty
+  const std::atomic<bool>* cancel = nullptr;      // raised: loading ends with kCancelled
+  LogSink log;                                    // llama.cpp's own lines; may be empty
+};
+
+}  // namespace outrider::llama

@@ -1,0 +1,49 @@
+#include "plan/width_plan.h"
+
+#include <algorithm>
+
+namespace outrider {
+namespace {
+
+struct Candidate {
+  float chance;
+  std::int32_t depth;
+  std::size_t request;
+  NodeId node;
+};
+
+bool better(const Candidate& a, const Candidate& b) {
+  if (a.chance != b.chance) return a.chance > b.chance;
+  if (a.depth != b.depth) return a.depth < b.depth;
+  if (a.request != b.request) return a.request < b.request;
+  return a.node < b.node;
+}
+
+}  // namespace
+
+void plan_widths(std::span<WidthRequest> requests, std::int32_t budget) {
+  std::vector<Candidate> candidates;
+  std::vector<std::vector<bool>> keep(requests.size());
+  std::vector<std::int32_t> width(requests.size(), 1);
+  std::int32_t total = static_cast<std::int32_t>(requests.size());
+  for (std::size_t r = 0; r < requests.size(); ++r) {
+    const TokenTree& tree = *requests[r].tree;
+    keep[r].assign(static_cast<std::size_t>(tree.size()), false);
+    for (NodeId id = 1; id < tree.size(); ++id) {
+      candidates.push_back({tree.node(id).chance, tree.node(id).depth, r, id});
+    }
+  }
+  std::sort(candidates.begin(), candidates.end(), better);
+  for (const Candidate& c : candidates) {
+    if (total >= budget) break;
+    // A node that its request has no room for is passed over; the nodes below it rank behind it, so
+    // they find the request full as well.
+    if (width[c.request] >= requests[c.request].max_width) continue;
+    keep[c.request][static_cast<std::size_t>(c.node)] = true;
+    ++width[c.request];
+    ++total;
+  }
+  for (std::size_t r = 0; r < requests.size(); ++r) requests[r].tree->prune(keep[r]);
+}
+
+}  // namespace outrider

@@ -1,0 +1,79 @@
+// TokenTree: the tokens of one sequence that one target step checks.
+//
+// Node 0, the root, is the last token of the text: it is already decided, but the target has not
+// seen it yet. Every other node is a drafted token; a path from the root is one guess of how the
+// text goes on. A chain is a tree in which every node has at most one child.
+//
+//     the             depth 0   the root, decided
+//      +- cat         depth 1   drafted
+//      |   +- sat     depth 2   drafted
+//      +- dog         depth 1   drafted
+//
+// Invariants, restated by check_integrity():
+//  (1) Node 0 has no parent; every other node's parent has a smaller index. So a loop over the nodes
+//      in index order meets parents first, and so does a batch, whose cells then grow along every
+//      path (exactness on llama.cpp needs that).
+//  (2) depth(node) = depth(parent) + 1.
+//  (3) Siblings carry different tokens: a path is determined by its tokens.
+//  (4) 0 <= chance(child) <= chance(parent) <= 1 for a node's estimate to be reached and accepted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+
+namespace outrider {
+
+// Which drafters proposed a node: bit i for the i-th drafter of the engine.
+using DrafterMask = std::uint32_t;
+
+class TokenTree {
+ public:
+  struct Node {
+    Token token = kNoToken;
+    NodeId parent = kNoNode;
+    std::int32_t depth = 0;
+    float chance = 1.0f;          // estimated chance that the walk reaches and accepts this node
+    DrafterMask proposed_by = 0;  // 0 for the root only
+  };
+
+  explicit TokenTree(Token root);
+
+  // Adds `token` below `parent` and returns its id. When `parent` has such a child already, that
+  // child is returned with `proposed_by` merged and the larger chance kept (bounded by the parent's).
+  // REQUIRES: 0 <= parent < size().
+  NodeId add(NodeId parent, Token token, float chance, DrafterMask proposed_by);
+
+  // Number of nodes, root included: the sequence's width in the step.
+  std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
+  std::int32_t drafted() const { return size() - 1; }
+  const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  Token token(NodeId id) const { return node(id).token; }
+
+  // The child of `parent` with this token, or kNoNode. Linear in size().
+  NodeId child(NodeId parent, Token token) const;
+
+  bool is_chain() const;
+  std::int32_t max_depth() const;
+
+  // Nodes without children, in index order.
+  std::vector<NodeId> leaves() const;
+
+  // From the root to `id`, both included.
+  std::vector<NodeId> path_to(NodeId id) const;
+
+  // Keeps the nodes with keep[id] (size() entries; the root always stays) whose parents are kept
+  // too, in their order. Returns for each new id the old one. A node below a dropped one is dropped.
+  std::vector<NodeId> prune(const std::vector<bool>& keep);
+
+  // Empty when all invariants hold, else what is broken.
+  std::string check_integrity() const;
+
+ private:
+  std::vector<Node> nodes_;
+};
+
+}  // namespace outrider

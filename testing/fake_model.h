@@ -1,0 +1,121 @@
+// FakeModel: a LanguageModel whose numbers are written by hand and which fails on command.
+//
+// The row after a context is a pure function of the context's tokens, so every expectation can be
+// worked out on paper, and any path through a tree can be checked against a fresh call. It holds the
+// caller to the interface's REQUIRES: a broken promise aborts the test.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/language_model.h"
+#include "model/sampler.h"
+#include "model/vocabulary.h"
+
+namespace outrider::testing {
+
+// Log-probabilities (unnormalised) of the next token after `context`: [n_vocab].
+using RowFunction = std::function<std::vector<float>(std::span<const Token> context)>;
+
+// A row function with seeded, context-dependent numbers: spread 0 is uniform, 3 is quite certain.
+// It looks at the last `memory` tokens only.
+RowFunction random_rows(std::int32_t n_vocab, std::uint64_t seed, float spread,
+                        std::size_t memory = 3);
+
+// `rows` plus seeded noise of the given size: a draft that agrees more the smaller it is.
+RowFunction noisy_rows(RowFunction rows, std::uint64_t seed, float noise);
+
+class FakeModel : public LanguageModel {
+ public:
+  FakeModel(Capabilities capabilities, RowFunction rows);
+
+  const Capabilities& capabilities() const override { return capabilities_; }
+  Pos length(SeqId seq) const override;
+  std::int32_t room(SeqId seq) const override;
+  Status evaluate(std::span<const EvalItem> items) override;
+  std::span<const float> logits(std::size_t item, NodeId node) const override;
+  Status commit(std::size_t item, std::span<const NodeId> path) override;
+  Status truncate(SeqId seq, Pos length) override;
+  void set_interrupt(const std::atomic<bool>* flag) override { interrupt_ = flag; }
+
+  // The next evaluate() calls end with these, in order; an ok Status lets one pass.
+  void fail_evaluate(std::vector<Status> statuses);
+  // The next commit() calls end likewise.
+  void fail_commit(std::vector<Status> statuses);
+  // Any evaluation that would hold more tokens than this, all sequences together, fails with
+  // kResourceExhausted. -1: no limit.
+  void set_total_cells(std::int64_t cells) { total_cells_ = cells; }
+  // Called inside evaluate(), before anything is done: to raise flags at that moment.
+  void on_evaluate(std::function<void()> hook) { hook_ = std::move(hook); }
+
+  // What was evaluated so far: calls and tokens.
+  std::int64_t evaluations() const { return evaluations_; }
+  std::int64_t tokens_evaluated() const { return tokens_evaluated_; }
+  const std::vector<Token>& text(SeqId seq) const;
+
+ private:
+  struct Waiting {
+    SeqId seq;
+    std::vector<Token> prefix;
+    std::vector<TokenTree> tree;           // none or one
+    std::vector<std::vector<float>> rows;  // [n_nodes][n_vocab]
+    bool committed = false;
+  };
+
+  Status check(std::span<const EvalItem> items) const;
+
+  Capabilities capabilities_;
+  RowFunction rows_;
+  std::vector<std::vector<Token>> texts_;  // [n_sequences]
+  std::vector<Waiting> waiting_;
+  std::deque<Status> evaluate_failures_;
+  std::deque<Status> commit_failures_;
+  std::function<void()> hook_;
+  const std::atomic<bool>* interrupt_ = nullptr;
+  std::int64_t total_cells_ = -1;
+  std::int64_t evaluations_ = 0;
+  std::int64_t tokens_evaluated_ = 0;
+};
+
+// Tokens are single bytes 'a', 'b', ... unless pieces are given; token `end` (if any) ends the text.
+class FakeVocabulary : public Vocabulary {
+ public:
+  explicit FakeVocabulary(std::int32_t size, Token end = kNoToken,
+                          std::map<Token, std::string> pieces = {});
+
+  std::int32_t size() const override { return static_cast<std::int32_t>(pieces_.size()); }
+  std::string_view piece(Token token) const override;
+  bool is_end_of_generation(Token token) const override { return token == end_; }
+  Result<std::vector<Token>> tokenize(std::string_view text, bool add_special,
+                                      bool parse_special) const override;
+  Result<std::string> detokenize(const std::vector<Token>& tokens) const override;
+  Result<std::string> apply_chat_template(const std::vector<ChatMessage>& messages) const override;
+
+ private:
+  std::vector<std::string> pieces_;
+  Token end_;
+};
+
+// Temperature only; 0 keeps the argmax. No llama.cpp needed.
+class FakeSampler : public Sampler {
+ public:
+  explicit FakeSampler(float temperature) : temperature_(temperature) {}
+  Distribution apply(std::span<const float> logits) override;
+  void accept(Token token) override { accepted_.push_back(token); }
+  bool has_state() const override { return false; }
+  std::unique_ptr<Sampler> clone() const override { return std::make_unique<FakeSampler>(*this); }
+
+  const std::vector<Token>& accepted() const { return accepted_; }
+
+ private:
+  float temperature_;
+  Token only_ = kNoToken;
+  float only_logit_ = 0.0f;
+  std::vector<Token> accepted_;
+};
+
+}  // namespace outrider::testing

@@ -1,0 +1,295 @@
+#include "testing/tiny_gguf.h"
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "testing/gguf_file.h"
+#include "testing/tiny_weights.h"
+
+namespace outrider::testing {
+namespace {
+
+constexpr double kBiasEmbedding = 4.0;  // what every token's embedding holds in the bias dimension
+// What the bias dimension is after the last norm, measured over the default shape (2.0 +- 0.3); a
+// bias of b nats is b / kBiasAfterNorm in the output's weights.
+constexpr double kBiasAfterNorm = 2.0;
+constexpr double kNeverBias = -30.0;
+constexpr double kScoreSize = 2.0;  // size of query and key entries: attention scores of size 4
+constexpr double kAttentionGain = 1.5;
+constexpr double kFeedForwardGain = 1.5;
+
+// One tensor to write: its description and its values.
+struct TinyTensor {
+  TensorInfo info;
+  std::vector<float> values;  // [rows, row_length]
+};
+
+class TinyModelBuilder {
+ public:
+  TinyModelBuilder(const TinyModelOptions& options, const TinyVocabulary& vocabulary)
+      : options_(options), vocabulary_(vocabulary) {}
+
+  std::vector<TinyTensor> build() {
+    add_embedding();
+    if (options_.rope_factors) add_rope_factors();
+    for (int layer = 0; layer < options_.n_layer; ++layer) add_layer(layer);
+    add_norm("output_norm.weight");
+    if (!options_.tied_output) add_output();
+    return std::move(tensors_);
+  }
+
+ private:
+  ggml_type matrix_type() const {
+    switch (options_.weight_type) {
+      case WeightType::kF32: return GGML_TYPE_F32;
+      case WeightType::kQ8_0: return GGML_TYPE_Q8_0;
+      case WeightType::kQ4_0: return GGML_TYPE_Q4_0;
+    }
+    return GGML_TYPE_F32;
+  }
+
+  // A matrix of `rows` rows with independent entries of size `deviation`, before noise.
+  TinyTensor gaussian_matrix(const std::string& name, int columns, int rows, double deviation) {
+    TinyTensor tensor{{name, matrix_type(), {columns, rows}}, {}};
+    const std::uint64_t key = tensor_key(options_.seed, name);
+    const std::size_t n = static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows);
+    tensor.values.reserve(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      tensor.values.push_back(static_cast<float>(tiny_gaussian(key, i) * deviation));
+    }
+    return tensor;
+  }
+
+  void add_noise(TinyTensor& tensor) const {
+    if (options_.noise == 0.0F) return;
+    const double size = root_mean_square(tensor.values) * static_cast<double>(options_.noise);
+    const std::uint64_t key = tensor_key(~options_.noise_seed, tensor.info.name);
+    for (std::size_t i = 0; i < tensor.values.size(); ++i) {
+      tensor.values[i] += static_cast<float>(tiny_gaussian(key, i) * size);
+    }
+  }
+
+  static void set_column(TinyTensor& tensor, int column, const std::function<double(int)>& value) {
+    const std::size_t columns = static_cast<std::size_t>(tensor.info.row_length());
+    for (int row = 0; row < static_cast<int>(tensor.info.n_rows()); ++row) {
+      tensor.values[static_cast<std::size_t>(row) * columns + static_cast<std::size_t>(column)] =
+          static_cast<float>(value(row));
+    }
+  }
+
+  static void clear_row(TinyTensor& tensor, int row) {
+    const std::size_t columns = static_cast<std::size_t>(tensor.info.row_length());
+    for (std::size_t i = 0; i < columns; ++i) {
+      tensor.values[static_cast<std::size_t>(row) * columns + i] = 0.0F;
+    }
+  }
+
+  void add_embedding() {
+    // With a tied output these rows are the output's too, and set the size of the logits.
+    const double size =
+        options_.tied_output ? static_cast<double>(options_.logit_spread) / std::sqrt(options_.n_embd)
+                             : 1.0;
+    TinyTensor tensor =
+        gaussian_matrix("token_embd.weight", options_.n_embd, vocabulary_.size(), size);
+    add_noise(tensor);
+    set_column(tensor, kTinyBiasDimension, [&](int token) {
+      return options_.tied_output && bias_of(token) < -8.0 ? -kBiasEmbedding * size
+                                                          : kBiasEmbedding * size;
+    });
+    tensors_.push_back(std::move(tensor));
+  }
+
+  double bias_of(int id) const {
+    const TinyToken& token = vocabulary_.tokens[static_cast<std::size_t>(id)];
+    if (token.text == "</s>" || token.text == "<|im_end|>") {
+      return static_cast<double>(options_.eos_bias);
+    }
+    if (token.bytes.empty()) return kNeverBias;
+    const unsigned char first = static_cast<unsigned char>(token.bytes[0]);
+    const bool plain = token.bytes.size() > 1 || (first >= 0x20 && first < 0x7f) || first == '\n';
+    return plain ? 0.0 : static_cast<double>(options_.odd_byte_bias);
+  }
+
+  void add_output() {
+    const double size = static_cast<double>(options_.logit_spread) / std::sqrt(options_.n_embd);
+    TinyTensor tensor = gaussian_matrix("output.weight", options_.n_embd, vocabulary_.size(), size);
+    add_noise(tensor);
+    for (int id = 0; id < vocabulary_.size(); ++id) {
+      if (bias_of(id) == kNeverBias) clear_row(tensor, id);
+    }
+    set_column(tensor, kTinyBiasDimension, [&](int id) { return bias_of(id) / kBiasAfterNorm; });
+    tensors_.push_back(std::move(tensor));
+  }
+
+  // Near 1, not exactly, so that a norm that is scaled or left out shows.
+  void add_norm(const std::string& name) {
+    TinyTensor tensor{{name, GGML_TYPE_F32, {options_.n_embd}}, {}};
+    const std::uint64_t key = tensor_key(options_.seed, name);
+    for (int i = 0; i < options_.n_embd; ++i) {
+      const double offset = tiny_gaussian(key, static_cast<std::uint64_t>(i)) * 0.1;
+      tensor.values.push_back(1.0F + static_cast<float>(offset));
+    }
+    tensors_.push_back(std::move(tensor));
+  }
+
+  void add_rope_factors() {
+    TinyTensor tensor{{"rope_freqs.weight", GGML_TYPE_F32, {options_.head_size / 2}}, {}};
+    for (int i = 0; i < options_.head_size / 2; ++i) {
+      tensor.values.push_back(i < options_.head_size / 4 ? 1.0F : 8.0F);
+    }
+    tensors_.push_back(std::move(tensor));
+  }
+
+  // `writes_stream`: the result is added to the residual stream, whose bias dimension stays as is.
+  void add_matrix(const std::string& name, int columns, int rows, double gain, bool writes_stream) {
+    TinyTensor tensor = gaussian_matrix(name + ".weight", columns, rows, gain / std::sqrt(columns));
+    add_noise(tensor);
+    if (writes_stream) clear_row(tensor, kTinyBiasDimension);
+    tensors_.push_back(std::move(tensor));
+    if (!options_.linear_biases) return;
+    TinyTensor bias{{name + ".bias", GGML_TYPE_F32, {rows}}, {}};
+    const std::uint64_t key = tensor_key(options_.seed, bias.info.name);
+    for (int i = 0; i < rows; ++i) {
+      const double value = tiny_gaussian(key, static_cast<std::uint64_t>(i)) * 0.2;
+      bias.values.push_back(writes_stream && i == kTinyBiasDimension ? 0.0F
+                                                                     : static_cast<float>(value));
+    }
+    tensors_.push_back(std::move(bias));
+  }
+
+  void add_layer(int layer) {
+    const std::string block = "blk." + std::to_string(layer) + ".";
+    const int n_embd = options_.n_embd;
+    const int n_query = options_.n_head * options_.head_size;
+    const int n_key = options_.n_head_kv * options_.head_size;
+    add_norm(block + "attn_norm.weight");
+    add_matrix(block + "attn_q", n_embd, n_query, kScoreSize, false);
+    add_matrix(block + "attn_k", n_embd, n_key, kScoreSize, false);
+    add_matrix(block + "attn_v", n_embd, n_key, 1.0, false);
+    add_matrix(block + "attn_output", n_query, n_embd, kAttentionGain, true);
+    add_norm(block + "ffn_norm.weight");
+    add_matrix(block + "ffn_gate", n_embd, options_.n_ff, 1.0, false);
+    add_matrix(block + "ffn_up", n_embd, options_.n_ff, 1.0, false);
+    add_matrix(block + "ffn_down", options_.n_ff, n_embd, kFeedForwardGain, true);
+  }
+
+  const TinyModelOptions& options_;
+  const TinyVocabulary& vocabulary_;
+  std::vector<TinyTensor> tensors_;
+};
+
+Status check_options(const TinyModelOptions& options) {
+  const auto bad = [](const char* what) {
+    return invalid_argument(std::string("tiny model: ") + what);
+  };
+  if (options.n_layer < 1 || options.n_layer > 64) return bad("n_layer must be 1 to 64");
+  if (options.n_head < 1) return bad("n_head must be at least 1");
+  if (options.n_head_kv < 1 || options.n_head % options.n_head_kv != 0) {
+    return bad("n_head_kv must be at least 1 and divide n_head");
+  }
+  if (options.n_embd < 32 || options.n_embd % 32 != 0) return bad("n_embd must divide by 32");
+  if (options.n_ff < 32 || options.n_ff % 32 != 0) return bad("n_ff must divide by 32");
+  if (options.head_size < 32 || options.head_size % 32 != 0) {
+    return bad("head_size must divide by 32");
+  }
+  if (options.n_ctx_train < 1) return bad("n_ctx_train must be at least 1");
+  if (!(options.noise >= 0.0F) || options.noise > 100.0F) return bad("noise must be 0 to 100");
+  return Status();
+}
+
+void set_u32(gguf_context* metadata, const char* key, int value) {
+  gguf_set_val_u32(metadata, key, static_cast<std::uint32_t>(value));
+}
+
+void set_shape(gguf_context* metadata, const TinyModelOptions& options, int n_vocab) {
+  gguf_set_val_str(metadata, "general.architecture", "llama");
+  gguf_set_val_str(metadata, "general.type", "model");
+  gguf_set_val_str(metadata, "general.name", options.name.c_str());
+  set_u32(metadata, "general.quantization_version", GGML_QNT_VERSION);
+  set_u32(metadata, "llama.block_count", options.n_layer);
+  set_u32(metadata, "llama.context_length", options.n_ctx_train);
+  set_u32(metadata, "llama.embedding_length", options.n_embd);
+  set_u32(metadata, "llama.feed_forward_length", options.n_ff);
+  set_u32(metadata, "llama.attention.head_count", options.n_head);
+  set_u32(metadata, "llama.attention.head_count_kv", options.n_head_kv);
+  set_u32(metadata, "llama.rope.dimension_count", options.head_size);
+  set_u32(metadata, "llama.vocab_size", n_vocab);
+  gguf_set_val_f32(metadata, "llama.attention.layer_norm_rms_epsilon", 1e-5F);
+  gguf_set_val_f32(metadata, "llama.rope.freq_base", 10000.0F);
+  // Only where it is not the default, as in the files of real models.
+  if (options.n_embd != options.n_head * options.head_size) {
+    set_u32(metadata, "llama.attention.key_length", options.head_size);
+    set_u32(metadata, "llama.attention.value_length", options.head_size);
+  }
+}
+
+void set_vocabulary(gguf_context* metadata, const TinyVocabulary& vocabulary) {
+  const bool bpe = vocabulary.options.tokenizer == TinyTokenizer::kBpe;
+  std::vector<const char*> texts;
+  std::vector<float> scores;
+  std::vector<std::int32_t> types;
+  for (const TinyToken& token : vocabulary.tokens) {
+    texts.push_back(token.text.c_str());
+    scores.push_back(-static_cast<float>(scores.size()));  // earlier tokens are merged first
+    types.push_back(static_cast<std::int32_t>(token.type));
+  }
+  gguf_set_val_str(metadata, "tokenizer.ggml.model", bpe ? "gpt2" : "llama");
+  gguf_set_val_str(metadata, "tokenizer.ggml.pre", bpe ? "gpt-2" : "default");
+  gguf_set_arr_str(metadata, "tokenizer.ggml.tokens", texts.data(), texts.size());
+  gguf_set_arr_data(metadata, "tokenizer.ggml.scores", GGUF_TYPE_FLOAT32, scores.data(),
+                    scores.size());
+  gguf_set_arr_data(metadata, "tokenizer.ggml.token_type", GGUF_TYPE_INT32, types.data(),
+                    types.size());
+  if (bpe) {
+    std::vector<const char*> merges;
+    for (const std::string& merge : vocabulary.merges) merges.push_back(merge.c_str());
+    gguf_set_arr_str(metadata, "tokenizer.ggml.merges", merges.data(), merges.size());
+  }
+  set_u32(metadata, "tokenizer.ggml.unknown_token_id", kTinyUnknown);
+  set_u32(metadata, "tokenizer.ggml.bos_token_id", kTinyBos);
+  set_u32(metadata, "tokenizer.ggml.eos_token_id", kTinyEos);
+  set_u32(metadata, "tokenizer.ggml.eot_token_id", kTinyTurnEnd);
+  set_u32(metadata, "tokenizer.ggml.padding_token_id", kTinyPad);
+  gguf_set_val_bool(metadata, "tokenizer.ggml.add_bos_token", vocabulary.options.add_bos);
+  gguf_set_val_bool(metadata, "tokenizer.ggml.add_eos_token", false);
+  gguf_set_val_bool(metadata, "tokenizer.ggml.add_space_prefix", false);
+  if (vocabulary.options.chat_template) {
+    gguf_set_val_str(metadata, "tokenizer.chat_template",
+                     std::string(tiny_chat_template()).c_str());
+  }
+}
+
+}  // namespace
+
+const char* weight_type_name(WeightType type) {
+  switch (type) {
+    case WeightType::kF32: return "F32";
+    case WeightType::kQ8_0: return "Q8_0";
+    case WeightType::kQ4_0: return "Q4_0";
+  }
+  return "?";
+}
+
+Status write_tiny_gguf(const std::string& path, const TinyModelOptions& options) {
+  OUTRIDER_RETURN_IF_ERROR(check_options(options));
+  const Result<TinyVocabulary> vocabulary = make_tiny_vocabulary(options.vocabulary);
+  if (!vocabulary.ok()) return vocabulary.status();
+
+  GgufHandle metadata(gguf_init_empty());
+  set_shape(metadata.get(), options, vocabulary->size());
+  set_vocabulary(metadata.get(), *vocabulary);
+
+  const std::vector<TinyTensor> tensors = TinyModelBuilder(options, *vocabulary).build();
+  std::vector<TensorInfo> infos;
+  for (const TinyTensor& tensor : tensors) infos.push_back(tensor.info);
+  const TensorSource source = [&](std::size_t index, std::vector<std::uint8_t>& data) {
+    const bool is_matrix = tensors[index].info.type != GGML_TYPE_F32;
+    data = encode_weights(tensors[index].values,
+                          is_matrix ? options.weight_type : WeightType::kF32);
+    return Status();
+  };
+  return write_gguf(path, metadata.get(), infos, source, /*durable=*/false);
+}
+
+}  // namespace outrider::testing

@@ -1,0 +1,103 @@
+#include "testing/tiny_runner.h"
+
+#include <algorithm>
+
+namespace outrider::testing {
+
+void silence_llama_log() {
+  llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
+}
+
+Token argmax(const float* values, int n) {
+  return static_cast<Token>(std::max_element(values, values + n) - values);
+}
+
+Result<TinyRunner> TinyRunner::load(const std::string& path, const Options& options) {
+  silence_llama_log();
+  TinyRunner runner;
+  runner.path_ = path;
+  llama_model_params model_params = llama_model_default_params();
+  model_params.n_gpu_layers = 0;
+  runner.model_.reset(llama_model_load_from_file(path.c_str(), model_params));
+  if (runner.model_ == nullptr) return internal_error("llama.cpp cannot load '" + path + "'");
+
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = static_cast<std::uint32_t>(options.n_ctx);
+  params.n_batch = params.n_ctx;
+  params.n_ubatch = params.n_ctx;
+  params.n_threads = options.n_threads;
+  params.n_threads_batch = options.n_threads;
+  params.type_k = options.kv_type;
+  params.type_v = options.kv_type;
+  params.flash_attn_type =
+      options.flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  params.no_perf = true;
+  runner.context_.reset(llama_init_from_model(runner.model_.get(), params));
+  if (runner.context_ == nullptr) {
+    return internal_error("llama.cpp cannot make a context for '" + path + "'");
+  }
+  return runner;
+}
+
+std::vector<Token> TinyRunner::tokenize(std::string_view text, bool add_special,
+                                        bool parse_special) const {
+  // At most a token a byte, and the specials around them.
+  std::vector<Token> tokens(text.size() + 4);
+  const int n = llama_tokenize(vocab(), text.data(), static_cast<std::int32_t>(text.size()),
+                               tokens.data(), static_cast<std::int32_t>(tokens.size()),
+                               add_special, parse_special);
+  tokens.resize(static_cast<std::size_t>(std::max(n, 0)));
+  return tokens;
+}
+
+std::string TinyRunner::detokenize(const std::vector<Token>& tokens) const {
+  std::string text;
+  for (const Token token : tokens) {
+    char piece[256];
+    const int n = llama_token_to_piece(vocab(), token, piece, sizeof piece, 0, /*special=*/false);
+    if (n > 0) text.append(piece, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+void TinyRunner::clear() { llama_memory_clear(llama_get_memory(context_.get()), true); }
+
+Result<const float*> TinyRunner::step(Token token) {
+  const int code = llama_decode(context_.get(), llama_batch_get_one(&token, 1));
+  if (code != 0) {
+    return internal_error("llama.cpp failed to evaluate a token of '" + path_ + "' (code " +
+                          std::to_string(code) + ")");
+  }
+  return static_cast<const float*>(llama_get_logits_ith(context_.get(), -1));
+}
+
+Result<std::vector<std::vector<float>>> TinyRunner::logits(const std::vector<Token>& tokens) {
+  clear();
+  std::vector<std::vector<float>> rows;
+  for (const Token token : tokens) {
+    const Result<const float*> row = step(token);
+    if (!row.ok()) return row.status();
+    rows.emplace_back(*row, *row + n_vocab());
+  }
+  return rows;
+}
+
+Result<std::vector<Token>> TinyRunner::greedy(const std::vector<Token>& prompt, int n) {
+  clear();
+  const float* row = nullptr;
+  for (const Token token : prompt) {
+    const Result<const float*> result = step(token);
+    if (!result.ok()) return result.status();
+    row = *result;
+  }
+  std::vector<Token> tokens;
+  while (row != nullptr && static_cast<int>(tokens.size()) < n) {
+    tokens.push_back(argmax(row, n_vocab()));
+    const Result<const float*> result = step(tokens.back());
+    if (!result.ok()) return result.status();
+    row = *result;
+  }
+  return tokens;
+}
+
+}  // namespace outrider::testing

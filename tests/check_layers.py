@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Checks every #include of Outrider's sources against the arrows in CMakeLists.txt.
+
+The table is the outrider_layer(...), outrider_tool(...) and outrider_testing(...) lines of the root
+CMakeLists.txt, the same lines that make the targets. What is checked:
+
+  - a layer includes itself and the layers that its LINKS reach, nothing else;
+  - headers of a THIRD_PARTY only where the table gives it; llama.cpp's own (llama, ggml, gguf,
+    common) therefore only in src/llama and testing/;
+  - testing/ only from tests and from testing/ itself, and its GGUF_FILES only by tests that are
+    TESTED_WITH testing_gguf;
+  - quoted includes are paths from src/ (or from the root, for testing/ and tools/);
+  - files have at most 400 lines (a warning; over 450 a failure).
+
+Usage: check_layers.py [ROOT]. Exit 0: clean, 1: violations, as file:line: text, 2: wrong usage.
+"""
+
+import fnmatch
+import pathlib
+import re
+import sys
+
+MAX_LINES_WANTED = 400
+MAX_LINES = 450
+SUFFIXES = (".h", ".cc", ".c", ".cpp", ".cu")
+
+# THIRD_PARTY name -> the headers that are its own. "llama" also owns every quoted include without a
+# known folder: llama-common's headers are called "common.h", "log.h", "sampling.h", ...
+THIRD_PARTY = {
+    "llama": re.compile(r"^(llama(-cpp)?|gguf|ggml[-\w]*)\.h$|^(jinja|sheredom)/"),
+    "nlohmann": re.compile(r"^nlohmann/"),
+    "httplib": re.compile(r"^(cpp-httplib/)?httplib\.h$"),
+    "cli11": re.compile(r"^CLI/"),
+    "gtest": re.compile(r"^g(test|mock)/"),
+    "benchmark": re.compile(r"^benchmark/"),
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+CALL = re.compile(r"^outrider_(layer|tool|testing)\(([^)]*)\)", re.MULTILINE)
+KEYWORDS = ("LINKS", "THIRD_PARTY", "TESTED_WITH", "GGUF_FILES")
+
+
+class Row:
+    """One line of the table: a folder and what it may use."""
+
+    def __init__(self, kind, name):
+        self.kind = kind
+        self.name = name
+        self.lists = {keyword: [] for keyword in KEYWORDS}
+
+    @property
+    def folder(self):
+        return "src/" + self.name if self.kind == "layer" else self.name
+
+
+def read_table(text):
+    """Returns {name: Row} in the order of the table, and a list of what is wrong with it."""
+    rows, problems = {}, []
+    for call in CALL.finditer(text):
+        line = text.count("\n", 0, call.start()) + 1
+        words = re.sub(r"#.*", "", call.group(2)).split()
+        row = Row(call.group(1), words[0])
+        into = None
+        for word in words[1:]:
+            if word in KEYWORDS:
+                into = row.lists[word]
+            elif into is None:
+                problems.append(f"CMakeLists.txt:{line}: '{word}' follows no keyword")
+            else:
+                into.append(word)
+        for link in row.lists["LINKS"]:
+            if link not in rows:
+                problems.append(f"CMakeLists.txt:{line}: {row.name} links {link}, which is not "
+                                "a layer above it in the table (lowest first, no cycles)")
+        for name in row.lists["THIRD_PARTY"]:
+            if name not in THIRD_PARTY:
+                problems.append(f"CMakeLists.txt:{line}: no third party '{name}'; give one of "
+                                + ", ".join(THIRD_PARTY))
+        rows[row.name] = row
+    if not rows:
+        problems.append("CMakeLists.txt:1: no outrider_layer(...) lines found")
+    return rows, problems
+
+
+def reach(rows, name):
+    """The layers that NAME may include: itself and all that its LINKS lead to."""
+    found, todo = set(), [name]
+    while todo:
+        current = todo.pop()
+        if current not in found and current in rows:
+            found.add(current)
+            todo += rows[current].lists["LINKS"]
+    return found
+
+
+class Permission:
+    """What one file may include."""
+
+    def __init__(self, layers, third_party, testing):
+        self.layers = set(layers)
+        self.third_party = set(third_party)
+        self.testing = testing  # "", "testing" or "testing_gguf"
+
+    def __str__(self):
+        parts = [", ".join(sorted(self.layers)) or "no layer"]
+        if self.testing:
+            parts.append("testing/" + ("" if self.testing == "testing_gguf" else " without GGUF"))
+        if self.third_party:
+            parts.append("third party: " + ", ".join(sorted(self.third_party)))
+        return "; ".join(parts)
+
+
+class Checker:
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.rows, self.errors = read_table((self.root / "CMakeLists.txt").read_text())
+        self.warnings = []
+        self.testing_row = next((r for r in self.rows.values() if r.kind == "testing"), None)
+        self.layers = [r.name for r in self.rows.values() if r.kind == "layer"]
+        self.n_files = 0
+
+    def is_gguf(self, stem):
+        patterns = self.testing_row.lists["GGUF_FILES"] if self.testing_row else []
+        stem = stem.removesuffix("_test")
+        return any(fnmatch.fnmatch(stem, pattern) for pattern in patterns)
+
+    def owner(self, path):
+        """The row of the table that PATH (relative) belongs to, or None."""
+        parts = path.parts
+        name = parts[1] if parts[0] == "src" and len(parts) > 2 else parts[0]
+        row = self.rows.get(name)
+        return row if row and path.as_posix().startswith(row.folder + "/") else None
+
+    def permission(self, path):
+        if path.parts[0] in ("tests", "bench"):
+            extra = {"gtest", "cli11"} if path.parts[0] == "tests" else {"benchmark"}
+            return Permission([*self.layers, "tools"], extra, "testing_gguf")
+        row = self.owner(path)
+        if row is None:
+            self.errors.append(f"{path.as_posix()}:1: this folder is not in the table of layers "
+                               "in CMakeLists.txt; add it with the arrows it needs")
+            return None
+        layers = reach(self.rows, row.name)
+        third_party = set(row.lists["THIRD_PARTY"])
+        testing = ""
+        is_test = path.stem.endswith("_test")
+        if row.kind == "testing":
+            testing = "testing_gguf"
+            in_tools = len(path.parts) > 2
+            if not in_tools and not self.is_gguf(path.stem):
+                testing = "testing"  # must build without llama.cpp
+                layers -= {"llama"}
+                third_party -= {"llama", "cli11"}
+        elif is_test:
+            third_party.add("gtest")
+            for name in row.lists["TESTED_WITH"]:
+                testing = max(testing, name)
+        return Permission(layers, third_party, testing)
+
+    def complaint(self, allowed, quote, target):
+        """None if a file with the permission ALLOWED may include TARGET, else why not."""
+        for name, pattern in THIRD_PARTY.items():
+            if pattern.search(target):
+                return None if name in allowed.third_party else f"{name}'s header \"{target}\""
+        if quote == "<":
+            return None  # the standard library or the system
+        folder, _, rest = target.partition("/")
+        if rest and folder == "testing":
+            if not allowed.testing:
+                return f"test support \"{target}\""
+            gguf = self.is_gguf(pathlib.PurePath(rest).stem)
+            return f"\"{target}\", which needs llama.cpp," if (
+                gguf and allowed.testing == "testing") else None
+        if rest and folder in self.rows:
+            return None if folder in allowed.layers else f"layer {folder} (\"{target}\")"
+        if "llama" in allowed.third_party:
+            return None  # llama-common's headers have no folder
+        return f"\"{target}\", which is no path from src/ and none of llama.cpp's headers here,"
+
+    def check_file(self, path):
+        self.n_files += 1
+        relative = path.relative_to(self.root)
+        allowed = self.permission(relative)
+        if allowed is None:
+            return
+        lines = path.read_text(errors="replace").splitlines()
+        for number, line in enumerate(lines, start=1):
+            match = INCLUDE.match(line)
+            why = self.complaint(allowed, *match.groups()) if match else None
+            if why:
+                self.errors.append(f"{relative.as_posix()}:{number}: may not include {why} "
+                                   f"(allowed: {allowed})")
+        if len(lines) > MAX_LINES:
+            self.errors.append(f"{relative.as_posix()}:{len(lines)}: {len(lines)} lines; split it "
+                               f"(at most {MAX_LINES_WANTED})")
+        elif len(lines) > MAX_LINES_WANTED:
+            self.warnings.append(f"{relative.as_posix()}:{len(lines)}: warning: {len(lines)} "
+                                 f"lines, {MAX_LINES_WANTED} wanted")
+
+    def run(self):
+        for folder in ("src", "tools", "testing", "tests", "bench"):
+            for path in sorted((self.root / folder).rglob("*")):
+                if path.suffix in SUFFIXES and path.is_file():
+                    self.check_file(path)
+        return not self.errors
+
+
+def main(arguments):
+    if len(arguments) > 1 or (arguments and arguments[0].startswith("-")):
+        print(__doc__.split("\n\n")[-1].strip(), file=sys.stderr)
+        return 2
+    root = arguments[0] if arguments else pathlib.Path(__file__).resolve().parent.parent
+    if not (pathlib.Path(root) / "CMakeLists.txt").is_file():
+        print(f"check_layers: '{root}' has no CMakeLists.txt", file=sys.stderr)
+        return 2
+    checker = Checker(root)
+    checker.run()
+    for line in checker.warnings + checker.errors:
+        print(line)
+    print(f"check_layers: {checker.n_files} files, {len(checker.errors)} errors, "
+          f"{len(checker.warnings)} warnings")
+    return 1 if checker.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Tests of check_layers.py: each makes a small tree, with or without a forbidden arrow."""
+
+import base64
+import contextlib
+import io
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+sys.dont_write_bytecode = True
+import check_layers  # noqa: E402
+
+TABLE = """
+outrider_layer(base)
+outrider_layer(tree   LINKS base                     TESTED_WITH testing)
+outrider_layer(model  LINKS tree                     TESTED_WITH testing)
+outrider_layer(json   THIRD_PARTY nlohmann)
+outrider_layer(llama  LINKS model THIRD_PARTY llama  TESTED_WITH testing_gguf)
+outrider_tool(tools   LINKS llama json THIRD_PARTY cli11)
+outrider_testing(testing LINKS model llama THIRD_PARTY llama cli11 gtest
+                 GGUF_FILES gguf_* tiny_*)
+"""
+
+
+class CheckLayers(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.write("CMakeLists.txt", TABLE)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def errors(self):
+        checker = check_layers.Checker(self.root)
+        checker.run()
+        return checker.errors
+
+    def assert_one_error(self, *parts):
+        errors = self.errors()
+        self.assertEqual(len(errors), 1, errors)
+        for part in parts:
+            self.assertIn(part, errors[0])
+
+    def test_an_allowed_tree_passes(self):
+        self.write("src/tree/a.h", '#include <vector>\n#include "base/b.h"\n#include "tree/c.h"\n')
+        self.write("src/tree/a_test.cc", '#include "testing/fake.h"\n#include <gtest/gtest.h>\n')
+        self.write("src/llama/l.cc", '#include "llama.h"\n#include "sampling.h"\n#include <ggml.h>\n')
+        self.write("src/llama/l_test.cc", '#include "testing/tiny_gguf.h"\n')
+        self.write("src/json/j.cc", "#include <nlohmann/json.hpp>\n")
+        self.write("tools/t.cc", '#include <CLI/CLI.hpp>\n#include "tools/u.h"\n#include "llama/l.h"\n')
+        self.write("testing/tiny_gguf.cc", '#include "gguf.h"\n#include "testing/tiny_gguf.h"\n')
+        self.write("testing/tools/widen.cc", '#include "testing/tiny_gguf.h"\n#include <CLI/CLI.hpp>\n')
+        self.write("tests/x_test.cc", '#include "tree/a.h"\n#include "testing/tiny_gguf.h"\n')
+        self.assertEqual(self.errors(), [])
+
+    def test_an_arrow_reached_through_another_layer_is_allowed(self):
+        self.write("src/model/m.cc", '#include "base/b.h"\n')
+        self.assertEqual(self.errors(), [])
+
+    def test_an_upward_arrow_fails_with_file_line_and_the_allowed_list(self):
+        self.write("src/tree/a.cc", '\n#include "model/m.h"\n')
+        self.assert_one_error("src/tree/a.cc:2:", "layer model", "allowed: base, tree")
+
+    def test_a_sideways_arrow_fails(self):
+        self.write("src/tree/a.cc", '#  include "json/j.h"\n')
+        self.assert_one_error("src/tree/a.cc:1:", "layer json")
+
+    def test_llama_headers_outside_the_adapter_fail_however_they_are_written(self):
+        for header in ('"llama.h"', "<llama.h>", "<ggml-backend.h>", '"gguf.h"', '"common.h"',
+                       "<jinja/value.h>"):
+            self.write("src/model/m.cc", f"#include {header}\n")
+            self.assert_one_error("src/model/m.cc:1:", header.strip('<>"'))
+
+    def test_llama_headers_in_tools_and_integration_tests_fail(self):
+        self.write("tools/t.cc", '#include "llama.h"\n')
+        self.assert_one_error("tools/t.cc:1:")
+        self.write("tools/t.cc", "")
+        self.write("tests/x_test.cc", '#include "llama.h"\n')
+        self.assert_one_error("tests/x_test.cc:1:")
+
+    def test_a_third_party_of_another_layer_fails(self):
+        self.write("src/llama/l.cc", "#include <nlohmann/json.hpp>\n")
+        self.assert_one_error("src/llama/l.cc:1:", "nlohmann")
+
+    def test_shipped_code_may_not_include_testing(self):
+        self.write("src/tree/a.cc", '#include "testing/fake.h"\n')
+        self.assert_one_error("src/tree/a.cc:1:", "test support")
+        self.write("src/tree/a.cc", "")
+        self.write("tools/t.cc", '#include "testing/fake.h"\n')
+        self.assert_one_error("tools/t.cc:1:", "test support")
+
+    def test_shipped_code_may_not_include_gtest(self):
+        self.write("src/tree/a.cc", "#include <gtest/gtest.h>\n")
+        self.assert_one_error("gtest")
+
+    def test_a_test_obeys_its_layers_arrows_too(self):
+        self.write("src/tree/a_test.cc", '#include "llama/l.h"\n')
+        self.assert_one_error("src/tree/a_test.cc:1:", "layer llama")
+
+    def test_a_layer_that_is_tested_without_gguf_may_not_include_gguf_helpers(self):
+        self.write("src/tree/a_test.cc", '#include "testing/tiny_gguf.h"\n')
+        self.assert_one_error("needs llama.cpp")
+
+    def test_a_layer_that_is_tested_without_testing_may_not_include_it(self):
+        self.write("src/base/b_test.cc", '#include "testing/fake.h"\n')
+        self.assert_one_error("test support")
+
+    def test_plain_test_support_may_not_need_llama(self):
+        self.write("testing/fake.cc", '#include "llama.h"\n#include "llama/l.h"\n'
+                                      '#include "testing/gguf_file.h"\n')
+        self.assertEqual(len(self.errors()), 3)
+
+    def test_a_folder_outside_the_table_fails(self):
+        self.write("src/misc/x.h", "")
+        self.assert_one_error("src/misc/x.h:1:", "not in the table")
+
+    def test_a_relative_include_fails(self):
+        self.write("src/tree/a.cc", '#include "b.h"\n')
+        self.assert_one_error("no path from src/")
+
+    def test_a_cycle_or_an_unknown_name_in_the_table_fails(self):
+        self.write("CMakeLists.txt", "outrider_layer(a LINKS b)\nouttrider(x)\n"
+                                     "outrider_layer(b LINKS a THIRD_PARTY boost)\n")
+        errors = self.errors()
+        self.assertEqual(len(errors), 2, errors)
+        self.assertIn("CMakeLists.txt:1: a links b", errors[0])
+        self.assertIn("CMakeLists.txt:3: no third party 'boost'", errors[1])
+
+    def test_an_empty_table_fails(self):
+        self.write("CMakeLists.txt", "project(x)\n")
+        self.assertEqual(len(self.errors()), 1)
+
+    def test_a_long_file_warns_and_a_longer_one_fails(self):
+        self.write("src/tree/a.cc", "\n" * 400)
+        checker = check_layers.Checker(self.root)
+        self.assertTrue(checker.run())
+        self.assertEqual(checker.warnings, [])
+        self.write("src/tree/a.cc", "\n" * 401)
+        checker = check_layers.Checker(self.root)
+        self.assertTrue(checker.run())
+        self.assertEqual(len(checker.warnings), 1)
+        self.write("src/tree/a.cc", "\n" * 451)
+        self.assert_one_error("451 lines")
+
+    def test_the_command_fails_on_a_forbidden_arrow_and_on_wrong_usage(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+            self.assertEqual(check_layers.main([str(self.root)]), 0)
+            self.assertEqual(check_layers.main(["--what"]), 2)
+            self.assertEqual(check_layers.main([str(self.root / "nowhere")]), 2)
+            self.write("src/base/b.h", '#include "tree/a.h"\n')
+            self.assertEqual(check_layers.main([str(self.root)]), 1)
+        self.assertIn("src/base/b.h:1:", out.getvalue())
+
+
+class TheRealTable(unittest.TestCase):
+    def setUp(self):
+        self.rows, self.problems = check_layers.read_table(
+            (HERE.parent / "CMakeLists.txt").read_text())
+
+    def test_it_is_well_formed(self):
+        self.assertEqual(self.problems, [])
+
+    def test_only_the_adapter_and_testing_have_llama(self):
+        users = [r.name for r in self.rows.values() if "llama" in r.lists["THIRD_PARTY"]]
+        self.assertEqual(users, ["llama", "testing"])
+
+    def test_only_tools_capi_and_testing_reach_the_adapter(self):
+        users = [name for name in self.rows
+                 if name != "llama" and "llama" in check_layers.reach(self.rows, name)]
+        self.assertEqual(users, ["capi", "tools", "testing"])
+
+    def test_no_row_links_testing(self):
+        for row in self.rows.values():
+            self.assertNotIn("testing", row.lists["LINKS"])
+
+
+class ThePin(unittest.TestCase):
+    def test_the_hash_is_the_registrys_integrity_in_hex(self):
+        text = (HERE.parent / "cmake" / "llama_source.cmake").read_text()
+        integrity = re.search(r"sha512-([A-Za-z0-9+/=]+)", text).group(1)
+        pinned = re.search(r"OUTRIDER_LLAMA_SHA512 (\w+)", text).group(1)
+        self.assertEqual(base64.b64decode(integrity).hex(), pinned)
+
+
+if __name__ == "__main__":
+    unittest.main()
