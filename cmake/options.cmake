@@ -42,7 +42,7 @@ endif()
 # Every executable of ours links this; it sets the sanitizers' run-time options and suppressions.
 add_library(outrider_sanitizer_defaults INTERFACE)
 if(OUTRIDER_SANITIZE)
-  add_compile_options(${sanitizers} -fno-omit-frame-pointer)
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${sanitizers};-fno-omit-frame-pointer>")
   add_link_options(${sanitizers})
   add_library(outrider_sanitizer_objects OBJECT
               "${PROJECT_SOURCE_DIR}/cmake/sanitizers/defaults.c")

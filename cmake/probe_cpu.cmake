@@ -9,7 +9,7 @@
 # Out: OUTRIDER_MACHINE_FLAGS, for our own code (also on outrider_flags);
 #      directory compile options and OUTRIDER_MACHINE, which reach llama.cpp too
 set(native_default ${PROJECT_IS_TOP_LEVEL})
-if(CMAKE_CROSSCOMPILING OR DEFINED ENV{SOURCE_DATE_EPOCH} OR NOT OUTRIDER_LLAMA AND MSVC)
+if(CMAKE_CROSSCOMPILING OR DEFINED ENV{SOURCE_DATE_EPOCH})
   set(native_default OFF)  # ggml's own rule
 endif()
 option(GGML_NATIVE "ggml: optimize the build for the current system" ${native_default})

@@ -15,7 +15,11 @@
 // not plain text `odd_byte_bias`. The biases are in nats at temperature 1 and hold within about a
 // third, since the stream's norm varies.
 //
-// Measured over the default options: see tiny_gguf_test.cc, which asserts entropy and variety.
+// Measured, default options, 3 weight types x seeds 1 to 4, 200 greedy tokens: entropy 2.6 to 3.0
+// nats, mean top probability 0.28 to 0.38, 51 to 74 different tokens, 111 to 168 different pairs,
+// 3 to 5 % of the probability on odd bytes, end of generation under 1e-5 (with eos_bias -5: 2e-4 to
+// 4e-4, with -2: 2e-3 to 6e-3, with 0: 2e-2 to 3e-2). Writing takes 4 to 15 ms and gives 0.22 MB
+// (Q4_0), 0.41 MB (Q8_0), 1.5 MB (F32). tiny_gguf_test.cc asserts coarse bounds of all of these.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +52,7 @@ struct TinyModelOptions {
   std::string name = "tiny";                   // general.name
 
   float logit_spread = 2.5F;    // standard deviation of the logits of plain tokens, in nats
-  float eos_bias = -16.0F;      // -16: next to never; -2: every hundred tokens or so
+  float eos_bias = -16.0F;      // -16: next to never; -2: every 200 tokens or so
   float odd_byte_bias = -4.0F;  // bytes that are neither printable ASCII nor newline
 
   bool tied_output = false;     // the output reuses token_embd; then there are no biases per token

@@ -1,6 +1,7 @@
 #include "testing/tiny_runner.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace outrider::testing {
 
@@ -10,6 +11,19 @@ void silence_llama_log() {
 
 Token argmax(const float* values, int n) {
   return static_cast<Token>(std::max_element(values, values + n) - values);
+}
+
+double greedy_agreement(const std::vector<std::vector<float>>& a,
+                        const std::vector<std::vector<float>>& b) {
+  const std::size_t n = std::min(a.size(), b.size());
+  assert(n > 0);
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Token of_a = argmax(a[i].data(), static_cast<int>(a[i].size()));
+    const Token of_b = argmax(b[i].data(), static_cast<int>(b[i].size()));
+    if (of_a == of_b) ++same;
+  }
+  return static_cast<double>(same) / static_cast<double>(n);
 }
 
 Result<TinyRunner> TinyRunner::load(const std::string& path, const Options& options) {

@@ -63,6 +63,11 @@ class TinyRunner {
 // Index of the largest value, of equals the first. REQUIRES: n > 0.
 Token argmax(const float* values, int n);
 
+// Share of the positions at which two results of logits() have the same most likely token, 0 to 1;
+// over the positions that both have. REQUIRES: at least one.
+double greedy_agreement(const std::vector<std::vector<float>>& a,
+                        const std::vector<std::vector<float>>& b);
+
 // Keeps llama.cpp and ggml from writing to stderr in this process, from now on.
 void silence_llama_log();
 

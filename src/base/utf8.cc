@@ -1,62 +1,75 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace outrider {
 namespace {
 
-enum class Scan { kComplete, kCutOff, kInvalid };
+std::uint8_t byte_at(std::string_view text, std::size_t i) {
+  return static_cast<std::uint8_t>(text[i]);
+}
 
-struct Character {
-  Scan scan;
-  std::size_t length;  // bytes read; for kInvalid at least 1
+// What may follow a first byte (RFC 3629, section 4): how many bytes in all, and the range of the
+// second one; later ones are 80 to BF. Length 0: not a first byte.
+struct Form {
+  std::size_t length = 0;
+  std::uint8_t second_min = 0x80;
+  std::uint8_t second_max = 0xBF;
 };
 
-// Reads the character at the front of a text that is not empty.
-Character scan_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  const std::uint8_t first = byte(0);
-  if (first < 0x80) return {Scan::kComplete, 1};
-  std::size_t length = 0;
-  std::uint8_t low = 0x80;   // bounds of the second byte: they rule out overlong forms, surrogates
-  std::uint8_t high = 0xBF;  // and what lies above U+10FFFF
-  if (first >= 0xC2 && first <= 0xDF) {
-    length = 2;
-  } else if (first >= 0xE0 && first <= 0xEF) {
-    length = 3;
-    if (first == 0xE0) low = 0xA0;
-    if (first == 0xED) high = 0x9F;
-  } else if (first >= 0xF0 && first <= 0xF4) {
-    length = 4;
-    if (first == 0xF0) low = 0x90;
-    if (first == 0xF4) high = 0x8F;
-  } else {
-    return {Scan::kInvalid, 1};
+Form form_of(std::uint8_t first) {
+  if (first < 0x80) return {.length = 1};
+  if (first < 0xC2) return {};
+  if (first < 0xE0) return {.length = 2};
+  if (first == 0xE0) return {.length = 3, .second_min = 0xA0};
+  if (first == 0xED) return {.length = 3, .second_max = 0x9F};
+  if (first < 0xF0) return {.length = 3};
+  if (first == 0xF0) return {.length = 4, .second_min = 0x90};
+  if (first < 0xF4) return {.length = 4};
+  if (first == 0xF4) return {.length = 4, .second_max = 0x8F};
+  return {};
+}
+
+// Length of the character at `i`, and in *valid how many of its bytes are there and right.
+std::size_t match(std::string_view text, std::size_t i, std::size_t* valid) {
+  const Form form = form_of(byte_at(text, i));
+  *valid = form.length == 0 ? 0 : 1;
+  for (std::size_t k = 1; k < form.length && i + k < text.size(); ++k) {
+    const std::uint8_t min = k == 1 ? form.second_min : std::uint8_t{0x80};
+    const std::uint8_t max = k == 1 ? form.second_max : std::uint8_t{0xBF};
+    const std::uint8_t byte = byte_at(text, i + k);
+    if (byte < min || byte > max) break;
+    ++*valid;
   }
-  for (std::size_t i = 1; i < length; ++i) {
-    if (i == text.size()) return {Scan::kCutOff, i};
-    const bool good = i == 1 ? byte(i) >= low && byte(i) <= high : (byte(i) & 0xC0) == 0x80;
-    if (!good) return {Scan::kInvalid, i};
-  }
-  return {Scan::kComplete, length};
+  return form.length;
 }
 
 }  // namespace
 
 std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const Character c = scan_character(text.substr(at));
-    if (c.scan != Scan::kComplete) return at;
-    at += c.length;
+  for (std::size_t i = 0; i < text.size();) {
+    if (byte_at(text, i) < 0x80) {
+      ++i;
+      continue;
+    }
+    std::size_t valid = 0;
+    const std::size_t length = match(text, i, &valid);
+    if (length == 0 || valid < length) return i;
+    i += length;
   }
   return std::nullopt;
 }
 
 std::size_t complete_utf8_prefix(std::string_view text) {
-  // Only the last three bytes can belong to a character that is cut off.
-  for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
-    const std::size_t at = text.size() - back;
-    if (scan_character(text.substr(at)).scan == Scan::kCutOff) return at;
+  // The last first byte decides; it is at most four bytes back.
+  const std::size_t reach = std::min<std::size_t>(text.size(), 4);
+  for (std::size_t back = 1; back <= reach; ++back) {
+    const std::size_t i = text.size() - back;
+    if ((byte_at(text, i) & 0xC0) == 0x80) continue;
+    std::size_t valid = 0;
+    const std::size_t length = match(text, i, &valid);
+    return valid == back && valid < length ? i : text.size();
   }
   return text.size();
 }

@@ -1,5 +1,8 @@
-// UTF-8, as far as streaming and error messages need it (RFC 3629: no surrogates, no overlong
-// forms, nothing above U+10FFFF).
+// UTF-8 (RFC 3629): what is valid, and where a text may be cut.
+//
+// Valid means: no bytes C0, C1, F5 to FF, no overlong forms, no surrogates (U+D800 to U+DFFF),
+// nothing above U+10FFFF, nothing cut short. Tested by utf8_test.cc against the obvious decoder
+// over all strings of up to three bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +11,13 @@
 
 namespace outrider {
 
-// Byte offset of the first sequence that is not valid UTF-8, or nothing when all is valid. A
-// character cut off at the end counts as invalid.
+// Offset of the first byte of the first malformed sequence in `text`, or nothing when all is valid.
+// A character that is cut short by the end of the text is malformed.
 std::optional<std::size_t> first_invalid_utf8(std::string_view text);
 
-// Length of the longest prefix that does not end inside a multibyte character which is valid so far.
-// Bytes that can never become valid do not hold anything back.
-// Example: "a\xC3" -> 1, "a\xC3\xA4" -> 3, "a\xFF" -> 2.
+// Length of the longest prefix of `text` that does not end inside a so far valid multibyte
+// character; between size() - 3 and size(). What lies behind it may become valid when bytes follow,
+// so a stream of text holds it back. Bytes that can no longer become valid are not held back.
 std::size_t complete_utf8_prefix(std::string_view text);
 
 }  // namespace outrider

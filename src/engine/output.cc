@@ -78,11 +78,20 @@ std::size_t Output::releasable_bytes() const {
 
 std::vector<Piece> Output::take() {
   const std::size_t free = finished() ? tail_.size() : releasable_bytes();
-  std::vector<Piece> pieces;
+  // Whole tokens only, up to the last one within `free` that ends at a character's end.
+  std::size_t n_tokens = 0;
   std::size_t given = 0;
-  // Whole tokens only. A token without bytes waits behind those in front of it, never in front.
-  while (!in_hand_.empty() && given + in_hand_.front().text.size() <= free) {
-    given += in_hand_.front().text.size();
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < in_hand_.size(); ++i) {
+    end += in_hand_[i].text.size();
+    if (end > free) break;
+    const bool whole = finished() || complete_utf8_prefix({tail_.data(), end}) == end;
+    if (!whole) continue;
+    n_tokens = i + 1;
+    given = end;
+  }
+  std::vector<Piece> pieces;
+  for (; n_tokens > 0; --n_tokens) {
     pieces.push_back(std::move(in_hand_.front()));
     in_hand_.pop_front();
   }

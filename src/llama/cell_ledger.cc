@@ -24,10 +24,11 @@ bool CellLedger::append(SeqId seq, std::int32_t n) {
   return true;
 }
 
-std::int32_t CellLedger::highest_live() const {
+std::int32_t CellLedger::highest_live(SeqId except) const {
   std::int32_t highest = -1;
-  for (const std::vector<std::int32_t>& cells : cells_) {
-    if (!cells.empty()) highest = std::max(highest, cells.back());
+  for (std::size_t seq = 0; seq < cells_.size(); ++seq) {
+    if (static_cast<SeqId>(seq) == except || cells_[seq].empty()) continue;
+    highest = std::max(highest, cells_[seq].back());
   }
   return highest;
 }
@@ -44,23 +45,27 @@ void CellLedger::release(std::int32_t cell, bool park) {
 
 CellLedger::Cut CellLedger::cut(SeqId seq, Pos length) {
   std::vector<std::int32_t>& cells = cells_[static_cast<std::size_t>(seq)];
-  assert(length >= 0 && static_cast<std::size_t>(length) <= cells.size());
-  const std::vector<std::int32_t> gone(cells.begin() + length, cells.end());
-  cells.resize(static_cast<std::size_t>(length));
-
+  const std::size_t n_kept = static_cast<std::size_t>(length);
+  assert(length >= 0 && n_kept <= cells.size());
   Cut cut{.parked_from = length, .freed_from = length, .clear_all = false};
-  if (!gone.empty() && live_ == static_cast<std::int32_t>(gone.size())) {
+  const std::size_t n_gone = cells.size() - n_kept;
+  if (n_gone == 0) return cut;
+  if (live_ == static_cast<std::int32_t>(n_gone)) {
     clear();
     cut.clear_all = true;
     return cut;
   }
-  // Cells grow with the position, so those that must be parked come first.
-  const std::int32_t keep_below = policy_ == Policy::kInOrder ? highest_live() : -1;
-  for (const std::int32_t cell : gone) {
-    const bool park = cell < keep_below;
-    if (park) ++cut.freed_from;
-    release(cell, park);
+  std::int32_t keep_below = -1;
+  if (policy_ == Policy::kInOrder) {
+    keep_below = std::max(highest_live(seq), length > 0 ? cells[n_kept - 1] : -1);
   }
+  // Cells grow with the position, so those that must be parked come first.
+  for (std::size_t i = n_kept; i < cells.size(); ++i) {
+    const bool park = cells[i] < keep_below;
+    if (park) ++cut.freed_from;
+    release(cells[i], park);
+  }
+  cells.resize(n_kept);
   return cut;
 }
 
@@ -118,7 +123,7 @@ std::string CellLedger::check_integrity() const {
   const std::vector<std::int32_t>::const_iterator first =
       std::find(owner_.begin(), owner_.end(), kEmpty);
   if (first - owner_.begin() < search_from_) return "an empty cell lies below the search's start";
-  if (policy_ == Policy::kInOrder && first - owner_.begin() < highest_live()) {
+  if (policy_ == Policy::kInOrder && first - owner_.begin() < highest_live(/*except=*/-1)) {
     return "an empty cell lies below a live one";
   }
   return "";

@@ -91,7 +91,7 @@ class CellLedger {
   static constexpr std::int32_t kEmpty = -1;
   static constexpr std::int32_t kParked = -2;
 
-  std::int32_t highest_live() const;  // -1: none
+  std::int32_t highest_live(SeqId except) const;  // cell; -1: none
   void release(std::int32_t cell, bool park);
 
   Policy policy_ = Policy::kInOrder;

@@ -238,7 +238,11 @@ TEST(CellLedgerTest, ItPredictsTheCellsThatLlamaChooses) {
         const int added = ledger.length(seq) - lengths_before[i];
         const int keep = undo || added == 0 ? 0 : below(added + 1);
         apply(cache, seq, ledger.cut(seq, lengths_before[i] + keep));
-        if (undo) ASSERT_EQ(ledger.length(seq), lengths_before[i]);
+      }
+      if (undo) {
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+          ASSERT_EQ(ledger.length(batch[i]), lengths_before[i]);
+        }
       }
       if (below(12) == 0) {
         const int seq = below(n_sequences);

@@ -14,6 +14,14 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
+outrider::Status requantize(const std::string& input, const std::string& output,
+                            const outrider::testing::RequantizeOptions& options, bool quiet) {
+  outrider::testing::ProgressBar bar("converting", quiet);
+  return outrider::testing::requantize_gguf(input, output, options, [&](int done, int total) {
+    bar.update(total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total));
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -38,11 +46,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kWrongUsage;
   }
 
-  outrider::testing::ProgressBar bar("converting", quiet);
-  const outrider::Status status =
-      outrider::testing::requantize_gguf(input, output, options, [&](int done, int total) {
-        bar.update(total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total));
-      });
+  const outrider::Status status = requantize(input, output, options, quiet);
   if (status.ok()) return 0;
   std::fprintf(stderr, "outrider-requantize: %s\n", status.message().c_str());
   return kFailed;

@@ -20,10 +20,14 @@ volatile std::sig_atomic_t g_interrupted = 0;  // the only thing a signal handle
 
 extern "C" void on_interrupt(int) { g_interrupted = 1; }
 
-// Wrong usage is what the user typed; everything else went wrong on the way.
-int report(const outrider::Status& status) {
-  std::fprintf(stderr, "outrider-widen: %s\n", status.message().c_str());
-  return kFailed;
+outrider::Status widen(const std::string& input, const std::string& output, int factor,
+                       bool quiet) {
+  outrider::testing::ProgressBar bar("widening", quiet);
+  return outrider::testing::widen_gguf(
+      input, output, factor, [&](std::uint64_t done, std::uint64_t total) {
+        bar.update(total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total));
+        return g_interrupted == 0;
+      });
 }
 
 }  // namespace
@@ -52,11 +56,8 @@ int main(int argc, char** argv) {
 
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
-  outrider::testing::ProgressBar bar("widening", quiet);
-  const outrider::Status status = outrider::testing::widen_gguf(
-      input, output, factor, [&](std::uint64_t done, std::uint64_t total) {
-        bar.update(total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total));
-        return g_interrupted == 0;
-      });
-  return status.ok() ? 0 : report(status);
+  const outrider::Status status = widen(input, output, factor, quiet);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "outrider-widen: %s\n", status.message().c_str());
+  return kFailed;
 }

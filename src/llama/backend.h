@@ -1,0 +1,56 @@
+// llama.cpp's process-wide side: start-up, the log, and what the machine has.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/log.h"
+
+namespace outrider::llama {
+
+// Starts llama.cpp's backends and takes over its log; the first call of the process does the work.
+// Any thread.
+void ensure_backend();
+
+// While it lives, what llama.cpp logs on this thread goes to `sink` (which may be empty), line by
+// line, and the first error is remembered, so that a failed call can say why. Lines of threads
+// without a capture are dropped: llama.cpp has one log for the whole process, and an app that embeds
+// us should not find it on its stderr. Captures nest; the innermost one gets the lines.
+class LogCapture {
+ public:
+  // `sink` must outlive the capture.
+  explicit LogCapture(const LogSink& sink);
+  ~LogCapture();
+  LogCapture(const LogCapture&) = delete;
+  LogCapture& operator=(const LogCapture&) = delete;
+
+  // llama.cpp's own reason: the first error line, else the last warning, without the names of
+  // functions in front; empty when there was neither.
+  std::string reason() const;
+
+  // The reason as an addition to a message: ": <reason>", or "" when there is none.
+  std::string because() const;
+
+  void add(LogLevel level, bool continues, std::string_view text);  // for the callback
+
+ private:
+  void end_line();
+
+  const LogSink& sink_;
+  LogCapture* outer_;
+  LogLevel level_ = LogLevel::kInfo;
+  std::string line_;  // not ended yet
+  std::string first_error_;
+  std::string last_warning_;
+};
+
+// Cores to compute with: the physical ones (llama.cpp's own count), at most those that the process
+// may run on; at least 1.
+std::int32_t physical_cores();
+
+// Bytes of main memory of the machine, or of the control group's limit when that is less; 0 when
+// unknown.
+std::uint64_t memory_limit();
+
+}  // namespace outrider::llama

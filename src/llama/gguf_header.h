@@ -1,0 +1,43 @@
+// What a GGUF file says about itself, read without loading it: the checks that give a clear message
+// before llama.cpp sees the file, and the numbers for an estimate of the memory it needs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace outrider::llama {
+
+struct GgufHeader {
+  std::string architecture;  // general.architecture
+  std::string kind;          // general.type: "model", "adapter", "mmproj", ...; often empty
+  std::string name;          // general.name, or empty
+  std::uint64_t file_bytes = 0;
+  std::uint64_t tensor_bytes = 0;  // in this file
+  std::int64_t n_tensors = 0;
+  std::int32_t n_splits = 1;       // files that the model is spread over
+  std::int32_t n_vocab = 0;        // tokens listed in the file; 0: none
+  std::int32_t n_ctx_train = 0;    // 0 here and below: not said
+  std::int32_t n_layer = 0;
+  std::int32_t n_embd = 0;
+  std::int32_t n_head = 0;         // the most of any layer
+  std::int32_t n_swa = 0;
+  bool causal = true;
+  std::vector<std::int32_t> n_head_kv;     // [n_layer]
+  std::vector<std::int32_t> head_sizes_k;  // distinct, of full and of sliding-window layers
+  std::vector<std::int32_t> head_sizes_v;
+
+  // Elements that one token's keys (values) take over all layers, an upper bound.
+  std::uint64_t k_elements() const;
+  std::uint64_t v_elements() const;
+};
+
+// Reads and checks the header: the file is there, readable, GGUF, complete. Does not look at the
+// tensors' data.
+// Errors: kNotFound; kInvalidArgument when it is a folder, not readable or not GGUF; kUnsupported
+// for a GGUF version that llama.cpp does not read; kDataLoss when it is cut off or damaged.
+Result<GgufHeader> read_gguf_header(const std::string& path);
+
+}  // namespace outrider::llama

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Tests of the build's own logic, without a network: how llama.cpp's source arrives
+(cmake/llama_source.cmake, with a tiny package instead of the real one) and what is done on a
+processor whose AMX faults (cmake/probe_cpu.cmake, with a faked probe)."""
+
+import hashlib
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import unittest
+
+CMAKE_DIR = pathlib.Path(__file__).resolve().parent.parent / "cmake"
+
+
+def run(*command, cwd=None, env=None):
+    return subprocess.run([str(word) for word in command], cwd=cwd, env=env, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+
+
+class CMakeCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = pathlib.Path(folder.name).resolve()
+        self.env = {key: value for key, value in os.environ.items()
+                    if not key.startswith(("OUTRIDER_", "GIT_"))}
+        self.env["OUTRIDER_CACHE"] = str(self.dir / "cache")
+
+    def project(self, text):
+        (self.dir / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\n"
+            f'list(APPEND CMAKE_MODULE_PATH "{CMAKE_DIR}")\n' + text)
+
+    def configure(self, *arguments, build="build"):
+        shutil.rmtree(self.dir / build, ignore_errors=True)
+        result = run("cmake", "-S", self.dir, "-B", self.dir / build, *arguments, env=self.env)
+        return result.returncode, " ".join(result.stdout.split())  # CMake breaks long lines
+
+
+@unittest.skipUnless(shutil.which("git"), "needs git")
+class LlamaSource(CMakeCase):
+    def setUp(self):
+        super().setUp()
+        repo = self.dir / "repo"
+        git = ("git", "-C", repo, "-c", "user.name=t", "-c", "user.email=t@t")
+        (repo / "include").mkdir(parents=True)
+        (repo / "include" / "llama.h").write_text("// tiny\n")
+        run("git", "init", "--quiet", repo)
+        run(*git, "add", ".")
+        run(*git, "commit", "--quiet", "-m", "tiny")
+        self.commit = run(*git, "rev-parse", "HEAD").stdout.strip()
+        bundle = self.dir / "package" / "llama" / "gitRelease.bundle"
+        bundle.parent.mkdir(parents=True)
+        run(*git, "bundle", "create", bundle, "HEAD")
+        self.package = self.dir / "tiny.tgz"
+        with tarfile.open(self.package, "w:gz") as tar:
+            tar.add(bundle, "package/llama/gitRelease.bundle")
+        self.sha512 = hashlib.sha512(self.package.read_bytes()).hexdigest()
+        self.source = self.dir / "cache" / f"llama.cpp-{self.commit}"
+        self.write_project(self.commit, self.sha512)
+
+    def write_project(self, commit, sha512):
+        self.project("project(x LANGUAGES NONE)\ninclude(llama_source)\n"
+                     f"set(OUTRIDER_LLAMA_COMMIT {commit})\n"
+                     f"set(OUTRIDER_LLAMA_SHA512 {sha512})\n"
+                     "outrider_llama_source(dir)\nmessage(STATUS \"got ${dir}\")\n")
+
+    def fake_npm(self, script):
+        folder = self.dir / "bin"
+        folder.mkdir(exist_ok=True)
+        (folder / "npm").write_text("#!/bin/sh\n" + script)
+        (folder / "npm").chmod(0o755)
+        self.env["PATH"] = f"{folder}:{self.env['PATH']}"
+
+    def cached(self):
+        """What is in the cache, but for the lock."""
+        return sorted(p.name for p in (self.dir / "cache").glob("*") if p.suffix != ".lock")
+
+    def test_a_package_given_as_a_file_is_checked_and_unpacked(self):
+        self.env["OUTRIDER_LLAMA_PACKAGE"] = str(self.package)
+        code, output = self.configure()
+        self.assertEqual(code, 0, output)
+        self.assertIn(f"got {self.source}", output)
+        self.assertTrue((self.source / "include" / "llama.h").is_file())
+        self.assertEqual(self.cached(), [self.source.name])
+
+    def test_npm_is_asked_once_and_then_the_cache_is_used(self):
+        self.fake_npm(f'cp "{self.package}" .; echo x >> "{self.dir}/asked"\n')
+        for _ in range(2):
+            code, output = self.configure()
+            self.assertEqual(code, 0, output)
+        self.assertEqual((self.dir / "asked").read_text(), "x\n")
+
+    def test_two_configures_at_once_fetch_once_and_both_succeed(self):
+        self.fake_npm(f'sleep 1; cp "{self.package}" .; echo x >> "{self.dir}/asked"\n')
+        both = [subprocess.Popen(["cmake", "-S", self.dir, "-B", self.dir / f"build{i}"],
+                                 env=self.env, stdout=subprocess.DEVNULL) for i in range(2)]
+        self.assertEqual([process.wait() for process in both], [0, 0])
+        self.assertEqual((self.dir / "asked").read_text(), "x\n")
+        self.assertEqual(self.cached(), [self.source.name])
+
+    def test_a_wrong_hash_is_refused_and_both_hashes_are_named(self):
+        wrong = self.dir / "wrong.tgz"
+        wrong.write_bytes(self.package.read_bytes() + b"x")
+        self.env["OUTRIDER_LLAMA_PACKAGE"] = str(wrong)
+        code, output = self.configure()
+        self.assertNotEqual(code, 0)
+        self.assertIn(self.sha512, output)
+        self.assertIn(hashlib.sha512(wrong.read_bytes()).hexdigest(), output)
+        self.assertEqual(self.cached(), [])
+
+    def test_a_bundle_at_another_commit_is_refused(self):
+        other = "0" * 40
+        self.write_project(other, self.sha512)
+        self.env["OUTRIDER_LLAMA_PACKAGE"] = str(self.package)
+        code, output = self.configure()
+        self.assertNotEqual(code, 0)
+        self.assertIn(other, output)
+        self.assertIn(self.commit, output)
+        self.assertEqual(self.cached(), [])
+
+    def test_without_a_network_the_other_ways_are_named(self):
+        self.fake_npm("echo 'npm error code EAI_AGAIN' >&2; exit 1\n")
+        code, output = self.configure()
+        self.assertNotEqual(code, 0)
+        for part in ("EAI_AGAIN", "OUTRIDER_LLAMA_PACKAGE", "OUTRIDER_LLAMA_SOURCE_DIR"):
+            self.assertIn(part, output)
+        self.assertEqual(self.cached(), [])
+
+    def test_a_missing_package_file_is_named(self):
+        self.env["OUTRIDER_LLAMA_PACKAGE"] = "/no/such.tgz"
+        code, output = self.configure()
+        self.assertNotEqual(code, 0)
+        self.assertIn("'/no/such.tgz'", output)
+
+    def test_a_changed_checkout_in_the_cache_is_replaced_and_kept(self):
+        self.env["OUTRIDER_LLAMA_PACKAGE"] = str(self.package)
+        self.configure()
+        (self.source / "include" / "llama.h").write_text("// changed\n")
+        code, output = self.configure()
+        self.assertEqual(code, 0, output)
+        self.assertIn("it has been changed", output)
+        self.assertEqual((self.source / "include" / "llama.h").read_text(), "// tiny\n")
+        self.assertEqual(len(list((self.dir / "cache").glob("replaced-*"))), 1)
+
+    def test_what_an_interrupted_fetch_left_is_removed(self):
+        (self.dir / "cache" / "fetch-old").mkdir(parents=True)
+        self.env["OUTRIDER_LLAMA_PACKAGE"] = str(self.package)
+        self.configure()
+        self.assertEqual(self.cached(), [self.source.name])
+
+    def test_ones_own_checkout_is_used_and_its_commit_is_told(self):
+        own = f"-DOUTRIDER_LLAMA_SOURCE_DIR={self.dir / 'repo'}"
+        code, output = self.configure(own)
+        self.assertEqual(code, 0, output)
+        self.assertIn(f"got {self.dir / 'repo'}", output)
+        self.assertIn("at the pinned commit " + self.commit, output)
+        self.write_project("0" * 40, self.sha512)
+        code, output = self.configure(own)
+        self.assertEqual(code, 0, output)
+        self.assertIn("it is at commit " + self.commit, output)
+
+    def test_a_folder_that_is_not_llama_is_refused(self):
+        code, output = self.configure(f"-DOUTRIDER_LLAMA_SOURCE_DIR={self.dir}")
+        self.assertNotEqual(code, 0)
+        self.assertIn("not a llama.cpp source folder", output)
+
+
+@unittest.skipUnless(platform.machine() in ("x86_64", "AMD64"), "AMX is an x86 extension")
+class AmxProbe(CMakeCase):
+    ADVERTISED = "-DOUTRIDER_AMX_PROBE_FLAGS=-D__AMX_TILE__=1;"
+    NO_AMX = "-mno-amx-tile;-mno-amx-int8;-mno-amx-bf16"
+
+    def setUp(self):
+        super().setUp()
+        self.project("project(x LANGUAGES C CXX)\nset(OUTRIDER_LLAMA ON)\n"
+                     "add_library(outrider_flags INTERFACE)\ninclude(probe_cpu)\n"
+                     "get_directory_property(all COMPILE_OPTIONS)\n"
+                     "message(STATUS \"ours [${OUTRIDER_MACHINE_FLAGS}] all [${all}]\")\n")
+
+    def test_amx_that_faults_when_executed_is_left_out_for_us_and_for_ggml(self):
+        code, output = self.configure(self.ADVERTISED + "-DOUTRIDER_PROBE_FAULTS")
+        self.assertEqual(code, 0, output)
+        self.assertIn("advertised, but fails when executed", output)
+        self.assertIn(f"ours [-march=native;{self.NO_AMX}]", output)
+        self.assertIn(f"all [$<$<COMPILE_LANGUAGE:C,CXX>:{self.NO_AMX}>]", output)
+
+    def test_amx_that_works_is_kept(self):
+        code, output = self.configure(self.ADVERTISED + "-DOUTRIDER_PROBE_WORKS")
+        self.assertEqual(code, 0, output)
+        self.assertIn("advertised, and works", output)
+        self.assertIn("ours [-march=native] all []", output)
+
+    def test_the_verdict_is_remembered_until_the_processor_changes(self):
+        faults = self.ADVERTISED + "-DOUTRIDER_PROBE_FAULTS"
+        self.configure(faults)
+        again = run("cmake", self.dir / "build", faults, env=self.env).stdout
+        self.assertNotIn("AMX:", again)
+        self.assertIn(self.NO_AMX, again)
+        works = run("cmake", self.dir / "build", self.ADVERTISED + "-DOUTRIDER_PROBE_WORKS",
+                    env=self.env).stdout
+        self.assertIn("advertised, and works", works)
+        self.assertNotIn("-mno-amx", works)
+
+    def test_off_leaves_it_out_without_a_probe_and_on_keeps_it(self):
+        code, output = self.configure("-DOUTRIDER_AMX=off")
+        self.assertEqual(code, 0, output)
+        self.assertIn(f"ours [-march=native;{self.NO_AMX}]", output)
+        code, output = self.configure("-DOUTRIDER_AMX=on",
+                                      self.ADVERTISED + "-DOUTRIDER_PROBE_FAULTS")
+        self.assertEqual(code, 0, output)
+        self.assertIn("ours [-march=native] all []", output)
+
+    def test_another_word_is_refused(self):
+        code, output = self.configure("-DOUTRIDER_AMX=maybe")
+        self.assertNotEqual(code, 0)
+        self.assertIn("give auto, on or off", output)
+
+    def test_without_native_tuning_nothing_is_probed(self):
+        code, output = self.configure("-DGGML_NATIVE=OFF")
+        self.assertEqual(code, 0, output)
+        self.assertNotIn("AMX:", output)
+        self.assertIn("ours [] all []", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
