@@ -254,10 +254,10 @@ function(outrider_integration_tests folder)
   endif()
 endfunction()
 
-# Micro-benchmarks: <folder>/x.cc becomes the program bench_x.
+# Micro-benchmarks: <folder>/x_bench.cc becomes the program bench_x.
 function(outrider_benchmarks folder)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
-  if(NOT OUTRIDER_BENCH OR NOT sources)
+  if(NOT OUTRIDER_BENCH OR NOT OUTRIDER_LLAMA OR NOT sources)
     return()
   endif()
   find_package(benchmark REQUIRED)
@@ -269,6 +269,7 @@ function(outrider_benchmarks folder)
   endforeach()
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
+    string(REGEX REPLACE "_bench$" "" name "${name}")
     add_executable(bench_${name} "${source}")
     target_include_directories(bench_${name} PRIVATE "${PROJECT_SOURCE_DIR}")
     target_link_libraries(bench_${name} PRIVATE outrider_flags outrider_sanitizer_defaults ${links}

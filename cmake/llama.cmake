@@ -50,3 +50,20 @@ foreach(peer llama-server llama-speculative llama-speculative-simple llama-looku
   endif()
 endforeach()
 add_custom_target(outrider_peers DEPENDS ${peers})
+
+# Which llama.cpp, and built how: in every result and in the key of cached measurements.
+outrider_git(head -C "${OUTRIDER_LLAMA_DIR}" rev-parse HEAD)
+outrider_git(status --no-optional-locks -C "${OUTRIDER_LLAMA_DIR}" status --porcelain)
+if(head_failed)
+  set(head_output unknown)
+elseif(NOT status_output STREQUAL "")
+  string(APPEND head_output "-changed")
+endif()
+string(JOIN " " build "${CMAKE_CXX_COMPILER_ID}" "${CMAKE_CXX_COMPILER_VERSION}"
+       "${CMAKE_BUILD_TYPE}" "${CMAKE_C_FLAGS}" "machine=${OUTRIDER_MACHINE}"
+       "openmp=${GGML_OPENMP_ENABLED}" "backends=${GGML_AVAILABLE_BACKENDS}"
+       "sanitize=${OUTRIDER_SANITIZE}")
+string(REPLACE ";" "," build "${build}")
+target_compile_definitions(outrider_flags INTERFACE
+                           "OUTRIDER_LLAMA_COMMIT=\"${head_output}\""
+                           "OUTRIDER_BUILD=\"${build}\"")

@@ -106,7 +106,8 @@ Result<GgufReader> GgufReader::open(const std::string& path) {
   params.no_alloc = true;
   reader.metadata_.reset(gguf_init_from_file(path.c_str(), params));
   if (reader.metadata_ == nullptr) {
-    return data_loss(quoted(path) + " starts like a GGUF file but its header cannot be read; "
+    return data_loss(quoted(path) +
+                     " starts like a GGUF file but its header cannot be read; "
                      "it is damaged or was cut short");
   }
   const std::int64_t n_tensors = gguf_get_n_tensors(reader.metadata());
@@ -129,11 +130,21 @@ Result<std::uint32_t> GgufReader::u32(const std::string& key) const {
   if (id < 0) return data_loss(quoted(path_) + " has no metadata '" + key + "'");
   std::int64_t value = -1;
   switch (gguf_get_kv_type(metadata(), id)) {
-    case GGUF_TYPE_UINT8: value = gguf_get_val_u8(metadata(), id); break;
-    case GGUF_TYPE_UINT16: value = gguf_get_val_u16(metadata(), id); break;
-    case GGUF_TYPE_UINT32: value = gguf_get_val_u32(metadata(), id); break;
-    case GGUF_TYPE_INT32: value = gguf_get_val_i32(metadata(), id); break;
-    case GGUF_TYPE_INT64: value = gguf_get_val_i64(metadata(), id); break;
+    case GGUF_TYPE_UINT8:
+      value = gguf_get_val_u8(metadata(), id);
+      break;
+    case GGUF_TYPE_UINT16:
+      value = gguf_get_val_u16(metadata(), id);
+      break;
+    case GGUF_TYPE_UINT32:
+      value = gguf_get_val_u32(metadata(), id);
+      break;
+    case GGUF_TYPE_INT32:
+      value = gguf_get_val_i32(metadata(), id);
+      break;
+    case GGUF_TYPE_INT64:
+      value = gguf_get_val_i64(metadata(), id);
+      break;
     case GGUF_TYPE_UINT64:
       value = static_cast<std::int64_t>(
           std::min<std::uint64_t>(gguf_get_val_u64(metadata(), id), std::uint64_t{1} << 40));
@@ -189,8 +200,8 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   AtomicFile file;
   file.path_ = path;
   file.temporary_path_ = path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(++count);
-  file.descriptor_ = ::open(file.temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                            0666);
+  file.descriptor_ =
+      ::open(file.temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file.descriptor_ < 0) {
     const int error = errno;
     file.temporary_path_.clear();

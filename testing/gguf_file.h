@@ -25,12 +25,12 @@ using GgufHandle = std::unique_ptr<gguf_context, GgufDeleter>;
 
 // One tensor as a GGUF file describes it.
 struct TensorInfo {
-  std::string name;                   // at most 63 bytes
+  std::string name;  // at most 63 bytes
   ggml_type type = GGML_TYPE_F32;
-  std::vector<std::int64_t> shape;    // 1 to 4 sizes, the contiguous one (a row's length) first
+  std::vector<std::int64_t> shape;  // 1 to 4 sizes, the contiguous one (a row's length) first
 
   std::int64_t row_length() const { return shape[0]; }
-  std::int64_t n_rows() const;        // product of the sizes after the first
+  std::int64_t n_rows() const;  // product of the sizes after the first
   std::size_t row_bytes() const { return ggml_row_size(type, shape[0]); }
   std::size_t bytes() const { return row_bytes() * static_cast<std::size_t>(n_rows()); }
 };

@@ -10,9 +10,9 @@
 namespace outrider::testing {
 
 struct RequantizeOptions {
-  std::string type;     // as llama-quantize takes it, in any case: "Q4_0", "q4_k_m"
-  bool pure = false;    // every matrix in that type, no better one for some of them
-  int n_threads = 0;    // 0: as many as the machine has
+  std::string type;   // as llama-quantize takes it, in any case: "Q4_0", "q4_k_m"
+  bool pure = false;  // every matrix in that type, no better one for some of them
+  int n_threads = 0;  // 0: as many as the machine has
 };
 
 // Tensors done and in all. Called from the calling thread.

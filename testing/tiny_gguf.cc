@@ -42,9 +42,12 @@ class TinyModelBuilder {
  private:
   ggml_type matrix_type() const {
     switch (options_.weight_type) {
-      case WeightType::kF32: return GGML_TYPE_F32;
-      case WeightType::kQ8_0: return GGML_TYPE_Q8_0;
-      case WeightType::kQ4_0: return GGML_TYPE_Q4_0;
+      case WeightType::kF32:
+        return GGML_TYPE_F32;
+      case WeightType::kQ8_0:
+        return GGML_TYPE_Q8_0;
+      case WeightType::kQ4_0:
+        return GGML_TYPE_Q4_0;
     }
     return GGML_TYPE_F32;
   }
@@ -87,15 +90,15 @@ class TinyModelBuilder {
 
   void add_embedding() {
     // With a tied output these rows are the output's too, and set the size of the logits.
-    const double size =
-        options_.tied_output ? static_cast<double>(options_.logit_spread) / std::sqrt(options_.n_embd)
-                             : 1.0;
+    const double size = options_.tied_output ? static_cast<double>(options_.logit_spread) /
+                                                   std::sqrt(options_.n_embd)
+                                             : 1.0;
     TinyTensor tensor =
         gaussian_matrix("token_embd.weight", options_.n_embd, vocabulary_.size(), size);
     add_noise(tensor);
     set_column(tensor, kTinyBiasDimension, [&](int token) {
       return options_.tied_output && bias_of(token) < -8.0 ? -kBiasEmbedding * size
-                                                          : kBiasEmbedding * size;
+                                                           : kBiasEmbedding * size;
     });
     tensors_.push_back(std::move(tensor));
   }
@@ -264,9 +267,12 @@ void set_vocabulary(gguf_context* metadata, const TinyVocabulary& vocabulary) {
 
 const char* weight_type_name(WeightType type) {
   switch (type) {
-    case WeightType::kF32: return "F32";
-    case WeightType::kQ8_0: return "Q8_0";
-    case WeightType::kQ4_0: return "Q4_0";
+    case WeightType::kF32:
+      return "F32";
+    case WeightType::kQ8_0:
+      return "Q8_0";
+    case WeightType::kQ4_0:
+      return "Q4_0";
   }
   return "?";
 }
@@ -285,8 +291,8 @@ Status write_tiny_gguf(const std::string& path, const TinyModelOptions& options)
   for (const TinyTensor& tensor : tensors) infos.push_back(tensor.info);
   const TensorSource source = [&](std::size_t index, std::vector<std::uint8_t>& data) {
     const bool is_matrix = tensors[index].info.type != GGML_TYPE_F32;
-    data = encode_weights(tensors[index].values,
-                          is_matrix ? options.weight_type : WeightType::kF32);
+    data =
+        encode_weights(tensors[index].values, is_matrix ? options.weight_type : WeightType::kF32);
     return Status();
   };
   return write_gguf(path, metadata.get(), infos, source, /*durable=*/false);

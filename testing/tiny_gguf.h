@@ -42,22 +42,22 @@ struct TinyModelOptions {
   int n_layer = 2;
   int n_embd = 128;
   int n_head = 2;
-  int n_head_kv = 1;      // divides n_head
+  int n_head_kv = 1;  // divides n_head
   int head_size = 64;
   int n_ff = 256;
   int n_ctx_train = 4096;
 
   WeightType weight_type = WeightType::kQ8_0;  // of matrices; norms and biases are F32 as always
   std::uint64_t seed = 1;
-  std::string name = "tiny";                   // general.name
+  std::string name = "tiny";  // general.name
 
   float logit_spread = 2.5F;    // standard deviation of the logits of plain tokens, in nats
   float eos_bias = -16.0F;      // -16: next to never; -2: every 200 tokens or so
   float odd_byte_bias = -4.0F;  // bytes that are neither printable ASCII nor newline
 
-  bool tied_output = false;     // the output reuses token_embd; then there are no biases per token
-  bool linear_biases = false;   // attn_q, attn_k, attn_v, attn_output and ffn_* biases
-  bool rope_factors = false;    // a rope_freqs tensor, as Llama 3.1 has
+  bool tied_output = false;    // the output reuses token_embd; then there are no biases per token
+  bool linear_biases = false;  // attn_q, attn_k, attn_v, attn_output and ffn_* biases
+  bool rope_factors = false;   // a rope_freqs tensor, as Llama 3.1 has
 
   // What is added to the matrices, relative to each one's root mean square; 0 adds nothing. Rows
   // and columns of the bias dimension, norms and biases stay exact.

@@ -57,9 +57,9 @@ std::vector<Token> TinyRunner::tokenize(std::string_view text, bool add_special,
                                         bool parse_special) const {
   // At most a token a byte, and the specials around them.
   std::vector<Token> tokens(text.size() + 4);
-  const int n = llama_tokenize(vocab(), text.data(), static_cast<std::int32_t>(text.size()),
-                               tokens.data(), static_cast<std::int32_t>(tokens.size()),
-                               add_special, parse_special);
+  const int n =
+      llama_tokenize(vocab(), text.data(), static_cast<std::int32_t>(text.size()), tokens.data(),
+                     static_cast<std::int32_t>(tokens.size()), add_special, parse_special);
   tokens.resize(static_cast<std::size_t>(std::max(n, 0)));
   return tokens;
 }

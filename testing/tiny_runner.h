@@ -14,10 +14,10 @@
 namespace outrider::testing {
 
 struct TinyRunnerOptions {
-  int n_ctx = 1024;                 // cells; also the largest batch
+  int n_ctx = 1024;  // cells; also the largest batch
   int n_threads = 1;
   ggml_type kv_type = GGML_TYPE_Q8_0;
-  bool flash_attention = true;      // Q8_0 KV needs it
+  bool flash_attention = true;  // Q8_0 KV needs it
 };
 
 // Not thread-safe; one at a time is enough for a test. Logs of llama.cpp are dropped.

@@ -53,8 +53,12 @@ std::string spm_text(std::string_view bytes) {
 // Length in bytes of the UTF-8 character at the start of `text`, or 0 when there is none.
 std::size_t character_length(std::string_view text) {
   const unsigned char lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3
-                             : lead < 0xf5 ? 4 : 0;
+  const std::size_t length = lead < 0x80   ? 1
+                             : lead < 0xc2 ? 0
+                             : lead < 0xe0 ? 2
+                             : lead < 0xf0 ? 3
+                             : lead < 0xf5 ? 4
+                                           : 0;
   if (length == 0 || length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
@@ -104,8 +108,7 @@ class PieceAdder {
 
  private:
   std::string text_of(std::string_view bytes) const {
-    return vocabulary_.options.tokenizer == TinyTokenizer::kBpe ? bpe_text(bytes)
-                                                                : spm_text(bytes);
+    return vocabulary_.options.tokenizer == TinyTokenizer::kBpe ? bpe_text(bytes) : spm_text(bytes);
   }
 
   // `last` is the symbol that completes `bytes`. False when the token is there already.
@@ -153,8 +156,8 @@ void add_fixed_tokens(TinyVocabulary& vocabulary) {
 }  // namespace
 
 std::vector<std::string> default_tiny_pieces() {
-  return {"the", " the", " and", " of", " to", "ing", "er", ", ", ". ", "\n\n",
-          "END", "ND\n", "stop", "top!", "###", "é", "ü", "€", "日本", "😀",
+  return {"the",      " the", " and", " of",  " to", "ing", "er", ", ", ". ",   "\n\n",
+          "END",      "ND\n", "stop", "top!", "###", "é",   "ü",  "€",  "日本", "😀",
           "\xf0\x9f",   // the first half of an emoji
           "\x98\x80",   // the second half of the same one
           "\xe6\x97"};  // two bytes of a three-byte character

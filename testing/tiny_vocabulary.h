@@ -44,9 +44,9 @@ std::vector<std::string> default_tiny_pieces();
 struct TinyVocabularyOptions {
   TinyTokenizer tokenizer = TinyTokenizer::kSpm;
   std::vector<std::string> pieces = default_tiny_pieces();  // bytes; no NUL, not empty, no repeats
-  int n_padding = 0;                // unused tokens "[PAD0]".. at the end, never generated
-  bool chat_template = true;        // ChatML
-  bool add_bos = true;              // the tokenizer puts <s> before a text
+  int n_padding = 0;          // unused tokens "[PAD0]".. at the end, never generated
+  bool chat_template = true;  // ChatML
+  bool add_bos = true;        // the tokenizer puts <s> before a text
 
   // For refusal tests. Swaps exchange what two tokens are (text, type); applied in order, last.
   // rotate_bytes = r gives token kTinyFirstByte + b the byte (b + r) % 256.
@@ -65,8 +65,8 @@ struct TinyToken {
 
 struct TinyVocabulary {
   TinyVocabularyOptions options;
-  std::vector<TinyToken> tokens;     // [n_vocab], index = id
-  std::vector<std::string> merges;   // kBpe: "left right", most important first
+  std::vector<TinyToken> tokens;    // [n_vocab], index = id
+  std::vector<std::string> merges;  // kBpe: "left right", most important first
 
   int size() const { return static_cast<int>(tokens.size()); }
 };

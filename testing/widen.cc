@@ -17,15 +17,15 @@ namespace {
 // What happens to one dimension of a tensor.
 enum class Dimension {
   kKeep,
-  kWiden,      // followed by zeros, `factor` times as long
-  kWidenQkv,   // queries, keys and values one after the other, each of them widened
+  kWiden,     // followed by zeros, `factor` times as long
+  kWidenQkv,  // queries, keys and values one after the other, each of them widened
 };
 
 // What happens to a tensor. A tensor has one role, found by the end of its name.
 struct Role {
   std::string_view name;  // without "blk.N."
   std::array<Dimension, 3> dimensions;
-  bool is_norm = false;   // values are divided by sqrt(factor)
+  bool is_norm = false;  // values are divided by sqrt(factor)
 };
 
 constexpr Dimension kKeep = Dimension::kKeep;
@@ -71,9 +71,12 @@ constexpr Role kScaleRole = {".scale", {kKeep, kKeep, kKeep}};
 
 // Integers that count what is widened: one number, or one for each layer.
 constexpr const char* kWidenedKeys[] = {
-    "llama.embedding_length",           "llama.embedding_length_out",
-    "llama.feed_forward_length",        "llama.expert_feed_forward_length",
-    "llama.attention.head_count",       "llama.attention.head_count_kv",
+    "llama.embedding_length",
+    "llama.embedding_length_out",
+    "llama.feed_forward_length",
+    "llama.expert_feed_forward_length",
+    "llama.attention.head_count",
+    "llama.attention.head_count_kv",
     "llama.expert_shared_feed_forward_length",
 };
 constexpr const char* kRequiredKeys[] = {"llama.embedding_length", "llama.feed_forward_length",
@@ -216,8 +219,10 @@ Status Widener::make_metadata() {
 std::vector<Stretch> Widener::stretches(Dimension dimension, std::int64_t size) const {
   const std::int64_t k = factor_;
   switch (dimension) {
-    case Dimension::kKeep: return {{size, size}};
-    case Dimension::kWiden: return {{size, size * k}};
+    case Dimension::kKeep:
+      return {{size, size}};
+    case Dimension::kWiden:
+      return {{size, size * k}};
     case Dimension::kWidenQkv: {
       const std::int64_t n_value = size - n_query_ - n_key_;
       return {{n_query_, n_query_ * k}, {n_key_, n_key_ * k}, {n_value, n_value * k}};
@@ -307,8 +312,7 @@ Status Widener::make_tensor(std::size_t index, std::vector<std::uint8_t>& data) 
 
   data.clear();
   data.reserve(plan.to.bytes());
-  const std::vector<Stretch> columns =
-      stretches(plan.role->dimensions[0], plan.from.row_length());
+  const std::vector<Stretch> columns = stretches(plan.role->dimensions[0], plan.from.row_length());
   const std::int64_t n_rows = plan.from.shape.size() > 1 ? plan.from.shape[1] : 1;
   const std::vector<Stretch> rows = stretches(plan.role->dimensions[1], n_rows);
   const std::int64_t n_planes = plan.from.n_rows() / n_rows;

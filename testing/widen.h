@@ -7,15 +7,14 @@
 // model is the old one followed by zeros, in every layer, and so the logits are the old ones.
 //
 // RMSNorm. Over k*n values of which the first n are x and the rest 0, the mean of squares m falls
-// to m/k. norm'(x) = x / sqrt(m/k + e') * w'. With e' = e/k this is sqrt(k) x / sqrt(m + e) * w', so
-// w' = w / sqrt(k) gives back norm(x). For k = 4 and 16 both divisions are exact in binary.
-// Attention. Query head i reads key/value head i / (n_head / n_head_kv). The new heads are put after
-// the old ones and the ratio stays, so an old query head still reads its old key/value head. A new
-// head has query, key and value 0, gives equal weights to all positions and the result 0. Rotary
-// position is per head, so its tensors (rope_freqs) stay as they are.
-// Feed-forward. A new unit has silu(0) * 0 = 0; so do padded experts; the router's scores stay.
-// Quantised blocks of the old weights are copied as they are; the padding is zero blocks made by
-// the type's own quantiser.
+// to m/k. norm'(x) = x / sqrt(m/k + e') * w'. With e' = e/k this is sqrt(k) x / sqrt(m + e) * w',
+// so w' = w / sqrt(k) gives back norm(x). For k = 4 and 16 both divisions are exact in binary.
+// Attention. Query head i reads key/value head i / (n_head / n_head_kv). The new heads are put
+// after the old ones and the ratio stays, so an old query head still reads its old key/value head.
+// A new head has query, key and value 0, gives equal weights to all positions and the result 0.
+// Rotary position is per head, so its tensors (rope_freqs) stay as they are. Feed-forward. A new
+// unit has silu(0) * 0 = 0; so do padded experts; the router's scores stay. Quantised blocks of the
+// old weights are copied as they are; the padding is zero blocks made by the type's own quantiser.
 //
 // Example: SmolLM2-135M (n_embd 576, 9 heads, 3 key/value heads, n_ff 1536) with factor 4 becomes
 // 2304, 36, 12, 6144: 1.8 billion parameters. Cost: reads the file once, writes k*k of its size;

@@ -6,23 +6,43 @@
 
 namespace outrider {
 
-std::ptrdiff_t argmax(std::span<const float> logits) {
-  // Two passes that both vectorise: the maximum, then where it first stands.
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+// NaN compares false and is passed over.
+float block_maximum(std::span<const float> values) {
   constexpr std::size_t kLanes = 16;
-  constexpr float kNever = -std::numeric_limits<float>::infinity();
   float lanes[kLanes];
   std::fill(lanes, lanes + kLanes, kNever);
   std::size_t i = 0;
-  for (; i + kLanes <= logits.size(); i += kLanes) {
+  for (; i + kLanes <= values.size(); i += kLanes) {
     for (std::size_t k = 0; k < kLanes; ++k) {
-      // A NaN compares false and is passed over.
-      lanes[k] = logits[i + k] > lanes[k] ? logits[i + k] : lanes[k];
+      lanes[k] = values[i + k] > lanes[k] ? values[i + k] : lanes[k];
     }
   }
-  float best = *std::max_element(lanes, lanes + kLanes);
-  for (; i < logits.size(); ++i) best = logits[i] > best ? logits[i] : best;
+  for (; i < values.size(); ++i) lanes[0] = values[i] > lanes[0] ? values[i] : lanes[0];
+  return *std::max_element(lanes, lanes + kLanes);
+}
+
+}  // namespace
+
+std::ptrdiff_t argmax(std::span<const float> logits) {
+  // Block maxima vectorise; a search for the place, which does not, is then left for one block.
+  constexpr std::size_t kBlock = 1024;
+  float best = kNever;
+  std::size_t best_block = 0;
+  for (std::size_t first = 0; first < logits.size(); first += kBlock) {
+    const std::size_t n = std::min(kBlock, logits.size() - first);
+    const float maximum = block_maximum(logits.subspan(first, n));
+    if (maximum > best) {
+      best = maximum;
+      best_block = first;
+    }
+  }
   if (best == kNever) return -1;
-  return std::find(logits.begin(), logits.end(), best) - logits.begin();
+  return std::find(logits.begin() + static_cast<std::ptrdiff_t>(best_block), logits.end(), best) -
+         logits.begin();
 }
 
 std::vector<double> probabilities(const Distribution& q) {

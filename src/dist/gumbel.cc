@@ -23,24 +23,38 @@ bool better(const PerturbedChoice& a, const PerturbedChoice& b) {
   return a.score != b.score ? a.score > b.score : a.token < b.token;
 }
 
-// An upper bound of exact_score / log(2) for each of `n` entries whose tokens are first_token + i.
+// Entries are handled in blocks: the bounds of a block and their maximum fit the registers' width,
+// and whole blocks are passed over later.
+constexpr std::size_t kBlock = 64;
+
+// Upper bounds of exact_score / log(2) for entries [first, first + n), n <= kBlock, of a dense row.
+// Returns the largest.
 //
-// v's high word h gives v >= h * 2^-32 (h = 0 is bounded as h = 1/2^33 would be wrong, so it is sent
-// to +infinity by the exponent trick below: see kZeroBound). For a float x > 0 with bits B,
-// B * 2^-23 - 127 <= log2(x), equality at powers of two.
-void upper_bounds(const float* logits, std::size_t n, std::uint32_t first_token, float scale_log2e,
-                  NoiseKey key, float* bounds) {
-  constexpr float kZeroBound = 1e-30f;  // stands for h = 0: its bound, about +100, always survives
+// v's high word h gives v >= h * 2^-32. For a float x > 0 with bits B, B * 2^-23 - 127 <= log2(x),
+// with equality at powers of two; for x = 0 it is -127 (here -151), which is below log2 of the
+// smallest v, 2^-65, as well. No branch, so the loop vectorises.
+float upper_bounds(const float* logits, std::size_t first, std::size_t n, float scale_log2e,
+                   NoiseKey key, float* bounds) {
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t h = noise_bits(key, first_token + static_cast<std::uint32_t>(i));
+    const std::uint32_t h = noise_bits(key, static_cast<std::uint32_t>(first + i));
     // Rounded down to 24 bits first, so that the conversion is exact and stays below v.
     const std::int32_t h24 = static_cast<std::int32_t>(h >> 8);
-    const float v = h24 == 0 ? kZeroBound : static_cast<float>(h24) * 0x1p-24f;
+    const float v24 = static_cast<float>(h24);
     const float log2_v =
-        static_cast<float>(std::bit_cast<std::int32_t>(v)) * 0x1p-23f - 127.0f;
-    const float bound = logits[i] * scale_log2e - log2_v;
-    bounds[i] = bound == bound ? bound : kNever;  // NaN logits never win
+        static_cast<float>(std::bit_cast<std::int32_t>(v24)) * 0x1p-23f - (127.0f + 24.0f);
+    bounds[i] = logits[i] * scale_log2e - log2_v;
   }
+  float lanes[16];  // NaN bounds compare false and are passed over
+  std::fill(lanes, lanes + 16, kNever);
+  for (std::size_t i = 0; i + 16 <= n; i += 16) {
+    for (std::size_t k = 0; k < 16; ++k) {
+      lanes[k] = bounds[i + k] > lanes[k] ? bounds[i + k] : lanes[k];
+    }
+  }
+  for (std::size_t i = n / 16 * 16; i < n; ++i) {
+    lanes[0] = bounds[i] > lanes[0] ? bounds[i] : lanes[0];
+  }
+  return *std::max_element(lanes, lanes + 16);
 }
 
 // The float arithmetic above errs by a few units in the last place of its largest term.
@@ -54,36 +68,50 @@ std::vector<PerturbedChoice> best_of(std::vector<PerturbedChoice> found, std::si
   return found;
 }
 
-std::vector<PerturbedChoice> dense_top(const Distribution& q, NoiseKey key, std::size_t count) {
-  constexpr double kLog2e = 1.4426950408889634;
-  const std::size_t n = q.size();
-  thread_local std::vector<float> bounds;  // scratch, [n_vocab]; grows once per thread
-  bounds.resize(n);
-  upper_bounds(q.logits.data(), n, 0, static_cast<float>(q.scale * kLog2e), key, bounds.data());
-
-  // The exact scores of the entries with the `count` best bounds give the bar that others must reach.
+// The exact scores of all entries whose bound reaches `bar`.
+std::vector<PerturbedChoice> reaching(const Distribution& q, NoiseKey key,
+                                      const std::vector<float>& bounds,
+                                      const std::vector<float>& block_max, float bar) {
   std::vector<PerturbedChoice> found;
-  const std::ptrdiff_t first = argmax(bounds);
-  if (first < 0) return found;
-  const float top_bound = bounds[static_cast<std::size_t>(first)];
-  if (std::isinf(top_bound)) return perturbed_top_reference(q, key, count);  // +infinite logits
-  const float slack = slack_of(top_bound);
-
-  // Lower the bar from the top bound in growing strides until enough exact scores lie above it. Each
-  // pass is one vectorised scan; two or three are the rule.
-  float stride = count == 1 ? 2.0f : 4.0f;
-  for (float bar = top_bound - stride;; stride *= 4.0f, bar = top_bound - stride) {
-    found.clear();
-    for (std::size_t i = 0; i < n; ++i) {
-      if (bounds[i] < bar) continue;
+  for (std::size_t block = 0; block < block_max.size(); ++block) {
+    if (block_max[block] < bar) continue;
+    const std::size_t end = std::min(q.size(), (block + 1) * kBlock);
+    for (std::size_t i = block * kBlock; i < end; ++i) {
+      if (!(bounds[i] >= bar)) continue;
       const double score = exact_score(q, i, key);
       if (score > kNever) found.push_back({q.token(i), score});
     }
-    found = best_of(std::move(found), count);
-    const bool all_scanned = std::isinf(bar);
+  }
+  return found;
+}
+
+std::vector<PerturbedChoice> dense_top(const Distribution& q, NoiseKey key, std::size_t count) {
+  constexpr double kLog2e = 1.4426950408889634;
+  const float scale_log2e = static_cast<float>(q.scale * kLog2e);
+  thread_local std::vector<float> bounds;     // scratch, [n]; grows once per thread
+  thread_local std::vector<float> block_max;  // [ceil(n / kBlock)]
+  bounds.resize(q.size());
+  block_max.resize((q.size() + kBlock - 1) / kBlock);
+  for (std::size_t block = 0; block < block_max.size(); ++block) {
+    const std::size_t first = block * kBlock;
+    const std::size_t n = std::min(kBlock, q.size() - first);
+    block_max[block] = upper_bounds(q.logits.data() + first, first, n, scale_log2e, key,
+                                    bounds.data() + first);
+  }
+  const float top_bound = *std::max_element(block_max.begin(), block_max.end());
+  if (top_bound == kNever) return {};
+  if (std::isinf(top_bound)) return perturbed_top_reference(q, key, count);  // infinite logits
+
+  // Lower the bar from the top bound in growing strides until enough exact scores lie above it: an
+  // entry below the bar cannot beat them. One or two rounds are the rule.
+  const float slack = slack_of(top_bound);
+  float stride = count == 1 ? 2.0f : 4.0f;
+  for (float bar = top_bound - stride;; stride *= 4.0f, bar = top_bound - stride) {
+    std::vector<PerturbedChoice> found =
+        best_of(reaching(q, key, bounds, block_max, bar), count);
     const bool enough =
         found.size() == count && found.back().score * kLog2e > static_cast<double>(bar + slack);
-    if (enough || all_scanned) return found;
+    if (enough || std::isinf(bar)) return found;
   }
 }
 

@@ -40,6 +40,8 @@ struct ModelFacts {
   std::int32_t n_head_kv = 0;
   std::vector<std::int32_t> head_sizes_k;  // distinct sizes that some layer may have; not empty
   std::vector<std::int32_t> head_sizes_v;  // unless the model has no attention
+  std::uint64_t k_elements = 0;  // of one token's keys over all layers, an upper bound
+  std::uint64_t v_elements = 0;
   std::int32_t n_swa = 0;        // sliding window in tokens; 0: none
   bool has_chat_template = false;
   bool recurrent = false;        // Mamba, RWKV, ...
@@ -47,7 +49,6 @@ struct ModelFacts {
   bool has_encoder = false;
   bool has_decoder = true;
   bool diffusion = false;
-  bool causal = true;            // false: an embedding model
   bool all_on_cpu = true;        // no other device holds weights
   bool extra_bufts = true;       // as given to load(): repacked weights where ggml has them
 
@@ -71,8 +72,10 @@ class ModelFile {
 
   const ModelFacts& facts() const { return facts_; }
 
-  // Lives as long as this.
+  // Lives as long as this. text_vocabulary() is the same object for those who do not include
+  // llama/vocabulary.h.
   const LlamaVocabulary& vocabulary() const { return *vocabulary_; }
+  const Vocabulary& text_vocabulary() const;
 
   // All scalar metadata of the file as text, in the file's order. Arrays are left out.
   std::vector<std::pair<std::string, std::string>> metadata() const;

@@ -1,0 +1,101 @@
+#include "api/completion_json.h"
+
+#include <cassert>
+#include <string>
+
+namespace outrider::api {
+namespace {
+
+using json::Json;
+
+Json ratio(double numerator, double denominator) {
+  return denominator > 0.0 ? Json(numerator / denominator) : Json();
+}
+
+Json ratio(std::int64_t numerator, std::int64_t denominator) {
+  return ratio(static_cast<double>(numerator), static_cast<double>(denominator));
+}
+
+Json per_second(std::int64_t count, double ms) {
+  return count > 0 ? ratio(1000.0 * static_cast<double>(count), ms) : Json();
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json usage_json(const Completion& c) {
+  return {{"prompt_tokens", c.prompt_tokens},
+          {"cached_tokens", c.cached_tokens},
+          {"completion_tokens", c.tokens.size()}};
+}
+
+Json timings_json(const Timings& t) {
+  return {{"prompt_ms", t.prompt_ms},
+          {"prompt_per_second", per_second(t.prompt_tokens_evaluated, t.prompt_ms)},
+          {"predicted_ms", t.predicted_ms},
+          {"predicted_per_second", per_second(t.predicted_after_first, t.predicted_ms)},
+          {"first_token_ms", t.first_token_ms}};
+}
+
+Json drafter_json(const DrafterStats& d) {
+  return {{"calls", d.calls},
+          {"drafts", d.drafts},
+          {"accepted_drafts", d.accepted_drafts},
+          {"drafted", d.drafted},
+          {"accepted", d.accepted},
+          {"acceptance_rate", ratio(d.accepted, d.drafted)},
+          {"foregone", d.foregone},
+          {"draft_ms", d.draft_ms},
+          {"accept_ms", d.accept_ms}};
+}
+
+Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
+  Json drafters = Json::object();
+  for (const DrafterStats& drafter : s.drafters) drafters[drafter.name] = drafter_json(drafter);
+  return {{"enabled", s.enabled},
+          {"rule", std::string(rule_name(s.rule))},
+          {"exactness", exactness.verdict()},
+          {"exactness_coverage", text_or_null(exactness.coverage)},
+          {"exactness_reason", text_or_null(exactness.reason)},
+          {"reason", text_or_null(s.reason)},
+          {"steps", s.steps},
+          {"drafted", s.drafted},
+          {"accepted", s.accepted},
+          {"emitted", s.emitted},
+          {"tokens_per_step", ratio(s.emitted, s.steps)},
+          {"acceptance_rate", ratio(s.accepted, s.drafted)},
+          {"draft_ms", s.draft_ms},
+          {"verify_ms", s.verify_ms},
+          {"sample_ms", s.sample_ms},
+          {"plan_ms", s.plan_ms},
+          {"drafters", std::move(drafters)}};
+}
+
+}  // namespace
+
+std::string_view rule_name(AcceptanceRule rule) {
+  switch (rule) {
+    case AcceptanceRule::kCoupled: return "coupled";
+  }
+  return "coupled";
+}
+
+Json error_json(const Status& status) {
+  assert(!status.ok());
+  return {{"code", std::string(status_code_name(status.code()))}, {"message", status.message()}};
+}
+
+Json completion_json(const Completion& c, const Exactness& exactness) {
+  Json result = {{"text", c.text},
+                 {"tokens", c.tokens},
+                 {"seed", c.seed},
+                 {"finish_reason", std::string(finish_reason_name(c.finish))},
+                 {"stop", text_or_null(c.stop)},
+                 {"logprobs", nullptr},
+                 {"usage", usage_json(c)},
+                 {"timings", timings_json(c.timings)},
+                 {"speculation", speculation_json(c.speculation, exactness)}};
+  if (!c.error.ok()) result["error"] = error_json(c.error);
+  return result;
+}
+
+}  // namespace outrider::api

@@ -1,0 +1,30 @@
+// The contract's result object: what `run --json`, completion.* and HTTP responses carry.
+//
+//   {"text","tokens","seed","finish_reason","stop","logprobs","usage":{...},"timings":{...},
+//    "speculation":{...}}
+//
+// Conventions. Times are milliseconds, rates are per second. A ratio whose denominator is zero
+// (nothing was drafted, no second token was said) is null: there is nothing to report. Text that is
+// not valid UTF-8 stays as it is here and gets U+FFFD when it is encoded (json/json.h).
+//
+// Tested by completion_json_test.cc, which lists every field of the contract with its type.
+#pragma once
+
+#include "base/status.h"
+#include "engine/request.h"
+#include "json/json.h"
+#include "model/exactness.h"
+
+namespace outrider::api {
+
+// `exactness` is the target's verdict. Besides the contract's fields: speculation.exactness_coverage
+// and .exactness_reason (what the verdict rests on), and "error" (as below) when it ended with one.
+json::Json completion_json(const Completion& completion, const Exactness& exactness);
+
+// {"code": "invalid_argument", "message": "..."}. REQUIRES: !status.ok()
+json::Json error_json(const Status& status);
+
+// "coupled". Static storage.
+std::string_view rule_name(AcceptanceRule rule);
+
+}  // namespace outrider::api

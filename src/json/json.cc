@@ -1,0 +1,117 @@
+#include "json/json.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace outrider::json {
+namespace {
+
+// Deep nesting costs the reader a stack frame a level when the value is used, so it is refused before
+// anything is built. Brackets inside strings do not count. Returns the offset of the bracket that is
+// one too many, or npos.
+std::size_t too_deep(std::string_view text) {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) return i;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return std::string_view::npos;
+}
+
+std::string place(std::string_view text, std::size_t offset, std::size_t first_line) {
+  const std::string_view before = text.substr(0, std::min(offset, text.size()));
+  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  const std::size_t line =
+      first_line + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+  return "line " + std::to_string(line) + ", column " +
+         std::to_string(before.size() - line_start + 1) + ": ";
+}
+
+// nlohmann writes "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error
+// while parsing value - invalid literal; last read: 'tx'"; the place is ours.
+std::string reason(std::string_view what) {
+  for (const std::string_view mark : {"syntax error while parsing ", "parse error"}) {
+    const std::size_t at = what.find(mark);
+    if (at == std::string_view::npos) continue;
+    const std::size_t start = mark.front() == 's' ? at : what.find(": ", at) + 2;
+    return "not valid JSON: " + std::string(what.substr(start));
+  }
+  return "not valid JSON: " + std::string(what);
+}
+
+Parsed parse_at(std::string_view text, std::size_t first_line) {
+  const std::size_t deep = too_deep(text);
+  if (deep != std::string_view::npos) {
+    return {.value = std::nullopt,
+            .error = place(text, deep, first_line) + "nested deeper than " +
+                     std::to_string(kMaxDepth) + " levels"};
+  }
+  try {
+    return {.value = Json::parse(text), .error = ""};
+  } catch (const Json::parse_error& error) {
+    // `byte` counts from 1 and names the last byte read.
+    const std::size_t offset = error.byte == 0 ? 0 : error.byte - 1;
+    return {.value = std::nullopt, .error = place(text, offset, first_line) + reason(error.what())};
+  } catch (const Json::exception& error) {  // a number out of range
+    return {.value = std::nullopt, .error = place(text, 0, first_line) + reason(error.what())};
+  }
+}
+
+}  // namespace
+
+std::string encode(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string encode_pretty(const Json& value) {
+  return value.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+Parsed parse(std::string_view text) { return parse_at(text, 1); }
+
+std::string parse_lines(
+    std::string_view text,
+    const std::function<std::string(const Json& value, std::size_t line)>& on_line) {
+  if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
+  std::size_t start = 0;
+  for (std::size_t number = 1; start < text.size(); ++number) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    std::string_view line = text.substr(start, end - start);
+    start = end + 1;
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    const Parsed parsed = parse_at(line, number);
+    if (!parsed.ok()) return parsed.error;
+    const std::string complaint = on_line(*parsed.value, number);
+    if (!complaint.empty()) return "line " + std::to_string(number) + ": " + complaint;
+  }
+  return "";
+}
+
+std::string_view kind(const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::null: return "null";
+    case Json::value_t::object: return "an object";
+    case Json::value_t::array: return "an array";
+    case Json::value_t::string: return "a string";
+    case Json::value_t::boolean: return "true or false";
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned:
+    case Json::value_t::number_float: return "a number";
+    case Json::value_t::binary:
+    case Json::value_t::discarded: break;
+  }
+  return "nothing";
+}
+
+}  // namespace outrider::json

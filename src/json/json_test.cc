@@ -1,0 +1,105 @@
+#include "json/json.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace outrider::json {
+namespace {
+
+TEST(JsonEncode, FieldsKeepTheOrderInWhichTheyWereWritten) {
+  Json value;
+  value["zebra"] = 1;
+  value["ant"] = nullptr;
+  value["mole"] = {true, "x"};
+  EXPECT_EQ(encode(value), R"({"zebra":1,"ant":null,"mole":[true,"x"]})");
+  EXPECT_EQ(encode_pretty(Json({{"a", 1}})), "{\n  \"a\": 1\n}");
+}
+
+TEST(JsonEncode, BytesThatAreNotUtf8BecomeTheReplacementCharacter) {
+  EXPECT_EQ(encode(Json("a\xFFz")), "\"a\xEF\xBF\xBDz\"");
+  EXPECT_EQ(encode(Json("\xE2\x82")), "\"\xEF\xBF\xBD\"") << "cut short at the end";
+  EXPECT_EQ(encode(Json("\xE2\x82\xAC")), "\"\xE2\x82\xAC\"") << "valid text stays";
+}
+
+TEST(JsonEncode, ControlCharactersAreEscapedSoThatOneValueIsOneLine) {
+  EXPECT_EQ(encode(Json(std::string("a\n\0\t\"", 5))), R"("a\n\u0000\t\"")");
+}
+
+TEST(JsonEncode, NumbersThatJsonDoesNotHaveBecomeNull) {
+  EXPECT_EQ(encode(Json(std::numeric_limits<double>::infinity())), "null");
+  EXPECT_EQ(encode(Json(std::numeric_limits<double>::quiet_NaN())), "null");
+}
+
+TEST(JsonParse, ReadsAnyValue) {
+  EXPECT_EQ(*parse(" {\"a\": [1, 2.5, \"x\"]} ").value, Json({{"a", {1, 2.5, "x"}}}));
+  EXPECT_EQ(*parse("null").value, Json());
+  EXPECT_EQ(parse("null").error, "");
+}
+
+TEST(JsonParse, ErrorsNameLineColumnAndReason) {
+  const std::string error = parse("{\"a\":\n  tru}").error;
+  EXPECT_EQ(error.rfind("line 2, column ", 0), 0U) << error;
+  EXPECT_NE(error.find("not valid JSON: syntax error while parsing value"), std::string::npos)
+      << error;
+  EXPECT_EQ(error.find("json.exception"), std::string::npos) << error;
+}
+
+TEST(JsonParse, RefusesWhatIsNotExactlyOneValue) {
+  for (const char* text : {"", "   ", "{", "{} {}", "[1,]", "{'a':1}", "{\"a\":1} x", "nul", "01",
+                           "\"\xFF\"", "\"unfinished", "1e999999", "]"}) {
+    const Parsed parsed = parse(text);
+    EXPECT_FALSE(parsed.ok()) << text;
+    EXPECT_EQ(parsed.error.rfind("line 1, column ", 0), 0U) << text << " -> " << parsed.error;
+  }
+}
+
+TEST(JsonParse, NestingIsLimitedAndBracketsInStringsDoNotCount) {
+  const std::string open(kMaxDepth, '[');
+  const std::string close(kMaxDepth, ']');
+  EXPECT_TRUE(parse(open + close).ok());
+  EXPECT_EQ(parse(open + "[]" + close).error,
+            "line 1, column 65: nested deeper than 64 levels");
+  EXPECT_TRUE(parse("\"" + std::string(1000, '[') + "\\\"[\"").ok());
+  // A million levels must be an answer, not a crash.
+  EXPECT_FALSE(parse(std::string(1000000, '[')).ok());
+  EXPECT_FALSE(parse(std::string(1000000, '{')).ok());
+}
+
+TEST(JsonLines, GivesEachLineWithItsNumberAndSkipsBlankOnes) {
+  std::vector<std::string> seen;
+  const std::string error =
+      parse_lines("\xEF\xBB\xBF{\"a\":1}\r\n\n \t\n[2]\n3", [&](const Json& value, std::size_t line) {
+        seen.push_back(std::to_string(line) + ":" + encode(value));
+        return std::string();
+      });
+  EXPECT_EQ(error, "");
+  EXPECT_EQ(seen, (std::vector<std::string>{"1:{\"a\":1}", "4:[2]", "5:3"}));
+}
+
+TEST(JsonLines, ErrorsNameTheLine) {
+  const auto fine = [](const Json&, std::size_t) { return std::string(); };
+  EXPECT_EQ(parse_lines("1\n2\n{\"a\" 1}\n", fine).rfind("line 3, column 6: not valid JSON", 0), 0U)
+      << parse_lines("1\n2\n{\"a\" 1}\n", fine);
+  int calls = 0;
+  const std::string error = parse_lines("1\n2\n3\n", [&](const Json& value, std::size_t) {
+    ++calls;
+    return std::string(value == Json(2) ? "two is not wanted" : "");
+  });
+  EXPECT_EQ(error, "line 2: two is not wanted");
+  EXPECT_EQ(calls, 2) << "the first error ends it";
+}
+
+TEST(JsonKind, NamesWhatAValueIs) {
+  EXPECT_EQ(kind(Json()), "null");
+  EXPECT_EQ(kind(Json(1.5)), "a number");
+  EXPECT_EQ(kind(Json("x")), "a string");
+  EXPECT_EQ(kind(Json::array()), "an array");
+  EXPECT_EQ(kind(Json::object()), "an object");
+  EXPECT_EQ(kind(Json(true)), "true or false");
+}
+
+}  // namespace
+}  // namespace outrider::json
