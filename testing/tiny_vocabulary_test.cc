@@ -142,8 +142,7 @@ TEST(TinyVocabulary, BpeSpellsBytesAsGpt2Does) {
   EXPECT_EQ(vocabulary.tokens[kTinyFirstByte + '\n'].text, "Ċ");
   EXPECT_EQ(vocabulary.tokens[kTinyFirstByte + 'A'].text, "A");
   EXPECT_EQ(vocabulary.tokens[kTinyFirstByte + 0xad].text, "Ń");
-  EXPECT_EQ(vocabulary.merges,
-            (std::vector<std::string>{"Ġ Ġ", "Ġ t", "Ġt h", "Ġth e"}));
+  EXPECT_EQ(vocabulary.merges, (std::vector<std::string>{"Ġ Ġ", "Ġ t", "Ġt h", "Ġth e"}));
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ class CellLedger {
   CellLedger(std::int32_t n_cells, std::int32_t n_sequences, Policy policy = Policy::kInOrder);
 
   std::int32_t n_cells() const { return static_cast<std::int32_t>(owner_.size()); }
+  bool in_order() const { return policy_ == Policy::kInOrder; }
   std::int32_t empty() const { return n_cells() - live_ - parked_; }
   std::int32_t live() const { return live_; }      // cells of sequences
   std::int32_t parked() const { return parked_; }  // cells that nobody reads

@@ -5,6 +5,10 @@
 // ever grow in index (llama/cell_ledger.h decides, this class does it). Rejected cells that may not
 // be freed are parked under a sequence id that nobody reads, and when the parked ones are many, the
 // live sequences are saved, the cache cleared, and they are put back one after the other.
+//
+// Chains only for now (capabilities().max_leaves is 1). Models without rollback (recurrent layers)
+// are evaluated one drafted node at a time; when such an evaluation fails or is interrupted, the
+// sequence cannot be as before: it then has length 0.
 #pragma once
 
 #include <atomic>
@@ -20,6 +24,8 @@
 #include "llama/model_file.h"
 #include "llama/options.h"
 #include "model/language_model.h"
+
+struct llama_context;
 
 namespace outrider::llama {
 
@@ -41,7 +47,8 @@ class LlamaModel : public LanguageModel {
   // Errors: kInvalidArgument for a value out of range, an unknown cache type or one that does not
   // fit the others; kUnsupported for a model that cannot generate text; kResourceExhausted when the
   // cache does not fit into memory; kInternal with llama.cpp's reason.
-  // A cache type whose blocks do not divide the heads becomes f16, and notes() says so.
+  // A cache type whose blocks do not divide the heads becomes f16, and notes() says so. Takes three
+  // single steps, which show whether the model can roll back (capabilities().rollback).
   static Result<std::unique_ptr<LlamaModel>> create(std::shared_ptr<ModelFile> file,
                                                     const ModelOptions& options,
                                                     const ContextSettings& settings);
@@ -53,6 +60,9 @@ class LlamaModel : public LanguageModel {
   Status evaluate(std::span<const EvalItem> items) override;
   std::span<const float> logits(std::size_t item, NodeId node) const override;
   Status commit(std::size_t item, std::span<const NodeId> path) override;
+
+  // Besides what LanguageModel says: a model with a sliding window whose cache has been compacted
+  // has lost what lay before the window, so lengths below the one at that time are kUnsupported.
   Status truncate(SeqId seq, Pos length) override;
   void set_interrupt(const std::atomic<bool>* flag) override;
 
@@ -60,58 +70,79 @@ class LlamaModel : public LanguageModel {
   const ContextSettings& settings() const { return settings_; }  // in effect, n_cells filled in
   std::int32_t n_threads() const { return n_threads_; }
   std::uint64_t cache_bytes() const { return cache_bytes_; }  // keys and values, all cells
-  const std::vector<std::string>& notes() const { return notes_; }  // what differs from the wish
+  const std::vector<std::string>& notes() const { return notes_; }  // where it departs from the wish
   std::int64_t compactions() const { return compactions_; }         // so far
 
-  // Saves the live sequences, clears the cache and puts them back in order, exactly. evaluate()
-  // calls it when cells run low; public for tests. REQUIRES: no sequence waits for a commit.
-  // Errors: kInternal; the sequences that could not be put back then have length 0.
+  // Saves the live sequences, clears the cache and puts them back in order, exactly; needs memory
+  // for a copy of their cells meanwhile (1 ms for 300 tokens of SmolLM2-135M). evaluate() calls it
+  // when cells run low or many are parked; public for tests.
+  // REQUIRES: no sequence waits for a commit.
+  // Errors: kResourceExhausted, with nothing changed; kInternal, and the sequences that could not be
+  // put back then have length 0.
   Status compact();
 
   // Empty when the ledger and llama.cpp agree on every sequence (and the ledger with itself), else
   // what is wrong. Asserted after every change in debug builds.
   std::string check_integrity() const;
 
+  const CellLedger& ledger() const { return ledger_; }
+  llama_context* handle() const;  // for tests
+
  private:
-  struct Context;  // llama.cpp's handles and the batch
+  struct Context;  // llama.cpp's context and the batch
 
   // One item of the last evaluate().
   struct Pending {
     SeqId seq = 0;
     std::int32_t n_prefix = 0;
-    std::int32_t n_nodes = 0;
-    std::size_t first_row = 0;      // of its nodes in the logits
-    bool open = false;              // waits for commit()
-    std::vector<NodeId> parents;    // [n_nodes]
+    std::size_t first_row = 0;    // of its nodes in the logits
+    std::vector<NodeId> parents;  // [nodes of the tree]
+    bool open = false;            // waits for commit()
+
+    std::int32_t n_nodes() const { return static_cast<std::int32_t>(parents.size()); }
   };
 
   LlamaModel();
-  Status init(const ModelOptions& options);
+
+  // llama_context.cc: making the context, and what changes the cache as a whole.
+  Status check_options(const ModelOptions& options) const;
+  Status choose_cache_types();
+  Status choose_sizes(const ModelOptions& options);
+  Status make_context();
+  Status probe_rollback();
+  Status evaluate_one(Token token, std::vector<float>* row);
+
+  // llama_model.cc: the step.
   Status validate(std::span<const EvalItem> items) const;
   Status validate_item(const EvalItem& item) const;
-  Status ensure_cells(std::int32_t n_tokens);
-  void fill_batch(std::span<const EvalItem> items);
-  Status decode();
-  Status undo_evaluate(Status why);
+  Status prepare_batch(std::span<const EvalItem> items, std::int32_t n_tokens);
+  void add_to_batch(const EvalItem& item, Pending* pending);
+  void add_token(Token token, Pos pos, SeqId seq, bool output);
+  Status decode(bool* out_of_cells);
+  Status undo_evaluate(const Status& why);
   Status drop_suffix(SeqId seq, Pos length);
   bool interrupted() const;
+  bool any_open() const;
 
   std::shared_ptr<ModelFile> file_;
   ContextSettings settings_;
   Capabilities capabilities_;
+  std::int32_t n_threads_ = 0;
+  std::int32_t n_outputs_max_ = 0;  // most rows of one evaluation
+  std::uint64_t cache_bytes_ = 0;
+  std::vector<std::string> notes_;
+  const std::atomic<bool>* interrupt_ = nullptr;
+  LogSink decode_log_;  // the file's; silent while interrupted, which llama.cpp calls an error
+
   std::unique_ptr<Context> context_;
-  CellLedger ledger_;
-  std::vector<Pending> pending_;
-  std::size_t n_pending_ = 0;         // items of the last evaluate(); pending_ keeps its memory
+  CellLedger ledger_;                 // with the tokens on trial
+  std::vector<Pos> lengths_;          // [n_sequences] without them
+  std::vector<Pos> shortest_;         // [n_sequences] see truncate() and sliding windows
+  std::vector<Pending> pending_;      // the first n_pending_ are of the last evaluate()
+  std::size_t n_pending_ = 0;
   const float* rows_ = nullptr;       // [n_rows_, n_vocab]
   std::size_t n_rows_ = 0;
-  std::vector<Pos> kept_from_;        // [n_sequences] see truncate()
-  const std::atomic<bool>* interrupt_ = nullptr;
-  std::int32_t n_threads_ = 0;
-  std::int32_t n_outputs_max_ = 0;    // most rows of one evaluation
-  std::uint64_t cache_bytes_ = 0;
   std::int64_t compactions_ = 0;
-  std::vector<std::string> notes_;
 };
 
 }  // namespace outrider::llama

@@ -95,7 +95,7 @@ Status check_generates(const std::string& path, const ModelFacts& facts) {
 
 bool any_other_device() {
   for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-    const ggml_backend_dev_type type = ggml_backend_dev_type(ggml_backend_dev_get(i));
+    const enum ggml_backend_dev_type type = ggml_backend_dev_type(ggml_backend_dev_get(i));
     if (type != GGML_BACKEND_DEVICE_TYPE_CPU && type != GGML_BACKEND_DEVICE_TYPE_ACCEL) return true;
   }
   return false;

@@ -1,0 +1,321 @@
+// LlamaModel's context: what it is made of, what it can do, and rebuilding its cache.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "llama/backend.h"
+#include "llama/context.h"
+#include "llama/llama_model.h"
+
+namespace outrider::llama {
+namespace {
+
+constexpr std::int32_t kMaxSequences = 64;
+constexpr std::int32_t kMaxThreads = GGML_MAX_N_THREADS;  // ggml aborts above
+
+ggml_type type_of(const std::string& name) {
+  for (std::int32_t i = 0; i < GGML_TYPE_COUNT; ++i) {
+    const ggml_type type = static_cast<ggml_type>(i);
+    const char* known = ggml_type_name(type);
+    if (known != nullptr && name == known) return type;
+  }
+  return GGML_TYPE_F16;
+}
+
+Status out_of_range(const char* what, std::int64_t value, std::int64_t min, std::int64_t max) {
+  return invalid_argument(std::string(what) + " is " + std::to_string(value) +
+                          ", but must be from " + std::to_string(min) + " to " +
+                          std::to_string(max));
+}
+
+std::string gibibytes(std::uint64_t bytes) {
+  const std::uint64_t tenths = bytes / ((std::uint64_t{1} << 30) / 10);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+}
+
+// Beside n_ctx for each sequence: with one sequence and chains nothing is ever parked; with more,
+// room for rejected tokens, so that full sequences do not need a rebuild every few steps.
+std::int32_t spare_cells(std::int32_t n_sequences) { return n_sequences == 1 ? 0 : 512; }
+
+}  // namespace
+
+Result<std::unique_ptr<LlamaModel>> LlamaModel::create(std::shared_ptr<ModelFile> file,
+                                                       const ModelOptions& options,
+                                                       const ContextSettings& settings) {
+  ensure_backend();
+  std::unique_ptr<LlamaModel> model(new LlamaModel());
+  model->file_ = std::move(file);
+  model->settings_ = settings;
+  const std::string& path = model->file_->facts().path;
+  model->decode_log_ = [self = model.get()](LogLevel level, std::string_view line) {
+    if (!self->interrupted() && self->file_->log()) self->file_->log()(level, line);
+  };
+  OUTRIDER_RETURN_IF_ERROR(model->check_options(options));
+  OUTRIDER_RETURN_IF_ERROR(model->choose_cache_types());
+  OUTRIDER_RETURN_IF_ERROR(model->choose_sizes(options));
+  OUTRIDER_RETURN_IF_ERROR(model->make_context().with_context("'" + path + "'"));
+  OUTRIDER_RETURN_IF_ERROR(model->probe_rollback().with_context("'" + path + "'"));
+  return model;
+}
+
+Status LlamaModel::check_options(const ModelOptions& options) const {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
+  if (options.n_ctx < 0) return out_of_range("the context size", options.n_ctx, 0, kMax);
+  if (options.n_sequences < 1 || options.n_sequences > kMaxSequences) {
+    return out_of_range("the number of sequences", options.n_sequences, 1, kMaxSequences);
+  }
+  if (options.n_batch < 1) return out_of_range("the batch size", options.n_batch, 1, kMax);
+  if (options.n_threads < 0 || options.n_threads > kMaxThreads) {
+    return out_of_range("the number of threads", options.n_threads, 0, kMaxThreads);
+  }
+  if (settings_.max_width < 1) return out_of_range("the width", settings_.max_width, 1, kMax);
+  if (settings_.n_cells < 0) return out_of_range("the cache size", settings_.n_cells, 0, kMax);
+  return Status();
+}
+
+Status LlamaModel::choose_cache_types() {
+  for (const bool for_k : {true, false}) {
+    std::string& type = for_k ? settings_.type_k : settings_.type_v;
+    std::string why;
+    if (file_->supports_cache_type(type, for_k, &why)) continue;
+    if (cache_type_names().find(type) == std::string::npos || type.empty()) {
+      return invalid_argument(why);
+    }
+    notes_.push_back(why + "; f16 is used");
+    type = "f16";
+  }
+  if (!settings_.flash_attention && ggml_is_quantized(type_of(settings_.type_v))) {
+    return invalid_argument("a " + settings_.type_v +
+                            " cache for values needs flash attention; switch it on (--flash-attn "
+                            "on) or take f16 (--cache-type-v f16)");
+  }
+  return Status();
+}
+
+Status LlamaModel::choose_sizes(const ModelOptions& options) {
+  const ModelFacts& facts = file_->facts();
+  n_threads_ = options.n_threads > 0 ? options.n_threads : physical_cores();
+  capabilities_.n_vocab = facts.n_vocab;
+  capabilities_.n_sequences = options.n_sequences;
+  capabilities_.n_ctx = options.n_ctx > 0 ? options.n_ctx : facts.n_ctx_train;
+  if (capabilities_.n_ctx < 1) {
+    return invalid_argument("the model does not say how long its context is; give one (--ctx)");
+  }
+  if (facts.n_ctx_train > 0 && capabilities_.n_ctx > facts.n_ctx_train) {
+    notes_.push_back("the context of " + std::to_string(capabilities_.n_ctx) +
+                     " tokens is longer than the " + std::to_string(facts.n_ctx_train) +
+                     " the model was trained with");
+  }
+  const std::int64_t n_cells =
+      settings_.n_cells > 0
+          ? std::int64_t{settings_.n_cells}
+          : std::int64_t{capabilities_.n_ctx} * options.n_sequences +
+                spare_cells(options.n_sequences);
+  if (n_cells > std::numeric_limits<std::int32_t>::max() - 256) {
+    return resource_exhausted("a context of " + std::to_string(capabilities_.n_ctx) +
+                              " tokens for " + std::to_string(options.n_sequences) +
+                              " sequences is more than the cache can number; take a smaller one");
+  }
+  settings_.n_cells = static_cast<std::int32_t>(n_cells);
+  cache_bytes_ = static_cast<std::uint64_t>(n_cells) *
+                 facts.kv_bytes_per_token(settings_.type_k, settings_.type_v);
+  const std::uint64_t limit = memory_limit();
+  if (facts.all_on_cpu && limit > 0 && cache_bytes_ > limit) {
+    return resource_exhausted("a context of " + std::to_string(capabilities_.n_ctx) + " tokens (" +
+                              std::to_string(options.n_sequences) + " sequences) needs " +
+                              gibibytes(cache_bytes_) + " for its cache, and this machine has " +
+                              gibibytes(limit) + "; take a smaller one (--ctx)");
+  }
+  // llama.cpp aborts when a batch is smaller than its number of sequences.
+  capabilities_.n_batch =
+      std::min(std::max(options.n_batch, options.n_sequences), settings_.n_cells);
+  return Status();
+}
+
+Status LlamaModel::make_context() {
+  const ModelFacts& facts = file_->facts();
+  const bool attention_only = !facts.recurrent && !facts.hybrid;
+  settings_.max_width = attention_only ? std::min(settings_.max_width, capabilities_.n_batch) : 1;
+  capabilities_.max_width = settings_.max_width;
+  n_outputs_max_ = static_cast<std::int32_t>(
+      std::min<std::int64_t>(capabilities_.n_batch,
+                             std::int64_t{capabilities_.n_sequences} * settings_.max_width));
+
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = static_cast<std::uint32_t>(settings_.n_cells);
+  params.n_batch = static_cast<std::uint32_t>(capabilities_.n_batch);
+  params.n_ubatch = static_cast<std::uint32_t>(std::min(capabilities_.n_batch, 512));
+  params.n_seq_max = static_cast<std::uint32_t>(capabilities_.n_sequences);
+  // Rows are copied out for these only; as many as the batch would reserve 0.5 GB for 512 tokens of
+  // a vocabulary of 262,144.
+  params.n_outputs_max = static_cast<std::uint32_t>(n_outputs_max_);
+  params.n_threads = n_threads_;
+  params.n_threads_batch = n_threads_;
+  params.flash_attn_type =
+      settings_.flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  params.type_k = type_of(settings_.type_k);
+  params.type_v = type_of(settings_.type_v);
+  params.kv_unified = true;
+  params.swa_full = true;  // otherwise cells leave the window and rollback ends there
+  params.abort_callback = [](void* self) {
+    return static_cast<const LlamaModel*>(self)->interrupted();
+  };
+  params.abort_callback_data = this;
+
+  const LogCapture log(file_->log());
+  context_ = std::make_unique<Context>();
+  try {
+    context_->handle.reset(llama_init_from_model(file_->handle(), params));
+  } catch (const std::exception& error) {
+    return internal_error(std::string("llama.cpp cannot make a context: ") + error.what());
+  }
+  if (!context_->handle) {
+    const std::string because = log.because();
+    const bool memory = because.find("alloc") != std::string::npos;
+    return Status(memory ? StatusCode::kResourceExhausted : StatusCode::kInternal,
+                  "llama.cpp cannot make a context of " + std::to_string(settings_.n_cells) +
+                      " cells" + because);
+  }
+  context_->memory = llama_get_memory(handle());
+  context_->junk_id = static_cast<llama_seq_id>(llama_max_parallel_sequences()) - 1;
+  settings_.n_cells = static_cast<std::int32_t>(llama_n_ctx(handle()));  // rounded up by llama.cpp
+  capabilities_.n_batch = static_cast<std::int32_t>(llama_n_batch(handle()));
+  context_->reserve(static_cast<std::size_t>(capabilities_.n_batch));
+  ledger_ = CellLedger(
+      settings_.n_cells, capabilities_.n_sequences,
+      attention_only ? CellLedger::Policy::kInOrder : CellLedger::Policy::kFreeAtOnce);
+  lengths_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
+  shortest_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
+  return Status();
+}
+
+// One more token of sequence 0, kept only when `row` is null.
+Status LlamaModel::evaluate_one(Token token, std::vector<float>* row) {
+  const TokenTree root(token);
+  const EvalItem item{.seq = 0, .prefix = {}, .tree = &root};
+  OUTRIDER_RETURN_IF_ERROR(evaluate({&item, 1}));
+  constexpr std::array<NodeId, 1> kPath{kRoot};
+  if (row == nullptr) return commit(0, kPath);
+  const std::span<const float> logits = this->logits(0, kRoot);
+  row->assign(logits.begin(), logits.end());
+  return commit(0, {});
+}
+
+// Evaluates a token, takes it back, evaluates it again: the logits must be the same. Also the first
+// use of the weights, so that a model which cannot run fails here and not in a request.
+Status LlamaModel::probe_rollback() {
+  const ModelFacts& facts = file_->facts();
+  capabilities_.max_leaves = 1;
+  if (facts.recurrent || facts.hybrid) {
+    capabilities_.rollback = Rollback::kNone;
+    capabilities_.rollback_reason = "the " + facts.architecture +
+                                    " architecture has recurrent layers, whose state cannot drop " +
+                                    "its last tokens";
+    OUTRIDER_RETURN_IF_ERROR(evaluate_one(0, nullptr));
+    return truncate(0, 0);
+  }
+  if (capabilities_.n_ctx < 2) return Status();
+  std::vector<float> first;
+  std::vector<float> second;
+  const Token token = std::min(1, capabilities_.n_vocab - 1);
+  OUTRIDER_RETURN_IF_ERROR(evaluate_one(0, nullptr));
+  Status status = evaluate_one(token, &first);
+  if (status.ok()) status = evaluate_one(token, &second);
+  if (status.ok()) {
+    // Some devices add up in a varying order; a state that was not taken back is far off.
+    const std::pair<std::vector<float>::iterator, std::vector<float>::iterator> range =
+        std::minmax_element(first.begin(), first.end());
+    const float tolerance = 1e-2f * (*range.second - *range.first);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      if (std::fabs(first[i] - second[i]) > tolerance) {
+        status = internal_error("its logits after a rollback differ from those before");
+        break;
+      }
+    }
+  }
+  if (!status.ok()) {
+    capabilities_.rollback = Rollback::kNone;
+    capabilities_.max_width = 1;
+    capabilities_.rollback_reason = status.message();
+  }
+  return truncate(0, 0);
+}
+
+Status LlamaModel::compact() {
+  struct Saved {
+    SeqId seq;
+    std::size_t size;
+    std::unique_ptr<std::uint8_t[]> data;
+  };
+  const LogCapture log(file_->log());
+  std::vector<Saved> all;
+  try {
+    for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
+      if (ledger_.length(seq) == 0) continue;
+      Saved saved{.seq = seq, .size = llama_state_seq_get_size(handle(), seq), .data = nullptr};
+      saved.data = std::make_unique_for_overwrite<std::uint8_t[]>(saved.size);
+      if (saved.size == 0 ||
+          llama_state_seq_get_data(handle(), saved.data.get(), saved.size, seq) != saved.size) {
+        return internal_error("llama.cpp cannot save sequence " + std::to_string(seq) +
+                              log.because());
+      }
+      all.push_back(std::move(saved));
+    }
+  } catch (const std::bad_alloc&) {
+    return resource_exhausted("not enough memory to rebuild the cache");
+  }
+  llama_memory_clear(context_->memory, /*data=*/false);
+  ledger_.compacted();
+  ++compactions_;
+  Status status;
+  for (const Saved& saved : all) {
+    const std::size_t i = static_cast<std::size_t>(saved.seq);
+    const std::size_t read =
+        llama_state_seq_set_data(handle(), saved.data.get(), saved.size, saved.seq);
+    const llama_pos last = llama_memory_seq_pos_max(context_->memory, saved.seq);
+    if (read == saved.size && last == ledger_.length(saved.seq) - 1) {
+      if (llama_memory_seq_pos_min(context_->memory, saved.seq) > 0) shortest_[i] = lengths_[i];
+      continue;
+    }
+    status = internal_error("llama.cpp cannot put back sequence " + std::to_string(saved.seq) +
+                            log.because());
+  }
+  if (status.ok()) return status;
+  // Never seen: rather an empty cache than one that the ledger does not describe.
+  llama_memory_clear(context_->memory, /*data=*/false);
+  ledger_.clear();
+  std::fill(lengths_.begin(), lengths_.end(), 0);
+  std::fill(shortest_.begin(), shortest_.end(), 0);
+  return status;
+}
+
+std::string LlamaModel::check_integrity() const {
+  const std::string ledger = ledger_.check_integrity();
+  if (!ledger.empty()) return "ledger: " + ledger;
+  for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
+    const std::string where = "sequence " + std::to_string(seq) + ": ";
+    const std::size_t i = static_cast<std::size_t>(seq);
+    const Pos n = ledger_.length(seq);
+    if (n < lengths_[i]) return where + "the ledger has fewer tokens than are kept";
+    const llama_pos last = llama_memory_seq_pos_max(context_->memory, seq);
+    if (last != n - 1) {
+      return where + "llama.cpp's last position is " + std::to_string(last) +
+             ", the ledger's " + std::to_string(n - 1);
+    }
+    const llama_pos first = llama_memory_seq_pos_min(context_->memory, seq);
+    if (shortest_[i] == 0 && ledger_.in_order() && first != (n > 0 ? 0 : -1)) {
+      return where + "llama.cpp's first position is " + std::to_string(first);
+    }
+  }
+  const bool junk = llama_memory_seq_pos_max(context_->memory, context_->junk_id) >= 0;
+  if (ledger_.in_order() && junk != (ledger_.parked() > 0)) return "the parked cells disagree";
+  return "";
+}
+
+}  // namespace outrider::llama

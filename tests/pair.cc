@@ -1,0 +1,70 @@
+#include "tests/pair.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/random.h"
+#include "llama/sampler_chain.h"
+
+namespace outrider::testing {
+namespace {
+
+template <typename T>
+T or_abort(Result<T> result) {
+  if (result.ok()) return std::move(result).value();
+  std::fprintf(stderr, "cannot go on: %s\n", result.status().message().c_str());
+  std::abort();
+}
+
+}  // namespace
+
+OpenModel::OpenModel(const std::string& path, const llama::ModelOptions& options,
+                     const llama::ContextSettings& settings, bool extra_bufts)
+    : file(or_abort(llama::ModelFile::load(path, options.n_gpu_layers, extra_bufts, {}))),
+      model(or_abort(llama::LlamaModel::create(file, options, settings))) {}
+
+Completion run_checked(LanguageModel& target, const Vocabulary& vocabulary,
+                       std::vector<Drafter*> drafters, const RunOptions& options,
+                       const std::function<std::string()>& check_models) {
+  Engine engine(target, vocabulary, std::move(drafters));
+  Request request;
+  request.prompt = options.prompt;
+  request.target_sampler = or_abort(llama::make_sampler(options.sampling, vocabulary.size()));
+  request.draft_sampler = or_abort(llama::make_sampler(options.sampling, vocabulary.size()));
+  request.seed = options.seed;
+  request.max_tokens = options.max_tokens;
+  request.width = options.width;
+  request.stop = options.stop;
+  const RequestId id = or_abort(engine.add(std::move(request)));
+  while (engine.busy()) {
+    engine.step();
+    EXPECT_EQ(engine.check_integrity(), "");
+    if (check_models) {
+      EXPECT_EQ(check_models(), "");
+    }
+    if (::testing::Test::HasFailure()) break;
+  }
+  if (engine.busy()) return {};
+  return or_abort(engine.take(id));
+}
+
+std::vector<std::vector<Token>> seeded_prompts(const Vocabulary& vocabulary, std::uint64_t seed,
+                                               std::size_t count, std::size_t longest) {
+  std::vector<Token> plain;
+  for (Token t = 0; t < vocabulary.size(); ++t) {
+    const std::string_view piece = vocabulary.piece(t);
+    if (!piece.empty() && piece[0] >= ' ' && piece[0] <= '~') plain.push_back(t);
+  }
+  std::vector<std::vector<Token>> prompts(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const NoiseKey key = noise_key(seed, i);
+    const std::size_t n = 1 + noise_bits(key, 0) % longest;
+    for (std::uint32_t k = 0; k < n; ++k) {
+      prompts[i].push_back(plain[noise_bits(key, 1 + k) % plain.size()]);
+    }
+  }
+  return prompts;
+}
+
+}  // namespace outrider::testing

@@ -1,0 +1,143 @@
+#include "tools/config.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <istream>
+#include <iterator>
+#include <memory>
+
+#include "tools/options.h"
+#include "tools/toml.h"
+#include "tools/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+const CLI::Option* find_option(const CLI::App& app, const std::string& key) {
+  const CLI::Option* option = app.get_option_no_throw("--" + key);
+  const bool configurable = option != nullptr && option != app.get_help_ptr();
+  return configurable ? option : nullptr;
+}
+
+bool set_in_environment(const std::string& key) {
+  const char* value = std::getenv(environment_name(key).c_str());
+  return value != nullptr && *value != '\0';
+}
+
+// Reads our TOML for CLI11, and leaves out what something nearer has set.
+class LayeredConfig : public CLI::Config {
+ public:
+  explicit LayeredConfig(const CLI::App& root) : root_(root) {}
+
+  std::string to_config(const CLI::App*, bool, bool, std::string) const override { return ""; }
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    const std::string text((std::istreambuf_iterator<char>(input)), {});
+    TomlFile file = parse_toml(text);
+    if (!file.error.empty()) refuse(file.error);
+    const std::vector<const CLI::App*> chosen = commands(/*parsed_only=*/true);
+    std::vector<CLI::ConfigItem> items;
+    if (chosen.empty()) return items;
+    // CLI11 takes the first value that it gets, so what is under the command's own table goes first.
+    std::stable_partition(file.entries.begin(), file.entries.end(),
+                          [](const TomlEntry& entry) { return !entry.table.empty(); });
+    for (TomlEntry& entry : file.entries) {
+      std::replace(entry.key.begin(), entry.key.end(), '_', '-');
+      check_known(entry);
+      const CLI::App& command = *chosen.front();
+      const bool meant = entry.table.empty() || entry.table == command.get_name();
+      if (!meant || find_option(command, entry.key) == nullptr) continue;
+      if (set_in_environment(entry.key)) continue;
+      check_count(command, entry);
+      CLI::ConfigItem item;
+      item.parents = {command.get_name()};
+      item.name = entry.key;
+      item.inputs = entry.values;
+      items.push_back(std::move(item));
+    }
+    return items;
+  }
+
+ private:
+  std::vector<const CLI::App*> commands(bool parsed_only) const {
+    return root_.get_subcommands(
+        [parsed_only](const CLI::App* app) { return !parsed_only || app->parsed(); });
+  }
+
+  [[noreturn]] void refuse(const std::string& what, const std::string& hint = "") const {
+    throw UsageError("config file '" + root_.get_config_ptr()->as<std::string>() + "', " + what,
+                     hint);
+  }
+
+  [[noreturn]] void refuse(const TomlEntry& entry, const std::string& what,
+                           const std::string& hint = "") const {
+    refuse("line " + std::to_string(entry.line) + ": " + what, hint);
+  }
+
+  void check_known(const TomlEntry& entry) const {
+    std::vector<std::string> tables;
+    std::vector<std::string> keys;
+    for (const CLI::App* command : commands(/*parsed_only=*/false)) {
+      tables.push_back(command->get_name());
+      if (!entry.table.empty() && entry.table != command->get_name()) continue;
+      if (find_option(*command, entry.key) != nullptr) return;
+      for (const CLI::Option* option : configurable_options(*command)) {
+        keys.push_back(option->get_lnames().front());
+      }
+    }
+    if (!entry.table.empty() && std::find(tables.begin(), tables.end(), entry.table) == tables.end()) {
+      refuse(entry, "[" + entry.table + "] is no command", "tables are " + list_of(tables));
+    }
+    const std::string near = nearest(entry.key, keys);
+    refuse(entry, "unknown option '" + entry.key + "'",
+           near.empty() ? "" : "did you mean '" + near + "'?");
+  }
+
+  void check_count(const CLI::App& command, const TomlEntry& entry) const {
+    const CLI::Option* option = find_option(command, entry.key);
+    const bool many = option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+    if (!many && entry.values.size() != 1) refuse(entry, "'" + entry.key + "' takes one value");
+  }
+
+  const CLI::App& root_;
+};
+
+void add_environment(CLI::App& app) {
+  for (CLI::Option* option : configurable_options(app)) {
+    option->envname(environment_name(option->get_lnames().front()));
+  }
+}
+
+}  // namespace
+
+void add_layers(CLI::App& root) {
+  root.set_config("--config", "", "read options from this TOML file", /*config_required=*/false);
+  root.config_formatter(std::make_shared<LayeredConfig>(root));
+  // Only the command that is called reads the environment, so that a bad value of an option that it
+  // does not have cannot stop it.
+  for (CLI::App* command : root.get_subcommands({})) {
+    command->fallthrough();
+    command->preparse_callback([command](std::size_t) { add_environment(*command); });
+  }
+}
+
+std::vector<std::string> arguments_to_parse(int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  bool has_config = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    has_config = has_config || argument == "--config" || argument.rfind("--config=", 0) == 0;
+    const bool empty_value =
+        argument.size() > 3 && argument.rfind("--", 0) == 0 && argument.find('=') + 1 == argument.size();
+    arguments.push_back(empty_value ? argument.substr(0, argument.size() - 1) : argument);
+    if (empty_value) arguments.push_back("");
+  }
+  const char* config = std::getenv("OUTRIDER_CONFIG");
+  if (!has_config && config != nullptr && *config != '\0') {
+    arguments.insert(arguments.begin(), {"--config", config});
+  }
+  std::reverse(arguments.begin(), arguments.end());
+  return arguments;
+}
+
+}  // namespace outrider::tools

@@ -1,0 +1,25 @@
+// Where option values come from, nearest first: the command line, the environment (--max-tokens is
+// OUTRIDER_MAX_TOKENS), a TOML file (--config FILE or OUTRIDER_CONFIG), the defaults.
+//
+// In the file, keys are long option names without dashes in front ('_' serves as '-'). Keys above
+// the first [table] hold for every command that has the option; those under [run] only for run, and
+// win. A key that no command knows is an error that names the line, not a silence.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace outrider::tools {
+
+// Adds --config to `root` and the environment variables to `root` and its subcommands. Call it when
+// all options are declared. `root` must outlive the parsing.
+void add_layers(CLI::App& root);
+
+// The arguments to parse, in CLI11's order (last first): `argv` without the program's name, with
+// --config from the environment in front when the command line has none, and "--name=" split in two
+// (CLI11 would take the next argument for its value).
+std::vector<std::string> arguments_to_parse(int argc, const char* const* argv);
+
+}  // namespace outrider::tools

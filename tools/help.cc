@@ -1,0 +1,86 @@
+#include "tools/help.h"
+
+#include <sstream>
+
+namespace outrider::tools {
+namespace {
+
+constexpr std::size_t kColumn = 30;  // where descriptions begin
+constexpr std::size_t kWidth = 100;
+
+std::string row(const std::string& left, const std::string& right) {
+  std::string line = "  " + left;
+  if (line.size() + 2 > kColumn) {
+    line += "\n" + std::string(kColumn, ' ');
+  } else {
+    line.resize(kColumn, ' ');
+  }
+  return line + wrap(right, kColumn, kWidth) + "\n";
+}
+
+}  // namespace
+
+std::string wrap(const std::string& text, std::size_t indent, std::size_t width) {
+  std::string result;
+  std::size_t column = indent;
+  std::istringstream lines(text);
+  std::string line;
+  for (bool first_line = true; std::getline(lines, line); first_line = false) {
+    if (!first_line) {
+      result += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    std::istringstream words(line);
+    std::string word;
+    for (bool first = true; words >> word; first = false) {
+      if (!first && column + 1 + word.size() > width) {
+        result += "\n" + std::string(indent, ' ');
+        column = indent;
+      } else if (!first) {
+        result += " ";
+        ++column;
+      }
+      result += word;
+      column += word.size();
+    }
+  }
+  return result;
+}
+
+std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
+  std::string left;
+  if (is_positional) {
+    left = option->get_name(/*positional=*/true);
+  } else {
+    for (const std::string& name : option->get_snames()) left += "-" + name + ", ";
+    if (left.empty()) left = "    ";
+    for (const std::string& name : option->get_lnames()) left += "--" + name + ", ";
+    left.resize(left.size() - 2);
+    if (option->get_type_size() != 0) left += " " + option->get_type_name();
+    left += option->get_option_text();
+  }
+  std::string right = option->get_description();
+  if (option->get_type_size() != 0 && !option->get_default_str().empty()) {
+    right += " [default: " + option->get_default_str() + "]";
+  }
+  return row(left, right);
+}
+
+std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
+  const bool is_root = app->get_parent() == nullptr;
+  std::string line = "\nUsage: " + (is_root ? name : "outrider " + app->get_name());
+  if (is_root) return line + " COMMAND [OPTIONS]\n";
+  line += " [OPTIONS]";
+  for (const CLI::Option* option : app->get_options()) {
+    if (!option->get_positional()) continue;
+    const std::string label = option->get_name(/*positional=*/true);
+    line += option->get_required() ? " " + label : " [" + label + "]";
+  }
+  return line + "\n";
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
+  return row(command->get_name(), command->get_description());
+}
+
+}  // namespace outrider::tools

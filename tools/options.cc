@@ -1,0 +1,168 @@
+#include "tools/options.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+
+#include "tools/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+std::string quoted(const std::string& text) { return "'" + text + "'"; }
+
+// Where a value came from, when that is not plain to see.
+std::string origin(const std::string& option, const std::string& text) {
+  const std::string variable = environment_name(option);
+  const char* set = std::getenv(variable.c_str());
+  return set != nullptr && text == set ? option + " (from " + variable + ")" : option;
+}
+
+[[noreturn]] void refuse(const std::string& option, const std::string& text,
+                         const std::string& wanted) {
+  throw UsageError(origin(option, text) + " is " + quoted(text) + ", but must be " + wanted);
+}
+
+std::string range_text(std::int64_t min, std::int64_t max) {
+  return "a whole number from " + std::to_string(min) + " to " + std::to_string(max);
+}
+
+float parse_number(const std::string& option, const std::string& text) {
+  float value = 0.0f;
+  const char* end = text.data() + text.size();
+  const std::from_chars_result result = std::from_chars(text.data(), end, value);
+  if (result.ec != std::errc() || result.ptr != end) refuse(option, text, "a number such as 0.8");
+  return value;
+}
+
+std::string shortest(float value) {
+  char buffer[32];
+  const std::to_chars_result end = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  return std::string(buffer, end.ptr);
+}
+
+}  // namespace
+
+std::string spelled(const std::string& names) {
+  const std::size_t start = names.find("--");
+  const std::size_t end = names.find_first_of(",{", start);
+  return names.substr(start, end == std::string::npos ? end : end - start);
+}
+
+std::string environment_name(const std::string& long_name) {
+  std::string name = "OUTRIDER_";
+  for (const char c : long_name.substr(long_name.find_first_not_of('-'))) {
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t min,
+                           std::int64_t max, const std::string& wanted) {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const std::from_chars_result result = std::from_chars(text.data(), end, value);
+  if (result.ec != std::errc() || result.ptr != end || value < min || value > max) {
+    refuse(option, text, wanted);
+  }
+  return value;
+}
+
+std::vector<CLI::Option*> configurable_options(const CLI::App& app) {
+  std::vector<CLI::Option*> options;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option == app.get_help_ptr() || option->get_lnames().empty()) continue;
+    options.push_back(app.get_option_no_throw("--" + option->get_lnames().front()));
+  }
+  return options;
+}
+
+CLI::Option* OptionGroup::declare(const std::string& names, const std::string& help,
+                                  const std::string& unit, const std::string& fallback,
+                                  std::function<void(const std::string&)> take) {
+  // A callback of our own for the raw text: CLI11's conversions drop what is empty and split what
+  // looks like a list.
+  CLI::Option* option = app_.add_option(
+      names,
+      [take = std::move(take)](const CLI::results_t& results) {
+        take(results.back());
+        return true;
+      },
+      help);
+  return option->group(heading_)->type_name(unit)->default_str(fallback)->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeLast);
+}
+
+CLI::Option* OptionGroup::add_integer(const std::string& names, std::int64_t& value,
+                                      std::int64_t min, std::int64_t max, const std::string& help) {
+  const std::string name = spelled(names);
+  return declare(names, help, "N", std::to_string(value),
+                 [&value, name, min, max](const std::string& text) {
+                   value = parse_integer(name, text, min, max, range_text(min, max));
+                 });
+}
+
+CLI::Option* OptionGroup::add_integer(const std::string& names, std::int32_t& value,
+                                      std::int64_t min, std::int64_t max, const std::string& help) {
+  const std::string name = spelled(names);
+  return declare(
+      names, help, "N", std::to_string(value), [&value, name, min, max](const std::string& text) {
+        value = static_cast<std::int32_t>(parse_integer(name, text, min, max, range_text(min, max)));
+      });
+}
+
+CLI::Option* OptionGroup::add_integer(const std::string& names, std::optional<std::int32_t>& value,
+                                      std::int64_t min, std::int64_t max,
+                                      const std::string& fallback, const std::string& help) {
+  const std::string name = spelled(names);
+  return declare(names, help, "N", fallback, [&value, name, min, max](const std::string& text) {
+    value = static_cast<std::int32_t>(parse_integer(name, text, min, max, range_text(min, max)));
+  });
+}
+
+CLI::Option* OptionGroup::add_number(const std::string& names, float& value,
+                                     const std::string& help) {
+  const std::string name = spelled(names);
+  return declare(names, help, "X", shortest(value), [&value, name](const std::string& text) {
+    value = parse_number(name, text);
+  });
+}
+
+CLI::Option* OptionGroup::add_text(const std::string& names, std::optional<std::string>& value,
+                                   const std::string& unit, const std::string& help) {
+  return declare(names, help, unit, "", [&value](const std::string& text) { value = text; });
+}
+
+CLI::Option* OptionGroup::add_texts(const std::string& names, std::vector<std::string>& values,
+                                    const std::string& unit, const std::string& help) {
+  CLI::Option* option = app_.add_option(
+      names,
+      [&values](const CLI::results_t& results) {
+        values = results;
+        return true;
+      },
+      help);
+  option->group(heading_)->type_name(unit)->allow_extra_args(false);
+  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+CLI::Option* OptionGroup::add_choice(const std::string& names, std::string& value,
+                                     const std::vector<std::string>& choices,
+                                     const std::string& help) {
+  const std::string name = spelled(names);
+  return declare(names, help, "NAME", value, [&value, name, choices](const std::string& text) {
+    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+      refuse(name, text, list_of(choices, " or "));
+    }
+    value = text;
+  });
+}
+
+CLI::Option* OptionGroup::add_switch(const std::string& names, bool& value,
+                                     const std::string& help) {
+  CLI::Option* option = app_.add_flag(names, value, help);
+  return option->group(heading_)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+}  // namespace outrider::tools

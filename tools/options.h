@@ -1,0 +1,71 @@
+// How options are declared: one line each, with range, default and unit in the help, and a message
+// that names the option, what was given, and what is right.
+//
+// Every value may come from the command line, the environment or a config file (tools/config.h). A
+// later one on the command line replaces an earlier one, so that an alias can be overridden.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace outrider::tools {
+
+// A command's options under one heading of its help. `names` are as CLI11 takes them ("-c,--ctx");
+// `unit` is the placeholder in the help ("N", "FILE"). The variables must outlive the parsing, and
+// hold the defaults, which the help shows.
+class OptionGroup {
+ public:
+  OptionGroup(CLI::App& app, std::string heading) : app_(app), heading_(std::move(heading)) {}
+
+  // A whole number in [min, max].
+  CLI::Option* add_integer(const std::string& names, std::int32_t& value, std::int64_t min,
+                           std::int64_t max, const std::string& help);
+  CLI::Option* add_integer(const std::string& names, std::int64_t& value, std::int64_t min,
+                           std::int64_t max, const std::string& help);
+  // Without a default; `fallback` is what the help says instead, such as "as --ctx".
+  CLI::Option* add_integer(const std::string& names, std::optional<std::int32_t>& value,
+                           std::int64_t min, std::int64_t max, const std::string& fallback,
+                           const std::string& help);
+
+  // A number; its range is checked with the other sampling options (model/sampler.h).
+  CLI::Option* add_number(const std::string& names, float& value, const std::string& help);
+
+  CLI::Option* add_text(const std::string& names, std::optional<std::string>& value,
+                        const std::string& unit, const std::string& help);
+  // May be given several times.
+  CLI::Option* add_texts(const std::string& names, std::vector<std::string>& values,
+                         const std::string& unit, const std::string& help);
+
+  // One of `choices`. An empty default means that none is chosen.
+  CLI::Option* add_choice(const std::string& names, std::string& value,
+                          const std::vector<std::string>& choices, const std::string& help);
+
+  CLI::Option* add_switch(const std::string& names, bool& value, const std::string& help);
+
+ private:
+  CLI::Option* declare(const std::string& names, const std::string& help, const std::string& unit,
+                       const std::string& fallback, std::function<void(const std::string&)> take);
+
+  CLI::App& app_;
+  std::string heading_;
+};
+
+// The long name of the first of `names`: "-c,--ctx" -> "--ctx".
+std::string spelled(const std::string& names);
+
+// The environment variable of an option: "--max-tokens" -> "OUTRIDER_MAX_TOKENS".
+std::string environment_name(const std::string& long_name);
+
+// `text` as a whole number in [min, max]. Throws UsageError.
+std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t min,
+                           std::int64_t max, const std::string& wanted);
+
+// Options of `app` by long name without dashes, --help and positional ones left out.
+std::vector<CLI::Option*> configurable_options(const CLI::App& app);
+
+}  // namespace outrider::tools

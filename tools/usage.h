@@ -1,0 +1,43 @@
+// Wrong usage (exit code 2): what the user typed, or put into the environment or a config file, is
+// not what the command takes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace outrider::tools {
+
+// Thrown while options are parsed and checked, caught in main only: CLI11 reports by exceptions, and
+// this travels with its own.
+class UsageError : public CLI::ParseError {
+ public:
+  // `message`: "--width is '0', but must be ..."; `hint`: one further line, may be empty.
+  explicit UsageError(const std::string& message, std::string hint = "")
+      : CLI::ParseError("UsageError", message, kExitCode), hint_(std::move(hint)) {}
+
+  const std::string& hint() const { return hint_; }
+
+  static constexpr int kExitCode = 2;
+
+ private:
+  std::string hint_;
+};
+
+// The entry of `known` nearest to `word`: at most two letters (a third of a short word) inserted,
+// left out, changed or swapped with their neighbour, or a beginning of at least three letters. Empty
+// when none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+// "a, b and c"; "" for none.
+std::string list_of(const std::vector<std::string>& words, std::string_view last = " and ");
+
+// What `app` has no place for becomes a UsageError that names it and the nearest option.
+UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::string>& arguments);
+
+// One of CLI11's own errors in our words.
+UsageError translate(const CLI::ParseError& error);
+
+}  // namespace outrider::tools
