@@ -1,0 +1,27 @@
+// What the commands say on stderr, and their exit codes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace outrider::tools {
+
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kWrongUsage = 2;
+inline constexpr int kSignalBase = 128;  // + the signal's number: ended by Ctrl-C or SIGTERM
+
+// "outrider: error: <message>" in one line, and <hint> in the next when there is one.
+void print_error(std::string_view message, std::string_view hint = "");
+void print_warning(std::string_view message);
+
+// Says what failed and returns kFailed.
+int fail(const Status& status);
+
+// `text` without newlines and other control characters (they become spaces), so that a message
+// stays one line and no file name can write escape sequences to a terminal.
+std::string one_line(std::string_view text);
+
+}  // namespace outrider::tools

@@ -1,0 +1,67 @@
+#include "tools/signals.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "tools/report.h"
+
+namespace outrider::tools {
+namespace {
+
+// Ends the watching thread; not sent by anybody else in practice, and harmless if so.
+constexpr int kWakeUp = SIGUSR2;
+
+bool is_ignored(int number) {
+  struct sigaction action = {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+SignalWatch::SignalWatch() {
+  std::signal(SIGPIPE, SIG_IGN);
+  sigemptyset(&watched_);
+  sigaddset(&watched_, kWakeUp);
+  for (const int number : {SIGINT, SIGTERM}) {
+    if (!is_ignored(number)) sigaddset(&watched_, number);
+  }
+  pthread_sigmask(SIG_BLOCK, &watched_, &before_);
+  thread_ = std::thread([this] { watch(); });
+}
+
+SignalWatch::~SignalWatch() {
+  stopping_.store(true);
+  pthread_kill(thread_.native_handle(), kWakeUp);
+  thread_.join();
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int SignalWatch::exit_code() const { return kSignalBase + number_.load(); }
+
+void SignalWatch::on_signal(std::function<void()> callback) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  callback_ = std::move(callback);
+  if (raised() && callback_) callback_();
+}
+
+void SignalWatch::watch() {
+  for (;;) {
+    int number = 0;
+    if (sigwait(&watched_, &number) != 0) continue;
+    if (stopping_.load()) return;
+    if (number == kWakeUp) continue;
+    if (raised()) {
+      // The second one: as if nobody had watched.
+      std::signal(number, SIG_DFL);
+      pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
+      kill(getpid(), number);
+      continue;
+    }
+    number_.store(number);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    raised_.store(true);
+    if (callback_) callback_();
+  }
+}
+
+}  // namespace outrider::tools

@@ -1,0 +1,51 @@
+// Ctrl-C and SIGTERM as a request to end, not as a death: the first one raises a flag and calls
+// whoever asked; the second one has its usual effect.
+//
+// How. The signals are blocked in all threads and a thread of their own waits for them (sigwait), so
+// that what happens on a signal is ordinary code, which may take locks. SIGPIPE is ignored: a reader
+// that went away is seen as EPIPE where it is written to.
+#pragma once
+
+#include <atomic>
+#include <csignal>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace outrider::tools {
+
+// At most one at a time; create it before any other thread is started, so that they inherit the
+// blocked signals. A signal that is ignored when it is created (a background job, nohup) stays
+// ignored.
+class SignalWatch {
+ public:
+  SignalWatch();
+  ~SignalWatch();  // as before, SIGPIPE apart
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  // Raised with the first signal, never lowered.
+  const std::atomic<bool>* flag() const { return &raised_; }
+  bool raised() const { return raised_.load(); }
+
+  // The exit code that tells of the signal: 128 + its number. REQUIRES: raised()
+  int exit_code() const;
+
+  // Called once, on the watching thread, with the first signal; at once, on this thread, when it
+  // has already come. An empty one takes it back; afterwards it is not running any more.
+  void on_signal(std::function<void()> callback);
+
+ private:
+  void watch();
+
+  sigset_t watched_;
+  sigset_t before_;
+  std::mutex mutex_;  // guards callback_
+  std::function<void()> callback_;
+  std::atomic<bool> raised_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<int> number_{0};
+  std::thread thread_;
+};
+
+}  // namespace outrider::tools

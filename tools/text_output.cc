@@ -1,0 +1,64 @@
+#include "tools/text_output.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace outrider::tools {
+namespace {
+
+constexpr std::array<std::string_view, 4> kColors = {"\033[32m", "\033[36m", "\033[33m", "\033[35m"};
+constexpr std::string_view kDefaultColor = "\033[0m";
+
+}  // namespace
+
+bool use_color(std::string_view mode) {
+  if (mode == "always") return true;
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  return mode == "auto" && isatty(STDOUT_FILENO) == 1;
+}
+
+void TextOutput::set_color(std::int32_t by) {
+  if (!color_ || by == by_) return;
+  buffer_ += by == kByTarget ? kDefaultColor : kColors[static_cast<std::size_t>(by) % kColors.size()];
+  by_ = by;
+}
+
+void TextOutput::write(const std::vector<Piece>& pieces) {
+  buffer_.clear();
+  for (const Piece& piece : pieces) {
+    if (piece.text.empty()) continue;
+    set_color(piece.by);
+    buffer_ += piece.text;
+    last_ = piece.text.back();
+  }
+  write(buffer_);
+}
+
+void TextOutput::write(std::string_view bytes) {
+  while (!bytes.empty() && !failed()) {
+    const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
+    if (n >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    } else if (errno == EPIPE) {
+      closed_ = true;
+    } else if (errno != EINTR) {
+      status_ = internal_error(std::string("cannot write to standard output: ") +
+                               std::strerror(errno));
+    }
+  }
+}
+
+void TextOutput::finish() {
+  buffer_.clear();
+  set_color(kByTarget);
+  if (last_ != '\n' && isatty(descriptor_) == 1) buffer_ += '\n';
+  last_ = '\n';
+  write(buffer_);
+}
+
+}  // namespace outrider::tools

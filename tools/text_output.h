@@ -1,0 +1,52 @@
+// The text of a completion on stdout, as it comes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/request.h"
+
+namespace outrider::tools {
+
+// Whether --color ("never", "auto", "always") means colour here: auto does on a terminal unless
+// NO_COLOR is set; always wins over both.
+bool use_color(std::string_view mode);
+
+// Writes bytes to a file descriptor, each call at once. Not thread-safe.
+class TextOutput {
+ public:
+  // `color`: a drafter's accepted guesses stand out: the first drafter's in green, others in cyan,
+  // yellow, magenta; what the target said itself stays as it is.
+  TextOutput(int descriptor, bool color) : descriptor_(descriptor), color_(color) {}
+
+  // Nothing more is written after the first failure.
+  void write(const std::vector<Piece>& pieces);
+  void write(std::string_view bytes);
+
+  // Back to the default colour, and on a terminal to the start of a line.
+  void finish();
+
+  // The reader has gone away (EPIPE): no failure, but nobody listens any more.
+  bool closed() const { return closed_; }
+
+  // What went wrong otherwise, such as a full disk.
+  const Status& status() const { return status_; }
+
+  bool failed() const { return closed_ || !status_.ok(); }
+
+ private:
+  void set_color(std::int32_t by);
+
+  int descriptor_;
+  bool color_;
+  std::int32_t by_ = kByTarget;  // whose colour is set
+  char last_ = '\n';             // the last byte of text
+  bool closed_ = false;
+  Status status_;
+  std::string buffer_;
+};
+
+}  // namespace outrider::tools
