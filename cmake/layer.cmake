@@ -227,7 +227,7 @@ endfunction()
 # Tests of everything together: <folder>/x_test.cc. They link all layers and the test support, and
 # find the command as OUTRIDER_BINARY. Those that check the sources themselves are Python.
 function(outrider_integration_tests folder)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*_test.cc")
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
   if(OUTRIDER_TESTS AND OUTRIDER_LLAMA AND sources)
     set(links outrider_testing_gguf)
     foreach(candidate outrider_tools outrider_http outrider_capi outrider_api outrider_llama)

@@ -38,8 +38,8 @@ class TinyPairTest : public ::testing::TestWithParam<WeightType> {
 
 INSTANTIATE_TEST_SUITE_P(Types, TinyPairTest,
                          ::testing::Values(WeightType::kF32, WeightType::kQ8_0, WeightType::kQ4_0),
-                         [](const ::testing::TestParamInfo<WeightType>& info) {
-                           return weight_type_name(info.param);
+                         [](const ::testing::TestParamInfo<WeightType>& kind) {
+                           return weight_type_name(kind.param);
                          });
 
 TEST_P(TinyPairTest, AgreementFallsAsNoiseGrows) {

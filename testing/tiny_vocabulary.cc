@@ -96,9 +96,9 @@ class PieceAdder {
     std::string prefix;
     for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
       prefix += symbols[i];
-      if (i > 0) add_token(prefix, symbols[i]);
+      if (i > 0) add_token(prefix);
     }
-    const bool is_new = add_token(piece, symbols.empty() ? std::string_view() : symbols.back());
+    const bool is_new = add_token(piece);
     if (!is_new && !prefixes_.contains(piece)) {
       return invalid_argument("piece \"" + piece + "\" is in the tiny vocabulary already");
     }
@@ -111,17 +111,26 @@ class PieceAdder {
     return vocabulary_.options.tokenizer == TinyTokenizer::kBpe ? bpe_text(bytes) : spm_text(bytes);
   }
 
-  // `last` is the symbol that completes `bytes`. False when the token is there already.
-  bool add_token(const std::string& bytes, std::string_view last) {
+  // False when the token is there already.
+  bool add_token(const std::string& bytes) {
     const std::string text = text_of(bytes);
     if (!texts_.insert(text).second) return false;
     vocabulary_.tokens.push_back({text, bytes, TinyTokenType::kNormal});
     prefixes_.insert(bytes);
-    if (vocabulary_.options.tokenizer == TinyTokenizer::kBpe) {
-      const std::string_view head(bytes.data(), bytes.size() - last.size());
-      vocabulary_.merges.push_back(text_of(head) + " " + text_of(last));
-    }
+    if (vocabulary_.options.tokenizer == TinyTokenizer::kBpe) add_merges(bytes);
     return true;
+  }
+
+  // Every way to make `bytes` from two tokens, since earlier merges may leave any of them: " the"
+  // from " th" and "e", but also from " " and "the".
+  void add_merges(std::string_view bytes) {
+    for (std::size_t n = bytes.size() - 1; n > 0; --n) {
+      const std::string left = text_of(bytes.substr(0, n));
+      const std::string right = text_of(bytes.substr(n));
+      if (texts_.contains(left) && texts_.contains(right)) {
+        vocabulary_.merges.push_back(left + " " + right);
+      }
+    }
   }
 
   TinyVocabulary& vocabulary_;

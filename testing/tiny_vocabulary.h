@@ -6,8 +6,11 @@
 //   263.. pieces and their prefixes   then padding tokens
 //
 // kSpm (default) is "llama", SentencePiece with byte fallback: llama.cpp tokenises and detokenises
-// every string of bytes back to itself, invalid UTF-8 and NUL included, with one exception: U+2581
-// ("▁", the marker for a space) comes back as a space. kBpe is "gpt2": the kind of SmolLM2 and most
+// all valid UTF-8, and all bytes without spaces, invalid UTF-8 and NUL included, back to
+// themselves. Two exceptions, both llama.cpp's, which turns each space into U+2581 ("▁") before it
+// looks for characters: U+2581 itself comes back as a space, and a space where an incomplete
+// character's missing bytes should be comes back as U+2581. Only tokenising is concerned: what the
+// model generates prints its tokens' exact bytes. kBpe is "gpt2": the kind of SmolLM2 and most
 // current models, but llama.cpp reads text as code points there, so bytes that are not UTF-8 are
 // replaced on the way in; tokens that the model generates still give any bytes on the way out.
 //

@@ -31,8 +31,8 @@ class TinyVocabularyTest : public ::testing::TestWithParam<TinyTokenizer> {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, TinyVocabularyTest,
                          ::testing::Values(TinyTokenizer::kSpm, TinyTokenizer::kBpe),
-                         [](const ::testing::TestParamInfo<TinyTokenizer>& info) {
-                           return info.param == TinyTokenizer::kSpm ? "Spm" : "Bpe";
+                         [](const ::testing::TestParamInfo<TinyTokenizer>& kind) {
+                           return kind.param == TinyTokenizer::kSpm ? "Spm" : "Bpe";
                          });
 
 TEST_P(TinyVocabularyTest, LayoutIsTheOneInTheHeader) {
@@ -143,6 +143,14 @@ TEST(TinyVocabulary, BpeSpellsBytesAsGpt2Does) {
   EXPECT_EQ(vocabulary.tokens[kTinyFirstByte + 'A'].text, "A");
   EXPECT_EQ(vocabulary.tokens[kTinyFirstByte + 0xad].text, "Ń");
   EXPECT_EQ(vocabulary.merges, (std::vector<std::string>{"Ġ Ġ", "Ġ t", "Ġt h", "Ġth e"}));
+}
+
+TEST(TinyVocabulary, BpeCanMakeAPieceFromAnyTwoTokens) {
+  TinyVocabularyOptions options;
+  options.tokenizer = TinyTokenizer::kBpe;
+  options.pieces = {"the", " the"};
+  EXPECT_EQ(make(options).merges, (std::vector<std::string>{"Ġ Ġ", "t h", "th e", "Ġ t", "Ġt h",
+                                                            "Ġ th", "Ġth e", "Ġ the"}));
 }
 
 }  // namespace

@@ -125,15 +125,15 @@ TEST_F(WidenTest, EveryQuantisedTypeIsPaddedWithZeros) {
   options.n_head = 4;
   const std::string path = write(options);
   for (const std::string type :
-       {"F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K_S", "Q3_K_S", "Q4_K_S",
-        "Q5_K_S", "Q6_K", "IQ4_NL", "IQ4_XS", "IQ3_S", "TQ1_0", "TQ2_0"}) {
+       {"F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K_S", "Q4_K_S", "Q5_K_S",
+        "Q6_K", "IQ4_NL", "IQ4_XS", "IQ3_S", "TQ1_0", "TQ2_0"}) {
     SCOPED_TRACE(type);
     RequantizeOptions requantize;
     requantize.type = type;
     requantize.pure = true;
     const Status status = requantize_gguf(path, dir_.file("typed.gguf"), requantize);
     ASSERT_TRUE(status.ok()) << status.message();
-    expect_same_function(dir_.file("typed.gguf"), 2, 5e-2);
+    expect_same_function(dir_.file("typed.gguf"), 4, 2e-2);
   }
 }
 
@@ -288,7 +288,6 @@ TEST(RealModelWiden, SmolLM2WidenedFourfoldWritesTheSameFirst32Tokens) {
   ASSERT_TRUE(status.ok()) << status.message();
   TinyRunnerOptions options;
   options.n_ctx = 128;
-  options.n_threads = 2;
   std::vector<Token> expected;
   {
     TinyRunner narrow = load(path, options);

@@ -36,8 +36,8 @@ class LayeredConfig : public CLI::Config {
     TomlFile file = parse_toml(text);
     if (!file.error.empty()) refuse(file.error);
     const std::vector<const CLI::App*> chosen = commands(/*parsed_only=*/true);
-    std::vector<CLI::ConfigItem> items;
-    if (chosen.empty()) return items;
+    std::vector<CLI::ConfigItem> result;
+    if (chosen.empty()) return result;
     // CLI11 takes the first value that it gets, so what is under the command's own table goes first.
     std::stable_partition(file.entries.begin(), file.entries.end(),
                           [](const TomlEntry& entry) { return !entry.table.empty(); });
@@ -53,9 +53,9 @@ class LayeredConfig : public CLI::Config {
       item.parents = {command.get_name()};
       item.name = entry.key;
       item.inputs = entry.values;
-      items.push_back(std::move(item));
+      result.push_back(std::move(item));
     }
-    return items;
+    return result;
   }
 
  private:
@@ -81,9 +81,7 @@ class LayeredConfig : public CLI::Config {
       tables.push_back(command->get_name());
       if (!entry.table.empty() && entry.table != command->get_name()) continue;
       if (find_option(*command, entry.key) != nullptr) return;
-      for (const CLI::Option* option : configurable_options(*command)) {
-        keys.push_back(option->get_lnames().front());
-      }
+      for (const std::string& name : option_names(*command)) keys.push_back(name.substr(2));
     }
     if (!entry.table.empty() && std::find(tables.begin(), tables.end(), entry.table) == tables.end()) {
       refuse(entry, "[" + entry.table + "] is no command", "tables are " + list_of(tables));
@@ -103,8 +101,8 @@ class LayeredConfig : public CLI::Config {
 };
 
 void add_environment(CLI::App& app) {
-  for (CLI::Option* option : configurable_options(app)) {
-    option->envname(environment_name(option->get_lnames().front()));
+  for (const std::string& name : option_names(app)) {
+    app.get_option(name)->envname(environment_name(name));
   }
 }
 

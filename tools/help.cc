@@ -50,7 +50,7 @@ std::string wrap(const std::string& text, std::size_t indent, std::size_t width)
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
   std::string left;
   if (is_positional) {
-    left = option->get_name(/*positional=*/true);
+    left = option->get_type_name();
   } else {
     for (const std::string& name : option->get_snames()) left += "-" + name + ", ";
     if (left.empty()) left = "    ";
@@ -73,7 +73,7 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) con
   line += " [OPTIONS]";
   for (const CLI::Option* option : app->get_options()) {
     if (!option->get_positional()) continue;
-    const std::string label = option->get_name(/*positional=*/true);
+    const std::string& label = option->get_type_name();
     line += option->get_required() ? " " + label : " [" + label + "]";
   }
   return line + "\n";

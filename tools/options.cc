@@ -24,6 +24,12 @@ std::string origin(const std::string& option, const std::string& text) {
   throw UsageError(origin(option, text) + " is " + quoted(text) + ", but must be " + wanted);
 }
 
+void require_choice(const std::string& option, const std::string& text,
+                    const std::vector<std::string>& choices) {
+  if (std::find(choices.begin(), choices.end(), text) != choices.end()) return;
+  refuse(option, text, list_of(choices, " or "));
+}
+
 std::string range_text(std::int64_t min, std::int64_t max) {
   return "a whole number from " + std::to_string(min) + " to " + std::to_string(max);
 }
@@ -69,13 +75,13 @@ std::int64_t parse_integer(const std::string& option, const std::string& text, s
   return value;
 }
 
-std::vector<CLI::Option*> configurable_options(const CLI::App& app) {
-  std::vector<CLI::Option*> options;
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     if (option == app.get_help_ptr() || option->get_lnames().empty()) continue;
-    options.push_back(app.get_option_no_throw("--" + option->get_lnames().front()));
+    names.push_back("--" + option->get_lnames().front());
   }
-  return options;
+  return names;
 }
 
 CLI::Option* OptionGroup::declare(const std::string& names, const std::string& help,
@@ -152,11 +158,24 @@ CLI::Option* OptionGroup::add_choice(const std::string& names, std::string& valu
                                      const std::string& help) {
   const std::string name = spelled(names);
   return declare(names, help, "NAME", value, [&value, name, choices](const std::string& text) {
-    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-      refuse(name, text, list_of(choices, " or "));
-    }
+    require_choice(name, text, choices);
     value = text;
   });
+}
+
+CLI::Option* OptionGroup::add_flag_choice(const std::string& names, std::string& value,
+                                          const std::vector<std::string>& choices,
+                                          const std::string& bare, const std::string& help) {
+  const std::string name = spelled(names);
+  CLI::Option* option = app_.add_flag(names + "{" + bare + "}", value, help);
+  option->check(CLI::Validator(
+      [name, choices](std::string& text) {
+        require_choice(name, text, choices);
+        return std::string();
+      },
+      ""));
+  return option->group(heading_)->option_text("[=NAME]")->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeLast);
 }
 
 CLI::Option* OptionGroup::add_switch(const std::string& names, bool& value,

@@ -45,6 +45,11 @@ class OptionGroup {
   CLI::Option* add_choice(const std::string& names, std::string& value,
                           const std::vector<std::string>& choices, const std::string& help);
 
+  // The same as a flag: without a value it means `bare`, with one (--color=always) that one.
+  CLI::Option* add_flag_choice(const std::string& names, std::string& value,
+                               const std::vector<std::string>& choices, const std::string& bare,
+                               const std::string& help);
+
   CLI::Option* add_switch(const std::string& names, bool& value, const std::string& help);
 
  private:
@@ -65,7 +70,7 @@ std::string environment_name(const std::string& long_name);
 std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t min,
                            std::int64_t max, const std::string& wanted);
 
-// Options of `app` by long name without dashes, --help and positional ones left out.
-std::vector<CLI::Option*> configurable_options(const CLI::App& app);
+// The long names ("--ctx") of what can be set in `app`: all options but --help and positional ones.
+std::vector<std::string> option_names(const CLI::App& app);
 
 }  // namespace outrider::tools

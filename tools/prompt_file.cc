@@ -91,6 +91,16 @@ Result<std::string> read_all(const std::string& path) {
   return text;
 }
 
+Status write_file(const std::string& path, std::string_view contents) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  bool good = file != nullptr;
+  if (good) good = std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
+  int error = good ? 0 : errno;
+  if (file != nullptr && std::fclose(file) != 0 && good) error = errno;
+  if (error == 0) return Status();
+  return internal_error("cannot write " + shown(path) + ": " + std::strerror(error));
+}
+
 Result<std::vector<Prompt>> read_prompt_file(const std::string& path, std::size_t limit) {
   Result<std::string> text = read_all(path);
   if (!text.ok()) return text.status();

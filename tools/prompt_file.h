@@ -1,4 +1,4 @@
-// Prompts from files: one text, or JSON lines with many.
+// Files: a prompt's text, JSON lines with many prompts, and a result to be written.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,9 @@ namespace outrider::tools {
 // All bytes of a file, or of standard input for "-". Errors name the file: kNotFound;
 // kInvalidArgument for a folder; kInternal when reading fails.
 Result<std::string> read_all(const std::string& path);
+
+// Replaces the contents of `path`. Errors name the file and the reason.
+Status write_file(const std::string& path, std::string_view contents);
 
 // One prompt of a prompt file.
 struct Prompt {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/options.h"
+
 namespace outrider::tools {
 namespace {
 
@@ -20,14 +22,6 @@ std::size_t distance(std::string_view a, std::string_view b) {
     }
   }
   return d[a.size()][b.size()];
-}
-
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
 }
 
 // "--ctx: 1 required INT missing" -> "--ctx"

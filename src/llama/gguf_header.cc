@@ -11,6 +11,7 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <system_error>
 
 #include "llama/backend.h"
@@ -18,6 +19,19 @@
 
 namespace outrider::llama {
 namespace {
+
+// llama.cpp reads these, but they are no models that write text on their own.
+struct RefusedArchitecture {
+  std::string_view name;
+  std::string_view why;
+};
+constexpr std::array<RefusedArchitecture, 4> kRefused{{
+    {"clip", "is the image part of a multimodal model; give the language model's file"},
+    {"eagle3", "is a draft head that needs its target's hidden states, which is not supported yet"},
+    {"dflash", "is a draft head that needs its target's hidden states, which is not supported yet"},
+    {"gemma4-assistant",
+     "is a draft head that needs its target's hidden states, which is not supported yet"},
+}};
 
 std::string quoted(const std::string& path) { return "'" + path + "'"; }
 
@@ -198,6 +212,33 @@ Status check_complete(const std::string& path, const gguf_context* gguf, std::ui
 
 std::uint64_t GgufHeader::k_elements() const { return elements(n_head_kv, head_sizes_k); }
 std::uint64_t GgufHeader::v_elements() const { return elements(n_head_kv, head_sizes_v); }
+
+Status check_is_model(const std::string& path, const GgufHeader& header) {
+  const std::string file = quoted(path) + " ";
+  if (header.kind == "adapter") {
+    return invalid_argument(file + "is an adapter (LoRA), not a model; give the model's file");
+  }
+  if (header.kind == "mmproj") {
+    return invalid_argument(file + std::string(kRefused[0].why));
+  }
+  if (header.architecture.empty()) {
+    return invalid_argument(file + "does not say its architecture (general.architecture), so it " +
+                            "is not a model that llama.cpp can run");
+  }
+  if (header.n_tensors == 0) {
+    return invalid_argument(file + "holds no weights (a vocabulary only?); give a whole model");
+  }
+  for (const RefusedArchitecture& refused : kRefused) {
+    if (header.architecture == refused.name) {
+      return unsupported(file + std::string(refused.why));
+    }
+  }
+  if (!header.causal) {
+    return unsupported(file + "is an embedding model (" + header.architecture +
+                       "), which does not write text");
+  }
+  return Status();
+}
 
 Result<GgufHeader> read_gguf_header(const std::string& path) {
   ensure_backend();

@@ -40,4 +40,8 @@ struct GgufHeader {
 // for a GGUF version that llama.cpp does not read; kDataLoss when it is cut off or damaged.
 Result<GgufHeader> read_gguf_header(const std::string& path);
 
+// Ok when the file may hold a model that writes text, else why not: an adapter, a part of a model,
+// a vocabulary, an embedding model (kInvalidArgument, kUnsupported).
+Status check_is_model(const std::string& path, const GgufHeader& header);
+
 }  // namespace outrider::llama

@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <exception>
-#include <limits>
 #include <memory>
 #include <new>
 #include <string>
@@ -11,40 +10,10 @@
 
 #include "llama/backend.h"
 #include "llama/context.h"
+#include "llama/context_params.h"
 #include "llama/llama_model.h"
 
 namespace outrider::llama {
-namespace {
-
-constexpr std::int32_t kMaxSequences = 64;
-constexpr std::int32_t kMaxThreads = GGML_MAX_N_THREADS;  // ggml aborts above
-
-ggml_type type_of(const std::string& name) {
-  for (std::int32_t i = 0; i < GGML_TYPE_COUNT; ++i) {
-    const ggml_type type = static_cast<ggml_type>(i);
-    const char* known = ggml_type_name(type);
-    if (known != nullptr && name == known) return type;
-  }
-  return GGML_TYPE_F16;
-}
-
-Status out_of_range(const char* what, std::int64_t value, std::int64_t min, std::int64_t max) {
-  return invalid_argument(std::string(what) + " is " + std::to_string(value) +
-                          ", but must be from " + std::to_string(min) + " to " +
-                          std::to_string(max));
-}
-
-std::string gibibytes(std::uint64_t bytes) {
-  const std::uint64_t tenths = bytes / ((std::uint64_t{1} << 30) / 10);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
-}
-
-// Beside n_ctx for each sequence: with one sequence and chains nothing is ever parked; with more,
-// room for rejected tokens, so that full sequences do not need a rebuild every few steps.
-std::int32_t spare_cells(std::int32_t n_sequences) { return n_sequences == 1 ? 0 : 512; }
-
-}  // namespace
-
 Result<std::unique_ptr<LlamaModel>> LlamaModel::create(std::shared_ptr<ModelFile> file,
                                                        const ModelOptions& options,
                                                        const ContextSettings& settings) {
@@ -56,27 +25,10 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::create(std::shared_ptr<ModelFile
   model->decode_log_ = [self = model.get()](LogLevel level, std::string_view line) {
     if (!self->interrupted() && self->file_->log()) self->file_->log()(level, line);
   };
-  OUTRIDER_RETURN_IF_ERROR(model->check_options(options));
   OUTRIDER_RETURN_IF_ERROR(model->choose_cache_types());
-  OUTRIDER_RETURN_IF_ERROR(model->choose_sizes(options));
-  OUTRIDER_RETURN_IF_ERROR(model->make_context().with_context("'" + path + "'"));
+  OUTRIDER_RETURN_IF_ERROR(model->choose_sizes(options).with_context("'" + path + "'"));
   OUTRIDER_RETURN_IF_ERROR(model->probe_rollback().with_context("'" + path + "'"));
   return model;
-}
-
-Status LlamaModel::check_options(const ModelOptions& options) const {
-  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
-  if (options.n_ctx < 0) return out_of_range("the context size", options.n_ctx, 0, kMax);
-  if (options.n_sequences < 1 || options.n_sequences > kMaxSequences) {
-    return out_of_range("the number of sequences", options.n_sequences, 1, kMaxSequences);
-  }
-  if (options.n_batch < 1) return out_of_range("the batch size", options.n_batch, 1, kMax);
-  if (options.n_threads < 0 || options.n_threads > kMaxThreads) {
-    return out_of_range("the number of threads", options.n_threads, 0, kMaxThreads);
-  }
-  if (settings_.max_width < 1) return out_of_range("the width", settings_.max_width, 1, kMax);
-  if (settings_.n_cells < 0) return out_of_range("the cache size", settings_.n_cells, 0, kMax);
-  return Status();
 }
 
 Status LlamaModel::choose_cache_types() {
@@ -84,13 +36,11 @@ Status LlamaModel::choose_cache_types() {
     std::string& type = for_k ? settings_.type_k : settings_.type_v;
     std::string why;
     if (file_->supports_cache_type(type, for_k, &why)) continue;
-    if (cache_type_names().find(type) == std::string::npos || type.empty()) {
-      return invalid_argument(why);
-    }
+    if (!is_cache_type(type)) return invalid_argument(why);
     notes_.push_back(why + "; f16 is used");
     type = "f16";
   }
-  if (!settings_.flash_attention && ggml_is_quantized(type_of(settings_.type_v))) {
+  if (!settings_.flash_attention && ggml_is_quantized(cache_type_of(settings_.type_v))) {
     return invalid_argument("a " + settings_.type_v +
                             " cache for values needs flash attention; switch it on (--flash-attn "
                             "on) or take f16 (--cache-type-v f16)");
@@ -100,69 +50,34 @@ Status LlamaModel::choose_cache_types() {
 
 Status LlamaModel::choose_sizes(const ModelOptions& options) {
   const ModelFacts& facts = file_->facts();
-  n_threads_ = options.n_threads > 0 ? options.n_threads : physical_cores();
+  const bool can_roll_back = !facts.recurrent && !facts.hybrid;
+  Result<ContextSizes> sizes = plan_sizes(options, settings_, facts.n_ctx_train, can_roll_back);
+  if (!sizes.ok()) return sizes.status();
   capabilities_.n_vocab = facts.n_vocab;
-  capabilities_.n_sequences = options.n_sequences;
-  capabilities_.n_ctx = options.n_ctx > 0 ? options.n_ctx : facts.n_ctx_train;
-  if (capabilities_.n_ctx < 1) {
-    return invalid_argument("the model does not say how long its context is; give one (--ctx)");
-  }
-  if (facts.n_ctx_train > 0 && capabilities_.n_ctx > facts.n_ctx_train) {
-    notes_.push_back("the context of " + std::to_string(capabilities_.n_ctx) +
+  capabilities_.n_ctx = sizes->n_ctx;
+  capabilities_.n_sequences = sizes->n_sequences;
+  capabilities_.max_width = sizes->max_width;
+  settings_.max_width = sizes->max_width;
+  settings_.keep_cell_order = settings_.keep_cell_order && can_roll_back;
+  if (facts.n_ctx_train > 0 && sizes->n_ctx > facts.n_ctx_train) {
+    notes_.push_back("the context of " + std::to_string(sizes->n_ctx) +
                      " tokens is longer than the " + std::to_string(facts.n_ctx_train) +
-                     " the model was trained with");
+                     " that the model was trained with");
   }
-  const std::int64_t n_cells =
-      settings_.n_cells > 0
-          ? std::int64_t{settings_.n_cells}
-          : std::int64_t{capabilities_.n_ctx} * options.n_sequences +
-                spare_cells(options.n_sequences);
-  if (n_cells > std::numeric_limits<std::int32_t>::max() - 256) {
-    return resource_exhausted("a context of " + std::to_string(capabilities_.n_ctx) +
-                              " tokens for " + std::to_string(options.n_sequences) +
-                              " sequences is more than the cache can number; take a smaller one");
-  }
-  settings_.n_cells = static_cast<std::int32_t>(n_cells);
-  cache_bytes_ = static_cast<std::uint64_t>(n_cells) *
+  cache_bytes_ = static_cast<std::uint64_t>(sizes->n_cells) *
                  facts.kv_bytes_per_token(settings_.type_k, settings_.type_v);
   const std::uint64_t limit = memory_limit();
   if (facts.all_on_cpu && limit > 0 && cache_bytes_ > limit) {
-    return resource_exhausted("a context of " + std::to_string(capabilities_.n_ctx) + " tokens (" +
-                              std::to_string(options.n_sequences) + " sequences) needs " +
+    return resource_exhausted("a context of " + std::to_string(sizes->n_ctx) + " tokens (" +
+                              std::to_string(sizes->n_sequences) + " sequences) needs " +
                               gibibytes(cache_bytes_) + " for its cache, and this machine has " +
                               gibibytes(limit) + "; take a smaller one (--ctx)");
   }
-  // llama.cpp aborts when a batch is smaller than its number of sequences.
-  capabilities_.n_batch =
-      std::min(std::max(options.n_batch, options.n_sequences), settings_.n_cells);
-  return Status();
+  return make_context(*sizes);
 }
 
-Status LlamaModel::make_context() {
-  const ModelFacts& facts = file_->facts();
-  const bool attention_only = !facts.recurrent && !facts.hybrid;
-  settings_.max_width = attention_only ? std::min(settings_.max_width, capabilities_.n_batch) : 1;
-  capabilities_.max_width = settings_.max_width;
-  n_outputs_max_ = static_cast<std::int32_t>(
-      std::min<std::int64_t>(capabilities_.n_batch,
-                             std::int64_t{capabilities_.n_sequences} * settings_.max_width));
-
-  llama_context_params params = llama_context_default_params();
-  params.n_ctx = static_cast<std::uint32_t>(settings_.n_cells);
-  params.n_batch = static_cast<std::uint32_t>(capabilities_.n_batch);
-  params.n_ubatch = static_cast<std::uint32_t>(std::min(capabilities_.n_batch, 512));
-  params.n_seq_max = static_cast<std::uint32_t>(capabilities_.n_sequences);
-  // Rows are copied out for these only; as many as the batch would reserve 0.5 GB for 512 tokens of
-  // a vocabulary of 262,144.
-  params.n_outputs_max = static_cast<std::uint32_t>(n_outputs_max_);
-  params.n_threads = n_threads_;
-  params.n_threads_batch = n_threads_;
-  params.flash_attn_type =
-      settings_.flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  params.type_k = type_of(settings_.type_k);
-  params.type_v = type_of(settings_.type_v);
-  params.kv_unified = true;
-  params.swa_full = true;  // otherwise cells leave the window and rollback ends there
+Status LlamaModel::make_context(const ContextSizes& sizes) {
+  llama_context_params params = make_params(sizes, settings_);
   params.abort_callback = [](void* self) {
     return static_cast<const LlamaModel*>(self)->interrupted();
   };
@@ -179,17 +94,19 @@ Status LlamaModel::make_context() {
     const std::string because = log.because();
     const bool memory = because.find("alloc") != std::string::npos;
     return Status(memory ? StatusCode::kResourceExhausted : StatusCode::kInternal,
-                  "llama.cpp cannot make a context of " + std::to_string(settings_.n_cells) +
+                  "llama.cpp cannot make a context of " + std::to_string(sizes.n_cells) +
                       " cells" + because);
   }
   context_->memory = llama_get_memory(handle());
   context_->junk_id = static_cast<llama_seq_id>(llama_max_parallel_sequences()) - 1;
+  n_threads_ = sizes.n_threads;
+  n_outputs_max_ = sizes.n_outputs;
   settings_.n_cells = static_cast<std::int32_t>(llama_n_ctx(handle()));  // rounded up by llama.cpp
   capabilities_.n_batch = static_cast<std::int32_t>(llama_n_batch(handle()));
   context_->reserve(static_cast<std::size_t>(capabilities_.n_batch));
-  ledger_ = CellLedger(
-      settings_.n_cells, capabilities_.n_sequences,
-      attention_only ? CellLedger::Policy::kInOrder : CellLedger::Policy::kFreeAtOnce);
+  ledger_ = CellLedger(settings_.n_cells, capabilities_.n_sequences,
+                       settings_.keep_cell_order ? CellLedger::Policy::kInOrder
+                                                 : CellLedger::Policy::kFreeAtOnce);
   lengths_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
   shortest_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
   return Status();

@@ -38,7 +38,13 @@ struct ContextSettings {
   // Cells of the cache; 0: n_ctx for each sequence, and some to spare for parked ones. Less than
   // that lets the sequences share what there is (room() tells).
   std::int32_t n_cells = 0;
+
+  // False: rejected cells are given back at once, in any order. Saves cells, and loses the equality
+  // of batches and single steps as soon as there are several sequences (llama/cell_ledger.h).
+  bool keep_cell_order = true;
 };
+
+struct ContextSizes;  // llama/context_params.h
 
 class LlamaModel : public LanguageModel {
  public:
@@ -105,10 +111,9 @@ class LlamaModel : public LanguageModel {
   LlamaModel();
 
   // llama_context.cc: making the context, and what changes the cache as a whole.
-  Status check_options(const ModelOptions& options) const;
   Status choose_cache_types();
   Status choose_sizes(const ModelOptions& options);
-  Status make_context();
+  Status make_context(const ContextSizes& sizes);
   Status probe_rollback();
   Status evaluate_one(Token token, std::vector<float>* row);
 

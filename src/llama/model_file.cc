@@ -13,19 +13,6 @@
 namespace outrider::llama {
 namespace {
 
-// llama.cpp reads these, but they are no models that write text on their own.
-struct RefusedArchitecture {
-  std::string_view name;
-  std::string_view why;
-};
-constexpr std::array<RefusedArchitecture, 4> kRefused{{
-    {"clip", "is the image part of a multimodal model; give the language model's file"},
-    {"eagle3", "is a draft head that needs its target's hidden states, which is not supported yet"},
-    {"dflash", "is a draft head that needs its target's hidden states, which is not supported yet"},
-    {"gemma4-assistant",
-     "is a draft head that needs its target's hidden states, which is not supported yet"},
-}};
-
 // As llama.cpp's --cache-type-k lists them.
 constexpr std::array<ggml_type, 9> kCacheTypes{
     GGML_TYPE_F32,  GGML_TYPE_F16,    GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0,
@@ -54,35 +41,8 @@ struct Progress {
   }
 };
 
-Status check_kind(const std::string& path, const GgufHeader& header) {
-  const std::string file = "'" + path + "' ";
-  if (header.kind == "adapter") {
-    return invalid_argument(file + "is an adapter (LoRA), not a model; give the model's file");
-  }
-  if (header.kind == "mmproj") {
-    return invalid_argument(file + std::string(kRefused[0].why));
-  }
-  if (header.architecture.empty()) {
-    return invalid_argument(file + "does not say its architecture (general.architecture), so it " +
-                            "is not a model that llama.cpp can run");
-  }
-  if (header.n_tensors == 0) {
-    return invalid_argument(file + "holds no weights (a vocabulary only?); give a whole model");
-  }
-  for (const RefusedArchitecture& refused : kRefused) {
-    if (header.architecture == refused.name) {
-      return unsupported(file + std::string(refused.why));
-    }
-  }
-  if (!header.causal) {
-    return unsupported(file + "is an embedding model (" + header.architecture +
-                       "), which does not write text");
-  }
-  return Status();
-}
-
 Status check_generates(const std::string& path, const ModelFacts& facts) {
-  const std::string file = "'" + path + "' (" + facts.architecture + ") ";
+  const std::string file = std::string("'").append(path) + "' (" + facts.architecture + ") ";
   if (!facts.has_decoder) return unsupported(file + "is an encoder, which does not write text");
   if (facts.has_encoder) {
     return unsupported(file + "is an encoder-decoder model; only decoders are supported");
@@ -108,7 +68,10 @@ ModelFacts read_facts(const ::llama_model* model, const GgufHeader& header) {
   std::array<char, 256> text{};
   llama_model_desc(model, text.data(), text.size());
   facts.description = text.data();
-  facts.ftype_name = llama_ftype_name(llama_model_ftype(model));
+  std::string_view ftype = llama_ftype_name(llama_model_ftype(model));
+  constexpr std::string_view kGuessed = "(guessed) ";  // the file does not say it outright
+  if (ftype.starts_with(kGuessed)) ftype.remove_prefix(kGuessed.size());
+  facts.ftype_name = ftype;
   facts.n_params = llama_model_n_params(model);
   facts.size_bytes = llama_model_size(model);
   facts.n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
@@ -158,7 +121,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   ensure_backend();
   Result<GgufHeader> header = read_gguf_header(path);
   if (!header.ok()) return header.status();
-  OUTRIDER_RETURN_IF_ERROR(check_kind(path, *header));
+  OUTRIDER_RETURN_IF_ERROR(check_is_model(path, *header));
 
   std::shared_ptr<ModelFile> file(new ModelFile());
   file->log_ = hooks.log;
@@ -231,16 +194,16 @@ std::optional<std::string> ModelFile::metadata(const std::string& key) const {
   return value;
 }
 
-bool ModelFile::supports_cache_type(const std::string& type, bool for_k, std::string* why) const {
+bool ModelFacts::supports_cache_type(std::string_view type, bool for_k, std::string* why) const {
   const ggml_type ggml = cache_type(type);
   std::string reason;
   if (ggml == GGML_TYPE_COUNT) {
-    reason = "'" + type + "' is not a cache type; the types are " + cache_type_names();
+    reason = "'" + std::string(type) + "' is not a cache type; the types are " + cache_type_names();
   } else {
     const std::int64_t block = ggml_blck_size(ggml);
-    for (const std::int32_t size : for_k ? facts_.head_sizes_k : facts_.head_sizes_v) {
+    for (const std::int32_t size : for_k ? head_sizes_k : head_sizes_v) {
       if (size % block == 0) continue;
-      reason = "a " + type + " cache needs heads whose size divides by " + std::to_string(block) +
+      reason = "a " + std::string(type) + " cache needs heads whose size divides by " + std::to_string(block) +
                ", and this model's have " + std::to_string(size);
       break;
     }
@@ -249,6 +212,8 @@ bool ModelFile::supports_cache_type(const std::string& type, bool for_k, std::st
   if (why != nullptr) *why = reason;
   return false;
 }
+
+bool is_cache_type(std::string_view name) { return cache_type(name) != GGML_TYPE_COUNT; }
 
 std::string cache_type_names() {
   std::string names;

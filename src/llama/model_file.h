@@ -55,6 +55,11 @@ struct ModelFacts {
   // Bytes that one token's keys and values take over all layers with these cache types ("f16",
   // "q8_0", ...), an upper bound for sliding windows; 0 for an unknown type.
   std::uint64_t kv_bytes_per_token(std::string_view type_k, std::string_view type_v) const;
+
+  // True when keys (else values) can be cached in this type with flash attention: the type is one
+  // of cache_type_names(), and its blocks divide every head. `why` (may be null) gets the reason
+  // when not.
+  bool supports_cache_type(std::string_view type, bool for_k, std::string* why) const;
 };
 
 class ModelFile {
@@ -81,9 +86,10 @@ class ModelFile {
   std::vector<std::pair<std::string, std::string>> metadata() const;
   std::optional<std::string> metadata(const std::string& key) const;
 
-  // True when a cache of this type can be used with flash attention: the type is known to the build
-  // and its blocks divide every head. `why` (may be null) gets the reason when not.
-  bool supports_cache_type(const std::string& type, bool for_k, std::string* why) const;
+  // As ModelFacts says.
+  bool supports_cache_type(const std::string& type, bool for_k, std::string* why) const {
+    return facts_.supports_cache_type(type, for_k, why);
+  }
 
   // Where llama.cpp's lines go while a context of this model works: LoadHooks::log of load().
   const LogSink& log() const { return log_; }
@@ -102,5 +108,6 @@ class ModelFile {
 
 // The types that a key or value cache may have, as --cache-type-k takes them: "f16, q8_0, ...".
 std::string cache_type_names();
+bool is_cache_type(std::string_view name);
 
 }  // namespace outrider::llama

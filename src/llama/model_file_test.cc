@@ -144,20 +144,18 @@ TEST_F(ModelFileTest, FactsTellWhatTheFileHolds) {
 }
 
 TEST_F(ModelFileTest, ACacheTypeMustBeKnownAndDivideTheHeads) {
-  testing::TinyModelOptions options;
-  options.head_size = 48;  // does not divide by 32
-  options.n_embd = 96;
-  Result<std::shared_ptr<ModelFile>> file =
-      ModelFile::load(write_tiny("t.gguf", options), 0, true, LoadHooks{});
-  ASSERT_TRUE(file.ok()) << file.status().message();
+  ModelFacts facts;
+  facts.head_sizes_k = {64, 80};
+  facts.head_sizes_v = {64};
   std::string why;
-  EXPECT_TRUE((*file)->supports_cache_type("f16", true, &why));
-  EXPECT_FALSE((*file)->supports_cache_type("q8_0", true, &why));
-  EXPECT_NE(why.find("divides by 32"), std::string::npos) << why;
-  EXPECT_FALSE((*file)->supports_cache_type("q9_9", true, &why));
-  EXPECT_NE(why.find("q8_0"), std::string::npos) << why;
-  // Two layers, one head: 96 elements each for keys and values, two bytes each.
-  EXPECT_EQ((*file)->facts().kv_bytes_per_token("f16", "f16"), 2u * (96 + 96));
+  EXPECT_TRUE(facts.supports_cache_type("f16", /*for_k=*/true, &why));
+  EXPECT_TRUE(facts.supports_cache_type("q8_0", /*for_k=*/false, &why));
+  EXPECT_EQ(why, "");
+  EXPECT_FALSE(facts.supports_cache_type("q8_0", /*for_k=*/true, &why));
+  EXPECT_NE(why.find("divides by 32, and this model's have 80"), std::string::npos) << why;
+  EXPECT_FALSE(facts.supports_cache_type("q9_9", /*for_k=*/true, &why));
+  EXPECT_NE(why.find("f16, bf16, q8_0"), std::string::npos) << why;
+  EXPECT_FALSE(facts.supports_cache_type("", /*for_k=*/true, nullptr));
 }
 
 TEST_F(ModelFileTest, KvBytesCountTheBlocksOfQuantisedTypes) {

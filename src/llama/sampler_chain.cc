@@ -219,7 +219,7 @@ struct Chain {
 };
 
 // Mirrors common_sampler_init of llama.cpp's common/sampling.cpp.
-Chain make_chain(const SamplingOptions& options, std::int32_t n_vocab) {
+Chain make_chain(const SamplingOptions& options) {
   Chain chain;
   llama_sampler_chain_params params = llama_sampler_chain_default_params();
   params.no_perf = true;
@@ -230,9 +230,7 @@ Chain make_chain(const SamplingOptions& options, std::int32_t n_vocab) {
     if (chain.n++ == 0) chain.first = kind;
   };
   constexpr std::size_t kMinKeep = 0;
-  if (options.top_k > 0 && options.top_k < n_vocab) {
-    add(llama_sampler_init_top_k(options.top_k), First::kTopK);
-  }
+  if (options.top_k > 0) add(llama_sampler_init_top_k(options.top_k), First::kTopK);
   if (options.typical_p < 1.0f) {
     add(llama_sampler_init_typical(options.typical_p, kMinKeep), First::kOther);
   }
@@ -250,7 +248,9 @@ Chain make_chain(const SamplingOptions& options, std::int32_t n_vocab) {
 
 Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options, std::int32_t n_vocab,
                                               std::span<const Token> suppressed) {
-  assert(n_vocab >= 1);
+  assert(n_vocab >= 1 && std::all_of(suppressed.begin(), suppressed.end(),
+                                     [&](Token t) { return t >= 0 && t < n_vocab; }));
+  static_cast<void>(n_vocab);
   OUTRIDER_RETURN_IF_ERROR(validate(options));
   try {
     Suppressor suppressor(suppressed);
@@ -263,7 +263,7 @@ Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options, st
     }
     SamplingOptions in_chain = options;
     if (greedy) in_chain.temperature = 0.0f;
-    Chain chain = make_chain(in_chain, n_vocab);
+    Chain chain = make_chain(in_chain);
     if (chain.n == 0) {
       return std::unique_ptr<Sampler>(
           std::make_unique<TemperatureSampler>(scale, std::move(suppressor)));

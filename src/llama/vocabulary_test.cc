@@ -47,8 +47,8 @@ class VocabularyTest : public ::testing::TestWithParam<TinyTokenizer> {
 
 INSTANTIATE_TEST_SUITE_P(Tokenizers, VocabularyTest,
                          ::testing::Values(TinyTokenizer::kSpm, TinyTokenizer::kBpe),
-                         [](const ::testing::TestParamInfo<TinyTokenizer>& info) {
-                           return info.param == TinyTokenizer::kSpm ? "SentencePiece" : "Bpe";
+                         [](const ::testing::TestParamInfo<TinyTokenizer>& which) {
+                           return which.param == TinyTokenizer::kSpm ? "SentencePiece" : "Bpe";
                          });
 
 TEST_P(VocabularyTest, TextComesBackFromItsTokens) {

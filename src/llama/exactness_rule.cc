@@ -1,0 +1,238 @@
+#include "llama/exactness_rule.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+
+#include "ggml-backend.h"
+#include "llama/backend.h"
+#include "llama/gguf_header.h"
+#include "llama/handles.h"
+
+namespace outrider::llama {
+namespace {
+
+// Repacked by ggml, with other results for four tokens and more than for one; exact when plain.
+// Q5_K and Q6_K are repacked on ARM only, where nothing was measured.
+#if defined(__aarch64__)
+constexpr std::array<std::string_view, 4> kExactOnlyPlain{"q4_K", "q2_K", "q5_K", "q6_K"};
+#else
+constexpr std::array<std::string_view, 2> kExactOnlyPlain{"q4_K", "q2_K"};
+#endif
+
+// One token and several take kernels that add up in another order, in either kind of buffer.
+constexpr std::array<std::string_view, 4> kNeverExact{"f32", "f16", "bf16", "iq4_nl"};
+
+// From 8 tokens on these are decoded to panels (ggml-cpu/iqp.cpp).
+constexpr std::array<std::string_view, 8> kExactBelowEight{"iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs",
+                                                           "iq3_s",   "iq1_s",  "iq1_m", "iq4_xs"};
+
+template <std::size_t kSize>
+std::uint64_t sum_of(const RuleFacts& facts, const std::array<std::string_view, kSize>& types) {
+  std::uint64_t sum = 0;
+  for (const std::string_view type : types) sum += facts.bytes_of(type);
+  return sum;
+}
+
+// What plain buffers add to the time of a single step, for a file that is all of this type.
+// Measured on one thread, 1.8B parameters: Q4_K 68 -> 102 ms, Q4_0 76 -> 99, Q2_K 63 -> 74 but 279
+// -> 243 for four tokens.
+double cost_of_plain(std::string_view type) {
+  if (type == "q4_0") return 0.3;
+  if (type == "q2_K") return 0.1;
+  return std::find(kExactOnlyPlain.begin(), kExactOnlyPlain.end(), type) == kExactOnlyPlain.end()
+             ? 0.0
+             : 0.5;
+}
+
+// The same for a mixed file: taken as proportional to the bytes.
+double cost_of_plain(const RuleFacts& facts) {
+  double all = 0.0;
+  double added = 0.0;
+  for (const std::pair<std::string, std::uint64_t>& part : facts.weights) {
+    const double bytes = static_cast<double>(part.second);
+    all += bytes;
+    added += bytes * cost_of_plain(part.first);
+  }
+  return all > 0.0 ? added / all : 0.0;
+}
+
+// Up to here plain buffers are taken for granted: gemma-3-270m Q4_K_M is at 0.03 and shows 2 %.
+constexpr double kCheap = 0.1;
+
+// "F16", "Q4_K": as file types are written.
+std::string upper(std::string_view type) {
+  std::string name(type);
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  });
+  return name;
+}
+
+// The types of `types` that the file has, as "F16, BF16".
+template <std::size_t kSize>
+std::string present(const RuleFacts& facts, const std::array<std::string_view, kSize>& types) {
+  std::string names;
+  for (const std::string_view type : types) {
+    if (facts.bytes_of(type) == 0) continue;
+    names += (names.empty() ? "" : ", ") + upper(type);
+  }
+  return names;
+}
+
+// Attention over this cache is one loop over its cells for any number of queries.
+bool exact_cache(const std::string& type_k, const std::string& type_v) {
+  if (type_k != type_v) return true;
+  return type_k != "f16" && type_k != "f32";
+}
+
+// q8_0 has blocks of 32; other heads take bf16, the other type that is exact.
+std::string exact_cache_type(const RuleFacts& facts) {
+  constexpr std::int32_t kBlock = 32;
+  const bool divides = std::all_of(facts.head_sizes.begin(), facts.head_sizes.end(),
+                                   [](std::int32_t size) { return size % kBlock == 0; });
+  return divides ? "q8_0" : "bf16";
+}
+
+// True when a single product over `name` uses the whole matrix: everything two-dimensional or more,
+// except tables of which a token takes one row.
+bool is_multiplied(const std::string& name, std::int64_t n_rows, bool tied_output) {
+  if (n_rows <= 1) return false;
+  if (name.find("token_embd") != std::string::npos) return tied_output;
+  return name.find("position_embd") == std::string::npos &&
+         name.find("token_types") == std::string::npos &&
+         name.find("per_layer_token_embd") == std::string::npos;
+}
+
+bool has_other_device() {
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+    const enum ggml_backend_dev_type type = ggml_backend_dev_type(ggml_backend_dev_get(i));
+    if (type != GGML_BACKEND_DEVICE_TYPE_CPU && type != GGML_BACKEND_DEVICE_TYPE_ACCEL) return true;
+  }
+  return false;
+}
+
+void apply_user_choices(const ModelOptions& options, bool exactness_matters, LoadPlan* plan) {
+  ContextSettings& context = plan->context;
+  if (options.flash_attention != FlashAttention::kAuto) {
+    context.flash_attention = options.flash_attention == FlashAttention::kOn;
+    if (!context.flash_attention) {
+      // A quantised cache for values needs flash attention.
+      context.type_k = context.type_v = "f16";
+      if (exactness_matters) {
+        plan->notes.push_back(
+            "without flash attention (--flash-attn off) a batch does not give the bits of single "
+            "steps; leave the option out");
+      }
+    }
+  }
+  if (!options.cache_type_k.empty()) context.type_k = options.cache_type_k;
+  if (!options.cache_type_v.empty()) context.type_v = options.cache_type_v;
+  const bool chosen = !options.cache_type_k.empty() || !options.cache_type_v.empty();
+  if (chosen && exactness_matters && context.flash_attention &&
+      !exact_cache(context.type_k, context.type_v)) {
+    plan->notes.push_back("with a " + context.type_k +
+                          " cache a batch gives the bits of single steps only within the first 256 "
+                          "cells; the default, q8_0, does throughout");
+  }
+}
+
+}  // namespace
+
+std::uint64_t RuleFacts::bytes_of(std::string_view type) const {
+  for (const std::pair<std::string, std::uint64_t>& part : weights) {
+    if (part.first == type) return part.second;
+  }
+  return 0;
+}
+
+Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_layers) {
+  ensure_backend();
+  const Result<GgufHeader> header = read_gguf_header(path);
+  if (!header.ok()) return header.status();
+  RuleFacts facts;
+  facts.on_cpu = n_gpu_layers == 0 || !has_other_device();
+  for (const std::vector<std::int32_t>* sizes : {&header->head_sizes_k, &header->head_sizes_v}) {
+    for (const std::int32_t size : *sizes) {
+      if (std::find(facts.head_sizes.begin(), facts.head_sizes.end(), size) ==
+          facts.head_sizes.end()) {
+        facts.head_sizes.push_back(size);
+      }
+    }
+  }
+
+  ggml_context* tensors = nullptr;
+  const GgufHandle gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors}));
+  const std::unique_ptr<ggml_context, decltype(&ggml_free)> owner(tensors, &ggml_free);
+  if (!gguf || tensors == nullptr) return data_loss("'" + path + "' is damaged");
+  const bool tied_output = ggml_get_tensor(tensors, "output.weight") == nullptr;
+  std::map<std::string, std::uint64_t> bytes;
+  for (ggml_tensor* tensor = ggml_get_first_tensor(tensors); tensor != nullptr;
+       tensor = ggml_get_next_tensor(tensors, tensor)) {
+    if (!is_multiplied(tensor->name, ggml_nrows(tensor), tied_output)) continue;
+    bytes[ggml_type_name(tensor->type)] += ggml_nbytes(tensor);
+  }
+  facts.weights.assign(bytes.begin(), bytes.end());
+  std::stable_sort(
+      facts.weights.begin(), facts.weights.end(),
+      [](const std::pair<std::string, std::uint64_t>& a,
+         const std::pair<std::string, std::uint64_t>& b) { return a.second > b.second; });
+  return facts;
+}
+
+LoadPlan settings_rule(const RuleFacts& facts, const ModelOptions& options) {
+  LoadPlan plan;
+  const bool exact = options.exact != ExactMode::kOff && facts.on_cpu;
+  const std::string type = exact ? exact_cache_type(facts) : "f16";
+  plan.context.type_k = type;
+  plan.context.type_v = type;
+  if (exact) {
+    plan.extra_bufts = sum_of(facts, kExactOnlyPlain) == 0 || cost_of_plain(facts) > kCheap;
+  }
+  apply_user_choices(options, options.exact != ExactMode::kOff, &plan);
+  return plan;
+}
+
+LoadPlan strictest_plan(const RuleFacts& facts, const ModelOptions& options, const LoadPlan& plan) {
+  LoadPlan strict = plan;
+  strict.extra_bufts = false;
+  const std::string type = exact_cache_type(facts);
+  const bool flash_free = options.flash_attention == FlashAttention::kAuto;
+  if (flash_free) strict.context.flash_attention = true;
+  if (strict.context.flash_attention) {
+    if (options.cache_type_k.empty()) strict.context.type_k = type;
+    if (options.cache_type_v.empty()) strict.context.type_v = type;
+  }
+  return strict;
+}
+
+std::string inexact_hint(const RuleFacts& facts, const LoadPlan& plan) {
+  if (!facts.on_cpu) {
+    return "the device picks its code by the number of tokens in a batch; on the processor "
+           "(--gpu-layers 0) quantised files are exact";
+  }
+  if (!plan.context.flash_attention) {
+    return "attention without flash attention depends on the batch; leave out --flash-attn off";
+  }
+  const std::string never = present(facts, kNeverExact);
+  if (!never.empty()) {
+    return never +
+           " weights are multiplied by other code for several tokens than for one; a file " +
+           "in Q8_0, Q4_0, Q4_1, Q5_0 or a K type is exact";
+  }
+  if (!exact_cache(plan.context.type_k, plan.context.type_v)) {
+    return "a single token over more than 256 cells of a " + plan.context.type_k +
+           " cache is added up in another order than several; a q8_0 cache is exact";
+  }
+  const std::string panels = present(facts, kExactBelowEight);
+  if (!panels.empty()) return panels + " weights take other code from 8 tokens on";
+  const std::string repacked = present(facts, kExactOnlyPlain);
+  if (plan.extra_bufts && !repacked.empty()) {
+    return repacked + " weights in repacked buffers take other code from 4 tokens on; plain ones " +
+           "(--exact on) do not";
+  }
+  return "";
+}
+
+}  // namespace outrider::llama

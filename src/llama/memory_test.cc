@@ -1,0 +1,54 @@
+#include "llama/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "testing/llama_fixture.h"
+
+namespace outrider::llama {
+namespace {
+
+class MemoryTest : public testing::TinyModelTest {
+ protected:
+  MemoryEstimate estimate(ModelOptions options, const ContextSettings& settings = {}) {
+    options.path = file().facts().path;
+    options.n_threads = 1;
+    Result<MemoryEstimate> result = estimate_memory(options, settings);
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    return result.ok() ? *result : MemoryEstimate{};
+  }
+};
+
+TEST_F(MemoryTest, TheEstimateIsWhatTheModelThenTakes) {
+  const ModelOptions options{.n_ctx = 1000, .n_sequences = 2};
+  const MemoryEstimate bytes = estimate(options);
+  const std::unique_ptr<LlamaModel> model = make(options);
+  // 512 cells to spare, rounded up to 2,560.
+  EXPECT_EQ(bytes.cache, 2560 * file().facts().kv_bytes_per_token("q8_0", "q8_0"));
+  EXPECT_EQ(model->settings().n_cells, 2560);
+  EXPECT_EQ(bytes.weights, file().facts().size_bytes);
+  EXPECT_GT(bytes.compute, 0u);
+  EXPECT_EQ(bytes.total(), bytes.weights + bytes.cache + bytes.compute);
+}
+
+TEST_F(MemoryTest, ALongerContextAndWiderTypesTakeMore) {
+  const MemoryEstimate small = estimate({.n_ctx = 1024});
+  EXPECT_EQ(estimate({.n_ctx = 2048}).cache, 2 * small.cache);
+  EXPECT_EQ(estimate({.n_ctx = 1024}, {.type_k = "f16", .type_v = "f16"}).cache * 34,
+            small.cache * 64);
+  EXPECT_EQ(estimate({.n_ctx = 2048}).weights, small.weights);
+}
+
+TEST_F(MemoryTest, WhatCannotBeOpenedHasNoEstimate) {
+  EXPECT_EQ(estimate_memory({.path = "/no/such.gguf"}, {}).status().code(), StatusCode::kNotFound);
+  const Status type =
+      estimate_memory({.path = file().facts().path, .n_ctx = 64}, {.type_k = "f17"}).status();
+  EXPECT_EQ(type.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(type.message().find("'f17'"), std::string::npos) << type.message();
+  EXPECT_EQ(estimate_memory({.path = file().facts().path, .n_ctx = -4}, {}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace outrider::llama

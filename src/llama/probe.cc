@@ -1,0 +1,390 @@
+#include "llama/probe.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "llama/probe_coverage.h"
+#include "llama/probe_plan.h"
+#include "llama/probe_walk.h"
+
+namespace outrider::llama {
+namespace {
+
+constexpr double kRequiredFactor = 3.0;  // of the budget, for what is required
+constexpr std::int32_t kPieceWidth = 8;  // batches that pieces of prompts are compared with
+constexpr std::int32_t kDearPiece = 65;  // longer ones are not fed in single steps
+
+class Prober {
+ public:
+  Prober(LanguageModel& model, const ProbeOptions& options);
+  Result<ProbeReport> run();
+
+ private:
+  // The tokens behind one start, for one round, and what single steps say about them.
+  struct Stretch {
+    std::vector<Token> tokens;  // [rows.size() + 1]: the next token is known with each row
+    std::vector<ProbeRow> rows;
+  };
+
+  Status compare_all();
+  Status run_unit(const ProbeUnit& unit);
+  Status width_unit(const ProbeUnit& unit);
+  Status others_unit(const ProbeUnit& unit);
+  Status piece_unit(const ProbeUnit& unit);
+
+  bool worthwhile(const ProbeUnit& unit) const;
+  Status take_single_steps(const ProbeUnit& unit, std::int32_t n);
+  Status prepare_others(std::int32_t n_others);
+  bool compare(std::size_t item, NodeId node, std::span<const float> wanted, std::int32_t width,
+               const std::string& where);
+  void differs(std::int32_t width, std::string what);
+  Stretch& stretch(const ProbeUnit& unit);
+  void forget_all();
+  void report_progress();
+  ProbeReport report() const;
+
+  const ProbeOptions& options_;
+  ProbeWalk walk_;
+  ProbePlanOptions plan_options_;
+  double begin_ms_ = 0.0;
+
+  std::vector<ProbeUnit> units_;
+  std::size_t n_done_ = 0;  // units run or passed over
+  double progress_ = 0.0;
+  bool complete_ = true;
+
+  std::int32_t round_ = 0;  // of stretches_
+  std::map<std::int32_t, Stretch> stretches_;
+
+  ProbeCoverage coverage_;
+  std::int32_t limit_;       // no difference was seen up to this width
+  std::string reason_;       // the difference that set it
+  bool suspicious_ = false;  // a difference was seen
+  bool repeats_ = true;      // single steps give the same numbers each time
+  bool others_differ_ = false;
+  bool pieces_differ_ = false;
+};
+
+Prober::Prober(LanguageModel& model, const ProbeOptions& options)
+    : options_(options), walk_(model, options), coverage_(walk_.starts()), limit_(options.widest) {
+  const Capabilities& capabilities = model.capabilities();
+  plan_options_ = {.widest = options.widest,
+                   .n_starts = static_cast<std::int32_t>(walk_.starts().size()),
+                   .n_sequences = std::min(capabilities.n_sequences, 3),
+                   .n_batch = std::min(capabilities.n_batch, capabilities.n_ctx - 1)};
+}
+
+Result<ProbeReport> Prober::run() {
+  begin_ms_ = walk_.now_ms();
+  walk_.model().set_interrupt(options_.cancel);
+  const Status status = compare_all();
+  walk_.model().set_interrupt(nullptr);
+  forget_all();
+  if (!status.ok()) return status;
+  if (options_.progress) options_.progress(1.0);
+  return report();
+}
+
+Status Prober::compare_all() {
+  units_ = plan_probe(plan_options_);
+  for (n_done_ = 0; n_done_ < units_.size(); ++n_done_) {
+    if (!repeats_) break;
+    const ProbeUnit unit = units_[n_done_];
+    report_progress();
+    if (unit.kind != ProbeUnit::Kind::kPiece && unit.width > limit_) continue;
+    if (unit.kind == ProbeUnit::Kind::kPiece && pieces_differ_) continue;
+    if (!worthwhile(unit)) {
+      complete_ = false;
+      continue;
+    }
+    const bool was_suspicious = suspicious_;
+    OUTRIDER_RETURN_IF_ERROR(run_unit(unit));
+    if (suspicious_ && !was_suspicious) {
+      const std::vector<ProbeUnit> more = plan_suspicion(plan_options_, limit_);
+      units_.insert(units_.begin() + static_cast<std::ptrdiff_t>(n_done_) + 1, more.begin(),
+                    more.end());
+    }
+  }
+  return Status();
+}
+
+bool Prober::worthwhile(const ProbeUnit& unit) const {
+  if (n_done_ == 0) return true;
+  const std::map<std::int32_t, Stretch>::const_iterator known = stretches_.find(unit.start);
+  const std::int32_t rows = known == stretches_.end() || unit.round != round_
+                                ? 0
+                                : static_cast<std::int32_t>(known->second.rows.size());
+  const double limit = options_.budget_ms * (unit.required ? kRequiredFactor : 1.0);
+  return walk_.now_ms() - begin_ms_ + unit.cost(rows) * walk_.single_ms() <= limit;
+}
+
+Status Prober::run_unit(const ProbeUnit& unit) {
+  switch (unit.kind) {
+    case ProbeUnit::Kind::kWidth:
+      return width_unit(unit);
+    case ProbeUnit::Kind::kOthers:
+      return others_unit(unit);
+    case ProbeUnit::Kind::kPiece:
+      return piece_unit(unit);
+  }
+  return Status();
+}
+
+Status Prober::width_unit(const ProbeUnit& unit) {
+  const std::int32_t width = unit.width;
+  OUTRIDER_RETURN_IF_ERROR(take_single_steps(unit, rows_needed(width, options_.widest)));
+  OUTRIDER_RETURN_IF_ERROR(walk_.go_to(unit.start));
+  const Stretch& truth = stretch(unit);
+  const std::string where = "a batch of " + std::to_string(width) + " after " +
+                            std::to_string(walk_.starts()[static_cast<std::size_t>(unit.start)]) +
+                            " cells";
+
+  // All right; half of it is kept.
+  const std::span<const Token> tokens(truth.tokens);
+  const TokenTree right = chain_of(tokens.subspan(0, static_cast<std::size_t>(width)));
+  const EvalItem first{.seq = 0, .prefix = {}, .tree = &right};
+  OUTRIDER_RETURN_IF_ERROR(walk_.evaluate({&first, 1}));
+  bool equal = true;
+  for (NodeId node = 0; node < width; ++node) {
+    equal &= compare(0, node, truth.rows[static_cast<std::size_t>(node)], width, where);
+  }
+  const std::int32_t kept = std::max(1, width / 2);
+  OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(0, first_nodes(kept)));
+
+  // Behind it as much as is known, then wrong tokens; nothing is kept.
+  const std::int32_t n_right = std::min(width, static_cast<std::int32_t>(truth.rows.size()) - kept);
+  std::vector<Token> mixed;
+  for (std::int32_t i = 0; i < width; ++i) {
+    const std::size_t at = static_cast<std::size_t>(kept + i);
+    mixed.push_back(i < n_right ? tokens[at] : walk_.random_token(ProbeWalk::Stream::kWrong, at));
+  }
+  const TokenTree wrong = chain_of(mixed);
+  const EvalItem second{.seq = 0, .prefix = {}, .tree = &wrong};
+  OUTRIDER_RETURN_IF_ERROR(walk_.evaluate({&second, 1}));
+  for (NodeId node = 0; node < n_right; ++node) {
+    equal &= compare(0, node, truth.rows[static_cast<std::size_t>(kept + node)], width,
+                     where + " and a rollback");
+  }
+  OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(0, {}));
+  if (equal) coverage_.add(unit.start, width);
+  return Status();
+}
+
+// The other sequences have seen texts of different lengths.
+Status Prober::prepare_others(std::int32_t n_others) {
+  for (SeqId seq = 1; seq <= n_others; ++seq) {
+    std::vector<Token> prefix;
+    for (std::int32_t i = 0; i < 4 + seq; ++i) {
+      prefix.push_back(
+          walk_.random_token(ProbeWalk::Stream::kOthers, static_cast<std::uint64_t>(64 * seq + i)));
+    }
+    const EvalItem item{.seq = seq, .prefix = prefix, .tree = nullptr};
+    OUTRIDER_RETURN_IF_ERROR(walk_.evaluate({&item, 1}));
+    OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(0, {}));
+  }
+  return Status();
+}
+
+// Sequence 0 in the same batch as one or two others, with no more tokens than a batch may have.
+Status Prober::others_unit(const ProbeUnit& unit) {
+  const std::int32_t n_others = std::min(plan_options_.n_sequences - 1, limit_ >= 3 ? 2 : 1);
+  const std::int32_t own = std::clamp(limit_ - n_others - 1, 1, unit.width);
+  if (own + n_others > limit_) return Status();
+  const ProbeUnit singles{.start = unit.start, .round = round_};
+  OUTRIDER_RETURN_IF_ERROR(take_single_steps(singles, rows_needed(own, options_.widest)));
+  OUTRIDER_RETURN_IF_ERROR(walk_.go_to(unit.start));
+  const Stretch& truth = stretch(singles);
+
+  OUTRIDER_RETURN_IF_ERROR(prepare_others(n_others));
+  std::vector<TokenTree> trees;
+  trees.push_back(chain_of(std::span(truth.tokens).first(static_cast<std::size_t>(own))));
+  for (SeqId seq = 1; seq <= n_others; ++seq) {
+    trees.emplace_back(
+        walk_.random_token(ProbeWalk::Stream::kOthers, static_cast<std::uint64_t>(seq)));
+  }
+  std::vector<EvalItem> items;
+  for (SeqId seq = n_others; seq >= 0; --seq) {
+    items.push_back({.seq = seq, .prefix = {}, .tree = &trees[static_cast<std::size_t>(seq)]});
+  }
+  OUTRIDER_RETURN_IF_ERROR(walk_.evaluate(items));
+  const std::size_t mine = items.size() - 1;
+  bool equal = true;
+  for (NodeId node = 0; node < own; ++node) {
+    const std::span<const float> row = walk_.model().logits(mine, node);
+    const ProbeRow& wanted = truth.rows[static_cast<std::size_t>(node)];
+    coverage_.add_rows(1);
+    if (same_bits(row, wanted)) continue;
+    equal = false;
+    if (!others_differ_) {
+      reason_ = "with other requests in the batch a row differs from single steps " +
+                describe_difference(row, wanted);
+    }
+    others_differ_ = true;
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(i, {}));
+  }
+  for (SeqId seq = 1; seq <= n_others; ++seq)
+    OUTRIDER_RETURN_IF_ERROR(walk_.model().truncate(seq, 0));
+  if (equal) coverage_.add_others(unit.start);
+  return Status();
+}
+
+// The state that a prompt leaves when it is evaluated in one piece, and in exact batches: seen in
+// its last row and in that of a further token.
+Status Prober::piece_unit(const ProbeUnit& unit) {
+  const std::int32_t width = std::min(kPieceWidth, coverage_.widest_everywhere(limit_));
+  if (width < 2 && unit.width > kDearPiece) return Status();
+  std::vector<Token> tokens;
+  for (std::int32_t i = 0; i <= unit.width; ++i) {
+    tokens.push_back(walk_.random_token(ProbeWalk::Stream::kPiece, static_cast<std::uint64_t>(i)));
+  }
+  const Token next = tokens.back();
+  tokens.pop_back();
+  std::array<ProbeRow, 2> whole;
+  std::array<ProbeRow, 2> parts;
+  OUTRIDER_RETURN_IF_ERROR(walk_.go_home());
+  const TokenTree root(tokens.back());
+  const EvalItem item{
+      .seq = 0, .prefix = std::span(tokens).first(tokens.size() - 1), .tree = &root};
+  OUTRIDER_RETURN_IF_ERROR(walk_.evaluate({&item, 1}));
+  const std::span<const float> row = walk_.model().logits(0, 0);
+  whole[0].assign(row.begin(), row.end());
+  OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(0, first_nodes(1)));
+  OUTRIDER_RETURN_IF_ERROR(walk_.single_step(next, &whole[1]));
+
+  OUTRIDER_RETURN_IF_ERROR(walk_.go_home());
+  OUTRIDER_RETURN_IF_ERROR(walk_.feed(tokens, width, &parts[0]));
+  OUTRIDER_RETURN_IF_ERROR(walk_.single_step(next, &parts[1]));
+  coverage_.add_rows(2);
+  if (same_bits(whole[0], parts[0]) && same_bits(whole[1], parts[1])) {
+    coverage_.add_piece(unit.width);
+  } else {
+    pieces_differ_ = true;
+  }
+  return walk_.go_home();
+}
+
+Prober::Stretch& Prober::stretch(const ProbeUnit& unit) {
+  if (unit.round != round_) {
+    stretches_.clear();  // rows are large: 16 MB for 16 of a vocabulary of 262,144
+    round_ = unit.round;
+  }
+  return stretches_[unit.start];
+}
+
+// Makes at least `n` rows of truth. Rows that are known are made again and must be the same.
+Status Prober::take_single_steps(const ProbeUnit& unit, std::int32_t n) {
+  Stretch& truth = stretch(unit);
+  if (truth.rows.size() >= static_cast<std::size_t>(n)) return Status();
+  OUTRIDER_RETURN_IF_ERROR(walk_.go_to(unit.start));
+  const std::uint64_t which =
+      64 * static_cast<std::uint64_t>(unit.round) + static_cast<std::uint64_t>(unit.start);
+  const auto random = [&](std::size_t i) {
+    return walk_.random_token(ProbeWalk::Stream::kStretch, i, which);
+  };
+  if (truth.tokens.empty()) truth.tokens.push_back(random(0));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+    ProbeRow row;
+    OUTRIDER_RETURN_IF_ERROR(walk_.single_step(truth.tokens[i], &row));
+    if (i < truth.rows.size()) {
+      coverage_.add_rows(1);
+      if (!same_bits(row, truth.rows[i])) {
+        repeats_ = false;
+        differs(1, "single steps give other numbers when they are repeated: a row differs " +
+                       describe_difference(row, truth.rows[i]));
+      }
+      continue;
+    }
+    // What the model would say, for the first half of the even rounds; random tokens elsewhere.
+    const Token likely = static_cast<Token>(std::max_element(row.begin(), row.end()) - row.begin());
+    const bool greedy = unit.round % 2 == 0 && i < static_cast<std::size_t>(options_.widest) / 2;
+    truth.tokens.push_back(greedy && walk_.is_usable(likely) ? likely : random(i + 1));
+    truth.rows.push_back(std::move(row));
+  }
+  return Status();
+}
+
+bool Prober::compare(std::size_t item, NodeId node, std::span<const float> wanted,
+                     std::int32_t width, const std::string& where) {
+  const std::span<const float> row = walk_.model().logits(item, node);
+  coverage_.add_rows(1);
+  if (same_bits(row, wanted)) return true;
+  differs(width, where + " differs from single steps: row " + std::to_string(node + 1) + " " +
+                     describe_difference(row, wanted));
+  return false;
+}
+
+void Prober::differs(std::int32_t width, std::string what) {
+  suspicious_ = true;
+  if (width - 1 >= limit_) return;
+  limit_ = width - 1;
+  reason_ = std::move(what);
+}
+
+void Prober::forget_all() {
+  for (SeqId seq = 0; seq < plan_options_.n_sequences; ++seq) {
+    // After a failure the model may refuse; it is the caller's to drop then.
+    static_cast<void>(walk_.model().truncate(seq, 0));
+  }
+}
+
+void Prober::report_progress() {
+  if (!options_.progress) return;
+  const double by_units = static_cast<double>(n_done_) / static_cast<double>(units_.size());
+  const double by_time =
+      options_.budget_ms > 0.0 ? (walk_.now_ms() - begin_ms_) / options_.budget_ms : 0.0;
+  progress_ = std::max(progress_, std::min(0.99, std::max(by_units, by_time)));
+  options_.progress(progress_);
+}
+
+ProbeReport Prober::report() const {
+  ProbeReport report;
+  report.complete = complete_;
+  report.everywhere = coverage_.widest_everywhere(limit_);
+  report.longest_piece = coverage_.longest_piece();
+  report.pieces_differ = pieces_differ_;
+  report.rows = coverage_.rows();
+  report.elapsed_ms = walk_.now_ms() - begin_ms_;
+
+  Exactness& exactness = report.exactness;
+  exactness.width = others_differ_ ? 1 : coverage_.widest_somewhere(limit_);
+  if (exactness.width < 2) {
+    exactness.kind = Exactness::Kind::kDistributional;
+  } else if (limit_ < options_.widest) {
+    exactness.kind = Exactness::Kind::kUpToWidth;
+  } else {
+    exactness.kind = Exactness::Kind::kExact;
+  }
+  exactness.reason = reason_;
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "; %.1f s", report.elapsed_ms / 1000.0);
+  exactness.coverage = coverage_.text(limit_);
+  if (pieces_differ_) exactness.coverage += " (longer ones differ)";
+  exactness.coverage += seconds;
+  if (!complete_) exactness.coverage += ", cut off by the budget";
+  return report;
+}
+
+}  // namespace
+
+Result<ProbeReport> probe_exactness(LanguageModel& model, const ProbeOptions& options) {
+  const Capabilities& capabilities = model.capabilities();
+  const std::int32_t most = std::min(capabilities.max_width, capabilities.n_batch);
+  if (options.widest < 2 || options.widest > most) {
+    return invalid_argument("the widest width to probe is " + std::to_string(options.widest) +
+                            ", but must be from 2 to " + std::to_string(most));
+  }
+  if (capabilities.rollback != Rollback::kAny) {
+    return unsupported("the model cannot take tokens back, so it takes one at a time");
+  }
+  assert(!options.starts.empty());
+  return Prober(model, options).run();
+}
+
+}  // namespace outrider::llama

@@ -1,0 +1,79 @@
+#include "llama/probe_coverage.h"
+
+#include "llama/probe_plan.h"
+
+namespace outrider::llama {
+namespace {
+
+// "24", "24 and 254", "24, 254 and 520".
+std::string listed(const std::vector<std::int32_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0) text += i + 1 == numbers.size() ? " and " : ", ";
+    text += std::to_string(numbers[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+void ProbeCoverage::add(std::int32_t start, std::int32_t width) {
+  std::vector<std::int32_t>& widths = widths_[static_cast<std::size_t>(start)];
+  const std::vector<std::int32_t>::iterator at =
+      std::lower_bound(widths.begin(), widths.end(), width);
+  if (at == widths.end() || *at != width) widths.insert(at, width);
+}
+
+void ProbeCoverage::add_others(std::int32_t start) {
+  if (std::find(others_.begin(), others_.end(), start) == others_.end()) others_.push_back(start);
+}
+
+std::vector<std::int32_t> ProbeCoverage::widths_at(std::size_t start, std::int32_t limit) const {
+  std::vector<std::int32_t> widths = widths_[start];
+  std::erase_if(widths, [limit](std::int32_t width) { return width > limit; });
+  return widths;
+}
+
+std::int32_t ProbeCoverage::widest_somewhere(std::int32_t limit) const {
+  std::int32_t widest = 1;
+  for (std::size_t i = 0; i < widths_.size(); ++i) {
+    const std::vector<std::int32_t> widths = widths_at(i, limit);
+    if (!widths.empty()) widest = std::max(widest, widths.back());
+  }
+  return widest;
+}
+
+std::int32_t ProbeCoverage::widest_everywhere(std::int32_t limit) const {
+  if (widths_.empty()) return 1;
+  std::vector<std::int32_t> common = widths_at(0, limit);
+  for (const std::vector<std::int32_t>& widths : widths_) {
+    std::erase_if(common, [&](std::int32_t width) {
+      return !std::binary_search(widths.begin(), widths.end(), width);
+    });
+  }
+  return common.empty() ? 1 : common.back();
+}
+
+std::string ProbeCoverage::text(std::int32_t limit) const {
+  std::string text;
+  std::vector<bool> told(starts_.size(), false);
+  for (std::size_t i = 0; i < starts_.size(); ++i) {
+    const std::vector<std::int32_t> widths = widths_at(i, limit);
+    if (told[i] || widths.empty()) continue;
+    std::vector<std::int32_t> cells;
+    for (std::size_t j = i; j < starts_.size(); ++j) {
+      if (widths_at(j, limit) != widths) continue;
+      told[j] = true;
+      cells.push_back(starts_[j]);
+    }
+    text += (text.empty() ? "widths " : ", ") + ranges(widths) + " after " + listed(cells);
+    if (i == 0) text += " cells";
+  }
+  if (text.empty()) text = "no width";
+  text += "; " + std::to_string(rows_) + " rows";
+  if (!others_.empty()) text += "; with other requests in the batch";
+  if (longest_piece_ > 0) text += "; prompt pieces to " + std::to_string(longest_piece_);
+  return text;
+}
+
+}  // namespace outrider::llama

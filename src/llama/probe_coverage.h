@@ -1,0 +1,45 @@
+// What a probe has compared, and how to say it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace outrider::llama {
+
+class ProbeCoverage {
+ public:
+  // `starts`: cells in front of the batches, per place.
+  explicit ProbeCoverage(std::vector<std::int32_t> starts)
+      : starts_(std::move(starts)), widths_(starts_.size()) {}
+
+  // Batches of `width` were compared at the place with this index and found equal.
+  void add(std::int32_t start, std::int32_t width);
+  void add_others(std::int32_t start);  // with other sequences in the batch
+  void add_piece(std::int32_t length) { longest_piece_ = std::max(longest_piece_, length); }
+  void add_rows(std::int64_t n) { rows_ += n; }
+
+  std::int64_t rows() const { return rows_; }
+  std::int32_t longest_piece() const { return longest_piece_; }
+
+  // The widest width up to `limit` that was compared at some (at every) place; 1 when none was.
+  std::int32_t widest_somewhere(std::int32_t limit) const;
+  std::int32_t widest_everywhere(std::int32_t limit) const;
+
+  // "widths 2-4, 8 after 24 and 254 cells, 2-4 after 520; 512 rows; prompt pieces to 65". Widths
+  // over `limit` are left out.
+  std::string text(std::int32_t limit) const;
+
+ private:
+  std::vector<std::int32_t> widths_at(std::size_t start, std::int32_t limit) const;
+
+  std::vector<std::int32_t> starts_;
+  std::vector<std::vector<std::int32_t>> widths_;  // per place, ascending, each once
+  std::vector<std::int32_t> others_;               // indices of places
+  std::int32_t longest_piece_ = 0;
+  std::int64_t rows_ = 0;
+};
+
+}  // namespace outrider::llama

@@ -1,0 +1,40 @@
+// A command: `outrider NAME ...`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace outrider::tools {
+
+class Command {
+ public:
+  virtual ~Command() = default;
+
+  virtual std::string name() const = 0;
+  virtual std::string summary() const = 0;  // one line of `outrider --help`
+  virtual std::string details() const = 0;  // printed below the options of its own --help
+
+  // Declares its options, whose values live in this object.
+  virtual void add_options(CLI::App& app) = 0;
+
+  // After parsing. Throws UsageError for values that do not go together.
+  virtual void check() = 0;
+
+  // Does the work and returns the exit code. REQUIRES: check() has passed
+  virtual int run() = 0;
+};
+
+std::unique_ptr<Command> make_run_command();
+std::unique_ptr<Command> make_compare_command();
+std::unique_ptr<Command> make_inspect_command();
+
+// All of them, in the order of the help.
+std::vector<std::unique_ptr<Command>> make_commands();
+
+// The whole program, from the arguments to the exit code.
+int run_command_line(int argc, const char* const* argv);
+
+}  // namespace outrider::tools

@@ -1,0 +1,127 @@
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "tools/command.h"
+#include "tools/config.h"
+#include "tools/help.h"
+#include "tools/report.h"
+#include "tools/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr const char* kSummary =
+    "Makes local language models answer faster without changing what they say: a small draft model "
+    "guesses ahead, the target model checks all guesses in one pass.";
+
+constexpr const char* kExample =
+    "Example:\n"
+    "  outrider run -m target.gguf -d draft.gguf -p \"Once upon a time\" --stats\n\n"
+    "'outrider COMMAND --help' lists a command's options.\n"
+    "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage.";
+
+constexpr const char* kLayers =
+    "Every option can also be given as an environment variable (--max-tokens is\n"
+    "OUTRIDER_MAX_TOKENS) or in a TOML file (max-tokens = 100): --config FILE or OUTRIDER_CONFIG.\n"
+    "The command line wins over the environment, the environment over the file. A key above the\n"
+    "first [table] holds for every command that has the option, one under [run] only for run.";
+
+std::string version_text() {
+  return std::string("outrider ") + OUTRIDER_VERSION + "\nllama.cpp " + OUTRIDER_LLAMA_COMMIT +
+         "\nbuild " + OUTRIDER_BUILD;
+}
+
+// A CLI11 App that says what it does not know by exception, with its arguments.
+void declare(CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands) {
+  root.formatter(std::make_shared<HelpFormatter>());
+  root.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  root.set_help_flag("-h,--help", "print this help and exit");
+  root.set_version_flag("--version", version_text(),
+                        "print the versions of Outrider and llama.cpp, and how they were built");
+  root.allow_extras();
+  root.footer(kExample);
+  for (const std::unique_ptr<Command>& command : commands) {
+    CLI::App* app = root.add_subcommand(command->name(), command->summary());
+    app->group("Commands");
+    app->allow_extras();
+    command->add_options(*app);
+    app->footer(command->details() + "\n\n" + kLayers);
+  }
+  add_layers(root);
+}
+
+Command& chosen_command(const CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands) {
+  const std::vector<const CLI::App*> parsed =
+      root.get_subcommands([](const CLI::App* app) { return app->parsed() > 0; });
+  const std::vector<std::string> rest = root.remaining(/*recurse=*/true);
+  std::vector<std::string> names;
+  for (const std::unique_ptr<Command>& command : commands) names.push_back(command->name());
+  if (parsed.empty()) {
+    if (rest.empty()) {
+      throw UsageError("no command was given; commands are " + list_of(names),
+                       "'outrider --help' shows how they are used");
+    }
+    if (rest.front().front() == '-') throw unexpected_arguments(root, rest);
+    const std::string near = nearest(rest.front(), names);
+    throw UsageError("unknown command '" + rest.front() + "'; commands are " + list_of(names),
+                     near.empty() ? "" : "did you mean " + near + "?");
+  }
+  if (parsed.size() > 1) {
+    throw UsageError("two commands at once: " + parsed[0]->get_name() + " and " +
+                     parsed[1]->get_name());
+  }
+  if (!rest.empty()) throw unexpected_arguments(*parsed.front(), rest);
+  for (const std::unique_ptr<Command>& command : commands) {
+    if (command->name() == parsed.front()->get_name()) return *command;
+  }
+  throw UsageError("no command was given");
+}
+
+int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands, int argc,
+                  const char* const* argv) {
+  Command* command = nullptr;
+  try {
+    root.parse(arguments_to_parse(argc, argv));
+    command = &chosen_command(root, commands);
+    command->check();
+  } catch (const CLI::Success& call) {  // --help, --version
+    return root.exit(call);
+  } catch (const UsageError& error) {
+    print_error(error.what(), error.hint());
+    return kWrongUsage;
+  } catch (const CLI::ParseError& error) {
+    const UsageError ours = translate(error);
+    print_error(ours.what(), ours.hint());
+    return kWrongUsage;
+  }
+  return command->run();
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Command>> make_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_run_command());
+  commands.push_back(make_compare_command());
+  commands.push_back(make_inspect_command());
+  return commands;
+}
+
+int run_command_line(int argc, const char* const* argv) {
+  const std::vector<std::unique_ptr<Command>> commands = make_commands();
+  CLI::App root(kSummary, "outrider");
+  // The last line of defence: what is thrown in spite of all is a bug or a lack of memory, and still
+  // becomes a message and an exit code.
+  try {
+    declare(root, commands);
+    return parse_and_run(root, commands, argc, argv);
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory", "a smaller --ctx or a smaller model needs less");
+  } catch (const std::exception& error) {
+    print_error(std::string("unexpected failure: ") + error.what());
+  }
+  return kFailed;
+}
+
+}  // namespace outrider::tools

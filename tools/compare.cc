@@ -1,0 +1,238 @@
+// outrider compare: is the text with speculation the text without?
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "json/json.h"
+#include "tools/command.h"
+#include "tools/comparison.h"
+#include "tools/logit_gap.h"
+#include "tools/model_options.h"
+#include "tools/options.h"
+#include "tools/output_options.h"
+#include "tools/progress.h"
+#include "tools/prompt_file.h"
+#include "tools/replay_drafter.h"
+#include "tools/report.h"
+#include "tools/sampling_options.h"
+#include "tools/session.h"
+#include "tools/signals.h"
+#include "tools/speculation_options.h"
+#include "tools/text_output.h"
+#include "tools/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr const char* kDetails =
+    "Runs each prompt twice with the same seed, plain and with speculation, and compares the tokens.\n"
+    "The verdict is the probe's (exact | exact up to width K | distributional), and never better than\n"
+    "what was seen. Where texts differ, the logit gap at the first difference tells a near-tie that\n"
+    "rounding decides from a bug (above 0.5). Exit code 0: compared, whatever came out.\n"
+    "Without -d, the plain run's own tokens are proposed, every fifth one made wrong.";
+
+class CompareCommand : public Command {
+ public:
+  std::string name() const override { return "compare"; }
+  std::string summary() const override {
+    return "check over many prompts that speculation does not change the text";
+  }
+  std::string details() const override { return kDetails; }
+  void add_options(CLI::App& app) override;
+  void check() override;
+  int run() override;
+
+ private:
+  Status compare_prompt(Session& session, const Prompt& prompt, std::size_t index);
+  Result<std::vector<Token>> tokenize(const Session& session, const Prompt& prompt) const;
+  Result<Completion> generate_tokens(Session& session, const std::vector<Token>& prompt,
+                                     std::int32_t width);
+  Result<Divergence> examine(Session& session, const std::vector<Token>& prompt,
+                             const Completion& plain, const Completion& speculative);
+
+  std::optional<std::string> prompts_;
+  std::int32_t limit_ = 0;
+  bool chat_ = false;
+  ModelArguments model_;
+  SamplingArguments sampling_;
+  SpeculationArguments speculation_;
+  OutputArguments output_;
+
+  // While it runs.
+  Comparison comparison_;
+  ReplayDrafter* replay_ = nullptr;  // without a draft model
+  SignalWatch* signals_ = nullptr;
+  ProgressBar* progress_ = nullptr;
+};
+
+void CompareCommand::add_options(CLI::App& app) {
+  OptionGroup prompt(app, "Prompts");
+  prompt.add_text("--prompts", prompts_, "FILE",
+                  "JSON lines, each with 'turns' (texts; the first is taken), 'prompt' (a text) or "
+                  "'messages' (a conversation); - is standard input (required)");
+  prompt.add_integer("--limit", limit_, 0, 1000000000, "compare the first N prompts only; 0: all");
+  prompt.add_switch("--chat", chat_,
+                    "prompts are user's messages: put them into the model's own chat template "
+                    "('messages' always are)");
+  add_model_options(app, model_);
+  sampling_.max_tokens = 128;
+  add_sampling_options(app, sampling_);
+  OptionGroup speculation(app, "Speculation");
+  add_width_option(app, speculation_);
+  add_exact_option(app, "Speculation", model_);
+  add_output_options(app, output_);
+}
+
+void CompareCommand::check() {
+  require_model(model_);
+  if (!prompts_) {
+    throw UsageError("--prompts is missing",
+                     "give a file of JSON lines with 'turns', 'prompt' or 'messages'");
+  }
+  check_sampling(sampling_);
+  if (chosen_width(speculation_) < 2) {
+    throw UsageError("--width is '" + speculation_.width +
+                     "', but must be auto or at least 2: 1 is plain decoding, with nothing to compare");
+  }
+}
+
+Result<std::vector<Token>> CompareCommand::tokenize(const Session& session,
+                                                    const Prompt& prompt) const {
+  if (!prompt.messages.empty()) return session.tokenize(prompt.messages);
+  if (chat_) return session.tokenize({{.role = "user", .content = prompt.text}});
+  return session.tokenize(prompt.text);
+}
+
+Result<Completion> CompareCommand::generate_tokens(Session& session,
+                                                   const std::vector<Token>& prompt,
+                                                   std::int32_t width) {
+  Result<Request> request = session.request(prompt, sampling_.options, comparison_.seed, width);
+  if (!request.ok()) return request.status();
+  request->max_tokens = sampling_.max_tokens;
+  Result<Completion> completion = generate(session, std::move(*request), *signals_, *progress_,
+                                           [](const Update&) { return true; });
+  if (completion.ok() && !completion->error.ok()) return completion->error;
+  return completion;
+}
+
+// Plain decoding once more, up to the first difference, for the row of logits there.
+Result<Divergence> CompareCommand::examine(Session& session, const std::vector<Token>& prompt,
+                                           const Completion& plain,
+                                           const Completion& speculative) {
+  const std::size_t position = static_cast<std::size_t>(
+      std::mismatch(plain.tokens.begin(), plain.tokens.end(), speculative.tokens.begin(),
+                    speculative.tokens.end())
+          .first -
+      plain.tokens.begin());
+  Divergence d{.position = position};
+  RecordedRow row;
+  Result<Request> request = session.request(prompt, sampling_.options, comparison_.seed, 1);
+  if (!request.ok()) return request.status();
+  request->max_tokens = static_cast<std::int32_t>(position) + 1;
+  request->target_sampler =
+      make_recording_sampler(std::move(request->target_sampler), position, row);
+  Result<Completion> again = generate(session, std::move(*request), *signals_, *progress_,
+                                      [](const Update&) { return true; });
+  if (!again.ok()) return again.status();
+  // Equal up to the end of the shorter one cannot be: the same rules end both.
+  const bool both = position < plain.tokens.size() && position < speculative.tokens.size();
+  d.repeatable = both && row.recorded() && again->tokens.size() == position + 1 &&
+                 std::equal(again->tokens.begin(), again->tokens.end(), plain.tokens.begin());
+  if (both) {
+    d.plain = plain.tokens[position];
+    d.speculative = speculative.tokens[position];
+    d.plain_text = session.vocabulary().piece(d.plain);
+    d.speculative_text = session.vocabulary().piece(d.speculative);
+  }
+  if (d.repeatable) {
+    const NoiseKey key = noise_key(comparison_.seed, prompt.size() + position);
+    d.logit_gap = logit_gap(row, sampling_.options.temperature, key, d.plain, d.speculative);
+  }
+  return d;
+}
+
+Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt, std::size_t index) {
+  Result<std::vector<Token>> tokens = tokenize(session, prompt);
+  if (!tokens.ok()) return tokens.status();
+  Result<Completion> plain = generate_tokens(session, *tokens, 1);
+  if (!plain.ok()) return plain.status();
+  if (replay_ != nullptr) replay_->set_text(tokens->size(), plain->tokens);
+  Result<Completion> speculative = generate_tokens(session, *tokens, comparison_.width);
+  if (!speculative.ok()) return speculative.status();
+  if (signals_->raised()) return cancelled("interrupted");
+  const SpeculationStats& stats = speculative->speculation;
+  if (!stats.enabled && !stats.reason.empty()) {
+    return unsupported("there is nothing to compare, speculation is off: " + stats.reason);
+  }
+  if (plain->tokens == speculative->tokens) {
+    ++comparison_.identical;
+  } else {
+    Result<Divergence> divergence = examine(session, *tokens, *plain, *speculative);
+    if (!divergence.ok()) return divergence.status();
+    divergence->prompt = index;
+    divergence->id = prompt.id;
+    comparison_.divergences.push_back(std::move(*divergence));
+  }
+  ++comparison_.prompts;
+  comparison_.tokens += static_cast<std::int64_t>(plain->tokens.size());
+  comparison_.steps += stats.steps;
+  comparison_.drafted += stats.drafted;
+  comparison_.accepted += stats.accepted;
+  comparison_.emitted += stats.emitted;
+  return Status();
+}
+
+int CompareCommand::run() {
+  const Result<std::vector<Prompt>> prompts =
+      read_prompt_file(*prompts_, static_cast<std::size_t>(limit_));
+  if (!prompts.ok()) return fail(prompts.status());
+  SignalWatch signals;
+  ProgressBar progress;
+  signals_ = &signals;
+  progress_ = &progress;
+  comparison_ = {.drafter = model_.draft_model ? "draft-model" : "replay",
+                 .width = chosen_width(speculation_),
+                 .temperature = sampling_.options.temperature,
+                 .seed = chosen_seed(sampling_)};
+
+  ReplayDrafter replay;
+  SessionOptions options{.target = target_options(model_), .draft = {}, .width = comparison_.width};
+  if (model_.draft_model) {
+    options.draft = draft_options(model_);
+  } else {
+    replay_ = &replay;
+    options.other_drafters.push_back(&replay);
+  }
+  const SessionHooks hooks{.progress = progress, .signals = signals, .log = log_sink(output_, progress)};
+  const Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
+  progress.clear();
+  if (!session.ok()) {
+    const int code = fail(session.status());
+    return signals.raised() ? signals.exit_code() : code;
+  }
+  for (const std::string& warning : (*session)->warnings()) print_warning(warning);
+  comparison_.exactness = (*session)->exactness();
+
+  for (std::size_t i = 0; i < prompts->size() && !signals.raised(); ++i) {
+    const Status status = compare_prompt(**session, (*prompts)[i], i);
+    if (signals.raised()) break;
+    progress.clear();
+    if (!status.ok()) return fail(status.with_context("prompt " + (*prompts)[i].id));
+    progress.update("comparing", static_cast<double>(i + 1) / static_cast<double>(prompts->size()));
+  }
+  progress.clear();
+
+  TextOutput output(STDOUT_FILENO, /*color=*/false);
+  output.write(output_.json ? json::encode(comparison_json(comparison_)) + "\n"
+                            : comparison_table(comparison_));
+  if (!output.status().ok()) return fail(output.status());
+  return signals.raised() ? signals.exit_code() : kDone;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_compare_command() { return std::make_unique<CompareCommand>(); }
+
+}  // namespace outrider::tools

@@ -1,0 +1,64 @@
+// Comparing plain with speculative decoding, prompt by prompt.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/types.h"
+#include "json/json.h"
+#include "model/exactness.h"
+
+namespace outrider::tools {
+
+// Where two runs of one prompt part.
+struct Divergence {
+  std::size_t prompt = 0;    // index in the prompt file, from 0
+  std::string id;            // of the prompt
+  std::size_t position = 0;  // index of the first differing token, from 0, prompt not counted
+  Token plain = kNoToken;
+  Token speculative = kNoToken;
+  std::string plain_text;        // what the two tokens say
+  std::string speculative_text;
+  double logit_gap = 0.0;        // tools/logit_gap.h
+  bool repeatable = true;        // false: plain decoding itself did not say the same twice
+
+  bool suspicious() const;
+};
+
+struct Comparison {
+  std::int64_t prompts = 0;
+  std::int64_t tokens = 0;     // of the plain runs
+  std::int64_t identical = 0;  // prompts whose tokens are all the same
+  std::vector<Divergence> divergences;
+
+  // Of the speculative runs.
+  std::string drafter;
+  std::int32_t width = 1;
+  std::int64_t steps = 0;
+  std::int64_t drafted = 0;
+  std::int64_t accepted = 0;
+  std::int64_t emitted = 0;
+
+  float temperature = 0.0f;
+  std::uint64_t seed = 0;
+  Exactness exactness;  // the target's, as probed
+};
+
+// The probe's verdict, or "distributional" where it promised more than was seen: a text that differs
+// at a width that was said to be exact.
+std::string observed_verdict(const Comparison& comparison);
+
+// Why the verdict is what it is; empty when there is nothing to add.
+std::string verdict_reason(const Comparison& comparison);
+
+// The contract's object, and in addition: each divergence's `id`, both tokens and `suspicious`;
+// `suspicious` (how many), `verdict_reason`, `exactness_coverage`, `drafter`, `width`, `temperature`,
+// `seed`, `tokens_per_step` and `acceptance_rate`.
+json::Json comparison_json(const Comparison& comparison);
+
+// The same as a table for people.
+std::string comparison_table(const Comparison& comparison);
+
+}  // namespace outrider::tools

@@ -1,0 +1,220 @@
+// outrider inspect: what a model is, what it needs, and whether a draft model fits it.
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "json/json.h"
+#include "llama/backend.h"
+#include "llama/exactness_rule.h"
+#include "llama/model_file.h"
+#include "llama/vocab_match.h"
+#include "llama/vocabulary.h"
+#include "tools/command.h"
+#include "tools/model_options.h"
+#include "tools/options.h"
+#include "tools/output_options.h"
+#include "tools/progress.h"
+#include "tools/report.h"
+#include "tools/signals.h"
+#include "tools/text_output.h"
+#include "tools/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+using json::Json;
+
+constexpr const char* kDetails =
+    "Nothing is computed and no weights are read: a file's header and vocabulary are enough.\n"
+    "Memory is weights and the cache of keys and values for --ctx tokens; llama.cpp's working memory\n"
+    "comes on top. Whether a setting is really exact here, the probe of run and compare finds out.";
+
+// One model, as far as it can be known without running it.
+struct Inspected {
+  std::shared_ptr<llama::ModelFile> file;
+  llama::ModelOptions options;
+  llama::LoadPlan plan;
+  std::string hint;  // why it may not be exact
+};
+
+class InspectCommand : public Command {
+ public:
+  std::string name() const override { return "inspect"; }
+  std::string summary() const override {
+    return "say what a model is and needs, and whether a draft model fits it";
+  }
+  std::string details() const override { return kDetails; }
+  void add_options(CLI::App& app) override;
+  void check() override;
+  int run() override;
+
+ private:
+  Result<Inspected> inspect(const llama::ModelOptions& options, const llama::LoadHooks& hooks) const;
+
+  ModelArguments model_;
+  OutputArguments output_;
+};
+
+void InspectCommand::add_options(CLI::App& app) {
+  add_inspected_models(app, model_);
+  add_exact_option(app, "Model", model_);
+  add_output_options(app, output_);
+}
+
+void InspectCommand::check() {
+  if (!model_.model) {
+    throw UsageError("a model is missing", "usage: outrider inspect TARGET.gguf [DRAFT.gguf]");
+  }
+}
+
+Result<Inspected> InspectCommand::inspect(const llama::ModelOptions& options,
+                                          const llama::LoadHooks& hooks) const {
+  // Plain buffers on the processor: the file is only mapped.
+  Result<std::shared_ptr<llama::ModelFile>> file =
+      llama::ModelFile::load(options.path, /*n_gpu_layers=*/0, /*extra_bufts=*/false, hooks);
+  if (!file.ok()) return file.status();
+  Result<llama::RuleFacts> facts = llama::read_rule_facts(options.path, options.n_gpu_layers);
+  if (!facts.ok()) return facts.status();
+  Inspected result{.file = std::move(*file), .options = options};
+  result.plan = llama::settings_rule(*facts, options);
+  result.hint = llama::inexact_hint(*facts, result.plan);
+  if (result.options.n_ctx == 0) result.options.n_ctx = result.file->facts().n_ctx_train;
+  return result;
+}
+
+const char* rollback_kind(const llama::ModelFacts& facts) {
+  return facts.recurrent || facts.hybrid ? "none" : "any";
+}
+
+std::uint64_t cache_bytes(const Inspected& m) {
+  const llama::ContextSettings& c = m.plan.context;
+  return m.file->facts().kv_bytes_per_token(c.type_k, c.type_v) *
+         static_cast<std::uint64_t>(m.options.n_ctx);
+}
+
+Json model_json(const Inspected& m) {
+  const llama::ModelFacts& f = m.file->facts();
+  const llama::ContextSettings& c = m.plan.context;
+  return {{"path", f.path},
+          {"architecture", f.architecture},
+          {"name", f.name},
+          {"description", f.description},
+          {"type", f.ftype_name},
+          {"parameters", f.n_params},
+          {"layers", f.n_layer},
+          {"embedding", f.n_embd},
+          {"context_trained", f.n_ctx_train},
+          {"sliding_window", f.n_swa},
+          {"vocabulary", f.n_vocab},
+          {"chat_template", f.has_chat_template},
+          {"rollback", rollback_kind(f)},
+          {"memory",
+           {{"context", m.options.n_ctx},
+            {"weights_bytes", f.size_bytes},
+            {"cache_bytes", cache_bytes(m)},
+            {"total_bytes", f.size_bytes + cache_bytes(m)}}},
+          {"exactness",
+           {{"flash_attention", c.flash_attention},
+            {"cache_type_k", c.type_k},
+            {"cache_type_v", c.type_v},
+            {"repacked_weights", m.plan.extra_bufts},
+            {"notes", m.plan.notes},
+            {"expected_problem", m.hint.empty() ? Json() : Json(m.hint)}}}};
+}
+
+const char* match_name(llama::VocabularyMatch::Kind kind) {
+  switch (kind) {
+    case llama::VocabularyMatch::Kind::kIdentical: return "identical";
+    case llama::VocabularyMatch::Kind::kPadded: return "padded";
+    case llama::VocabularyMatch::Kind::kDifferent: return "different";
+  }
+  return "different";
+}
+
+std::string size_text(std::uint64_t bytes) {
+  char text[64];
+  const double mib = static_cast<double>(bytes) / (1 << 20);
+  std::snprintf(text, sizeof(text), mib < 1024.0 ? "%.1f MiB" : "%.2f GiB",
+                mib < 1024.0 ? mib : mib / 1024.0);
+  return text;
+}
+
+std::string row(const std::string& label, const std::string& value) {
+  std::string line = "  " + label;
+  line.resize(16, ' ');
+  return line + one_line(value) + "\n";
+}
+
+std::string parameters_text(std::uint64_t n) {
+  char text[64];
+  std::snprintf(text, sizeof(text), n < 1000000000 ? "%.1f million" : "%.2f billion",
+                static_cast<double>(n) / (n < 1000000000 ? 1e6 : 1e9));
+  return text;
+}
+
+std::string model_table(const std::string& role, const Inspected& m) {
+  const llama::ModelFacts& f = m.file->facts();
+  const llama::ContextSettings& c = m.plan.context;
+  std::string table = role + " " + one_line(f.path) + "\n";
+  table += row("model", (f.name.empty() ? "" : f.name + ", ") + f.architecture + ", " +
+                            parameters_text(f.n_params) + " parameters, " + f.ftype_name);
+  table += row("shape", std::to_string(f.n_layer) + " layers of " + std::to_string(f.n_embd) +
+                            ", context trained " + std::to_string(f.n_ctx_train) +
+                            (f.n_swa > 0 ? ", sliding window " + std::to_string(f.n_swa) : ""));
+  table += row("vocabulary", std::to_string(f.n_vocab) + " tokens, " +
+                                 (f.has_chat_template ? "with" : "without") + " a chat template");
+  table += row("rollback", f.recurrent || f.hybrid
+                               ? "none: recurrent layers cannot drop tokens, so no speculation"
+                               : "any number of tokens");
+  table += row("memory", size_text(f.size_bytes) + " weights + " + size_text(cache_bytes(m)) +
+                             " cache for " + std::to_string(m.options.n_ctx) + " tokens = " +
+                             size_text(f.size_bytes + cache_bytes(m)));
+  table += row("settings", std::string("flash attention ") + (c.flash_attention ? "on" : "off") +
+                               ", keys " + c.type_k + ", values " + c.type_v + ", weights " +
+                               (m.plan.extra_bufts ? "repacked where ggml can" : "as in the file"));
+  for (const std::string& note : m.plan.notes) table += row("", note);
+  table += row("exactness", m.hint.empty() ? "nothing is known against it; run and compare probe it"
+                                           : "not expected: " + m.hint);
+  return table;
+}
+
+int InspectCommand::run() {
+  SignalWatch signals;
+  ProgressBar progress;
+  const llama::LoadHooks hooks{.progress = [&](double f) { progress.update("reading", f); },
+                               .cancel = signals.flag(),
+                               .log = log_sink(output_, progress)};
+  Result<Inspected> target = inspect(target_options(model_), hooks);
+  progress.clear();
+  if (!target.ok()) return signals.raised() ? signals.exit_code() : fail(target.status());
+  Json result = {{"target", model_json(*target)},
+                 {"machine_memory_bytes", llama::memory_limit()}};
+  std::string table = model_table("target", *target);
+  if (model_.draft_model) {
+    Result<Inspected> draft = inspect(draft_options(model_), hooks);
+    progress.clear();
+    if (!draft.ok()) return signals.raised() ? signals.exit_code() : fail(draft.status());
+    const llama::VocabularyMatch match =
+        llama::match_vocabularies(target->file->vocabulary(), draft->file->vocabulary());
+    result["draft"] = model_json(*draft);
+    result["vocabulary_match"] = {{"kind", match_name(match.kind)},
+                                  {"usable", match.usable()},
+                                  {"message", match.message.empty() ? Json() : Json(match.message)}};
+    table += model_table("draft", *draft) + "pair\n" +
+             row("vocabularies", std::string(match_name(match.kind)) +
+                                     (match.message.empty() ? "" : ": " + match.message)) +
+             row("draft usable", match.usable() ? "yes" : "no");
+  }
+  TextOutput output(STDOUT_FILENO, /*color=*/false);
+  output.write(output_.json ? json::encode(result) + "\n" : table);
+  return output.status().ok() ? kDone : fail(output.status());
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_inspect_command() { return std::make_unique<InspectCommand>(); }
+
+}  // namespace outrider::tools

@@ -1,0 +1,180 @@
+// outrider run: one prompt, one text.
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "api/completion_json.h"
+#include "json/json.h"
+#include "tools/command.h"
+#include "tools/model_options.h"
+#include "tools/options.h"
+#include "tools/output_options.h"
+#include "tools/progress.h"
+#include "tools/prompt_file.h"
+#include "tools/report.h"
+#include "tools/sampling_options.h"
+#include "tools/session.h"
+#include "tools/signals.h"
+#include "tools/speculation_options.h"
+#include "tools/stats_table.h"
+#include "tools/text_output.h"
+#include "tools/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr const char* kDetails =
+    "The text goes to stdout as it is accepted, without the prompt; everything else goes to stderr.\n"
+    "Ctrl-C ends it with what there is, statistics included, and exit code 130; a second one kills it.";
+
+class RunCommand : public Command {
+ public:
+  std::string name() const override { return "run"; }
+  std::string summary() const override { return "generate text from a prompt"; }
+  std::string details() const override { return kDetails; }
+  void add_options(CLI::App& app) override;
+  void check() override;
+  int run() override;
+
+ private:
+  Status read_prompt();
+  Result<Request> make_request(const Session& session) const;
+  int report(const Completion& completion, const Session& session, const SignalWatch& signals,
+             TextOutput& output) const;
+
+  std::optional<std::string> prompt_;
+  std::optional<std::string> file_;
+  std::optional<std::string> standard_input_;  // "-"
+  bool chat_ = false;
+  bool stats_ = false;
+  std::string color_ = "never";
+  std::optional<std::string> result_;
+  ModelArguments model_;
+  SamplingArguments sampling_;
+  SpeculationArguments speculation_;
+  OutputArguments output_;
+
+  std::string text_;      // of the prompt
+  SpeculationPlan plan_;
+};
+
+void RunCommand::add_options(CLI::App& app) {
+  OptionGroup prompt(app, "Prompt (exactly one of -p, -f and -)");
+  prompt.add_text("-p,--prompt", prompt_, "TEXT", "the prompt itself");
+  prompt.add_text("-f,--file", file_, "FILE",
+                  "a file with the prompt; one newline at its end is not part of it");
+  prompt.add_switch("--chat", chat_,
+                    "the prompt is a user's message: put it into the model's own chat template");
+  CLI::Option* standard_input = app.add_option(
+      "stdin",
+      [this](const CLI::results_t& results) {
+        standard_input_ = results.back();
+        return true;
+      },
+      "read the prompt from standard input; one newline at its end is not part of it");
+  standard_input->type_name("-");
+  add_model_options(app, model_);
+  add_sampling_options(app, sampling_);
+  add_stop_option(app, sampling_);
+  add_speculation_options(app, speculation_, model_);
+  OptionGroup output(app, "Output");
+  output.add_switch("--stats", stats_, "print a table of speeds, counts and times at the end");
+  output.add_flag_choice("--color", color_, {"never", "auto", "always"}, "auto",
+                         "colour the tokens that the draft model guessed (green): auto, which is "
+                         "meant without a value, on a terminal unless NO_COLOR is set; always; never");
+  output.add_text("--result", result_, "FILE",
+                  "also write the result object of --json to this file (replaced if it exists)");
+  add_output_options(app, output_);
+}
+
+void RunCommand::check() {
+  if (standard_input_ && *standard_input_ != "-") {
+    throw UsageError("unexpected argument '" + *standard_input_ + "'",
+                     "give the prompt with -p 'TEXT' (quoted), with -f FILE, or with - on stdin");
+  }
+  const int given = prompt_.has_value() + file_.has_value() + standard_input_.has_value();
+  if (given != 1) {
+    throw UsageError(given == 0 ? "a prompt is missing" : "there is more than one prompt",
+                     "give exactly one of -p TEXT, -f FILE and - (standard input)");
+  }
+  require_model(model_);
+  check_sampling(sampling_);
+  check_speculation(speculation_, model_);
+}
+
+Status RunCommand::read_prompt() {
+  if (prompt_) {
+    text_ = *prompt_;
+    return check_utf8(text_, "the prompt");
+  }
+  const std::string path = file_.value_or("-");
+  Result<std::string> text = read_all(path);
+  if (!text.ok()) return text.status();
+  text_ = std::move(*text);
+  if (!text_.empty() && text_.back() == '\n') text_.pop_back();
+  return check_utf8(text_, path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
+}
+
+Result<Request> RunCommand::make_request(const Session& session) const {
+  Result<std::vector<Token>> tokens =
+      chat_ ? session.tokenize({{.role = "user", .content = text_}}) : session.tokenize(text_);
+  if (!tokens.ok()) return tokens.status();
+  Result<Request> request = session.request(std::move(*tokens), sampling_.options,
+                                            chosen_seed(sampling_), plan_.width);
+  if (!request.ok()) return request.status();
+  request->max_tokens = sampling_.max_tokens;
+  request->stop = sampling_.stop;
+  request->speculation_off_reason = plan_.off_reason;
+  return request;
+}
+
+int RunCommand::report(const Completion& completion, const Session& session,
+                       const SignalWatch& signals, TextOutput& output) const {
+  const std::string object =
+      json::encode(api::completion_json(completion, session.exactness())) + "\n";
+  output_.json ? output.write(object) : output.finish();
+  if (stats_) std::fputs(stats_table(completion, session.exactness(), plan_.width).c_str(), stderr);
+  const Status written = result_ ? write_file(*result_, object) : Status();
+  if (!completion.error.ok()) return fail(completion.error);
+  if (!written.ok()) return fail(written);
+  if (!output.status().ok()) return fail(output.status());
+  return signals.raised() ? signals.exit_code() : kDone;
+}
+
+int RunCommand::run() {
+  plan_ = plan_speculation(speculation_, model_);
+  const Status prompt = read_prompt();  // before signals are blocked: Ctrl-C must end the waiting
+  if (!prompt.ok()) return fail(prompt);
+  SignalWatch signals;
+  ProgressBar progress;
+
+  SessionOptions options{.target = target_options(model_), .draft = {}, .width = plan_.width};
+  if (plan_.use_draft_model) options.draft = draft_options(model_);
+  const SessionHooks hooks{.progress = progress, .signals = signals, .log = log_sink(output_, progress)};
+  Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
+  progress.clear();
+  if (!session.ok()) {
+    const int code = fail(session.status());
+    return signals.raised() ? signals.exit_code() : code;
+  }
+  for (const std::string& warning : (*session)->warnings()) print_warning(warning);
+
+  Result<Request> request = make_request(**session);
+  if (!request.ok()) return fail(request.status());
+  TextOutput output(STDOUT_FILENO, use_color(color_));
+  Result<Completion> completion =
+      generate(**session, std::move(*request), signals, progress, [&](const Update& update) {
+        if (!output_.json) output.write(update.pieces);
+        return !output.failed();
+      });
+  if (!completion.ok()) return fail(completion.status());
+  return report(*completion, **session, signals, output);
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_run_command() { return std::make_unique<RunCommand>(); }
+
+}  // namespace outrider::tools

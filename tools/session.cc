@@ -1,0 +1,132 @@
+#include "tools/session.h"
+
+#include <algorithm>
+
+#include "llama/sampler_chain.h"
+#include "llama/vocab_match.h"
+#include "llama/vocabulary.h"
+
+namespace outrider::tools {
+namespace {
+
+llama::LoadHooks load_hooks(const SessionHooks& hooks, std::string title) {
+  return {.progress = [&bar = hooks.progress, title = std::move(title)](
+                          double fraction) { bar.update(title, fraction); },
+          .cancel = hooks.signals.flag(),
+          .log = hooks.log};
+}
+
+// The file's name without its folders, for a progress bar.
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
+                                               const SessionHooks& hooks) {
+  std::unique_ptr<Session> session(new Session());
+  Result<llama::OpenedTarget> target =
+      llama::open_target(options.target, load_hooks(hooks, "loading " + base_name(options.target.path)),
+                         options.width);
+  if (!target.ok()) return target.status();
+  session->target_ = std::move(*target);
+  std::vector<Drafter*> drafters;
+  if (options.draft) {
+    OUTRIDER_RETURN_IF_ERROR(session->open_draft_model(*options.draft, hooks));
+    drafters.push_back(session->drafter_.get());
+  }
+  drafters.insert(drafters.end(), options.other_drafters.begin(), options.other_drafters.end());
+  hooks.progress.clear();
+  session->engine_ = std::make_unique<Engine>(*session->target_.model, session->vocabulary(),
+                                              std::move(drafters));
+  session->collect_warnings();
+  return session;
+}
+
+Status Session::open_draft_model(const llama::ModelOptions& options, const SessionHooks& hooks) {
+  Result<std::unique_ptr<llama::LlamaModel>> draft =
+      llama::open_draft(options, load_hooks(hooks, "loading " + base_name(options.path)));
+  if (!draft.ok()) return draft.status();
+  draft_ = std::move(*draft);
+  const llama::LlamaVocabulary& vocabulary = target_.file->vocabulary();
+  const Status match = llama::require_usable(
+      llama::match_vocabularies(vocabulary, draft_->file()->vocabulary()));
+  if (!match.ok()) {
+    return match.with_context("the draft model '" + options.path + "' cannot draft for '" +
+                              facts().path + "'");
+  }
+  drafter_ = std::make_unique<DraftModelDrafter>(
+      *draft_, vocabulary.size(),
+      [&vocabulary](Token token) { return vocabulary.is_end_of_generation(token); });
+  return Status();
+}
+
+void Session::collect_warnings() {
+  for (const llama::LlamaModel* model : {target_.model.get(), draft_.get()}) {
+    if (model == nullptr) continue;
+    for (const std::string& note : model->notes()) {
+      warnings_.push_back("'" + model->file()->facts().path + "': " + note);
+    }
+  }
+}
+
+Result<Request> Session::request(std::vector<Token> prompt, const SamplingOptions& sampling,
+                                 std::uint64_t seed, std::int32_t width) const {
+  const llama::LlamaVocabulary& vocabulary = target_.file->vocabulary();
+  Result<std::unique_ptr<Sampler>> sampler =
+      llama::make_sampler(sampling, vocabulary.size(), vocabulary.suppressed());
+  if (!sampler.ok()) return sampler.status();
+  Request request;
+  request.prompt = std::move(prompt);
+  request.target_sampler = std::move(*sampler);
+  request.seed = seed;
+  request.width = width;
+  if (width == 1) return request;
+  const std::int32_t n_common =
+      draft_ ? std::min(vocabulary.size(), draft_->capabilities().n_vocab) : vocabulary.size();
+  std::vector<Token> suppressed = vocabulary.suppressed();
+  std::erase_if(suppressed, [n_common](Token token) { return token >= n_common; });
+  Result<std::unique_ptr<Sampler>> draft_sampler =
+      llama::make_sampler(sampling, n_common, suppressed);
+  if (!draft_sampler.ok()) return draft_sampler.status();
+  request.draft_sampler = std::move(*draft_sampler);
+  return request;
+}
+
+// Control tokens may be spelled out, as in llama.cpp's own tools; a prompt is the user's own text.
+Result<std::vector<Token>> Session::tokenize(std::string_view text) const {
+  return vocabulary().tokenize(text, /*add_special=*/true, /*parse_special=*/true);
+}
+
+Result<std::vector<Token>> Session::tokenize(const std::vector<ChatMessage>& messages) const {
+  Result<std::string> text = vocabulary().apply_chat_template(messages);
+  if (!text.ok()) return text.status();
+  return tokenize(*text);
+}
+
+Result<Completion> generate(Session& session, Request request, SignalWatch& signals,
+                            ProgressBar& progress,
+                            const std::function<bool(const Update&)>& on_update) {
+  Engine& engine = session.engine();
+  const double n_prompt = static_cast<double>(request.prompt.size());
+  const bool long_prompt = n_prompt > session.target().capabilities().n_batch;
+  Result<RequestId> added = engine.add(std::move(request));
+  if (!added.ok()) return added.status();
+  const RequestId id = *added;
+  signals.on_signal([&engine, id] { engine.cancel(id); });
+  bool reading = long_prompt;
+  while (engine.busy()) {
+    const std::vector<Update> updates = engine.step();
+    // The only request of this engine has the only sequence.
+    if (reading) progress.update("reading the prompt", session.target().length(0) / n_prompt);
+    for (const Update& update : updates) {
+      progress.clear();
+      reading = false;
+      if (!on_update(update)) engine.cancel(id);
+    }
+  }
+  progress.clear();
+  signals.on_signal({});
+  return engine.take(id);
+}
+
+}  // namespace outrider::tools

@@ -1,0 +1,87 @@
+// Session: the models of one call of a command, opened and put together. The one place of the tools
+// that constructs the llama adapter.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "draft/draft_model.h"
+#include "engine/engine.h"
+#include "llama/open_target.h"
+#include "llama/options.h"
+#include "model/exactness.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+namespace outrider::tools {
+
+struct SessionOptions {
+  llama::ModelOptions target;
+  std::optional<llama::ModelOptions> draft;
+  std::int32_t width = 1;              // widest step that will be asked for; 1: no speculation
+  std::vector<Drafter*> other_drafters;  // asked after the draft model; must outlive the session
+};
+
+// What the opening needs of its caller.
+struct SessionHooks {
+  ProgressBar& progress;
+  const SignalWatch& signals;  // a signal ends the loading with kCancelled
+  LogSink log;                 // llama.cpp's own lines; may be empty
+};
+
+class Session {
+ public:
+  // Opens the target, then the draft model, and checks that they fit. Takes seconds.
+  // Errors: what the adapter gives, with the file's name; kUnsupported for a draft model whose
+  // vocabulary is another one.
+  static Result<std::unique_ptr<Session>> open(const SessionOptions& options,
+                                               const SessionHooks& hooks);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Engine& engine() { return *engine_; }
+  const LanguageModel& target() const { return *target_.model; }
+  const llama::ModelFacts& facts() const { return target_.file->facts(); }
+  const Vocabulary& vocabulary() const { return target_.file->vocabulary(); }
+  const Exactness& exactness() const { return target_.exactness; }
+
+  // What the user should know although it works: "the context is larger than ...".
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  // A request with samplers for both models; width 1 leaves the draft's out.
+  Result<Request> request(std::vector<Token> prompt, const SamplingOptions& sampling,
+                          std::uint64_t seed, std::int32_t width) const;
+
+  // The tokens of a prompt: a text as it is, or a conversation by the model's own chat template.
+  // Errors: kInvalidArgument (not UTF-8), kUnsupported (no template).
+  Result<std::vector<Token>> tokenize(std::string_view text) const;
+  Result<std::vector<Token>> tokenize(const std::vector<ChatMessage>& messages) const;
+
+ private:
+  Session() = default;
+  Status open_draft_model(const llama::ModelOptions& options, const SessionHooks& hooks);
+  void collect_warnings();
+
+  llama::OpenedTarget target_;
+  std::unique_ptr<llama::LlamaModel> draft_;
+  std::unique_ptr<DraftModelDrafter> drafter_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<std::string> warnings_;
+};
+
+// Runs one request to its end, on this thread. `on_update` gets each update and returns false to end
+// it; a signal ends it too, both as FinishReason::kCancelled. While a prompt of several batches is
+// read, `progress` shows how far.
+// Errors: what Engine::add gives. A failure on the way is in the completion.
+Result<Completion> generate(Session& session, Request request, SignalWatch& signals,
+                            ProgressBar& progress,
+                            const std::function<bool(const Update&)>& on_update);
+
+}  // namespace outrider::tools

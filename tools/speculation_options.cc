@@ -1,0 +1,69 @@
+#include "tools/speculation_options.h"
+
+#include "tools/options.h"
+#include "tools/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr std::int32_t kMaxWidth = 64;
+constexpr std::int32_t kAutoWidth = 4;  // until the planner measures what a width costs
+
+}  // namespace
+
+void add_width_option(CLI::App& app, SpeculationArguments& a) {
+  CLI::Option* option = app.add_option(
+      "--width",
+      [&a](const CLI::results_t& results) {
+        a.width = results.back();
+        if (a.width != "auto") {
+          (void)parse_integer("--width", a.width, 1, kMaxWidth,
+                              "auto, or a whole number from 1 (no speculation) to 64");
+        }
+        return true;
+      },
+      "tokens of one target step at most, its own last one included: auto (now 4), or 1 to 64; 1 is "
+      "plain decoding");
+  option->group("Speculation")->type_name("N")->default_str(a.width);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
+  OptionGroup group(app, "Speculation");
+  group.add_choice("--drafter", a.drafter, {"auto", "none", "draft-model"},
+                   "who guesses ahead: auto (the draft model, if one is given), none (plain decoding) "
+                   "or draft-model");
+  add_width_option(app, a);
+  group.add_choice("--rule", a.rule, {"coupled"},
+                   "how guesses are accepted. coupled: the target draws its own token with noise that "
+                   "depends on seed and position only, and a guess counts when it is that token");
+  add_exact_option(app, "Speculation", model);
+}
+
+void check_speculation(const SpeculationArguments& a, const ModelArguments& model) {
+  if (a.drafter == "draft-model" && !model.draft_model) {
+    throw UsageError("--drafter is 'draft-model', but there is none",
+                     "give a draft model with -d FILE, a GGUF file");
+  }
+}
+
+std::int32_t chosen_width(const SpeculationArguments& a) {
+  return a.width == "auto" ? kAutoWidth : static_cast<std::int32_t>(std::stol(a.width));
+}
+
+SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArguments& model) {
+  SpeculationPlan plan;
+  plan.width = chosen_width(a);
+  if (a.drafter == "none") {
+    plan.off_reason = "switched off with --drafter none";
+  } else if (!model.draft_model) {
+    plan.off_reason = "no draft model was given (-d FILE)";
+  } else if (plan.width == 1) {
+    plan.off_reason = "--width 1 is plain decoding";
+  }
+  plan.use_draft_model = plan.off_reason.empty();
+  if (!plan.use_draft_model) plan.width = 1;
+  return plan;
+}
+
+}  // namespace outrider::tools

@@ -1,0 +1,40 @@
+// The options that say who guesses ahead, and how far.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "tools/model_options.h"
+
+namespace outrider::tools {
+
+struct SpeculationArguments {
+  std::string drafter = "auto";
+  std::string rule = "coupled";
+  std::string width = "auto";
+};
+
+// Adds them and --exact under "Speculation". Both arguments must outlive the parsing.
+void add_speculation_options(CLI::App& app, SpeculationArguments& arguments, ModelArguments& model);
+// --width alone.
+void add_width_option(CLI::App& app, SpeculationArguments& arguments);
+
+// Throws UsageError for what is out of range, and for --drafter draft-model without a draft model.
+void check_speculation(const SpeculationArguments& arguments, const ModelArguments& model);
+
+// What the options come to.
+struct SpeculationPlan {
+  bool use_draft_model = false;
+  std::int32_t width = 1;  // tokens of a target step at most; 1: no speculation
+  std::string off_reason;  // why there is none; empty when there is
+};
+
+// REQUIRES: checked
+SpeculationPlan plan_speculation(const SpeculationArguments& arguments, const ModelArguments& model);
+
+// The width of --width. REQUIRES: checked
+std::int32_t chosen_width(const SpeculationArguments& arguments);
+
+}  // namespace outrider::tools

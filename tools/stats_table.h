@@ -1,0 +1,21 @@
+// The table that --stats prints.
+#pragma once
+
+#include <string>
+
+#include "engine/request.h"
+#include "model/exactness.h"
+
+namespace outrider::tools {
+
+// A few lines "label   value", each ending in a newline. `width` is the widest step asked for.
+std::string stats_table(const Completion& completion, const Exactness& exactness,
+                        std::int32_t width);
+
+// "12.3 %", or "-" when `whole` is zero.
+std::string percent(double part, double whole);
+
+// "850.1 ms" below ten seconds, else "12.3 s".
+std::string duration(double ms);
+
+}  // namespace outrider::tools
