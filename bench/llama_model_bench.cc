@@ -26,8 +26,8 @@ std::unique_ptr<LlamaModel> make(benchmark::State& state, std::int32_t n_sequenc
   const std::shared_ptr<ModelFile> file = ModelFile::load(path, 0, true, LoadHooks{}).value();
   // Threads cost a tiny model more than they give.
   const std::int32_t n_threads = file->facts().n_params < 10000000 ? 1 : 0;
-  return LlamaModel::create(
-             file, {.n_ctx = 4096, .n_sequences = n_sequences, .n_threads = n_threads}, {})
+  return LlamaModel::create(file,
+                            {.n_ctx = 4096, .n_sequences = n_sequences, .n_threads = n_threads}, {})
       .value();
 }
 

@@ -108,10 +108,11 @@ class TinyModelTest : public ::testing::Test {
   }
 
   // The rows of a text that is evaluated in single steps in an empty cache.
-  std::vector<Row> fresh_rows(std::span<const Token> text, const llama::ContextSettings& settings = {}) {
+  std::vector<Row> fresh_rows(std::span<const Token> text,
+                              const llama::ContextSettings& settings = {}) {
     if (reference_ == nullptr || reference_->capabilities().n_ctx < static_cast<Pos>(text.size())) {
-      reference_ = make({.n_ctx = std::max<std::int32_t>(1024, static_cast<Pos>(text.size()))},
-                        settings);
+      reference_ =
+          make({.n_ctx = std::max<std::int32_t>(1024, static_cast<Pos>(text.size()))}, settings);
     }
     EXPECT_TRUE(reference_->truncate(0, 0).ok());
     std::vector<Row> rows;

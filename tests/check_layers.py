@@ -6,10 +6,10 @@ CMakeLists.txt, the same lines that make the targets. What is checked:
 
   - a layer includes itself and the layers that its LINKS reach, nothing else;
   - headers of a THIRD_PARTY only where the table gives it; llama.cpp's own (llama, ggml, gguf,
-    common) therefore only in src/llama and testing/;
+    common) therefore only in src/llama and testing/, and in bench/, which compares with it;
   - testing/ only from tests and from testing/ itself, and its GGUF_FILES only by tests that are
     TESTED_WITH testing_gguf;
-  - quoted includes are paths from src/ (or from the root, for testing/ and tools/);
+  - quoted includes are paths from src/ (or from the root, for testing/, tools/ and tests/);
   - files have at most 400 lines (a warning; over 450 a failure).
 
 Usage: check_layers.py [ROOT]. Exit 0: clean, 1: violations, as file:line: text, 2: wrong usage.
@@ -132,8 +132,9 @@ class Checker:
 
     def permission(self, path):
         if path.parts[0] in ("tests", "bench"):
-            extra = {"gtest", "cli11"} if path.parts[0] == "tests" else {"benchmark"}
-            return Permission([*self.layers, "tools"], extra, "testing_gguf")
+            extra = {"tests": {"gtest", "nlohmann"}, "bench": {"benchmark", "llama"}}
+            return Permission([*self.layers, "tools", path.parts[0]], extra[path.parts[0]],
+                              "testing_gguf")
         row = self.owner(path)
         if row is None:
             self.errors.append(f"{path.as_posix()}:1: this folder is not in the table of layers "
@@ -170,7 +171,7 @@ class Checker:
             gguf = self.is_gguf(pathlib.PurePath(rest).stem)
             return f"\"{target}\", which needs llama.cpp," if (
                 gguf and allowed.testing == "testing") else None
-        if rest and folder in self.rows:
+        if rest and folder in (*self.rows, "tests", "bench"):
             return None if folder in allowed.layers else f"layer {folder} (\"{target}\")"
         if "llama" in allowed.third_party:
             return None  # llama-common's headers have no folder

@@ -59,7 +59,8 @@ class CheckLayers(unittest.TestCase):
         self.write("tools/t.cc", '#include <CLI/CLI.hpp>\n#include "tools/u.h"\n#include "llama/l.h"\n')
         self.write("testing/tiny_gguf.cc", '#include "gguf.h"\n#include "testing/tiny_gguf.h"\n')
         self.write("testing/tools/widen.cc", '#include "testing/tiny_gguf.h"\n#include <CLI/CLI.hpp>\n')
-        self.write("tests/x_test.cc", '#include "tree/a.h"\n#include "testing/tiny_gguf.h"\n')
+        self.write("tests/x_test.cc", '#include "tree/a.h"\n#include "testing/tiny_gguf.h"\n'
+                                      '#include "tests/pair.h"\n')
         self.assertEqual(self.errors(), [])
 
     def test_an_arrow_reached_through_another_layer_is_allowed(self):
@@ -97,6 +98,10 @@ class CheckLayers(unittest.TestCase):
         self.write("src/tree/a.cc", "")
         self.write("tools/t.cc", '#include "testing/fake.h"\n')
         self.assert_one_error("tools/t.cc:1:", "test support")
+
+    def test_nothing_but_tests_includes_tests(self):
+        self.write("testing/fake.cc", '#include "tests/pair.h"\n')
+        self.assert_one_error("testing/fake.cc:1:", "layer tests")
 
     def test_shipped_code_may_not_include_gtest(self):
         self.write("src/tree/a.cc", "#include <gtest/gtest.h>\n")

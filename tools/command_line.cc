@@ -23,7 +23,7 @@ constexpr const char* kExample =
 
 constexpr const char* kLayers =
     "Every option can also be given as an environment variable (--max-tokens is\n"
-    "OUTRIDER_MAX_TOKENS) or in a TOML file (max-tokens = 100): --config FILE or OUTRIDER_CONFIG.\n"
+    "OUTRIDER_MAX_TOKENS) or in a TOML file (max-tokens = 100): --config FILE or OUTRIDER_CONFIG=FILE.\n"
     "The command line wins over the environment, the environment over the file. A key above the\n"
     "first [table] holds for every command that has the option, one under [run] only for run.";
 

@@ -198,7 +198,7 @@ int CompareCommand::run() {
                  .seed = chosen_seed(sampling_)};
 
   ReplayDrafter replay;
-  SessionOptions options{.target = target_options(model_), .draft = {}, .width = comparison_.width};
+  SessionOptions options{.target = target_options(model_), .width = comparison_.width};
   if (model_.draft_model) {
     options.draft = draft_options(model_);
   } else {

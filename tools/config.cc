@@ -109,7 +109,9 @@ void add_environment(CLI::App& app) {
 }  // namespace
 
 void add_layers(CLI::App& root) {
-  root.set_config("--config", "", "read options from this TOML file", /*config_required=*/false);
+  root.set_config("--config", "", "read options from this TOML file (see below)",
+                  /*config_required=*/false)
+      ->option_text(" FILE");
   root.config_formatter(std::make_shared<LayeredConfig>(root));
   // Only the command that is called reads the environment, so that a bad value of an option that it
   // does not have cannot stop it.

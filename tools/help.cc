@@ -18,6 +18,28 @@ std::string row(const std::string& left, const std::string& right) {
   return line + wrap(right, kColumn, kWidth) + "\n";
 }
 
+// The options under their headings, in the order of their declaration.
+std::string option_groups(const HelpFormatter& formatter, const CLI::App* app) {
+  const std::string general = "Options";  // CLI11's name of the group that nobody chose
+  std::string text;
+  std::string last;
+  for (const std::string& group : app->get_groups()) {
+    std::string rows;
+    for (const CLI::Option* option : app->get_options()) {
+      if (option->get_group() != group) continue;
+      rows += formatter.make_option(option, option->get_positional() && option->get_lnames().empty());
+    }
+    if (group == general) {
+      last = rows;
+    } else if (!rows.empty()) {
+      text += "\n" + group + ":\n" + rows;
+    }
+  }
+  const CLI::App* root = app->get_parent();
+  if (root != nullptr) last += formatter.make_option(root->get_config_ptr(), /*is_positional=*/false);
+  return text + "\nGeneral:\n" + last;
+}
+
 }  // namespace
 
 std::string wrap(const std::string& text, std::size_t indent, std::size_t width) {
@@ -47,6 +69,13 @@ std::string wrap(const std::string& text, std::size_t indent, std::size_t width)
   return result;
 }
 
+std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
+                                     CLI::AppFormatMode mode) const {
+  std::string text = wrap(app->get_description(), 0, kWidth) + "\n" + make_usage(app, name);
+  if (app->get_parent() == nullptr) text += make_subcommands(app, mode);
+  return text + option_groups(*this, app) + "\n" + make_footer(app);
+}
+
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
   std::string left;
   if (is_positional) {
@@ -56,8 +85,8 @@ std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positi
     if (left.empty()) left = "    ";
     for (const std::string& name : option->get_lnames()) left += "--" + name + ", ";
     left.resize(left.size() - 2);
-    if (option->get_type_size() != 0) left += " " + option->get_type_name();
-    left += option->get_option_text();
+    const std::string& unit = option->get_option_text();  // where CLI11 has no place for it
+    left += unit.empty() && option->get_type_size() != 0 ? " " + option->get_type_name() : unit;
   }
   std::string right = option->get_description();
   if (option->get_type_size() != 0 && !option->get_default_str().empty()) {

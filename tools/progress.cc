@@ -19,7 +19,12 @@ std::string draw(std::string_view title, double fraction) {
 }
 
 // Spaces over what stands on the line, and back to its start.
-std::string erase(std::size_t columns) { return "\r" + std::string(columns, ' ') + "\r"; }
+std::string erase(std::size_t columns) {
+  std::string text(columns + 2, ' ');
+  text.front() = '\r';
+  text.back() = '\r';
+  return text;
+}
 
 }  // namespace
 

@@ -61,7 +61,8 @@ class RunCommand : public Command {
 };
 
 void RunCommand::add_options(CLI::App& app) {
-  OptionGroup prompt(app, "Prompt (exactly one of -p, -f and -)");
+  const std::string heading = "Prompt (exactly one of -p, -f and -)";
+  OptionGroup prompt(app, heading);
   prompt.add_text("-p,--prompt", prompt_, "TEXT", "the prompt itself");
   prompt.add_text("-f,--file", file_, "FILE",
                   "a file with the prompt; one newline at its end is not part of it");
@@ -74,7 +75,7 @@ void RunCommand::add_options(CLI::App& app) {
         return true;
       },
       "read the prompt from standard input; one newline at its end is not part of it");
-  standard_input->type_name("-");
+  standard_input->type_name("-")->group(heading);
   add_model_options(app, model_);
   add_sampling_options(app, sampling_);
   add_stop_option(app, sampling_);
@@ -150,7 +151,9 @@ int RunCommand::run() {
   SignalWatch signals;
   ProgressBar progress;
 
-  SessionOptions options{.target = target_options(model_), .draft = {}, .width = plan_.width};
+  SessionOptions options{.target = target_options(model_),
+                         .width = opened_width(speculation_),
+                         .speculation = plan_.width > 1};
   if (plan_.use_draft_model) options.draft = draft_options(model_);
   const SessionHooks hooks{.progress = progress, .signals = signals, .log = log_sink(output_, progress)};
   Result<std::unique_ptr<Session>> session = Session::open(options, hooks);

@@ -24,9 +24,12 @@ std::string base_name(const std::string& path) { return path.substr(path.rfind('
 Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
                                                const SessionHooks& hooks) {
   std::unique_ptr<Session> session(new Session());
-  Result<llama::OpenedTarget> target =
-      llama::open_target(options.target, load_hooks(hooks, "loading " + base_name(options.target.path)),
-                         options.width);
+  llama::TargetOptions how;
+  how.widest = options.width;
+  how.speculation = options.speculation;
+  how.probe_progress = [&bar = hooks.progress](double f) { bar.update("checking exactness", f); };
+  Result<llama::OpenedTarget> target = llama::open_target(
+      options.target, load_hooks(hooks, "loading " + base_name(options.target.path)), how);
   if (!target.ok()) return target.status();
   session->target_ = std::move(*target);
   std::vector<Drafter*> drafters;
@@ -61,12 +64,13 @@ Status Session::open_draft_model(const llama::ModelOptions& options, const Sessi
 }
 
 void Session::collect_warnings() {
-  for (const llama::LlamaModel* model : {target_.model.get(), draft_.get()}) {
-    if (model == nullptr) continue;
-    for (const std::string& note : model->notes()) {
-      warnings_.push_back("'" + model->file()->facts().path + "': " + note);
+  const auto add = [this](const llama::LlamaModel& model, const std::vector<std::string>& notes) {
+    for (const std::string& note : notes) {
+      warnings_.push_back("'" + model.file()->facts().path + "': " + note);
     }
-  }
+  };
+  add(*target_.model, target_.notes);
+  if (draft_) add(*draft_, draft_->notes());
 }
 
 Result<Request> Session::request(std::vector<Token> prompt, const SamplingOptions& sampling,

@@ -25,7 +25,9 @@ namespace outrider::tools {
 struct SessionOptions {
   llama::ModelOptions target;
   std::optional<llama::ModelOptions> draft;
-  std::int32_t width = 1;              // widest step that will be asked for; 1: no speculation
+  std::int32_t width = 4;          // widest step that will be asked for; the settings of --exact on
+                                   // depend on it, so give the same with and without speculation
+  bool speculation = true;         // false: only single steps will be asked for
   std::vector<Drafter*> other_drafters;  // asked after the draft model; must outlive the session
 };
 
@@ -49,7 +51,7 @@ class Session {
   Engine& engine() { return *engine_; }
   const LanguageModel& target() const { return *target_.model; }
   const llama::ModelFacts& facts() const { return target_.file->facts(); }
-  const Vocabulary& vocabulary() const { return target_.file->vocabulary(); }
+  const Vocabulary& vocabulary() const { return target_.file->text_vocabulary(); }
   const Exactness& exactness() const { return target_.exactness; }
 
   // What the user should know although it works: "the context is larger than ...".

@@ -51,6 +51,11 @@ std::int32_t chosen_width(const SpeculationArguments& a) {
   return a.width == "auto" ? kAutoWidth : static_cast<std::int32_t>(std::stol(a.width));
 }
 
+std::int32_t opened_width(const SpeculationArguments& a) {
+  const std::int32_t width = chosen_width(a);
+  return width == 1 ? kAutoWidth : width;
+}
+
 SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArguments& model) {
   SpeculationPlan plan;
   plan.width = chosen_width(a);

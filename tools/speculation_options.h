@@ -37,4 +37,8 @@ SpeculationPlan plan_speculation(const SpeculationArguments& arguments, const Mo
 // The width of --width. REQUIRES: checked
 std::int32_t chosen_width(const SpeculationArguments& arguments);
 
+// The same, but with plain decoding (1) what auto means: a target is opened for this width, whether
+// it is used or not, so that its settings do not depend on that.
+std::int32_t opened_width(const SpeculationArguments& arguments);
+
 }  // namespace outrider::tools

@@ -165,8 +165,9 @@ class Parser {
     if (word == "true" || word == "false") return std::string(word);
     const std::optional<std::string> digits = number(word);
     if (!digits) {
-      fail(word.empty() ? "a value is missing"
-                        : "'" + std::string(word) + "' is no number, true or false; put texts in quotes");
+      fail(word.empty() ? std::string("a value is missing")
+                        : std::string("'").append(word).append(
+                              "' is no number, true or false; put texts in quotes"));
     }
     return digits.value_or("");
   }
@@ -207,12 +208,12 @@ class Parser {
       return std::isxdigit(static_cast<unsigned char>(d)) != 0;
     });
     if (n == 0 || digits.size() != n || !hex) {
-      return fail(std::string("unknown escape \\") + c + "; in '...' backslashes are plain");
+      return fail("unknown escape '" + std::string{'\\', c} + "'; in '...' backslashes are plain");
     }
     at_ += n;
     const unsigned long code = std::stoul(digits, nullptr, 16);
     if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
-      return fail("\\" + std::string(1, c) + digits + " is no Unicode character");
+      return fail(std::string{'\\', c} + digits + " is no Unicode character");
     }
     append_utf8(result, code);
   }

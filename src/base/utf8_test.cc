@@ -86,7 +86,8 @@ TEST(Utf8Test, AllStringsOfUpToThreeBytesAgreeWithTheObviousDecoder) {
       for (int i = 0; i < length; ++i) {
         text[static_cast<std::size_t>(i)] = static_cast<char>(n >> (8 * (length - 1 - i)) & 0xFF);
       }
-      ASSERT_EQ(first_invalid_utf8(text), reference_first_invalid(text)) << "bytes " << std::hex << n;
+      ASSERT_EQ(first_invalid_utf8(text), reference_first_invalid(text))
+          << "bytes " << std::hex << n;
     }
   }
 }
@@ -96,7 +97,8 @@ TEST(Utf8Test, AllSecondBytesOfFourByteCharactersAgreeWithTheObviousDecoder) {
     for (int second = 0; second <= 0xFF; ++second) {
       for (const char third : {'\x7F', '\x80', '\xBF', '\xC0'}) {
         for (const char fourth : {'\x7F', '\x80', '\xBF', '\xC0'}) {
-          const std::string text{static_cast<char>(first), static_cast<char>(second), third, fourth};
+          const std::string text{static_cast<char>(first), static_cast<char>(second), third,
+                                 fourth};
           ASSERT_EQ(first_invalid_utf8(text), reference_first_invalid(text));
         }
       }

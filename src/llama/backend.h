@@ -15,8 +15,8 @@ void ensure_backend();
 
 // While it lives, what llama.cpp logs on this thread goes to `sink` (which may be empty), line by
 // line, and the first error is remembered, so that a failed call can say why. Lines of threads
-// without a capture are dropped: llama.cpp has one log for the whole process, and an app that embeds
-// us should not find it on its stderr. Captures nest; the innermost one gets the lines.
+// without a capture are dropped: llama.cpp has one log for the whole process, and an app that
+// embeds us should not find it on its stderr. Captures nest; the innermost one gets the lines.
 class LogCapture {
  public:
   // `sink` must outlive the capture.

@@ -57,15 +57,15 @@ class CellLedger {
     return cells_[static_cast<std::size_t>(seq)];
   }
 
-  // The next `n` positions of `seq` get the cells that llama.cpp will choose: the lowest empty ones.
-  // False, and nothing changed, when fewer are empty. Calls in the order of the batch.
+  // The next `n` positions of `seq` get the cells that llama.cpp will choose: the lowest empty
+  // ones. False, and nothing changed, when fewer are empty. Calls in the order of the batch.
   bool append(SeqId seq, std::int32_t n);
 
   // What to do with the positions from `length` on that cut() takes from a sequence.
   struct Cut {
-    Pos parked_from = 0;    // [parked_from, freed_from) go to the junk id,
-    Pos freed_from = 0;     // [freed_from, end) are removed;
-    bool clear_all = false; // or: nothing is live any more, clear the whole cache
+    Pos parked_from = 0;     // [parked_from, freed_from) go to the junk id,
+    Pos freed_from = 0;      // [freed_from, end) are removed;
+    bool clear_all = false;  // or: nothing is live any more, clear the whole cache
   };
 
   // Takes away all but the first `length` positions. Where several sequences give up cells of one
@@ -96,7 +96,7 @@ class CellLedger {
   void release(std::int32_t cell, bool park);
 
   Policy policy_ = Policy::kInOrder;
-  std::vector<std::int32_t> owner_;  // [n_cells] kEmpty, kParked, or the sequence
+  std::vector<std::int32_t> owner_;               // [n_cells] kEmpty, kParked, or the sequence
   std::vector<std::vector<std::int32_t>> cells_;  // [n_sequences][length]
   std::int32_t live_ = 0;
   std::int32_t parked_ = 0;

@@ -18,8 +18,8 @@ struct LlamaModel::Context {
   // that ids of leaves have room above the sequences'.
   llama_seq_id junk_id = 0;
 
-  std::int32_t n_tokens = 0;           // in the batch
-  std::vector<llama_token> tokens;     // [n_batch], as all below
+  std::int32_t n_tokens = 0;        // in the batch
+  std::vector<llama_token> tokens;  // [n_batch], as all below
   std::vector<llama_pos> positions;
   std::vector<llama_seq_id> ids;
   std::vector<llama_seq_id*> id_lists;  // id_lists[i] = &ids[i]

@@ -21,6 +21,10 @@ constexpr std::array<std::string_view, 4> kExactOnlyPlain{"q4_K", "q2_K", "q5_K"
 constexpr std::array<std::string_view, 2> kExactOnlyPlain{"q4_K", "q2_K"};
 #endif
 
+// All that ggml repacks on some processor (ggml-cpu/repack.cpp).
+constexpr std::array<std::string_view, 9> kRepacked{"q4_0", "q4_K", "q2_K",   "q5_K", "q6_K",
+                                                    "q8_0", "q1_0", "iq4_nl", "mxfp4"};
+
 // One token and several take kernels that add up in another order, in either kind of buffer.
 constexpr std::array<std::string_view, 4> kNeverExact{"f32", "f16", "bf16", "iq4_nl"};
 
@@ -188,7 +192,8 @@ LoadPlan settings_rule(const RuleFacts& facts, const ModelOptions& options) {
   plan.context.type_k = type;
   plan.context.type_v = type;
   if (exact) {
-    plan.extra_bufts = sum_of(facts, kExactOnlyPlain) == 0 || cost_of_plain(facts) > kCheap;
+    const double most = options.exact == ExactMode::kOn ? 1.0 : kCheap;
+    plan.extra_bufts = sum_of(facts, kExactOnlyPlain) == 0 || cost_of_plain(facts) > most;
   }
   apply_user_choices(options, options.exact != ExactMode::kOff, &plan);
   return plan;
@@ -196,7 +201,7 @@ LoadPlan settings_rule(const RuleFacts& facts, const ModelOptions& options) {
 
 LoadPlan strictest_plan(const RuleFacts& facts, const ModelOptions& options, const LoadPlan& plan) {
   LoadPlan strict = plan;
-  strict.extra_bufts = false;
+  if (sum_of(facts, kRepacked) > 0) strict.extra_bufts = false;
   const std::string type = exact_cache_type(facts);
   const bool flash_free = options.flash_attention == FlashAttention::kAuto;
   if (flash_free) strict.context.flash_attention = true;

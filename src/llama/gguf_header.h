@@ -17,12 +17,12 @@ struct GgufHeader {
   std::uint64_t file_bytes = 0;
   std::uint64_t tensor_bytes = 0;  // in this file
   std::int64_t n_tensors = 0;
-  std::int32_t n_splits = 1;       // files that the model is spread over
-  std::int32_t n_vocab = 0;        // tokens listed in the file; 0: none
-  std::int32_t n_ctx_train = 0;    // 0 here and below: not said
+  std::int32_t n_splits = 1;     // files that the model is spread over
+  std::int32_t n_vocab = 0;      // tokens listed in the file; 0: none
+  std::int32_t n_ctx_train = 0;  // 0 here and below: not said
   std::int32_t n_layer = 0;
   std::int32_t n_embd = 0;
-  std::int32_t n_head = 0;         // the most of any layer
+  std::int32_t n_head = 0;  // the most of any layer
   std::int32_t n_swa = 0;
   bool causal = true;
   std::vector<std::int32_t> n_head_kv;     // [n_layer]

@@ -76,15 +76,17 @@ class LlamaModel : public LanguageModel {
   const ContextSettings& settings() const { return settings_; }  // in effect, n_cells filled in
   std::int32_t n_threads() const { return n_threads_; }
   std::uint64_t cache_bytes() const { return cache_bytes_; }  // keys and values, all cells
-  const std::vector<std::string>& notes() const { return notes_; }  // where it departs from the wish
-  std::int64_t compactions() const { return compactions_; }         // so far
+  const std::vector<std::string>& notes() const {
+    return notes_;
+  }                                                          // where it departs from the wish
+  std::int64_t compactions() const { return compactions_; }  // so far
 
   // Saves the live sequences, clears the cache and puts them back in order, exactly; needs memory
   // for a copy of their cells meanwhile (1 ms for 300 tokens of SmolLM2-135M). evaluate() calls it
   // when cells run low or many are parked; public for tests.
   // REQUIRES: no sequence waits for a commit.
-  // Errors: kResourceExhausted, with nothing changed; kInternal, and the sequences that could not be
-  // put back then have length 0.
+  // Errors: kResourceExhausted, with nothing changed; kInternal, and the sequences that could not
+  // be put back then have length 0.
   Status compact();
 
   // Empty when the ledger and llama.cpp agree on every sequence (and the ledger with itself), else
@@ -140,12 +142,12 @@ class LlamaModel : public LanguageModel {
   LogSink decode_log_;  // the file's; silent while interrupted, which llama.cpp calls an error
 
   std::unique_ptr<Context> context_;
-  CellLedger ledger_;                 // with the tokens on trial
-  std::vector<Pos> lengths_;          // [n_sequences] without them
-  std::vector<Pos> shortest_;         // [n_sequences] see truncate() and sliding windows
-  std::vector<Pending> pending_;      // the first n_pending_ are of the last evaluate()
+  CellLedger ledger_;             // with the tokens on trial
+  std::vector<Pos> lengths_;      // [n_sequences] without them
+  std::vector<Pos> shortest_;     // [n_sequences] see truncate() and sliding windows
+  std::vector<Pending> pending_;  // the first n_pending_ are of the last evaluate()
   std::size_t n_pending_ = 0;
-  const float* rows_ = nullptr;       // [n_rows_, n_vocab]
+  const float* rows_ = nullptr;  // [n_rows_, n_vocab]
   std::size_t n_rows_ = 0;
   std::int64_t compactions_ = 0;
 };

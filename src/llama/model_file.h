@@ -25,32 +25,32 @@ class LlamaVocabulary;
 
 // What a model says about itself.
 struct ModelFacts {
-  std::string path;           // as given to load()
-  std::string architecture;   // general.architecture: "llama", "gemma3", ...
-  std::string name;           // general.name, or empty
-  std::string description;    // llama.cpp's: "llama 135M Q4_1"
-  std::string ftype_name;     // llama.cpp's name of the file type: "Q4_1", "Q4_K - Medium"
+  std::string path;          // as given to load()
+  std::string architecture;  // general.architecture: "llama", "gemma3", ...
+  std::string name;          // general.name, or empty
+  std::string description;   // llama.cpp's: "llama 135M Q4_1"
+  std::string ftype_name;    // llama.cpp's name of the file type: "Q4_1", "Q4_K - Medium"
   std::uint64_t n_params = 0;
   std::uint64_t size_bytes = 0;  // of all tensors
   std::int32_t n_vocab = 0;
   std::int32_t n_ctx_train = 0;
   std::int32_t n_layer = 0;
   std::int32_t n_embd = 0;
-  std::int32_t n_head = 0;       // of the first layer, as is n_head_kv
+  std::int32_t n_head = 0;  // of the first layer, as is n_head_kv
   std::int32_t n_head_kv = 0;
   std::vector<std::int32_t> head_sizes_k;  // distinct sizes that some layer may have; not empty
   std::vector<std::int32_t> head_sizes_v;  // unless the model has no attention
-  std::uint64_t k_elements = 0;  // of one token's keys over all layers, an upper bound
+  std::uint64_t k_elements = 0;            // of one token's keys over all layers, an upper bound
   std::uint64_t v_elements = 0;
-  std::int32_t n_swa = 0;        // sliding window in tokens; 0: none
+  std::int32_t n_swa = 0;  // sliding window in tokens; 0: none
   bool has_chat_template = false;
-  bool recurrent = false;        // Mamba, RWKV, ...
-  bool hybrid = false;           // attention and recurrent layers
+  bool recurrent = false;  // Mamba, RWKV, ...
+  bool hybrid = false;     // attention and recurrent layers
   bool has_encoder = false;
   bool has_decoder = true;
   bool diffusion = false;
-  bool all_on_cpu = true;        // no other device holds weights
-  bool extra_bufts = true;       // as given to load(): repacked weights where ggml has them
+  bool all_on_cpu = true;   // no other device holds weights
+  bool extra_bufts = true;  // as given to load(): repacked weights where ggml has them
 
   // Bytes that one token's keys and values take over all layers with these cache types ("f16",
   // "q8_0", ...), an upper bound for sliding windows; 0 for an unknown type.
@@ -68,7 +68,8 @@ class ModelFile {
   // ggml repack weights into its own layouts (faster for some types, not always exact).
   // Errors, each naming the file: kNotFound; kInvalidArgument (a folder, not GGUF, no language
   // model); kDataLoss (cut off, damaged); kUnsupported (architecture, GGUF version, encoder,
-  // diffusion, embedding models); kResourceExhausted; kCancelled; kInternal with llama.cpp's reason.
+  // diffusion, embedding models); kResourceExhausted; kCancelled; kInternal with llama.cpp's
+  // reason.
   static Result<std::shared_ptr<ModelFile>> load(const std::string& path, std::int32_t n_gpu_layers,
                                                  bool extra_bufts, const LoadHooks& hooks);
   ~ModelFile();

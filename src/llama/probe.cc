@@ -38,7 +38,7 @@ class Prober {
   Status piece_unit(const ProbeUnit& unit);
 
   bool worthwhile(const ProbeUnit& unit) const;
-  Status take_single_steps(const ProbeUnit& unit, std::int32_t n);
+  Status take_single_steps(const ProbeUnit& unit, std::int32_t n, bool again = false);
   Status prepare_others(std::int32_t n_others);
   bool compare(std::size_t item, NodeId node, std::span<const float> wanted, std::int32_t width,
                const std::string& where);
@@ -105,6 +105,12 @@ Status Prober::compare_all() {
     const bool was_suspicious = suspicious_;
     OUTRIDER_RETURN_IF_ERROR(run_unit(unit));
     if (suspicious_ && !was_suspicious) {
+      // Are the single steps themselves to be trusted? Then look closer at the widths that are
+      // left.
+      if (unit.kind == ProbeUnit::Kind::kWidth) {
+        const std::int32_t n = static_cast<std::int32_t>(stretch(unit).rows.size());
+        OUTRIDER_RETURN_IF_ERROR(take_single_steps(unit, n, /*again=*/true));
+      }
       const std::vector<ProbeUnit> more = plan_suspicion(plan_options_, limit_);
       units_.insert(units_.begin() + static_cast<std::ptrdiff_t>(n_done_) + 1, more.begin(),
                     more.end());
@@ -278,10 +284,11 @@ Prober::Stretch& Prober::stretch(const ProbeUnit& unit) {
   return stretches_[unit.start];
 }
 
-// Makes at least `n` rows of truth. Rows that are known are made again and must be the same.
-Status Prober::take_single_steps(const ProbeUnit& unit, std::int32_t n) {
+// Makes at least `n` rows of truth. When some are missing (or `again`), those that are known are
+// made again and must be the same.
+Status Prober::take_single_steps(const ProbeUnit& unit, std::int32_t n, bool again) {
   Stretch& truth = stretch(unit);
-  if (truth.rows.size() >= static_cast<std::size_t>(n)) return Status();
+  if (!again && truth.rows.size() >= static_cast<std::size_t>(n)) return Status();
   OUTRIDER_RETURN_IF_ERROR(walk_.go_to(unit.start));
   const std::uint64_t which =
       64 * static_cast<std::uint64_t>(unit.round) + static_cast<std::uint64_t>(unit.start);
@@ -365,7 +372,10 @@ ProbeReport Prober::report() const {
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "; %.1f s", report.elapsed_ms / 1000.0);
   exactness.coverage = coverage_.text(limit_);
-  if (pieces_differ_) exactness.coverage += " (longer ones differ)";
+  if (pieces_differ_) {
+    exactness.coverage +=
+        report.longest_piece > 0 ? ", longer ones differ" : "; prompt pieces differ";
+  }
   exactness.coverage += seconds;
   if (!complete_) exactness.coverage += ", cut off by the budget";
   return report;

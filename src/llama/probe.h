@@ -41,15 +41,15 @@ struct ProbeOptions {
   std::vector<std::int32_t> starts = {24, 254, 520};
 
   // Tokens that may be evaluated; empty: all of the vocabulary.
-  std::function<bool(Token)> usable;
+  std::function<bool(Token)> usable = {};
 
   // Makes the cells in use at least `cells` without changing any sequence's length, such as by
   // copying. Empty, or kUnsupported: the text itself is made as long, which costs its evaluation.
-  std::function<Status(std::int32_t cells)> deepen;
+  std::function<Status(std::int32_t cells)> deepen = {};
 
-  std::function<double()> now_ms;                 // a monotonic clock; empty: the machine's
-  std::function<void(double fraction)> progress;  // 0 to 1, never falling; may be empty
-  const std::atomic<bool>* cancel = nullptr;      // raised: the probe ends with kCancelled
+  std::function<double()> now_ms = {};                 // a monotonic clock; empty: the machine's
+  std::function<void(double fraction)> progress = {};  // 0 to 1, never falling; may be empty
+  const std::atomic<bool>* cancel = nullptr;           // raised: the probe ends with kCancelled
 };
 
 struct ProbeReport {

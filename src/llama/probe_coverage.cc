@@ -1,5 +1,7 @@
 #include "llama/probe_coverage.h"
 
+#include <iterator>
+
 #include "llama/probe_plan.h"
 
 namespace outrider::llama {
@@ -55,21 +57,35 @@ std::int32_t ProbeCoverage::widest_everywhere(std::int32_t limit) const {
 }
 
 std::string ProbeCoverage::text(std::int32_t limit) const {
-  std::string text;
-  std::vector<bool> told(starts_.size(), false);
+  std::vector<std::int32_t> cells;       // of the places where something was compared
+  std::vector<std::int32_t> everywhere;  // compared at each of them
+  std::vector<std::int32_t> anywhere;    // at one at least
   for (std::size_t i = 0; i < starts_.size(); ++i) {
     const std::vector<std::int32_t> widths = widths_at(i, limit);
-    if (told[i] || widths.empty()) continue;
-    std::vector<std::int32_t> cells;
-    for (std::size_t j = i; j < starts_.size(); ++j) {
-      if (widths_at(j, limit) != widths) continue;
-      told[j] = true;
-      cells.push_back(starts_[j]);
-    }
-    text += (text.empty() ? "widths " : ", ") + ranges(widths) + " after " + listed(cells);
-    if (i == 0) text += " cells";
+    if (widths.empty()) continue;
+    std::vector<std::int32_t> joined;
+    std::set_union(anywhere.begin(), anywhere.end(), widths.begin(), widths.end(),
+                   std::back_inserter(joined));
+    anywhere = std::move(joined);
+    if (cells.empty()) everywhere = widths;
+    std::erase_if(everywhere, [&](std::int32_t width) {
+      return !std::binary_search(widths.begin(), widths.end(), width);
+    });
+    cells.push_back(starts_[i]);
   }
-  if (text.empty()) text = "no width";
+  std::erase_if(anywhere, [&](std::int32_t width) {
+    return std::binary_search(everywhere.begin(), everywhere.end(), width);
+  });
+  std::string text = "no width";
+  if (!cells.empty()) {
+    text = everywhere.empty()
+               ? ""
+               : "widths " + ranges(everywhere) + " after " + listed(cells) + " cells";
+    if (!anywhere.empty()) {
+      text += (text.empty() ? "widths " : ", ") + ranges(anywhere) + " after some of " +
+              (everywhere.empty() ? listed(cells) + " cells" : "them");
+    }
+  }
   text += "; " + std::to_string(rows_) + " rows";
   if (!others_.empty()) text += "; with other requests in the batch";
   if (longest_piece_ > 0) text += "; prompt pieces to " + std::to_string(longest_piece_);

@@ -28,8 +28,8 @@ class ProbeCoverage {
   std::int32_t widest_somewhere(std::int32_t limit) const;
   std::int32_t widest_everywhere(std::int32_t limit) const;
 
-  // "widths 2-4, 8 after 24 and 254 cells, 2-4 after 520; 512 rows; prompt pieces to 65". Widths
-  // over `limit` are left out.
+  // "widths 2-4, 8 after 24 and 254 cells, 5 after some of them; 512 rows; prompt pieces to 65".
+  // Widths over `limit` are left out, and so are places where nothing was compared.
   std::string text(std::int32_t limit) const;
 
  private:

@@ -1,0 +1,310 @@
+#include "llama/open_target.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "base/clock.h"
+#include "llama.h"
+#include "llama/backend.h"
+#include "llama/exactness_cache.h"
+#include "llama/exactness_key.h"
+#include "llama/probe.h"
+#include "llama/probe_context.h"
+#include "llama/vocabulary.h"
+
+namespace outrider::llama {
+namespace {
+
+constexpr double kBudgetMs = 10000.0;
+constexpr double kBudgetOffMs = 3000.0;
+
+// Rows of a draft's evaluation: one for each node of which it is asked what follows.
+constexpr std::int32_t kDraftWidth = 16;
+
+double budget_of(const ModelOptions& options, const TargetOptions& target, const LogSink& log) {
+  if (target.probe_budget_ms > 0.0) return target.probe_budget_ms;
+  if (const char* text = std::getenv("OUTRIDER_PROBE_BUDGET_MS"); text != nullptr && *text != 0) {
+    char* end = nullptr;
+    const double value = std::strtod(text, &end);
+    if (*end == 0 && std::isfinite(value) && value > 0.0) return value;
+    if (log) {
+      log(LogLevel::kWarning, "OUTRIDER_PROBE_BUDGET_MS is '" + std::string(text) +
+                                  "', but must be milliseconds above 0; it is not used");
+    }
+  }
+  return options.exact == ExactMode::kOff ? kBudgetOffMs : kBudgetMs;
+}
+
+// Where to compare, for a cache of so many cells: the beginning, where 256 cells are crossed, and
+// beyond 512. A cache that never gets there needs no comparison there.
+std::vector<std::int32_t> starts_for(std::int32_t n_cells) {
+  std::vector<std::int32_t> starts{24, 254, 520};
+  std::erase_if(starts,
+                [n_cells](std::int32_t start) { return start > 24 && start + 4 > n_cells; });
+  return starts;
+}
+
+bool is_text(const llama_vocab* vocab, Token token) {
+  constexpr int kNotText =
+      LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN | LLAMA_TOKEN_ATTR_UNUSED;
+  return (llama_vocab_get_attr(vocab, token) & kNotText) == 0 && !llama_vocab_is_eog(vocab, token);
+}
+
+class Opener {
+ public:
+  Opener(const ModelOptions& options, const LoadHooks& hooks, const TargetOptions& target)
+      : options_(options),
+        hooks_(hooks),
+        target_(target),
+        cache_(target.cache_folder ? *target.cache_folder : default_cache_folder()),
+        widest_(std::min(target.widest, std::max(1, options.n_batch))) {}
+
+  Result<OpenedTarget> open();
+
+ private:
+  Status load(const LoadPlan& plan);
+  Status create_model(const ModelOptions& options, std::int32_t max_width);
+  Status judge(const LoadPlan& plan);
+  Result<ProbeReport> probe(const LoadPlan& plan, const std::vector<std::int32_t>& starts,
+                            double budget_ms);
+  Status insist(const RuleFacts& facts, const LoadPlan& plan);
+  Status limit_to_exact(const RuleFacts& facts, const LoadPlan& plan);
+  bool needs_probe() const;
+  std::int32_t widest_to_probe() const { return std::max(2, widest_); }
+  std::int32_t exact_width() const;
+
+  const ModelOptions& options_;
+  const LoadHooks& hooks_;
+  const TargetOptions& target_;
+  ExactnessCache cache_;
+  std::int32_t widest_;
+
+  OpenedTarget opened_;
+  ProbeReport report_;  // of the plan that is loaded
+};
+
+Result<OpenedTarget> Opener::open() {
+  if (target_.widest < 1) {
+    return invalid_argument("the width is " + std::to_string(target_.widest) +
+                            ", but must be at least 1");
+  }
+  const Result<RuleFacts> facts = read_rule_facts(options_.path, options_.n_gpu_layers);
+  if (!facts.ok()) return facts.status();
+  const LoadPlan plan = settings_rule(*facts, options_);
+  OUTRIDER_RETURN_IF_ERROR(load(plan));
+  if (needs_probe()) {
+    OUTRIDER_RETURN_IF_ERROR(judge(plan));
+    if (options_.exact == ExactMode::kOn) OUTRIDER_RETURN_IF_ERROR(insist(*facts, plan));
+  } else {
+    opened_.exactness = {.kind = Exactness::Kind::kExact,
+                         .width = 1,
+                         .coverage = "not probed: every step is a single step",
+                         .reason = ""};
+  }
+  opened_.settings = opened_.model->settings();
+  for (const std::vector<std::string>* more : {&plan.notes, &opened_.model->notes()}) {
+    opened_.notes.insert(opened_.notes.end(), more->begin(), more->end());
+  }
+  Exactness& exactness = opened_.exactness;
+  if (exactness.kind != Exactness::Kind::kExact) {
+    LoadPlan in_effect = plan;
+    in_effect.extra_bufts = opened_.extra_bufts;
+    in_effect.context = opened_.settings;
+    const std::string hint = inexact_hint(*facts, in_effect);
+    if (!hint.empty()) exactness.reason += (exactness.reason.empty() ? "" : ": ") + hint;
+  }
+  return std::move(opened_);
+}
+
+bool Opener::needs_probe() const {
+  return options_.exact == ExactMode::kOn || options_.n_sequences > 1 ||
+         (target_.speculation && widest_ > 1);
+}
+
+Status Opener::load(const LoadPlan& plan) {
+  opened_.model.reset();  // before its successor: two of them may not fit into memory
+  opened_.file.reset();
+  const Stopwatch watch;
+  Result<std::shared_ptr<ModelFile>> file =
+      ModelFile::load(options_.path, options_.n_gpu_layers, plan.extra_bufts, hooks_);
+  if (!file.ok()) return file.status();
+  opened_.file = std::move(*file);
+  opened_.extra_bufts = plan.extra_bufts;
+  opened_.settings = plan.context;
+  const Status created = create_model(options_, widest_);
+  opened_.load_seconds += watch.elapsed_ms() / 1000.0;
+  return created;
+}
+
+Status Opener::create_model(const ModelOptions& options, std::int32_t max_width) {
+  opened_.model.reset();
+  ContextSettings settings = opened_.settings;
+  settings.max_width = max_width;
+  Result<std::unique_ptr<LlamaModel>> model = LlamaModel::create(opened_.file, options, settings);
+  if (!model.ok()) return model.status();
+  opened_.model = std::move(*model);
+  return Status();
+}
+
+// Sets report_ and the verdict, from the cache or by a probe.
+Status Opener::judge(const LoadPlan& plan) {
+  const LlamaModel& model = *opened_.model;
+  Exactness& exactness = opened_.exactness;
+  if (model.capabilities().rollback != Rollback::kAny) {
+    report_ = ProbeReport();
+    exactness = {.kind = Exactness::Kind::kUpToWidth,
+                 .width = 1,
+                 .coverage = "not probed: the model takes one token at a time",
+                 .reason = model.capabilities().rollback_reason};
+    return Status();
+  }
+  LoadPlan in_effect = plan;  // a cache type may have been replaced
+  in_effect.context = model.settings();
+  const double budget_ms = budget_of(options_, target_, hooks_.log);
+  const std::vector<std::int32_t> starts = starts_for(model.settings().n_cells);
+  const Result<std::string> key =
+      exactness_key(*opened_.file, options_, in_effect, model.n_threads(), starts);
+  if (key.ok()) {
+    if (const std::optional<CachedProbe> known = cache_.load(*key);
+        known && known->answers(widest_to_probe(), budget_ms)) {
+      report_ = known->report;
+      exactness = report_.exactness;
+      exactness.coverage += ", cached";
+      opened_.longest_piece = report_.longest_piece;
+      opened_.probe_cached = true;
+      return Status();
+    }
+  }
+  const Stopwatch watch;
+  Result<ProbeReport> report = probe(in_effect, starts, budget_ms);
+  opened_.probe_seconds += watch.elapsed_ms() / 1000.0;
+  opened_.probe_cached = false;
+  if (report.status().code() == StatusCode::kCancelled) {
+    return cancelled("opening '" + options_.path + "' was cancelled");
+  }
+  if (!report.ok()) {
+    report_ = ProbeReport();
+    exactness = {.kind = Exactness::Kind::kDistributional,
+                 .width = 1,
+                 .coverage = "nothing was compared",
+                 .reason = "the probe failed: " + report.status().message()};
+    return Status();
+  }
+  report_ = *report;
+  exactness = report_.exactness;
+  opened_.longest_piece = report_.longest_piece;
+  if (key.ok()) {
+    const Status stored = cache_.store(
+        *key, {.report = report_, .widest = widest_to_probe(), .budget_ms = budget_ms});
+    if (!stored.ok() && hooks_.log) hooks_.log(LogLevel::kDebug, stored.message());
+  }
+  return Status();
+}
+
+Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::int32_t>& starts,
+                                  double budget_ms) {
+  const std::int32_t widest = widest_to_probe();
+  constexpr std::int32_t kOthers = 32;  // cells of other sequences, and some
+  const std::int32_t n_cells =
+      std::max(starts.back() + 2 * widest + kOthers, std::min(options_.n_batch, 512) + kOthers);
+  Result<std::unique_ptr<ProbeContext>> context =
+      ProbeContext::create(opened_.file, options_, plan.context, n_cells, widest);
+  if (!context.ok()) return context.status();
+  ProbeContext& model = **context;
+  const llama_vocab* vocab = opened_.file->vocabulary().handle();
+  ProbeOptions options;
+  options.widest = widest;
+  options.budget_ms = budget_ms;
+  options.starts = starts;
+  options.usable = [vocab](Token token) { return is_text(vocab, token); };
+  options.deepen = [&model](std::int32_t cells) { return model.deepen(cells); };
+  options.progress = target_.probe_progress;
+  options.cancel = hooks_.cancel;
+  return probe_exactness(model, options);
+}
+
+// The widest width that may be used when exactness is insisted on: compared at every start.
+std::int32_t Opener::exact_width() const {
+  return opened_.exactness.kind == Exactness::Kind::kDistributional
+             ? 1
+             : std::min(opened_.exactness.width, report_.everywhere);
+}
+
+Status Opener::insist(const RuleFacts& facts, const LoadPlan& plan) {
+  LoadPlan loaded = plan;
+  const std::int32_t first_width = exact_width();
+  if (opened_.exactness.kind != Exactness::Kind::kExact && first_width < widest_) {
+    const LoadPlan strict = strictest_plan(facts, options_, plan);
+    if (!(strict == plan)) {
+      OUTRIDER_RETURN_IF_ERROR(load(strict));
+      OUTRIDER_RETURN_IF_ERROR(judge(strict));
+      loaded = strict;
+      if (exact_width() < first_width) {
+        OUTRIDER_RETURN_IF_ERROR(load(plan));
+        OUTRIDER_RETURN_IF_ERROR(judge(plan));
+        loaded = plan;
+      }
+    }
+  }
+  return limit_to_exact(facts, loaded);
+}
+
+Status Opener::limit_to_exact(const RuleFacts& facts, const LoadPlan& plan) {
+  const std::int32_t width = std::min(exact_width(), widest_);
+  const bool single_steps = widest_ == 1 || opened_.model->capabilities().max_width == 1;
+  const bool differs = opened_.exactness.kind != Exactness::Kind::kExact;
+  std::string what;
+  if (width < 2 && !single_steps) {
+    what = "a batch of 2 tokens does not give the bits of single steps";
+  } else if (differs && options_.n_sequences > std::max(1, width)) {
+    what = "batches are exact up to " + std::to_string(std::max(1, width)) +
+           " tokens, too few for " + std::to_string(options_.n_sequences) + " sequences at once";
+  }
+  if (!what.empty()) {
+    const std::string& reason = opened_.exactness.reason;
+    const std::string hint = inexact_hint(facts, plan);
+    return unsupported("'" + options_.path + "' cannot be run with --exact on: " + what +
+                       (reason.empty() ? "" : " (" + reason + ")") +
+                       (hint.empty() ? "" : "; " + hint) +
+                       "; --exact auto runs it and reports what holds");
+  }
+  if (width >= widest_ || single_steps) return Status();
+  // Where a wider batch differs, so does a prompt's piece.
+  ModelOptions narrowed = options_;
+  if (differs) narrowed.n_batch = std::max({width, report_.longest_piece, options_.n_sequences});
+  opened_.exactness.width = width;
+  return create_model(narrowed, width);
+}
+
+}  // namespace
+
+Result<OpenedTarget> open_target(const ModelOptions& options, const LoadHooks& hooks,
+                                 const TargetOptions& target) {
+  return Opener(options, hooks, target).open();
+}
+
+Result<OpenedTarget> open_target(const ModelOptions& options, const LoadHooks& hooks,
+                                 std::int32_t widest) {
+  TargetOptions target;
+  target.widest = widest;
+  target.speculation = widest > 1;
+  return open_target(options, hooks, target);
+}
+
+Result<std::unique_ptr<LlamaModel>> open_draft(const ModelOptions& options,
+                                               const LoadHooks& hooks) {
+  ModelOptions fastest = options;
+  fastest.exact = ExactMode::kOff;
+  const Result<RuleFacts> facts = read_rule_facts(options.path, options.n_gpu_layers);
+  if (!facts.ok()) return facts.status();
+  LoadPlan plan = settings_rule(*facts, fastest);
+  plan.context.max_width = kDraftWidth;
+  Result<std::shared_ptr<ModelFile>> file =
+      ModelFile::load(options.path, options.n_gpu_layers, plan.extra_bufts, hooks);
+  if (!file.ok()) return file.status();
+  return LlamaModel::create(std::move(*file), fastest, plan.context);
+}
+
+}  // namespace outrider::llama

@@ -1,0 +1,82 @@
+#include "llama/probe_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace outrider::llama {
+namespace {
+
+using Kind = ProbeUnit::Kind;
+
+TEST(ProbePlan, ComparesEveryWidthAndTheSmallOnesFirstAtEveryStart) {
+  const std::vector<ProbeUnit> units = plan_probe({.widest = 16, .n_starts = 3});
+  std::set<std::int32_t> widths;
+  for (const ProbeUnit& unit : units) {
+    if (unit.kind == Kind::kWidth) widths.insert(unit.width);
+  }
+  EXPECT_EQ(widths.size(), 15u);
+  EXPECT_EQ(*widths.begin(), 2);
+  EXPECT_EQ(*widths.rbegin(), 16);
+  for (std::size_t i = 0; i < 9; ++i) {
+    EXPECT_TRUE(units[i].required);
+    EXPECT_EQ(units[i].start, static_cast<std::int32_t>(i / 3));
+    EXPECT_EQ(units[i].width, static_cast<std::int32_t>(2 + i % 3));
+  }
+  EXPECT_EQ(
+      std::count_if(units.begin(), units.end(), [](const ProbeUnit& u) { return u.required; }), 9);
+}
+
+TEST(ProbePlan, HoldsNothingWiderThanAskedForOrThanABatch) {
+  for (std::int32_t widest = 2; widest <= 40; ++widest) {
+    for (const std::int32_t n_batch : {2, 8, 40, 100, 512}) {
+      for (const ProbeUnit& unit :
+           plan_probe({.widest = widest, .n_starts = 2, .n_sequences = 3, .n_batch = n_batch})) {
+        EXPECT_LE(unit.width, n_batch);
+        if (unit.kind == Kind::kWidth) {
+          EXPECT_LE(unit.width, widest);
+        }
+        EXPECT_GE(unit.start, 0);
+        EXPECT_LT(unit.start, 2);
+      }
+    }
+  }
+}
+
+TEST(ProbePlan, LeavesOthersOutWhenThereIsOneSequence) {
+  for (const std::int32_t n_sequences : {1, 2}) {
+    const std::vector<ProbeUnit> units = plan_probe({.n_sequences = n_sequences});
+    EXPECT_EQ(std::any_of(units.begin(), units.end(),
+                          [](const ProbeUnit& u) { return u.kind == Kind::kOthers; }),
+              n_sequences > 1);
+  }
+}
+
+TEST(ProbePlan, SuspicionRepeatsTheWidthsThatAreLeft) {
+  const std::vector<ProbeUnit> units = plan_suspicion({.n_starts = 3}, /*limit=*/3);
+  std::set<std::int32_t> rounds;
+  for (const ProbeUnit& unit : units) {
+    EXPECT_TRUE(unit.width == 2 || unit.width == 3);
+    rounds.insert(unit.round);
+  }
+  EXPECT_GE(rounds.size(), 3u);
+  EXPECT_TRUE(plan_suspicion({.n_starts = 3}, /*limit=*/1).empty());
+}
+
+TEST(ProbePlan, AUnitCostsLessWhenItsSingleStepsAreKnown) {
+  const ProbeUnit unit{.width = 16};
+  EXPECT_DOUBLE_EQ(unit.cost(/*known=*/0) - unit.cost(/*known=*/16), 16.0);
+  EXPECT_GT(unit.cost(16), 2.0);
+}
+
+TEST(ProbePlan, RangesJoinNeighbours) {
+  EXPECT_EQ(ranges({}), "");
+  EXPECT_EQ(ranges({2}), "2");
+  EXPECT_EQ(ranges({2, 3}), "2, 3");
+  EXPECT_EQ(ranges({2, 3, 4, 8, 16}), "2-4, 8, 16");
+  EXPECT_EQ(ranges({5, 7, 8, 9}), "5, 7-9");
+}
+
+}  // namespace
+}  // namespace outrider::llama

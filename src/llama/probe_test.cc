@@ -1,0 +1,367 @@
+// The probe on a model whose rows are made wrong on purpose: it must find each kind of difference,
+// and nothing where there is none.
+#include "llama/probe.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <utility>
+
+#include "testing/fake_model.h"
+
+namespace outrider::llama {
+namespace {
+
+constexpr std::int32_t kVocab = 32;
+
+// What a row is about, for the decision whether it shall be wrong.
+struct RowFacts {
+  std::int32_t batch = 0;           // tokens in the whole evaluation
+  std::size_t n_items = 0;          // sequences in it
+  Pos pos = 0;                      // of the row's token
+  std::int64_t evaluation = 0;      // number of this evaluation, from 1
+  bool after_rollback = false;      // a part of the last evaluation was not kept
+  std::int32_t longest_prefix = 0;  // that the sequence has seen since it was emptied
+};
+
+// A FakeModel, some of whose logits are off by one unit in the last place.
+class WrongModel : public LanguageModel {
+ public:
+  using Wrong = std::function<bool(const RowFacts&)>;
+
+  explicit WrongModel(Wrong wrong, std::int32_t n_sequences = 1, std::int32_t n_ctx = 1024)
+      : fake_({.n_vocab = kVocab,
+               .n_ctx = n_ctx,
+               .n_batch = 512,
+               .n_sequences = n_sequences,
+               .max_width = 64,
+               .rollback_reason = ""},
+              testing::random_rows(kVocab, /*seed=*/5, /*spread=*/3.0f)),
+        wrong_(std::move(wrong)),
+        longest_prefix_(static_cast<std::size_t>(n_sequences), 0) {}
+
+  const Capabilities& capabilities() const override { return fake_.capabilities(); }
+  Pos length(SeqId seq) const override { return fake_.length(seq); }
+  std::int32_t room(SeqId seq) const override { return fake_.room(seq); }
+  void set_interrupt(const std::atomic<bool>* flag) override { fake_.set_interrupt(flag); }
+
+  Status evaluate(std::span<const EvalItem> items) override {
+    OUTRIDER_RETURN_IF_ERROR(fake_.evaluate(items));
+    rows_.clear();
+    items_.clear();
+    facts_ = {
+        .n_items = items.size(), .evaluation = fake_.evaluations(), .after_rollback = rolled_back_};
+    for (const EvalItem& item : items) {
+      const std::int32_t n_prefix = static_cast<std::int32_t>(item.prefix.size());
+      const std::int32_t n_nodes = item.tree == nullptr ? 0 : item.tree->size();
+      facts_.batch += n_prefix + n_nodes;
+      std::int32_t& longest = longest_prefix_[static_cast<std::size_t>(item.seq)];
+      longest = std::max(longest, n_prefix);
+      items_.push_back({item.seq, length(item.seq) + n_prefix, n_nodes});
+      for (const Token token : item.prefix) least_token_ = std::min(least_token_, token);
+      for (NodeId node = 0; node < n_nodes; ++node) {
+        least_token_ = std::min(least_token_, item.tree->token(node));
+      }
+    }
+    tokens_in_evaluations_.push_back(facts_.batch);
+    clock_ms_ += ms_per_evaluation_;
+    return Status();
+  }
+
+  std::span<const float> logits(std::size_t item, NodeId node) const override {
+    const std::span<const float> row = fake_.logits(item, node);
+    RowFacts facts = facts_;
+    facts.pos = items_[item].first_pos + node;
+    facts.longest_prefix = longest_prefix_[static_cast<std::size_t>(items_[item].seq)];
+    if (!wrong_ || !wrong_(facts)) return row;
+    rows_.emplace_back(row.begin(), row.end());
+    float& value = rows_.back()[7];
+    value = std::nextafter(value, std::numeric_limits<float>::infinity());
+    return rows_.back();
+  }
+
+  Status commit(std::size_t item, std::span<const NodeId> path) override {
+    rolled_back_ = static_cast<std::int32_t>(path.size()) < items_[item].n_nodes;
+    return fake_.commit(item, path);
+  }
+
+  Status truncate(SeqId seq, Pos length) override {
+    if (length == 0) longest_prefix_[static_cast<std::size_t>(seq)] = 0;
+    rolled_back_ = false;
+    return fake_.truncate(seq, length);
+  }
+
+  testing::FakeModel& fake() { return fake_; }
+  void set_ms_per_evaluation(double ms) { ms_per_evaluation_ = ms; }
+  double clock_ms() const { return clock_ms_; }
+  Token least_token() const { return least_token_; }
+  const std::vector<std::int32_t>& tokens_in_evaluations() const { return tokens_in_evaluations_; }
+
+ private:
+  struct Item {
+    SeqId seq;
+    Pos first_pos;
+    std::int32_t n_nodes;
+  };
+
+  testing::FakeModel fake_;
+  Wrong wrong_;
+  RowFacts facts_;
+  std::vector<Item> items_;
+  std::vector<std::int32_t> longest_prefix_;  // [n_sequences]
+  bool rolled_back_ = false;
+  mutable std::deque<std::vector<float>> rows_;
+  double ms_per_evaluation_ = 0.0;
+  double clock_ms_ = 0.0;
+  Token least_token_ = kVocab;
+  std::vector<std::int32_t> tokens_in_evaluations_;
+};
+
+ProbeReport probe(WrongModel& model, ProbeOptions options = {}) {
+  if (!options.now_ms) options.now_ms = [&model] { return model.clock_ms(); };
+  const Result<ProbeReport> report = probe_exactness(model, options);
+  EXPECT_TRUE(report.ok()) << report.status().message();
+  for (SeqId seq = 0; seq < model.capabilities().n_sequences; ++seq) {
+    EXPECT_EQ(model.length(seq), 0) << "the model is left empty";
+  }
+  return report.ok() ? *report : ProbeReport();
+}
+
+TEST(Probe, FindsNothingWhereThereIsNothing) {
+  WrongModel model(nullptr);
+  const ProbeReport report = probe(model);
+  EXPECT_EQ(report.exactness.verdict(), "exact");
+  EXPECT_EQ(report.exactness.width, 16);
+  EXPECT_EQ(report.exactness.reason, "");
+  EXPECT_EQ(report.exactness.coverage,
+            "widths 2-4, 8, 16 after 24, 254 and 520 cells, 5-7, 9-15 after some of them; " +
+                std::to_string(report.rows) + " rows; prompt pieces to 512; 0.0 s");
+  EXPECT_TRUE(report.complete);
+  EXPECT_EQ(report.everywhere, 16);
+  EXPECT_EQ(report.longest_piece, 512);
+  EXPECT_GT(report.rows, 400);
+}
+
+TEST(Probe, OneUnitInTheLastPlaceFromWidthThreeOnLimitsTheVerdictToTwo) {
+  WrongModel model([](const RowFacts& row) { return row.batch >= 3; });
+  const ProbeReport report = probe(model);
+  EXPECT_EQ(report.exactness.verdict(), "exact up to width 2");
+  EXPECT_EQ(report.everywhere, 2);
+  EXPECT_NE(report.exactness.reason.find("a batch of 3 after 24 cells"), std::string::npos)
+      << report.exactness.reason;
+  EXPECT_TRUE(report.pieces_differ);
+  EXPECT_EQ(report.longest_piece, 0);
+}
+
+TEST(Probe, EveryLimitIsFoundExactly) {
+  for (std::int32_t first_wrong = 2; first_wrong <= 16; ++first_wrong) {
+    WrongModel model([=](const RowFacts& row) { return row.batch >= first_wrong; });
+    const ProbeReport report = probe(model);
+    EXPECT_EQ(report.exactness.verdict(),
+              first_wrong == 2 ? "distributional"
+                               : "exact up to width " + std::to_string(first_wrong - 1));
+    EXPECT_EQ(report.exactness.width, first_wrong - 1);
+  }
+}
+
+TEST(Probe, AWidthThatIsWrongAloneLimitsAllWiderOnes) {
+  for (std::int32_t wrong = 2; wrong <= 16; ++wrong) {
+    WrongModel model([=](const RowFacts& row) { return row.batch == wrong; });
+    EXPECT_EQ(probe(model).exactness.width, wrong - 1);
+  }
+}
+
+TEST(Probe, ADifferenceBeyond512CellsIsFound) {
+  WrongModel model([](const RowFacts& row) { return row.batch > 1 && row.pos >= 512; });
+  const ProbeReport report = probe(model);
+  EXPECT_EQ(report.exactness.verdict(), "distributional");
+  EXPECT_NE(report.exactness.reason.find("after 520 cells"), std::string::npos);
+}
+
+TEST(Probe, ADifferenceBehind256CellsIsFound) {
+  // As with an f16 cache: a single token over more than 256 cells takes another path.
+  WrongModel model([](const RowFacts& row) { return row.batch == 1 && row.pos >= 256; });
+  const ProbeReport report = probe(model);
+  EXPECT_EQ(report.exactness.verdict(), "distributional");
+  EXPECT_NE(report.exactness.reason.find("after 254 cells"), std::string::npos);
+}
+
+TEST(Probe, ARareDifferenceIsFound) {
+  // Every seventh batch of four, a third of its rows.
+  WrongModel model([](const RowFacts& row) {
+    return row.batch == 4 && row.evaluation % 7 == 0 && row.pos % 3 == 0;
+  });
+  EXPECT_LE(probe(model).exactness.width, 3);
+}
+
+TEST(Probe, ARollbackThatLeavesSomethingBehindIsFound) {
+  WrongModel model([](const RowFacts& row) { return row.after_rollback; });
+  const ProbeReport report = probe(model);
+  EXPECT_EQ(report.exactness.verdict(), "distributional");
+  EXPECT_NE(report.exactness.reason.find("and a rollback"), std::string::npos)
+      << report.exactness.reason;
+}
+
+TEST(Probe, SingleStepsThatDoNotRepeatAreNotExact) {
+  // Rows of any width change with time, all alike: only repeating shows it.
+  WrongModel model([](const RowFacts& row) { return row.evaluation > 60; });
+  const ProbeReport report = probe(model);
+  EXPECT_EQ(report.exactness.verdict(), "distributional");
+}
+
+TEST(Probe, OtherRequestsInTheBatchAreCompared) {
+  WrongModel exact(nullptr, /*n_sequences=*/4);
+  EXPECT_NE(probe(exact).exactness.coverage.find("with other requests in the batch"),
+            std::string::npos);
+  WrongModel model([](const RowFacts& row) { return row.n_items > 1; }, /*n_sequences=*/4);
+  const ProbeReport report = probe(model);
+  EXPECT_EQ(report.exactness.verdict(), "distributional");
+  EXPECT_NE(report.exactness.reason.find("with other requests in the batch"), std::string::npos);
+}
+
+TEST(Probe, OtherRequestsStayWithinTheExactWidth) {
+  WrongModel model([](const RowFacts& row) { return row.batch >= 4; }, /*n_sequences=*/4);
+  EXPECT_EQ(probe(model).exactness.verdict(), "exact up to width 3");
+}
+
+TEST(Probe, LongPromptPiecesThatDifferAreReportedAndDoNotChangeTheVerdict) {
+  WrongModel model([](const RowFacts& row) { return row.longest_prefix > 40 && row.pos < 200; });
+  const ProbeReport report = probe(model);
+  EXPECT_EQ(report.exactness.verdict(), "exact");
+  EXPECT_TRUE(report.pieces_differ);
+  EXPECT_EQ(report.longest_piece, 33);
+  EXPECT_NE(report.exactness.coverage.find("prompt pieces to 33, longer ones differ"),
+            std::string::npos);
+}
+
+TEST(Probe, TheBudgetCutsOffAndTheCoverageSaysSo) {
+  for (const double budget_ms : {0.5, 100.0, 1000.0, 5000.0, 20000.0}) {
+    WrongModel model(nullptr);
+    model.set_ms_per_evaluation(100.0);
+    const ProbeReport report = probe(model, {.budget_ms = budget_ms});
+    EXPECT_FALSE(report.complete);
+    EXPECT_EQ(report.exactness.verdict(), "exact");
+    EXPECT_GE(report.exactness.width, 2) << "something is always compared";
+    EXPECT_NE(report.exactness.coverage.find("cut off by the budget"), std::string::npos);
+    // The first comparison, at least; what is required may take three times the budget, and is
+    // estimated without the text in front of it.
+    EXPECT_LE(report.elapsed_ms, 3.0 * budget_ms + 1000.0);
+  }
+}
+
+TEST(Probe, MoreTimeComparesMore) {
+  std::int64_t last = 0;
+  for (const double budget_ms : {500.0, 2000.0, 8000.0, 1e6}) {
+    WrongModel model(nullptr);
+    model.set_ms_per_evaluation(50.0);
+    const ProbeReport report = probe(model, {.budget_ms = budget_ms});
+    EXPECT_GT(report.rows, last);
+    last = report.rows;
+    EXPECT_EQ(report.complete, budget_ms == 1e6);
+  }
+}
+
+TEST(Probe, CopiedCellsReplaceALongText) {
+  WrongModel model(nullptr);
+  std::vector<std::int32_t> asked;
+  ProbeOptions options{.deepen = [&](std::int32_t cells) {
+    asked.push_back(cells);
+    EXPECT_EQ(model.length(0), 24);
+    return Status();
+  }};
+  EXPECT_TRUE(probe(model, options).complete);
+  EXPECT_FALSE(asked.empty());
+  for (const std::int32_t cells : asked) EXPECT_TRUE(cells == 254 || cells == 520) << cells;
+
+  WrongModel cannot([](const RowFacts& row) { return row.batch > 1 && row.pos >= 512; });
+  options.deepen = [](std::int32_t) { return unsupported("no state to copy"); };
+  EXPECT_EQ(probe(cannot, options).exactness.verdict(), "distributional")
+      << "the text itself is made long enough";
+
+  options.deepen = [](std::int32_t) { return internal_error("broken"); };
+  options.now_ms = [] { return 0.0; };
+  EXPECT_EQ(probe_exactness(model, options).status().code(), StatusCode::kInternal);
+}
+
+TEST(Probe, PlacesThatTheContextDoesNotReachAreLeftOut) {
+  WrongModel model(nullptr, /*n_sequences=*/1, /*n_ctx=*/300);
+  const std::string coverage = probe(model).exactness.coverage;
+  EXPECT_NE(coverage.find("after 24 and 254 cells"), std::string::npos) << coverage;
+}
+
+TEST(Probe, OnlyUsableTokensAreEvaluated) {
+  WrongModel model(nullptr);
+  probe(model, {.usable = [](Token token) { return token >= 9; }});
+  EXPECT_GE(model.least_token(), 9);
+  WrongModel none(nullptr);
+  probe(none, {.usable = [](Token) { return false; }});
+  EXPECT_LT(none.least_token(), 9) << "better any token than no probe";
+}
+
+TEST(Probe, CancelEndsItAtOnceAndLeavesTheModelEmpty) {
+  for (const std::int64_t after : {0, 1, 7, 30, 100}) {
+    WrongModel model(nullptr);
+    std::atomic<bool> cancel = after == 0;
+    model.fake().on_evaluate([&] {
+      if (model.fake().evaluations() >= after) cancel = true;
+    });
+    const Result<ProbeReport> report =
+        probe_exactness(model, {.now_ms = [] { return 0.0; }, .cancel = &cancel});
+    EXPECT_EQ(report.status().code(), StatusCode::kCancelled);
+    EXPECT_EQ(model.length(0), 0);
+    EXPECT_LE(model.fake().evaluations(), after + 1);
+  }
+}
+
+TEST(Probe, AFailureOfTheModelIsReturned) {
+  WrongModel model(nullptr);
+  model.fake().fail_evaluate({Status(), Status(), internal_error("the device is gone")});
+  const Result<ProbeReport> report = probe_exactness(model, {});
+  EXPECT_EQ(report.status().code(), StatusCode::kInternal);
+  EXPECT_EQ(report.status().message(), "the device is gone");
+}
+
+TEST(Probe, ProgressNeverFallsAndEndsAtOne) {
+  WrongModel model([](const RowFacts& row) { return row.batch >= 9; });
+  model.set_ms_per_evaluation(10.0);
+  std::vector<double> seen;
+  probe(model, {.progress = [&](double fraction) { seen.push_back(fraction); }});
+  ASSERT_GT(seen.size(), 10u);
+  EXPECT_GE(seen.front(), 0.0);
+  EXPECT_EQ(seen.back(), 1.0);
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+}
+
+TEST(Probe, TheSameSeedEvaluatesTheSame) {
+  std::vector<std::vector<std::int32_t>> evaluations;
+  std::vector<std::int64_t> rows;
+  for (int i = 0; i < 2; ++i) {
+    WrongModel model([](const RowFacts& row) { return row.batch >= 6; });
+    rows.push_back(probe(model).rows);
+    evaluations.push_back(model.tokens_in_evaluations());
+  }
+  EXPECT_EQ(rows[0], rows[1]);
+  EXPECT_EQ(evaluations[0], evaluations[1]);
+}
+
+TEST(Probe, RefusesWhatItCannotCompare) {
+  WrongModel model(nullptr);
+  for (const std::int32_t widest : {-1, 0, 1, 65}) {
+    EXPECT_EQ(probe_exactness(model, {.widest = widest}).status().code(),
+              StatusCode::kInvalidArgument);
+  }
+  testing::FakeModel stuck({.n_vocab = kVocab,
+                            .n_ctx = 100,
+                            .n_batch = 64,
+                            .n_sequences = 1,
+                            .rollback = Rollback::kNone,
+                            .max_width = 16,
+                            .rollback_reason = ""},
+                           testing::random_rows(kVocab, 1, 1.0f));
+  EXPECT_EQ(probe_exactness(stuck, {}).status().code(), StatusCode::kUnsupported);
+}
+
+}  // namespace
+}  // namespace outrider::llama
