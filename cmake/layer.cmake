@@ -108,7 +108,8 @@ function(outrider_test target prefix sources)
                         GTest::gtest_main)
   set_target_properties(${target} PROPERTIES
                         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  set(common DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 TEST_PREFIX "${prefix}/")
+  set(common DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 TEST_PREFIX "${prefix}/"
+      NO_PRETTY_VALUES)
   gtest_discover_tests(${target} ${common} TEST_FILTER "-RealModel*:*/RealModel*"
                        PROPERTIES TIMEOUT 900)
   gtest_discover_tests(${target} ${common} TEST_FILTER "RealModel*:*/RealModel*"

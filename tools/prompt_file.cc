@@ -131,7 +131,7 @@ Status check_utf8(std::string_view text, std::string_view what) {
   std::snprintf(byte, sizeof(byte), "0x%02X",
                 static_cast<unsigned>(static_cast<unsigned char>(text[*offset])));
   return invalid_argument(std::string(what) + " is not valid UTF-8: byte " + byte + " at offset " +
-                          std::to_string(*offset) + " starts no character");
+                          std::to_string(*offset) + " is not part of a character");
 }
 
 }  // namespace outrider::tools

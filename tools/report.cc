@@ -15,7 +15,7 @@ std::string one_line(std::string_view text) {
 
 void print_error(std::string_view message, std::string_view hint) {
   std::string text = "outrider: error: " + one_line(message) + "\n";
-  if (!hint.empty()) text += one_line(hint) + "\n";
+  if (!hint.empty()) text += "outrider: hint: " + one_line(hint) + "\n";
   std::fputs(text.c_str(), stderr);
 }
 

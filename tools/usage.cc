@@ -77,10 +77,15 @@ UsageError translate(const CLI::ParseError& error) {
   const std::string what = error.what();
   const std::string name = error.get_name();
   if (name == "ArgumentMismatch") {
-    return UsageError(subject(what) + " needs a value, and takes one",
-                      "a value with spaces must be quoted");
+    return UsageError(subject(what) + " needs a value");
   }
-  if (name == "FileError") return UsageError("--config: " + what);
+  if (name == "ConversionError") {  // only switches leave the conversion to CLI11
+    return UsageError(what.substr(what.find("--")) + ": must be true or false, or nothing at all");
+  }
+  if (name == "FileError") {
+    return UsageError("cannot read the config file " + what.substr(0, what.find(" was not")),
+                      "--config and OUTRIDER_CONFIG take the path of a TOML file");
+  }
   return UsageError(what);
 }
 

@@ -84,7 +84,7 @@ Result<std::string> fingerprint_file(const std::string& path) {
   if (size > kHeadBytes + kSampleBytes) {
     const std::uint64_t span = size - kHeadBytes - kSampleBytes;
     for (std::uint64_t i = 0; good && i < kSamples; ++i) {
-      good = add_at(kHeadBytes + span / (kSamples - 1) * i, kSampleBytes);
+      good = add_at(kHeadBytes + span * i / (kSamples - 1), kSampleBytes);
     }
   }
   if (!good) return internal_error("cannot read '" + path + "'");

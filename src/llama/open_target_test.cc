@@ -1,0 +1,335 @@
+// Opening tiny models of several weight types. Which of them are exact depends on the machine, so
+// the verdicts are held against what the opened model itself does.
+#include "llama/open_target.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "llama/exactness_cache.h"
+#include "testing/gguf_damage.h"
+#include "testing/llama_fixture.h"
+#include "testing/requantize.h"
+
+namespace outrider::llama {
+namespace {
+
+using testing::Row;
+using testing::TempDir;
+using testing::WeightType;
+
+class OpenTargetTest : public ::testing::Test {
+ protected:
+  // A tiny model whose rows divide by 256, so that every type fits. `type`: llama-quantize's name.
+  std::string model(const std::string& type) {
+    const std::string path = dir_.file(type + ".gguf");
+    testing::TinyModelOptions tiny;
+    tiny.n_embd = 256;
+    tiny.n_ff = 256;
+    tiny.n_head = 4;
+    tiny.n_head_kv = 2;
+    tiny.weight_type = WeightType::kF32;
+    const std::string f32 = dir_.file("F32.gguf");
+    EXPECT_TRUE(testing::write_tiny_gguf(f32, tiny).ok());
+    if (type != "F32") {
+      const Status status =
+          testing::requantize_gguf(f32, path, {.type = type, .pure = true, .n_threads = 1});
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+    return path;
+  }
+
+  ModelOptions options(const std::string& path, ExactMode exact = ExactMode::kAuto) const {
+    ModelOptions options;
+    options.path = path;
+    options.n_ctx = 1024;
+    options.n_threads = 2;
+    options.n_gpu_layers = 0;
+    options.exact = exact;
+    return options;
+  }
+
+  // No time limit to speak of, so that the result does not depend on the machine's load.
+  TargetOptions target(std::int32_t widest = 8) const {
+    TargetOptions target;
+    target.widest = widest;
+    target.probe_budget_ms = 1e6;
+    target.cache_folder = dir_.file("cache");
+    return target;
+  }
+
+  OpenedTarget open(const ModelOptions& options, const TargetOptions& target) {
+    Result<OpenedTarget> opened = open_target(options, {}, target);
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    return opened.ok() ? std::move(*opened) : OpenedTarget();
+  }
+
+  // What batches of 2 to `widest` tokens really do: the narrowest width that does not give the bits
+  // of single steps over 600 tokens, or widest + 1.
+  static std::int32_t first_inexact(LanguageModel& model, std::int32_t widest) {
+    std::mt19937 random(3);
+    std::vector<Token> text(600);
+    for (Token& token : text) token = static_cast<Token>(random() % 250);
+    EXPECT_TRUE(model.truncate(0, 0).ok());
+    std::vector<Row> wanted;
+    for (const Token token : text) wanted.push_back(testing::step(model, 0, token));
+    for (std::int32_t width = 2; width <= widest; ++width) {
+      EXPECT_TRUE(model.truncate(0, 0).ok());
+      if (!gives(model, text, wanted, width)) return width;
+    }
+    return widest + 1;
+  }
+
+  static bool gives(LanguageModel& model, std::span<const Token> text,
+                    const std::vector<Row>& wanted, std::int32_t width) {
+    const std::size_t n = static_cast<std::size_t>(width);
+    bool equal = true;
+    for (std::size_t at = 0; equal && at + n <= text.size(); at += n) {
+      const TokenTree tree = testing::chain(text.subspan(at, n));
+      const EvalItem item{.seq = 0, .prefix = {}, .tree = &tree};
+      EXPECT_TRUE(model.evaluate({&item, 1}).ok());
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::span<const float> row = model.logits(0, static_cast<NodeId>(i));
+        equal = equal && std::equal(row.begin(), row.end(), wanted[at + i].begin());
+      }
+      EXPECT_TRUE(model.commit(0, testing::path(width)).ok());
+    }
+    return equal;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(OpenTargetTest, QuantisedWeightsWithAQ8CacheAreExactAtEveryWidth) {
+  for (const char* type : {"Q4_0", "Q8_0"}) {
+    OpenedTarget opened = open(options(model(type)), target(/*widest=*/16));
+    EXPECT_EQ(opened.exactness.verdict(), "exact") << type << ": " << opened.exactness.reason;
+    EXPECT_EQ(opened.exactness.width, 16);
+    EXPECT_EQ(opened.settings.type_k, "q8_0");
+    EXPECT_TRUE(opened.settings.flash_attention);
+    EXPECT_EQ(opened.settings.max_width, 16);
+    EXPECT_EQ(opened.longest_piece, 512);
+    EXPECT_NE(opened.exactness.coverage.find("520 cells"), std::string::npos)
+        << opened.exactness.coverage;
+    EXPECT_FALSE(opened.probe_cached);
+    EXPECT_GT(opened.probe_seconds, 0.0);
+    EXPECT_EQ(first_inexact(*opened.model, 16), 17) << type;
+  }
+}
+
+// F32 weights, an F16 cache, repacked K types: where the machine shows a difference the verdict has
+// it, and where the verdict is exact there is none.
+TEST_F(OpenTargetTest, AVerdictIsWhatTheModelDoes) {
+  struct Case {
+    const char* type;
+    const char* cache;
+  };
+  int inexact = 0;
+  for (const Case& c : {Case{"F32", ""}, Case{"F16", ""}, Case{"Q4_0", "f16"}, Case{"Q4_K_S", ""},
+                        Case{"IQ4_XS", ""}, Case{"Q6_K", ""}}) {
+    ModelOptions with = options(model(c.type));
+    with.cache_type_k = with.cache_type_v = c.cache;
+    OpenedTarget opened = open(with, target());
+    const Exactness& exactness = opened.exactness;
+    const std::string what = std::string(c.type) + " " + c.cache + ": " + exactness.verdict();
+    // The widest width that is claimed to be exact, and no other.
+    const std::int32_t exact_to = exactness.kind == Exactness::Kind::kExact ? 8 : exactness.width;
+    EXPECT_EQ(first_inexact(*opened.model, 8), exact_to + 1) << what;
+    if (exactness.kind == Exactness::Kind::kExact) continue;
+    ++inexact;
+    EXPECT_NE(exactness.reason.find("differs from single steps"), std::string::npos) << what;
+    EXPECT_EQ(opened.settings.max_width, 8) << "auto reports and does not limit";
+  }
+  if (inexact == 0) GTEST_SKIP() << "this machine computes all of them exactly";
+}
+
+TEST_F(OpenTargetTest, InsistingGivesExactWidthsOrARefusal) {
+  int refused = 0;
+  for (const char* type : {"F32", "Q4_0", "Q4_K_S", "Q2_K", "IQ4_XS"}) {
+    const std::string path = model(type);
+    Result<OpenedTarget> opened = open_target(options(path, ExactMode::kOn), {}, target());
+    if (!opened.ok()) {
+      ++refused;
+      EXPECT_EQ(opened.status().code(), StatusCode::kUnsupported);
+      const std::string message = opened.status().message();
+      EXPECT_NE(message.find(path), std::string::npos) << type << ": " << message;
+      EXPECT_NE(message.find("--exact on"), std::string::npos);
+      EXPECT_NE(message.find("--exact auto"), std::string::npos) << "what would be right";
+      OpenedTarget any = open(options(path), target());
+      EXPECT_EQ(first_inexact(*any.model, 2), 2) << type;
+      continue;
+    }
+    const std::int32_t widest = opened->settings.max_width;
+    EXPECT_GE(widest, 2);
+    EXPECT_EQ(widest, opened->model->capabilities().max_width);
+    EXPECT_EQ(first_inexact(*opened->model, widest), widest + 1) << type;
+    if (widest < 8) {
+      EXPECT_EQ(opened->exactness.verdict(), "exact up to width " + std::to_string(widest));
+      EXPECT_LE(opened->model->capabilities().n_batch, std::max(widest, opened->longest_piece))
+          << "prompts keep to exact widths too";
+    }
+  }
+  if (refused == 0) GTEST_SKIP() << "this machine computes all of them exactly";
+}
+
+TEST_F(OpenTargetTest, InsistingRefusesTheUsersOwnInexactSettings) {
+  ModelOptions with = options(model("Q4_0"));
+  with.cache_type_k = with.cache_type_v = "f16";
+  OpenedTarget reported = open(with, target());
+  EXPECT_EQ(reported.settings.type_k, "f16") << "the user's choice wins";
+  ASSERT_EQ(reported.notes.size(), 1u);
+  EXPECT_NE(reported.notes[0].find("f16"), std::string::npos);
+  if (reported.exactness.kind == Exactness::Kind::kExact) GTEST_SKIP() << "exact on this machine";
+  with.exact = ExactMode::kOn;
+  const Result<OpenedTarget> refused = open_target(with, {}, target());
+  EXPECT_EQ(refused.status().code(), StatusCode::kUnsupported);
+  EXPECT_NE(refused.status().message().find("q8_0"), std::string::npos);
+}
+
+TEST_F(OpenTargetTest, InsistingRefusesMoreSequencesThanABatchMayHave) {
+  const std::string path = model("IQ4_XS");
+  ModelOptions with = options(path);
+  const OpenedTarget alone = open(with, target());
+  if (alone.exactness.kind != Exactness::Kind::kUpToWidth) GTEST_SKIP() << "no limit here";
+  with.exact = ExactMode::kOn;
+  with.n_sequences = alone.exactness.width + 1;
+  const Result<OpenedTarget> refused = open_target(with, {}, target());
+  EXPECT_EQ(refused.status().code(), StatusCode::kUnsupported);
+  EXPECT_NE(refused.status().message().find("sequences at once"), std::string::npos);
+}
+
+TEST_F(OpenTargetTest, TheVerdictIsKeptAndAskedForOnce) {
+  const std::string path = model("Q4_0");
+  const OpenedTarget first = open(options(path), target());
+  const OpenedTarget second = open(options(path), target());
+  EXPECT_FALSE(first.probe_cached);
+  EXPECT_TRUE(second.probe_cached);
+  EXPECT_EQ(second.probe_seconds, 0.0);
+  EXPECT_EQ(second.exactness.verdict(), first.exactness.verdict());
+  EXPECT_EQ(second.exactness.coverage, first.exactness.coverage + ", cached");
+  EXPECT_FALSE(open(options(path), target(/*widest=*/9)).probe_cached) << "a wider question";
+  EXPECT_TRUE(open(options(path), target(/*widest=*/4)).probe_cached) << "a narrower one";
+  ModelOptions other = options(path);
+  other.n_threads = 1;
+  EXPECT_FALSE(open(other, target()).probe_cached) << "other threads";
+  other = options(path);
+  other.cache_type_k = "f16";
+  EXPECT_FALSE(open(other, target()).probe_cached) << "another cache";
+}
+
+TEST_F(OpenTargetTest, ADamagedOrUnwritableCacheDoesNoHarm) {
+  const std::string path = model("Q4_0");
+  TargetOptions with = target(/*widest=*/2);
+  ASSERT_TRUE(open(options(path), with).file != nullptr);
+  for (const std::filesystem::directory_entry& entry :
+       std::filesystem::directory_iterator(*with.cache_folder / "exactness")) {
+    testing::write_bytes(entry.path().string(), "{\"version\":1");
+  }
+  const OpenedTarget again = open(options(path), with);
+  EXPECT_FALSE(again.probe_cached);
+  EXPECT_EQ(again.exactness.verdict(), "exact");
+  EXPECT_TRUE(open(options(path), with).probe_cached) << "it was written anew";
+
+  testing::write_bytes(dir_.file("a file"), "not a folder");
+  with.cache_folder = dir_.file("a file");
+  EXPECT_EQ(open(options(path), with).exactness.verdict(), "exact");
+  with.cache_folder = std::filesystem::path();
+  EXPECT_EQ(open(options(path), with).exactness.verdict(), "exact");
+}
+
+TEST_F(OpenTargetTest, SettingsAreTheSameWithAndWithoutSpeculation) {
+  for (const ExactMode exact : {ExactMode::kAuto, ExactMode::kOn, ExactMode::kOff}) {
+    for (const char* type : {"Q4_0", "Q4_K_S"}) {
+      const std::string path = model(type);
+      const OpenedTarget with = open(options(path, exact), target());
+      TargetOptions single = target(/*widest=*/1);
+      single.speculation = false;
+      const OpenedTarget without = open(options(path, exact), single);
+      EXPECT_EQ(with.extra_bufts, without.extra_bufts);
+      EXPECT_EQ(with.settings.flash_attention, without.settings.flash_attention);
+      EXPECT_EQ(with.settings.type_k, without.settings.type_k);
+      EXPECT_EQ(with.settings.type_v, without.settings.type_v);
+      EXPECT_EQ(with.settings.n_cells, without.settings.n_cells);
+      if (exact == ExactMode::kAuto) {
+        EXPECT_EQ(without.exactness.verdict(), "exact");
+        EXPECT_EQ(without.exactness.width, 1);
+        EXPECT_EQ(without.probe_seconds, 0.0) << "single steps need no probe";
+      }
+    }
+  }
+}
+
+TEST_F(OpenTargetTest, AShortBudgetIsReportedAndTheEnvironmentGivesOne) {
+  const std::string path = model("Q4_0");
+  TargetOptions with = target(/*widest=*/16);
+  with.probe_budget_ms = 0.001;
+  const OpenedTarget cut = open(options(path), with);
+  EXPECT_NE(cut.exactness.coverage.find("cut off by the budget"), std::string::npos);
+  EXPECT_LT(cut.exactness.width, 16);
+
+  with.probe_budget_ms = 0.0;
+  setenv("OUTRIDER_PROBE_BUDGET_MS", "0.001", /*overwrite=*/1);
+  EXPECT_TRUE(open(options(path), with).probe_cached) << "the same time as before";
+  setenv("OUTRIDER_PROBE_BUDGET_MS", "soon", /*overwrite=*/1);
+  std::string warning;
+  LoadHooks hooks;
+  hooks.log = [&](LogLevel level, std::string_view text) {
+    if (level == LogLevel::kWarning && text.find("PROBE_BUDGET") != std::string_view::npos) {
+      warning = text;
+    }
+  };
+  EXPECT_TRUE(open_target(options(path), hooks, with).ok());
+  unsetenv("OUTRIDER_PROBE_BUDGET_MS");
+  EXPECT_NE(warning.find("'soon'"), std::string::npos);
+}
+
+TEST_F(OpenTargetTest, CancellingDuringTheProbeCancelsTheOpening) {
+  const std::string path = model("Q4_0");
+  std::atomic<bool> cancel = false;
+  LoadHooks hooks;
+  hooks.cancel = &cancel;
+  TargetOptions with = target();
+  with.probe_progress = [&](double fraction) {
+    if (fraction > 0.1) cancel = true;
+  };
+  const Result<OpenedTarget> opened = open_target(options(path), hooks, with);
+  EXPECT_EQ(opened.status().code(), StatusCode::kCancelled);
+  cancel = false;
+  with.probe_progress = nullptr;
+  const Result<OpenedTarget> again = open_target(options(path), hooks, with);
+  ASSERT_TRUE(again.ok());
+  EXPECT_FALSE(again->probe_cached) << "half a probe is not kept";
+}
+
+TEST_F(OpenTargetTest, FailuresAreTheLoadersOwn) {
+  EXPECT_EQ(open_target(options(dir_.file("none.gguf")), {}, 4).status().code(),
+            StatusCode::kNotFound);
+  const std::string good = model("Q4_0");
+  const Result<std::vector<testing::BadModelFile>> bad =
+      testing::write_bad_model_files(good, dir_.path());
+  ASSERT_TRUE(bad.ok());
+  for (const testing::BadModelFile& file : *bad) {
+    const Result<OpenedTarget> opened = open_target(options(file.path), {}, target());
+    EXPECT_FALSE(opened.ok()) << file.what;
+    EXPECT_NE(opened.status().message().find(file.path), std::string::npos) << file.what;
+  }
+  EXPECT_EQ(open_target(options(good), {}, 0).status().code(), StatusCode::kInvalidArgument);
+  ModelOptions odd = options(good);
+  odd.cache_type_k = "q9_9";
+  EXPECT_EQ(open_target(odd, {}, target()).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(OpenTargetTest, ADraftTakesTheFastestSettings) {
+  ModelOptions with = options(model("Q4_0"), ExactMode::kOn);
+  Result<std::unique_ptr<LlamaModel>> draft = open_draft(with, {});
+  ASSERT_TRUE(draft.ok()) << draft.status().message();
+  EXPECT_EQ((*draft)->settings().type_k, "f16");
+  EXPECT_TRUE((*draft)->file()->facts().extra_bufts);
+  with.cache_type_k = with.cache_type_v = "q8_0";
+  EXPECT_EQ((*open_draft(with, {}))->settings().type_v, "q8_0");
+}
+
+}  // namespace
+}  // namespace outrider::llama

@@ -1,0 +1,154 @@
+// outrider compare and outrider inspect.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "testing/tiny_gguf.h"
+#include "testing/tiny_pair.h"
+#include "tests/cli_process.h"
+
+namespace outrider::testing {
+namespace {
+
+using json::Json;
+
+std::string prompt_file(const CliFolder& folder) {
+  return folder.write("prompts.jsonl",
+                      "{\"question_id\": 81, \"category\": \"writing\", \"turns\": [\"Once upon a time\", "
+                      "\"more\"]}\n"
+                      "{\"prompt\": \"The lighthouse\"}\n\n"
+                      "{\"id\": \"chat-1\", \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}, "
+                      "{\"role\": \"assistant\", \"content\": \"Hi\"}]}\n");
+}
+
+CliCall compare_call(const CliFolder& folder, const std::vector<std::string>& more) {
+  const CliModels& models = cli_models();
+  std::vector<std::string> arguments = {"compare",   "-m",       models.target,       "-c", "1024",
+                                        "--prompts", prompt_file(folder), "--seed", "5", "-n", "48"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return models.folder.call(arguments);
+}
+
+TEST(CliCompare, AQuantisedPairIsIdenticalAtEveryTemperatureAndWidth) {
+  const CliFolder folder;
+  for (const char* temperature : {"0", "1"}) {
+    for (const char* width : {"2", "5"}) {
+      const CliResult result =
+          run_cli(compare_call(folder, {"-d", cli_models().draft, "--temp", temperature, "--width",
+                                        width, "--json"}));
+      ASSERT_EQ(result.exit_code, 0) << result.err;
+      const Json object = result.object();
+      EXPECT_EQ(object["prompts"], 3);
+      EXPECT_EQ(object["tokens"], 3 * 48);
+      EXPECT_EQ(object["identical"], 3) << result.out;
+      EXPECT_EQ(object["first_divergences"], Json::array());
+      EXPECT_EQ(object["verdict"], "exact") << result.out;
+      EXPECT_EQ(object["drafter"], "draft-model");
+      EXPECT_GT(object["acceptance_rate"].get<double>(), 0.0);
+    }
+  }
+}
+
+TEST(CliCompare, WithoutADraftTheTextItselfIsProposed) {
+  const CliFolder folder;
+  const Json object = run_cli(compare_call(folder, {"--json", "--limit", "2"})).object();
+  EXPECT_EQ(object["prompts"], 2);
+  EXPECT_EQ(object["identical"], 2);
+  EXPECT_EQ(object["drafter"], "replay");
+  EXPECT_GT(object["acceptance_rate"].get<double>(), 0.3);
+  EXPECT_LT(object["acceptance_rate"].get<double>(), 1.0) << "every fifth proposal is wrong";
+}
+
+// The negative control: F16 keys and values are not exact beyond 256 cells, so texts part.
+TEST(CliCompare, ADivergenceIsShownWithItsGapAndNotCalledExact) {
+  const CliFolder folder;
+  TinyPairOptions pair;
+  pair.target.weight_type = WeightType::kF32;
+  ASSERT_TRUE(write_tiny_pair(folder.path("t.gguf"), folder.path("d.gguf"), pair).ok());
+  CliCall call = folder.call({"compare", "-m", folder.path("t.gguf"), "-d", folder.path("d.gguf"),
+                              "--prompts", prompt_file(folder), "--seed", "5", "-n", "900", "--temp",
+                              "1", "--top-k", "0", "--top-p", "1", "--min-p", "0", "--exact", "off",
+                              "--cache-type-k", "f16", "--cache-type-v", "f16", "-c", "1024",
+                              "--width", "8", "--json"});
+  const Json object = run_cli(call).object();
+  EXPECT_NE(object["verdict"], "exact") << json::encode(object);
+  for (const Json& divergence : object["first_divergences"]) {
+    EXPECT_TRUE(divergence["prompt"].is_number());
+    EXPECT_TRUE(divergence["position"].is_number());
+    ASSERT_TRUE(divergence["logit_gap"].is_number()) << json::encode(divergence);
+    EXPECT_LT(divergence["logit_gap"].get<double>(), 0.5) << "rounding, not a bug";
+    EXPECT_EQ(divergence["suspicious"], false);
+    EXPECT_NE(divergence["plain"]["id"], divergence["speculative"]["id"]);
+  }
+  EXPECT_EQ(object["identical"].get<std::size_t>() + object["first_divergences"].size(),
+            object["prompts"].get<std::size_t>());
+}
+
+TEST(CliCompare, TheTableSaysTheSameToPeople) {
+  const CliFolder folder;
+  const CliResult result = run_cli(compare_call(folder, {"-d", cli_models().draft, "--limit", "1"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* word : {"1 prompts", "identical", "1 of 1", "verdict", "exact", "tokens a step"}) {
+    EXPECT_NE(result.out.find(word), std::string::npos) << word << "\n" << result.out;
+  }
+}
+
+TEST(CliCompare, MistakesInAPromptFileNameTheLineAndTheField) {
+  const CliFolder folder;
+  const auto refused = [&](const std::string& contents, const std::string& message) {
+    const std::string file = folder.write("bad.jsonl", contents);
+    const CliResult result =
+        run_cli(folder.call({"compare", "-m", cli_models().target, "--prompts", file}));
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.err.find("prompt file '" + file + "'" + message), std::string::npos)
+        << result.err;
+  };
+  refused("{\"prompt\": \"a\"}\n{\"prompt\": 5}\n", ", line 2: 'prompt' must be a text, but is a number");
+  refused("{\"turns\": []}\n", ", line 1: 'turns' must be an array of texts");
+  refused("{\"messages\": [{\"role\": 1}]}\n", ", line 1: each of 'messages' must have");
+  refused("{\"text\": \"a\"}\n", ", line 1: has none of 'turns', 'prompt' and 'messages'");
+  refused("[1]\n", ", line 1: must be an object, but is an array");
+  refused("{\"prompt\": \"a\"\n", ", line 1, column ");
+  refused("\n\n", " is empty");
+}
+
+TEST(CliInspect, SaysWhatAModelIsAndNeeds) {
+  const CliModels& models = cli_models();
+  const CliResult json =
+      run_cli(models.folder.call({"inspect", models.target, models.draft, "--json", "-c", "2048"}));
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  const Json object = json.object();
+  const Json& target = object["target"];
+  EXPECT_EQ(target["architecture"], "llama");
+  EXPECT_EQ(target["layers"], 2);
+  EXPECT_EQ(target["context_trained"], 32768);
+  EXPECT_EQ(target["rollback"], "any");
+  EXPECT_EQ(target["chat_template"], true);
+  EXPECT_EQ(target["memory"]["context"], 2048);
+  EXPECT_EQ(target["memory"]["total_bytes"].get<std::uint64_t>(),
+            target["memory"]["weights_bytes"].get<std::uint64_t>() +
+                target["memory"]["cache_bytes"].get<std::uint64_t>());
+  // 2 layers, one key and one value head of 64, Q8_0: 2 * 2 * 68 bytes a token.
+  EXPECT_EQ(target["memory"]["cache_bytes"], 2048 * 2 * 2 * 68);
+  EXPECT_EQ(target["exactness"]["cache_type_k"], "q8_0");
+  EXPECT_EQ(object["vocabulary_match"]["kind"], "identical");
+  EXPECT_EQ(object["vocabulary_match"]["usable"], true);
+  const CliResult table = run_cli(models.folder.call({"inspect", models.target}));
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_NE(table.out.find("llama"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("chat template"), std::string::npos) << table.out;
+}
+
+TEST(CliInspect, SaysWhichTokensOfAPairDiffer) {
+  const CliModels& models = cli_models();
+  const CliResult result = run_cli(models.folder.call({"inspect", models.target, models.other, "--json"}));
+  EXPECT_EQ(result.exit_code, 0) << "told, not failed";
+  const Json match = result.object()["vocabulary_match"];
+  EXPECT_EQ(match["kind"], "different");
+  EXPECT_EQ(match["usable"], false);
+  EXPECT_FALSE(match["message"].get<std::string>().empty());
+}
+
+}  // namespace
+}  // namespace outrider::testing

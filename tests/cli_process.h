@@ -1,0 +1,76 @@
+// Runs the real command `outrider` as a child process, on tiny models in a folder of the test's own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "json/json.h"
+
+namespace outrider::testing {
+
+struct CliCall {
+  std::vector<std::string> arguments;             // after the program's name
+  std::map<std::string, std::string> environment;  // on top of PATH, HOME, ...; no OUTRIDER_*
+  std::string input;                              // of standard input
+  bool terminal = false;                          // stdout and stderr are one terminal; read as `out`
+  std::string stdout_to;                          // a file to write to instead of reading it
+
+  // Above 0: standard input stays open, and SIGINT is sent after so many milliseconds.
+  int interrupt_after_ms = 0;
+
+  // Called whenever the child has written; `out` and `err` are all of it so far. Returns false to
+  // close the reading end of stdout.
+  std::function<bool(pid_t child, const std::string& out, const std::string& err)> on_output;
+};
+
+struct CliResult {
+  int exit_code = -1;  // -1: ended by `signal`
+  int signal = 0;
+  std::string out;
+  std::string err;
+
+  // stdout as one JSON object and nothing else. Fails the test when it is not.
+  json::Json object() const;
+};
+
+// Waits for the child to end. Children that take longer than five minutes are killed, so that a
+// hang is a failure.
+CliResult run_cli(const CliCall& call);
+
+// A folder that is removed with everything in it. Verdicts of the probe are cached in it too.
+class CliFolder {
+ public:
+  CliFolder();
+  ~CliFolder();
+  CliFolder(const CliFolder&) = delete;
+  CliFolder& operator=(const CliFolder&) = delete;
+
+  std::string path(const std::string& name) const { return root_ + "/" + name; }
+
+  // Writes a file and returns its path.
+  std::string write(const std::string& name, const std::string& contents) const;
+
+  // A call whose cache lies in this folder and whose probe is short.
+  CliCall call(std::vector<std::string> arguments) const;
+
+ private:
+  std::string root_;
+};
+
+std::string read_file(const std::string& path);
+
+// A pair of tiny quantised models, written once per process: the draft agrees with the target in
+// about half of all positions.
+struct CliModels {
+  CliFolder folder;
+  std::string target;
+  std::string draft;
+  std::string other;  // with another vocabulary
+};
+const CliModels& cli_models();
+
+}  // namespace outrider::testing

@@ -1,0 +1,261 @@
+// The command line itself: wrong usage, bad input, environment, config files.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "testing/gguf_damage.h"
+#include "tests/cli_process.h"
+
+namespace outrider::testing {
+namespace {
+
+CliResult outrider(std::vector<std::string> arguments) {
+  return run_cli(cli_models().folder.call(std::move(arguments)));
+}
+
+// `outrider run` on the tiny target with -n 4, and what else is given.
+CliCall run_call(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"run", "-m", cli_models().target, "-c", "512"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return cli_models().folder.call(arguments);
+}
+
+// Nothing on stdout, one error line and at most one hint on stderr.
+void expect_message(const CliResult& result, int exit_code, const std::string& message,
+                    const std::string& hint = "") {
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  EXPECT_EQ(result.out, "");
+  const std::string wanted = "outrider: error: " + message;
+  EXPECT_EQ(result.err.substr(0, wanted.size()), wanted) << result.err;
+  const std::size_t end = result.err.find('\n');
+  ASSERT_NE(end, std::string::npos) << result.err;
+  const std::string rest = result.err.substr(end + 1);
+  EXPECT_EQ(rest.find("outrider: error: "), std::string::npos) << result.err;
+  EXPECT_NE(rest.find(hint), std::string::npos) << result.err;
+  EXPECT_LE(std::count(rest.begin(), rest.end(), '\n'), 1) << result.err;
+}
+
+TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
+  const CliResult help = outrider({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_EQ(help.err, "");
+  for (const char* word : {"run", "compare", "inspect", "Exit codes: 0 done, 1 failed", "--version"}) {
+    EXPECT_NE(help.out.find(word), std::string::npos) << word;
+  }
+  const CliResult version = outrider({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_EQ(version.out.rfind("outrider ", 0), 0U) << version.out;
+  EXPECT_NE(version.out.find("llama.cpp "), std::string::npos) << version.out;
+  EXPECT_NE(version.out.find("backends="), std::string::npos) << version.out;
+}
+
+TEST(CliUsage, TheHelpOfACommandNamesEveryOptionOfTheContract) {
+  const CliResult help = outrider({"run", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* option :
+       {"-m, --model", "-d, --draft-model", "-p, --prompt", "-f, --file", "--chat", "-c, --ctx",
+        "-t, --threads", "-b, --batch", "--draft-ctx", "--draft-threads", "--gpu-layers",
+        "--draft-gpu-layers", "--cache-type-k", "--cache-type-v", "--flash-attn", "-n, --max-tokens",
+        "--seed", "--temp", "--top-k", "--top-p", "--min-p", "--typical", "--stop", "--drafter",
+        "--rule", "--exact", "--width", "--stats", "--color", "--json", "--log-level", "--config"}) {
+    EXPECT_NE(help.out.find(option), std::string::npos) << option;
+  }
+  std::size_t start = 0;
+  for (std::size_t end; (end = help.out.find('\n', start)) != std::string::npos; start = end + 1) {
+    EXPECT_LE(end - start, 100U) << help.out.substr(start, end - start);
+  }
+}
+
+TEST(CliUsage, WithoutACommandItSaysWhichThereAre) {
+  expect_message(outrider({}), 2, "no command was given; commands are run, compare and inspect");
+  expect_message(outrider({"rnu"}), 2, "unknown command 'rnu'", "did you mean run?");
+  expect_message(outrider({"--bogus"}), 2, "unknown option --bogus");
+  expect_message(outrider({"run", "compare"}), 2, "two commands at once: run and compare");
+}
+
+TEST(CliUsage, AnUnknownOptionIsNamedWithTheNearestOne) {
+  expect_message(run_cli(run_call({"-p", "hi", "--widht", "3"})), 2, "unknown option --widht",
+                 "did you mean --width?");
+  expect_message(run_cli(run_call({"-p", "hi", "--max-token=3"})), 2, "unknown option --max-token",
+                 "did you mean --max-tokens?");
+  expect_message(run_cli(run_call({"-p", "hi", "--qqqqqq"})), 2, "unknown option --qqqqqq",
+                 "--help");
+  // Of the contract, but for later: refused, never parsed and ignored.
+  for (const char* later : {"--workers", "--isolate", "--grammar", "--repeat-penalty", "--logprobs"}) {
+    expect_message(run_cli(run_call({"-p", "hi", later, "1"})), 2,
+                   std::string("unknown option ") + later);
+  }
+}
+
+TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
+  const auto refused = [](const std::vector<std::string>& more, const std::string& message) {
+    std::vector<std::string> arguments = {"-p", "hi"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect_message(run_cli(run_call(arguments)), 2, message);
+  };
+  const std::string width = "', but must be auto, or a whole number from 1 (no speculation) to 64";
+  refused({"--width", "0"}, "--width is '0" + width);
+  refused({"--width", "1000"}, "--width is '1000" + width);
+  refused({"--width", "four"}, "--width is 'four" + width);
+  refused({"--ctx", "-1"}, "--ctx is '-1', but must be a whole number from 0 to ");
+  refused({"-c", "9x"}, "--ctx is '9x', but must be a whole number from 0 to ");
+  refused({"-n", "99999999999"}, "--max-tokens is '99999999999', but must be a whole number from -1");
+  refused({"--temp", "warm"}, "--temp is 'warm', but must be a number such as 0.8");
+  refused({"--temp", "-0.5"}, "--temp is ");
+  refused({"--temp", "nan"}, "--temp is ");
+  refused({"--top-p", "1.5"}, "--top-p is ");
+  refused({"--min-p", "2"}, "--min-p is ");
+  refused({"--typical", "0"}, "--typical is ");
+  refused({"--stop", ""}, "--stop is ''");
+  refused({"--stop="}, "--stop is ''");
+  refused({"--drafter", "suffix"}, "--drafter is 'suffix', but must be auto, none or draft-model");
+  refused({"--drafter", "draft-model"}, "--drafter is 'draft-model', but there is none");
+  refused({"--rule", "block"}, "--rule is 'block', but must be coupled");
+  refused({"--exact", "yes"}, "--exact is 'yes', but must be auto, on or off");
+  refused({"--cache-type-k", "q9"}, "--cache-type-k is 'q9', but must be f32, f16");
+  refused({"--color=purple"}, "--color is 'purple', but must be never, auto or always");
+  refused({"--stats=maybe"}, "--stats");
+  refused({"--ctx"}, "--ctx needs a value");
+}
+
+TEST(CliUsage, ExactlyOnePromptAndATargetAreNeeded) {
+  const CliModels& models = cli_models();
+  expect_message(run_cli(run_call({})), 2, "a prompt is missing", "-p TEXT, -f FILE and -");
+  expect_message(run_cli(run_call({"-p", "a", "-f", "b"})), 2, "there is more than one prompt");
+  expect_message(run_cli(run_call({"-p", "a", "-"})), 2, "there is more than one prompt");
+  expect_message(run_cli(run_call({"hello"})), 2, "unexpected argument 'hello'", "-p 'TEXT'");
+  expect_message(outrider({"run", "-p", "hi"}), 2, "--model is missing", "-m FILE");
+  expect_message(outrider({"compare", "-m", models.target}), 2, "--prompts is missing");
+  expect_message(outrider({"inspect"}), 2, "a model is missing");
+  expect_message(outrider({"compare", "-m", models.target, "--prompts", "x", "--width", "1"}), 2,
+                 "--width is '1'");
+}
+
+TEST(CliBadInput, FilesThatAreNoModelsEndWithOneAndTheirName) {
+  const CliModels& models = cli_models();
+  const std::string missing = models.folder.path("missing.gguf");
+  expect_message(outrider({"run", "-m", missing, "-p", "hi"}), 1, "there is no file '" + missing);
+  expect_message(outrider({"inspect", missing}), 1, "there is no file '" + missing);
+  const CliFolder folder;
+  const Result<std::vector<BadModelFile>> bad = write_bad_model_files(models.target, folder.path(""));
+  ASSERT_TRUE(bad.ok()) << bad.status().message();
+  ASSERT_GE(bad->size(), 8U);
+  for (const BadModelFile& file : *bad) {
+    SCOPED_TRACE(file.what);
+    for (const CliResult& result : {outrider({"run", "-m", file.path, "-p", "hi"}),
+                                    outrider({"run", "-m", models.target, "-d", file.path, "-p", "hi"}),
+                                    outrider({"inspect", file.path})}) {
+      EXPECT_EQ(result.exit_code, 1) << result.err;
+      EXPECT_EQ(result.out, "");
+      EXPECT_EQ(result.err.rfind("outrider: error: ", 0), 0U) << result.err;
+      EXPECT_NE(result.err.find(file.path), std::string::npos) << result.err;
+      EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    }
+  }
+}
+
+TEST(CliBadInput, ADraftWithAnotherVocabularyIsRefusedWithTheTokens) {
+  const CliModels& models = cli_models();
+  const CliResult result = run_cli(run_call({"-d", models.other, "-p", "hi"}));
+  expect_message(result, 1, "the draft model '" + models.other + "' cannot draft for '" + models.target);
+  // Not needed, so not in the way.
+  EXPECT_EQ(run_cli(run_call({"-d", models.other, "--drafter", "none", "-p", "hi", "-n", "2"})).exit_code,
+            0);
+}
+
+TEST(CliBadInput, PromptsThatCannotBeReadSayWhy) {
+  const CliFolder folder;
+  expect_message(run_cli(run_call({"-p", "ab\xFFz"})), 1,
+                 "the prompt is not valid UTF-8: byte 0xFF at offset 2");
+  const std::string cut = folder.write("cut.txt", "caf\xC3");
+  expect_message(run_cli(run_call({"-f", cut})), 1, "the prompt in '" + cut + "' is not valid UTF-8");
+  CliCall call = run_call({"-"});
+  call.input = "\xC0\x80";
+  expect_message(run_cli(call), 1, "the prompt on standard input is not valid UTF-8: byte 0xC0 at offset 0");
+  expect_message(run_cli(run_call({"-f", folder.path("no.txt")})), 1,
+                 "'" + folder.path("no.txt") + "' does not exist");
+  expect_message(run_cli(run_call({"-f", folder.path("")})), 1, "'" + folder.path("") + "' is a folder");
+}
+
+TEST(CliBadInput, APromptLongerThanTheContextNamesBothNumbers) {
+  const CliResult result = run_cli(run_call({"-c", "64", "-p", std::string(500, 'x')}));
+  expect_message(result, 1, "the prompt has ");
+  EXPECT_NE(result.err.find("the context holds 64"), std::string::npos) << result.err;
+}
+
+// Tokens said with -n from here, environment and file.
+struct Layers {
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> environment;
+};
+
+std::size_t tokens_said(const Layers& layers) {
+  std::vector<std::string> arguments = {"-p", "hi", "--json"};
+  arguments.insert(arguments.end(), layers.arguments.begin(), layers.arguments.end());
+  CliCall call = run_call(arguments);
+  call.environment.insert(layers.environment.begin(), layers.environment.end());
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return result.object()["tokens"].size();
+}
+
+TEST(CliLayers, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
+  const CliFolder folder;
+  const std::string file = folder.write("o.toml", "# options\nmax-tokens = 5\n[run]\ntop_k = 3\n");
+  const std::string own = folder.write("own.toml", "n = 1\nmax-tokens = 5\n[run]\nmax-tokens = 6\n");
+  EXPECT_EQ(tokens_said({.arguments = {"-n", "3"}, .environment = {{"OUTRIDER_MAX_TOKENS", "4"}}}), 3U);
+  EXPECT_EQ(tokens_said({.arguments = {"--config", file},
+                         .environment = {{"OUTRIDER_MAX_TOKENS", "4"}}}),
+            4U);
+  EXPECT_EQ(tokens_said({.arguments = {"--config", file}}), 5U);
+  EXPECT_EQ(tokens_said({.environment = {{"OUTRIDER_CONFIG", file}}}), 5U);
+  EXPECT_EQ(tokens_said({.arguments = {"--config", file, "-n", "2"}}), 2U);
+  EXPECT_EQ(tokens_said({.arguments = {"-n", "7", "-n", "2"}}), 2U) << "the last one wins";
+  expect_message(run_cli(run_call({"-p", "hi", "--config", own})), 2,
+                 "config file '" + own + "', line 1: unknown option 'n'");
+}
+
+TEST(CliLayers, ATableOfTheCommandWinsOverTheTopOfTheFileAndOtherTablesAreOthers) {
+  const CliFolder folder;
+  EXPECT_EQ(tokens_said({.arguments = {"--config",
+                                       folder.write("a.toml", "max-tokens = 5\nlimit = 3\n[run]\n"
+                                                              "max-tokens = 6\n[compare]\n"
+                                                              "max-tokens = 7\n")}}),
+            6U);
+}
+
+TEST(CliLayers, StopStringsInAFileKeepTheirBytes) {
+  const CliFolder folder;
+  const std::string file = folder.write("s.toml", "stop = [\"# no, [comment]\", \"\\n\\n\"]\n");
+  const CliResult result = run_cli(run_call({"-p", "hi", "-n", "2", "--config", file}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
+  const CliFolder folder;
+  const auto refused = [&](const std::string& contents, const std::string& message,
+                           const std::string& hint = "") {
+    const std::string file = folder.write("bad.toml", contents);
+    expect_message(run_cli(run_call({"-p", "hi", "--config", file})), 2,
+                   "config file '" + file + "', " + message, hint);
+  };
+  refused("ctx = 512\n\ntempp = 1\n", "line 3: unknown option 'tempp'", "did you mean 'temp'?");
+  refused("[rnu]\ntemp = 1\n", "line 2: [rnu] is no command", "tables are run, compare and inspect");
+  refused("[inspect]\ntemp = 1\n", "line 2: unknown option 'temp'");
+  refused("ctx 512\n", "line 1: 'ctx' has no '='");
+  refused("temp = [1, 2]\n", "line 1: 'temp' takes one value");
+  const std::string range = folder.write("range.toml", "width = 1000\n");
+  expect_message(run_cli(run_call({"-p", "hi", "--config", range})), 2, "--width is '1000'");
+  expect_message(run_cli(run_call({"-p", "hi", "--config", folder.path("no.toml")})), 2,
+                 "cannot read the config file " + folder.path("no.toml"));
+  CliCall call = run_call({"-p", "hi"});
+  call.environment["OUTRIDER_THREADS"] = "many";
+  expect_message(run_cli(call), 2, "--threads (from OUTRIDER_THREADS) is 'many', but must be a whole");
+  // Of another command: not in the way.
+  call.environment = {{"OUTRIDER_LIMIT", "many"}};
+  EXPECT_EQ(run_cli(run_call({"-p", "hi", "-n", "1"})).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace outrider::testing
