@@ -119,7 +119,7 @@ Result<std::vector<BadModelFile>> write_bad_model_files(const std::string& good,
     files.push_back({what, folder + "/" + name});
     if (status.ok()) status = write(files.back().path);
   };
-  const auto bytes = [](std::string content) {
+  const auto bytes = [](const std::string& content) {
     return [content](const std::string& path) { return write_all(path, content); };
   };
   const auto cut = [&](std::uint64_t keep) {

@@ -62,7 +62,7 @@ TEST_F(GgufFileTest, AFailingSourceLeavesTheOldFileAndNothingElse) {
                                    failing, /*durable=*/false);
   EXPECT_EQ(status.message(), "on command");
   const TensorSource too_short = [&](std::size_t index, std::vector<std::uint8_t>& data) {
-    const Status read = reader.read_tensor(index, data);
+    Status read = reader.read_tensor(index, data);
     data.pop_back();
     return read;
   };

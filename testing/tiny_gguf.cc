@@ -297,6 +297,7 @@ Status write_tiny_gguf(const std::string& path, const TinyModelOptions& options)
 
   const std::vector<TinyTensor> tensors = TinyModelBuilder(options, *vocabulary).build();
   std::vector<TensorInfo> infos;
+  infos.reserve(tensors.size());
   for (const TinyTensor& tensor : tensors) infos.push_back(tensor.info);
   const TensorSource source = [&](std::size_t index, std::vector<std::uint8_t>& data) {
     const bool is_matrix = tensors[index].info.type != GGML_TYPE_F32;

@@ -32,7 +32,7 @@
 
 namespace outrider::testing {
 
-enum class WeightType { kF32, kQ8_0, kQ4_0 };
+enum class WeightType { kF32, kQ8_0, kQ4_0 };  // NOLINT(readability-identifier-naming): ggml's
 
 // "F32", "Q8_0", "Q4_0".
 const char* weight_type_name(WeightType type);

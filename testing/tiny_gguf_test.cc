@@ -351,6 +351,7 @@ TEST(TinyWeights, GaussiansHaveMeanZeroAndDeviationOne) {
 TEST(TinyWeights, QuantisedValuesComeBackWithinHalfAStep) {
   const std::uint64_t key = tensor_key(3, "blocks");
   std::vector<float> values;
+  values.reserve(64 * 32);
   for (int i = 0; i < 64 * 32; ++i) {
     values.push_back(static_cast<float>(tiny_gaussian(key, static_cast<std::uint64_t>(i)) * 0.3));
   }

@@ -125,11 +125,12 @@ class PieceAdder {
   // from " th" and "e", but also from " " and "the".
   void add_merges(std::string_view bytes) {
     for (std::size_t n = bytes.size() - 1; n > 0; --n) {
-      const std::string left = text_of(bytes.substr(0, n));
+      std::string left = text_of(bytes.substr(0, n));
       const std::string right = text_of(bytes.substr(n));
-      if (texts_.contains(left) && texts_.contains(right)) {
-        vocabulary_.merges.push_back(left + " " + right);
-      }
+      if (!texts_.contains(left) || !texts_.contains(right)) continue;
+      left += ' ';
+      left += right;
+      vocabulary_.merges.push_back(std::move(left));
     }
   }
 

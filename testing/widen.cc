@@ -247,7 +247,8 @@ Status Widener::plan(const TensorInfo& tensor) {
                                                 : n_head;
     if (!n_head_kv.ok()) return n_head_kv.status();
     const std::int64_t rows = role->dimensions[0] == kWidenQkv ? tensor.shape[0] : tensor.n_rows();
-    const std::int64_t n_heads = static_cast<std::int64_t>(*n_head) + 2 * *n_head_kv;
+    const std::int64_t n_heads =
+        static_cast<std::int64_t>(*n_head) + 2 * static_cast<std::int64_t>(*n_head_kv);
     if (n_heads == 0 || rows % n_heads != 0) {
       return data_loss(quoted(reader_.path()) + ": tensor " + quoted(tensor.name) +
                        " does not divide into the model's heads");

@@ -55,6 +55,11 @@ std::vector<std::uint8_t> joined(const std::vector<std::vector<std::uint8_t>>& p
   return all;
 }
 
+// "blk.0.attn_q.weight" from its parts.
+std::string in_block(int block, const std::string& name) {
+  return "blk." + std::to_string(block) + "." + name;
+}
+
 class WidenLayoutTest : public ::testing::Test {
  protected:
   // Writes a tiny model, lets `edit` rearrange it, and returns the path of the result.
@@ -118,13 +123,14 @@ TEST_F(WidenLayoutTest, FusedQueryKeyAndValueAreWidenedEachForItself) {
   TinyModelOptions options = float_model();
   options.linear_biases = true;
   const std::string path = write(options, [](Contents& contents) {
-    for (const std::string block : {"blk.0.", "blk.1."}) {
+    for (const int block : {0, 1}) {
       for (const std::string kind : {".weight", ".bias"}) {
         const std::vector<std::uint8_t> all =
-            joined({contents.take(block + "attn_q" + kind), contents.take(block + "attn_k" + kind),
-                    contents.take(block + "attn_v" + kind)});
-        const std::int64_t rows = (4 + 2 + 2) * 64;
-        contents.add(block + "attn_qkv" + kind, GGML_TYPE_F32,
+            joined({contents.take(in_block(block, "attn_q" + kind)),
+                    contents.take(in_block(block, "attn_k" + kind)),
+                    contents.take(in_block(block, "attn_v" + kind))});
+        const std::int64_t rows = 512;  // 4 + 2 + 2 heads of 64
+        contents.add(in_block(block, "attn_qkv" + kind), GGML_TYPE_F32,
                      kind == ".bias" ? std::vector<std::int64_t>{rows}
                                      : std::vector<std::int64_t>{128, rows},
                      all);
@@ -153,7 +159,7 @@ TEST_F(WidenLayoutTest, ExpertsAreWidenedEachForItselfAndTheRouterChoosesTheSame
     }
     for (const std::string& block : blocks) {
       std::vector<std::uint8_t> rows = contents.data[contents.index(block + "attn_q.weight")];
-      rows.resize(2 * 128 * sizeof(float));
+      rows.resize(2 * 128UL * sizeof(float));
       contents.add(block + "ffn_gate_inp.weight", GGML_TYPE_F32, {128, 2}, rows);
     }
     gguf_set_val_u32(contents.metadata.get(), "llama.expert_count", 2);

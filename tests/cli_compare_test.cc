@@ -60,29 +60,34 @@ TEST(CliCompare, WithoutADraftTheTextItselfIsProposed) {
   EXPECT_LT(object["acceptance_rate"].get<double>(), 1.0) << "every fifth proposal is wrong";
 }
 
-// The negative control: F16 keys and values are not exact beyond 256 cells, so texts part.
+// The negative control. F32 weights take other code for several tokens than for one, so logits differ
+// in their last bits; F16 keys and values, which --exact off takes, carry that on. In thousands of
+// tokens some choice flips: one in about 1,200, measured.
 TEST(CliCompare, ADivergenceIsShownWithItsGapAndNotCalledExact) {
   const CliFolder folder;
   TinyPairOptions pair;
   pair.target.weight_type = WeightType::kF32;
   ASSERT_TRUE(write_tiny_pair(folder.path("t.gguf"), folder.path("d.gguf"), pair).ok());
+  std::string prompts;
+  for (int i = 0; i < 4; ++i) prompts += "{\"prompt\": \"Story " + std::to_string(i) + "\"}\n";
   CliCall call = folder.call({"compare", "-m", folder.path("t.gguf"), "-d", folder.path("d.gguf"),
-                              "--prompts", prompt_file(folder), "--seed", "5", "-n", "900", "--temp",
-                              "1", "--top-k", "0", "--top-p", "1", "--min-p", "0", "--exact", "off",
-                              "--cache-type-k", "f16", "--cache-type-v", "f16", "-c", "1024",
-                              "--width", "8", "--json"});
-  const Json object = run_cli(call).object();
-  EXPECT_NE(object["verdict"], "exact") << json::encode(object);
+                              "--prompts", folder.write("p.jsonl", prompts), "--seed", "5", "-n",
+                              "600", "--temp", "1", "--top-k", "0", "--top-p", "1", "--min-p", "0",
+                              "--exact", "off", "-c", "1024", "--width", "8", "--json"});
+  const CliResult result = run_cli(call);
+  ASSERT_EQ(result.exit_code, 0) << result.err << "a difference is a result, not a failure";
+  const Json object = result.object();
+  EXPECT_NE(object["verdict"], "exact") << result.out;
+  EXPECT_LT(object["identical"], object["prompts"]) << result.out;
+  EXPECT_EQ(object["identical"].get<std::size_t>() + object["first_divergences"].size(), 4U);
   for (const Json& divergence : object["first_divergences"]) {
     EXPECT_TRUE(divergence["prompt"].is_number());
     EXPECT_TRUE(divergence["position"].is_number());
-    ASSERT_TRUE(divergence["logit_gap"].is_number()) << json::encode(divergence);
+    ASSERT_TRUE(divergence["logit_gap"].is_number()) << result.out;
     EXPECT_LT(divergence["logit_gap"].get<double>(), 0.5) << "rounding, not a bug";
     EXPECT_EQ(divergence["suspicious"], false);
     EXPECT_NE(divergence["plain"]["id"], divergence["speculative"]["id"]);
   }
-  EXPECT_EQ(object["identical"].get<std::size_t>() + object["first_divergences"].size(),
-            object["prompts"].get<std::size_t>());
 }
 
 TEST(CliCompare, TheTableSaysTheSameToPeople) {

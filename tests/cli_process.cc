@@ -209,7 +209,11 @@ std::string CliFolder::write(const std::string& name, const std::string& content
 
 CliCall CliFolder::call(std::vector<std::string> arguments) const {
   return {.arguments = std::move(arguments),
-          .environment = {{"OUTRIDER_CACHE", path("cache")}, {"OUTRIDER_PROBE_BUDGET_MS", "300"}}};
+          // One thread: several wait for each other by spinning, which takes ages where tests run
+          // side by side.
+          .environment = {{"OUTRIDER_CACHE", path("cache")},
+                          {"OUTRIDER_PROBE_BUDGET_MS", "300"},
+                          {"OUTRIDER_THREADS", "1"}}};
 }
 
 std::string read_file(const std::string& path) {

@@ -163,6 +163,18 @@ TEST(CliRun, WhySpeculationIsOffIsAlwaysSaid) {
       << table.err;
 }
 
+TEST(CliRun, ANarrowerTargetThanAskedForIsWarnedOf) {
+  const CliResult narrow = run({"-p", kPrompt, "-n", "8", "--batch", "2", "--json"});
+  EXPECT_NE(narrow.err.find("so the width is 2, not 4"), std::string::npos) << narrow.err;
+  EXPECT_EQ(narrow.object()["speculation"]["enabled"], true);
+  const CliResult none = run({"-p", kPrompt, "-n", "8", "--batch", "1", "--json"});
+  EXPECT_NE(none.err.find("outrider: warning: speculation is off: "), std::string::npos) << none.err;
+  const Json speculation = none.object()["speculation"];
+  EXPECT_EQ(speculation["enabled"], false);
+  EXPECT_NE(json::encode(speculation["reason"]).find("at most 1 token"), std::string::npos);
+  EXPECT_EQ(run({"-p", kPrompt, "-n", "8", "--batch", "1"}).out, run({"-p", kPrompt, "-n", "8"}).out);
+}
+
 TEST(CliRun, StatsNameEverythingThatWasMeasured) {
   const CliResult result = run({"-p", kPrompt, "-n", "16", "--stats"});
   for (const char* word : {"prompt ", "generated ", "tokens/s", "speculation   draft-model", "steps ",
@@ -226,9 +238,13 @@ TEST(CliSignals, CtrlCEndsWithWhatThereIs) {
 
 TEST(CliSignals, CtrlCLeavesOneJsonObject) {
   CliCall call = endless({"--json", "-c", "40000"});
-  call.on_output = [](pid_t child, const std::string&, const std::string& err) {
+  bool sent = false;  // a second one would kill
+  call.on_output = [&](pid_t child, const std::string&, const std::string& err) {
     // The warning about the context comes when everything is loaded.
-    if (err.find("warning") != std::string::npos) kill(child, SIGINT);
+    if (!sent && err.find("warning") != std::string::npos) {
+      kill(child, SIGINT);
+      sent = true;
+    }
     return true;
   };
   const CliResult result = run_cli(call);
@@ -280,7 +296,7 @@ TEST(CliOutput, ColorMarksTheDraftsTokensOnATerminalOrWhenForced) {
     const CliResult result = run_cli(call);
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     const bool has = result.out.find(green) != std::string::npos;
-    if (has) EXPECT_NE(result.out.rfind("\033[0m"), std::string::npos) << "reset at the end";
+    EXPECT_EQ(has, result.out.find("\033[0m") != std::string::npos) << "reset at the end";
     return has;
   };
   EXPECT_TRUE(colored({"--color"}, true, false));

@@ -1,4 +1,5 @@
 // The command line itself: wrong usage, bad input, environment, config files.
+#include <algorithm>
 #include <string>
 #include <vector>
 

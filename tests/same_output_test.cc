@@ -232,8 +232,8 @@ TEST_P(SameOutput, StopStringsCutTheSameTextAtEveryWidth) {
 
 INSTANTIATE_TEST_SUITE_P(Weights, SameOutput,
                          ::testing::Values(testing::WeightType::kQ8_0, testing::WeightType::kQ4_0),
-                         [](const ::testing::TestParamInfo<testing::WeightType>& info) {
-                           return std::string(testing::weight_type_name(info.param));
+                         [](const ::testing::TestParamInfo<testing::WeightType>& tested) {
+                           return std::string(testing::weight_type_name(tested.param));
                          });
 
 // A target whose logits differ by a hair whenever more than one token is evaluated at once: what an

@@ -155,7 +155,7 @@ std::string parameters_text(std::uint64_t n) {
   return text;
 }
 
-std::string model_table(const std::string& role, const Inspected& m) {
+std::string model_table(const std::string& role, const Inspected& m, bool needs_exactness) {
   const llama::ModelFacts& f = m.file->facts();
   const llama::ContextSettings& c = m.plan.context;
   std::string table = role + " " + one_line(f.path) + "\n";
@@ -176,6 +176,7 @@ std::string model_table(const std::string& role, const Inspected& m) {
                                ", keys " + c.type_k + ", values " + c.type_v + ", weights " +
                                (m.plan.extra_bufts ? "repacked where ggml can" : "as in the file"));
   for (const std::string& note : m.plan.notes) table += row("", note);
+  if (!needs_exactness) return table;
   table += row("exactness", m.hint.empty() ? "nothing is known against it; run and compare probe it"
                                            : "not expected: " + m.hint);
   return table;
@@ -192,9 +193,12 @@ int InspectCommand::run() {
   if (!target.ok()) return signals.raised() ? signals.exit_code() : fail(target.status());
   Json result = {{"target", model_json(*target)},
                  {"machine_memory_bytes", llama::memory_limit()}};
-  std::string table = model_table("target", *target);
+  std::string table = model_table("target", *target, /*needs_exactness=*/true);
   if (model_.draft_model) {
-    Result<Inspected> draft = inspect(draft_options(model_), hooks);
+    // A draft's numbers need not be exact, so it gets the fastest settings (llama::open_draft).
+    llama::ModelOptions fastest = draft_options(model_);
+    fastest.exact = ExactMode::kOff;
+    Result<Inspected> draft = inspect(fastest, hooks);
     progress.clear();
     if (!draft.ok()) return signals.raised() ? signals.exit_code() : fail(draft.status());
     const llama::VocabularyMatch match =
@@ -203,7 +207,7 @@ int InspectCommand::run() {
     result["vocabulary_match"] = {{"kind", match_name(match.kind)},
                                   {"usable", match.usable()},
                                   {"message", match.message.empty() ? Json() : Json(match.message)}};
-    table += model_table("draft", *draft) + "pair\n" +
+    table += model_table("draft", *draft, /*needs_exactness=*/false) + "pair\n" +
              row("vocabularies", std::string(match_name(match.kind)) +
                                      (match.message.empty() ? "" : ": " + match.message)) +
              row("draft usable", match.usable() ? "yes" : "no");

@@ -1,6 +1,7 @@
 // outrider run: one prompt, one text.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -127,7 +128,7 @@ Result<Request> RunCommand::make_request(const Session& session) const {
   if (!request.ok()) return request.status();
   request->max_tokens = sampling_.max_tokens;
   request->stop = sampling_.stop;
-  request->speculation_off_reason = plan_.off_reason;
+  if (!plan_.off_reason.empty()) request->speculation_off_reason = plan_.off_reason;
   return request;
 }
 
@@ -136,7 +137,8 @@ int RunCommand::report(const Completion& completion, const Session& session,
   const std::string object =
       json::encode(api::completion_json(completion, session.exactness())) + "\n";
   output_.json ? output.write(object) : output.finish();
-  if (stats_) std::fputs(stats_table(completion, session.exactness(), plan_.width).c_str(), stderr);
+  const std::int32_t width = std::min(plan_.width, session.target().capabilities().max_width);
+  if (stats_) std::fputs(stats_table(completion, session.exactness(), width).c_str(), stderr);
   const Status written = result_ ? write_file(*result_, object) : Status();
   if (!completion.error.ok()) return fail(completion.error);
   if (!written.ok()) return fail(written);

@@ -41,7 +41,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   hooks.progress.clear();
   session->engine_ = std::make_unique<Engine>(*session->target_.model, session->vocabulary(),
                                               std::move(drafters));
-  session->collect_warnings();
+  session->collect_warnings(options);
   return session;
 }
 
@@ -63,7 +63,7 @@ Status Session::open_draft_model(const llama::ModelOptions& options, const Sessi
   return Status();
 }
 
-void Session::collect_warnings() {
+void Session::collect_warnings(const SessionOptions& options) {
   const auto add = [this](const llama::LlamaModel& model, const std::vector<std::string>& notes) {
     for (const std::string& note : notes) {
       warnings_.push_back("'" + model.file()->facts().path + "': " + note);
@@ -71,6 +71,18 @@ void Session::collect_warnings() {
   };
   add(*target_.model, target_.notes);
   if (draft_) add(*draft_, draft_->notes());
+  const Capabilities& caps = target().capabilities();
+  if (!options.speculation || caps.max_width >= options.width) return;
+  const std::string limit = "'" + facts().path + "' takes at most " +
+                            std::to_string(caps.max_width) +
+                            (caps.max_width == 1 ? " token" : " tokens") + " in a step here";
+  if (caps.max_width > 1) {
+    warnings_.push_back(limit + ", so the width is " + std::to_string(caps.max_width) + ", not " +
+                        std::to_string(options.width));
+  } else {
+    off_reason_ = caps.rollback_reason.empty() ? limit : caps.rollback_reason;
+    warnings_.push_back("speculation is off: " + off_reason_);
+  }
 }
 
 Result<Request> Session::request(std::vector<Token> prompt, const SamplingOptions& sampling,
@@ -84,6 +96,7 @@ Result<Request> Session::request(std::vector<Token> prompt, const SamplingOption
   request.target_sampler = std::move(*sampler);
   request.seed = seed;
   request.width = width;
+  request.speculation_off_reason = off_reason_;
   if (width == 1) return request;
   const std::int32_t n_common =
       draft_ ? std::min(vocabulary.size(), draft_->capabilities().n_vocab) : vocabulary.size();

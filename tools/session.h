@@ -69,13 +69,14 @@ class Session {
  private:
   Session() = default;
   Status open_draft_model(const llama::ModelOptions& options, const SessionHooks& hooks);
-  void collect_warnings();
+  void collect_warnings(const SessionOptions& options);
 
   llama::OpenedTarget target_;
   std::unique_ptr<llama::LlamaModel> draft_;
   std::unique_ptr<DraftModelDrafter> drafter_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::string> warnings_;
+  std::string off_reason_;  // why no step may hold more than one token; empty: it may
 };
 
 // Runs one request to its end, on this thread. `on_update` gets each update and returns false to end

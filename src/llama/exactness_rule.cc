@@ -25,8 +25,13 @@ constexpr std::array<std::string_view, 2> kExactOnlyPlain{"q4_K", "q2_K"};
 constexpr std::array<std::string_view, 9> kRepacked{"q4_0", "q4_K", "q2_K",   "q5_K", "q6_K",
                                                     "q8_0", "q1_0", "iq4_nl", "mxfp4"};
 
-// One token and several take kernels that add up in another order, in either kind of buffer.
+// One token and several take kernels that add up in another order, in either kind of buffer
+// (ggml-cpu/llamafile/sgemm.cpp). Measured on x86; on ARM it begins with 4 or 8 tokens.
+#if defined(__aarch64__)
+constexpr std::array<std::string_view, 0> kNeverExact{};
+#else
 constexpr std::array<std::string_view, 4> kNeverExact{"f32", "f16", "bf16", "iq4_nl"};
+#endif
 
 // From 8 tokens on these are decoded to panels (ggml-cpu/iqp.cpp).
 constexpr std::array<std::string_view, 8> kExactBelowEight{"iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs",
@@ -187,7 +192,9 @@ Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_la
 
 LoadPlan settings_rule(const RuleFacts& facts, const ModelOptions& options) {
   LoadPlan plan;
-  const bool exact = options.exact != ExactMode::kOff && facts.on_cpu;
+  const bool attainable = facts.on_cpu && sum_of(facts, kNeverExact) == 0;
+  const bool exact =
+      options.exact == ExactMode::kOn || (options.exact == ExactMode::kAuto && attainable);
   const std::string type = exact ? exact_cache_type(facts) : "f16";
   plan.context.type_k = type;
   plan.context.type_v = type;

@@ -14,8 +14,9 @@
 //    Q4_K and Q2_K are not from width 4 on, plain they are. Plain buffers make a single step of a
 //    file that is all Q4_K 1.5 times as dear (Q4_0 1.3, Q2_K 1.2), so the rule takes them only
 //    where the file's mix makes that less than a tenth; `--exact on` takes them wherever they help.
-//  - F32, F16, BF16 and IQ4_NL are never exact: one token and several take different kernels.
-//    IQ types with lookup grids (IQ4_XS, ...) are exact below 8 tokens.
+//  - F32, F16, BF16 and IQ4_NL are never exact: one token and several take different kernels. A
+//    file that multiplies with one of them gets llama.cpp's defaults, since nothing would be
+//    gained. IQ types with lookup grids (IQ4_XS, ...) are exact below 8 tokens.
 // Elsewhere nothing is known, so llama.cpp's defaults are taken and the probe reports.
 //
 // Tested by exactness_rule_test.cc.

@@ -1,0 +1,67 @@
+#include "tools/usage.h"
+
+#include <gtest/gtest.h>
+
+#include "tools/help.h"
+#include "tools/options.h"
+#include "tools/report.h"
+
+namespace outrider::tools {
+namespace {
+
+const std::vector<std::string> kOptions = {"--ctx", "--threads", "--max-tokens", "--temp", "--top-k",
+                                           "--width"};
+
+TEST(Nearest, FindsTypingMistakes) {
+  EXPECT_EQ(nearest("--widht", kOptions), "--width") << "swapped";
+  EXPECT_EQ(nearest("--thread", kOptions), "--threads") << "left out";
+  EXPECT_EQ(nearest("--ttemp", kOptions), "--temp") << "inserted";
+  EXPECT_EQ(nearest("--max_tokens", kOptions), "--max-tokens") << "changed";
+}
+
+TEST(Nearest, TakesABeginning) { EXPECT_EQ(nearest("--max", kOptions), "--max-tokens"); }
+
+TEST(Nearest, SaysNothingWhereNothingIsNear) {
+  EXPECT_EQ(nearest("--grammar", kOptions), "");
+  EXPECT_EQ(nearest("--x", kOptions), "") << "too short to guess";
+  EXPECT_EQ(nearest("", kOptions), "");
+  EXPECT_EQ(nearest("--", kOptions), "");
+  EXPECT_EQ(nearest("--temp", {}), "");
+}
+
+TEST(ListOf, JoinsAsPeopleDo) {
+  EXPECT_EQ(list_of({}), "");
+  EXPECT_EQ(list_of({"a"}), "a");
+  EXPECT_EQ(list_of({"a", "b"}), "a and b");
+  EXPECT_EQ(list_of({"a", "b", "c"}, " or "), "a, b or c");
+}
+
+TEST(OptionNames, AreSpelledForMessagesAndTheEnvironment) {
+  EXPECT_EQ(spelled("-c,--ctx"), "--ctx");
+  EXPECT_EQ(spelled("--color{auto}"), "--color");
+  EXPECT_EQ(environment_name("--max-tokens"), "OUTRIDER_MAX_TOKENS");
+  EXPECT_EQ(environment_name("cache-type-k"), "OUTRIDER_CACHE_TYPE_K");
+}
+
+TEST(ParseInteger, TakesExactlyTheRange) {
+  const auto parse = [](const char* text) { return parse_integer("--n", text, -1, 64, "fitting"); };
+  EXPECT_EQ(parse("-1"), -1);
+  EXPECT_EQ(parse("64"), 64);
+  for (const char* wrong : {"-2", "65", "", " 1", "1 ", "+1", "1.0", "0x1", "99999999999999999999"}) {
+    EXPECT_THROW(parse(wrong), UsageError) << wrong;
+  }
+}
+
+TEST(Wrap, BreaksAtSpacesAndKeepsLongWords) {
+  EXPECT_EQ(wrap("one two three", 0, 8), "one two\nthree");
+  EXPECT_EQ(wrap("one two three", 2, 9), "one two\n  three");
+  EXPECT_EQ(wrap("a\nb", 3, 10), "a\n   b");
+  EXPECT_EQ(wrap("incomprehensible x", 0, 5), "incomprehensible\nx");
+}
+
+TEST(OneLine, LeavesNoControlCharacters) {
+  EXPECT_EQ(one_line("a\nb\033[31mc\x7F\n"), "a b [31mc ");
+}
+
+}  // namespace
+}  // namespace outrider::tools
