@@ -244,7 +244,7 @@ TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
   refused("ctx = 512\n\ntempp = 1\n", "line 3: unknown option 'tempp'", "did you mean 'temp'?");
   refused("[rnu]\ntemp = 1\n", "line 2: [rnu] is no command", "tables are run, compare and inspect");
   refused("[inspect]\ntemp = 1\n", "line 2: unknown option 'temp'");
-  refused("ctx 512\n", "line 1: 'ctx' has no '='");
+  refused("ctx 512\n", "line 1: Error while parsing key-value pair: expected '='");
   refused("temp = [1, 2]\n", "line 1: 'temp' takes one value");
   const std::string range = folder.write("range.toml", "width = 1000\n");
   expect_message(run_cli(run_call({"-p", "hi", "--config", range})), 2, "--width is '1000'");

@@ -41,12 +41,14 @@ Status check_request(const Request& r, const Capabilities& caps) {
                             " is outside the vocabulary of " + std::to_string(caps.n_vocab));
   }
   if (r.prompt.size() >= static_cast<std::size_t>(caps.n_ctx)) {
-    return invalid_argument("the prompt has " + std::to_string(r.prompt.size()) +
-                            " tokens, but the context holds " + std::to_string(caps.n_ctx) +
-                            " and needs room for an answer; give a larger --ctx or a shorter prompt");
+    return invalid_argument(
+        "the prompt has " + std::to_string(r.prompt.size()) + " tokens, but the context holds " +
+        std::to_string(caps.n_ctx) +
+        " and needs room for an answer; give a larger --ctx or a shorter prompt");
   }
   for (const std::string& stop : r.stop) {
-    if (stop.empty()) return invalid_argument("a stop string is empty; give at least one character");
+    if (stop.empty())
+      return invalid_argument("a stop string is empty; give at least one character");
   }
   if (r.width < 1) {
     return invalid_argument("--width is " + std::to_string(r.width) +

@@ -66,7 +66,7 @@ class Engine {
   std::vector<SeqId> free_;                           // sequences of the target not in use
   RequestId next_id_ = 1;
 
-  std::mutex cancel_mutex_;            // guards cancels_
+  std::mutex cancel_mutex_;  // guards cancels_
   std::vector<RequestId> cancels_;
   std::atomic<bool> interrupt_{false};  // raised with cancels_; read inside the target's evaluate
 };

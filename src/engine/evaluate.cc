@@ -29,8 +29,8 @@ bool drop_drafts(Step& step) {
   return dropped;
 }
 
-// The batch fails even without drafts. Each part is tried alone: those that fail alone end with that
-// error, and the first that succeeds is what this step evaluates. The others come next step.
+// The batch fails even without drafts. Each part is tried alone: those that fail alone end with
+// that error, and the first that succeeds is what this step evaluates. The others come next step.
 void evaluate_one(Step& step) {
   for (Part& part : step.parts) part.item = -1;
   for (std::size_t i = 0; i < step.parts.size(); ++i) {

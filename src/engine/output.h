@@ -7,9 +7,9 @@
 //      byte by byte, and of those the longest. So the result does not depend on how the text is cut
 //      into tokens;
 //   3. the token limit, then the context's edge, end it with kLength.
-// A token stays in hand while its bytes may be the start of a stop string or an unfinished multibyte
-// character, and so do the tokens behind it. What is in hand at the end is given out once, except
-// what a stop string cut off.
+// A token stays in hand while its bytes may be the start of a stop string or an unfinished
+// multibyte character, and so do the tokens behind it. What is in hand at the end is given out
+// once, except what a stop string cut off.
 //
 // Example, stop "END": tokens "a", " E", "N", "x" release "a"; nothing; nothing; " ENx".
 //

@@ -69,10 +69,17 @@ std::string expected_text(const std::string& text, const std::vector<std::string
 
 TEST(Output, AStopStringCutsTheSameTextHoweverItIsTokenisedAndBlocked) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
-      {"hello ENDing", {"END"}},        {"abababac", {"abac"}},      {"aaaaaab", {"aab"}},
-      {"xbcabcd", {"abcd", "bc"}},      {"one two", {"two", "wo"}},  {"no stop at", {"zzz"}},
-      {"ends with EN", {"END"}},        {"END first", {"END"}},      {"a\nb\n\nc", {"\n\n"}},
-      {"caf\xC3\xA9 ok", {"\xA9"}},     {"\xE2\x82\xAC\xE2\x82\xAC", {"\xE2\x82\xAC"}},
+      {"hello ENDing", {"END"}},
+      {"abababac", {"abac"}},
+      {"aaaaaab", {"aab"}},
+      {"xbcabcd", {"abcd", "bc"}},
+      {"one two", {"two", "wo"}},
+      {"no stop at", {"zzz"}},
+      {"ends with EN", {"END"}},
+      {"END first", {"END"}},
+      {"a\nb\n\nc", {"\n\n"}},
+      {"caf\xC3\xA9 ok", {"\xA9"}},
+      {"\xE2\x82\xAC\xE2\x82\xAC", {"\xE2\x82\xAC"}},
   };
   for (const auto& [text, stops] : cases) {
     std::string matched;
@@ -158,7 +165,8 @@ TEST(Output, TheLimitIsExactAtEveryOffsetOfABlock) {
 }
 
 TEST(Output, TheContextsEdgeEndsWithLength) {
-  const Spoken got = speak({.stop = {}, .max_tokens = -1, .context_tokens = 3}, {"a", "b", "c", "d"}, 16);
+  const Spoken got =
+      speak({.stop = {}, .max_tokens = -1, .context_tokens = 3}, {"a", "b", "c", "d"}, 16);
   EXPECT_EQ(got.tokens, 3U);
   EXPECT_EQ(got.reason, FinishReason::kLength);
 }

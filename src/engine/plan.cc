@@ -42,9 +42,11 @@ void plan(Step& step) {
     s.sent = s.proposed;
     drop_foreign_tokens(*s.sent, caps.n_vocab);
     if (caps.max_leaves == 1) keep_first_children(*s.sent);
-    const std::int32_t room = step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());
-    requests.push_back({.tree = &*s.sent,
-                        .max_width = std::max(1, std::min({s.request.width, caps.max_width, room}))});
+    const std::int32_t room =
+        step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());
+    requests.push_back(
+        {.tree = &*s.sent,
+         .max_width = std::max(1, std::min({s.request.width, caps.max_width, room}))});
   }
   plan_widths(requests, budget);
   step.plan_ms = watch.elapsed_ms();

@@ -15,8 +15,7 @@ std::int32_t useful_nodes(const Step& step, const Part& part) {
   const std::int64_t said = static_cast<std::int64_t>(s.output.tokens().size());
   // A step says at most nodes + 1 tokens; more than the text has room for is wasted.
   if (s.request.max_tokens >= 0) nodes = std::min(nodes, s.request.max_tokens - said - 1);
-  nodes = std::min<std::int64_t>(
-      nodes, caps.n_ctx - static_cast<std::int64_t>(s.text.size()) - 1);
+  nodes = std::min<std::int64_t>(nodes, caps.n_ctx - static_cast<std::int64_t>(s.text.size()) - 1);
   return static_cast<std::int32_t>(std::max<std::int64_t>(nodes, 0));
 }
 

@@ -17,15 +17,15 @@ using RequestId = std::uint64_t;
 enum class AcceptanceRule { kCoupled };
 
 struct Request {
-  std::vector<Token> prompt;                 // not empty; ids of the target's vocabulary
-  std::unique_ptr<Sampler> target_sampler;   // not null
-  std::unique_ptr<Sampler> draft_sampler;    // null: no speculation
-  std::uint64_t seed = 0;                    // of the noise; the same seed gives the same text
-  std::int32_t max_tokens = -1;              // -1: until the context is full; else at least 0
-  std::vector<std::string> stop;             // none empty
+  std::vector<Token> prompt;                // not empty; ids of the target's vocabulary
+  std::unique_ptr<Sampler> target_sampler;  // not null
+  std::unique_ptr<Sampler> draft_sampler;   // null: no speculation
+  std::uint64_t seed = 0;                   // of the noise; the same seed gives the same text
+  std::int32_t max_tokens = -1;             // -1: until the context is full; else at least 0
+  std::vector<std::string> stop;            // none empty
   AcceptanceRule rule = AcceptanceRule::kCoupled;
-  std::int32_t width = 4;                    // most tokens of a target step; 1: no speculation
-  std::string speculation_off_reason;        // why draft_sampler is null or width 1, for the result
+  std::int32_t width = 4;              // most tokens of a target step; 1: no speculation
+  std::string speculation_off_reason;  // why draft_sampler is null or width 1, for the result
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
@@ -38,8 +38,8 @@ inline constexpr std::int32_t kByTarget = -1;
 
 struct Piece {
   Token id = kNoToken;
-  std::string text;              // the bytes it adds; "" for control tokens
-  std::int32_t by = kByTarget;   // whose accepted guess it is (the first drafter that proposed it)
+  std::string text;             // the bytes it adds; "" for control tokens
+  std::int32_t by = kByTarget;  // whose accepted guess it is (the first drafter that proposed it)
 };
 
 // What a step made of one request. Texts of pieces joined end at character boundaries, except where
@@ -67,14 +67,14 @@ struct DrafterStats {
 struct SpeculationStats {
   bool enabled = false;
   AcceptanceRule rule = AcceptanceRule::kCoupled;
-  std::string reason;          // why it is, or went, off; empty: nothing to say
-  std::int64_t steps = 0;      // target evaluations that gave at least one token
+  std::string reason;      // why it is, or went, off; empty: nothing to say
+  std::int64_t steps = 0;  // target evaluations that gave at least one token
   std::int64_t drafted = 0;
   std::int64_t accepted = 0;
   std::int64_t emitted = 0;
   double draft_ms = 0.0;
-  double verify_ms = 0.0;      // target passes with drafted or decided tokens, the prompt's excluded
-  double sample_ms = 0.0;      // samplers and the walk
+  double verify_ms = 0.0;  // target passes with drafted or decided tokens, the prompt's excluded
+  double sample_ms = 0.0;  // samplers and the walk
   double plan_ms = 0.0;
   std::vector<DrafterStats> drafters;
 };
@@ -89,11 +89,11 @@ struct Timings {
 
 struct Completion {
   RequestId id = 0;
-  std::string text;            // without what a stop string cut off
-  std::vector<Token> tokens;   // all that the target said, the end token and a stop's included
+  std::string text;           // without what a stop string cut off
+  std::vector<Token> tokens;  // all that the target said, the end token and a stop's included
   FinishReason finish = FinishReason::kStop;
-  std::string stop;            // the stop string that ended it, or empty
-  Status error;                // for kError
+  std::string stop;  // the stop string that ended it, or empty
+  Status error;      // for kError
   std::uint64_t seed = 0;
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;

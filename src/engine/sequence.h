@@ -1,8 +1,8 @@
 // Sequence: one request on its way through the steps.
 #pragma once
 
-#include <span>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,17 +25,17 @@ struct Sequence {
   Request request;
   std::int64_t n_prompt;
   Output output;
-  Status error;             // set: the request failed
-  bool cancelled = false;   // somebody asked for its end
-  bool answered = false;    // the first token is there
+  Status error;            // set: the request failed
+  bool cancelled = false;  // somebody asked for its end
+  bool answered = false;   // the first token is there
 
   // This step's trees. `proposed` keeps what the drafters said, `sent` what the target checks.
   std::optional<TokenTree> proposed;
   std::optional<TokenTree> sent;
 
-  Stopwatch age;            // since add()
-  Stopwatch since_first;    // since the first token
-  double waited_ms = 0.0;   // in the queue, before its first step
+  Stopwatch age;           // since add()
+  Stopwatch since_first;   // since the first token
+  double waited_ms = 0.0;  // in the queue, before its first step
   bool started = false;
   Timings timings;
   SpeculationStats stats;

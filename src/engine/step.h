@@ -41,8 +41,8 @@ struct Step {
   const Vocabulary& vocabulary;
   std::span<Drafter* const> drafters;
   std::vector<Part> parts;
-  std::vector<EvalItem> items;    // of the target's batch
-  bool interrupted = false;       // the target was told to stop; nothing was evaluated
+  std::vector<EvalItem> items;  // of the target's batch
+  bool interrupted = false;     // the target was told to stop; nothing was evaluated
   double draft_ms = 0.0;
   double plan_ms = 0.0;
   double evaluate_ms = 0.0;

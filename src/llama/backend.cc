@@ -29,10 +29,14 @@ LogCapture*& innermost_capture() {
 
 LogLevel level_of(ggml_log_level level) {
   switch (level) {
-    case GGML_LOG_LEVEL_ERROR: return LogLevel::kError;
-    case GGML_LOG_LEVEL_WARN: return LogLevel::kWarning;
-    case GGML_LOG_LEVEL_DEBUG: return LogLevel::kDebug;
-    default: return LogLevel::kInfo;
+    case GGML_LOG_LEVEL_ERROR:
+      return LogLevel::kError;
+    case GGML_LOG_LEVEL_WARN:
+      return LogLevel::kWarning;
+    case GGML_LOG_LEVEL_DEBUG:
+      return LogLevel::kDebug;
+    default:
+      return LogLevel::kInfo;
   }
 }
 
@@ -57,11 +61,11 @@ std::string_view without_function_names(std::string_view line) {
     const std::size_t colon = line.find(": ");
     if (colon == std::string_view::npos) return line;
     const std::string_view word = line.substr(0, colon);
-    const bool is_function = word.find('_') != std::string_view::npos &&
-                             std::all_of(word.begin(), word.end(), [](char c) {
-                               return std::isalnum(static_cast<unsigned char>(c)) || c == '_' ||
-                                      c == ':';
-                             });
+    const bool is_function =
+        word.find('_') != std::string_view::npos &&
+        std::all_of(word.begin(), word.end(), [](char c) {
+          return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == ':';
+        });
     if (!is_function) return line;
     line.remove_prefix(colon + 2);
   }

@@ -20,8 +20,8 @@ class CacheModel {
     std::size_t head = head_;
     if (head > used() + 2 * static_cast<std::size_t>(n)) head = 0;
     std::vector<int> taken;
-    for (std::size_t tested = 0; tested < cells_.size() && taken.size() < static_cast<std::size_t>(n);
-         ++tested, ++head) {
+    for (std::size_t tested = 0;
+         tested < cells_.size() && taken.size() < static_cast<std::size_t>(n); ++tested, ++head) {
       if (head >= cells_.size()) head = 0;
       if (cells_[head].seqs.empty()) taken.push_back(static_cast<int>(head));
     }
@@ -195,70 +195,106 @@ TEST(CellLedgerTest, FreeingAtOnceBreaksTheOrder) {
   EXPECT_EQ(ledger.check_integrity(), "");
 }
 
-// Random evaluations, rejections, ends and compactions: the ledger names the very cells that the
-// cache takes, and they grow.
+// Random evaluations, rejections, ends and compactions on a ledger and a cache side by side.
+class World {
+ public:
+  explicit World(std::mt19937& random)
+      : random_(random),
+        n_sequences_(1 + below(5)),
+        n_cells_(40 + below(600)),
+        ledger_(n_cells_, n_sequences_),
+        cache_(n_cells_) {}
+
+  void step() {
+    batch_.clear();
+    for (int seq = 0; seq < n_sequences_; ++seq) {
+      if (below(3) != 0) batch_.push_back({.seq = seq, .length = ledger_.length(seq)});
+    }
+    std::shuffle(batch_.begin(), batch_.end(), random_);
+    if (ledger_.compaction_due(12)) compact();
+    for (const Item& item : batch_) append(item);
+    if (below(4) == 0) {
+      undo();
+    } else {
+      for (const Item& item : batch_) keep_some(item);
+    }
+    if (below(12) == 0) {
+      const int seq = below(n_sequences_);
+      apply(cache_, seq, ledger_.cut(seq, below(2) == 0 ? 0 : below(ledger_.length(seq) + 1)));
+    }
+  }
+
+  // Positions must follow the cells, and both must tell the same of every cell.
+  void check() const {
+    ASSERT_EQ(ledger_.check_integrity(), "");
+    ASSERT_EQ(static_cast<int>(cache_.used()), ledger_.live() + ledger_.parked());
+    for (int seq = 0; seq < n_sequences_; ++seq) {
+      const std::vector<std::pair<int, int>> cells = cache_.of(seq);
+      ASSERT_EQ(static_cast<int>(cells.size()), ledger_.length(seq));
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        ASSERT_EQ(cells[i].second, static_cast<int>(i));
+        ASSERT_EQ(cells[i].first, ledger_.cells(seq)[i]);
+      }
+    }
+  }
+
+ private:
+  struct Item {
+    int seq;
+    int length;  // before the evaluation
+  };
+
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+
+  void compact() {
+    cache_.clear();
+    ledger_.compacted();
+    for (int seq = 0; seq < n_sequences_; ++seq) cache_.put(seq, 0, ledger_.length(seq));
+  }
+
+  void append(const Item& item) {
+    const int n = 1 + below(item.length == 0 ? 20 : 6);
+    const bool fits = ledger_.append(item.seq, n);
+    const std::vector<int> taken = cache_.put(item.seq, item.length, n);
+    ASSERT_EQ(fits, !taken.empty());
+    if (!fits) return;
+    const std::vector<std::int32_t>& cells = ledger_.cells(item.seq);
+    ASSERT_EQ(std::vector<int>(cells.end() - n, cells.end()), taken);
+  }
+
+  void keep_some(const Item& item) {
+    const int keep = below(ledger_.length(item.seq) - item.length + 1);
+    apply(cache_, item.seq, ledger_.cut(item.seq, item.length + keep));
+  }
+
+  // The last first, which parks nothing.
+  void undo() {
+    const std::int32_t parked = ledger_.parked();
+    for (std::size_t i = batch_.size(); i > 0; --i) {
+      apply(cache_, batch_[i - 1].seq, ledger_.cut(batch_[i - 1].seq, batch_[i - 1].length));
+    }
+    for (const Item& item : batch_) ASSERT_EQ(ledger_.length(item.seq), item.length);
+    ASSERT_LE(ledger_.parked(), parked);
+  }
+
+  std::mt19937& random_;
+  int n_sequences_;
+  int n_cells_;
+  CellLedger ledger_;
+  CacheModel cache_;
+  std::vector<Item> batch_;
+};
+
 TEST(CellLedgerTest, ItPredictsTheCellsThatLlamaChooses) {
   const unsigned seed = test_seed();
   SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
-  const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-  for (int world = 0; world < 60; ++world) {
-    const int n_sequences = 1 + below(5);
-    const int n_cells = 40 + below(600);
-    CellLedger ledger(n_cells, n_sequences);
-    CacheModel cache(n_cells);
+  for (int n = 0; n < 60; ++n) {
+    World world(random);
     for (int step = 0; step < 300; ++step) {
-      std::vector<int> lengths_before;
-      std::vector<int> batch;
-      for (int seq = 0; seq < n_sequences; ++seq) {
-        if (below(3) != 0) batch.push_back(seq);
-      }
-      std::shuffle(batch.begin(), batch.end(), random);
-      for (const int seq : batch) {
-        const int length = ledger.length(seq);
-        const int n = 1 + below(length == 0 ? 20 : 6);
-        if (ledger.compaction_due(n) && lengths_before.empty()) {
-          cache.clear();
-          ledger.compacted();
-          for (int s = 0; s < n_sequences; ++s) cache.put(s, 0, ledger.length(s));
-        }
-        lengths_before.push_back(length);
-        const bool fits = ledger.append(seq, n);
-        const std::vector<int> taken = cache.put(seq, length, n);
-        ASSERT_EQ(fits, !taken.empty());
-        if (!fits) continue;
-        const std::vector<std::int32_t>& cells = ledger.cells(seq);
-        ASSERT_EQ(std::vector<int>(cells.end() - n, cells.end()), taken);
-      }
-      // As an engine would (keep a part of each), or as an undone evaluation (the last first).
-      const bool undo = below(4) == 0;
-      for (std::size_t k = 0; k < batch.size(); ++k) {
-        const std::size_t i = undo ? batch.size() - 1 - k : k;
-        const int seq = batch[i];
-        const int added = ledger.length(seq) - lengths_before[i];
-        const int keep = undo || added == 0 ? 0 : below(added + 1);
-        apply(cache, seq, ledger.cut(seq, lengths_before[i] + keep));
-      }
-      if (undo) {
-        for (std::size_t i = 0; i < batch.size(); ++i) {
-          ASSERT_EQ(ledger.length(batch[i]), lengths_before[i]);
-        }
-      }
-      if (below(12) == 0) {
-        const int seq = below(n_sequences);
-        const int length = below(2) == 0 ? 0 : below(ledger.length(seq) + 1);
-        apply(cache, seq, ledger.cut(seq, length));
-      }
-      ASSERT_EQ(ledger.check_integrity(), "") << "world " << world << ", step " << step;
-      ASSERT_EQ(static_cast<int>(cache.used()), ledger.live() + ledger.parked());
-      for (int seq = 0; seq < n_sequences; ++seq) {
-        const std::vector<std::pair<int, int>> cells = cache.of(seq);
-        ASSERT_EQ(static_cast<int>(cells.size()), ledger.length(seq));
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-          ASSERT_EQ(cells[i].second, static_cast<int>(i)) << "positions must follow the cells";
-          ASSERT_EQ(cells[i].first, ledger.cells(seq)[i]);
-        }
-      }
+      world.step();
+      world.check();
+      if (::testing::Test::HasFatalFailure()) return;
     }
   }
 }

@@ -28,8 +28,7 @@ Status check(const char* what, std::int64_t value, std::int64_t min, std::int64_
 Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettings& settings,
                                 std::int32_t n_ctx_train, bool can_roll_back) {
   OUTRIDER_RETURN_IF_ERROR(check("the context size", options.n_ctx, 0, kMaxInt));
-  OUTRIDER_RETURN_IF_ERROR(
-      check("the number of sequences", options.n_sequences, 1, kMaxSequences));
+  OUTRIDER_RETURN_IF_ERROR(check("the number of sequences", options.n_sequences, 1, kMaxSequences));
   OUTRIDER_RETURN_IF_ERROR(check("the batch size", options.n_batch, 1, kMaxInt));
   // ggml aborts above its maximum.
   OUTRIDER_RETURN_IF_ERROR(
@@ -44,9 +43,9 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   }
   sizes.n_sequences = options.n_sequences;
   const std::int64_t n_cells =
-      settings.n_cells > 0 ? std::int64_t{settings.n_cells}
-                           : std::int64_t{sizes.n_ctx} * options.n_sequences +
-                                 spare_cells(options.n_sequences);
+      settings.n_cells > 0
+          ? std::int64_t{settings.n_cells}
+          : std::int64_t{sizes.n_ctx} * options.n_sequences + spare_cells(options.n_sequences);
   if (n_cells > kMaxInt - 256) {
     return resource_exhausted("a context of " + std::to_string(sizes.n_ctx) + " tokens for " +
                               std::to_string(options.n_sequences) +
@@ -57,8 +56,8 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   // llama.cpp aborts when a batch is smaller than its number of sequences.
   sizes.n_batch = std::min(std::max(options.n_batch, options.n_sequences), sizes.n_cells);
   sizes.max_width = can_roll_back ? std::min(settings.max_width, sizes.n_batch) : 1;
-  sizes.n_outputs = static_cast<std::int32_t>(std::min<std::int64_t>(
-      sizes.n_batch, std::int64_t{options.n_sequences} * sizes.max_width));
+  sizes.n_outputs = static_cast<std::int32_t>(
+      std::min<std::int64_t>(sizes.n_batch, std::int64_t{options.n_sequences} * sizes.max_width));
   sizes.n_threads = options.n_threads > 0 ? options.n_threads : physical_cores();
   return sizes;
 }

@@ -79,8 +79,7 @@ Status check_file(const std::string& path, std::uint64_t* size) {
   file.read(magic.data(), magic.size());
   const std::size_t n = static_cast<std::size_t>(file.gcount());
   if (*size == 0) {
-    return invalid_argument(quoted(path) +
-                            " is empty; give a llama.cpp model in GGUF format");
+    return invalid_argument(quoted(path) + " is empty; give a llama.cpp model in GGUF format");
   }
   if (n < magic.size() || std::memcmp(magic.data(), "GGUF", 4) != 0) {
     return invalid_argument(quoted(path) + " is not a GGUF file (starts with \"" +
@@ -145,15 +144,24 @@ class Metadata {
 
   static std::vector<std::int32_t> one(gguf_type type, const void* data, std::size_t n) {
     switch (type) {
-      case GGUF_TYPE_UINT8: return convert<std::uint8_t>(data, n);
-      case GGUF_TYPE_INT8: return convert<std::int8_t>(data, n);
-      case GGUF_TYPE_UINT16: return convert<std::uint16_t>(data, n);
-      case GGUF_TYPE_INT16: return convert<std::int16_t>(data, n);
-      case GGUF_TYPE_UINT32: return convert<std::uint32_t>(data, n);
-      case GGUF_TYPE_INT32: return convert<std::int32_t>(data, n);
-      case GGUF_TYPE_UINT64: return convert<std::uint64_t>(data, n);
-      case GGUF_TYPE_INT64: return convert<std::int64_t>(data, n);
-      default: return {};
+      case GGUF_TYPE_UINT8:
+        return convert<std::uint8_t>(data, n);
+      case GGUF_TYPE_INT8:
+        return convert<std::int8_t>(data, n);
+      case GGUF_TYPE_UINT16:
+        return convert<std::uint16_t>(data, n);
+      case GGUF_TYPE_INT16:
+        return convert<std::int16_t>(data, n);
+      case GGUF_TYPE_UINT32:
+        return convert<std::uint32_t>(data, n);
+      case GGUF_TYPE_INT32:
+        return convert<std::int32_t>(data, n);
+      case GGUF_TYPE_UINT64:
+        return convert<std::uint64_t>(data, n);
+      case GGUF_TYPE_INT64:
+        return convert<std::int64_t>(data, n);
+      default:
+        return {};
     }
   }
 

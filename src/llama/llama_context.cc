@@ -93,9 +93,9 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
   if (!context_->handle) {
     const std::string because = log.because();
     const bool memory = because.find("alloc") != std::string::npos;
-    return Status(memory ? StatusCode::kResourceExhausted : StatusCode::kInternal,
-                  "llama.cpp cannot make a context of " + std::to_string(sizes.n_cells) +
-                      " cells" + because);
+    return Status(
+        memory ? StatusCode::kResourceExhausted : StatusCode::kInternal,
+        "llama.cpp cannot make a context of " + std::to_string(sizes.n_cells) + " cells" + because);
   }
   context_->memory = llama_get_memory(handle());
   context_->junk_id = static_cast<llama_seq_id>(llama_max_parallel_sequences()) - 1;
@@ -104,9 +104,9 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
   settings_.n_cells = static_cast<std::int32_t>(llama_n_ctx(handle()));  // rounded up by llama.cpp
   capabilities_.n_batch = static_cast<std::int32_t>(llama_n_batch(handle()));
   context_->reserve(static_cast<std::size_t>(capabilities_.n_batch));
-  ledger_ = CellLedger(settings_.n_cells, capabilities_.n_sequences,
-                       settings_.keep_cell_order ? CellLedger::Policy::kInOrder
-                                                 : CellLedger::Policy::kFreeAtOnce);
+  ledger_ = CellLedger(
+      settings_.n_cells, capabilities_.n_sequences,
+      settings_.keep_cell_order ? CellLedger::Policy::kInOrder : CellLedger::Policy::kFreeAtOnce);
   lengths_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
   shortest_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
   return Status();
@@ -222,8 +222,8 @@ std::string LlamaModel::check_integrity() const {
     if (n < lengths_[i]) return where + "the ledger has fewer tokens than are kept";
     const llama_pos last = llama_memory_seq_pos_max(context_->memory, seq);
     if (last != n - 1) {
-      return where + "llama.cpp's last position is " + std::to_string(last) +
-             ", the ledger's " + std::to_string(n - 1);
+      return where + "llama.cpp's last position is " + std::to_string(last) + ", the ledger's " +
+             std::to_string(n - 1);
     }
     const llama_pos first = llama_memory_seq_pos_min(context_->memory, seq);
     if (shortest_[i] == 0 && ledger_.in_order() && first != (n > 0 ? 0 : -1)) {

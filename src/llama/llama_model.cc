@@ -259,8 +259,7 @@ Status LlamaModel::commit(std::size_t item, std::span<const NodeId> path) {
     previous = id;
   }
   // In a chain the path is a prefix of the nodes.
-  const Pos kept =
-      length(pending.seq) + pending.n_prefix + static_cast<std::int32_t>(path.size());
+  const Pos kept = length(pending.seq) + pending.n_prefix + static_cast<std::int32_t>(path.size());
   if (kept < ledger_.length(pending.seq)) OUTRIDER_RETURN_IF_ERROR(drop_suffix(pending.seq, kept));
   lengths_[static_cast<std::size_t>(pending.seq)] = kept;
   assert(check_integrity().empty());

@@ -1,5 +1,5 @@
-// Whatever is evaluated, kept, rejected, cut and rebuilt, with several sequences coming and going in
-// one cache: every row is, bit for bit, the one that its text gives alone, in single steps.
+// Whatever is evaluated, kept, rejected, cut and rebuilt, with several sequences coming and going
+// in one cache: every row is, bit for bit, the one that its text gives alone, in single steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -75,7 +75,9 @@ LlamaModelExactTest::Item LlamaModelExactTest::random_item(SeqId seq, std::int32
   Item item{.seq = seq};
   const std::int32_t n_prefix = below(6) == 0 ? static_cast<std::int32_t>(below(40)) : 0;
   const std::int32_t n_nodes =
-      n_prefix > 0 && below(3) == 0 ? 0 : static_cast<std::int32_t>(1 + below(static_cast<std::size_t>(max_width)));
+      n_prefix > 0 && below(3) == 0
+          ? 0
+          : static_cast<std::int32_t>(1 + below(static_cast<std::size_t>(max_width)));
   for (std::int32_t i = 0; i < std::min(n_prefix, room); ++i) item.prefix.push_back(random_token());
   room -= static_cast<std::int32_t>(item.prefix.size());
   for (std::int32_t i = 0; i < std::min(n_nodes, room); ++i) item.nodes.push_back(random_token());
@@ -119,8 +121,8 @@ void LlamaModelExactTest::finish(Text* text, Pos length, Outcome* outcome) {
     for (std::size_t i = n; i < fresh.size(); ++i) {
       if (text->rows[i].empty()) continue;
       ++outcome->rows;
-      outcome->identical += std::memcmp(text->rows[i].data(), fresh[i].data(),
-                                        fresh[i].size() * sizeof(float)) == 0;
+      outcome->identical +=
+          std::memcmp(text->rows[i].data(), fresh[i].data(), fresh[i].size() * sizeof(float)) == 0;
     }
   }
   text->tokens.resize(n);
@@ -149,8 +151,11 @@ Outcome LlamaModelExactTest::run(const Script& script) {
     if (!items.empty()) evaluate_and_commit(*model, items);
     outcome.most_parked = std::max(outcome.most_parked, model->ledger().parked());
     for (SeqId seq = 0; seq < script.n_sequences; ++seq) {
-      if (model->room(seq) > 0 && below(static_cast<std::size_t>(script.one_in_ends)) != 0) continue;
-      const Pos length = below(2) == 0 ? 0 : static_cast<Pos>(below(static_cast<std::size_t>(model->length(seq)) + 1));
+      if (model->room(seq) > 0 && below(static_cast<std::size_t>(script.one_in_ends)) != 0)
+        continue;
+      const Pos length =
+          below(2) == 0 ? 0
+                        : static_cast<Pos>(below(static_cast<std::size_t>(model->length(seq)) + 1));
       finish(&texts_[static_cast<std::size_t>(seq)], length, &outcome);
       EXPECT_TRUE(model->truncate(seq, length).ok());
       EXPECT_EQ(model->check_integrity(), "");
@@ -170,8 +175,12 @@ INSTANTIATE_TEST_SUITE_P(Weights, LlamaModelExactTest,
 TEST_P(LlamaModelExactTest, ASingleSequenceGivesFreshBitsPastSeveralBlocksOfCells) {
   const unsigned seed = test_seed();
   SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
-  const Outcome outcome = run(
-      {.seed = seed, .n_steps = 250, .n_sequences = 1, .n_ctx = 800, .max_width = 16, .one_in_ends = 80});
+  const Outcome outcome = run({.seed = seed,
+                               .n_steps = 250,
+                               .n_sequences = 1,
+                               .n_ctx = 800,
+                               .max_width = 16,
+                               .one_in_ends = 80});
   EXPECT_GT(outcome.rows, 500);
   EXPECT_GT(outcome.longest, 300);
   EXPECT_EQ(outcome.identical, outcome.rows);

@@ -193,8 +193,8 @@ TEST_F(LlamaModelTest, TheContextsEdgeIsExact) {
   const std::vector<Token> text = random_text(64, 4);
   for (std::int32_t left = 0; left <= 7; ++left) {
     ASSERT_TRUE(model->truncate(0, 0).ok());
-    const EvalItem prompt{.seq = 0,
-                          .prefix = std::span(text).first(static_cast<std::size_t>(kContext - left))};
+    const EvalItem prompt{
+        .seq = 0, .prefix = std::span(text).first(static_cast<std::size_t>(kContext - left))};
     ASSERT_TRUE(model->evaluate({&prompt, 1}).ok());
     ASSERT_TRUE(model->commit(0, {}).ok());
     EXPECT_EQ(model->room(0), left);

@@ -14,9 +14,9 @@ namespace outrider::llama {
 namespace {
 
 // As llama.cpp's --cache-type-k lists them.
-constexpr std::array<ggml_type, 9> kCacheTypes{
-    GGML_TYPE_F32,  GGML_TYPE_F16,    GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0,
-    GGML_TYPE_Q4_1, GGML_TYPE_IQ4_NL, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1};
+constexpr std::array<ggml_type, 9> kCacheTypes{GGML_TYPE_F32,    GGML_TYPE_F16,  GGML_TYPE_BF16,
+                                               GGML_TYPE_Q8_0,   GGML_TYPE_Q4_0, GGML_TYPE_Q4_1,
+                                               GGML_TYPE_IQ4_NL, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1};
 
 ggml_type cache_type(std::string_view name) {
   for (const ggml_type type : kCacheTypes) {
@@ -171,8 +171,7 @@ std::vector<std::pair<std::string, std::string>> ModelFile::metadata() const {
   std::string key(512, '\0');
   const std::int32_t n = llama_model_meta_count(handle());
   for (std::int32_t i = 0; i < n; ++i) {
-    const std::int32_t length =
-        llama_model_meta_key_by_index(handle(), i, key.data(), key.size());
+    const std::int32_t length = llama_model_meta_key_by_index(handle(), i, key.data(), key.size());
     if (length < 0 || static_cast<std::size_t>(length) >= key.size()) continue;
     const std::string name(key.data(), static_cast<std::size_t>(length));
     std::optional<std::string> value = metadata(name);
@@ -203,8 +202,8 @@ bool ModelFacts::supports_cache_type(std::string_view type, bool for_k, std::str
     const std::int64_t block = ggml_blck_size(ggml);
     for (const std::int32_t size : for_k ? head_sizes_k : head_sizes_v) {
       if (size % block == 0) continue;
-      reason = "a " + std::string(type) + " cache needs heads whose size divides by " + std::to_string(block) +
-               ", and this model's have " + std::to_string(size);
+      reason = "a " + std::string(type) + " cache needs heads whose size divides by " +
+               std::to_string(block) + ", and this model's have " + std::to_string(size);
       break;
     }
   }

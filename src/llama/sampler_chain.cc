@@ -175,10 +175,9 @@ class ChainSampler : public Sampler {
     std::nth_element(sorted_maxima_.begin(), kth, sorted_maxima_.end(), std::greater<float>());
     if (*kth == kNever) return false;
     take_from(logits, *kth);
-    std::sort(candidates_.begin(), candidates_.end(),
-              [](const llama_token_data& a, const llama_token_data& b) {
-                return a.logit > b.logit;
-              });
+    std::sort(
+        candidates_.begin(), candidates_.end(),
+        [](const llama_token_data& a, const llama_token_data& b) { return a.logit > b.logit; });
     const std::size_t last = std::min(top_k_, candidates_.size() - 1);
     for (std::size_t i = 0; i < last; ++i) {
       if (candidates_[i].logit == candidates_[i + 1].logit) return false;
@@ -268,10 +267,9 @@ Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options, st
       return std::unique_ptr<Sampler>(
           std::make_unique<TemperatureSampler>(scale, std::move(suppressor)));
     }
-    return std::unique_ptr<Sampler>(
-        std::make_unique<ChainSampler>(std::move(chain.handle), chain.first,
-                                       static_cast<std::size_t>(std::max(options.top_k, 0)),
-                                       std::log(options.min_p), std::move(suppressor)));
+    return std::unique_ptr<Sampler>(std::make_unique<ChainSampler>(
+        std::move(chain.handle), chain.first, static_cast<std::size_t>(std::max(options.top_k, 0)),
+        std::log(options.min_p), std::move(suppressor)));
   } catch (const std::bad_alloc&) {
     return resource_exhausted("not enough memory for a sampler");
   }

@@ -34,14 +34,22 @@ constexpr std::array<Special, 8> kSpecials{{
 
 const char* type_name(enum llama_vocab_type type) {
   switch (type) {
-    case LLAMA_VOCAB_TYPE_NONE: return "none";
-    case LLAMA_VOCAB_TYPE_SPM: return "SentencePiece";
-    case LLAMA_VOCAB_TYPE_BPE: return "BPE";
-    case LLAMA_VOCAB_TYPE_WPM: return "WordPiece";
-    case LLAMA_VOCAB_TYPE_UGM: return "Unigram";
-    case LLAMA_VOCAB_TYPE_RWKV: return "RWKV";
-    case LLAMA_VOCAB_TYPE_PLAMO2: return "PLaMo-2";
-    case LLAMA_VOCAB_TYPE_TEST: return "test";
+    case LLAMA_VOCAB_TYPE_NONE:
+      return "none";
+    case LLAMA_VOCAB_TYPE_SPM:
+      return "SentencePiece";
+    case LLAMA_VOCAB_TYPE_BPE:
+      return "BPE";
+    case LLAMA_VOCAB_TYPE_WPM:
+      return "WordPiece";
+    case LLAMA_VOCAB_TYPE_UGM:
+      return "Unigram";
+    case LLAMA_VOCAB_TYPE_RWKV:
+      return "RWKV";
+    case LLAMA_VOCAB_TYPE_PLAMO2:
+      return "PLaMo-2";
+    case LLAMA_VOCAB_TYPE_TEST:
+      return "test";
   }
   return "unknown";
 }
@@ -140,8 +148,8 @@ VocabularyMatch match_vocabularies(const LlamaVocabulary& target, const LlamaVoc
     reasons.push_back(std::move(reason));
   };
   if (type != draft_type) {
-    differs(false, std::string("the tokenizers are ") + type_name(type) + " and " +
-                       type_name(draft_type));
+    differs(false,
+            std::string("the tokenizers are ") + type_name(type) + " and " + type_name(draft_type));
   }
   if (padding != 0) {
     differs(padding <= kMaxPadding, "the sizes are " + std::to_string(target.size()) + " and " +
@@ -153,8 +161,8 @@ VocabularyMatch match_vocabularies(const LlamaVocabulary& target, const LlamaVoc
                        (tokens.texts > static_cast<std::int32_t>(kMaxNamed) ? ", ..." : ""));
   }
   if (tokens.early > 0) {
-    differs(true, std::to_string(tokens.early) + " of the first " +
-                      std::to_string(kFirstCompared) + " ids are spelt differently");
+    differs(true, std::to_string(tokens.early) + " of the first " + std::to_string(kFirstCompared) +
+                      " ids are spelt differently");
   }
   if (tokens.attributes > 0) {
     differs(true, std::to_string(tokens.attributes) + " ids differ in their attributes only");

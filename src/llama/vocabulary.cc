@@ -98,9 +98,9 @@ Result<std::vector<Token>> LlamaVocabulary::tokenize(std::string_view text, bool
     // llama.cpp copies the text, but does not like a null pointer.
     const char* data = text.empty() ? "" : text.data();
     for (int attempt = 0; attempt < 2; ++attempt) {
-      const std::int32_t n = llama_tokenize(vocab_, data, static_cast<std::int32_t>(text.size()),
-                                            tokens.data(), static_cast<std::int32_t>(tokens.size()),
-                                            add_special, parse_special);
+      const std::int32_t n =
+          llama_tokenize(vocab_, data, static_cast<std::int32_t>(text.size()), tokens.data(),
+                         static_cast<std::int32_t>(tokens.size()), add_special, parse_special);
       if (n >= 0) {
         tokens.resize(static_cast<std::size_t>(n));
         return tokens;

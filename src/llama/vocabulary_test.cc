@@ -68,8 +68,9 @@ TEST_P(VocabularyTest, RandomUnicodeComesBackFromItsTokens) {
     std::string text;
     const int length = static_cast<int>(random() % 30);
     for (int k = 0; k < length; ++k) {
-      const char* const alphabet[] = {"a", "the", " ", "\n", "\xC3\xA9", "\xE2\x82\xAC",
-                                      "\xF0\x9F\x92\xA9", "0", "<", "\xE4\xB8\xAD"};
+      const char* const alphabet[] = {
+          "a", "the", " ",           "\n", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x92\xA9",
+          "0", "<",   "\xE4\xB8\xAD"};
       text += alphabet[random() % 10];
     }
     EXPECT_EQ(round_trip(text), text);

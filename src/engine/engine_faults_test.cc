@@ -1,0 +1,235 @@
+// Cancels, failures, edges and refusals.
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include "testing/fake_engine.h"
+
+namespace outrider {
+namespace {
+
+using namespace testing;  // NOLINT: the shared names of these tests
+
+TEST(Engine, ACancelEndsOneRequestAndNoOther) {
+  const RowFunction rows = random_rows(kVocab, 1, 3.0f);
+  FakeModel target(capabilities(), rows);
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {});
+  const RequestId a = *engine.add(request({1}, 1.0f, 1, 20, 1));
+  const RequestId b = *engine.add(request({2}, 1.0f, 2, 20, 1));
+  for (int i = 0; i < 5; ++i) engine.step();
+  int evaluations = 0;
+  target.on_evaluate([&] {
+    if (evaluations++ == 0) engine.cancel(a);  // in the middle of the target's pass
+  });
+  const std::vector<Update> interrupted = engine.step();
+  EXPECT_TRUE(interrupted.empty());
+  EXPECT_EQ(engine.check_integrity(), "");
+  const std::vector<Update> next = engine.step();
+  ASSERT_EQ(next.size(), 2U);
+  run_all(engine);
+  const Result<Completion> cancelled_one = engine.take(a);
+  EXPECT_EQ(cancelled_one->finish, FinishReason::kCancelled);
+  EXPECT_EQ(cancelled_one->tokens, reference(rows, {1}, 1.0f, 1, 5));
+  EXPECT_EQ(engine.take(b)->tokens, reference(rows, {2}, 1.0f, 2, 20));
+  engine.cancel(b);  // long gone: ignored
+  EXPECT_TRUE(engine.step().empty());
+}
+
+TEST(Engine, AFailedBatchCostsTheDraftsFirst) {
+  const RowFunction rows = random_rows(kVocab, 2, 3.0f);
+  FakeModel target(capabilities(), rows);
+  ScriptedDrafter drafter(scripts({})[5].second);
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {&drafter});
+  ASSERT_TRUE(engine.add(request({1}, 1.0f, 1, 10, 4)).ok());
+  engine.step();
+  target.fail_evaluate({resource_exhausted("no cells"), Status()});
+  engine.step();
+  run_all(engine);
+  const Result<Completion> got = engine.take(1);
+  EXPECT_EQ(got->finish, FinishReason::kLength);
+  EXPECT_EQ(got->tokens, reference(rows, {1}, 1.0f, 1, 10));
+}
+
+TEST(Engine, AFaultCostsOneRequestAndTheOthersGoOn) {
+  const RowFunction rows = random_rows(kVocab, 3, 3.0f);
+  FakeModel target(capabilities(), rows);
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {});
+  const RequestId a = *engine.add(request({1}, 1.0f, 1, 10, 1));
+  const RequestId b = *engine.add(request({2}, 1.0f, 2, 10, 1));
+  engine.step();
+  // The joint batch fails, then the first part alone; the second part alone passes.
+  target.fail_evaluate({internal_error("broken"), internal_error("broken alone"), Status()});
+  engine.step();
+  ASSERT_EQ(engine.check_integrity(), "");
+  run_all(engine);
+  const Result<Completion> failed = engine.take(a);
+  EXPECT_EQ(failed->finish, FinishReason::kError);
+  EXPECT_EQ(failed->error.message(), "broken alone");
+  EXPECT_EQ(failed->tokens.size(), 1U);
+  EXPECT_EQ(engine.take(b)->tokens, reference(rows, {2}, 1.0f, 2, 10));
+}
+
+TEST(Engine, AFailedCommitCostsThatRequestOnly) {
+  const RowFunction rows = random_rows(kVocab, 4, 3.0f);
+  FakeModel target(capabilities(), rows);
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {});
+  const RequestId a = *engine.add(request({1}, 1.0f, 1, 10, 1));
+  const RequestId b = *engine.add(request({2}, 1.0f, 2, 10, 1));
+  target.fail_commit({internal_error("lost")});
+  run_all(engine);
+  EXPECT_EQ(engine.take(a)->finish, FinishReason::kError);
+  EXPECT_EQ(engine.take(b)->tokens, reference(rows, {2}, 1.0f, 2, 10));
+}
+
+TEST(Engine, AFailingDrafterIsDroppedAndTheResultSaysWhy) {
+  const RowFunction rows = random_rows(kVocab, 4, 3.0f);
+  FakeModel target(capabilities(), rows);
+  ScriptedDrafter drafter([](DraftRequest&) { return internal_error("out of ideas"); });
+  const FakeVocabulary vocabulary(kVocab);
+  const Completion got = complete(target, vocabulary, {&drafter}, request({1}, 1.0f, 1, 10, 4));
+  EXPECT_EQ(got.tokens, reference(rows, {1}, 1.0f, 1, 10));
+  EXPECT_FALSE(got.speculation.enabled);
+  EXPECT_EQ(got.speculation.reason, "scripted failed: out of ideas");
+  EXPECT_EQ(got.speculation.drafters[0].calls, 1);
+}
+
+TEST(Engine, AFullDraftContextEndsDraftingNotTheText) {
+  const RowFunction rows = random_rows(kVocab, 4, 3.0f);
+  FakeModel target(capabilities(), rows);
+  FakeModel draft(capabilities(3, /*n_ctx=*/10), rows);
+  DraftModelDrafter drafter(draft, kVocab, {});
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {&drafter});
+  ASSERT_TRUE(engine.add(request({1, 2}, 1.0f, 1, 40, 4)).ok());
+  run_all(engine, &drafter);
+  const Result<Completion> got = engine.take(1);
+  EXPECT_EQ(got->tokens, reference(rows, {1, 2}, 1.0f, 1, 40));
+  EXPECT_NE(got->speculation.reason.find("context of 10 tokens is full"), std::string::npos);
+  EXPECT_GT(got->speculation.accepted, 0);
+}
+
+TEST(Engine, EveryRemainingContextEndsTheTextAtTheSameToken) {
+  const RowFunction rows = random_rows(kVocab, 7, 3.0f);
+  for (std::int32_t n_ctx = 4; n_ctx <= 24; ++n_ctx) {
+    for (const std::int32_t width : {1, 4, 8}) {
+      FakeModel target(capabilities(1, n_ctx), rows);
+      FakeModel draft(capabilities(1, n_ctx), noisy_rows(rows, 1, 0.5f));
+      DraftModelDrafter drafter(draft, kVocab, {});
+      const FakeVocabulary vocabulary(kVocab);
+      Engine engine(target, vocabulary, {&drafter});
+      ASSERT_TRUE(engine.add(request({1, 2, 3}, 1.0f, 1, -1, width)).ok());
+      run_all(engine, &drafter);
+      const Result<Completion> got = engine.take(1);
+      EXPECT_EQ(got->finish, FinishReason::kLength);
+      EXPECT_EQ(got->tokens,
+                reference(rows, {1, 2, 3}, 1.0f, 1, static_cast<std::size_t>(n_ctx - 3)));
+    }
+  }
+}
+
+TEST(Engine, StopStringsAndEndTokensAreExactAtEveryOffsetOfABlock) {
+  const RowFunction rows = random_rows(kVocab, 8, 2.0f);
+  const std::vector<Token> prompt = {1, 2};
+  const std::vector<Token> said = reference(rows, prompt, 1.0f, 3, 30);
+  std::vector<Token> whole = prompt;
+  whole.insert(whole.end(), said.begin(), said.end());
+  const FakeVocabulary letters(kVocab);
+  for (std::size_t at = 0; at + 1 < said.size(); ++at) {
+    const std::string stop =
+        std::string(letters.piece(said[at])) + std::string(letters.piece(said[at + 1]));
+    std::vector<Completion> results;
+    for (const std::int32_t width : {1, 2, 5, 8, 16}) {
+      FakeModel target(capabilities(), rows);
+      ScriptedDrafter drafter(prophet(whole, 100, 0, kVocab));
+      Request r = request(prompt, 1.0f, 3, 30, width);
+      r.stop = {stop};
+      results.push_back(complete(target, letters, {&drafter}, std::move(r)));
+      EXPECT_EQ(results.back().finish, FinishReason::kStop);
+      EXPECT_EQ(results.back().text, results.front().text);
+      EXPECT_EQ(results.back().tokens, results.front().tokens);
+      EXPECT_EQ(results.back().stop, stop);
+    }
+    // The same offset as an end token.
+    const FakeVocabulary ending(kVocab, /*end=*/said[at]);
+    for (const std::int32_t width : {1, 3, 16}) {
+      FakeModel target(capabilities(), rows);
+      ScriptedDrafter drafter(prophet(whole, 100, 0, kVocab));
+      const Completion got =
+          complete(target, ending, {&drafter}, request(prompt, 1.0f, 3, 30, width));
+      EXPECT_EQ(got.tokens, reference(rows, prompt, 1.0f, 3, 30, said[at]));
+      EXPECT_EQ(got.finish, FinishReason::kStop);
+    }
+  }
+}
+
+TEST(Engine, WhatADrafterLeftOutAndWasRightAboutIsForegone) {
+  const RowFunction rows = random_rows(kVocab, 5, 3.0f);
+  const std::vector<Token> want = reference(rows, {1}, 1.0f, 9, 12);
+  std::vector<Token> whole = {1};
+  whole.insert(whole.end(), want.begin(), want.end());
+  FakeModel target(capabilities(), rows);
+  // Always proposes three right tokens, however few fit: width 3 sends two of them.
+  ScriptedDrafter drafter([&](DraftRequest& r) {
+    std::vector<Token> chain;
+    for (std::size_t at = r.text.size(); at < std::min(whole.size(), r.text.size() + 3); ++at) {
+      chain.push_back(whole[at]);
+    }
+    add_chain(r, chain);
+    return Status();
+  });
+  const FakeVocabulary vocabulary(kVocab);
+  const Completion got = complete(target, vocabulary, {&drafter}, request({1}, 1.0f, 9, 12, 3));
+  EXPECT_EQ(got.speculation.steps, 4);
+  EXPECT_EQ(got.speculation.drafters[0].accepted, 8);
+  EXPECT_EQ(got.speculation.drafters[0].foregone, 4);  // in each step the third was right, unsent
+}
+
+TEST(Engine, BadRequestsAreRefusedByName) {
+  const RowFunction rows = random_rows(kVocab, 5, 3.0f);
+  FakeModel target(capabilities(1), rows);
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {});
+  const auto message = [&](Request r) { return engine.add(std::move(r)).status().message(); };
+  EXPECT_NE(message(request({}, 1, 1, 5, 1)).find("prompt is empty"), std::string::npos);
+  EXPECT_NE(message(request({kVocab}, 1, 1, 5, 1)).find("vocabulary of 12"), std::string::npos);
+  EXPECT_NE(message(request(std::vector<Token>(64, 1), 1, 1, 5, 1)).find("64 tokens"),
+            std::string::npos);
+  EXPECT_NE(message(request({1}, 1, 1, 5, 0)).find("--width is 0"), std::string::npos);
+  EXPECT_NE(message(request({1}, 1, 1, -2, 1)).find("--max-tokens is -2"), std::string::npos);
+  Request stop = request({1}, 1, 1, 5, 1);
+  stop.stop = {""};
+  EXPECT_NE(message(std::move(stop)).find("stop string is empty"), std::string::npos);
+  EXPECT_FALSE(engine.busy());
+  ASSERT_TRUE(engine.add(request({1}, 1, 1, 5, 1)).ok());
+  EXPECT_EQ(engine.add(request({1}, 1, 1, 5, 1)).status().code(), StatusCode::kResourceExhausted);
+}
+
+TEST(Engine, ZeroTokensAreAnsweredWithNothing) {
+  const RowFunction rows = random_rows(kVocab, 5, 3.0f);
+  FakeModel target(capabilities(1), rows);
+  const FakeVocabulary vocabulary(kVocab);
+  const Completion got = complete(target, vocabulary, {}, request({1, 2}, 1, 1, 0, 1));
+  EXPECT_EQ(got.finish, FinishReason::kLength);
+  EXPECT_TRUE(got.tokens.empty());
+}
+
+TEST(Engine, AModelThatCannotRollBackRunsPlainAndSaysWhy) {
+  const RowFunction rows = random_rows(kVocab, 5, 3.0f);
+  Capabilities caps = capabilities(1);
+  caps.rollback = Rollback::kNone;
+  caps.rollback_reason = "a recurrent model cannot forget";
+  FakeModel target(caps, rows);
+  ScriptedDrafter drafter(scripts({})[5].second);
+  const FakeVocabulary vocabulary(kVocab);
+  const Completion got = complete(target, vocabulary, {&drafter}, request({1}, 1.0f, 1, 10, 4));
+  EXPECT_EQ(got.tokens, reference(rows, {1}, 1.0f, 1, 10));
+  EXPECT_FALSE(got.speculation.enabled);
+  EXPECT_EQ(got.speculation.reason, "a recurrent model cannot forget");
+}
+
+}  // namespace
+}  // namespace outrider

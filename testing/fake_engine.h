@@ -1,0 +1,114 @@
+// What the engine's tests share: requests on the hand-written model, plain decoding by the book,
+// and drafters of every temper.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "dist/gumbel.h"
+#include "draft/draft_model.h"
+#include "engine/engine.h"
+#include "testing/fake_drafter.h"
+#include "testing/fake_model.h"
+
+namespace outrider::testing {
+
+inline constexpr std::int32_t kVocab = 12;
+
+inline Capabilities capabilities(std::int32_t n_sequences = 3, std::int32_t n_ctx = 64) {
+  return {.n_vocab = kVocab,
+          .n_ctx = n_ctx,
+          .n_batch = 24,
+          .n_sequences = n_sequences,
+          .rollback = Rollback::kAny,
+          .max_leaves = 8,
+          .max_width = 16};
+}
+
+inline Request request(std::vector<Token> prompt, float temperature, std::uint64_t seed,
+                       std::int32_t max_tokens, std::int32_t width) {
+  Request r;
+  r.prompt = std::move(prompt);
+  r.target_sampler = std::make_unique<FakeSampler>(temperature);
+  r.draft_sampler = std::make_unique<FakeSampler>(temperature);
+  r.seed = seed;
+  r.max_tokens = max_tokens;
+  r.width = width;
+  return r;
+}
+
+// Runs until nothing is running; the engine's integrity is checked after every step.
+inline void run_all(Engine& engine, const DraftModelDrafter* drafter = nullptr) {
+  for (int i = 0; engine.busy(); ++i) {
+    ASSERT_LT(i, 2000) << "no progress";
+    engine.step();
+    ASSERT_EQ(engine.check_integrity(), "");
+    if (drafter == nullptr) continue;
+    ASSERT_EQ(drafter->check_integrity(), "");
+  }
+}
+
+inline Completion complete(LanguageModel& target, const Vocabulary& vocabulary,
+                           std::vector<Drafter*> drafters, Request r) {
+  Engine engine(target, vocabulary, std::move(drafters));
+  const Result<RequestId> id = engine.add(std::move(r));
+  EXPECT_TRUE(id.ok()) << id.status().message();
+  run_all(engine);
+  Result<Completion> completion = engine.take(*id);
+  EXPECT_TRUE(completion.ok());
+  return std::move(completion).value();
+}
+
+// Plain decoding by the book: no engine, no trees, one row at a time.
+inline std::vector<Token> reference(const RowFunction& rows, std::vector<Token> text,
+                                    float temperature, std::uint64_t seed, std::size_t n,
+                                    Token end = kNoToken) {
+  const std::size_t prompt = text.size();
+  FakeSampler sampler(temperature);
+  while (text.size() < prompt + n) {
+    const std::vector<float> row = rows(text);
+    const std::uint64_t position = text.size();
+    text.push_back(perturbed_argmax(sampler.apply(row), noise_key(seed, position)));
+    if (text.back() == end) break;
+  }
+  return {text.begin() + static_cast<std::ptrdiff_t>(prompt), text.end()};
+}
+
+// Drafters of every temper. Each must leave the text as it is.
+inline std::vector<std::pair<std::string, Script>> scripts(const std::vector<Token>& whole) {
+  return {
+      {"right", prophet(whole, 100, 0, kVocab)},
+      {"wrong", prophet(whole, 100, 1, kVocab)},
+      {"half right", prophet(whole, 100, 3, kVocab)},
+      {"empty", [](DraftRequest&) { return Status(); }},
+      {"random tree",
+       [](DraftRequest& r) {
+         for (std::uint32_t i = 0; i < 20; ++i) {
+           const NoiseKey key = noise_key(r.text.size(), i);
+           r.tree->add(static_cast<NodeId>(noise_bits(key, 0) % r.tree->size()),
+                       static_cast<Token>(noise_bits(key, 1) % kVocab),
+                       static_cast<float>(noise_uniform(key, 2)), r.mask);
+         }
+         return Status();
+       }},
+      {"too long",
+       [](DraftRequest& r) {
+         add_chain(r, std::vector<Token>(200, 3));
+         return Status();
+       }},
+      {"out of range",
+       [](DraftRequest& r) {
+         add_chain(r, std::vector<Token>{2, 1 << 30, -7, kVocab, 3});
+         r.tree->add(kRoot, -1, 0.9f, r.mask);
+         return Status();
+       }},
+      {"failing", [](DraftRequest&) { return internal_error("on purpose"); }},
+  };
+}
+
+}  // namespace outrider::testing
