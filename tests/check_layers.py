@@ -31,6 +31,7 @@ THIRD_PARTY = {
     "nlohmann": re.compile(r"^nlohmann/"),
     "httplib": re.compile(r"^(cpp-httplib/)?httplib\.h$"),
     "cli11": re.compile(r"^CLI/"),
+    "toml": re.compile(r"^toml\+\+/"),
     "gtest": re.compile(r"^g(test|mock)/"),
     "benchmark": re.compile(r"^benchmark/"),
 }

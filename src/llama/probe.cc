@@ -130,15 +130,9 @@ bool Prober::worthwhile(const ProbeUnit& unit) const {
 }
 
 Status Prober::run_unit(const ProbeUnit& unit) {
-  switch (unit.kind) {
-    case ProbeUnit::Kind::kWidth:
-      return width_unit(unit);
-    case ProbeUnit::Kind::kOthers:
-      return others_unit(unit);
-    case ProbeUnit::Kind::kPiece:
-      return piece_unit(unit);
-  }
-  return Status();
+  if (unit.kind == ProbeUnit::Kind::kOthers) return others_unit(unit);
+  if (unit.kind == ProbeUnit::Kind::kPiece) return piece_unit(unit);
+  return width_unit(unit);
 }
 
 Status Prober::width_unit(const ProbeUnit& unit) {
