@@ -128,7 +128,8 @@ class Child {
   // Waits a little for something to read or to write, and does it.
   void transfer() {
     if (written_ == call_.input.size() && call_.interrupt_after_ms == 0) close_end(in_.write_end);
-    std::array<pollfd, 3> ends = {pollfd{out_.read_end, POLLIN, 0}, pollfd{err_.read_end, POLLIN, 0},
+    std::array<pollfd, 3> ends = {pollfd{out_.read_end, POLLIN, 0},
+                                  pollfd{err_.read_end, POLLIN, 0},
                                   pollfd{in_.write_end, POLLOUT, 0}};
     if (written_ == call_.input.size()) ends[2].fd = -1;
     poll(ends.data(), ends.size(), 100);

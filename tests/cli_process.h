@@ -1,4 +1,5 @@
-// Runs the real command `outrider` as a child process, on tiny models in a folder of the test's own.
+// Runs the real command `outrider` as a child process, on tiny models in a folder of the test's
+// own.
 #pragma once
 
 #include <sys/types.h>
@@ -13,11 +14,11 @@
 namespace outrider::testing {
 
 struct CliCall {
-  std::vector<std::string> arguments;             // after the program's name
+  std::vector<std::string> arguments;              // after the program's name
   std::map<std::string, std::string> environment;  // on top of PATH, HOME, ...; no OUTRIDER_*
-  std::string input;                              // of standard input
-  bool terminal = false;                          // stdout and stderr are one terminal; read as `out`
-  std::string stdout_to;                          // a file to write to instead of reading it
+  std::string input;                               // of standard input
+  bool terminal = false;  // stdout and stderr are one terminal; read as `out`
+  std::string stdout_to;  // a file to write to instead of reading it
 
   // Above 0: standard input stays open, and SIGINT is sent after so many milliseconds.
   int interrupt_after_ms = 0;

@@ -29,7 +29,8 @@ CliResult run(const std::vector<std::string>& more, bool with_draft = true) {
   return run_cli(run_call(more, with_draft));
 }
 
-void expect_kinds(const Json& object, const std::vector<std::pair<std::string, std::string>>& fields) {
+void expect_kinds(const Json& object,
+                  const std::vector<std::pair<std::string, std::string>>& fields) {
   for (const auto& [name, kind] : fields) {
     ASSERT_TRUE(object.contains(name)) << name << " in " << json::encode(object);
     EXPECT_EQ(json::kind(object[name]), kind) << name << " in " << json::encode(object);
@@ -74,10 +75,15 @@ TEST(CliRun, JsonIsTheContractsObjectAndNothingElse) {
                              {"plan_ms", "a number"},
                              {"drafters", "an object"}});
   ASSERT_TRUE(speculation["drafters"].contains("draft-model"));
-  expect_kinds(speculation["drafters"]["draft-model"],
-               {{"calls", "a number"}, {"drafts", "a number"}, {"accepted_drafts", "a number"},
-                {"drafted", "a number"}, {"accepted", "a number"}, {"acceptance_rate", "a number"},
-                {"foregone", "a number"}, {"draft_ms", "a number"}, {"accept_ms", "a number"}});
+  expect_kinds(speculation["drafters"]["draft-model"], {{"calls", "a number"},
+                                                        {"drafts", "a number"},
+                                                        {"accepted_drafts", "a number"},
+                                                        {"drafted", "a number"},
+                                                        {"accepted", "a number"},
+                                                        {"acceptance_rate", "a number"},
+                                                        {"foregone", "a number"},
+                                                        {"draft_ms", "a number"},
+                                                        {"accept_ms", "a number"}});
   EXPECT_EQ(object["seed"], 7);
   EXPECT_EQ(object["finish_reason"], "length");
   EXPECT_EQ(object["tokens"].size(), 24U);
@@ -137,9 +143,9 @@ TEST(CliRun, AStopStringEndsTheTextBeforeIt) {
   ASSERT_GT(text.size(), 20U);
   const std::string stop = text.substr(10, 3);
   const std::size_t at = text.find(stop);
-  const Json cut =
-      run({"-p", kPrompt, "-n", "60", "--json", "--temp", "0", "--stop", "never said",
-           "--stop", stop}).object();
+  const Json cut = run({"-p", kPrompt, "-n", "60", "--json", "--temp", "0", "--stop", "never said",
+                        "--stop", stop})
+                       .object();
   EXPECT_EQ(cut["text"], text.substr(0, at));
   EXPECT_EQ(cut["stop"], stop);
   EXPECT_EQ(cut["finish_reason"], "stop");
@@ -168,17 +174,20 @@ TEST(CliRun, ANarrowerTargetThanAskedForIsWarnedOf) {
   EXPECT_NE(narrow.err.find("so the width is 2, not 4"), std::string::npos) << narrow.err;
   EXPECT_EQ(narrow.object()["speculation"]["enabled"], true);
   const CliResult none = run({"-p", kPrompt, "-n", "8", "--batch", "1", "--json"});
-  EXPECT_NE(none.err.find("outrider: warning: speculation is off: "), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("outrider: warning: speculation is off: "), std::string::npos)
+      << none.err;
   const Json speculation = none.object()["speculation"];
   EXPECT_EQ(speculation["enabled"], false);
   EXPECT_NE(json::encode(speculation["reason"]).find("at most 1 token"), std::string::npos);
-  EXPECT_EQ(run({"-p", kPrompt, "-n", "8", "--batch", "1"}).out, run({"-p", kPrompt, "-n", "8"}).out);
+  EXPECT_EQ(run({"-p", kPrompt, "-n", "8", "--batch", "1"}).out,
+            run({"-p", kPrompt, "-n", "8"}).out);
 }
 
 TEST(CliRun, StatsNameEverythingThatWasMeasured) {
   const CliResult result = run({"-p", kPrompt, "-n", "16", "--stats"});
-  for (const char* word : {"prompt ", "generated ", "tokens/s", "speculation   draft-model", "steps ",
-                           "accepted ", "draft ", "verify ", "sample ", "plan ", "exactness ", "seed "}) {
+  for (const char* word :
+       {"prompt ", "generated ", "tokens/s", "speculation   draft-model", "steps ", "accepted ",
+        "draft ", "verify ", "sample ", "plan ", "exactness ", "seed "}) {
     EXPECT_NE(result.err.find(word), std::string::npos) << word << "\n" << result.err;
   }
 }
@@ -195,8 +204,9 @@ TEST(CliRun, ARandomSeedIsToldAndRepeatsTheText) {
 TEST(CliRun, TheContextsEdgeEndsTheText) {
   const Json object = run({"-p", kPrompt, "-c", "64", "--json"}).object();
   EXPECT_EQ(object["finish_reason"], "length");
-  EXPECT_EQ(object["usage"]["prompt_tokens"].get<int>() + object["usage"]["completion_tokens"].get<int>(),
-            64);
+  EXPECT_EQ(
+      object["usage"]["prompt_tokens"].get<int>() + object["usage"]["completion_tokens"].get<int>(),
+      64);
   EXPECT_EQ(run({"-p", kPrompt, "-n", "0", "--json"}).object()["tokens"], Json::array());
 }
 
@@ -263,7 +273,9 @@ TEST(CliSignals, CtrlCWhileThePromptIsTypedEndsAtOnce) {
 
 TEST(CliOutput, AReaderThatGoesAwayEndsItQuietly) {
   CliCall call = endless({});
-  call.on_output = [](pid_t, const std::string& out, const std::string&) { return out.size() < 20; };
+  call.on_output = [](pid_t, const std::string& out, const std::string&) {
+    return out.size() < 20;
+  };
   const CliResult result = run_cli(call);
   EXPECT_EQ(result.signal, 0);
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -41,7 +41,8 @@ TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
   const CliResult help = outrider({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
-  for (const char* word : {"run", "compare", "inspect", "Exit codes: 0 done, 1 failed", "--version"}) {
+  for (const char* word :
+       {"run", "compare", "inspect", "Exit codes: 0 done, 1 failed", "--version"}) {
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
   }
   const CliResult version = outrider({"--version"});
@@ -54,12 +55,22 @@ TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
 TEST(CliUsage, TheHelpOfACommandNamesEveryOptionOfTheContract) {
   const CliResult help = outrider({"run", "--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* option :
-       {"-m, --model", "-d, --draft-model", "-p, --prompt", "-f, --file", "--chat", "-c, --ctx",
-        "-t, --threads", "-b, --batch", "--draft-ctx", "--draft-threads", "--gpu-layers",
-        "--draft-gpu-layers", "--cache-type-k", "--cache-type-v", "--flash-attn", "-n, --max-tokens",
-        "--seed", "--temp", "--top-k", "--top-p", "--min-p", "--typical", "--stop", "--drafter",
-        "--rule", "--exact", "--width", "--stats", "--color", "--json", "--log-level", "--config"}) {
+  for (const char* option : {"-m, --model",    "-d, --draft-model",
+                             "-p, --prompt",   "-f, --file",
+                             "--chat",         "-c, --ctx",
+                             "-t, --threads",  "-b, --batch",
+                             "--draft-ctx",    "--draft-threads",
+                             "--gpu-layers",   "--draft-gpu-layers",
+                             "--cache-type-k", "--cache-type-v",
+                             "--flash-attn",   "-n, --max-tokens",
+                             "--seed",         "--temp",
+                             "--top-k",        "--top-p",
+                             "--min-p",        "--typical",
+                             "--stop",         "--drafter",
+                             "--rule",         "--exact",
+                             "--width",        "--stats",
+                             "--color",        "--json",
+                             "--log-level",    "--config"}) {
     EXPECT_NE(help.out.find(option), std::string::npos) << option;
   }
   std::size_t start = 0;
@@ -83,7 +94,8 @@ TEST(CliUsage, AnUnknownOptionIsNamedWithTheNearestOne) {
   expect_message(run_cli(run_call({"-p", "hi", "--qqqqqq"})), 2, "unknown option --qqqqqq",
                  "--help");
   // Of the contract, but for later: refused, never parsed and ignored.
-  for (const char* later : {"--workers", "--isolate", "--grammar", "--repeat-penalty", "--logprobs"}) {
+  for (const char* later :
+       {"--workers", "--isolate", "--grammar", "--repeat-penalty", "--logprobs"}) {
     expect_message(run_cli(run_call({"-p", "hi", later, "1"})), 2,
                    std::string("unknown option ") + later);
   }
@@ -101,7 +113,8 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
   refused({"--width", "four"}, "--width is 'four" + width);
   refused({"--ctx", "-1"}, "--ctx is '-1', but must be a whole number from 0 to ");
   refused({"-c", "9x"}, "--ctx is '9x', but must be a whole number from 0 to ");
-  refused({"-n", "99999999999"}, "--max-tokens is '99999999999', but must be a whole number from -1");
+  refused({"-n", "99999999999"},
+          "--max-tokens is '99999999999', but must be a whole number from -1");
   refused({"--temp", "warm"}, "--temp is 'warm', but must be a number such as 0.8");
   refused({"--temp", "-0.5"}, "--temp is ");
   refused({"--temp", "nan"}, "--temp is ");
@@ -139,14 +152,16 @@ TEST(CliBadInput, FilesThatAreNoModelsEndWithOneAndTheirName) {
   expect_message(outrider({"run", "-m", missing, "-p", "hi"}), 1, "there is no file '" + missing);
   expect_message(outrider({"inspect", missing}), 1, "there is no file '" + missing);
   const CliFolder folder;
-  const Result<std::vector<BadModelFile>> bad = write_bad_model_files(models.target, folder.path(""));
+  const Result<std::vector<BadModelFile>> bad =
+      write_bad_model_files(models.target, folder.path(""));
   ASSERT_TRUE(bad.ok()) << bad.status().message();
   ASSERT_GE(bad->size(), 8U);
   for (const BadModelFile& file : *bad) {
     SCOPED_TRACE(file.what);
-    for (const CliResult& result : {outrider({"run", "-m", file.path, "-p", "hi"}),
-                                    outrider({"run", "-m", models.target, "-d", file.path, "-p", "hi"}),
-                                    outrider({"inspect", file.path})}) {
+    for (const CliResult& result :
+         {outrider({"run", "-m", file.path, "-p", "hi"}),
+          outrider({"run", "-m", models.target, "-d", file.path, "-p", "hi"}),
+          outrider({"inspect", file.path})}) {
       EXPECT_EQ(result.exit_code, 1) << result.err;
       EXPECT_EQ(result.out, "");
       EXPECT_EQ(result.err.rfind("outrider: error: ", 0), 0U) << result.err;
@@ -159,10 +174,12 @@ TEST(CliBadInput, FilesThatAreNoModelsEndWithOneAndTheirName) {
 TEST(CliBadInput, ADraftWithAnotherVocabularyIsRefusedWithTheTokens) {
   const CliModels& models = cli_models();
   const CliResult result = run_cli(run_call({"-d", models.other, "-p", "hi"}));
-  expect_message(result, 1, "the draft model '" + models.other + "' cannot draft for '" + models.target);
+  expect_message(result, 1,
+                 "the draft model '" + models.other + "' cannot draft for '" + models.target);
   // Not needed, so not in the way.
-  EXPECT_EQ(run_cli(run_call({"-d", models.other, "--drafter", "none", "-p", "hi", "-n", "2"})).exit_code,
-            0);
+  EXPECT_EQ(
+      run_cli(run_call({"-d", models.other, "--drafter", "none", "-p", "hi", "-n", "2"})).exit_code,
+      0);
 }
 
 TEST(CliBadInput, PromptsThatCannotBeReadSayWhy) {
@@ -170,13 +187,16 @@ TEST(CliBadInput, PromptsThatCannotBeReadSayWhy) {
   expect_message(run_cli(run_call({"-p", "ab\xFFz"})), 1,
                  "the prompt is not valid UTF-8: byte 0xFF at offset 2");
   const std::string cut = folder.write("cut.txt", "caf\xC3");
-  expect_message(run_cli(run_call({"-f", cut})), 1, "the prompt in '" + cut + "' is not valid UTF-8");
+  expect_message(run_cli(run_call({"-f", cut})), 1,
+                 "the prompt in '" + cut + "' is not valid UTF-8");
   CliCall call = run_call({"-"});
   call.input = "\xC0\x80";
-  expect_message(run_cli(call), 1, "the prompt on standard input is not valid UTF-8: byte 0xC0 at offset 0");
+  expect_message(run_cli(call), 1,
+                 "the prompt on standard input is not valid UTF-8: byte 0xC0 at offset 0");
   expect_message(run_cli(run_call({"-f", folder.path("no.txt")})), 1,
                  "'" + folder.path("no.txt") + "' does not exist");
-  expect_message(run_cli(run_call({"-f", folder.path("")})), 1, "'" + folder.path("") + "' is a folder");
+  expect_message(run_cli(run_call({"-f", folder.path("")})), 1,
+                 "'" + folder.path("") + "' is a folder");
 }
 
 TEST(CliBadInput, APromptLongerThanTheContextNamesBothNumbers) {
@@ -204,11 +224,13 @@ std::size_t tokens_said(const Layers& layers) {
 TEST(CliLayers, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
   const CliFolder folder;
   const std::string file = folder.write("o.toml", "# options\nmax-tokens = 5\n[run]\ntop_k = 3\n");
-  const std::string own = folder.write("own.toml", "n = 1\nmax-tokens = 5\n[run]\nmax-tokens = 6\n");
-  EXPECT_EQ(tokens_said({.arguments = {"-n", "3"}, .environment = {{"OUTRIDER_MAX_TOKENS", "4"}}}), 3U);
-  EXPECT_EQ(tokens_said({.arguments = {"--config", file},
-                         .environment = {{"OUTRIDER_MAX_TOKENS", "4"}}}),
-            4U);
+  const std::string own =
+      folder.write("own.toml", "n = 1\nmax-tokens = 5\n[run]\nmax-tokens = 6\n");
+  EXPECT_EQ(tokens_said({.arguments = {"-n", "3"}, .environment = {{"OUTRIDER_MAX_TOKENS", "4"}}}),
+            3U);
+  EXPECT_EQ(
+      tokens_said({.arguments = {"--config", file}, .environment = {{"OUTRIDER_MAX_TOKENS", "4"}}}),
+      4U);
   EXPECT_EQ(tokens_said({.arguments = {"--config", file}}), 5U);
   EXPECT_EQ(tokens_said({.environment = {{"OUTRIDER_CONFIG", file}}}), 5U);
   EXPECT_EQ(tokens_said({.arguments = {"--config", file, "-n", "2"}}), 2U);
@@ -219,10 +241,10 @@ TEST(CliLayers, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
 
 TEST(CliLayers, ATableOfTheCommandWinsOverTheTopOfTheFileAndOtherTablesAreOthers) {
   const CliFolder folder;
-  EXPECT_EQ(tokens_said({.arguments = {"--config",
-                                       folder.write("a.toml", "max-tokens = 5\nlimit = 3\n[run]\n"
-                                                              "max-tokens = 6\n[compare]\n"
-                                                              "max-tokens = 7\n")}}),
+  EXPECT_EQ(tokens_said({.arguments = {"--config", folder.write("a.toml",
+                                                                "max-tokens = 5\nlimit = 3\n[run]\n"
+                                                                "max-tokens = 6\n[compare]\n"
+                                                                "max-tokens = 7\n")}}),
             6U);
 }
 
@@ -242,7 +264,8 @@ TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
                    "config file '" + file + "', " + message, hint);
   };
   refused("ctx = 512\n\ntempp = 1\n", "line 3: unknown option 'tempp'", "did you mean 'temp'?");
-  refused("[rnu]\ntemp = 1\n", "line 2: [rnu] is no command", "tables are run, compare and inspect");
+  refused("[rnu]\ntemp = 1\n", "line 2: [rnu] is no command",
+          "tables are run, compare and inspect");
   refused("[inspect]\ntemp = 1\n", "line 2: unknown option 'temp'");
   refused("ctx 512\n", "line 1: Error while parsing key-value pair: expected '='");
   refused("temp = [1, 2]\n", "line 1: 'temp' takes one value");
@@ -252,7 +275,8 @@ TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
                  "cannot read the config file " + folder.path("no.toml"));
   CliCall call = run_call({"-p", "hi"});
   call.environment["OUTRIDER_THREADS"] = "many";
-  expect_message(run_cli(call), 2, "--threads (from OUTRIDER_THREADS) is 'many', but must be a whole");
+  expect_message(run_cli(call), 2,
+                 "--threads (from OUTRIDER_THREADS) is 'many', but must be a whole");
   // Of another command: not in the way.
   call.environment = {{"OUTRIDER_LIMIT", "many"}};
   EXPECT_EQ(run_cli(run_call({"-p", "hi", "-n", "1"})).exit_code, 0);

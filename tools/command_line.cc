@@ -23,7 +23,8 @@ constexpr const char* kExample =
 
 constexpr const char* kLayers =
     "Every option can also be given as an environment variable (--max-tokens is\n"
-    "OUTRIDER_MAX_TOKENS) or in a TOML file (max-tokens = 100): --config FILE or OUTRIDER_CONFIG=FILE.\n"
+    "OUTRIDER_MAX_TOKENS) or in a TOML file (max-tokens = 100): --config FILE or "
+    "OUTRIDER_CONFIG=FILE.\n"
     "The command line wins over the environment, the environment over the file. A key above the\n"
     "first [table] holds for every command that has the option, one under [run] only for run.";
 
@@ -51,7 +52,8 @@ void declare(CLI::App& root, const std::vector<std::unique_ptr<Command>>& comman
   add_layers(root);
 }
 
-Command& chosen_command(const CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands) {
+Command& chosen_command(const CLI::App& root,
+                        const std::vector<std::unique_ptr<Command>>& commands) {
   const std::vector<const CLI::App*> parsed =
       root.get_subcommands([](const CLI::App* app) { return app->parsed() > 0; });
   const std::vector<std::string> rest = root.remaining(/*recurse=*/true);
@@ -111,8 +113,8 @@ std::vector<std::unique_ptr<Command>> make_commands() {
 int run_command_line(int argc, const char* const* argv) {
   const std::vector<std::unique_ptr<Command>> commands = make_commands();
   CLI::App root(kSummary, "outrider");
-  // The last line of defence: what is thrown in spite of all is a bug or a lack of memory, and still
-  // becomes a message and an exit code.
+  // The last line of defence: what is thrown in spite of all is a bug or a lack of memory, and
+  // still becomes a message and an exit code.
   try {
     declare(root, commands);
     return parse_and_run(root, commands, argc, argv);

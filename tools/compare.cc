@@ -27,9 +27,12 @@ namespace outrider::tools {
 namespace {
 
 constexpr const char* kDetails =
-    "Runs each prompt twice with the same seed, plain and with speculation, and compares the tokens.\n"
-    "The verdict is the probe's (exact | exact up to width K | distributional), and never better than\n"
-    "what was seen. Where texts differ, the logit gap at the first difference tells a near-tie that\n"
+    "Runs each prompt twice with the same seed, plain and with speculation, and compares the "
+    "tokens.\n"
+    "The verdict is the probe's (exact | exact up to width K | distributional), and never better "
+    "than\n"
+    "what was seen. Where texts differ, the logit gap at the first difference tells a near-tie "
+    "that\n"
     "rounding decides from a bug (above 0.5). Exit code 0: compared, whatever came out.\n"
     "Without -d, the plain run's own tokens are proposed, every fifth one made wrong.";
 
@@ -93,8 +96,9 @@ void CompareCommand::check() {
   }
   check_sampling(sampling_);
   if (chosen_width(speculation_) < 2) {
-    throw UsageError("--width is '" + speculation_.width +
-                     "', but must be auto or at least 2: 1 is plain decoding, with nothing to compare");
+    throw UsageError(
+        "--width is '" + speculation_.width +
+        "', but must be auto or at least 2: 1 is plain decoding, with nothing to compare");
   }
 }
 
@@ -119,13 +123,12 @@ Result<Completion> CompareCommand::generate_tokens(Session& session,
 
 // Plain decoding once more, up to the first difference, for the row of logits there.
 Result<Divergence> CompareCommand::examine(Session& session, const std::vector<Token>& prompt,
-                                           const Completion& plain,
-                                           const Completion& speculative) {
-  const std::size_t position = static_cast<std::size_t>(
-      std::mismatch(plain.tokens.begin(), plain.tokens.end(), speculative.tokens.begin(),
-                    speculative.tokens.end())
-          .first -
-      plain.tokens.begin());
+                                           const Completion& plain, const Completion& speculative) {
+  const std::size_t position =
+      static_cast<std::size_t>(std::mismatch(plain.tokens.begin(), plain.tokens.end(),
+                                             speculative.tokens.begin(), speculative.tokens.end())
+                                   .first -
+                               plain.tokens.begin());
   Divergence d{.position = position};
   RecordedRow row;
   Result<Request> request = session.request(prompt, sampling_.options, comparison_.seed, 1);
@@ -205,7 +208,8 @@ int CompareCommand::run() {
     replay_ = &replay;
     options.other_drafters.push_back(&replay);
   }
-  const SessionHooks hooks{.progress = progress, .signals = signals, .log = log_sink(output_, progress)};
+  const SessionHooks hooks{
+      .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
   const Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
   progress.clear();
   if (!session.ok()) {
@@ -216,11 +220,12 @@ int CompareCommand::run() {
   comparison_.exactness = (*session)->exactness();
 
   for (std::size_t i = 0; i < prompts->size() && !signals.raised(); ++i) {
+    progress.update("comparing", static_cast<double>(i) / static_cast<double>(prompts->size()));
     const Status status = compare_prompt(**session, (*prompts)[i], i);
     if (signals.raised()) break;
+    if (status.ok()) continue;
     progress.clear();
-    if (!status.ok()) return fail(status.with_context("prompt " + (*prompts)[i].id));
-    progress.update("comparing", static_cast<double>(i + 1) / static_cast<double>(prompts->size()));
+    return fail(status.with_context("prompt " + (*prompts)[i].id));
   }
   progress.clear();
 

@@ -70,21 +70,21 @@ Json comparison_json(const Comparison& c) {
   Json divergences = Json::array();
   for (const Divergence& d : c.divergences) divergences.push_back(divergence_json(d));
   const std::string reason = verdict_reason(c);
-  return {{"prompts", c.prompts},
-          {"tokens", c.tokens},
-          {"identical", c.identical},
-          {"first_divergences", std::move(divergences)},
-          {"verdict", observed_verdict(c)},
-          {"verdict_reason", reason.empty() ? Json() : Json(reason)},
-          {"exactness_coverage",
-           c.exactness.coverage.empty() ? Json() : Json(c.exactness.coverage)},
-          {"suspicious", count_suspicious(c)},
-          {"drafter", c.drafter},
-          {"width", c.width},
-          {"temperature", c.temperature},
-          {"seed", c.seed},
-          {"tokens_per_step", ratio(c.emitted, c.steps)},
-          {"acceptance_rate", ratio(c.accepted, c.drafted)}};
+  return {
+      {"prompts", c.prompts},
+      {"tokens", c.tokens},
+      {"identical", c.identical},
+      {"first_divergences", std::move(divergences)},
+      {"verdict", observed_verdict(c)},
+      {"verdict_reason", reason.empty() ? Json() : Json(reason)},
+      {"exactness_coverage", c.exactness.coverage.empty() ? Json() : Json(c.exactness.coverage)},
+      {"suspicious", count_suspicious(c)},
+      {"drafter", c.drafter},
+      {"width", c.width},
+      {"temperature", c.temperature},
+      {"seed", c.seed},
+      {"tokens_per_step", ratio(c.emitted, c.steps)},
+      {"acceptance_rate", ratio(c.accepted, c.drafted)}};
 }
 
 std::string comparison_table(const Comparison& c) {
@@ -96,24 +96,25 @@ std::string comparison_table(const Comparison& c) {
   char numbers[128];
   std::snprintf(numbers, sizeof(numbers), "width %d, temperature %g, seed %llu", c.width,
                 static_cast<double>(c.temperature), static_cast<unsigned long long>(c.seed));
-  std::string table = row("compared", std::to_string(c.prompts) + " prompts, " +
-                                          std::to_string(c.tokens) + " tokens, plain and with " +
-                                          c.drafter + "; " + numbers);
+  std::string table =
+      row("compared", std::to_string(c.prompts) + " prompts, " + std::to_string(c.tokens) +
+                          " tokens, plain and with " + c.drafter + "; " + numbers);
   table += row("identical", std::to_string(c.identical) + " of " + std::to_string(c.prompts));
   const double steps = static_cast<double>(std::max<std::int64_t>(c.steps, 1));
-  std::snprintf(numbers, sizeof(numbers), "%.2f tokens a step, %lld/%lld = ",
-                static_cast<double>(c.emitted) / steps, static_cast<long long>(c.accepted),
-                static_cast<long long>(c.drafted));
-  table += row("speculation", numbers + percent(static_cast<double>(c.accepted),
-                                                static_cast<double>(c.drafted)) +
-                                  " of the drafted tokens accepted");
+  std::snprintf(numbers, sizeof(numbers),
+                "%.2f tokens a step, %lld/%lld = ", static_cast<double>(c.emitted) / steps,
+                static_cast<long long>(c.accepted), static_cast<long long>(c.drafted));
+  table += row("speculation",
+               numbers + percent(static_cast<double>(c.accepted), static_cast<double>(c.drafted)) +
+                   " of the drafted tokens accepted");
   std::string verdict = observed_verdict(c);
   const std::string reason = verdict_reason(c);
   if (!reason.empty()) verdict += ": " + reason;
   table += row("verdict", verdict);
   if (!c.exactness.coverage.empty()) table += row("probed", c.exactness.coverage);
   if (c.divergences.empty()) return table;
-  table += "first differences (logit gap: how much logits must change to turn one into the other)\n";
+  table +=
+      "first differences (logit gap: how much logits must change to turn one into the other)\n";
   for (std::size_t i = 0; i < std::min(c.divergences.size(), kShownDivergences); ++i) {
     table += divergence_line(c.divergences[i]);
   }

@@ -19,10 +19,10 @@ struct Divergence {
   std::size_t position = 0;  // index of the first differing token, from 0, prompt not counted
   Token plain = kNoToken;
   Token speculative = kNoToken;
-  std::string plain_text;        // what the two tokens say
+  std::string plain_text;  // what the two tokens say
   std::string speculative_text;
-  double logit_gap = 0.0;        // tools/logit_gap.h
-  bool repeatable = true;        // false: plain decoding itself did not say the same twice
+  double logit_gap = 0.0;  // tools/logit_gap.h
+  bool repeatable = true;  // false: plain decoding itself did not say the same twice
 
   bool suspicious() const;
 };
@@ -46,16 +46,16 @@ struct Comparison {
   Exactness exactness;  // the target's, as probed
 };
 
-// The probe's verdict, or "distributional" where it promised more than was seen: a text that differs
-// at a width that was said to be exact.
+// The probe's verdict, or "distributional" where it promised more than was seen: a text that
+// differs at a width that was said to be exact.
 std::string observed_verdict(const Comparison& comparison);
 
 // Why the verdict is what it is; empty when there is nothing to add.
 std::string verdict_reason(const Comparison& comparison);
 
 // The contract's object, and in addition: each divergence's `id`, both tokens and `suspicious`;
-// `suspicious` (how many), `verdict_reason`, `exactness_coverage`, `drafter`, `width`, `temperature`,
-// `seed`, `tokens_per_step` and `acceptance_rate`.
+// `suspicious` (how many), `verdict_reason`, `exactness_coverage`, `drafter`, `width`,
+// `temperature`, `seed`, `tokens_per_step` and `acceptance_rate`.
 json::Json comparison_json(const Comparison& comparison);
 
 // The same as a table for people.

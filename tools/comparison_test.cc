@@ -23,8 +23,7 @@ TEST(ObservedVerdict, IsTheProbesWhereNothingSpeaksAgainstIt) {
   EXPECT_EQ(observed_verdict(compared(3, Exactness::Kind::kExact, 4, 4)), "exact");
   EXPECT_EQ(observed_verdict(compared(3, Exactness::Kind::kUpToWidth, 3, 8)),
             "exact up to width 3");
-  EXPECT_EQ(observed_verdict(compared(3, Exactness::Kind::kDistributional, 1, 4)),
-            "distributional")
+  EXPECT_EQ(observed_verdict(compared(3, Exactness::Kind::kDistributional, 1, 4)), "distributional")
       << "equal texts prove nothing";
 }
 
@@ -55,8 +54,14 @@ TEST(Divergence, IsSuspiciousWhenRoundingCannotExplainIt) {
 
 TEST(ComparisonJson, HasTheContractsFields) {
   Comparison c = compared(2, Exactness::Kind::kDistributional, 1, 4);
-  c.divergences.push_back({.prompt = 1, .id = "82", .position = 17, .plain = 5, .speculative = 6,
-                           .plain_text = "a", .speculative_text = "\xFF", .logit_gap = 0.25});
+  c.divergences.push_back({.prompt = 1,
+                           .id = "82",
+                           .position = 17,
+                           .plain = 5,
+                           .speculative = 6,
+                           .plain_text = "a",
+                           .speculative_text = "\xFF",
+                           .logit_gap = 0.25});
   const json::Json object = comparison_json(c);
   EXPECT_EQ(object["prompts"], 3);
   EXPECT_EQ(object["tokens"], 300);

@@ -38,7 +38,7 @@ class LayeredConfig : public CLI::Config {
     const std::vector<const CLI::App*> chosen = commands(/*parsed_only=*/true);
     std::vector<CLI::ConfigItem> result;
     if (chosen.empty()) return result;
-    // CLI11 takes the first value that it gets, so what is under the command's own table goes first.
+    // CLI11 takes the first value that it gets: what is under the command's own table goes first.
     std::stable_partition(file.entries.begin(), file.entries.end(),
                           [](const TomlEntry& entry) { return !entry.table.empty(); });
     for (TomlEntry& entry : file.entries) {
@@ -83,7 +83,8 @@ class LayeredConfig : public CLI::Config {
       if (find_option(*command, entry.key) != nullptr) return;
       for (const std::string& name : option_names(*command)) keys.push_back(name.substr(2));
     }
-    if (!entry.table.empty() && std::find(tables.begin(), tables.end(), entry.table) == tables.end()) {
+    if (!entry.table.empty() &&
+        std::find(tables.begin(), tables.end(), entry.table) == tables.end()) {
       refuse(entry, "[" + entry.table + "] is no command", "tables are " + list_of(tables));
     }
     const std::string near = nearest(entry.key, keys);
@@ -127,8 +128,8 @@ std::vector<std::string> arguments_to_parse(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     has_config = has_config || argument == "--config" || argument.rfind("--config=", 0) == 0;
-    const bool empty_value =
-        argument.size() > 3 && argument.rfind("--", 0) == 0 && argument.find('=') + 1 == argument.size();
+    const bool empty_value = argument.size() > 3 && argument.rfind("--", 0) == 0 &&
+                             argument.find('=') + 1 == argument.size();
     arguments.push_back(empty_value ? argument.substr(0, argument.size() - 1) : argument);
     if (empty_value) arguments.push_back("");
   }

@@ -27,7 +27,8 @@ std::string option_groups(const HelpFormatter& formatter, const CLI::App* app) {
     std::string rows;
     for (const CLI::Option* option : app->get_options()) {
       if (option->get_group() != group) continue;
-      rows += formatter.make_option(option, option->get_positional() && option->get_lnames().empty());
+      rows +=
+          formatter.make_option(option, option->get_positional() && option->get_lnames().empty());
     }
     if (group == general) {
       last = rows;
@@ -36,7 +37,8 @@ std::string option_groups(const HelpFormatter& formatter, const CLI::App* app) {
     }
   }
   const CLI::App* root = app->get_parent();
-  if (root != nullptr) last += formatter.make_option(root->get_config_ptr(), /*is_positional=*/false);
+  if (root != nullptr)
+    last += formatter.make_option(root->get_config_ptr(), /*is_positional=*/false);
   return text + "\nGeneral:\n" + last;
 }
 

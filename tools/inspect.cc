@@ -29,7 +29,8 @@ using json::Json;
 
 constexpr const char* kDetails =
     "Nothing is computed and no weights are read: a file's header and vocabulary are enough.\n"
-    "Memory is weights and the cache of keys and values for --ctx tokens; llama.cpp's working memory\n"
+    "Memory is weights and the cache of keys and values for --ctx tokens; llama.cpp's working "
+    "memory\n"
     "comes on top. Whether a setting is really exact here, the probe of run and compare finds out.";
 
 // One model, as far as it can be known without running it.
@@ -52,7 +53,8 @@ class InspectCommand : public Command {
   int run() override;
 
  private:
-  Result<Inspected> inspect(const llama::ModelOptions& options, const llama::LoadHooks& hooks) const;
+  Result<Inspected> inspect(const llama::ModelOptions& options,
+                            const llama::LoadHooks& hooks) const;
 
   ModelArguments model_;
   OutputArguments output_;
@@ -127,9 +129,12 @@ Json model_json(const Inspected& m) {
 
 const char* match_name(llama::VocabularyMatch::Kind kind) {
   switch (kind) {
-    case llama::VocabularyMatch::Kind::kIdentical: return "identical";
-    case llama::VocabularyMatch::Kind::kPadded: return "padded";
-    case llama::VocabularyMatch::Kind::kDifferent: return "different";
+    case llama::VocabularyMatch::Kind::kIdentical:
+      return "identical";
+    case llama::VocabularyMatch::Kind::kPadded:
+      return "padded";
+    case llama::VocabularyMatch::Kind::kDifferent:
+      return "different";
   }
   return "different";
 }
@@ -170,8 +175,8 @@ std::string model_table(const std::string& role, const Inspected& m, bool needs_
                                ? "none: recurrent layers cannot drop tokens, so no speculation"
                                : "any number of tokens");
   table += row("memory", size_text(f.size_bytes) + " weights + " + size_text(cache_bytes(m)) +
-                             " cache for " + std::to_string(m.options.n_ctx) + " tokens = " +
-                             size_text(f.size_bytes + cache_bytes(m)));
+                             " cache for " + std::to_string(m.options.n_ctx) +
+                             " tokens = " + size_text(f.size_bytes + cache_bytes(m)));
   table += row("settings", std::string("flash attention ") + (c.flash_attention ? "on" : "off") +
                                ", keys " + c.type_k + ", values " + c.type_v + ", weights " +
                                (m.plan.extra_bufts ? "repacked where ggml can" : "as in the file"));
@@ -191,8 +196,7 @@ int InspectCommand::run() {
   Result<Inspected> target = inspect(target_options(model_), hooks);
   progress.clear();
   if (!target.ok()) return signals.raised() ? signals.exit_code() : fail(target.status());
-  Json result = {{"target", model_json(*target)},
-                 {"machine_memory_bytes", llama::memory_limit()}};
+  Json result = {{"target", model_json(*target)}, {"machine_memory_bytes", llama::memory_limit()}};
   std::string table = model_table("target", *target, /*needs_exactness=*/true);
   if (model_.draft_model) {
     // A draft's numbers need not be exact, so it gets the fastest settings (llama::open_draft).
@@ -204,9 +208,10 @@ int InspectCommand::run() {
     const llama::VocabularyMatch match =
         llama::match_vocabularies(target->file->vocabulary(), draft->file->vocabulary());
     result["draft"] = model_json(*draft);
-    result["vocabulary_match"] = {{"kind", match_name(match.kind)},
-                                  {"usable", match.usable()},
-                                  {"message", match.message.empty() ? Json() : Json(match.message)}};
+    result["vocabulary_match"] = {
+        {"kind", match_name(match.kind)},
+        {"usable", match.usable()},
+        {"message", match.message.empty() ? Json() : Json(match.message)}};
     table += model_table("draft", *draft, /*needs_exactness=*/false) + "pair\n" +
              row("vocabularies", std::string(match_name(match.kind)) +
                                      (match.message.empty() ? "" : ": " + match.message)) +

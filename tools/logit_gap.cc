@@ -45,9 +45,8 @@ double score_gap(const RecordedRow& row, double temperature, NoiseKey key, Token
   const std::array<Token, 2> tokens = {a, b};
   const std::array<float, 2> logits = {row.logits[static_cast<std::size_t>(a)],
                                        row.logits[static_cast<std::size_t>(b)]};
-  const Distribution both{.logits = logits,
-                          .tokens = tokens,
-                          .scale = static_cast<float>(1.0 / temperature)};
+  const Distribution both{
+      .logits = logits, .tokens = tokens, .scale = static_cast<float>(1.0 / temperature)};
   const std::vector<PerturbedChoice> scores = perturbed_top_reference(both, key, 2);
   if (scores.size() < 2) return std::numeric_limits<double>::infinity();
   return temperature * (scores[0].score - scores[1].score);
@@ -76,8 +75,8 @@ double logit_gap(const RecordedRow& row, float temperature, NoiseKey key, Token 
       highest_cut = std::max(highest_cut, logit);
     }
   }
-  // The speculative run's token was cut off here: it had to cross the edge. Else it was kept in both
-  // runs, and either it won on score, or the plain run's token fell off the edge.
+  // The speculative run's token was cut off here: it had to cross the edge. Else it was kept in
+  // both runs, and either it won on score, or the plain run's token fell off the edge.
   if (!kept[static_cast<std::size_t>(speculative)]) return lowest_kept - at(row, speculative);
   return std::min(scores, at(row, plain) - highest_cut);
 }

@@ -1,8 +1,8 @@
 // How near to each other two choices of a token were: a near-tie that rounding decides, or a bug.
 //
-// At the first position where a plain and a speculative run differ, the plain run's row of logits is
-// looked at again. The gap is the smallest change of logits that turns the plain run's choice into
-// the other one:
+// At the first position where a plain and a speculative run differ, the plain run's row of logits
+// is looked at again. The gap is the smallest change of logits that turns the plain run's choice
+// into the other one:
 //  - temperature 0: the difference of the two logits;
 //  - else the difference of the two perturbed scores logit + T * g(seed, position, token), which is
 //    what the coupled rule compares (dist/gumbel.h), in units of logits;

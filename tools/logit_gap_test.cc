@@ -33,7 +33,8 @@ RecordedRow row_of(std::vector<float> logits, std::vector<Token> kept) {
 
 double noise(NoiseKey key, Token token) {
   const std::vector<float> zero(static_cast<std::size_t>(token) + 1, 0.0f);
-  for (const PerturbedChoice& choice : perturbed_top_reference({.logits = zero}, key, zero.size())) {
+  for (const PerturbedChoice& choice :
+       perturbed_top_reference({.logits = zero}, key, zero.size())) {
     if (choice.token == token) return choice.score;
   }
   return 0.0;
@@ -49,10 +50,11 @@ TEST(LogitGap, AtATemperatureIsTheDifferenceOfThePerturbedScoresInLogits) {
   const NoiseKey key = noise_key(7, 100);
   const RecordedRow row = row_of({1.0f, 2.0f, 3.0f}, {0, 1, 2});
   for (const float temperature : {0.5f, 1.0f, 2.0f}) {
-    const double expected = std::abs((2.0 + temperature * noise(key, 1)) -
-                                     (3.0 + temperature * noise(key, 2)));
+    const double expected =
+        std::abs((2.0 + temperature * noise(key, 1)) - (3.0 + temperature * noise(key, 2)));
     EXPECT_NEAR(logit_gap(row, temperature, key, 1, 2), expected, 1e-6);
-    EXPECT_NEAR(logit_gap(row, temperature, key, 2, 1), expected, 1e-6) << "symmetric without a cut";
+    EXPECT_NEAR(logit_gap(row, temperature, key, 2, 1), expected, 1e-6)
+        << "symmetric without a cut";
   }
 }
 

@@ -44,9 +44,9 @@ constexpr const char* kGpuLayersHelp = "layers on GPUs, where the build has any;
 void add_context_options(OptionGroup& group, ModelArguments& a) {
   group.add_integer("-c,--ctx", a.ctx, 0, kMaxContext, kContextHelp);
   group.add_integer("--gpu-layers", a.gpu_layers, -1, kMaxLayers, kGpuLayersHelp);
-  group.add_choice("--cache-type-k", a.cache_type_k, cache_types(),
-                   "type of the cached keys: " + llama::cache_type_names() +
-                       " [default: by --exact's rule]");
+  group.add_choice(
+      "--cache-type-k", a.cache_type_k, cache_types(),
+      "type of the cached keys: " + llama::cache_type_names() + " [default: by --exact's rule]");
   group.add_choice("--cache-type-v", a.cache_type_v, cache_types(),
                    "type of the cached values, as --cache-type-k; a quantised one needs flash "
                    "attention [default: by --exact's rule]");
@@ -55,9 +55,10 @@ void add_context_options(OptionGroup& group, ModelArguments& a) {
 }
 
 void add_draft_context_options(OptionGroup& group, ModelArguments& a) {
-  group.add_integer("--draft-ctx", a.draft_ctx, 0, kMaxContext, "as --ctx",
-                    "tokens of the draft model's context; where the text is longer, nothing more is "
-                    "drafted");
+  group.add_integer(
+      "--draft-ctx", a.draft_ctx, 0, kMaxContext, "as --ctx",
+      "tokens of the draft model's context; where the text is longer, nothing more is "
+      "drafted");
   group.add_integer("--draft-gpu-layers", a.draft_gpu_layers, -1, kMaxLayers,
                     "layers of the draft model on GPUs; -1: all");
   group.add_choice("--draft-cache-type-k", a.draft_cache_type_k, cache_types(),
@@ -95,12 +96,13 @@ void add_inspected_models(CLI::App& app, ModelArguments& a) {
 
 void add_exact_option(CLI::App& app, const std::string& heading, ModelArguments& a) {
   OptionGroup(app, heading)
-      .add_choice("--exact", a.exact, {"auto", "on", "off"},
-                  "whether a pass over several tokens must give the very bits of single steps, so "
-                  "that the text is the same with speculation on and off. auto: settings that are "
-                  "exact where the backend can be, and the result says whether it is; on: slower "
-                  "settings and narrower widths if need be, or an error that says why not; off: the "
-                  "fastest settings");
+      .add_choice(
+          "--exact", a.exact, {"auto", "on", "off"},
+          "whether a pass over several tokens must give the very bits of single steps, so "
+          "that the text is the same with speculation on and off. auto: settings that are "
+          "exact where the backend can be, and the result says whether it is; on: slower "
+          "settings and narrower widths if need be, or an error that says why not; off: the "
+          "fastest settings");
 }
 
 void require_model(const ModelArguments& a) {

@@ -114,7 +114,8 @@ CLI::Option* OptionGroup::add_integer(const std::string& names, std::int32_t& va
   const std::string name = spelled(names);
   return declare(
       names, help, "N", std::to_string(value), [&value, name, min, max](const std::string& text) {
-        value = static_cast<std::int32_t>(parse_integer(name, text, min, max, range_text(min, max)));
+        value =
+            static_cast<std::int32_t>(parse_integer(name, text, min, max, range_text(min, max)));
       });
 }
 
@@ -130,9 +131,8 @@ CLI::Option* OptionGroup::add_integer(const std::string& names, std::optional<st
 CLI::Option* OptionGroup::add_number(const std::string& names, float& value,
                                      const std::string& help) {
   const std::string name = spelled(names);
-  return declare(names, help, "X", shortest(value), [&value, name](const std::string& text) {
-    value = parse_number(name, text);
-  });
+  return declare(names, help, "X", shortest(value),
+                 [&value, name](const std::string& text) { value = parse_number(name, text); });
 }
 
 CLI::Option* OptionGroup::add_text(const std::string& names, std::optional<std::string>& value,

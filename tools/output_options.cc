@@ -15,12 +15,12 @@ constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warning",
 
 void add_output_options(CLI::App& app, OutputArguments& a) {
   OptionGroup group(app, "Output");
-  group.add_switch("--json", a.json,
-                   "print one JSON object on stdout, and nothing else there; messages stay on stderr");
+  group.add_switch(
+      "--json", a.json,
+      "print one JSON object on stdout, and nothing else there; messages stay on stderr");
   group.add_choice("--log-level", a.log_level, {"off", "error", "warning", "info", "debug"},
                    "which of llama.cpp's own lines to show on stderr");
-  app.add_flag("-v,--verbose", a.verbose, "as --log-level info; -vv: debug")
-      ->group("Output");
+  app.add_flag("-v,--verbose", a.verbose, "as --log-level info; -vv: debug")->group("Output");
 }
 
 LogSink log_sink(const OutputArguments& a, ProgressBar& bar) {

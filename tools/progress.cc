@@ -14,8 +14,8 @@ constexpr int kCells = 30;
 std::string draw(std::string_view title, double fraction) {
   const int percent = static_cast<int>(std::floor(std::clamp(fraction, 0.0, 1.0) * 100.0));
   const std::size_t filled = static_cast<std::size_t>(percent * kCells / 100);
-  return std::string(title) + " [" + std::string(filled, '#') +
-         std::string(kCells - filled, ' ') + "] " + std::to_string(percent) + " %";
+  return std::string(title) + " [" + std::string(filled, '#') + std::string(kCells - filled, ' ') +
+         "] " + std::to_string(percent) + " %";
 }
 
 // Spaces over what stands on the line, and back to its start.

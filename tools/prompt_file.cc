@@ -48,7 +48,8 @@ std::string take_prompt(const Json& line, Prompt& prompt) {
   if (!line.is_object()) return "must be an object, but is " + std::string(json::kind(line));
   for (const char* field : {"question_id", "id"}) {
     if (!line.contains(field)) continue;
-    prompt.id = line[field].is_string() ? line[field].get<std::string>() : json::encode(line[field]);
+    prompt.id =
+        line[field].is_string() ? line[field].get<std::string>() : json::encode(line[field]);
   }
   if (line.contains("category") && line["category"].is_string()) prompt.category = line["category"];
   if (line.contains("turns")) {
@@ -60,7 +61,8 @@ std::string take_prompt(const Json& line, Prompt& prompt) {
   }
   if (line.contains("prompt")) {
     const Json& text = line["prompt"];
-    if (!text.is_string()) return "'prompt' must be a text, but is " + std::string(json::kind(text));
+    if (!text.is_string())
+      return "'prompt' must be a text, but is " + std::string(json::kind(text));
     prompt.text = text;
     return "";
   }

@@ -1,7 +1,7 @@
 // A drafter that knows the text already, for comparing without a draft model.
 //
 // It proposes the tokens of an earlier run of the same request, and makes every fifth of its
-// proposals wrong, so that a target step has the full width and both acceptance and rejection happen.
+// proposals wrong: steps then have the full width, and both acceptance and rejection happen.
 #pragma once
 
 #include <cstdint>

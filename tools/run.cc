@@ -27,8 +27,10 @@ namespace outrider::tools {
 namespace {
 
 constexpr const char* kDetails =
-    "The text goes to stdout as it is accepted, without the prompt; everything else goes to stderr.\n"
-    "Ctrl-C ends it with what there is, statistics included, and exit code 130; a second one kills it.";
+    "The text goes to stdout as it is accepted, without the prompt; everything else goes to "
+    "stderr.\n"
+    "Ctrl-C ends it with what there is, statistics included, and exit code 130; a second one kills "
+    "it.";
 
 class RunCommand : public Command {
  public:
@@ -57,7 +59,7 @@ class RunCommand : public Command {
   SpeculationArguments speculation_;
   OutputArguments output_;
 
-  std::string text_;      // of the prompt
+  std::string text_;  // of the prompt
   SpeculationPlan plan_;
 };
 
@@ -83,9 +85,10 @@ void RunCommand::add_options(CLI::App& app) {
   add_speculation_options(app, speculation_, model_);
   OptionGroup output(app, "Output");
   output.add_switch("--stats", stats_, "print a table of speeds, counts and times at the end");
-  output.add_flag_choice("--color", color_, {"never", "auto", "always"}, "auto",
-                         "colour the tokens that the draft model guessed (green): auto, which is "
-                         "meant without a value, on a terminal unless NO_COLOR is set; always; never");
+  output.add_flag_choice(
+      "--color", color_, {"never", "auto", "always"}, "auto",
+      "colour the tokens that the draft model guessed (green): auto, which is "
+      "meant without a value, on a terminal unless NO_COLOR is set; always; never");
   output.add_text("--result", result_, "FILE",
                   "also write the result object of --json to this file (replaced if it exists)");
   add_output_options(app, output_);
@@ -116,15 +119,16 @@ Status RunCommand::read_prompt() {
   if (!text.ok()) return text.status();
   text_ = std::move(*text);
   if (!text_.empty() && text_.back() == '\n') text_.pop_back();
-  return check_utf8(text_, path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
+  return check_utf8(text_,
+                    path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
 }
 
 Result<Request> RunCommand::make_request(const Session& session) const {
   Result<std::vector<Token>> tokens =
       chat_ ? session.tokenize({{.role = "user", .content = text_}}) : session.tokenize(text_);
   if (!tokens.ok()) return tokens.status();
-  Result<Request> request = session.request(std::move(*tokens), sampling_.options,
-                                            chosen_seed(sampling_), plan_.width);
+  Result<Request> request =
+      session.request(std::move(*tokens), sampling_.options, chosen_seed(sampling_), plan_.width);
   if (!request.ok()) return request.status();
   request->max_tokens = sampling_.max_tokens;
   request->stop = sampling_.stop;
@@ -157,7 +161,8 @@ int RunCommand::run() {
                          .width = opened_width(speculation_),
                          .speculation = plan_.width > 1};
   if (plan_.use_draft_model) options.draft = draft_options(model_);
-  const SessionHooks hooks{.progress = progress, .signals = signals, .log = log_sink(output_, progress)};
+  const SessionHooks hooks{
+      .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
   Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
   progress.clear();
   if (!session.ok()) {

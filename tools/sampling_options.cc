@@ -10,9 +10,10 @@ namespace outrider::tools {
 
 void add_sampling_options(CLI::App& app, SamplingArguments& a) {
   OptionGroup group(app, "Sampling");
-  group.add_integer("-n,--max-tokens", a.max_tokens, -1, std::numeric_limits<std::int32_t>::max(),
-                    "tokens to generate at most; -1: until the model ends its text or the context is "
-                    "full");
+  group.add_integer(
+      "-n,--max-tokens", a.max_tokens, -1, std::numeric_limits<std::int32_t>::max(),
+      "tokens to generate at most; -1: until the model ends its text or the context is "
+      "full");
   group.add_integer("--seed", a.seed, -1, std::numeric_limits<std::int64_t>::max(),
                     "the same seed gives the same text, with speculation or without; -1: a random "
                     "one, which the result tells");
@@ -24,9 +25,10 @@ void add_sampling_options(CLI::App& app, SamplingArguments& a) {
                    "keep the likeliest tokens whose chances sum to P, above 0 to 1; 1: all");
   group.add_number("--min-p", a.options.min_p,
                    "keep tokens at least P times as likely as the likeliest, 0 to 1; 0: all");
-  group.add_number("--typical", a.options.typical_p,
-                   "keep the most typical tokens whose chances sum to P (locally typical sampling), "
-                   "above 0 to 1; 1: all");
+  group.add_number(
+      "--typical", a.options.typical_p,
+      "keep the most typical tokens whose chances sum to P (locally typical sampling), "
+      "above 0 to 1; 1: all");
 }
 
 void add_stop_option(CLI::App& app, SamplingArguments& a) {

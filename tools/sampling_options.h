@@ -12,9 +12,9 @@
 namespace outrider::tools {
 
 struct SamplingArguments {
-  SamplingOptions options;         // llama.cpp's defaults
-  std::int64_t seed = -1;          // -1: random
-  std::int32_t max_tokens = -1;    // -1: until the model ends or the context is full
+  SamplingOptions options;       // llama.cpp's defaults
+  std::int64_t seed = -1;        // -1: random
+  std::int32_t max_tokens = -1;  // -1: until the model ends or the context is full
   std::vector<std::string> stop;
 };
 

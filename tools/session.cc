@@ -10,8 +10,8 @@ namespace outrider::tools {
 namespace {
 
 llama::LoadHooks load_hooks(const SessionHooks& hooks, std::string title) {
-  return {.progress = [&bar = hooks.progress, title = std::move(title)](
-                          double fraction) { bar.update(title, fraction); },
+  return {.progress = [&bar = hooks.progress,
+                       title = std::move(title)](double fraction) { bar.update(title, fraction); },
           .cancel = hooks.signals.flag(),
           .log = hooks.log};
 }
@@ -39,8 +39,8 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   }
   drafters.insert(drafters.end(), options.other_drafters.begin(), options.other_drafters.end());
   hooks.progress.clear();
-  session->engine_ = std::make_unique<Engine>(*session->target_.model, session->vocabulary(),
-                                              std::move(drafters));
+  session->engine_ =
+      std::make_unique<Engine>(*session->target_.model, session->vocabulary(), std::move(drafters));
   session->collect_warnings(options);
   return session;
 }
@@ -51,8 +51,8 @@ Status Session::open_draft_model(const llama::ModelOptions& options, const Sessi
   if (!draft.ok()) return draft.status();
   draft_ = std::move(*draft);
   const llama::LlamaVocabulary& vocabulary = target_.file->vocabulary();
-  const Status match = llama::require_usable(
-      llama::match_vocabularies(vocabulary, draft_->file()->vocabulary()));
+  const Status match =
+      llama::require_usable(llama::match_vocabularies(vocabulary, draft_->file()->vocabulary()));
   if (!match.ok()) {
     return match.with_context("the draft model '" + options.path + "' cannot draft for '" +
                               facts().path + "'");
@@ -136,12 +136,12 @@ Result<Completion> generate(Session& session, Request request, SignalWatch& sign
     // The only request of this engine has the only sequence.
     if (reading) progress.update("reading the prompt", session.target().length(0) / n_prompt);
     for (const Update& update : updates) {
-      progress.clear();
+      if (reading) progress.clear();
       reading = false;
       if (!on_update(update)) engine.cancel(id);
     }
   }
-  progress.clear();
+  if (reading) progress.clear();
   signals.on_signal({});
   return engine.take(id);
 }

@@ -25,9 +25,9 @@ namespace outrider::tools {
 struct SessionOptions {
   llama::ModelOptions target;
   std::optional<llama::ModelOptions> draft;
-  std::int32_t width = 4;          // widest step that will be asked for; the settings of --exact on
-                                   // depend on it, so give the same with and without speculation
-  bool speculation = true;         // false: only single steps will be asked for
+  std::int32_t width = 4;   // widest step that will be asked for; the settings of --exact on
+                            // depend on it, so give the same with and without speculation
+  bool speculation = true;  // false: only single steps will be asked for
   std::vector<Drafter*> other_drafters;  // asked after the draft model; must outlive the session
 };
 
@@ -79,9 +79,9 @@ class Session {
   std::string off_reason_;  // why no step may hold more than one token; empty: it may
 };
 
-// Runs one request to its end, on this thread. `on_update` gets each update and returns false to end
-// it; a signal ends it too, both as FinishReason::kCancelled. While a prompt of several batches is
-// read, `progress` shows how far.
+// Runs one request to its end, on this thread. `on_update` gets each update and returns false to
+// end it; a signal ends it too, both as FinishReason::kCancelled. While a prompt of several batches
+// is read, `progress` shows how far, and is cleared when the first text comes.
 // Errors: what Engine::add gives. A failure on the way is in the completion.
 Result<Completion> generate(Session& session, Request request, SignalWatch& signals,
                             ProgressBar& progress,

@@ -1,9 +1,9 @@
 // Ctrl-C and SIGTERM as a request to end, not as a death: the first one raises a flag and calls
 // whoever asked; the second one has its usual effect.
 //
-// How. The signals are blocked in all threads and a thread of their own waits for them (sigwait), so
-// that what happens on a signal is ordinary code, which may take locks. SIGPIPE is ignored: a reader
-// that went away is seen as EPIPE where it is written to.
+// How. The signals are blocked in all threads and a thread of their own waits for them (sigwait),
+// so that what happens on a signal is ordinary code, which may take locks. SIGPIPE is ignored: a
+// reader that went away is seen as EPIPE where it is written to.
 #pragma once
 
 #include <atomic>

@@ -22,7 +22,8 @@ void add_width_option(CLI::App& app, SpeculationArguments& a) {
         }
         return true;
       },
-      "tokens of one target step at most, its own last one included: auto (now 4), or 1 to 64; 1 is "
+      "tokens of one target step at most, its own last one included: auto (now 4), or 1 to 64; 1 "
+      "is "
       "plain decoding");
   option->group("Speculation")->type_name("N")->default_str(a.width);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -30,13 +31,15 @@ void add_width_option(CLI::App& app, SpeculationArguments& a) {
 
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
-  group.add_choice("--drafter", a.drafter, {"auto", "none", "draft-model"},
-                   "who guesses ahead: auto (the draft model, if one is given), none (plain decoding) "
-                   "or draft-model");
+  group.add_choice(
+      "--drafter", a.drafter, {"auto", "none", "draft-model"},
+      "who guesses ahead: auto (the draft model, if one is given), none (plain decoding) "
+      "or draft-model");
   add_width_option(app, a);
-  group.add_choice("--rule", a.rule, {"coupled"},
-                   "how guesses are accepted. coupled: the target draws its own token with noise that "
-                   "depends on seed and position only, and a guess counts when it is that token");
+  group.add_choice(
+      "--rule", a.rule, {"coupled"},
+      "how guesses are accepted. coupled: the target draws its own token with noise that "
+      "depends on seed and position only, and a guess counts when it is that token");
   add_exact_option(app, "Speculation", model);
 }
 

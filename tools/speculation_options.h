@@ -32,7 +32,8 @@ struct SpeculationPlan {
 };
 
 // REQUIRES: checked
-SpeculationPlan plan_speculation(const SpeculationArguments& arguments, const ModelArguments& model);
+SpeculationPlan plan_speculation(const SpeculationArguments& arguments,
+                                 const ModelArguments& model);
 
 // The width of --width. REQUIRES: checked
 std::int32_t chosen_width(const SpeculationArguments& arguments);

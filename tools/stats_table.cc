@@ -21,9 +21,8 @@ std::string row(const std::string& label, const std::string& value) {
 }
 
 std::string rate(std::int64_t count, double ms) {
-  return count > 0 && ms > 0.0
-             ? number(1000.0 * static_cast<double>(count) / ms, 1) + " tokens/s"
-             : "no rate";
+  return count > 0 && ms > 0.0 ? number(1000.0 * static_cast<double>(count) / ms, 1) + " tokens/s"
+                               : "no rate";
 }
 
 std::string finish_text(const Completion& c) {
@@ -50,7 +49,8 @@ std::string time_row(const Completion& c) {
 std::string speculation_row(const SpeculationStats& s, std::int32_t width) {
   std::string text;
   if (s.enabled) {
-    for (const DrafterStats& drafter : s.drafters) text += (text.empty() ? "" : ", ") + drafter.name;
+    for (const DrafterStats& drafter : s.drafters)
+      text += (text.empty() ? "" : ", ") + drafter.name;
     text += ", rule " + std::string(api::rule_name(s.rule)) + ", width " + std::to_string(width);
   } else {
     text = "off";
@@ -81,15 +81,16 @@ std::string stats_table(const Completion& c, const Exactness& exactness, std::in
                                 duration(t.first_token_ms) + ", finished: " + finish_text(c));
   table += row("speculation", speculation_row(s, width));
   if (s.steps > 0) {
-    table += row("steps", std::to_string(s.steps) + ", " +
-                              number(static_cast<double>(s.emitted) / static_cast<double>(s.steps), 2) +
-                              " tokens each");
+    table +=
+        row("steps", std::to_string(s.steps) + ", " +
+                         number(static_cast<double>(s.emitted) / static_cast<double>(s.steps), 2) +
+                         " tokens each");
   }
   if (s.drafted > 0) {
-    table += row("accepted", std::to_string(s.accepted) + "/" + std::to_string(s.drafted) + " = " +
-                                 percent(static_cast<double>(s.accepted),
-                                         static_cast<double>(s.drafted)) +
-                                 " of the drafted tokens");
+    table += row("accepted",
+                 std::to_string(s.accepted) + "/" + std::to_string(s.drafted) + " = " +
+                     percent(static_cast<double>(s.accepted), static_cast<double>(s.drafted)) +
+                     " of the drafted tokens");
   }
   table += row("time", time_row(c));
   std::string verdict = exactness.verdict();

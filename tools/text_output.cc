@@ -10,7 +10,8 @@
 namespace outrider::tools {
 namespace {
 
-constexpr std::array<std::string_view, 4> kColors = {"\033[32m", "\033[36m", "\033[33m", "\033[35m"};
+constexpr std::array<std::string_view, 4> kColors = {"\033[32m", "\033[36m", "\033[33m",
+                                                     "\033[35m"};
 constexpr std::string_view kDefaultColor = "\033[0m";
 
 }  // namespace
@@ -24,7 +25,8 @@ bool use_color(std::string_view mode) {
 
 void TextOutput::set_color(std::int32_t by) {
   if (!color_ || by == by_) return;
-  buffer_ += by == kByTarget ? kDefaultColor : kColors[static_cast<std::size_t>(by) % kColors.size()];
+  buffer_ +=
+      by == kByTarget ? kDefaultColor : kColors[static_cast<std::size_t>(by) % kColors.size()];
   by_ = by;
 }
 
@@ -47,8 +49,8 @@ void TextOutput::write(std::string_view bytes) {
     } else if (errno == EPIPE) {
       closed_ = true;
     } else if (errno != EINTR) {
-      status_ = internal_error(std::string("cannot write to standard output: ") +
-                               std::strerror(errno));
+      status_ =
+          internal_error(std::string("cannot write to standard output: ") + std::strerror(errno));
     }
   }
 }

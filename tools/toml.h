@@ -1,6 +1,6 @@
-// A file of options in TOML (toml.io, v1.0), read strictly by toml++: what does not fit an option is
-// an error that names the line, never skipped. (CLI11's own reader passes over what it does not know
-// and cuts strings at '#', so a stop string would silently change.)
+// A file of options in TOML (toml.io, v1.0), read strictly by toml++: what does not fit an option
+// is an error that names the line, never skipped. (CLI11's own reader passes over what it does not
+// know and cuts strings at '#', so a stop string would silently change.)
 //
 //   ctx = 8192                  # comment
 //   stop = ["\n\n", 'END']      # may span lines
@@ -18,7 +18,7 @@
 namespace outrider::tools {
 
 struct TomlEntry {
-  std::string table;                // "" above the first [table]
+  std::string table;  // "" above the first [table]
   std::string key;
   std::vector<std::string> values;  // as text: 8_192 is "8192", 1e-3 is "0.001", booleans "true"
   std::size_t line = 0;             // of the value, from 1

@@ -27,12 +27,15 @@ TEST(Toml, ReadsNumbersBooleansStringsTablesAndComments) {
             "/ctx=8192 /temp=0.7 run/json=true run/seed=-1");
   EXPECT_EQ(show("run.ctx = 5\n\"top-k\" = +7\nx = 1e-3"), "run/ctx=5 /top-k=7 /x=0.001");
   EXPECT_EQ(show(""), "");
-  EXPECT_EQ(show("\xEF\xBB\xBF" "a = 1"), "/a=1");
+  EXPECT_EQ(show("\xEF\xBB\xBF"
+                 "a = 1"),
+            "/a=1");
 }
 
 TEST(Toml, StringsKeepHashesCommasAndEscapes) {
   EXPECT_EQ(show(R"(stop = "a # b, [c]")"), "/stop=a # b, [c]");
-  EXPECT_EQ(show(R"(stop = "\n\t\"\\ \u00e9 \U0001F600")"), "/stop=\n\t\"\\ \xC3\xA9 \xF0\x9F\x98\x80");
+  EXPECT_EQ(show(R"(stop = "\n\t\"\\ \u00e9 \U0001F600")"),
+            "/stop=\n\t\"\\ \xC3\xA9 \xF0\x9F\x98\x80");
   EXPECT_EQ(show(R"(stop = 'C:\n "x"')"), "/stop=C:\\n \"x\"");
   EXPECT_EQ(show("stop = \"\""), "/stop=");
 }
@@ -48,10 +51,13 @@ TEST(Toml, LinesAreCountedThroughArraysAndComments) {
 }
 
 TEST(Toml, WhatFitsNoOptionIsAnErrorWithItsLine) {
-  for (const char* text :
-       {"ctx", "ctx 5", "= 5", "ctx =", "ctx = five", "ctx = 5 6", "ctx = \"5", "ctx = '5\n'",
-        "ctx = 1979-05-27", "[[run]]", "[run", "[]", "x = [1, [2]]", "x = [1 2]", "x = [1",
-        "a.b.c = 1", "x = \"\\q\"", "x = \"\\ud800\"", "x = 1__0", "x = _1", "x = 1.2.3"}) {
+  for (const char* text : {"ctx",          "ctx 5",       "= 5",
+                           "ctx =",        "ctx = five",  "ctx = 5 6",
+                           "ctx = \"5",    "ctx = '5\n'", "ctx = 1979-05-27",
+                           "[[run]]",      "[run",        "[]",
+                           "x = [1, [2]]", "x = [1 2]",   "x = [1",
+                           "a.b.c = 1",    "x = \"\\q\"", "x = \"\\ud800\"",
+                           "x = 1__0",     "x = _1",      "x = 1.2.3"}) {
     const std::string error = show(text);
     EXPECT_EQ(error.rfind("line ", 0), 0U) << text << " -> " << error;
   }

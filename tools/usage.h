@@ -10,8 +10,8 @@
 
 namespace outrider::tools {
 
-// Thrown while options are parsed and checked, caught in main only: CLI11 reports by exceptions, and
-// this travels with its own.
+// Thrown while options are parsed and checked, caught in main only: CLI11 reports by exceptions,
+// and this travels with its own.
 class UsageError : public CLI::ParseError {
  public:
   // `message`: "--width is '0', but must be ..."; `hint`: one further line, may be empty.
@@ -27,8 +27,8 @@ class UsageError : public CLI::ParseError {
 };
 
 // The entry of `known` nearest to `word`: at most two letters (a third of a short word) inserted,
-// left out, changed or swapped with their neighbour, or a beginning of at least three letters. Empty
-// when none is near.
+// left out, changed or swapped with their neighbour, or a beginning of at least three letters.
+// Empty when none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
 // "a, b and c"; "" for none.

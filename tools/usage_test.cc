@@ -9,8 +9,8 @@
 namespace outrider::tools {
 namespace {
 
-const std::vector<std::string> kOptions = {"--ctx", "--threads", "--max-tokens", "--temp", "--top-k",
-                                           "--width"};
+const std::vector<std::string> kOptions = {"--ctx",  "--threads", "--max-tokens",
+                                           "--temp", "--top-k",   "--width"};
 
 TEST(Nearest, FindsTypingMistakes) {
   EXPECT_EQ(nearest("--widht", kOptions), "--width") << "swapped";
@@ -47,7 +47,8 @@ TEST(ParseInteger, TakesExactlyTheRange) {
   const auto parse = [](const char* text) { return parse_integer("--n", text, -1, 64, "fitting"); };
   EXPECT_EQ(parse("-1"), -1);
   EXPECT_EQ(parse("64"), 64);
-  for (const char* wrong : {"-2", "65", "", " 1", "1 ", "+1", "1.0", "0x1", "99999999999999999999"}) {
+  for (const char* wrong :
+       {"-2", "65", "", " 1", "1 ", "+1", "1.0", "0x1", "99999999999999999999"}) {
     EXPECT_THROW(parse(wrong), UsageError) << wrong;
   }
 }

@@ -74,7 +74,8 @@ Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
 
 std::string_view rule_name(AcceptanceRule rule) {
   switch (rule) {
-    case AcceptanceRule::kCoupled: return "coupled";
+    case AcceptanceRule::kCoupled:
+      return "coupled";
   }
   return "coupled";
 }

@@ -17,8 +17,9 @@
 
 namespace outrider::api {
 
-// `exactness` is the target's verdict. Besides the contract's fields: speculation.exactness_coverage
-// and .exactness_reason (what the verdict rests on), and "error" (as below) when it ended with one.
+// `exactness` is the target's verdict. Besides the contract's fields:
+// speculation.exactness_coverage and .exactness_reason (what the verdict rests on), and "error" (as
+// below) when it ended with one.
 json::Json completion_json(const Completion& completion, const Exactness& exactness);
 
 // {"code": "invalid_argument", "message": "..."}. REQUIRES: !status.ok()

@@ -45,7 +45,9 @@ Completion full_completion() {
   return c;
 }
 
-Exactness exact() { return {.kind = Exactness::Kind::kExact, .width = 16, .coverage = "widths 2-16"}; }
+Exactness exact() {
+  return {.kind = Exactness::Kind::kExact, .width = 16, .coverage = "widths 2-16"};
+}
 
 // Every key of `value` and what kind it has, as "key:kind key:kind".
 std::string shape(const Json& value) {

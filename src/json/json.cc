@@ -6,9 +6,9 @@
 namespace outrider::json {
 namespace {
 
-// Deep nesting costs the reader a stack frame a level when the value is used, so it is refused before
-// anything is built. Brackets inside strings do not count. Returns the offset of the bracket that is
-// one too many, or npos.
+// Deep nesting costs the reader a stack frame a level when the value is used, so it is refused
+// before anything is built. Brackets inside strings do not count. Returns the offset of the bracket
+// that is one too many, or npos.
 std::size_t too_deep(std::string_view text) {
   std::size_t depth = 0;
   bool in_string = false;
@@ -100,16 +100,23 @@ std::string parse_lines(
 
 std::string_view kind(const Json& value) {
   switch (value.type()) {
-    case Json::value_t::null: return "null";
-    case Json::value_t::object: return "an object";
-    case Json::value_t::array: return "an array";
-    case Json::value_t::string: return "a string";
-    case Json::value_t::boolean: return "true or false";
+    case Json::value_t::null:
+      return "null";
+    case Json::value_t::object:
+      return "an object";
+    case Json::value_t::array:
+      return "an array";
+    case Json::value_t::string:
+      return "a string";
+    case Json::value_t::boolean:
+      return "true or false";
     case Json::value_t::number_integer:
     case Json::value_t::number_unsigned:
-    case Json::value_t::number_float: return "a number";
+    case Json::value_t::number_float:
+      return "a number";
     case Json::value_t::binary:
-    case Json::value_t::discarded: break;
+    case Json::value_t::discarded:
+      break;
   }
   return "nothing";
 }

@@ -37,11 +37,12 @@ struct Parsed {
 Parsed parse(std::string_view text);
 
 // Calls `on_line` with the value and the number (from 1) of each line of `text`, until it returns a
-// text that says what is wrong with it. Blank lines are passed over; the last line needs no newline,
-// and lines may end in "\r\n". A byte order mark at the start is skipped.
-// Returns "", or the first error as "line 3, column 7: ..." or "line 3: " and on_line's text.
-std::string parse_lines(std::string_view text,
-                        const std::function<std::string(const Json& value, std::size_t line)>& on_line);
+// text that says what is wrong with it. Blank lines are passed over; the last line needs no
+// newline, and lines may end in "\r\n". A byte order mark at the start is skipped. Returns "", or
+// the first error as "line 3, column 7: ..." or "line 3: " and on_line's text.
+std::string parse_lines(
+    std::string_view text,
+    const std::function<std::string(const Json& value, std::size_t line)>& on_line);
 
 // What kind of value it is, for messages: "null", "a number", "a string", "an array", ...
 std::string_view kind(const Json& value);

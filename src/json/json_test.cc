@@ -60,8 +60,7 @@ TEST(JsonParse, NestingIsLimitedAndBracketsInStringsDoNotCount) {
   const std::string open(kMaxDepth, '[');
   const std::string close(kMaxDepth, ']');
   EXPECT_TRUE(parse(open + close).ok());
-  EXPECT_EQ(parse(open + "[]" + close).error,
-            "line 1, column 65: nested deeper than 64 levels");
+  EXPECT_EQ(parse(open + "[]" + close).error, "line 1, column 65: nested deeper than 64 levels");
   EXPECT_TRUE(parse(std::string(1000, '[').insert(0, 1, '"') + "\\\"[\"").ok());
   // A million levels must be an answer, not a crash.
   EXPECT_FALSE(parse(std::string(1000000, '[')).ok());
@@ -70,8 +69,8 @@ TEST(JsonParse, NestingIsLimitedAndBracketsInStringsDoNotCount) {
 
 TEST(JsonLines, GivesEachLineWithItsNumberAndSkipsBlankOnes) {
   std::vector<std::string> seen;
-  const std::string error =
-      parse_lines("\xEF\xBB\xBF{\"a\":1}\r\n\n \t\n[2]\n3", [&](const Json& value, std::size_t line) {
+  const std::string error = parse_lines(
+      "\xEF\xBB\xBF{\"a\":1}\r\n\n \t\n[2]\n3", [&](const Json& value, std::size_t line) {
         seen.push_back(std::to_string(line) + ":" + encode(value));
         return std::string();
       });

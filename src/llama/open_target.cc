@@ -72,7 +72,7 @@ class Opener {
   Status insist(const RuleFacts& facts, const LoadPlan& plan);
   Status limit_to_exact(const RuleFacts& facts, const LoadPlan& plan);
   bool needs_probe() const;
-  std::int32_t widest_to_probe() const { return std::max(2, widest_); }
+  std::int32_t widest_to_probe() const;
   std::int32_t exact_width() const;
 
   const ModelOptions& options_;
@@ -121,6 +121,13 @@ Result<OpenedTarget> Opener::open() {
 bool Opener::needs_probe() const {
   return options_.exact == ExactMode::kOn || options_.n_sequences > 1 ||
          (target_.speculation && widest_ > 1);
+}
+
+// What kOn decides must not depend on whether this run speculates, so it asks for widths that are
+// not needed.
+std::int32_t Opener::widest_to_probe() const {
+  const std::int32_t usual = options_.exact == ExactMode::kOn ? std::min(16, options_.n_batch) : 2;
+  return std::max({2, usual, widest_});
 }
 
 Status Opener::load(const LoadPlan& plan) {
@@ -233,6 +240,7 @@ std::int32_t Opener::exact_width() const {
 }
 
 Status Opener::insist(const RuleFacts& facts, const LoadPlan& plan) {
+  if (opened_.model->capabilities().rollback != Rollback::kAny) return Status();  // single steps
   LoadPlan loaded = plan;
   const std::int32_t first_width = exact_width();
   if (opened_.exactness.kind != Exactness::Kind::kExact && first_width < widest_) {
@@ -270,12 +278,15 @@ Status Opener::limit_to_exact(const RuleFacts& facts, const LoadPlan& plan) {
                        (hint.empty() ? "" : "; " + hint) +
                        "; --exact auto runs it and reports what holds");
   }
-  if (width >= widest_ || single_steps) return Status();
-  // Where a wider batch differs, so does a prompt's piece.
+  // Where a wider batch differs, so does a prompt's piece. The same without speculation: the state
+  // that a prompt leaves must not depend on it.
   ModelOptions narrowed = options_;
-  if (differs) narrowed.n_batch = std::max({width, report_.longest_piece, options_.n_sequences});
-  opened_.exactness.width = width;
-  return create_model(narrowed, width);
+  if (differs && exact_width() >= 2) {
+    narrowed.n_batch = std::min(options_.n_batch, std::max(exact_width(), options_.n_sequences));
+  }
+  if (narrowed.n_batch == options_.n_batch && (width >= widest_ || single_steps)) return Status();
+  if (exact_width() >= 2) opened_.exactness.width = exact_width();
+  return create_model(narrowed, single_steps ? 1 : width);
 }
 
 }  // namespace

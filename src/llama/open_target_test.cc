@@ -169,7 +169,7 @@ TEST_F(OpenTargetTest, InsistingGivesExactWidthsOrARefusal) {
     EXPECT_EQ(first_inexact(*opened->model, widest), widest + 1) << type;
     if (widest < 8) {
       EXPECT_EQ(opened->exactness.verdict(), "exact up to width " + std::to_string(widest));
-      EXPECT_LE(opened->model->capabilities().n_batch, std::max(widest, opened->longest_piece))
+      EXPECT_EQ(opened->model->capabilities().n_batch, widest)
           << "prompts keep to exact widths too";
     }
   }
@@ -244,7 +244,7 @@ TEST_F(OpenTargetTest, ADamagedOrUnwritableCacheDoesNoHarm) {
 
 TEST_F(OpenTargetTest, SettingsAreTheSameWithAndWithoutSpeculation) {
   for (const ExactMode exact : {ExactMode::kAuto, ExactMode::kOn, ExactMode::kOff}) {
-    for (const char* type : {"Q4_0", "Q4_K_S"}) {
+    for (const char* type : {"Q4_0", "Q4_K_S", "IQ4_XS"}) {
       const std::string path = model(type);
       const OpenedTarget with = open(options(path, exact), target());
       TargetOptions single = target(/*widest=*/1);
@@ -255,6 +255,8 @@ TEST_F(OpenTargetTest, SettingsAreTheSameWithAndWithoutSpeculation) {
       EXPECT_EQ(with.settings.type_k, without.settings.type_k);
       EXPECT_EQ(with.settings.type_v, without.settings.type_v);
       EXPECT_EQ(with.settings.n_cells, without.settings.n_cells);
+      EXPECT_EQ(with.model->capabilities().n_batch, without.model->capabilities().n_batch)
+          << "prompts are cut into the same pieces";
       if (exact == ExactMode::kAuto) {
         EXPECT_EQ(without.exactness.verdict(), "exact");
         EXPECT_EQ(without.exactness.width, 1);

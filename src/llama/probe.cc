@@ -97,7 +97,9 @@ Status Prober::compare_all() {
     const ProbeUnit unit = units_[n_done_];
     report_progress();
     if (unit.kind != ProbeUnit::Kind::kPiece && unit.width > limit_) continue;
-    if (unit.kind == ProbeUnit::Kind::kPiece && pieces_differ_) continue;
+    // Where a batch differs, so does a piece of that length, even if its last rows do not show it.
+    const bool hopeless = pieces_differ_ || limit_ < options_.widest;
+    if (unit.kind == ProbeUnit::Kind::kPiece && hopeless) continue;
     if (!worthwhile(unit)) {
       complete_ = false;
       continue;
@@ -323,6 +325,7 @@ bool Prober::compare(std::size_t item, NodeId node, std::span<const float> wante
 
 void Prober::differs(std::int32_t width, std::string what) {
   suspicious_ = true;
+  coverage_.forget_pieces();
   if (width - 1 >= limit_) return;
   limit_ = width - 1;
   reason_ = std::move(what);
@@ -348,8 +351,9 @@ ProbeReport Prober::report() const {
   ProbeReport report;
   report.complete = complete_;
   report.everywhere = coverage_.widest_everywhere(limit_);
+  const bool limited = limit_ < options_.widest;
   report.longest_piece = coverage_.longest_piece();
-  report.pieces_differ = pieces_differ_;
+  report.pieces_differ = pieces_differ_ || limited;
   report.rows = coverage_.rows();
   report.elapsed_ms = walk_.now_ms() - begin_ms_;
 
@@ -357,7 +361,7 @@ ProbeReport Prober::report() const {
   exactness.width = others_differ_ ? 1 : coverage_.widest_somewhere(limit_);
   if (exactness.width < 2) {
     exactness.kind = Exactness::Kind::kDistributional;
-  } else if (limit_ < options_.widest) {
+  } else if (limited) {
     exactness.kind = Exactness::Kind::kUpToWidth;
   } else {
     exactness.kind = Exactness::Kind::kExact;

@@ -19,6 +19,7 @@ class ProbeCoverage {
   void add(std::int32_t start, std::int32_t width);
   void add_others(std::int32_t start);  // with other sequences in the batch
   void add_piece(std::int32_t length) { longest_piece_ = std::max(longest_piece_, length); }
+  void forget_pieces() { longest_piece_ = 0; }
   void add_rows(std::int64_t n) { rows_ += n; }
 
   std::int64_t rows() const { return rows_; }

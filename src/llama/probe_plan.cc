@@ -28,17 +28,14 @@ class Plan {
     if (unit.width <= options_.n_batch) units_.push_back(unit);
   }
 
-  // At each start, the deepest first unless `shallow_first`.
+  // At each start, the deepest first: what holds there mostly holds before.
   void add_everywhere(std::int32_t width, std::int32_t round) {
     for (std::int32_t i = options_.n_starts - 1; i >= 0; --i) {
       add({.start = i, .width = width, .round = round});
     }
   }
 
-  void add_piece(std::int32_t length) {
-    if (length >= options_.n_batch && length != options_.n_batch) return;
-    add({.kind = ProbeUnit::Kind::kPiece, .width = length});
-  }
+  void add_piece(std::int32_t length) { add({.kind = ProbeUnit::Kind::kPiece, .width = length}); }
 
   std::vector<ProbeUnit> take() { return std::move(units_); }
 
