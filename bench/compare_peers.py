@@ -96,11 +96,11 @@ class Outrider:
 
 
 def overhead(result):
-    """Share of the time after the first token that is neither target nor draft."""
+    """Share of the time after the first token that is neither target nor draft model."""
     s = result["speculation"]
     busy = s["verify_ms"] + s["draft_ms"]
     total = result["timings"]["predicted_ms"]
-    return max(0.0, 1.0 - busy / total) if total else 0.0
+    return 1.0 - busy / total if total else 0.0
 
 
 def processor():

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <system_error>
 
 #include "testing/gguf_file.h"
@@ -53,6 +54,20 @@ Status copy_changed(const std::string& from, const std::string& to,
     return reader->read_tensor(indices[index], data);
   };
   return write_gguf(to, metadata.get(), tensors, source, /*durable=*/false);
+}
+
+// The vocabulary's last text becomes that of the one before.
+void repeat_a_token(gguf_context* gguf) {
+  constexpr const char* kKey = "tokenizer.ggml.tokens";
+  const std::int64_t id = gguf_find_key(gguf, kKey);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < gguf_get_arr_n(gguf, id); ++i) {
+    texts.emplace_back(gguf_get_arr_str(gguf, id, i));
+  }
+  texts.back() = texts[texts.size() - 2];
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  gguf_set_arr_str(gguf, kKey, pointers.data(), pointers.size());
 }
 
 // "GGUF", a version, a number of tensors and of metadata entries, and nothing after it.
@@ -150,6 +165,30 @@ Result<std::vector<BadModelFile>> write_bad_model_files(const std::string& good,
     std::filesystem::create_directory(path, error);
     return error ? internal_error("'" + path + "' cannot be made") : Status();
   });
+  if (!status.ok()) return status;
+  return files;
+}
+
+Result<std::vector<BadModelFile>> write_models_that_abort(const std::string& good,
+                                                          const std::string& folder) {
+  std::vector<BadModelFile> files;
+  Status status;
+  const auto add = [&](const char* what, const std::string& name,
+                       const std::function<void(gguf_context*)>& change) {
+    files.push_back({what, folder + "/" + name});
+    if (status.ok()) status = copy_changed(good, files.back().path, change, "");
+  };
+  for (const std::uint32_t layers : {0U, 513U, 65537U, 0x7FFFFFFFU, 0xFFFFFFFFU}) {
+    add("a wrong number of layers", "layers-" + std::to_string(layers) + ".gguf",
+        [layers](gguf_context* gguf) { gguf_set_val_u32(gguf, "llama.block_count", layers); });
+  }
+  for (const float epsilon : {-1.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    add("a wrong epsilon", epsilon < 0.0f ? "epsilon-1.gguf" : "epsilon-nan.gguf",
+        [epsilon](gguf_context* gguf) {
+          gguf_set_val_f32(gguf, "llama.attention.layer_norm_rms_epsilon", epsilon);
+        });
+  }
+  add("a text twice in the vocabulary", "tokens.gguf", repeat_a_token);
   if (!status.ok()) return status;
   return files;
 }

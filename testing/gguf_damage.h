@@ -38,4 +38,9 @@ struct BadModelFile {
 Result<std::vector<BadModelFile>> write_bad_model_files(const std::string& good,
                                                         const std::string& folder);
 
+// Copies of `good` with values on which llama.cpp itself aborts. Nothing but a loader that checks
+// them first may be given these.
+Result<std::vector<BadModelFile>> write_models_that_abort(const std::string& good,
+                                                          const std::string& folder);
+
 }  // namespace outrider::testing

@@ -125,12 +125,19 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
   refused({"--stop="}, "--stop is ''");
   refused({"--drafter", "suffix"}, "--drafter is 'suffix', but must be auto, none or draft-model");
   refused({"--drafter", "draft-model"}, "--drafter is 'draft-model', but there is none");
-  refused({"--rule", "block"}, "--rule is 'block', but must be coupled");
+  refused({"--rule", "blok"}, "--rule is 'blok', but must be coupled, rejection or block");
+  refused({"--rule", "block", "--branches", "2"}, "--branches is '2', but must be 1");
+  refused({"--branches", "0"}, "--branches is '0'");
+  refused({"--split-p", "1.5"}, "--split-p is 1.5");
+  refused({"--draft-p-min", "-0.1"}, "--draft-p-min is -0.1");
+  refused({"--draft-p-ratio", "-1"}, "--draft-p-ratio is -1");
   refused({"--exact", "yes"}, "--exact is 'yes', but must be auto, on or off");
   refused({"--cache-type-k", "q9"}, "--cache-type-k is 'q9', but must be f32, f16");
   refused({"--color=purple"}, "--color is 'purple', but must be never, auto or always");
   refused({"--stats=maybe"}, "--stats");
   refused({"--ctx"}, "--ctx needs a value");
+  expect_message(outrider({"compare", "-m", "x", "--prompts", "y", "-n", "0"}), 2,
+                 "--max-tokens is 0");
 }
 
 TEST(CliUsage, ExactlyOnePromptAndATargetAreNeeded) {
@@ -156,7 +163,12 @@ TEST(CliBadInput, FilesThatAreNoModelsEndWithOneAndTheirName) {
       write_bad_model_files(models.target, folder.path(""));
   ASSERT_TRUE(bad.ok()) << bad.status().message();
   ASSERT_GE(bad->size(), 8U);
-  for (const BadModelFile& file : *bad) {
+  const Result<std::vector<BadModelFile>> worse =
+      write_models_that_abort(models.target, folder.path(""));
+  ASSERT_TRUE(worse.ok()) << worse.status().message();
+  std::vector<BadModelFile> all = *bad;
+  all.insert(all.end(), worse->begin(), worse->end());
+  for (const BadModelFile& file : all) {
     SCOPED_TRACE(file.what);
     for (const CliResult& result :
          {outrider({"run", "-m", file.path, "-p", "hi"}),
@@ -269,6 +281,7 @@ TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
   refused("[inspect]\ntemp = 1\n", "line 2: unknown option 'temp'");
   refused("ctx 512\n", "line 1: Error while parsing key-value pair: expected '='");
   refused("temp = [1, 2]\n", "line 1: 'temp' takes one value");
+  refused("json = 5\n", "line 1: 'json' is 5, but must be true or false");
   const std::string range = folder.write("range.toml", "width = 1000\n");
   expect_message(run_cli(run_call({"-p", "hi", "--config", range})), 2, "--width is '1000'");
   expect_message(run_cli(run_call({"-p", "hi", "--config", folder.path("no.toml")})), 2,
@@ -277,6 +290,13 @@ TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
   call.environment["OUTRIDER_THREADS"] = "many";
   expect_message(run_cli(call), 2,
                  "--threads (from OUTRIDER_THREADS) is 'many', but must be a whole");
+  // A prompt on the command line replaces another kind of prompt from the environment.
+  const std::string prompt = folder.write("prompt.txt", "hello");
+  CliCall other = run_call({"-f", prompt, "-n", "1"});
+  other.environment["OUTRIDER_PROMPT"] = "hi";
+  EXPECT_EQ(run_cli(other).exit_code, 0);
+  // A value may look like an option without one.
+  EXPECT_EQ(run_cli(run_call({"-p", "--foo=", "-n", "1"})).exit_code, 0);
   // Of another command: not in the way.
   call.environment = {{"OUTRIDER_LIMIT", "many"}};
   EXPECT_EQ(run_cli(run_call({"-p", "hi", "-n", "1"})).exit_code, 0);

@@ -2,7 +2,7 @@
 // token for token, whatever drafts, however wide, at every temperature.
 //
 // Tiny models with quantised weights and a Q8_0 cache, for which a batch gives the bits of single
-// steps. F32 weights do not (see FullPrecisionWeights... below), which is why they are not used here.
+// steps. F32 weights do not (docs/decisions.md), which is why they are not used here.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -84,7 +84,7 @@ int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& c
                   const char* const* argv) {
   Command* command = nullptr;
   try {
-    root.parse(arguments_to_parse(argc, argv));
+    root.parse(arguments_to_parse(root, argc, argv));
     command = &chosen_command(root, commands);
     command->check();
   } catch (const CLI::Success& call) {  // --help, --version

@@ -48,7 +48,10 @@ class CompareCommand : public Command {
   int run() override;
 
  private:
-  Status compare_prompt(Session& session, const Prompt& prompt, std::size_t index);
+  Status compare_prompt(Session& session, const Prompt& prompt, const std::vector<Token>& tokens,
+                        std::size_t index);
+  Result<std::vector<std::vector<Token>>> tokenize_all(Session& session,
+                                                       const std::vector<Prompt>& prompts) const;
   Result<std::vector<Token>> tokenize(const Session& session, const Prompt& prompt) const;
   Result<Completion> generate_tokens(Session& session, const std::vector<Token>& prompt,
                                      std::int32_t width);
@@ -95,6 +98,10 @@ void CompareCommand::check() {
                      "give a file of JSON lines with 'turns', 'prompt' or 'messages'");
   }
   check_sampling(sampling_);
+  if (sampling_.max_tokens == 0) {
+    throw UsageError("--max-tokens is 0, but must be at least 1, or -1: there would be nothing to "
+                     "compare");
+  }
   if (chosen_width(speculation_) < 2) {
     throw UsageError(
         "--width is '" + speculation_.width +
@@ -156,13 +163,26 @@ Result<Divergence> CompareCommand::examine(Session& session, const std::vector<T
   return d;
 }
 
-Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt, std::size_t index) {
-  Result<std::vector<Token>> tokens = tokenize(session, prompt);
-  if (!tokens.ok()) return tokens.status();
-  Result<Completion> plain = generate_tokens(session, *tokens, 1);
+// All prompts as tokens, before the first is run, so that a mistake in the last one costs no work.
+Result<std::vector<std::vector<Token>>> CompareCommand::tokenize_all(
+    Session& session, const std::vector<Prompt>& prompts) const {
+  std::vector<std::vector<Token>> all;
+  for (const Prompt& prompt : prompts) {
+    Result<std::vector<Token>> tokens = tokenize(session, prompt);
+    Status status = tokens.status();
+    if (status.ok()) status = session.engine().check_prompt(*tokens);
+    if (!status.ok()) return status.with_context("prompt " + prompt.id);
+    all.push_back(std::move(*tokens));
+  }
+  return all;
+}
+
+Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt,
+                                      const std::vector<Token>& tokens, std::size_t index) {
+  Result<Completion> plain = generate_tokens(session, tokens, 1);
   if (!plain.ok()) return plain.status();
-  if (replay_ != nullptr) replay_->set_text(tokens->size(), plain->tokens);
-  Result<Completion> speculative = generate_tokens(session, *tokens, comparison_.width);
+  if (replay_ != nullptr) replay_->set_text(tokens.size(), plain->tokens);
+  Result<Completion> speculative = generate_tokens(session, tokens, comparison_.width);
   if (!speculative.ok()) return speculative.status();
   if (signals_->raised()) return cancelled("interrupted");
   const SpeculationStats& stats = speculative->speculation;
@@ -172,7 +192,7 @@ Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt, st
   if (plain->tokens == speculative->tokens) {
     ++comparison_.identical;
   } else {
-    Result<Divergence> divergence = examine(session, *tokens, *plain, *speculative);
+    Result<Divergence> divergence = examine(session, tokens, *plain, *speculative);
     if (!divergence.ok()) return divergence.status();
     divergence->prompt = index;
     divergence->id = prompt.id;
@@ -219,20 +239,22 @@ int CompareCommand::run() {
   for (const std::string& warning : (*session)->warnings()) print_warning(warning);
   comparison_.exactness = (*session)->exactness();
 
-  for (std::size_t i = 0; i < prompts->size() && !signals.raised(); ++i) {
+  const Result<std::vector<std::vector<Token>>> tokens = tokenize_all(**session, *prompts);
+  if (!tokens.ok()) return fail(tokens.status());
+  Status failure;
+  for (std::size_t i = 0; i < prompts->size() && !signals.raised() && failure.ok(); ++i) {
     progress.update("comparing", static_cast<double>(i) / static_cast<double>(prompts->size()));
-    const Status status = compare_prompt(**session, (*prompts)[i], i);
-    if (signals.raised()) break;
-    if (status.ok()) continue;
-    progress.clear();
-    return fail(status.with_context("prompt " + (*prompts)[i].id));
+    failure = compare_prompt(**session, (*prompts)[i], (*tokens)[i], i);
+    if (!failure.ok()) failure = failure.with_context("prompt " + (*prompts)[i].id);
   }
   progress.clear();
+  if (signals.raised()) failure = Status();
 
   TextOutput output(STDOUT_FILENO, /*color=*/false);
   output.write(output_.json ? json::encode(comparison_json(comparison_)) + "\n"
                             : comparison_table(comparison_));
   if (!output.status().ok()) return fail(output.status());
+  if (!failure.ok()) return fail(failure);  // after what was compared until then
   return signals.raised() ? signals.exit_code() : kDone;
 }
 

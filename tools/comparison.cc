@@ -75,7 +75,7 @@ Json comparison_json(const Comparison& c) {
       {"tokens", c.tokens},
       {"identical", c.identical},
       {"first_divergences", std::move(divergences)},
-      {"verdict", observed_verdict(c)},
+      {"verdict", c.tokens > 0 ? Json(observed_verdict(c)) : Json()},
       {"verdict_reason", reason.empty() ? Json() : Json(reason)},
       {"exactness_coverage", c.exactness.coverage.empty() ? Json() : Json(c.exactness.coverage)},
       {"suspicious", count_suspicious(c)},
@@ -107,7 +107,7 @@ std::string comparison_table(const Comparison& c) {
   table += row("speculation",
                numbers + percent(static_cast<double>(c.accepted), static_cast<double>(c.drafted)) +
                    " of the drafted tokens accepted");
-  std::string verdict = observed_verdict(c);
+  std::string verdict = c.tokens > 0 ? observed_verdict(c) : "none, nothing was compared";
   const std::string reason = verdict_reason(c);
   if (!reason.empty()) verdict += ": " + reason;
   table += row("verdict", verdict);

@@ -53,7 +53,7 @@ std::string observed_verdict(const Comparison& comparison);
 // Why the verdict is what it is; empty when there is nothing to add.
 std::string verdict_reason(const Comparison& comparison);
 
-// The contract's object, and in addition: each divergence's `id`, both tokens and `suspicious`;
+// The contract's object, its verdict null when nothing was compared, and in addition: each divergence's `id`, both tokens and `suspicious`;
 // `suspicious` (how many), `verdict_reason`, `exactness_coverage`, `drafter`, `width`,
 // `temperature`, `seed`, `tokens_per_step` and `acceptance_rate`.
 json::Json comparison_json(const Comparison& comparison);

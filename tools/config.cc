@@ -49,6 +49,7 @@ class LayeredConfig : public CLI::Config {
       if (!meant || find_option(command, entry.key) == nullptr) continue;
       if (set_in_environment(entry.key)) continue;
       check_count(command, entry);
+      check_switch(command, entry);
       CLI::ConfigItem item;
       item.parents = {command.get_name()};
       item.name = entry.key;
@@ -98,6 +99,13 @@ class LayeredConfig : public CLI::Config {
     if (!many && entry.values.size() != 1) refuse(entry, "'" + entry.key + "' takes one value");
   }
 
+  void check_switch(const CLI::App& command, const TomlEntry& entry) const {
+    const bool is_switch = find_option(command, entry.key)->get_expected_max() == 0;
+    const std::string& value = entry.values.empty() ? std::string() : entry.values.front();
+    if (!is_switch || value == "true" || value == "false") return;
+    refuse(entry, "'" + entry.key + "' is " + value + ", but must be true or false");
+  }
+
   const CLI::App& root_;
 };
 
@@ -122,14 +130,32 @@ void add_layers(CLI::App& root) {
   }
 }
 
-std::vector<std::string> arguments_to_parse(int argc, const char* const* argv) {
+namespace {
+
+// Whether the next argument is the value of this one: "-p", "--prompt", but not "--prompt=x".
+bool takes_next(const CLI::App& root, const std::string& argument) {
+  const std::vector<const CLI::App*> commands =
+      root.get_subcommands([](const CLI::App*) { return true; });
+  return std::any_of(commands.begin(), commands.end(), [&](const CLI::App* command) {
+    if (argument.size() < 2 || argument[0] != '-') return false;
+    const CLI::Option* option = command->get_option_no_throw(argument);
+    return option != nullptr && option->get_expected_min() > 0 && option->get_type_size() > 0;
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,
+                                            const char* const* argv) {
   std::vector<std::string> arguments;
   bool has_config = false;
+  bool is_value = false;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     has_config = has_config || argument == "--config" || argument.rfind("--config=", 0) == 0;
-    const bool empty_value = argument.size() > 3 && argument.rfind("--", 0) == 0 &&
+    const bool empty_value = !is_value && argument.size() > 3 && argument.rfind("--", 0) == 0 &&
                              argument.find('=') + 1 == argument.size();
+    is_value = !is_value && takes_next(root, argument);
     arguments.push_back(empty_value ? argument.substr(0, argument.size() - 1) : argument);
     if (empty_value) arguments.push_back("");
   }

@@ -19,7 +19,9 @@ void add_layers(CLI::App& root);
 
 // The arguments to parse, in CLI11's order (last first): `argv` without the program's name, with
 // --config from the environment in front when the command line has none, and "--name=" split in two
-// (CLI11 would take the next argument for its value).
-std::vector<std::string> arguments_to_parse(int argc, const char* const* argv);
+// (CLI11 would take the next argument for its value). What follows an option of `root`'s commands
+// that takes a value is that value, whatever it looks like.
+std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,
+                                            const char* const* argv);
 
 }  // namespace outrider::tools

@@ -62,9 +62,9 @@ void add_draft_context_options(OptionGroup& group, ModelArguments& a) {
   group.add_integer("--draft-gpu-layers", a.draft_gpu_layers, -1, kMaxLayers,
                     "layers of the draft model on GPUs; -1: all");
   group.add_choice("--draft-cache-type-k", a.draft_cache_type_k, cache_types(),
-                   "type of the draft model's keys [default: by --exact's rule]");
+                   "type of the draft model's keys [default: f16, the fastest]");
   group.add_choice("--draft-cache-type-v", a.draft_cache_type_v, cache_types(),
-                   "type of the draft model's values [default: by --exact's rule]");
+                   "type of the draft model's values [default: f16, the fastest]");
 }
 
 }  // namespace

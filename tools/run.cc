@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,15 @@ void RunCommand::check() {
     throw UsageError("unexpected argument '" + *standard_input_ + "'",
                      "give the prompt with -p 'TEXT' (quoted), with -f FILE, or with - on stdin");
   }
+  // One given on the command line (or in a file) replaces another from the environment.
+  const auto from_environment = [](const std::optional<std::string>& value, const char* name) {
+    const char* text = std::getenv(name);
+    return value && text != nullptr && *value == text;
+  };
+  const bool other_prompt = file_.has_value() || standard_input_.has_value();
+  if (other_prompt && from_environment(prompt_, "OUTRIDER_PROMPT")) prompt_.reset();
+  const bool other_file = prompt_.has_value() || standard_input_.has_value();
+  if (other_file && from_environment(file_, "OUTRIDER_FILE")) file_.reset();
   const int given = prompt_.has_value() + file_.has_value() + standard_input_.has_value();
   if (given != 1) {
     throw UsageError(given == 0 ? "a prompt is missing" : "there is more than one prompt",
@@ -132,6 +142,8 @@ Result<Request> RunCommand::make_request(const Session& session) const {
   if (!request.ok()) return request.status();
   request->max_tokens = sampling_.max_tokens;
   request->stop = sampling_.stop;
+  request->rule = chosen_rule(speculation_);
+  request->draft = speculation_.shape;
   if (!plan_.off_reason.empty()) request->speculation_off_reason = plan_.off_reason;
   return request;
 }

@@ -37,13 +37,31 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
       "or draft-model");
   add_width_option(app, a);
   group.add_choice(
-      "--rule", a.rule, {"coupled"},
+      "--rule", a.rule, {"coupled", "rejection", "block"},
       "how guesses are accepted. coupled: the target draws its own token with noise that "
-      "depends on seed and position only, and a guess counts when it is that token");
+      "depends on seed and position only, and a guess counts when it is that token, so the text is "
+      "that of plain decoding. rejection and block (which judges a chain as a whole) draw from the "
+      "same distribution, but the text differs from run setting to run setting");
+  group.add_integer("--branches", a.shape.branches, 1, kMaxWidth,
+                    "leaves of the draft model's tree of guesses at most; 1: a chain");
+  group.add_number("--split-p", a.shape.split_p,
+                   "branch where the next likeliest token has at least this probability, 0 to 1");
+  group.add_number("--draft-p-min", a.shape.p_min,
+                   "stop drafting where the likeliest token is less probable than this, 0 to 1");
+  group.add_number("--draft-p-ratio", a.shape.p_ratio,
+                   "stop drafting where the likeliest token is less than this many times as likely "
+                   "as the next one; 0: no such stop");
   add_exact_option(app, "Speculation", model);
 }
 
 void check_speculation(const SpeculationArguments& a, const ModelArguments& model) {
+  const Status shape = validate(a.shape);
+  if (!shape.ok()) throw UsageError(shape.message());
+  if (a.rule == "block" && a.shape.branches > 1) {
+    throw UsageError("--branches is '" + std::to_string(a.shape.branches) +
+                         "', but must be 1 with --rule block, which judges chains",
+                     "take --rule coupled or rejection for trees");
+  }
   if (a.drafter == "draft-model" && !model.draft_model) {
     throw UsageError("--drafter is 'draft-model', but there is none",
                      "give a draft model with -d FILE, a GGUF file");
@@ -57,6 +75,12 @@ std::int32_t chosen_width(const SpeculationArguments& a) {
 std::int32_t opened_width(const SpeculationArguments& a) {
   const std::int32_t width = chosen_width(a);
   return width == 1 ? kAutoWidth : width;
+}
+
+AcceptanceRule chosen_rule(const SpeculationArguments& a) {
+  if (a.rule == "rejection") return AcceptanceRule::kRejection;
+  if (a.rule == "block") return AcceptanceRule::kBlock;
+  return AcceptanceRule::kCoupled;
 }
 
 SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArguments& model) {

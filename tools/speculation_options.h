@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "engine/request.h"
 #include "tools/model_options.h"
 
 namespace outrider::tools {
@@ -13,6 +14,7 @@ namespace outrider::tools {
 struct SpeculationArguments {
   std::string drafter = "auto";
   std::string rule = "coupled";
+  DraftShape shape;
   std::string width = "auto";
 };
 
@@ -30,6 +32,9 @@ struct SpeculationPlan {
   std::int32_t width = 1;  // tokens of a target step at most; 1: no speculation
   std::string off_reason;  // why there is none; empty when there is
 };
+
+// REQUIRES: checked
+AcceptanceRule chosen_rule(const SpeculationArguments& arguments);
 
 // REQUIRES: checked
 SpeculationPlan plan_speculation(const SpeculationArguments& arguments,

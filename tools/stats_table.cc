@@ -33,7 +33,7 @@ std::string finish_text(const Completion& c) {
 
 std::string time_row(const Completion& c) {
   const SpeculationStats& s = c.speculation;
-  const double total = c.timings.prompt_ms + c.timings.predicted_ms;
+  const double total = c.timings.predicted_ms;
   std::string text;
   const auto add = [&](const char* label, double ms) {
     text += (text.empty() ? "" : ", ") + std::string(label) + " " + number(ms, 1) + " ms (" +
@@ -43,7 +43,7 @@ std::string time_row(const Completion& c) {
   add("verify", s.verify_ms);
   add("sample", s.sample_ms);
   add("plan", s.plan_ms);
-  return text + " of " + duration(total);
+  return text + " of the " + duration(total) + " after the first token";
 }
 
 std::string speculation_row(const SpeculationStats& s, std::int32_t width) {

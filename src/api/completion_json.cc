@@ -63,6 +63,7 @@ Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
           {"emitted", s.emitted},
           {"tokens_per_step", ratio(s.emitted, s.steps)},
           {"acceptance_rate", ratio(s.accepted, s.drafted)},
+          {"draft_prompt_ms", s.draft_prompt_ms},
           {"draft_ms", s.draft_ms},
           {"verify_ms", s.verify_ms},
           {"sample_ms", s.sample_ms},
@@ -74,6 +75,10 @@ Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
 
 std::string_view rule_name(AcceptanceRule rule) {
   switch (rule) {
+    case AcceptanceRule::kRejection:
+      return "rejection";
+    case AcceptanceRule::kBlock:
+      return "block";
     case AcceptanceRule::kCoupled:
       return "coupled";
   }

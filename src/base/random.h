@@ -35,8 +35,15 @@ struct NoiseKey {
   std::uint32_t hi = 0;
 };
 
-// `stream` tells independent uses at the same position apart (0: the choice of the token).
-constexpr NoiseKey noise_key(std::uint64_t seed, std::uint64_t position, std::uint64_t stream = 0) {
+// Independent uses of noise at one position.
+enum NoiseStream : std::uint64_t {
+  kTokenStream = 0,   // the coupled choice of the token, shared by target and drafters
+  kDraftStream = 1,   // what a drafter draws for the rules that need draws
+  kVerifyStream = 2,  // the decisions of those rules
+};
+
+// `stream` tells independent uses at the same position apart.
+constexpr NoiseKey noise_key(std::uint64_t seed, std::uint64_t position, std::uint64_t stream = kTokenStream) {
   const std::uint64_t a = mix64(seed + 0x9e3779b97f4a7c15ULL);
   const std::uint64_t b = mix64(a ^ (position * 0xd1342543de82ef95ULL + 0x2545f4914f6cdd1dULL));
   const std::uint64_t c = mix64(b + stream * 0x9e3779b97f4a7c15ULL);

@@ -13,10 +13,27 @@
 
 #include "base/status.h"
 #include "base/types.h"
+#include "dist/draws.h"
 #include "model/sampler.h"
 #include "tree/token_tree.h"
 
 namespace outrider {
+
+// How broadly to draft, and where to stop. Decided from the draft's distributions alone, never from
+// what was drawn from them (dist/draws.h). Probabilities are those of the whole vocabulary before
+// the sampler chain at temperature 0, where the chain leaves one token, else behind it.
+struct DraftShape {
+  std::int32_t branches = 1;  // leaves of the tree at most, >= 1; 1: a chain
+  // A node gets a k-th child where the k-th likeliest token is at least this likely; in [0, 1].
+  float split_p = 0.1f;
+  // Nothing is drafted behind a node whose likeliest next token is less likely than this; in [0, 1].
+  float p_min = 0.0f;
+  // Nor where it is less than this many times as likely as the runner-up; 0: no such stop.
+  float p_ratio = 0.0f;
+};
+
+// Errors: kInvalidArgument, naming the option as `run` spells it.
+Status validate(const DraftShape& shape);
 
 // One sequence's wish for a draft.
 struct DraftRequest {
@@ -25,6 +42,10 @@ struct DraftRequest {
   std::uint64_t seed = 0;        // of the request's noise (dist/gumbel.h)
   Sampler* sampler = nullptr;    // the request's own chain for draft distributions; not null
   std::int32_t max_nodes = 0;    // most nodes to add; 0: none wanted now
+  DraftShape shape;
+  // Where to note what tokens were drawn from, and that they are to be drawn with noise of their
+  // own. Null: the coupled rule, which picks with the target's noise and needs no note.
+  Draws* draws = nullptr;
   DrafterMask mask = 0;          // marks this drafter's nodes
   TokenTree* tree = nullptr;     // in: the root, and what others proposed; out: with ours
 };

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/clock.h"
 #include "engine/step.h"
 
@@ -22,7 +24,10 @@ void commit(Step& step) {
     if (part.walk) path = part.walk->path;
     const Status status = step.target.commit(static_cast<std::size_t>(part.item), path);
     if (!status.ok()) s.error = status;
-    s.timings.prompt_tokens_evaluated += static_cast<std::int64_t>(part.prefix.size());
+    const std::int64_t seen =
+        static_cast<std::int64_t>(s.n_prompt) - s.timings.prompt_tokens_evaluated;
+    const std::int64_t in_batch = static_cast<std::int64_t>(part.prefix.size()) + (part.ready ? 1 : 0);
+    s.timings.prompt_tokens_evaluated += std::min(seen, in_batch);
     if (part.walk) teach_drafters(step, s);
   }
 }

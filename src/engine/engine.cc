@@ -33,19 +33,7 @@ void Engine::set_interrupt(const std::atomic<bool>* flag) {
 
 namespace {
 
-Status check_request(const Request& r, const Capabilities& caps) {
-  if (r.prompt.empty()) return invalid_argument("the prompt is empty; it needs at least one token");
-  for (const Token token : r.prompt) {
-    if (token >= 0 && token < caps.n_vocab) continue;
-    return invalid_argument("prompt token " + std::to_string(token) +
-                            " is outside the vocabulary of " + std::to_string(caps.n_vocab));
-  }
-  if (r.prompt.size() >= static_cast<std::size_t>(caps.n_ctx)) {
-    return invalid_argument(
-        "the prompt has " + std::to_string(r.prompt.size()) + " tokens, but the context holds " +
-        std::to_string(caps.n_ctx) +
-        " and needs room for an answer; give a larger --ctx or a shorter prompt");
-  }
+Status check_request(const Request& r) {
   for (const std::string& stop : r.stop) {
     if (stop.empty())
       return invalid_argument("a stop string is empty; give at least one character");
@@ -58,15 +46,36 @@ Status check_request(const Request& r, const Capabilities& caps) {
     return invalid_argument("--max-tokens is " + std::to_string(r.max_tokens) +
                             ", but must be at least 0, or -1 for no limit");
   }
+  OUTRIDER_RETURN_IF_ERROR(validate(r.draft));
+  if (r.rule == AcceptanceRule::kBlock && r.draft.branches > 1) {
+    return invalid_argument("--branches is " + std::to_string(r.draft.branches) +
+                            ", but must be 1 with --rule block, which judges chains");
+  }
   if (!r.target_sampler) return invalid_argument("the request has no sampler");
   return Status();
 }
 
 }  // namespace
 
+Status Engine::check_prompt(std::span<const Token> prompt) const {
+  const Capabilities& caps = target_.capabilities();
+  if (prompt.empty()) return invalid_argument("the prompt is empty; it needs at least one token");
+  for (const Token token : prompt) {
+    if (token >= 0 && token < caps.n_vocab) continue;
+    return invalid_argument("prompt token " + std::to_string(token) +
+                            " is outside the vocabulary of " + std::to_string(caps.n_vocab));
+  }
+  if (prompt.size() < static_cast<std::size_t>(caps.n_ctx)) return Status();
+  return invalid_argument(
+      "the prompt has " + std::to_string(prompt.size()) + " tokens, but the context holds " +
+      std::to_string(caps.n_ctx) +
+      " and needs room for an answer; give a larger --ctx or a shorter prompt");
+}
+
 Result<RequestId> Engine::add(Request request) {
   const Capabilities& caps = target_.capabilities();
-  OUTRIDER_RETURN_IF_ERROR(check_request(request, caps));
+  OUTRIDER_RETURN_IF_ERROR(check_prompt(request.prompt));
+  OUTRIDER_RETURN_IF_ERROR(check_request(request));
   if (free_.empty()) {
     return resource_exhausted("all " + std::to_string(caps.n_sequences) +
                               " sequences are in use; wait for one to end");

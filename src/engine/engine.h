@@ -34,6 +34,9 @@ class Engine {
   // kResourceExhausted when all sequences are taken. Nothing has changed then.
   Result<RequestId> add(Request request);
 
+  // What add() would say about a prompt.
+  Status check_prompt(std::span<const Token> prompt) const;
+
   // True while any request is running.
   bool busy() const { return !sequences_.empty(); }
 

@@ -171,5 +171,22 @@ TEST(Engine, ThreeSequencesComeAndGoAndEachEqualsItsSoloRun) {
   }
 }
 
+TEST(Engine, EveryTokenOfThePromptIsCountedAsEvaluatedOnce) {
+  for (const std::size_t n : {1U, 2U, 7U, 8U, 9U, 20U}) {
+    FakeModel model({.n_vocab = 6, .n_ctx = 64, .n_batch = 8, .n_sequences = 1, .max_width = 4},
+                    testing::random_rows(6, 1, 2.0f));
+    const testing::FakeVocabulary vocabulary(6);
+    Engine engine(model, vocabulary, {});
+    Request request;
+    request.prompt.assign(n, 2);
+    request.target_sampler = std::make_unique<testing::FakeSampler>(1.0f);
+    request.max_tokens = 3;
+    const Result<RequestId> id = engine.add(std::move(request));
+    ASSERT_TRUE(id.ok());
+    while (engine.busy()) engine.step();
+    EXPECT_EQ(engine.take(*id)->timings.prompt_tokens_evaluated, static_cast<std::int64_t>(n));
+  }
+}
+
 }  // namespace
 }  // namespace outrider

@@ -41,17 +41,19 @@ void plan(Step& step) {
     Sequence& s = *part.sequence;
     s.sent = s.proposed;
     drop_foreign_tokens(*s.sent, caps.n_vocab);
-    if (caps.max_leaves == 1) keep_first_children(*s.sent);
+    const bool chain = caps.max_leaves == 1 || s.request.rule == AcceptanceRule::kBlock;
+    if (chain) keep_first_children(*s.sent);
     const std::int32_t room =
         step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());
     requests.push_back(
         {.tree = &*s.sent,
-         .max_width = std::max(1, std::min({s.request.width, caps.max_width, room}))});
+         .max_width = std::max(1, std::min({s.request.width, caps.max_width, room})),
+         .max_leaves = caps.max_leaves});
   }
   plan_widths(requests, budget);
   step.plan_ms = watch.elapsed_ms();
   for (Part& part : step.parts) {
-    if (part.ready) part.sequence->stats.plan_ms += step.plan_ms;
+    if (part.ready && part.sequence->answered) part.sequence->stats.plan_ms += step.plan_ms;
   }
 }
 

@@ -40,7 +40,7 @@ void note_results(std::span<DraftRequest> requests, std::span<Sequence* const> s
     ++stats.calls;
     stats.drafts += proposed ? 1 : 0;
     stats.draft_ms += ms;
-    s.stats.draft_ms += ms;
+    (s.answered ? s.stats.draft_ms : s.stats.draft_prompt_ms) += ms;
     const std::string limit = drafter.limit_reason(s.seq);
     if (!limit.empty()) s.stats.reason = limit;
   }
@@ -50,7 +50,9 @@ void note_results(std::span<DraftRequest> requests, std::span<Sequence* const> s
 
 void propose(Step& step) {
   for (Part& part : step.parts) {
-    if (part.ready) part.sequence->proposed.emplace(part.sequence->text.back());
+    if (!part.ready) continue;
+    part.sequence->proposed.emplace(part.sequence->text.back());
+    part.sequence->draws.clear();
   }
   for (std::size_t index = 0; index < step.drafters.size(); ++index) {
     Drafter& drafter = *step.drafters[index];
@@ -67,6 +69,8 @@ void propose(Step& step) {
                           .seed = s.request.seed,
                           .sampler = s.request.draft_sampler.get(),
                           .max_nodes = nodes,
+                          .shape = s.request.draft,
+                          .draws = s.request.rule == AcceptanceRule::kCoupled ? nullptr : &s.draws,
                           .mask = DrafterMask{1} << index,
                           .tree = &*s.proposed});
     }

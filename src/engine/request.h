@@ -8,13 +8,20 @@
 
 #include "base/status.h"
 #include "base/types.h"
+#include "draft/drafter.h"
 #include "model/sampler.h"
 
 namespace outrider {
 
 using RequestId = std::uint64_t;
 
-enum class AcceptanceRule { kCoupled };
+// How drafted tokens are judged. `coupled` gives the very text of plain decoding with the same seed;
+// the others give texts of the target's distribution that depend on what was drafted.
+enum class AcceptanceRule {
+  kCoupled,    // verify/coupled.h
+  kRejection,  // verify/rejection.h
+  kBlock,      // verify/block.h: chains only
+};
 
 struct Request {
   std::vector<Token> prompt;                // not empty; ids of the target's vocabulary
@@ -24,6 +31,7 @@ struct Request {
   std::int32_t max_tokens = -1;             // -1: until the context is full; else at least 0
   std::vector<std::string> stop;            // none empty
   AcceptanceRule rule = AcceptanceRule::kCoupled;
+  DraftShape draft;                    // for drafters that can branch
   std::int32_t width = 4;              // most tokens of a target step; 1: no speculation
   std::string speculation_off_reason;  // why draft_sampler is null or width 1, for the result
 };
@@ -72,8 +80,10 @@ struct SpeculationStats {
   std::int64_t drafted = 0;
   std::int64_t accepted = 0;
   std::int64_t emitted = 0;
+  // Times are of the steps after the first token, like Timings::predicted_ms, except:
+  double draft_prompt_ms = 0.0;  // drafting for the first token: drafters read the prompt then
   double draft_ms = 0.0;
-  double verify_ms = 0.0;  // target passes with drafted or decided tokens, the prompt's excluded
+  double verify_ms = 0.0;  // target passes
   double sample_ms = 0.0;  // samplers and the walk
   double plan_ms = 0.0;
   std::vector<DrafterStats> drafters;

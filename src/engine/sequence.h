@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "dist/draws.h"
 #include "engine/output.h"
 #include "engine/request.h"
 #include "tree/token_tree.h"
@@ -26,12 +27,12 @@ struct Sequence {
   std::int64_t n_prompt;
   Output output;
   Status error;            // set: the request failed
-  bool cancelled = false;  // somebody asked for its end
   bool answered = false;   // the first token is there
 
   // This step's trees. `proposed` keeps what the drafters said, `sent` what the target checks.
   std::optional<TokenTree> proposed;
   std::optional<TokenTree> sent;
+  Draws draws;  // what the drafted tokens of `proposed` were drawn from, for rules that need it
 
   Stopwatch age;           // since add()
   Stopwatch since_first;   // since the first token

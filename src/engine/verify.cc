@@ -2,7 +2,9 @@
 
 #include "base/clock.h"
 #include "engine/step.h"
+#include "verify/block.h"
 #include "verify/coupled.h"
+#include "verify/rejection.h"
 
 namespace outrider {
 namespace {
@@ -15,17 +17,29 @@ class StepDistributions : public TargetDistributions {
       : step_(step), item_(static_cast<std::size_t>(part.item)), sequence_(*part.sequence) {}
 
   Result<Distribution> at(NodeId node) override {
-    node_ = node;
     return sequence_.request.target_sampler->apply(step_.target.logits(item_, node));
+  }
+
+  Result<Distribution> peek(NodeId node) override {
+    Sampler& sampler = *sequence_.request.target_sampler;
+    const std::span<const float> row = step_.target.logits(item_, node);
+    if (!sampler.has_state()) return sampler.apply(row);
+    if (node == kRoot) {
+      ahead_ = sampler.clone();
+    } else {
+      ahead_->accept(sequence_.sent->token(node));
+    }
+    return ahead_->apply(row);
   }
 
   bool accept(Token token) override {
     Sequence& s = sequence_;
-    const NodeId child = s.sent->child(node_, token);
+    const NodeId child = node_ == kNoNode ? kNoNode : s.sent->child(node_, token);
     const std::int32_t by =
         child == kNoNode ? kByTarget : std::countr_zero(s.sent->node(child).proposed_by);
     s.request.target_sampler->accept(token);
     s.text.push_back(token);
+    node_ = child;
     return s.output.accept(token, step_.vocabulary.piece(token),
                            step_.vocabulary.is_end_of_generation(token), by);
   }
@@ -34,8 +48,24 @@ class StepDistributions : public TargetDistributions {
   const Step& step_;
   std::size_t item_;
   Sequence& sequence_;
-  NodeId node_ = kRoot;
+  NodeId node_ = kRoot;                // where the text is
+  std::unique_ptr<Sampler> ahead_;  // has accepted the tokens down to the node last peeked at
 };
+
+Result<Walk> walk_tree(const Sequence& s, TargetDistributions& target) {
+  const Pos root_position = static_cast<Pos>(s.text.size()) - 1;
+  const Request& r = s.request;
+  SeededChance chance(r.seed, root_position);
+  switch (r.rule) {
+    case AcceptanceRule::kCoupled:
+      break;
+    case AcceptanceRule::kRejection:
+      return verify_rejection(*s.sent, root_position, s.draws, chance, target);
+    case AcceptanceRule::kBlock:
+      return verify_block(*s.sent, root_position, s.draws, chance, target);
+  }
+  return verify_coupled(*s.sent, root_position, r.seed, target);
+}
 
 // Who guessed right: along the emitted tokens, nodes sent and accepted, and nodes foregone.
 void credit_drafters(Sequence& s, const Walk& walk) {
@@ -87,10 +117,11 @@ void verify(Step& step) {
     Sequence& s = *part.sequence;
     Stopwatch watch;
     StepDistributions target(step, part);
-    const Pos root_position = static_cast<Pos>(s.text.size()) - 1;
-    if (s.answered) s.stats.verify_ms += step.evaluate_ms;
-    Result<Walk> walk = verify_coupled(*s.sent, root_position, s.request.seed, target);
-    s.stats.sample_ms += watch.elapsed_ms();
+    Result<Walk> walk = walk_tree(s, target);
+    if (s.answered) {
+      s.stats.verify_ms += step.evaluate_ms;
+      s.stats.sample_ms += watch.elapsed_ms();
+    }
     if (walk.ok()) {
       part.walk = std::move(*walk);
       note_walk(s, *part.walk);

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "llama/backend.h"
+#include "llama/gguf_checks.h"
 #include "llama/handles.h"
 
 namespace outrider::llama {
@@ -273,6 +274,7 @@ Result<GgufHeader> read_gguf_header(const std::string& path) {
 
   const Metadata meta(gguf.get());
   header.architecture = meta.text("general.architecture");
+  OUTRIDER_RETURN_IF_ERROR(check_gguf_values(path, gguf.get(), header.architecture));
   header.kind = meta.text("general.type");
   header.name = meta.text("general.name");
   header.n_tensors = gguf_get_n_tensors(gguf.get());

@@ -104,8 +104,9 @@ Result<OpenedTarget> Opener::open() {
                          .reason = ""};
   }
   opened_.settings = opened_.model->settings();
-  for (const std::vector<std::string>* more : {&plan.notes, &opened_.model->notes()}) {
-    opened_.notes.insert(opened_.notes.end(), more->begin(), more->end());
+  opened_.notes = opened_.model->notes();
+  if (opened_.exactness.kind != Exactness::Kind::kExact) {  // what the choices cost, if anything
+    opened_.notes.insert(opened_.notes.begin(), plan.notes.begin(), plan.notes.end());
   }
   Exactness& exactness = opened_.exactness;
   if (exactness.kind != Exactness::Kind::kExact) {
@@ -175,7 +176,8 @@ Status Opener::judge(const LoadPlan& plan) {
       exactness_key(*opened_.file, options_, in_effect, model.n_threads(), starts);
   if (key.ok()) {
     if (const std::optional<CachedProbe> known = cache_.load(*key);
-        known && known->answers(widest_to_probe(), budget_ms)) {
+        known && known->answers(widest_to_probe(), budget_ms) &&
+        (options_.exact != ExactMode::kOn || known->report.everywhere > 1)) {
       report_ = known->report;
       exactness = report_.exactness;
       exactness.coverage += ", cached";
@@ -224,6 +226,7 @@ Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::i
   ProbeOptions options;
   options.widest = widest;
   options.budget_ms = budget_ms;
+  options.insist = options_.exact == ExactMode::kOn;
   options.starts = starts;
   options.usable = [vocab](Token token) { return is_text(vocab, token); };
   options.deepen = [&model](std::int32_t cells) { return model.deepen(cells); };
@@ -265,7 +268,9 @@ Status Opener::limit_to_exact(const RuleFacts& facts, const LoadPlan& plan) {
   const bool differs = opened_.exactness.kind != Exactness::Kind::kExact;
   std::string what;
   if (width < 2 && !single_steps) {
-    what = "a batch of 2 tokens does not give the bits of single steps";
+    what = report_.rows > 0 && report_.everywhere >= 2
+               ? "other requests in a batch change the bits of a single step"
+               : "a batch of 2 tokens does not give the bits of single steps";
   } else if (differs && options_.n_sequences > std::max(1, width)) {
     what = "batches are exact up to " + std::to_string(std::max(1, width)) +
            " tokens, too few for " + std::to_string(options_.n_sequences) + " sequences at once";

@@ -127,6 +127,7 @@ bool Prober::worthwhile(const ProbeUnit& unit) const {
   const std::int32_t rows = known == stretches_.end() || unit.round != round_
                                 ? 0
                                 : static_cast<std::int32_t>(known->second.rows.size());
+  if (unit.required && options_.insist) return true;
   const double limit = options_.budget_ms * (unit.required ? kRequiredFactor : 1.0);
   return walk_.now_ms() - begin_ms_ + unit.cost(rows) * walk_.single_ms() <= limit;
 }
@@ -357,16 +358,20 @@ ProbeReport Prober::report() const {
   report.rows = coverage_.rows();
   report.elapsed_ms = walk_.now_ms() - begin_ms_;
 
+  // Only what was compared at every place counts.
   Exactness& exactness = report.exactness;
-  exactness.width = others_differ_ ? 1 : coverage_.widest_somewhere(limit_);
+  exactness.width = others_differ_ ? 1 : report.everywhere;
   if (exactness.width < 2) {
     exactness.kind = Exactness::Kind::kDistributional;
-  } else if (limited) {
+  } else if (exactness.width < options_.widest) {
     exactness.kind = Exactness::Kind::kUpToWidth;
   } else {
     exactness.kind = Exactness::Kind::kExact;
   }
   exactness.reason = reason_;
+  if (exactness.kind != Exactness::Kind::kExact && reason_.empty()) {
+    exactness.reason = "wider batches were not compared everywhere in the probe's time";
+  }
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "; %.1f s", report.elapsed_ms / 1000.0);
   exactness.coverage = coverage_.text(limit_);

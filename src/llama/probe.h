@@ -36,6 +36,7 @@ namespace outrider::llama {
 struct ProbeOptions {
   std::int32_t widest = 16;    // widths 2..widest are asked for; >= 2
   double budget_ms = 10000.0;  // what is required may take three times as long
+  bool insist = false;         // what is required (widths to 4) is compared however long it takes
   std::uint64_t seed = 1;
   // Cells in front of the batches, ascending. The first is the length of the text to start from.
   std::vector<std::int32_t> starts = {24, 254, 520};

@@ -236,19 +236,41 @@ TEST(Probe, LongPromptPiecesThatDifferAreReportedAndDoNotChangeTheVerdict) {
             std::string::npos);
 }
 
-TEST(Probe, TheBudgetCutsOffAndTheCoverageSaysSo) {
+TEST(Probe, TheBudgetCutsOffAndTheVerdictClaimsOnlyWhatWasCompared) {
   for (const double budget_ms : {0.5, 100.0, 1000.0, 5000.0, 20000.0}) {
     WrongModel model(nullptr);
     model.set_ms_per_evaluation(100.0);
     const ProbeReport report = probe(model, {.budget_ms = budget_ms});
     EXPECT_FALSE(report.complete);
-    EXPECT_EQ(report.exactness.verdict(), "exact");
-    EXPECT_GE(report.exactness.width, 2) << "something is always compared";
+    EXPECT_EQ(report.exactness.width, report.everywhere);
+    if (report.everywhere < 16) {
+      EXPECT_NE(report.exactness.verdict(), "exact");
+      EXPECT_NE(report.exactness.reason.find("not compared everywhere"), std::string::npos);
+    }
+    EXPECT_GE(report.rows, 2) << "something is always compared";
     EXPECT_NE(report.exactness.coverage.find("cut off by the budget"), std::string::npos);
     // The first comparison, at least; what is required may take three times the budget, and is
     // estimated without the text in front of it.
     EXPECT_LE(report.elapsed_ms, 3.0 * budget_ms + 1000.0);
   }
+}
+
+TEST(Probe, AWidthThatTheTimeDidNotReachIsNotClaimed) {
+  // Wrong from width 8 on, which a short budget never gets to.
+  const auto wrong = [](const RowFacts& row) { return row.batch >= 8; };
+  WrongModel hurried(wrong);
+  hurried.set_ms_per_evaluation(100.0);
+  EXPECT_EQ(probe(hurried, {.budget_ms = 3000.0}).exactness.verdict(), "exact up to width 4");
+  WrongModel starved(wrong);
+  starved.set_ms_per_evaluation(100.0);
+  EXPECT_EQ(probe(starved, {.budget_ms = 1.0}).exactness.verdict(), "distributional");
+}
+
+TEST(Probe, InsistingComparesWhatIsRequiredHoweverLongItTakes) {
+  WrongModel model(nullptr);
+  model.set_ms_per_evaluation(100.0);
+  const ProbeReport report = probe(model, {.budget_ms = 1.0, .insist = true});
+  EXPECT_EQ(report.exactness.verdict(), "exact up to width 4");
 }
 
 TEST(Probe, MoreTimeComparesMore) {

@@ -25,10 +25,14 @@ void plan_widths(std::span<WidthRequest> requests, std::int32_t budget) {
   std::vector<Candidate> candidates;
   std::vector<std::vector<bool>> keep(requests.size());
   std::vector<std::int32_t> width(requests.size(), 1);
+  std::vector<std::int32_t> leaves(requests.size(), 1);
+  std::vector<std::vector<bool>> has_child(requests.size());  // one that is kept
   std::int32_t total = static_cast<std::int32_t>(requests.size());
   for (std::size_t r = 0; r < requests.size(); ++r) {
     const TokenTree& tree = *requests[r].tree;
     keep[r].assign(static_cast<std::size_t>(tree.size()), false);
+    keep[r][0] = true;
+    has_child[r].assign(static_cast<std::size_t>(tree.size()), false);
     for (NodeId id = 1; id < tree.size(); ++id) {
       candidates.push_back({tree.node(id).chance, tree.node(id).depth, r, id});
     }
@@ -38,7 +42,13 @@ void plan_widths(std::span<WidthRequest> requests, std::int32_t budget) {
     if (total >= budget) break;
     // A node that its request has no room for is passed over; the nodes below it rank behind it, so
     // they find the request full as well.
-    if (width[c.request] >= requests[c.request].max_width) continue;
+    const WidthRequest& request = requests[c.request];
+    if (width[c.request] >= request.max_width) continue;
+    const std::size_t parent = static_cast<std::size_t>(request.tree->node(c.node).parent);
+    if (!keep[c.request][parent]) continue;
+    if (has_child[c.request][parent] && leaves[c.request] >= request.max_leaves) continue;
+    leaves[c.request] += has_child[c.request][parent] ? 1 : 0;
+    has_child[c.request][parent] = true;
     keep[c.request][static_cast<std::size_t>(c.node)] = true;
     ++width[c.request];
     ++total;

@@ -56,6 +56,33 @@ TEST(WidthPlan, KeepsTheBestParentClosedSubsetOfEverySize) {
   }
 }
 
+TEST(WidthPlan, LeavesStayWithinTheirLimitAndTheBestBranchesAreKept) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const TokenTree proposed = random_tree(seed, 12);
+    for (std::int32_t leaves = 1; leaves <= 5; ++leaves) {
+      TokenTree sent = proposed;
+      WidthRequest request[] = {{.tree = &sent, .max_width = 13, .max_leaves = leaves}};
+      plan_widths(request, 100);
+      ASSERT_EQ(sent.check_integrity(), "");
+      ASSERT_LE(sent.leaves().size(), static_cast<std::size_t>(leaves));
+      // Nothing that would fit was left out: every node that is not there would be one leaf more.
+      if (sent.leaves().size() < static_cast<std::size_t>(leaves)) {
+        ASSERT_EQ(sent.size(), proposed.size());
+      }
+    }
+  }
+  TokenTree fork(0);
+  const NodeId weak = fork.add(kRoot, 1, 0.3f, 1);
+  const NodeId strong = fork.add(kRoot, 2, 0.6f, 1);
+  fork.add(weak, 3, 0.2f, 1);
+  fork.add(strong, 4, 0.5f, 1);
+  WidthRequest request[] = {{.tree = &fork, .max_width = 5, .max_leaves = 1}};
+  plan_widths(request, 100);
+  ASSERT_EQ(fork.size(), 3);
+  EXPECT_EQ(fork.token(1), 2);
+  EXPECT_EQ(fork.token(2), 4);
+}
+
 TEST(WidthPlan, TheSharedBudgetGoesToTheLikeliestNodes) {
   TokenTree sure(0), unsure(0);
   NodeId at = kRoot;

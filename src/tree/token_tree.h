@@ -38,6 +38,7 @@ class TokenTree {
     std::int32_t depth = 0;
     float chance = 1.0f;          // estimated chance that the walk reaches and accepts this node
     DrafterMask proposed_by = 0;  // 0 for the root only
+    std::int32_t draw = -1;       // what its children were drawn from (dist/draws.h); -1: nothing
   };
 
   explicit TokenTree(Token root);
@@ -46,6 +47,11 @@ class TokenTree {
   // child is returned with `proposed_by` merged and the larger chance kept (bounded by the parent's).
   // REQUIRES: 0 <= parent < size().
   NodeId add(NodeId parent, Token token, float chance, DrafterMask proposed_by);
+
+  // The children of `node` were drawn: see Node::draw.
+  void set_draw(NodeId node, std::int32_t draw) {
+    nodes_[static_cast<std::size_t>(node)].draw = draw;
+  }
 
   // Number of nodes, root included: the sequence's width in the step.
   std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }

@@ -24,6 +24,7 @@ class HandWritten : public TargetDistributions {
     }
     return Distribution{.logits = row_};
   }
+  Result<Distribution> peek(NodeId) override { return internal_error("coupled never peeks"); }
   bool accept(Token token) override {
     decided.push_back(token);
     return decided.size() != stop_after;
@@ -115,6 +116,7 @@ TEST(Coupled, AWalkEndsWhereTheTextEndsAndKeepsTheMatchedNode) {
 class Impossible : public TargetDistributions {
  public:
   Result<Distribution> at(NodeId) override { return Distribution{}; }
+  Result<Distribution> peek(NodeId) override { return Distribution{}; }
   bool accept(Token) override { return true; }
 };
 

@@ -1,0 +1,22 @@
+// What llama.cpp would abort on while it loads a damaged file, checked before it sees it.
+//
+// Found by changing single bytes of a good file and values of its metadata: assertions in
+// llama-model.cpp (the number of layers), llama-vocab.cpp (two tokens with one text) and ggml's
+// normalisation (its epsilon). A damaged file may still abort it in ways not listed here: what is
+// not trusted belongs into a process of its own.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+
+struct gguf_context;
+
+namespace outrider::llama {
+
+// Errors: kDataLoss, naming the file, the key and what would be right. Milliseconds for 250,000
+// tokens.
+Status check_gguf_values(const std::string& path, const gguf_context* gguf,
+                         const std::string& architecture);
+
+}  // namespace outrider::llama
