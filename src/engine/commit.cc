@@ -20,9 +20,8 @@ void commit(Step& step) {
     Sequence& s = *part.sequence;
     std::span<const NodeId> path;
     if (part.walk) path = part.walk->path;
-    const Status status = step.target.commit(static_cast<std::size_t>(part.item), path);
+    const Status status = step.target.commit(s.seq, path);
     if (!status.ok()) s.error = status;
-    s.timings.prompt_tokens_evaluated += static_cast<std::int64_t>(part.prefix.size());
     if (part.walk) teach_drafters(step, s);
   }
 }
