@@ -51,7 +51,8 @@ RowFunction noisy_rows(RowFunction rows, std::uint64_t seed, float noise) {
 FakeModel::FakeModel(Capabilities capabilities, RowFunction rows)
     : capabilities_(std::move(capabilities)),
       rows_(std::move(rows)),
-      texts_(static_cast<std::size_t>(capabilities_.n_sequences)) {}
+      texts_(static_cast<std::size_t>(capabilities_.n_sequences)),
+      trials_(static_cast<std::size_t>(capabilities_.n_sequences)) {}
 
 Pos FakeModel::length(SeqId seq) const { return static_cast<Pos>(text(seq).size()); }
 
@@ -60,41 +61,68 @@ const std::vector<Token>& FakeModel::text(SeqId seq) const {
   return texts_[static_cast<std::size_t>(seq)];
 }
 
-std::int32_t FakeModel::room(SeqId seq) const { return capabilities_.n_ctx - length(seq); }
+bool FakeModel::waits(SeqId seq) const { return trial(seq).open; }
+
+std::int32_t FakeModel::room(SeqId seq) const {
+  return capabilities_.n_ctx - length(seq) - trial(seq).size();
+}
+
+Status FakeModel::check_item(const EvalItem& item) const {
+  std::vector<Token> tokens(item.prefix.begin(), item.prefix.end());
+  for (NodeId id = item.first_new; item.tree != nullptr && id < item.tree->size(); ++id) {
+    tokens.push_back(item.tree->token(id));
+  }
+  for (const Token t : tokens) {
+    if (t < 0 || t >= capabilities_.n_vocab) {
+      return invalid_argument("token " + std::to_string(t) + " is outside the vocabulary");
+    }
+  }
+  if (item.tree != nullptr) {
+    require(item.tree->check_integrity().empty(), "an intact tree");
+    if (static_cast<std::int32_t>(item.tree->leaves().size()) > capabilities_.max_leaves ||
+        item.tree->size() > capabilities_.max_width) {
+      return invalid_argument("a tree is wider than the model allows");
+    }
+  }
+  if (static_cast<std::int64_t>(tokens.size()) > room(item.seq)) {
+    return resource_exhausted("the context is full");
+  }
+  const Trial& t = trial(item.seq);
+  require(t.open == (item.first_new > 0), "a waiting sequence comes with a grown tree, no other");
+  if (item.first_new == 0) return Status();
+  require(item.prefix.empty() && item.tree != nullptr && t.tree, "a tree that grows");
+  if (capabilities_.rollback != Rollback::kAny) return unsupported("trees cannot grow here");
+  if (item.first_new != t.tree->size() || item.first_new >= item.tree->size()) {
+    return invalid_argument("the tree on trial has other nodes, or none is new");
+  }
+  for (NodeId id = 0; id < item.first_new; ++id) {
+    if (item.tree->token(id) != t.tree->token(id) ||
+        item.tree->node(id).parent != t.tree->node(id).parent) {
+      return invalid_argument("the tree on trial is another one");
+    }
+  }
+  return Status();
+}
 
 Status FakeModel::check(std::span<const EvalItem> items) const {
   std::int64_t total = 0;
-  for (const EvalItem& item : items) {
-    std::vector<Token> tokens(item.prefix.begin(), item.prefix.end());
-    for (NodeId id = 0; item.tree != nullptr && id < item.tree->size(); ++id) {
-      tokens.push_back(item.tree->token(id));
-    }
-    for (const Token t : tokens) {
-      if (t < 0 || t >= capabilities_.n_vocab) {
-        return invalid_argument("token " + std::to_string(t) + " is outside the vocabulary");
-      }
-    }
-    if (item.tree != nullptr) {
-      require(item.tree->check_integrity().empty(), "an intact tree");
-      if (static_cast<std::int32_t>(item.tree->leaves().size()) > capabilities_.max_leaves ||
-          item.tree->size() > capabilities_.max_width) {
-        return invalid_argument("a tree is wider than the model allows");
-      }
-    }
-    if (static_cast<std::int64_t>(tokens.size()) > room(item.seq)) {
-      return resource_exhausted("the context is full");
-    }
-    total += static_cast<std::int64_t>(tokens.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const EvalItem& item = items[i];
+    require(item.seq >= 0 && item.seq < capabilities_.n_sequences, "a valid sequence");
+    for (std::size_t j = 0; j < i; ++j) require(items[j].seq != item.seq, "one item a sequence");
+    OUTRIDER_RETURN_IF_ERROR(check_item(item));
+    total += static_cast<std::int64_t>(item.prefix.size());
+    if (item.tree != nullptr) total += item.tree->size() - item.first_new;
   }
   require(total > 0, "at least one token");
   if (total > capabilities_.n_batch) return invalid_argument("the batch is too large");
   for (const std::vector<Token>& text : texts_) total += static_cast<std::int64_t>(text.size());
+  for (const Trial& t : trials_) total += t.size();
   if (total_cells_ >= 0 && total > total_cells_) return resource_exhausted("no cells are left");
   return Status();
 }
 
 Status FakeModel::evaluate(std::span<const EvalItem> items) {
-  for (const Waiting& w : waiting_) require(w.committed, "commit before the next evaluate");
   if (hook_) hook_();
   ++evaluations_;
   if (!evaluate_failures_.empty()) {
@@ -104,58 +132,74 @@ Status FakeModel::evaluate(std::span<const EvalItem> items) {
   }
   OUTRIDER_RETURN_IF_ERROR(check(items));
   if (interrupt_ != nullptr && interrupt_->load()) return cancelled("interrupted");
-
-  waiting_.clear();
-  for (const EvalItem& item : items) {
-    for (const Waiting& w : waiting_) require(w.seq != item.seq, "one item a sequence");
-    Waiting w{};
-    w.seq = item.seq;
-    w.prefix.assign(item.prefix.begin(), item.prefix.end());
-    std::vector<Token> base = text(item.seq);
-    base.insert(base.end(), w.prefix.begin(), w.prefix.end());
-    tokens_evaluated_ += static_cast<std::int64_t>(w.prefix.size());
-    for (NodeId id = 0; item.tree != nullptr && id < item.tree->size(); ++id) {
-      std::vector<Token> context = base;
-      for (const NodeId at : item.tree->path_to(id)) context.push_back(item.tree->token(at));
-      w.rows.push_back(rows_(context));
-      ++tokens_evaluated_;
-    }
-    if (item.tree != nullptr) w.tree.push_back(*item.tree);
-    waiting_.push_back(std::move(w));
-  }
+  evaluated_.clear();
+  for (const EvalItem& item : items) run(item);
   return Status();
 }
 
-std::span<const float> FakeModel::logits(std::size_t item, NodeId node) const {
-  return waiting_.at(item).rows.at(static_cast<std::size_t>(node));
+void FakeModel::run(const EvalItem& item) {
+  Evaluated& evaluated = evaluated_.emplace_back();
+  evaluated.first_new = item.first_new;
+  Trial& t = trial(item.seq);
+  t.open = true;
+  if (item.first_new == 0) t.prefix.assign(item.prefix.begin(), item.prefix.end());
+  std::vector<Token> base = text(item.seq);
+  base.insert(base.end(), t.prefix.begin(), t.prefix.end());
+  tokens_evaluated_ += static_cast<std::int64_t>(item.prefix.size());
+  for (NodeId id = item.first_new; item.tree != nullptr && id < item.tree->size(); ++id) {
+    std::vector<Token> context = base;
+    for (const NodeId at : item.tree->path_to(id)) context.push_back(item.tree->token(at));
+    evaluated.rows.push_back(rows_(context));
+    ++tokens_evaluated_;
+  }
+  t.tree.reset();
+  if (item.tree != nullptr) t.tree = *item.tree;
 }
 
-Status FakeModel::commit(std::size_t item, std::span<const NodeId> path) {
-  Waiting& w = waiting_.at(item);
-  require(!w.committed, "one commit an item");
-  w.committed = true;
+std::span<const float> FakeModel::logits(std::size_t item, NodeId node) const {
+  const Evaluated& evaluated = evaluated_.at(item);
+  require(node >= evaluated.first_new, "logits of the nodes that were run");
+  return evaluated.rows.at(static_cast<std::size_t>(node - evaluated.first_new));
+}
+
+Status FakeModel::commit(SeqId seq, std::span<const NodeId> path) {
+  require(seq >= 0 && seq < capabilities_.n_sequences, "a valid sequence");
+  require(trial(seq).open, "commit what was evaluated, once");
+  const Trial t = std::move(trial(seq));
+  trial(seq) = Trial();
   if (!commit_failures_.empty()) {
     const Status status = commit_failures_.front();
     commit_failures_.pop_front();
     if (!status.ok()) return status;
   }
-  std::vector<Token>& text = texts_[static_cast<std::size_t>(w.seq)];
-  text.insert(text.end(), w.prefix.begin(), w.prefix.end());
+  std::vector<Token> kept = t.prefix;
   NodeId parent = kNoNode;
   for (const NodeId node : path) {
-    require(w.tree.at(0).node(node).parent == parent, "a path from the root down");
-    text.push_back(w.tree[0].token(node));
+    require(t.tree.value().node(node).parent == parent, "a path from the root down");
+    kept.push_back(t.tree->token(node));
     parent = node;
   }
+  std::vector<Token>& text = texts_[static_cast<std::size_t>(seq)];
+  if (static_cast<std::int32_t>(kept.size()) < t.size()) {
+    const Rollback rollback = capabilities_.rollback;
+    if (rollback == Rollback::kSaved) kept = t.prefix;
+    if (rollback == Rollback::kNone || (rollback == Rollback::kSnapshot && path.empty())) {
+      kept.clear();
+      text.clear();
+    }
+  }
+  text.insert(text.end(), kept.begin(), kept.end());
   return Status();
 }
 
 Status FakeModel::truncate(SeqId seq, Pos new_length) {
   require(new_length >= 0 && new_length <= length(seq), "truncate to 0 ... length");
+  require(new_length == 0 || !trial(seq).open, "commit before truncating to a length");
   if (new_length > 0 && capabilities_.rollback != Rollback::kAny) {
     return unsupported("this model cannot forget a part of its state");
   }
   texts_[static_cast<std::size_t>(seq)].resize(static_cast<std::size_t>(new_length));
+  trial(seq) = Trial();
   return Status();
 }
 

@@ -1,13 +1,15 @@
 // FakeModel: a LanguageModel whose numbers are written by hand and which fails on command.
 //
 // The row after a context is a pure function of the context's tokens, so every expectation can be
-// worked out on paper, and any path through a tree can be checked against a fresh call. It holds the
-// caller to the interface's REQUIRES: a broken promise aborts the test.
+// worked out on paper, and any path through a tree can be checked against a fresh call. It holds
+// the caller to the interface's REQUIRES: a broken promise aborts the test. With a rollback other
+// than kAny it keeps as little as the interface allows.
 #pragma once
 
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,7 +40,7 @@ class FakeModel : public LanguageModel {
   std::int32_t room(SeqId seq) const override;
   Status evaluate(std::span<const EvalItem> items) override;
   std::span<const float> logits(std::size_t item, NodeId node) const override;
-  Status commit(std::size_t item, std::span<const NodeId> path) override;
+  Status commit(SeqId seq, std::span<const NodeId> path) override;
   Status truncate(SeqId seq, Pos length) override;
   void set_interrupt(const std::atomic<bool>* flag) override { interrupt_ = flag; }
 
@@ -52,26 +54,41 @@ class FakeModel : public LanguageModel {
   // Called inside evaluate(), before anything is done: to raise flags at that moment.
   void on_evaluate(std::function<void()> hook) { hook_ = std::move(hook); }
 
+  bool waits(SeqId seq) const;  // for a commit
+
   // What was evaluated so far: calls and tokens.
   std::int64_t evaluations() const { return evaluations_; }
   std::int64_t tokens_evaluated() const { return tokens_evaluated_; }
   const std::vector<Token>& text(SeqId seq) const;
 
  private:
-  struct Waiting {
-    SeqId seq;
+  // What a sequence has on trial.
+  struct Trial {
+    bool open = false;
     std::vector<Token> prefix;
-    std::vector<TokenTree> tree;           // none or one
-    std::vector<std::vector<float>> rows;  // [n_nodes][n_vocab]
-    bool committed = false;
+    std::optional<TokenTree> tree;
+
+    std::int32_t size() const {
+      return static_cast<std::int32_t>(prefix.size()) + (tree ? tree->size() : 0);
+    }
+  };
+  // An item of the last evaluate().
+  struct Evaluated {
+    NodeId first_new;
+    std::vector<std::vector<float>> rows;  // [new nodes][n_vocab]
   };
 
   Status check(std::span<const EvalItem> items) const;
+  Status check_item(const EvalItem& item) const;
+  void run(const EvalItem& item);
+  Trial& trial(SeqId seq) { return trials_[static_cast<std::size_t>(seq)]; }
+  const Trial& trial(SeqId seq) const { return trials_[static_cast<std::size_t>(seq)]; }
 
   Capabilities capabilities_;
   RowFunction rows_;
   std::vector<std::vector<Token>> texts_;  // [n_sequences]
-  std::vector<Waiting> waiting_;
+  std::vector<Trial> trials_;              // [n_sequences]
+  std::vector<Evaluated> evaluated_;
   std::deque<Status> evaluate_failures_;
   std::deque<Status> commit_failures_;
   std::function<void()> hook_;
@@ -81,7 +98,8 @@ class FakeModel : public LanguageModel {
   std::int64_t tokens_evaluated_ = 0;
 };
 
-// Tokens are single bytes 'a', 'b', ... unless pieces are given; token `end` (if any) ends the text.
+// Tokens are single bytes 'a', 'b', ... unless pieces are given; token `end` (if any) ends the
+// text.
 class FakeVocabulary : public Vocabulary {
  public:
   explicit FakeVocabulary(std::int32_t size, Token end = kNoToken,

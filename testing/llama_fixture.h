@@ -52,7 +52,7 @@ inline Row step(LanguageModel& model, SeqId seq, Token token) {
   const std::span<const float> logits = model.logits(0, kRoot);
   const Row row(logits.begin(), logits.end());
   const std::vector<NodeId> root_only = path(1);
-  EXPECT_TRUE(model.commit(0, root_only).ok());
+  EXPECT_TRUE(model.commit(seq, root_only).ok());
   return row;
 }
 
@@ -61,7 +61,7 @@ inline void prefill(LanguageModel& model, SeqId seq, std::span<const Token> text
   const EvalItem item{.seq = seq, .prefix = text};
   const Status status = model.evaluate({&item, 1});
   ASSERT_TRUE(status.ok()) << status.message();
-  ASSERT_TRUE(model.commit(0, {}).ok());
+  ASSERT_TRUE(model.commit(seq, {}).ok());
 }
 
 class TinyModelTest : public ::testing::Test {

@@ -1,5 +1,5 @@
-// The promise, on real files: with the same seed, the text with speculation equals plain decoding's,
-// token for token, whatever drafts, however wide, at every temperature.
+// The promise, on real files: with the same seed, the text with speculation equals plain
+// decoding's, token for token, whatever drafts, however wide, at every temperature.
 //
 // Tiny models with quantised weights and a Q8_0 cache, for which a batch gives the bits of single
 // steps. F32 weights do not (docs/decisions.md), which is why they are not used here.
@@ -67,12 +67,15 @@ class SameOutput : public ::testing::TestWithParam<testing::WeightType> {
 
   Completion run(std::vector<Drafter*> drafters, const RunOptions& options,
                  const DraftModelDrafter* draft = nullptr) {
-    return testing::run_checked(*target_->model, vocabulary(), std::move(drafters), options, [=, this] {
-      std::string problem = target_->model->check_integrity();
-      if (problem.empty() && draft != nullptr) problem = draft->check_integrity();
-      if (problem.empty() && draft != nullptr) problem = draft_->model->check_integrity();
-      return problem;
-    });
+    return testing::run_checked(*target_->model, vocabulary(), std::move(drafters), options,
+                                [=, this] {
+                                  std::string problem = target_->model->check_integrity();
+                                  if (problem.empty() && draft != nullptr)
+                                    problem = draft->check_integrity();
+                                  if (problem.empty() && draft != nullptr)
+                                    problem = draft_->model->check_integrity();
+                                  return problem;
+                                });
   }
 
   testing::TempDir dir_;
@@ -256,8 +259,8 @@ class Perturbed : public LanguageModel {
     for (std::size_t i = 0; i < row_.size(); ++i) row_[i] += i % 2 == 0 ? size_ : -size_;
     return row_;
   }
-  Status commit(std::size_t item, std::span<const NodeId> path) override {
-    return inner_.commit(item, path);
+  Status commit(SeqId seq, std::span<const NodeId> path) override {
+    return inner_.commit(seq, path);
   }
   Status truncate(SeqId seq, Pos length) override { return inner_.truncate(seq, length); }
   void set_interrupt(const std::atomic<bool>* flag) override { inner_.set_interrupt(flag); }
@@ -279,8 +282,7 @@ TEST(SameOutputControl, LogitsThatDifferInABatchAreNoticed) {
   int differ = 0;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     RunOptions options = options_for(i, prompts[i], 1.0f);
-    const Completion plain =
-        testing::run_checked(*target.model, vocabulary, {}, options, nullptr);
+    const Completion plain = testing::run_checked(*target.model, vocabulary, {}, options, nullptr);
     std::vector<Token> whole = prompts[i];
     whole.insert(whole.end(), plain.tokens.begin(), plain.tokens.end());
     ScriptedDrafter drafter(testing::prophet(whole, 100, 0, vocabulary.size()));

@@ -98,7 +98,7 @@ Status DraftModelDrafter::catch_up(const DraftRequest& request, std::size_t& sta
     const std::array<EvalItem, 1> item = {
         EvalItem{.seq = request.seq, .prefix = request.text.subspan(start, n), .tree = nullptr}};
     OUTRIDER_RETURN_IF_ERROR(model_.evaluate(item));
-    OUTRIDER_RETURN_IF_ERROR(model_.commit(0, {}));
+    OUTRIDER_RETURN_IF_ERROR(model_.commit(request.seq, {}));
     const std::span<const Token> done = request.text.subspan(start, n);
     state.seen.insert(state.seen.end(), done.begin(), done.end());
     start += n;
@@ -122,7 +122,7 @@ Status DraftModelDrafter::extend(std::vector<Growing>& growing) {
     SeqState& state = sequences_[static_cast<std::size_t>(g.request->seq)];
     const bool goes_on = choose(g, i);
     const NodeId path[] = {kRoot};
-    const Status committed = model_.commit(i, path);
+    const Status committed = model_.commit(g.request->seq, path);
     if (!committed.ok()) {
       failure = committed;
       continue;

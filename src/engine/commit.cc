@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "base/clock.h"
 #include "engine/step.h"
 
@@ -22,12 +20,8 @@ void commit(Step& step) {
     Sequence& s = *part.sequence;
     std::span<const NodeId> path;
     if (part.walk) path = part.walk->path;
-    const Status status = step.target.commit(static_cast<std::size_t>(part.item), path);
+    const Status status = step.target.commit(s.seq, path);
     if (!status.ok()) s.error = status;
-    const std::int64_t seen =
-        static_cast<std::int64_t>(s.n_prompt) - s.timings.prompt_tokens_evaluated;
-    const std::int64_t in_batch = static_cast<std::int64_t>(part.prefix.size()) + (part.ready ? 1 : 0);
-    s.timings.prompt_tokens_evaluated += std::min(seen, in_batch);
     if (part.walk) teach_drafters(step, s);
   }
 }

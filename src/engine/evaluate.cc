@@ -13,10 +13,25 @@ EvalItem item_of(const Part& part) {
 Status evaluate_all(Step& step) {
   step.items.clear();
   for (Part& part : step.parts) {
+    part.item = -1;
+    if (!part.sequence->error.ok()) continue;
     part.item = static_cast<std::ptrdiff_t>(step.items.size());
     step.items.push_back(item_of(part));
   }
-  return step.target.evaluate(step.items);
+  return step.items.empty() ? Status() : step.target.evaluate(step.items);
+}
+
+// A target that cannot roll back may have lost more than what was on trial. What is lost without
+// anybody's wish ends the request: read again, it might fail again, for ever.
+bool drop_lost(Step& step, const Status& why) {
+  bool dropped = false;
+  for (Part& part : step.parts) {
+    Sequence& s = *part.sequence;
+    if (!s.error.ok() || step.target.length(s.seq) == part.seen) continue;
+    s.error = why;
+    dropped = true;
+  }
+  return dropped;
 }
 
 bool drop_drafts(Step& step) {
@@ -33,8 +48,8 @@ bool drop_drafts(Step& step) {
 // that error, and the first that succeeds is what this step evaluates. The others come next step.
 void evaluate_one(Step& step) {
   for (Part& part : step.parts) part.item = -1;
-  for (std::size_t i = 0; i < step.parts.size(); ++i) {
-    Part& part = step.parts[i];
+  for (Part& part : step.parts) {
+    if (!part.sequence->error.ok()) continue;
     step.items.assign(1, item_of(part));
     const Status status = step.target.evaluate(step.items);
     if (status.ok()) {
@@ -56,16 +71,22 @@ void evaluate_one(Step& step) {
 void evaluate(Step& step) {
   Stopwatch watch;
   Status status = evaluate_all(step);
-  if (!status.ok() && status.code() != StatusCode::kCancelled && drop_drafts(step)) {
-    status = evaluate_all(step);
+  if (!status.ok() && status.code() != StatusCode::kCancelled) {
+    const bool fewer = drop_lost(step, status);
+    if (drop_drafts(step) || fewer) status = evaluate_all(step);
   }
   if (status.code() == StatusCode::kCancelled) {
     step.interrupted = true;
   } else if (!status.ok()) {
+    drop_lost(step, status);
     evaluate_one(step);
   }
-  if (step.interrupted) {
-    for (Part& part : step.parts) part.item = -1;
+  for (Part& part : step.parts) {
+    if (step.interrupted) part.item = -1;
+    const bool reads_prompt = part.item >= 0 && !part.sequence->answered;
+    if (!reads_prompt) continue;
+    part.sequence->timings.prompt_tokens_evaluated +=
+        static_cast<std::int64_t>(part.prefix.size()) + (part.ready ? 1 : 0);  // the root
   }
   step.evaluate_ms = watch.elapsed_ms();
 }

@@ -13,7 +13,8 @@
 //   after evaluate  each part either has logits for all its nodes, or its sequence failed; no more
 //                   target work is done in this step
 //   after commit    the target's state is the text without its last token, or all of it when the
-//                   text ended inside a block
+//                   text ended inside a block; less on targets that cannot drop a part of their
+//                   state: what is missing is the next step's prefix
 #pragma once
 
 #include <span>
@@ -30,6 +31,7 @@ namespace outrider {
 // One sequence's part in a step.
 struct Part {
   Sequence* sequence = nullptr;
+  Pos seen = 0;                   // tokens that the target held before the step
   std::span<const Token> prefix;  // of the text, before the root or the chunk's end
   bool ready = false;             // the root is within reach: the part has a tree and gives tokens
   std::ptrdiff_t item = -1;       // index in the target's batch; -1: not evaluated

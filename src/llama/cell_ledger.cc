@@ -43,6 +43,12 @@ void CellLedger::release(std::int32_t cell, bool park) {
   }
 }
 
+// The highest cell that stays live when `last_kept` (-1: none) is the last of `seq`; -1 where the
+// order does not matter.
+std::int32_t CellLedger::highest_kept(SeqId seq, std::int32_t last_kept) const {
+  return policy_ == Policy::kInOrder ? std::max(highest_live(seq), last_kept) : -1;
+}
+
 CellLedger::Cut CellLedger::cut(SeqId seq, Pos length) {
   std::vector<std::int32_t>& cells = cells_[static_cast<std::size_t>(seq)];
   const std::size_t n_kept = static_cast<std::size_t>(length);
@@ -55,18 +61,42 @@ CellLedger::Cut CellLedger::cut(SeqId seq, Pos length) {
     cut.clear_all = true;
     return cut;
   }
-  std::int32_t keep_below = -1;
-  if (policy_ == Policy::kInOrder) {
-    keep_below = std::max(highest_live(seq), length > 0 ? cells[n_kept - 1] : -1);
-  }
+  const std::int32_t park_below = highest_kept(seq, length > 0 ? cells[n_kept - 1] : -1);
   // Cells grow with the position, so those that must be parked come first.
   for (std::size_t i = n_kept; i < cells.size(); ++i) {
-    const bool park = cells[i] < keep_below;
+    const bool park = cells[i] < park_below;
     if (park) ++cut.freed_from;
     release(cells[i], park);
   }
   cells.resize(n_kept);
   return cut;
+}
+
+CellLedger::Picked CellLedger::pick(SeqId seq, Pos length, std::span<const std::int32_t> offsets) {
+  std::vector<std::int32_t>& cells = cells_[static_cast<std::size_t>(seq)];
+  const std::size_t n_before = static_cast<std::size_t>(length);
+  assert(length >= 0 && n_before + offsets.size() <= cells.size());
+  const std::size_t n_kept = n_before + offsets.size();
+  if (n_kept == 0 && live_ == static_cast<std::int32_t>(cells.size())) {
+    clear();
+    return {.park_below = -1, .clear_all = true};
+  }
+  std::int32_t last_kept = n_before > 0 ? cells[n_before - 1] : -1;
+  if (!offsets.empty()) last_kept = cells[n_before + static_cast<std::size_t>(offsets.back())];
+  const std::int32_t park_below = highest_kept(seq, last_kept);
+  std::size_t next = 0;  // of the offsets
+  for (std::size_t i = n_before; i < cells.size(); ++i) {
+    const bool kept =
+        next < offsets.size() && static_cast<std::size_t>(offsets[next]) == i - n_before;
+    if (kept) {
+      cells[n_before + next++] = cells[i];
+    } else {
+      release(cells[i], cells[i] < park_below);
+    }
+  }
+  assert(next == offsets.size());
+  cells.resize(n_kept);
+  return {.park_below = park_below, .clear_all = false};
 }
 
 bool CellLedger::compaction_due(std::int32_t n) const {

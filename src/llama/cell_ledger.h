@@ -14,11 +14,17 @@
 //     A0 A1 B0 | A2 ## ## B1 .  .            a3 a4 lie below B1: parked; b2 b3 are freed
 //     A0 A1 B0 | A2 ## ## B1 A3 A4 B2 B3     all grow
 //
+// A tree's cells are taken in the order of its nodes, parents first, so they grow along each path;
+// keeping a path gives up the cells in between. Those below the path's last cell are parked too:
+//
+//     A0 | a1 b1 b2 a2 c2          root A0; the path a1 c2 is kept
+//     A0 | A1 ## ## ## A2
+//
 // Measured on three ragged sequences with rejections (SmolLM2 Q4_1): freed at once, 51 of 296
 // positions keep their bits; parked, 296.
 //
-// Cost. append: the cells taken, plus what is skipped. cut: the cells given up, plus one look at
-// each sequence. No allocation once a sequence has had its longest text.
+// Cost. append: the cells taken, plus what is skipped. cut, pick: the cells given up, plus one look
+// at each sequence. No allocation once a sequence has had its longest text.
 //
 // A value: copyable, no llama.cpp in it. Not thread safe. Tested by cell_ledger_test.cc against a
 // model of find_slot and seq_rm.
@@ -52,16 +58,18 @@ class CellLedger {
   // Tokens of `seq`, those on trial included.
   Pos length(SeqId seq) const { return static_cast<Pos>(cells(seq).size()); }
 
-  // [length(seq)] the cell of each position.
+  // [length(seq)] the cell of each token, in the order of evaluation: that of the positions, but
+  // for trees on trial.
   const std::vector<std::int32_t>& cells(SeqId seq) const {
     return cells_[static_cast<std::size_t>(seq)];
   }
 
-  // The next `n` positions of `seq` get the cells that llama.cpp will choose: the lowest empty
+  // The next `n` tokens of `seq` get the cells that llama.cpp will choose: the lowest empty
   // ones. False, and nothing changed, when fewer are empty. Calls in the order of the batch.
   bool append(SeqId seq, std::int32_t n);
 
-  // What to do with the positions from `length` on that cut() takes from a sequence.
+  // What to do with the positions from `length` on that cut() takes from a sequence without a tree
+  // on trial.
   struct Cut {
     Pos parked_from = 0;     // [parked_from, freed_from) go to the junk id,
     Pos freed_from = 0;      // [freed_from, end) are removed;
@@ -72,6 +80,17 @@ class CellLedger {
   // evaluation that came to nothing, cut the last of the batch first: all of them are then freed.
   // REQUIRES: 0 <= length <= length(seq).
   Cut cut(SeqId seq, Pos length);
+
+  // Which of the cells that pick() takes from a sequence go to the junk id.
+  struct Picked {
+    std::int32_t park_below = -1;  // those below this one; the others are removed
+    bool clear_all = false;        // or: nothing is live any more, clear the whole cache
+  };
+
+  // Keeps the first `length` tokens, and of those behind them the ones at the given offsets
+  // (ascending, from 0 on), which become the positions from `length` on. Takes the others away.
+  // REQUIRES: 0 <= length; offsets below length(seq) - length.
+  Picked pick(SeqId seq, Pos length, std::span<const std::int32_t> offsets);
 
   // True when the cache should be rebuilt before `n` more tokens: they do not fit otherwise, or the
   // parked cells have become so many that reading past them costs more than rebuilding.
@@ -93,6 +112,7 @@ class CellLedger {
   static constexpr std::int32_t kParked = -2;
 
   std::int32_t highest_live(SeqId except) const;  // cell; -1: none
+  std::int32_t highest_kept(SeqId seq, std::int32_t last_kept) const;
   void release(std::int32_t cell, bool park);
 
   Policy policy_ = Policy::kInOrder;

@@ -11,10 +11,23 @@ namespace {
 
 constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t kMaxSequences = 64;
+constexpr std::int32_t kMaxLeaves = 64;
 
-// Beside n_ctx for each sequence: with one sequence and chains nothing is ever parked; with more,
-// room for rejected tokens, so that full sequences do not need a rebuild every few steps.
-std::int64_t spare_cells(std::int32_t n_sequences) { return n_sequences == 1 ? 0 : 512; }
+// Beside n_ctx for each sequence: room for rejected tokens that are parked, so that full sequences
+// do not need a rebuild every few steps. The same whatever the width, so that speculation does not
+// change the cache. A single chain parks nothing.
+std::int64_t spare_cells(std::int32_t n_sequences, bool can_roll_back) {
+  if (n_sequences > 1) return 512;
+  return can_roll_back ? 256 : 0;
+}
+
+// llama.cpp has 256 ids: the sequences', the junk id, and the extra leaves', shared out evenly.
+// More than 64 leaves would be a tree without depth.
+std::int32_t leaves_of(std::int32_t n_sequences, std::int32_t max_width) {
+  const std::int32_t n_ids = static_cast<std::int32_t>(llama_max_parallel_sequences()) - 1;
+  const std::int32_t leaves = 1 + (n_ids - n_sequences) / n_sequences;
+  return std::max(1, std::min({leaves, kMaxLeaves, max_width - 1}));
+}
 
 Status check(const char* what, std::int64_t value, std::int64_t min, std::int64_t max) {
   if (value >= min && value <= max) return Status();
@@ -42,10 +55,13 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
     return invalid_argument("the model does not say how long its context is; give one (--ctx)");
   }
   sizes.n_sequences = options.n_sequences;
-  const std::int64_t n_cells =
-      settings.n_cells > 0
-          ? std::int64_t{settings.n_cells}
-          : std::int64_t{sizes.n_ctx} * options.n_sequences + spare_cells(options.n_sequences);
+  // llama.cpp aborts when a batch is smaller than its number of sequences.
+  const std::int32_t n_batch = std::max(options.n_batch, options.n_sequences);
+  const std::int32_t width = can_roll_back ? std::min(settings.max_width, n_batch) : 1;
+  const std::int64_t n_cells = settings.n_cells > 0
+                                   ? std::int64_t{settings.n_cells}
+                                   : std::int64_t{sizes.n_ctx} * options.n_sequences +
+                                         spare_cells(options.n_sequences, can_roll_back);
   if (n_cells > kMaxInt - 256) {
     return resource_exhausted("a context of " + std::to_string(sizes.n_ctx) + " tokens for " +
                               std::to_string(options.n_sequences) +
@@ -53,9 +69,9 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
                               "(--ctx)");
   }
   sizes.n_cells = static_cast<std::int32_t>(n_cells);
-  // llama.cpp aborts when a batch is smaller than its number of sequences.
-  sizes.n_batch = std::min(std::max(options.n_batch, options.n_sequences), sizes.n_cells);
-  sizes.max_width = can_roll_back ? std::min(settings.max_width, sizes.n_batch) : 1;
+  sizes.n_batch = std::min(n_batch, sizes.n_cells);
+  sizes.max_width = std::min(width, sizes.n_batch);
+  sizes.max_leaves = leaves_of(options.n_sequences, sizes.max_width);
   sizes.n_outputs = static_cast<std::int32_t>(
       std::min<std::int64_t>(sizes.n_batch, std::int64_t{options.n_sequences} * sizes.max_width));
   sizes.n_threads = options.n_threads > 0 ? options.n_threads : physical_cores();

@@ -14,10 +14,11 @@ namespace outrider::llama {
 struct ContextSizes {
   std::int32_t n_ctx = 0;  // tokens of one sequence
   std::int32_t n_sequences = 0;
-  std::int32_t n_cells = 0;    // of the cache; llama.cpp rounds it up to a multiple of 256
-  std::int32_t n_batch = 0;    // tokens of one evaluation
-  std::int32_t max_width = 0;  // nodes of one sequence in it
-  std::int32_t n_outputs = 0;  // rows of logits in it
+  std::int32_t n_cells = 0;     // of the cache; llama.cpp rounds it up to a multiple of 256
+  std::int32_t n_batch = 0;     // tokens of one evaluation
+  std::int32_t max_width = 0;   // nodes of one sequence in it
+  std::int32_t max_leaves = 1;  // of its tree
+  std::int32_t n_outputs = 0;   // rows of logits in it
   std::int32_t n_threads = 0;
 };
 

@@ -57,6 +57,11 @@ Status LlamaModel::choose_sizes(const ModelOptions& options) {
   capabilities_.n_ctx = sizes->n_ctx;
   capabilities_.n_sequences = sizes->n_sequences;
   capabilities_.max_width = sizes->max_width;
+  capabilities_.max_leaves = can_roll_back ? sizes->max_leaves : 1;
+  if (capabilities_.max_leaves == 1) {
+    capabilities_.branches_reason = "its steps hold " + std::to_string(sizes->max_width) +
+                                    " tokens of a sequence, too few for a branch";
+  }
   settings_.max_width = sizes->max_width;
   settings_.keep_cell_order = settings_.keep_cell_order && can_roll_back;
   if (facts.n_ctx_train > 0 && sizes->n_ctx > facts.n_ctx_train) {
@@ -107,6 +112,11 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
   ledger_ = CellLedger(
       settings_.n_cells, capabilities_.n_sequences,
       settings_.keep_cell_order ? CellLedger::Policy::kInOrder : CellLedger::Policy::kFreeAtOnce);
+  const std::int32_t n_extra = capabilities_.max_leaves - 1;
+  trials_.clear();
+  for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
+    trials_.emplace_back(seq, capabilities_.n_sequences + seq * n_extra, n_extra);
+  }
   lengths_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
   shortest_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
   return Status();
@@ -118,7 +128,7 @@ Status LlamaModel::evaluate_one(Token token, std::vector<float>* row) {
   const EvalItem item{.seq = 0, .prefix = {}, .tree = &root};
   OUTRIDER_RETURN_IF_ERROR(evaluate({&item, 1}));
   constexpr std::array<NodeId, 1> kPath{kRoot};
-  if (row == nullptr) return commit(0, kPath);
+  if (row == nullptr) return commit(SeqId{0}, kPath);
   const std::span<const float> logits = this->logits(0, kRoot);
   row->assign(logits.begin(), logits.end());
   return commit(0, {});
@@ -128,12 +138,12 @@ Status LlamaModel::evaluate_one(Token token, std::vector<float>* row) {
 // use of the weights, so that a model which cannot run fails here and not in a request.
 Status LlamaModel::probe_rollback() {
   const ModelFacts& facts = file_->facts();
-  capabilities_.max_leaves = 1;
   if (facts.recurrent || facts.hybrid) {
     capabilities_.rollback = Rollback::kNone;
     capabilities_.rollback_reason = "the " + facts.architecture +
                                     " architecture has recurrent layers, whose state cannot drop " +
                                     "its last tokens";
+    capabilities_.branches_reason = capabilities_.rollback_reason;
     OUTRIDER_RETURN_IF_ERROR(evaluate_one(0, nullptr));
     return truncate(0, 0);
   }
@@ -159,7 +169,9 @@ Status LlamaModel::probe_rollback() {
   if (!status.ok()) {
     capabilities_.rollback = Rollback::kNone;
     capabilities_.max_width = 1;
+    capabilities_.max_leaves = 1;
     capabilities_.rollback_reason = status.message();
+    capabilities_.branches_reason = status.message();
   }
   return truncate(0, 0);
 }
@@ -187,7 +199,7 @@ Status LlamaModel::compact() {
   } catch (const std::bad_alloc&) {
     return resource_exhausted("not enough memory to rebuild the cache");
   }
-  llama_memory_clear(context_->memory, /*data=*/false);
+  clear_cache();
   ledger_.compacted();
   ++compactions_;
   Status status;
@@ -205,7 +217,7 @@ Status LlamaModel::compact() {
   }
   if (status.ok()) return status;
   // Never seen: rather an empty cache than one that the ledger does not describe.
-  llama_memory_clear(context_->memory, /*data=*/false);
+  clear_cache();
   ledger_.clear();
   std::fill(lengths_.begin(), lengths_.end(), 0);
   std::fill(shortest_.begin(), shortest_.end(), 0);
@@ -218,16 +230,25 @@ std::string LlamaModel::check_integrity() const {
   for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
     const std::string where = "sequence " + std::to_string(seq) + ": ";
     const std::size_t i = static_cast<std::size_t>(seq);
+    const TreeIds& trial = this->trial(seq);
     const Pos n = ledger_.length(seq);
-    if (n < lengths_[i]) return where + "the ledger has fewer tokens than are kept";
-    const llama_pos last = llama_memory_seq_pos_max(context_->memory, seq);
-    if (last != n - 1) {
-      return where + "llama.cpp's last position is " + std::to_string(last) + ", the ledger's " +
-             std::to_string(n - 1);
+    if (n != lengths_[i] + trial.n_tokens()) {
+      return where + "the ledger has " + std::to_string(n) + " tokens, " +
+             std::to_string(lengths_[i]) + " are kept and " + std::to_string(trial.n_tokens()) +
+             " on trial";
     }
-    const llama_pos first = llama_memory_seq_pos_min(context_->memory, seq);
-    if (shortest_[i] == 0 && ledger_.in_order() && first != (n > 0 ? 0 : -1)) {
-      return where + "llama.cpp's first position is " + std::to_string(first);
+    for (std::int32_t index = 0; index <= trial.n_extra(); ++index) {
+      const std::string which = where + "id " + std::to_string(trial.id(index)) + ": ";
+      const Pos held = trial.held(index, lengths_[i]);
+      const llama_pos last = llama_memory_seq_pos_max(context_->memory, trial.id(index));
+      if (last != held - 1) {
+        return which + "llama.cpp's last position is " + std::to_string(last) + ", not " +
+               std::to_string(held - 1);
+      }
+      const llama_pos first = llama_memory_seq_pos_min(context_->memory, trial.id(index));
+      if (shortest_[i] == 0 && ledger_.in_order() && first != (held > 0 ? 0 : -1)) {
+        return which + "llama.cpp's first position is " + std::to_string(first);
+      }
     }
   }
   const bool junk = llama_memory_seq_pos_max(context_->memory, context_->junk_id) >= 0;

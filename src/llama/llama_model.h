@@ -6,9 +6,12 @@
 // be freed are parked under a sequence id that nobody reads, and when the parked ones are many, the
 // live sequences are saved, the cache cleared, and they are put back one after the other.
 //
-// Chains only for now (capabilities().max_leaves is 1). Models without rollback (recurrent layers)
-// are evaluated one drafted node at a time; when such an evaluation fails or is interrupted, the
-// sequence cannot be as before: it then has length 0.
+// Trees: one of llama.cpp's sequence ids per leaf, cells shared (llama/tree_ids.h). There are 256
+// ids: one of each sequence, the junk id, and the others are divided among the sequences, which
+// bounds the leaves of a tree. Chains use their sequence's id alone.
+//
+// Models without rollback (recurrent layers) are evaluated one drafted node at a time; when such an
+// evaluation fails or is interrupted, the sequence cannot be as before: it then has length 0.
 #pragma once
 
 #include <atomic>
@@ -23,6 +26,7 @@
 #include "llama/cell_ledger.h"
 #include "llama/model_file.h"
 #include "llama/options.h"
+#include "llama/tree_ids.h"
 #include "model/language_model.h"
 
 struct llama_context;
@@ -65,7 +69,7 @@ class LlamaModel : public LanguageModel {
   std::int32_t room(SeqId seq) const override;
   Status evaluate(std::span<const EvalItem> items) override;
   std::span<const float> logits(std::size_t item, NodeId node) const override;
-  Status commit(std::size_t item, std::span<const NodeId> path) override;
+  Status commit(SeqId seq, std::span<const NodeId> path) override;
 
   // Besides what LanguageModel says: a model with a sliding window whose cache has been compacted
   // has lost what lay before the window, so lengths below the one at that time are kUnsupported.
@@ -100,14 +104,11 @@ class LlamaModel : public LanguageModel {
   struct Context;  // llama.cpp's context and the batch
 
   // One item of the last evaluate().
-  struct Pending {
+  struct Evaluated {
     SeqId seq = 0;
-    std::int32_t n_prefix = 0;
-    std::size_t first_row = 0;    // of its nodes in the logits
-    std::vector<NodeId> parents;  // [nodes of the tree]
-    bool open = false;            // waits for commit()
-
-    std::int32_t n_nodes() const { return static_cast<std::int32_t>(parents.size()); }
+    NodeId first_new = 0;
+    NodeId end = 0;             // of the tree
+    std::size_t first_row = 0;  // of its new nodes in the logits
   };
 
   LlamaModel();
@@ -122,14 +123,26 @@ class LlamaModel : public LanguageModel {
   // llama_model.cc: the step.
   Status validate(std::span<const EvalItem> items) const;
   Status validate_item(const EvalItem& item) const;
+  Status validate_growth(const EvalItem& item) const;
+  Status validate_tokens(const EvalItem& item) const;
   Status prepare_batch(std::span<const EvalItem> items, std::int32_t n_tokens);
-  void add_to_batch(const EvalItem& item, Pending* pending);
-  void add_token(Token token, Pos pos, SeqId seq, bool output);
+  void add_to_batch(const EvalItem& item);
   Status decode(bool* out_of_cells);
-  Status undo_evaluate(const Status& why);
-  Status drop_suffix(SeqId seq, Pos length);
   bool interrupted() const;
   bool any_open() const;
+  TreeIds& trial(SeqId seq) { return trials_[static_cast<std::size_t>(seq)]; }
+  const TreeIds& trial(SeqId seq) const { return trials_[static_cast<std::size_t>(seq)]; }
+
+  // llama_commit.cc: its end.
+  Status undo_evaluate(const Status& why);
+  Status check_path(SeqId seq, std::span<const NodeId> path) const;
+  Status settle(SeqId seq, bool kept, std::span<const NodeId> path);
+  Status commit_without_rollback(SeqId seq, std::span<const NodeId> path);
+  Status drop_suffix(SeqId seq, Pos length);
+  Status take(const std::vector<TreeIds::Removal>& removed);
+  void copy(const TreeIds::Copy& copy);
+  void clear_cache();
+  void forget(SeqId seq);
 
   std::shared_ptr<ModelFile> file_;
   ContextSettings settings_;
@@ -142,11 +155,14 @@ class LlamaModel : public LanguageModel {
   LogSink decode_log_;  // the file's; silent while interrupted, which llama.cpp calls an error
 
   std::unique_ptr<Context> context_;
-  CellLedger ledger_;             // with the tokens on trial
-  std::vector<Pos> lengths_;      // [n_sequences] without them
-  std::vector<Pos> shortest_;     // [n_sequences] see truncate() and sliding windows
-  std::vector<Pending> pending_;  // the first n_pending_ are of the last evaluate()
-  std::size_t n_pending_ = 0;
+  CellLedger ledger_;            // with the tokens on trial
+  std::vector<Pos> lengths_;     // [n_sequences] without them
+  std::vector<Pos> shortest_;    // [n_sequences] see truncate() and sliding windows
+  std::vector<TreeIds> trials_;  // [n_sequences]
+  std::vector<Evaluated> evaluated_;
+  std::vector<TreeIds::Copy> copies_;  // these three: kept for their memory
+  std::vector<std::int32_t> cells_;
+  std::vector<std::int32_t> offsets_;
   const float* rows_ = nullptr;  // [n_rows_, n_vocab]
   std::size_t n_rows_ = 0;
   std::int64_t compactions_ = 0;

@@ -106,7 +106,7 @@ void LlamaModelExactTest::evaluate_and_commit(LlamaModel& model, const std::vect
       text.tokens.push_back(items[i].nodes[static_cast<std::size_t>(node)]);
       text.rows.emplace_back(row.begin(), row.end());
     }
-    ASSERT_TRUE(model.commit(i, path(kept)).ok());
+    ASSERT_TRUE(model.commit(items[i].seq, path(kept)).ok());
     ASSERT_EQ(model.length(items[i].seq), static_cast<Pos>(text.tokens.size()));
     ASSERT_EQ(model.check_integrity(), "");
   }

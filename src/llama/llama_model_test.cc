@@ -69,7 +69,7 @@ TEST_F(LlamaModelTest, CapabilitiesSayWhatWasAskedFor) {
   EXPECT_EQ(can.n_batch, 64);
   EXPECT_EQ(can.n_sequences, 3);
   EXPECT_EQ(can.rollback, Rollback::kAny) << can.rollback_reason;
-  EXPECT_EQ(can.max_leaves, 1);
+  EXPECT_EQ(can.max_leaves, 8) << "a root and eight others";
   EXPECT_EQ(can.max_width, 9);
   EXPECT_GE(model->settings().n_cells, 300 + 512);
   EXPECT_EQ(model->room(2), 100);
@@ -175,10 +175,6 @@ TEST_F(LlamaModelTest, WrongEvaluationsAreRefusedAndChangeNothing) {
   }
   const TokenTree wide = chain(std::span(text).first(5));
   refuses({{.seq = 0, .prefix = {}, .tree = &wide}}, StatusCode::kInvalidArgument, "width of 5");
-  TokenTree branches(5);
-  branches.add(kRoot, 6, 0.5f, 1);
-  branches.add(kRoot, 7, 0.5f, 1);
-  refuses({{.seq = 0, .prefix = {}, .tree = &branches}}, StatusCode::kInvalidArgument, "branches");
   refuses({}, StatusCode::kInvalidArgument, "no token");
   refuses({{.seq = 0, .prefix = {}}}, StatusCode::kInvalidArgument, "no token");
   const EvalItem twice{.seq = 0, .prefix = std::span(text).first(2)};
@@ -228,20 +224,20 @@ TEST_F(LlamaModelTest, SequencesThatShareACacheSeeWhatIsLeft) {
   expect_unchanged(*model, {180, 0});
   const EvalItem fits{.seq = 1, .prefix = std::span(text).first(76)};
   ASSERT_TRUE(model->evaluate({&fits, 1}).ok());
-  ASSERT_TRUE(model->commit(0, {}).ok());
+  ASSERT_TRUE(model->commit(1, {}).ok());
   EXPECT_EQ(model->room(0), 0);
   ASSERT_TRUE(model->truncate(0, 0).ok());
   EXPECT_EQ(model->room(1), 124);
   // The first one's cells are parked below the second's; only a rebuilt cache has room for these.
   const EvalItem more{.seq = 1, .prefix = std::span(text).first(100)};
   ASSERT_TRUE(model->evaluate({&more, 1}).ok());
-  ASSERT_TRUE(model->commit(0, {}).ok());
+  ASSERT_TRUE(model->commit(1, {}).ok());
   EXPECT_EQ(model->compactions(), 1);
   expect_unchanged(*model, {0, 176});
 }
 
 TEST_F(LlamaModelTest, CellsThatSomebodyElseTookAreWonBack) {
-  std::unique_ptr<LlamaModel> model = make({.n_ctx = 256});
+  std::unique_ptr<LlamaModel> model = make({.n_ctx = 256}, {.n_cells = 256});
   const std::vector<Token> text = random_text(100, 6);
   prefill(*model, 0, std::span(text).first(60));
   // Fills the cache behind the ledger's back, under an id that is nobody's.

@@ -188,7 +188,7 @@ Status Prober::prepare_others(std::int32_t n_others) {
     }
     const EvalItem item{.seq = seq, .prefix = prefix, .tree = nullptr};
     OUTRIDER_RETURN_IF_ERROR(walk_.evaluate({&item, 1}));
-    OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(0, {}));
+    OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(seq, {}));
   }
   return Status();
 }
@@ -229,8 +229,8 @@ Status Prober::others_unit(const ProbeUnit& unit) {
     }
     others_differ_ = true;
   }
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(i, {}));
+  for (const EvalItem& item : items) {
+    OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(item.seq, {}));
   }
   for (SeqId seq = 1; seq <= n_others; ++seq)
     OUTRIDER_RETURN_IF_ERROR(walk_.model().truncate(seq, 0));

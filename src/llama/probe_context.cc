@@ -114,6 +114,7 @@ Status ProbeContext::evaluate(std::span<const EvalItem> items) {
   Handles& handles = *handles_;
   std::int32_t n_tokens = 0;
   for (const EvalItem& item : items) {
+    if (item.first_new > 0) return unsupported("the probe's trees do not grow");
     n_tokens += static_cast<std::int32_t>(item.prefix.size());
     if (item.tree != nullptr) n_tokens += item.tree->size();
   }
@@ -169,10 +170,12 @@ std::span<const float> ProbeContext::logits(std::size_t item, NodeId node) const
   return {row, static_cast<std::size_t>(capabilities_.n_vocab)};
 }
 
-Status ProbeContext::commit(std::size_t item, std::span<const NodeId> path) {
-  const Pending& pending = pending_[item];
-  return truncate(pending.seq,
-                  length(pending.seq) + pending.n_prefix + static_cast<std::int32_t>(path.size()));
+Status ProbeContext::commit(SeqId seq, std::span<const NodeId> path) {
+  for (const Pending& pending : pending_) {
+    if (pending.seq != seq) continue;
+    return truncate(seq, length(seq) + pending.n_prefix + static_cast<std::int32_t>(path.size()));
+  }
+  return internal_error("the probe's sequence " + std::to_string(seq) + " has nothing on trial");
 }
 
 // Also forwards, over what the last evaluate() put in.

@@ -44,7 +44,7 @@ class ProbeContext : public LanguageModel {
   std::int32_t room(SeqId seq) const override;
   Status evaluate(std::span<const EvalItem> items) override;
   std::span<const float> logits(std::size_t item, NodeId node) const override;
-  Status commit(std::size_t item, std::span<const NodeId> path) override;
+  Status commit(SeqId seq, std::span<const NodeId> path) override;
   Status truncate(SeqId seq, Pos length) override;
   void set_interrupt(const std::atomic<bool>* flag) override { interrupt_ = flag; }
 

@@ -82,9 +82,12 @@ class WrongModel : public LanguageModel {
     return rows_.back();
   }
 
-  Status commit(std::size_t item, std::span<const NodeId> path) override {
-    rolled_back_ = static_cast<std::int32_t>(path.size()) < items_[item].n_nodes;
-    return fake_.commit(item, path);
+  Status commit(SeqId seq, std::span<const NodeId> path) override {
+    for (const Item& item : items_) {
+      if (item.seq != seq) continue;
+      rolled_back_ = static_cast<std::int32_t>(path.size()) < item.n_nodes;
+    }
+    return fake_.commit(seq, path);
   }
 
   Status truncate(SeqId seq, Pos length) override {

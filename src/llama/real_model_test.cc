@@ -81,7 +81,7 @@ int advance_together(LlamaModel& model, LlamaModel& single,
         rows[static_cast<std::size_t>(items[k].seq)].emplace_back(row.begin(), row.end());
         path.push_back(node);
       }
-      EXPECT_TRUE(model.commit(k, path).ok());
+      EXPECT_TRUE(model.commit(items[k].seq, path).ok());
     }
     EXPECT_EQ(model.check_integrity(), "");
   }

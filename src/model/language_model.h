@@ -6,7 +6,18 @@
 //
 //      state of seq:      t0 t1 ... t(n-1)
 //      evaluate:                          p0 p1 | root -> tree     prefix, then the tree's nodes
+//      evaluate:                                    tree -> more   the tree has grown (optional)
 //      commit(path):      t0 t1 ... t(n-1) p0 p1 root a b          the path stays, nothing else
+//
+// Sequences are independent of each other: some may wait for their commit while others are
+// evaluated. A tree that grows level by level (a draft model's) is never run twice:
+//
+//      evaluate {tree: the, first_new: 0}               logits of `the` propose cat, dog
+//      evaluate {tree: the, cat, dog, first_new: 1}     logits of cat and dog propose further nodes
+//      commit(path)
+//
+// Models that cannot drop a part of their state (recurrent layers) may keep less than the path:
+// length() then tells what is left, and the caller evaluates the rest again as a prefix.
 //
 // Implementations: llama/llama_model.h (llama.cpp), testing/fake_model.h (hand-written numbers).
 // A model is used by one thread at a time; set_interrupt's flag may be raised from any thread.
@@ -27,7 +38,8 @@ namespace outrider {
 // How a model can forget tokens that were on trial.
 enum class Rollback {
   kAny,       // any suffix, at no cost (attention caches)
-  kSnapshot,  // as far back as the last evaluate()
+  kSnapshot,  // commit keeps any path of chains; nothing that was committed can be taken back
+  kSaved,     // commit keeps a whole chain, or only what stood before its root
   kNone,      // not at all: no speculation
 };
 
@@ -37,16 +49,22 @@ struct Capabilities {
   std::int32_t n_batch = 0;      // most tokens of one evaluate(), all sequences together
   std::int32_t n_sequences = 0;  // SeqIds are 0 <= id < n_sequences
   Rollback rollback = Rollback::kAny;
-  std::int32_t max_leaves = 1;   // of one tree; 1: chains only
-  std::int32_t max_width = 0;    // most nodes of one tree (exactness may limit it)
-  std::string rollback_reason;   // why not kAny, or empty
+  std::int32_t max_leaves = 1;  // of one tree; 1: chains only
+  std::int32_t max_width = 0;   // most nodes of one tree (exactness may limit it)
+  std::string rollback_reason;  // why not kAny, or empty
+  std::string branches_reason;  // why max_leaves is 1, or empty
 };
 
 // One sequence's part of an evaluation.
 struct EvalItem {
   SeqId seq = 0;
   std::span<const Token> prefix;    // decided tokens before the root that the model has not seen
-  const TokenTree* tree = nullptr;  // logits are computed for each node; null: prefix only
+  const TokenTree* tree = nullptr;  // logits are computed for each new node; null: prefix only
+
+  // 0: a new tree. Else the tree of this sequence's earlier evaluations, which has grown: the nodes
+  // below first_new are those on trial, at the same ids, and the others are run. The prefix is
+  // empty then.
+  NodeId first_new = 0;
 };
 
 class LanguageModel {
@@ -59,29 +77,38 @@ class LanguageModel {
   // Tokens of `seq` that are in its state for good. REQUIRES: a valid id, here and below.
   virtual Pos length(SeqId seq) const = 0;
 
-  // Tokens that could still be evaluated for `seq` now, prefix and nodes together: bounded by n_ctx
-  // and by what the cache has left. May be less than n_batch.
+  // Tokens that could still be evaluated for `seq` now, prefix and nodes together (besides those on
+  // trial): bounded by n_ctx and by what the cache has left. May be less than n_batch.
   virtual std::int32_t room(SeqId seq) const = 0;
 
-  // Runs all items (each of another sequence) as one batch. Afterwards logits() may be read and each
-  // item's sequence waits for commit().
-  // Errors: kInvalidArgument for a token outside the vocabulary or a tree that max_leaves or
-  // max_width forbid; kResourceExhausted when cells run out (fewer tokens may do); kCancelled when
-  // interrupted; kInternal. On any error every sequence is as before the call.
-  // REQUIRES: no sequence waits for a commit; at least one token in all.
+  // Runs all items (each of another sequence) as one batch. Afterwards logits() may be read and
+  // each item's sequence waits for commit(). Errors: kInvalidArgument for a token outside the
+  // vocabulary, a tree that max_leaves or max_width forbid (all of its nodes count), or a grown
+  // tree that has nothing new or is not the one on trial; kUnsupported for a grown tree when
+  // rollback is not kAny; kResourceExhausted when cells run out (fewer tokens may do); kCancelled
+  // when interrupted; kInternal. On any error every sequence is as before the call, with what was
+  // on trial then still on trial, except that with a rollback other than kAny a sequence may have
+  // lost more: length() tells. REQUIRES: a sequence that waits for a commit comes only with a grown
+  // tree (first_new > 0), and no other does; at least one token in all.
   virtual Status evaluate(std::span<const EvalItem> items) = 0;
 
   // The row for `node` of the item at index `item` of the last evaluate(): [n_vocab] logits of the
   // token that follows the node. Valid until the next evaluate(). Owned by the model.
+  // REQUIRES: that evaluate() succeeded; the item's first_new <= node < size of its tree.
   virtual std::span<const float> logits(std::size_t item, NodeId node) const = 0;
 
   // Keeps the prefix and `path` (from the root down, each node the child of the one before; empty:
-  // the prefix only) of the item at index `item`, forgets its other nodes.
-  // On error the sequence is as before evaluate(), so length() tells what is left.
-  virtual Status commit(std::size_t item, std::span<const NodeId> path) = 0;
+  // the prefix only) of what `seq` has on trial, forgets the other nodes.
+  // When rollback is not kAny, less may be kept: a beginning of the text, down to nothing. It is
+  // never less when the path holds all nodes, nor with kSnapshot when it holds the root.
+  // On error the sequence is as before its first evaluate(), or shorter: length() tells.
+  // REQUIRES: seq waits for a commit.
+  virtual Status commit(SeqId seq, std::span<const NodeId> path) = 0;
 
-  // Forgets all but the first `length` tokens of `seq`. 0 always works; others need Rollback::kAny.
-  // REQUIRES: 0 <= length <= this->length(seq), and that seq does not wait for a commit.
+  // Forgets all but the first `length` tokens of `seq`. 0 always works, and also forgets what is on
+  // trial; others need Rollback::kAny.
+  // REQUIRES: 0 <= length <= this->length(seq), and that seq does not wait for a commit unless
+  // length is 0.
   virtual Status truncate(SeqId seq, Pos length) = 0;
 
   // While *flag is true, evaluate() ends early with kCancelled. Null: never. The flag must outlive
