@@ -65,7 +65,7 @@ void propose(Step& step) {
       requests.push_back({.seq = s.seq,
                           .text = s.text,
                           .seed = s.request.seed,
-                          .sampler = s.request.draft_sampler.get(),
+                          .sampler = s.request.sampler.get(),
                           .max_nodes = nodes,
                           .mask = DrafterMask{1} << index,
                           .tree = &*s.proposed});

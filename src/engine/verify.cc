@@ -16,7 +16,11 @@ class StepDistributions : public TargetDistributions {
 
   Result<Distribution> at(NodeId node) override {
     node_ = node;
-    return sequence_.request.target_sampler->apply(step_.target.logits(item_, node));
+    Sampler& sampler = *sequence_.request.sampler;
+    const Distribution q = sampler.apply(step_.target.logits(item_, node));
+    const Status status = sampler.status();
+    if (!status.ok()) return status;
+    return q;
   }
 
   bool accept(Token token) override {
@@ -24,7 +28,7 @@ class StepDistributions : public TargetDistributions {
     const NodeId child = s.sent->child(node_, token);
     const std::int32_t by =
         child == kNoNode ? kByTarget : std::countr_zero(s.sent->node(child).proposed_by);
-    s.request.target_sampler->accept(token);
+    s.request.sampler->accept(token);
     s.text.push_back(token);
     return s.output.accept(token, step_.vocabulary.piece(token),
                            step_.vocabulary.is_end_of_generation(token), by);

@@ -25,7 +25,11 @@ class Suppressor {
   std::span<const float> apply(std::span<const float> logits) {
     if (suppressed_.empty()) return logits;
     row_.assign(logits.begin(), logits.end());
-    for (const Token token : suppressed_) row_[static_cast<std::size_t>(token)] = kNever;
+    for (const Token token : suppressed_) {
+      if (static_cast<std::size_t>(token) < row_.size()) {
+        row_[static_cast<std::size_t>(token)] = kNever;
+      }
+    }
     return row_;
   }
 
