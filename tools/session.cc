@@ -88,8 +88,7 @@ void Session::collect_warnings(const SessionOptions& options) {
 Result<Request> Session::request(std::vector<Token> prompt, const SamplingOptions& sampling,
                                  std::uint64_t seed, std::int32_t width) const {
   const llama::LlamaVocabulary& vocabulary = target_.file->vocabulary();
-  Result<std::unique_ptr<Sampler>> sampler =
-      llama::make_sampler(sampling, vocabulary.size(), vocabulary.suppressed());
+  Result<std::unique_ptr<Sampler>> sampler = llama::make_sampler(sampling, vocabulary);
   if (!sampler.ok()) return sampler.status();
   Request request;
   request.prompt = std::move(prompt);

@@ -136,7 +136,8 @@ Status check_constraint(const SamplingOptions& o) {
   }
   if (o.grammar_triggers.size() > 64) {
     return invalid_argument("--grammar-trigger is given " +
-                            std::to_string(o.grammar_triggers.size()) + " times, at most 64 can be");
+                            std::to_string(o.grammar_triggers.size()) +
+                            " times, at most 64 can be");
   }
   for (const std::string& trigger : o.grammar_triggers) {
     if (!trigger.empty() && trigger.size() <= 256 && trigger.find('\0') == std::string::npos) {

@@ -56,9 +56,9 @@ struct SamplingOptions {
   std::int32_t dry_penalty_last_n = 64;  // 0 to kMaxHistory; 0: off
   std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};  // 1 to 40 bytes each
 
-  std::int32_t mirostat = 0;   // 0: off; 1, 2: the version
-  float mirostat_tau = 5.0f;   // target surprise in bits, >= 0
-  float mirostat_eta = 0.1f;   // learning rate, >= 0
+  std::int32_t mirostat = 0;  // 0: off; 1, 2: the version
+  float mirostat_tau = 5.0f;  // target surprise in bits, >= 0
+  float mirostat_eta = 0.1f;  // learning rate, >= 0
 
   std::vector<LogitBias> logit_bias;  // several for a token add up
   bool ignore_eos = false;            // tokens that end the text are never said
