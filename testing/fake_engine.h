@@ -34,8 +34,7 @@ inline Request request(std::vector<Token> prompt, float temperature, std::uint64
                        std::int32_t max_tokens, std::int32_t width) {
   Request r;
   r.prompt = std::move(prompt);
-  r.target_sampler = std::make_unique<FakeSampler>(temperature);
-  r.draft_sampler = std::make_unique<FakeSampler>(temperature);
+  r.sampler = std::make_unique<FakeSampler>(temperature);
   r.seed = seed;
   r.max_tokens = max_tokens;
   r.width = width;

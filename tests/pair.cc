@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "llama/sampler_chain.h"
+#include "llama/vocabulary.h"
 
 namespace outrider::testing {
 namespace {
@@ -30,8 +31,8 @@ Completion run_checked(LanguageModel& target, const Vocabulary& vocabulary,
   Engine engine(target, vocabulary, std::move(drafters));
   Request request;
   request.prompt = options.prompt;
-  request.target_sampler = or_abort(llama::make_sampler(options.sampling, vocabulary.size()));
-  request.draft_sampler = or_abort(llama::make_sampler(options.sampling, vocabulary.size()));
+  request.sampler = or_abort(llama::make_sampler(
+      options.sampling, dynamic_cast<const llama::LlamaVocabulary&>(vocabulary)));
   request.seed = options.seed;
   request.max_tokens = options.max_tokens;
   request.width = options.width;

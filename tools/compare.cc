@@ -141,8 +141,7 @@ Result<Divergence> CompareCommand::examine(Session& session, const std::vector<T
   Result<Request> request = session.request(prompt, sampling_.options, comparison_.seed, 1);
   if (!request.ok()) return request.status();
   request->max_tokens = static_cast<std::int32_t>(position) + 1;
-  request->target_sampler =
-      make_recording_sampler(std::move(request->target_sampler), position, row);
+  request->sampler = make_recording_sampler(std::move(request->sampler), position, row);
   Result<Completion> again = generate(session, std::move(*request), *signals_, *progress_,
                                       [](const Update&) { return true; });
   if (!again.ok()) return again.status();

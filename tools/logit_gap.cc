@@ -24,7 +24,11 @@ class RecordingSampler : public Sampler {
     return q;
   }
 
+  void begin(std::span<const Token> prompt, std::uint64_t seed) override {
+    inner_->begin(prompt, seed);
+  }
   void accept(Token token) override { inner_->accept(token); }
+  Status status() const override { return inner_->status(); }
   bool has_state() const override { return inner_->has_state(); }
   std::unique_ptr<Sampler> clone() const override { return inner_->clone(); }
 

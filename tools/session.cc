@@ -95,24 +95,14 @@ void Session::collect_warnings(const SessionOptions& options) {
 Result<Request> Session::request(std::vector<Token> prompt, const SamplingOptions& sampling,
                                  std::uint64_t seed, std::int32_t width) const {
   const llama::LlamaVocabulary& vocabulary = target_.file->vocabulary();
-  Result<std::unique_ptr<Sampler>> sampler =
-      llama::make_sampler(sampling, vocabulary.size(), vocabulary.suppressed());
+  Result<std::unique_ptr<Sampler>> sampler = llama::make_sampler(sampling, vocabulary);
   if (!sampler.ok()) return sampler.status();
   Request request;
   request.prompt = std::move(prompt);
-  request.target_sampler = std::move(*sampler);
+  request.sampler = std::move(*sampler);
   request.seed = seed;
   request.width = width;
   request.speculation_off_reason = off_reason_;
-  if (width == 1) return request;
-  const std::int32_t n_common =
-      draft_ ? std::min(vocabulary.size(), draft_->capabilities().n_vocab) : vocabulary.size();
-  std::vector<Token> suppressed = vocabulary.suppressed();
-  std::erase_if(suppressed, [n_common](Token token) { return token >= n_common; });
-  Result<std::unique_ptr<Sampler>> draft_sampler =
-      llama::make_sampler(sampling, n_common, suppressed);
-  if (!draft_sampler.ok()) return draft_sampler.status();
-  request.draft_sampler = std::move(*draft_sampler);
   return request;
 }
 

@@ -57,7 +57,7 @@ class Session {
   // What the user should know although it works: "the context is larger than ...".
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // A request with samplers for both models; width 1 leaves the draft's out.
+  // A request of at most `width` tokens a step; 1: no speculation.
   Result<Request> request(std::vector<Token> prompt, const SamplingOptions& sampling,
                           std::uint64_t seed, std::int32_t width) const;
 

@@ -4,16 +4,15 @@
 #include <array>
 #include <cassert>
 
-#include "dist/gumbel.h"
+#include "draft/draft_growth.h"
 
 namespace outrider {
-namespace {
 
-// The chance that one more drafted token is accepted, before anything was learned about a pair: a
-// Q3_K_S draft of its own Q4_1 model gave 0.67 at temperature 1 and 0.72 at 0.7.
-constexpr float kPriorAcceptance = 0.7f;
-
-}  // namespace
+// A request while its draft grows.
+struct DraftModelDrafter::Growing {
+  DraftGrowth growth;
+  std::span<const Token> prefix;  // decided tokens before the root, in the first pass
+};
 
 DraftModelDrafter::DraftModelDrafter(LanguageModel& model, std::int32_t n_target_vocab,
                                      std::function<bool(Token)> is_end)
@@ -27,11 +26,8 @@ Status DraftModelDrafter::begin(SeqId seq) {
   return model_.truncate(seq, 0);
 }
 
-void DraftModelDrafter::accept(SeqId seq, std::span<const Token> text) {
-  SeqState& state = sequences_[static_cast<std::size_t>(seq)];
-  const std::size_t limit = std::min(state.seen.size(), text.size());
-  while (state.agreed < limit && state.seen[state.agreed] == text[state.agreed]) ++state.agreed;
-}
+// Finding out what was right can wait until the next draft.
+void DraftModelDrafter::accept(SeqId /*seq*/, std::span<const Token> /*text*/) {}
 
 void DraftModelDrafter::end(SeqId seq) { (void)begin(seq); }
 
@@ -39,14 +35,26 @@ std::string DraftModelDrafter::limit_reason(SeqId seq) const {
   return sequences_[static_cast<std::size_t>(seq)].limit_reason;
 }
 
+// Tokens of one pass that each sequence may count on.
+std::int32_t DraftModelDrafter::share() const {
+  const Capabilities& caps = model_.capabilities();
+  return std::max(1, caps.n_batch / std::max(1, caps.n_sequences));
+}
+
 Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
+  if (model_.capabilities().rollback != Rollback::kAny) {
+    return unsupported("it cannot take back what was drafted: " +
+                       model_.capabilities().rollback_reason);
+  }
   std::vector<Growing> growing;
   Status failure;
   for (DraftRequest& request : requests) {
     if (request.max_nodes <= 0) continue;
-    std::size_t start = 0;
-    const Status ready = synchronise(request, start);
-    if (ready.code() == StatusCode::kCancelled) return ready;
+    const Status ready = synchronise(request);
+    if (ready.code() == StatusCode::kCancelled) {
+      for (const Growing& g : growing) forget_trial(g.growth.request().seq);
+      return ready;
+    }
     SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
     if (!ready.ok()) {
       state.limit_reason = ready.message();
@@ -54,118 +62,126 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
       continue;
     }
     const std::size_t last = request.text.size() - 1;
-    growing.push_back({.request = &request,
-                       .tip = kRoot,
-                       .chain = request.sampler->has_state() ? request.sampler->clone() : nullptr,
-                       .input = TokenTree(request.text[last]),
-                       .prefix = request.text.subspan(start, last - start),
-                       .left = request.max_nodes});
+    state.trial.emplace(request.text[last]);
+    state.n_prefix = last - state.n_seen;
+    growing.push_back({.growth = DraftGrowth(request, &*state.trial),
+                       .prefix = request.text.subspan(state.n_seen, state.n_prefix)});
   }
   while (!growing.empty()) OUTRIDER_RETURN_IF_ERROR(extend(growing));
   return failure;
 }
 
-// Makes the model's state a prefix of the text, at least one token short of it, close enough for one
-// batch. `start`: how many tokens of the text it then holds.
-Status DraftModelDrafter::synchronise(const DraftRequest& request, std::size_t& start) {
-  assert(!request.text.empty());
-  accept(request.seq, request.text);
-  SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
-  start = std::min(state.agreed, request.text.size() - 1);
-  if (start < state.seen.size()) {
-    OUTRIDER_RETURN_IF_ERROR(model_.truncate(request.seq, static_cast<Pos>(start)));
-    state.seen.resize(start);
-    state.agreed = std::min(state.agreed, start);
+// The trial never got to the model.
+void DraftModelDrafter::forget_trial(SeqId seq) {
+  SeqState& state = sequences_[static_cast<std::size_t>(seq)];
+  state.trial.reset();
+  state.n_prefix = 0;
+}
+
+// Keeps the path of the last draft's tree that the text took, and forgets the rest.
+Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
+  SeqState& state = sequences_[static_cast<std::size_t>(seq)];
+  if (!state.trial) return Status();
+  // The text's last token is the next root: the model is to see it then.
+  const std::size_t end = text.size() - 1;
+  std::vector<NodeId> path;
+  std::size_t at = state.n_seen + state.n_prefix;
+  NodeId node = kRoot;
+  while (node != kNoNode && at < end) {
+    path.push_back(node);
+    ++at;
+    node = state.trial->child(node, text[at]);
   }
-  const std::size_t missing = request.text.size() - start;
+  const Status status = model_.commit(seq, path);
+  state.trial.reset();
+  state.n_prefix = 0;
+  state.n_seen = static_cast<std::size_t>(model_.length(seq));
+  return status;
+}
+
+// Makes the model's state a beginning of the text, at least one token short of it, close enough for
+// one batch.
+Status DraftModelDrafter::synchronise(const DraftRequest& request) {
+  assert(!request.text.empty());
+  OUTRIDER_RETURN_IF_ERROR(settle(request.seq, request.text));
+  const SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
+  const std::size_t missing = request.text.size() - state.n_seen;
   if (missing > static_cast<std::size_t>(model_.room(request.seq))) {
     return resource_exhausted("the draft model's context of " +
                               std::to_string(model_.capabilities().n_ctx) +
                               " tokens is full; a larger --draft-ctx drafts for longer");
   }
-  return catch_up(request, start);
+  return catch_up(request);
 }
 
 // Evaluates what is missing in whole batches until the rest fits one batch beside other sequences.
-Status DraftModelDrafter::catch_up(const DraftRequest& request, std::size_t& start) {
+Status DraftModelDrafter::catch_up(const DraftRequest& request) {
   SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
-  const Capabilities& caps = model_.capabilities();
-  const std::size_t share =
-      static_cast<std::size_t>(std::max(1, caps.n_batch / std::max(1, caps.n_sequences)));
-  while (request.text.size() - start > share) {
-    const std::size_t n = std::min(static_cast<std::size_t>(caps.n_batch),
-                                   request.text.size() - start - 1);
-    const std::array<EvalItem, 1> item = {
-        EvalItem{.seq = request.seq, .prefix = request.text.subspan(start, n), .tree = nullptr}};
+  const std::size_t n_batch = static_cast<std::size_t>(model_.capabilities().n_batch);
+  while (request.text.size() - state.n_seen > static_cast<std::size_t>(share())) {
+    const std::size_t n = std::min(n_batch, request.text.size() - state.n_seen - 1);
+    const std::array<EvalItem, 1> item = {EvalItem{.seq = request.seq,
+                                                   .prefix = request.text.subspan(state.n_seen, n),
+                                                   .tree = nullptr}};
     OUTRIDER_RETURN_IF_ERROR(model_.evaluate(item));
-    OUTRIDER_RETURN_IF_ERROR(model_.commit(request.seq, {}));
-    const std::span<const Token> done = request.text.subspan(start, n);
-    state.seen.insert(state.seen.end(), done.begin(), done.end());
-    start += n;
-    state.agreed = start;
+    const Status committed = model_.commit(request.seq, {});
+    state.n_seen = static_cast<std::size_t>(model_.length(request.seq));
+    OUTRIDER_RETURN_IF_ERROR(committed);
   }
   return Status();
 }
 
-// One more token for each growing request, in one pass of the model; drops those that are done.
+// One more level for each growing request, in one pass of the model; drops those that are done.
 Status DraftModelDrafter::extend(std::vector<Growing>& growing) {
+  const Capabilities& caps = model_.capabilities();
+  std::vector<Growing> running;
   std::vector<EvalItem> items;
-  for (const Growing& g : growing) {
-    items.push_back({.seq = g.request->seq, .prefix = g.prefix, .tree = &g.input});
+  for (Growing& g : growing) {
+    const SeqId seq = g.growth.request().seq;
+    const std::int32_t room = std::min(share(), model_.room(seq));
+    if (g.growth.plan_pass(room, caps.max_leaves, caps.max_width) == 0) continue;
+    items.push_back({.seq = seq,
+                     .prefix = g.prefix,
+                     .tree = &g.growth.trial(),
+                     .first_new = g.growth.first_new()});
+    running.push_back(std::move(g));
   }
-  OUTRIDER_RETURN_IF_ERROR(model_.evaluate(items));
-
-  std::vector<Growing> next;
-  Status failure;
-  for (std::size_t i = 0; i < growing.size(); ++i) {
-    Growing& g = growing[i];
-    SeqState& state = sequences_[static_cast<std::size_t>(g.request->seq)];
-    const bool goes_on = choose(g, i);
-    const NodeId path[] = {kRoot};
-    const Status committed = model_.commit(g.request->seq, path);
-    if (!committed.ok()) {
-      failure = committed;
-      continue;
+  growing.clear();
+  if (items.empty()) return Status();
+  const Status status = model_.evaluate(items);
+  if (!status.ok()) {
+    for (Growing& g : running) {
+      if (g.growth.first_new() > 0) {
+        g.growth.forget_pass();
+      } else {
+        forget_trial(g.growth.request().seq);
+      }
     }
-    state.seen.insert(state.seen.end(), g.prefix.begin(), g.prefix.end());
-    state.seen.push_back(g.input.token(kRoot));
-    if (!goes_on || model_.room(g.request->seq) < 1) continue;
-    g.prefix = {};
-    g.input = TokenTree(g.request->tree->token(g.tip));
-    next.push_back(std::move(g));
+    return status;
   }
-  growing = std::move(next);
-  return failure;
-}
-
-// Adds the token that the logits of item `index` choose. False when the chain ends here.
-bool DraftModelDrafter::choose(Growing& item, std::size_t index) {
-  const DraftRequest& request = *item.request;
-  TokenTree& tree = *request.tree;
-  Sampler& chain = item.chain ? *item.chain : *request.sampler;
-  const std::span<const float> row =
-      model_.logits(index, kRoot).first(static_cast<std::size_t>(n_target_vocab_));
-  const std::size_t position =
-      request.text.size() + static_cast<std::size_t>(tree.node(item.tip).depth);
-  const Token token = perturbed_argmax(chain.apply(row), noise_key(request.seed, position));
-  if (token == kNoToken) return false;
-  item.tip = tree.add(item.tip, token, tree.node(item.tip).chance * kPriorAcceptance, request.mask);
-  --item.left;
-  if (item.chain) item.chain->accept(token);
-  return item.left > 0 && !(is_end_ && is_end_(token));
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    DraftGrowth& growth = running[i].growth;
+    running[i].prefix = {};
+    for (NodeId node = growth.first_new(); node < growth.trial().size(); ++node) {
+      growth.take_row(node,
+                      model_.logits(i, node).first(static_cast<std::size_t>(n_target_vocab_)),
+                      is_end_);
+    }
+  }
+  growing = std::move(running);
+  return Status();
 }
 
 std::string DraftModelDrafter::check_integrity() const {
   for (std::size_t i = 0; i < sequences_.size(); ++i) {
     const SeqState& state = sequences_[i];
     const Pos length = model_.length(static_cast<SeqId>(i));
-    if (static_cast<std::size_t>(length) != state.seen.size()) {
+    if (static_cast<std::size_t>(length) != state.n_seen) {
       return "sequence " + std::to_string(i) + ": the model holds " + std::to_string(length) +
-             " tokens, the drafter believes " + std::to_string(state.seen.size());
+             " tokens, the drafter believes " + std::to_string(state.n_seen);
     }
-    if (state.agreed > state.seen.size()) {
-      return "sequence " + std::to_string(i) + ": more tokens agreed than seen";
-    }
+    const std::string trial = state.trial ? state.trial->check_integrity() : "";
+    if (!trial.empty()) return "sequence " + std::to_string(i) + ": on trial: " + trial;
   }
   return "";
 }

@@ -1,24 +1,30 @@
 // The draft model: a smaller language model that writes ahead.
 //
-// Idea. The draft model continues the text token by token, picking each with the same noise and the
-// same sampler chain as the target will (dist/gumbel.h), so that where the two models agree they pick
-// the same token. At temperature 0 both take their argmax.
+// Idea. The draft model continues the text, picking each token with the same noise and the same
+// sampler chain as the target will (dist/gumbel.h), so that where the two models agree they pick the
+// same token. At temperature 0 both take their argmax. Where it is unsure it may branch
+// (draft/draft_choice.h). The tree grows level by level, best nodes first, one pass of the model a
+// level.
 //
-// State. The draft model's own cache holds the decided text up to some point, then the tail of the
-// last draft. The next draft finds where the text left that tail, truncates there, and evaluates
-// what is missing together with the new root, in one pass. So rejections cost nothing, and after
-// full acceptance the last drafted token, which the draft model has not seen, rides along:
+// State. Between drafts the model holds the decided text up to some point for good, and behind it
+// the last draft's tree on trial. The next draft keeps the path that the text took, forgets the
+// rest, and evaluates what is missing together with the new root, in one pass. So rejections cost
+// nothing, and after full acceptance the last drafted token, which the draft model has not seen,
+// rides along:
 //
 //      drafted: d1 d2 d3 (d3 never evaluated)      text goes on: d1 d2 d3 b
 //      next draft's first pass evaluates: d3 b     and gives the token after b
 //
-// Cost: one draft pass per drafted token (all sequences in one batch), plus one perturbed argmax.
+// Cost: one draft pass per level of the tree (all sequences in one batch), plus one choice per node.
 //
-// Source: Leviathan et al. 2023, Chen et al. 2023 (drafting with a small model); coupling: Daliri et
-// al. 2024. Tested by draft_model_test.cc and tests/same_output_test.cc.
+// Source: Leviathan et al. 2023, Chen et al. 2023 (drafting with a small model); trees: SpecInfer
+// (2305.09781); coupling: Daliri et al. 2024. Tested by draft_model_test.cc and
+// tests/same_output_test.cc.
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,24 +57,19 @@ class DraftModelDrafter : public Drafter {
 
  private:
   struct SeqState {
-    std::vector<Token> seen;   // the tokens in the model's state
-    std::size_t agreed = 0;    // seen[0..agreed) is known to equal the text
+    std::size_t n_seen = 0;          // tokens of the text that the model holds for good
+    std::optional<TokenTree> trial;  // behind them; its root is text[n_seen + n_prefix]
+    std::size_t n_prefix = 0;        // tokens on trial in front of the trial's root
     std::string limit_reason;
   };
-  // A request while its chain grows.
-  struct Growing {
-    DraftRequest* request;
-    NodeId tip;                        // the node to extend
-    std::unique_ptr<Sampler> chain;    // a copy, when the request's chain has state
-    TokenTree input;                   // the one token whose logits are wanted
-    std::span<const Token> prefix;     // decided tokens before it
-    std::int32_t left;                 // nodes that may still be added
-  };
+  struct Growing;
 
-  Status synchronise(const DraftRequest& request, std::size_t& start);
-  Status catch_up(const DraftRequest& request, std::size_t& start);
+  void forget_trial(SeqId seq);
+  Status settle(SeqId seq, std::span<const Token> text);
+  Status synchronise(const DraftRequest& request);
+  Status catch_up(const DraftRequest& request);
   Status extend(std::vector<Growing>& growing);
-  bool choose(Growing& item, std::size_t index);
+  std::int32_t share() const;
 
   LanguageModel& model_;
   std::int32_t n_target_vocab_;

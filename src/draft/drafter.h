@@ -40,7 +40,8 @@ struct DraftRequest {
   SeqId seq = 0;
   std::span<const Token> text;   // everything decided; the last token is the tree's root
   std::uint64_t seed = 0;        // of the request's noise (dist/gumbel.h)
-  Sampler* sampler = nullptr;    // the request's own chain for draft distributions; not null
+  Sampler* sampler = nullptr;    // the request's own, its state the text's; not null. To be copied
+                                 // before accept(), so that it stays as it is
   std::int32_t max_nodes = 0;    // most nodes to add; 0: none wanted now
   DraftShape shape;
   // Where to note what tokens were drawn from, and that they are to be drawn with noise of their

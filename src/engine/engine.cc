@@ -51,7 +51,7 @@ Status check_request(const Request& r) {
     return invalid_argument("--branches is " + std::to_string(r.draft.branches) +
                             ", but must be 1 with --rule block, which judges chains");
   }
-  if (!r.target_sampler) return invalid_argument("the request has no sampler");
+  if (!r.sampler) return invalid_argument("the request has no sampler");
   return Status();
 }
 
@@ -87,7 +87,7 @@ Result<RequestId> Engine::add(Request request) {
   s->stats.rule = s->request.rule;
   s->stats.reason = s->request.speculation_off_reason;
   const bool can_roll_back = caps.rollback != Rollback::kNone;
-  s->stats.enabled = !drafters_.empty() && s->request.draft_sampler && s->request.width > 1 &&
+  s->stats.enabled = !drafters_.empty() && s->request.speculative && s->request.width > 1 &&
                      caps.max_width > 1 && can_roll_back;
   if (!can_roll_back && s->stats.reason.empty()) s->stats.reason = caps.rollback_reason;
   for (Drafter* drafter : drafters_) {
@@ -98,6 +98,7 @@ Result<RequestId> Engine::add(Request request) {
     s->stats.enabled = false;
     s->stats.reason = std::string(drafter->name()) + " failed: " + status.message();
   }
+  s->request.sampler->begin(s->text, s->request.seed);
   free_.pop_back();
   sequences_.push_back(std::move(s));
   return next_id_++;

@@ -179,7 +179,7 @@ TEST(Engine, EveryTokenOfThePromptIsCountedAsEvaluatedOnce) {
     Engine engine(model, vocabulary, {});
     Request request;
     request.prompt.assign(n, 2);
-    request.target_sampler = std::make_unique<testing::FakeSampler>(1.0f);
+    request.sampler = std::make_unique<testing::FakeSampler>(1.0f);
     request.max_tokens = 3;
     const Result<RequestId> id = engine.add(std::move(request));
     ASSERT_TRUE(id.ok());

@@ -67,7 +67,7 @@ void propose(Step& step) {
       requests.push_back({.seq = s.seq,
                           .text = s.text,
                           .seed = s.request.seed,
-                          .sampler = s.request.draft_sampler.get(),
+                          .sampler = s.request.sampler.get(),
                           .max_nodes = nodes,
                           .shape = s.request.draft,
                           .draws = s.request.rule == AcceptanceRule::kCoupled ? nullptr : &s.draws,

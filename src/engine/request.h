@@ -24,16 +24,18 @@ enum class AcceptanceRule {
 };
 
 struct Request {
-  std::vector<Token> prompt;                // not empty; ids of the target's vocabulary
-  std::unique_ptr<Sampler> target_sampler;  // not null
-  std::unique_ptr<Sampler> draft_sampler;   // null: no speculation
-  std::uint64_t seed = 0;                   // of the noise; the same seed gives the same text
-  std::int32_t max_tokens = -1;             // -1: until the context is full; else at least 0
-  std::vector<std::string> stop;            // none empty
+  std::vector<Token> prompt;  // not empty; ids of the target's vocabulary
+  // Not null, freshly made. The one chain for both models: draft distributions go through the same
+  // samplers as the target's, in a copy where they have state.
+  std::unique_ptr<Sampler> sampler;
+  std::uint64_t seed = 0;         // of the noise; the same seed gives the same text
+  std::int32_t max_tokens = -1;   // -1: until the context is full; else at least 0
+  std::vector<std::string> stop;  // none empty
   AcceptanceRule rule = AcceptanceRule::kCoupled;
   DraftShape draft;                    // for drafters that can branch
+  bool speculative = true;             // false: drafters are not asked
   std::int32_t width = 4;              // most tokens of a target step; 1: no speculation
-  std::string speculation_off_reason;  // why draft_sampler is null or width 1, for the result
+  std::string speculation_off_reason;  // why it is not speculative, for the result
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };

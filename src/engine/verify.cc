@@ -17,19 +17,19 @@ class StepDistributions : public TargetDistributions {
       : step_(step), item_(static_cast<std::size_t>(part.item)), sequence_(*part.sequence) {}
 
   Result<Distribution> at(NodeId node) override {
-    return sequence_.request.target_sampler->apply(step_.target.logits(item_, node));
+    applied_ = node;
+    return apply(*sequence_.request.sampler, node);
   }
 
   Result<Distribution> peek(NodeId node) override {
-    Sampler& sampler = *sequence_.request.target_sampler;
-    const std::span<const float> row = step_.target.logits(item_, node);
-    if (!sampler.has_state()) return sampler.apply(row);
+    Sampler& sampler = *sequence_.request.sampler;
+    if (!sampler.has_state()) return apply(sampler, node);
     if (node == kRoot) {
       ahead_ = sampler.clone();
     } else {
       ahead_->accept(sequence_.sent->token(node));
     }
-    return ahead_->apply(row);
+    return apply(*ahead_, node);
   }
 
   bool accept(Token token) override {
@@ -37,7 +37,9 @@ class StepDistributions : public TargetDistributions {
     const NodeId child = node_ == kNoNode ? kNoNode : s.sent->child(node_, token);
     const std::int32_t by =
         child == kNoNode ? kByTarget : std::countr_zero(s.sent->node(child).proposed_by);
-    s.request.target_sampler->accept(token);
+    // A rule that only peeked: the chain learns from the row that the token was chosen from.
+    if (s.request.sampler->has_state() && applied_ != node_) static_cast<void>(at(node_));
+    s.request.sampler->accept(token);
     s.text.push_back(token);
     node_ = child;
     return s.output.accept(token, step_.vocabulary.piece(token),
@@ -45,10 +47,18 @@ class StepDistributions : public TargetDistributions {
   }
 
  private:
+  Result<Distribution> apply(Sampler& sampler, NodeId node) const {
+    const Distribution q = sampler.apply(step_.target.logits(item_, node));
+    const Status status = sampler.status();
+    if (!status.ok()) return status;
+    return q;
+  }
+
   const Step& step_;
   std::size_t item_;
   Sequence& sequence_;
-  NodeId node_ = kRoot;                // where the text is
+  NodeId node_ = kRoot;             // where the text is
+  NodeId applied_ = kNoNode;        // the row that the chain has seen last
   std::unique_ptr<Sampler> ahead_;  // has accepted the tokens down to the node last peeked at
 };
 

@@ -21,7 +21,7 @@ constexpr double kBudgetMs = 10000.0;
 constexpr double kBudgetOffMs = 3000.0;
 
 // Rows of a draft's evaluation: one for each node of which it is asked what follows.
-constexpr std::int32_t kDraftWidth = 16;
+constexpr std::int32_t kDraftWidth = 64;  // nodes of a draft at most
 
 double budget_of(const ModelOptions& options, const TargetOptions& target, const LogSink& log) {
   if (target.probe_budget_ms > 0.0) return target.probe_budget_ms;

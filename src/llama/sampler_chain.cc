@@ -3,105 +3,243 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
+#include "llama/candidates.h"
+#include "llama/grammar_mask.h"
 #include "llama/handles.h"
+#include "llama/json_schema.h"
+#include "llama/mirostat.h"
+#include "llama/row_edits.h"
+#include "llama/vocabulary.h"
 
 namespace outrider::llama {
 namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
-constexpr std::size_t kBlock = 64;
+constexpr std::uint64_t kXtcStream = 0x787463;  // "xtc": apart from the draws of the rules
+constexpr std::size_t kFirstBatch = 64;         // candidates that a grammar is asked about first
 
-// The row without the suppressed tokens; a copy only where there are some.
-class Suppressor {
- public:
-  explicit Suppressor(std::span<const Token> suppressed)
-      : suppressed_(suppressed.begin(), suppressed.end()) {}
-
-  std::span<const float> apply(std::span<const float> logits) {
-    if (suppressed_.empty()) return logits;
-    row_.assign(logits.begin(), logits.end());
-    for (const Token token : suppressed_) row_[static_cast<std::size_t>(token)] = kNever;
-    return row_;
-  }
-
- private:
-  std::vector<Token> suppressed_;
-  std::vector<float> row_;
-};
-
-class GreedySampler : public Sampler {
- public:
-  explicit GreedySampler(Suppressor suppressor) : suppressor_(std::move(suppressor)) {}
-
-  Distribution apply(std::span<const float> logits) override {
-    logits = suppressor_.apply(logits);
-    const std::ptrdiff_t best = argmax(logits);
-    if (best < 0) return {};
-    logit_ = logits[static_cast<std::size_t>(best)];
-    token_ = static_cast<Token>(best);
-    return {.logits = {&logit_, 1}, .tokens = {&token_, 1}};
-  }
-
-  void accept(Token /*token*/) override {}
-  bool has_state() const override { return false; }
-  std::unique_ptr<Sampler> clone() const override { return std::make_unique<GreedySampler>(*this); }
-
- private:
-  Suppressor suppressor_;
-  float logit_ = 0.0f;
-  Token token_ = 0;
-};
-
-class TemperatureSampler : public Sampler {
- public:
-  TemperatureSampler(float scale, Suppressor suppressor)
-      : scale_(scale), suppressor_(std::move(suppressor)) {}
-
-  Distribution apply(std::span<const float> logits) override {
-    return {.logits = suppressor_.apply(logits), .tokens = {}, .scale = scale_};
-  }
-
-  void accept(Token /*token*/) override {}
-  bool has_state() const override { return false; }
-  std::unique_ptr<Sampler> clone() const override {
-    return std::make_unique<TemperatureSampler>(*this);
-  }
-
- private:
-  float scale_;
-  Suppressor suppressor_;
+// What the chain comes to, behind grammar and edits.
+enum class Kind {
+  kGreedy,   // the best token
+  kDense,    // the row with a scale: nothing but a temperature
+  kFilters,  // llama.cpp's samplers
 };
 
 // What stands first in the chain and can be prepared by a scan of the row.
 enum class First { kOther, kTopK, kMinP };
 
+// What never changes while a request runs.
+struct Plan {
+  Kind kind = Kind::kFilters;
+  First first = First::kOther;
+  std::size_t top_k = 0;
+  float log_min_p = 0.0f;
+  float scale = 1.0f;            // 1 / temperature, for kDense
+  float xtc_probability = 0.0f;  // 0: off
+};
+
+// llama.cpp's samplers in three parts, since XTC takes part or not.
+struct Filters {
+  SamplerHandle before;  // null: none; likewise the others
+  SamplerHandle xtc;
+  SamplerHandle after;
+};
+
+SamplerHandle clone_handle(const SamplerHandle& handle) {
+  return SamplerHandle(handle ? llama_sampler_clone(handle.get()) : nullptr);
+}
+
 class ChainSampler : public Sampler {
  public:
-  ChainSampler(SamplerHandle chain, First first, std::size_t top_k, float log_min_p,
-               Suppressor suppressor)
-      : chain_(std::move(chain)),
-        first_(first),
-        top_k_(top_k),
-        log_min_p_(log_min_p),
-        suppressor_(std::move(suppressor)) {}
+  ChainSampler(const Plan& plan, Filters filters, RowEdits edits,
+               std::unique_ptr<GrammarMask> grammar, std::optional<Mirostat> mirostat)
+      : plan_(plan),
+        filters_(std::move(filters)),
+        edits_(std::move(edits)),
+        grammar_(std::move(grammar)),
+        mirostat_(std::move(mirostat)) {}
+
+  void begin(std::span<const Token> prompt, std::uint64_t seed) override {
+    seed_ = seed;
+    position_ = prompt.size();
+    for (const Token token : prompt) edits_.accept(token);
+  }
 
   Distribution apply(std::span<const float> logits) override {
-    logits = suppressor_.apply(logits);
+    if (!status().ok()) return {};
+    try {
+      return apply_all(logits);
+    } catch (const std::exception& error) {
+      status_ = internal_error(std::string("a sampler failed: ") + error.what());
+      return {};
+    }
+  }
+
+  void accept(Token token) override {
+    ++position_;
+    edits_.accept(token);
+    if (grammar_) grammar_->accept(token);
+    if (mirostat_) mirostat_->accept(token);
+  }
+
+  Status status() const override {
+    return !status_.ok() || !grammar_ ? status_ : grammar_->status();
+  }
+
+  bool has_state() const override {
+    const bool xtc_draws = plan_.xtc_probability > 0.0f && plan_.xtc_probability < 1.0f;
+    return edits_.has_history() || grammar_ != nullptr || mirostat_.has_value() || xtc_draws;
+  }
+
+  std::unique_ptr<Sampler> clone() const override {
+    Filters filters{.before = clone_handle(filters_.before),
+                    .xtc = clone_handle(filters_.xtc),
+                    .after = clone_handle(filters_.after)};
+    std::unique_ptr<ChainSampler> copy =
+        std::make_unique<ChainSampler>(plan_, std::move(filters), edits_.clone(),
+                                       grammar_ ? grammar_->clone() : nullptr, mirostat_);
+    copy->seed_ = seed_;
+    copy->position_ = position_;
+    copy->status_ = status_;
+    return copy;
+  }
+
+ private:
+  Distribution apply_all(std::span<const float> logits) {
+    std::span<const float> row = edits_.apply(logits);
+    const GrammarMask* grammar = grammar_ && grammar_->binds() ? grammar_.get() : nullptr;
+    if (plan_.kind == Kind::kDense) return dense(grammar ? masked(row, *grammar) : row);
+    if (plan_.kind == Kind::kGreedy && !grammar) return greedy(row);
     candidates_.clear();
-    const bool prepared = (first_ == First::kTopK && take_top_k(logits)) ||
-                          (first_ == First::kMinP && take_min_p(logits));
-    if (!prepared) take_all(logits);
-    if (n_possible_ == 0) return {};
-    llama_token_data_array array{.data = candidates_.data(),
-                                 .size = candidates_.size(),
-                                 .selected = -1,
-                                 .sorted = prepared && first_ == First::kTopK};
-    llama_sampler_apply(chain_.get(), &array);
+    bool prepared = prepare(row, grammar);
+    if (!prepared && grammar) {  // too few of the best are allowed: mask them all
+      row = masked(row, *grammar);
+      if (plan_.kind == Kind::kGreedy) return greedy(row);
+      prepared = prepare(row, nullptr);
+    }
+    if (plan_.kind == Kind::kGreedy) return best_candidate();
+    if (!prepared && !take_all(row)) return {};
+    return filtered(prepared && plan_.first == First::kTopK);
+  }
+
+  Distribution dense(std::span<const float> row) const {
+    return {.logits = row, .tokens = {}, .scale = plan_.scale};
+  }
+
+  Distribution greedy(std::span<const float> row) {
+    const std::ptrdiff_t best = argmax(row);
+    if (best < 0) return {};
+    return one(static_cast<Token>(best), row[static_cast<std::size_t>(best)]);
+  }
+
+  Distribution best_candidate() {
+    const llama_token_data* best = &candidates_.front();  // in the order of their ids
+    for (const llama_token_data& c : candidates_) best = c.logit > best->logit ? &c : best;
+    return one(best->id, best->logit);
+  }
+
+  Distribution one(Token token, float logit) {
+    tokens_.assign(1, token);
+    logits_.assign(1, logit);
+    return {.logits = logits_, .tokens = tokens_};
+  }
+
+  std::span<const float> masked(std::span<const float> row, const GrammarMask& grammar) {
+    masked_.assign(row.begin(), row.end());
+    grammar.mask_row(masked_);
+    return masked_;
+  }
+
+  bool take_all(std::span<const float> row) {
+    bool possible = false;
+    candidates_.clear();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const float logit = std::isnan(row[i]) ? kNever : row[i];
+      candidates_.push_back({.id = static_cast<llama_token>(i), .logit = logit, .p = 0.0f});
+      possible = possible || logit > kNever;
+    }
+    return possible;
+  }
+
+  // Puts what the first of the chain leaves into candidates_, if a scan can tell.
+  bool prepare(std::span<const float> row, const GrammarMask* grammar) {
+    if (plan_.kind == Kind::kFilters && plan_.first == First::kOther) return false;
+    scan_.begin(row);
+    if (plan_.kind == Kind::kGreedy) return take_best(1, grammar);
+    if (plan_.first == First::kMinP) return take_min_p(grammar);
+    return take_best(plan_.top_k, grammar) && cut_to_top_k();
+  }
+
+  // All allowed values that reach a threshold which at least `n` of them reach, in the order of
+  // their ids.
+  bool take_best(std::size_t n, const GrammarMask* grammar) {
+    for (std::size_t batch = grammar ? std::max(n, kFirstBatch) : n;; batch *= 8) {
+      const float threshold = scan_.reached_by(batch);
+      if (threshold == kNever) return false;
+      threshold_ = threshold;
+      candidates_.clear();
+      scan_.collect(threshold, candidates_);
+      if (grammar) grammar->filter(candidates_);
+      if (candidates_.size() >= n) return true;
+    }
+  }
+
+  // The k best, sorted. False when they or their order are not determined by the values alone.
+  bool cut_to_top_k() {
+    std::sort(
+        candidates_.begin(), candidates_.end(),
+        [](const llama_token_data& a, const llama_token_data& b) { return a.logit > b.logit; });
+    const std::size_t last = std::min(plan_.top_k, candidates_.size() - 1);
+    for (std::size_t i = 0; i < last; ++i) {
+      if (candidates_[i].logit == candidates_[i + 1].logit) return false;
+    }
+    candidates_.resize(plan_.top_k);
+    return true;
+  }
+
+  // What min-p leaves of an unsorted row (llama_sampler_min_p_apply), which the sampler then finds
+  // to be all.
+  bool take_min_p(const GrammarMask* grammar) {
+    if (!grammar) {
+      const float best = scan_.best();
+      if (best == kNever) return false;
+      scan_.collect(best + plan_.log_min_p, candidates_);
+      return !candidates_.empty();
+    }
+    if (!take_best(1, grammar)) return false;
+    float best = kNever;
+    for (const llama_token_data& c : candidates_) best = std::max(best, c.logit);
+    const float least = best + plan_.log_min_p;
+    if (least < threshold_) {
+      candidates_.clear();
+      scan_.collect(least, candidates_);
+      grammar->filter(candidates_);
+    } else {
+      std::erase_if(candidates_, [least](const llama_token_data& c) { return c.logit < least; });
+    }
+    return !candidates_.empty();
+  }
+
+  Distribution filtered(bool sorted) {
+    llama_token_data_array array{
+        .data = candidates_.data(), .size = candidates_.size(), .selected = -1, .sorted = sorted};
+    if (filters_.before) llama_sampler_apply(filters_.before.get(), &array);
+    if (filters_.xtc && xtc_takes_part()) llama_sampler_apply(filters_.xtc.get(), &array);
+    if (filters_.after) llama_sampler_apply(filters_.after.get(), &array);
+    if (mirostat_) {
+      candidates_.resize(array.size);  // nothing before it moves the array's beginning
+      mirostat_->truncate(candidates_);
+      array = {
+          .data = candidates_.data(), .size = candidates_.size(), .selected = -1, .sorted = true};
+    }
     logits_.resize(array.size);
     tokens_.resize(array.size);
     for (std::size_t i = 0; i < array.size; ++i) {
@@ -111,168 +249,166 @@ class ChainSampler : public Sampler {
     return {.logits = logits_, .tokens = tokens_};
   }
 
-  void accept(Token token) override { llama_sampler_accept(chain_.get(), token); }
-  bool has_state() const override { return false; }  // none of the samplers so far has any
-
-  std::unique_ptr<Sampler> clone() const override {
-    return std::make_unique<ChainSampler>(SamplerHandle(llama_sampler_clone(chain_.get())), first_,
-                                          top_k_, log_min_p_, suppressor_);
+  // llama.cpp draws from [0, 1) and lets XTC take part when that is at most the probability.
+  bool xtc_takes_part() const {
+    const double chance = noise_uniform(noise_key(seed_, position_, kXtcStream), 0);
+    return chance <= static_cast<double>(plan_.xtc_probability);
   }
 
- private:
-  void add(std::span<const float> logits, std::size_t i) {
-    candidates_.push_back({.id = static_cast<llama_token>(i), .logit = logits[i], .p = 0.0f});
-  }
+  Plan plan_;
+  Filters filters_;
+  RowEdits edits_;
+  std::unique_ptr<GrammarMask> grammar_;  // null: none
+  std::optional<Mirostat> mirostat_;
+  std::uint64_t seed_ = 0;
+  std::uint64_t position_ = 0;  // in the text, of the token to be chosen
+  Status status_;
 
-  void take_all(std::span<const float> logits) {
-    candidates_.clear();
-    n_possible_ = 0;
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-      add(logits, i);
-      if (std::isnan(logits[i])) candidates_.back().logit = kNever;
-      n_possible_ += candidates_.back().logit > kNever ? 1 : 0;
-    }
-  }
-
-  // The largest value of each block of the row, NaN passed over; the last block may be short.
-  void find_block_maxima(std::span<const float> logits) {
-    maxima_.clear();
-    for (std::size_t begin = 0; begin < logits.size(); begin += kBlock) {
-      constexpr std::size_t kLanes = 16;
-      float lanes[kLanes];
-      std::fill(lanes, lanes + kLanes, kNever);
-      const std::size_t end = std::min(begin + kBlock, logits.size());
-      std::size_t i = begin;
-      for (; i + kLanes <= end; i += kLanes) {
-        for (std::size_t k = 0; k < kLanes; ++k) {
-          lanes[k] = logits[i + k] > lanes[k] ? logits[i + k] : lanes[k];
-        }
-      }
-      for (; i < end; ++i) lanes[0] = logits[i] > lanes[0] ? logits[i] : lanes[0];
-      maxima_.push_back(*std::max_element(lanes, lanes + kLanes));
-    }
-  }
-
-  // All values that reach `threshold`, in the order of their ids.
-  void take_from(std::span<const float> logits, float threshold) {
-    for (std::size_t block = 0; block < maxima_.size(); ++block) {
-      if (!(maxima_[block] >= threshold)) continue;
-      const std::size_t end = std::min((block + 1) * kBlock, logits.size());
-      for (std::size_t i = block * kBlock; i < end; ++i) {
-        if (logits[i] >= threshold) add(logits, i);
-      }
-    }
-  }
-
-  // The k best, sorted. False when they or their order are not determined by the values alone, or
-  // when k is so large that the scan does not pay.
-  bool take_top_k(std::span<const float> logits) {
-    if (top_k_ * kBlock * 2 > logits.size()) return false;
-    find_block_maxima(logits);
-    sorted_maxima_ = maxima_;
-    const std::vector<float>::iterator kth =
-        sorted_maxima_.begin() + static_cast<std::ptrdiff_t>(top_k_ - 1);
-    std::nth_element(sorted_maxima_.begin(), kth, sorted_maxima_.end(), std::greater<float>());
-    if (*kth == kNever) return false;
-    take_from(logits, *kth);
-    std::sort(
-        candidates_.begin(), candidates_.end(),
-        [](const llama_token_data& a, const llama_token_data& b) { return a.logit > b.logit; });
-    const std::size_t last = std::min(top_k_, candidates_.size() - 1);
-    for (std::size_t i = 0; i < last; ++i) {
-      if (candidates_[i].logit == candidates_[i + 1].logit) return false;
-    }
-    n_possible_ = top_k_;
-    candidates_.resize(top_k_);
-    return true;
-  }
-
-  // What min-p leaves of an unsorted row (llama_sampler_min_p_apply), which the sampler then finds
-  // to be all.
-  bool take_min_p(std::span<const float> logits) {
-    find_block_maxima(logits);
-    const float best = *std::max_element(maxima_.begin(), maxima_.end());
-    if (best == kNever) return false;
-    take_from(logits, best + log_min_p_);
-    n_possible_ = candidates_.size();
-    return n_possible_ > 0;
-  }
-
-  SamplerHandle chain_;
-  First first_;
-  std::size_t top_k_;
-  float log_min_p_;
-  Suppressor suppressor_;
+  CandidateScan scan_;
   std::vector<llama_token_data> candidates_;
-  std::size_t n_possible_ = 0;  // candidates above minus infinity, as far as counted
-  std::vector<float> maxima_;   // [blocks]
-  std::vector<float> sorted_maxima_;
+  float threshold_ = 0.0f;  // of the last take_best()
+  std::vector<float> masked_;
   std::vector<float> logits_;  // the result
   std::vector<Token> tokens_;
 };
 
-struct Chain {
-  SamplerHandle handle;
-  First first = First::kOther;
-  std::size_t n = 0;
+// Adds llama.cpp's samplers to one part of the chain, and notes what stands first.
+class PartBuilder {
+ public:
+  explicit PartBuilder(Plan& plan, bool leads) : plan_(plan), leads_(leads) {
+    llama_sampler_chain_params params = llama_sampler_chain_default_params();
+    params.no_perf = true;
+    chain_.reset(llama_sampler_chain_init(params));
+  }
+
+  void add(llama_sampler* sampler, First kind) {
+    if (sampler == nullptr) throw std::bad_alloc();
+    llama_sampler_chain_add(chain_.get(), sampler);
+    if (n_++ == 0 && leads_) plan_.first = kind;
+  }
+
+  std::size_t size() const { return n_; }
+  SamplerHandle take() { return n_ == 0 ? nullptr : std::move(chain_); }
+
+ private:
+  Plan& plan_;
+  bool leads_;
+  SamplerHandle chain_;
+  std::size_t n_ = 0;
 };
 
 // Mirrors common_sampler_init of llama.cpp's common/sampling.cpp.
-Chain make_chain(const SamplingOptions& options) {
-  Chain chain;
-  llama_sampler_chain_params params = llama_sampler_chain_default_params();
-  params.no_perf = true;
-  chain.handle.reset(llama_sampler_chain_init(params));
-  const auto add = [&chain](llama_sampler* sampler, First kind) {
-    if (sampler == nullptr) return;
-    llama_sampler_chain_add(chain.handle.get(), sampler);
-    if (chain.n++ == 0) chain.first = kind;
-  };
+Filters make_filters(const SamplingOptions& o, bool greedy, Plan& plan) {
   constexpr std::size_t kMinKeep = 0;
-  if (options.top_k > 0) add(llama_sampler_init_top_k(options.top_k), First::kTopK);
-  if (options.typical_p < 1.0f) {
-    add(llama_sampler_init_typical(options.typical_p, kMinKeep), First::kOther);
+  const float temperature = greedy ? 0.0f : o.temperature;
+  PartBuilder before(plan, /*leads=*/true);
+  Filters filters;
+  if (o.mirostat != 0) {
+    if (temperature != 1.0f) before.add(llama_sampler_init_temp(temperature), First::kOther);
+    // Sorts as mirostat's own softmax does.
+    before.add(llama_sampler_init_top_k(std::numeric_limits<std::int32_t>::max()), First::kOther);
+    filters.before = before.take();
+    return filters;
   }
-  if (options.top_p < 1.0f) {
-    add(llama_sampler_init_top_p(options.top_p, kMinKeep), First::kOther);
+  if (o.top_n_sigma > 0.0f)
+    before.add(llama_sampler_init_top_n_sigma(o.top_n_sigma), First::kOther);
+  if (o.top_k > 0) before.add(llama_sampler_init_top_k(o.top_k), First::kTopK);
+  if (o.typical_p < 1.0f)
+    before.add(llama_sampler_init_typical(o.typical_p, kMinKeep), First::kOther);
+  if (o.top_p < 1.0f) before.add(llama_sampler_init_top_p(o.top_p, kMinKeep), First::kOther);
+  if (o.min_p > 0.0f) before.add(llama_sampler_init_min_p(o.min_p, kMinKeep), First::kMinP);
+  filters.before = before.take();
+  if (plan.xtc_probability > 0.0f) {
+    // Probability 1: whether it takes part is drawn here.
+    filters.xtc.reset(llama_sampler_init_xtc(1.0f, o.xtc_threshold, kMinKeep, /*seed=*/1));
+    if (!filters.xtc) throw std::bad_alloc();
   }
-  if (options.min_p > 0.0f) add(llama_sampler_init_min_p(options.min_p, kMinKeep), First::kMinP);
-  if (chain.n > 0 && options.temperature != 1.0f) {
-    add(llama_sampler_init_temp(options.temperature), First::kOther);
+  PartBuilder after(plan, /*leads=*/false);
+  if (temperature != 1.0f || o.dynatemp_range > 0.0f) {
+    after.add(llama_sampler_init_temp_ext(temperature, o.dynatemp_range, o.dynatemp_exponent),
+              First::kOther);
   }
-  return chain;
+  filters.after = after.take();
+  return filters;
+}
+
+// What can be left out, and what the rest comes to.
+Plan make_plan(const SamplingOptions& o, bool& greedy) {
+  Plan plan;
+  plan.top_k = static_cast<std::size_t>(std::max(o.top_k, 0));
+  plan.log_min_p = std::log(o.min_p);
+  plan.scale = 1.0f / o.temperature;
+  if (o.mirostat == 0 && o.xtc_threshold <= 0.5f) plan.xtc_probability = o.xtc_probability;
+  const bool dynamic = o.mirostat == 0 && o.dynatemp_range > 0.0f;
+  // A temperature whose inverse is not a number is as good as 0.
+  greedy = !dynamic && !std::isfinite(plan.scale);
+  // The best token survives all filters but the typical sampler and XTC. Where mirostat has one
+  // token to choose from, it has nothing to learn.
+  const bool best_survives =
+      o.mirostat != 0 || (o.typical_p >= 1.0f && plan.xtc_probability == 0.0f);
+  if (greedy && best_survives) plan.kind = Kind::kGreedy;
+  const bool bare = o.mirostat == 0 && !dynamic && o.top_n_sigma <= 0.0f && o.top_k <= 0 &&
+                    o.typical_p >= 1.0f && o.top_p >= 1.0f && o.min_p <= 0.0f &&
+                    plan.xtc_probability == 0.0f;
+  if (!greedy && bare) plan.kind = Kind::kDense;
+  return plan;
+}
+
+Result<std::unique_ptr<GrammarMask>> make_grammar(const SamplingOptions& o,
+                                                  const LlamaVocabulary* vocabulary) {
+  if (!o.constrained()) return std::unique_ptr<GrammarMask>();
+  const char* option = o.grammar.empty() ? "--json-schema" : "--grammar";
+  if (vocabulary == nullptr) {
+    return invalid_argument(std::string(option) + " needs a vocabulary, and this sampler has none");
+  }
+  std::string grammar = o.grammar;
+  if (grammar.empty()) {
+    Result<std::string> converted = grammar_from_json_schema(o.json_schema);
+    if (!converted.ok()) return converted.status().with_context(option);
+    grammar = std::move(*converted);
+  }
+  Result<std::unique_ptr<GrammarMask>> mask =
+      GrammarMask::create(grammar, o.grammar_triggers, *vocabulary);
+  if (!mask.ok()) return mask.status().with_context(option);
+  return mask;
+}
+
+Result<std::unique_ptr<Sampler>> make(const SamplingOptions& options, std::int32_t n_vocab,
+                                      std::span<const Token> suppressed,
+                                      const LlamaVocabulary* vocabulary) {
+  OUTRIDER_RETURN_IF_ERROR(validate(options));
+  try {
+    Result<RowEdits> edits = RowEdits::create(options, n_vocab, suppressed, vocabulary);
+    if (!edits.ok()) return edits.status();
+    Result<std::unique_ptr<GrammarMask>> grammar = make_grammar(options, vocabulary);
+    if (!grammar.ok()) return grammar.status();
+    bool greedy = false;
+    Plan plan = make_plan(options, greedy);
+    Filters filters;
+    if (plan.kind == Kind::kFilters) filters = make_filters(options, greedy, plan);
+    std::optional<Mirostat> mirostat;
+    if (options.mirostat != 0 && plan.kind == Kind::kFilters) {
+      mirostat.emplace(options.mirostat, options.mirostat_tau, options.mirostat_eta, n_vocab);
+    }
+    return std::unique_ptr<Sampler>(std::make_unique<ChainSampler>(
+        plan, std::move(filters), std::move(*edits), std::move(*grammar), std::move(mirostat)));
+  } catch (const std::bad_alloc&) {
+    return resource_exhausted("not enough memory for a sampler");
+  }
 }
 
 }  // namespace
+
+Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options,
+                                              const LlamaVocabulary& vocabulary) {
+  return make(options, vocabulary.size(), vocabulary.suppressed(), &vocabulary);
+}
 
 Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options, std::int32_t n_vocab,
                                               std::span<const Token> suppressed) {
   assert(n_vocab >= 1 && std::all_of(suppressed.begin(), suppressed.end(),
                                      [&](Token t) { return t >= 0 && t < n_vocab; }));
-  static_cast<void>(n_vocab);
-  OUTRIDER_RETURN_IF_ERROR(validate(options));
-  try {
-    Suppressor suppressor(suppressed);
-    // The best token survives top-k, top-p and min-p, but not always the typical sampler. A
-    // temperature whose inverse is not a number is as good as 0.
-    const float scale = 1.0f / options.temperature;
-    const bool greedy = !std::isfinite(scale);
-    if (greedy && options.typical_p >= 1.0f) {
-      return std::unique_ptr<Sampler>(std::make_unique<GreedySampler>(std::move(suppressor)));
-    }
-    SamplingOptions in_chain = options;
-    if (greedy) in_chain.temperature = 0.0f;
-    Chain chain = make_chain(in_chain);
-    if (chain.n == 0) {
-      return std::unique_ptr<Sampler>(
-          std::make_unique<TemperatureSampler>(scale, std::move(suppressor)));
-    }
-    return std::unique_ptr<Sampler>(std::make_unique<ChainSampler>(
-        std::move(chain.handle), chain.first, static_cast<std::size_t>(std::max(options.top_k, 0)),
-        std::log(options.min_p), std::move(suppressor)));
-  } catch (const std::bad_alloc&) {
-    return resource_exhausted("not enough memory for a sampler");
-  }
+  return make(options, n_vocab, suppressed, nullptr);
 }
 
 }  // namespace outrider::llama

@@ -1,0 +1,49 @@
+// DraftChoice: which tokens a draft model proposes behind one of its nodes.
+//
+// Coupled: the tokens in falling order of log p + g under the target's own noise, so the first is
+// the draft's guess of the target's draw and the next ones are the best further guesses
+// (dist/gumbel.h). For the rules that need draws: tokens drawn from p one after the other, without
+// replacement, with noise of their own, and a note of p.
+//
+// How many, and whether any: DraftShape, by the largest probabilities only, so that what was drawn
+// never decides whether it is sent.
+//
+// Where the sampler chain leaves a single token (temperature 0), the raw row stands in for it: its
+// likeliest tokens in order, the probabilities at temperature 1.
+//
+// Tested by draft_choice_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+#include "dist/distribution.h"
+#include "dist/draws.h"
+#include "draft/drafter.h"
+
+namespace outrider {
+
+struct DraftChoice {
+  // The node may be followed by these, best first; empty: nothing is drafted here.
+  std::vector<Token> tokens;
+  // What they were drawn from, and which of them were; no tokens: none were.
+  Draw draw;
+};
+
+struct ChoiceContext {
+  const DraftShape& shape;
+  std::int32_t max_children = 1;  // at least 1
+  std::uint64_t seed = 0;
+  std::uint64_t root_position = 0;  // of the tree's root in the text
+  std::int32_t depth = 0;           // of the node in its tree
+  std::uint64_t node = 0;           // tells the nodes of one depth apart, for draws
+  bool draws = false;               // the rule needs draws
+};
+
+// `q` is the sampler chain's distribution for `row` ([n_vocab] logits).
+DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
+                         const ChoiceContext& context);
+
+}  // namespace outrider

@@ -1,0 +1,86 @@
+// GrammarMask: which tokens a grammar allows next, by llama.cpp's own grammar sampler.
+//
+// The text is checked before llama.cpp sees it (llama/gbnf.h): its parser and matcher recurse and
+// expand without limits, and abort or never end on some grammars. What it throws later is caught,
+// and a token that it would abort on is refused before it gets there; from then on status() is not
+// ok and nothing may follow: a constraint never silently ends.
+//
+// Triggers. A lazy grammar binds from the place on where the text first says a trigger. llama.cpp
+// searches all text so far with a regular expression after each token; here the search is a plain
+// one over the last bytes, and llama.cpp's sampler gets the tokens that overlap the trigger when it
+// is there, which is all it looks at. It then replays what was said from the trigger's first byte.
+//
+// Cost. Checking one candidate takes about a microsecond, all 49,152 some milliseconds. So callers
+// check the best candidates only where they can, and mask_row() first asks for each first byte
+// whether the token of that byte alone is allowed: if not, no token that begins with it is. Where
+// JSON wants a quote or a brace, that leaves hundreds. A copy compares all stack entries with all
+// elements of the grammar: see grammar_mask_test.cc for what it takes.
+//
+// Tested by grammar_mask_test.cc, and with the chain by sampler_grammar_test.cc.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/types.h"
+#include "llama/handles.h"
+
+namespace outrider::llama {
+
+class LlamaVocabulary;
+
+class GrammarMask {
+ public:
+  // For `grammar` (GBNF, begins with the rule "root"); binds at once, or when the text says one of
+  // `triggers` (none empty). `vocabulary` must outlive it and its clones.
+  // Errors: kInvalidArgument with the place and the reason.
+  static Result<std::unique_ptr<GrammarMask>> create(const std::string& grammar,
+                                                     const std::vector<std::string>& triggers,
+                                                     const LlamaVocabulary& vocabulary);
+
+  // False while a trigger is awaited: everything is allowed.
+  bool binds() const { return !waiting_; }
+
+  // Removes from `candidates` what the grammar does not allow, keeping the order.
+  // REQUIRES: status().ok(), here and below.
+  void filter(std::vector<llama_token_data>& candidates) const;
+
+  // Sets the logits of tokens that are not allowed to minus infinity. `row` may be shorter than the
+  // vocabulary.
+  void mask_row(std::span<float> row) const;
+
+  // `token` has become part of the text. When it is not allowed, status() tells.
+  void accept(Token token);
+
+  const Status& status() const { return status_; }
+
+  std::unique_ptr<GrammarMask> clone() const;
+
+ private:
+  struct TokenIndex;  // tokens by their first byte
+  struct Recent {     // a token that may be the beginning of a trigger
+    Token token;
+    std::string text;
+  };
+
+  GrammarMask() = default;
+  void await(Token token);
+  bool says_trigger(std::string_view text, std::size_t old_size) const;
+  std::vector<llama_token_data> first_candidates(std::span<const float> row) const;
+
+  SamplerHandle sampler_;
+  const LlamaVocabulary* vocabulary_ = nullptr;
+  std::shared_ptr<const TokenIndex> index_;  // null: the grammar names tokens, not only text
+  std::shared_ptr<const std::vector<std::string>> triggers_;
+  std::size_t longest_trigger_ = 0;  // bytes
+  bool waiting_ = false;
+  std::vector<Recent> recent_;  // while waiting
+  Status status_;
+};
+
+}  // namespace outrider::llama

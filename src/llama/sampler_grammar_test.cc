@@ -1,0 +1,146 @@
+// A grammar at the head of the chain: asking it about the best candidates only gives what masking
+// the whole row gives.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "dist/gumbel.h"
+#include "llama/sampler_chain.h"
+#include "llama/vocabulary.h"
+#include "testing/chi_square.h"
+#include "testing/llama_fixture.h"
+#include "testing/llama_reference_chain.h"
+
+namespace outrider::llama {
+namespace {
+
+// A vocabulary of 9,000 tokens, so that scans of the row pay.
+class SamplerGrammarTest : public testing::TinyModelTest {
+ protected:
+  void SetUp() override {
+    testing::TinyModelOptions options;
+    options.vocabulary.pieces.clear();
+    const std::string letters = "abcdefghijklmnopqrst";
+    for (const char a : letters) {
+      for (const char b : letters) {
+        for (const char c : letters) options.vocabulary.pieces.push_back({a, b, c});
+      }
+    }
+    for (const char* piece : {"{\"", "\":", "\",\"", "\"}", "[1", "0,", " \""}) {
+      options.vocabulary.pieces.emplace_back(piece);
+    }
+    options.weight_type = testing::WeightType::kQ4_0;
+    load(options);
+  }
+
+  const LlamaVocabulary& vocabulary() const { return file().vocabulary(); }
+
+  std::vector<float> random_row(int shape) {
+    std::normal_distribution<float> normal(0.0f, shape == 0 ? 0.02f : 2.5f);
+    std::vector<float> row(static_cast<std::size_t>(vocabulary().size()));
+    for (float& value : row) {
+      value = normal(random_);
+      if (shape == 2) value = std::round(value * 8.0f) / 8.0f;  // many ties
+    }
+    if (shape == 3) {  // the best are what the grammar never wants
+      for (std::size_t i = testing::kTinyFirstPiece; i < row.size(); i += 3) row[i] += 12.0f;
+    }
+    return row;
+  }
+
+  std::mt19937 random_{static_cast<unsigned>(testing::test_seed(31))};
+};
+
+TEST_F(SamplerGrammarTest, EveryChainLeavesWhatMaskingTheWholeRowLeaves) {
+  const std::vector<std::string> grammars = {
+      "root ::= [a-t ]+ \"!\"",                                       // nearly all letters
+      "root ::= \"{\\\"\" [a-t]+ \"\\\":\" ([0-9]+ | \"[1\") \"}\"",  // few, then many, then few
+      "root ::= ([a-c] [^a-c])+",                                     // some
+      "root ::= (\"abc\" | \"tst\" | \"a\" | \"ts\") [0-9] .*"};      // very few
+  const std::vector<SamplingOptions> chains = {
+      {},
+      {.temperature = 0.0f},
+      {.temperature = 0.7f, .top_k = 3, .top_p = 1.0f, .min_p = 0.0f},
+      {.top_k = 0, .top_p = 1.0f, .min_p = 0.1f},
+      {.top_k = 0, .top_p = 1.0f, .min_p = 0.9f, .repeat_penalty = 1.3f},
+      {.top_k = 0, .top_p = 0.9f, .min_p = 0.0f},
+      {.temperature = 0.5f, .top_k = 0, .top_p = 1.0f, .min_p = 0.0f},
+      {.top_k = 20, .top_n_sigma = 2.0f}};
+  std::size_t n_compared = 0;
+  for (const std::string& grammar : grammars) {
+    for (SamplingOptions options : chains) {
+      options.grammar = grammar;
+      const bool greedy = options.temperature == 0.0f;
+      std::unique_ptr<Sampler> sampler = make_sampler(options, vocabulary()).value();
+      SamplingOptions behind = options;  // a greedy reference is the masked row's best
+      if (greedy) behind = {.top_k = 0, .top_p = 1.0f, .min_p = 0.0f, .grammar = grammar};
+      testing::LlamaReferenceChain reference(behind, vocabulary().handle(), {});
+      for (int step = 0; step < 24; ++step) {
+        const std::vector<float> row = random_row(step % 4);
+        const Distribution q = sampler->apply(row);
+        const std::vector<llama_token_data> wanted = reference.apply(row, false);
+        if (greedy) {
+          const llama_token_data* best = &wanted.front();
+          for (const llama_token_data& c : wanted) best = c.logit > best->logit ? &c : best;
+          ASSERT_EQ(q.size(), 1u);
+          ASSERT_EQ(q.token(0), best->id);
+        } else if (q.tokens.empty()) {
+          ASSERT_EQ(q.size(), wanted.size());
+          for (std::size_t i = 0; i < q.size(); ++i) {
+            ASSERT_EQ(std::isinf(q.logits[i]), std::isinf(wanted[i].logit)) << i;
+          }
+        } else {
+          ASSERT_EQ(q.size(), wanted.size()) << grammar << ", step " << step;
+          for (std::size_t i = 0; i < q.size(); ++i) {
+            ASSERT_EQ(std::memcmp(&q.logits[i], &wanted[i].logit, sizeof(float)), 0) << i;
+            // llama.cpp's order of impossible candidates is its own.
+            if (std::isinf(q.logits[i])) continue;
+            ASSERT_EQ(q.token(i), wanted[i].id) << i;
+          }
+        }
+        ++n_compared;
+        const Token token = perturbed_argmax(q, noise_key(5, static_cast<std::uint64_t>(step)));
+        ASSERT_NE(token, kNoToken);
+        if (vocabulary().is_end_of_generation(token)) break;
+        sampler->accept(token);
+        reference.accept(token, /*said=*/true);
+        ASSERT_TRUE(sampler->status().ok()) << sampler->status().message();
+      }
+    }
+  }
+  EXPECT_GT(n_compared, 300u);
+}
+
+TEST_F(SamplerGrammarTest, TextThatLeavesTheGrammarEndsTheSampler) {
+  std::unique_ptr<Sampler> sampler =
+      make_sampler({.grammar = "root ::= \"a\" \"b\""}, vocabulary()).value();
+  const std::vector<float> row = random_row(1);
+  EXPECT_GT(sampler->apply(row).size(), 0u);
+  sampler->accept(testing::kTinyFirstByte + 'x');
+  EXPECT_FALSE(sampler->status().ok());
+  EXPECT_EQ(sampler->apply(row).size(), 0u) << "never unconstrained";
+  EXPECT_FALSE(sampler->clone()->status().ok());
+}
+
+TEST_F(SamplerGrammarTest, ASchemaWorksAsItsGrammar) {
+  const SamplingOptions options{.json_schema = R"({"type":"array","items":{"type":"boolean"}})"};
+  std::unique_ptr<Sampler> sampler = make_sampler(options, vocabulary()).value();
+  std::string text;
+  for (std::uint64_t position = 0; position < 400; ++position) {
+    const Token token = perturbed_argmax(sampler->apply(random_row(1)), noise_key(8, position));
+    ASSERT_NE(token, kNoToken);
+    if (vocabulary().is_end_of_generation(token)) break;
+    sampler->accept(token);
+    text += vocabulary().piece(token);
+  }
+  EXPECT_EQ(text.front(), '[') << text;
+}
+
+}  // namespace
+}  // namespace outrider::llama
