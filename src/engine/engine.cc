@@ -58,6 +58,10 @@ Status check_request(const Request& r, const Capabilities& caps) {
     return invalid_argument("--max-tokens is " + std::to_string(r.max_tokens) +
                             ", but must be at least 0, or -1 for no limit");
   }
+  if (r.logprobs < -1 || r.logprobs > 20) {
+    return invalid_argument("--logprobs is " + std::to_string(r.logprobs) +
+                            ", but must be from 0 to 20");
+  }
   if (!r.sampler) return invalid_argument("the request has no sampler");
   return Status();
 }
@@ -192,6 +196,8 @@ Completion Engine::complete(Sequence& s) {
           .stop = s.output.stop(),
           .error = s.error,
           .seed = s.request.seed,
+          .logprobs = std::move(s.logprobs),
+          .has_logprobs = s.request.logprobs >= 0,
           .prompt_tokens = s.n_prompt,
           .cached_tokens = 0,
           .timings = s.timings,
