@@ -30,6 +30,7 @@ struct RunOptions {
   std::int32_t max_tokens = 24;
   std::int32_t width = 1;
   std::vector<std::string> stop;
+  std::int32_t logprobs = -1;
 };
 
 // Runs one request to its end. After every step the engine's integrity, the target's and (when

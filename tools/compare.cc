@@ -207,6 +207,8 @@ Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt,
 }
 
 int CompareCommand::run() {
+  const int constraint = read_constraint(sampling_);
+  if (constraint != kDone) return constraint;
   const Result<std::vector<Prompt>> prompts =
       read_prompt_file(*prompts_, static_cast<std::size_t>(limit_));
   if (!prompts.ok()) return fail(prompts.status());

@@ -83,6 +83,7 @@ void RunCommand::add_options(CLI::App& app) {
   add_model_options(app, model_);
   add_sampling_options(app, sampling_);
   add_stop_option(app, sampling_);
+  add_logprobs_option(app, sampling_);
   add_speculation_options(app, speculation_, model_);
   OptionGroup output(app, "Output");
   output.add_switch("--stats", stats_, "print a table of speeds, counts and times at the end");
@@ -144,6 +145,7 @@ Result<Request> RunCommand::make_request(const Session& session) const {
   request->stop = sampling_.stop;
   request->rule = chosen_rule(speculation_);
   request->draft = speculation_.shape;
+  request->logprobs = sampling_.logprobs;
   if (!plan_.off_reason.empty()) request->speculation_off_reason = plan_.off_reason;
   return request;
 }
@@ -164,6 +166,8 @@ int RunCommand::report(const Completion& completion, const Session& session,
 
 int RunCommand::run() {
   plan_ = plan_speculation(speculation_, model_);
+  const int constraint = read_constraint(sampling_);
+  if (constraint != kDone) return constraint;
   const Status prompt = read_prompt();  // before signals are blocked: Ctrl-C must end the waiting
   if (!prompt.ok()) return fail(prompt);
   SignalWatch signals;

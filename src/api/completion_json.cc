@@ -1,6 +1,7 @@
 #include "api/completion_json.h"
 
 #include <cassert>
+#include <cmath>
 #include <string>
 
 namespace outrider::api {
@@ -71,6 +72,26 @@ Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
           {"drafters", std::move(drafters)}};
 }
 
+// Minus infinity, which JSON does not have, is null.
+Json ranked_json(const RankedToken& token) {
+  return {{"id", token.id},
+          {"token", token.text},
+          {"logprob", std::isfinite(token.logprob) ? Json(token.logprob) : Json()}};
+}
+
+Json logprobs_json(const Completion& c) {
+  if (!c.has_logprobs) return {};
+  Json list = Json::array();
+  for (const TokenLogprob& token : c.logprobs) {
+    Json top = Json::array();
+    for (const RankedToken& other : token.top) top.push_back(ranked_json(other));
+    Json object = ranked_json(token.chosen);
+    object["top_logprobs"] = std::move(top);
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string_view rule_name(AcceptanceRule rule) {
@@ -96,7 +117,7 @@ Json completion_json(const Completion& c, const Exactness& exactness) {
                  {"seed", c.seed},
                  {"finish_reason", std::string(finish_reason_name(c.finish))},
                  {"stop", text_or_null(c.stop)},
-                 {"logprobs", nullptr},
+                 {"logprobs", logprobs_json(c)},
                  {"usage", usage_json(c)},
                  {"timings", timings_json(c.timings)},
                  {"speculation", speculation_json(c.speculation, exactness)}};

@@ -1,5 +1,6 @@
 #include "api/completion_json.h"
 
+#include <cmath>
 #include <map>
 #include <string>
 
@@ -131,6 +132,19 @@ TEST(CompletionJson, AllFinishReasonsHaveTheirContractNames) {
     c.finish = reason;
     EXPECT_EQ(completion_json(c, exact())["finish_reason"], name);
   }
+}
+
+TEST(CompletionJson, LogprobsAreOneObjectATokenAndNullWhenNotAskedFor) {
+  Completion c;
+  EXPECT_TRUE(completion_json(c, exact())["logprobs"].is_null());
+  c.has_logprobs = true;
+  EXPECT_EQ(completion_json(c, exact())["logprobs"], Json::array());
+  c.logprobs.push_back({.chosen = {.id = 5, .text = "a", .logprob = -1.5},
+                        .top = {{.id = 5, .text = "a", .logprob = -1.5},
+                                {.id = 7, .text = "b", .logprob = -INFINITY}}});
+  EXPECT_EQ(json::encode(completion_json(c, exact())["logprobs"]),
+            R"([{"id":5,"token":"a","logprob":-1.5,"top_logprobs":[{"id":5,"token":"a",)"
+            R"("logprob":-1.5},{"id":7,"token":"b","logprob":null}]}])");
 }
 
 TEST(CompletionJson, AFailureSaysWhatFailed) {

@@ -51,6 +51,10 @@ Status check_request(const Request& r) {
     return invalid_argument("--branches is " + std::to_string(r.draft.branches) +
                             ", but must be 1 with --rule block, which judges chains");
   }
+  if (r.logprobs < -1 || r.logprobs > 20) {
+    return invalid_argument("--logprobs is " + std::to_string(r.logprobs) +
+                            ", but must be from 0 to 20");
+  }
   if (!r.sampler) return invalid_argument("the request has no sampler");
   return Status();
 }
@@ -203,6 +207,8 @@ Completion Engine::complete(Sequence& s) {
           .stop = s.output.stop(),
           .error = s.error,
           .seed = s.request.seed,
+          .logprobs = std::move(s.logprobs),
+          .has_logprobs = s.request.logprobs >= 0,
           .prompt_tokens = s.n_prompt,
           .cached_tokens = 0,
           .timings = s.timings,

@@ -36,6 +36,7 @@ struct Request {
   bool speculative = true;             // false: drafters are not asked
   std::int32_t width = 4;              // most tokens of a target step; 1: no speculation
   std::string speculation_off_reason;  // why it is not speculative, for the result
+  std::int32_t logprobs = -1;  // likeliest tokens to report with each token, 0 to 20; -1: nothing
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
@@ -50,6 +51,20 @@ struct Piece {
   Token id = kNoToken;
   std::string text;             // the bytes it adds; "" for control tokens
   std::int32_t by = kByTarget;  // whose accepted guess it is (the first drafter that proposed it)
+};
+
+struct RankedToken {
+  Token id = kNoToken;
+  std::string text;      // the bytes it adds; "" for control tokens
+  double logprob = 0.0;  // natural logarithm of its probability; may be minus infinity
+};
+
+// A token of the text and its log-probability: of the target's own row that the token was chosen
+// from, BEFORE the sampler chain (softmax of the raw logits), as OpenAI's API has it. So a token
+// that the chain would not cut off, mask or bias has the same value whatever the options are.
+struct TokenLogprob {
+  RankedToken chosen;
+  std::vector<RankedToken> top;  // the likeliest, best first, up to Request::logprobs
 };
 
 // What a step made of one request. Texts of pieces joined end at character boundaries, except where
@@ -107,6 +122,8 @@ struct Completion {
   std::string stop;  // the stop string that ended it, or empty
   Status error;      // for kError
   std::uint64_t seed = 0;
+  std::vector<TokenLogprob> logprobs;  // [tokens], or empty when they were not asked for
+  bool has_logprobs = false;
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;
   Timings timings;

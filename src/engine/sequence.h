@@ -26,8 +26,9 @@ struct Sequence {
   Request request;
   std::int64_t n_prompt;
   Output output;
-  Status error;            // set: the request failed
-  bool answered = false;   // the first token is there
+  std::vector<TokenLogprob> logprobs;  // [tokens said] when asked for
+  Status error;                        // set: the request failed
+  bool answered = false;               // the first token is there
 
   // This step's trees. `proposed` keeps what the drafters said, `sent` what the target checks.
   std::optional<TokenTree> proposed;

@@ -1,6 +1,7 @@
 #include <bit>
 
 #include "base/clock.h"
+#include "dist/log_probability.h"
 #include "engine/step.h"
 #include "verify/block.h"
 #include "verify/coupled.h"
@@ -37,6 +38,10 @@ class StepDistributions : public TargetDistributions {
     const NodeId child = node_ == kNoNode ? kNoNode : s.sent->child(node_, token);
     const std::int32_t by =
         child == kNoNode ? kByTarget : std::countr_zero(s.sent->node(child).proposed_by);
+    if (s.request.logprobs >= 0) {
+      s.logprobs.push_back(
+          token_logprob(step_.target.logits(item_, node_), token, s.request.logprobs));
+    }
     // A rule that only peeked: the chain learns from the row that the token was chosen from.
     if (s.request.sampler->has_state() && applied_ != node_) static_cast<void>(at(node_));
     s.request.sampler->accept(token);
@@ -52,6 +57,22 @@ class StepDistributions : public TargetDistributions {
     const Status status = sampler.status();
     if (!status.ok()) return status;
     return q;
+  }
+
+  RankedToken ranked(std::span<const float> row, double log_sum, Token token) const {
+    return {.id = token,
+            .text = std::string(step_.vocabulary.piece(token)),
+            .logprob = static_cast<double>(row[static_cast<std::size_t>(token)]) - log_sum};
+  }
+
+  TokenLogprob token_logprob(std::span<const float> row, Token token, std::int32_t n_top) const {
+    const double log_sum = log_sum_exp(row);
+    TokenLogprob result;
+    result.chosen = ranked(row, log_sum, token);
+    for (const Token other : likeliest(row, static_cast<std::size_t>(n_top))) {
+      result.top.push_back(ranked(row, log_sum, other));
+    }
+    return result;
   }
 
   const Step& step_;

@@ -18,6 +18,7 @@
 #include "testing/chi_square.h"
 #include "testing/llama_fixture.h"
 #include "testing/llama_reference_chain.h"
+#include "testing/random_sampling.h"
 
 namespace outrider::llama {
 namespace {
@@ -46,39 +47,7 @@ class SamplerStateTest : public testing::TinyModelTest {
     return row;
   }
 
-  float uniform(float low, float high) {
-    return std::uniform_real_distribution<float>(low, high)(random_);
-  }
-  bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
-  Token random_token() { return static_cast<Token>(random_() % vocabulary().size()); }
-
-  SamplingOptions random_options() {
-    SamplingOptions o;
-    o.temperature = chance(20) ? 1.0f : uniform(0.1f, 2.0f);
-    o.top_k = chance(50) ? 0 : static_cast<std::int32_t>(1 + random_() % 60);
-    if (chance(50)) o.top_p = 1.0f;
-    if (chance(50)) o.min_p = 0.0f;
-    if (chance(20)) o.typical_p = uniform(0.3f, 1.0f);
-    if (chance(30)) o.dynatemp_range = uniform(0.0f, 2.0f);
-    if (chance(30)) o.dynatemp_exponent = uniform(0.2f, 3.0f);
-    if (chance(30)) o.top_n_sigma = uniform(0.5f, 4.0f);
-    if (chance(30)) o.xtc_probability = uniform(0.0f, 1.0f);
-    o.xtc_threshold = uniform(0.01f, 0.6f);
-    if (chance(50)) o.repeat_last_n = static_cast<std::int32_t>(random_() % 20);
-    if (chance(40)) o.repeat_penalty = uniform(0.5f, 2.0f);
-    if (chance(30)) o.frequency_penalty = uniform(-1.0f, 2.0f);
-    if (chance(30)) o.presence_penalty = uniform(-1.0f, 2.0f);
-    if (chance(40)) o.dry_multiplier = uniform(0.1f, 3.0f);
-    o.dry_base = uniform(1.0f, 3.0f);
-    o.dry_allowed_length = static_cast<std::int32_t>(random_() % 4);
-    if (chance(50)) o.dry_penalty_last_n = static_cast<std::int32_t>(random_() % 30);
-    if (chance(50)) o.dry_sequence_breakers = {"b", "ca"};
-    for (unsigned long i = random_() % 4; i > 0; --i) {
-      o.logit_bias.push_back({random_token(), chance(30) ? kNever : uniform(-5.0f, 5.0f)});
-    }
-    o.ignore_eos = chance(30);
-    return o;
-  }
+  SamplingOptions random_options() { return testing::random_filters(random_, vocabulary().size()); }
 
   std::vector<Token> never(const SamplingOptions& o) const {
     std::vector<Token> tokens;

@@ -1,0 +1,279 @@
+// What each acceptance rule accepts, on a real pair: the table and the plot of docs/benchmarks.md.
+//
+//   bench_rules TARGET.gguf NAME=DRAFT.gguf... --prompts FILE [--tokens N] [--svg FILE]
+//
+// Every prompt is continued with two seeds, all texts at once (what is accepted does not depend on
+// that), for each draft, temperature, filter and rule: chains of three, and trees of six nodes with
+// at most three leaves. "argmax" is what a draft gains that proposes its likeliest token against a
+// target that samples: the coupled rule with a greedy draft.
+//
+// Prints a Markdown table: the chance that a step's first drafted token stays, the share of all
+// drafted tokens that stay, and tokens a step. No times: these counts are the same on any machine.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "draft/draft_model.h"
+#include "engine/engine.h"
+#include "llama/llama_model.h"
+#include "llama/model_file.h"
+#include "llama/open_target.h"
+#include "llama/sampler_chain.h"
+#include "llama/vocabulary.h"
+
+namespace outrider {
+namespace {
+
+constexpr std::int32_t kSequences = 8;
+constexpr std::int32_t kContext = 1024;
+
+struct Setting {
+  std::string draft;
+  float temperature;
+  float top_p;
+  std::string rule;
+  bool tree;
+};
+
+struct Counts {
+  std::int64_t drafts = 0;
+  std::int64_t first = 0;
+  std::int64_t drafted = 0;
+  std::int64_t accepted = 0;
+  std::int64_t emitted = 0;
+  std::int64_t steps = 0;
+};
+
+[[noreturn]] void give_up(const std::string& what) {
+  std::fprintf(stderr, "bench_rules: %s\n", what.c_str());
+  std::exit(1);
+}
+
+template <typename T>
+T need(Result<T> result, const std::string& what) {
+  if (!result.ok()) give_up(what + ": " + result.status().message());
+  return std::move(result).value();
+}
+
+// A draft model that proposes its likeliest token, whatever the request's sampler.
+class ArgmaxDrafter : public Drafter {
+ public:
+  ArgmaxDrafter(Drafter& inner, Sampler& greedy) : inner_(inner), greedy_(greedy) {}
+  std::string_view name() const override { return inner_.name(); }
+  Status begin(SeqId seq) override { return inner_.begin(seq); }
+  Status draft(std::span<DraftRequest> requests) override {
+    for (DraftRequest& request : requests) request.sampler = &greedy_;
+    return inner_.draft(requests);
+  }
+  void accept(SeqId seq, std::span<const Token> text) override { inner_.accept(seq, text); }
+  void end(SeqId seq) override { inner_.end(seq); }
+  void set_interrupt(const std::atomic<bool>* flag) override { inner_.set_interrupt(flag); }
+  std::string limit_reason(SeqId seq) const override { return inner_.limit_reason(seq); }
+
+ private:
+  Drafter& inner_;
+  Sampler& greedy_;
+};
+
+struct Bench {
+  std::unique_ptr<llama::LlamaModel> target;
+  const llama::LlamaVocabulary* vocabulary = nullptr;
+  std::vector<std::vector<Token>> prompts;
+  std::int32_t tokens = 200;
+
+  std::unique_ptr<Sampler> sampler(float temperature, float top_p) const {
+    SamplingOptions options;
+    options.temperature = temperature;
+    options.top_k = 0;
+    options.top_p = top_p;
+    options.min_p = 0.0f;
+    return need(llama::make_sampler(options, *vocabulary), "sampler");
+  }
+
+  Counts run(Drafter& drafter, const Setting& s) {
+    const std::unique_ptr<Sampler> greedy = sampler(0.0f, 1.0f);
+    ArgmaxDrafter argmax(drafter, *greedy);
+    Drafter* used = s.rule == "argmax" ? static_cast<Drafter*>(&argmax) : &drafter;
+    Engine engine(*target, target->file()->text_vocabulary(), {used});
+    std::vector<RequestId> ids;
+    for (std::int32_t i = 0; i < kSequences; ++i) {
+      Request r;
+      r.prompt = prompts[static_cast<std::size_t>(i) % prompts.size()];
+      r.sampler = sampler(s.temperature, s.top_p);
+      r.seed = 100 + static_cast<std::uint64_t>(i);
+      r.max_tokens = tokens;
+      r.width = s.tree ? 7 : 4;
+      if (s.tree) r.draft = {.branches = 3, .split_p = 0.1f};
+      if (s.rule == "rejection") r.rule = AcceptanceRule::kRejection;
+      if (s.rule == "block") r.rule = AcceptanceRule::kBlock;
+      ids.push_back(need(engine.add(std::move(r)), "request"));
+    }
+    while (engine.busy()) engine.step();
+    Counts counts;
+    for (const RequestId id : ids) {
+      const Completion c = need(engine.take(id), "completion");
+      if (!c.error.ok()) give_up(c.error.message());
+      const SpeculationStats& stats = c.speculation;
+      counts.drafts += stats.drafters[0].drafts;
+      counts.first += stats.drafters[0].accepted_drafts;
+      counts.drafted += stats.drafted;
+      counts.accepted += stats.accepted;
+      counts.emitted += stats.emitted;
+      counts.steps += stats.steps;
+    }
+    return counts;
+  }
+};
+
+double share(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
+
+// Horizontal bars of tokens a step, one group for each draft, temperature and filter.
+class Plot {
+ public:
+  void add(const Setting& s, const Counts& c) {
+    char group[64];
+    std::snprintf(group, sizeof group, "%s, T %.1f, top-p %.2f", s.draft.c_str(),
+                  static_cast<double>(s.temperature), static_cast<double>(s.top_p));
+    if (group_ != group) {
+      group_ = group;
+      y_ += 14;
+      text(10, group_, "bold");
+    }
+    const double tokens = share(c.emitted, c.steps);
+    const double width = (tokens - 1.0) * 220.0;
+    char bar[256];
+    std::snprintf(bar, sizeof bar,
+                  "<rect x=\"150\" y=\"%d\" width=\"%.1f\" height=\"11\" fill=\"%s\"/>\n", y_ - 10,
+                  width, s.tree ? "#2a9d8f" : "#457b9d");
+    body_ << bar;
+    std::snprintf(bar, sizeof bar, "<text x=\"%.1f\" y=\"%d\">%.2f</text>\n", 156.0 + width, y_,
+                  tokens);
+    body_ << bar;
+    text(20, s.rule + (s.tree ? ", tree" : ", chain"), "normal");
+  }
+
+  void write(const std::string& path) const {
+    std::ofstream file(path);
+    file << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 660 " << y_ + 10
+         << "\" font-family=\"sans-serif\" font-size=\"11\">\n"
+         << "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+         << "<text x=\"10\" y=\"16\" font-size=\"13\">Tokens a step (bars begin at 1: plain "
+            "decoding)</text>\n"
+         << body_.str() << "</svg>\n";
+    if (!file) give_up("cannot write '" + path + "'");
+  }
+
+ private:
+  void text(int x, const std::string& what, const char* weight) {
+    body_ << "<text x=\"" << x << "\" y=\"" << y_ << "\" font-weight=\"" << weight << "\">" << what
+          << "</text>\n";
+    y_ += 15;
+  }
+
+  std::string group_;
+  std::ostringstream body_;
+  int y_ = 26;
+};
+
+std::vector<Setting> settings_for(const std::string& draft) {
+  std::vector<Setting> all;
+  for (const float temperature : {0.7f, 1.0f}) {
+    for (const float top_p : {1.0f, 0.95f}) {
+      for (const char* rule : {"argmax", "coupled", "rejection", "block"}) {
+        all.push_back({draft, temperature, top_p, rule, false});
+      }
+      for (const char* rule : {"coupled", "rejection"}) {
+        all.push_back({draft, temperature, top_p, rule, true});
+      }
+    }
+  }
+  return all;
+}
+
+llama::ModelOptions model_options(const std::string& path) {
+  llama::ModelOptions options;
+  options.path = path;
+  options.n_ctx = kContext;
+  options.n_sequences = kSequences;
+  return options;
+}
+
+}  // namespace
+
+int rules_main(const std::vector<std::string>& arguments) {
+  std::string target, prompts, svg;
+  std::vector<std::pair<std::string, std::string>> drafts;
+  Bench bench;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& a = arguments[i];
+    const bool has_value = i + 1 < arguments.size();
+    if (a == "--prompts" && has_value) {
+      prompts = arguments[++i];
+    } else if (a == "--tokens" && has_value) {
+      bench.tokens = std::stoi(arguments[++i]);
+    } else if (a == "--svg" && has_value) {
+      svg = arguments[++i];
+    } else if (const std::size_t equal = a.find('='); equal != std::string::npos) {
+      drafts.emplace_back(a.substr(0, equal), a.substr(equal + 1));
+    } else if (target.empty()) {
+      target = a;
+    } else {
+      give_up("unexpected argument '" + a + "'");
+    }
+  }
+  if (target.empty() || drafts.empty() || prompts.empty()) {
+    give_up("give TARGET.gguf NAME=DRAFT.gguf... --prompts FILE [--tokens N] [--svg FILE]");
+  }
+  llama::TargetOptions how;
+  how.widest = 7;
+  how.speculation = true;
+  llama::OpenedTarget opened = need(llama::open_target(model_options(target), {}, how), target);
+  bench.vocabulary = &opened.file->vocabulary();
+  bench.target = std::move(opened.model);
+  std::ifstream file(prompts);
+  for (std::string line; std::getline(file, line);) {
+    const nlohmann::json object = nlohmann::json::parse(line);
+    bench.prompts.push_back(
+        need(bench.vocabulary->tokenize(object.at("prompt").get<std::string>(), true, true), "prompt"));
+  }
+  if (bench.prompts.empty()) give_up("no prompts in '" + prompts + "'");
+
+  Plot plot;
+  std::printf("| draft | T | top-p | rule | shape | first token stays | drafted tokens that stay | "
+              "tokens a step | steps |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  for (const std::pair<std::string, std::string>& draft : drafts) {
+    const std::unique_ptr<llama::LlamaModel> model =
+        need(llama::open_draft(model_options(draft.second), {}), draft.second);
+    DraftModelDrafter drafter(*model, bench.vocabulary->size(), [&](Token t) {
+      return bench.vocabulary->is_end_of_generation(t);
+    });
+    for (const Setting& s : settings_for(draft.first)) {
+      const Counts c = bench.run(drafter, s);
+      std::printf("| %s | %.1f | %.2f | %s | %s | %.3f | %.3f | %.2f | %lld |\n", s.draft.c_str(),
+                  static_cast<double>(s.temperature), static_cast<double>(s.top_p), s.rule.c_str(),
+                  s.tree ? "tree of 6" : "chain of 3", share(c.first, c.drafts),
+                  share(c.accepted, c.drafted), share(c.emitted, c.steps),
+                  static_cast<long long>(c.steps));
+      std::fflush(stdout);
+      plot.add(s, c);
+    }
+  }
+  if (!svg.empty()) plot.write(svg);
+  return 0;
+}
+
+}  // namespace outrider
+
+int main(int argc, char** argv) {
+  return outrider::rules_main(std::vector<std::string>(argv + 1, argv + argc));
+}
