@@ -14,6 +14,7 @@
 #include "llama/llama_model.h"
 #include "llama/vocab_match.h"
 #include "llama/vocabulary.h"
+#include "testing/llama_trees.h"
 
 namespace outrider::llama {
 namespace {
@@ -118,6 +119,99 @@ TEST_F(RealModelAdapter, ThreeRaggedSequencesWithRejectionsGiveTheBitsOfSingleSt
   const std::unique_ptr<LlamaModel> single = make(file, 1);
   EXPECT_EQ(advance_together(*model, *single, texts, 120), 0);
   EXPECT_GT(model->ledger().parked() + model->compactions(), 0);
+}
+
+// Trees of random tokens, by `model`, against single steps.
+testing::TreeWorld tree_world(const std::shared_ptr<ModelFile>& file, LlamaModel& model,
+                              bool check_all) {
+  std::vector<std::unique_ptr<LlamaModel>> singles;
+  for (std::int32_t i = 0; i < model.capabilities().n_sequences; ++i) {
+    singles.push_back(LlamaModel::create(file, {.n_ctx = 1100, .n_threads = 2}, {}).value());
+  }
+  return testing::TreeWorld(
+      model, std::move(singles),
+      {.seed = 11, .first_token = 100, .n_tokens = 40000, .check_all = check_all});
+}
+
+std::unique_ptr<LlamaModel> make_for_trees(const std::shared_ptr<ModelFile>& file,
+                                           std::int32_t n_sequences, bool keep_cell_order) {
+  return LlamaModel::create(file, {.n_ctx = 1100, .n_sequences = n_sequences, .n_threads = 2},
+                            {.keep_cell_order = keep_cell_order})
+      .value();
+}
+
+TEST_F(RealModelAdapter, EveryTreeShapeGivesTheBitsOfSingleStepsOver1000Positions) {
+  const std::shared_ptr<ModelFile> file = load("smollm2-q4_0.gguf");
+  ASSERT_NE(file, nullptr);
+  const std::unique_ptr<LlamaModel> model = make_for_trees(file, 1, true);
+  testing::TreeWorld world = tree_world(file, *model, /*check_all=*/true);
+  std::vector<std::pair<testing::TreeShape, NodeId>> cases;  // shapes and which node is kept
+  for (int n = 1; n <= 4; ++n) {
+    for (const testing::TreeShape& shape : testing::tree_shapes(n)) {
+      for (NodeId end = kNoNode; end < n; ++end) cases.emplace_back(shape, end);
+    }
+  }
+  ASSERT_EQ(cases.size(), 43u);
+  for (std::size_t i = 0; world.length(0) < 1000 && !HasFatalFailure(); ++i) {
+    const std::pair<testing::TreeShape, NodeId>& c = cases[i % cases.size()];
+    world.step({{.seq = 0, .shape = c.first, .end = c.second}});
+  }
+  EXPECT_GT(world.outcome().rows, 1500);
+  EXPECT_EQ(world.outcome().identical, world.outcome().rows) << world.outcome().first_difference;
+  EXPECT_GT(world.outcome().most_parked, 0);
+}
+
+TEST_F(RealModelAdapter, RandomTreesUpTo64NodesGiveTheBitsOfSingleSteps) {
+  const std::shared_ptr<ModelFile> file = load("smollm2-q4_0.gguf");
+  ASSERT_NE(file, nullptr);
+  const std::unique_ptr<LlamaModel> model = make_for_trees(file, 1, true);
+  testing::TreeWorld world = tree_world(file, *model, /*check_all=*/false);
+  while (world.length(0) < 300 && !HasFatalFailure()) {
+    const int n = 1 + world.below(64);
+    world.step({{.seq = 0,
+                 .shape = testing::random_shape(world.random(), n, 63),
+                 .n_pieces = 1 + world.below(3)}});
+  }
+  EXPECT_EQ(world.outcome().identical, world.outcome().rows) << world.outcome().first_difference;
+}
+
+// Three sequences that come and go with trees of up to 8 nodes.
+testing::TreeWorld::Outcome trees_together(const std::shared_ptr<ModelFile>& file,
+                                           bool keep_cell_order, int n_steps) {
+  const std::unique_ptr<LlamaModel> model = make_for_trees(file, 3, keep_cell_order);
+  testing::TreeWorld world = tree_world(file, *model, /*check_all=*/false);
+  for (int step = 0; step < n_steps; ++step) {
+    std::vector<testing::TreeWorld::Item> items;
+    for (SeqId seq = 0; seq < 3; ++seq) {
+      if (world.below(4) == 0) continue;
+      items.push_back({.seq = seq,
+                       .shape = testing::random_shape(world.random(), 1 + world.below(8), 6),
+                       .n_prefix = world.below(8) == 0 ? world.below(60) : 0,
+                       .n_pieces = keep_cell_order ? 1 + world.below(3) : 1});
+      if (world.below(30) == 0 && world.length(seq) > 0)
+        world.cut(seq, world.below(2) * 20 % world.length(seq));
+    }
+    if (!items.empty()) world.step(items);
+  }
+  return world.outcome();
+}
+
+TEST_F(RealModelAdapter, ThreeSequencesOfTreesComingAndGoingGiveTheBitsOfSingleSteps) {
+  const std::shared_ptr<ModelFile> file = load("smollm2-q4_0.gguf");
+  ASSERT_NE(file, nullptr);
+  const testing::TreeWorld::Outcome outcome = trees_together(file, true, 150);
+  EXPECT_GT(outcome.rows, 500);
+  EXPECT_GT(outcome.most_parked, 0);
+  EXPECT_EQ(outcome.identical, outcome.rows) << outcome.first_difference;
+}
+
+// The negative control.
+TEST_F(RealModelAdapter, CellsFreedOutOfOrderChangeTheBitsOfTrees) {
+  const std::shared_ptr<ModelFile> file = load("smollm2-q4_0.gguf");
+  ASSERT_NE(file, nullptr);
+  const testing::TreeWorld::Outcome outcome = trees_together(file, false, 40);
+  EXPECT_GT(outcome.rows, 100);
+  EXPECT_LT(outcome.identical, outcome.rows / 2) << "of " << outcome.rows;
 }
 
 TEST_F(RealModelAdapter, ARequantisedDraftHasTheTargetsVocabulary) {
