@@ -19,10 +19,9 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "draft/draft_model.h"
 #include "engine/engine.h"
+#include "json/json.h"
 #include "llama/llama_model.h"
 #include "llama/model_file.h"
 #include "llama/open_target.h"
@@ -241,11 +240,13 @@ int rules_main(const std::vector<std::string>& arguments) {
   bench.vocabulary = &opened.file->vocabulary();
   bench.target = std::move(opened.model);
   std::ifstream file(prompts);
-  for (std::string line; std::getline(file, line);) {
-    const nlohmann::json object = nlohmann::json::parse(line);
-    bench.prompts.push_back(
-        need(bench.vocabulary->tokenize(object.at("prompt").get<std::string>(), true, true), "prompt"));
-  }
+  const std::string lines((std::istreambuf_iterator<char>(file)), {});
+  const std::string error = json::parse_lines(lines, [&](const json::Json& line, std::size_t) {
+    bench.prompts.push_back(need(
+        bench.vocabulary->tokenize(line.at("prompt").get<std::string>(), true, true), "prompt"));
+    return std::string();
+  });
+  if (!error.empty()) give_up(prompts + ": " + error);
   if (bench.prompts.empty()) give_up("no prompts in '" + prompts + "'");
 
   Plot plot;

@@ -37,6 +37,8 @@ Completion run_checked(LanguageModel& target, const Vocabulary& vocabulary,
   request.max_tokens = options.max_tokens;
   request.width = options.width;
   request.stop = options.stop;
+  request.rule = options.rule;
+  request.draft = options.shape;
   request.logprobs = options.logprobs;
   const RequestId id = or_abort(engine.add(std::move(request)));
   while (engine.busy()) {

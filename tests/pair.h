@@ -30,6 +30,8 @@ struct RunOptions {
   std::int32_t max_tokens = 24;
   std::int32_t width = 1;
   std::vector<std::string> stop;
+  AcceptanceRule rule = AcceptanceRule::kCoupled;
+  DraftShape shape;
   std::int32_t logprobs = -1;
 };
 

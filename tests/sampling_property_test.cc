@@ -70,6 +70,12 @@ class SamplingProperty : public ::testing::Test {
     options.seed = random();
     options.max_tokens = static_cast<std::int32_t>(1 + random() % 20);
     if (random() % 4 == 0) options.stop = {"in", "e@"};
+    if (random() % 2 == 0) {
+      options.shape.branches = static_cast<std::int32_t>(2 + random() % 7);
+      options.shape.split_p = 0.02f * static_cast<float>(random() % 8);
+    }
+    if (random() % 6 == 0) options.shape.p_min = 0.3f;
+    if (random() % 6 == 0) options.shape.p_ratio = 1.5f;
     if (random() % 3 == 0) options.logprobs = static_cast<std::int32_t>(random() % 4);
     return options;
   }
@@ -115,6 +121,7 @@ TEST_F(SamplingProperty, EveryMixtureOfOptionsGivesThePlainText) {
   std::int64_t accepted = 0;
   std::int64_t drafted = 0;
   int n_grammar = 0;
+  int trees = 0;
   int n_failed = 0;
   for (std::uint64_t seed = first; seed < first + kCases; ++seed) {
     SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
@@ -124,6 +131,7 @@ TEST_F(SamplingProperty, EveryMixtureOfOptionsGivesThePlainText) {
     const Completion plain = run({}, options);
     options.width = static_cast<std::int32_t>(2 + random() % 9);
     const Completion got = run_speculative(random, options, plain);
+    trees += options.shape.branches > 1 ? 1 : 0;
     ASSERT_EQ(got.tokens, plain.tokens) << "width " << options.width;
     ASSERT_EQ(got.text, plain.text);
     ASSERT_EQ(got.finish, plain.finish);
@@ -140,7 +148,37 @@ TEST_F(SamplingProperty, EveryMixtureOfOptionsGivesThePlainText) {
               static_cast<long long>(drafted));
   EXPECT_GT(accepted, drafted / 5);  // the drafts matter
   EXPECT_GT(n_grammar, kCases / 5);
+  EXPECT_GT(trees, kCases / 3);
   EXPECT_LT(n_failed, kCases / 20);  // what could not be said
+}
+
+// What the other rules say depends on the draft, but is repeatable, ends as it should, and keeps
+// every constraint: a token that the chain forbids would end the request with an error.
+TEST_F(SamplingProperty, TheOtherRulesRepeatThemselvesUnderEveryMixtureOfOptions) {
+  const std::uint64_t first = testing::test_seed(9000);
+  std::int64_t accepted = 0;
+  int n_failed = 0;
+  for (std::uint64_t seed = first; seed < first + kCases / 5; ++seed) {
+    SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
+    std::mt19937 random(static_cast<std::uint32_t>(seed));
+    RunOptions options = random_case(random);
+    options.width = static_cast<std::int32_t>(2 + random() % 9);
+    options.rule = AcceptanceRule::kRejection;
+    if (random() % 2 == 0) {
+      options.rule = AcceptanceRule::kBlock;
+      options.shape.branches = 1;
+    }
+    const Completion got = run({drafter_.get()}, options);
+    const Completion again = run({drafter_.get()}, options);
+    ASSERT_EQ(got.tokens, again.tokens);
+    ASSERT_EQ(got.finish, again.finish);
+    ASSERT_LE(got.tokens.size(), static_cast<std::size_t>(options.max_tokens));
+    ASSERT_NO_FATAL_FAILURE(expect_same_logprobs(got, again));
+    accepted += got.speculation.accepted;
+    n_failed += got.finish == FinishReason::kError ? 1 : 0;
+  }
+  EXPECT_GT(accepted, kCases / 5);
+  EXPECT_LT(n_failed, kCases / 100);
 }
 
 // The control: with logits that differ by a hair in wide steps, the comparison must notice.
@@ -161,8 +199,8 @@ class Shaken : public LanguageModel {
     for (std::size_t i = 0; i < row_.size(); i += 2) row_[i] += 0.2f;
     return row_;
   }
-  Status commit(std::size_t item, std::span<const NodeId> path) override {
-    return inner_.commit(item, path);
+  Status commit(SeqId seq, std::span<const NodeId> path) override {
+    return inner_.commit(seq, path);
   }
   Status truncate(SeqId seq, Pos length) override { return inner_.truncate(seq, length); }
   void set_interrupt(const std::atomic<bool>* flag) override { inner_.set_interrupt(flag); }

@@ -139,9 +139,11 @@ TEST(CompletionJson, LogprobsAreOneObjectATokenAndNullWhenNotAskedFor) {
   EXPECT_TRUE(completion_json(c, exact())["logprobs"].is_null());
   c.has_logprobs = true;
   EXPECT_EQ(completion_json(c, exact())["logprobs"], Json::array());
-  c.logprobs.push_back({.chosen = {.id = 5, .text = "a", .logprob = -1.5},
-                        .top = {{.id = 5, .text = "a", .logprob = -1.5},
-                                {.id = 7, .text = "b", .logprob = -INFINITY}}});
+  TokenLogprob token;
+  token.chosen = {.id = 5, .text = "a", .logprob = -1.5};
+  token.top.push_back(token.chosen);
+  token.top.push_back({.id = 7, .text = "b", .logprob = -INFINITY});
+  c.logprobs.push_back(token);
   EXPECT_EQ(json::encode(completion_json(c, exact())["logprobs"]),
             R"([{"id":5,"token":"a","logprob":-1.5,"top_logprobs":[{"id":5,"token":"a",)"
             R"("logprob":-1.5},{"id":7,"token":"b","logprob":null}]}])");

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "dist/gumbel.h"
+#include "dist/log_probability.h"
 
 namespace outrider {
 namespace {
@@ -34,22 +35,6 @@ std::int32_t n_children(const Distribution& q, const ChoiceContext& c) {
     ++n;
   }
   return n;
-}
-
-// The `n` likeliest ids of a row, the smaller id first among equals, NaN never.
-std::vector<Token> likeliest(std::span<const float> row, std::size_t n) {
-  std::vector<Token> best;  // sorted, at most n
-  const auto better = [&](Token a, Token b) {
-    return row[static_cast<std::size_t>(a)] > row[static_cast<std::size_t>(b)];
-  };
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    const Token token = static_cast<Token>(i);
-    const bool number = row[i] == row[i];
-    if (!number || (best.size() == n && !better(token, best.back()))) continue;
-    best.insert(std::upper_bound(best.begin(), best.end(), token, better), token);
-    if (best.size() > n) best.pop_back();
-  }
-  return best;
 }
 
 }  // namespace
