@@ -103,6 +103,12 @@ Result<OpenedTarget> Opener::open() {
                          .coverage = "not probed: every step is a single step",
                          .reason = ""};
   }
+  // Wider than what may be asked for need not have been compared.
+  if (opened_.exactness.kind == Exactness::Kind::kUpToWidth && !report_.complete &&
+      report_.everywhere >= widest_ && report_.everywhere >= 2) {
+    opened_.exactness.kind = Exactness::Kind::kExact;
+    opened_.exactness.reason.clear();
+  }
   opened_.settings = opened_.model->settings();
   opened_.notes = opened_.model->notes();
   if (opened_.exactness.kind != Exactness::Kind::kExact) {  // what the choices cost, if anything
