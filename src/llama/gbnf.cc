@@ -13,6 +13,8 @@ namespace {
 
 using Kind = GbnfElement::Kind;
 
+constexpr std::uint64_t kNoMaximum = std::numeric_limits<std::uint64_t>::max();
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_word(char c) {
@@ -187,9 +189,8 @@ class GbnfParser {
       return Status();
     } else {
       ended = true;
-      return Status();
     }
-    skip_space(nested());
+    skip_space(nested() && !ended);
     return Status();
   }
 
@@ -295,9 +296,9 @@ class GbnfParser {
 
   Status close_group() {
     ++at_;
-    const Open group = std::move(open_.back());
+    Open group = std::move(open_.back());
     open_.pop_back();
-    define(group.rule, group.elements);
+    define(group.rule, std::move(group.elements));
     begin_symbol(std::max<std::size_t>(1, grammar_.rules.size() - group.n_rules_before));
     add(Kind::kRule, group.rule);
     skip_space(nested());
@@ -340,12 +341,11 @@ class GbnfParser {
     const std::uint64_t times = !endless && most > 0 ? most : std::max<std::uint64_t>(least, 1);
     open.repeated_rules *= static_cast<std::size_t>(times);
     const std::uint64_t n_optional = endless ? 1 : most - least;
-    const std::size_t weight = open.last_weight;
     if (open.repeated_rules > limits_.repetitions) {
       return wrong("repetitions in one another come to more than " +
                    std::to_string(limits_.repetitions) + " rules");
     }
-    n_elements_ += weight * (least + n_optional);
+    n_elements_ += open.last_weight * (least + n_optional);
     if (n_elements_ > limits_.elements) return check_size();
 
     const std::vector<GbnfElement> last(
@@ -364,11 +364,9 @@ class GbnfParser {
       previous = rule;
     }
     if (n_optional > 0) open.elements.push_back({Kind::kRule, previous});
-    open.last_weight = weight * std::max<std::uint64_t>(least, 1) + 1;
+    open.last_weight = open.last_weight * std::max<std::uint64_t>(least, 1) + 1;
     return Status();
   }
-
-  static constexpr std::uint64_t kNoMaximum = std::numeric_limits<std::uint64_t>::max();
 
   std::string_view text_;
   const GbnfLimits& limits_;

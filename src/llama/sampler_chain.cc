@@ -17,6 +17,7 @@
 #include "llama/json_schema.h"
 #include "llama/mirostat.h"
 #include "llama/row_edits.h"
+#include "llama/sampler_plan.h"
 #include "llama/vocabulary.h"
 
 namespace outrider::llama {
@@ -26,40 +27,13 @@ constexpr float kNever = -std::numeric_limits<float>::infinity();
 constexpr std::uint64_t kXtcStream = 0x787463;  // "xtc": apart from the draws of the rules
 constexpr std::size_t kFirstBatch = 64;         // candidates that a grammar is asked about first
 
-// What the chain comes to, behind grammar and edits.
-enum class Kind {
-  kGreedy,   // the best token
-  kDense,    // the row with a scale: nothing but a temperature
-  kFilters,  // llama.cpp's samplers
-};
-
-// What stands first in the chain and can be prepared by a scan of the row.
-enum class First { kOther, kTopK, kMinP };
-
-// What never changes while a request runs.
-struct Plan {
-  Kind kind = Kind::kFilters;
-  First first = First::kOther;
-  std::size_t top_k = 0;
-  float log_min_p = 0.0f;
-  float scale = 1.0f;            // 1 / temperature, for kDense
-  float xtc_probability = 0.0f;  // 0: off
-};
-
-// llama.cpp's samplers in three parts, since XTC takes part or not.
-struct Filters {
-  SamplerHandle before;  // null: none; likewise the others
-  SamplerHandle xtc;
-  SamplerHandle after;
-};
-
 SamplerHandle clone_handle(const SamplerHandle& handle) {
   return SamplerHandle(handle ? llama_sampler_clone(handle.get()) : nullptr);
 }
 
 class ChainSampler : public Sampler {
  public:
-  ChainSampler(const Plan& plan, Filters filters, RowEdits edits,
+  ChainSampler(const SamplerPlan& plan, SamplerFilters filters, RowEdits edits,
                std::unique_ptr<GrammarMask> grammar, std::optional<Mirostat> mirostat)
       : plan_(plan),
         filters_(std::move(filters)),
@@ -100,9 +74,9 @@ class ChainSampler : public Sampler {
   }
 
   std::unique_ptr<Sampler> clone() const override {
-    Filters filters{.before = clone_handle(filters_.before),
-                    .xtc = clone_handle(filters_.xtc),
-                    .after = clone_handle(filters_.after)};
+    SamplerFilters filters{.before = clone_handle(filters_.before),
+                           .xtc = clone_handle(filters_.xtc),
+                           .after = clone_handle(filters_.after)};
     std::unique_ptr<ChainSampler> copy =
         std::make_unique<ChainSampler>(plan_, std::move(filters), edits_.clone(),
                                        grammar_ ? grammar_->clone() : nullptr, mirostat_);
@@ -116,18 +90,18 @@ class ChainSampler : public Sampler {
   Distribution apply_all(std::span<const float> logits) {
     std::span<const float> row = edits_.apply(logits);
     const GrammarMask* grammar = grammar_ && grammar_->binds() ? grammar_.get() : nullptr;
-    if (plan_.kind == Kind::kDense) return dense(grammar ? masked(row, *grammar) : row);
-    if (plan_.kind == Kind::kGreedy && !grammar) return greedy(row);
+    if (plan_.kind == ChainKind::kDense) return dense(grammar ? masked(row, *grammar) : row);
+    if (plan_.kind == ChainKind::kGreedy && !grammar) return greedy(row);
     candidates_.clear();
     bool prepared = prepare(row, grammar);
     if (!prepared && grammar) {  // too few of the best are allowed: mask them all
       row = masked(row, *grammar);
-      if (plan_.kind == Kind::kGreedy) return greedy(row);
+      if (plan_.kind == ChainKind::kGreedy) return greedy(row);
       prepared = prepare(row, nullptr);
     }
-    if (plan_.kind == Kind::kGreedy) return best_candidate();
+    if (plan_.kind == ChainKind::kGreedy) return best_candidate();
     if (!prepared && !take_all(row)) return {};
-    return filtered(prepared && plan_.first == First::kTopK);
+    return filtered(prepared && plan_.first == ChainFirst::kTopK);
   }
 
   Distribution dense(std::span<const float> row) const {
@@ -171,10 +145,10 @@ class ChainSampler : public Sampler {
 
   // Puts what the first of the chain leaves into candidates_, if a scan can tell.
   bool prepare(std::span<const float> row, const GrammarMask* grammar) {
-    if (plan_.kind == Kind::kFilters && plan_.first == First::kOther) return false;
+    if (plan_.kind == ChainKind::kFilters && plan_.first == ChainFirst::kOther) return false;
     scan_.begin(row);
-    if (plan_.kind == Kind::kGreedy) return take_best(1, grammar);
-    if (plan_.first == First::kMinP) return take_min_p(grammar);
+    if (plan_.kind == ChainKind::kGreedy) return take_best(1, grammar);
+    if (plan_.first == ChainFirst::kMinP) return take_min_p(grammar);
     return take_best(plan_.top_k, grammar) && cut_to_top_k();
   }
 
@@ -255,8 +229,8 @@ class ChainSampler : public Sampler {
     return chance <= static_cast<double>(plan_.xtc_probability);
   }
 
-  Plan plan_;
-  Filters filters_;
+  SamplerPlan plan_;
+  SamplerFilters filters_;
   RowEdits edits_;
   std::unique_ptr<GrammarMask> grammar_;  // null: none
   std::optional<Mirostat> mirostat_;
@@ -271,88 +245,6 @@ class ChainSampler : public Sampler {
   std::vector<float> logits_;  // the result
   std::vector<Token> tokens_;
 };
-
-// Adds llama.cpp's samplers to one part of the chain, and notes what stands first.
-class PartBuilder {
- public:
-  explicit PartBuilder(Plan& plan, bool leads) : plan_(plan), leads_(leads) {
-    llama_sampler_chain_params params = llama_sampler_chain_default_params();
-    params.no_perf = true;
-    chain_.reset(llama_sampler_chain_init(params));
-  }
-
-  void add(llama_sampler* sampler, First kind) {
-    if (sampler == nullptr) throw std::bad_alloc();
-    llama_sampler_chain_add(chain_.get(), sampler);
-    if (n_++ == 0 && leads_) plan_.first = kind;
-  }
-
-  std::size_t size() const { return n_; }
-  SamplerHandle take() { return n_ == 0 ? nullptr : std::move(chain_); }
-
- private:
-  Plan& plan_;
-  bool leads_;
-  SamplerHandle chain_;
-  std::size_t n_ = 0;
-};
-
-// Mirrors common_sampler_init of llama.cpp's common/sampling.cpp.
-Filters make_filters(const SamplingOptions& o, bool greedy, Plan& plan) {
-  constexpr std::size_t kMinKeep = 0;
-  const float temperature = greedy ? 0.0f : o.temperature;
-  PartBuilder before(plan, /*leads=*/true);
-  Filters filters;
-  if (o.mirostat != 0) {
-    if (temperature != 1.0f) before.add(llama_sampler_init_temp(temperature), First::kOther);
-    // Sorts as mirostat's own softmax does.
-    before.add(llama_sampler_init_top_k(std::numeric_limits<std::int32_t>::max()), First::kOther);
-    filters.before = before.take();
-    return filters;
-  }
-  if (o.top_n_sigma > 0.0f)
-    before.add(llama_sampler_init_top_n_sigma(o.top_n_sigma), First::kOther);
-  if (o.top_k > 0) before.add(llama_sampler_init_top_k(o.top_k), First::kTopK);
-  if (o.typical_p < 1.0f)
-    before.add(llama_sampler_init_typical(o.typical_p, kMinKeep), First::kOther);
-  if (o.top_p < 1.0f) before.add(llama_sampler_init_top_p(o.top_p, kMinKeep), First::kOther);
-  if (o.min_p > 0.0f) before.add(llama_sampler_init_min_p(o.min_p, kMinKeep), First::kMinP);
-  filters.before = before.take();
-  if (plan.xtc_probability > 0.0f) {
-    // Probability 1: whether it takes part is drawn here.
-    filters.xtc.reset(llama_sampler_init_xtc(1.0f, o.xtc_threshold, kMinKeep, /*seed=*/1));
-    if (!filters.xtc) throw std::bad_alloc();
-  }
-  PartBuilder after(plan, /*leads=*/false);
-  if (temperature != 1.0f || o.dynatemp_range > 0.0f) {
-    after.add(llama_sampler_init_temp_ext(temperature, o.dynatemp_range, o.dynatemp_exponent),
-              First::kOther);
-  }
-  filters.after = after.take();
-  return filters;
-}
-
-// What can be left out, and what the rest comes to.
-Plan make_plan(const SamplingOptions& o, bool& greedy) {
-  Plan plan;
-  plan.top_k = static_cast<std::size_t>(std::max(o.top_k, 0));
-  plan.log_min_p = std::log(o.min_p);
-  plan.scale = 1.0f / o.temperature;
-  if (o.mirostat == 0 && o.xtc_threshold <= 0.5f) plan.xtc_probability = o.xtc_probability;
-  const bool dynamic = o.mirostat == 0 && o.dynatemp_range > 0.0f;
-  // A temperature whose inverse is not a number is as good as 0.
-  greedy = !dynamic && !std::isfinite(plan.scale);
-  // The best token survives all filters but the typical sampler and XTC. Where mirostat has one
-  // token to choose from, it has nothing to learn.
-  const bool best_survives =
-      o.mirostat != 0 || (o.typical_p >= 1.0f && plan.xtc_probability == 0.0f);
-  if (greedy && best_survives) plan.kind = Kind::kGreedy;
-  const bool bare = o.mirostat == 0 && !dynamic && o.top_n_sigma <= 0.0f && o.top_k <= 0 &&
-                    o.typical_p >= 1.0f && o.top_p >= 1.0f && o.min_p <= 0.0f &&
-                    plan.xtc_probability == 0.0f;
-  if (!greedy && bare) plan.kind = Kind::kDense;
-  return plan;
-}
 
 Result<std::unique_ptr<GrammarMask>> make_grammar(const SamplingOptions& o,
                                                   const LlamaVocabulary* vocabulary) {
@@ -382,12 +274,11 @@ Result<std::unique_ptr<Sampler>> make(const SamplingOptions& options, std::int32
     if (!edits.ok()) return edits.status();
     Result<std::unique_ptr<GrammarMask>> grammar = make_grammar(options, vocabulary);
     if (!grammar.ok()) return grammar.status();
-    bool greedy = false;
-    Plan plan = make_plan(options, greedy);
-    Filters filters;
-    if (plan.kind == Kind::kFilters) filters = make_filters(options, greedy, plan);
+    SamplerPlan plan = make_sampler_plan(options);
+    SamplerFilters filters;
+    if (plan.kind == ChainKind::kFilters) filters = make_sampler_filters(options, plan);
     std::optional<Mirostat> mirostat;
-    if (options.mirostat != 0 && plan.kind == Kind::kFilters) {
+    if (options.mirostat != 0 && plan.kind == ChainKind::kFilters) {
       mirostat.emplace(options.mirostat, options.mirostat_tau, options.mirostat_eta, n_vocab);
     }
     return std::unique_ptr<Sampler>(std::make_unique<ChainSampler>(
