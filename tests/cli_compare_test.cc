@@ -61,6 +61,25 @@ TEST(CliCompare, WithoutADraftTheTextItselfIsProposed) {
   EXPECT_LT(object["acceptance_rate"].get<double>(), 1.0) << "every fifth proposal is wrong";
 }
 
+TEST(CliCompare, SeveralWidthsAndTreesAreComparedInOneCall) {
+  const CliModels& models = cli_models();
+  const CliFolder folder;
+  const std::string prompts = folder.write("p.jsonl", "{\"prompt\": \"Once\"}\n{\"prompt\": \"The\"}\n");
+  const CliResult result =
+      run_cli(folder.call({"compare", "-m", models.target, "-d", models.draft, "--prompts", prompts,
+                           "-n", "24", "--temp", "1", "--seed", "3", "--exact", "on", "--width",
+                           "8,2,4", "--branches", "3", "--split-p", "0.02", "--json"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json object = result.object();
+  EXPECT_EQ(object["identical"], 2) << result.out;
+  EXPECT_EQ(object["verdict"], "exact") << result.out;
+  ASSERT_EQ(object["widths"].size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(object["widths"][i]["width"], std::vector<int>({2, 4, 8})[i]);
+    EXPECT_EQ(object["widths"][i]["verdict"], "identical");
+  }
+}
+
 // The negative control. F32 weights take other code for several tokens than for one, so logits
 // differ in their last bits; F16 keys and values, which --exact off takes, carry that on. In
 // thousands of tokens some choice flips: one in about 1,200, measured.
@@ -101,6 +120,8 @@ TEST(CliCompare, ADivergenceIsShownWithItsGapAndNotCalledExact) {
                               "-t",
                               "2",
                               "--json"});
+  // Two threads, beside whatever else is being tested: they must not spin while they wait.
+  call.environment["OMP_WAIT_POLICY"] = "passive";
   const CliResult result = run_cli(call);
   ASSERT_EQ(result.exit_code, 0) << result.err << "a difference is a result, not a failure";
   const Json object = result.object();

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,9 @@ namespace outrider::tools {
 namespace {
 
 constexpr const char* kDetails =
-    "Runs each prompt twice with the same seed, plain and with speculation, and compares the "
-    "tokens.\n"
+    "Runs each prompt with the same seed, plain and with speculation at each width, and compares "
+    "the\n"
+    "tokens. (Under the coupled rule: the others give other texts of the same distribution.)\n"
     "The verdict is the probe's (exact | exact up to width K | distributional), and never better "
     "than\n"
     "what was seen. Where texts differ, the logit gap at the first difference tells a near-tie "
@@ -63,7 +65,8 @@ class CompareCommand : public Command {
   bool chat_ = false;
   ModelArguments model_;
   SamplingArguments sampling_;
-  SpeculationArguments speculation_;
+  std::vector<std::int32_t> widths_;  // rising
+  DraftShape shape_;
   OutputArguments output_;
 
   // While it runs.
@@ -86,7 +89,8 @@ void CompareCommand::add_options(CLI::App& app) {
   sampling_.max_tokens = 128;
   add_sampling_options(app, sampling_);
   OptionGroup speculation(app, "Speculation");
-  add_width_option(app, speculation_);
+  add_widths_option(app, widths_);
+  add_tree_options(app, shape_);
   add_exact_option(app, "Speculation", model_);
   add_output_options(app, output_);
 }
@@ -102,11 +106,7 @@ void CompareCommand::check() {
     throw UsageError("--max-tokens is 0, but must be at least 1, or -1: there would be nothing to "
                      "compare");
   }
-  if (chosen_width(speculation_) < 2) {
-    throw UsageError(
-        "--width is '" + speculation_.width +
-        "', but must be auto or at least 2: 1 is plain decoding, with nothing to compare");
-  }
+  check_shape(shape_);
 }
 
 Result<std::vector<Token>> CompareCommand::tokenize(const Session& session,
@@ -122,6 +122,7 @@ Result<Completion> CompareCommand::generate_tokens(Session& session,
   Result<Request> request = session.request(prompt, sampling_.options, comparison_.seed, width);
   if (!request.ok()) return request.status();
   request->max_tokens = sampling_.max_tokens;
+  request->draft = shape_;
   Result<Completion> completion = generate(session, std::move(*request), *signals_, *progress_,
                                            [](const Update&) { return true; });
   if (completion.ok() && !completion->error.ok()) return completion->error;
@@ -181,28 +182,37 @@ Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt,
   Result<Completion> plain = generate_tokens(session, tokens, 1);
   if (!plain.ok()) return plain.status();
   if (replay_ != nullptr) replay_->set_text(tokens.size(), plain->tokens);
-  Result<Completion> speculative = generate_tokens(session, tokens, comparison_.width);
-  if (!speculative.ok()) return speculative.status();
-  if (signals_->raised()) return cancelled("interrupted");
-  const SpeculationStats& stats = speculative->speculation;
-  if (!stats.enabled && !stats.reason.empty()) {
-    return unsupported("there is nothing to compare, speculation is off: " + stats.reason);
-  }
-  if (plain->tokens == speculative->tokens) {
-    ++comparison_.identical;
-  } else {
+  std::vector<WidthComparison> widths = comparison_.widths;
+  std::vector<Divergence> divergences;
+  for (WidthComparison& w : widths) {
+    Result<Completion> speculative = generate_tokens(session, tokens, w.width);
+    if (!speculative.ok()) return speculative.status();
+    if (signals_->raised()) return cancelled("interrupted");
+    const SpeculationStats& stats = speculative->speculation;
+    if (!stats.enabled && !stats.reason.empty()) {
+      return unsupported("there is nothing to compare, speculation is off: " + stats.reason);
+    }
+    w.steps += stats.steps;
+    w.drafted += stats.drafted;
+    w.accepted += stats.accepted;
+    w.emitted += stats.emitted;
+    if (plain->tokens == speculative->tokens) {
+      ++w.identical;
+      continue;
+    }
     Result<Divergence> divergence = examine(session, tokens, *plain, *speculative);
     if (!divergence.ok()) return divergence.status();
+    divergence->width = w.width;
     divergence->prompt = index;
     divergence->id = prompt.id;
-    comparison_.divergences.push_back(std::move(*divergence));
+    divergences.push_back(std::move(*divergence));
   }
+  // A prompt counts when all of its widths are through.
+  comparison_.widths = std::move(widths);
   ++comparison_.prompts;
+  comparison_.identical += divergences.empty() ? 1 : 0;
   comparison_.tokens += static_cast<std::int64_t>(plain->tokens.size());
-  comparison_.steps += stats.steps;
-  comparison_.drafted += stats.drafted;
-  comparison_.accepted += stats.accepted;
-  comparison_.emitted += stats.emitted;
+  std::move(divergences.begin(), divergences.end(), std::back_inserter(comparison_.divergences));
   return Status();
 }
 
@@ -217,12 +227,13 @@ int CompareCommand::run() {
   signals_ = &signals;
   progress_ = &progress;
   comparison_ = {.drafter = model_.draft_model ? "draft-model" : "replay",
-                 .width = chosen_width(speculation_),
                  .temperature = sampling_.options.temperature,
                  .seed = chosen_seed(sampling_)};
 
+  for (const std::int32_t width : widths_) comparison_.widths.push_back({.width = width});
+
   ReplayDrafter replay;
-  SessionOptions options{.target = target_options(model_), .width = comparison_.width};
+  SessionOptions options{.target = target_options(model_), .width = widths_.back()};
   if (model_.draft_model) {
     options.draft = draft_options(model_);
   } else {

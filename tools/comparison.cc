@@ -13,10 +13,27 @@ using json::Json;
 
 constexpr std::size_t kShownDivergences = 20;
 
-// Whether the probe's verdict promises equality at the width that was run.
-bool promises_equality(const Comparison& c) {
-  if (c.exactness.kind == Exactness::Kind::kExact) return true;
-  return c.exactness.kind == Exactness::Kind::kUpToWidth && c.width <= c.exactness.width;
+// The narrowest width at which texts differ though the probe's verdict promises equality; 0: none.
+std::int32_t broken_width(const Comparison& c) {
+  for (const WidthComparison& w : c.widths) {
+    const bool promised =
+        c.exactness.kind == Exactness::Kind::kExact ||
+        (c.exactness.kind == Exactness::Kind::kUpToWidth && w.width <= c.exactness.width);
+    if (promised && w.identical < c.prompts) return w.width;
+  }
+  return 0;
+}
+
+WidthComparison total(const Comparison& c) {
+  WidthComparison sum;
+  for (const WidthComparison& w : c.widths) {
+    sum.width = std::max(sum.width, w.width);
+    sum.steps += w.steps;
+    sum.drafted += w.drafted;
+    sum.accepted += w.accepted;
+    sum.emitted += w.emitted;
+  }
+  return sum;
 }
 
 Json ratio(std::int64_t part, std::int64_t whole) {
@@ -31,6 +48,7 @@ std::int64_t count_suspicious(const Comparison& c) {
 Json divergence_json(const Divergence& d) {
   return {{"prompt", d.prompt},
           {"position", d.position},
+          {"width", d.width},
           {"logit_gap", d.repeatable ? Json(d.logit_gap) : Json()},
           {"id", d.id},
           {"plain", {{"id", d.plain}, {"text", d.plain_text}}},
@@ -41,7 +59,8 @@ Json divergence_json(const Divergence& d) {
 std::string divergence_line(const Divergence& d) {
   char gap[64];
   std::snprintf(gap, sizeof(gap), "logit gap %.6f", d.logit_gap);
-  std::string line = "  prompt " + std::to_string(d.prompt) + " (id " + d.id + "), token " +
+  std::string line = "  width " + std::to_string(d.width) + ", prompt " +
+                     std::to_string(d.prompt) + " (id " + d.id + "), token " +
                      std::to_string(d.position) + ": " + json::encode(Json(d.speculative_text)) +
                      " for " + json::encode(Json(d.plain_text)) + ", ";
   line += d.repeatable ? gap : "and plain decoding does not repeat itself";
@@ -54,12 +73,19 @@ std::string divergence_line(const Divergence& d) {
 bool Divergence::suspicious() const { return !repeatable || !(logit_gap <= kSuspiciousGap); }
 
 std::string observed_verdict(const Comparison& c) {
-  const bool broken = c.identical < c.prompts && promises_equality(c);
-  return broken ? "distributional" : c.exactness.verdict();
+  const std::int32_t broken = broken_width(c);
+  if (broken == 0) return c.exactness.verdict();
+  // The next narrower width that was compared is the most that can still be claimed.
+  Exactness seen{.kind = Exactness::Kind::kDistributional, .width = 1, .coverage = "", .reason = ""};
+  for (const WidthComparison& w : c.widths) {
+    if (w.width < broken && w.identical == c.prompts) seen.width = w.width;
+  }
+  if (seen.width > 1) seen.kind = Exactness::Kind::kUpToWidth;
+  return seen.verdict();
 }
 
 std::string verdict_reason(const Comparison& c) {
-  if (c.identical < c.prompts && promises_equality(c)) {
+  if (broken_width(c) != 0) {
     return "the probe said '" + c.exactness.verdict() + "' (" + c.exactness.coverage +
            "), but texts differ";
   }
@@ -70,6 +96,15 @@ Json comparison_json(const Comparison& c) {
   Json divergences = Json::array();
   for (const Divergence& d : c.divergences) divergences.push_back(divergence_json(d));
   const std::string reason = verdict_reason(c);
+  const WidthComparison all = total(c);
+  Json widths = Json::array();
+  for (const WidthComparison& w : c.widths) {
+    widths.push_back({{"width", w.width},
+                      {"identical", w.identical},
+                      {"verdict", w.identical == c.prompts ? "identical" : "different"},
+                      {"tokens_per_step", ratio(w.emitted, w.steps)},
+                      {"acceptance_rate", ratio(w.accepted, w.drafted)}});
+  }
   return {
       {"prompts", c.prompts},
       {"tokens", c.tokens},
@@ -80,11 +115,12 @@ Json comparison_json(const Comparison& c) {
       {"exactness_coverage", c.exactness.coverage.empty() ? Json() : Json(c.exactness.coverage)},
       {"suspicious", count_suspicious(c)},
       {"drafter", c.drafter},
-      {"width", c.width},
+      {"width", all.width},
       {"temperature", c.temperature},
       {"seed", c.seed},
-      {"tokens_per_step", ratio(c.emitted, c.steps)},
-      {"acceptance_rate", ratio(c.accepted, c.drafted)}};
+      {"tokens_per_step", ratio(all.emitted, all.steps)},
+      {"acceptance_rate", ratio(all.accepted, all.drafted)},
+      {"widths", std::move(widths)}};
 }
 
 std::string comparison_table(const Comparison& c) {
@@ -94,19 +130,22 @@ std::string comparison_table(const Comparison& c) {
     return line + value + "\n";
   };
   char numbers[128];
-  std::snprintf(numbers, sizeof(numbers), "width %d, temperature %g, seed %llu", c.width,
+  std::snprintf(numbers, sizeof(numbers), "temperature %g, seed %llu",
                 static_cast<double>(c.temperature), static_cast<unsigned long long>(c.seed));
   std::string table =
       row("compared", std::to_string(c.prompts) + " prompts, " + std::to_string(c.tokens) +
                           " tokens, plain and with " + c.drafter + "; " + numbers);
-  table += row("identical", std::to_string(c.identical) + " of " + std::to_string(c.prompts));
-  const double steps = static_cast<double>(std::max<std::int64_t>(c.steps, 1));
-  std::snprintf(numbers, sizeof(numbers),
-                "%.2f tokens a step, %lld/%lld = ", static_cast<double>(c.emitted) / steps,
-                static_cast<long long>(c.accepted), static_cast<long long>(c.drafted));
-  table += row("speculation",
-               numbers + percent(static_cast<double>(c.accepted), static_cast<double>(c.drafted)) +
-                   " of the drafted tokens accepted");
+  for (const WidthComparison& w : c.widths) {
+    const double steps = static_cast<double>(std::max<std::int64_t>(w.steps, 1));
+    std::snprintf(numbers, sizeof(numbers),
+                  "%lld of %lld identical; %.2f tokens a step, %lld/%lld = ",
+                  static_cast<long long>(w.identical), static_cast<long long>(c.prompts),
+                  static_cast<double>(w.emitted) / steps, static_cast<long long>(w.accepted),
+                  static_cast<long long>(w.drafted));
+    table += row("width " + std::to_string(w.width),
+                 numbers + percent(static_cast<double>(w.accepted), static_cast<double>(w.drafted)) +
+                     " of the drafted tokens accepted");
+  }
   std::string verdict = c.tokens > 0 ? observed_verdict(c) : "none, nothing was compared";
   const std::string reason = verdict_reason(c);
   if (!reason.empty()) verdict += ": " + reason;

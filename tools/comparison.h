@@ -14,6 +14,7 @@ namespace outrider::tools {
 
 // Where two runs of one prompt part.
 struct Divergence {
+  std::int32_t width = 0;    // at which it was seen
   std::size_t prompt = 0;    // index in the prompt file, from 0
   std::string id;            // of the prompt
   std::size_t position = 0;  // index of the first differing token, from 0, prompt not counted
@@ -27,35 +28,41 @@ struct Divergence {
   bool suspicious() const;
 };
 
-struct Comparison {
-  std::int64_t prompts = 0;
-  std::int64_t tokens = 0;     // of the plain runs
-  std::int64_t identical = 0;  // prompts whose tokens are all the same
-  std::vector<Divergence> divergences;
-
-  // Of the speculative runs.
-  std::string drafter;
+// The speculative runs of one width.
+struct WidthComparison {
   std::int32_t width = 1;
+  std::int64_t identical = 0;  // prompts whose tokens are all the same
   std::int64_t steps = 0;
   std::int64_t drafted = 0;
   std::int64_t accepted = 0;
   std::int64_t emitted = 0;
+};
+
+struct Comparison {
+  std::int64_t prompts = 0;
+  std::int64_t tokens = 0;     // of the plain runs
+  std::int64_t identical = 0;  // prompts whose tokens are all the same at every width
+  std::vector<Divergence> divergences;
+  std::string drafter;
+  std::vector<WidthComparison> widths;  // rising; not empty
 
   float temperature = 0.0f;
   std::uint64_t seed = 0;
   Exactness exactness;  // the target's, as probed
 };
 
-// The probe's verdict, or "distributional" where it promised more than was seen: a text that
-// differs at a width that was said to be exact.
+// The probe's verdict, or less where it promised more than was seen, a text that differs at a width
+// that was said to be exact: then exact up to the widest width below that, or "distributional".
 std::string observed_verdict(const Comparison& comparison);
 
 // Why the verdict is what it is; empty when there is nothing to add.
 std::string verdict_reason(const Comparison& comparison);
 
-// The contract's object, its verdict null when nothing was compared, and in addition: each divergence's `id`, both tokens and `suspicious`;
-// `suspicious` (how many), `verdict_reason`, `exactness_coverage`, `drafter`, `width`,
-// `temperature`, `seed`, `tokens_per_step` and `acceptance_rate`.
+// The contract's object, its verdict null when nothing was compared, and in addition: each
+// divergence's `width`, `id`, both tokens and `suspicious`; `suspicious` (how many), `verdict_reason`,
+// `exactness_coverage`, `drafter`, `width` (the widest), `temperature`, `seed`, `tokens_per_step`,
+// `acceptance_rate`, and for each of the `widths`: `width`, `identical`, `verdict` ("identical" or
+// "different"), `tokens_per_step` and `acceptance_rate`.
 json::Json comparison_json(const Comparison& comparison);
 
 // The same as a table for people.

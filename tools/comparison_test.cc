@@ -13,7 +13,7 @@ Comparison compared(std::int64_t identical, Exactness::Kind kind, std::int32_t e
   c.prompts = 3;
   c.tokens = 300;
   c.identical = identical;
-  c.width = width;
+  c.widths.push_back({.width = width, .identical = identical});
   c.drafter = "draft-model";
   c.exactness = {.kind = kind, .width = exact_width, .coverage = "widths 2-4", .reason = ""};
   return c;
@@ -37,6 +37,20 @@ TEST(ObservedVerdict, IsNeverBetterThanWhatWasSeen) {
 TEST(ObservedVerdict, ADifferenceBeyondTheExactWidthDoesNotBreakThePromise) {
   EXPECT_EQ(observed_verdict(compared(0, Exactness::Kind::kUpToWidth, 3, 4)),
             "exact up to width 3");
+}
+
+TEST(ObservedVerdict, OfSeveralWidthsIsTheWidestBelowTheFirstDifference) {
+  Comparison c = compared(3, Exactness::Kind::kExact, 8, 2);
+  c.widths = {{.width = 2, .identical = 3}, {.width = 4, .identical = 3}, {.width = 8, .identical = 2}};
+  EXPECT_EQ(observed_verdict(c), "exact up to width 4");
+  c.widths[0].identical = 1;
+  EXPECT_EQ(observed_verdict(c), "distributional");
+  c.widths = {{.width = 2, .identical = 3}, {.width = 8, .identical = 3}};
+  EXPECT_EQ(observed_verdict(c), "exact");
+  const json::Json object = comparison_json(c);
+  ASSERT_EQ(object["widths"].size(), 2U);
+  EXPECT_EQ(object["widths"][1]["width"], 8);
+  EXPECT_EQ(object["widths"][1]["verdict"], "identical");
 }
 
 TEST(Divergence, IsSuspiciousWhenRoundingCannotExplainIt) {

@@ -1,5 +1,7 @@
 #include "tools/speculation_options.h"
 
+#include <algorithm>
+
 #include "tools/options.h"
 #include "tools/usage.h"
 
@@ -10,6 +12,8 @@ constexpr std::int32_t kMaxWidth = 64;
 constexpr std::int32_t kAutoWidth = 4;  // until the planner measures what a width costs
 
 }  // namespace
+
+namespace {
 
 void add_width_option(CLI::App& app, SpeculationArguments& a) {
   CLI::Option* option = app.add_option(
@@ -29,6 +33,50 @@ void add_width_option(CLI::App& app, SpeculationArguments& a) {
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+}  // namespace
+
+void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths) {
+  widths.push_back(kAutoWidth);
+  CLI::Option* option = app.add_option(
+      "--width",
+      [&widths](const CLI::results_t& results) {
+        widths.clear();
+        std::string rest = results.back() + ",";
+        for (std::size_t comma; (comma = rest.find(',')) != std::string::npos;
+             rest.erase(0, comma + 1)) {
+          widths.push_back(static_cast<std::int32_t>(
+              parse_integer("--width", rest.substr(0, comma), 2, kMaxWidth,
+                            "whole numbers from 2 to 64 with commas between them (1 is plain "
+                            "decoding, with nothing to compare)")));
+        }
+        std::sort(widths.begin(), widths.end());
+        widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
+        return true;
+      },
+      "tokens of one target step at most, its own last one included; several widths are compared "
+      "one after the other");
+  option->group("Speculation")->type_name("N,...")->default_str(std::to_string(kAutoWidth));
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void add_tree_options(CLI::App& app, DraftShape& shape) {
+  OptionGroup group(app, "Speculation");
+  group.add_integer("--branches", shape.branches, 1, kMaxWidth,
+                    "leaves of the draft model's tree of guesses at most; 1: a chain");
+  group.add_number("--split-p", shape.split_p,
+                   "branch where the next likeliest token has at least this probability, 0 to 1");
+  group.add_number("--draft-p-min", shape.p_min,
+                   "stop drafting where the likeliest token is less probable than this, 0 to 1");
+  group.add_number("--draft-p-ratio", shape.p_ratio,
+                   "stop drafting where the likeliest token is less than this many times as likely "
+                   "as the next one; 0: no such stop");
+}
+
+void check_shape(const DraftShape& shape) {
+  const Status status = validate(shape);
+  if (!status.ok()) throw UsageError(status.message());
+}
+
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
   group.add_choice(
@@ -42,21 +90,12 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
       "depends on seed and position only, and a guess counts when it is that token, so the text is "
       "that of plain decoding. rejection and block (which judges a chain as a whole) draw from the "
       "same distribution, but the text differs from run setting to run setting");
-  group.add_integer("--branches", a.shape.branches, 1, kMaxWidth,
-                    "leaves of the draft model's tree of guesses at most; 1: a chain");
-  group.add_number("--split-p", a.shape.split_p,
-                   "branch where the next likeliest token has at least this probability, 0 to 1");
-  group.add_number("--draft-p-min", a.shape.p_min,
-                   "stop drafting where the likeliest token is less probable than this, 0 to 1");
-  group.add_number("--draft-p-ratio", a.shape.p_ratio,
-                   "stop drafting where the likeliest token is less than this many times as likely "
-                   "as the next one; 0: no such stop");
+  add_tree_options(app, a.shape);
   add_exact_option(app, "Speculation", model);
 }
 
 void check_speculation(const SpeculationArguments& a, const ModelArguments& model) {
-  const Status shape = validate(a.shape);
-  if (!shape.ok()) throw UsageError(shape.message());
+  check_shape(a.shape);
   if (a.rule == "block" && a.shape.branches > 1) {
     throw UsageError("--branches is '" + std::to_string(a.shape.branches) +
                          "', but must be 1 with --rule block, which judges chains",

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -20,8 +21,12 @@ struct SpeculationArguments {
 
 // Adds them and --exact under "Speculation". Both arguments must outlive the parsing.
 void add_speculation_options(CLI::App& app, SpeculationArguments& arguments, ModelArguments& model);
-// --width alone.
-void add_width_option(CLI::App& app, SpeculationArguments& arguments);
+// --width as a list, rising when parsed; the default is what auto means. REQUIRES: `widths` empty.
+void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths);
+// How the draft model's trees branch, and where drafting stops.
+void add_tree_options(CLI::App& app, DraftShape& shape);
+// Throws UsageError for what is out of range.
+void check_shape(const DraftShape& shape);
 
 // Throws UsageError for what is out of range, and for --drafter draft-model without a draft model.
 void check_speculation(const SpeculationArguments& arguments, const ModelArguments& model);
