@@ -108,8 +108,9 @@ void TreeWorld::step(const std::vector<Item>& items) {
   std::shuffle(running.begin(), running.end(), random_);
   for (const Running& r : running) {
     const NodeId end = r.item->end != kRandomEnd ? r.item->end : below(r.tree.size() + 1) - 1;
-    compare(r, end);
-    finish(r, end);
+    const std::vector<NodeId> kept = end == kNoNode ? std::vector<NodeId>() : r.tree.path_to(end);
+    compare(r, kept);
+    finish(r, kept);
     if (::testing::Test::HasFatalFailure()) return;
   }
   outcome_.most_parked = std::max(outcome_.most_parked, model_.ledger().parked());
@@ -153,51 +154,54 @@ void TreeWorld::evaluate(std::vector<Running>& running) {
   }
 }
 
-void TreeWorld::compare(const Running& r, NodeId end) {
+// The kept path last, so that the single steps then stand where the text goes on.
+void TreeWorld::compare(const Running& r, const std::vector<NodeId>& kept) {
   const std::size_t seq = static_cast<std::size_t>(r.item->seq);
-  llama::LlamaModel& single = *singles_[seq];
   const Pos base = length(r.item->seq) + static_cast<Pos>(r.prefix.size());
-  single_steps(single, r.prefix);
-  std::vector<NodeId> at;  // the path that `single` holds
-  const std::vector<NodeId> kept = end == kNoNode ? std::vector<NodeId>() : r.tree.path_to(end);
-  for (NodeId id = 0; id < r.tree.size(); ++id) {
-    const bool on_path = std::find(kept.begin(), kept.end(), id) != kept.end();
-    if (!settings_.check_all && !on_path) continue;
-    const std::vector<NodeId> path = r.tree.path_to(id);
-    const std::size_t same = static_cast<std::size_t>(
-        std::mismatch(at.begin(), at.end(), path.begin(), path.end()).first - at.begin());
-    ASSERT_TRUE(single.truncate(0, base + static_cast<Pos>(same)).ok());
-    std::vector<Token> tokens;
-    for (std::size_t i = same; i < path.size(); ++i) tokens.push_back(r.tree.token(path[i]));
-    const std::vector<float> wanted = single_steps(single, tokens);
-    ASSERT_FALSE(wanted.empty());
-    at = path;
-    const std::vector<float>& got = r.rows[static_cast<std::size_t>(id)];
-    ASSERT_EQ(got.size(), wanted.size());
-    ++outcome_.rows;
-    if (std::memcmp(got.data(), wanted.data(), got.size() * sizeof(float)) == 0) {
-      ++outcome_.identical;
-    } else if (outcome_.first_difference.empty()) {
-      outcome_.first_difference = "sequence " + std::to_string(seq) + ", position " +
-                                  std::to_string(base) + ", node " + std::to_string(id) + " of " +
-                                  std::to_string(r.tree.size());
+  single_steps(*singles_[seq], r.prefix);
+  std::vector<NodeId> at;
+  if (settings_.check_all > 0 && below(settings_.check_all) == 0) {
+    for (NodeId id = 0; id < r.tree.size(); ++id) {
+      if (std::find(kept.begin(), kept.end(), id) != kept.end()) continue;
+      compare_node(r, id, base, &at);
     }
+  }
+  for (const NodeId id : kept) compare_node(r, id, base, &at);
+  if (kept.empty()) {
+    ASSERT_TRUE(singles_[seq]->truncate(0, base).ok());
   }
 }
 
-void TreeWorld::finish(const Running& r, NodeId end) {
-  const std::size_t seq = static_cast<std::size_t>(r.item->seq);
-  const std::vector<NodeId> kept = end == kNoNode ? std::vector<NodeId>() : r.tree.path_to(end);
+// `at` is the path that the single steps stand at.
+void TreeWorld::compare_node(const Running& r, NodeId id, Pos base, std::vector<NodeId>* at) {
+  llama::LlamaModel& single = *singles_[static_cast<std::size_t>(r.item->seq)];
+  const std::vector<NodeId> path = r.tree.path_to(id);
+  std::size_t same = static_cast<std::size_t>(
+      std::mismatch(at->begin(), at->end(), path.begin(), path.end()).first - at->begin());
+  same = std::min(same, path.size() - 1);  // its own row is wanted
+  ASSERT_TRUE(single.truncate(0, base + static_cast<Pos>(same)).ok());
+  std::vector<Token> tokens;
+  for (std::size_t i = same; i < path.size(); ++i) tokens.push_back(r.tree.token(path[i]));
+  const std::vector<float> wanted = single_steps(single, tokens);
+  *at = path;
+  const std::vector<float>& got = r.rows[static_cast<std::size_t>(id)];
+  ASSERT_EQ(got.size(), wanted.size());
+  ++outcome_.rows;
+  if (std::memcmp(got.data(), wanted.data(), got.size() * sizeof(float)) == 0) {
+    ++outcome_.identical;
+  } else if (outcome_.first_difference.empty()) {
+    outcome_.first_difference = "sequence " + std::to_string(r.item->seq) + ", position " +
+                                std::to_string(base) + ", node " + std::to_string(id) + " of " +
+                                std::to_string(r.tree.size());
+  }
+}
+
+void TreeWorld::finish(const Running& r, const std::vector<NodeId>& kept) {
   ASSERT_TRUE(model_.commit(r.item->seq, kept).ok());
   ASSERT_EQ(model_.check_integrity(), "");
-  std::vector<Token>& text = texts_[seq];
+  std::vector<Token>& text = texts_[static_cast<std::size_t>(r.item->seq)];
   text.insert(text.end(), r.prefix.begin(), r.prefix.end());
-  const Pos base = static_cast<Pos>(text.size());
-  ASSERT_TRUE(singles_[seq]->truncate(0, base).ok());
-  std::vector<Token> path;
-  for (const NodeId id : kept) path.push_back(r.tree.token(id));
-  single_steps(*singles_[seq], path);
-  text.insert(text.end(), path.begin(), path.end());
+  for (const NodeId id : kept) text.push_back(r.tree.token(id));
   ASSERT_EQ(model_.length(r.item->seq), static_cast<Pos>(text.size()));
   outcome_.longest = std::max(outcome_.longest, static_cast<int>(text.size()));
 }

@@ -31,7 +31,7 @@ class TreeWorld {
     unsigned seed = 0;
     Token first_token = 5;      // random tokens are from here
     std::int32_t n_tokens = 0;  // so many
-    bool check_all = true;      // compare all nodes; false: those of the path that is kept
+    int check_all = 1;          // compare all nodes in one of so many trees; 0: in none
   };
   struct Outcome {
     int rows = 0;  // compared
@@ -81,8 +81,9 @@ class TreeWorld {
   Token random_token() { return settings_.first_token + below(settings_.n_tokens); }
   Running start(const Item& item);
   void evaluate(std::vector<Running>& running);
-  void compare(const Running& r, NodeId end);
-  void finish(const Running& r, NodeId end);
+  void compare(const Running& r, const std::vector<NodeId>& kept);
+  void compare_node(const Running& r, NodeId id, Pos base, std::vector<NodeId>* at);
+  void finish(const Running& r, const std::vector<NodeId>& kept);
 
   llama::LlamaModel& model_;
   std::vector<std::unique_ptr<llama::LlamaModel>> singles_;

@@ -1,5 +1,6 @@
 #include "testing/tiny_gguf.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -23,6 +24,16 @@ constexpr double kFeedForwardGain = 1.5;
 // the one before and the dullest text has 5 different ones; with 0.7, 0.2 % and 14.
 constexpr double kRepulsion = 0.7;
 
+// Recurrent layers.
+constexpr int kTinyConvolution = 4;  // tokens that a convolution sees
+constexpr int kTinyState = 16;
+constexpr int kTinyTimeRank = 32;
+
+bool tiny_layer_is_recurrent(const TinyModelOptions& options, int layer) {
+  return options.architecture == TinyArchitecture::kMamba ||
+         (options.architecture == TinyArchitecture::kShortConv && layer % 2 == 0);
+}
+
 // One tensor to write: its description and its values.
 struct TinyTensor {
   TensorInfo info;
@@ -38,7 +49,8 @@ class TinyModelBuilder {
     add_embedding();
     if (options_.rope_factors) add_rope_factors();
     for (int layer = 0; layer < options_.n_layer; ++layer) add_layer(layer);
-    add_norm("output_norm.weight");
+    const bool lfm2 = options_.architecture == TinyArchitecture::kShortConv;
+    add_norm(lfm2 ? "token_embd_norm.weight" : "output_norm.weight");
     if (!options_.tied_output) add_output();
     return std::move(tensors_);
   }
@@ -135,12 +147,22 @@ class TinyModelBuilder {
   }
 
   // Near 1, not exactly, so that a norm that is scaled or left out shows.
-  void add_norm(const std::string& name) {
-    TinyTensor tensor{{name, GGML_TYPE_F32, {options_.n_embd}}, {}};
+  void add_norm(const std::string& name) { add_vector(name, options_.n_embd, 1.0, 0.1); }
+
+  // F32 values around `mean`.
+  void add_vector(const std::string& name, int size, double mean, double deviation) {
+    add_plain(name, size, 0, mean, deviation);
+  }
+
+  // The same as a matrix, when rows > 0.
+  void add_plain(const std::string& name, int columns, int rows, double mean, double deviation) {
+    TinyTensor tensor{{name, GGML_TYPE_F32, {columns}}, {}};
+    if (rows > 0) tensor.info.shape.push_back(rows);
     const std::uint64_t key = tensor_key(options_.seed, name);
-    for (int i = 0; i < options_.n_embd; ++i) {
-      const double offset = tiny_gaussian(key, static_cast<std::uint64_t>(i)) * 0.1;
-      tensor.values.push_back(1.0F + static_cast<float>(offset));
+    const int n = columns * std::max(1, rows);
+    for (int i = 0; i < n; ++i) {
+      const double offset = tiny_gaussian(key, static_cast<std::uint64_t>(i)) * deviation;
+      tensor.values.push_back(static_cast<float>(mean) + static_cast<float>(offset));
     }
     tensors_.push_back(std::move(tensor));
   }
@@ -172,18 +194,61 @@ class TinyModelBuilder {
 
   void add_layer(int layer) {
     const std::string block = "blk." + std::to_string(layer) + ".";
+    // olmo2 normalises what a layer adds to the stream, the others what it reads.
+    const bool norm_after = options_.architecture == TinyArchitecture::kSlidingWindow;
+    if (!norm_after) add_norm(block + "attn_norm.weight");
+    if (options_.architecture == TinyArchitecture::kMamba) return add_mamba(block);
+    if (tiny_layer_is_recurrent(options_, layer)) {
+      add_convolution(block);
+    } else {
+      add_attention(block);
+    }
+    if (norm_after) add_norm(block + "post_attention_norm.weight");
+    if (!norm_after) add_norm(block + "ffn_norm.weight");
+    add_matrix(block + "ffn_gate", options_.n_embd, options_.n_ff, 1.0, false);
+    add_matrix(block + "ffn_up", options_.n_embd, options_.n_ff, 1.0, false);
+    add_matrix(block + "ffn_down", options_.n_ff, options_.n_embd, kFeedForwardGain, true);
+    if (norm_after) add_norm(block + "post_ffw_norm.weight");
+  }
+
+  void add_attention(const std::string& block) {
     const int n_embd = options_.n_embd;
     const int n_query = options_.n_head * options_.head_size;
     const int n_key = options_.n_head_kv * options_.head_size;
-    add_norm(block + "attn_norm.weight");
     add_matrix(block + "attn_q", n_embd, n_query, kScoreSize, false);
     add_matrix(block + "attn_k", n_embd, n_key, kScoreSize, false);
     add_matrix(block + "attn_v", n_embd, n_key, 1.0, false);
     add_matrix(block + "attn_output", n_query, n_embd, kAttentionGain, true);
-    add_norm(block + "ffn_norm.weight");
-    add_matrix(block + "ffn_gate", n_embd, options_.n_ff, 1.0, false);
-    add_matrix(block + "ffn_up", n_embd, options_.n_ff, 1.0, false);
-    add_matrix(block + "ffn_down", options_.n_ff, n_embd, kFeedForwardGain, true);
+    // olmo2 normalises all queries (keys) together, lfm2 each head's.
+    const bool together = options_.architecture == TinyArchitecture::kSlidingWindow;
+    if (options_.architecture == TinyArchitecture::kLlama) return;
+    add_vector(block + "attn_q_norm.weight", together ? n_query : options_.head_size, kScoreSize,
+               0.1);
+    add_vector(block + "attn_k_norm.weight", together ? n_key : options_.head_size, kScoreSize,
+               0.1);
+  }
+
+  void add_convolution(const std::string& block) {
+    add_matrix(block + "shortconv.in_proj", options_.n_embd, 3 * options_.n_embd, 1.0, false);
+    add_plain(block + "shortconv.conv.weight", kTinyConvolution, options_.n_embd, 0.0, 0.7);
+    add_matrix(block + "shortconv.out_proj", options_.n_embd, options_.n_embd, kAttentionGain,
+               true);
+  }
+
+  // Steps of about softplus(-1) = 0.3 and decays of exp(-0.3 * 1) per token: a memory of a few
+  // tokens to a few dozen.
+  void add_mamba(const std::string& block) {
+    const int n_embd = options_.n_embd;
+    const int n_inner = 2 * n_embd;
+    add_matrix(block + "ssm_in", n_embd, 2 * n_inner, 1.0, false);
+    add_plain(block + "ssm_conv1d.weight", kTinyConvolution, n_inner, 0.0, 0.7);
+    add_vector(block + "ssm_conv1d.bias", n_inner, 0.0, 0.1);
+    add_matrix(block + "ssm_x", n_inner, kTinyTimeRank + 2 * kTinyState, 1.0, false);
+    add_matrix(block + "ssm_dt", kTinyTimeRank, n_inner, 1.0, false);
+    add_vector(block + "ssm_dt.bias", n_inner, -1.0, 0.5);
+    add_plain(block + "ssm_a", kTinyState, n_inner, -1.0, 0.25);
+    add_vector(block + "ssm_d", n_inner, 1.0, 0.2);
+    add_matrix(block + "ssm_out", n_inner, n_embd, kFeedForwardGain, true);
   }
 
   const TinyModelOptions& options_;
@@ -206,6 +271,15 @@ Status check_options(const TinyModelOptions& options) {
     return bad("head_size must divide by 32");
   }
   if (options.n_ctx_train < 1) return bad("n_ctx_train must be at least 1");
+  if (options.architecture != TinyArchitecture::kLlama) {
+    if (options.n_embd != options.n_head * options.head_size) {
+      return bad("n_embd must be n_head * head_size but for llama");
+    }
+    if (options.linear_biases || options.rope_factors || options.tied_output) {
+      return bad("linear_biases, rope_factors and tied_output are for llama only");
+    }
+    if (options.sliding_window < 1) return bad("sliding_window must be at least 1");
+  }
   if (!(options.noise >= 0.0F) || options.noise > 100.0F) return bad("noise must be 0 to 100");
   return Status();
 }
@@ -215,24 +289,50 @@ void set_u32(gguf_context* metadata, const char* key, int value) {
 }
 
 void set_shape(gguf_context* metadata, const TinyModelOptions& options, int n_vocab) {
-  gguf_set_val_str(metadata, "general.architecture", "llama");
+  const std::string name = tiny_architecture_name(options.architecture);
+  const auto set = [&](const char* key, int value) {
+    set_u32(metadata, (name + "." + key).c_str(), value);
+  };
+  const bool mamba = options.architecture == TinyArchitecture::kMamba;
+  gguf_set_val_str(metadata, "general.architecture", name.c_str());
   gguf_set_val_str(metadata, "general.type", "model");
   gguf_set_val_str(metadata, "general.name", options.name.c_str());
   set_u32(metadata, "general.quantization_version", GGML_QNT_VERSION);
-  set_u32(metadata, "llama.block_count", options.n_layer);
-  set_u32(metadata, "llama.context_length", options.n_ctx_train);
-  set_u32(metadata, "llama.embedding_length", options.n_embd);
-  set_u32(metadata, "llama.feed_forward_length", options.n_ff);
-  set_u32(metadata, "llama.attention.head_count", options.n_head);
-  set_u32(metadata, "llama.attention.head_count_kv", options.n_head_kv);
-  set_u32(metadata, "llama.rope.dimension_count", options.head_size);
-  set_u32(metadata, "llama.vocab_size", n_vocab);
-  gguf_set_val_f32(metadata, "llama.attention.layer_norm_rms_epsilon", 1e-5F);
-  gguf_set_val_f32(metadata, "llama.rope.freq_base", 10000.0F);
+  set("block_count", options.n_layer);
+  set("context_length", options.n_ctx_train);
+  set("embedding_length", options.n_embd);
+  set("feed_forward_length", mamba ? 0 : options.n_ff);
+  set("attention.head_count", mamba ? 0 : options.n_head);
+  if (options.architecture == TinyArchitecture::kShortConv) {
+    std::vector<std::int32_t> heads;
+    for (int layer = 0; layer < options.n_layer; ++layer) {
+      heads.push_back(tiny_layer_is_recurrent(options, layer) ? 0 : options.n_head_kv);
+    }
+    gguf_set_arr_data(metadata, (name + ".attention.head_count_kv").c_str(), GGUF_TYPE_INT32,
+                      heads.data(), heads.size());
+    set("shortconv.l_cache", kTinyConvolution);
+  } else if (!mamba) {
+    set("attention.head_count_kv", options.n_head_kv);
+  }
+  if (!mamba) set("rope.dimension_count", options.head_size);
+  set("vocab_size", n_vocab);
+  gguf_set_val_f32(metadata, (name + ".attention.layer_norm_rms_epsilon").c_str(), 1e-5F);
+  if (mamba) {
+    set("ssm.conv_kernel", kTinyConvolution);
+    set("ssm.inner_size", 2 * options.n_embd);
+    set("ssm.state_size", kTinyState);
+    set("ssm.time_step_rank", kTinyTimeRank);
+    return;
+  }
+  if (options.architecture == TinyArchitecture::kSlidingWindow) {
+    set("attention.sliding_window", options.sliding_window);
+    set("attention.sliding_window_pattern", 2);
+  }
+  gguf_set_val_f32(metadata, (name + ".rope.freq_base").c_str(), 10000.0F);
   // Only where it is not the default, as in the files of real models.
   if (options.n_embd != options.n_head * options.head_size) {
-    set_u32(metadata, "llama.attention.key_length", options.head_size);
-    set_u32(metadata, "llama.attention.value_length", options.head_size);
+    set("attention.key_length", options.head_size);
+    set("attention.value_length", options.head_size);
   }
 }
 
@@ -282,6 +382,20 @@ const char* weight_type_name(WeightType type) {
       return "Q8_0";
     case WeightType::kQ4_0:
       return "Q4_0";
+  }
+  return "?";
+}
+
+const char* tiny_architecture_name(TinyArchitecture architecture) {
+  switch (architecture) {
+    case TinyArchitecture::kLlama:
+      return "llama";
+    case TinyArchitecture::kSlidingWindow:
+      return "olmo2";
+    case TinyArchitecture::kShortConv:
+      return "lfm2";
+    case TinyArchitecture::kMamba:
+      return "mamba";
   }
   return "?";
 }

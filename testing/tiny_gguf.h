@@ -1,4 +1,5 @@
-// Writes tiny llama-architecture models that llama.cpp v0.5.0 loads and runs.
+// Writes tiny models, of the llama architecture and three others, that llama.cpp v0.5.0 loads and
+// runs.
 //
 // Idea. Tests of the real adapter need real files: small enough to write in each test, with the
 // shapes that real models have (head size 64, so that Q8_0 KV with flash attention takes the same
@@ -39,7 +40,21 @@ const char* weight_type_name(WeightType type);
 
 inline constexpr int kTinyBiasDimension = 0;
 
+// What a model can take back differs with its architecture, which is what the others are for.
+enum class TinyArchitecture {
+  kLlama,
+  kSlidingWindow,  // olmo2: every other layer sees the last `sliding_window` tokens only
+  kShortConv,      // lfm2: every other layer is a recurrent convolution, with snapshots
+  kMamba,          // mamba: recurrent layers only, without snapshots
+};
+
+// The name in the file, "llama", "olmo2", "lfm2", "mamba".
+const char* tiny_architecture_name(TinyArchitecture architecture);
+
 struct TinyModelOptions {
+  TinyArchitecture architecture = TinyArchitecture::kLlama;
+  int sliding_window = 32;  // of kSlidingWindow
+
   // Shape. Rows must divide by 32 (the block of Q8_0 and Q4_0): n_embd, n_ff, head_size.
   int n_layer = 2;
   int n_embd = 128;

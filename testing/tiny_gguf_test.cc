@@ -185,6 +185,32 @@ TEST(TinyGguf, EveryShapeThatItOffersLoadsAndRuns) {
   runs(options, "another vocabulary");
 }
 
+TEST(TinyGguf, OtherArchitecturesLoadAndWriteLivelyText) {
+  const TempDir dir;
+  for (const TinyArchitecture architecture :
+       {TinyArchitecture::kSlidingWindow, TinyArchitecture::kShortConv, TinyArchitecture::kMamba}) {
+    SCOPED_TRACE(tiny_architecture_name(architecture));
+    const std::string path = dir.file("tiny.gguf");
+    ASSERT_TRUE(write_tiny_gguf(path, {.architecture = architecture, .n_layer = 4}).ok());
+    TinyRunner runner = load(path);
+    std::vector<Token> text = runner.tokenize("Once upon a time", true, false);
+    const Result<std::vector<Token>> tokens = runner.greedy(text, 200);
+    ASSERT_TRUE(tokens.ok()) << tokens.status().message();
+    EXPECT_GE(std::set<Token>(tokens->begin(), tokens->end()).size(), 20U);
+    text.insert(text.end(), tokens->begin(), tokens->end());
+    const Liveliness result = measure(runner.logits(text).value(), runner.vocab());
+    EXPECT_GT(result.entropy, 1.0);
+    EXPECT_LT(result.entropy, 5.0);
+    EXPECT_LT(result.largest_never, 1e-3);
+  }
+  for (const TinyModelOptions& bad :
+       {TinyModelOptions{.architecture = TinyArchitecture::kMamba, .tied_output = true},
+        TinyModelOptions{.architecture = TinyArchitecture::kSlidingWindow, .n_head = 4},
+        TinyModelOptions{.architecture = TinyArchitecture::kSlidingWindow, .sliding_window = 0}}) {
+    EXPECT_EQ(write_tiny_gguf(dir.file("bad.gguf"), bad).code(), StatusCode::kInvalidArgument);
+  }
+}
+
 TEST(TinyGguf, RefusesShapesThatLlamaCppCouldNotLoadAndNamesTheOption) {
   const TempDir dir;
   const auto refused = [&](const TinyModelOptions& options, const std::string& name) {

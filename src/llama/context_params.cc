@@ -16,9 +16,9 @@ constexpr std::int32_t kMaxLeaves = 64;
 // Beside n_ctx for each sequence: room for rejected tokens that are parked, so that full sequences
 // do not need a rebuild every few steps. The same whatever the width, so that speculation does not
 // change the cache. A single chain parks nothing.
-std::int64_t spare_cells(std::int32_t n_sequences, bool can_roll_back) {
+std::int64_t spare_cells(std::int32_t n_sequences, bool attention_only) {
   if (n_sequences > 1) return 512;
-  return can_roll_back ? 256 : 0;
+  return attention_only ? 256 : 0;
 }
 
 // llama.cpp has 256 ids: the sequences', the junk id, and the extra leaves', shared out evenly.
@@ -39,7 +39,7 @@ Status check(const char* what, std::int64_t value, std::int64_t min, std::int64_
 }  // namespace
 
 Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettings& settings,
-                                std::int32_t n_ctx_train, bool can_roll_back) {
+                                std::int32_t n_ctx_train, bool attention_only) {
   OUTRIDER_RETURN_IF_ERROR(check("the context size", options.n_ctx, 0, kMaxInt));
   OUTRIDER_RETURN_IF_ERROR(check("the number of sequences", options.n_sequences, 1, kMaxSequences));
   OUTRIDER_RETURN_IF_ERROR(check("the batch size", options.n_batch, 1, kMaxInt));
@@ -57,11 +57,10 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   sizes.n_sequences = options.n_sequences;
   // llama.cpp aborts when a batch is smaller than its number of sequences.
   const std::int32_t n_batch = std::max(options.n_batch, options.n_sequences);
-  const std::int32_t width = can_roll_back ? std::min(settings.max_width, n_batch) : 1;
   const std::int64_t n_cells = settings.n_cells > 0
                                    ? std::int64_t{settings.n_cells}
                                    : std::int64_t{sizes.n_ctx} * options.n_sequences +
-                                         spare_cells(options.n_sequences, can_roll_back);
+                                         spare_cells(options.n_sequences, attention_only);
   if (n_cells > kMaxInt - 256) {
     return resource_exhausted("a context of " + std::to_string(sizes.n_ctx) + " tokens for " +
                               std::to_string(options.n_sequences) +
@@ -70,8 +69,8 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   }
   sizes.n_cells = static_cast<std::int32_t>(n_cells);
   sizes.n_batch = std::min(n_batch, sizes.n_cells);
-  sizes.max_width = std::min(width, sizes.n_batch);
-  sizes.max_leaves = leaves_of(options.n_sequences, sizes.max_width);
+  sizes.max_width = std::min(settings.max_width, sizes.n_batch);
+  sizes.max_leaves = attention_only ? leaves_of(options.n_sequences, sizes.max_width) : 1;
   sizes.n_outputs = static_cast<std::int32_t>(
       std::min<std::int64_t>(sizes.n_batch, std::int64_t{options.n_sequences} * sizes.max_width));
   sizes.n_threads = options.n_threads > 0 ? options.n_threads : physical_cores();
@@ -93,6 +92,7 @@ llama_context_params make_params(const ContextSizes& sizes, const ContextSetting
       settings.flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
   params.type_k = cache_type_of(settings.type_k);
   params.type_v = cache_type_of(settings.type_v);
+  params.n_rs_seq = static_cast<std::uint32_t>(kSnapshots);
   params.kv_unified = true;
   params.swa_full = true;  // otherwise cells leave the window, and no rollback reaches behind it
   return params;

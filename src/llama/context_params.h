@@ -22,12 +22,18 @@ struct ContextSizes {
   std::int32_t n_threads = 0;
 };
 
-// From what is wished for and what the model was trained with (0: unknown). `can_roll_back`: false
-// for recurrent layers, which are evaluated one node at a time.
+// Tokens that models with recurrent layers can go back, where llama.cpp keeps snapshots of their
+// state (elsewhere the number has no effect). Each takes as much memory as the state itself: 18 MB
+// for Qwen3.5 0.8B. The same whether speculation is on or off, as everything that may touch
+// results.
+inline constexpr std::int32_t kSnapshots = 7;
+
+// From what is wished for and what the model was trained with (0: unknown). `attention_only`: false
+// for recurrent layers, which take chains only and park nothing.
 // Errors: kInvalidArgument for a value out of range; kResourceExhausted for more cells than can be
 // numbered.
 Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettings& settings,
-                                std::int32_t n_ctx_train, bool can_roll_back);
+                                std::int32_t n_ctx_train, bool attention_only);
 
 // REQUIRES: the cache types of `settings` are known ones.
 llama_context_params make_params(const ContextSizes& sizes, const ContextSettings& settings);

@@ -75,6 +75,11 @@ Status LlamaModel::undo_evaluate(const Status& why) {
       clear_cache();
       continue;
     }
+    if (state_touched_ && capabilities_.rollback != Rollback::kAny) {
+      // Half of a batch is in the state; what llama.cpp says of it would not be true.
+      if (!restore_state(item.seq)) forget(item.seq);
+      continue;
+    }
     // Without looking at what llama.cpp took back itself: this removes whatever is left.
     const Status taken = take(removed);
     if (taken.ok()) continue;
@@ -130,19 +135,12 @@ Status LlamaModel::settle(SeqId seq, bool kept, std::span<const NodeId> path) {
   return Status();
 }
 
-Status LlamaModel::commit_without_rollback(SeqId seq, std::span<const NodeId> path) {
-  const TreeIds& trial = this->trial(seq);
-  if (static_cast<std::int32_t>(path.size()) == trial.n_nodes()) return settle(seq, true, path);
-  forget(seq);
-  return Status();
-}
-
 Status LlamaModel::commit(SeqId seq, std::span<const NodeId> path) {
   assert(seq >= 0 && seq < capabilities_.n_sequences && trial(seq).open());
   const bool any = capabilities_.rollback == Rollback::kAny;
   Status status = check_path(seq, path);
   if (status.ok()) {
-    status = any ? settle(seq, true, path) : commit_without_rollback(seq, path);
+    status = any ? settle(seq, true, path) : commit_state(seq, path);
   } else if (any) {
     OUTRIDER_RETURN_IF_ERROR(settle(seq, false, {}));
   } else {

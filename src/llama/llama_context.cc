@@ -1,12 +1,9 @@
 // LlamaModel's context: what it is made of, what it can do, and rebuilding its cache.
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <exception>
 #include <memory>
 #include <new>
 #include <string>
-#include <utility>
 
 #include "llama/backend.h"
 #include "llama/context.h"
@@ -50,20 +47,20 @@ Status LlamaModel::choose_cache_types() {
 
 Status LlamaModel::choose_sizes(const ModelOptions& options) {
   const ModelFacts& facts = file_->facts();
-  const bool can_roll_back = !facts.recurrent && !facts.hybrid;
-  Result<ContextSizes> sizes = plan_sizes(options, settings_, facts.n_ctx_train, can_roll_back);
+  const bool attention_only = !facts.recurrent && !facts.hybrid;
+  Result<ContextSizes> sizes = plan_sizes(options, settings_, facts.n_ctx_train, attention_only);
   if (!sizes.ok()) return sizes.status();
   capabilities_.n_vocab = facts.n_vocab;
   capabilities_.n_ctx = sizes->n_ctx;
   capabilities_.n_sequences = sizes->n_sequences;
   capabilities_.max_width = sizes->max_width;
-  capabilities_.max_leaves = can_roll_back ? sizes->max_leaves : 1;
+  capabilities_.max_leaves = sizes->max_leaves;
   if (capabilities_.max_leaves == 1) {
     capabilities_.branches_reason = "its steps hold " + std::to_string(sizes->max_width) +
                                     " tokens of a sequence, too few for a branch";
   }
   settings_.max_width = sizes->max_width;
-  settings_.keep_cell_order = settings_.keep_cell_order && can_roll_back;
+  settings_.keep_cell_order = settings_.keep_cell_order && attention_only;
   if (facts.n_ctx_train > 0 && sizes->n_ctx > facts.n_ctx_train) {
     notes_.push_back("the context of " + std::to_string(sizes->n_ctx) +
                      " tokens is longer than the " + std::to_string(facts.n_ctx_train) +
@@ -119,75 +116,22 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
   }
   lengths_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
   shortest_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
+  saved_.assign(static_cast<std::size_t>(capabilities_.n_sequences), {});
   return Status();
 }
 
-// One more token of sequence 0, kept only when `row` is null.
-Status LlamaModel::evaluate_one(Token token, std::vector<float>* row) {
-  const TokenTree root(token);
-  const EvalItem item{.seq = 0, .prefix = {}, .tree = &root};
-  OUTRIDER_RETURN_IF_ERROR(evaluate({&item, 1}));
-  constexpr std::array<NodeId, 1> kPath{kRoot};
-  if (row == nullptr) return commit(SeqId{0}, kPath);
-  const std::span<const float> logits = this->logits(0, kRoot);
-  row->assign(logits.begin(), logits.end());
-  return commit(0, {});
-}
-
-// Evaluates a token, takes it back, evaluates it again: the logits must be the same. Also the first
-// use of the weights, so that a model which cannot run fails here and not in a request.
-Status LlamaModel::probe_rollback() {
-  const ModelFacts& facts = file_->facts();
-  if (facts.recurrent || facts.hybrid) {
-    capabilities_.rollback = Rollback::kNone;
-    capabilities_.rollback_reason = "the " + facts.architecture +
-                                    " architecture has recurrent layers, whose state cannot drop " +
-                                    "its last tokens";
-    capabilities_.branches_reason = capabilities_.rollback_reason;
-    OUTRIDER_RETURN_IF_ERROR(evaluate_one(0, nullptr));
-    return truncate(0, 0);
-  }
-  if (capabilities_.n_ctx < 2) return Status();
-  std::vector<float> first;
-  std::vector<float> second;
-  const Token token = std::min(1, capabilities_.n_vocab - 1);
-  OUTRIDER_RETURN_IF_ERROR(evaluate_one(0, nullptr));
-  Status status = evaluate_one(token, &first);
-  if (status.ok()) status = evaluate_one(token, &second);
-  if (status.ok()) {
-    // Some devices add up in a varying order; a state that was not taken back is far off.
-    const std::pair<std::vector<float>::iterator, std::vector<float>::iterator> range =
-        std::minmax_element(first.begin(), first.end());
-    const float tolerance = 1e-2f * (*range.second - *range.first);
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      if (std::fabs(first[i] - second[i]) > tolerance) {
-        status = internal_error("its logits after a rollback differ from those before");
-        break;
-      }
-    }
-  }
-  if (!status.ok()) {
-    capabilities_.rollback = Rollback::kNone;
-    capabilities_.max_width = 1;
-    capabilities_.max_leaves = 1;
-    capabilities_.rollback_reason = status.message();
-    capabilities_.branches_reason = status.message();
-  }
-  return truncate(0, 0);
-}
-
 Status LlamaModel::compact() {
-  struct Saved {
+  struct Copy {
     SeqId seq;
     std::size_t size;
     std::unique_ptr<std::uint8_t[]> data;
   };
   const LogCapture log(file_->log());
-  std::vector<Saved> all;
+  std::vector<Copy> all;
   try {
     for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
       if (ledger_.length(seq) == 0) continue;
-      Saved saved{.seq = seq, .size = llama_state_seq_get_size(handle(), seq), .data = nullptr};
+      Copy saved{.seq = seq, .size = llama_state_seq_get_size(handle(), seq), .data = nullptr};
       saved.data = std::make_unique_for_overwrite<std::uint8_t[]>(saved.size);
       if (saved.size == 0 ||
           llama_state_seq_get_data(handle(), saved.data.get(), saved.size, seq) != saved.size) {
@@ -203,7 +147,7 @@ Status LlamaModel::compact() {
   ledger_.compacted();
   ++compactions_;
   Status status;
-  for (const Saved& saved : all) {
+  for (const Copy& saved : all) {
     const std::size_t i = static_cast<std::size_t>(saved.seq);
     const std::size_t read =
         llama_state_seq_set_data(handle(), saved.data.get(), saved.size, saved.seq);

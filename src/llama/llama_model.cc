@@ -181,6 +181,7 @@ Status LlamaModel::prepare_batch(std::span<const EvalItem> items, std::int32_t n
 // The meaning of llama_decode's codes is llama.h's.
 Status LlamaModel::decode(bool* out_of_cells) {
   const LogCapture log(decode_log_);
+  state_touched_ = true;
   std::int32_t code = 0;
   try {
     code = llama_decode(handle(), context_->batch());
@@ -189,6 +190,7 @@ Status LlamaModel::decode(bool* out_of_cells) {
     return internal_error(std::string("llama.cpp failed to evaluate a batch: ") + error.what());
   }
   *out_of_cells = code == 1;
+  state_touched_ = code != 1 && code != -1;  // -1: the batch was refused
   if (code == 0) {
     if (n_rows_ > 0 && rows_ == nullptr) return internal_error("llama.cpp gave no logits");
     return Status();
@@ -206,6 +208,10 @@ Status LlamaModel::decode(bool* out_of_cells) {
 Status LlamaModel::evaluate(std::span<const EvalItem> items) {
   OUTRIDER_RETURN_IF_ERROR(validate(items));
   if (interrupted()) return cancelled("the evaluation was interrupted");
+  return capabilities_.rollback == Rollback::kSaved ? evaluate_saving(items) : run(items);
+}
+
+Status LlamaModel::run(std::span<const EvalItem> items) {
   std::int32_t n_tokens = 0;
   for (const EvalItem& item : items) {
     n_tokens += static_cast<std::int32_t>(item.prefix.size()) + new_nodes(item);

@@ -10,8 +10,10 @@
 // ids: one of each sequence, the junk id, and the others are divided among the sequences, which
 // bounds the leaves of a tree. Chains use their sequence's id alone.
 //
-// Models without rollback (recurrent layers) are evaluated one drafted node at a time; when such an
-// evaluation fails or is interrupted, the sequence cannot be as before: it then has length 0.
+// Models with recurrent layers take chains only, by llama.cpp's snapshots of their state or by
+// copies of it, or single tokens where neither works (llama/llama_rollback.cc). When an evaluation
+// of theirs fails or is interrupted half way, a sequence cannot always be as before: it then has
+// length 0, or keeps its prefix.
 #pragma once
 
 #include <atomic>
@@ -57,8 +59,9 @@ class LlamaModel : public LanguageModel {
   // Errors: kInvalidArgument for a value out of range, an unknown cache type or one that does not
   // fit the others; kUnsupported for a model that cannot generate text; kResourceExhausted when the
   // cache does not fit into memory; kInternal with llama.cpp's reason.
-  // A cache type whose blocks do not divide the heads becomes f16, and notes() says so. Takes three
-  // single steps, which show whether the model can roll back (capabilities().rollback).
+  // A cache type whose blocks do not divide the heads becomes f16, and notes() says so. Takes up to
+  // ten single steps, which show what the model can take back (capabilities().rollback,
+  // max_leaves).
   static Result<std::unique_ptr<LlamaModel>> create(std::shared_ptr<ModelFile> file,
                                                     const ModelOptions& options,
                                                     const ContextSettings& settings);
@@ -111,16 +114,35 @@ class LlamaModel : public LanguageModel {
     std::size_t first_row = 0;  // of its new nodes in the logits
   };
 
+  // The recurrent part of a sequence's state, copied when the sequence had this length; -1: none.
+  struct Saved {
+    std::vector<std::uint8_t> data;
+    Pos length = -1;
+  };
+
   LlamaModel();
 
   // llama_context.cc: making the context, and what changes the cache as a whole.
   Status choose_cache_types();
   Status choose_sizes(const ModelOptions& options);
   Status make_context(const ContextSizes& sizes);
+
+  // llama_rollback.cc: what can be taken back, and how without dropping cells.
   Status probe_rollback();
-  Status evaluate_one(Token token, std::vector<float>* row);
+  Status probe_branches();
+  Status probe_state();
+  Status try_state();
+  void refuse_speculation(const std::string& reason);
+  void refuse_branches(const std::string& reason);
+  Status evaluate_one(std::span<const Token> prefix, Token token, bool keep,
+                      std::vector<float>* row);
+  Status evaluate_saving(std::span<const EvalItem> items);
+  Status save_state(SeqId seq);
+  bool restore_state(SeqId seq);
+  Status commit_state(SeqId seq, std::span<const NodeId> path);
 
   // llama_model.cc: the step.
+  Status run(std::span<const EvalItem> items);
   Status validate(std::span<const EvalItem> items) const;
   Status validate_item(const EvalItem& item) const;
   Status validate_growth(const EvalItem& item) const;
@@ -137,7 +159,6 @@ class LlamaModel : public LanguageModel {
   Status undo_evaluate(const Status& why);
   Status check_path(SeqId seq, std::span<const NodeId> path) const;
   Status settle(SeqId seq, bool kept, std::span<const NodeId> path);
-  Status commit_without_rollback(SeqId seq, std::span<const NodeId> path);
   Status drop_suffix(SeqId seq, Pos length);
   Status take(const std::vector<TreeIds::Removal>& removed);
   void copy(const TreeIds::Copy& copy);
@@ -155,10 +176,13 @@ class LlamaModel : public LanguageModel {
   LogSink decode_log_;  // the file's; silent while interrupted, which llama.cpp calls an error
 
   std::unique_ptr<Context> context_;
-  CellLedger ledger_;            // with the tokens on trial
-  std::vector<Pos> lengths_;     // [n_sequences] without them
-  std::vector<Pos> shortest_;    // [n_sequences] see truncate() and sliding windows
-  std::vector<TreeIds> trials_;  // [n_sequences]
+  CellLedger ledger_;             // with the tokens on trial
+  std::vector<Pos> lengths_;      // [n_sequences] without them
+  std::vector<Pos> shortest_;     // [n_sequences] see truncate() and sliding windows
+  std::vector<TreeIds> trials_;   // [n_sequences]
+  std::vector<Saved> saved_;      // [n_sequences]
+  std::int32_t n_snapshots_ = 0;  // tokens that llama.cpp can take back in a recurrent state
+  bool state_touched_ = false;    // by the last decode(), if it failed
   std::vector<Evaluated> evaluated_;
   std::vector<TreeIds::Copy> copies_;  // these three: kept for their memory
   std::vector<std::int32_t> cells_;

@@ -30,7 +30,7 @@ class LlamaTreeTest : public testing::TinyModelTest {
   void SetUp() override { load({.n_layer = 6, .n_head = 4, .n_head_kv = 2}); }
 
   std::unique_ptr<TreeWorld> world(const ModelOptions& options, const ContextSettings& settings,
-                                   unsigned seed, bool check_all = true) {
+                                   unsigned seed) {
     model_ = make(options, settings);
     std::vector<std::unique_ptr<LlamaModel>> singles;
     for (std::int32_t i = 0; i < options.n_sequences; ++i) {
@@ -38,8 +38,7 @@ class LlamaTreeTest : public testing::TinyModelTest {
     }
     return std::make_unique<TreeWorld>(
         *model_, std::move(singles),
-        TreeWorld::Settings{
-            .seed = seed, .n_tokens = file().facts().n_vocab - 10, .check_all = check_all});
+        TreeWorld::Settings{.seed = seed, .n_tokens = file().facts().n_vocab - 10});
   }
 
   // Three sequences that take part now and then, end now and then, with prompts now and then.
@@ -107,6 +106,7 @@ TEST_F(LlamaTreeTest, RandomShapesUpTo64NodesGiveTheBitsOfSingleSteps) {
 }
 
 TEST_F(LlamaTreeTest, ThreeSequencesComingAndGoingWithTreesThatGrowGiveTheBitsOfSingleSteps) {
+  int longest = 0;
   for (unsigned n = 0; n < 3; ++n) {
     const unsigned seed = test_seed() + n;
     SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
@@ -116,8 +116,9 @@ TEST_F(LlamaTreeTest, ThreeSequencesComingAndGoingWithTreesThatGrowGiveTheBitsOf
     expect_exact(w->outcome(), 1000);
     EXPECT_GT(w->outcome().grown, 50);
     EXPECT_GT(w->outcome().most_parked, 0);
-    EXPECT_GT(w->outcome().longest, 256);
+    longest = std::max(longest, w->outcome().longest);
   }
+  EXPECT_GT(longest, 256) << "past a block of cells";
 }
 
 TEST_F(LlamaTreeTest, AGrownTreeGivesTheRowsOfAWholeOne) {

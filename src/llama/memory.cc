@@ -47,7 +47,7 @@ Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
     }
   }
   Result<ContextSizes> sizes =
-      plan_sizes(options, settings, header->n_ctx_train, /*can_roll_back=*/true);
+      plan_sizes(options, settings, header->n_ctx_train, /*attention_only=*/true);
   if (!sizes.ok()) return sizes.status();
 
   llama_model_params model_params = llama_model_default_params();

@@ -1,0 +1,125 @@
+// The promise on models that cannot simply drop tokens: sliding windows, recurrent layers with and
+// without snapshots. With the same seed, the text with speculation equals plain decoding's,
+// whatever is drafted, and steps after a rejection go on speculating.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "testing/chi_square.h"
+#include "testing/fake_drafter.h"
+#include "testing/tiny_dir.h"
+#include "testing/tiny_gguf.h"
+#include "tests/pair.h"
+
+namespace outrider {
+namespace {
+
+using testing::add_chain;
+using testing::OpenModel;
+using testing::RunOptions;
+using testing::ScriptedDrafter;
+using testing::TinyArchitecture;
+
+constexpr std::int32_t kTokens = 48;  // past the window of 32
+
+class RollbackOutput : public ::testing::TestWithParam<TinyArchitecture> {
+ protected:
+  void SetUp() override {
+    const testing::TinyModelOptions options{
+        .architecture = GetParam(), .sliding_window = 32, .n_layer = 4};
+    ASSERT_TRUE(testing::write_tiny_gguf(dir_.file("target.gguf"), options).ok());
+    llama::ModelOptions model;
+    model.n_ctx = 160;
+    model.n_batch = 64;
+    model.n_threads = 1;
+    target_ = std::make_unique<OpenModel>(dir_.file("target.gguf"), model, llama::ContextSettings{},
+                                          /*extra_bufts=*/false);
+  }
+
+  Completion run(std::vector<Drafter*> drafters, const RunOptions& options) {
+    return testing::run_checked(*target_->model, target_->file->text_vocabulary(),
+                                std::move(drafters), options,
+                                [this] { return target_->model->check_integrity(); });
+  }
+
+  testing::TempDir dir_;
+  std::unique_ptr<OpenModel> target_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Architectures, RollbackOutput,
+                         ::testing::Values(TinyArchitecture::kSlidingWindow,
+                                           TinyArchitecture::kShortConv, TinyArchitecture::kMamba),
+                         [](const ::testing::TestParamInfo<TinyArchitecture>& which) {
+                           return testing::tiny_architecture_name(which.param);
+                         });
+
+// Right up to a place that differs from step to step, then wrong.
+testing::Script sometimes_right(std::vector<Token> whole, std::int32_t n_vocab) {
+  return [whole = std::move(whole), n_vocab](DraftRequest& r) {
+    std::vector<Token> draft;
+    const std::size_t right = noise_bits(noise_key(r.text.size(), 7), 0) % 7;
+    for (std::size_t at = r.text.size(); at < r.text.size() + 6; ++at) {
+      const bool known = at < whole.size() && at - r.text.size() < right;
+      draft.push_back(known ? whole[at] : static_cast<Token>(5 + at % 90));
+      if (draft.back() >= n_vocab) draft.back() = 5;
+    }
+    add_chain(r, draft);
+    return Status();
+  };
+}
+
+TEST_P(RollbackOutput, EveryDraftAndTemperatureGivesThePlainText) {
+  const Vocabulary& vocabulary = target_->file->text_vocabulary();
+  const std::uint64_t seed = testing::test_seed(20261121);
+  const std::vector<std::vector<Token>> prompts = testing::seeded_prompts(vocabulary, seed, 8, 60);
+  std::int64_t accepted = 0;
+  std::int64_t rejected = 0;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    for (const float temperature : {0.0f, 1.0f}) {
+      RunOptions options;
+      options.prompt = prompts[i];
+      options.seed = 500 + i;
+      options.max_tokens = kTokens;
+      options.sampling.temperature = temperature;
+      const Completion plain = run({}, options);
+      ASSERT_EQ(plain.finish, FinishReason::kLength) << plain.error.message();
+      std::vector<Token> whole = prompts[i];
+      whole.insert(whole.end(), plain.tokens.begin(), plain.tokens.end());
+      const std::pair<std::string, testing::Script> scripts[] = {
+          {"always right", testing::prophet(whole, 100, 0, vocabulary.size())},
+          {"always wrong", testing::prophet(whole, 100, 1, vocabulary.size())},
+          {"sometimes right", sometimes_right(whole, vocabulary.size())}};
+      for (const std::pair<std::string, testing::Script>& script : scripts) {
+        for (const std::int32_t width : {2, 4, 7, 16}) {
+          SCOPED_TRACE(script.first + ", prompt " + std::to_string(i) + ", temperature " +
+                       std::to_string(temperature) + ", width " + std::to_string(width));
+          ScriptedDrafter drafter(script.second);
+          options.width = width;
+          const Completion got = run({&drafter}, options);
+          ASSERT_EQ(got.tokens, plain.tokens);
+          EXPECT_TRUE(got.speculation.enabled) << got.speculation.reason;
+          EXPECT_EQ(got.timings.prompt_tokens_evaluated, plain.timings.prompt_tokens_evaluated);
+          const std::int64_t steps = got.speculation.steps;
+          EXPECT_EQ(got.speculation.emitted, kTokens);
+          // Each step but the last speculates, the one after a rejection too.
+          EXPECT_GE(got.speculation.drafted, steps - 1);
+          if (script.first == "always right") {
+            EXPECT_EQ(got.speculation.accepted, got.speculation.drafted);
+          }
+          accepted += got.speculation.accepted;
+          rejected += got.speculation.drafted - got.speculation.accepted;
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+  EXPECT_GT(accepted, 1000);
+  EXPECT_GT(rejected, 1000);
+}
+
+}  // namespace
+}  // namespace outrider
