@@ -6,6 +6,7 @@
 
 #include "llama/backend.h"
 #include "llama/gbnf.h"
+#include "llama/token_prefixes.h"
 #include "llama/vocabulary.h"
 
 namespace outrider::llama {
@@ -65,26 +66,6 @@ llama_sampler* init_sampler(const llama_vocab* vocab, const std::string& grammar
 
 }  // namespace
 
-struct GrammarMask::TokenIndex {
-  explicit TokenIndex(const LlamaVocabulary& vocabulary) {
-    single.fill(kNoToken);
-    for (Token token = 0; token < vocabulary.size(); ++token) {
-      const std::string_view piece = vocabulary.piece(token);
-      if (piece.empty() || vocabulary.is_end_of_generation(token)) {
-        others.push_back(token);
-        continue;
-      }
-      const std::size_t byte = static_cast<unsigned char>(piece[0]);
-      by_byte[byte].push_back(token);
-      if (piece.size() == 1 && byte < 0x80) single[byte] = token;
-    }
-  }
-
-  std::array<std::vector<Token>, 256> by_byte;  // tokens whose text begins with it
-  std::array<Token, 256> single;                // the token of that ASCII byte alone, or kNoToken
-  std::vector<Token> others;                    // control tokens and ends of generation
-};
-
 Result<std::unique_ptr<GrammarMask>> GrammarMask::create(const std::string& grammar,
                                                          const std::vector<std::string>& triggers,
                                                          const LlamaVocabulary& vocabulary) {
@@ -101,8 +82,7 @@ Result<std::unique_ptr<GrammarMask>> GrammarMask::create(const std::string& gram
   }
   if (!mask->sampler_) return invalid_argument("llama.cpp refuses it" + log.because());
   mask->vocabulary_ = &vocabulary;
-  const bool by_text = summary->token_ids.empty() && summary->token_names.empty();
-  if (by_text) mask->index_ = std::make_shared<const TokenIndex>(vocabulary);
+  mask->by_text_ = summary->token_ids.empty() && summary->token_names.empty();
   mask->triggers_ = std::make_shared<const std::vector<std::string>>(triggers);
   mask->waiting_ = !triggers.empty();
   for (const std::string& trigger : triggers) {
@@ -115,7 +95,7 @@ std::unique_ptr<GrammarMask> GrammarMask::clone() const {
   std::unique_ptr<GrammarMask> copy(new GrammarMask());
   copy->sampler_.reset(llama_sampler_clone(sampler_.get()));
   copy->vocabulary_ = vocabulary_;
-  copy->index_ = index_;
+  copy->by_text_ = by_text_;
   copy->triggers_ = triggers_;
   copy->longest_trigger_ = longest_trigger_;
   copy->waiting_ = waiting_;
@@ -132,55 +112,27 @@ void GrammarMask::filter(std::vector<llama_token_data>& candidates) const {
   std::erase_if(candidates, [](const llama_token_data& c) { return c.logit == kNever; });
 }
 
-// The tokens whose answer tells about others, and those that nothing tells about.
-std::vector<llama_token_data> GrammarMask::first_candidates(std::span<const float> row) const {
-  std::vector<llama_token_data> candidates;
-  const auto add = [&candidates](Token token) {
-    candidates.push_back({.id = token, .logit = 0.0f, .p = 0.0f});
-  };
-  for (std::size_t byte = 0; byte < 256; ++byte) {
-    if (index_->single[byte] != kNoToken) {
-      add(index_->single[byte]);
-      continue;
-    }
-    for (const Token token : index_->by_byte[byte]) {
-      if (static_cast<std::size_t>(token) < row.size()) add(token);
-    }
-  }
-  for (const Token token : index_->others) {
-    if (static_cast<std::size_t>(token) < row.size()) add(token);
-  }
-  return candidates;
-}
-
 void GrammarMask::mask_row(std::span<float> row) const {
   if (waiting_) return;
-  std::vector<llama_token_data> candidates;
-  if (index_) {
-    candidates = first_candidates(row);
-    filter(candidates);
-    std::array<bool, 256> open{};  // bytes that a token may begin with
-    for (const llama_token_data& c : candidates) {
-      const std::string_view piece = vocabulary_->piece(c.id);
-      if (piece.size() == 1) open[static_cast<unsigned char>(piece[0])] = true;
-    }
-    for (std::size_t byte = 0; byte < 0x80; ++byte) {
-      if (!open[byte] || index_->single[byte] == kNoToken) continue;
-      for (const Token token : index_->by_byte[byte]) {
-        const std::size_t i = static_cast<std::size_t>(token);
-        if (token == index_->single[byte] || i >= row.size() || row[i] == kNever) continue;
-        candidates.push_back({.id = token, .logit = 0.0f, .p = 0.0f});
-      }
-    }
+  std::vector<bool> allowed(static_cast<std::size_t>(vocabulary_->size()), false);
+  std::vector<llama_token_data> level;
+  const auto ask = [&level](Token token) {
+    level.push_back({.id = token, .logit = 0.0f, .p = 0.0f});
+  };
+  if (by_text_) {
+    for (const Token token : vocabulary_->prefixes().roots()) ask(token);
   } else {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      candidates.push_back({.id = static_cast<llama_token>(i), .logit = 0.0f, .p = 0.0f});
-    }
+    for (std::size_t i = 0; i < row.size(); ++i) ask(static_cast<Token>(i));
   }
-  filter(candidates);
-  std::vector<bool> allowed(row.size(), false);
-  for (const llama_token_data& c : candidates) {
-    if (static_cast<std::size_t>(c.id) < row.size()) allowed[static_cast<std::size_t>(c.id)] = true;
+  while (!level.empty()) {
+    filter(level);
+    std::vector<llama_token_data> open;
+    open.swap(level);
+    for (const llama_token_data& c : open) {
+      allowed[static_cast<std::size_t>(c.id)] = true;
+      if (!by_text_) continue;
+      for (const Token token : vocabulary_->prefixes().below(c.id)) ask(token);
+    }
   }
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (!allowed[i]) row[i] = kNever;

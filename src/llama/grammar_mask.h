@@ -10,16 +10,15 @@
 // one over the last bytes, and llama.cpp's sampler gets the tokens that overlap the trigger when it
 // is there, which is all it looks at. It then replays what was said from the trigger's first byte.
 //
-// Cost. Checking one candidate takes about a microsecond, all 49,152 some milliseconds. So callers
-// check the best candidates only where they can, and mask_row() first asks for each first byte
-// whether the token of that byte alone is allowed: if not, no token that begins with it is. Where
-// JSON wants a quote or a brace, that leaves hundreds. A copy compares all stack entries with all
-// elements of the grammar: see grammar_mask_test.cc for what it takes.
+// Cost (SmolLM2's 49,152 tokens, a schema of three properties, bench/grammar_bench.cc). Checking a
+// candidate takes 0.2 to 0.3 microseconds, all of them 13 ms. So callers check the best candidates
+// only where they can (40 microseconds inside a string), and mask_row() asks about the tokens below
+// a token (llama/token_prefixes.h) only when that one is allowed. A copy, one for each draft, takes
+// 6 microseconds; it compares all stack entries with all elements of the grammar.
 //
 // Tested by grammar_mask_test.cc, and with the chain by sampler_grammar_test.cc.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -62,8 +61,7 @@ class GrammarMask {
   std::unique_ptr<GrammarMask> clone() const;
 
  private:
-  struct TokenIndex;  // tokens by their first byte
-  struct Recent {     // a token that may be the beginning of a trigger
+  struct Recent {  // a token that may be the beginning of a trigger
     Token token;
     std::string text;
   };
@@ -71,11 +69,10 @@ class GrammarMask {
   GrammarMask() = default;
   void await(Token token);
   bool says_trigger(std::string_view text, std::size_t old_size) const;
-  std::vector<llama_token_data> first_candidates(std::span<const float> row) const;
 
   SamplerHandle sampler_;
   const LlamaVocabulary* vocabulary_ = nullptr;
-  std::shared_ptr<const TokenIndex> index_;  // null: the grammar names tokens, not only text
+  bool by_text_ = true;  // the grammar names no tokens, only text
   std::shared_ptr<const std::vector<std::string>> triggers_;
   std::size_t longest_trigger_ = 0;  // bytes
   bool waiting_ = false;

@@ -10,6 +10,7 @@
 #include "chat.h"
 #include "llama/backend.h"
 #include "llama/handles.h"
+#include "llama/token_prefixes.h"
 
 namespace outrider::llama {
 namespace {
@@ -78,6 +79,12 @@ void LlamaVocabulary::read_tokens() {
   for (std::int32_t i = 0; i < n_suppressed; ++i) {
     if (suppressed[i] >= 0 && suppressed[i] < n) suppressed_.push_back(suppressed[i]);
   }
+}
+
+const TokenPrefixes& LlamaVocabulary::prefixes() const {
+  std::call_once(prefixes_once_,
+                 [this] { prefixes_ = std::make_unique<const TokenPrefixes>(*this); });
+  return *prefixes_;
 }
 
 std::string_view LlamaVocabulary::text(Token token) const {

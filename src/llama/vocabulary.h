@@ -16,6 +16,8 @@ struct llama_vocab;
 
 namespace outrider::llama {
 
+class TokenPrefixes;
+
 // Immutable; any thread. Points into the model: ModelFile owns both.
 class LlamaVocabulary : public Vocabulary {
  public:
@@ -55,6 +57,9 @@ class LlamaVocabulary : public Vocabulary {
   // llama.cpp's sampling removes them. Mostly empty.
   const std::vector<Token>& suppressed() const { return suppressed_; }
 
+  // Which tokens begin with which; built at the first call. Any thread.
+  const TokenPrefixes& prefixes() const;
+
   const llama_vocab* handle() const { return vocab_; }  // for this layer
 
  private:
@@ -70,6 +75,9 @@ class LlamaVocabulary : public Vocabulary {
   std::vector<std::uint32_t> offsets_;         // [size() + 1] into bytes_
   std::vector<std::uint8_t> ends_generation_;  // [size()]
   std::vector<Token> suppressed_;
+
+  mutable std::once_flag prefixes_once_;
+  mutable std::unique_ptr<const TokenPrefixes> prefixes_;
 
   mutable std::mutex templates_mutex_;
   mutable std::unique_ptr<ChatTemplates> templates_;  // parsed at first use
