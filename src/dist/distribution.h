@@ -27,9 +27,11 @@ struct Distribution {
 // all are -infinity or NaN). Vectorised: 10 microseconds for 49,152 values.
 std::ptrdiff_t argmax(std::span<const float> logits);
 
+// The sum in 16 lanes: quicker than one after the other, and the same on every machine.
+double sum_of(std::span<const double> values);
+
 // Probabilities in double, same order as the distribution's entries, summing to 1; all zero when the
-// distribution is empty. The obvious way, for references, log-probabilities and the rules that need
-// numbers.
+// distribution is empty. To a few units of the last place; below e^-700 of the largest it is 0.
 std::vector<double> probabilities(const Distribution& q);
 
 }  // namespace outrider

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <numeric>
 
 namespace outrider {
 
@@ -46,7 +45,7 @@ double Pmf::at(Token token) const {
   return i < 0 ? 0.0 : p_[static_cast<std::size_t>(i)];
 }
 
-double Pmf::total() const { return std::accumulate(p_.begin(), p_.end(), 0.0); }
+double Pmf::total() const { return sum_of(p_); }
 
 void Pmf::normalise() {
   const double sum = total();

@@ -1,6 +1,7 @@
 #include "draft/draft_choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "dist/gumbel.h"
@@ -11,6 +12,14 @@ namespace {
 
 // The `n` largest probabilities, falling.
 std::vector<double> largest(const Distribution& q, std::size_t n) {
+  if (q.tokens.empty() && q.scale == 1.0f) {
+    const double log_sum = log_sum_exp(q.logits);
+    std::vector<double> p;
+    for (const Token token : likeliest(q.logits, n)) {
+      p.push_back(std::exp(static_cast<double>(q.logits[static_cast<std::size_t>(token)]) - log_sum));
+    }
+    return p;
+  }
   std::vector<double> p = probabilities(q);
   n = std::min(n, p.size());
   std::partial_sort(p.begin(), p.begin() + static_cast<std::ptrdiff_t>(n), p.end(),

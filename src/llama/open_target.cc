@@ -20,8 +20,8 @@ namespace {
 constexpr double kBudgetMs = 10000.0;
 constexpr double kBudgetOffMs = 3000.0;
 
-// Rows of a draft's evaluation: one for each node of which it is asked what follows.
-constexpr std::int32_t kDraftWidth = 64;  // nodes of a draft at most
+// Nodes of a draft's tree, all levels together: as many as a target's step may hold.
+constexpr std::int32_t kDraftWidth = 64;
 
 double budget_of(const ModelOptions& options, const TargetOptions& target, const LogSink& log) {
   if (target.probe_budget_ms > 0.0) return target.probe_budget_ms;
@@ -134,7 +134,11 @@ bool Opener::needs_probe() const {
 // not needed.
 std::int32_t Opener::widest_to_probe() const {
   const std::int32_t usual = options_.exact == ExactMode::kOn ? std::min(16, options_.n_batch) : 2;
-  return std::max({2, usual, widest_});
+  const std::int32_t wished = std::max({2, usual, widest_});
+  // Those with recurrent layers are probed in the context that they run in (see probe).
+  const Capabilities& capabilities = opened_.model->capabilities();
+  return capabilities.rollback == Rollback::kAny ? wished
+                                                 : std::min(wished, capabilities.max_width);
 }
 
 Status Opener::load(const LoadPlan& plan) {
@@ -166,7 +170,7 @@ Status Opener::create_model(const ModelOptions& options, std::int32_t max_width)
 Status Opener::judge(const LoadPlan& plan) {
   const LlamaModel& model = *opened_.model;
   Exactness& exactness = opened_.exactness;
-  if (model.capabilities().rollback != Rollback::kAny) {
+  if (model.capabilities().rollback == Rollback::kNone) {
     report_ = ProbeReport();
     exactness = {.kind = Exactness::Kind::kUpToWidth,
                  .width = 1,
@@ -221,13 +225,6 @@ Status Opener::judge(const LoadPlan& plan) {
 Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::int32_t>& starts,
                                   double budget_ms) {
   const std::int32_t widest = widest_to_probe();
-  constexpr std::int32_t kOthers = 32;  // cells of other sequences, and some
-  const std::int32_t n_cells =
-      std::max(starts.back() + 2 * widest + kOthers, std::min(options_.n_batch, 512) + kOthers);
-  Result<std::unique_ptr<ProbeContext>> context =
-      ProbeContext::create(opened_.file, options_, plan.context, n_cells, widest);
-  if (!context.ok()) return context.status();
-  ProbeContext& model = **context;
   const llama_vocab* vocab = opened_.file->vocabulary().handle();
   ProbeOptions options;
   options.widest = widest;
@@ -235,9 +232,20 @@ Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::i
   options.insist = options_.exact == ExactMode::kOn;
   options.starts = starts;
   options.usable = [vocab](Token token) { return is_text(vocab, token); };
-  options.deepen = [&model](std::int32_t cells) { return model.deepen(cells); };
   options.progress = target_.probe_progress;
   options.cancel = hooks_.cancel;
+  // ProbeContext can neither take recurrent layers back nor be deepened with them.
+  if (opened_.model->capabilities().rollback != Rollback::kAny) {
+    return probe_exactness(*opened_.model, options);
+  }
+  constexpr std::int32_t kOthers = 32;  // cells of other sequences, and some
+  const std::int32_t n_cells =
+      std::max(starts.back() + 2 * widest + kOthers, std::min(options_.n_batch, 512) + kOthers);
+  Result<std::unique_ptr<ProbeContext>> context =
+      ProbeContext::create(opened_.file, options_, plan.context, n_cells, widest);
+  if (!context.ok()) return context.status();
+  ProbeContext& model = **context;
+  options.deepen = [&model](std::int32_t cells) { return model.deepen(cells); };
   return probe_exactness(model, options);
 }
 
@@ -249,7 +257,7 @@ std::int32_t Opener::exact_width() const {
 }
 
 Status Opener::insist(const RuleFacts& facts, const LoadPlan& plan) {
-  if (opened_.model->capabilities().rollback != Rollback::kAny) return Status();  // single steps
+  if (opened_.model->capabilities().rollback == Rollback::kNone) return Status();  // single steps
   LoadPlan loaded = plan;
   const std::int32_t first_width = exact_width();
   if (opened_.exactness.kind != Exactness::Kind::kExact && first_width < widest_) {

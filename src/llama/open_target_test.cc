@@ -326,6 +326,31 @@ TEST_F(OpenTargetTest, FailuresAreTheLoadersOwn) {
   EXPECT_EQ(open_target(odd, {}, target()).status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_F(OpenTargetTest, ModelsWithRecurrentLayersAreProbedInTheirOwnContext) {
+  for (const testing::TinyArchitecture architecture :
+       {testing::TinyArchitecture::kShortConv, testing::TinyArchitecture::kMamba}) {
+    const std::string name = testing::tiny_architecture_name(architecture);
+    SCOPED_TRACE(name);
+    const std::string path = dir_.file(name + ".gguf");
+    ASSERT_TRUE(testing::write_tiny_gguf(path, {.architecture = architecture}).ok());
+    for (const ExactMode mode : {ExactMode::kAuto, ExactMode::kOn}) {
+      const OpenedTarget opened = open(options(path, mode), target(/*widest=*/4));
+      ASSERT_NE(opened.model, nullptr);
+      EXPECT_EQ(opened.exactness.verdict(), "exact") << opened.exactness.reason;
+      EXPECT_NE(opened.exactness.coverage.find("widths 2-4"), std::string::npos)
+          << opened.exactness.coverage;
+      EXPECT_EQ(opened.model->length(0), 0);
+      EXPECT_GE(opened.model->capabilities().max_width, 4);
+    }
+  }
+}
+
+TEST_F(OpenTargetTest, TheProbeOfAnOrdinaryModelComparesTrees) {
+  const OpenedTarget opened = open(options(model("Q8_0")), target());
+  EXPECT_NE(opened.exactness.coverage.find("trees to 8 nodes"), std::string::npos)
+      << opened.exactness.coverage;
+}
+
 TEST_F(OpenTargetTest, ADraftTakesTheFastestSettings) {
   ModelOptions with = options(model("Q4_0"), ExactMode::kOn);
   Result<std::unique_ptr<LlamaModel>> draft = open_draft(with, {});

@@ -35,6 +35,7 @@ class Prober {
   Status run_unit(const ProbeUnit& unit);
   Status width_unit(const ProbeUnit& unit);
   Status others_unit(const ProbeUnit& unit);
+  Status tree_unit(const ProbeUnit& unit);
   Status piece_unit(const ProbeUnit& unit);
 
   bool worthwhile(const ProbeUnit& unit) const;
@@ -76,6 +77,7 @@ Prober::Prober(LanguageModel& model, const ProbeOptions& options)
   plan_options_ = {.widest = options.widest,
                    .n_starts = static_cast<std::int32_t>(walk_.starts().size()),
                    .n_sequences = std::min(capabilities.n_sequences, 3),
+                   .max_leaves = capabilities.max_leaves,
                    .n_batch = std::min(capabilities.n_batch, capabilities.n_ctx - 1)};
 }
 
@@ -135,6 +137,7 @@ bool Prober::worthwhile(const ProbeUnit& unit) const {
 Status Prober::run_unit(const ProbeUnit& unit) {
   if (unit.kind == ProbeUnit::Kind::kOthers) return others_unit(unit);
   if (unit.kind == ProbeUnit::Kind::kPiece) return piece_unit(unit);
+  if (unit.kind == ProbeUnit::Kind::kTree) return tree_unit(unit);
   return width_unit(unit);
 }
 
@@ -159,7 +162,10 @@ Status Prober::width_unit(const ProbeUnit& unit) {
   const std::int32_t kept = std::max(1, width / 2);
   OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(0, first_nodes(kept)));
 
-  // Behind it as much as is known, then wrong tokens; nothing is kept.
+  // Behind it as much as is known, then wrong tokens; nothing is kept. What a model that cannot
+  // drop a part of its state has lost is read again.
+  const Pos lost = walk_.base_length() + kept - walk_.model().length(0);
+  if (lost < 0 || lost > kept) return internal_error("a rollback has lost more than was on trial");
   const std::int32_t n_right = std::min(width, static_cast<std::int32_t>(truth.rows.size()) - kept);
   std::vector<Token> mixed;
   for (std::int32_t i = 0; i < width; ++i) {
@@ -167,7 +173,10 @@ Status Prober::width_unit(const ProbeUnit& unit) {
     mixed.push_back(i < n_right ? tokens[at] : walk_.random_token(ProbeWalk::Stream::kWrong, at));
   }
   const TokenTree wrong = chain_of(mixed);
-  const EvalItem second{.seq = 0, .prefix = {}, .tree = &wrong};
+  const EvalItem second{.seq = 0,
+                        .prefix = tokens.subspan(static_cast<std::size_t>(kept - lost),
+                                                 static_cast<std::size_t>(lost)),
+                        .tree = &wrong};
   OUTRIDER_RETURN_IF_ERROR(walk_.evaluate({&second, 1}));
   for (NodeId node = 0; node < n_right; ++node) {
     equal &= compare(0, node, truth.rows[static_cast<std::size_t>(kept + node)], width,
@@ -176,6 +185,36 @@ Status Prober::width_unit(const ProbeUnit& unit) {
   OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(0, {}));
   if (equal) coverage_.add(unit.start, width);
   return Status();
+}
+
+// The main chain in between wrong side branches: t0; x0 and t1 below it; x1 and t2 below t1; ...
+Status Prober::tree_unit(const ProbeUnit& unit) {
+  const std::int32_t n_main = (unit.width + 1) / 2;
+  const ProbeUnit singles{.start = unit.start, .round = round_};
+  OUTRIDER_RETURN_IF_ERROR(take_single_steps(singles, rows_needed(n_main, options_.widest)));
+  OUTRIDER_RETURN_IF_ERROR(walk_.go_to(unit.start));
+  const Stretch& truth = stretch(singles);
+  TokenTree tree(truth.tokens[0]);
+  std::vector<NodeId> chain{kRoot};
+  for (std::uint64_t i = 0; tree.size() < unit.width; ++i) {
+    const Token wrong = walk_.random_token(ProbeWalk::Stream::kWrong, 1024 + i);
+    const std::size_t next = chain.size();
+    if (wrong == truth.tokens[next] || tree.child(chain.back(), wrong) != kNoNode) continue;
+    tree.add(chain.back(), wrong, 1.0f, 1);
+    if (tree.size() == unit.width) break;
+    chain.push_back(tree.add(chain.back(), truth.tokens[next], 1.0f, 1));
+  }
+  const EvalItem item{.seq = 0, .prefix = {}, .tree = &tree};
+  OUTRIDER_RETURN_IF_ERROR(walk_.evaluate({&item, 1}));
+  const std::string where = "a tree of " + std::to_string(unit.width) + " nodes after " +
+                            std::to_string(walk_.starts()[static_cast<std::size_t>(unit.start)]) +
+                            " cells";
+  bool equal = true;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    equal &= compare(0, chain[i], truth.rows[i], unit.width, where);
+  }
+  if (equal) coverage_.add_tree(unit.width);
+  return walk_.model().commit(0, {});
 }
 
 // The other sequences have seen texts of different lengths.
@@ -393,7 +432,7 @@ Result<ProbeReport> probe_exactness(LanguageModel& model, const ProbeOptions& op
     return invalid_argument("the widest width to probe is " + std::to_string(options.widest) +
                             ", but must be from 2 to " + std::to_string(most));
   }
-  if (capabilities.rollback != Rollback::kAny) {
+  if (capabilities.rollback == Rollback::kNone) {
     return unsupported("the model cannot take tokens back, so it takes one at a time");
   }
   assert(!options.starts.empty());

@@ -16,28 +16,48 @@ namespace {
 constexpr std::int32_t kMaxSequences = 3;
 constexpr std::int32_t kMaxBatch = 512;
 constexpr llama_seq_id kCopyId = kMaxSequences;  // copies are read back under this id
+constexpr std::int32_t kMaxLeaves = 4;
 
 }  // namespace
 
 struct ProbeContext::Handles {
   ContextHandle context;
   llama_memory_t memory = nullptr;
-  std::vector<llama_token> tokens;  // [n_batch], as all below
+  std::vector<llama_token> tokens;  // of the batch, as all below
   std::vector<llama_pos> positions;
-  std::vector<llama_seq_id> ids;
-  std::vector<llama_seq_id*> id_lists;
-  std::vector<std::int32_t> n_ids;
   std::vector<std::int8_t> outputs;
-  std::int32_t n_tokens = 0;
+  std::vector<std::int32_t> n_ids;
+  std::vector<llama_seq_id> ids;  // one token's after the other's
+  std::vector<llama_seq_id*> id_lists;
 
-  void add(Token token, Pos pos, SeqId seq, bool output) {
-    const std::size_t i = static_cast<std::size_t>(n_tokens++);
-    tokens[i] = token;
-    positions[i] = pos;
-    ids[i] = seq;
-    id_lists[i] = &ids[i];
-    n_ids[i] = 1;
-    outputs[i] = output ? 1 : 0;
+  void add(Token token, Pos pos, bool output) {
+    tokens.push_back(token);
+    positions.push_back(pos);
+    outputs.push_back(output ? 1 : 0);
+  }
+
+  void clear() {
+    tokens.clear();
+    positions.clear();
+    outputs.clear();
+    n_ids.clear();
+    ids.clear();
+  }
+
+  llama_batch batch() {
+    id_lists.clear();
+    std::size_t first = 0;
+    for (const std::int32_t n : n_ids) {
+      id_lists.push_back(&ids[first]);
+      first += static_cast<std::size_t>(n);
+    }
+    return {.n_tokens = static_cast<std::int32_t>(tokens.size()),
+            .token = tokens.data(),
+            .embd = nullptr,
+            .pos = positions.data(),
+            .n_seq_id = n_ids.data(),
+            .seq_id = id_lists.data(),
+            .logits = outputs.data()};
   }
 };
 
@@ -62,7 +82,11 @@ Result<std::unique_ptr<ProbeContext>> ProbeContext::create(std::shared_ptr<Model
   capabilities.n_batch =
       std::max({std::min(options.n_batch, kMaxBatch), widest + kMaxSequences, 8});
   capabilities.max_width = widest;
-  if (file->facts().recurrent || file->facts().hybrid) capabilities.rollback = Rollback::kNone;
+  capabilities.max_leaves = kMaxLeaves;
+  if (file->facts().recurrent || file->facts().hybrid) {
+    capabilities.rollback = Rollback::kNone;
+    capabilities.max_leaves = 1;
+  }
   const ContextSizes sizes{
       .n_ctx = n_cells,
       .n_sequences = kMaxSequences + 1,
@@ -88,14 +112,11 @@ Result<std::unique_ptr<ProbeContext>> ProbeContext::create(std::shared_ptr<Model
   if (!handles.context) return internal_error("llama.cpp cannot make a context" + log.because());
   handles.memory = llama_get_memory(handles.context.get());
   capabilities.n_ctx = static_cast<std::int32_t>(llama_n_ctx(handles.context.get()));
-  const std::size_t n_batch = static_cast<std::size_t>(capabilities.n_batch);
-  handles.tokens.resize(n_batch);
-  handles.positions.resize(n_batch);
-  handles.ids.resize(n_batch);
-  handles.id_lists.resize(n_batch);
-  handles.n_ids.resize(n_batch);
-  handles.outputs.resize(n_batch);
   probe->lengths_.assign(static_cast<std::size_t>(capabilities.n_sequences), 0);
+  for (SeqId seq = 0; seq < capabilities.n_sequences; ++seq) {
+    const std::int32_t n_extra = capabilities.max_leaves - 1;
+    probe->trials_.emplace_back(seq, kCopyId + 1 + seq * n_extra, n_extra);
+  }
   probe->file_ = std::move(file);
   return probe;
 }
@@ -122,31 +143,14 @@ Status ProbeContext::evaluate(std::span<const EvalItem> items) {
     return resource_exhausted("the probe's context has no room for " + std::to_string(n_tokens) +
                               " more tokens");
   }
-  handles.n_tokens = 0;
+  handles.clear();
   pending_.clear();
-  for (const EvalItem& item : items) {
-    Pos pos = length(item.seq);
-    for (const Token token : item.prefix) handles.add(token, pos++, item.seq, /*output=*/false);
-    pending_.push_back({.seq = item.seq,
-                        .n_prefix = static_cast<std::int32_t>(item.prefix.size()),
-                        .first_output = handles.n_tokens});
-    const std::int32_t n_nodes = item.tree == nullptr ? 0 : item.tree->size();
-    for (NodeId node = 0; node < n_nodes; ++node) {
-      handles.add(item.tree->token(node), pos++, item.seq, /*output=*/true);
-    }
-  }
-  const llama_batch batch{.n_tokens = handles.n_tokens,
-                          .token = handles.tokens.data(),
-                          .embd = nullptr,
-                          .pos = handles.positions.data(),
-                          .n_seq_id = handles.n_ids.data(),
-                          .seq_id = handles.id_lists.data(),
-                          .logits = handles.outputs.data()};
+  for (const EvalItem& item : items) add_to_batch(item);
   const LogCapture log(file_->log());
   std::int32_t code = 0;
   std::string why;
   try {
-    code = llama_decode(handles.context.get(), batch);
+    code = llama_decode(handles.context.get(), handles.batch());
     llama_synchronize(handles.context.get());
   } catch (const std::exception& error) {
     code = -1;
@@ -154,7 +158,10 @@ Status ProbeContext::evaluate(std::span<const EvalItem> items) {
   }
   if (code == 0) return Status();
   for (const Pending& item : pending_) {
-    llama_memory_seq_rm(handles.memory, item.seq, length(item.seq), -1);
+    std::vector<TreeIds::Removal> removed;
+    trials_[static_cast<std::size_t>(item.seq)].undo(0, &removed);
+    take(removed);
+    drop_leaf_ids(item.seq);
   }
   pending_.clear();
   if (code == 2 && interrupted()) return cancelled("the evaluation was interrupted");
@@ -170,16 +177,68 @@ std::span<const float> ProbeContext::logits(std::size_t item, NodeId node) const
   return {row, static_cast<std::size_t>(capabilities_.n_vocab)};
 }
 
-Status ProbeContext::commit(SeqId seq, std::span<const NodeId> path) {
-  for (const Pending& pending : pending_) {
-    if (pending.seq != seq) continue;
-    return truncate(seq, length(seq) + pending.n_prefix + static_cast<std::int32_t>(path.size()));
+void ProbeContext::add_to_batch(const EvalItem& item) {
+  Handles& handles = *handles_;
+  TreeIds& trial = trials_[static_cast<std::size_t>(item.seq)];
+  trial.begin(length(item.seq), static_cast<std::int32_t>(item.prefix.size()));
+  std::vector<TreeIds::Copy> copies;
+  if (item.tree != nullptr) trial.grow(*item.tree, &copies);
+  for (const TreeIds::Copy& copy : copies) {
+    llama_memory_seq_cp(handles.memory, copy.from, copy.to, copy.begin, copy.end);
   }
-  return internal_error("the probe's sequence " + std::to_string(seq) + " has nothing on trial");
+  Pos pos = length(item.seq);
+  for (const Token token : item.prefix) {
+    handles.add(token, pos++, /*output=*/false);
+    handles.n_ids.push_back(trial.n_ids());
+    for (std::int32_t i = 0; i < trial.n_ids(); ++i) handles.ids.push_back(trial.id(i));
+  }
+  pending_.push_back(
+      {.seq = item.seq, .first_output = static_cast<std::int32_t>(handles.tokens.size())});
+  for (NodeId node = 0; node < trial.n_nodes(); ++node) {
+    handles.add(item.tree->token(node), trial.base() + item.tree->node(node).depth,
+                /*output=*/true);
+  }
+  trial.list_ids(0, &handles.ids, &handles.n_ids);
 }
 
-// Also forwards, over what the last evaluate() put in.
+bool ProbeContext::take(const std::vector<TreeIds::Removal>& removed) {
+  bool done = true;
+  for (const TreeIds::Removal& r : removed) {
+    done = llama_memory_seq_rm(handles_->memory, r.id, r.from, -1) && done;
+  }
+  return done;
+}
+
+// Ids of leaves hold nothing between evaluations: a deepened sequence has more cells than they
+// know.
+void ProbeContext::drop_leaf_ids(SeqId seq) {
+  TreeIds& trial = trials_[static_cast<std::size_t>(seq)];
+  for (std::int32_t i = 1; i <= trial.n_extra(); ++i) {
+    llama_memory_seq_rm(handles_->memory, trial.id(i), -1, -1);
+  }
+  trial.detach();
+}
+
+Status ProbeContext::commit(SeqId seq, std::span<const NodeId> path) {
+  TreeIds& trial = trials_[static_cast<std::size_t>(seq)];
+  assert(trial.open());
+  const Pos kept = trial.base() + static_cast<Pos>(path.size());
+  const std::vector<std::int32_t> cells(static_cast<std::size_t>(trial.n_tokens()), 0);
+  const TreeIds::Settlement end = trial.settle(/*kept=*/true, path, cells, /*park_below=*/-1);
+  const bool taken = take(end.removed);
+  for (const TreeIds::Copy& copy : end.copied) {
+    llama_memory_seq_cp(handles_->memory, copy.from, copy.to, copy.begin, copy.end);
+  }
+  drop_leaf_ids(seq);
+  if (!taken) return internal_error("llama.cpp cannot take back tokens of this model");
+  lengths_[static_cast<std::size_t>(seq)] = kept;
+  return Status();
+}
+
 Status ProbeContext::truncate(SeqId seq, Pos length) {
+  if (trials_[static_cast<std::size_t>(seq)].open()) {  // forgotten, with the rest
+    OUTRIDER_RETURN_IF_ERROR(commit(seq, {}));
+  }
   if (!llama_memory_seq_rm(handles_->memory, seq, length, -1)) {
     return internal_error("llama.cpp cannot take back tokens of this model");
   }

@@ -9,9 +9,9 @@
 // Example: a text of 24 tokens, deepen(254) makes nine copies and a tenth of 14 tokens.
 //
 // Context parameters that influence kernels are LlamaModel's: flash attention, cache types,
-// threads, one unified cache, full windows. One chain per sequence. Not thread safe. Tested by
-// probe_context_test.cc: rows equal LlamaModel's, and a deepened cache shows what a long text
-// shows.
+// threads, one unified cache, full windows. Small trees; cells are given back at once, so a text
+// must not go on from a side branch. Not thread safe. Tested by probe_context_test.cc: rows equal
+// LlamaModel's, and a deepened cache shows what a long text shows.
 #pragma once
 
 #include <atomic>
@@ -24,6 +24,7 @@
 #include "llama/llama_model.h"
 #include "llama/model_file.h"
 #include "llama/options.h"
+#include "llama/tree_ids.h"
 #include "model/language_model.h"
 
 namespace outrider::llama {
@@ -58,18 +59,21 @@ class ProbeContext : public LanguageModel {
   struct Handles;
   struct Pending {
     SeqId seq = 0;
-    std::int32_t n_prefix = 0;
     std::int32_t first_output = 0;  // index in the batch of its root
   };
 
   ProbeContext();
   Status copy_cells(std::span<const std::uint8_t> state, std::int32_t n);
+  void add_to_batch(const EvalItem& item);
+  bool take(const std::vector<TreeIds::Removal>& removed);
+  void drop_leaf_ids(SeqId seq);
   bool interrupted() const;
 
   std::shared_ptr<ModelFile> file_;
   Capabilities capabilities_;
   std::unique_ptr<Handles> handles_;
   std::vector<Pos> lengths_;      // [n_sequences] kept tokens
+  std::vector<TreeIds> trials_;   // [n_sequences]
   std::int32_t copied_ = 0;       // cells of sequence 0 that are copies
   Pos copied_from_ = 0;           // its length when they were made
   std::vector<Pending> pending_;  // the items of the last evaluate()

@@ -88,6 +88,8 @@ std::string ProbeCoverage::text(std::int32_t limit) const {
   }
   text += "; " + std::to_string(rows_) + " rows";
   if (!others_.empty()) text += "; with other requests in the batch";
+  const std::int32_t tree = std::min(largest_tree_, limit);
+  if (tree > 2) text += "; trees to " + std::to_string(tree) + " nodes";
   if (longest_piece_ > 0) text += "; prompt pieces to " + std::to_string(longest_piece_);
   return text;
 }

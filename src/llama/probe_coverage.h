@@ -18,6 +18,7 @@ class ProbeCoverage {
   // Batches of `width` were compared at the place with this index and found equal.
   void add(std::int32_t start, std::int32_t width);
   void add_others(std::int32_t start);  // with other sequences in the batch
+  void add_tree(std::int32_t nodes) { largest_tree_ = std::max(largest_tree_, nodes); }
   void add_piece(std::int32_t length) { longest_piece_ = std::max(longest_piece_, length); }
   void forget_pieces() { longest_piece_ = 0; }
   void add_rows(std::int64_t n) { rows_ += n; }
@@ -40,6 +41,7 @@ class ProbeCoverage {
   std::vector<std::vector<std::int32_t>> widths_;  // per place, ascending, each once
   std::vector<std::int32_t> others_;               // indices of places
   std::int32_t longest_piece_ = 0;
+  std::int32_t largest_tree_ = 0;
   std::int64_t rows_ = 0;
 };
 

@@ -53,6 +53,10 @@ double ProbeUnit::cost(std::int32_t known) const {
       const std::int32_t missing = std::max(0, std::max(width, kSmall) - known);
       return 2.0 * batch + static_cast<double>(missing);
     }
+    case Kind::kTree: {
+      const std::int32_t missing = std::max(0, (width + 1) / 2 - known);
+      return batch + static_cast<double>(missing);
+    }
     case Kind::kOthers:
       return 4.0 * batch;
     case Kind::kPiece:
@@ -79,6 +83,12 @@ std::vector<ProbeUnit> plan_probe(const ProbePlanOptions& options) {
   if (options.n_sequences > 1) {
     for (std::int32_t start = options.n_starts - 1; start >= 0; --start) {
       plan.add({.kind = ProbeUnit::Kind::kOthers, .start = start, .width = kSmall});
+    }
+  }
+  for (const std::int32_t width : {kSmall, 2 * kSmall}) {
+    if (options.max_leaves < width / 2 || width > options.widest) continue;
+    for (std::int32_t start = options.n_starts - 1; start >= 0; --start) {
+      plan.add({.kind = ProbeUnit::Kind::kTree, .start = start, .width = width});
     }
   }
   plan.add_piece(33);

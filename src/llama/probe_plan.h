@@ -8,7 +8,8 @@
 //
 // Example, widest 16, one sequence, starts 24, 254, 520:
 //    required   2 3 4 at each start
-//    then       8 at 520, 254, 24; 16 at 520, 254, 24; prompt pieces of 33; a second round of
+//    then       8 at 520, 254, 24; 16 at 520, 254, 24; trees of 4 and 8; prompt pieces of 33; a
+//    second round of
 //               2 3 4 8 16; prompt pieces of 65; 5 6 7 9 ... 15 at one start each; 130, 512
 //
 // Cost of a unit is in single steps, for the decision whether it still fits: a batch of w is taken
@@ -27,7 +28,8 @@ struct ProbeUnit {
   enum class Kind {
     kWidth,   // batches of `width` against single steps
     kOthers,  // the same while other sequences share the batch
-    kPiece,   // a prompt in one piece of `width` tokens against batches that are known to be exact
+    kTree,  // a tree of `width` nodes with wrong side branches, its main chain against single steps
+    kPiece,  // a prompt in one piece of `width` tokens against batches that are known to be exact
   };
   Kind kind = Kind::kWidth;
   std::int32_t start = 0;  // index of the place in the cache; not for kPiece
@@ -43,6 +45,7 @@ struct ProbePlanOptions {
   std::int32_t widest = 16;   // >= 2
   std::int32_t n_starts = 3;  // >= 1, in ascending order of cells
   std::int32_t n_sequences = 1;
+  std::int32_t max_leaves = 1;
   std::int32_t n_batch = 512;  // no unit holds more tokens in one evaluation
 };
 

@@ -53,6 +53,19 @@ TEST(ProbePlan, LeavesOthersOutWhenThereIsOneSequence) {
   }
 }
 
+TEST(ProbePlan, TreesAreComparedWhereBranchesAndTheWidthAllowThem) {
+  for (const std::int32_t max_leaves : {1, 2, 4}) {
+    for (const std::int32_t widest : {3, 4, 16}) {
+      std::int32_t largest = 0;
+      for (const ProbeUnit& unit : plan_probe({.widest = widest, .max_leaves = max_leaves})) {
+        if (unit.kind == Kind::kTree) largest = std::max(largest, unit.width);
+      }
+      const std::int32_t by_leaves = max_leaves == 1 ? 0 : 2 * max_leaves;
+      EXPECT_EQ(largest, widest < 4 ? 0 : std::min(by_leaves, widest < 8 ? 4 : 8));
+    }
+  }
+}
+
 TEST(ProbePlan, SuspicionRepeatsTheWidthsThatAreLeft) {
   const std::vector<ProbeUnit> units = plan_suspicion({.n_starts = 3}, /*limit=*/3);
   std::set<std::int32_t> rounds;

@@ -24,6 +24,7 @@ struct RowFacts {
   std::int64_t evaluation = 0;      // number of this evaluation, from 1
   bool after_rollback = false;      // a part of the last evaluation was not kept
   std::int32_t longest_prefix = 0;  // that the sequence has seen since it was emptied
+  bool branches = false;            // the evaluation holds a tree that is no chain
 };
 
 // A FakeModel, some of whose logits are off by one unit in the last place.
@@ -31,11 +32,14 @@ class WrongModel : public LanguageModel {
  public:
   using Wrong = std::function<bool(const RowFacts&)>;
 
-  explicit WrongModel(Wrong wrong, std::int32_t n_sequences = 1, std::int32_t n_ctx = 1024)
+  explicit WrongModel(Wrong wrong, std::int32_t n_sequences = 1, std::int32_t n_ctx = 1024,
+                      std::int32_t max_leaves = 1, Rollback rollback = Rollback::kAny)
       : fake_({.n_vocab = kVocab,
                .n_ctx = n_ctx,
                .n_batch = 512,
                .n_sequences = n_sequences,
+               .rollback = rollback,
+               .max_leaves = max_leaves,
                .max_width = 64,
                .rollback_reason = ""},
               testing::random_rows(kVocab, /*seed=*/5, /*spread=*/3.0f)),
@@ -57,6 +61,7 @@ class WrongModel : public LanguageModel {
       const std::int32_t n_prefix = static_cast<std::int32_t>(item.prefix.size());
       const std::int32_t n_nodes = item.tree == nullptr ? 0 : item.tree->size();
       facts_.batch += n_prefix + n_nodes;
+      facts_.branches = facts_.branches || (item.tree != nullptr && !item.tree->is_chain());
       std::int32_t& longest = longest_prefix_[static_cast<std::size_t>(item.seq)];
       longest = std::max(longest, n_prefix);
       items_.push_back({item.seq, length(item.seq) + n_prefix, n_nodes});
@@ -205,6 +210,37 @@ TEST(Probe, ARollbackThatLeavesSomethingBehindIsFound) {
   EXPECT_EQ(report.exactness.verdict(), "distributional");
   EXPECT_NE(report.exactness.reason.find("and a rollback"), std::string::npos)
       << report.exactness.reason;
+}
+
+TEST(Probe, TreesAreComparedWhereTheModelTakesThem) {
+  WrongModel right([](const RowFacts&) { return false; }, 1, 1024, /*max_leaves=*/8);
+  const ProbeReport report = probe(right);
+  EXPECT_EQ(report.exactness.verdict(), "exact");
+  EXPECT_NE(report.exactness.coverage.find("trees to 8 nodes"), std::string::npos)
+      << report.exactness.coverage;
+
+  WrongModel chains([](const RowFacts& row) { return row.branches; });
+  EXPECT_EQ(probe(chains).exactness.verdict(), "exact") << "it takes no trees";
+  EXPECT_EQ(probe(chains).exactness.coverage.find("trees"), std::string::npos);
+}
+
+TEST(Probe, ATreeThatDiffersLimitsTheVerdict) {
+  WrongModel model([](const RowFacts& row) { return row.branches && row.batch == 8; }, 1, 1024,
+                   /*max_leaves=*/8);
+  const ProbeReport report = probe(model);
+  EXPECT_EQ(report.exactness.verdict(), "exact up to width 7");
+  EXPECT_NE(report.exactness.reason.find("a tree of 8 nodes"), std::string::npos)
+      << report.exactness.reason;
+}
+
+TEST(Probe, ModelsThatKeepLessAreProbedByReadingAgain) {
+  for (const Rollback rollback : {Rollback::kSnapshot, Rollback::kSaved}) {
+    WrongModel right([](const RowFacts&) { return false; }, 3, 1024, 1, rollback);
+    EXPECT_EQ(probe(right).exactness.verdict(), "exact");
+    WrongModel wrong([](const RowFacts& row) { return row.batch == 6 && row.after_rollback; }, 1,
+                     1024, 1, rollback);
+    EXPECT_NE(probe(wrong).exactness.verdict(), "exact");
+  }
 }
 
 TEST(Probe, SingleStepsThatDoNotRepeatAreNotExact) {

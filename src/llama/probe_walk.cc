@@ -72,7 +72,9 @@ Status ProbeWalk::go_home() {
 }
 
 Status ProbeWalk::go_to(std::int32_t start) {
-  if (at_ == start) return model_.truncate(0, base_length_);
+  // Where the state cannot drop tokens, the text is read again.
+  const bool can_go_back = model_.capabilities().rollback == Rollback::kAny;
+  if (at_ == start && can_go_back) return model_.truncate(0, base_length_);
   OUTRIDER_RETURN_IF_ERROR(go_home());
   OUTRIDER_RETURN_IF_ERROR(lengthen(starts_.front()));
   if (start > 0) {

@@ -33,6 +33,9 @@ class ProbeWalk {
   // Empties sequence 0.
   Status go_home();
 
+  // Tokens of sequence 0 at the start that it was put to.
+  Pos base_length() const { return base_length_; }
+
   // Evaluates `token` alone behind sequence 0 and keeps it. `row` gets its logits.
   Status single_step(Token token, ProbeRow* row);
 

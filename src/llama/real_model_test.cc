@@ -126,7 +126,7 @@ testing::TreeWorld tree_world(const std::shared_ptr<ModelFile>& file, LlamaModel
                               int check_all) {
   std::vector<std::unique_ptr<LlamaModel>> singles;
   for (std::int32_t i = 0; i < model.capabilities().n_sequences; ++i) {
-    singles.push_back(LlamaModel::create(file, {.n_ctx = 1100, .n_threads = 2}, {}).value());
+    singles.push_back(LlamaModel::create(file, {.n_ctx = 1100, .n_threads = 1}, {}).value());
   }
   return testing::TreeWorld(
       model, std::move(singles),
@@ -135,7 +135,7 @@ testing::TreeWorld tree_world(const std::shared_ptr<ModelFile>& file, LlamaModel
 
 std::unique_ptr<LlamaModel> make_for_trees(const std::shared_ptr<ModelFile>& file,
                                            std::int32_t n_sequences, bool keep_cell_order) {
-  return LlamaModel::create(file, {.n_ctx = 1100, .n_sequences = n_sequences, .n_threads = 2},
+  return LlamaModel::create(file, {.n_ctx = 1100, .n_sequences = n_sequences, .n_threads = 1},
                             {.keep_cell_order = keep_cell_order})
       .value();
 }
