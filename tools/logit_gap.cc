@@ -20,7 +20,11 @@ class RecordingSampler : public Sampler {
     if (calls_++ != index_) return q;
     row_.logits.assign(logits.begin(), logits.end());
     row_.kept.clear();
-    for (std::size_t i = 0; i < q.size(); ++i) row_.kept.push_back(q.token(i));
+    row_.scores.clear();
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      row_.kept.push_back(q.token(i));
+      row_.scores.push_back(q.scale * q.logits[i]);
+    }
     return q;
   }
 
@@ -43,14 +47,20 @@ double at(const RecordedRow& row, Token token) {
   return static_cast<double>(row.logits[static_cast<std::size_t>(token)]);
 }
 
+// The chain's own log-probability of a kept token, else what the row says.
+float score(const RecordedRow& row, double temperature, Token token) {
+  for (std::size_t i = 0; i < row.scores.size(); ++i) {
+    if (row.kept[i] == token) return row.scores[i];
+  }
+  return static_cast<float>(at(row, token) / temperature);
+}
+
 // How far apart the two perturbed scores are, in logits.
 double score_gap(const RecordedRow& row, double temperature, NoiseKey key, Token a, Token b) {
   if (temperature == 0.0) return std::abs(at(row, a) - at(row, b));
   const std::array<Token, 2> tokens = {a, b};
-  const std::array<float, 2> logits = {row.logits[static_cast<std::size_t>(a)],
-                                       row.logits[static_cast<std::size_t>(b)]};
-  const Distribution both{
-      .logits = logits, .tokens = tokens, .scale = static_cast<float>(1.0 / temperature)};
+  const std::array<float, 2> logits = {score(row, temperature, a), score(row, temperature, b)};
+  const Distribution both{.logits = logits, .tokens = tokens};
   const std::vector<PerturbedChoice> scores = perturbed_top_reference(both, key, 2);
   if (scores.size() < 2) return std::numeric_limits<double>::infinity();
   return temperature * (scores[0].score - scores[1].score);

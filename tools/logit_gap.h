@@ -31,6 +31,10 @@ inline constexpr double kSuspiciousGap = 0.5;  // in logits
 struct RecordedRow {
   std::vector<float> logits;  // [n_vocab] the row
   std::vector<Token> kept;    // the candidates that the chain left
+  // [kept] their log-probabilities up to a constant, after biases and penalties; empty: not known,
+  // then the logits of the row stand for them. The edge of a cut is told by the row's logits alone,
+  // so with biases, penalties or a grammar a gap at an edge is a rough one.
+  std::vector<float> scores;
 
   bool recorded() const { return !logits.empty(); }
 };

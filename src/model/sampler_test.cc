@@ -17,17 +17,69 @@ TEST(SamplingOptions, DefaultsAndTheEndsOfTheRangesAreValid) {
 TEST(SamplingOptions, EachValueOutOfRangeIsRefusedByItsOptionsName) {
   const float nan = std::nanf("");
   const float inf = std::numeric_limits<float>::infinity();
+  const std::int32_t too_long = SamplingOptions::kMaxHistory + 1;
   const std::vector<std::pair<SamplingOptions, std::string>> bad = {
-      {{.temperature = -0.1f}, "--temp is"}, {{.temperature = nan}, "--temp is"},
-      {{.temperature = inf}, "--temp is"},   {{.top_p = 0.0f}, "--top-p is"},
-      {{.top_p = 1.1f}, "--top-p is"},       {{.top_p = nan}, "--top-p is"},
-      {{.min_p = -0.1f}, "--min-p is"},      {{.min_p = 1.1f}, "--min-p is"},
-      {{.typical_p = 0.0f}, "--typical is"}, {{.typical_p = 2.0f}, "--typical is"},
+      {{.temperature = -0.1f}, "--temp is"},
+      {{.temperature = nan}, "--temp is"},
+      {{.temperature = inf}, "--temp is"},
+      {{.top_p = 0.0f}, "--top-p is"},
+      {{.top_p = 1.1f}, "--top-p is"},
+      {{.top_p = nan}, "--top-p is"},
+      {{.min_p = -0.1f}, "--min-p is"},
+      {{.min_p = 1.1f}, "--min-p is"},
+      {{.typical_p = 0.0f}, "--typical is"},
+      {{.typical_p = 2.0f}, "--typical is"},
+      {{.dynatemp_range = -1.0f}, "--dynatemp-range is"},
+      {{.dynatemp_exponent = nan}, "--dynatemp-exp is"},
+      {{.top_n_sigma = nan}, "--top-n-sigma is"},
+      {{.xtc_probability = 1.5f}, "--xtc-probability is"},
+      {{.xtc_threshold = nan}, "--xtc-threshold is"},
+      {{.repeat_last_n = -1}, "--repeat-last-n is"},
+      {{.repeat_last_n = too_long}, "--repeat-last-n is"},
+      {{.repeat_penalty = 0.0f}, "--repeat-penalty is"},
+      {{.repeat_penalty = 1e-45f}, "--repeat-penalty is"},
+      {{.frequency_penalty = inf}, "--frequency-penalty is"},
+      {{.presence_penalty = nan}, "--presence-penalty is"},
+      {{.dry_multiplier = -1.0f}, "--dry-multiplier is"},
+      {{.dry_base = 0.9f}, "--dry-base is"},
+      {{.dry_allowed_length = -1}, "--dry-allowed-length is"},
+      {{.dry_penalty_last_n = too_long}, "--dry-penalty-last-n is"},
+      {{.dry_sequence_breakers = {""}}, "--dry-sequence-breaker is"},
+      {{.mirostat = 3}, "--mirostat is"},
+      {{.mirostat_tau = -1.0f}, "--mirostat-ent is"},
+      {{.mirostat_eta = nan}, "--mirostat-lr is"},
+      {{.logit_bias = {{3, inf}}}, "--logit-bias of token 3 is"},
+      {{.logit_bias = {{3, nan}}}, "--logit-bias of token 3 is"},
+      {{.grammar_triggers = {"x"}}, "--grammar-trigger needs"},
+      {{.grammar = "root", .grammar_triggers = {""}}, "--grammar-trigger is"},
+      {{.grammar = "root", .json_schema = "{}"}, "--json-schema cannot"},
+      {{.ignore_eos = true, .json_schema = "{}"}, "--ignore-eos cannot"},
   };
   for (const auto& [options, message] : bad) {
     const Status status = validate(options);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(status.message().find(message), 0U) << status.message();
+  }
+}
+
+TEST(SamplingOptions, MirostatTakesNoOtherFilterButThoseThatAreOffOrAtTheirDefaults) {
+  EXPECT_TRUE(validate({.mirostat = 2}).ok());
+  EXPECT_TRUE(validate({.top_k = 0, .top_p = 1.0f, .min_p = 0.0f, .mirostat = 1}).ok());
+  const std::vector<std::pair<SamplingOptions, std::string>> bad = {
+      {{.top_k = 10, .mirostat = 1}, "--top-k"},
+      {{.top_p = 0.5f, .mirostat = 1}, "--top-p"},
+      {{.min_p = 0.2f, .mirostat = 2}, "--min-p"},
+      {{.typical_p = 0.5f, .mirostat = 2}, "--typical"},
+      {{.dynatemp_range = 0.5f, .mirostat = 2}, "--dynatemp-range"},
+      {{.top_n_sigma = 1.0f, .mirostat = 2}, "--top-n-sigma"},
+      {{.xtc_probability = 0.5f, .mirostat = 2}, "--xtc-probability"},
+      {{.repeat_penalty = 1.1f, .mirostat = 2}, "--repeat-penalty"},
+      {{.frequency_penalty = 0.5f, .mirostat = 2}, "--frequency-penalty"},
+      {{.presence_penalty = 0.5f, .mirostat = 2}, "--presence-penalty"},
+      {{.dry_multiplier = 0.5f, .mirostat = 2}, "--dry-multiplier"}};
+  for (const auto& [options, message] : bad) {
+    EXPECT_EQ(validate(options).message().find(message + " cannot be used with --mirostat"), 0U)
+        << validate(options).message();
   }
 }
 
