@@ -21,6 +21,7 @@ struct Link {
   double favour = 1.0;      // p_i
   double stays = 1.0;       // h_i
   Pmf rest;                 // max(p_i P - Q, 0), or P at the end: what the next token comes from
+  Status failure;           // of P; matters only if the text comes here
 };
 
 }  // namespace
@@ -31,10 +32,13 @@ Result<Walk> verify_block(const TokenTree& tree, Pos root_position, const Draws&
   while (true) {
     Link& link = chain.back();
     const Result<Distribution> row = target.peek(link.node);
-    if (!row.ok()) return row.status();
-    Pmf p = Pmf::of(*row);
-    if (!p.possible()) {
-      return no_possible_token(root_position + 1 + tree.node(link.node).depth);
+    Pmf p;
+    if (row.ok()) p = Pmf::of(*row);
+    if (!p.possible()) {  // a grammar's dead end, say: nothing can stand behind this token
+      link.failure = row.ok() ? no_possible_token(root_position + 1 + tree.node(link.node).depth)
+                              : row.status();
+      link.stays = link.favour;
+      break;
     }
     const Draw* draw = draws.find(tree.node(link.node).draw);
     const NodeId child = first_child(tree, link.node, draw);
@@ -66,6 +70,7 @@ Result<Walk> verify_block(const TokenTree& tree, Pos root_position, const Draws&
     walk.emitted.push_back(tree.token(chain[i].node));
     if (!target.accept(walk.emitted.back())) return walk;
   }
+  if (!chain[kept].failure.ok()) return chain[kept].failure;
   const Token next = chance.draw(chain[kept].rest);
   walk.emitted.push_back(next);
   target.accept(next);

@@ -247,6 +247,50 @@ TEST(RulesProof, AWalkEndsWhereTheTextEnds) {
   }
 }
 
+// A target that cannot go on behind one text, as under a grammar that ends there.
+class DeadEnd : public WorldTarget {
+ public:
+  DeadEnd(const SmallWorld& world, const TokenTree& tree, Text end)
+      : WorldTarget(world, tree), tree_(tree), end_(std::move(end)) {}
+  Result<Distribution> at(NodeId node) override {
+    if (decided == end_) return internal_error("a dead end");
+    return WorldTarget::at(node);
+  }
+  Result<Distribution> peek(NodeId node) override {
+    Text text;
+    for (const NodeId id : tree_.path_to(node)) {
+      if (id != kRoot) text.push_back(tree_.token(id));
+    }
+    if (text == end_) return internal_error("a dead end");
+    return WorldTarget::peek(node);
+  }
+
+ private:
+  const TokenTree& tree_;
+  Text end_;
+};
+
+TEST(RulesProof, ADeadEndBehindADraftedTokenMattersOnlyIfTheTextGoesThere) {
+  const SmallWorld world({.n_vocab = 2, .seed = 8, .zeros = 0.0});
+  const Texts plain = world.plain(1);
+  for (const Rule rule : {Rule{verify_rejection}, Rule{verify_block}}) {
+    double failed = 0.0;
+    testing::for_every_outcome([&](testing::EnumeratedChance& chance) {
+      Draws draws;
+      const TokenTree tree = testing::fill_shape(world, {0, 1}, Proposals::kDrawn, chance, draws);
+      DeadEnd target(world, tree, {1});
+      const Result<Walk> walk = rule(tree, 0, draws, chance, target);
+      if (walk.ok()) return;
+      failed += chance.weight();
+      ASSERT_EQ(target.decided, Text{1});
+    });
+    // Failing here ends the request. A step that stops just before the dead end fails in the next
+    // one, so at most as often as the text goes there.
+    EXPECT_GT(failed, 0.0);
+    EXPECT_LE(failed, plain.at({1}) + kExact);
+  }
+}
+
 // Frequencies over many seeds, so that the seeded chance itself is under test.
 TEST(RulesProof, SeededDecisionsFollowTheTargetToo) {
   const std::uint64_t seed = testing::test_seed(13);
