@@ -231,5 +231,81 @@ TEST(Engine, AModelThatCannotRollBackRunsPlainAndSaysWhy) {
   EXPECT_EQ(got.speculation.reason, "a recurrent model cannot forget");
 }
 
+TEST(Engine, ATargetThatKeepsLessReadsTheRestAgainAndGoesOnSpeculating) {
+  const RowFunction rows = random_rows(kVocab, 6, 3.0f);
+  for (const Rollback rollback : {Rollback::kSnapshot, Rollback::kSaved}) {
+    const std::vector<Token> want = reference(rows, {1, 2}, 1.0f, 4, 30);
+    std::vector<Token> whole = {1, 2};
+    whole.insert(whole.end(), want.begin(), want.end());
+    for (const auto& [name, script] : scripts(whole)) {
+      SCOPED_TRACE(name);
+      Capabilities caps = capabilities();
+      caps.rollback = rollback;
+      caps.max_leaves = 1;
+      FakeModel target(caps, rows);
+      ScriptedDrafter drafter(script);
+      const FakeVocabulary vocabulary(kVocab);
+      Engine engine(target, vocabulary, {&drafter});
+      const RequestId a = *engine.add(request({1, 2}, 1.0f, 4, 30, 5));
+      const RequestId b = *engine.add(request({3}, 1.0f, 5, 20, 3));
+      run_all(engine);
+      const Result<Completion> got = engine.take(a);
+      EXPECT_EQ(got->tokens, want);
+      EXPECT_EQ(got->timings.prompt_tokens_evaluated, 1) << "what is read again is no prompt";
+      EXPECT_EQ(engine.take(b)->tokens, reference(rows, {3}, 1.0f, 5, 20));
+      if (name == "wrong" || name == "half right") {
+        EXPECT_GT(got->speculation.drafted, got->speculation.steps)
+            << "the step after a rejection drafts too";
+      }
+    }
+  }
+}
+
+TEST(Engine, AStateThatIsLostInAFailureEndsItsRequestAndIsReadAgainAfterAnInterrupt) {
+  const RowFunction rows = random_rows(kVocab, 7, 3.0f);
+  for (const bool interrupt : {false, true}) {
+    Capabilities caps = capabilities();
+    caps.rollback = Rollback::kSaved;
+    caps.max_leaves = 1;
+    FakeModel target(caps, rows);
+    const FakeVocabulary vocabulary(kVocab);
+    Engine engine(target, vocabulary, {});
+    const RequestId a = *engine.add(request({1, 2, 3}, 1.0f, 1, 15, 1));
+    const RequestId b = *engine.add(request({2}, 1.0f, 2, 15, 1));
+    for (int i = 0; i < 4; ++i) engine.step();
+    bool once = true;
+    target.on_evaluate([&] {
+      if (!once) return;
+      once = false;
+      EXPECT_TRUE(target.truncate(0, 0).ok());  // half a batch was in it
+    });
+    target.fail_evaluate({interrupt ? cancelled("on purpose") : internal_error("on purpose")});
+    run_all(engine);
+    const Result<Completion> lost = engine.take(a);
+    if (interrupt) {
+      EXPECT_EQ(lost->tokens, reference(rows, {1, 2, 3}, 1.0f, 1, 15));
+    } else {
+      EXPECT_EQ(lost->finish, FinishReason::kError);
+      EXPECT_NE(lost->error.message().find("on purpose"), std::string::npos);
+    }
+    EXPECT_EQ(engine.take(b)->tokens, reference(rows, {2}, 1.0f, 2, 15));
+  }
+}
+
+TEST(Engine, ATreeWithMoreLeavesThanTheTargetTakesLosesTheLeastLikely) {
+  const RowFunction rows = random_rows(kVocab, 8, 3.0f);
+  for (const std::int32_t max_leaves : {1, 2, 3, 8}) {
+    Capabilities caps = capabilities();
+    caps.max_leaves = max_leaves;
+    FakeModel target(caps, rows);
+    ScriptedDrafter drafter(scripts({})[4].second);
+    const FakeVocabulary vocabulary(kVocab);
+    const Completion got = complete(target, vocabulary, {&drafter}, request({1}, 1.0f, 3, 20, 16));
+    EXPECT_EQ(got.tokens, reference(rows, {1}, 1.0f, 3, 20));
+    EXPECT_GT(got.speculation.drafted, 20);
+    EXPECT_EQ(target.evaluations(), got.speculation.steps) << "none was refused";
+  }
+}
+
 }  // namespace
 }  // namespace outrider

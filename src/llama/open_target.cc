@@ -67,6 +67,7 @@ class Opener {
   Status load(const LoadPlan& plan);
   Status create_model(const ModelOptions& options, std::int32_t max_width);
   Status judge(const LoadPlan& plan);
+  Status judge_by_probe(const LoadPlan& plan);
   Result<ProbeReport> probe(const LoadPlan& plan, const std::vector<std::int32_t>& starts,
                             double budget_ms);
   Status insist(const RuleFacts& facts, const LoadPlan& plan);
@@ -166,8 +167,25 @@ Status Opener::create_model(const ModelOptions& options, std::int32_t max_width)
   return Status();
 }
 
-// Sets report_ and the verdict, from the cache or by a probe.
+// Sets report_ and the verdict.
 Status Opener::judge(const LoadPlan& plan) {
+  OUTRIDER_RETURN_IF_ERROR(judge_by_probe(plan));
+  // The probe's few steps would not show it: llama.cpp cuts a ragged batch of a hybrid model into
+  // equal pieces and fills freed cells of its attention out of order (59 of 1,718 rows of lfm2).
+  Exactness& exactness = opened_.exactness;
+  if (!opened_.file->facts().hybrid || options_.n_sequences == 1) return Status();
+  if (exactness.kind == Exactness::Kind::kDistributional) return Status();
+  exactness.kind = Exactness::Kind::kDistributional;
+  exactness.width = 1;
+  exactness.reason =
+      "several sequences at once of a model with attention and recurrent layers are not computed "
+      "in "
+      "the order of single steps; one sequence at a time is";
+  return Status();
+}
+
+// From the cache or by a probe.
+Status Opener::judge_by_probe(const LoadPlan& plan) {
   const LlamaModel& model = *opened_.model;
   Exactness& exactness = opened_.exactness;
   if (model.capabilities().rollback == Rollback::kNone) {

@@ -342,6 +342,14 @@ TEST_F(OpenTargetTest, ModelsWithRecurrentLayersAreProbedInTheirOwnContext) {
       EXPECT_EQ(opened.model->length(0), 0);
       EXPECT_GE(opened.model->capabilities().max_width, 4);
     }
+    ModelOptions several = options(path);
+    several.n_sequences = 2;
+    const OpenedTarget opened = open(several, target(/*widest=*/4));
+    const bool hybrid = architecture == testing::TinyArchitecture::kShortConv;
+    EXPECT_EQ(opened.exactness.verdict(), hybrid ? "distributional" : "exact");
+    EXPECT_EQ(opened.exactness.reason.empty(), !hybrid) << opened.exactness.reason;
+    several.exact = ExactMode::kOn;
+    EXPECT_EQ(open_target(several, {}, target(/*widest=*/4)).ok(), !hybrid);
   }
 }
 
