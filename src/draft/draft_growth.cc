@@ -102,9 +102,9 @@ void DraftGrowth::propose(Proposed& from, const DraftChoice& choice,
   if (!choice.draw.tokens.empty()) {
     // Drawn tokens count only beside the note of what they were drawn from, and there is one note.
     if (tree.node(node).draw != kOneHot) return;
-    tree.set_draw(node, request_->draws->add(choice.draw));
   }
   float chance = from.chance * kPriorAcceptance;
+  Draw draw = choice.draw;
   std::vector<Proposed> children;
   for (std::size_t k = 0; k < choice.tokens.size(); ++k) {
     const Token token = choice.tokens[k];
@@ -120,8 +120,10 @@ void DraftGrowth::propose(Proposed& from, const DraftChoice& choice,
       child.sampler->accept(token);
     }
     children.push_back(std::move(child));
+    if (k < draw.tokens.size()) draw.chances.push_back(chance);
     chance *= 1.0f - kPriorAcceptance;
   }
+  if (!draw.tokens.empty()) tree.set_draw(node, request_->draws->add(std::move(draw)));
   if (children.size() > 1) leaves_ += static_cast<std::int32_t>(children.size()) - 1;
   std::move(children.begin(), children.end(), std::back_inserter(nodes_));
 }

@@ -47,7 +47,7 @@ struct RuleCase {
   AcceptanceRule rule;
   std::int32_t branches;
   std::int32_t width;
-  bool one_hot;  // a drafter without probabilities proposes as well
+  bool one_hot;  // a drafter without probabilities proposes as well, and is surer of it
 };
 
 // A third of a million texts of three tokens for each rule: a million draws.
@@ -65,12 +65,14 @@ TEST(EngineRules, AMillionDrawsOfEveryRuleFollowTheTarget) {
                            RuleCase{AcceptanceRule::kCoupled, 3, 6, true},
                            RuleCase{AcceptanceRule::kRejection, 1, 4, false},
                            RuleCase{AcceptanceRule::kRejection, 3, 6, true},
+                           RuleCase{AcceptanceRule::kRejection, 1, 2, true},
+                           RuleCase{AcceptanceRule::kBlock, 1, 3, true},
                            RuleCase{AcceptanceRule::kBlock, 1, 4, false}}) {
     FakeModel target(small_capabilities(), rows);
     FakeModel small(small_capabilities(), noisy_rows(rows, 9, 1.0f));
     DraftModelDrafter draft(small, kSmall, {});
     ScriptedDrafter guess([](DraftRequest& r) {
-      r.tree->add(kRoot, r.text.back(), 0.5f, r.mask);
+      r.tree->add(kRoot, r.text.back(), 0.9f, r.mask);
       return Status();
     });
     const FakeVocabulary vocabulary(kSmall);

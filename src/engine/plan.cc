@@ -16,6 +16,25 @@ void drop_foreign_tokens(TokenTree& tree, std::int32_t n_vocab) {
   tree.prune(keep);
 }
 
+// Whether a drawn token is sent must not depend on what it is (dist/draws.h). Another drafter may
+// have proposed the same token and raised its estimate, or a sibling that would take its place: so
+// beside drawn children no others stay, and drawn ones have the estimates they were drawn with.
+void keep_draws_apart(TokenTree& tree, const Draws& draws) {
+  std::vector<bool> keep(static_cast<std::size_t>(tree.size()), true);
+  for (NodeId id = 1; id < tree.size(); ++id) {
+    const Draw* draw = draws.find(tree.node(tree.node(id).parent).draw);
+    if (draw == nullptr) continue;
+    const std::vector<Token>::const_iterator drawn =
+        std::find(draw->tokens.begin(), draw->tokens.end(), tree.token(id));
+    if (drawn == draw->tokens.end()) {
+      keep[static_cast<std::size_t>(id)] = false;
+    } else {
+      tree.set_chance(id, draw->chances[static_cast<std::size_t>(drawn - draw->tokens.begin())]);
+    }
+  }
+  tree.prune(keep);
+}
+
 // Where the target takes chains only, the first child of each node stays.
 void keep_first_children(TokenTree& tree) {
   std::vector<bool> keep(static_cast<std::size_t>(tree.size()), false);
@@ -56,6 +75,7 @@ void plan(Step& step) {
     Sequence& s = *part.sequence;
     s.sent = s.proposed;
     drop_foreign_tokens(*s.sent, caps.n_vocab);
+    if (s.request.rule != AcceptanceRule::kCoupled) keep_draws_apart(*s.sent, s.draws);
     const bool chain = caps.max_leaves == 1 || s.request.rule == AcceptanceRule::kBlock;
     if (chain) keep_first_children(*s.sent);
     const std::int32_t room =

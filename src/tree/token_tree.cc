@@ -25,6 +25,15 @@ NodeId TokenTree::add(NodeId parent, Token token, float chance, DrafterMask prop
   return size() - 1;
 }
 
+void TokenTree::set_chance(NodeId node, float chance) {
+  nodes_[static_cast<std::size_t>(node)].chance = chance;
+  // Parents come first, so one pass reaches everything below.
+  for (std::size_t i = static_cast<std::size_t>(node); i < nodes_.size(); ++i) {
+    const float bound = nodes_[static_cast<std::size_t>(nodes_[i].parent)].chance;
+    nodes_[i].chance = nodes_[i].chance < bound ? nodes_[i].chance : bound;
+  }
+}
+
 NodeId TokenTree::child(NodeId parent, Token token) const {
   for (NodeId id = parent + 1; id < size(); ++id) {
     if (node(id).parent == parent && node(id).token == token) return id;

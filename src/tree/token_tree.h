@@ -53,6 +53,10 @@ class TokenTree {
     nodes_[static_cast<std::size_t>(node)].draw = draw;
   }
 
+  // Lowers (or raises) the estimate of `node`, bounded by its parent's; what lies below it is lowered
+  // with it. REQUIRES: 0 < node < size().
+  void set_chance(NodeId node, float chance);
+
   // Number of nodes, root included: the sequence's width in the step.
   std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
   std::int32_t drafted() const { return size() - 1; }

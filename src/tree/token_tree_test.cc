@@ -87,5 +87,19 @@ TEST(TokenTree, KeepsItsInvariantsThroughRandomOperations) {
   }
 }
 
+TEST(TokenTree, AnEstimateIsBoundedByTheParentsAndBoundsWhatLiesBelow) {
+  TokenTree tree(0);
+  const NodeId a = tree.add(kRoot, 1, 0.9f, 1);
+  const NodeId b = tree.add(a, 2, 0.8f, 1);
+  const NodeId c = tree.add(kRoot, 3, 0.6f, 1);
+  tree.set_chance(a, 0.5f);
+  EXPECT_EQ(tree.node(a).chance, 0.5f);
+  EXPECT_EQ(tree.node(b).chance, 0.5f);
+  EXPECT_EQ(tree.node(c).chance, 0.6f);
+  tree.set_chance(b, 0.7f);
+  EXPECT_EQ(tree.node(b).chance, 0.5f);
+  EXPECT_EQ(tree.check_integrity(), "");
+}
+
 }  // namespace
 }  // namespace outrider
