@@ -250,14 +250,14 @@ int rules_main(const std::vector<std::string>& arguments) {
   if (bench.prompts.empty()) give_up("no prompts in '" + prompts + "'");
 
   Plot plot;
-  std::printf("| draft | T | top-p | rule | shape | first token stays | drafted tokens that stay | "
-              "tokens a step | steps |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  std::printf(
+      "| draft | T | top-p | rule | shape | first token stays | drafted tokens that stay | "
+      "tokens a step | steps |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
   for (const std::pair<std::string, std::string>& draft : drafts) {
     const std::unique_ptr<llama::LlamaModel> model =
         need(llama::open_draft(model_options(draft.second), {}), draft.second);
-    DraftModelDrafter drafter(*model, bench.vocabulary->size(), [&](Token t) {
-      return bench.vocabulary->is_end_of_generation(t);
-    });
+    DraftModelDrafter drafter(*model, bench.vocabulary->size(),
+                              [&](Token t) { return bench.vocabulary->is_end_of_generation(t); });
     for (const Setting& s : settings_for(draft.first)) {
       const Counts c = bench.run(drafter, s);
       std::printf("| %s | %.1f | %.2f | %s | %s | %.3f | %.3f | %.2f | %lld |\n", s.draft.c_str(),

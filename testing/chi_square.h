@@ -15,7 +15,8 @@ double chi_square_p(const std::vector<std::int64_t>& counts,
 // The same for independence of a table's rows and columns, [rows][columns].
 double chi_square_independence_p(const std::vector<std::vector<std::int64_t>>& table);
 
-// The seed of randomised tests: OUTRIDER_TEST_SEED from the environment, else `fallback`. Prints it.
+// The seed of randomised tests: OUTRIDER_TEST_SEED from the environment, else `fallback`. Prints
+// it.
 std::uint64_t test_seed(std::uint64_t fallback);
 
 }  // namespace outrider::testing

@@ -1,7 +1,7 @@
 // EnumeratedChance: goes through every outcome of a random procedure, each with its probability.
 //
-// The procedure runs again and again; each run takes the decisions of one leaf of its decision tree,
-// depth first. Decisions that cannot fall otherwise (probability 0 or 1) do not branch.
+// The procedure runs again and again; each run takes the decisions of one leaf of its decision
+// tree, depth first. Decisions that cannot fall otherwise (probability 0 or 1) do not branch.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,8 @@ class EnumeratedChance : public Chance {
   double weight_ = 1.0;
 };
 
-// Calls `run` once for each outcome; it returns after its last decision. Returns how many there were.
+// Calls `run` once for each outcome; it returns after its last decision. Returns how many there
+// were.
 std::size_t for_every_outcome(const std::function<void(EnumeratedChance& chance)>& run);
 
 }  // namespace outrider::testing

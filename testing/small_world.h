@@ -22,8 +22,8 @@ using Texts = std::map<Text, double>;
 struct WorldOptions {
   std::int32_t n_vocab = 3;
   std::uint64_t seed = 0;
-  double zeros = 0.25;      // chance that a probability is 0
-  double likeness = 0.0;    // 1: the draft is the target; 0: they have nothing to do with each other
+  double zeros = 0.25;    // chance that a probability is 0
+  double likeness = 0.0;  // 1: the draft is the target; 0: they have nothing to do with each other
   bool memoryless = false;  // the same distributions after every text
 };
 
@@ -48,13 +48,13 @@ class SmallWorld {
 // A tree's shape: the parent of each drafted node, in order; 0 is the root.
 using Shape = std::vector<NodeId>;
 
-// Every shape with up to `max_nodes` drafted nodes, at most `max_depth` deep, no node with more than
-// `max_children` children. Chains are among them, and the empty shape.
+// Every shape with up to `max_nodes` drafted nodes, at most `max_depth` deep, no node with more
+// than `max_children` children. Chains are among them, and the empty shape.
 std::vector<Shape> all_shapes(int max_nodes, int max_depth, int max_children);
 
 enum class Proposals {
-  kDrawn,   // from the world's draft, without replacement; fewer than the shape says when no more are
-            // possible
+  kDrawn,  // from the world's draft, without replacement; fewer than the shape says when no more
+           // are possible
   kOneHot,  // ids counted up from the parent's depth
   kMixed,   // the first half (rounded up) of a node's children drawn, the rest one-hot, and maybe
             // the same token as a drawn one

@@ -64,11 +64,13 @@ TEST(CliCompare, WithoutADraftTheTextItselfIsProposed) {
 TEST(CliCompare, SeveralWidthsAndTreesAreComparedInOneCall) {
   const CliModels& models = cli_models();
   const CliFolder folder;
-  const std::string prompts = folder.write("p.jsonl", "{\"prompt\": \"Once\"}\n{\"prompt\": \"The\"}\n");
-  const CliResult result =
-      run_cli(folder.call({"compare", "-m", models.target, "-d", models.draft, "--prompts", prompts,
-                           "-n", "24", "--temp", "1", "--seed", "3", "--exact", "on", "--width",
-                           "8,2,4", "--branches", "3", "--split-p", "0.02", "--json"}));
+  const std::string prompts =
+      folder.write("p.jsonl", "{\"prompt\": \"Once\"}\n{\"prompt\": \"The\"}\n");
+  const CliResult result = run_cli(
+      folder.call({"compare", "-m",        models.target, "-d",      models.draft, "--prompts",
+                   prompts,   "-n",        "24",          "--temp",  "1",          "--seed",
+                   "3",       "--exact",   "on",          "--width", "8,2,4",      "--branches",
+                   "3",       "--split-p", "0.02",        "--json"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json object = result.object();
   EXPECT_EQ(object["identical"], 2) << result.out;

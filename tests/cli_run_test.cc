@@ -171,14 +171,16 @@ TEST(CliRun, WhySpeculationIsOffIsAlwaysSaid) {
 
 TEST(CliRun, ANarrowerTargetThanAskedForIsWarnedOf) {
   const CliResult narrow = run({"-p", kPrompt, "-n", "8", "--batch", "2", "--json"});
-  EXPECT_NE(narrow.err.find("--batch 2 leaves no room for wider steps"), std::string::npos) << narrow.err;
+  EXPECT_NE(narrow.err.find("--batch 2 leaves no room for wider steps"), std::string::npos)
+      << narrow.err;
   EXPECT_EQ(narrow.object()["speculation"]["enabled"], true);
   const CliResult none = run({"-p", kPrompt, "-n", "8", "--batch", "1", "--json"});
   EXPECT_NE(none.err.find("outrider: warning: speculation is off: "), std::string::npos)
       << none.err;
   const Json speculation = none.object()["speculation"];
   EXPECT_EQ(speculation["enabled"], false);
-  EXPECT_NE(json::encode(speculation["reason"]).find("--batch 1 leaves no room"), std::string::npos);
+  EXPECT_NE(json::encode(speculation["reason"]).find("--batch 1 leaves no room"),
+            std::string::npos);
   EXPECT_EQ(run({"-p", kPrompt, "-n", "8", "--batch", "1"}).out,
             run({"-p", kPrompt, "-n", "8"}).out);
 }

@@ -1,5 +1,5 @@
-// The promise on a real pair: SmolLM2-135M-Instruct requantised to Q4_0 as the target, Q3_K_S as the
-// draft. Needs the files of `./dev models`, named by OUTRIDER_MODELS_DIR. Recorded runs of 600
+// The promise on a real pair: SmolLM2-135M-Instruct requantised to Q4_0 as the target, Q3_K_S as
+// the draft. Needs the files of `./dev models`, named by OUTRIDER_MODELS_DIR. Recorded runs of 600
 // tokens, on the 1.8B stand-in as well, are in docs/benchmarks.md.
 #include <gtest/gtest.h>
 
@@ -61,13 +61,11 @@ TEST_F(RealModelPair, GivesThePlainTextAtEveryTemperatureAndWidthWithExactOn) {
   ASSERT_TRUE(target.ok()) << target.status().message();
   EXPECT_EQ(target->exactness.verdict(), "exact") << target->exactness.reason;
   std::printf("probe: %s\n", target->exactness.coverage.c_str());
-  Result<std::unique_ptr<llama::LlamaModel>> draft =
-      llama::open_draft(options(draft_path_), {});
+  Result<std::unique_ptr<llama::LlamaModel>> draft = llama::open_draft(options(draft_path_), {});
   ASSERT_TRUE(draft.ok()) << draft.status().message();
   const Vocabulary& vocabulary = target->file->text_vocabulary();
-  DraftModelDrafter drafter(**draft, vocabulary.size(), [&](Token t) {
-    return vocabulary.is_end_of_generation(t);
-  });
+  DraftModelDrafter drafter(**draft, vocabulary.size(),
+                            [&](Token t) { return vocabulary.is_end_of_generation(t); });
   const auto check = [&] {
     const std::string problem = drafter.check_integrity();
     return problem.empty() ? target->model->check_integrity() : problem;
@@ -79,9 +77,11 @@ TEST_F(RealModelPair, GivesThePlainTextAtEveryTemperatureAndWidthWithExactOn) {
       const Completion plain = testing::run_checked(*target->model, vocabulary, {}, o, check);
       for (const std::int32_t width : {2, 4, 8}) {
         o.width = width;
-        const Completion got = testing::run_checked(*target->model, vocabulary, {&drafter}, o, check);
+        const Completion got =
+            testing::run_checked(*target->model, vocabulary, {&drafter}, o, check);
         ASSERT_EQ(got.tokens, plain.tokens) << "T " << temperature << ", width " << width << "\n"
-                                            << plain.text << "\n---\n" << got.text;
+                                            << plain.text << "\n---\n"
+                                            << got.text;
         ASSERT_EQ(got.text, plain.text);
         accepted += got.speculation.accepted;
         drafted += got.speculation.drafted;
@@ -99,9 +99,8 @@ TEST_F(RealModelPair, TheTargetAsItsOwnDraftIsAcceptedWhole) {
   Result<llama::OpenedTarget> draft = llama::open_target(options(target_path_), {}, 4);
   ASSERT_TRUE(draft.ok()) << draft.status().message();
   const Vocabulary& vocabulary = target->file->text_vocabulary();
-  DraftModelDrafter itself(*draft->model, vocabulary.size(), [&](Token t) {
-    return vocabulary.is_end_of_generation(t);
-  });
+  DraftModelDrafter itself(*draft->model, vocabulary.size(),
+                           [&](Token t) { return vocabulary.is_end_of_generation(t); });
   for (const float temperature : {0.0f, 1.0f}) {
     RunOptions o = run_options(vocabulary, kPrompts[0], temperature);
     o.width = 4;

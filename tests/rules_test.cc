@@ -47,8 +47,8 @@ class Rules : public ::testing::Test {
     options.n_sequences = kSequences;
     target_ = std::make_unique<OpenModel>(dir_.file("target.gguf"), options,
                                           llama::ContextSettings{}, true);
-    draft_ = std::make_unique<OpenModel>(dir_.file("draft.gguf"), options,
-                                         llama::ContextSettings{}, true);
+    draft_ = std::make_unique<OpenModel>(dir_.file("draft.gguf"), options, llama::ContextSettings{},
+                                         true);
     ASSERT_GE(target_->model->capabilities().max_leaves, kKept);
   }
 

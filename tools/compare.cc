@@ -103,8 +103,9 @@ void CompareCommand::check() {
   }
   check_sampling(sampling_);
   if (sampling_.max_tokens == 0) {
-    throw UsageError("--max-tokens is 0, but must be at least 1, or -1: there would be nothing to "
-                     "compare");
+    throw UsageError(
+        "--max-tokens is 0, but must be at least 1, or -1: there would be nothing to "
+        "compare");
   }
   check_shape(shape_);
 }

@@ -59,10 +59,10 @@ Json divergence_json(const Divergence& d) {
 std::string divergence_line(const Divergence& d) {
   char gap[64];
   std::snprintf(gap, sizeof(gap), "logit gap %.6f", d.logit_gap);
-  std::string line = "  width " + std::to_string(d.width) + ", prompt " +
-                     std::to_string(d.prompt) + " (id " + d.id + "), token " +
-                     std::to_string(d.position) + ": " + json::encode(Json(d.speculative_text)) +
-                     " for " + json::encode(Json(d.plain_text)) + ", ";
+  std::string line = "  width " + std::to_string(d.width) + ", prompt " + std::to_string(d.prompt) +
+                     " (id " + d.id + "), token " + std::to_string(d.position) + ": " +
+                     json::encode(Json(d.speculative_text)) + " for " +
+                     json::encode(Json(d.plain_text)) + ", ";
   line += d.repeatable ? gap : "and plain decoding does not repeat itself";
   return line + (d.suspicious() ? "  <- more than rounding can explain: suspect a bug\n" : "\n");
 }
@@ -76,7 +76,8 @@ std::string observed_verdict(const Comparison& c) {
   const std::int32_t broken = broken_width(c);
   if (broken == 0) return c.exactness.verdict();
   // The next narrower width that was compared is the most that can still be claimed.
-  Exactness seen{.kind = Exactness::Kind::kDistributional, .width = 1, .coverage = "", .reason = ""};
+  Exactness seen{
+      .kind = Exactness::Kind::kDistributional, .width = 1, .coverage = "", .reason = ""};
   for (const WidthComparison& w : c.widths) {
     if (w.width < broken && w.identical == c.prompts) seen.width = w.width;
   }
@@ -142,9 +143,10 @@ std::string comparison_table(const Comparison& c) {
                   static_cast<long long>(w.identical), static_cast<long long>(c.prompts),
                   static_cast<double>(w.emitted) / steps, static_cast<long long>(w.accepted),
                   static_cast<long long>(w.drafted));
-    table += row("width " + std::to_string(w.width),
-                 numbers + percent(static_cast<double>(w.accepted), static_cast<double>(w.drafted)) +
-                     " of the drafted tokens accepted");
+    table +=
+        row("width " + std::to_string(w.width),
+            numbers + percent(static_cast<double>(w.accepted), static_cast<double>(w.drafted)) +
+                " of the drafted tokens accepted");
   }
   std::string verdict = c.tokens > 0 ? observed_verdict(c) : "none, nothing was compared";
   const std::string reason = verdict_reason(c);

@@ -59,10 +59,10 @@ std::string observed_verdict(const Comparison& comparison);
 std::string verdict_reason(const Comparison& comparison);
 
 // The contract's object, its verdict null when nothing was compared, and in addition: each
-// divergence's `width`, `id`, both tokens and `suspicious`; `suspicious` (how many), `verdict_reason`,
-// `exactness_coverage`, `drafter`, `width` (the widest), `temperature`, `seed`, `tokens_per_step`,
-// `acceptance_rate`, and for each of the `widths`: `width`, `identical`, `verdict` ("identical" or
-// "different"), `tokens_per_step` and `acceptance_rate`.
+// divergence's `width`, `id`, both tokens and `suspicious`; `suspicious` (how many),
+// `verdict_reason`, `exactness_coverage`, `drafter`, `width` (the widest), `temperature`, `seed`,
+// `tokens_per_step`, `acceptance_rate`, and for each of the `widths`: `width`, `identical`,
+// `verdict` ("identical" or "different"), `tokens_per_step` and `acceptance_rate`.
 json::Json comparison_json(const Comparison& comparison);
 
 // The same as a table for people.

@@ -41,7 +41,8 @@ TEST(ObservedVerdict, ADifferenceBeyondTheExactWidthDoesNotBreakThePromise) {
 
 TEST(ObservedVerdict, OfSeveralWidthsIsTheWidestBelowTheFirstDifference) {
   Comparison c = compared(3, Exactness::Kind::kExact, 8, 2);
-  c.widths = {{.width = 2, .identical = 3}, {.width = 4, .identical = 3}, {.width = 8, .identical = 2}};
+  c.widths = {
+      {.width = 2, .identical = 3}, {.width = 4, .identical = 3}, {.width = 8, .identical = 2}};
   EXPECT_EQ(observed_verdict(c), "exact up to width 4");
   c.widths[0].identical = 1;
   EXPECT_EQ(observed_verdict(c), "distributional");

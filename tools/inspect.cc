@@ -88,7 +88,7 @@ Result<Inspected> InspectCommand::inspect(const llama::ModelOptions& options,
 }
 
 const char* rollback_kind(const llama::ModelFacts& facts) {
-  return facts.recurrent || facts.hybrid ? "none" : "any";
+  return facts.recurrent || facts.hybrid ? "limited" : "any";
 }
 
 std::uint64_t cache_bytes(const Inspected& m) {
@@ -171,9 +171,11 @@ std::string model_table(const std::string& role, const Inspected& m, bool needs_
                             (f.n_swa > 0 ? ", sliding window " + std::to_string(f.n_swa) : ""));
   table += row("vocabulary", std::to_string(f.n_vocab) + " tokens, " +
                                  (f.has_chat_template ? "with" : "without") + " a chat template");
-  table += row("rollback", f.recurrent || f.hybrid
-                               ? "none: recurrent layers cannot drop tokens, so no speculation"
-                               : "any number of tokens");
+  table +=
+      row("rollback", f.recurrent || f.hybrid
+                          ? "limited: recurrent layers; snapshots or saved copies of their state, "
+                            "found out when the model is opened"
+                          : "any number of tokens");
   table += row("memory", size_text(f.size_bytes) + " weights + " + size_text(cache_bytes(m)) +
                              " cache for " + std::to_string(m.options.n_ctx) +
                              " tokens = " + size_text(f.size_bytes + cache_bytes(m)));

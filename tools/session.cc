@@ -74,8 +74,8 @@ void Session::collect_warnings(const SessionOptions& options) {
   const Capabilities& caps = target().capabilities();
   if (!options.speculation || caps.max_width >= options.width) return;
   if (caps.n_batch < options.width && caps.max_width == caps.n_batch) {
-    const std::string limit = "--batch " + std::to_string(caps.n_batch) +
-                              " leaves no room for wider steps";
+    const std::string limit =
+        "--batch " + std::to_string(caps.n_batch) + " leaves no room for wider steps";
     warnings_.push_back(caps.max_width > 1 ? limit : "speculation is off: " + limit);
     if (caps.max_width == 1) off_reason_ = limit;
     return;

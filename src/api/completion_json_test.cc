@@ -74,7 +74,8 @@ TEST(CompletionJson, HasEveryFieldOfTheContractInItsOrder) {
             "enabled:true or false rule:a string exactness:a string exactness_coverage:a string "
             "exactness_reason:null reason:null steps:a number drafted:a number accepted:a number "
             "emitted:a number tokens_per_step:a number acceptance_rate:a number "
-            "draft_prompt_ms:a number draft_ms:a number verify_ms:a number sample_ms:a number plan_ms:a number drafters:an object");
+            "draft_prompt_ms:a number draft_ms:a number verify_ms:a number sample_ms:a number "
+            "plan_ms:a number drafters:an object");
   EXPECT_EQ(shape(result["speculation"]["drafters"]), "draft-model:an object");
   EXPECT_EQ(shape(result["speculation"]["drafters"]["draft-model"]),
             "calls:a number drafts:a number accepted_drafts:a number drafted:a number "

@@ -43,7 +43,8 @@ enum NoiseStream : std::uint64_t {
 };
 
 // `stream` tells independent uses at the same position apart.
-constexpr NoiseKey noise_key(std::uint64_t seed, std::uint64_t position, std::uint64_t stream = kTokenStream) {
+constexpr NoiseKey noise_key(std::uint64_t seed, std::uint64_t position,
+                             std::uint64_t stream = kTokenStream) {
   const std::uint64_t a = mix64(seed + 0x9e3779b97f4a7c15ULL);
   const std::uint64_t b = mix64(a ^ (position * 0xd1342543de82ef95ULL + 0x2545f4914f6cdd1dULL));
   const std::uint64_t c = mix64(b + stream * 0x9e3779b97f4a7c15ULL);

@@ -69,7 +69,8 @@ TEST(Random, NeighboursInEveryCoordinateAreUncorrelated) {
     next_seed.push_back(noise_uniform(noise_key(10, position), token));
     other_stream.push_back(noise_uniform(noise_key(9, position, 1), token));
   }
-  for (const std::vector<double>* other : {&next_token, &next_position, &next_seed, &other_stream}) {
+  for (const std::vector<double>* other :
+       {&next_token, &next_position, &next_seed, &other_stream}) {
     EXPECT_LT(std::fabs(correlation(here, *other)), 0.0056);
   }
 }

@@ -18,13 +18,13 @@ namespace outrider {
 
 enum class StatusCode {
   kOk,
-  kInvalidArgument,     // the caller's value is wrong: an option, a field, a prompt
-  kNotFound,            // a file or an id that is not there
-  kUnsupported,         // right in itself, but not for this model, backend or build
-  kResourceExhausted,   // cells, memory, slots
-  kCancelled,           // somebody asked for it to end
-  kDataLoss,            // a file or state that is damaged
-  kInternal,            // the backend failed
+  kInvalidArgument,    // the caller's value is wrong: an option, a field, a prompt
+  kNotFound,           // a file or an id that is not there
+  kUnsupported,        // right in itself, but not for this model, backend or build
+  kResourceExhausted,  // cells, memory, slots
+  kCancelled,          // somebody asked for it to end
+  kDataLoss,           // a file or state that is damaged
+  kInternal,           // the backend failed
 };
 
 // Stable, lower-case name of a code, e.g. "invalid_argument". Static storage.
@@ -61,7 +61,7 @@ Status internal_error(std::string message);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}        // NOLINT: implicit
   Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {  // NOLINT: implicit
     assert(!std::get<1>(state_).ok());
   }
@@ -90,10 +90,10 @@ class [[nodiscard]] Result {
 };
 
 // Returns the Status from the enclosing function when it is not ok.
-#define OUTRIDER_RETURN_IF_ERROR(expression)              \
-  do {                                                    \
-    ::outrider::Status outrider_status = (expression);    \
-    if (!outrider_status.ok()) return outrider_status;    \
+#define OUTRIDER_RETURN_IF_ERROR(expression)           \
+  do {                                                 \
+    ::outrider::Status outrider_status = (expression); \
+    if (!outrider_status.ok()) return outrider_status; \
   } while (false)
 
 }  // namespace outrider

@@ -5,10 +5,10 @@
 
 namespace outrider {
 
-using Token = std::int32_t;   // id in a model's vocabulary, 0 <= id < n_vocab
-using Pos = std::int32_t;     // index of a token in its sequence's text, 0 = first token of the prompt
+using Token = std::int32_t;  // id in a model's vocabulary, 0 <= id < n_vocab
+using Pos = std::int32_t;  // index of a token in its sequence's text, 0 = first token of the prompt
 using NodeId = std::int32_t;  // index in one TokenTree, 0 = root
-using SeqId = std::int32_t;   // index of a sequence in a model, 0 <= id < capabilities().n_sequences
+using SeqId = std::int32_t;  // index of a sequence in a model, 0 <= id < capabilities().n_sequences
 
 inline constexpr Token kNoToken = -1;
 inline constexpr NodeId kNoNode = -1;

@@ -30,8 +30,8 @@ std::ptrdiff_t argmax(std::span<const float> logits);
 // The sum in 16 lanes: quicker than one after the other, and the same on every machine.
 double sum_of(std::span<const double> values);
 
-// Probabilities in double, same order as the distribution's entries, summing to 1; all zero when the
-// distribution is empty. To a few units of the last place; below e^-700 of the largest it is 0.
+// Probabilities in double, same order as the distribution's entries, summing to 1; all zero when
+// the distribution is empty. To a few units of the last place; below e^-700 of the largest it is 0.
 std::vector<double> probabilities(const Distribution& q);
 
 }  // namespace outrider

@@ -17,8 +17,9 @@
 namespace outrider {
 
 struct Draw {
-  Pmf p;                      // normalised: the draft's distribution after the node, all samplers applied
-  std::vector<Token> tokens;  // drawn from p one after the other, without replacement, in this order
+  Pmf p;  // normalised: the draft's distribution after the node, all samplers applied
+  std::vector<Token>
+      tokens;  // drawn from p one after the other, without replacement, in this order
   // [tokens] the estimates that each is accepted, which know nothing of what was drawn.
   std::vector<float> chances;
 };

@@ -95,8 +95,8 @@ std::vector<PerturbedChoice> dense_top(const Distribution& q, NoiseKey key, std:
   for (std::size_t block = 0; block < block_max.size(); ++block) {
     const std::size_t first = block * kBlock;
     const std::size_t n = std::min(kBlock, q.size() - first);
-    block_max[block] = upper_bounds(q.logits.data() + first, first, n, scale_log2e, key,
-                                    bounds.data() + first);
+    block_max[block] =
+        upper_bounds(q.logits.data() + first, first, n, scale_log2e, key, bounds.data() + first);
   }
   const float top_bound = *std::max_element(block_max.begin(), block_max.end());
   if (top_bound == kNever) return {};
@@ -107,8 +107,7 @@ std::vector<PerturbedChoice> dense_top(const Distribution& q, NoiseKey key, std:
   const float slack = slack_of(top_bound);
   float stride = count == 1 ? 2.0f : 4.0f;
   for (float bar = top_bound - stride;; stride *= 4.0f, bar = top_bound - stride) {
-    std::vector<PerturbedChoice> found =
-        best_of(reaching(q, key, bounds, block_max, bar), count);
+    std::vector<PerturbedChoice> found = best_of(reaching(q, key, bounds, block_max, bar), count);
     const bool enough =
         found.size() == count && found.back().score * kLog2e > static_cast<double>(bar + slack);
     if (enough || std::isinf(bar)) return found;

@@ -33,9 +33,9 @@ struct PerturbedChoice {
   double score = 0.0;  // scale * logit + g
 };
 
-// The token with the largest perturbed log-probability under `key`, or kNoToken when no entry of `q`
-// is possible. Exactly repeatable: depends on q's values and key only, not on the order of sparse
-// entries or on the vector width.
+// The token with the largest perturbed log-probability under `key`, or kNoToken when no entry of
+// `q` is possible. Exactly repeatable: depends on q's values and key only, not on the order of
+// sparse entries or on the vector width.
 Token perturbed_argmax(const Distribution& q, NoiseKey key);
 
 // The `count` best in falling order of score (fewer when fewer are possible).

@@ -53,8 +53,7 @@ TEST(Gumbel, RareNoiseWordsOfZeroAreNotLost) {
   const std::vector<float> logits(300000, 0.0f);
   for (std::uint64_t p = 0; p < 30; ++p) {
     const NoiseKey key = noise_key(77, p);
-    const std::vector<PerturbedChoice> slow =
-        perturbed_top_reference({.logits = logits}, key, 1);
+    const std::vector<PerturbedChoice> slow = perturbed_top_reference({.logits = logits}, key, 1);
     ASSERT_EQ(perturbed_argmax({.logits = logits}, key), slow[0].token);
   }
 }
@@ -77,7 +76,8 @@ TEST(Gumbel, AMillionDrawsOverSeedsFitToo) {
   const std::vector<float> logits = {0.3f, -0.2f, 1.5f, 0.0f};
   std::vector<std::int64_t> counts(logits.size(), 0);
   for (std::uint64_t i = 0; i < 1000000; ++i) {
-    ++counts[static_cast<std::size_t>(perturbed_argmax({.logits = logits}, noise_key(seed + i, 3)))];
+    ++counts[static_cast<std::size_t>(
+        perturbed_argmax({.logits = logits}, noise_key(seed + i, 3)))];
   }
   EXPECT_GT(testing::chi_square_p(counts, probabilities({.logits = logits})), 0.001);
 }

@@ -2,7 +2,8 @@
 //
 // Entry i is the probability of token(i): either every id of the vocabulary in order (dense) or a
 // few in rising order of id (sparse), so that two of them are always compared by token id, whatever
-// order their sampler chains left the candidates in. (By index is a bug: "traps" in docs/design.md.)
+// order their sampler chains left the candidates in. (By index is a bug: "traps" in
+// docs/design.md.)
 //
 // Cost. A dense row of 49,152: see bench/gumbel_bench.cc; a sparse one of a top-k chain, next to
 // nothing.
@@ -19,8 +20,8 @@ class Pmf {
  public:
   Pmf() = default;
 
-  // `q` normalised to sum to 1; entries of a sparse one that are impossible are left out. Empty when
-  // no entry is possible.
+  // `q` normalised to sum to 1; entries of a sparse one that are impossible are left out. Empty
+  // when no entry is possible.
   static Pmf of(const Distribution& q);
 
   // [tokens] distinct, in any order, with as many weights >= 0, taken as they are.

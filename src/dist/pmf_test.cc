@@ -25,12 +25,13 @@ TEST(Probabilities, AreTheObviousOnesToAFewUnitsOfTheLastPlace) {
     for (const float l : logits) top = l > top ? l : top;
     double sum = 0.0;
     for (const float l : logits) {
-      const double x = static_cast<double>(scale) * (static_cast<double>(l) - static_cast<double>(top));
+      const double x =
+          static_cast<double>(scale) * (static_cast<double>(l) - static_cast<double>(top));
       if (x > -700.0) sum += std::exp(x);
     }
     for (std::size_t i = 0; i < logits.size(); ++i) {
-      const double x = static_cast<double>(scale) *
-                       (static_cast<double>(logits[i]) - static_cast<double>(top));
+      const double x =
+          static_cast<double>(scale) * (static_cast<double>(logits[i]) - static_cast<double>(top));
       const double want = x > -700.0 ? std::exp(x) / sum : 0.0;
       ASSERT_NEAR(p[i], want, 1e-14 * want) << "x " << x;
     }

@@ -16,7 +16,8 @@ std::vector<double> largest(const Distribution& q, std::size_t n) {
     const double log_sum = log_sum_exp(q.logits);
     std::vector<double> p;
     for (const Token token : likeliest(q.logits, n)) {
-      p.push_back(std::exp(static_cast<double>(q.logits[static_cast<std::size_t>(token)]) - log_sum));
+      p.push_back(
+          std::exp(static_cast<double>(q.logits[static_cast<std::size_t>(token)]) - log_sum));
     }
     return p;
   }
@@ -56,12 +57,11 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
   const std::int32_t wanted = n_children(single ? Distribution{.logits = row} : q, c);
   if (wanted == 0) return choice;
   const std::uint64_t position = c.root_position + static_cast<std::uint64_t>(c.depth) + 1;
-  const NoiseKey key = c.draws ? noise_key(mix64(c.seed) ^ c.root_position,
-                                           (c.node << 16) + static_cast<std::uint64_t>(c.depth),
-                                           kDraftStream)
-                               : noise_key(c.seed, position);
-  for (const PerturbedChoice& best :
-       perturbed_top(q, key, static_cast<std::size_t>(wanted))) {
+  const NoiseKey key =
+      c.draws ? noise_key(mix64(c.seed) ^ c.root_position,
+                          (c.node << 16) + static_cast<std::uint64_t>(c.depth), kDraftStream)
+              : noise_key(c.seed, position);
+  for (const PerturbedChoice& best : perturbed_top(q, key, static_cast<std::size_t>(wanted))) {
     choice.tokens.push_back(best.token);
   }
   if (choice.tokens.empty()) return choice;

@@ -29,8 +29,7 @@ TEST(DraftChoice, CoupledChildrenAreTheFirstTokensInTheTargetsPerturbedOrder) {
         perturbed_top_reference({.logits = kRow}, noise_key(seed, 8), 3);
     const Distribution q{.logits = kRow};
     const DraftChoice got = choose_draft(
-        kRow, q,
-        {.shape = shape, .max_children = 3, .seed = seed, .root_position = 5, .depth = 2});
+        kRow, q, {.shape = shape, .max_children = 3, .seed = seed, .root_position = 5, .depth = 2});
     ASSERT_EQ(got.tokens.size(), 3U);
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(got.tokens[i], want[i].token);
     EXPECT_TRUE(got.draw.tokens.empty());
@@ -74,11 +73,13 @@ TEST(DraftChoice, DrawsComeFromTheNotedDistributionWithoutReplacement) {
   std::vector<std::int64_t> pairs(25, 0);
   for (std::uint64_t i = 0; i < 200000; ++i) {
     const DraftChoice c = choose_draft(
-        kRow, q, {.shape = shape, .max_children = 2, .seed = seed, .root_position = i, .draws = true});
+        kRow, q,
+        {.shape = shape, .max_children = 2, .seed = seed, .root_position = i, .draws = true});
     ASSERT_EQ(c.draw.tokens, c.tokens);
     ++first[static_cast<std::size_t>(c.tokens[0])];
     ++pairs[static_cast<std::size_t>(c.tokens[0] * 5 + c.tokens[1])];
-    for (std::size_t t = 0; t < 5 && i == 0; ++t) ASSERT_NEAR(c.draw.p.at(static_cast<Token>(t)), p[t], 1e-12);
+    for (std::size_t t = 0; t < 5 && i == 0; ++t)
+      ASSERT_NEAR(c.draw.p.at(static_cast<Token>(t)), p[t], 1e-12);
   }
   EXPECT_GT(testing::chi_square_p(first, p), 0.001);
   std::vector<double> expected(25, 0.0);

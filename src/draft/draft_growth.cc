@@ -30,8 +30,7 @@ float DraftGrowth::smallest_useful_chance() const {
   if (nodes_.size() - 1 < most) return 0.0f;
   std::vector<float> chances;
   for (std::size_t i = 1; i < nodes_.size(); ++i) chances.push_back(nodes_[i].chance);
-  const std::vector<float>::iterator last =
-      chances.begin() + static_cast<std::ptrdiff_t>(most) - 1;
+  const std::vector<float>::iterator last = chances.begin() + static_cast<std::ptrdiff_t>(most) - 1;
   std::nth_element(chances.begin(), last, chances.end(), std::greater<float>());
   return *last;
 }
@@ -71,7 +70,8 @@ std::int32_t DraftGrowth::plan_pass(std::int32_t room, std::int32_t max_leaves,
 
 void DraftGrowth::forget_pass() {
   std::vector<bool> keep(static_cast<std::size_t>(trial_->size()), true);
-  for (NodeId id = first_new_; id < trial_->size(); ++id) keep[static_cast<std::size_t>(id)] = false;
+  for (NodeId id = first_new_; id < trial_->size(); ++id)
+    keep[static_cast<std::size_t>(id)] = false;
   trial_->prune(keep);
 }
 

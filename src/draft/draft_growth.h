@@ -41,17 +41,16 @@ class DraftGrowth {
 
  private:
   struct Proposed {
-    NodeId node;         // in the request's tree
-    NodeId parent;       // in the trial tree
-    NodeId trial;        // there, or kNoNode while it has not been run
+    NodeId node;    // in the request's tree
+    NodeId parent;  // in the trial tree
+    NodeId trial;   // there, or kNoNode while it has not been run
     float chance;
     bool is_end;
     std::unique_ptr<Sampler> sampler;  // the chain behind this node, when the chain has state
   };
 
   float smallest_useful_chance() const;
-  void propose(Proposed& from, const DraftChoice& choice,
-               const std::function<bool(Token)>& is_end);
+  void propose(Proposed& from, const DraftChoice& choice, const std::function<bool(Token)>& is_end);
 
   const DraftRequest* request_;
   TokenTree* trial_;

@@ -120,9 +120,8 @@ Status DraftModelDrafter::catch_up(const DraftRequest& request) {
   const std::size_t n_batch = static_cast<std::size_t>(model_.capabilities().n_batch);
   while (request.text.size() - state.n_seen > static_cast<std::size_t>(share())) {
     const std::size_t n = std::min(n_batch, request.text.size() - state.n_seen - 1);
-    const std::array<EvalItem, 1> item = {EvalItem{.seq = request.seq,
-                                                   .prefix = request.text.subspan(state.n_seen, n),
-                                                   .tree = nullptr}};
+    const std::array<EvalItem, 1> item = {EvalItem{
+        .seq = request.seq, .prefix = request.text.subspan(state.n_seen, n), .tree = nullptr}};
     OUTRIDER_RETURN_IF_ERROR(model_.evaluate(item));
     const Status committed = model_.commit(request.seq, {});
     state.n_seen = static_cast<std::size_t>(model_.length(request.seq));
@@ -163,8 +162,7 @@ Status DraftModelDrafter::extend(std::vector<Growing>& growing) {
     DraftGrowth& growth = running[i].growth;
     running[i].prefix = {};
     for (NodeId node = growth.first_new(); node < growth.trial().size(); ++node) {
-      growth.take_row(node,
-                      model_.logits(i, node).first(static_cast<std::size_t>(n_target_vocab_)),
+      growth.take_row(node, model_.logits(i, node).first(static_cast<std::size_t>(n_target_vocab_)),
                       is_end_);
     }
   }

@@ -1,8 +1,8 @@
 // The draft model: a smaller language model that writes ahead.
 //
 // Idea. The draft model continues the text, picking each token with the same noise and the same
-// sampler chain as the target will (dist/gumbel.h), so that where the two models agree they pick the
-// same token. At temperature 0 both take their argmax. Where it is unsure it may branch
+// sampler chain as the target will (dist/gumbel.h), so that where the two models agree they pick
+// the same token. At temperature 0 both take their argmax. Where it is unsure it may branch
 // (draft/draft_choice.h). The tree grows level by level, best nodes first, one pass of the model a
 // level.
 //
@@ -15,7 +15,8 @@
 //      drafted: d1 d2 d3 (d3 never evaluated)      text goes on: d1 d2 d3 b
 //      next draft's first pass evaluates: d3 b     and gives the token after b
 //
-// Cost: one draft pass per level of the tree (all sequences in one batch), plus one choice per node.
+// Cost: one draft pass per level of the tree (all sequences in one batch), plus one choice per
+// node.
 //
 // Source: Leviathan et al. 2023, Chen et al. 2023 (drafting with a small model); trees: SpecInfer
 // (2305.09781); coupling: Daliri et al. 2024. Tested by draft_model_test.cc and

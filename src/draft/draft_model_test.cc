@@ -51,7 +51,8 @@ struct Talk {
   std::unique_ptr<TokenTree> tree;
 };
 
-std::vector<Token> expected(const testing::RowFunction& rows, std::vector<Token> text, std::size_t n) {
+std::vector<Token> expected(const testing::RowFunction& rows, std::vector<Token> text,
+                            std::size_t n) {
   std::vector<Token> said;
   while (said.size() < n) {
     const std::vector<float> row = rows(text);

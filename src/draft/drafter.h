@@ -26,7 +26,8 @@ struct DraftShape {
   std::int32_t branches = 1;  // leaves of the tree at most, >= 1; 1: a chain
   // A node gets a k-th child where the k-th likeliest token is at least this likely; in [0, 1].
   float split_p = 0.1f;
-  // Nothing is drafted behind a node whose likeliest next token is less likely than this; in [0, 1].
+  // Nothing is drafted behind a node whose likeliest next token is less likely than this; in [0,
+  // 1].
   float p_min = 0.0f;
   // Nor where it is less than this many times as likely as the runner-up; 0: no such stop.
   float p_ratio = 0.0f;
@@ -38,17 +39,17 @@ Status validate(const DraftShape& shape);
 // One sequence's wish for a draft.
 struct DraftRequest {
   SeqId seq = 0;
-  std::span<const Token> text;   // everything decided; the last token is the tree's root
-  std::uint64_t seed = 0;        // of the request's noise (dist/gumbel.h)
-  Sampler* sampler = nullptr;    // the request's own, its state the text's; not null. To be copied
-                                 // before accept(), so that it stays as it is
-  std::int32_t max_nodes = 0;    // most nodes to add; 0: none wanted now
+  std::span<const Token> text;  // everything decided; the last token is the tree's root
+  std::uint64_t seed = 0;       // of the request's noise (dist/gumbel.h)
+  Sampler* sampler = nullptr;   // the request's own, its state the text's; not null. To be copied
+                                // before accept(), so that it stays as it is
+  std::int32_t max_nodes = 0;   // most nodes to add; 0: none wanted now
   DraftShape shape;
   // Where to note what tokens were drawn from, and that they are to be drawn with noise of their
   // own. Null: the coupled rule, which picks with the target's noise and needs no note.
   Draws* draws = nullptr;
-  DrafterMask mask = 0;          // marks this drafter's nodes
-  TokenTree* tree = nullptr;     // in: the root, and what others proposed; out: with ours
+  DrafterMask mask = 0;       // marks this drafter's nodes
+  TokenTree* tree = nullptr;  // in: the root, and what others proposed; out: with ours
 };
 
 class Drafter {

@@ -70,10 +70,9 @@ Status Engine::check_prompt(std::span<const Token> prompt) const {
                             " is outside the vocabulary of " + std::to_string(caps.n_vocab));
   }
   if (prompt.size() < static_cast<std::size_t>(caps.n_ctx)) return Status();
-  return invalid_argument(
-      "the prompt has " + std::to_string(prompt.size()) + " tokens, but the context holds " +
-      std::to_string(caps.n_ctx) +
-      " and needs room for an answer; give a larger --ctx or a shorter prompt");
+  return invalid_argument("the prompt has " + std::to_string(prompt.size()) +
+                          " tokens, but the context holds " + std::to_string(caps.n_ctx) +
+                          " and needs room for an answer; give a larger --ctx or a shorter prompt");
 }
 
 Result<RequestId> Engine::add(Request request) {

@@ -85,7 +85,8 @@ TEST(EngineRules, AMillionDrawsOfEveryRuleFollowTheTarget) {
     std::vector<RequestId> running;
     while (begun < kTexts || !running.empty()) {
       while (begun < kTexts && running.size() < 8) {
-        Request r = request(prompt, 1.0f, seed + begun, static_cast<std::int32_t>(kLength), c.width);
+        Request r =
+            request(prompt, 1.0f, seed + begun, static_cast<std::int32_t>(kLength), c.width);
         r.rule = c.rule;
         r.draft = {.branches = c.branches, .split_p = 0.05f};
         const Result<RequestId> id = engine.add(std::move(r));

@@ -80,10 +80,9 @@ void plan(Step& step) {
     if (chain) keep_first_children(*s.sent);
     const std::int32_t room =
         step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());
-    requests.push_back(
-        {.tree = &*s.sent,
-         .max_width = std::max(1, std::min({s.request.width, caps.max_width, room})),
-         .max_leaves = caps.max_leaves});
+    requests.push_back({.tree = &*s.sent,
+                        .max_width = std::max(1, std::min({s.request.width, caps.max_width, room})),
+                        .max_leaves = caps.max_leaves});
   }
   plan_widths(requests, budget);
   for (const WidthRequest& request : requests) limit_leaves(*request.tree, caps.max_leaves);

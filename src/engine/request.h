@@ -15,8 +15,8 @@ namespace outrider {
 
 using RequestId = std::uint64_t;
 
-// How drafted tokens are judged. `coupled` gives the very text of plain decoding with the same seed;
-// the others give texts of the target's distribution that depend on what was drafted.
+// How drafted tokens are judged. `coupled` gives the very text of plain decoding with the same
+// seed; the others give texts of the target's distribution that depend on what was drafted.
 enum class AcceptanceRule {
   kCoupled,    // verify/coupled.h
   kRejection,  // verify/rejection.h

@@ -1,4 +1,5 @@
-// Exactness: whether a batch gives the very bits of single steps, on one model, machine and setting.
+// Exactness: whether a batch gives the very bits of single steps, on one model, machine and
+// setting.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ enum class ExactMode {
 
 struct Exactness {
   enum class Kind {
-    kExact,         // every probed width gives the bits of single steps
-    kUpToWidth,     // widths 1..width do, a wider one does not
+    kExact,          // every probed width gives the bits of single steps
+    kUpToWidth,      // widths 1..width do, a wider one does not
     kDistributional  // not even width 2: only the distribution is the target's
   };
   Kind kind = Kind::kDistributional;
@@ -27,9 +28,12 @@ struct Exactness {
   // "exact", "exact up to width 4", "distributional": the contract's verdicts.
   std::string verdict() const {
     switch (kind) {
-      case Kind::kExact: return "exact";
-      case Kind::kUpToWidth: return "exact up to width " + std::to_string(width);
-      case Kind::kDistributional: return "distributional";
+      case Kind::kExact:
+        return "exact";
+      case Kind::kUpToWidth:
+        return "exact up to width " + std::to_string(width);
+      case Kind::kDistributional:
+        return "distributional";
     }
     return "distributional";
   }

@@ -1,8 +1,9 @@
 // Which proposed nodes the target checks, while widths are set by hand.
 //
 // Each sequence may send at most `max_width` nodes, its root included, with at most `max_leaves`
-// leaves, and all together at most `budget`. The likeliest nodes stay. Since a child is never likelier than its parent (TokenTree,
-// invariant 4), the best n nodes by falling chance always form a tree.
+// leaves, and all together at most `budget`. The likeliest nodes stay. Since a child is never
+// likelier than its parent (TokenTree, invariant 4), the best n nodes by falling chance always form
+// a tree.
 //
 // Tested by width_plan_test.cc against all subsets of small trees.
 #pragma once
@@ -17,8 +18,8 @@
 namespace outrider {
 
 struct WidthRequest {
-  TokenTree* tree = nullptr;     // in: what is proposed; out: what is sent
-  std::int32_t max_width = 1;    // at least 1
+  TokenTree* tree = nullptr;   // in: what is proposed; out: what is sent
+  std::int32_t max_width = 1;  // at least 1
   std::int32_t max_leaves = std::numeric_limits<std::int32_t>::max();  // at least 1
 };
 

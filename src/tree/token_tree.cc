@@ -56,7 +56,8 @@ std::int32_t TokenTree::max_depth() const {
 
 std::vector<NodeId> TokenTree::leaves() const {
   std::vector<bool> has_child(nodes_.size(), false);
-  for (NodeId id = 1; id < size(); ++id) has_child[static_cast<std::size_t>(node(id).parent)] = true;
+  for (NodeId id = 1; id < size(); ++id)
+    has_child[static_cast<std::size_t>(node(id).parent)] = true;
   std::vector<NodeId> result;
   for (NodeId id = 0; id < size(); ++id) {
     if (!has_child[static_cast<std::size_t>(id)]) result.push_back(id);
@@ -93,7 +94,8 @@ std::vector<NodeId> TokenTree::prune(const std::vector<bool>& keep) {
 
 std::string TokenTree::check_integrity() const {
   if (nodes_.empty()) return "no root";
-  if (nodes_[0].parent != kNoNode || nodes_[0].depth != 0) return "the root has a parent or a depth";
+  if (nodes_[0].parent != kNoNode || nodes_[0].depth != 0)
+    return "the root has a parent or a depth";
   if (nodes_[0].proposed_by != 0) return "the root is marked as drafted";
   for (NodeId id = 0; id < size(); ++id) {
     const Node& n = node(id);

@@ -10,7 +10,8 @@
 //      +- dog         depth 1   drafted
 //
 // Invariants, restated by check_integrity():
-//  (1) Node 0 has no parent; every other node's parent has a smaller index. So a loop over the nodes
+//  (1) Node 0 has no parent; every other node's parent has a smaller index. So a loop over the
+//  nodes
 //      in index order meets parents first, and so does a batch, whose cells then grow along every
 //      path (exactness on llama.cpp needs that).
 //  (2) depth(node) = depth(parent) + 1.
@@ -44,8 +45,8 @@ class TokenTree {
   explicit TokenTree(Token root);
 
   // Adds `token` below `parent` and returns its id. When `parent` has such a child already, that
-  // child is returned with `proposed_by` merged and the larger chance kept (bounded by the parent's).
-  // REQUIRES: 0 <= parent < size().
+  // child is returned with `proposed_by` merged and the larger chance kept (bounded by the
+  // parent's). REQUIRES: 0 <= parent < size().
   NodeId add(NodeId parent, Token token, float chance, DrafterMask proposed_by);
 
   // The children of `node` were drawn: see Node::draw.
@@ -53,8 +54,8 @@ class TokenTree {
     nodes_[static_cast<std::size_t>(node)].draw = draw;
   }
 
-  // Lowers (or raises) the estimate of `node`, bounded by its parent's; what lies below it is lowered
-  // with it. REQUIRES: 0 < node < size().
+  // Lowers (or raises) the estimate of `node`, bounded by its parent's; what lies below it is
+  // lowered with it. REQUIRES: 0 < node < size().
   void set_chance(NodeId node, float chance);
 
   // Number of nodes, root included: the sequence's width in the step.
@@ -76,7 +77,8 @@ class TokenTree {
   std::vector<NodeId> path_to(NodeId id) const;
 
   // Keeps the nodes with keep[id] (size() entries; the root always stays) whose parents are kept
-  // too, in their order. Returns for each new id the old one. A node below a dropped one is dropped.
+  // too, in their order. Returns for each new id the old one. A node below a dropped one is
+  // dropped.
   std::vector<NodeId> prune(const std::vector<bool>& keep);
 
   // Empty when all invariants hold, else what is broken.

@@ -17,11 +17,11 @@ NodeId first_child(const TokenTree& tree, NodeId node, const Draw* draw) {
 
 // One drafted token and its numbers.
 struct Link {
-  NodeId node = kRoot;      // the token's node; the root for i = 0
-  double favour = 1.0;      // p_i
-  double stays = 1.0;       // h_i
-  Pmf rest;                 // max(p_i P - Q, 0), or P at the end: what the next token comes from
-  Status failure;           // of P; matters only if the text comes here
+  NodeId node = kRoot;  // the token's node; the root for i = 0
+  double favour = 1.0;  // p_i
+  double stays = 1.0;   // h_i
+  Pmf rest;             // max(p_i P - Q, 0), or P at the end: what the next token comes from
+  Status failure;       // of P; matters only if the text comes here
 };
 
 }  // namespace
@@ -53,8 +53,8 @@ Result<Walk> verify_block(const TokenTree& tree, Pos root_position, const Draws&
     const double excess = link.rest.total();
     const double denominator = excess + 1.0 - link.favour;
     link.stays = denominator > 0.0 ? excess / denominator : 1.0;
-    // Where nothing exceeds Q though the chain fits (P equals Q), the next token is never asked for,
-    // but for rounding.
+    // Where nothing exceeds Q though the chain fits (P equals Q), the next token is never asked
+    // for, but for rounding.
     if (!(excess > 0.0)) link.rest = p;
     const double favour = std::min(1.0, link.favour * p.at(token) / q.at(token));
     if (!(favour > 0.0)) break;  // nothing behind it can stay

@@ -1,4 +1,5 @@
-// The block rule: a drafted chain is judged as a whole, and never less of it stays than by rejection.
+// The block rule: a drafted chain is judged as a whole, and never less of it stays than by
+// rejection.
 //
 // Idea. Rejection judges token by token and forgets how well the earlier ones fitted. Here the
 // target's favour for the whole prefix is carried along: with drafted x1..xg, the draft's Q and the
@@ -13,8 +14,9 @@
 //
 // Example. One token drafted: h_1 = p_1 = min(1, P/Q), the residual max(P - Q, 0): plain rejection.
 //
-// Needs what `rejection` needs (verify/rejection.h). A node without a draw is one-hot, for which the
-// rule gains nothing over rejection, and loses nothing. Chains only: of a tree, the first children.
+// Needs what `rejection` needs (verify/rejection.h). A node without a draw is one-hot, for which
+// the rule gains nothing over rejection, and loses nothing. Chains only: of a tree, the first
+// children.
 //
 // Cost. The target's distribution at every drafted node, not only the accepted ones, and about four
 // passes over each.

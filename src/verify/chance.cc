@@ -4,8 +4,8 @@ namespace outrider {
 
 bool SeededChance::flip(double probability) { return noise_uniform(key_, next_++) < probability; }
 
-// Inverse of the cumulative sum. Rounding may leave the target beyond the last weight: then the last
-// possible token is it.
+// Inverse of the cumulative sum. Rounding may leave the target beyond the last weight: then the
+// last possible token is it.
 Token SeededChance::draw(const Pmf& weights) {
   double rest = noise_uniform(key_, next_++) * weights.total();
   Token last = kNoToken;

@@ -7,7 +7,8 @@
 // temperature 0, q has one token and this is greedy matching.
 //
 // Example. Text "the", tree the -> {cat -> sat, dog}. The target's draw after "the" is "cat": a
-// child, accepted. After "cat" it is "ran": no child. Emitted: "cat ran", one drafted node accepted.
+// child, accepted. After "cat" it is "ran": no child. Emitted: "cat ran", one drafted node
+// accepted.
 //
 // Cost. One perturbed argmax per visited node: accepted + 1.
 //

@@ -20,7 +20,8 @@ class HandWritten : public TargetDistributions {
     for (const Token t : decided) h = mix64(h * 31 + static_cast<std::uint64_t>(t) + 1);
     for (std::size_t t = 0; t < row_.size(); ++t) {
       const std::uint64_t bits = mix64(h + t) % 8;
-      row_[t] = bits == 0 ? -std::numeric_limits<float>::infinity() : 0.5f * static_cast<float>(bits);
+      row_[t] =
+          bits == 0 ? -std::numeric_limits<float>::infinity() : 0.5f * static_cast<float>(bits);
     }
     return Distribution{.logits = row_};
   }
@@ -44,7 +45,8 @@ std::vector<Token> plain(std::uint64_t world, std::uint64_t seed, Pos root, std:
   while (text.size() < n) {
     HandWritten target(world);
     target.decided = text;
-    const Result<Walk> walk = verify_coupled(TokenTree(0), root + static_cast<Pos>(text.size()), seed, target);
+    const Result<Walk> walk =
+        verify_coupled(TokenTree(0), root + static_cast<Pos>(text.size()), seed, target);
     if (!walk.ok()) break;
     EXPECT_EQ(walk->emitted.size(), 1U);
     text.push_back(walk->emitted[0]);
@@ -77,7 +79,8 @@ TEST(Coupled, EveryTreeOfUpToThreeNodesGivesThePlainTextInEveryWorld) {
       for (const TokenTree& tree : trees) {
         HandWritten target(world);
         const Result<Walk> walk = verify_coupled(tree, root, seed, target);
-        if (!walk.ok()) {  // only where no token is possible, and then plain decoding ends there too
+        if (!walk.ok()) {  // only where no token is possible, and then plain decoding ends there
+                           // too
           ASSERT_LT(text.size(), 4U);
           continue;
         }

@@ -4,8 +4,8 @@
 // takes a token from what q has more of than p, the residual max(q - p, 0). Together that is q
 // exactly. With several children each is tried against the residual that the ones before left: for
 // the k-th drawn without replacement, p without the earlier ones. A child that was not drawn
-// (one-hot: an n-gram, an argmax) stays with the residual's own probability for it, which then loses
-// it. When none stays, the token comes from the last residual.
+// (one-hot: an n-gram, an argmax) stays with the residual's own probability for it, which then
+// loses it. When none stays, the token comes from the last residual.
 //
 // Example. q = (0.5, 0.5), p = (0.8, 0.2), drawn: token 0. It stays with 0.5 / 0.8; else the
 // residual is (0, 0.3), so token 1. P(token 0) = 0.8 * 0.5 / 0.8 = 0.5.
@@ -17,8 +17,9 @@
 // Cost. Per visited node two passes over q, and two more for each child tried: microseconds after a
 // top-k, see docs/benchmarks.md for whole vocabularies.
 //
-// Source: Leviathan et al. 2023 (2211.17192), Chen et al. 2023 (2302.01318); several children: SpecInfer
-// (2305.09781), without replacement: Jeon et al. 2024 (2402.14160). Proved by rules_proof_test.cc.
+// Source: Leviathan et al. 2023 (2211.17192), Chen et al. 2023 (2302.01318); several children:
+// SpecInfer (2305.09781), without replacement: Jeon et al. 2024 (2402.14160). Proved by
+// rules_proof_test.cc.
 #pragma once
 
 #include "base/status.h"

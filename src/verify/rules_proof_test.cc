@@ -77,9 +77,9 @@ void expect_lossless(Rule rule, Proposals proposals, std::int32_t n_vocab,
       const std::size_t length = depth_of(shape) + 1;
       const Outcome outcome = enumerate(world, shape, proposals, rule);
       ASSERT_NEAR(outcome.total, 1.0, kExact);
-      ASSERT_LE(testing::distance(testing::continued(world, outcome.said, length),
-                                  world.plain(length)),
-                kExact)
+      ASSERT_LE(
+          testing::distance(testing::continued(world, outcome.said, length), world.plain(length)),
+          kExact)
           << "world " << w << ", " << shape.size() << " drafted nodes, vocabulary " << n_vocab;
       outcomes += outcome.outcomes;
     }
@@ -152,8 +152,8 @@ TEST(BlockProof, GainsNothingForOneHotChains) {
 }
 
 // The rule's own decisions for one given tree, against the slow and obvious reference.
-void expect_reference(Rule rule, Texts (*reference)(const SmallWorld&, const TokenTree&,
-                                                    const Draws&),
+void expect_reference(Rule rule,
+                      Texts (*reference)(const SmallWorld&, const TokenTree&, const Draws&),
                       const std::vector<Shape>& shapes, Proposals proposals) {
   const std::uint64_t seed = testing::test_seed(11);
   for (std::uint64_t w = 0; w < 60; ++w) {
@@ -178,8 +178,8 @@ void expect_reference(Rule rule, Texts (*reference)(const SmallWorld&, const Tok
 
 TEST(RejectionProof, EqualsTheReferenceOnEveryTree) {
   for (const Proposals proposals : {Proposals::kDrawn, Proposals::kOneHot, Proposals::kMixed}) {
-    expect_reference(verify_rejection, testing::reference_rejection,
-                     testing::all_shapes(6, 3, 2), proposals);
+    expect_reference(verify_rejection, testing::reference_rejection, testing::all_shapes(6, 3, 2),
+                     proposals);
   }
 }
 
@@ -207,8 +207,7 @@ TEST(RulesProof, ADraftThatNamesAnotherDistributionThanItDrewFromIsNoticed) {
       ASSERT_TRUE(walk.ok());
       said[walk->emitted] += chance.weight();
     });
-    worst = std::max(worst,
-                     testing::distance(testing::continued(world, said, 2), world.plain(2)));
+    worst = std::max(worst, testing::distance(testing::continued(world, said, 2), world.plain(2)));
   }
   EXPECT_GT(worst, 1e-3);
 }

@@ -23,8 +23,8 @@ class TargetDistributions {
   virtual Result<Distribution> at(NodeId node) = 0;
 
   // The same as if the tokens from the root to `node` had been accepted; decides and changes
-  // nothing. Call it for the root, then for each node after its parent, before anything is accepted.
-  // For rules that look at a whole path first.
+  // nothing. Call it for the root, then for each node after its parent, before anything is
+  // accepted. For rules that look at a whole path first.
   virtual Result<Distribution> peek(NodeId node) = 0;
 
   // `token` is the text's next token. Returns false when the text ends with it (a stop string, an
