@@ -125,6 +125,7 @@ class FakeSampler : public Sampler {
   Distribution apply(std::span<const float> logits) override;
   void accept(Token token) override { accepted_.push_back(token); }
   bool has_state() const override { return false; }
+  bool greedy() const override { return temperature_ <= 0.0f; }
   std::unique_ptr<Sampler> clone() const override { return std::make_unique<FakeSampler>(*this); }
 
   const std::vector<Token>& accepted() const { return accepted_; }

@@ -92,10 +92,7 @@ TEST(TreeOutput, RandomTreesOfSeveralRequestsGiveThePlainTexts) {
     while (started < prompts.size()) {
       Request request;
       request.prompt = options[started].prompt;
-      request.target_sampler =
-          llama::make_sampler(options[started].sampling, vocabulary.size()).value();
-      request.draft_sampler =
-          llama::make_sampler(options[started].sampling, vocabulary.size()).value();
+      request.sampler = llama::make_sampler(options[started].sampling, vocabulary.size()).value();
       request.seed = options[started].seed;
       request.max_tokens = options[started].max_tokens;
       request.width = options[started].width;

@@ -33,6 +33,7 @@ class RecordingSampler : public Sampler {
   }
   void accept(Token token) override { inner_->accept(token); }
   Status status() const override { return inner_->status(); }
+  bool greedy() const override { return inner_->greedy(); }
   bool has_state() const override { return inner_->has_state(); }
   std::unique_ptr<Sampler> clone() const override { return inner_->clone(); }
 

@@ -19,6 +19,9 @@ struct SamplingArguments {
   std::vector<std::string> stop;
   std::int32_t logprobs = -1;  // -1: none
 
+  // Filters and penalties, which mirostat takes the place of.
+  std::vector<const CLI::Option*> filters;
+
   // As given; check_sampling and read_constraint put them into `options`.
   std::vector<std::string> logit_bias;  // "15043+1", "15043-inf"
   std::vector<std::string> dry_breakers;

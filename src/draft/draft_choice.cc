@@ -53,7 +53,7 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
                          const ChoiceContext& c) {
   DraftChoice choice;
   if (q.size() == 0) return choice;
-  const bool single = q.size() == 1;
+  const bool single = c.greedy && q.size() == 1;
   const std::int32_t wanted = n_children(single ? Distribution{.logits = row} : q, c);
   if (wanted == 0) return choice;
   const std::uint64_t position = c.root_position + static_cast<std::uint64_t>(c.depth) + 1;

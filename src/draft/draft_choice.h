@@ -8,7 +8,7 @@
 // How many, and whether any: DraftShape, by the largest probabilities only, so that what was drawn
 // never decides whether it is sent.
 //
-// Where the sampler chain leaves a single token (temperature 0), the raw row stands in for it: its
+// Where the sampler chain is greedy (temperature 0), the raw row stands in for what it leaves: its
 // likeliest tokens in order, the probabilities at temperature 1.
 //
 // Tested by draft_choice_test.cc.
@@ -40,6 +40,7 @@ struct ChoiceContext {
   std::int32_t depth = 0;           // of the node in its tree
   std::uint64_t node = 0;           // tells the nodes of one depth apart, for draws
   bool draws = false;               // the rule needs draws
+  bool greedy = false;              // the sampler chain is
 };
 
 // `q` is the sampler chain's distribution for `row` ([n_vocab] logits).

@@ -105,18 +105,27 @@ TEST(DraftChoice, DrawsAreIndependentOfTheTargetsNoise) {
   EXPECT_GT(testing::chi_square_independence_p(table), 0.001);
 }
 
-TEST(DraftChoice, WhereTheChainLeavesOneTokenTheRawRowGivesTheBranches) {
+TEST(DraftChoice, WhereTheChainIsGreedyTheRawRowGivesTheBranches) {
   const float logit = 2.0f;
   const Token only = 1;
   const Distribution greedy{.logits = {&logit, 1}, .tokens = {&only, 1}};
   for (const bool draws : {false, true}) {
     const DraftChoice c = choose_draft(
-        kRow, greedy, {.shape = {.split_p = 0.15f}, .max_children = 4, .draws = draws});
+        kRow, greedy, {.shape = {.split_p = 0.15f}, .max_children = 4, .draws = draws, .greedy = true});
     EXPECT_EQ(c.tokens, (std::vector<Token>{1, 4, 2}));
     EXPECT_EQ(c.draw.tokens, draws ? std::vector<Token>{1} : std::vector<Token>{});
   }
-  EXPECT_TRUE(choose_draft(kRow, greedy, {.shape = {.p_min = 0.5f}}).tokens.empty());
+  EXPECT_TRUE(choose_draft(kRow, greedy, {.shape = {.p_min = 0.5f}, .greedy = true}).tokens.empty());
   EXPECT_TRUE(choose_draft(kRow, Distribution{}, {.shape = {}}).tokens.empty());
+}
+
+TEST(DraftChoice, OneTokenThatAFilterLeftIsCertain) {
+  const float logit = -1.0f;  // the least likely of the row, but all that a grammar allows
+  const Token only = 3;
+  const Distribution q{.logits = {&logit, 1}, .tokens = {&only, 1}};
+  const DraftShape shape{.split_p = 0.0f, .p_min = 0.9f, .p_ratio = 5.0f};
+  EXPECT_EQ(choose_draft(kRow, q, {.shape = shape, .max_children = 4}).tokens,
+            std::vector<Token>{3});
 }
 
 TEST(DraftShape, ValuesOutOfRangeNameTheirOption) {

@@ -89,7 +89,8 @@ void DraftGrowth::take_row(NodeId trial_node, std::span<const float> row,
                               .root_position = request_->text.size() - 1,
                               .depth = trial_->node(trial_node).depth,
                               .node = static_cast<std::uint64_t>(trial_node),
-                              .draws = request_->draws != nullptr};
+                              .draws = request_->draws != nullptr,
+                              .greedy = chain.greedy()};
   const DraftChoice choice = choose_draft(row, chain.apply(row), context);
   propose(from, choice, is_end);
 }

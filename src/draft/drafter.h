@@ -20,8 +20,8 @@
 namespace outrider {
 
 // How broadly to draft, and where to stop. Decided from the draft's distributions alone, never from
-// what was drawn from them (dist/draws.h). Probabilities are those of the whole vocabulary before
-// the sampler chain at temperature 0, where the chain leaves one token, else behind it.
+// what was drawn from them (dist/draws.h). Probabilities are those behind the sampler chain; at
+// temperature 0, which leaves one token, those of the whole vocabulary in front of it.
 struct DraftShape {
   std::int32_t branches = 1;  // leaves of the tree at most, >= 1; 1: a chain
   // A node gets a k-th child where the k-th likeliest token is at least this likely; in [0, 1].

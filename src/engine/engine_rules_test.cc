@@ -48,6 +48,8 @@ struct RuleCase {
   std::int32_t branches;
   std::int32_t width;
   bool one_hot;  // a drafter without probabilities proposes as well, and is surer of it
+  bool guess_first = false;
+  std::int32_t max_leaves = 8;  // of the target
 };
 
 // A third of a million texts of three tokens for each rule: a million draws.
@@ -67,8 +69,11 @@ TEST(EngineRules, AMillionDrawsOfEveryRuleFollowTheTarget) {
                            RuleCase{AcceptanceRule::kRejection, 3, 6, true},
                            RuleCase{AcceptanceRule::kRejection, 1, 2, true},
                            RuleCase{AcceptanceRule::kBlock, 1, 3, true},
+                           RuleCase{AcceptanceRule::kRejection, 3, 4, true, true, 1},
                            RuleCase{AcceptanceRule::kBlock, 1, 4, false}}) {
-    FakeModel target(small_capabilities(), rows);
+    Capabilities target_capabilities = small_capabilities();
+    target_capabilities.max_leaves = c.max_leaves;
+    FakeModel target(target_capabilities, rows);
     FakeModel small(small_capabilities(), noisy_rows(rows, 9, 1.0f));
     DraftModelDrafter draft(small, kSmall, {});
     ScriptedDrafter guess([](DraftRequest& r) {
@@ -77,7 +82,7 @@ TEST(EngineRules, AMillionDrawsOfEveryRuleFollowTheTarget) {
     });
     const FakeVocabulary vocabulary(kSmall);
     std::vector<Drafter*> drafters = {&draft};
-    if (c.one_hot) drafters.push_back(&guess);
+    if (c.one_hot) drafters.insert(c.guess_first ? drafters.begin() : drafters.end(), &guess);
     Engine engine(target, vocabulary, drafters);
     std::vector<std::int64_t> counts(expected.size(), 0);
     std::int64_t accepted = 0;

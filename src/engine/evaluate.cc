@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/clock.h"
 #include "engine/step.h"
 
@@ -14,7 +16,8 @@ Status evaluate_all(Step& step) {
   step.items.clear();
   for (Part& part : step.parts) {
     part.item = -1;
-    if (!part.sequence->error.ok()) continue;
+    const bool nothing_left = part.prefix.empty() && !part.ready;
+    if (!part.sequence->error.ok() || nothing_left) continue;
     part.item = static_cast<std::ptrdiff_t>(step.items.size());
     step.items.push_back(item_of(part));
   }
@@ -27,8 +30,15 @@ bool drop_lost(Step& step, const Status& why) {
   bool dropped = false;
   for (Part& part : step.parts) {
     Sequence& s = *part.sequence;
-    if (!s.error.ok() || step.target.length(s.seq) == part.seen) continue;
-    s.error = why;
+    const Pos now = step.target.length(s.seq);
+    if (!s.error.ok() || now == part.seen) continue;
+    if (now > part.seen) {  // the prefix is in already, or a beginning of it
+      const std::size_t more = static_cast<std::size_t>(now - part.seen);
+      part.prefix = part.prefix.subspan(std::min(more, part.prefix.size()));
+      part.seen = now;
+    } else {
+      s.error = why;
+    }
     dropped = true;
   }
   return dropped;

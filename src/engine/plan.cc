@@ -35,14 +35,20 @@ void keep_draws_apart(TokenTree& tree, const Draws& draws) {
   tree.prune(keep);
 }
 
-// Where the target takes chains only, the first child of each node stays.
-void keep_first_children(TokenTree& tree) {
+// Where the target takes chains only, the first child of each node stays; of drawn ones, the one
+// that was drawn first, whatever it is.
+void keep_first_children(TokenTree& tree, const Draws& draws) {
   std::vector<bool> keep(static_cast<std::size_t>(tree.size()), false);
   NodeId at = kRoot;
-  for (NodeId id = 1; id < tree.size(); ++id) {
-    if (tree.node(id).parent != at) continue;
-    keep[static_cast<std::size_t>(id)] = true;
-    at = id;
+  while (at != kNoNode) {
+    keep[static_cast<std::size_t>(at)] = true;
+    const Draw* draw = draws.find(tree.node(at).draw);
+    NodeId next = kNoNode;
+    if (draw != nullptr && !draw->tokens.empty()) next = tree.child(at, draw->tokens[0]);
+    for (NodeId id = at + 1; draw == nullptr && id < tree.size() && next == kNoNode; ++id) {
+      if (tree.node(id).parent == at) next = id;
+    }
+    at = next;
   }
   tree.prune(keep);
 }
@@ -77,7 +83,7 @@ void plan(Step& step) {
     drop_foreign_tokens(*s.sent, caps.n_vocab);
     if (s.request.rule != AcceptanceRule::kCoupled) keep_draws_apart(*s.sent, s.draws);
     const bool chain = caps.max_leaves == 1 || s.request.rule == AcceptanceRule::kBlock;
-    if (chain) keep_first_children(*s.sent);
+    if (chain) keep_first_children(*s.sent, s.draws);
     const std::int32_t room =
         step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());
     requests.push_back({.tree = &*s.sent,

@@ -64,12 +64,14 @@ void propose(Step& step) {
       const std::int32_t nodes = useful_nodes(step, part);
       if (nodes == 0) continue;
       sequences.push_back(&s);
+      DraftShape shape = s.request.draft;
+      shape.branches = std::min(shape.branches, step.target.capabilities().max_leaves);
       requests.push_back({.seq = s.seq,
                           .text = s.text,
                           .seed = s.request.seed,
                           .sampler = s.request.sampler.get(),
                           .max_nodes = nodes,
-                          .shape = s.request.draft,
+                          .shape = shape,
                           .draws = s.request.rule == AcceptanceRule::kCoupled ? nullptr : &s.draws,
                           .mask = DrafterMask{1} << index,
                           .tree = &*s.proposed});

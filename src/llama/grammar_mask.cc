@@ -4,6 +4,7 @@
 #include <exception>
 #include <limits>
 
+#include "base/clock.h"
 #include "llama/backend.h"
 #include "llama/gbnf.h"
 #include "llama/token_prefixes.h"
@@ -11,6 +12,11 @@
 
 namespace outrider::llama {
 namespace {
+
+// A token is taken in microseconds. A grammar that can be read in more ways with each token doubles
+// that every time, inside llama.cpp, where nothing can be limited or interrupted: this long, and the
+// request ends before the next doubling.
+constexpr double kMostMs = 2000.0;
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 constexpr const char* kRoot = "root";
@@ -141,6 +147,7 @@ void GrammarMask::mask_row(std::span<float> row) const {
 
 void GrammarMask::accept(Token token) {
   if (!status_.ok()) return;
+  const Stopwatch watch;
   try {
     if (waiting_) {
       await(token);
@@ -158,6 +165,12 @@ void GrammarMask::accept(Token token) {
     llama_sampler_accept(sampler_.get(), token);
   } catch (const std::exception& error) {
     status_ = internal_error(std::string("the text does not keep to the grammar: ") + error.what());
+  }
+  if (watch.elapsed_ms() > kMostMs && status_.ok()) {
+    status_ = resource_exhausted(
+        "the grammar is too ambiguous: one more token took " +
+        std::to_string(static_cast<int>(watch.elapsed_ms() / 1000.0)) +
+        " s, since it can be read in ever more ways; give rules of which only one fits at a time");
   }
 }
 

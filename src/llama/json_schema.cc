@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <exception>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -178,6 +179,75 @@ class SchemaChecker {
                      "do without look-around, anchors inside and classes such as \\d");
   }
 
+  // The converter passes over what it does not know. What constrains and would be passed over is
+  // refused; annotations constrain nothing.
+  Status check_keywords(const Json& node, const std::string& path) const {
+    static const std::set<std::string> kAnnotations = {
+        "title",       "description", "default",    "examples",  "$schema",   "$id",
+        "$comment",    "$defs",       "definitions", "deprecated", "readOnly", "writeOnly",
+        "format",      "$anchor"};
+    static const std::map<std::string, std::set<std::string>> kOfType = {
+        {"object", {"properties", "required", "additionalProperties"}},
+        {"array", {"items", "prefixItems", "minItems", "maxItems"}},
+        {"string", {"pattern", "minLength", "maxLength"}},
+        {"integer", {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}},
+        {"number", {}},
+        {"boolean", {}},
+        {"null", {}}};
+    std::set<std::string> types;
+    const auto add_type = [&types](const Json& type) {
+      if (type.is_string()) types.insert(type.get<std::string>());
+    };
+    if (node.contains("type")) {
+      const Json& type = node["type"];
+      add_type(type);
+      if (type.is_array()) std::for_each(type.begin(), type.end(), add_type);
+    } else {
+      for (const auto& [type, keys] : kOfType) types.insert(type);
+    }
+    for (const auto& [key, value] : node.items()) {
+      const bool general = key == "type" || key == "const" || key == "enum" || key == "oneOf" ||
+                           key == "anyOf" || key == "allOf" || key == "$ref";
+      const bool off = (key == "uniqueItems" && value == false) || key.empty();
+      const bool of_type = std::any_of(types.begin(), types.end(), [&](const std::string& type) {
+        const auto known = kOfType.find(type);
+        return known != kOfType.end() && known->second.count(key) > 0;
+      });
+      const bool alone = !node.contains("$ref") || key == "$ref";
+      if (kAnnotations.count(key) > 0 || off || ((general || of_type) && alone)) continue;
+      return wrong(path, "'" + key + "' cannot be kept to" +
+                             (alone ? " here" : " beside $ref") + "; leave it out");
+    }
+    return check_combinations(node, path);
+  }
+
+  Status check_combinations(const Json& node, const std::string& path) const {
+    const bool has_length = node.contains("minLength") || node.contains("maxLength");
+    if (node.contains("pattern") && has_length) {
+      return wrong(path, "a length cannot be kept to beside a pattern; say it in the pattern");
+    }
+    for (const char* key : {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}) {
+      if (node.contains(key) && !node[key].is_number_integer()) {
+        return wrong(path, std::string(key) + " is " + node[key].dump() +
+                               ", but must be a whole number");
+      }
+    }
+    if (node.contains("required") && node["required"].is_array()) {
+      for (const Json& name : node["required"]) {
+        const bool known = name.is_string() && node.contains("properties") &&
+                           node["properties"].contains(name.get<std::string>());
+        if (!known) return wrong(path, "required names " + name.dump() + ", which is no property");
+      }
+    }
+    if (node.contains("allOf") && node["allOf"].is_array()) {
+      for (const Json& part : node["allOf"]) {
+        const bool object = part.is_object() && (part.contains("$ref") || part.contains("properties"));
+        if (!object) return wrong(path, "allOf can only join objects with properties");
+      }
+    }
+    return Status();
+  }
+
   Status check_object(const Json& node, const std::string& path, std::size_t copies) {
     if (node.contains("properties") && node["properties"].is_object()) {
       if (node["properties"].size() > kMaxProperties) {
@@ -217,6 +287,7 @@ class SchemaChecker {
     }
     if (path.size() > kMaxPath) return wrong("the end", "names come to too many bytes: " + path);
     if (!node.is_object()) return wrong(path, "a schema must be an object");
+    OUTRIDER_RETURN_IF_ERROR(check_keywords(node, path));
     if (node.contains("$ref")) return check_ref(node["$ref"], path);
     if (node.contains("type") && node["type"].is_array()) copies *= node["type"].size();
     OUTRIDER_RETURN_IF_ERROR(check_counts(node, path, "minLength", "maxLength"));

@@ -68,6 +68,7 @@ class ChainSampler : public Sampler {
     return !status_.ok() || !grammar_ ? status_ : grammar_->status();
   }
 
+  bool greedy() const override { return plan_.greedy; }
   bool has_state() const override {
     const bool xtc_draws = plan_.xtc_probability > 0.0f && plan_.xtc_probability < 1.0f;
     return edits_.has_history() || grammar_ != nullptr || mirostat_.has_value() || xtc_draws;
@@ -91,12 +92,12 @@ class ChainSampler : public Sampler {
     std::span<const float> row = edits_.apply(logits);
     const GrammarMask* grammar = grammar_ && grammar_->binds() ? grammar_.get() : nullptr;
     if (plan_.kind == ChainKind::kDense) return dense(grammar ? masked(row, *grammar) : row);
-    if (plan_.kind == ChainKind::kGreedy && !grammar) return greedy(row);
+    if (plan_.kind == ChainKind::kGreedy && !grammar) return take_greedy(row);
     candidates_.clear();
     bool prepared = prepare(row, grammar);
     if (!prepared && grammar) {  // too few of the best are allowed: mask them all
       row = masked(row, *grammar);
-      if (plan_.kind == ChainKind::kGreedy) return greedy(row);
+      if (plan_.kind == ChainKind::kGreedy) return take_greedy(row);
       prepared = prepare(row, nullptr);
     }
     if (plan_.kind == ChainKind::kGreedy) return best_candidate();
@@ -108,7 +109,7 @@ class ChainSampler : public Sampler {
     return {.logits = row, .tokens = {}, .scale = plan_.scale};
   }
 
-  Distribution greedy(std::span<const float> row) {
+  Distribution take_greedy(std::span<const float> row) {
     const std::ptrdiff_t best = argmax(row);
     if (best < 0) return {};
     return one(static_cast<Token>(best), row[static_cast<std::size_t>(best)]);

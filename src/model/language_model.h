@@ -88,7 +88,7 @@ class LanguageModel {
   // rollback is not kAny; kResourceExhausted when cells run out (fewer tokens may do); kCancelled
   // when interrupted; kInternal. On any error every sequence is as before the call, with what was
   // on trial then still on trial, except that with a rollback other than kAny a sequence may have
-  // lost more: length() tells. REQUIRES: a sequence that waits for a commit comes only with a grown
+  // lost more, or have read a beginning of the prefix for good: length() tells. REQUIRES: a sequence that waits for a commit comes only with a grown
   // tree (first_new > 0), and no other does; at least one token in all.
   virtual Status evaluate(std::span<const EvalItem> items) = 0;
 

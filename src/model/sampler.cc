@@ -104,6 +104,10 @@ Status check_mirostat(const SamplingOptions& o) {
     return wrong("--mirostat-lr", o.mirostat_eta, "a finite number of at least 0");
   }
   if (o.mirostat == 0) return Status();
+  if (!(o.temperature > 0.0f)) {
+    return invalid_argument(
+        "--temp is 0, but must be above 0 with --mirostat, which learns from what is drawn");
+  }
   const SamplingOptions usual;
   const std::pair<const char*, bool> used[] = {
       {"--top-k", o.top_k > 0 && o.top_k != usual.top_k},
@@ -145,7 +149,7 @@ Status check_constraint(const SamplingOptions& o) {
     }
     return wrong("--grammar-trigger", "'" + trigger + "'", "1 to 256 bytes without NUL");
   }
-  if (o.ignore_eos && o.constrained() && o.grammar_triggers.empty()) {
+  if (o.ignore_eos && o.constrained()) {
     return invalid_argument("--ignore-eos cannot be used with " +
                             std::string(o.grammar.empty() ? "--json-schema" : "--grammar") +
                             ", whose end is the end of the text");

@@ -107,6 +107,10 @@ class Sampler {
   // True when accept() may change what apply() returns. Where it does not, a clone is never needed.
   virtual bool has_state() const = 0;
 
+  // True when apply() leaves the likeliest token for being that (temperature 0), so that the row
+  // says more about the runners-up than the distribution does.
+  virtual bool greedy() const { return false; }
+
   // A copy with the same state, which shares nothing that changes.
   virtual std::unique_ptr<Sampler> clone() const = 0;
 };

@@ -5,8 +5,8 @@
 namespace outrider {
 
 Status no_possible_token(Pos position) {
-  return internal_error("the target gives no possible token at position " +
-                        std::to_string(position) + " (all logits are -infinity or NaN)");
+  return internal_error("no token is possible at position " + std::to_string(position) +
+                        ": the target's logits, the grammar and the biases leave none");
 }
 
 Result<Walk> walk_down(const TokenTree& tree, Pos root_position, TargetDistributions& target,
