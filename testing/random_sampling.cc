@@ -100,8 +100,9 @@ SamplingOptions random_sampling(std::mt19937& random, std::int32_t n_vocab) {
     o.mirostat_eta = uniform(random, 0.0f, 0.5f);
     add_biases(random, n_vocab, o);
   }
-  if (chance(random, 15)) o.temperature = 0.0f;
+  if (o.mirostat == 0 && chance(random, 15)) o.temperature = 0.0f;
   if (chance(random, 40)) add_constraint(random, o);
+  if (o.constrained()) o.ignore_eos = false;
   return o;
 }
 

@@ -53,8 +53,8 @@ using Shape = std::vector<NodeId>;
 std::vector<Shape> all_shapes(int max_nodes, int max_depth, int max_children);
 
 enum class Proposals {
-  kDrawn,  // from the world's draft, without replacement; fewer than the shape says when no more
-           // are possible
+  kDrawn,   // from the world's draft, without replacement; fewer than the shape says when no more
+            // are possible
   kOneHot,  // ids counted up from the parent's depth
   kMixed,   // the first half (rounded up) of a node's children drawn, the rest one-hot, and maybe
             // the same token as a drawn one

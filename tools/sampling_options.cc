@@ -121,15 +121,15 @@ void add_sampling_options(CLI::App& app, SamplingArguments& a) {
       "tokens to generate at most; -1: until the model ends its text or the context is "
       "full");
   group.add_integer("--seed", a.seed, -1, std::numeric_limits<std::int64_t>::max(),
-                    "the same seed gives the same text, with speculation (under the coupled rule) or without; -1: a random "
+                    "the same seed gives the same text, with speculation (under the coupled rule) "
+                    "or without; -1: a random "
                     "one, which the result tells");
   add_filter_options(group, a.options);
   add_penalty_options(group, a);
   add_constraint_options(group, a);
-  for (const char* name :
-       {"--top-k", "--top-p", "--min-p", "--typical", "--top-n-sigma", "--xtc-probability",
-        "--dynatemp-range", "--repeat-penalty", "--frequency-penalty", "--presence-penalty",
-        "--dry-multiplier"}) {
+  for (const char* name : {"--top-k", "--top-p", "--min-p", "--typical", "--top-n-sigma",
+                           "--xtc-probability", "--dynatemp-range", "--repeat-penalty",
+                           "--frequency-penalty", "--presence-penalty", "--dry-multiplier"}) {
     a.filters.push_back(app.get_option(name));
   }
 }
@@ -151,9 +151,8 @@ void check_sampling(SamplingArguments& a) {
   for (const CLI::Option* filter : a.filters) {
     if (a.options.mirostat == 0 || filter->count() == 0) continue;
     throw UsageError(filter->get_name() + " cannot be used with --mirostat " +
-                         std::to_string(a.options.mirostat) +
-                         ", which takes the place of filters and penalties",
-                     "leave it out");
+                     std::to_string(a.options.mirostat) +
+                     ", which takes the place of filters and penalties; leave it out");
   }
   a.options.logit_bias.clear();
   for (const std::string& text : a.logit_bias) {

@@ -111,11 +111,13 @@ TEST(DraftChoice, WhereTheChainIsGreedyTheRawRowGivesTheBranches) {
   const Distribution greedy{.logits = {&logit, 1}, .tokens = {&only, 1}};
   for (const bool draws : {false, true}) {
     const DraftChoice c = choose_draft(
-        kRow, greedy, {.shape = {.split_p = 0.15f}, .max_children = 4, .draws = draws, .greedy = true});
+        kRow, greedy,
+        {.shape = {.split_p = 0.15f}, .max_children = 4, .draws = draws, .greedy = true});
     EXPECT_EQ(c.tokens, (std::vector<Token>{1, 4, 2}));
     EXPECT_EQ(c.draw.tokens, draws ? std::vector<Token>{1} : std::vector<Token>{});
   }
-  EXPECT_TRUE(choose_draft(kRow, greedy, {.shape = {.p_min = 0.5f}, .greedy = true}).tokens.empty());
+  EXPECT_TRUE(
+      choose_draft(kRow, greedy, {.shape = {.p_min = 0.5f}, .greedy = true}).tokens.empty());
   EXPECT_TRUE(choose_draft(kRow, Distribution{}, {.shape = {}}).tokens.empty());
 }
 

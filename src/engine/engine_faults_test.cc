@@ -251,7 +251,7 @@ TEST(Engine, ATargetThatKeepsLessReadsTheRestAgainAndGoesOnSpeculating) {
       run_all(engine);
       const Result<Completion> got = engine.take(a);
       EXPECT_EQ(got->tokens, want);
-      EXPECT_EQ(got->timings.prompt_tokens_evaluated, 1) << "what is read again is no prompt";
+      EXPECT_EQ(got->timings.prompt_tokens_evaluated, 2) << "what is read again is no prompt";
       EXPECT_EQ(engine.take(b)->tokens, reference(rows, {3}, 1.0f, 5, 20));
       if (name == "wrong" || name == "half right") {
         EXPECT_GT(got->speculation.drafted, got->speculation.steps)

@@ -14,8 +14,8 @@ namespace outrider::llama {
 namespace {
 
 // A token is taken in microseconds. A grammar that can be read in more ways with each token doubles
-// that every time, inside llama.cpp, where nothing can be limited or interrupted: this long, and the
-// request ends before the next doubling.
+// that every time, inside llama.cpp, where nothing can be limited or interrupted: this long, and
+// the request ends before the next doubling.
 constexpr double kMostMs = 2000.0;
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();

@@ -234,8 +234,7 @@ TEST_F(GrammarMaskTest, GrammarsAtTheLimitsRun) {
 
 // Each "a" doubles the ways in which the text can be read; without a limit this never ends.
 TEST_F(GrammarMaskTest, AGrammarThatCanBeReadInEverMoreWaysEndsWithAnError) {
-  const std::unique_ptr<GrammarMask> mask =
-      make(R"(root ::= "a" root "a" | "a" root "b" | "!")");
+  const std::unique_ptr<GrammarMask> mask = make(R"(root ::= "a" root "a" | "a" root "b" | "!")");
   const std::vector<Token> text = bytes(std::string(200, 'a'));
   std::size_t n = 0;
   while (n < text.size() && mask->status().ok()) mask->accept(text[n++]);

@@ -183,9 +183,8 @@ class SchemaChecker {
   // refused; annotations constrain nothing.
   Status check_keywords(const Json& node, const std::string& path) const {
     static const std::set<std::string> kAnnotations = {
-        "title",       "description", "default",    "examples",  "$schema",   "$id",
-        "$comment",    "$defs",       "definitions", "deprecated", "readOnly", "writeOnly",
-        "format",      "$anchor"};
+        "title", "description", "default",    "examples", "$schema",   "$id",    "$comment",
+        "$defs", "definitions", "deprecated", "readOnly", "writeOnly", "format", "$anchor"};
     static const std::map<std::string, std::set<std::string>> kOfType = {
         {"object", {"properties", "required", "additionalProperties"}},
         {"array", {"items", "prefixItems", "minItems", "maxItems"}},
@@ -215,8 +214,8 @@ class SchemaChecker {
       });
       const bool alone = !node.contains("$ref") || key == "$ref";
       if (kAnnotations.count(key) > 0 || off || ((general || of_type) && alone)) continue;
-      return wrong(path, "'" + key + "' cannot be kept to" +
-                             (alone ? " here" : " beside $ref") + "; leave it out");
+      return wrong(path, "'" + key + "' cannot be kept to" + (alone ? " here" : " beside $ref") +
+                             "; leave it out");
     }
     return check_combinations(node, path);
   }
@@ -228,8 +227,8 @@ class SchemaChecker {
     }
     for (const char* key : {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}) {
       if (node.contains(key) && !node[key].is_number_integer()) {
-        return wrong(path, std::string(key) + " is " + node[key].dump() +
-                               ", but must be a whole number");
+        return wrong(path,
+                     std::string(key) + " is " + node[key].dump() + ", but must be a whole number");
       }
     }
     if (node.contains("required") && node["required"].is_array()) {
@@ -241,7 +240,8 @@ class SchemaChecker {
     }
     if (node.contains("allOf") && node["allOf"].is_array()) {
       for (const Json& part : node["allOf"]) {
-        const bool object = part.is_object() && (part.contains("$ref") || part.contains("properties"));
+        const bool object =
+            part.is_object() && (part.contains("$ref") || part.contains("properties"));
         if (!object) return wrong(path, "allOf can only join objects with properties");
       }
     }

@@ -187,7 +187,6 @@ TEST_F(SamplerStateTest, HasStateSaysWhetherAcceptingChangesAnything) {
       {{.xtc_probability = 1.0f}, false},
       {{.xtc_probability = 0.5f, .xtc_threshold = 0.6f}, false},
       {{.repeat_last_n = 0, .repeat_penalty = 1.5f}, false},
-      {{.temperature = 0.0f, .mirostat = 2}, false},
       {{.xtc_probability = 0.5f}, true},
       {{.repeat_penalty = 1.5f}, true},
       {{.temperature = 0.0f, .frequency_penalty = 1.0f}, true},

@@ -88,8 +88,9 @@ class LanguageModel {
   // rollback is not kAny; kResourceExhausted when cells run out (fewer tokens may do); kCancelled
   // when interrupted; kInternal. On any error every sequence is as before the call, with what was
   // on trial then still on trial, except that with a rollback other than kAny a sequence may have
-  // lost more, or have read a beginning of the prefix for good: length() tells. REQUIRES: a sequence that waits for a commit comes only with a grown
-  // tree (first_new > 0), and no other does; at least one token in all.
+  // lost more, or have read a beginning of the prefix for good: length() tells. REQUIRES: a
+  // sequence that waits for a commit comes only with a grown tree (first_new > 0), and no other
+  // does; at least one token in all.
   virtual Status evaluate(std::span<const EvalItem> items) = 0;
 
   // The row for `node` of the item at index `item` of the last evaluate(): [n_vocab] logits of the
