@@ -75,6 +75,7 @@ TEST(CliCompare, SeveralWidthsAndTreesAreComparedInOneCall) {
   const Json object = result.object();
   EXPECT_EQ(object["identical"], 2) << result.out;
   EXPECT_EQ(object["verdict"], "exact") << result.out;
+  EXPECT_EQ(object["logprob_difference"], 0.0);
   ASSERT_EQ(object["widths"].size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(object["widths"][i]["width"], std::vector<int>({2, 4, 8})[i]);

@@ -126,6 +126,8 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
   refused({"--drafter", "draft-model"}, "--drafter is 'draft-model', but there is none");
   refused({"--rule", "blok"}, "--rule is 'blok', but must be coupled, rejection or block");
   refused({"--rule", "block", "--branches", "2"}, "--branches is '2', but must be 1");
+  refused({"--rule", "rejection", "--exact", "on"},
+          "--exact on cannot be kept with --rule rejection");
   refused({"--branches", "0"}, "--branches is '0'");
   refused({"--split-p", "1.5"}, "--split-p is 1.5");
   refused({"--draft-p-min", "-0.1"}, "--draft-p-min is -0.1");

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -52,6 +53,7 @@ class CompareCommand : public Command {
  private:
   Status compare_prompt(Session& session, const Prompt& prompt, const std::vector<Token>& tokens,
                         std::size_t index);
+  void note_logprobs(const Completion& plain, const Completion& speculative);
   Result<std::vector<std::vector<Token>>> tokenize_all(Session& session,
                                                        const std::vector<Prompt>& prompts) const;
   Result<std::vector<Token>> tokenize(const Session& session, const Prompt& prompt) const;
@@ -88,6 +90,7 @@ void CompareCommand::add_options(CLI::App& app) {
   add_model_options(app, model_);
   sampling_.max_tokens = 128;
   add_sampling_options(app, sampling_);
+  add_stop_option(app, sampling_);
   OptionGroup speculation(app, "Speculation");
   add_widths_option(app, widths_);
   add_tree_options(app, shape_);
@@ -123,6 +126,8 @@ Result<Completion> CompareCommand::generate_tokens(Session& session,
   Result<Request> request = session.request(prompt, sampling_.options, comparison_.seed, width);
   if (!request.ok()) return request.status();
   request->max_tokens = sampling_.max_tokens;
+  request->stop = sampling_.stop;
+  request->logprobs = 0;  // the token's own
   request->draft = shape_;
   Result<Completion> completion = generate(session, std::move(*request), *signals_, *progress_,
                                            [](const Update&) { return true; });
@@ -178,6 +183,16 @@ Result<std::vector<std::vector<Token>>> CompareCommand::tokenize_all(
   return all;
 }
 
+// Differences of single bits show here before they show in a text.
+void CompareCommand::note_logprobs(const Completion& plain, const Completion& speculative) {
+  const std::size_t n = std::min(plain.tokens.size(), speculative.tokens.size());
+  for (std::size_t i = 0; i < n && plain.tokens[i] == speculative.tokens[i]; ++i) {
+    const double difference =
+        std::fabs(plain.logprobs[i].chosen.logprob - speculative.logprobs[i].chosen.logprob);
+    comparison_.logprob_difference = std::max(comparison_.logprob_difference, difference);
+  }
+}
+
 Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt,
                                       const std::vector<Token>& tokens, std::size_t index) {
   Result<Completion> plain = generate_tokens(session, tokens, 1);
@@ -197,6 +212,7 @@ Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt,
     w.drafted += stats.drafted;
     w.accepted += stats.accepted;
     w.emitted += stats.emitted;
+    note_logprobs(*plain, *speculative);
     if (plain->tokens == speculative->tokens) {
       ++w.identical;
       continue;

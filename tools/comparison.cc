@@ -115,6 +115,7 @@ Json comparison_json(const Comparison& c) {
       {"verdict_reason", reason.empty() ? Json() : Json(reason)},
       {"exactness_coverage", c.exactness.coverage.empty() ? Json() : Json(c.exactness.coverage)},
       {"suspicious", count_suspicious(c)},
+      {"logprob_difference", c.logprob_difference},
       {"drafter", c.drafter},
       {"width", all.width},
       {"temperature", c.temperature},
@@ -148,6 +149,9 @@ std::string comparison_table(const Comparison& c) {
             numbers + percent(static_cast<double>(w.accepted), static_cast<double>(w.drafted)) +
                 " of the drafted tokens accepted");
   }
+  std::snprintf(numbers, sizeof(numbers), "%.2g at most, between tokens that agree",
+                c.logprob_difference);
+  table += row("log-probs", numbers);
   std::string verdict = c.tokens > 0 ? observed_verdict(c) : "none, nothing was compared";
   const std::string reason = verdict_reason(c);
   if (!reason.empty()) verdict += ": " + reason;

@@ -45,6 +45,7 @@ struct Comparison {
   std::vector<Divergence> divergences;
   std::string drafter;
   std::vector<WidthComparison> widths;  // rising; not empty
+  double logprob_difference = 0.0;  // the largest of a token's log-probability, where texts agree
 
   float temperature = 0.0f;
   std::uint64_t seed = 0;
@@ -60,9 +61,10 @@ std::string verdict_reason(const Comparison& comparison);
 
 // The contract's object, its verdict null when nothing was compared, and in addition: each
 // divergence's `width`, `id`, both tokens and `suspicious`; `suspicious` (how many),
-// `verdict_reason`, `exactness_coverage`, `drafter`, `width` (the widest), `temperature`, `seed`,
-// `tokens_per_step`, `acceptance_rate`, and for each of the `widths`: `width`, `identical`,
-// `verdict` ("identical" or "different"), `tokens_per_step` and `acceptance_rate`.
+// `verdict_reason`, `exactness_coverage`, `logprob_difference`, `drafter`, `width` (the widest),
+// `temperature`, `seed`, `tokens_per_step`, `acceptance_rate`, and for each of the `widths`:
+// `width`, `identical`, `verdict` ("identical" or "different"), `tokens_per_step` and
+// `acceptance_rate`.
 json::Json comparison_json(const Comparison& comparison);
 
 // The same as a table for people.

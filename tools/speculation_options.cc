@@ -96,6 +96,11 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
 
 void check_speculation(const SpeculationArguments& a, const ModelArguments& model) {
   check_shape(a.shape);
+  if (a.rule != "coupled" && model.exact == "on") {
+    throw UsageError("--exact on cannot be kept with --rule " + a.rule +
+                         ", which keeps the distribution, not the text",
+                     "take --rule coupled, or leave --exact out");
+  }
   if (a.rule == "block" && a.shape.branches > 1) {
     throw UsageError("--branches is '" + std::to_string(a.shape.branches) +
                          "', but must be 1 with --rule block, which judges chains",
