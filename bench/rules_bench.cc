@@ -1,14 +1,18 @@
 // What each acceptance rule accepts, on a real pair: the table and the plot of docs/benchmarks.md.
 //
-//   bench_rules TARGET.gguf NAME=DRAFT.gguf... --prompts FILE [--tokens N] [--svg FILE]
+//   bench_rules TARGET.gguf NAME=DRAFT.gguf... --prompts FILE [--tokens N] [--one-token] [--svg FILE]
 //
 // Every prompt is continued with two seeds, all texts at once (what is accepted does not depend on
 // that), for each draft, temperature, filter and rule: chains of three, and trees of six nodes with
 // at most three leaves. "argmax" is what a draft gains that proposes its likeliest token against a
 // target that samples: the coupled rule with a greedy draft.
 //
-// Prints a Markdown table: the chance that a step's first drafted token stays, the share of all
+// First, without drafting, for one token: both models read the same plain texts, and at each position
+// the chances are computed: of rejection from the distributions, of the coupled choice over 32 seeds.
+//
+// Prints Markdown tables; the second: the chance that a step's first drafted token stays, the share of all
 // drafted tokens that stay, and tokens a step. No times: these counts are the same on any machine.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -19,6 +23,8 @@
 #include <string>
 #include <vector>
 
+#include "dist/gumbel.h"
+#include "dist/pmf.h"
 #include "draft/draft_model.h"
 #include "engine/engine.h"
 #include "json/json.h"
@@ -86,7 +92,9 @@ struct Bench {
   std::unique_ptr<llama::LlamaModel> target;
   const llama::LlamaVocabulary* vocabulary = nullptr;
   std::vector<std::vector<Token>> prompts;
+  std::vector<std::vector<Token>> texts;  // the prompts and their plain continuations
   std::int32_t tokens = 200;
+  bool only_one_token = false;
 
   std::unique_ptr<Sampler> sampler(float temperature, float top_p) const {
     SamplingOptions options;
@@ -95,6 +103,24 @@ struct Bench {
     options.top_p = top_p;
     options.min_p = 0.0f;
     return need(llama::make_sampler(options, *vocabulary), "sampler");
+  }
+
+  // Plain decoding of every prompt.
+  void write_texts(float temperature) {
+    texts.clear();
+    Engine engine(*target, target->file()->text_vocabulary(), {});
+    for (const std::vector<Token>& prompt : prompts) {
+      Request r;
+      r.prompt = prompt;
+      r.sampler = sampler(temperature, 1.0f);
+      r.seed = 5;
+      r.max_tokens = tokens;
+      const RequestId id = need(engine.add(std::move(r)), "request");
+      while (engine.busy()) engine.step();
+      texts.push_back(prompt);
+      const Completion c = need(engine.take(id), "completion");
+      texts.back().insert(texts.back().end(), c.tokens.begin(), c.tokens.end());
+    }
   }
 
   Counts run(Drafter& drafter, const Setting& s) {
@@ -131,6 +157,81 @@ struct Bench {
     return counts;
   }
 };
+
+// One model's rows behind a text's positions from `from` on, a few at a time.
+void read_rows(LanguageModel& model, const std::vector<Token>& text, std::size_t from,
+               const std::function<void(std::size_t position, std::span<const float> row)>& take) {
+  constexpr std::size_t kChunk = 7;
+  for (std::size_t at = from; at < text.size(); at += kChunk) {
+    const std::size_t n = std::min(kChunk, text.size() - at);
+    TokenTree tree(text[at]);
+    std::vector<NodeId> path = {kRoot};
+    for (std::size_t i = 1; i < n; ++i) path.push_back(tree.add(path.back(), text[at + i], 1.0f, 1));
+    const std::size_t begin = at == from ? 0 : at;
+    const EvalItem item{.seq = 0,
+                        .prefix = std::span<const Token>(text).subspan(begin, at - begin),
+                        .tree = &tree};
+    if (!model.evaluate({&item, 1}).ok()) give_up("a text could not be evaluated");
+    for (std::size_t i = 0; i < n; ++i) take(at + i, model.logits(0, static_cast<NodeId>(i)));
+    if (!model.commit(0, path).ok()) give_up("a text could not be kept");
+  }
+  if (!model.truncate(0, 0).ok()) give_up("a text could not be forgotten");
+}
+
+// The chance that one drafted token stays, by rule.
+struct OneToken {
+  double rejection = 0.0;
+  double coupled[3] = {};  // the draft's first, first two, first four
+  double argmax[3] = {};
+  double n = 0.0;
+
+  void add(const Distribution& q, const Distribution& p) {
+    constexpr std::size_t kFirst[3] = {1, 2, 4};
+    constexpr std::uint64_t kSeeds = 32;
+    const Pmf target = Pmf::of(q);
+    const Pmf draft = Pmf::of(p);
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      rejection += std::min(target.p(i), draft.at(target.token(i)));
+    }
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      const NoiseKey key = noise_key(seed, static_cast<std::uint64_t>(n));
+      const Token choice = perturbed_argmax(q, key);
+      const std::vector<PerturbedChoice> guesses = perturbed_top(p, key, 4);
+      for (std::size_t k = 0; k < 3; ++k) {
+        for (std::size_t i = 0; i < std::min(kFirst[k], guesses.size()); ++i) {
+          coupled[k] += guesses[i].token == choice ? 1.0 / kSeeds : 0.0;
+        }
+      }
+    }
+    std::vector<std::pair<double, Token>> best;
+    for (std::size_t i = 0; i < draft.size(); ++i) best.emplace_back(-draft.p(i), draft.token(i));
+    const std::size_t four = std::min<std::size_t>(4, best.size());
+    std::partial_sort(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(four), best.end());
+    for (std::size_t k = 0; k < 3; ++k) {
+      for (std::size_t i = 0; i < std::min(kFirst[k], four); ++i) {
+        argmax[k] += target.at(best[i].second);
+      }
+    }
+    n += 1.0;
+  }
+};
+
+OneToken one_token(Bench& bench, LanguageModel& draft, float temperature, float top_p) {
+  OneToken result;
+  const std::unique_ptr<Sampler> q_chain = bench.sampler(temperature, top_p);
+  const std::unique_ptr<Sampler> p_chain = bench.sampler(temperature, top_p);
+  for (const std::vector<Token>& text : bench.texts) {
+    const std::size_t from = text.size() - static_cast<std::size_t>(bench.tokens) / 2;
+    std::vector<std::vector<float>> rows;
+    read_rows(*bench.target, text, from, [&](std::size_t, std::span<const float> row) {
+      rows.emplace_back(row.begin(), row.end());
+    });
+    read_rows(draft, text, from, [&](std::size_t position, std::span<const float> row) {
+      result.add(q_chain->apply(rows[position - from]), p_chain->apply(row));
+    });
+  }
+  return result;
+}
 
 double share(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
@@ -222,6 +323,8 @@ int rules_main(const std::vector<std::string>& arguments) {
       bench.tokens = std::stoi(arguments[++i]);
     } else if (a == "--svg" && has_value) {
       svg = arguments[++i];
+    } else if (a == "--one-token") {
+      bench.only_one_token = true;
     } else if (const std::size_t equal = a.find('='); equal != std::string::npos) {
       drafts.emplace_back(a.substr(0, equal), a.substr(equal + 1));
     } else if (target.empty()) {
@@ -248,6 +351,29 @@ int rules_main(const std::vector<std::string>& arguments) {
   });
   if (!error.empty()) give_up(prompts + ": " + error);
   if (bench.prompts.empty()) give_up("no prompts in '" + prompts + "'");
+
+  for (const float temperature : {0.7f, 1.0f}) {
+    bench.write_texts(temperature);
+    for (const std::pair<std::string, std::string>& path : drafts) {
+      const std::unique_ptr<llama::LlamaModel> draft =
+          need(llama::open_draft(model_options(path.second), {}), path.second);
+      for (const float top_p : {1.0f, 0.95f}) {
+        if (temperature == 0.7f && top_p == 1.0f && path == drafts.front()) {
+          std::printf("| draft | T | top-p | rejection | coupled | coupled, first 2 / 4 | argmax 1 / 2 "
+                      "/ 4 | positions |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+        }
+        const OneToken one = one_token(bench, *draft, temperature, top_p);
+        std::printf("| %s | %.1f | %.2f | %.3f | %.3f | %.3f / %.3f | %.3f / %.3f / %.3f | %.0f |\n",
+                    path.first.c_str(), static_cast<double>(temperature),
+                    static_cast<double>(top_p), one.rejection / one.n, one.coupled[0] / one.n,
+                    one.coupled[1] / one.n, one.coupled[2] / one.n, one.argmax[0] / one.n,
+                    one.argmax[1] / one.n, one.argmax[2] / one.n, one.n);
+        std::fflush(stdout);
+      }
+    }
+  }
+  std::printf("\n");
+  if (bench.only_one_token) return 0;
 
   Plot plot;
   std::printf(
