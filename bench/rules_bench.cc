@@ -250,7 +250,7 @@ class Plot {
       text(10, group_, "bold");
     }
     const double tokens = share(c.emitted, c.steps);
-    const double width = (tokens - 1.0) * 220.0;
+    const double width = (tokens - 1.0) * 120.0;
     char bar[256];
     std::snprintf(bar, sizeof bar,
                   "<rect x=\"150\" y=\"%d\" width=\"%.1f\" height=\"11\" fill=\"%s\"/>\n", y_ - 10,
