@@ -16,6 +16,7 @@
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
 #include "tests/pair.h"
+#include "tests/perturbed_model.h"
 
 namespace outrider {
 namespace {
@@ -182,35 +183,6 @@ TEST_F(SamplingProperty, TheOtherRulesRepeatThemselvesUnderEveryMixtureOfOptions
 }
 
 // The control: with logits that differ by a hair in wide steps, the comparison must notice.
-class Shaken : public LanguageModel {
- public:
-  explicit Shaken(LanguageModel& inner) : inner_(inner) {}
-  const Capabilities& capabilities() const override { return inner_.capabilities(); }
-  Pos length(SeqId seq) const override { return inner_.length(seq); }
-  std::int32_t room(SeqId seq) const override { return inner_.room(seq); }
-  Status evaluate(std::span<const EvalItem> items) override {
-    wide_ = items[0].tree != nullptr && items[0].tree->size() > 1;
-    return inner_.evaluate(items);
-  }
-  std::span<const float> logits(std::size_t item, NodeId node) const override {
-    const std::span<const float> row = inner_.logits(item, node);
-    if (!wide_) return row;
-    row_.assign(row.begin(), row.end());
-    for (std::size_t i = 0; i < row_.size(); i += 2) row_[i] += 0.2f;
-    return row_;
-  }
-  Status commit(SeqId seq, std::span<const NodeId> path) override {
-    return inner_.commit(seq, path);
-  }
-  Status truncate(SeqId seq, Pos length) override { return inner_.truncate(seq, length); }
-  void set_interrupt(const std::atomic<bool>* flag) override { inner_.set_interrupt(flag); }
-
- private:
-  LanguageModel& inner_;
-  bool wide_ = false;
-  mutable std::vector<float> row_;
-};
-
 TEST_F(SamplingProperty, LogitsThatDifferInABatchAreNoticed) {
   int differ = 0;
   const std::uint64_t first = testing::test_seed(1);
@@ -220,7 +192,7 @@ TEST_F(SamplingProperty, LogitsThatDifferInABatchAreNoticed) {
     options.max_tokens = 20;
     const Completion plain = run({}, options);
     options.width = 4;
-    Shaken shaken(*target_->model);
+    testing::PerturbedModel shaken(*target_->model, 0.2f);
     const Completion got =
         testing::run_checked(shaken, vocabulary(), {drafter_.get()}, options, nullptr);
     differ += got.tokens != plain.tokens ? 1 : 0;

@@ -53,21 +53,6 @@ void keep_first_children(TokenTree& tree, const Draws& draws) {
   tree.prune(keep);
 }
 
-// Drops the least likely leaves until the model takes the tree. One at a time: the node above a
-// dropped leaf may become one itself.
-void limit_leaves(TokenTree& tree, std::int32_t max_leaves) {
-  std::vector<NodeId> leaves = tree.leaves();
-  while (leaves.size() > static_cast<std::size_t>(max_leaves)) {
-    const NodeId least = *std::min_element(leaves.begin(), leaves.end(), [&](NodeId a, NodeId b) {
-      return tree.node(a).chance < tree.node(b).chance;
-    });
-    std::vector<bool> keep(static_cast<std::size_t>(tree.size()), true);
-    keep[static_cast<std::size_t>(least)] = false;
-    tree.prune(keep);
-    leaves = tree.leaves();
-  }
-}
-
 }  // namespace
 
 void plan(Step& step) {
@@ -91,7 +76,6 @@ void plan(Step& step) {
                         .max_leaves = caps.max_leaves});
   }
   plan_widths(requests, budget);
-  for (const WidthRequest& request : requests) limit_leaves(*request.tree, caps.max_leaves);
   step.plan_ms = watch.elapsed_ms();
   for (Part& part : step.parts) {
     if (part.ready && part.sequence->answered) part.sequence->stats.plan_ms += step.plan_ms;

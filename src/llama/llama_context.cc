@@ -105,7 +105,7 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
   n_outputs_max_ = sizes.n_outputs;
   settings_.n_cells = static_cast<std::int32_t>(llama_n_ctx(handle()));  // rounded up by llama.cpp
   capabilities_.n_batch = static_cast<std::int32_t>(llama_n_batch(handle()));
-  context_->reserve(static_cast<std::size_t>(capabilities_.n_batch));
+  context_->batch.reserve(static_cast<std::size_t>(capabilities_.n_batch));
   ledger_ = CellLedger(
       settings_.n_cells, capabilities_.n_sequences,
       settings_.keep_cell_order ? CellLedger::Policy::kInOrder : CellLedger::Policy::kFreeAtOnce);

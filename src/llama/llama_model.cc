@@ -135,7 +135,6 @@ Status LlamaModel::validate(std::span<const EvalItem> items) const {
 // Cells in the ledger, ids and tokens in the batch: llama.cpp gives cells in the batch's order.
 void LlamaModel::add_to_batch(const EvalItem& item) {
   TreeIds& trial = this->trial(item.seq);
-  Context& batch = *context_;
   if (item.first_new == 0) {
     trial.begin(length(item.seq), static_cast<std::int32_t>(item.prefix.size()));
   }
@@ -144,18 +143,8 @@ void LlamaModel::add_to_batch(const EvalItem& item) {
     trial.grow(*item.tree, &copies_);
     for (const TreeIds::Copy& copy : copies_) this->copy(copy);
   }
-  Pos pos = length(item.seq);
-  for (const Token token : item.prefix) {
-    batch.add(token, pos++, /*output=*/false);
-    batch.n_ids.push_back(trial.n_ids());
-    for (std::int32_t i = 0; i < trial.n_ids(); ++i) batch.ids.push_back(trial.id(i));
-  }
+  context_->batch.add(item, trial, length(item.seq));
   const std::int32_t n_nodes = trial.n_nodes();
-  for (NodeId id = item.first_new; id < n_nodes; ++id) {
-    const TokenTree::Node& node = item.tree->node(id);
-    batch.add(node.token, trial.base() + node.depth, /*output=*/true);
-  }
-  trial.list_ids(item.first_new, &batch.ids, &batch.n_ids);
   evaluated_.push_back(
       {.seq = item.seq, .first_new = item.first_new, .end = n_nodes, .first_row = n_rows_});
   n_rows_ += static_cast<std::size_t>(n_nodes - item.first_new);
@@ -171,7 +160,7 @@ Status LlamaModel::prepare_batch(std::span<const EvalItem> items, std::int32_t n
     return resource_exhausted("the cache has room for " + std::to_string(ledger_.empty()) +
                               " more tokens, and the evaluation holds " + std::to_string(n_tokens));
   }
-  context_->clear();
+  context_->batch.clear();
   evaluated_.clear();
   n_rows_ = 0;
   for (const EvalItem& item : items) add_to_batch(item);
@@ -184,7 +173,7 @@ Status LlamaModel::decode(bool* out_of_cells) {
   state_touched_ = true;
   std::int32_t code = 0;
   try {
-    code = llama_decode(handle(), context_->batch());
+    code = llama_decode(handle(), context_->batch.view());
     rows_ = code == 0 && n_rows_ > 0 ? llama_get_logits(handle()) : nullptr;
   } catch (const std::exception& error) {
     return internal_error(std::string("llama.cpp failed to evaluate a batch: ") + error.what());
@@ -197,11 +186,11 @@ Status LlamaModel::decode(bool* out_of_cells) {
   }
   if (code == 1) {
     return resource_exhausted("llama.cpp found no cells for " +
-                              std::to_string(context_->n_tokens()) + " tokens");
+                              std::to_string(context_->batch.n_tokens()) + " tokens");
   }
   if (code == 2) return cancelled("the evaluation was interrupted");
   return internal_error("llama.cpp failed to evaluate a batch of " +
-                        std::to_string(context_->n_tokens()) + " tokens (code " +
+                        std::to_string(context_->batch.n_tokens()) + " tokens (code " +
                         std::to_string(code) + ")" + log.because());
 }
 

@@ -9,6 +9,7 @@
 #include "llama/backend.h"
 #include "llama/context_params.h"
 #include "llama/handles.h"
+#include "llama/token_batch.h"
 
 namespace outrider::llama {
 namespace {
@@ -23,42 +24,7 @@ constexpr std::int32_t kMaxLeaves = 4;
 struct ProbeContext::Handles {
   ContextHandle context;
   llama_memory_t memory = nullptr;
-  std::vector<llama_token> tokens;  // of the batch, as all below
-  std::vector<llama_pos> positions;
-  std::vector<std::int8_t> outputs;
-  std::vector<std::int32_t> n_ids;
-  std::vector<llama_seq_id> ids;  // one token's after the other's
-  std::vector<llama_seq_id*> id_lists;
-
-  void add(Token token, Pos pos, bool output) {
-    tokens.push_back(token);
-    positions.push_back(pos);
-    outputs.push_back(output ? 1 : 0);
-  }
-
-  void clear() {
-    tokens.clear();
-    positions.clear();
-    outputs.clear();
-    n_ids.clear();
-    ids.clear();
-  }
-
-  llama_batch batch() {
-    id_lists.clear();
-    std::size_t first = 0;
-    for (const std::int32_t n : n_ids) {
-      id_lists.push_back(&ids[first]);
-      first += static_cast<std::size_t>(n);
-    }
-    return {.n_tokens = static_cast<std::int32_t>(tokens.size()),
-            .token = tokens.data(),
-            .embd = nullptr,
-            .pos = positions.data(),
-            .n_seq_id = n_ids.data(),
-            .seq_id = id_lists.data(),
-            .logits = outputs.data()};
-  }
+  TokenBatch batch;
 };
 
 ProbeContext::ProbeContext() = default;
@@ -143,14 +109,14 @@ Status ProbeContext::evaluate(std::span<const EvalItem> items) {
     return resource_exhausted("the probe's context has no room for " + std::to_string(n_tokens) +
                               " more tokens");
   }
-  handles.clear();
+  handles.batch.clear();
   pending_.clear();
   for (const EvalItem& item : items) add_to_batch(item);
   const LogCapture log(file_->log());
   std::int32_t code = 0;
   std::string why;
   try {
-    code = llama_decode(handles.context.get(), handles.batch());
+    code = llama_decode(handles.context.get(), handles.batch.view());
     llama_synchronize(handles.context.get());
   } catch (const std::exception& error) {
     code = -1;
@@ -186,19 +152,8 @@ void ProbeContext::add_to_batch(const EvalItem& item) {
   for (const TreeIds::Copy& copy : copies) {
     llama_memory_seq_cp(handles.memory, copy.from, copy.to, copy.begin, copy.end);
   }
-  Pos pos = length(item.seq);
-  for (const Token token : item.prefix) {
-    handles.add(token, pos++, /*output=*/false);
-    handles.n_ids.push_back(trial.n_ids());
-    for (std::int32_t i = 0; i < trial.n_ids(); ++i) handles.ids.push_back(trial.id(i));
-  }
-  pending_.push_back(
-      {.seq = item.seq, .first_output = static_cast<std::int32_t>(handles.tokens.size())});
-  for (NodeId node = 0; node < trial.n_nodes(); ++node) {
-    handles.add(item.tree->token(node), trial.base() + item.tree->node(node).depth,
-                /*output=*/true);
-  }
-  trial.list_ids(0, &handles.ids, &handles.n_ids);
+  handles.batch.add(item, trial, length(item.seq));
+  pending_.push_back({.seq = item.seq, .first_output = handles.batch.n_tokens() - trial.n_nodes()});
 }
 
 bool ProbeContext::take(const std::vector<TreeIds::Removal>& removed) {

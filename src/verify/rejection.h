@@ -14,8 +14,8 @@
 // and sent whatever they were (dist/draws.h). Of the tokens drawn for a node, those after the first
 // one that was not sent are ignored.
 //
-// Cost. Per visited node two passes over q, and two more for each child tried: microseconds after a
-// top-k, see docs/benchmarks.md for whole vocabularies.
+// Cost. Per visited node two passes over q, and two more for each child tried; over the few
+// candidates of a top-k next to nothing.
 //
 // Source: Leviathan et al. 2023 (2211.17192), Chen et al. 2023 (2302.01318); several children:
 // SpecInfer (2305.09781), without replacement: Jeon et al. 2024 (2402.14160). Proved by
