@@ -300,8 +300,8 @@ std::vector<Setting> settings_for(const std::string& draft) {
   return all;
 }
 
-llama::ModelOptions model_options(const std::string& path) {
-  llama::ModelOptions options;
+ModelOptions model_options(const std::string& path) {
+  ModelOptions options;
   options.path = path;
   options.n_ctx = kContext;
   options.n_sequences = kSequences;

@@ -76,7 +76,7 @@ class TinyModelTest : public ::testing::Test {
 
   void load_file(const std::string& path, bool extra_bufts = false) {
     Result<std::shared_ptr<llama::ModelFile>> file =
-        llama::ModelFile::load(path, /*n_gpu_layers=*/0, extra_bufts, llama::LoadHooks{});
+        llama::ModelFile::load(path, /*n_gpu_layers=*/0, extra_bufts, LoadHooks{});
     ASSERT_TRUE(file.ok()) << file.status().message();
     file_ = *file;
     reference_.reset();
@@ -85,13 +85,13 @@ class TinyModelTest : public ::testing::Test {
   const llama::ModelFile& file() const { return *file_; }
 
   // One thread, unless said otherwise: the tiny model is too small for more.
-  Result<std::unique_ptr<llama::LlamaModel>> create(llama::ModelOptions options,
+  Result<std::unique_ptr<llama::LlamaModel>> create(ModelOptions options,
                                                     const llama::ContextSettings& settings = {}) {
     if (options.n_threads == 0) options.n_threads = 1;
     return llama::LlamaModel::create(file_, options, settings);
   }
 
-  std::unique_ptr<llama::LlamaModel> make(const llama::ModelOptions& options,
+  std::unique_ptr<llama::LlamaModel> make(const ModelOptions& options,
                                           const llama::ContextSettings& settings = {}) {
     Result<std::unique_ptr<llama::LlamaModel>> model = create(options, settings);
     EXPECT_TRUE(model.ok()) << model.status().message();

@@ -20,7 +20,7 @@ T or_abort(Result<T> result) {
 
 }  // namespace
 
-OpenModel::OpenModel(const std::string& path, const llama::ModelOptions& options,
+OpenModel::OpenModel(const std::string& path, const ModelOptions& options,
                      const llama::ContextSettings& settings, bool extra_bufts)
     : file(or_abort(llama::ModelFile::load(path, options.n_gpu_layers, extra_bufts, {}))),
       model(or_abort(llama::LlamaModel::create(file, options, settings))) {}

@@ -15,7 +15,7 @@ namespace outrider::testing {
 
 // One model with a context of its own. Aborts the test when it cannot be opened.
 struct OpenModel {
-  OpenModel(const std::string& path, const llama::ModelOptions& options,
+  OpenModel(const std::string& path, const ModelOptions& options,
             const llama::ContextSettings& settings, bool extra_bufts);
 
   std::shared_ptr<llama::ModelFile> file;

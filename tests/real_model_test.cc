@@ -34,8 +34,8 @@ class RealModelPair : public ::testing::Test {
     ASSERT_TRUE(std::filesystem::exists(target_path_)) << target_path_ << ": run ./dev models";
   }
 
-  llama::ModelOptions options(const std::string& path) const {
-    llama::ModelOptions o;
+  ModelOptions options(const std::string& path) const {
+    ModelOptions o;
     o.path = path;
     o.n_ctx = 1024;
     return o;
@@ -55,7 +55,7 @@ RunOptions run_options(const Vocabulary& vocabulary, const char* prompt, float t
 }
 
 TEST_F(RealModelPair, GivesThePlainTextAtEveryTemperatureAndWidthWithExactOn) {
-  llama::ModelOptions target_options = options(target_path_);
+  ModelOptions target_options = options(target_path_);
   target_options.exact = ExactMode::kOn;
   Result<llama::OpenedTarget> target = llama::open_target(target_options, {}, 8);
   ASSERT_TRUE(target.ok()) << target.status().message();

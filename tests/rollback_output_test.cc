@@ -32,7 +32,7 @@ class RollbackOutput : public ::testing::TestWithParam<TinyArchitecture> {
     const testing::TinyModelOptions options{
         .architecture = GetParam(), .sliding_window = 32, .n_layer = 4};
     ASSERT_TRUE(testing::write_tiny_gguf(dir_.file("target.gguf"), options).ok());
-    llama::ModelOptions model;
+    ModelOptions model;
     model.n_ctx = 160;
     model.n_batch = 64;
     model.n_threads = 1;

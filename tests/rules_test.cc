@@ -40,7 +40,7 @@ class Rules : public ::testing::Test {
     const Status written =
         testing::write_tiny_pair(dir_.file("target.gguf"), dir_.file("draft.gguf"), pair);
     ASSERT_TRUE(written.ok()) << written.message();
-    llama::ModelOptions options;
+    ModelOptions options;
     options.n_ctx = 64;
     options.n_batch = 64;
     options.n_threads = 1;

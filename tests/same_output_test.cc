@@ -31,8 +31,8 @@ constexpr std::size_t kPrompts = 200;
 #endif
 constexpr std::int32_t kTokens = 16;
 
-llama::ModelOptions model_options(std::int32_t n_ctx = 256) {
-  llama::ModelOptions options;
+ModelOptions model_options(std::int32_t n_ctx = 256) {
+  ModelOptions options;
   options.n_ctx = n_ctx;
   options.n_batch = 64;
   options.n_threads = 1;

@@ -25,7 +25,7 @@ using testing::ScriptedDrafter;
 class SamplingEnd : public ::testing::Test {
  protected:
   void SetUp() override {
-    llama::ModelOptions options;
+    ModelOptions options;
     options.n_ctx = 128;
     options.n_batch = 64;
     options.n_threads = 1;

@@ -31,8 +31,8 @@ constexpr int kCases = 200;
 constexpr int kCases = 2500;
 #endif
 
-llama::ModelOptions model_options() {
-  llama::ModelOptions options;
+ModelOptions model_options() {
+  ModelOptions options;
   options.n_ctx = 128;
   options.n_batch = 64;
   options.n_threads = 1;

@@ -59,7 +59,7 @@ TEST(TreeOutput, RandomTreesOfSeveralRequestsGiveThePlainTexts) {
   ASSERT_TRUE(
       testing::write_tiny_gguf(dir.file("target.gguf"), {.n_layer = 6, .n_head = 4, .n_head_kv = 2})
           .ok());
-  llama::ModelOptions model;
+  ModelOptions model;
   model.n_ctx = 200;
   model.n_batch = 64;
   model.n_threads = 1;

@@ -36,7 +36,7 @@ constexpr const char* kDetails =
 // One model, as far as it can be known without running it.
 struct Inspected {
   std::shared_ptr<llama::ModelFile> file;
-  llama::ModelOptions options;
+  ModelOptions options;
   llama::LoadPlan plan;
   std::string hint;  // why it may not be exact
 };
@@ -53,8 +53,8 @@ class InspectCommand : public Command {
   int run() override;
 
  private:
-  Result<Inspected> inspect(const llama::ModelOptions& options,
-                            const llama::LoadHooks& hooks) const;
+  Result<Inspected> inspect(const ModelOptions& options,
+                            const LoadHooks& hooks) const;
 
   ModelArguments model_;
   OutputArguments output_;
@@ -72,8 +72,8 @@ void InspectCommand::check() {
   }
 }
 
-Result<Inspected> InspectCommand::inspect(const llama::ModelOptions& options,
-                                          const llama::LoadHooks& hooks) const {
+Result<Inspected> InspectCommand::inspect(const ModelOptions& options,
+                                          const LoadHooks& hooks) const {
   // Plain buffers on the processor: the file is only mapped.
   Result<std::shared_ptr<llama::ModelFile>> file =
       llama::ModelFile::load(options.path, /*n_gpu_layers=*/0, /*extra_bufts=*/false, hooks);
@@ -192,7 +192,7 @@ std::string model_table(const std::string& role, const Inspected& m, bool needs_
 int InspectCommand::run() {
   SignalWatch signals;
   ProgressBar progress;
-  const llama::LoadHooks hooks{.progress = [&](double f) { progress.update("reading", f); },
+  const LoadHooks hooks{.progress = [&](double f) { progress.update("reading", f); },
                                .cancel = signals.flag(),
                                .log = log_sink(output_, progress)};
   Result<Inspected> target = inspect(target_options(model_), hooks);
@@ -202,7 +202,7 @@ int InspectCommand::run() {
   std::string table = model_table("target", *target, /*needs_exactness=*/true);
   if (model_.draft_model) {
     // A draft's numbers need not be exact, so it gets the fastest settings (llama::open_draft).
-    llama::ModelOptions fastest = draft_options(model_);
+    ModelOptions fastest = draft_options(model_);
     fastest.exact = ExactMode::kOff;
     Result<Inspected> draft = inspect(fastest, hooks);
     progress.clear();

@@ -27,9 +27,9 @@ std::vector<std::string> cache_types() {
   return types;
 }
 
-llama::FlashAttention flash_attention(const std::string& name) {
-  if (name == "on") return llama::FlashAttention::kOn;
-  return name == "off" ? llama::FlashAttention::kOff : llama::FlashAttention::kAuto;
+FlashAttention flash_attention(const std::string& name) {
+  if (name == "on") return FlashAttention::kOn;
+  return name == "off" ? FlashAttention::kOff : FlashAttention::kAuto;
 }
 
 ExactMode exact_mode(const std::string& name) {
@@ -113,8 +113,8 @@ void require_model(const ModelArguments& a) {
   }
 }
 
-llama::ModelOptions target_options(const ModelArguments& a) {
-  llama::ModelOptions options;
+ModelOptions target_options(const ModelArguments& a) {
+  ModelOptions options;
   options.path = *a.model;
   options.n_ctx = a.ctx;
   options.n_batch = a.batch;
@@ -127,8 +127,8 @@ llama::ModelOptions target_options(const ModelArguments& a) {
   return options;
 }
 
-llama::ModelOptions draft_options(const ModelArguments& a) {
-  llama::ModelOptions options = target_options(a);
+ModelOptions draft_options(const ModelArguments& a) {
+  ModelOptions options = target_options(a);
   options.path = *a.draft_model;
   options.n_ctx = a.draft_ctx.value_or(a.ctx);
   options.n_threads = a.draft_threads.value_or(a.threads);

@@ -7,7 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "llama/options.h"
+#include "model/model_options.h"
 
 namespace outrider::tools {
 
@@ -43,7 +43,7 @@ void add_exact_option(CLI::App& app, const std::string& heading, ModelArguments&
 void require_model(const ModelArguments& arguments);
 
 // REQUIRES: there is a --model (a --draft-model)
-llama::ModelOptions target_options(const ModelArguments& arguments);
-llama::ModelOptions draft_options(const ModelArguments& arguments);
+ModelOptions target_options(const ModelArguments& arguments);
+ModelOptions draft_options(const ModelArguments& arguments);
 
 }  // namespace outrider::tools

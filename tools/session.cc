@@ -9,7 +9,7 @@
 namespace outrider::tools {
 namespace {
 
-llama::LoadHooks load_hooks(const SessionHooks& hooks, std::string title) {
+LoadHooks load_hooks(const SessionHooks& hooks, std::string title) {
   return {.progress = [&bar = hooks.progress,
                        title = std::move(title)](double fraction) { bar.update(title, fraction); },
           .cancel = hooks.signals.flag(),
@@ -45,7 +45,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   return session;
 }
 
-Status Session::open_draft_model(const llama::ModelOptions& options, const SessionHooks& hooks) {
+Status Session::open_draft_model(const ModelOptions& options, const SessionHooks& hooks) {
   Result<std::unique_ptr<llama::LlamaModel>> draft =
       llama::open_draft(options, load_hooks(hooks, "loading " + base_name(options.path)));
   if (!draft.ok()) return draft.status();

@@ -15,7 +15,7 @@
 #include "draft/draft_model.h"
 #include "engine/engine.h"
 #include "llama/open_target.h"
-#include "llama/options.h"
+#include "model/model_options.h"
 #include "model/exactness.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
@@ -23,8 +23,8 @@
 namespace outrider::tools {
 
 struct SessionOptions {
-  llama::ModelOptions target;
-  std::optional<llama::ModelOptions> draft;
+  ModelOptions target;
+  std::optional<ModelOptions> draft;
   std::int32_t width = 4;   // widest step that will be asked for; the settings of --exact on
                             // depend on it, so give the same with and without speculation
   bool speculation = true;  // false: only single steps will be asked for
@@ -68,7 +68,7 @@ class Session {
 
  private:
   Session() = default;
-  Status open_draft_model(const llama::ModelOptions& options, const SessionHooks& hooks);
+  Status open_draft_model(const ModelOptions& options, const SessionHooks& hooks);
   void collect_warnings(const SessionOptions& options);
 
   llama::OpenedTarget target_;

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "llama.h"
 #include "llama/llama_model.h"
-#include "llama/options.h"
+#include "model/model_options.h"
 
 namespace outrider::llama {
 

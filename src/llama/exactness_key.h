@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "llama/exactness_rule.h"
 #include "llama/model_file.h"
-#include "llama/options.h"
+#include "model/model_options.h"
 
 namespace outrider::llama {
 

@@ -30,7 +30,7 @@
 
 #include "base/status.h"
 #include "llama/llama_model.h"
-#include "llama/options.h"
+#include "model/model_options.h"
 #include "model/exactness.h"
 
 namespace outrider::llama {

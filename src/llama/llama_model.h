@@ -27,7 +27,7 @@
 #include "base/status.h"
 #include "llama/cell_ledger.h"
 #include "llama/model_file.h"
-#include "llama/options.h"
+#include "model/model_options.h"
 #include "llama/tree_ids.h"
 #include "model/language_model.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "llama/options.h"
+#include "model/model_options.h"
 #include "model/vocabulary.h"
 
 struct llama_model;

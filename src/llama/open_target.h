@@ -22,7 +22,7 @@
 #include "llama/exactness_rule.h"
 #include "llama/llama_model.h"
 #include "llama/model_file.h"
-#include "llama/options.h"
+#include "model/model_options.h"
 #include "model/exactness.h"
 
 namespace outrider::llama {

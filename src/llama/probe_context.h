@@ -23,7 +23,7 @@
 #include "base/status.h"
 #include "llama/llama_model.h"
 #include "llama/model_file.h"
-#include "llama/options.h"
+#include "model/model_options.h"
 #include "llama/tree_ids.h"
 #include "model/language_model.h"
 

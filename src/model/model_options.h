@@ -1,17 +1,16 @@
-// What it takes to open a model with llama.cpp. No llama.cpp type appears in the layer's headers
-// that other layers include.
+// What it takes to open a model, whoever opens it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "model/exactness.h"
 
-namespace outrider::llama {
+namespace outrider {
 
 enum class FlashAttention { kAuto, kOn, kOff };
 
@@ -26,6 +25,14 @@ struct ModelOptions {
   std::string cache_type_v;
   FlashAttention flash_attention = FlashAttention::kAuto;  // kAuto: by the exactness rule
   ExactMode exact = ExactMode::kAuto;
+
+  // A target's only: where it runs.
+  std::vector<std::string> workers;  // "host:port" of ggml RPC servers that hold its layers
+  bool isolate = false;              // in a child process, whose death is an error; workers imply it
+
+  // A target's only: what the settings of ExactMode::kOn and the probe depend on. The same with and
+  // without speculation, so that the text is.
+  std::int32_t widest = 16;  // most tokens of one sequence in a step, >= 1
 };
 
 // Loading's progress and end. Called from the loading thread.
@@ -35,4 +42,4 @@ struct LoadHooks {
   LogSink log;                                    // llama.cpp's own lines; may be empty
 };
 
-}  // namespace outrider::llama
+}  // namespace outrider

@@ -1,0 +1,60 @@
+// What a client asks for: a completion, before it is tokens.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/types.h"
+#include "draft/drafter.h"
+#include "engine/request.h"
+#include "model/sampler.h"
+#include "model/vocabulary.h"
+
+namespace outrider {
+
+// A prompt may mix texts (in which "<|im_end|>" and the like become control tokens) and ids.
+using PromptPart = std::variant<std::string, Token>;
+
+struct CompletionRequest {
+  // One of the two. Messages go through the model's own chat template.
+  std::vector<PromptPart> prompt;
+  std::vector<ChatMessage> messages;
+
+  SamplingOptions sampling;
+  std::optional<std::uint64_t> seed;  // not given: a random one below 2^32, told in the result
+  std::int32_t max_tokens = -1;       // -1: until the model ends its text or the context is full
+  std::vector<std::string> stop;      // none empty
+  std::int32_t logprobs = -1;         // 0 to 20; -1: none
+  bool logprobs_after_sampler = false;  // of the distribution behind the chain (engine/request.h)
+
+  bool speculative = true;
+  std::vector<std::string> drafters;  // names; empty: all that are there
+  AcceptanceRule rule = AcceptanceRule::kCoupled;
+  DraftShape draft;
+  std::int32_t width = 4;  // most tokens of one target step, >= 1; 1: no speculation
+
+  // Milliseconds from start() on, >= 1, after which it ends with what it has, as if cancelled; 0:
+  // none.
+  std::int64_t timeout_ms = 0;
+
+  // When the context is full, drop half of what lies behind the first `keep` tokens, read the rest
+  // again and go on (-1: keep the whole prompt); and cut prompts that are too long in the same way.
+  // Not given: a full context ends the text, and a prompt that is too long is an error.
+  std::optional<std::int32_t> shift_keep;
+};
+
+// What became of the prompt.
+struct PromptStats {
+  std::int64_t n_ctx = 0;          // most tokens of prompt and answer together
+  std::int64_t n_tokens = 0;       // of the prompt, as it will be read
+  std::int64_t n_tokens_asked = 0; // before it was cut
+  std::int64_t n_cached = 0;       // of it, likely to be reused from an earlier text
+  std::string cached;              // the text of these
+  std::string to_evaluate;         // the text of the others
+  bool truncated() const { return n_tokens < n_tokens_asked; }
+};
+
+}  // namespace outrider

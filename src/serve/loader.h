@@ -1,0 +1,79 @@
+// What serving needs of whoever opens models. Implementations: backend/llama_loader.h (llama.cpp,
+// in this process or in a child), testing/fake_loader.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "draft/drafter.h"
+#include "model/exactness.h"
+#include "model/language_model.h"
+#include "model/model_options.h"
+#include "model/sampler.h"
+#include "model/vocabulary.h"
+
+namespace outrider {
+
+// What a model says about itself.
+struct ModelInfo {
+  std::string path;          // as it was given
+  std::string architecture;  // "llama", "gemma3", ...; may be empty
+  std::string name;          // the file's own name for itself; may be empty
+  std::string description;   // "llama 135M Q4_1"; may be empty
+  std::uint64_t n_params = 0;
+  std::uint64_t size_bytes = 0;
+  std::int32_t n_ctx_train = 0;
+  bool has_chat_template = false;
+};
+
+// A target that is open: its model, and what it takes to talk to it. The model is the decode
+// thread's; everything else is immutable and for any thread.
+class Target {
+ public:
+  virtual ~Target() = default;
+
+  virtual LanguageModel& model() = 0;  // one thread at a time
+  virtual const Capabilities& capabilities() const = 0;
+  virtual const Vocabulary& vocabulary() const = 0;
+  virtual const Exactness& exactness() const = 0;
+  virtual const ModelInfo& info() const = 0;
+
+  // For the user: what his choices cost, what was replaced.
+  virtual const std::vector<std::string>& notes() const = 0;
+
+  // A chain by the options; may take seconds for a large grammar. Lives no longer than this.
+  // Errors: kInvalidArgument naming the option as `run` spells it; kResourceExhausted.
+  virtual Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options) const = 0;
+};
+
+// A draft model that is open, as a drafter for one target.
+class Draft {
+ public:
+  virtual ~Draft() = default;
+  virtual Drafter& drafter() = 0;  // the decode thread's
+  virtual const ModelInfo& info() const = 0;
+  virtual const std::vector<std::string>& notes() const = 0;
+};
+
+// Any thread; several calls may run at once. A call may take minutes; `hooks` tells how far it is
+// and ends it.
+class ModelLoader {
+ public:
+  virtual ~ModelLoader() = default;
+
+  // Errors, each naming the file: kNotFound, kInvalidArgument, kUnsupported, kResourceExhausted,
+  // kCancelled, kInternal.
+  virtual Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
+                                                      const LoadHooks& hooks) = 0;
+
+  // `target` is kept as long as the draft lives: its vocabulary says which tokens may be drafted.
+  // Errors: as load_target's; kUnsupported for a vocabulary that does not fit the target's.
+  virtual Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
+                                                    std::shared_ptr<const Target> target,
+                                                    const LoadHooks& hooks) = 0;
+};
+
+}  // namespace outrider

@@ -1,0 +1,208 @@
+// Runtime: what an app embeds. It owns the models and two threads: one loads models, one decodes.
+//
+//   clients, any thread      start -> queue                 poll <- updates, result
+//                                      |                             ^
+//   the decode thread        install -> admit -> step -> publish -> expire      (runtime_loop.cc)
+//                               ^
+//   the loading thread       target, draft: open, with progress; cancelled by its flag
+//
+// Models. The target that was loaded last serves new requests. Loading another one leaves the
+// running one at work; once the new one is there, requests that were started on the old one, queued
+// ones included, end on it, side by side with the new ones, and then it is freed. So both are in
+// memory for a while: unload first where that is too much. A draft belongs to the target that it
+// was loaded for and goes with it. A draft's order waits for the target that is being loaded. A
+// failed load changes nothing but the status.
+//
+// Requests. At most `slots` run at once on a target, the others wait in order of arrival. What a
+// request gets does not depend on the others where the backend is bit-exact. A request that was
+// admitted before a draft was there runs plain to its end, and its result says so.
+//
+// All functions: any thread, unless said otherwise; none waits for loading or decoding, unless said
+// so. Callbacks come from a thread of their own and may call everything but the destructor.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/request.h"
+#include "model/exactness.h"
+#include "serve/completion_request.h"
+#include "serve/loader.h"
+
+namespace outrider {
+
+using CompletionId = std::uint64_t;  // unique in a runtime, from 1 on
+
+struct RuntimeOptions {
+  std::int32_t slots = 4;        // requests that run at once, 1 to 64
+  std::int32_t max_queue = 256;  // requests that wait, at most; >= 0
+  std::int32_t prompt_chunk = 128;  // prompt tokens of a step while other texts go on, >= 1
+  bool reuse_prefix = true;         // keep the state of ended texts for prompts that begin alike
+  std::int64_t retention_ms = 60'000;  // how long a finished result waits to be fetched, >= 0
+};
+
+enum class ModelRole { kTarget, kDraft };
+enum class ModelState { kAbsent, kLoading, kReady, kFailed };
+
+// "target", "draft"; "absent", "loading", "ready", "failed". Static storage.
+std::string_view model_role_name(ModelRole role);
+std::string_view model_state_name(ModelState state);
+
+struct ModelStatus {
+  ModelState state = ModelState::kAbsent;  // of the newest order; see `serving`
+  std::string path;                        // of the newest order; empty: there was none
+  double progress = 0.0;                   // 0 to 1
+  Status error;                            // of the newest order, when it failed
+  bool serving = false;        // one is at work (which a failed or running load does not change)
+  std::string serving_path;    // its path
+  std::optional<ModelInfo> info;   // of the one at work
+  std::vector<std::string> notes;  // of the one at work
+};
+
+struct RuntimeStatus {
+  ModelStatus target;
+  ModelStatus draft;
+  std::optional<Exactness> exactness;  // of the target at work
+  std::int32_t n_ctx = 0;              // of one request; 0: no target
+  std::int32_t slots = 0;
+  std::int64_t running = 0;            // requests
+  std::int64_t queued = 0;
+  std::vector<std::string> drafters;   // attached to the target at work
+  // Since the start:
+  std::int64_t started = 0;
+  std::int64_t finished = 0;           // in any way
+  std::int64_t prompt_tokens = 0;      // evaluated
+  std::int64_t cached_tokens = 0;      // reused
+  std::int64_t generated_tokens = 0;
+  std::int64_t drafted_tokens = 0;
+  std::int64_t accepted_tokens = 0;
+  std::int64_t steps = 0;              // target evaluations that gave text, over all requests
+};
+
+// How a completion ended before its own end.
+enum class EndedBy { kItself, kClient, kTimeout, kUnload, kShutdown };
+std::string_view ended_by_name(EndedBy by);  // "itself", "client", "timeout", "unload", "shutdown"
+
+// A completion and where it came from.
+struct CompletionResult {
+  Completion completion;
+  Exactness exactness;
+  std::string model;  // path of the target
+  PromptStats prompt;
+  EndedBy ended_by = EndedBy::kItself;
+  bool shifted = false;  // the context was full and was shifted (shift_keep)
+};
+
+struct StartedCompletion {
+  CompletionId id = 0;
+  PromptStats prompt;
+};
+
+// A token of the text as clients see it.
+struct SaidToken {
+  Token id = kNoToken;
+  std::string text;             // the bytes it adds; "" for control tokens
+  std::string_view by;          // "target", or the drafter whose guess it was; static storage
+  std::optional<TokenLogprob> logprob;  // when they were asked for
+};
+
+struct PolledCompletion {
+  std::vector<SaidToken> tokens;     // since the last poll
+  bool finished = false;             // true with `result`
+  double prompt_progress = 0.0;      // 0 to 1
+  std::shared_ptr<const CompletionResult> result;  // once finished; all tokens are out then
+};
+
+struct ModelEvent {
+  ModelRole role = ModelRole::kTarget;
+  ModelStatus status;
+};
+
+struct CompletionEvent {
+  CompletionId id = 0;
+  std::vector<SaidToken> tokens;
+  std::shared_ptr<const CompletionResult> result;  // with the last one; else null
+};
+
+// Exactly one of the two is set.
+struct RuntimeEvent {
+  std::optional<ModelEvent> model;
+  std::optional<CompletionEvent> completion;
+};
+
+class Runtime {
+ public:
+  // `loader` must outlive the runtime. Errors: kInvalidArgument for an option out of range;
+  // kResourceExhausted when threads cannot be made.
+  static Result<std::unique_ptr<Runtime>> create(const RuntimeOptions& options,
+                                                 ModelLoader& loader);
+
+  // Ends what is running and loading, and joins the threads. Completions that were not fetched are
+  // gone. Not from a callback.
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  const RuntimeOptions& options() const;
+
+  // Orders a model; returns at once. An order for a target takes the place of one that is not done;
+  // likewise for drafts. `options.n_sequences` is set by the runtime. A draft may be ordered before
+  // a target: it is loaded once there is one.
+  // Errors: kInvalidArgument (an empty path).
+  Status load(ModelRole role, ModelOptions options);
+
+  // Ends an order that is not done, as kFailed with a kCancelled error. kNotFound when there is
+  // none.
+  Status cancel_load(ModelRole role);
+
+  // Takes the model out of service, at the end of the step that is running. A target's requests run
+  // to their end first, or, with `at_once`, end with what they have. Cancels an order that is not
+  // done. kNotFound when there is neither.
+  Status unload(ModelRole role, bool at_once);
+
+  RuntimeStatus status() const;
+
+  // The target that new requests get; null when there is none. It stays alive while it is held.
+  std::shared_ptr<const Target> target() const;
+
+  // Waits until no order is being worked on; for callers with nothing else to do. False when `wait`
+  // (milliseconds, negative: for ever) ran out.
+  bool wait_loaded(std::int64_t wait_ms) const;
+
+  // Errors: kInvalidArgument naming the option as `run` spells it ("--top-p"); kUnsupported (no
+  // chat template); kNotFound when no target is ready (the message says what state it is in);
+  // kResourceExhausted when the queue is full. Tokenises on the caller's thread.
+  Result<StartedCompletion> start(CompletionRequest request);
+
+  // What is new, waiting up to `wait_ms` (>= 0) until there is anything. After the result has been
+  // handed out the id is unknown. Errors: kNotFound.
+  Result<PolledCompletion> poll(CompletionId id, std::int64_t wait_ms);
+
+  // Ends it with what it has, within one step. Fine when it has ended already. Errors: kNotFound
+  // for an unknown id.
+  Status cancel(CompletionId id);
+
+  // Both in one: waits to the end, for ever.
+  Result<std::shared_ptr<const CompletionResult>> run(CompletionRequest request);
+
+  // From now on every event goes to `callback`, one at a time, in order, from one thread of the
+  // runtime; an empty function ends it. When this returns, the one before is not running any more
+  // (unless it is the caller).
+  void subscribe(std::function<void(const RuntimeEvent&)> callback);
+
+  // Empty, or what is wrong with the books. For tests.
+  std::string check_integrity() const;
+
+ private:
+  class Impl;
+  explicit Runtime(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace outrider
