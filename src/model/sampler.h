@@ -68,7 +68,8 @@ struct SamplingOptions {
   // one of them, the trigger itself included.
   std::string grammar;
   std::string json_schema;
-  std::vector<std::string> grammar_triggers;  // 1 to 256 bytes each, at most 64
+  // 1 to 256 bytes each, at most 64; the grammar must be able to begin with each.
+  std::vector<std::string> grammar_triggers;
 
   static constexpr std::int32_t kMaxHistory = 1 << 20;  // tokens
 
