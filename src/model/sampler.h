@@ -77,7 +77,8 @@ struct SamplingOptions {
 };
 
 // Checks the ranges above and what cannot be combined. The message names the option as `run` spells
-// it ("--top-p"). Token ids, and whether a grammar can be read, are make_sampler's to check.
+// it ("--top-p"). Which token ids there are, and whether a grammar can be read, are make_sampler's
+// to check.
 Status validate(const SamplingOptions& options);
 
 // The distribution depends on the row and on the tokens accepted so far, never on randomness: the
