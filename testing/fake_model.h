@@ -51,6 +51,8 @@ class FakeModel : public LanguageModel {
   // Any evaluation that would hold more tokens than this, all sequences together, fails with
   // kResourceExhausted. -1: no limit.
   void set_total_cells(std::int64_t cells) { total_cells_ = cells; }
+  // From now on the model is gone for good, as one whose process has died.
+  void die(Status why);
   // Called inside evaluate(), before anything is done: to raise flags at that moment.
   void on_evaluate(std::function<void()> hook) { hook_ = std::move(hook); }
 
@@ -94,6 +96,7 @@ class FakeModel : public LanguageModel {
   std::function<void()> hook_;
   const std::atomic<bool>* interrupt_ = nullptr;
   std::int64_t total_cells_ = -1;
+  Status dead_;
   std::int64_t evaluations_ = 0;
   std::int64_t tokens_evaluated_ = 0;
 };

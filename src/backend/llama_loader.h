@@ -33,8 +33,9 @@ class LlamaLoader : public ModelLoader {
  public:
   explicit LlamaLoader(LlamaLoaderOptions options = {}) : options_(std::move(options)) {}
 
-  // The model runs in this process. Besides ModelLoader's errors: kUnsupported when
-  // ExactMode::kOn cannot be had, with the reason and what would be right.
+  // The model runs in this process, or with options.isolate or options.workers in a child
+  // (backend/isolated_target.h). Besides ModelLoader's errors: kUnsupported when ExactMode::kOn
+  // cannot be had, with the reason and what would be right.
   Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
                                               const LoadHooks& hooks) override;
 
