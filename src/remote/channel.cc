@@ -95,9 +95,12 @@ Status Channel::read(char* to, std::size_t n, const std::function<bool()>& wait,
 
 Result<Message> Channel::receive(const std::function<bool()>& wait, int interval_ms) {
   Header header;
-  OUTRIDER_RETURN_IF_ERROR(
-      read(reinterpret_cast<char*>(&header), sizeof header, wait, interval_ms));
+  char* bytes = reinterpret_cast<char*>(&header);
+  // The magic first: a program that talks of something else may not say 16 bytes.
+  OUTRIDER_RETURN_IF_ERROR(read(bytes, sizeof header.magic, wait, interval_ms));
   if (header.magic != kMagic) return data_loss("what came over the channel is no message");
+  OUTRIDER_RETURN_IF_ERROR(
+      read(bytes + sizeof header.magic, sizeof header - sizeof header.magic, wait, interval_ms));
   if (header.length > kMaxBody) {
     return data_loss("a message on the channel claims to have " + std::to_string(header.length) +
                      " bytes; at most " + std::to_string(kMaxBody) + " are taken");

@@ -6,14 +6,12 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <functional>
-#include <random>
 #include <thread>
 
 #include "remote/model_host.h"
 #include "testing/fake_model.h"
+#include "testing/model_twins.h"
 
 namespace outrider {
 namespace {
@@ -132,141 +130,14 @@ class Host {
   Status result_;
 };
 
-unsigned test_seed() {
-  const char* text = std::getenv("OUTRIDER_TEST_SEED");
-  return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 1234U;
-}
-
-// Two models that must stay the same, driven at random: new trees, grown trees, commits of a random
-// path, truncations, errors.
-class Twins {
- public:
-  Twins(LanguageModel& a, LanguageModel& b, unsigned seed) : a_(a), b_(b), random_(seed) {}
-
-  void act() {
-    const int what = draw(10);
-    const std::size_t i = static_cast<std::size_t>(draw(3));
-    const SeqId seq = static_cast<SeqId>(i);
-    if (what == 0) {
-      const bool open = trees_[i].has_value() || prefix_only_[i];
-      const Pos length = open ? 0 : draw(a_.length(seq) + 1);
-      same(a_.truncate(seq, length), b_.truncate(seq, length));
-      trees_[i].reset();
-      prefix_only_[i] = false;
-    } else if (trees_[i].has_value() && what < 4) {
-      grow(i);
-    } else if (trees_[i].has_value() || prefix_only_[i]) {
-      commit(i);
-    } else {
-      evaluate();
-    }
-    for (SeqId s = 0; s < 3; ++s) {
-      ASSERT_EQ(a_.length(s), b_.length(s));
-      ASSERT_EQ(a_.room(s), b_.room(s));
-    }
-  }
-
- private:
-  int draw(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
-  Token token() { return draw(40) == 0 ? kVocab : draw(kVocab); }  // some are no tokens
-
-  void same(const Status& a, const Status& b) {
-    EXPECT_EQ(a.code(), b.code());
-    EXPECT_EQ(a.message(), b.message());
-  }
-
-  void evaluate() {
-    std::vector<std::vector<Token>> prefixes;
-    std::vector<TokenTree> trees;
-    std::vector<std::size_t> who;
-    prefixes.reserve(3);
-    trees.reserve(3);
-    for (std::size_t i = 0; i < 3; ++i) {
-      if (trees_[i].has_value() || prefix_only_[i] || draw(2) == 0) continue;
-      who.push_back(i);
-      prefixes.emplace_back();
-      for (int n = draw(4); n > 0; --n) prefixes.back().push_back(token());
-      trees.emplace_back(token());
-      for (int n = draw(6); n > 0; --n) {
-        trees.back().add(draw(trees.back().size()), token(), 1.0f, 1);
-      }
-    }
-    if (who.empty()) return;
-    std::vector<EvalItem> items;
-    std::vector<bool> bare;
-    for (std::size_t k = 0; k < who.size(); ++k) {
-      bare.push_back(!prefixes[k].empty() && draw(4) == 0);
-      items.push_back({.seq = static_cast<SeqId>(who[k]),
-                       .prefix = prefixes[k],
-                       .tree = bare[k] ? nullptr : &trees[k]});
-    }
-    if (!run(items)) return;
-    for (std::size_t k = 0; k < who.size(); ++k) {
-      prefix_only_[who[k]] = bare[k];
-      if (!bare[k]) trees_[who[k]] = trees[k];
-    }
-  }
-
-  void grow(std::size_t i) {
-    TokenTree tree = *trees_[i];
-    const NodeId before = tree.size();
-    for (int n = 1 + draw(2); n > 0; --n) tree.add(draw(tree.size()), token(), 1.0f, 1);
-    if (tree.size() == before) return;
-    const EvalItem item{
-        .seq = static_cast<SeqId>(i), .prefix = {}, .tree = &tree, .first_new = before};
-    if (run({&item, 1})) trees_[i] = tree;
-  }
-
-  bool run(std::span<const EvalItem> items) {
-    const Status a = a_.evaluate(items);
-    const Status b = b_.evaluate(items);
-    same(a, b);
-    if (!a.ok() || !b.ok()) return false;
-    for (std::size_t k = 0; k < items.size(); ++k) {
-      const NodeId end = items[k].tree == nullptr ? 0 : items[k].tree->size();
-      for (NodeId node = items[k].first_new; node < end; ++node) {
-        const std::span<const float> x = a_.logits(k, node);
-        const std::span<const float> y = b_.logits(k, node);
-        EXPECT_EQ(x.size(), y.size());
-        EXPECT_EQ(std::memcmp(x.data(), y.data(), x.size_bytes()), 0);
-        ++rows_;
-      }
-    }
-    return true;
-  }
-
-  void commit(std::size_t i) {
-    std::vector<NodeId> path;
-    if (trees_[i]) {
-      path = trees_[i]->path_to(draw(trees_[i]->size()));
-      path.resize(static_cast<std::size_t>(draw(static_cast<int>(path.size()) + 1)));
-    }
-    const SeqId seq = static_cast<SeqId>(i);
-    same(a_.commit(seq, path), b_.commit(seq, path));
-    trees_[i].reset();
-    prefix_only_[i] = false;
-  }
-
-  LanguageModel& a_;
-  LanguageModel& b_;
-  std::mt19937 random_;
-  std::optional<TokenTree> trees_[3];
-  bool prefix_only_[3] = {false, false, false};
-
- public:
-  int rows_ = 0;
-};
-
 TEST(RemoteModel, IsTheSameModelCallForCall) {
-  const unsigned seed = test_seed();
-  SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
   Host host;
   Result<std::unique_ptr<RemoteModel>> remote = host.open();
   ASSERT_TRUE(remote.ok()) << remote.status().message();
   FakeModel near(capabilities(), random_rows(kVocab, 7, 3.0f));
-  Twins twins(**remote, near, seed);
-  for (int i = 0; i < 3000 && !::testing::Test::HasFailure(); ++i) twins.act();
-  EXPECT_GT(twins.rows_, 1000);
+  testing::ModelTwins twins(**remote, near);
+  twins.act(3000);
+  EXPECT_GT(twins.n_rows(), 1000);
 }
 
 TEST(RemoteModel, WhatIsOrderedAndWhatIsReportedTravelWhole) {
