@@ -309,7 +309,7 @@ TEST(Engine, ATreeWithMoreLeavesThanTheTargetTakesLosesTheLeastLikely) {
 
 // As when the process that it runs in dies in the middle of a pass: requests in the prompt and in
 // the text alike end with the reason, within one step, and the engine tries no further.
-TEST(Engine, AModelThatIsGoneEndsItsRequestsAtOnceAndTakesNoNewOnes) {
+TEST(Engine, AModelThatIsGoneEndsItsRequestsAtOnceAndNewOnesToo) {
   const RowFunction rows = random_rows(kVocab, 4, 3.0f);
   FakeModel target(capabilities(), rows);
   ScriptedDrafter drafter(scripts({})[5].second);
@@ -332,7 +332,10 @@ TEST(Engine, AModelThatIsGoneEndsItsRequestsAtOnceAndTakesNoNewOnes) {
     EXPECT_EQ(failed->error.code(), StatusCode::kInternal);
     EXPECT_EQ(failed->error.message(), "its process was killed");
   }
-  EXPECT_EQ(engine.add(request({1}, 1.0f, 1, 10, 1)).status().message(), "its process was killed");
+  const Result<RequestId> late = engine.add(request({1}, 1.0f, 1, 10, 1));
+  ASSERT_TRUE(late.ok());
+  engine.step();
+  EXPECT_EQ(engine.take(*late)->error.message(), "its process was killed");
 }
 
 TEST(Engine, AModelThatDiesBetweenStepsEndsItsRequestsInTheNext) {
