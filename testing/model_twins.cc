@@ -2,25 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
+#include "testing/chi_square.h"
+
 namespace outrider::testing {
-namespace {
-
-unsigned test_seed() {
-  const char* text = std::getenv("OUTRIDER_TEST_SEED");
-  return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 1234U;
-}
-
-}  // namespace
-
 ModelTwins::ModelTwins(LanguageModel& a, LanguageModel& b)
     : a_(a),
       b_(b),
-      seed_(test_seed()),
-      random_(seed_),
+      seed_(test_seed(1234)),
+      random_(static_cast<unsigned>(seed_)),
       trials_(static_cast<std::size_t>(a.capabilities().n_sequences)) {}
 
 void ModelTwins::act(int n_calls) {

@@ -2,6 +2,7 @@
 // process, a wrapper) may not change anything.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <random>
 #include <span>
@@ -46,7 +47,7 @@ class ModelTwins {
 
   LanguageModel& a_;
   LanguageModel& b_;
-  unsigned seed_;
+  std::uint64_t seed_;
   std::mt19937 random_;
   std::vector<Trial> trials_;  // [n_sequences]
   int n_rows_ = 0;

@@ -58,6 +58,10 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
 Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& options,
                                                        std::shared_ptr<const Target> target,
                                                        const LoadHooks& hooks) {
+  if (options.isolate || !options.workers.empty()) {
+    return invalid_argument("the draft model '" + options.path +
+                            "' cannot be isolated or run on workers; only a target can");
+  }
   const llama::LlamaVocabulary* vocabulary =
       dynamic_cast<const llama::LlamaVocabulary*>(&target->vocabulary());
   if (vocabulary == nullptr) {

@@ -39,7 +39,8 @@ class LlamaLoader : public ModelLoader {
   Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
                                               const LoadHooks& hooks) override;
 
-  // Always in this process. `target` must come from a LlamaLoader.
+  // Always in this process: kInvalidArgument with options.isolate or options.workers. `target` must
+  // come from a LlamaLoader.
   Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
                                             std::shared_ptr<const Target> target,
                                             const LoadHooks& hooks) override;
