@@ -134,11 +134,33 @@ TEST_F(IsolatedTarget, LeavesNoProcessBehind) {
   EXPECT_EQ(errno, ECHILD);
 }
 
-TEST_F(IsolatedTarget, DoesNotMindCtrlC) {
+TEST_F(IsolatedTarget, LeavesSignalsForAGroupToItsParent) {
   const std::unique_ptr<Target> target = open(options(write(TinyArchitecture::kLlama)));
   ASSERT_NE(target, nullptr);
-  kill(process_of(*target), SIGINT);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) kill(process_of(*target), number);
   EXPECT_TRUE(step(target->model()).ok());
+}
+
+// As one that waits for a worker whose machine has lost its power.
+TEST_F(IsolatedTarget, AChildThatDoesNotStopWhenItIsToldToIsKilled) {
+  const std::unique_ptr<Target> target = open(options(write(TinyArchitecture::kLlama)));
+  ASSERT_NE(target, nullptr);
+  RemoteModel& model = dynamic_cast<RemoteModel&>(target->model());
+  model.set_stop_patience(std::chrono::milliseconds(30));
+  std::atomic<bool> flag{false};
+  model.set_interrupt(&flag);
+  ASSERT_TRUE(step(model).ok());
+  kill(model.process_id(), SIGSTOP);
+  std::thread impatient([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    flag.store(true);
+  });
+  const Status status = step(model);
+  impatient.join();
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_NE(status.message().find("it did not stop when it was told to"), std::string::npos)
+      << status.message();
+  EXPECT_EQ(model.length(0), 0);
 }
 
 TEST_F(IsolatedTarget, KilledBetweenCallsItsRequestsFailAndItCanBeLoadedAgain) {

@@ -66,7 +66,7 @@ class SpawnPlan {
     posix_spawnattr_setsigdefault(&attributes_, &all);
     sigset_t blocked;
     sigemptyset(&blocked);
-    sigaddset(&blocked, SIGINT);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&blocked, number);
     posix_spawnattr_setsigmask(&attributes_, &blocked);
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   }

@@ -20,9 +20,9 @@ class ChildProcess {
  public:
   // Starts `program` (a path) with `arguments`, the first of which is its name. It inherits
   // `descriptors` as 3, 4, ...; its stdin and stdout are /dev/null. All signals have their usual
-  // effect in it, and SIGINT is blocked until it says otherwise: Ctrl-C goes to every process of a
-  // terminal.
-  // Errors: kNotFound, kInternal, naming the program; kResourceExhausted.
+  // effect in it; SIGINT, SIGTERM and SIGHUP are blocked until it says otherwise, since they are
+  // often sent to every process of a group. Errors: kNotFound, kInternal, naming the program;
+  // kResourceExhausted.
   static Result<std::unique_ptr<ChildProcess>> start(const std::string& program,
                                                      const std::vector<std::string>& arguments,
                                                      const std::vector<int>& descriptors);

@@ -27,7 +27,7 @@ void close_from(int first) {
 }
 
 void settle_signals() {
-  for (const int number : {SIGINT, SIGPIPE, SIGHUP}) signal(number, SIG_IGN);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(number, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -10,7 +10,8 @@
 namespace outrider {
 
 // Lives as long as main does. At most one.
-//  - SIGINT is ignored: Ctrl-C is the parent's to understand. So are SIGPIPE and SIGHUP.
+//  - SIGINT and SIGTERM are ignored: Ctrl-C, `timeout` and the like reach every process of a group,
+//    and what they mean is the parent's to decide. So are SIGHUP and SIGPIPE.
 //  - No core is written: a death is an expected end here, and a core would hold the weights.
 //  - What else the parent had open is closed: its sockets must not live on here.
 //  - When the parent's end of the channel closes, this process ends at once, whatever it is doing.

@@ -11,9 +11,6 @@ namespace {
 // for which a process of its own matters.
 constexpr int kLookMs = 2;
 
-// A child that was told to stop looks at its flag after each operation of ggml; only one that waits
-// for a silent worker does not.
-constexpr std::chrono::seconds kStopPatience{20};
 constexpr int kEndPatienceMs = 10'000;   // for freeing a model
 constexpr int kDeathPatienceMs = 2'000;  // between the channel's end and the process's
 constexpr std::chrono::seconds kHelloPatience{60};
@@ -40,10 +37,12 @@ bool sensible(const Capabilities& c) {
 }  // namespace
 
 // What a waiting parent does every few milliseconds: passes on the caller's wish to stop, and gives
-// up on a child that does not follow it.
+// up on a child that does not follow it. A child looks at its flag after each operation of ggml;
+// only one that waits for a silent worker does not.
 class RemoteModel::Patience {
  public:
-  Patience(const std::atomic<bool>* stop, std::atomic<bool>& told) : stop_(stop), told_(told) {}
+  Patience(const std::atomic<bool>* stop, std::atomic<bool>& told, std::chrono::milliseconds most)
+      : stop_(stop), told_(told), most_(most) {}
 
   bool wait() {
     if (!raised(stop_)) return true;
@@ -53,12 +52,13 @@ class RemoteModel::Patience {
       since_ = now;
       told_.store(true, std::memory_order_relaxed);
     }
-    return now - since_ < kStopPatience;
+    return now - since_ < most_;
   }
 
  private:
   const std::atomic<bool>* stop_;
   std::atomic<bool>& told_;
+  std::chrono::milliseconds most_;
   bool began_ = false;
   std::chrono::steady_clock::time_point since_;
 };
@@ -224,7 +224,7 @@ void RemoteModel::pass_on(const Message& message, const std::function<void(doubl
 Result<Message> RemoteModel::next(const std::atomic<bool>* stop,
                                   const std::function<void(double)>& probing,
                                   const LoadHooks* hooks) {
-  Patience patience(stop, memory_.flag());
+  Patience patience(stop, memory_.flag(), stop_patience_);
   std::function<bool()> wait;
   if (stop != nullptr) wait = [&patience] { return patience.wait(); };
   while (true) {

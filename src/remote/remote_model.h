@@ -21,6 +21,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -65,6 +66,9 @@ class RemoteModel : public LanguageModel {
   ~RemoteModel() override;
 
   const OpenReport& report() const { return report_; }
+
+  // How long a child that was told to stop may go on before it is killed: 20 s unless set.
+  void set_stop_patience(std::chrono::milliseconds patience) { stop_patience_ = patience; }
 
   // Of the child, for tests; -1: there is none.
   pid_t process_id() const { return child_ ? child_->pid() : -1; }
@@ -118,6 +122,7 @@ class RemoteModel : public LanguageModel {
   std::vector<Evaluated> evaluated_;
   WireWriter body_;  // kept for its memory
   const std::atomic<bool>* interrupt_ = nullptr;
+  std::chrono::milliseconds stop_patience_{20'000};
   Status lost_;  // not ok: the child is gone
 };
 
