@@ -2,6 +2,7 @@
 #include <exception>
 #include <new>
 
+#include "base/nearest.h"
 #include "tools/command.h"
 #include "tools/config.h"
 #include "tools/help.h"
