@@ -176,7 +176,7 @@ Result<std::vector<std::vector<Token>>> CompareCommand::tokenize_all(
   for (const Prompt& prompt : prompts) {
     Result<std::vector<Token>> tokens = tokenize(session, prompt);
     Status status = tokens.status();
-    if (status.ok()) status = session.engine().check_prompt(*tokens);
+    if (status.ok()) status = check_prompt(session.target().capabilities(), *tokens);
     if (!status.ok()) return status.with_context("prompt " + prompt.id);
     all.push_back(std::move(*tokens));
   }
@@ -250,7 +250,8 @@ int CompareCommand::run() {
   for (const std::int32_t width : widths_) comparison_.widths.push_back({.width = width});
 
   ReplayDrafter replay;
-  SessionOptions options{.target = target_options(model_), .width = widths_.back()};
+  SessionOptions options{.target = target_options(model_)};
+  options.target.widest = widths_.back();
   if (model_.draft_model) {
     options.draft = draft_options(model_);
   } else {
