@@ -20,7 +20,10 @@ std::optional<Token> as_token(const Json& value) {
 void read_prompt(JsonFields& fields, CompletionRequest& request) {
   const Json* given = fields.any("prompt");
   if (given == nullptr) return;
-  if (given->is_string()) return request.prompt.push_back(given->get<std::string>());
+  if (given->is_string()) {
+    request.prompt.emplace_back(given->get<std::string>());
+    return;
+  }
   if (!given->is_array()) {
     return fields.refuse("prompt", *given, "a string, or an array of strings and token ids");
   }
@@ -208,8 +211,9 @@ void read_drafters(JsonFields& fields, CompletionRequest& request) {
                          "draft");
   }
   for (const Json& name : *given) {
-    if (!name.is_string() || name.get_ref<const std::string&>().empty()) {
-      return fields.refuse(item("drafters", request.drafters.size()), name, "a drafter's name");
+    if (name != kDraftModelName) {
+      return fields.refuse(item("drafters", request.drafters.size()), name,
+                           "a drafter's name: " + std::string(kDraftModelName));
     }
     request.drafters.push_back(name.get<std::string>());
   }
@@ -218,11 +222,9 @@ void read_drafters(JsonFields& fields, CompletionRequest& request) {
 void read_speculation(JsonFields& fields, CompletionRequest& request, const Json& params) {
   read_shape(fields, request);
   std::string drafter = "auto";
-  fields.text("drafter", drafter);
-  if (drafter.empty())
-    fields.refuse("drafter", Json(drafter), "'auto', 'none' or a drafter's name");
+  fields.choice("drafter", drafter, {"auto", "none", kDraftModelName});
   if (drafter == "none") request.speculative = false;
-  if (drafter != "none" && drafter != "auto") request.drafters = {drafter};
+  if (drafter == kDraftModelName) request.drafters = {drafter};
   const Json* given = fields.any("speculative");
   if (given == nullptr) return;
   if (given->is_boolean()) {
@@ -325,7 +327,7 @@ constexpr Parameter kParameters[] = {
     {"split_p", "number", "branch where the next likeliest has this chance; default 0.1"},
     {"draft_p_min", "number", "draft on only where the likeliest has this chance; default 0"},
     {"draft_p_ratio", "number", "and is so many times as likely as the next; default 0"},
-    {"drafter", "string", "auto (default: all that are there), none, or a drafter's name"},
+    {"drafter", "string", "auto (default: all that are there), none or draft-model"},
     {"speculative", "boolean | object",
      "true (default), false, or {drafters, rule, width, branches, split_p, draft_p_min, "
      "draft_p_ratio}"},

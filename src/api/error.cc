@@ -52,7 +52,8 @@ Error error_of(const Status& status, const Json& params) {
   assert(!status.ok());
   Error error{.code = status.code(), .message = "", .field = ""};
   error.message = translate(status.message(), params, error.field);
-  if (error.field.empty() && error.message.rfind("the prompt", 0) == 0) {
+  for (const char* start : {"the prompt", "prompt token"}) {
+    if (error.message.rfind(start, 0) != 0) continue;
     error.field = has(params, "messages") ? "messages" : "prompt";
   }
   return error;

@@ -149,7 +149,7 @@ void JsonFields::choice(std::string_view name, std::string& value,
     }
   }
   std::string wanted;
-  for (const std::string_view one : choices) {
+  for (const std::string_view& one : choices) {
     wanted += wanted.empty() ? "" : &one == choices.end() - 1 ? " or " : ", ";
     wanted += one.empty() ? "''" : one;
   }

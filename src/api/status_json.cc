@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/completion_params.h"
 #include "api/error.h"
 
 namespace outrider::api {
@@ -88,15 +89,14 @@ Json stats_json(const RuntimeStatus& s) {
 }
 
 Json drafters_json(const RuntimeStatus& status) {
-  constexpr const char* kDraftModel = "draft-model";
   Json list = Json::array();
-  list.push_back({{"name", kDraftModel},
+  list.push_back({{"name", std::string(kDraftModelName)},
                   {"state", std::string(model_state_name(status.draft.state))},
                   {"attached", status.draft.serving},
                   {"path", text_or_null(status.draft.serving ? status.draft.serving_path
                                                              : status.draft.path)}});
   for (const std::string& name : status.drafters) {
-    if (name == kDraftModel) continue;
+    if (name == kDraftModelName) continue;
     list.push_back({{"name", name}, {"state", "ready"}, {"attached", true}, {"path", Json()}});
   }
   return list;
