@@ -119,7 +119,7 @@ TEST_F(LlamaLoaderTest, ADraftKeepsItsTargetAlive) {
   EXPECT_FALSE(watched.expired());
   EXPECT_EQ((*draft_model)->info().path, draft());
   EXPECT_EQ((*draft_model)->drafter().name(), "draft-model");
-  EXPECT_TRUE((*draft_model)->drafter().begin(0).ok());
+  EXPECT_TRUE((*draft_model)->drafter().begin(0, 0).ok());
   draft_model = not_found("freed");
   EXPECT_TRUE(watched.expired());
 }
