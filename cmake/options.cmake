@@ -20,6 +20,11 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Otherwise the statics of inline functions are names of the whole process, hidden or not: they
+  # would be shared with an app's own llama.cpp, and keep the library from being unloaded.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
+endif()
 
 find_package(Threads REQUIRED)
 
