@@ -109,6 +109,7 @@ function(outrider_c_library name)
   outrider_static_c_library(${name} "${arg_SYMBOLS}" "${archives}")
   string(REPLACE ";" " " private_libraries "${system}")
   set(description "${arg_DESCRIPTION}")
+  file(RELATIVE_PATH to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
   configure_file("${PROJECT_SOURCE_DIR}/cmake/package.pc.in" "${made}.pc" @ONLY)
   install(FILES "${made}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/package-config.cmake.in"
