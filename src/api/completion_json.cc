@@ -79,10 +79,18 @@ Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
           {"drafters", std::move(drafters)}};
 }
 
+Json bytes_json(const std::string& text) {
+  if (text.empty()) return {};
+  Json bytes = Json::array();
+  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
+  return bytes;
+}
+
 // Minus infinity, which JSON does not have, is null.
 Json ranked_json(const RankedToken& token) {
   return {{"id", token.id},
           {"token", token.text},
+          {"bytes", bytes_json(token.text)},
           {"logprob", std::isfinite(token.logprob) ? Json(token.logprob) : Json()}};
 }
 
