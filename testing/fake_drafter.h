@@ -18,7 +18,10 @@ class ScriptedDrafter : public Drafter {
   explicit ScriptedDrafter(Script script) : script_(std::move(script)) {}
 
   std::string_view name() const override { return "scripted"; }
-  Status begin(SeqId) override { return begin_status; }
+  Status begin(SeqId, std::size_t kept) override {
+    last_kept = kept;
+    return begin_status;
+  }
   Status draft(std::span<DraftRequest> requests) override {
     for (DraftRequest& request : requests) OUTRIDER_RETURN_IF_ERROR(script_(request));
     return Status();
@@ -32,6 +35,7 @@ class ScriptedDrafter : public Drafter {
 
   Status begin_status;
   std::vector<Token> last_accepted;  // the text of the last accept()
+  std::size_t last_kept = 0;         // of the last begin()
   int ended = 0;
 
  private:

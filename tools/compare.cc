@@ -176,7 +176,7 @@ Result<std::vector<std::vector<Token>>> CompareCommand::tokenize_all(
   for (const Prompt& prompt : prompts) {
     Result<std::vector<Token>> tokens = tokenize(session, prompt);
     Status status = tokens.status();
-    if (status.ok()) status = session.engine().check_prompt(*tokens);
+    if (status.ok()) status = check_prompt(session.target().capabilities(), *tokens);
     if (!status.ok()) return status.with_context("prompt " + prompt.id);
     all.push_back(std::move(*tokens));
   }

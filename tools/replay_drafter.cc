@@ -7,7 +7,7 @@ void ReplayDrafter::set_text(std::size_t n_prompt, std::vector<Token> tokens) {
   tokens_ = std::move(tokens);
 }
 
-Status ReplayDrafter::begin(SeqId) {
+Status ReplayDrafter::begin(SeqId, std::size_t) {
   proposed_ = 0;
   return Status();
 }

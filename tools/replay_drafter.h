@@ -18,7 +18,7 @@ class ReplayDrafter : public Drafter {
   void set_text(std::size_t n_prompt, std::vector<Token> tokens);
 
   std::string_view name() const override { return "replay"; }
-  Status begin(SeqId seq) override;
+  Status begin(SeqId seq, std::size_t kept) override;
   Status draft(std::span<DraftRequest> requests) override;
   void accept(SeqId, std::span<const Token>) override {}
   void end(SeqId) override {}

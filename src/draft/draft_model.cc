@@ -21,15 +21,24 @@ DraftModelDrafter::DraftModelDrafter(LanguageModel& model, std::int32_t n_target
       is_end_(std::move(is_end)),
       sequences_(static_cast<std::size_t>(model.capabilities().n_sequences)) {}
 
-Status DraftModelDrafter::begin(SeqId seq) {
-  sequences_[static_cast<std::size_t>(seq)] = SeqState();
+// Of the old text's last draft only the prefix is worth keeping: the tree is a few tokens.
+Status DraftModelDrafter::begin(SeqId seq, std::size_t kept) {
+  SeqState& state = sequences_[static_cast<std::size_t>(seq)];
+  Status status;
+  if (kept > 0 && state.trial) status = model_.commit(seq, {});
+  state = SeqState();
+  const std::size_t seen = static_cast<std::size_t>(model_.length(seq));
+  state.n_seen = std::min(seen, status.ok() ? kept : 0);
+  if (state.n_seen > 0) status = model_.truncate(seq, static_cast<Pos>(state.n_seen));
+  if (state.n_seen > 0 && status.ok()) return status;
+  state.n_seen = 0;
   return model_.truncate(seq, 0);
 }
 
 // Finding out what was right can wait until the next draft.
 void DraftModelDrafter::accept(SeqId /*seq*/, std::span<const Token> /*text*/) {}
 
-void DraftModelDrafter::end(SeqId seq) { (void)begin(seq); }
+void DraftModelDrafter::end(SeqId seq) { (void)begin(seq, 0); }
 
 std::string DraftModelDrafter::limit_reason(SeqId seq) const {
   return sequences_[static_cast<std::size_t>(seq)].limit_reason;

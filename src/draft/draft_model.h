@@ -43,7 +43,7 @@ class DraftModelDrafter : public Drafter {
                     std::function<bool(Token)> is_end);
 
   std::string_view name() const override { return "draft-model"; }
-  Status begin(SeqId seq) override;
+  Status begin(SeqId seq, std::size_t kept) override;
   // Requests whose text no longer fits the draft model's context are passed over; see
   // limit_reason().
   Status draft(std::span<DraftRequest> requests) override;

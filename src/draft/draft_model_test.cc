@@ -66,7 +66,7 @@ TEST(DraftModel, DraftsWhatItWouldSayItselfWithTheTargetsNoise) {
   const testing::RowFunction rows = testing::random_rows(kVocab, 1, 2.0f);
   FakeModel model(capabilities(), rows);
   DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
   Talk talk({1, 2, 3});
   DraftRequest request[] = {talk.request(5)};
   ASSERT_TRUE(drafter.draft(request).ok());
@@ -82,7 +82,7 @@ TEST(DraftModel, AfterEveryAcceptanceCountTheNextDraftCostsNoExtraPass) {
   for (std::size_t accepted = 0; accepted <= 4; ++accepted) {
     FakeModel model(capabilities(), rows);
     DraftModelDrafter drafter(model, kVocab, {});
-    ASSERT_TRUE(drafter.begin(0).ok());
+    ASSERT_TRUE(drafter.begin(0, 0).ok());
     Talk talk({1, 2, 3});
     DraftRequest first[] = {talk.request(4)};
     ASSERT_TRUE(drafter.draft(first).ok());
@@ -109,7 +109,7 @@ TEST(DraftModel, LongTextsAreCaughtUpInBatches) {
   const testing::RowFunction rows = testing::random_rows(kVocab, 3, 2.0f);
   FakeModel model(capabilities(), rows);
   DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
   std::vector<Token> prompt;
   for (Token t = 0; t < 70; ++t) prompt.push_back(t % kVocab);
   Talk talk(prompt);
@@ -122,8 +122,8 @@ TEST(DraftModel, SequencesShareItsPasses) {
   const testing::RowFunction rows = testing::random_rows(kVocab, 4, 2.0f);
   FakeModel model(capabilities(), rows);
   DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0).ok());
-  ASSERT_TRUE(drafter.begin(1).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  ASSERT_TRUE(drafter.begin(1, 0).ok());
   Talk a({1, 2}, 0), b({3}, 1);
   DraftRequest requests[] = {a.request(4), b.request(2)};
   ASSERT_TRUE(drafter.draft(requests).ok());
@@ -138,7 +138,7 @@ TEST(DraftModel, NothingIsDraftedBehindAnEndToken) {
   const std::vector<Token> would = expected(rows, {1}, 6);
   FakeModel model(capabilities(), rows);
   DraftModelDrafter drafter(model, kVocab, [&](Token t) { return t == would[2]; });
-  ASSERT_TRUE(drafter.begin(0).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
   Talk talk({1});
   DraftRequest request[] = {talk.request(6)};
   ASSERT_TRUE(drafter.draft(request).ok());
@@ -153,7 +153,7 @@ TEST(DraftModel, IdsBeyondTheTargetsVocabularyAreNeverProposed) {
   };
   FakeModel model(capabilities(), rows);
   DraftModelDrafter drafter(model, /*n_target_vocab=*/8, {});
-  ASSERT_TRUE(drafter.begin(0).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
   Talk talk({1});
   DraftRequest request[] = {talk.request(8)};
   ASSERT_TRUE(drafter.draft(request).ok());
@@ -165,7 +165,7 @@ TEST(DraftModel, AFailedPassLeavesAUsableDraftAndAStateThatIsInStep) {
   const testing::RowFunction rows = testing::random_rows(kVocab, 6, 2.0f);
   FakeModel model(capabilities(), rows);
   DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
   Talk talk({1, 2});
   model.fail_evaluate({Status(), Status(), internal_error("broken")});
   DraftRequest request[] = {talk.request(5)};
@@ -181,8 +181,8 @@ TEST(DraftModel, AFullContextIsSaidAndDraftingGoesOnForOthers) {
   const testing::RowFunction rows = testing::random_rows(kVocab, 7, 2.0f);
   FakeModel model(capabilities(2, /*n_ctx=*/6), rows);
   DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0).ok());
-  ASSERT_TRUE(drafter.begin(1).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  ASSERT_TRUE(drafter.begin(1, 0).ok());
   Talk full({1, 2, 3, 4, 5, 6, 7}, 0), fits({1}, 1);
   DraftRequest requests[] = {full.request(3), fits.request(3)};
   ASSERT_TRUE(drafter.draft(requests).ok());
@@ -196,11 +196,11 @@ TEST(DraftModel, ANewTextForgetsTheOldOne) {
   const testing::RowFunction rows = testing::random_rows(kVocab, 8, 2.0f, 50);
   FakeModel model(capabilities(), rows);
   DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
   Talk old({1, 2, 3, 4});
   DraftRequest first[] = {old.request(4)};
   ASSERT_TRUE(drafter.draft(first).ok());
-  ASSERT_TRUE(drafter.begin(0).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
   EXPECT_EQ(model.length(0), 0);
   Talk fresh({1, 2, 9});
   DraftRequest second[] = {fresh.request(4)};

@@ -68,7 +68,7 @@ TEST(DraftTree, EveryChildIsOneThatTheModelWouldChooseOnItsOwnPath) {
     const testing::RowFunction rows = testing::random_rows(kVocab, world, 1.5f);
     FakeModel model(capabilities(), rows);
     DraftModelDrafter drafter(model, kVocab, {});
-    ASSERT_TRUE(drafter.begin(0).ok());
+    ASSERT_TRUE(drafter.begin(0, 0).ok());
     const TokenTree tree = draft(drafter, text, shape, 12, /*draws=*/false).tree;
     branched += tree.leaves().size() > 1 ? 1 : 0;
     ASSERT_LE(tree.leaves().size(), 5U);
@@ -100,7 +100,7 @@ TEST(DraftTree, AfterAnyAcceptedPathTheNextDraftCostsNoExtraPassAndIsThatOfAFres
     for (NodeId accepted = 0; accepted < n_nodes; ++accepted) {
       FakeModel model(capabilities(), rows);
       DraftModelDrafter drafter(model, kVocab, {});
-      ASSERT_TRUE(drafter.begin(0).ok());
+      ASSERT_TRUE(drafter.begin(0, 0).ok());
       const TokenTree tree = draft(drafter, text, shape, 8, /*draws=*/false).tree;
       n_nodes = tree.size();
       std::vector<Token> longer = text_at(text, tree, accepted);
@@ -112,7 +112,7 @@ TEST(DraftTree, AfterAnyAcceptedPathTheNextDraftCostsNoExtraPassAndIsThatOfAFres
       const TokenTree next = draft(drafter, longer, shape, 8, /*draws=*/false).tree;
       FakeModel fresh(capabilities(), rows);
       DraftModelDrafter other_drafter(fresh, kVocab, {});
-      ASSERT_TRUE(other_drafter.begin(0).ok());
+      ASSERT_TRUE(other_drafter.begin(0, 0).ok());
       const TokenTree want = draft(other_drafter, longer, shape, 8, /*draws=*/false).tree;
       ASSERT_EQ(next.size(), want.size());
       for (NodeId id = 0; id < want.size(); ++id) {
@@ -128,7 +128,7 @@ TEST(DraftTree, AModelThatTakesChainsOnlyStillProposesBranchesAtTheTip) {
   const testing::RowFunction rows = testing::random_rows(kVocab, 3, 0.5f);
   FakeModel model(capabilities(/*max_leaves=*/1), rows);
   DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
   const TokenTree tree =
       draft(drafter, {1}, {.branches = 4, .split_p = 0.01f}, 6, /*draws=*/false).tree;
   EXPECT_GT(tree.leaves().size(), 1U);
@@ -138,7 +138,7 @@ TEST(DraftTree, DrawsAreNotedForEveryNodeThatHasChildren) {
   const testing::RowFunction rows = testing::random_rows(kVocab, 4, 1.0f);
   FakeModel model(capabilities(), rows);
   DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
   const Drafted d = draft(drafter, {1, 2}, {.branches = 4, .split_p = 0.05f}, 10, /*draws=*/true);
   for (NodeId node = 0; node < d.tree.size(); ++node) {
     std::vector<Token> children;
@@ -161,9 +161,9 @@ TEST(DraftTree, AnotherDraftersNodesAreSharedAndKept) {
   const testing::RowFunction rows = testing::random_rows(kVocab, 6, 2.0f);
   FakeModel model(capabilities(), rows);
   DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
   const TokenTree alone = draft(drafter, {1}, {}, 3, false).tree;
-  ASSERT_TRUE(drafter.begin(0).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
   const std::vector<Token> text = {1};
   TokenTree tree(1);
   const NodeId same = tree.add(kRoot, alone.token(1), 0.1f, 2);
@@ -188,7 +188,7 @@ TEST(DraftTree, AFailureInAnyPassLeavesTheStateInStep) {
   for (int pass = 0; pass < 4; ++pass) {
     FakeModel model(capabilities(), rows);
     DraftModelDrafter drafter(model, kVocab, {});
-    ASSERT_TRUE(drafter.begin(0).ok());
+    ASSERT_TRUE(drafter.begin(0, 0).ok());
     std::vector<Status> statuses(static_cast<std::size_t>(pass));
     statuses.push_back(internal_error("broken"));
     model.fail_evaluate(statuses);

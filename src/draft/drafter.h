@@ -59,8 +59,10 @@ class Drafter {
   // The name in options and statistics, e.g. "draft-model". Static storage.
   virtual std::string_view name() const = 0;
 
-  // A new text begins in `seq`: whatever was known of the old one is void.
-  virtual Status begin(SeqId seq) = 0;
+  // A new text begins in `seq`. Its first `kept` tokens are those of the text that `seq` had before
+  // (as far as this drafter was told of it), so what is known of them may stay; the rest is void.
+  // On error nothing is known of `seq`.
+  virtual Status begin(SeqId seq, std::size_t kept) = 0;
 
   // Extends each request's tree. Finding nothing is fine. On error some trees may have been
   // extended (what is there is usable); the engine goes on without the rest and says why.
@@ -70,7 +72,7 @@ class Drafter {
   // have not changed. Cheap: work that can wait is left to draft().
   virtual void accept(SeqId seq, std::span<const Token> text) = 0;
 
-  // The text is over; its memory may be given back.
+  // Nothing of the text will be needed again; its memory may be given back.
   virtual void end(SeqId seq) = 0;
 
   // While *flag is true, draft() ends early with kCancelled. Null: never. See LanguageModel.

@@ -7,6 +7,7 @@ namespace {
 void teach_drafters(const Step& step, Sequence& s) {
   if (!s.wants_drafts() || s.over()) return;
   for (std::size_t d = 0; d < step.drafters.size(); ++d) {
+    if (!s.asks(d)) continue;
     ScopedTimer timer(s.stats.drafters[d].accept_ms);
     step.drafters[d]->accept(s.seq, s.text);
   }

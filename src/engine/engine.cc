@@ -3,24 +3,35 @@
 #include <algorithm>
 #include <cassert>
 
+#include "engine/schedule.h"
 #include "engine/step.h"
 
 namespace outrider {
 
 Sequence::Sequence(RequestId request_id, SeqId seq_id, Request r, std::int64_t n_ctx)
     : text(r.prompt),
+      noise_seed(r.seed),
       id(request_id),
       seq(seq_id),
       request(std::move(r)),
       n_prompt(static_cast<std::int64_t>(text.size())),
       output({.stop = request.stop,
               .max_tokens = request.max_tokens,
-              .context_tokens = n_ctx - static_cast<std::int64_t>(text.size())}) {}
+              .context_tokens = request.shift_keep >= 0
+                                    ? std::numeric_limits<std::int64_t>::max()
+                                    : n_ctx - static_cast<std::int64_t>(text.size())}) {}
 
-Engine::Engine(LanguageModel& target, const Vocabulary& vocabulary, std::vector<Drafter*> drafters)
-    : target_(target), vocabulary_(vocabulary), drafters_(std::move(drafters)) {
-  assert(drafters_.size() <= 32);
-  for (SeqId seq = target.capabilities().n_sequences; seq > 0; --seq) free_.push_back(seq - 1);
+void Sequence::drop_drafter(std::size_t drafter, const std::string& reason) {
+  drafters &= ~(DrafterMask{1} << drafter);
+  stats.reason = reason;
+  stats.enabled = stats.enabled && drafters != 0;
+}
+
+Engine::Engine(LanguageModel& target, const Vocabulary& vocabulary, std::vector<Drafter*> drafters,
+               const EngineOptions& options)
+    : target_(target), vocabulary_(vocabulary), drafters_(std::move(drafters)), options_(options) {
+  assert(drafters_.size() <= kMaxDrafters && options_.prompt_chunk >= 1);
+  for (SeqId seq = 0; seq < target.capabilities().n_sequences; ++seq) idle_.put(seq, {});
   set_interrupt(&interrupt_);
 }
 
@@ -28,12 +39,14 @@ Engine::~Engine() { set_interrupt(nullptr); }
 
 void Engine::set_interrupt(const std::atomic<bool>* flag) {
   target_.set_interrupt(flag);
-  for (Drafter* drafter : drafters_) drafter->set_interrupt(flag);
+  for (Drafter* drafter : drafters_) {
+    if (drafter != nullptr) drafter->set_interrupt(flag);
+  }
 }
 
 namespace {
 
-Status check_request(const Request& r) {
+Status check_options(const Request& r) {
   for (const std::string& stop : r.stop) {
     if (stop.empty())
       return invalid_argument("a stop string is empty; give at least one character");
@@ -61,8 +74,7 @@ Status check_request(const Request& r) {
 
 }  // namespace
 
-Status Engine::check_prompt(std::span<const Token> prompt) const {
-  const Capabilities& caps = target_.capabilities();
+Status check_prompt(const Capabilities& caps, std::span<const Token> prompt) {
   if (prompt.empty()) return invalid_argument("the prompt is empty; it needs at least one token");
   for (const Token token : prompt) {
     if (token >= 0 && token < caps.n_vocab) continue;
@@ -75,42 +87,100 @@ Status Engine::check_prompt(std::span<const Token> prompt) const {
                           " and needs room for an answer; give a larger --ctx or a shorter prompt");
 }
 
+Status check_request(const Capabilities& caps, const Request& request) {
+  OUTRIDER_RETURN_IF_ERROR(check_prompt(caps, request.prompt));
+  return check_options(request);
+}
+
 Result<RequestId> Engine::add(Request request) {
   const Capabilities& caps = target_.capabilities();
-  OUTRIDER_RETURN_IF_ERROR(check_prompt(request.prompt));
-  OUTRIDER_RETURN_IF_ERROR(check_request(request));
-  if (free_.empty()) {
+  OUTRIDER_RETURN_IF_ERROR(check_request(caps, request));
+  const std::optional<IdleTexts::Choice> choice = idle_.choose(request.prompt, whole_only());
+  if (!choice) {
     return resource_exhausted("all " + std::to_string(caps.n_sequences) +
                               " sequences are in use; wait for one to end");
   }
-  const SeqId seq = free_.back();
-  OUTRIDER_RETURN_IF_ERROR(target_.truncate(seq, 0));
   std::unique_ptr<Sequence> s =
-      std::make_unique<Sequence>(next_id_, seq, std::move(request), caps.n_ctx);
-  s->stats.rule = s->request.rule;
-  s->stats.reason = s->request.speculation_off_reason;
-  const bool can_roll_back = caps.rollback != Rollback::kNone;
-  s->stats.enabled = !drafters_.empty() && s->request.speculative && s->request.width > 1 &&
-                     caps.max_width > 1 && can_roll_back;
-  if (!can_roll_back && s->stats.reason.empty()) s->stats.reason = caps.rollback_reason;
-  for (Drafter* drafter : drafters_) {
-    if (!s->stats.enabled) break;
-    s->stats.drafters.push_back({.name = std::string(drafter->name())});
-    const Status status = drafter->begin(seq);
-    if (status.ok()) continue;
-    s->stats.enabled = false;
-    s->stats.reason = std::string(drafter->name()) + " failed: " + status.message();
-  }
+      std::make_unique<Sequence>(next_id_, choice->seq, std::move(request), caps.n_ctx);
+  const std::size_t kept = take_over(choice->seq, choice->kept);
+  s->cached_tokens = static_cast<std::int64_t>(kept);
+  begin_drafting(*s, kept);
   s->request.sampler->begin(s->text, s->request.seed);
-  free_.pop_back();
+  idle_.remove(choice->seq);
   sequences_.push_back(std::move(s));
   return next_id_++;
+}
+
+void Engine::begin_drafting(Sequence& s, std::size_t kept) {
+  const Capabilities& caps = target_.capabilities();
+  s.stats.rule = s.request.rule;
+  s.stats.reason = s.request.speculation_off_reason;
+  const bool can_roll_back = caps.rollback != Rollback::kNone;
+  if (!can_roll_back && s.stats.reason.empty()) s.stats.reason = caps.rollback_reason;
+  const bool wanted =
+      s.request.speculative && s.request.width > 1 && caps.max_width > 1 && can_roll_back;
+  const std::vector<std::string>& names = s.request.drafters;
+  for (std::size_t d = 0; d < drafters_.size(); ++d) {
+    s.stats.drafters.emplace_back();
+    if (drafters_[d] == nullptr) continue;
+    const std::string name(drafters_[d]->name());
+    const bool chosen = names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+    if (!wanted || !chosen) {
+      drafters_[d]->end(s.seq);  // it is not told of this text
+      continue;
+    }
+    s.stats.drafters[d].name = name;
+    const Status status = drafters_[d]->begin(s.seq, kept);
+    if (status.ok()) {
+      s.drafters |= DrafterMask{1} << d;
+    } else {
+      s.stats.reason = name + " failed: " + status.message();
+    }
+  }
+  s.stats.enabled = s.drafters != 0;
+}
+
+Status Engine::attach(Drafter* drafter) {
+  std::vector<Drafter*>::iterator place =
+      std::find(drafters_.begin(), drafters_.end(), static_cast<Drafter*>(nullptr));
+  if (place == drafters_.end()) {
+    if (drafters_.size() == kMaxDrafters) {
+      return resource_exhausted("there are " + std::to_string(kMaxDrafters) +
+                                " drafters already; detach one first");
+    }
+    place = drafters_.insert(place, nullptr);
+  }
+  *place = drafter;
+  drafter->set_interrupt(&interrupt_);
+  return Status();
+}
+
+void Engine::detach(Drafter* drafter, const std::string& reason) {
+  const std::vector<Drafter*>::iterator place =
+      std::find(drafters_.begin(), drafters_.end(), drafter);
+  if (place == drafters_.end()) return;
+  const std::size_t d = static_cast<std::size_t>(place - drafters_.begin());
+  for (const std::unique_ptr<Sequence>& s : sequences_) {
+    if (s->asks(d)) s->drop_drafter(d, reason);
+  }
+  for (SeqId seq = 0; seq < target_.capabilities().n_sequences; ++seq) drafter->end(seq);
+  drafter->set_interrupt(nullptr);
+  *place = nullptr;
+}
+
+double Engine::prompt_progress(RequestId id) const {
+  for (const std::unique_ptr<Sequence>& s : sequences_) {
+    if (s->id != id || s->answered) continue;
+    return std::min(1.0,
+                    static_cast<double>(target_.length(s->seq)) / static_cast<double>(s->n_prompt));
+  }
+  return 1.0;
 }
 
 void Engine::cancel(RequestId id) {
   const std::lock_guard<std::mutex> lock(cancel_mutex_);
   cancels_.push_back(id);
-  interrupt_.store(true);
+  if (may_interrupt_.load()) interrupt_.store(true);
 }
 
 void Engine::apply_cancels() {
@@ -124,46 +194,13 @@ void Engine::apply_cancels() {
   cancels_.clear();
 }
 
-namespace {
-
-// Who takes part: texts that only miss their last token first, then as much of the prompts (and of
-// what a target that cannot drop a part of its state has to read again), oldest first, as the batch
-// has room for. Chunks end at multiples of the batch size where they can, so that a prompt is cut
-// in the same places whatever else runs.
-std::vector<Part> choose_parts(const LanguageModel& target,
-                               std::span<const std::unique_ptr<Sequence>> sequences) {
-  std::vector<Part> parts;
-  const std::int64_t n_batch = target.capabilities().n_batch;
-  std::int64_t room = n_batch;
-  for (const bool reading : {false, true}) {
-    for (const std::unique_ptr<Sequence>& s : sequences) {
-      const Pos seen = target.length(s->seq);
-      const std::span<const Token> unseen = s->unseen(seen);
-      const std::int64_t missing = static_cast<std::int64_t>(unseen.size());
-      if (s->over() || (missing > 1) != reading || room == 0) continue;
-      const std::int64_t to_boundary = n_batch - seen % n_batch;
-      const std::int64_t n = std::min({missing, to_boundary, room});
-      room -= n;
-      const bool ready = n == missing;
-      parts.push_back({.sequence = s.get(),
-                       .seen = seen,
-                       .prefix = unseen.first(static_cast<std::size_t>(ready ? n - 1 : n)),
-                       .ready = ready});
-      if (s->started) continue;
-      s->started = true;
-      s->waited_ms = s->age.elapsed_ms();
-    }
-  }
-  return parts;
-}
-
-}  // namespace
-
 std::vector<Update> Engine::step() {
   std::vector<Update> updates;
   apply_cancels();
+  shift_full_contexts();
+  make_room();
   Step step{.target = target_, .vocabulary = vocabulary_, .drafters = drafters_};
-  step.parts = choose_parts(target_, sequences_);
+  step.parts = choose_parts(target_, sequences_, options_.prompt_chunk);
   if (!step.parts.empty()) {
     propose(step);
     plan(step);
@@ -172,6 +209,7 @@ std::vector<Update> Engine::step() {
     commit(step);
     emit(step, updates);
   }
+  may_interrupt_.store(!step.interrupted);
   retire(updates);
   return updates;
 }
@@ -184,21 +222,22 @@ void Engine::retire(std::vector<Update>& updates) {
     const bool told = std::any_of(updates.begin(), updates.end(),
                                   [&](const Update& u) { return u.id == s->id && u.finished; });
     if (!told) {
-      updates.push_back({.id = s->id, .pieces = s->output.take(), .finished = true});
+      updates.push_back(next_update(*s));
+      updates.back().finished = true;
     }
+    std::vector<Token> text = std::move(s->text);
+    const bool keep = options_.reuse_prefix && s->error.ok();
     done_.push_back(complete(*s));
-    for (Drafter* drafter : drafters_) drafter->end(s->seq);
-    // Truncating to nothing always works (LanguageModel::truncate).
-    const Status cleared = target_.truncate(s->seq, 0);
-    assert(cleared.ok());
-    (void)cleared;
-    free_.push_back(s->seq);
+    if (!keep) forget(s->seq);
+    text.resize(static_cast<std::size_t>(target_.length(s->seq)));
+    idle_.put(s->seq, std::move(text));
     s.reset();
   }
   std::erase(sequences_, nullptr);
 }
 
 Completion Engine::complete(Sequence& s) {
+  std::erase_if(s.stats.drafters, [](const DrafterStats& d) { return d.name.empty(); });
   return {.id = s.id,
           .text = s.output.text(),
           .tokens = s.output.tokens(),
@@ -208,8 +247,9 @@ Completion Engine::complete(Sequence& s) {
           .seed = s.request.seed,
           .logprobs = std::move(s.logprobs),
           .has_logprobs = s.request.logprobs >= 0,
+          .shifts = s.shifts,
           .prompt_tokens = s.n_prompt,
-          .cached_tokens = 0,
+          .cached_tokens = s.cached_tokens,
           .timings = s.timings,
           .speculation = std::move(s.stats)};
 }
@@ -230,17 +270,22 @@ std::string Engine::check_integrity() const {
     const std::int64_t seen = target_.length(s->seq);
     const std::int64_t size = static_cast<std::int64_t>(s->text.size());
     if (seen >= size) return where + "the target has seen the token that it is to see next";
-    const bool may_lag = target_.capabilities().rollback != Rollback::kAny;
+    const bool may_lag = target_.capabilities().rollback != Rollback::kAny || s->shifts > 0;
     if (s->answered && seen != size - 1 && !may_lag) {
       return where + "the target holds " + std::to_string(seen) + " of " + std::to_string(size) +
              " tokens, not all but the last";
     }
-    if (size != s->n_prompt + static_cast<std::int64_t>(s->output.tokens().size())) {
+    if (size + s->n_dropped != s->n_prompt + static_cast<std::int64_t>(s->output.tokens().size())) {
       return where + "text and output differ in length";
     }
   }
-  for (const SeqId seq : free_) {
-    if (target_.length(seq) != 0) return "free sequence " + std::to_string(seq) + " is not empty";
+  for (const IdleTexts::Entry& idle : idle_.entries()) {
+    if (target_.length(idle.seq) == static_cast<Pos>(idle.text.size())) continue;
+    return "idle sequence " + std::to_string(idle.seq) + " holds another text than it is known for";
+  }
+  if (idle_.entries().size() + sequences_.size() !=
+      static_cast<std::size_t>(target_.capabilities().n_sequences)) {
+    return "a sequence of the target is lost";
   }
   return "";
 }

@@ -1,10 +1,11 @@
 // Engine: requests in, steps, updates out.
 //
 // One thread owns an engine and its models; only cancel() may be called from others. add() never
-// computes; all work is done by step().
+// computes; all work is done by step(). Drafters come and go between steps.
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "base/status.h"
 #include "draft/drafter.h"
+#include "engine/idle_texts.h"
 #include "engine/request.h"
 #include "engine/sequence.h"
 #include "model/language_model.h"
@@ -20,10 +22,24 @@
 
 namespace outrider {
 
+// What Engine::add would say about a request, sequences taken aside. Any thread.
+Status check_request(const Capabilities& target, const Request& request);
+
+// The same about its prompt alone.
+Status check_prompt(const Capabilities& target, std::span<const Token> prompt);
+
+struct EngineOptions {
+  // Prompt tokens of a step, all requests together, while other texts go on; >= 1.
+  std::int32_t prompt_chunk = std::numeric_limits<std::int32_t>::max();
+  // Whether an ended text's state is kept for prompts that begin alike (engine/idle_texts.h).
+  bool reuse_prefix = false;
+};
+
 class Engine {
  public:
-  // All arguments must outlive the engine. `drafters` propose in this order (at most 32).
-  Engine(LanguageModel& target, const Vocabulary& vocabulary, std::vector<Drafter*> drafters);
+  // All arguments must outlive the engine. `drafters` propose in this order (at most kMaxDrafters).
+  Engine(LanguageModel& target, const Vocabulary& vocabulary, std::vector<Drafter*> drafters,
+         const EngineOptions& options = {});
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -34,8 +50,23 @@ class Engine {
   // kResourceExhausted when all sequences are taken. Nothing has changed then.
   Result<RequestId> add(Request request);
 
-  // What add() would say about a prompt.
-  Status check_prompt(std::span<const Token> prompt) const;
+  // `drafter`, which must outlive the engine or be detached, guesses for requests that are added
+  // from now on. kResourceExhausted when there are kMaxDrafters already.
+  static constexpr std::size_t kMaxDrafters = 32;
+  Status attach(Drafter* drafter);
+
+  // `drafter` is not used any more. Requests that it guessed for go on with the others, or plain,
+  // and their results say why: `reason`. Unknown drafters are ignored.
+  void detach(Drafter* drafter, const std::string& reason);
+
+  // Those that are attached, in the order in which they are asked; null where one was detached.
+  const std::vector<Drafter*>& drafters() const { return drafters_; }
+
+  // Sequences that no request has, and what they hold.
+  const IdleTexts& idle() const { return idle_; }
+
+  // Of a running request's prompt, how much has been read, 0 to 1; 1 for unknown ids.
+  double prompt_progress(RequestId id) const;
 
   // True while any request is running.
   bool busy() const { return !sequences_.empty(); }
@@ -57,21 +88,32 @@ class Engine {
 
  private:
   void set_interrupt(const std::atomic<bool>* flag);
+  bool whole_only() const;
+  std::size_t take_over(SeqId seq, std::size_t kept);
+  void begin_drafting(Sequence& sequence, std::size_t kept);
   void apply_cancels();
+  void shift_full_contexts();
+  void shift(Sequence& sequence);
+  void make_room();
+  void forget(SeqId seq);
   void retire(std::vector<Update>& updates);
   Completion complete(Sequence& sequence);
 
   LanguageModel& target_;
   const Vocabulary& vocabulary_;
-  std::vector<Drafter*> drafters_;
+  std::vector<Drafter*> drafters_;  // null: detached, the index is free
+  EngineOptions options_;
   std::vector<std::unique_ptr<Sequence>> sequences_;  // running, oldest first
   std::vector<Completion> done_;                      // finished, not taken
-  std::vector<SeqId> free_;                           // sequences of the target not in use
+  IdleTexts idle_;                                    // sequences of the target not in use
   RequestId next_id_ = 1;
 
   std::mutex cancel_mutex_;  // guards cancels_
   std::vector<RequestId> cancels_;
   std::atomic<bool> interrupt_{false};  // raised with cancels_; read inside the target's evaluate
+  // False while a step must come to its end, because the one before it was interrupted: however
+  // many requests are cancelled, the others get on.
+  std::atomic<bool> may_interrupt_{true};
 };
 
 }  // namespace outrider

@@ -19,15 +19,6 @@ std::int32_t useful_nodes(const Step& step, const Part& part) {
   return static_cast<std::int32_t>(std::max<std::int64_t>(nodes, 0));
 }
 
-// A drafter that fails drafts no more for these requests: their text goes on without it.
-void stop_speculation(std::span<DraftRequest> requests, std::span<Sequence* const> sequences,
-                      const std::string& reason) {
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    sequences[i]->stats.enabled = false;
-    sequences[i]->stats.reason = reason;
-  }
-}
-
 void note_results(std::span<DraftRequest> requests, std::span<Sequence* const> sequences,
                   const Drafter& drafter, std::size_t index, double ms) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -55,12 +46,13 @@ void propose(Step& step) {
     part.sequence->draws.clear();
   }
   for (std::size_t index = 0; index < step.drafters.size(); ++index) {
+    if (step.drafters[index] == nullptr) continue;
     Drafter& drafter = *step.drafters[index];
     std::vector<DraftRequest> requests;
     std::vector<Sequence*> sequences;
     for (Part& part : step.parts) {
       Sequence& s = *part.sequence;
-      if (!part.ready || !s.wants_drafts()) continue;
+      if (!part.ready || !s.wants_drafts() || !s.asks(index)) continue;
       const std::int32_t nodes = useful_nodes(step, part);
       if (nodes == 0) continue;
       sequences.push_back(&s);
@@ -68,7 +60,7 @@ void propose(Step& step) {
       shape.branches = std::min(shape.branches, step.target.capabilities().max_leaves);
       requests.push_back({.seq = s.seq,
                           .text = s.text,
-                          .seed = s.request.seed,
+                          .seed = s.noise_seed,
                           .sampler = s.request.sampler.get(),
                           .max_nodes = nodes,
                           .shape = shape,
@@ -83,8 +75,10 @@ void propose(Step& step) {
     step.draft_ms += ms;
     note_results(requests, sequences, drafter, index, ms);
     if (!status.ok() && status.code() != StatusCode::kCancelled) {
-      stop_speculation(requests, sequences,
-                       std::string(drafter.name()) + " failed: " + status.message());
+      // It drafts no more for these requests: their text goes on without it.
+      for (Sequence* s : sequences) {
+        s->drop_drafter(index, std::string(drafter.name()) + " failed: " + status.message());
+      }
     }
   }
 }

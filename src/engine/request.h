@@ -37,6 +37,13 @@ struct Request {
   std::int32_t width = 4;              // most tokens of a target step; 1: no speculation
   std::string speculation_off_reason;  // why it is not speculative, for the result
   std::int32_t logprobs = -1;  // likeliest tokens to report with each token, 0 to 20; -1: nothing
+  // False: of the raw row. True: of what the sampler chain leaves of it, except at temperature 0.
+  bool logprobs_after_sampler = false;
+  // Which drafters may guess, by their names; empty: all that are there when it is added.
+  std::vector<std::string> drafters;
+  // What to do when the context is full: forget half of what lies behind the first `shift_keep`
+  // tokens of the text, read the rest again and go on. -1: the text ends there (kLength).
+  std::int32_t shift_keep = -1;
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
@@ -61,7 +68,8 @@ struct RankedToken {
 
 // A token of the text and its log-probability: of the target's own row that the token was chosen
 // from, BEFORE the sampler chain (softmax of the raw logits), as OpenAI's API has it. So a token
-// that the chain would not cut off, mask or bias has the same value whatever the options are.
+// that the chain would not cut off, mask or bias has the same value whatever the options are. With
+// logprobs_after_sampler it is of the distribution behind the chain, from which it was drawn.
 struct TokenLogprob {
   RankedToken chosen;
   std::vector<RankedToken> top;  // the likeliest, best first, up to Request::logprobs
@@ -72,7 +80,8 @@ struct TokenLogprob {
 struct Update {
   RequestId id = 0;
   std::vector<Piece> pieces;
-  bool finished = false;  // the completion is ready
+  std::vector<TokenLogprob> logprobs;  // [pieces], or empty when they were not asked for
+  bool finished = false;               // the completion is ready
 };
 
 struct DrafterStats {
@@ -124,8 +133,9 @@ struct Completion {
   std::uint64_t seed = 0;
   std::vector<TokenLogprob> logprobs;  // [tokens], or empty when they were not asked for
   bool has_logprobs = false;
+  std::int64_t shifts = 0;  // how often the context was full and was shifted
   std::int64_t prompt_tokens = 0;
-  std::int64_t cached_tokens = 0;
+  std::int64_t cached_tokens = 0;  // of these, read for an earlier text
   Timings timings;
   SpeculationStats speculation;
 };

@@ -18,8 +18,13 @@ namespace outrider {
 struct Sequence {
   Sequence(RequestId request_id, SeqId seq_id, Request r, std::int64_t n_ctx);
 
-  // Decided tokens: the prompt, then what the target said.
+  // Decided tokens: the prompt, then what the target said, less what a shift dropped.
   std::vector<Token> text;
+  std::int64_t n_dropped = 0;
+  std::int64_t shifts = 0;
+  // Of the noise. The request's seed until a shift: positions come a second time then, and the
+  // noise should not.
+  std::uint64_t noise_seed;
 
   RequestId id;
   SeqId seq;
@@ -27,6 +32,8 @@ struct Sequence {
   std::int64_t n_prompt;
   Output output;
   std::vector<TokenLogprob> logprobs;  // [tokens said] when asked for
+  std::size_t n_shown = 0;             // tokens said that an Update has carried
+  std::int64_t cached_tokens = 0;      // of the prompt, that need not be read
   Status error;                        // set: the request failed
   bool answered = false;               // the first token is there
 
@@ -40,13 +47,17 @@ struct Sequence {
   double waited_ms = 0.0;  // in the queue, before its first step
   bool started = false;
   Timings timings;
-  SpeculationStats stats;
+  SpeculationStats stats;    // .drafters: [engine's drafters when it was added]
+  DrafterMask drafters = 0;  // that may guess, as bits of their index
 
   // Tokens of the text that a model holding `length` of them has not seen. At least 1.
   std::span<const Token> unseen(Pos length) const {
     return std::span<const Token>(text).subspan(static_cast<std::size_t>(length));
   }
   bool wants_drafts() const { return stats.enabled; }
+  bool asks(std::size_t drafter) const { return ((drafters >> drafter) & 1) != 0; }
+  // This drafter guesses no more for it. Without any, speculation is off.
+  void drop_drafter(std::size_t drafter, const std::string& reason);
   bool over() const { return output.finished() || !error.ok(); }
 };
 

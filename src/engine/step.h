@@ -41,7 +41,7 @@ struct Part {
 struct Step {
   LanguageModel& target;
   const Vocabulary& vocabulary;
-  std::span<Drafter* const> drafters;
+  std::span<Drafter* const> drafters;  // null: nobody has that index now
   std::vector<Part> parts;
   std::vector<EvalItem> items;  // of the target's batch
   bool interrupted = false;     // the target was told to stop; nothing was evaluated
@@ -56,5 +56,8 @@ void evaluate(Step& step);
 void verify(Step& step);
 void commit(Step& step);
 void emit(Step& step, std::vector<Update>& updates);
+
+// What can be shown of a sequence since the last call.
+Update next_update(Sequence& sequence);
 
 }  // namespace outrider

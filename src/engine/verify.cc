@@ -1,4 +1,5 @@
 #include <bit>
+#include <limits>
 
 #include "base/clock.h"
 #include "dist/log_probability.h"
@@ -38,10 +39,7 @@ class StepDistributions : public TargetDistributions {
     const NodeId child = node_ == kNoNode ? kNoNode : s.sent->child(node_, token);
     const std::int32_t by =
         child == kNoNode ? kByTarget : std::countr_zero(s.sent->node(child).proposed_by);
-    if (s.request.logprobs >= 0) {
-      s.logprobs.push_back(
-          token_logprob(step_.target.logits(item_, node_), token, s.request.logprobs));
-    }
+    if (s.request.logprobs >= 0) s.logprobs.push_back(logprob_of(token));
     // A rule that only peeked: the chain learns from the row that the token was chosen from.
     if (s.request.sampler->has_state() && applied_ != node_) static_cast<void>(at(node_));
     s.request.sampler->accept(token);
@@ -65,6 +63,23 @@ class StepDistributions : public TargetDistributions {
             .logprob = static_cast<double>(row[static_cast<std::size_t>(token)]) - log_sum};
   }
 
+  // The token that follows node_, by the row there or by what the chain leaves of it.
+  TokenLogprob logprob_of(Token token) {
+    Sampler& sampler = *sequence_.request.sampler;
+    const std::int32_t n_top = sequence_.request.logprobs;
+    const std::span<const float> row = step_.target.logits(item_, node_);
+    if (!sequence_.request.logprobs_after_sampler || sampler.greedy()) {
+      return token_logprob(row, token, n_top);
+    }
+    applied_ = node_;
+    const Distribution q = sampler.apply(row);
+    after_.assign(row.size(), -std::numeric_limits<float>::infinity());
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      after_[static_cast<std::size_t>(q.token(i))] = q.scale * q.logits[i];
+    }
+    return token_logprob(after_, token, n_top);
+  }
+
   TokenLogprob token_logprob(std::span<const float> row, Token token, std::int32_t n_top) const {
     const double log_sum = log_sum_exp(row);
     TokenLogprob result;
@@ -80,13 +95,14 @@ class StepDistributions : public TargetDistributions {
   Sequence& sequence_;
   NodeId node_ = kRoot;             // where the text is
   NodeId applied_ = kNoNode;        // the row that the chain has seen last
+  std::vector<float> after_;        // [n_vocab] log-probabilities behind the chain, unnormalised
   std::unique_ptr<Sampler> ahead_;  // has accepted the tokens down to the node last peeked at
 };
 
 Result<Walk> walk_tree(const Sequence& s, TargetDistributions& target) {
   const Pos root_position = static_cast<Pos>(s.text.size()) - 1;
   const Request& r = s.request;
-  SeededChance chance(r.seed, root_position);
+  SeededChance chance(s.noise_seed, root_position);
   switch (r.rule) {
     case AcceptanceRule::kCoupled:
       break;
@@ -95,7 +111,7 @@ Result<Walk> walk_tree(const Sequence& s, TargetDistributions& target) {
     case AcceptanceRule::kBlock:
       return verify_block(*s.sent, root_position, s.draws, chance, target);
   }
-  return verify_coupled(*s.sent, root_position, r.seed, target);
+  return verify_coupled(*s.sent, root_position, s.noise_seed, target);
 }
 
 // Who guessed right: along the emitted tokens, nodes sent and accepted, and nodes foregone.

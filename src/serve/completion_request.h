@@ -24,10 +24,10 @@ struct CompletionRequest {
   std::vector<ChatMessage> messages;
 
   SamplingOptions sampling;
-  std::optional<std::uint64_t> seed;  // not given: a random one below 2^32, told in the result
-  std::int32_t max_tokens = -1;       // -1: until the model ends its text or the context is full
-  std::vector<std::string> stop;      // none empty
-  std::int32_t logprobs = -1;         // 0 to 20; -1: none
+  std::optional<std::uint64_t> seed;    // not given: a random one below 2^32, told in the result
+  std::int32_t max_tokens = -1;         // -1: until the model ends its text or the context is full
+  std::vector<std::string> stop;        // none empty
+  std::int32_t logprobs = -1;           // 0 to 20; -1: none
   bool logprobs_after_sampler = false;  // of the distribution behind the chain (engine/request.h)
 
   bool speculative = true;
@@ -48,12 +48,12 @@ struct CompletionRequest {
 
 // What became of the prompt.
 struct PromptStats {
-  std::int64_t n_ctx = 0;          // most tokens of prompt and answer together
-  std::int64_t n_tokens = 0;       // of the prompt, as it will be read
-  std::int64_t n_tokens_asked = 0; // before it was cut
-  std::int64_t n_cached = 0;       // of it, likely to be reused from an earlier text
-  std::string cached;              // the text of these
-  std::string to_evaluate;         // the text of the others
+  std::int64_t n_ctx = 0;           // most tokens of prompt and answer together
+  std::int64_t n_tokens = 0;        // of the prompt, as it will be read
+  std::int64_t n_tokens_asked = 0;  // before it was cut
+  std::int64_t n_cached = 0;        // of it, likely to be reused from an earlier text
+  std::string cached;               // the text of these
+  std::string to_evaluate;          // the text of the others
   bool truncated() const { return n_tokens < n_tokens_asked; }
 };
 

@@ -40,10 +40,10 @@ namespace outrider {
 using CompletionId = std::uint64_t;  // unique in a runtime, from 1 on
 
 struct RuntimeOptions {
-  std::int32_t slots = 4;        // requests that run at once, 1 to 64
-  std::int32_t max_queue = 256;  // requests that wait, at most; >= 0
-  std::int32_t prompt_chunk = 128;  // prompt tokens of a step while other texts go on, >= 1
-  bool reuse_prefix = true;         // keep the state of ended texts for prompts that begin alike
+  std::int32_t slots = 4;              // requests that run at once, 1 to 64
+  std::int32_t max_queue = 256;        // requests that wait, at most; >= 0
+  std::int32_t prompt_chunk = 128;     // prompt tokens of a step while other texts go on, >= 1
+  bool reuse_prefix = true;            // keep the state of ended texts for prompts that begin alike
   std::int64_t retention_ms = 60'000;  // how long a finished result waits to be fetched, >= 0
 };
 
@@ -59,9 +59,9 @@ struct ModelStatus {
   std::string path;                        // of the newest order; empty: there was none
   double progress = 0.0;                   // 0 to 1
   Status error;                            // of the newest order, when it failed
-  bool serving = false;        // one is at work (which a failed or running load does not change)
-  std::string serving_path;    // its path
-  std::optional<ModelInfo> info;   // of the one at work
+  bool serving = false;           // one is at work (which a failed or running load does not change)
+  std::string serving_path;       // its path
+  std::optional<ModelInfo> info;  // of the one at work
   std::vector<std::string> notes;  // of the one at work
 };
 
@@ -71,18 +71,18 @@ struct RuntimeStatus {
   std::optional<Exactness> exactness;  // of the target at work
   std::int32_t n_ctx = 0;              // of one request; 0: no target
   std::int32_t slots = 0;
-  std::int64_t running = 0;            // requests
+  std::int64_t running = 0;  // requests
   std::int64_t queued = 0;
-  std::vector<std::string> drafters;   // attached to the target at work
+  std::vector<std::string> drafters;  // attached to the target at work
   // Since the start:
   std::int64_t started = 0;
-  std::int64_t finished = 0;           // in any way
-  std::int64_t prompt_tokens = 0;      // evaluated
-  std::int64_t cached_tokens = 0;      // reused
+  std::int64_t finished = 0;       // in any way
+  std::int64_t prompt_tokens = 0;  // evaluated
+  std::int64_t cached_tokens = 0;  // reused
   std::int64_t generated_tokens = 0;
   std::int64_t drafted_tokens = 0;
   std::int64_t accepted_tokens = 0;
-  std::int64_t steps = 0;              // target evaluations that gave text, over all requests
+  std::int64_t steps = 0;  // target evaluations that gave text, over all requests
 };
 
 // How a completion ended before its own end.
@@ -107,15 +107,15 @@ struct StartedCompletion {
 // A token of the text as clients see it.
 struct SaidToken {
   Token id = kNoToken;
-  std::string text;             // the bytes it adds; "" for control tokens
-  std::string_view by;          // "target", or the drafter whose guess it was; static storage
+  std::string text;     // the bytes it adds; "" for control tokens
+  std::string_view by;  // "target", or the drafter whose guess it was; static storage
   std::optional<TokenLogprob> logprob;  // when they were asked for
 };
 
 struct PolledCompletion {
-  std::vector<SaidToken> tokens;     // since the last poll
-  bool finished = false;             // true with `result`
-  double prompt_progress = 0.0;      // 0 to 1
+  std::vector<SaidToken> tokens;                   // since the last poll
+  bool finished = false;                           // true with `result`
+  double prompt_progress = 0.0;                    // 0 to 1
   std::shared_ptr<const CompletionResult> result;  // once finished; all tokens are out then
 };
 
@@ -143,8 +143,9 @@ class Runtime {
   static Result<std::unique_ptr<Runtime>> create(const RuntimeOptions& options,
                                                  ModelLoader& loader);
 
-  // Ends what is running and loading, and joins the threads. Completions that were not fetched are
-  // gone. Not from a callback.
+  // Ends what is running and loading, and joins the threads; waiting calls of poll() and run() get
+  // what there is. No other call may be made from then on. No callback is made after it. Not from a
+  // callback.
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;

@@ -1,0 +1,68 @@
+// IdleTexts: the target's sequences that no request has, and the text that each still holds.
+//
+// Idea. A prompt often begins like an earlier text: a chat goes on, an instruction is shared. What
+// the target has read of it need not be read again, so an ended request leaves its state where it
+// is until the sequence is needed. A new prompt gets the sequence that saves it the most reading,
+// unless that would destroy a long text for a short gain.
+//
+// Rule. The usable beginning of a text is what it shares with the prompt, less the prompt's last
+// token (whose logits are wanted). Of the sequence with the longest one: it is taken when that is
+// at least half of the sequence's text or of the prompt; else an empty sequence is, else the one
+// used longest ago (with what of it is usable).
+//
+//     prompt  the cat sat on            idle: 0 "the cat ran far away"   1 "a dog"    2 (empty)
+//     shared  the cat                   2 of 5 and 2 of 4: sequence 0, keep 2
+//
+// Models that cannot forget a part (Rollback) can only go on from a text as it is: there the usable
+// beginning is the whole text or nothing.
+//
+// Cost: one comparison of the prompt with each text. A value; not thread safe. Tested by
+// idle_texts_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+
+namespace outrider {
+
+class IdleTexts {
+ public:
+  struct Choice {
+    SeqId seq = 0;
+    std::size_t kept = 0;  // tokens of its text that the prompt can use
+  };
+
+  // `seq` holds `text` and nobody has it. REQUIRES: it is not idle yet.
+  void put(SeqId seq, std::vector<Token> text);
+
+  // The sequence for a prompt; nothing when none is idle. `whole_only`: texts cannot be shortened.
+  std::optional<Choice> choose(std::span<const Token> prompt, bool whole_only) const;
+
+  // Somebody has `seq` from now on. REQUIRES: it is idle.
+  void remove(SeqId seq);
+
+  // The sequence with a text that was put longest ago; nothing when all texts are empty.
+  std::optional<SeqId> oldest() const;
+
+  // The text of `seq` is gone; it stays idle. REQUIRES: it is idle.
+  void clear(SeqId seq);
+
+  struct Entry {
+    SeqId seq = 0;
+    std::vector<Token> text;
+  };
+  // The one put longest ago first.
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  std::vector<Entry>::iterator find(SeqId seq);
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace outrider

@@ -1,0 +1,61 @@
+#include "serve/events.h"
+
+#include <exception>
+
+namespace outrider {
+
+EventThread::EventThread() : thread_([this] { run(); }) {}
+
+EventThread::~EventThread() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void EventThread::subscribe(EventCallback callback) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  waiting_.clear();  // what happened before is not for the new one
+  callback_ = callback ? std::make_shared<const EventCallback>(std::move(callback)) : nullptr;
+  if (std::this_thread::get_id() == thread_.get_id()) return;
+  changed_.wait(lock, [this] { return !calling_; });
+}
+
+bool EventThread::wanted() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return callback_ != nullptr;
+}
+
+void EventThread::post(RuntimeEvent event) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (callback_ == nullptr) return;
+    waiting_.push_back(std::move(event));
+  }
+  changed_.notify_all();
+}
+
+void EventThread::run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    const RuntimeEvent event = std::move(waiting_.front());
+    waiting_.pop_front();
+    const std::shared_ptr<const EventCallback> callback = callback_;
+    if (callback == nullptr) continue;
+    calling_ = true;
+    lock.unlock();
+    try {
+      (*callback)(event);
+    } catch (const std::exception&) {  // the client's own; nobody here can do anything about it
+    }
+    lock.lock();
+    calling_ = false;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace outrider

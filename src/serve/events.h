@@ -1,0 +1,46 @@
+// EventThread: hands events to a callback, one at a time, in order, from a thread of its own, so
+// that a slow callback holds up nobody else. What it has not taken yet waits without a limit: a
+// client that subscribes is expected to keep up.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "serve/runtime.h"
+
+namespace outrider {
+
+using EventCallback = std::function<void(const RuntimeEvent&)>;
+
+// Any thread.
+class EventThread {
+ public:
+  EventThread();   // may throw std::system_error when there can be no further thread
+  ~EventThread();  // gives out what waits, then joins. Not from the callback
+  EventThread(const EventThread&) = delete;
+  EventThread& operator=(const EventThread&) = delete;
+
+  // See Runtime::subscribe.
+  void subscribe(EventCallback callback);
+
+  // True when somebody listens, so that it is worth making an event.
+  bool wanted() const;
+  void post(RuntimeEvent event);
+
+ private:
+  void run();
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::shared_ptr<const EventCallback> callback_;  // null: nobody listens
+  std::deque<RuntimeEvent> waiting_;
+  bool calling_ = false;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace outrider

@@ -1,0 +1,43 @@
+// Job: one completion from start() to the hand-out of its result.
+//
+//   waiting   in the queue; holds the request
+//   running   the engine of its station has the request, under `running`
+//   finished  the result is there, until it is fetched or has waited too long
+//
+// Everything is guarded by the runtime's mutex, except what is said to be constant.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/request.h"
+#include "serve/runtime.h"
+#include "serve/station.h"
+
+namespace outrider {
+
+struct Job {
+  using Clock = std::chrono::steady_clock;
+
+  CompletionId id = 0;               // constant, as are the next three
+  std::shared_ptr<Station> station;  // null once finished
+  std::optional<Clock::time_point> deadline;
+  bool speculative = false;  // asked for
+  Request request;           // while waiting; freed before the station, whose vocabulary it uses
+
+  std::optional<RequestId> running;
+  EndedBy ended_by = EndedBy::kItself;  // else: it is being ended
+  double prompt_progress = 0.0;
+  std::vector<SaidToken> fresh;  // not handed out yet
+
+  // Made with the job, so that ending it needs no memory; `finished` when it is complete.
+  std::shared_ptr<CompletionResult> result;
+  bool finished = false;
+  Clock::time_point finished_at;
+  std::condition_variable changed;  // fresh or finished
+};
+
+}  // namespace outrider

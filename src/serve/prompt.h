@@ -1,0 +1,30 @@
+// From what a client gives to the tokens that are read.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "base/types.h"
+#include "serve/completion_request.h"
+#include "serve/loader.h"
+
+namespace outrider {
+
+struct Prompt {
+  std::vector<Token> tokens;  // as they will be read
+  std::int64_t n_asked = 0;   // before they were cut
+};
+
+// A text's control tokens may be spelled out; BOS and the like are put in front of the first text
+// where the model wants them (a prompt that begins with an id stays as it is). With shift_keep, a
+// prompt that leaves no room is cut.
+// Errors: kInvalidArgument (nothing given, both given, not UTF-8, an id outside the vocabulary);
+// kUnsupported (messages without a template).
+Result<Prompt> make_prompt(const CompletionRequest& request, const Target& target);
+
+// `prompt` without as many blocks behind its first `keep` tokens as it takes to be shorter than
+// `n_ctx`. A block is half of what the context holds behind these, so that a growing text keeps its
+// beginning from request to request, and its state can be reused. REQUIRES: n_ctx >= 8, keep >= 0.
+std::vector<Token> cut_prompt(std::vector<Token> prompt, std::int64_t keep, std::int64_t n_ctx);
+
+}  // namespace outrider

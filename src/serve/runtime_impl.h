@@ -1,0 +1,136 @@
+// What is behind Runtime. Implemented in runtime.cc (clients' calls), runtime_loop.cc (the decode
+// thread), runtime_load.cc (the loading thread).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "serve/events.h"
+#include "serve/job.h"
+#include "serve/runtime.h"
+#include "serve/station.h"
+
+namespace outrider {
+
+class Runtime::Impl {
+ public:
+  Impl(const RuntimeOptions& options, ModelLoader& loader);
+  ~Impl();
+
+  // runtime_load.cc
+  Status load(ModelRole role, ModelOptions options);
+  Status cancel_load(ModelRole role);
+  Status unload(ModelRole role, bool at_once);
+  RuntimeStatus status();
+  bool wait_loaded(std::int64_t wait_ms);
+
+  // runtime.cc
+  std::shared_ptr<const Target> target();
+  Result<StartedCompletion> start(CompletionRequest request);
+  Result<PolledCompletion> poll(CompletionId id, std::int64_t wait_ms);
+  Status cancel(CompletionId id);
+  std::string check_integrity();
+
+  const RuntimeOptions options;
+  EventThread events;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  using JobPtr = std::shared_ptr<Job>;
+
+  // An order for a model, from load() until it is done.
+  struct Order {
+    ModelOptions options;
+    std::atomic<bool> cancel{false};
+    bool active = false;  // the loading thread has it
+  };
+  using OrderPtr = std::shared_ptr<Order>;
+
+  struct Role {
+    OrderPtr order;  // null: none that is not done
+    ModelStatus status;
+  };
+
+  // The loading thread.
+  void load_loop();
+  std::optional<ModelRole> next_order() const;
+  void carry_out(ModelRole role, const OrderPtr& order, Lock& lock);
+  Status open_target(const Order& order, const LoadHooks& hooks, Lock& lock);
+  Status open_draft(const Order& order, const LoadHooks& hooks, Lock& lock);
+  LoadHooks hooks_for(ModelRole role, const OrderPtr& order);
+  void set_status(ModelRole role, ModelState state, Status error);
+  void announce(ModelRole role);
+  Role& role_of(ModelRole role) { return role == ModelRole::kTarget ? target_role_ : draft_role_; }
+
+  // The decode thread: one turn is these passes.
+  void decode_loop();
+  void install();
+  void admit();
+  void step();
+  void expire();
+  void release_stations();
+  bool has_work() const;
+  void end_all();
+  std::optional<Job::Clock::time_point> next_deadline() const;
+  void add_to_engine(const JobPtr& job, Lock& lock);
+  std::string why_plain(const Job& job) const;
+  void publish(Station& station, std::vector<Update> updates);
+  void note_progress(const Station& station);
+  void restart(Station& station, const std::string& why);
+
+  // Both.
+  void finish(Job& job);
+  void end(Job& job, EndedBy by);
+  void give_out(Job& job, std::vector<SaidToken> tokens);
+  void count(const Completion& completion);
+  Status no_target() const;
+  std::size_t waiting_jobs(const Station& station) const;
+
+  ModelLoader& loader_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable decode_work_;  // something for the decode thread
+  std::condition_variable load_work_;    // something for the loading thread
+  std::condition_variable loaded_;       // an order is done
+  bool stop_ = false;
+  int polls_ = 0;                    // calls of poll() that are waiting
+  std::condition_variable no_poll_;  // polls_ is 0
+
+  Role target_role_;
+  Role draft_role_;
+
+  // A draft on its way to the decode thread; `draft` null: take away the one that is there.
+  struct DraftChange {
+    std::shared_ptr<Station> station;
+    std::unique_ptr<Draft> draft;
+    std::string reason;  // for the requests that lose theirs
+  };
+  std::deque<DraftChange> draft_changes_;
+
+  std::shared_ptr<Station> current_;                // new requests get it; may be null
+  std::vector<std::shared_ptr<Station>> stations_;  // all that are at work, current_ last
+  // What the idle sequences of current_ hold, as of its last change. For PromptStats.
+  IdleTexts idle_;
+  bool idle_changed_ = false;
+  std::vector<std::string> drafters_;  // attached to current_
+
+  std::deque<JobPtr> queue_;             // waiting, in order of arrival
+  std::vector<JobPtr> running_;          // in order of admission
+  std::map<CompletionId, JobPtr> jobs_;  // all that are known to clients
+  CompletionId next_id_ = 1;
+  RuntimeStatus totals_;  // only its counters
+
+  std::thread loading_thread_;
+  std::thread decode_thread_;
+};
+
+}  // namespace outrider

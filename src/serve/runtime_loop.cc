@@ -1,0 +1,315 @@
+// The decode thread. A turn is a list of passes:
+//
+//   install   drafts that were loaded, unloads that were asked for: between two steps
+//   admit     waiting requests into free slots, in order of arrival
+//   step      one engine step per station; what it says goes to the jobs
+//   expire    deadlines; results that nobody fetched
+//   release   stations that nobody needs any more
+//
+// After install nobody uses a draft that was taken away. After step every finished completion has
+// its result.
+#include <algorithm>
+#include <exception>
+
+#include "serve/runtime_impl.h"
+
+namespace outrider {
+
+bool Runtime::Impl::has_work() const {
+  return stop_ || !draft_changes_.empty() || !running_.empty() || !queue_.empty() ||
+         std::any_of(stations_.begin(), stations_.end(),
+                     [this](const std::shared_ptr<Station>& s) { return s != current_; });
+}
+
+std::optional<Job::Clock::time_point> Runtime::Impl::next_deadline() const {
+  std::optional<Job::Clock::time_point> next;
+  for (const auto& [id, job] : jobs_) {
+    if (!job->finished) continue;
+    const Job::Clock::time_point end =
+        job->finished_at + std::chrono::milliseconds(options.retention_ms);
+    next = next ? std::min(*next, end) : end;
+  }
+  return next;
+}
+
+void Runtime::Impl::decode_loop() {
+  while (true) {
+    {
+      Lock lock(mutex_);
+      while (!has_work()) {
+        const std::optional<Job::Clock::time_point> next = next_deadline();
+        if (!next) {
+          decode_work_.wait(lock);
+        } else if (decode_work_.wait_until(lock, *next) == std::cv_status::timeout) {
+          break;
+        }
+      }
+      if (stop_) return;
+    }
+    install();
+    admit();
+    step();
+    expire();
+    release_stations();
+  }
+}
+
+// At the end of the runtime, when the threads are gone: whoever waits for a completion gets it.
+void Runtime::Impl::end_all() {
+  Lock lock(mutex_);
+  std::vector<JobPtr> open(queue_.begin(), queue_.end());
+  open.insert(open.end(), running_.begin(), running_.end());
+  for (const JobPtr& job : open) {
+    job->ended_by = EndedBy::kShutdown;
+    job->result->completion.finish = FinishReason::kCancelled;
+    finish(*job);
+  }
+  no_poll_.wait(lock, [this] { return polls_ == 0; });
+}
+
+void Runtime::Impl::install() {
+  while (true) {
+    DraftChange change;
+    {
+      const Lock lock(mutex_);
+      if (draft_changes_.empty()) return;
+      change = std::move(draft_changes_.front());
+      draft_changes_.pop_front();
+    }
+    change.station->set_draft(std::move(change.draft), change.reason);
+    const Lock lock(mutex_);
+    if (change.station != current_) continue;
+    drafters_.clear();
+    if (const Draft* draft = change.station->draft()) {
+      drafters_.emplace_back(const_cast<Draft*>(draft)->drafter().name());
+    }
+  }
+}
+
+void Runtime::Impl::admit() {
+  Lock lock(mutex_);
+  for (std::size_t i = 0; i < queue_.size();) {
+    const JobPtr job = queue_[i];
+    if (job->station->engine().idle().entries().empty()) {
+      ++i;
+      continue;
+    }
+    queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
+    add_to_engine(job, lock);
+    i = 0;  // the queue may have changed while it was unlocked
+  }
+}
+
+// Why a request that asked for speculation will be decoded plainly; empty: it need not be.
+std::string Runtime::Impl::why_plain(const Job& job) const {
+  if (!job.speculative) return "";
+  const std::vector<std::string>& asked = job.request.drafters;
+  for (const Drafter* drafter : job.station->engine().drafters()) {
+    if (drafter == nullptr) continue;
+    if (asked.empty() || std::find(asked.begin(), asked.end(), drafter->name()) != asked.end()) {
+      return "";
+    }
+  }
+  const ModelStatus& draft = draft_role_.status;
+  if (job.station != current_) return "its target was replaced, and has no draft model";
+  switch (draft.state) {
+    case ModelState::kLoading:
+      return "the draft model was still loading when the request began";
+    case ModelState::kFailed:
+      return "the draft model could not be loaded: " + draft.error.message();
+    default:
+      break;
+  }
+  if (!asked.empty() && draft.serving) return "'" + asked[0] + "' is not attached";
+  return "no draft model is loaded";
+}
+
+// `lock` is open while the engine is at work.
+void Runtime::Impl::add_to_engine(const JobPtr& job, Lock& lock) {
+  running_.push_back(job);
+  idle_changed_ = true;
+  Request request = std::move(job->request);
+  const std::string why = why_plain(*job);
+  if (request.speculation_off_reason.empty()) request.speculation_off_reason = why;
+  lock.unlock();
+  Result<RequestId> added = internal_error("out of memory");
+  try {
+    added = job->station->engine().add(std::move(request));
+  } catch (const std::exception& e) {
+    added = resource_exhausted(e.what());
+  }
+  lock.lock();
+  if (!added.ok()) {
+    job->result->completion.error = added.status();
+    job->result->completion.finish = FinishReason::kError;
+    finish(*job);
+    return;
+  }
+  job->running = *added;
+  if (job->ended_by != EndedBy::kItself) job->station->engine().cancel(*added);
+}
+
+void Runtime::Impl::step() {
+  std::vector<std::shared_ptr<Station>> stations;
+  {
+    const Lock lock(mutex_);
+    stations = stations_;
+  }
+  for (const std::shared_ptr<Station>& station : stations) {
+    if (!station->engine().busy()) continue;
+    try {
+      publish(*station, station->engine().step());
+      note_progress(*station);
+    } catch (const std::exception& e) {  // out of memory
+      restart(*station, e.what());
+    }
+  }
+}
+
+void Runtime::Impl::publish(Station& station, std::vector<Update> updates) {
+  for (Update& update : updates) {
+    std::vector<SaidToken> tokens;
+    for (std::size_t i = 0; i < update.pieces.size(); ++i) {
+      Piece& piece = update.pieces[i];
+      SaidToken& said = tokens.emplace_back();
+      said.id = piece.id;
+      said.text = std::move(piece.text);
+      said.by = piece.by == kByTarget
+                    ? std::string_view("target")
+                    : station.engine().drafters()[static_cast<std::size_t>(piece.by)]->name();
+      if (i < update.logprobs.size()) said.logprob = std::move(update.logprobs[i]);
+    }
+    std::optional<Completion> completion;
+    if (update.finished) completion = std::move(*station.engine().take(update.id));
+    const Lock lock(mutex_);
+    const std::vector<JobPtr>::iterator found =
+        std::find_if(running_.begin(), running_.end(), [&](const JobPtr& job) {
+          return job->station.get() == &station && job->running == update.id;
+        });
+    if (found == running_.end()) continue;
+    const JobPtr job = *found;
+    if (!tokens.empty()) give_out(*job, std::move(tokens));
+    if (!completion) continue;
+    job->result->shifted = completion->shifts > 0;
+    job->result->completion = std::move(*completion);
+    job->result->prompt.n_cached = job->result->completion.cached_tokens;
+    finish(*job);
+  }
+}
+
+void Runtime::Impl::note_progress(const Station& station) {
+  const Lock lock(mutex_);
+  for (const JobPtr& job : running_) {
+    if (job->station.get() != &station || !job->running) continue;
+    job->prompt_progress = station.engine().prompt_progress(*job->running);
+  }
+  if (&station != current_.get() || !idle_changed_) return;
+  idle_ = station.engine().idle();
+  idle_changed_ = false;
+}
+
+// An exception out of a step leaves the engine in no known state: its requests end, and it begins
+// anew.
+void Runtime::Impl::restart(Station& station, const std::string& why) {
+  const Lock lock(mutex_);
+  const std::vector<JobPtr> jobs = running_;
+  for (const JobPtr& job : jobs) {
+    if (job->station.get() != &station) continue;
+    job->result->completion.error = resource_exhausted("decoding failed: " + why);
+    job->result->completion.finish = FinishReason::kError;
+    finish(*job);
+  }
+  station.restart();
+}
+
+void Runtime::Impl::give_out(Job& job, std::vector<SaidToken> tokens) {
+  if (events.wanted()) {
+    events.post(
+        {.model = {}, .completion = CompletionEvent{.id = job.id, .tokens = tokens, .result = {}}});
+  }
+  if (job.fresh.empty()) {
+    job.fresh = std::move(tokens);
+  } else {
+    job.fresh.insert(job.fresh.end(), std::make_move_iterator(tokens.begin()),
+                     std::make_move_iterator(tokens.end()));
+  }
+  job.changed.notify_all();
+}
+
+// The job's result is complete. It leaves the queue or its slot.
+void Runtime::Impl::finish(Job& job) {
+  const auto same = [&job](const JobPtr& other) { return other.get() == &job; };
+  const JobPtr keep = jobs_.at(job.id);
+  job.finished = true;
+  job.finished_at = Job::Clock::now();
+  job.prompt_progress = 1.0;
+  job.result->ended_by =
+      job.result->completion.finish == FinishReason::kCancelled ? job.ended_by : EndedBy::kItself;
+  std::erase_if(queue_, same);
+  std::erase_if(running_, same);
+  idle_changed_ = true;
+  job.running.reset();
+  job.request = Request();
+  job.station.reset();
+  ++totals_.finished;
+  count(job.result->completion);
+  job.changed.notify_all();
+  if (events.wanted()) {
+    events.post({.model = {},
+                 .completion = CompletionEvent{.id = job.id, .tokens = {}, .result = job.result}});
+  }
+}
+
+// Ends it with what it has: at once while it waits, within one step while it runs.
+void Runtime::Impl::end(Job& job, EndedBy by) {
+  if (job.finished || job.ended_by != EndedBy::kItself) return;
+  job.ended_by = by;
+  const bool waits = std::any_of(queue_.begin(), queue_.end(),
+                                 [&job](const JobPtr& other) { return other.get() == &job; });
+  if (waits) {
+    job.result->completion.finish = FinishReason::kCancelled;
+    finish(job);
+  } else if (job.running) {
+    job.station->engine().cancel(*job.running);
+  }  // else it is on its way into the engine, which looks at ended_by
+}
+
+void Runtime::Impl::count(const Completion& c) {
+  totals_.prompt_tokens += c.timings.prompt_tokens_evaluated;
+  totals_.cached_tokens += c.cached_tokens;
+  totals_.generated_tokens += static_cast<std::int64_t>(c.tokens.size());
+  totals_.drafted_tokens += c.speculation.drafted;
+  totals_.accepted_tokens += c.speculation.accepted;
+  totals_.steps += c.speculation.steps;
+}
+
+void Runtime::Impl::expire() {
+  const Lock lock(mutex_);
+  const Job::Clock::time_point now = Job::Clock::now();
+  const Job::Clock::duration retention = std::chrono::milliseconds(options.retention_ms);
+  std::vector<JobPtr> late;
+  std::erase_if(jobs_, [&](const std::pair<const CompletionId, JobPtr>& entry) {
+    const JobPtr& job = entry.second;
+    if (job->finished) return now - job->finished_at >= retention;
+    if (job->deadline && now >= *job->deadline) late.push_back(job);
+    return false;
+  });
+  for (const JobPtr& job : late) end(*job, EndedBy::kTimeout);
+}
+
+std::size_t Runtime::Impl::waiting_jobs(const Station& station) const {
+  const auto here = [&station](const JobPtr& job) { return job->station.get() == &station; };
+  return static_cast<std::size_t>(std::count_if(queue_.begin(), queue_.end(), here) +
+                                  std::count_if(running_.begin(), running_.end(), here));
+}
+
+void Runtime::Impl::release_stations() {
+  std::vector<std::shared_ptr<Station>> done;  // freed without the lock: it may take a while
+  const Lock lock(mutex_);
+  for (const std::shared_ptr<Station>& station : stations_) {
+    if (station != current_ && waiting_jobs(*station) == 0) done.push_back(station);
+  }
+  for (const std::shared_ptr<Station>& station : done) std::erase(stations_, station);
+}
+
+}  // namespace outrider

@@ -1,0 +1,393 @@
+// Requests from start to result: the same tokens as alone, whatever happens around them.
+#include "serve/runtime.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "testing/fake_engine.h"
+#include "testing/fake_loader.h"
+
+namespace outrider {
+namespace {
+
+using testing::FakeFile;
+using testing::FakeLoader;
+
+ModelOptions model(const std::string& path, std::int32_t n_ctx = 64) {
+  ModelOptions o;
+  o.path = path;
+  o.n_ctx = n_ctx;
+  o.n_batch = 24;
+  return o;
+}
+
+CompletionRequest ask(std::vector<Token> prompt, std::uint64_t seed, std::int32_t n) {
+  CompletionRequest r;
+  for (const Token token : prompt) r.prompt.emplace_back(token);
+  r.sampling.temperature = 1.0f;
+  r.seed = seed;
+  r.max_tokens = n;
+  return r;
+}
+
+class RuntimeTest : public ::testing::Test {
+ protected:
+  RuntimeTest() {
+    loader_.add("target", {.seed = 1});
+    loader_.add("other", {.seed = 2});
+    loader_.add("draft", {.seed = 1, .noise = 0.5f});
+    loader_.add("slow", {.seed = 1, .load_steps = 100'000});
+    loader_.add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = 100'000});
+    loader_.add("lazy", {.seed = 1, .step_us = 2000});
+    loader_.add("broken", {.failure = internal_error("'broken' is broken")});
+    loader_.add("throwing", {.throws = true});
+    loader_.add("small", {.n_vocab = 5});
+  }
+
+  std::unique_ptr<Runtime> make(RuntimeOptions options = {}, const std::string& target = "target",
+                                std::int32_t n_ctx = 64) {
+    Result<std::unique_ptr<Runtime>> made = Runtime::create(options, loader_);
+    EXPECT_TRUE(made.ok());
+    if (!target.empty()) {
+      EXPECT_TRUE((*made)->load(ModelRole::kTarget, model(target, n_ctx)).ok());
+      EXPECT_TRUE((*made)->wait_loaded(-1));
+    }
+    return std::move(*made);
+  }
+
+  static std::vector<Token> alone(std::vector<Token> prompt, std::uint64_t seed, std::size_t n,
+                                  std::uint64_t rows_seed = 1) {
+    return testing::reference(testing::random_rows(testing::kVocab, rows_seed, 3.0f),
+                              std::move(prompt), 1.0f, seed, n);
+  }
+
+  FakeLoader loader_;
+};
+
+TEST_F(RuntimeTest, ARequestGetsTheTextOfPlainDecodingAndItsTokensOneByOne) {
+  const std::unique_ptr<Runtime> runtime = make();
+  const Result<StartedCompletion> started = runtime->start(ask({1, 2, 3}, 7, 20));
+  ASSERT_TRUE(started.ok()) << started.status().message();
+  EXPECT_EQ(started->prompt.n_tokens, 3);
+  EXPECT_EQ(started->prompt.to_evaluate, "bcd");
+  std::vector<Token> tokens;
+  std::shared_ptr<const CompletionResult> result;
+  while (!result) {
+    const Result<PolledCompletion> polled = runtime->poll(started->id, 1000);
+    ASSERT_TRUE(polled.ok());
+    for (const SaidToken& said : polled->tokens) {
+      tokens.push_back(said.id);
+      EXPECT_EQ(said.by, "target");
+    }
+    result = polled->result;
+    EXPECT_EQ(polled->finished, result != nullptr);
+  }
+  EXPECT_EQ(tokens, alone({1, 2, 3}, 7, 20));
+  EXPECT_EQ(result->completion.tokens, tokens);
+  EXPECT_EQ(result->completion.finish, FinishReason::kLength);
+  EXPECT_EQ(result->model, "target");
+  EXPECT_EQ(result->completion.speculation.reason, "no draft model is loaded");
+  EXPECT_EQ(runtime->poll(started->id, 0).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(runtime->check_integrity(), "");
+}
+
+TEST_F(RuntimeTest, ManyRequestsAtOnceGetWhatEachGetsAlone) {
+  const std::unique_ptr<Runtime> runtime = make({.slots = 3, .max_queue = 100});
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  std::vector<CompletionId> ids;
+  std::vector<std::vector<Token>> prompts;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    prompts.push_back({static_cast<Token>(i % 5), 2, static_cast<Token>(i % 3)});
+    if (i % 4 == 0) prompts.back().resize(40, static_cast<Token>(i % 7));
+    const Result<StartedCompletion> started = runtime->start(ask(prompts.back(), i, 20));
+    ASSERT_TRUE(started.ok()) << started.status().message();
+    ids.push_back(started->id);
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    std::shared_ptr<const CompletionResult> result;
+    while (!result) result = runtime->poll(ids[i], 1000)->result;
+    EXPECT_EQ(result->completion.tokens, alone(prompts[i], i, 20)) << "request " << i;
+    EXPECT_EQ(result->completion.speculation.reason, "");
+    EXPECT_GT(result->completion.speculation.accepted, 0);
+  }
+  const RuntimeStatus status = runtime->status();
+  EXPECT_EQ(status.started, 40);
+  EXPECT_EQ(status.finished, 40);
+  EXPECT_EQ(status.generated_tokens, 800);
+  EXPECT_GT(status.cached_tokens, 0);  // prompts that begin alike
+  EXPECT_EQ(status.running + status.queued, 0);
+  EXPECT_EQ(status.drafters, std::vector<std::string>{"draft-model"});
+}
+
+TEST_F(RuntimeTest, WithoutATargetItSaysWhatIsMissing) {
+  const std::unique_ptr<Runtime> runtime = make({}, "");
+  EXPECT_EQ(runtime->start(ask({1}, 1, 5)).status().message(),
+            "no model is loaded; load a target first");
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("slow")).ok());
+  EXPECT_NE(runtime->start(ask({1}, 1, 5)).status().message().find("still loading"),
+            std::string::npos);
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("broken")).ok());  // takes its place
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_NE(runtime->start(ask({1}, 1, 5)).status().message().find("'broken' is broken"),
+            std::string::npos);
+  EXPECT_EQ(runtime->status().target.state, ModelState::kFailed);
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("throwing")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(runtime->status().target.error.message(), "cannot load 'throwing': on purpose");
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_TRUE(runtime->run(ask({1}, 1, 5)).ok());
+}
+
+TEST_F(RuntimeTest, AFailedLoadLeavesTheRunningTargetServing) {
+  const std::unique_ptr<Runtime> runtime = make();
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("broken")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  const RuntimeStatus status = runtime->status();
+  EXPECT_EQ(status.target.state, ModelState::kFailed);
+  EXPECT_EQ(status.target.path, "broken");
+  EXPECT_TRUE(status.target.serving);
+  EXPECT_EQ(status.target.serving_path, "target");
+  EXPECT_EQ((*runtime->run(ask({1}, 1, 5)))->completion.tokens, alone({1}, 1, 5));
+}
+
+TEST_F(RuntimeTest, ADraftComesAndGoesWhileRequestsRun) {
+  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  loader_.hold(true);
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  const CompletionId before = runtime->start(ask({1, 2}, 3, 40))->id;
+  while (runtime->status().running == 0) std::this_thread::yield();
+  loader_.hold(false);
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  const CompletionId with = runtime->start(ask({2, 1}, 4, 40))->id;
+  while (runtime->poll(with, 1000)->tokens.empty()) {
+  }
+  ASSERT_TRUE(runtime->unload(ModelRole::kDraft, false).ok());
+  std::shared_ptr<const CompletionResult> a, b;
+  while (!a) a = runtime->poll(before, 1000)->result;
+  while (!b) b = runtime->poll(with, 1000)->result;
+  EXPECT_EQ(a->completion.tokens, alone({1, 2}, 3, 40));
+  EXPECT_EQ(b->completion.tokens, alone({2, 1}, 4, 40));
+  EXPECT_FALSE(a->completion.speculation.enabled);
+  EXPECT_EQ(a->completion.speculation.reason,
+            "the draft model was still loading when the request began");
+  EXPECT_GT(b->completion.speculation.drafted, 0);
+  EXPECT_EQ(b->completion.speculation.reason, "the draft model was unloaded");
+  EXPECT_EQ(runtime->status().draft.state, ModelState::kAbsent);
+}
+
+TEST_F(RuntimeTest, AnotherTargetTakesOverWhileTheOldOnesRequestsEndOnIt) {
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "lazy");
+  const CompletionId running = runtime->start(ask({1, 2}, 3, 40))->id;
+  const CompletionId waiting = runtime->start(ask({2, 3}, 5, 10))->id;
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("other")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  const Result<std::shared_ptr<const CompletionResult>> other = runtime->run(ask({1, 2}, 3, 20));
+  EXPECT_EQ((*other)->completion.tokens, alone({1, 2}, 3, 20, /*rows_seed=*/2));
+  EXPECT_EQ((*other)->model, "other");
+  std::shared_ptr<const CompletionResult> a, b;
+  while (!a) a = runtime->poll(running, 1000)->result;
+  while (!b) b = runtime->poll(waiting, 1000)->result;
+  EXPECT_EQ(a->completion.tokens, alone({1, 2}, 3, 40));
+  EXPECT_EQ(b->completion.tokens, alone({2, 3}, 5, 10));
+  EXPECT_EQ(b->model, "lazy");
+}
+
+TEST_F(RuntimeTest, UnloadingWaitsForRequestsOrEndsThem) {
+  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  const CompletionId a = runtime->start(ask({1, 2}, 3, 30))->id;
+  ASSERT_TRUE(runtime->unload(ModelRole::kTarget, false).ok());
+  EXPECT_FALSE(runtime->status().target.serving);
+  EXPECT_EQ(runtime->start(ask({1}, 1, 5)).status().code(), StatusCode::kNotFound);
+  std::shared_ptr<const CompletionResult> result;
+  while (!result) result = runtime->poll(a, 1000)->result;
+  EXPECT_EQ(result->completion.tokens, alone({1, 2}, 3, 30));
+  EXPECT_EQ(runtime->unload(ModelRole::kTarget, false).code(), StatusCode::kNotFound);
+
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("lazy")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  const CompletionId b = runtime->start(ask({1, 2}, 3, 60))->id;
+  while (runtime->poll(b, 1000)->tokens.empty()) {
+  }
+  ASSERT_TRUE(runtime->unload(ModelRole::kTarget, true).ok());
+  result.reset();
+  while (!result) result = runtime->poll(b, 1000)->result;
+  EXPECT_EQ(result->completion.finish, FinishReason::kCancelled);
+  EXPECT_EQ(result->ended_by, EndedBy::kUnload);
+}
+
+TEST_F(RuntimeTest, LoadingIsCancelledAndSuperseded) {
+  const std::unique_ptr<Runtime> runtime = make();
+  EXPECT_EQ(runtime->cancel_load(ModelRole::kTarget).code(), StatusCode::kNotFound);
+  for (const ModelRole role : {ModelRole::kTarget, ModelRole::kDraft}) {
+    const std::string slow = role == ModelRole::kTarget ? "slow" : "slow draft";
+    ASSERT_TRUE(runtime->load(role, model(slow)).ok());
+    while (!loader_.loading()) std::this_thread::yield();
+    ASSERT_TRUE(runtime->cancel_load(role).ok());
+    ASSERT_TRUE(runtime->wait_loaded(-1));
+    const RuntimeStatus s = runtime->status();
+    const ModelStatus& status = role == ModelRole::kTarget ? s.target : s.draft;
+    EXPECT_EQ(status.state, ModelState::kFailed);
+    EXPECT_EQ(status.error.code(), StatusCode::kCancelled);
+    EXPECT_EQ(s.target.serving_path, "target");
+  }
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("slow")).ok());
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("other")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(runtime->status().target.serving_path, "other");
+}
+
+TEST_F(RuntimeTest, ADraftOrderedFirstWaitsForItsTarget) {
+  const std::unique_ptr<Runtime> runtime = make({}, "");
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));  // nothing is being worked on
+  EXPECT_EQ(runtime->status().draft.state, ModelState::kLoading);
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(runtime->status().draft.state, ModelState::kReady);
+  EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
+  // A draft with another vocabulary is refused, and the one at work stays.
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("small")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(runtime->status().draft.state, ModelState::kFailed);
+  EXPECT_EQ(runtime->status().draft.serving_path, "draft");
+  EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
+}
+
+TEST_F(RuntimeTest, TheQueueHasABoundAndKeepsTheOrderOfArrival) {
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1, .max_queue = 2}, "lazy");
+  std::vector<CompletionId> ids;
+  for (int i = 0; i < 3; ++i) ids.push_back(runtime->start(ask({1}, 1, 10))->id);
+  const Result<StartedCompletion> refused = runtime->start(ask({1}, 1, 10));
+  EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
+  while (!runtime->poll(ids[2], 1000)->finished) {
+  }
+  EXPECT_TRUE(runtime->poll(ids[0], 0)->finished);
+  EXPECT_TRUE(runtime->poll(ids[1], 0)->finished);
+}
+
+TEST_F(RuntimeTest, CancelsAndTimeoutsEndARequestWhereverItIs) {
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "lazy");
+  const CompletionId running = runtime->start(ask({1}, 1, -1))->id;
+  const CompletionId waiting = runtime->start(ask({1}, 2, -1))->id;
+  CompletionRequest hurried = ask({1}, 3, -1);
+  hurried.timeout_ms = 1;
+  const CompletionId late = runtime->start(hurried)->id;
+  EXPECT_EQ(runtime->cancel(999).code(), StatusCode::kNotFound);
+  ASSERT_TRUE(runtime->cancel(waiting).ok());
+  const Result<PolledCompletion> ended = runtime->poll(waiting, 0);
+  ASSERT_TRUE(ended->finished);
+  EXPECT_EQ(ended->result->ended_by, EndedBy::kClient);
+  EXPECT_TRUE(ended->result->completion.tokens.empty());
+  std::shared_ptr<const CompletionResult> result;
+  while (!result) result = runtime->poll(late, 1000)->result;
+  EXPECT_EQ(result->ended_by, EndedBy::kTimeout);
+  while (runtime->poll(running, 1000)->tokens.empty()) {
+  }
+  ASSERT_TRUE(runtime->cancel(running).ok());
+  result.reset();
+  while (!result) result = runtime->poll(running, 1000)->result;
+  EXPECT_EQ(result->completion.finish, FinishReason::kCancelled);
+  EXPECT_EQ(result->ended_by, EndedBy::kClient);
+  EXPECT_EQ(runtime->check_integrity(), "");
+}
+
+TEST_F(RuntimeTest, ResultsThatNobodyFetchesAreForgotten) {
+  const std::unique_ptr<Runtime> runtime = make({.retention_ms = 0});
+  const CompletionId id = runtime->start(ask({1}, 1, 3))->id;
+  while (runtime->status().finished == 0) std::this_thread::yield();
+  while (runtime->cancel(id).ok()) std::this_thread::yield();
+  EXPECT_EQ(runtime->poll(id, 0).status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(RuntimeTest, FullContextsShiftAndLongPromptsAreCutWhenAskedTo) {
+  const std::unique_ptr<Runtime> runtime = make({}, "target", 32);
+  std::vector<Token> prompt(50, 3);
+  EXPECT_EQ(runtime->start(ask(prompt, 1, 5)).status().code(), StatusCode::kInvalidArgument);
+  CompletionRequest request = ask(prompt, 1, 100);
+  request.shift_keep = 2;
+  const Result<std::shared_ptr<const CompletionResult>> result = runtime->run(request);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ((*result)->prompt.n_tokens_asked, 50);
+  EXPECT_EQ((*result)->prompt.n_tokens, 20);  // 50 less two blocks of 15
+  EXPECT_TRUE((*result)->prompt.truncated());
+  EXPECT_EQ((*result)->completion.tokens.size(), 100U);
+  EXPECT_TRUE((*result)->shifted);
+}
+
+TEST_F(RuntimeTest, EventsTellTheSameStoryAndCallbacksMayCallBackIn) {
+  const std::unique_ptr<Runtime> runtime = make({}, "");
+  std::mutex mutex;
+  std::vector<Token> tokens;
+  std::atomic<int> finished{0};
+  std::atomic<int> models{0};
+  runtime->subscribe([&](const RuntimeEvent& event) {
+    if (event.model) ++models;
+    if (!event.completion) return;
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (const SaidToken& said : event.completion->tokens) tokens.push_back(said.id);
+    if (event.completion->result) {
+      ++finished;
+      if (finished < 3) {
+        EXPECT_TRUE(runtime->start(ask({1}, 7, 5)).ok());
+      }
+      EXPECT_EQ(runtime->check_integrity(), "");
+    }
+  });
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  ASSERT_TRUE(runtime->start(ask({1}, 7, 5)).ok());
+  while (finished < 3) std::this_thread::yield();
+  runtime->subscribe({});
+  EXPECT_GE(models, 2);
+  std::vector<Token> expected;
+  for (int i = 0; i < 3; ++i) {
+    for (const Token token : alone({1}, 7, 5)) expected.push_back(token);
+  }
+  EXPECT_EQ(tokens, expected);
+}
+
+TEST_F(RuntimeTest, ItEndsInEveryState) {
+  for (const std::string target : {"", "slow", "target", "lazy", "broken"}) {
+    for (const std::string draft : {"", "slow draft", "draft"}) {
+      Result<std::unique_ptr<Runtime>> runtime = Runtime::create({.slots = 2}, loader_);
+      if (!target.empty()) {
+        ASSERT_TRUE((*runtime)->load(ModelRole::kTarget, model(target)).ok());
+      }
+      if (!draft.empty()) {
+        ASSERT_TRUE((*runtime)->load(ModelRole::kDraft, model(draft)).ok());
+      }
+      if (target != "slow" && draft != "slow draft") (*runtime)->wait_loaded(-1);
+      std::thread waiting;
+      if (target == "target" || target == "lazy") {
+        (*runtime)->wait_loaded(draft == "slow draft" ? 0 : -1);
+        while ((*runtime)->target() == nullptr) std::this_thread::yield();
+        for (int i = 0; i < 4; ++i) ASSERT_TRUE((*runtime)->start(ask({1}, 1, -1)).ok());
+      }
+      runtime->reset();
+    }
+  }
+}
+
+TEST_F(RuntimeTest, OptionsOutOfRangeAreRefusedByName) {
+  EXPECT_NE(Runtime::create({.slots = 0}, loader_).status().message().find("--slots"),
+            std::string::npos);
+  EXPECT_NE(Runtime::create({.max_queue = -1}, loader_).status().message().find("--max-queue"),
+            std::string::npos);
+  const std::unique_ptr<Runtime> runtime = make();
+  CompletionRequest r = ask({1}, 1, 5);
+  r.sampling.top_p = 2.0f;
+  EXPECT_NE(runtime->start(r).status().message().find("--top-p"), std::string::npos);
+  r = ask({99}, 1, 5);
+  EXPECT_EQ(runtime->start(r).status().code(), StatusCode::kInvalidArgument);
+  r = ask({1}, 1, 5);
+  r.messages.push_back({"user", "both"});
+  EXPECT_EQ(runtime->start(r).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(runtime->load(ModelRole::kTarget, model("")).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(runtime->status().started, 0);
+}
+
+}  // namespace
+}  // namespace outrider

@@ -1,0 +1,147 @@
+// FakeLoader: a ModelLoader whose models are hand-written numbers, and which is slow, fails and is
+// cancelled on command.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "draft/draft_model.h"
+#include "serve/loader.h"
+#include "testing/fake_model.h"
+
+namespace outrider::testing {
+
+// What a "file" of the fake loader is. Its name is ModelOptions::path.
+struct FakeFile {
+  std::int32_t n_vocab = 12;
+  std::uint64_t seed = 1;  // of its numbers
+  float spread = 3.0f;
+  float noise = 0.0f;  // 0: seed's numbers; above: these with noise, as a draft of them
+  Token end = kNoToken;
+  Capabilities capabilities;      // n_vocab, n_ctx, n_batch and n_sequences come from elsewhere
+  std::optional<Status> failure;  // of loading
+  std::int32_t load_steps = 0;    // progress reports; each takes a millisecond
+  std::int64_t step_us = 0;       // what an evaluation takes
+  bool throws = false;            // loading ends with an exception
+};
+
+class FakeTarget : public Target {
+ public:
+  FakeTarget(const FakeFile& file, const ModelOptions& options)
+      : vocabulary_(file.n_vocab, file.end), model_(capabilities_of(file, options), rows_of(file)) {
+    info_.path = options.path;
+    info_.architecture = "fake";
+    info_.n_ctx_train = options.n_ctx;
+    exactness_.kind = Exactness::Kind::kExact;
+    if (file.step_us > 0) {
+      model_.on_evaluate(
+          [us = file.step_us] { std::this_thread::sleep_for(std::chrono::microseconds(us)); });
+    }
+  }
+
+  LanguageModel& model() override { return model_; }
+  FakeModel& fake_model() { return model_; }
+  const Capabilities& capabilities() const override { return model_.capabilities(); }
+  const Vocabulary& vocabulary() const override { return vocabulary_; }
+  const Exactness& exactness() const override { return exactness_; }
+  const ModelInfo& info() const override { return info_; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+  Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options) const override {
+    OUTRIDER_RETURN_IF_ERROR(validate(options));
+    return std::unique_ptr<Sampler>(std::make_unique<FakeSampler>(options.temperature));
+  }
+
+  static Capabilities capabilities_of(const FakeFile& file, const ModelOptions& options) {
+    Capabilities c = file.capabilities;
+    c.n_vocab = file.n_vocab;
+    c.n_ctx = options.n_ctx;
+    c.n_batch = options.n_batch;
+    c.n_sequences = options.n_sequences;
+    if (c.max_width == 0) c.max_width = 16;
+    return c;
+  }
+  static RowFunction rows_of(const FakeFile& file) {
+    RowFunction rows = random_rows(file.n_vocab, file.seed, file.spread);
+    return file.noise > 0.0f ? noisy_rows(std::move(rows), file.seed + 1, file.noise) : rows;
+  }
+
+ private:
+  FakeVocabulary vocabulary_;
+  FakeModel model_;
+  Exactness exactness_;
+  ModelInfo info_;
+  std::vector<std::string> notes_;
+};
+
+class FakeDraft : public Draft {
+ public:
+  FakeDraft(const FakeFile& file, const ModelOptions& options, std::shared_ptr<const Target> target)
+      : target_(std::move(target)),
+        model_(FakeTarget::capabilities_of(file, options), FakeTarget::rows_of(file)),
+        drafter_(model_, target_->vocabulary().size(), [t = target_.get()](Token token) {
+          return t->vocabulary().is_end_of_generation(token);
+        }) {
+    info_.path = options.path;
+  }
+  Drafter& drafter() override { return drafter_; }
+  const ModelInfo& info() const override { return info_; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+
+ private:
+  std::shared_ptr<const Target> target_;
+  FakeModel model_;
+  DraftModelDrafter drafter_;
+  ModelInfo info_;
+  std::vector<std::string> notes_;
+};
+
+class FakeLoader : public ModelLoader {
+ public:
+  // Before anything is loaded from it, or from one thread meanwhile.
+  void add(const std::string& path, FakeFile file) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    files_[path] = std::move(file);
+  }
+  // While held, loading stands still at its first progress report (a cancel ends it).
+  void hold(bool held) { held_.store(held); }
+  int loads() const { return loads_.load(); }           // begun
+  bool loading() const { return loading_.load() > 0; }  // right now
+
+  Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
+                                              const LoadHooks& hooks) override {
+    const Result<FakeFile> file = open(options, hooks);
+    if (!file.ok()) return file.status();
+    return std::unique_ptr<Target>(std::make_unique<FakeTarget>(*file, options));
+  }
+
+  Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
+                                            std::shared_ptr<const Target> target,
+                                            const LoadHooks& hooks) override {
+    const Result<FakeFile> file = open(options, hooks);
+    if (!file.ok()) return file.status();
+    if (file->n_vocab < target->vocabulary().size()) {
+      return unsupported("'" + options.path + "' has another vocabulary");
+    }
+    return std::unique_ptr<Draft>(std::make_unique<FakeDraft>(*file, options, std::move(target)));
+  }
+
+ private:
+  Result<FakeFile> open(const ModelOptions& options, const LoadHooks& hooks);
+
+  std::mutex mutex_;
+  std::map<std::string, FakeFile> files_;
+  std::atomic<bool> held_{false};
+  std::atomic<int> loads_{0};
+  std::atomic<int> loading_{0};
+};
+
+}  // namespace outrider::testing
