@@ -168,7 +168,8 @@ class Reader {
       refuse(*flag, name + " needs a value behind it");
       return;
     }
-    const std::string value = equals == std::string::npos ? words_[next_++] : word.substr(equals + 1);
+    const std::string value =
+        equals == std::string::npos ? words_[next_++] : word.substr(equals + 1);
     if (flag->value == Value::kTextNoEffect) return;
     std::optional<Json> parsed = parse_value(flag->value, value);
     if (parsed) {

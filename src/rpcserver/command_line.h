@@ -5,8 +5,8 @@
 //
 // Words are parted by white space. '...' keeps everything, "..." everything but \" and \\; outside
 // of quotes a backslash keeps a following space, quote or backslash (and stands for itself before
-// anything else, so that paths of Windows survive). The first word is the program's name. A flag may
-// be written --flag value or --flag=value.
+// anything else, so that paths of Windows survive). The first word is the program's name. A flag
+// may be written --flag value or --flag=value.
 //
 // Tested by command_line_test.cc.
 #pragma once

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -19,13 +20,32 @@ constexpr double kMaxFloat = std::numeric_limits<float>::max();
 constexpr std::int64_t kMaxWidth = 64;  // tokens of a step, as for `outrider run`
 
 // The options of a request that a cmd may give for all of them; a prompt is not one.
-constexpr std::array<std::string_view, 26> kCmdKeys{
-    "n_predict",        "temperature",       "top_k",    "top_p",         "tfs_z",
-    "typical_p",        "repeat_last_n",     "repeat_penalty",
-    "presence_penalty", "frequency_penalty", "mirostat", "mirostat_tau",  "mirostat_eta",
-    "penalize_nl",      "n_keep",            "seed",     "grammar",       "n_probs",
-    "stream",           "ignore_eos",        "logit_bias", "stop",        "n_beams",
-    "__debug",          "stream_tokens",     "speculative"};
+constexpr std::array<std::string_view, 26> kCmdKeys{"n_predict",
+                                                    "temperature",
+                                                    "top_k",
+                                                    "top_p",
+                                                    "tfs_z",
+                                                    "typical_p",
+                                                    "repeat_last_n",
+                                                    "repeat_penalty",
+                                                    "presence_penalty",
+                                                    "frequency_penalty",
+                                                    "mirostat",
+                                                    "mirostat_tau",
+                                                    "mirostat_eta",
+                                                    "penalize_nl",
+                                                    "n_keep",
+                                                    "seed",
+                                                    "grammar",
+                                                    "n_probs",
+                                                    "stream",
+                                                    "ignore_eos",
+                                                    "logit_bias",
+                                                    "stop",
+                                                    "n_beams",
+                                                    "__debug",
+                                                    "stream_tokens",
+                                                    "speculative"};
 
 void read_prompt(Fields& fields, RequestOptions& o) {
   const Json* prompt = fields.find("prompt");
@@ -246,8 +266,8 @@ SamplingOptions sampling_options(const RequestOptions& o, std::int64_t n_ctx) {
   s.top_p = share_kept(o.top_p);
   s.typical_p = share_kept(o.typical_p);
   const std::int64_t last_n = o.repeat_last_n < 0 ? n_ctx : o.repeat_last_n;
-  s.repeat_last_n = static_cast<std::int32_t>(
-      std::clamp<std::int64_t>(last_n, 0, SamplingOptions::kMaxHistory));
+  s.repeat_last_n =
+      static_cast<std::int32_t>(std::clamp<std::int64_t>(last_n, 0, SamplingOptions::kMaxHistory));
   s.repeat_penalty = static_cast<float>(o.repeat_penalty);
   s.presence_penalty = static_cast<float>(o.presence_penalty);
   s.frequency_penalty = static_cast<float>(o.frequency_penalty);
@@ -274,10 +294,19 @@ Json merge(const Json& request, const Json& defaults) {
   return merged;
 }
 
+// 0.1f as 0.1 and not as 0.10000000149011612.
+double as_written(float value) {
+  std::array<char, 32> text{};
+  const std::to_chars_result end = std::to_chars(text.data(), text.data() + text.size(), value);
+  double number = value;
+  (void)std::from_chars(text.data(), end.ptr, number);
+  return number;
+}
+
 Json logit_bias_json(const std::vector<LogitBias>& biases) {
   Json list = Json::array();
   for (const LogitBias& b : biases) {
-    list.push_back({b.token, std::isinf(b.bias) ? Json(false) : Json(static_cast<double>(b.bias))});
+    list.push_back({b.token, std::isinf(b.bias) ? Json(false) : Json(as_written(b.bias))});
   }
   return list;
 }
@@ -288,9 +317,9 @@ Json speculative_json(const RequestOptions& o) {
           {"rule", api::rule_name(o.rule)},
           {"width", o.width},
           {"branches", o.draft.branches},
-          {"split_p", static_cast<double>(o.draft.split_p)},
-          {"draft_p_min", static_cast<double>(o.draft.p_min)},
-          {"draft_p_ratio", static_cast<double>(o.draft.p_ratio)}};
+          {"split_p", as_written(o.draft.split_p)},
+          {"draft_p_min", as_written(o.draft.p_min)},
+          {"draft_p_ratio", as_written(o.draft.p_ratio)}};
 }
 
 }  // namespace
@@ -340,9 +369,10 @@ CompletionRequest completion_request(const RequestOptions& o, std::int64_t n_ctx
   request.prompt = o.prompt;
   request.sampling = sampling_options(o, n_ctx);
   request.seed = o.seed;
-  request.max_tokens = static_cast<std::int32_t>(o.n_predict);
+  // Nothing would be read for an answer of no tokens; the one token is not shown.
+  request.max_tokens = o.n_predict == 0 ? 1 : static_cast<std::int32_t>(o.n_predict);
   request.stop = o.stop;
-  if (o.n_probs > 0) {
+  if (o.n_probs > 0 && o.n_predict != 0) {
     request.logprobs = static_cast<std::int32_t>(o.n_probs);
     request.logprobs_after_sampler = request.sampling.temperature > 0.0f;
   }

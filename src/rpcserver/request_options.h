@@ -1,9 +1,9 @@
 // What a request may say: the seed's options with the seed's defaults, which are llama.cpp's of
 // October 2023 and not today's (repeat_penalty was 1.1, and there was no min_p).
 //
-// Three answers to an option, never silence: it is honoured; it is refused by name, because the text
-// would not be what was asked for (tfs_z, n_beams, a wrong kind of value); or it has no effect and
-// a warning says so (unknown keys, penalties with mirostat, n_probs above 20).
+// Three answers to an option, never silence: it is honoured; it is refused by name, because the
+// text would not be what was asked for (tfs_z, n_beams, a wrong kind of value); or it has no effect
+// and a warning says so (unknown keys, penalties with mirostat, n_probs above 20).
 //
 // Where the seed's sampler took values that today's refuse, they mean what they meant: a
 // temperature below 0 is greedy, top_p above 1 is off, 0 keeps one token, repeat_last_n -1 is the
@@ -81,14 +81,15 @@ struct RequestDefaults {
 // "speculative" of true, or an object, adds to the cmd's object.
 ParsedRequest parse_request(const json::Json& request, const RequestDefaults& defaults);
 
-// The part of `cmd` that holds request options ("temp" under its request name). Those keys are known
-// to `cmd` from then on, and refused there when a request could not have them.
+// The part of `cmd` that holds request options ("temp" under its request name). Those keys are
+// known to `cmd` from then on, and refused there when a request could not have them.
 RequestDefaults take_defaults(Fields& cmd, std::vector<std::string>& warnings);
 
 // What the runtime is asked for. `n_ctx`: of the target.
 CompletionRequest completion_request(const RequestOptions& options, std::int64_t n_ctx);
 
-// The response field. `model`: its alias; `seed`: the one that was used; `stream`: updates are sent.
+// The response field. `model`: its alias; `seed`: the one that was used; `stream`: updates are
+// sent.
 json::Json generation_settings(const RequestOptions& options, std::int64_t n_ctx,
                                const std::string& model, std::uint64_t seed, bool stream);
 

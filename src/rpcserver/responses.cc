@@ -53,9 +53,9 @@ Json failure(const Refusal& refusal) { return refused({{"success", false}}, refu
 Json sync_failure(const Refusal& refusal) { return refused({{"status", 400}}, refusal); }
 
 Json prompt_stats_json(const PromptStats& stats) {
-  return {{"n_ctx", stats.n_ctx},         {"total_prompt_tokens", stats.n_tokens_asked},
-          {"n_past", stats.n_cached},     {"truncated", stats.truncated()},
-          {"cached", stats.cached},       {"to_eval", stats.to_evaluate}};
+  return {{"n_ctx", stats.n_ctx},     {"total_prompt_tokens", stats.n_tokens_asked},
+          {"n_past", stats.n_cached}, {"truncated", stats.truncated()},
+          {"cached", stats.cached},   {"to_eval", stats.to_evaluate}};
 }
 
 Json partial_response(const TextRun& run, bool with_probabilities) {
@@ -74,8 +74,8 @@ Json probabilities_json(const std::vector<SaidToken>& tokens) {
       candidates.push_back(
           {{"tok_str", token_text(candidate.text)}, {"prob", std::exp(candidate.logprob)}});
     }
-    list.push_back({{"content", token_text(token.logprob->chosen.text)},
-                    {"probs", std::move(candidates)}});
+    list.push_back(
+        {{"content", token_text(token.logprob->chosen.text)}, {"probs", std::move(candidates)}});
   }
   return list;
 }
@@ -96,8 +96,8 @@ Json final_response(const FinalParts& parts, const CompletionResult& result) {
       {"model", parts.model},
       {"tokens_predicted", n_predicted},
       {"tokens_evaluated", result.prompt.n_tokens_asked},
-      {"generation_settings", generation_settings(options, result.prompt.n_ctx, parts.model, c.seed,
-                                                  parts.streamed)},
+      {"generation_settings",
+       generation_settings(options, result.prompt.n_ctx, parts.model, c.seed, parts.streamed)},
       {"prompt", options.prompt_as_sent},
       {"truncated", result.prompt.truncated() || result.shifted},
       {"stopped_eos", at_stop && c.stop.empty()},

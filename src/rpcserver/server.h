@@ -26,7 +26,7 @@ namespace outrider::rpcserver {
 class Server {
  public:
   explicit Server(ModelLoader& loader) : loader_(loader) {}  // must outlive this
-  ~Server() { deinit(); }  // no call may be inside
+  ~Server() { deinit(); }                                    // no call may be inside
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
@@ -65,10 +65,10 @@ class Server {
   void leave(Entry* entry);
 
   ModelLoader& loader_;
-  std::mutex mutex_;               // guards what follows, and Entry::calls
-  std::condition_variable left_;   // a call has left
-  std::unique_ptr<Entry> entry_;   // null: before init, or after deinit
-  std::string init_error_;         // why the last init made no session, or empty
+  std::mutex mutex_;              // guards what follows, and Entry::calls
+  std::condition_variable left_;  // a call has left
+  std::unique_ptr<Entry> entry_;  // null: before init, or after deinit
+  std::string init_error_;        // why the last init made no session, or empty
 };
 
 }  // namespace outrider::rpcserver

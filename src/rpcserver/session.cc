@@ -10,9 +10,10 @@ namespace {
 
 using json::Json;
 
-// An app fetches a result when it likes, and forget_oldest() is what bounds the memory. 10 years, so
-// that sums with the clock do not overflow.
+// An app fetches a result when it likes, and forget_oldest() is what bounds the memory. 10 years,
+// so that sums with the clock do not overflow.
 constexpr std::int64_t kForever = std::int64_t{10} * 365 * 24 * 3600 * 1000;
+constexpr std::size_t kManyCompletions = 512;  // more than can wait and be kept
 constexpr std::int64_t kWaitMs = 60'000;  // of one wait for a synchronous completion's end
 
 Refusal ended() { return {.error = "the library was shut down (deinit)", .field = ""}; }
@@ -149,8 +150,8 @@ void Session::collect(Completed& completion) {
   Result<PolledCompletion> polled = runtime_->poll(completion.started.id, /*wait_ms=*/0);
   if (!polled.ok()) {  // cannot be: it stays there until its result is taken
     completion.finished = true;
-    completion.updates.push_back({{"content", ""}, {"stop", true}, {"status", 500},
-                                  {"error", polled.status().message()}});
+    completion.updates.push_back(
+        {{"content", ""}, {"stop", true}, {"status", 500}, {"error", polled.status().message()}});
     return;
   }
   completion.prompt_progress = polled->prompt_progress;
@@ -174,12 +175,16 @@ void Session::collect(Completed& completion) {
                                               *polled->result));
 }
 
-// Keeps kFinishedKept of those that are finished. The caller holds mutex_.
+// Keeps kFinishedKept of those that are finished. They finish in the order of their ids, so it is
+// enough to look at the oldest; what was cancelled while it waited is found when there are many.
+// The caller holds mutex_.
 void Session::forget_oldest() {
+  const bool look_at_all = completions_.size() > kManyCompletions;
   std::size_t n_finished = 0;
   for (auto& [id, completion] : completions_) {
     collect(completion);
     if (completion.finished) ++n_finished;
+    if (!completion.finished && !look_at_all) break;
   }
   for (auto it = completions_.begin(); it != completions_.end() && n_finished > kFinishedKept;) {
     const bool gone = it->second.finished;

@@ -1,8 +1,8 @@
-// Session: what lives between init and deinit. One runtime, what cmd said, and the completions whose
-// updates the app has not fetched.
+// Session: what lives between init and deinit. One runtime, what cmd said, and the completions
+// whose updates the app has not fetched.
 //
-// Loading and decoding are the runtime's; a session turns texts into calls of it and what comes back
-// into texts. All functions: any thread. init() and complete() wait, the others do not. After
+// Loading and decoding are the runtime's; a session turns texts into calls of it and what comes
+// back into texts. All functions: any thread. init() and complete() wait, the others do not. After
 // close() nothing starts any more.
 //
 // Tested by session_test.cc and session_load_test.cc (through Server), with models that are fakes.
@@ -64,7 +64,7 @@ class Session {
 
     Started started;
     UpdateStream stream;
-    std::vector<SaidToken> sent;   // with their probabilities, when these were asked for
+    std::vector<SaidToken> sent;  // with their probabilities, when these were asked for
     json::Json updates = json::Json::array();  // not fetched
     double prompt_progress = 0.0;
     bool finished = false;
@@ -86,13 +86,13 @@ class Session {
   mutable std::mutex mutex_;  // guards what follows
   bool closed_ = false;
   std::uint64_t target_orders_ = 0;
-  InitCommand config_;                        // the newest that was accepted for a target
-  std::vector<std::string> draft_warnings_;   // the newest draft's
-  std::optional<Refusal> target_refusal_;     // of the newest cmd
+  InitCommand config_;                       // the newest that was accepted for a target
+  std::vector<std::string> draft_warnings_;  // the newest draft's
+  std::optional<Refusal> target_refusal_;    // of the newest cmd
   std::optional<Refusal> draft_refusal_;
   std::map<CompletionId, Completed> completions_;
-  CompletionId newest_ = 0;                   // 0: there was none
-  std::set<CompletionId> synchronous_;        // running
+  CompletionId newest_ = 0;             // 0: there was none
+  std::set<CompletionId> synchronous_;  // running
 };
 
 }  // namespace outrider::rpcserver

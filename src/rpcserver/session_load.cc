@@ -129,15 +129,16 @@ Json Session::status() const {
   for (const std::string& text : draft_warnings_) warnings.push_back(text);
   Json notes = target.notes;
   for (const std::string& text : status.draft.notes) notes.push_back(text);
-  return {{"init_success", success},
-          {"model_alias", config_.alias},
-          {"model", config_.target.path},
-          {"loading_progress", target.progress},
-          {"error", text_or_null(target_refusal_ ? target_refusal_->error : target.error.message())},
-          {"warnings", std::move(warnings)},
-          {"notes", std::move(notes)},
-          {"draft", draft_json(status, draft_refusal_)},
-          {"speculation", speculation_json(status)}};
+  return {
+      {"init_success", success},
+      {"model_alias", config_.alias},
+      {"model", config_.target.path},
+      {"loading_progress", target.progress},
+      {"error", text_or_null(target_refusal_ ? target_refusal_->error : target.error.message())},
+      {"warnings", std::move(warnings)},
+      {"notes", std::move(notes)},
+      {"draft", draft_json(status, draft_refusal_)},
+      {"speculation", speculation_json(status)}};
 }
 
 }  // namespace outrider::rpcserver

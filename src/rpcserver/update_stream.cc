@@ -28,9 +28,9 @@ std::vector<TextRun> UpdateStream::cut(bool at_end) {
   const auto close = [&] {
     TextRun run;
     run.content = content.substr(0, n_sendable);
-    run.tokens.assign(std::make_move_iterator(waiting_.begin() + static_cast<std::ptrdiff_t>(sent)),
-                      std::make_move_iterator(waiting_.begin() +
-                                              static_cast<std::ptrdiff_t>(sendable)));
+    run.tokens.assign(
+        std::make_move_iterator(waiting_.begin() + static_cast<std::ptrdiff_t>(sent)),
+        std::make_move_iterator(waiting_.begin() + static_cast<std::ptrdiff_t>(sendable)));
     content.erase(0, n_sendable);
     n_sendable = 0;
     sent = sendable;

@@ -1,10 +1,10 @@
 // UpdateStream: the tokens of a text, cut into the updates that a poll hands out.
 //
-// A step gives the drafted tokens that were accepted and one of the target's own, so a run ends with
-// a token that is by the target: with speculation several tokens, without one, as the seed had it.
-// Where the cuts are does not depend on when the app polls, except that a poll does not wait for the
-// rest of a run. No cut is inside a character. Tokens without text (control tokens, and what a stop
-// string cut off) wait for text behind them: at the end it is known what they were.
+// A step gives the drafted tokens that were accepted and one of the target's own, so a run ends
+// with a token that is by the target: with speculation several tokens, without one, as the seed had
+// it. Where the cuts are does not depend on when the app polls, except that a poll does not wait
+// for the rest of a run. No cut is inside a character. Tokens without text (control tokens, and
+// what a stop string cut off) wait for text behind them: at the end it is known what they were.
 //
 // Example, tokens "Once"/draft " upon"/draft " a"/target " ti"/draft "me"/target: updates
 // "Once upon a", " time".
