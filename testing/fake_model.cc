@@ -64,7 +64,15 @@ const std::vector<Token>& FakeModel::text(SeqId seq) const {
 bool FakeModel::waits(SeqId seq) const { return trial(seq).open; }
 
 std::int32_t FakeModel::room(SeqId seq) const {
-  return capabilities_.n_ctx - length(seq) - trial(seq).size();
+  std::int64_t room = capabilities_.n_ctx - length(seq) - trial(seq).size();
+  if (room_tells_) {
+    std::int64_t held = 0;
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      held += static_cast<std::int64_t>(texts_[i].size()) + trials_[i].size();
+    }
+    room = std::min(room, total_cells_ - held);
+  }
+  return static_cast<std::int32_t>(std::max<std::int64_t>(room, 0));
 }
 
 Status FakeModel::check_item(const EvalItem& item) const {

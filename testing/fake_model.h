@@ -49,8 +49,11 @@ class FakeModel : public LanguageModel {
   // The next commit() calls end likewise.
   void fail_commit(std::vector<Status> statuses);
   // Any evaluation that would hold more tokens than this, all sequences together, fails with
-  // kResourceExhausted. -1: no limit.
-  void set_total_cells(std::int64_t cells) { total_cells_ = cells; }
+  // kResourceExhausted. -1: no limit. `told`: room() knows of it.
+  void set_total_cells(std::int64_t cells, bool told = false) {
+    total_cells_ = cells;
+    room_tells_ = told;
+  }
   // Called inside evaluate(), before anything is done: to raise flags at that moment.
   void on_evaluate(std::function<void()> hook) { hook_ = std::move(hook); }
 
@@ -94,6 +97,7 @@ class FakeModel : public LanguageModel {
   std::function<void()> hook_;
   const std::atomic<bool>* interrupt_ = nullptr;
   std::int64_t total_cells_ = -1;
+  bool room_tells_ = false;
   std::int64_t evaluations_ = 0;
   std::int64_t tokens_evaluated_ = 0;
 };

@@ -250,7 +250,8 @@ int CompareCommand::run() {
   for (const std::int32_t width : widths_) comparison_.widths.push_back({.width = width});
 
   ReplayDrafter replay;
-  SessionOptions options{.target = target_options(model_), .width = widths_.back()};
+  SessionOptions options{.target = target_options(model_)};
+  options.target.widest = widths_.back();
   if (model_.draft_model) {
     options.draft = draft_options(model_);
   } else {

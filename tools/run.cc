@@ -173,9 +173,8 @@ int RunCommand::run() {
   SignalWatch signals;
   ProgressBar progress;
 
-  SessionOptions options{.target = target_options(model_),
-                         .width = opened_width(speculation_),
-                         .speculation = plan_.width > 1};
+  SessionOptions options{.target = target_options(model_), .speculation = plan_.width > 1};
+  options.target.widest = opened_width(speculation_);
   if (plan_.use_draft_model) options.draft = draft_options(model_);
   const SessionHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};

@@ -1,10 +1,8 @@
 #include "tools/session.h"
 
-#include <algorithm>
+#include <utility>
 
-#include "llama/sampler_chain.h"
-#include "llama/vocab_match.h"
-#include "llama/vocabulary.h"
+#include "backend/llama_loader.h"
 
 namespace outrider::tools {
 namespace {
@@ -24,68 +22,53 @@ std::string base_name(const std::string& path) { return path.substr(path.rfind('
 Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
                                                const SessionHooks& hooks) {
   std::unique_ptr<Session> session(new Session());
-  llama::TargetOptions how;
-  how.widest = options.width;
+  LlamaLoaderOptions how;
   how.speculation = options.speculation;
   how.probe_progress = [&bar = hooks.progress](double f) { bar.update("checking exactness", f); };
-  Result<llama::OpenedTarget> target = llama::open_target(
-      options.target, load_hooks(hooks, "loading " + base_name(options.target.path)), how);
+  LlamaLoader loader(how);
+  Result<std::unique_ptr<Target>> target = loader.load_target(
+      options.target, load_hooks(hooks, "loading " + base_name(options.target.path)));
   if (!target.ok()) return target.status();
   session->target_ = std::move(*target);
   std::vector<Drafter*> drafters;
   if (options.draft) {
-    OUTRIDER_RETURN_IF_ERROR(session->open_draft_model(*options.draft, hooks));
-    drafters.push_back(session->drafter_.get());
+    Result<std::unique_ptr<Draft>> draft =
+        loader.load_draft(*options.draft, session->target_,
+                          load_hooks(hooks, "loading " + base_name(options.draft->path)));
+    if (!draft.ok()) return draft.status();
+    session->draft_ = std::move(*draft);
+    drafters.push_back(&session->draft_->drafter());
   }
   drafters.insert(drafters.end(), options.other_drafters.begin(), options.other_drafters.end());
   hooks.progress.clear();
-  session->engine_ =
-      std::make_unique<Engine>(*session->target_.model, session->vocabulary(), std::move(drafters));
+  session->engine_ = std::make_unique<Engine>(session->target_->model(), session->vocabulary(),
+                                              std::move(drafters));
   session->collect_warnings(options);
   return session;
 }
 
-Status Session::open_draft_model(const ModelOptions& options, const SessionHooks& hooks) {
-  Result<std::unique_ptr<llama::LlamaModel>> draft =
-      llama::open_draft(options, load_hooks(hooks, "loading " + base_name(options.path)));
-  if (!draft.ok()) return draft.status();
-  draft_ = std::move(*draft);
-  const llama::LlamaVocabulary& vocabulary = target_.file->vocabulary();
-  const Status match =
-      llama::require_usable(llama::match_vocabularies(vocabulary, draft_->file()->vocabulary()));
-  if (!match.ok()) {
-    return match.with_context("the draft model '" + options.path + "' cannot draft for '" +
-                              facts().path + "'");
-  }
-  drafter_ = std::make_unique<DraftModelDrafter>(
-      *draft_, vocabulary.size(),
-      [&vocabulary](Token token) { return vocabulary.is_end_of_generation(token); });
-  return Status();
-}
-
 void Session::collect_warnings(const SessionOptions& options) {
-  const auto add = [this](const llama::LlamaModel& model, const std::vector<std::string>& notes) {
-    for (const std::string& note : notes) {
-      warnings_.push_back("'" + model.file()->facts().path + "': " + note);
-    }
+  const auto add = [this](const ModelInfo& model, const std::vector<std::string>& notes) {
+    for (const std::string& note : notes) warnings_.push_back("'" + model.path + "': " + note);
   };
-  add(*target_.model, target_.notes);
-  if (draft_) add(*draft_, draft_->notes());
+  add(target_->info(), target_->notes());
+  if (draft_) add(draft_->info(), draft_->notes());
   const Capabilities& caps = target().capabilities();
-  if (!options.speculation || caps.max_width >= options.width) return;
-  if (caps.n_batch < options.width && caps.max_width == caps.n_batch) {
+  const std::int32_t width = options.target.widest;
+  if (!options.speculation || caps.max_width >= width) return;
+  if (caps.n_batch < width && caps.max_width == caps.n_batch) {
     const std::string limit =
         "--batch " + std::to_string(caps.n_batch) + " leaves no room for wider steps";
     warnings_.push_back(caps.max_width > 1 ? limit : "speculation is off: " + limit);
     if (caps.max_width == 1) off_reason_ = limit;
     return;
   }
-  const std::string limit = "'" + facts().path + "' takes at most " +
+  const std::string limit = "'" + target_->info().path + "' takes at most " +
                             std::to_string(caps.max_width) +
                             (caps.max_width == 1 ? " token" : " tokens") + " in a step here";
   if (caps.max_width > 1) {
     warnings_.push_back(limit + ", so the width is " + std::to_string(caps.max_width) + ", not " +
-                        std::to_string(options.width));
+                        std::to_string(width));
   } else {
     off_reason_ = caps.rollback_reason.empty() ? limit : caps.rollback_reason;
     warnings_.push_back("speculation is off: " + off_reason_);
@@ -94,8 +77,7 @@ void Session::collect_warnings(const SessionOptions& options) {
 
 Result<Request> Session::request(std::vector<Token> prompt, const SamplingOptions& sampling,
                                  std::uint64_t seed, std::int32_t width) const {
-  const llama::LlamaVocabulary& vocabulary = target_.file->vocabulary();
-  Result<std::unique_ptr<Sampler>> sampler = llama::make_sampler(sampling, vocabulary);
+  Result<std::unique_ptr<Sampler>> sampler = target_->make_sampler(sampling);
   if (!sampler.ok()) return sampler.status();
   Request request;
   request.prompt = std::move(prompt);

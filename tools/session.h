@@ -1,5 +1,4 @@
-// Session: the models of one call of a command, opened and put together. The one place of the tools
-// that constructs the llama adapter.
+// Session: the models of one call of a command, opened and put together.
 #pragma once
 
 #include <atomic>
@@ -12,22 +11,21 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "draft/draft_model.h"
 #include "engine/engine.h"
-#include "llama/open_target.h"
-#include "model/model_options.h"
 #include "model/exactness.h"
+#include "model/model_options.h"
+#include "serve/loader.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
 namespace outrider::tools {
 
 struct SessionOptions {
+  // Its `widest` is the widest step that will be asked for; the settings of --exact on depend on
+  // it, so give the same with and without speculation.
   ModelOptions target;
   std::optional<ModelOptions> draft;
-  std::int32_t width = 4;   // widest step that will be asked for; the settings of --exact on
-                            // depend on it, so give the same with and without speculation
-  bool speculation = true;  // false: only single steps will be asked for
+  bool speculation = true;               // false: only single steps will be asked for
   std::vector<Drafter*> other_drafters;  // asked after the draft model; must outlive the session
 };
 
@@ -49,10 +47,9 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   Engine& engine() { return *engine_; }
-  const LanguageModel& target() const { return *target_.model; }
-  const llama::ModelFacts& facts() const { return target_.file->facts(); }
-  const Vocabulary& vocabulary() const { return target_.file->text_vocabulary(); }
-  const Exactness& exactness() const { return target_.exactness; }
+  const LanguageModel& target() const { return target_->model(); }
+  const Vocabulary& vocabulary() const { return target_->vocabulary(); }
+  const Exactness& exactness() const { return target_->exactness(); }
 
   // What the user should know although it works: "the context is larger than ...".
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -68,12 +65,10 @@ class Session {
 
  private:
   Session() = default;
-  Status open_draft_model(const ModelOptions& options, const SessionHooks& hooks);
   void collect_warnings(const SessionOptions& options);
 
-  llama::OpenedTarget target_;
-  std::unique_ptr<llama::LlamaModel> draft_;
-  std::unique_ptr<DraftModelDrafter> drafter_;
+  std::shared_ptr<Target> target_;
+  std::unique_ptr<Draft> draft_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::string> warnings_;
   std::string off_reason_;  // why no step may hold more than one token; empty: it may

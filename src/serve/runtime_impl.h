@@ -81,16 +81,17 @@ class Runtime::Impl {
   bool has_work() const;
   void end_all();
   std::optional<Job::Clock::time_point> next_deadline() const;
-  void add_to_engine(const JobPtr& job, Lock& lock);
+  void add_to_engine(Job& job, Request request, Lock& lock);
   std::string why_plain(const Job& job) const;
   void publish(Station& station, std::vector<Update> updates);
   void note_progress(const Station& station);
-  void restart(Station& station, const std::string& why);
+  void restart(Station& station);
 
   // Both.
   void finish(Job& job);
   void end(Job& job, EndedBy by);
   void give_out(Job& job, std::vector<SaidToken> tokens);
+  void post(const Job& job, const std::vector<SaidToken>& tokens);
   void count(const Completion& completion);
   Status no_target() const;
   std::size_t waiting_jobs(const Station& station) const;

@@ -117,8 +117,12 @@ void Runtime::Impl::set_status(ModelRole role, ModelState state, Status error) {
 
 void Runtime::Impl::announce(ModelRole role) {
   if (!events.wanted()) return;
-  events.post(
-      {.model = ModelEvent{.role = role, .status = role_of(role).status}, .completion = {}});
+  try {
+    RuntimeEvent event;
+    event.model = ModelEvent{.role = role, .status = role_of(role).status};
+    events.post(std::move(event));
+  } catch (const std::exception&) {  // out of memory: the status says the same
+  }
 }
 
 RuntimeStatus Runtime::Impl::status() {
@@ -171,14 +175,17 @@ void Runtime::Impl::load_loop() {
 }
 
 void Runtime::Impl::carry_out(ModelRole role, const OrderPtr& order, Lock& lock) {
-  const LoadHooks hooks = hooks_for(role, order);
   Status status;
   try {
+    const LoadHooks hooks = hooks_for(role, order);
     status = role == ModelRole::kTarget ? open_target(*order, hooks, lock)
                                         : open_draft(*order, hooks, lock);
+  } catch (const std::bad_alloc&) {
+    if (!lock.owns_lock()) lock.lock();
+    status = resource_exhausted("out of memory");  // short enough to need none
   } catch (const std::exception& e) {
     if (!lock.owns_lock()) lock.lock();
-    status = resource_exhausted("cannot load '" + order->options.path + "': " + e.what());
+    status = internal_error("cannot load '" + order->options.path + "': " + e.what());
   }
   Role& r = role_of(role);
   if (r.order != order) return;  // a newer one has taken its place, or it was called off

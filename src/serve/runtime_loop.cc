@@ -46,11 +46,15 @@ void Runtime::Impl::decode_loop() {
       }
       if (stop_) return;
     }
-    install();
-    admit();
-    step();
-    expire();
-    release_stations();
+    try {
+      install();
+      admit();
+      step();
+      expire();
+      release_stations();
+    } catch (const std::exception&) {  // out of memory between two steps: nothing is half done
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
 }
 
@@ -76,12 +80,22 @@ void Runtime::Impl::install() {
       change = std::move(draft_changes_.front());
       draft_changes_.pop_front();
     }
-    change.station->set_draft(std::move(change.draft), change.reason);
+    bool failed = false;
+    try {
+      change.station->set_draft(std::move(change.draft), change.reason);
+    } catch (const std::exception&) {
+      failed = true;
+      change.station->set_draft(nullptr, "out of memory");
+    }
     const Lock lock(mutex_);
     if (change.station != current_) continue;
     drafters_.clear();
-    if (const Draft* draft = change.station->draft()) {
-      drafters_.emplace_back(const_cast<Draft*>(draft)->drafter().name());
+    if (failed) {
+      draft_role_.status.serving = false;
+      set_status(ModelRole::kDraft, ModelState::kFailed, resource_exhausted("out of memory"));
+    }
+    for (const Drafter* drafter : change.station->engine().drafters()) {
+      if (drafter != nullptr) drafters_.emplace_back(drafter->name());
     }
   }
 }
@@ -94,8 +108,14 @@ void Runtime::Impl::admit() {
       ++i;
       continue;
     }
+    std::string why = why_plain(*job);
+    running_.reserve(running_.size() + 1);  // from here on nothing is lost for want of memory
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
-    add_to_engine(job, lock);
+    running_.push_back(job);
+    idle_changed_ = true;
+    Request request = std::move(job->request);
+    if (request.speculation_off_reason.empty()) request.speculation_off_reason = std::move(why);
+    add_to_engine(*job, std::move(request), lock);
     i = 0;  // the queue may have changed while it was unlocked
   }
 }
@@ -125,28 +145,26 @@ std::string Runtime::Impl::why_plain(const Job& job) const {
 }
 
 // `lock` is open while the engine is at work.
-void Runtime::Impl::add_to_engine(const JobPtr& job, Lock& lock) {
-  running_.push_back(job);
-  idle_changed_ = true;
-  Request request = std::move(job->request);
-  const std::string why = why_plain(*job);
-  if (request.speculation_off_reason.empty()) request.speculation_off_reason = why;
+void Runtime::Impl::add_to_engine(Job& job, Request request, Lock& lock) {
   lock.unlock();
-  Result<RequestId> added = internal_error("out of memory");
+  std::optional<RequestId> id;
+  Status status;
   try {
-    added = job->station->engine().add(std::move(request));
-  } catch (const std::exception& e) {
-    added = resource_exhausted(e.what());
+    const Result<RequestId> added = job.station->engine().add(std::move(request));
+    status = added.status();
+    if (added.ok()) id = *added;
+  } catch (const std::exception&) {
+    status = resource_exhausted("out of memory");
   }
   lock.lock();
-  if (!added.ok()) {
-    job->result->completion.error = added.status();
-    job->result->completion.finish = FinishReason::kError;
-    finish(*job);
+  if (!id) {
+    job.result->completion.error = std::move(status);
+    job.result->completion.finish = FinishReason::kError;
+    finish(job);
     return;
   }
-  job->running = *added;
-  if (job->ended_by != EndedBy::kItself) job->station->engine().cancel(*added);
+  job.running = id;
+  if (job.ended_by != EndedBy::kItself) job.station->engine().cancel(*id);
 }
 
 void Runtime::Impl::step() {
@@ -160,8 +178,8 @@ void Runtime::Impl::step() {
     try {
       publish(*station, station->engine().step());
       note_progress(*station);
-    } catch (const std::exception& e) {  // out of memory
-      restart(*station, e.what());
+    } catch (const std::exception&) {  // out of memory
+      restart(*station);
     }
   }
 }
@@ -209,24 +227,31 @@ void Runtime::Impl::note_progress(const Station& station) {
 }
 
 // An exception out of a step leaves the engine in no known state: its requests end, and it begins
-// anew.
-void Runtime::Impl::restart(Station& station, const std::string& why) {
+// anew. Needs no memory but the new engine's.
+void Runtime::Impl::restart(Station& station) {
   const Lock lock(mutex_);
-  const std::vector<JobPtr> jobs = running_;
-  for (const JobPtr& job : jobs) {
-    if (job->station.get() != &station) continue;
-    job->result->completion.error = resource_exhausted("decoding failed: " + why);
+  for (std::size_t i = 0; i < running_.size();) {
+    const JobPtr job = running_[i];
+    if (job->station.get() != &station) {
+      ++i;
+      continue;
+    }
+    job->result->completion.error = resource_exhausted("out of memory");
     job->result->completion.finish = FinishReason::kError;
     finish(*job);
   }
-  station.restart();
+  while (true) {
+    try {
+      station.restart();
+      return;
+    } catch (const std::exception&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
 }
 
 void Runtime::Impl::give_out(Job& job, std::vector<SaidToken> tokens) {
-  if (events.wanted()) {
-    events.post(
-        {.model = {}, .completion = CompletionEvent{.id = job.id, .tokens = tokens, .result = {}}});
-  }
+  post(job, tokens);
   if (job.fresh.empty()) {
     job.fresh = std::move(tokens);
   } else {
@@ -234,6 +259,18 @@ void Runtime::Impl::give_out(Job& job, std::vector<SaidToken> tokens) {
                      std::make_move_iterator(tokens.end()));
   }
   job.changed.notify_all();
+}
+
+// Without memory an event is lost, the completion is not.
+void Runtime::Impl::post(const Job& job, const std::vector<SaidToken>& tokens) {
+  if (!events.wanted()) return;
+  try {
+    RuntimeEvent event;
+    event.completion = CompletionEvent{
+        .id = job.id, .tokens = tokens, .result = job.finished ? job.result : nullptr};
+    events.post(std::move(event));
+  } catch (const std::exception&) {
+  }
 }
 
 // The job's result is complete. It leaves the queue or its slot.
@@ -254,10 +291,7 @@ void Runtime::Impl::finish(Job& job) {
   ++totals_.finished;
   count(job.result->completion);
   job.changed.notify_all();
-  if (events.wanted()) {
-    events.post({.model = {},
-                 .completion = CompletionEvent{.id = job.id, .tokens = {}, .result = job.result}});
-  }
+  post(job, {});
 }
 
 // Ends it with what it has: at once while it waits, within one step while it runs.

@@ -1,0 +1,50 @@
+// LlamaLoader: opens models with llama.cpp, for the runtime and for the command.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/status.h"
+#include "model/model_options.h"
+#include "serve/loader.h"
+
+namespace outrider {
+
+// What does not belong to a model but to whoever opens it.
+struct LlamaLoaderOptions {
+  bool speculation = true;  // false: only single steps will be asked for, so that a lone sequence
+                            // needs no probe
+
+  // Of the probe; 0: $OUTRIDER_PROBE_BUDGET_MS, else 10 s, and 3 s with ExactMode::kOff.
+  double probe_budget_ms = 0.0;
+
+  // Where verdicts are kept; not given: the user's cache folder; empty: nowhere.
+  std::optional<std::filesystem::path> cache_folder;
+
+  // How far the probe is, 0 to 1, after the file has been read; from the loading thread. Empty: the
+  // hooks' progress stays at 1 meanwhile.
+  std::function<void(double fraction)> probe_progress;
+};
+
+// Keeps nothing between calls; all functions may run at once, from any thread.
+class LlamaLoader : public ModelLoader {
+ public:
+  explicit LlamaLoader(LlamaLoaderOptions options = {}) : options_(std::move(options)) {}
+
+  // The model runs in this process. Besides ModelLoader's errors: kUnsupported when
+  // ExactMode::kOn cannot be had, with the reason and what would be right.
+  Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
+                                              const LoadHooks& hooks) override;
+
+  // Always in this process. `target` must come from a LlamaLoader.
+  Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
+                                            std::shared_ptr<const Target> target,
+                                            const LoadHooks& hooks) override;
+
+ private:
+  LlamaLoaderOptions options_;
+};
+
+}  // namespace outrider

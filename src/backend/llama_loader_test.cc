@@ -1,0 +1,160 @@
+// The loader that the runtime and the command use, on tiny models: what comes out is what the
+// adapter gives, and what does not fit is refused with a reason.
+#include "backend/llama_loader.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "testing/gguf_damage.h"
+#include "testing/llama_fixture.h"
+#include "testing/tiny_pair.h"
+
+namespace outrider {
+namespace {
+
+using testing::Row;
+using testing::TempDir;
+
+class LlamaLoaderTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    dir_ = new TempDir();
+    testing::TinyPairOptions pair;
+    pair.noise = 0.02F;
+    ASSERT_TRUE(testing::write_tiny_pair(target(), draft(), pair).ok());
+    testing::TinyModelOptions other;
+    other.vocabulary.rotate_bytes = 1;
+    ASSERT_TRUE(testing::write_tiny_gguf(dir_->file("other.gguf"), other).ok());
+  }
+  static void TearDownTestSuite() {
+    delete dir_;
+    dir_ = nullptr;
+  }
+
+  static std::string target() { return dir_->file("target.gguf"); }
+  static std::string draft() { return dir_->file("draft.gguf"); }
+
+  static LlamaLoader loader() {
+    LlamaLoaderOptions options;
+    options.probe_budget_ms = 300;
+    options.cache_folder = dir_->file("cache");
+    return LlamaLoader(std::move(options));
+  }
+
+  static ModelOptions options(const std::string& path) {
+    ModelOptions options;
+    options.path = path;
+    options.n_ctx = 512;
+    options.n_threads = 1;
+    options.n_gpu_layers = 0;
+    options.widest = 4;
+    return options;
+  }
+
+  static std::shared_ptr<Target> open(const ModelOptions& options) {
+    Result<std::unique_ptr<Target>> opened = loader().load_target(options, {});
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    return opened.ok() ? std::move(*opened) : nullptr;
+  }
+
+  static TempDir* dir_;
+};
+
+TempDir* LlamaLoaderTest::dir_ = nullptr;
+
+TEST_F(LlamaLoaderTest, ATargetIsTheModelOfItsFileWithItsVocabulary) {
+  const std::shared_ptr<Target> opened = open(options(target()));
+  ASSERT_NE(opened, nullptr);
+  EXPECT_EQ(opened->capabilities().n_ctx, 512);
+  EXPECT_EQ(opened->capabilities().n_vocab, opened->vocabulary().size());
+  EXPECT_EQ(opened->info().path, target());
+  EXPECT_EQ(opened->info().architecture, "llama");
+  EXPECT_EQ(opened->info().name, "tiny");
+  EXPECT_GT(opened->info().n_params, 100'000u);
+  EXPECT_GT(opened->info().size_bytes, 100'000u);
+  EXPECT_EQ(opened->info().n_ctx_train, 4096);
+  EXPECT_FALSE(opened->exactness().coverage.empty());
+
+  const Result<std::shared_ptr<llama::ModelFile>> file =
+      llama::ModelFile::load(target(), 0, /*extra_bufts=*/true, {});
+  ASSERT_TRUE(file.ok());
+  const Result<std::unique_ptr<llama::LlamaModel>> same =
+      llama::LlamaModel::create(*file, options(target()), {});
+  ASSERT_TRUE(same.ok());
+  for (const Token token : {10, 30, 20}) {
+    testing::expect_bits(testing::step(opened->model(), 0, token), testing::step(**same, 0, token));
+  }
+}
+
+TEST_F(LlamaLoaderTest, ASamplerIsMadeByTheOptionsOrRefusedByName) {
+  const std::shared_ptr<Target> opened = open(options(target()));
+  ASSERT_NE(opened, nullptr);
+  const Result<std::unique_ptr<Sampler>> greedy = opened->make_sampler({.temperature = 0.0f});
+  ASSERT_TRUE(greedy.ok()) << greedy.status().message();
+  EXPECT_TRUE((*greedy)->greedy());
+  const Result<std::unique_ptr<Sampler>> bad = opened->make_sampler({.top_p = 2.0f});
+  EXPECT_EQ(bad.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(bad.status().message().find("--top-p"), std::string::npos) << bad.status().message();
+}
+
+TEST_F(LlamaLoaderTest, WithoutSpeculationALoneSequenceIsNotProbed) {
+  LlamaLoaderOptions how;
+  how.speculation = false;
+  const Result<std::unique_ptr<Target>> opened =
+      LlamaLoader(how).load_target(options(target()), {});
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  EXPECT_EQ((*opened)->exactness().coverage, "not probed: every step is a single step");
+}
+
+TEST_F(LlamaLoaderTest, ADraftKeepsItsTargetAlive) {
+  std::shared_ptr<Target> opened = open(options(target()));
+  ASSERT_NE(opened, nullptr);
+  const std::weak_ptr<Target> watched = opened;
+  Result<std::unique_ptr<Draft>> draft_model = loader().load_draft(options(draft()), opened, {});
+  ASSERT_TRUE(draft_model.ok()) << draft_model.status().message();
+  opened.reset();
+  EXPECT_FALSE(watched.expired());
+  EXPECT_EQ((*draft_model)->info().path, draft());
+  EXPECT_EQ((*draft_model)->drafter().name(), "draft-model");
+  EXPECT_TRUE((*draft_model)->drafter().begin(0, 0).ok());
+  draft_model = not_found("freed");
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST_F(LlamaLoaderTest, ADraftModelWithAnotherVocabularyIsRefusedWithBothNames) {
+  const std::shared_ptr<Target> opened = open(options(target()));
+  ASSERT_NE(opened, nullptr);
+  const std::string other = dir_->file("other.gguf");
+  const Result<std::unique_ptr<Draft>> refused = loader().load_draft(options(other), opened, {});
+  EXPECT_EQ(refused.status().code(), StatusCode::kUnsupported);
+  EXPECT_EQ(refused.status().message().find("the draft model '" + other + "' cannot draft for '" +
+                                            target() + "': "),
+            0u)
+      << refused.status().message();
+}
+
+TEST_F(LlamaLoaderTest, BadFilesAndBadOptionsAreErrorsThatNameThem) {
+  const Result<std::vector<testing::BadModelFile>> files =
+      testing::write_bad_model_files(target(), dir_->path());
+  ASSERT_TRUE(files.ok()) << files.status().message();
+  for (const testing::BadModelFile& bad : *files) {
+    const Status status = loader().load_target(options(bad.path), {}).status();
+    EXPECT_FALSE(status.ok()) << bad.what;
+    EXPECT_NE(status.message().find(bad.path), std::string::npos) << status.message();
+  }
+  ModelOptions none = options(target());
+  none.n_sequences = 0;
+  EXPECT_EQ(loader().load_target(none, {}).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(LlamaLoaderTest, ARaisedFlagEndsTheLoading) {
+  const std::atomic<bool> cancel{true};
+  const LoadHooks hooks{.progress = {}, .cancel = &cancel, .log = {}};
+  EXPECT_EQ(loader().load_target(options(target()), hooks).status().code(), StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace outrider

@@ -1,0 +1,199 @@
+// The runtime on real files: several requests at once, interleaved, cancelled, with reused state
+// and a draft model, get the tokens that each gets alone without any of it.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backend/llama_loader.h"
+#include "base/random.h"
+#include "serve/runtime.h"
+#include "testing/chi_square.h"
+#include "testing/tiny_dir.h"
+#include "testing/tiny_pair.h"
+
+namespace outrider {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint32_t kRequests = 24;
+#else
+constexpr std::uint32_t kRequests = 120;
+#endif
+
+class LlamaRuntime : public ::testing::Test {
+ protected:
+  LlamaRuntime()
+      : loader_(
+            LlamaLoaderOptions{.probe_budget_ms = 100, .cache_folder = std::filesystem::path()}) {}
+
+  void SetUp() override {
+    testing::TinyPairOptions pair;
+    pair.target.weight_type = testing::WeightType::kQ8_0;
+    pair.target.eos_bias = -4.0f;
+    pair.noise = 0.05f;
+    ASSERT_TRUE(testing::write_tiny_pair(target(), draft(), pair).ok());
+  }
+
+  std::string target() const { return dir_.file("target.gguf"); }
+  std::string draft() const { return dir_.file("draft.gguf"); }
+
+  static ModelOptions model(const std::string& path) {
+    ModelOptions o;
+    o.path = path;
+    o.n_ctx = 256;
+    o.n_batch = 64;
+    o.n_threads = 1;
+    o.widest = 8;
+    return o;
+  }
+
+  std::unique_ptr<Runtime> make(const RuntimeOptions& options, bool with_draft) {
+    Result<std::unique_ptr<Runtime>> made = Runtime::create(options, loader_);
+    EXPECT_TRUE(made.ok());
+    EXPECT_TRUE((*made)->load(ModelRole::kTarget, model(target())).ok());
+    if (with_draft) {
+      EXPECT_TRUE((*made)->load(ModelRole::kDraft, model(draft())).ok());
+    }
+    EXPECT_TRUE((*made)->wait_loaded(-1));
+    const RuntimeStatus status = (*made)->status();
+    EXPECT_TRUE(status.target.serving) << status.target.error.message();
+    EXPECT_EQ(status.draft.serving, with_draft) << status.draft.error.message();
+    return std::move(*made);
+  }
+
+  testing::TempDir dir_;
+  LlamaLoader loader_;
+};
+
+// The i-th request of a seed: beginnings are shared, options vary.
+CompletionRequest request(std::uint64_t seed, std::uint32_t i) {
+  const NoiseKey key = noise_key(seed, i);
+  const std::vector<std::string> beginnings = {
+      "You are a helpful assistant that answers in one sentence. ",
+      "You are a helpful assistant that answers in one sentence. The sky is blue because ", "Once ",
+      std::string(120, 'x') + " long prompt "};
+  CompletionRequest r;
+  r.prompt.emplace_back(beginnings[noise_bits(key, 0) % beginnings.size()] +
+                        std::to_string(noise_bits(key, 1) % 7));
+  r.seed = i;
+  r.max_tokens = 4 + static_cast<std::int32_t>(noise_bits(key, 2) % 40);
+  r.sampling.temperature = static_cast<float>(noise_bits(key, 3) % 3) * 0.6f;
+  if (noise_bits(key, 4) % 3 == 0) r.sampling.repeat_penalty = 1.2f;
+  if (noise_bits(key, 5) % 3 == 0) r.stop = {"e", "12"};
+  if (noise_bits(key, 6) % 5 == 0) r.sampling.grammar = "root ::= [a-z ]+";
+  r.width = 2 + static_cast<std::int32_t>(noise_bits(key, 7) % 6);
+  r.draft.branches = 1 + static_cast<std::int32_t>(noise_bits(key, 8) % 3);
+  r.speculative = noise_bits(key, 9) % 4 != 0;
+  return r;
+}
+
+TEST_F(LlamaRuntime, InterleavedCancelledAndReusedSlotsEqualSoloRuns) {
+  const std::uint64_t seed = testing::test_seed(3);
+  const std::unique_ptr<Runtime> alone = make({.slots = 1, .reuse_prefix = false}, false);
+  const std::unique_ptr<Runtime> busy =
+      make({.slots = 4, .max_queue = 1000, .prompt_chunk = 32}, true);
+  EXPECT_EQ(busy->status().exactness->verdict(), "exact");
+  std::vector<CompletionId> ids;
+  for (std::uint32_t i = 0; i < kRequests; ++i) {
+    const Result<StartedCompletion> started = busy->start(request(seed, i));
+    ASSERT_TRUE(started.ok()) << started.status().message();
+    ids.push_back(started->id);
+  }
+  std::int64_t cancelled = 0;
+  for (std::uint32_t i = 0; i < kRequests; ++i) {
+    std::shared_ptr<const CompletionResult> result;
+    for (int polls = 0; !result; ++polls) {
+      if (i % 5 == 0 && polls == 3) {
+        ASSERT_TRUE(busy->cancel(ids[i]).ok());
+      }
+      const Result<PolledCompletion> polled = busy->poll(ids[i], 20);
+      ASSERT_TRUE(polled.ok());
+      result = polled->result;
+    }
+    CompletionRequest plain = request(seed, i);
+    plain.speculative = false;
+    const Result<std::shared_ptr<const CompletionResult>> solo = alone->run(plain);
+    ASSERT_TRUE(solo.ok());
+    const Completion& got = result->completion;
+    const Completion& expected = (*solo)->completion;
+    if (got.finish == FinishReason::kCancelled) {
+      ++cancelled;
+      ASSERT_LE(got.tokens.size(), expected.tokens.size());
+      EXPECT_TRUE(std::equal(got.tokens.begin(), got.tokens.end(), expected.tokens.begin()));
+    } else {
+      EXPECT_EQ(got.tokens, expected.tokens) << "request " << i << " of seed " << seed;
+      EXPECT_EQ(got.text, expected.text);
+      EXPECT_EQ(got.finish, expected.finish) << got.error.message();
+    }
+  }
+  const RuntimeStatus status = busy->status();
+  EXPECT_GT(status.cached_tokens, 0);
+  EXPECT_GT(status.accepted_tokens, 0);
+  EXPECT_EQ(busy->check_integrity(), "");
+}
+
+TEST_F(LlamaRuntime, LoadingIsCancelledAtEveryStage) {
+  const std::unique_ptr<Runtime> runtime = make({.slots = 2}, false);
+  for (const ModelRole role : {ModelRole::kTarget, ModelRole::kDraft}) {
+    for (int ms = 0; ms <= 200; ms = ms * 2 + 1) {
+      ASSERT_TRUE(runtime->load(role, model(role == ModelRole::kTarget ? target() : draft())).ok());
+      std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+      const Status cancelled = runtime->cancel_load(role);
+      ASSERT_TRUE(runtime->wait_loaded(-1));
+      const RuntimeStatus s = runtime->status();
+      const ModelStatus& status = role == ModelRole::kTarget ? s.target : s.draft;
+      EXPECT_EQ(status.state, cancelled.ok() ? ModelState::kFailed : ModelState::kReady);
+      EXPECT_TRUE(s.target.serving);
+      const Result<std::shared_ptr<const CompletionResult>> result = runtime->run(request(1, 1));
+      EXPECT_TRUE(result.ok()) << result.status().message();
+    }
+  }
+}
+
+TEST_F(LlamaRuntime, FilesThatAreNoModelLeaveTheTargetServing) {
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, true);
+  testing::write_bytes(dir_.file("junk.gguf"), "GGUF and then nothing of use");
+  for (const std::string& path : {dir_.file("junk.gguf"), dir_.file("missing.gguf"), dir_.path()}) {
+    for (const ModelRole role : {ModelRole::kTarget, ModelRole::kDraft}) {
+      ASSERT_TRUE(runtime->load(role, model(path)).ok());
+      ASSERT_TRUE(runtime->wait_loaded(-1));
+      const RuntimeStatus s = runtime->status();
+      const ModelStatus& status = role == ModelRole::kTarget ? s.target : s.draft;
+      EXPECT_EQ(status.state, ModelState::kFailed);
+      EXPECT_NE(status.error.message().find(path), std::string::npos) << status.error.message();
+      EXPECT_TRUE(s.target.serving && s.draft.serving);
+    }
+  }
+  CompletionRequest r = request(1, 3);
+  r.speculative = true;
+  const Result<std::shared_ptr<const CompletionResult>> result = runtime->run(r);
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE((*result)->completion.speculation.enabled);
+}
+
+TEST_F(LlamaRuntime, AFullContextShiftsOnARealModelToo) {
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, true);
+  std::vector<std::vector<Token>> texts;
+  for (const bool speculative : {false, true}) {
+    CompletionRequest r;
+    r.prompt.emplace_back("Once upon a time");
+    r.sampling.temperature = 1.0f;
+    r.sampling.ignore_eos = true;
+    r.seed = 5;
+    r.max_tokens = 700;
+    r.shift_keep = 4;
+    r.speculative = speculative;
+    const Result<std::shared_ptr<const CompletionResult>> result = runtime->run(r);
+    ASSERT_TRUE(result.ok());
+    EXPECT_TRUE((*result)->shifted);
+    EXPECT_EQ((*result)->completion.speculation.enabled, speculative);
+    texts.push_back((*result)->completion.tokens);
+    EXPECT_EQ(texts.back().size(), 700U);
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+}
+
+}  // namespace
+}  // namespace outrider

@@ -1,0 +1,55 @@
+// LoadedTarget: a model, wherever it runs, beside the file that has its vocabulary.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "llama/model_file.h"
+#include "llama/sampler_chain.h"
+#include "llama/vocabulary.h"
+#include "serve/loader.h"
+
+namespace outrider {
+
+class LoadedTarget : public Target {
+ public:
+  struct Parts {
+    std::unique_ptr<LanguageModel> model;
+    std::shared_ptr<llama::ModelFile> file;  // only its vocabulary is used
+    Exactness exactness;
+    ModelInfo info;
+    std::vector<std::string> notes;
+  };
+
+  explicit LoadedTarget(Parts parts) : parts_(std::move(parts)) {}
+
+  LanguageModel& model() override { return *parts_.model; }
+  const Capabilities& capabilities() const override { return parts_.model->capabilities(); }
+  const llama::LlamaVocabulary& vocabulary() const override { return parts_.file->vocabulary(); }
+  const Exactness& exactness() const override { return parts_.exactness; }
+  const ModelInfo& info() const override { return parts_.info; }
+  const std::vector<std::string>& notes() const override { return parts_.notes; }
+
+  Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options) const override {
+    return llama::make_sampler(options, vocabulary());
+  }
+
+ private:
+  Parts parts_;
+};
+
+inline ModelInfo info_of(const llama::ModelFacts& facts) {
+  return {.path = facts.path,
+          .architecture = facts.architecture,
+          .name = facts.name,
+          .description = facts.description,
+          .n_params = facts.n_params,
+          .size_bytes = facts.size_bytes,
+          .n_ctx_train = facts.n_ctx_train,
+          .has_chat_template = facts.has_chat_template};
+}
+
+}  // namespace outrider

@@ -1,0 +1,219 @@
+// A thousand requests from sixteen threads, with cancels, deadlines, drafts that come and go, other
+// targets and full queues: no wrong token, no lost request, no stall.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "base/random.h"
+#include "serve/runtime.h"
+#include "testing/chi_square.h"
+#include "testing/fake_engine.h"
+#include "testing/fake_loader.h"
+
+namespace outrider {
+namespace {
+
+constexpr int kThreads = 16;
+constexpr int kRequestsEach = 63;
+
+// Fails the test when nothing has happened for a minute (the requests take milliseconds).
+class Watchdog {
+ public:
+  explicit Watchdog(const std::atomic<int>& progress)
+      : thread_([this, &progress] {
+          std::unique_lock<std::mutex> lock(mutex_);
+          int last = -1;
+          while (!stop_) {
+            const int now = progress.load();
+            if (now == last) {
+              fprintf(stderr, "no progress since %d requests\n", now);
+              abort();
+            }
+            last = now;
+            changed_.wait_for(lock, std::chrono::seconds(60), [this] { return stop_; });
+          }
+        }) {}
+  ~Watchdog() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+ModelOptions model(const std::string& path) {
+  ModelOptions o;
+  o.path = path;
+  o.n_ctx = 64;
+  o.n_batch = 24;
+  return o;
+}
+
+class Client {
+ public:
+  Client(Runtime& runtime, std::uint64_t seed, int index, std::atomic<int>& progress)
+      : runtime_(runtime),
+        key_(noise_key(seed, static_cast<std::uint64_t>(index))),
+        progress_(progress) {}
+
+  void run() {
+    for (int i = 0; i < kRequestsEach; ++i) {
+      one();
+      ++progress_;
+    }
+  }
+
+  std::int64_t complete = 0;  // requests that were not ended early
+  std::int64_t early = 0;
+  std::int64_t refused = 0;
+  std::vector<std::string> wrong;
+
+ private:
+  std::uint32_t draw(std::uint32_t n) { return noise_bits(key_, count_++) % n; }
+
+  void one() {
+    std::vector<Token> prompt = {static_cast<Token>(draw(3)), 2};
+    for (std::uint32_t n = draw(5) == 0 ? 30 + draw(20) : draw(4); n > 0; --n) {
+      prompt.push_back(static_cast<Token>(draw(testing::kVocab)));
+    }
+    CompletionRequest r;
+    for (const Token token : prompt) r.prompt.emplace_back(token);
+    r.sampling.temperature = 1.0f;
+    r.seed = draw(1000);
+    r.max_tokens = static_cast<std::int32_t>(draw(30));
+    r.speculative = draw(4) != 0;
+    r.width = 1 + static_cast<std::int32_t>(draw(8));
+    if (draw(6) == 0) r.timeout_ms = 1 + draw(3);
+    const bool cancel = draw(4) == 0;
+    const std::uint64_t seed = *r.seed;
+    const std::int32_t max_tokens = r.max_tokens;
+    const Result<StartedCompletion> started = runtime_.start(std::move(r));
+    if (!started.ok()) {
+      ++refused;
+      if (started.status().code() != StatusCode::kResourceExhausted) {
+        wrong.push_back(started.status().message());
+      }
+      std::this_thread::yield();
+      return;
+    }
+    finish(started->id, prompt, seed, max_tokens, cancel);
+  }
+
+  void finish(CompletionId id, const std::vector<Token>& prompt, std::uint64_t seed,
+              std::int32_t max_tokens, bool cancel) {
+    std::vector<Token> streamed;
+    std::shared_ptr<const CompletionResult> result;
+    for (std::uint32_t polls = 0; !result; ++polls) {
+      if (cancel && polls == draw(3)) (void)runtime_.cancel(id);
+      const Result<PolledCompletion> polled = runtime_.poll(id, draw(2) * 5);
+      if (!polled.ok()) {
+        wrong.push_back(polled.status().message());
+        return;
+      }
+      for (const SaidToken& said : polled->tokens) streamed.push_back(said.id);
+      result = polled->result;
+    }
+    const Completion& c = result->completion;
+    (c.finish == FinishReason::kCancelled ? early : complete) += 1;
+    const std::uint64_t rows_seed = result->model == "other" ? 2 : 1;
+    const std::vector<Token> expected =
+        testing::reference(testing::random_rows(testing::kVocab, rows_seed, 3.0f), prompt, 1.0f,
+                           seed, c.tokens.size());
+    if (c.tokens != expected || streamed != expected) wrong.push_back("another text");
+    if (c.finish == FinishReason::kError) wrong.push_back(c.error.message());
+    const std::size_t room = 64 - prompt.size();
+    const std::size_t length = std::min(static_cast<std::size_t>(max_tokens), room);
+    if (c.finish == FinishReason::kLength && c.tokens.size() != length) {
+      wrong.push_back("ended at " + std::to_string(c.tokens.size()) + " of " +
+                      std::to_string(length));
+    }
+  }
+
+  Runtime& runtime_;
+  NoiseKey key_;
+  std::uint32_t count_ = 0;
+  std::atomic<int>& progress_;
+};
+
+TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
+  const std::uint64_t seed = testing::test_seed(11);
+  testing::FakeLoader loader;
+  loader.add("target", {.seed = 1});
+  loader.add("other", {.seed = 2});
+  loader.add("draft", {.seed = 1, .noise = 0.5f});
+  loader.add("bad", {.failure = internal_error("on purpose")});
+  Result<std::unique_ptr<Runtime>> made = Runtime::create({.slots = 5, .max_queue = 8}, loader);
+  ASSERT_TRUE(made.ok());
+  Runtime& runtime = **made;
+  ASSERT_TRUE(runtime.load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime.wait_loaded(-1));
+  std::atomic<int> progress{0};
+  std::atomic<int> events{0};
+  runtime.subscribe([&](const RuntimeEvent&) { ++events; });
+  const Watchdog watchdog(progress);
+
+  std::vector<std::unique_ptr<Client>> clients;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    clients.push_back(std::make_unique<Client>(runtime, seed, i, progress));
+    threads.emplace_back([&client = *clients.back()] { client.run(); });
+  }
+  // The operator, meanwhile.
+  std::atomic<bool> done{false};
+  std::thread operator_thread([&] {
+    for (std::uint32_t i = 0; !done.load(); ++i) {
+      switch (noise_bits(noise_key(seed, 999), i) % 6) {
+        case 0:
+        case 1:
+          (void)runtime.load(ModelRole::kDraft, model("draft"));
+          break;
+        case 2:
+          (void)runtime.unload(ModelRole::kDraft, false);
+          break;
+        case 3:
+          (void)runtime.load(ModelRole::kTarget, model(i % 2 == 0 ? "other" : "target"));
+          break;
+        case 4:
+          (void)runtime.load(i % 2 == 0 ? ModelRole::kTarget : ModelRole::kDraft, model("bad"));
+          break;
+        default:
+          EXPECT_EQ(runtime.check_integrity(), "");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  });
+  for (std::thread& thread : threads) thread.join();
+  done.store(true);
+  operator_thread.join();
+
+  std::int64_t complete = 0, early = 0, refused = 0;
+  for (const std::unique_ptr<Client>& client : clients) {
+    complete += client->complete;
+    early += client->early;
+    refused += client->refused;
+    for (const std::string& text : client->wrong) ADD_FAILURE() << text << ", seed " << seed;
+  }
+  EXPECT_EQ(complete + early + refused, kThreads * kRequestsEach);
+  EXPECT_GT(complete, 200);
+  EXPECT_GT(early, 20);
+  EXPECT_EQ(runtime.check_integrity(), "");
+  const RuntimeStatus status = runtime.status();
+  EXPECT_EQ(status.running + status.queued, 0);
+  EXPECT_EQ(status.finished, complete + early);
+  EXPECT_GT(status.accepted_tokens, 0);
+  EXPECT_GT(events.load(), 0);
+}
+
+}  // namespace
+}  // namespace outrider
