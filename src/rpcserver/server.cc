@@ -38,11 +38,13 @@ Json empty_status(const std::string& error) {
 Server::Entry* Server::enter(bool make) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (entry_ == nullptr && make) {
-    Result<std::unique_ptr<Session>> session = Session::create(loader_);
+    init_error_ = "out of memory";  // unless it goes well
+    Result<std::unique_ptr<Session>> session = Session::create(loader_, last_id_);
+    std::unique_ptr<Entry> entry = std::make_unique<Entry>();
     init_error_ = session.status().message();
     if (!session.ok()) return nullptr;
-    entry_ = std::make_unique<Entry>();
-    entry_->session = *std::move(session);
+    entry->session = *std::move(session);
+    entry_ = std::move(entry);
   }
   if (entry_ != nullptr) ++entry_->calls;
   return entry_.get();

@@ -11,6 +11,7 @@
 // Tested by session_test.cc, session_load_test.cc and server_threads_test.cc.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -65,10 +66,11 @@ class Server {
   void leave(Entry* entry);
 
   ModelLoader& loader_;
-  std::mutex mutex_;              // guards what follows, and Entry::calls
-  std::condition_variable left_;  // a call has left
-  std::unique_ptr<Entry> entry_;  // null: before init, or after deinit
-  std::string init_error_;        // why the last init made no session, or empty
+  std::atomic<CompletionId> last_id_{0};  // over all sessions
+  std::mutex mutex_;                      // guards what follows, and Entry::calls
+  std::condition_variable left_;          // a call has left
+  std::unique_ptr<Entry> entry_;          // null: before init, or after deinit
+  std::string init_error_;                // why the last init made no session, or empty
 };
 
 }  // namespace outrider::rpcserver

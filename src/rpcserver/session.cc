@@ -14,19 +14,22 @@ using json::Json;
 // so that sums with the clock do not overflow.
 constexpr std::int64_t kForever = std::int64_t{10} * 365 * 24 * 3600 * 1000;
 constexpr std::size_t kManyCompletions = 512;  // more than can wait and be kept
-constexpr std::int64_t kWaitMs = 60'000;  // of one wait for a synchronous completion's end
-
-Refusal ended() { return {.error = "the library was shut down (deinit)", .field = ""}; }
+constexpr std::int64_t kWaitMs = 60'000;       // of one wait for a synchronous completion's end
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::create(ModelLoader& loader) {
+Refusal Session::shut_down() {
+  return {.error = "the library was shut down (deinit)", .field = ""};
+}
+
+Result<std::unique_ptr<Session>> Session::create(ModelLoader& loader,
+                                                 std::atomic<CompletionId>& last_id) {
   RuntimeOptions options;
   options.slots = 1;  // one completion at a time, as the seed had it; the context is its own
   options.retention_ms = kForever;
   Result<std::unique_ptr<Runtime>> runtime = Runtime::create(options, loader);
   if (!runtime.ok()) return runtime.status();
-  return std::unique_ptr<Session>(new Session(*std::move(runtime)));
+  return std::unique_ptr<Session>(new Session(*std::move(runtime), last_id));
 }
 
 void Session::close() {
@@ -36,7 +39,7 @@ void Session::close() {
     closed_ = true;
     running.assign(synchronous_.begin(), synchronous_.end());
     for (const auto& [id, completion] : completions_) {
-      if (!completion.finished) running.push_back(id);
+      if (!completion.finished) running.push_back(completion.started.runtime_id);
     }
   }
   // Not found means that it has ended already, here and below.
@@ -69,7 +72,7 @@ std::optional<Refusal> Session::begin(const char* request, Started& started) {
   RequestDefaults defaults;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (closed_) return ended();
+    if (closed_) return shut_down();
     defaults = config_.defaults;
     started.model = config_.alias;
   }
@@ -82,7 +85,8 @@ std::optional<Refusal> Session::begin(const char* request, Started& started) {
   const Result<StartedCompletion> result =
       runtime_->start(completion_request(started.options, n_ctx));
   if (!result.ok()) return refusal_of(result.status());
-  started.id = result->id;
+  started.id = ++last_id_;
+  started.runtime_id = result->id;
   started.prompt = result->prompt;
   return std::nullopt;
 }
@@ -94,15 +98,15 @@ Json Session::complete(const char* request) {
   bool closed = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    synchronous_.insert(started.id);
+    synchronous_.insert(started.runtime_id);
     closed = closed_;
   }
-  if (closed) (void)runtime_->cancel(started.id);  // close() did not know of it
+  if (closed) (void)runtime_->cancel(started.runtime_id);  // close() did not know of it
   std::vector<SaidToken> tokens;
   std::shared_ptr<const CompletionResult> result;
   Status error;
   while (result == nullptr && error.ok()) {
-    Result<PolledCompletion> polled = runtime_->poll(started.id, kWaitMs);
+    Result<PolledCompletion> polled = runtime_->poll(started.runtime_id, kWaitMs);
     error = polled.status();
     if (!error.ok()) break;
     for (SaidToken& token : polled->tokens) tokens.push_back(std::move(token));
@@ -110,7 +114,7 @@ Json Session::complete(const char* request) {
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    synchronous_.erase(started.id);
+    synchronous_.erase(started.runtime_id);
   }
   if (result == nullptr) return sync_failure(refusal_of(error));
   FinalParts parts{.options = &started.options, .model = started.model, .streamed = false};
@@ -135,7 +139,7 @@ Json Session::start(const char* request) {
                          {"warnings", started.warnings}};
   const CompletionId id = started.id;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (closed_) (void)runtime_->cancel(id);  // close() did not know of it
+  if (closed_) (void)runtime_->cancel(started.runtime_id);  // close() did not know of it
   completions_.emplace(id, Completed(std::move(started)));
   newest_ = std::max(newest_, id);
   forget_oldest();
@@ -147,7 +151,7 @@ void Session::collect(Completed& completion) {
   if (completion.finished) return;
   const RequestOptions& options = completion.started.options;
   const bool with_probabilities = options.n_probs > 0;
-  Result<PolledCompletion> polled = runtime_->poll(completion.started.id, /*wait_ms=*/0);
+  Result<PolledCompletion> polled = runtime_->poll(completion.started.runtime_id, /*wait_ms=*/0);
   if (!polled.ok()) {  // cannot be: it stays there until its result is taken
     completion.finished = true;
     completion.updates.push_back(
@@ -238,13 +242,14 @@ Json Session::poll(const char* which) {
 }
 
 Json Session::cancel(const char* which) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   std::optional<CompletionId> id;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const std::optional<Refusal> refusal = choose(which, id);
-    if (refusal) return failure(*refusal);
+  const std::optional<Refusal> refusal = choose(which, id);
+  if (refusal) return failure(*refusal);
+  const auto found = id ? completions_.find(*id) : completions_.end();
+  if (found != completions_.end()) {
+    (void)runtime_->cancel(found->second.started.runtime_id);  // not found: it has ended
   }
-  if (id) (void)runtime_->cancel(*id);  // not found: it has ended
   return {{"success", true}};
 }
 

@@ -8,6 +8,7 @@
 // Tested by session_test.cc and session_load_test.cc (through Server), with models that are fakes.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -31,8 +32,11 @@ inline constexpr std::size_t kFinishedKept = 64;  // completions whose end can s
 
 class Session {
  public:
-  // `loader` must outlive the session. Errors: Runtime::create's.
-  static Result<std::unique_ptr<Session>> create(ModelLoader& loader);
+  // Both must outlive the session. Completions get ids behind `last_id`, which it counts up: a
+  // thread that still polls for one of an earlier session does not get another's. Errors:
+  // Runtime::create's.
+  static Result<std::unique_ptr<Session>> create(ModelLoader& loader,
+                                                 std::atomic<CompletionId>& last_id);
 
   // Orders what `cmd` names; with `wait`, returns when it is there or has failed. True when the
   // target is there then (without `wait`: when it was ordered).
@@ -51,7 +55,8 @@ class Session {
  private:
   // A request that was started, as its answers need it.
   struct Started {
-    CompletionId id = 0;
+    CompletionId id = 0;          // as the app knows it
+    CompletionId runtime_id = 0;  // as the runtime does
     RequestOptions options;
     std::string model;  // the alias
     std::vector<std::string> warnings;
@@ -70,8 +75,10 @@ class Session {
     bool finished = false;
   };
 
-  explicit Session(std::unique_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
+  Session(std::unique_ptr<Runtime> runtime, std::atomic<CompletionId>& last_id)
+      : runtime_(std::move(runtime)), last_id_(last_id) {}
 
+  static Refusal shut_down();
   std::optional<Refusal> order(const char* cmd, bool draft_only);
   std::optional<Refusal> order_target(InitCommand command);
   std::optional<Refusal> order_draft(InitCommand command);
@@ -81,7 +88,8 @@ class Session {
   void forget_oldest();
   std::optional<Refusal> choose(const char* which, std::optional<CompletionId>& id) const;
 
-  std::unique_ptr<Runtime> runtime_;
+  const std::unique_ptr<Runtime> runtime_;
+  std::atomic<CompletionId>& last_id_;
 
   mutable std::mutex mutex_;  // guards what follows
   bool closed_ = false;
@@ -92,7 +100,7 @@ class Session {
   std::optional<Refusal> draft_refusal_;
   std::map<CompletionId, Completed> completions_;
   CompletionId newest_ = 0;             // 0: there was none
-  std::set<CompletionId> synchronous_;  // running
+  std::set<CompletionId> synchronous_;  // running, by the runtime's ids
 };
 
 }  // namespace outrider::rpcserver

@@ -1,4 +1,5 @@
 // The part of Session that is about models: init, and the status.
+#include <new>
 #include <utility>
 
 #include "rpcserver/session.h"
@@ -57,7 +58,12 @@ bool Session::init(const char* cmd, bool draft_only, bool wait) {
   std::uint64_t order_number = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (order(cmd, draft_only)) return false;
+    try {
+      if (order(cmd, draft_only)) return false;
+    } catch (const std::bad_alloc&) {  // an app that only polls the status must not wait for ever
+      (draft_only ? draft_refusal_ : target_refusal_) = {.error = "out of memory", .field = ""};
+      return false;
+    }
     order_number = target_orders_;
   }
   if (!wait) return true;
@@ -74,7 +80,7 @@ std::optional<Refusal> Session::order(const char* cmd, bool draft_only) {
   if (draft_only && command.draft.path.empty() && !has_target()) draft_only = false;
   std::optional<Refusal> refusal = command.refusal;
   if (!refusal && closed_) {
-    refusal = {.error = "the library was shut down (deinit)", .field = ""};
+    refusal = shut_down();
   }
   if (!refusal) {
     refusal = draft_only ? order_draft(std::move(command)) : order_target(std::move(command));

@@ -188,6 +188,21 @@ TEST_F(SessionLoadTest, AfterDeinitInitWorksAgain) {
   }
 }
 
+TEST_F(SessionLoadTest, IdsAreNotUsedAgainAfterDeinit) {
+  Json ids = Json::array();
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(server_.init(R"({"model":"target"})"), 0);
+    complete(R"({"prompt":"abc","n_predict":1})");
+    ids.push_back(start(R"({"prompt":"abc","n_predict":1})")["id"]);
+    if (round == 1) {
+      EXPECT_EQ(poll(ids[0])["success"], false);
+      EXPECT_EQ(poll(ids[1])["success"], true);
+    }
+    server_.deinit();
+  }
+  EXPECT_EQ(ids, Json::array({2, 4}));
+}
+
 TEST_F(SessionLoadTest, DeinitEndsWhateverIsGoingOn) {
   for (const bool by_destructor : {false, true}) {
     for (int state = 0; state < 6; ++state) {
