@@ -253,6 +253,16 @@ function(outrider_integration_tests folder)
       endif()
     endforeach()
     outrider_test(integration_test integration "${sources}" ${links})
+    # The seed's flow, in C, as a program of its own.
+    if(TARGET outrider_rpcserver)
+      add_executable(rpcserver_flow "${PROJECT_SOURCE_DIR}/${folder}/rpcserver_flow.c")
+      target_link_libraries(rpcserver_flow PRIVATE outrider_sanitizer_defaults outrider_rpcserver)
+      set_target_properties(rpcserver_flow PROPERTIES LINKER_LANGUAGE CXX
+                            RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+      add_dependencies(integration_test rpcserver_flow)
+      target_compile_definitions(integration_test PRIVATE
+                                 "OUTRIDER_RPCSERVER_FLOW=\"$<TARGET_FILE:rpcserver_flow>\"")
+    endif()
     if(TARGET outrider)
       add_dependencies(integration_test outrider)
       target_compile_definitions(integration_test PRIVATE
