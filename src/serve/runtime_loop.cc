@@ -123,12 +123,10 @@ void Runtime::Impl::admit() {
 // Why a request that asked for speculation will be decoded plainly; empty: it need not be.
 std::string Runtime::Impl::why_plain(const Job& job) const {
   if (!job.speculative) return "";
-  const std::vector<std::string>& asked = job.request.drafters;
+  const DrafterPlan& asked = job.request.drafters;
   for (const Drafter* drafter : job.station->engine().drafters()) {
     if (drafter == nullptr) continue;
-    if (asked.empty() || std::find(asked.begin(), asked.end(), drafter->name()) != asked.end()) {
-      return "";
-    }
+    if (asked.empty() || asked.mentions(drafter->name())) return "";
   }
   const ModelStatus& draft = draft_role_.status;
   if (job.station != current_) return "its target was replaced, and has no draft model";
@@ -140,7 +138,7 @@ std::string Runtime::Impl::why_plain(const Job& job) const {
     default:
       break;
   }
-  if (!asked.empty() && draft.serving) return "'" + asked[0] + "' is not attached";
+  if (!asked.empty() && draft.serving) return "'" + to_string(asked) + "' is not attached";
   return "no draft model is loaded";
 }
 
