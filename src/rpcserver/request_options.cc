@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/completion_json.h"
+#include "draft/drafter_plan.h"
 
 namespace outrider::rpcserver {
 namespace {
@@ -17,6 +18,8 @@ using json::Json;
 constexpr std::int64_t kMinInt = std::numeric_limits<std::int32_t>::min();
 constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
 constexpr double kMaxFloat = std::numeric_limits<float>::max();
+constexpr std::array<std::string_view, 4> kDrafters{"draft-model", "suffix", "ngram-cache",
+                                                    "recycle"};
 constexpr std::int64_t kMaxWidth = 64;  // tokens of a step, as for `outrider run`
 
 // The options of a request that a cmd may give for all of them; a prompt is not one.
@@ -132,6 +135,8 @@ void read_rule(Fields& fields, RequestOptions& o) {
   fields.refuse("rule", "is '" + name + "', but must be coupled, rejection or block");
 }
 
+// Names, or fall-back chains of them ("suffix/draft-model"). Whether one is there is the runtime's
+// to say, in the result.
 void read_drafters(Fields& fields, RequestOptions& o) {
   const Json* names = fields.find("drafters");
   if (names == nullptr) return;
@@ -139,13 +144,22 @@ void read_drafters(Fields& fields, RequestOptions& o) {
     fields.refuse_kind("drafters", *names, "an array of names");
     return;
   }
+  std::string expression;
   for (const Json& name : *names) {
     if (!name.is_string()) {
       fields.refuse("drafters", "has " + std::string(json::kind(name)) +
                                     " among its parts, but they must be names");
       return;
     }
-    o.drafters.push_back(name.get<std::string>());
+    expression += (expression.empty() ? "" : ",") + name.get<std::string>();
+  }
+  o.drafters = DrafterPlan();
+  if (names->empty()) return;
+  Result<DrafterPlan> plan = parse_drafter_plan(expression, kDrafters, "speculative.drafters");
+  if (plan.ok()) {
+    o.drafters = *std::move(plan);
+  } else {
+    fields.refuse({.error = plan.status().message(), .field = "speculative.drafters"});
   }
 }
 
@@ -313,7 +327,11 @@ Json logit_bias_json(const std::vector<LogitBias>& biases) {
 
 Json speculative_json(const RequestOptions& o) {
   if (!o.speculative) return false;
-  return {{"drafters", o.drafters},
+  Json drafters = Json::array();
+  for (const std::vector<std::string>& chain : o.drafters.chains) {
+    drafters.push_back(to_string(DrafterPlan{.chains = {chain}}));
+  }
+  return {{"drafters", std::move(drafters)},
           {"rule", api::rule_name(o.rule)},
           {"width", o.width},
           {"branches", o.draft.branches},

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "draft/drafter_plan.h"
 #include "json/json.h"
 #include "rpcserver/fields.h"
 #include "serve/completion_request.h"
@@ -53,7 +54,7 @@ struct RequestOptions {
   // New here.
   bool stream_tokens = false;  // one update a token instead of one a step
   bool speculative = false;
-  std::vector<std::string> drafters;  // empty: all
+  DrafterPlan drafters;  // empty: all
   AcceptanceRule rule = AcceptanceRule::kCoupled;
   std::int64_t width = 4;  // tokens of a step at most
   DraftShape draft;

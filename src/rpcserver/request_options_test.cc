@@ -265,7 +265,7 @@ TEST(RequestOptionsTest, SpeculationTakesAnObjectThatSaysHow) {
       R"({"speculative":{"drafters":["draft-model"],"rule":"rejection","width":6,"branches":3,)"
       R"("split_p":0.5,"draft_p_min":0.25,"draft_p_ratio":2}})");
   EXPECT_TRUE(r.speculative);
-  EXPECT_EQ(r.drafters, (Texts{"draft-model"}));
+  EXPECT_EQ(to_string(r.drafters), "draft-model");
   EXPECT_EQ(r.rule, AcceptanceRule::kRejection);
   EXPECT_EQ(r.width, 6);
   EXPECT_EQ(r.draft.branches, 3);
@@ -278,6 +278,10 @@ TEST(RequestOptionsTest, SpeculationTakesAnObjectThatSaysHow) {
   EXPECT_EQ(refused_field(R"({"speculative":{"split_p":1.5}})"), "speculative.split_p");
   EXPECT_EQ(refused_field(R"({"speculative":{"drafters":"x"}})"), "speculative.drafters");
   EXPECT_EQ(refused_field(R"({"speculative":{"drafters":[1]}})"), "speculative.drafters");
+  EXPECT_EQ(refused_field(R"({"speculative":{"drafters":["oracle"]}})"), "speculative.drafters");
+  EXPECT_EQ(
+      to_string(asked(R"({"speculative":{"drafters":["suffix/draft-model","recycle"]}})").drafters),
+      "suffix/draft-model,recycle");
   EXPECT_EQ(refused_field(R"({"speculative":{"rule":"block","branches":2}})"),
             "speculative.branches");
   EXPECT_EQ(parse(R"({"speculative":{"depth":3}})").warnings,
