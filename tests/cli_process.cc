@@ -97,7 +97,7 @@ class Child {
 
  private:
   void start() {
-    std::vector<std::string> arguments = {call.program.empty() ? OUTRIDER_BINARY : call.program};
+    std::vector<std::string> arguments = {OUTRIDER_BINARY};
     arguments.insert(arguments.end(), call_.arguments.begin(), call_.arguments.end());
     std::vector<std::string> variables = child_environment(call_);
     const std::vector<char*> argv = pointers(arguments);

@@ -14,7 +14,6 @@
 namespace outrider::testing {
 
 struct CliCall {
-  std::string program;                             // empty: the command `outrider`
   std::vector<std::string> arguments;              // after the program's name
   std::map<std::string, std::string> environment;  // on top of PATH, HOME, ...; no OUTRIDER_*
   std::string input;                               // of standard input

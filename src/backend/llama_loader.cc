@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/isolated_target.h"
 #include "backend/loaded_target.h"
 #include "draft/draft_model.h"
 #include "llama/open_target.h"
@@ -35,20 +36,13 @@ class LoadedDraft : public Draft {
   DraftModelDrafter drafter_;
 };
 
-llama::TargetOptions target_options(const LlamaLoaderOptions& options, std::int32_t widest) {
-  llama::TargetOptions how;
-  how.widest = widest;
-  how.speculation = options.speculation;
-  how.probe_budget_ms = options.probe_budget_ms;
-  how.cache_folder = options.cache_folder;
-  how.probe_progress = options.probe_progress;
-  return how;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& options,
                                                          const LoadHooks& hooks) {
+  if (options.isolate || !options.workers.empty()) {
+    return load_isolated_target(options, options_, hooks);
+  }
   Result<llama::OpenedTarget> opened =
       llama::open_target(options, hooks, target_options(options_, options.widest));
   if (!opened.ok()) return opened.status();
@@ -64,6 +58,10 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
 Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& options,
                                                        std::shared_ptr<const Target> target,
                                                        const LoadHooks& hooks) {
+  if (options.isolate || !options.workers.empty()) {
+    return invalid_argument("the draft model '" + options.path +
+                            "' cannot be isolated or run on workers; only a target can");
+  }
   const llama::LlamaVocabulary* vocabulary =
       dynamic_cast<const llama::LlamaVocabulary*>(&target->vocabulary());
   if (vocabulary == nullptr) {

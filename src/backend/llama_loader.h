@@ -33,12 +33,14 @@ class LlamaLoader : public ModelLoader {
  public:
   explicit LlamaLoader(LlamaLoaderOptions options = {}) : options_(std::move(options)) {}
 
-  // The model runs in this process. Besides ModelLoader's errors: kUnsupported when
-  // ExactMode::kOn cannot be had, with the reason and what would be right.
+  // The model runs in this process, or with options.isolate or options.workers in a child
+  // (backend/isolated_target.h). Besides ModelLoader's errors: kUnsupported when ExactMode::kOn
+  // cannot be had, with the reason and what would be right.
   Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
                                               const LoadHooks& hooks) override;
 
-  // Always in this process. `target` must come from a LlamaLoader.
+  // Always in this process: kInvalidArgument with options.isolate or options.workers. `target` must
+  // come from a LlamaLoader.
   Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
                                             std::shared_ptr<const Target> target,
                                             const LoadHooks& hooks) override;

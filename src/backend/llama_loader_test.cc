@@ -136,6 +136,18 @@ TEST_F(LlamaLoaderTest, ADraftModelWithAnotherVocabularyIsRefusedWithBothNames) 
       << refused.status().message();
 }
 
+TEST_F(LlamaLoaderTest, ADraftModelIsNeverElsewhere) {
+  const std::shared_ptr<Target> opened = open(options(target()));
+  ASSERT_NE(opened, nullptr);
+  ModelOptions isolated = options(draft());
+  isolated.isolate = true;
+  ModelOptions spread = options(draft());
+  spread.workers = {"127.0.0.1:50052"};
+  for (const ModelOptions& wrong : {isolated, spread}) {
+    EXPECT_EQ(loader().load_draft(wrong, opened, {}).status().code(), StatusCode::kInvalidArgument);
+  }
+}
+
 TEST_F(LlamaLoaderTest, BadFilesAndBadOptionsAreErrorsThatNameThem) {
   const Result<std::vector<testing::BadModelFile>> files =
       testing::write_bad_model_files(target(), dir_->path());

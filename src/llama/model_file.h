@@ -18,6 +18,7 @@
 #include "model/vocabulary.h"
 
 struct llama_model;
+struct llama_model_params;
 
 namespace outrider::llama {
 
@@ -62,16 +63,38 @@ struct ModelFacts {
   bool supports_cache_type(std::string_view type, bool for_k, std::string* why) const;
 };
 
+// How to load a file.
+struct FileOptions {
+  std::int32_t n_gpu_layers = -1;  // layers on GPUs or workers, negative for all
+  bool extra_bufts = true;  // let ggml repack weights into its own layouts (faster for some types,
+                            // not always exact)
+
+  // "host:port" of workers that take the layers, instead of local GPUs, in this order and in
+  // proportion to their free memory (llama/rpc_worker.h). When one of them dies, so does this
+  // process.
+  std::vector<std::string> workers;
+};
+
 class ModelFile {
  public:
-  // Loads the file at `path`. `n_gpu_layers`: layers on GPUs, negative for all. `extra_bufts`: let
-  // ggml repack weights into its own layouts (faster for some types, not always exact).
+  // Loads the file at `path`.
   // Errors, each naming the file: kNotFound; kInvalidArgument (a folder, not GGUF, no language
   // model); kDataLoss (cut off, damaged); kUnsupported (architecture, GGUF version, encoder,
   // diffusion, embedding models); kResourceExhausted; kCancelled; kInternal with llama.cpp's
   // reason.
+  static Result<std::shared_ptr<ModelFile>> load(const std::string& path,
+                                                 const FileOptions& options,
+                                                 const LoadHooks& hooks);
   static Result<std::shared_ptr<ModelFile>> load(const std::string& path, std::int32_t n_gpu_layers,
-                                                 bool extra_bufts, const LoadHooks& hooks);
+                                                 bool extra_bufts, const LoadHooks& hooks) {
+    return load(path, {.n_gpu_layers = n_gpu_layers, .extra_bufts = extra_bufts, .workers = {}},
+                hooks);
+  }
+
+  // Only the vocabulary and the metadata: no context can be made of it, and of the facts there are
+  // no more than path, names, chat template and vocabulary size. Errors: as load().
+  static Result<std::shared_ptr<ModelFile>> load_vocabulary(const std::string& path,
+                                                            const LoadHooks& hooks);
   ~ModelFile();
   ModelFile(const ModelFile&) = delete;
   ModelFile& operator=(const ModelFile&) = delete;
@@ -100,6 +123,8 @@ class ModelFile {
  private:
   struct Handle;
   ModelFile();
+  Status read(const std::string& path, llama_model_params& params, const LoadHooks& hooks);
+  Status read_vocabulary();
 
   std::unique_ptr<Handle> handle_;
   ModelFacts facts_;

@@ -146,8 +146,11 @@ Status Opener::load(const LoadPlan& plan) {
   opened_.model.reset();  // before its successor: two of them may not fit into memory
   opened_.file.reset();
   const Stopwatch watch;
-  Result<std::shared_ptr<ModelFile>> file =
-      ModelFile::load(options_.path, options_.n_gpu_layers, plan.extra_bufts, hooks_);
+  Result<std::shared_ptr<ModelFile>> file = ModelFile::load(options_.path,
+                                                            {.n_gpu_layers = options_.n_gpu_layers,
+                                                             .extra_bufts = plan.extra_bufts,
+                                                             .workers = options_.workers},
+                                                            hooks_);
   if (!file.ok()) return file.status();
   opened_.file = std::move(*file);
   opened_.extra_bufts = plan.extra_bufts;
@@ -200,8 +203,11 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
   in_effect.context = model.settings();
   const double budget_ms = budget_of(options_, target_, hooks_.log);
   const std::vector<std::int32_t> starts = starts_for(model.settings().n_cells);
+  // Nobody tells what a worker computes with, so what was seen holds for this connection only.
   const Result<std::string> key =
-      exactness_key(*opened_.file, options_, in_effect, model.n_threads(), starts);
+      options_.workers.empty()
+          ? exactness_key(*opened_.file, options_, in_effect, model.n_threads(), starts)
+          : unsupported("verdicts with workers are not kept");
   if (key.ok()) {
     if (const std::optional<CachedProbe> known = cache_.load(*key);
         known && known->answers(widest_to_probe(), budget_ms) &&

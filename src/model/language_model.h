@@ -19,7 +19,11 @@
 // Models that cannot drop a part of their state (recurrent layers) may keep less than the path:
 // length() then tells what is left, and the caller evaluates the rest again as a prefix.
 //
-// Implementations: llama/llama_model.h (llama.cpp), testing/fake_model.h (hand-written numbers).
+// A model that runs elsewhere can be gone for good (its process has died). From then on every call
+// fails with kInternal and the same message, which says what happened, and all lengths are 0.
+//
+// Implementations: llama/llama_model.h (llama.cpp), remote/remote_model.h (any of the others, in a
+// child process), testing/fake_model.h (hand-written numbers).
 // A model is used by one thread at a time; set_interrupt's flag may be raised from any thread.
 #pragma once
 
@@ -107,7 +111,7 @@ class LanguageModel {
   virtual Status commit(SeqId seq, std::span<const NodeId> path) = 0;
 
   // Forgets all but the first `length` tokens of `seq`. 0 always works, and also forgets what is on
-  // trial; others need Rollback::kAny.
+  // trial, unless the model is gone for good (above); others need Rollback::kAny.
   // REQUIRES: 0 <= length <= this->length(seq), and that seq does not wait for a commit unless
   // length is 0.
   virtual Status truncate(SeqId seq, Pos length) = 0;

@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kNoMemory = R"({"success":false,"status":500,"error":"out of memory"})";
 
 // The API has no handle, so there is one of these. Never destroyed: threads that are still inside a
-// function when the process ends find it whole. end_at_exit() ends what it does.
+// function when the process ends find it whole. end_session() ends what it does.
 struct Process {
   LlamaLoader loader;
   Server server{loader};
@@ -31,7 +31,14 @@ Process& process() {
   return *instance;
 }
 
-void end_at_exit() noexcept { deinit(); }
+// Not by the function of this name below: an app may have one of its own, which a shared library's
+// calls would reach.
+void end_session() noexcept {
+  try {
+    process().server.deinit();
+  } catch (...) {  // a lock that the system refuses
+  }
+}
 
 // Before the first session. What llama.cpp has at namespace and function scope is made first, so
 // that it is destroyed after the handler has ended the threads that use it.
@@ -39,7 +46,7 @@ void prepare() {
   static std::once_flag once;
   std::call_once(once, [] {
     llama::ensure_backend();
-    std::atexit(end_at_exit);
+    std::atexit(end_session);
   });
 }
 
@@ -133,12 +140,7 @@ const char* async_completion_cancel(const char* req_json) {
       [req_json](rpc::Server& server) { return server.async_completion_cancel(req_json); });
 }
 
-void deinit() {
-  try {
-    rpc::process().server.deinit();
-  } catch (...) {  // a lock that the system refuses
-  }
-}
+void deinit() { rpc::end_session(); }
 
 void rpc_free(const char* text) { std::free(const_cast<char*>(text)); }
 
