@@ -62,10 +62,11 @@ extern "C" {
      n_gpu_layers [-ngl, --n-gpu-layers], n_gpu_layers_draft [-ngld, --gpu-layers-draft]
                                   less than 0, or not given: all
      n_draft [--draft]            tokens to draft for a step; 3
-     main_gpu, tensor_split, rope_freq_base, rope_freq_scale, use_mmap [--no-mmap],
-     use_mlock [--mlock], numa, memory_f16 [--memory-f32], lora_adapter [--lora], lora_base
-                                  as far as docs/migrating.md lists them; what cannot be honoured is
-                                  refused by name
+     tensor_split [-ts]           shares of the GPUs, an array of numbers ("3,1")
+     use_mmap [--no-mmap], use_mlock [--mlock], rope_freq_base, rope_freq_scale
+     memory_f16 [--memory-f32]    false: a cache in f32; else the type that keeps batches exact
+     lora_adapter [--lora], lora_base [--lora-base]   refused: merge an adapter into its model
+     main_gpu, numa               of no use any more: a warning
      chat_template                prompts are taken as they are, so it has no effect: a warning
      the request options below    defaults of all requests ("temp" stands for temperature too)
      hostname, public_path, port, read_timeout, write_timeout   accepted and ignored

@@ -56,7 +56,10 @@ void read_tensor_split(Fields& fields, ModelOptions& options) {
 void read_devices(Fields& fields, InitCommand& command) {
   ModelOptions& target = command.target;
   target.n_gpu_layers = std::max(read_int(fields, "n_gpu_layers", -1, kMinInt), -1);
-  target.main_gpu = read_int(fields, "main_gpu", 0, 0);
+  if (read_int(fields, "main_gpu", 0, 0) != 0) {
+    command.warnings.emplace_back(
+        "main_gpu has no effect: llama.cpp divides a model by tensor_split alone");
+  }
   read_tensor_split(fields, target);
   fields.read("use_mmap", target.use_mmap);
   fields.read("use_mlock", target.use_mlock);

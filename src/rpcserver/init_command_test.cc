@@ -36,11 +36,11 @@ TEST(InitCommandTest, TheDefaultsAreTheSeeds) {
 TEST(InitCommandTest, BothFormsSayTheSame) {
   const InitCommand json = parse(
       R"({"model":"m","model_draft":"d","model_alias":"a","n_ctx":64,"n_batch":32,"n_threads":3,)"
-      R"("n_gpu_layers":4,"n_gpu_layers_draft":2,"n_draft":5,"main_gpu":1,"tensor_split":[3,1],)"
+      R"("n_gpu_layers":4,"n_gpu_layers_draft":2,"n_draft":5,"tensor_split":[3,1],)"
       R"("rope_freq_base":5000,"rope_freq_scale":0.5,"use_mmap":false,"use_mlock":true,)"
       R"("memory_f16":false,"seed":9,"n_predict":7,"n_keep":3,"temperature":0.5})");
   const InitCommand line = parse(
-      "app -m m -md d -a a -c 64 -b 32 -t 3 -ngl 4 -ngld 2 --draft 5 -mg 1 -ts 3,1 "
+      "app -m m -md d -a a -c 64 -b 32 -t 3 -ngl 4 -ngld 2 --draft 5 -ts 3,1 "
       "--rope-freq-base 5000 --rope-freq-scale 0.5 --no-mmap --mlock --memory-f32 -s 9 -n 7 "
       "--keep 3 --temp 0.5");
   for (const InitCommand& command : {json, line}) {
@@ -54,7 +54,6 @@ TEST(InitCommandTest, BothFormsSayTheSame) {
     EXPECT_EQ(command.target.n_threads, 3);
     EXPECT_EQ(command.target.n_gpu_layers, 4);
     EXPECT_EQ(command.draft.n_gpu_layers, 2);
-    EXPECT_EQ(command.target.main_gpu, 1);
     EXPECT_EQ(command.target.tensor_split, (std::vector<float>{3.0f, 1.0f}));
     EXPECT_EQ(command.target.rope_freq_base, 5000.0f);
     EXPECT_EQ(command.target.rope_freq_scale, 0.5f);
@@ -88,6 +87,7 @@ TEST(InitCommandTest, KeysOfTheOldServerAreIgnoredAndUnknownOnesAreWarnings) {
 TEST(InitCommandTest, WhatHasNoEffectAnyMoreIsAWarning) {
   EXPECT_EQ(parse(R"({"model":"m","chat_template":"x"})").warnings,
             (Texts{"chat_template has no effect: prompts are taken as they are"}));
+  EXPECT_EQ(parse(R"({"model":"m","main_gpu":1})").warnings.size(), 1U);
   EXPECT_EQ(parse(R"({"model":"m","numa":true})").warnings.size(), 1U);
   EXPECT_EQ(parse(R"({"model":"m","numa":false})").warnings.size(), 0U);
   EXPECT_EQ(parse(R"({"model":"m","n_threads":2,"n_threads_batch":4})").warnings.size(), 1U);
@@ -96,6 +96,8 @@ TEST(InitCommandTest, WhatHasNoEffectAnyMoreIsAWarning) {
 
 TEST(InitCommandTest, WhatWouldChangeTheTextIsRefusedByName) {
   EXPECT_EQ(refused_field(R"({"model":"m","lora_base":"b"})"), "lora_base");
+  EXPECT_EQ(refused_field(R"({"model":"m","lora_adapter":"a"})"), "lora_adapter");
+  EXPECT_EQ(refused_field("app -m m --lora a"), "lora_adapter");
   EXPECT_EQ(refused_field(R"({"model":"m","tfs_z":0.5})"), "tfs_z");
   EXPECT_EQ(refused_field("app -m m --tfs 0.5"), "tfs_z");
 }
