@@ -108,9 +108,8 @@ RPCSERVER_API const char *get_completion(const char *req_json);
    presence_penalty 0, frequency_penalty 0, mirostat 0, mirostat_tau 5, mirostat_eta 0.1,
    penalize_nl true, n_keep 0 (-1: the whole prompt), seed -1 (a new one), grammar "", n_probs 0 (20
    at most), ignore_eos false, logit_bias [] ([id, number or false] each), stop [] (strings),
-   n_beams 0
-   (else refused), stream and __debug (no effect), stream_tokens false (true: one update a token),
-   speculative false: true, or {"drafters": [names], "rule": "coupled" | "rejection" | "block",
+   n_beams 0 (else refused), stream and __debug (no effect), stream_tokens false (true: one update a
+   token), speculative false: true, or {"drafters": [names], "rule": "coupled" | "rejection" | "block",
    "width", "branches", "split_p", "draft_p_min", "draft_p_ratio"}.
 
    A prompt that is too long is cut: its first n_keep tokens stay, of the rest the beginning goes in
