@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "backend/model_host.h"
+#include "base/nearest.h"
 #include "tools/command.h"
 #include "tools/config.h"
 #include "tools/help.h"
@@ -126,6 +127,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_compare_command());
   commands.push_back(make_inspect_command());
   commands.push_back(make_worker_command());
+  commands.push_back(make_rpc_command());
   return commands;
 }
 

@@ -97,17 +97,19 @@ Json ranked_json(const RankedToken& token) {
 Json logprobs_json(const Completion& c) {
   if (!c.has_logprobs) return {};
   Json list = Json::array();
-  for (const TokenLogprob& token : c.logprobs) {
-    Json top = Json::array();
-    for (const RankedToken& other : token.top) top.push_back(ranked_json(other));
-    Json object = ranked_json(token.chosen);
-    object["top_logprobs"] = std::move(top);
-    list.push_back(std::move(object));
-  }
+  for (const TokenLogprob& token : c.logprobs) list.push_back(logprob_json(token));
   return list;
 }
 
 }  // namespace
+
+Json logprob_json(const TokenLogprob& token) {
+  Json top = Json::array();
+  for (const RankedToken& other : token.top) top.push_back(ranked_json(other));
+  Json object = ranked_json(token.chosen);
+  object["top_logprobs"] = std::move(top);
+  return object;
+}
 
 std::string_view rule_name(AcceptanceRule rule) {
   switch (rule) {

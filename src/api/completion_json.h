@@ -29,6 +29,9 @@ namespace outrider::api {
 // below) when it ended with one.
 json::Json completion_json(const Completion& completion, const Exactness& exactness);
 
+// One object of "logprobs".
+json::Json logprob_json(const TokenLogprob& token);
+
 // {"code": "invalid_argument", "message": "..."}. REQUIRES: !status.ok()
 json::Json error_json(const Status& status);
 

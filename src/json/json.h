@@ -17,6 +17,7 @@ namespace outrider::json {
 using Json = nlohmann::ordered_json;  // keeps the fields in the order in which they were written
 
 inline constexpr std::size_t kMaxDepth = 64;  // arrays and objects inside each other, when parsing
+inline constexpr std::size_t kMaxFields = 1024;  // of one object, when parsing
 
 // `value` in one line, without a newline. Bytes that are not UTF-8 become U+FFFD; infinite and
 // undefined numbers become null.
@@ -32,8 +33,9 @@ struct Parsed {
   bool ok() const { return value.has_value(); }
 };
 
-// The one value that `text` holds. Anything else behind it, invalid UTF-8 and more than kMaxDepth
-// levels are errors. Never throws.
+// The one value that `text` holds. Anything else behind it, invalid UTF-8, more than kMaxDepth
+// levels, more than kMaxFields fields in an object and two of the same name are errors. Throws
+// nothing but std::bad_alloc.
 Parsed parse(std::string_view text);
 
 // Calls `on_line` with the value and the number (from 1) of each line of `text`, until it returns a
