@@ -50,6 +50,7 @@ class RpcCommand : public Command {
   int load_models(Runtime& runtime, const SignalWatch& signals) const;
   Status load_one(Runtime& runtime, ModelRole role, const SignalWatch& signals) const;
   void read_lines(LineReader& reader, CallPool& pool);
+  void wait_for_results(const Runtime& runtime, const SignalWatch& signals);
   void say(const std::string& line);
   void answer(api::Service& service, const std::string& line) noexcept;
   void tell(const RuntimeEvent& event) noexcept;
@@ -176,6 +177,18 @@ void RpcCommand::read_lines(LineReader& reader, CallPool& pool) {
   }
 }
 
+// Until every completion that was started has told its result. An event for which there was no
+// memory never comes: so not for long once nothing runs any more.
+void RpcCommand::wait_for_results(const Runtime& runtime, const SignalWatch& signals) {
+  int idle_rounds = 0;
+  while (!signals.raised() && !output_failed() && idle_rounds < 200) {
+    const RuntimeStatus status = runtime.status();
+    if (results_told_.load() >= status.started) return;
+    idle_rounds = status.running + status.queued == 0 ? idle_rounds + 1 : 0;
+    usleep(10'000);
+  }
+}
+
 int RpcCommand::run() {
   SignalWatch signals;
   LlamaLoader loader;
@@ -198,10 +211,7 @@ int RpcCommand::run() {
     read_lines(reader, pool);
     if (output_failed()) service.stop();
   }
-  while (events_ && !signals.raised() && !output_failed()) {
-    if (results_told_.load() >= (*runtime)->status().started) break;
-    usleep(10'000);
-  }
+  if (events_) wait_for_results(**runtime, signals);
   signals.on_signal({});
   reader_.store(nullptr);
   (*runtime)->subscribe({});

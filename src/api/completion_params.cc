@@ -202,38 +202,42 @@ void read_shape(JsonFields& fields, CompletionRequest& request) {
   fields.number("draft_p_ratio", request.draft.p_ratio);
 }
 
-// An array of names, of which each may be a fall-back chain "a/b".
-void read_drafters(JsonFields& fields, CompletionRequest& request) {
-  const Json* given = fields.any("drafters");
-  if (given == nullptr) return;
-  constexpr const char* kRight =
-      "an array of at least one drafter's name (or of fall-back chains such as "
-      "\"suffix/draft-model\"); without it, all that are there draft";
-  if (!given->is_array() || given->empty()) return fields.refuse("drafters", *given, kRight);
-  std::string expression;
-  for (const Json& name : *given) {
-    if (!name.is_string()) return fields.refuse("drafters", *given, kRight);
-    expression += (expression.empty() ? "" : ",") + name.get<std::string>();
+constexpr std::size_t kMaxPlanBytes = 256;
+
+// "a/b,c" (draft/drafter_plan.h) of the drafters of this build. `spelled`: the name in messages.
+void read_plan(JsonFields& fields, const std::string& name, const std::string& spelled,
+               const std::string& expression, CompletionRequest& request) {
+  const std::string_view known[] = {kDraftModelName};
+  if (expression.size() > kMaxPlanBytes) {
+    return fields.refuse(name, Json(expression), "at most 256 bytes");
   }
-  Result<DrafterPlan> plan = parse_drafter_plan(expression, kDrafterNames, "drafters");
-  if (!plan.ok()) return fields.fail("drafters", plan.status().message());
+  Result<DrafterPlan> plan = parse_drafter_plan(expression, known, spelled);
+  if (!plan.ok()) return fields.fail(name, plan.status().message());
   request.drafters = std::move(*plan);
 }
 
-// "auto", "none" or an expression.
-void read_drafter(JsonFields& fields, CompletionRequest& request) {
-  std::string drafter = "auto";
-  fields.text("drafter", drafter);
-  if (drafter == "none") request.speculative = false;
-  if (drafter == "auto" || drafter == "none") return;
-  Result<DrafterPlan> plan = parse_drafter_plan(drafter, kDrafterNames, "drafter");
-  if (!plan.ok()) return fields.fail("drafter", plan.status().message());
-  request.drafters = std::move(*plan);
+void read_drafters(JsonFields& fields, CompletionRequest& request) {
+  std::vector<std::string> chains;
+  fields.texts("drafters", chains);
+  if (!fields.ok() || fields.any("drafters") == nullptr) return;
+  if (chains.empty()) {
+    return fields.refuse("drafters", *fields.any("drafters"),
+                         "an array of at least one drafter's name; without it, all that are there "
+                         "draft");
+  }
+  std::string expression;
+  for (const std::string& chain : chains) expression += (expression.empty() ? "" : ",") + chain;
+  read_plan(fields, "drafters", "speculative.drafters", expression, request);
 }
 
 void read_speculation(JsonFields& fields, CompletionRequest& request, const Json& params) {
   read_shape(fields, request);
-  read_drafter(fields, request);
+  std::string drafter = "auto";
+  fields.text("drafter", drafter);
+  if (drafter == "none") request.speculative = false;
+  if (fields.ok() && drafter != "none" && drafter != "auto") {
+    read_plan(fields, "drafter", "drafter", drafter, request);
+  }
   const Json* given = fields.any("speculative");
   if (given == nullptr) return;
   if (given->is_boolean()) {
@@ -336,7 +340,8 @@ constexpr Parameter kParameters[] = {
     {"split_p", "number", "branch where the next likeliest has this chance; default 0.1"},
     {"draft_p_min", "number", "draft on only where the likeliest has this chance; default 0"},
     {"draft_p_ratio", "number", "and is so many times as likely as the next; default 0"},
-    {"drafter", "string", "auto (default: all that are there), none or draft-model"},
+    {"drafter", "string",
+     "auto (default: all that are there), none, or names: a,b merges, a/b falls back"},
     {"speculative", "boolean | object",
      "true (default), false, or {drafters, rule, width, branches, split_p, draft_p_min, "
      "draft_p_ratio}"},

@@ -81,7 +81,7 @@ TEST(ReadCompletion, EveryFieldArrives) {
   EXPECT_EQ(o.grammar, "root ::= \"a\"");
   EXPECT_EQ(o.grammar_triggers, (std::vector<std::string>{"t"}));
   EXPECT_TRUE(request->speculative);
-  EXPECT_EQ(request->drafters, (std::vector<std::string>{"draft-model"}));
+  EXPECT_EQ(to_string(request->drafters), "draft-model");
   EXPECT_EQ(request->rule, AcceptanceRule::kRejection);
   EXPECT_EQ(request->width, 6);
   EXPECT_EQ(request->draft.branches, 2);
@@ -219,7 +219,10 @@ TEST(ReadCompletion, SchemasAreObjectsOrTexts) {
 TEST(ReadCompletion, SpeculationInsideOrBesideButNotBoth) {
   EXPECT_FALSE(read(R"(,"speculative":false)")->speculative);
   EXPECT_FALSE(read(R"(,"drafter":"none")")->speculative);
-  EXPECT_EQ(read(R"(,"drafter":"draft-model")")->drafters.at(0), "draft-model");
+  EXPECT_EQ(to_string(read(R"(,"drafter":"draft-model")")->drafters), "draft-model");
+  EXPECT_TRUE(read("")->drafters.empty()) << "all that are there";
+  EXPECT_EQ(wrong_field(R"(,"drafter":"nobody")"), "drafter");
+  EXPECT_EQ(wrong_field(R"(,"drafter":"")"), "drafter");
   EXPECT_EQ(read(R"(,"width":"auto")")->width, 4);
   EXPECT_EQ(read(R"(,"width":8)")->width, 8);
   EXPECT_EQ(wrong_field(R"(,"width":8,"speculative":{"width":8})"), "speculative.width");

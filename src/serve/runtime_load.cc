@@ -2,6 +2,7 @@
 // that a draft finds the target that it is for.
 #include <algorithm>
 #include <exception>
+#include <new>
 
 #include "serve/runtime_impl.h"
 
@@ -30,8 +31,12 @@ Runtime::Impl::~Impl() {
     for (Role* role : {&target_role_, &draft_role_}) {
       if (role->order) role->order->cancel.store(true);
     }
-    const std::vector<JobPtr> open(running_);
-    for (const JobPtr& job : open) end(*job, EndedBy::kShutdown);
+    for (const JobPtr& job : running_) {
+      try {
+        end(*job, EndedBy::kShutdown);
+      } catch (const std::bad_alloc&) {  // then it is ended after the step that is running
+      }
+    }
   }
   load_work_.notify_all();
   decode_work_.notify_all();

@@ -61,9 +61,8 @@ void Runtime::Impl::decode_loop() {
 // At the end of the runtime, when the threads are gone: whoever waits for a completion gets it.
 void Runtime::Impl::end_all() {
   Lock lock(mutex_);
-  std::vector<JobPtr> open(queue_.begin(), queue_.end());
-  open.insert(open.end(), running_.begin(), running_.end());
-  for (const JobPtr& job : open) {
+  while (!queue_.empty() || !running_.empty()) {  // without a copy: there may be no memory
+    const JobPtr job = queue_.empty() ? running_.front() : queue_.front();
     job->ended_by = EndedBy::kShutdown;
     job->result->completion.finish = FinishReason::kCancelled;
     finish(*job);
