@@ -202,29 +202,38 @@ void read_shape(JsonFields& fields, CompletionRequest& request) {
   fields.number("draft_p_ratio", request.draft.p_ratio);
 }
 
+// An array of names, of which each may be a fall-back chain "a/b".
 void read_drafters(JsonFields& fields, CompletionRequest& request) {
   const Json* given = fields.any("drafters");
   if (given == nullptr) return;
-  if (!given->is_array() || given->empty()) {
-    return fields.refuse("drafters", *given,
-                         "an array of at least one drafter's name; without it, all that are there "
-                         "draft");
-  }
+  constexpr const char* kRight =
+      "an array of at least one drafter's name (or of fall-back chains such as "
+      "\"suffix/draft-model\"); without it, all that are there draft";
+  if (!given->is_array() || given->empty()) return fields.refuse("drafters", *given, kRight);
+  std::string expression;
   for (const Json& name : *given) {
-    if (name != kDraftModelName) {
-      return fields.refuse(item("drafters", request.drafters.size()), name,
-                           "a drafter's name: " + std::string(kDraftModelName));
-    }
-    request.drafters.push_back(name.get<std::string>());
+    if (!name.is_string()) return fields.refuse("drafters", *given, kRight);
+    expression += (expression.empty() ? "" : ",") + name.get<std::string>();
   }
+  Result<DrafterPlan> plan = parse_drafter_plan(expression, kDrafterNames, "drafters");
+  if (!plan.ok()) return fields.fail("drafters", plan.status().message());
+  request.drafters = std::move(*plan);
+}
+
+// "auto", "none" or an expression.
+void read_drafter(JsonFields& fields, CompletionRequest& request) {
+  std::string drafter = "auto";
+  fields.text("drafter", drafter);
+  if (drafter == "none") request.speculative = false;
+  if (drafter == "auto" || drafter == "none") return;
+  Result<DrafterPlan> plan = parse_drafter_plan(drafter, kDrafterNames, "drafter");
+  if (!plan.ok()) return fields.fail("drafter", plan.status().message());
+  request.drafters = std::move(*plan);
 }
 
 void read_speculation(JsonFields& fields, CompletionRequest& request, const Json& params) {
   read_shape(fields, request);
-  std::string drafter = "auto";
-  fields.choice("drafter", drafter, {"auto", "none", kDraftModelName});
-  if (drafter == "none") request.speculative = false;
-  if (drafter == kDraftModelName) request.drafters = {drafter};
+  read_drafter(fields, request);
   const Json* given = fields.any("speculative");
   if (given == nullptr) return;
   if (given->is_boolean()) {
