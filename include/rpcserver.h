@@ -65,7 +65,8 @@ extern "C" {
      tensor_split [-ts]           shares of the GPUs, an array of numbers ("3,1")
      use_mmap [--no-mmap], use_mlock [--mlock], rope_freq_base, rope_freq_scale
      memory_f16 [--memory-f32]    false: a cache in f32; else the type that keeps batches exact
-     lora_adapter [--lora], lora_base [--lora-base]   refused: merge an adapter into its model
+     lora_adapter [--lora]        a LoRA adapter (GGUF) for the target
+     lora_base [--lora-base]      gone from llama.cpp: refused
      main_gpu, numa               of no use any more: a warning
      chat_template                prompts are taken as they are, so it has no effect: a warning
      the request options below    defaults of all requests ("temp" stands for temperature too)

@@ -133,6 +133,7 @@ FileOptions file_options(const ModelOptions& options, bool extra_bufts) {
   file.extra_bufts = extra_bufts;
   file.workers = options.workers;
   file.tensor_split = options.tensor_split;
+  file.lora = options.lora;
   file.use_mmap = options.use_mmap;
   file.use_mlock = options.use_mlock;
   return file;
@@ -171,6 +172,9 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
     params.devices = devices.data();
   }
   OUTRIDER_RETURN_IF_ERROR(file->read(path, params, hooks));
+  Result<Adapters> adapters = Adapters::load(file->handle(), options.lora);
+  if (!adapters.ok()) return adapters.status();
+  file->adapters_ = *std::move(adapters);
   file->facts_ = read_facts(file->handle(), *header);
   file->facts_.path = path;
   file->facts_.extra_bufts = options.extra_bufts;

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "llama/adapters.h"
 #include "model/model_options.h"
 #include "model/vocabulary.h"
 
@@ -75,6 +76,7 @@ struct FileOptions {
   std::vector<std::string> workers;
 
   std::vector<float> tensor_split;  // as ModelOptions has them
+  std::vector<std::string> lora;
   bool use_mmap = true;
   bool use_mlock = false;
 };
@@ -128,6 +130,7 @@ class ModelFile {
   const LogSink& log() const { return log_; }
 
   llama_model* handle() const;  // for this layer
+  const Adapters& adapters() const { return adapters_; }
 
  private:
   struct Handle;
@@ -139,6 +142,7 @@ class ModelFile {
   ModelFacts facts_;
   LogSink log_;
   std::unique_ptr<LlamaVocabulary> vocabulary_;
+  Adapters adapters_;
 };
 
 // The types that a key or value cache may have, as --cache-type-k takes them: "f16, q8_0, ...".

@@ -22,6 +22,7 @@ void put(WireWriter& to, const ModelOptions& options) {
   put_choice(to, options.flash_attention);
   put_choice(to, options.exact);
   to.numbers<float>(options.tensor_split);
+  to.texts(options.lora);
   to.number<std::uint8_t>(options.use_mmap);
   to.number<std::uint8_t>(options.use_mlock);
   to.number(options.rope_freq_base);
@@ -44,6 +45,7 @@ ModelOptions read_options(WireReader& from) {
   options.flash_attention = from.choice(FlashAttention::kOff);
   options.exact = from.choice(ExactMode::kOff);
   options.tensor_split = from.numbers<float>();
+  options.lora = from.texts();
   options.use_mmap = from.flag();
   options.use_mlock = from.flag();
   options.rope_freq_base = from.number<float>();

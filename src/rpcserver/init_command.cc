@@ -82,6 +82,8 @@ void read_context(Fields& fields, InitCommand& command) {
   fields.read("rope_freq_scale", scale, 0.0, 1e6);
   target.rope_freq_base = static_cast<float>(base);
   target.rope_freq_scale = static_cast<float>(scale);
+  std::string adapter;
+  if (fields.read("lora_adapter", adapter) && !adapter.empty()) target.lora = {adapter};
   // true was the default and spared memory, which the cache of the exactness rule does as well.
   bool memory_f16 = true;
   fields.read("memory_f16", memory_f16);
@@ -90,14 +92,9 @@ void read_context(Fields& fields, InitCommand& command) {
 
 void refuse_what_is_gone(Fields& fields, InitCommand& command) {
   std::string text;
-  if (fields.read("lora_adapter", text) && !text.empty()) {
-    fields.refuse("lora_adapter",
-                  "cannot be applied here; merge the adapter into the model (llama.cpp's "
-                  "llama-export-lora) and give the merged file");
-  }
-  text.clear();
   if (fields.read("lora_base", text) && !text.empty()) {
-    fields.refuse("lora_base", "is gone from llama.cpp; merge the adapter into the model");
+    fields.refuse("lora_base",
+                  "is gone from llama.cpp, which applies adapters to any weights; leave it out");
   }
   if (fields.read("chat_template", text) && !text.empty()) {
     command.warnings.emplace_back("chat_template has no effect: prompts are taken as they are");
@@ -122,6 +119,7 @@ void read_command(Fields& fields, InitCommand& command) {
   command.draft.path = draft_path;
   command.draft.cache_type_k.clear();  // what the draft computes need not be exact
   command.draft.cache_type_v.clear();
+  command.draft.lora.clear();  // an adapter is one model's
   command.draft.n_gpu_layers = std::max(read_int(fields, "n_gpu_layers_draft", -1, kMinInt), -1);
   refuse_what_is_gone(fields, command);
   command.defaults = take_defaults(fields, command.warnings);

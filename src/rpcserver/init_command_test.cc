@@ -94,10 +94,18 @@ TEST(InitCommandTest, WhatHasNoEffectAnyMoreIsAWarning) {
   EXPECT_EQ(parse(R"({"model":"m","n_threads":2,"n_threads_batch":2})").warnings.size(), 0U);
 }
 
+TEST(InitCommandTest, AnAdapterIsTheTargetsOnly) {
+  for (const char* cmd : {R"({"model":"m","model_draft":"d","lora_adapter":"a.gguf"})",
+                          "app -m m -md d --lora a.gguf"}) {
+    const InitCommand command = parse(cmd);
+    EXPECT_EQ(command.target.lora, (Texts{"a.gguf"}));
+    EXPECT_TRUE(command.draft.lora.empty());
+  }
+  EXPECT_TRUE(parse(R"({"model":"m","lora_adapter":""})").target.lora.empty());
+}
+
 TEST(InitCommandTest, WhatWouldChangeTheTextIsRefusedByName) {
   EXPECT_EQ(refused_field(R"({"model":"m","lora_base":"b"})"), "lora_base");
-  EXPECT_EQ(refused_field(R"({"model":"m","lora_adapter":"a"})"), "lora_adapter");
-  EXPECT_EQ(refused_field("app -m m --lora a"), "lora_adapter");
   EXPECT_EQ(refused_field(R"({"model":"m","tfs_z":0.5})"), "tfs_z");
   EXPECT_EQ(refused_field("app -m m --tfs 0.5"), "tfs_z");
 }

@@ -17,8 +17,6 @@ using json::Json;
 constexpr std::int64_t kMinInt = std::numeric_limits<std::int32_t>::min();
 constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
 constexpr double kMaxFloat = std::numeric_limits<float>::max();
-constexpr std::array<std::string_view, 4> kDrafters{"draft-model", "suffix", "ngram-cache",
-                                                    "recycle"};
 constexpr std::int64_t kMaxWidth = 64;  // tokens of a step, as for `outrider run`
 
 // The options of a request that a cmd may give for all of them; a prompt is not one.
@@ -154,7 +152,7 @@ void read_drafters(Fields& fields, RequestOptions& o) {
   }
   o.drafters = DrafterPlan();
   if (names->empty()) return;
-  Result<DrafterPlan> plan = parse_drafter_plan(expression, kDrafters, "speculative.drafters");
+  Result<DrafterPlan> plan = parse_drafter_plan(expression, kDrafterNames, "speculative.drafters");
   if (plan.ok()) {
     o.drafters = *std::move(plan);
   } else {

@@ -113,6 +113,7 @@ std::optional<Refusal> Session::order_draft(InitCommand command) {
   if (options.path.empty()) {  // a cmd of its own, where the draft is the model
     options.path = command.target.path;
     options.n_gpu_layers = command.target.n_gpu_layers;
+    options.lora = command.target.lora;
   }
   if (options.path.empty()) {
     return Refusal{.error = "model_draft (or model) is needed, the path of a GGUF file",
