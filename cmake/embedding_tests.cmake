@@ -35,6 +35,21 @@ function(outrider_embedding_tests)
   add_test(NAME embedding/c_test COMMAND c_test "${target}" "${draft}")
   set_tests_properties(embedding/c_test PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
 
+  # The seed's flow, as its user would write it; and a control: it notices when a draft is missing.
+  if(TARGET rpcserver_shared)
+    add_executable(rpcserver_flow "${PROJECT_SOURCE_DIR}/tests/rpcserver_flow.c")
+    target_link_libraries(rpcserver_flow PRIVATE rpcserver_shared outrider_sanitizer_defaults)
+    set_target_properties(rpcserver_flow PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF
+                          RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+    target_compile_options(rpcserver_flow PRIVATE -Wall -Wextra -Wpedantic)
+    add_test(NAME embedding/rpcserver_flow COMMAND rpcserver_flow "${target}" "${draft}")
+    add_test(NAME embedding/rpcserver_flow_without_draft
+             COMMAND rpcserver_flow "${target}" "${target}.none")
+    set_tests_properties(embedding/rpcserver_flow embedding/rpcserver_flow_without_draft
+                         PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
+    set_tests_properties(embedding/rpcserver_flow_without_draft PROPERTIES WILL_FAIL TRUE)
+  endif()
+
   foreach(example c_poll c_events cpp_runtime)
     file(GLOB source "${PROJECT_SOURCE_DIR}/examples/${example}.c*")
     add_executable(example_${example} "${source}")

@@ -6,6 +6,7 @@
 //   a/b,c  the chain's winner and c, merged
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,10 @@
 #include "base/status.h"
 
 namespace outrider {
+
+// All drafters that there are.
+inline constexpr std::array<std::string_view, 4> kDrafterNames = {"draft-model", "suffix",
+                                                                  "ngram-cache", "recycle"};
 
 struct DrafterPlan {
   // Drafters' names; in a chain the first that finds something proposes. Empty: every drafter that

@@ -8,28 +8,6 @@
 namespace outrider::json {
 namespace {
 
-// Deep nesting costs the reader a stack frame a level when the value is used, so it is refused
-// before anything is built. Brackets inside strings do not count. Returns the offset of the bracket
-// that is one too many, or npos.
-std::size_t too_deep(std::string_view text) {
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) return i;
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return std::string_view::npos;
-}
-
 // What JSON allows and we do not; thrown through the library's parser, which is made for that.
 struct Refused {
   std::string reason;
@@ -104,6 +82,25 @@ Parsed parse_at(std::string_view text, std::size_t first_line) {
 }
 
 }  // namespace
+
+std::size_t too_deep(std::string_view text) {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) return i;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return std::string_view::npos;
+}
 
 std::string encode(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -65,6 +65,11 @@ namespace outrider::json {
 inline constexpr std::size_t kMaxDepth = 64;  // arrays and objects inside each other, when parsing
 inline constexpr std::size_t kMaxFields = 1024;  // of one object, when parsing
 
+// Offset of the first bracket of `text` that opens more than kMaxDepth levels, or npos. Brackets
+// inside strings do not count; the text need not be JSON. For texts that others parse: deep nesting
+// costs a reader a stack frame a level, when a value is built or used.
+std::size_t too_deep(std::string_view text);
+
 // `value` in one line, without a newline. Bytes that are not UTF-8 become U+FFFD; infinite and
 // undefined numbers become null.
 std::string encode(const Json& value);

@@ -62,6 +62,13 @@ bool any_other_device() {
   return false;
 }
 
+llama_load_mode load_mode(const FileOptions& options) {
+  if (options.use_mlock) {
+    return options.use_mmap ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK;
+  }
+  return options.use_mmap ? LLAMA_LOAD_MODE_AUTO : LLAMA_LOAD_MODE_NONE;
+}
+
 // What is known of a file of which only the vocabulary is there. llama.cpp aborts when it is asked
 // for the shape of such a model.
 ModelFacts read_few_facts(const ::llama_model* model, const GgufHeader& header) {
@@ -120,6 +127,18 @@ std::uint64_t ModelFacts::kv_bytes_per_token(std::string_view type_k,
   return bytes(k_elements, k) + bytes(v_elements, v);
 }
 
+FileOptions file_options(const ModelOptions& options, bool extra_bufts) {
+  FileOptions file;
+  file.n_gpu_layers = options.n_gpu_layers;
+  file.extra_bufts = extra_bufts;
+  file.workers = options.workers;
+  file.tensor_split = options.tensor_split;
+  file.lora = options.lora;
+  file.use_mmap = options.use_mmap;
+  file.use_mlock = options.use_mlock;
+  return file;
+}
+
 ModelFile::ModelFile() = default;
 ModelFile::~ModelFile() = default;
 
@@ -135,6 +154,15 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   llama_model_params params = llama_model_default_params();
   params.n_gpu_layers = options.n_gpu_layers;
   params.use_extra_bufts = options.extra_bufts;
+  params.load_mode = load_mode(options);
+  if (options.tensor_split.size() > llama_max_devices()) {
+    return invalid_argument("tensor_split has " + std::to_string(options.tensor_split.size()) +
+                            " shares, but llama.cpp takes " + std::to_string(llama_max_devices()) +
+                            " devices at most");
+  }
+  std::vector<float> shares = options.tensor_split;
+  shares.resize(llama_max_devices());  // all of them are read
+  if (!options.tensor_split.empty()) params.tensor_split = shares.data();
   std::vector<ggml_backend_dev_t> devices;
   if (!options.workers.empty()) {
     Result<std::vector<ggml_backend_dev_t>> remote = worker_devices(options.workers);
@@ -144,6 +172,9 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
     params.devices = devices.data();
   }
   OUTRIDER_RETURN_IF_ERROR(file->read(path, params, hooks));
+  Result<Adapters> adapters = Adapters::load(file->handle(), options.lora);
+  if (!adapters.ok()) return adapters.status();
+  file->adapters_ = *std::move(adapters);
   file->facts_ = read_facts(file->handle(), *header);
   file->facts_.path = path;
   file->facts_.extra_bufts = options.extra_bufts;

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "llama/adapters.h"
 #include "model/model_options.h"
 #include "model/vocabulary.h"
 
@@ -73,22 +74,32 @@ struct FileOptions {
   // proportion to their free memory (llama/rpc_worker.h). When one of them dies, so does this
   // process.
   std::vector<std::string> workers;
+
+  std::vector<float> tensor_split;  // as ModelOptions has them
+  std::vector<std::string> lora;
+  bool use_mmap = true;
+  bool use_mlock = false;
 };
+
+// What `options` says of the file.
+FileOptions file_options(const ModelOptions& options, bool extra_bufts);
 
 class ModelFile {
  public:
   // Loads the file at `path`.
   // Errors, each naming the file: kNotFound; kInvalidArgument (a folder, not GGUF, no language
-  // model); kDataLoss (cut off, damaged); kUnsupported (architecture, GGUF version, encoder,
-  // diffusion, embedding models); kResourceExhausted; kCancelled; kInternal with llama.cpp's
-  // reason.
+  // model, more shares than llama.cpp takes); kDataLoss (cut off, damaged); kUnsupported
+  // (architecture, GGUF version, encoder, diffusion, embedding models); kResourceExhausted;
+  // kCancelled; kInternal with llama.cpp's reason.
   static Result<std::shared_ptr<ModelFile>> load(const std::string& path,
                                                  const FileOptions& options,
                                                  const LoadHooks& hooks);
   static Result<std::shared_ptr<ModelFile>> load(const std::string& path, std::int32_t n_gpu_layers,
                                                  bool extra_bufts, const LoadHooks& hooks) {
-    return load(path, {.n_gpu_layers = n_gpu_layers, .extra_bufts = extra_bufts, .workers = {}},
-                hooks);
+    FileOptions options;
+    options.n_gpu_layers = n_gpu_layers;
+    options.extra_bufts = extra_bufts;
+    return load(path, options, hooks);
   }
 
   // Only the vocabulary and the metadata: no context can be made of it, and of the facts there are
@@ -119,6 +130,7 @@ class ModelFile {
   const LogSink& log() const { return log_; }
 
   llama_model* handle() const;  // for this layer
+  const Adapters& adapters() const { return adapters_; }
 
  private:
   struct Handle;
@@ -130,6 +142,7 @@ class ModelFile {
   ModelFacts facts_;
   LogSink log_;
   std::unique_ptr<LlamaVocabulary> vocabulary_;
+  Adapters adapters_;
 };
 
 // The types that a key or value cache may have, as --cache-type-k takes them: "f16, q8_0, ...".

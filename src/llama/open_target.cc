@@ -146,11 +146,8 @@ Status Opener::load(const LoadPlan& plan) {
   opened_.model.reset();  // before its successor: two of them may not fit into memory
   opened_.file.reset();
   const Stopwatch watch;
-  Result<std::shared_ptr<ModelFile>> file = ModelFile::load(options_.path,
-                                                            {.n_gpu_layers = options_.n_gpu_layers,
-                                                             .extra_bufts = plan.extra_bufts,
-                                                             .workers = options_.workers},
-                                                            hooks_);
+  Result<std::shared_ptr<ModelFile>> file =
+      ModelFile::load(options_.path, file_options(options_, plan.extra_bufts), hooks_);
   if (!file.ok()) return file.status();
   opened_.file = std::move(*file);
   opened_.extra_bufts = plan.extra_bufts;
@@ -356,7 +353,7 @@ Result<std::unique_ptr<LlamaModel>> open_draft(const ModelOptions& options,
   LoadPlan plan = settings_rule(*facts, fastest);
   plan.context.max_width = kDraftWidth;
   Result<std::shared_ptr<ModelFile>> file =
-      ModelFile::load(options.path, options.n_gpu_layers, plan.extra_bufts, hooks);
+      ModelFile::load(options.path, file_options(options, plan.extra_bufts), hooks);
   if (!file.ok()) return file.status();
   return LlamaModel::create(std::move(*file), fastest, plan.context);
 }

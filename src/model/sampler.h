@@ -47,6 +47,7 @@ struct SamplingOptions {
   float repeat_penalty = 1.0f;      // > 0; divides positive logits, multiplies others; 1: off
   float frequency_penalty = 0.0f;   // finite; for each time it occurs; 0: off
   float presence_penalty = 0.0f;    // finite; 0: off
+  bool penalize_newline = true;     // false: these three leave the token of a line's end alone
 
   // multiplier * base ^ (length - allowed_length) for a token that would go on with a repetition of
   // `length` tokens, at least allowed_length; sequence breakers end repetitions.

@@ -163,7 +163,7 @@ bool ChildProcess::wait(int patience_ms) {
 
 // A process that has not been waited for keeps its number, so nobody else is hit.
 void ChildProcess::kill() {
-  if (!reaped_) ::kill(pid_, SIGKILL);
+  if (!reap()) ::kill(pid_, SIGKILL);
 }
 
 std::string ChildProcess::ending() const {

@@ -21,6 +21,12 @@ void put(WireWriter& to, const ModelOptions& options) {
   to.text(options.cache_type_v);
   put_choice(to, options.flash_attention);
   put_choice(to, options.exact);
+  to.numbers<float>(options.tensor_split);
+  to.texts(options.lora);
+  to.number<std::uint8_t>(options.use_mmap);
+  to.number<std::uint8_t>(options.use_mlock);
+  to.number(options.rope_freq_base);
+  to.number(options.rope_freq_scale);
   to.texts(options.workers);
   to.number<std::uint8_t>(options.isolate);
   to.number(options.widest);
@@ -38,6 +44,12 @@ ModelOptions read_options(WireReader& from) {
   options.cache_type_v = from.text();
   options.flash_attention = from.choice(FlashAttention::kOff);
   options.exact = from.choice(ExactMode::kOff);
+  options.tensor_split = from.numbers<float>();
+  options.lora = from.texts();
+  options.use_mmap = from.flag();
+  options.use_mlock = from.flag();
+  options.rope_freq_base = from.number<float>();
+  options.rope_freq_scale = from.number<float>();
   options.workers = from.texts();
   options.isolate = from.flag();
   options.widest = from.number<std::int32_t>();

@@ -228,6 +228,7 @@ Result<Message> RemoteModel::next(const std::atomic<bool>* stop,
   std::function<bool()> wait;
   if (stop != nullptr) wait = [&patience] { return patience.wait(); };
   while (true) {
+    patience.wait();  // also while one line comes after the other
     Result<Message> message = channel_.receive(wait, kLookMs);
     if (message.status().code() == StatusCode::kCancelled) {
       return lose(data_loss("it did not stop when it was told to"));

@@ -14,8 +14,8 @@
 // Nothing hangs: a child that does not answer although it was told to stop is killed after a while.
 // Destroying the model ends the child and waits for that.
 //
-// Cost beside the same model in this process: two wake-ups and a copy of the rows per call, ... see
-// docs/benchmarks.md.
+// Cost beside the same model in this process: wake-ups, and a copy of the rows. 0.6 ms of a step of
+// 13 ms for a vocabulary of 49,152 on a busy machine (docs/benchmarks.md).
 //
 // Tested by remote_model_test.cc and tests/isolated_*_test.cc.
 #pragma once

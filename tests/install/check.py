@@ -13,6 +13,15 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 
+# The libraries and the functions that they offer, nothing else.
+LIBRARIES = {
+    "outrider": {"outrider_version", "outrider_create", "outrider_destroy", "outrider_call",
+                 "outrider_free", "outrider_subscribe", "outrider_set_log"},
+    "rpcserver": {"init", "init_async", "tokenize", "poll_system_status", "get_completion",
+                  "async_completion_init", "async_completion_poll", "async_completion_cancel",
+                  "deinit", "rpc_free"},
+}
+
 
 def run(*command, **options):
     result = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE,
@@ -34,43 +43,45 @@ def expect(right, what):
         sys.exit(f"check.py: not so: {what}")
 
 
-def check_names(lib):
-    functions = {"outrider_version", "outrider_create", "outrider_destroy", "outrider_call",
-                 "outrider_free", "outrider_subscribe", "outrider_set_log"}
-    found = exported(lib / "liboutrider.so", dynamic=True)
-    expect(found == functions, f"the shared library exports the functions only, not {found}")
-    if (lib / "liboutrider.a").exists():
-        found = exported(lib / "liboutrider.a", dynamic=False)
-        expect(found == functions, f"the static library has the functions only, not {found}")
+def check_names(lib, name):
+    functions = LIBRARIES[name]
+    found = exported(lib / f"lib{name}.so", dynamic=True)
+    expect(found == functions, f"lib{name}.so exports the functions only, not {found}")
+    if (lib / f"lib{name}.a").exists():
+        found = exported(lib / f"lib{name}.a", dynamic=False)
+        expect(found == functions, f"lib{name}.a has the functions only, not {found}")
 
 
 def check_cmake(prefix, scratch, env):
     run("cmake", "-S", HERE, "-B", scratch / "cmake", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", scratch / "cmake")
-    programs = [scratch / "cmake" / name for name in ("with_shared", "with_static")]
+    programs = [scratch / "cmake" / f"{name}_{kind}"
+                for name in LIBRARIES for kind in ("shared", "static")]
     for program in programs:
         if program.exists():
             expect(": fine" in run(program, env=env), f"{program.name} runs")
     return len([program for program in programs if program.exists()])
 
 
-def check_pkg_config(prefix, lib, scratch, env):
+def check_pkg_config(name, prefix, lib, scratch, env):
     if not shutil.which("pkg-config"):
         print("check.py: pkg-config is not installed; not tried")
         return
     env = {**env, "PKG_CONFIG_PATH": str(lib / "pkgconfig")}
-    program = scratch / "with_pkg_config"
-    flags = run("pkg-config", "--cflags", "--libs", "outrider", env=env).split()
+    program = scratch / f"{name}_with_pkg_config"
+    source = HERE / f"{name}_program.c"
+    flags = run("pkg-config", "--cflags", "--libs", name, env=env).split()
     includes = [pathlib.Path(flag[2:]).resolve() for flag in flags if flag.startswith("-I")]
     expect(prefix / "include" in includes, f"the flags name the prefix: {flags}")
-    run("cc", "-std=c99", "-o", program, HERE / "program.c", *flags)
-    expect(": fine" in run(program, env=env), "with pkg-config, shared")
-    if not (lib / "liboutrider.a").exists():
+    run("cc", "-std=c99", "-o", program, source, *flags)
+    expect(": fine" in run(program, env=env), f"{name} with pkg-config, shared")
+    archive = lib / f"lib{name}.a"
+    if not archive.exists():
         return
-    flags = run("pkg-config", "--cflags", "--libs", "--static", "outrider", env=env).split()
-    flags = [str(lib / "liboutrider.a") if flag == "-loutrider" else flag for flag in flags]
-    run("cc", "-std=c99", "-o", program, HERE / "program.c", *flags)
-    expect(": fine" in run(program, env=env), "with pkg-config, static")
+    flags = run("pkg-config", "--cflags", "--libs", "--static", name, env=env).split()
+    flags = [str(archive) if flag == f"-l{name}" else flag for flag in flags]
+    run("cc", "-std=c99", "-o", program, source, *flags)
+    expect(": fine" in run(program, env=env), f"{name} with pkg-config, static")
 
 
 def main():
@@ -80,12 +91,13 @@ def main():
         prefix = scratch / "prefix"
         run("cmake", "--install", build, "--prefix", prefix)
         lib = next(prefix.rglob("liboutrider.so")).parent
-        expect((prefix / "include" / "outrider.h").exists(), "the header is installed")
         expect(not any(prefix.rglob("*llama*")), "nothing of llama.cpp is installed")
         env = {**os.environ, "LD_LIBRARY_PATH": str(lib)}
-        check_names(lib)
+        for name in LIBRARIES:
+            expect((prefix / "include" / f"{name}.h").exists(), f"{name}.h is installed")
+            check_names(lib, name)
+            check_pkg_config(name, prefix, lib, scratch, env)
         programs = check_cmake(prefix, scratch, env)
-        check_pkg_config(prefix, lib, scratch, env)
         print(f"check.py: installed, and embedded in {programs} ways by CMake")
 
 
