@@ -56,6 +56,7 @@ class FakeModel : public LanguageModel {
   }
   // From now on the model is gone for good, as one whose process has died.
   void die(Status why);
+  Status health() const override { return dead_; }
   // Called inside evaluate(), before anything is done: to raise flags at that moment.
   void on_evaluate(std::function<void()> hook) { hook_ = std::move(hook); }
 

@@ -24,7 +24,7 @@ void CallPool::add(std::string text) {
       }
     }
   }
-  less_.wait(lock, [this] { return texts_.empty(); });
+  less_.wait(lock, [this] { return texts_.size() < kMaxWaiting; });
   texts_.push_back(std::move(text));
   more_.notify_one();
 }

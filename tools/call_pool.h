@@ -20,8 +20,9 @@ class CallPool {
   CallPool(const CallPool&) = delete;
   CallPool& operator=(const CallPool&) = delete;
 
-  // Waits while all threads are busy, so that what comes in cannot pile up. Where no thread can be
-  // made at all, works on this one. One thread.
+  // Waits while all threads are busy and kMaxWaiting texts wait, so that what comes in cannot pile
+  // up for ever. Where no thread can be made at all, works on this one. One thread.
+  static constexpr std::size_t kMaxWaiting = 1024;
   void add(std::string text);
 
   // Waits until all is done, and ends the threads. No add() after it.

@@ -49,7 +49,7 @@ class RpcCommand : public Command {
  private:
   int load_models(Runtime& runtime, const SignalWatch& signals) const;
   Status load_one(Runtime& runtime, ModelRole role, const SignalWatch& signals) const;
-  void read_lines(LineReader& reader, CallPool& pool);
+  void read_lines(api::Service& service, LineReader& reader, CallPool& pool);
   void wait_for_results(const Runtime& runtime, const SignalWatch& signals);
   void say(const std::string& line);
   void answer(api::Service& service, const std::string& line) noexcept;
@@ -79,7 +79,8 @@ void RpcCommand::add_options(CLI::App& app) {
   serving.add_integer("--retention-ms", runtime_.retention_ms, 0, kMaxRetentionMs,
                       "milliseconds that a finished result waits to be polled");
   serving.add_integer("--calls", calls_, 1, 1024,
-                      "lines that are worked on at once; further ones wait");
+                      "calls that may wait for text and are worked on at once; further ones "
+                      "wait, others are answered at once");
   serving.add_switch("--events", events_,
                      "also write what happens unasked: {\"jsonrpc\":\"2.0\",\"method\":\"event\","
                      "\"params\":{...}}");
@@ -159,7 +160,15 @@ int RpcCommand::load_models(Runtime& runtime, const SignalWatch& signals) const 
   return signals.raised() ? signals.exit_code() : fail(status);
 }
 
-void RpcCommand::read_lines(LineReader& reader, CallPool& pool) {
+// Whether answering a line may take as long as a text. The others (status, cancels, ...) are
+// answered by the reader, whatever the pool is busy with. A line that hides it (by escapes) only
+// holds up those behind it.
+bool may_wait(const std::string& line) {
+  return line.find("completion.run") != std::string::npos ||
+         line.find("wait_ms") != std::string::npos;
+}
+
+void RpcCommand::read_lines(api::Service& service, LineReader& reader, CallPool& pool) {
   std::string line;
   for (;;) {
     switch (reader.next(line)) {
@@ -172,7 +181,12 @@ void RpcCommand::read_lines(LineReader& reader, CallPool& pool) {
                                 " bytes"}));
         break;
       case LineReader::Kind::kLine:
-        if (line.find_first_not_of(" \t\r") != std::string::npos) pool.add(std::move(line));
+        if (line.find_first_not_of(" \t\r") == std::string::npos) break;
+        if (may_wait(line)) {
+          pool.add(std::move(line));
+        } else {
+          answer(service, line);
+        }
         break;
     }
   }
@@ -209,7 +223,7 @@ int RpcCommand::run() {
   {
     CallPool pool(static_cast<std::size_t>(calls_),
                   [&](const std::string& line) { answer(service, line); });
-    read_lines(reader, pool);
+    read_lines(service, reader, pool);
     if (output_failed()) service.stop();
   }
   if (events_) wait_for_results(**runtime, signals);

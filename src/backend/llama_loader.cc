@@ -39,12 +39,19 @@ class LoadedDraft : public Draft {
 }  // namespace
 
 Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& options,
-                                                         const LoadHooks& hooks) {
+                                                         const LoadHooks& caller_hooks) {
+  // Reading the file is the first half of the way, the probe the second.
+  LlamaLoaderOptions how = options_;
+  LoadHooks hooks = caller_hooks;
+  if (!how.probe_progress && caller_hooks.progress) {
+    hooks.progress = [&](double fraction) { caller_hooks.progress(0.5 * fraction); };
+    how.probe_progress = [&](double fraction) { caller_hooks.progress(0.5 + 0.5 * fraction); };
+  }
   if (options.isolate || !options.workers.empty()) {
-    return load_isolated_target(options, options_, hooks);
+    return load_isolated_target(options, how, hooks);
   }
   Result<llama::OpenedTarget> opened =
-      llama::open_target(options, hooks, target_options(options_, options.widest));
+      llama::open_target(options, hooks, target_options(how, options.widest));
   if (!opened.ok()) return opened.status();
   ModelInfo info = info_of(opened->file->facts());
   return std::unique_ptr<Target>(

@@ -24,7 +24,7 @@ struct LlamaLoaderOptions {
   std::optional<std::filesystem::path> cache_folder;
 
   // How far the probe is, 0 to 1, after the file has been read; from the loading thread. Empty: the
-  // hooks' progress stays at 1 meanwhile.
+  // hooks' progress goes to 0.5 while the file is read, and from there to 1 with the probe.
   std::function<void(double fraction)> probe_progress;
 };
 

@@ -116,6 +116,10 @@ class LanguageModel {
   // length is 0.
   virtual Status truncate(SeqId seq, Pos length) = 0;
 
+  // Not ok when the model is gone for good (a process of its own that died): every call fails from
+  // then on. The status says what happened.
+  virtual Status health() const { return Status(); }
+
   // While *flag is true, evaluate() ends early with kCancelled. Null: never. The flag must outlive
   // the model or be replaced first.
   virtual void set_interrupt(const std::atomic<bool>* flag) = 0;

@@ -67,7 +67,7 @@ class RemoteModel : public LanguageModel {
 
   const OpenReport& report() const { return report_; }
 
-  // How long a child that was told to stop may go on before it is killed: 20 s unless set.
+  // How long a child that was told to stop may go on before it is killed: 3 s unless set.
   void set_stop_patience(std::chrono::milliseconds patience) { stop_patience_ = patience; }
 
   // Of the child, for tests; -1: there is none.
@@ -82,6 +82,7 @@ class RemoteModel : public LanguageModel {
   std::span<const float> logits(std::size_t item, NodeId node) const override;
   Status commit(SeqId seq, std::span<const NodeId> path) override;
   Status truncate(SeqId seq, Pos length) override;
+  Status health() const override { return lost_; }
   void set_interrupt(const std::atomic<bool>* flag) override { interrupt_ = flag; }
 
  private:
@@ -122,7 +123,7 @@ class RemoteModel : public LanguageModel {
   std::vector<Evaluated> evaluated_;
   WireWriter body_;  // kept for its memory
   const std::atomic<bool>* interrupt_ = nullptr;
-  std::chrono::milliseconds stop_patience_{20'000};
+  std::chrono::milliseconds stop_patience_{3'000};
   Status lost_;  // not ok: the child is gone
 };
 

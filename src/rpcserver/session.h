@@ -83,6 +83,7 @@ class Session {
   std::optional<Refusal> order_target(InitCommand command);
   std::optional<Refusal> order_draft(InitCommand command);
   bool has_target() const;
+  void promote(const RuntimeStatus& status) const;
   std::optional<Refusal> begin(const char* request, Started& started);
   void collect(Completed& completion);
   void forget_oldest();
@@ -94,9 +95,11 @@ class Session {
   mutable std::mutex mutex_;  // guards what follows
   bool closed_ = false;
   std::uint64_t target_orders_ = 0;
-  InitCommand config_;                       // the newest that was accepted for a target
-  std::vector<std::string> draft_warnings_;  // the newest draft's
-  std::optional<Refusal> target_refusal_;    // of the newest cmd
+  mutable InitCommand config_;                  // of the target that serves, or of the first
+  mutable std::optional<InitCommand> pending_;  // of a target that was ordered since
+  mutable bool has_served_ = false;             // some target of this session
+  std::vector<std::string> draft_warnings_;     // the newest draft's
+  std::optional<Refusal> target_refusal_;       // of the newest cmd
   std::optional<Refusal> draft_refusal_;
   std::map<CompletionId, Completed> completions_;
   CompletionId newest_ = 0;             // 0: there was none

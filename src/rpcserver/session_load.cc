@@ -93,6 +93,7 @@ std::optional<Refusal> Session::order_target(InitCommand command) {
   if (command.target.path.empty()) {
     return Refusal{.error = "model is needed, the path of a GGUF file", .field = "model"};
   }
+  promote(runtime_->status());
   const Status ordered = runtime_->load(ModelRole::kTarget, command.target);
   if (!ordered.ok()) return Refusal{.error = ordered.message(), .field = "model"};
   ++target_orders_;
@@ -104,8 +105,21 @@ std::optional<Refusal> Session::order_target(InitCommand command) {
     }
     draft_warnings_.clear();
   }
-  config_ = std::move(command);
+  // While another target serves, its name and defaults go on with it.
+  if (has_served_) {
+    pending_ = std::move(command);
+  } else {
+    config_ = std::move(command);
+  }
   return std::nullopt;
+}
+
+// With the mutex. What was ordered last serves, or has failed.
+void Session::promote(const RuntimeStatus& status) const {
+  has_served_ = has_served_ || status.target.serving;
+  if (!pending_ || status.target.state == ModelState::kLoading) return;
+  if (status.target.state == ModelState::kReady) config_ = std::move(*pending_);
+  pending_.reset();
 }
 
 std::optional<Refusal> Session::order_draft(InitCommand command) {
@@ -130,6 +144,7 @@ std::optional<Refusal> Session::order_draft(InitCommand command) {
 Json Session::status() const {
   const RuntimeStatus status = runtime_->status();
   const std::lock_guard<std::mutex> lock(mutex_);
+  promote(status);
   const ModelStatus& target = status.target;
   const int success = target_refusal_ ? -1 : init_success(target.state);
   Json warnings = config_.warnings;

@@ -187,6 +187,7 @@ Result<StartedCompletion> Runtime::Impl::start(CompletionRequest r) {
   }
   ++next_id_;
   ++totals_.started;
+  if (job->deadline) deadline_set_.notify_all();
   decode_work_.notify_all();
   return StartedCompletion{.id = job->id, .prompt = stats};
 }

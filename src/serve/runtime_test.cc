@@ -371,6 +371,89 @@ TEST_F(RuntimeTest, ItEndsInEveryState) {
   }
 }
 
+TEST_F(RuntimeTest, ADraftFollowsToTheNextTarget) {
+  const std::unique_ptr<Runtime> runtime = make();
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("lazy")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_TRUE(runtime->status().draft.serving);
+  EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
+  // A draft that is being loaded while its target is replaced is loaded for the new one.
+  loader_.hold(true);
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  while (!loader_.loading()) std::this_thread::yield();
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  loader_.hold(false);
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(runtime->status().target.serving_path, "target");
+  EXPECT_EQ(runtime->status().draft.state, ModelState::kReady);
+  EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
+}
+
+TEST_F(RuntimeTest, ATargetWhoseProcessIsGoneIsFailedAndCanBeLoadedAgain) {
+  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  std::atomic<int> failed_events{0};
+  runtime->subscribe([&](const RuntimeEvent& event) {
+    if (event.model && event.model->status.state == ModelState::kFailed) ++failed_events;
+  });
+  const CompletionId id = runtime->start(ask({1, 2}, 3, 60))->id;
+  while (runtime->poll(id, 1000)->tokens.empty()) {
+  }
+  const std::shared_ptr<const Target> target = runtime->target();
+  testing::FakeTarget& fake =
+      const_cast<testing::FakeTarget&>(dynamic_cast<const testing::FakeTarget&>(*target));
+  fake.die_in_next_step(internal_error("its process died"));
+  std::shared_ptr<const CompletionResult> result;
+  while (!result) result = runtime->poll(id, 1000)->result;
+  EXPECT_EQ(result->completion.finish, FinishReason::kError);
+  while (runtime->status().target.serving) std::this_thread::yield();
+  EXPECT_EQ(runtime->status().target.state, ModelState::kFailed);
+  EXPECT_EQ(runtime->status().target.error.message(), "its process died");
+  EXPECT_EQ(runtime->start(ask({1}, 1, 5)).status().code(), StatusCode::kNotFound);
+  while (failed_events == 0) std::this_thread::yield();
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ((*runtime->run(ask({1}, 1, 5)))->completion.tokens, alone({1}, 1, 5));
+  EXPECT_EQ(runtime->check_integrity(), "");
+}
+
+TEST_F(RuntimeTest, ADeadlineDoesNotWaitForAStepThatDoesNotReturn) {
+  loader_.add("stuck", {.seed = 1, .step_us = 300'000});
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "stuck");
+  const CompletionId running = runtime->start(ask({1}, 1, 3))->id;
+  CompletionRequest hurried = ask({1}, 3, -1);
+  hurried.timeout_ms = 10;
+  const CompletionId waiting = runtime->start(hurried)->id;
+  std::shared_ptr<const CompletionResult> result;
+  while (!result) result = runtime->poll(waiting, 1000)->result;
+  EXPECT_EQ(result->ended_by, EndedBy::kTimeout);
+  EXPECT_FALSE(runtime->poll(running, 0)->finished) << "three steps take longer than the deadline";
+}
+
+TEST_F(RuntimeTest, ASlowCallbackIsReplacedWhileEventsKeepComing) {
+  const std::unique_ptr<Runtime> runtime = make();
+  std::atomic<int> calls{0};
+  std::atomic<bool> gone{false};
+  const auto slow = [&](const RuntimeEvent&) {
+    EXPECT_FALSE(gone.load());
+    ++calls;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
+  runtime->subscribe(slow);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(runtime->start(ask({1}, 1, 50)).ok());
+  while (calls == 0) std::this_thread::yield();
+  std::atomic<int> others{0};
+  runtime->subscribe([&](const RuntimeEvent&) {
+    ++others;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  });
+  gone = true;  // the first one is not called any more
+  EXPECT_LT(calls.load(), 10);
+  ASSERT_TRUE(runtime->run(ask({1}, 1, 5)).ok());
+  while (others == 0) std::this_thread::yield();
+}
+
 TEST_F(RuntimeTest, OptionsOutOfRangeAreRefusedByName) {
   EXPECT_NE(Runtime::create({.slots = 0}, loader_).status().message().find("--slots"),
             std::string::npos);
