@@ -144,6 +144,12 @@ static void flow(const char *target, const char *draft) {
   run(faster, fast, last, sizeof last);
   check(strcmp(plain, fast) == 0, "and the text is the same again", fast);
   check(init("{\"model\":\"no such file\"}") == 1, "a file that is not there", NULL);
+
+  /* The process ends while a text is being written. */
+  answer = async_completion_init("{\"prompt\":\"A long one\",\"n_predict\":-1}");
+  check(says(answer, "\"success\":true"), "what was there goes on serving", answer);
+  rpc_free(answer);
+  sleep_ms(20);
 }
 
 int main(int argc, char **argv) {

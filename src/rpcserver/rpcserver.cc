@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "backend/llama_loader.h"
 #include "llama/backend.h"
@@ -19,10 +20,36 @@ namespace {
 
 constexpr std::string_view kNoMemory = R"({"success":false,"status":500,"error":"out of memory"})";
 
+void end_session() noexcept;
+
+// Has the session ended at the process's exit once more, whenever a model was loaded. Handlers run
+// in the reverse order, mixed with the destructors of statics; what llama.cpp has made for a first
+// model, and computes with, is destroyed behind a handler that was registered after it.
+class Loader : public ModelLoader {
+ public:
+  Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
+                                              const LoadHooks& hooks) override {
+    Result<std::unique_ptr<Target>> target = loader_.load_target(options, hooks);
+    std::atexit(end_session);
+    return target;
+  }
+
+  Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
+                                            std::shared_ptr<const Target> target,
+                                            const LoadHooks& hooks) override {
+    Result<std::unique_ptr<Draft>> draft = loader_.load_draft(options, std::move(target), hooks);
+    std::atexit(end_session);
+    return draft;
+  }
+
+ private:
+  LlamaLoader loader_;
+};
+
 // The API has no handle, so there is one of these. Never destroyed: threads that are still inside a
 // function when the process ends find it whole. end_session() ends what it does.
 struct Process {
-  LlamaLoader loader;
+  Loader loader;
   Server server{loader};
 };
 
@@ -40,8 +67,7 @@ void end_session() noexcept {
   }
 }
 
-// Before the first session. What llama.cpp has at namespace and function scope is made first, so
-// that it is destroyed after the handler has ended the threads that use it.
+// Before the first session: one that has loaded nothing yet is ended at exit too.
 void prepare() {
   static std::once_flag once;
   std::call_once(once, [] {

@@ -82,12 +82,11 @@ std::optional<Refusal> Session::begin(const char* request, Started& started) {
   started.warnings = std::move(read.warnings);
   const std::shared_ptr<const Target> target = runtime_->target();
   const std::int64_t n_ctx = target == nullptr ? 0 : target->capabilities().n_ctx;
-  const Result<StartedCompletion> result =
-      runtime_->start(completion_request(started.options, n_ctx));
+  Result<StartedCompletion> result = runtime_->start(completion_request(started.options, n_ctx));
   if (!result.ok()) return refusal_of(result.status());
   started.id = ++last_id_;
   started.runtime_id = result->id;
-  started.prompt = result->prompt;
+  started.prompt = std::move(result->prompt);
   return std::nullopt;
 }
 
@@ -138,9 +137,15 @@ Json Session::start(const char* request) {
                          {"prompt_stats", prompt_stats_json(started.prompt)},
                          {"warnings", started.warnings}};
   const CompletionId id = started.id;
+  const CompletionId runtime_id = started.runtime_id;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (closed_) (void)runtime_->cancel(started.runtime_id);  // close() did not know of it
-  completions_.emplace(id, Completed(std::move(started)));
+  if (closed_) (void)runtime_->cancel(runtime_id);  // close() did not know of it
+  try {
+    completions_.emplace(id, Completed(std::move(started)));
+  } catch (...) {  // out of memory: nobody could poll for it
+    (void)runtime_->cancel(runtime_id);
+    throw;
+  }
   newest_ = std::max(newest_, id);
   forget_oldest();
   return response;

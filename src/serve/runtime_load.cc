@@ -2,11 +2,25 @@
 // that a draft finds the target that it is for.
 #include <algorithm>
 #include <exception>
+#include <future>
 #include <new>
+#include <type_traits>
 
 #include "serve/runtime_impl.h"
 
 namespace outrider {
+namespace {
+
+// Runs `work` on a thread of its own and waits for it. A thread that has computed leaves OpenMP's
+// helpers behind until it ends, and with more helpers than cores OpenMP puts all of them to sleep
+// at every barrier: a loading thread that had probed a model and stayed made the decode thread half
+// as fast (SmolLM2-135M, 2 cores: 65 instead of 121 tokens a second).
+template <typename Work>
+std::invoke_result_t<Work> on_own_thread(Work work) {
+  return std::async(std::launch::async, std::move(work)).get();
+}
+
+}  // namespace
 
 Runtime::Impl::Impl(const RuntimeOptions& o, ModelLoader& loader) : options(o), loader_(loader) {
   loading_thread_ = std::thread([this] { load_loop(); });
@@ -220,7 +234,8 @@ LoadHooks Runtime::Impl::hooks_for(ModelRole role, const OrderPtr& order) {
 // Both open the model without the lock and return with it.
 Status Runtime::Impl::open_target(const Order& order, const LoadHooks& hooks, Lock& lock) {
   lock.unlock();
-  Result<std::unique_ptr<Target>> opened = loader_.load_target(order.options, hooks);
+  Result<std::unique_ptr<Target>> opened =
+      on_own_thread([&] { return loader_.load_target(order.options, hooks); });
   std::shared_ptr<Station> station;
   if (opened.ok()) station = std::make_shared<Station>(std::move(*opened), options);
   lock.lock();
@@ -254,7 +269,7 @@ Status Runtime::Impl::open_draft(const Order& order, const LoadHooks& hooks, Loc
   const std::shared_ptr<Station> station = current_;
   lock.unlock();
   Result<std::unique_ptr<Draft>> opened =
-      loader_.load_draft(order.options, station->target(), hooks);
+      on_own_thread([&] { return loader_.load_draft(order.options, station->target(), hooks); });
   lock.lock();
   if (!opened.ok()) return opened.status();
   if (order.cancel.load()) return cancelled("loading was cancelled");
