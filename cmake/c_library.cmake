@@ -95,8 +95,8 @@ function(outrider_c_library name)
   if(UNIX AND NOT APPLE)
     string(JOIN "\n    " lines ${arg_SYMBOLS})
     string(REPLACE "\n" ";\n" lines "${lines}")
-    file(CONFIGURE OUTPUT "${made}.map" CONTENT "{\n  global:\n    ${lines};\n  local:\n    *;\n};\n"
-         @ONLY)
+    file(CONFIGURE OUTPUT "${made}.map" @ONLY
+         CONTENT "{\n  global:\n    ${lines};\n  local:\n    *;\n};\n")
     target_link_options(${name}_shared PRIVATE "LINKER:--version-script=${made}.map")
     set_target_properties(${name}_shared PROPERTIES LINK_DEPENDS "${made}.map")
   endif()

@@ -1,11 +1,14 @@
 # Tests of what apps embed, from outside: C programs, the installed tree, the examples. They run on
 # a pair of tiny models that the build writes.
+
 # An example is right when it exits with 0: it compares its texts itself.
 function(outrider_example_test name)
   add_test(NAME embedding/${name} COMMAND ${ARGN})
   # Tests must not leave anything in the user's cache.
-  set_tests_properties(embedding/${name} PROPERTIES TIMEOUT 600
-                       ENVIRONMENT "OUTRIDER_CACHE=${PROJECT_BINARY_DIR}/tests/cache;OUTRIDER_PROBE_BUDGET_MS=300;OMP_WAIT_POLICY=passive;OUTRIDER_LIBRARY=$<TARGET_FILE:outrider_shared>")
+  set(environment "OUTRIDER_CACHE=${PROJECT_BINARY_DIR}/tests/cache"
+      "OUTRIDER_PROBE_BUDGET_MS=300" "OMP_WAIT_POLICY=passive"
+      "OUTRIDER_LIBRARY=$<TARGET_FILE:outrider_shared>")
+  set_tests_properties(embedding/${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
 endfunction()
 
 function(outrider_embedding_tests)

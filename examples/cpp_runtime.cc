@@ -34,7 +34,8 @@ outrider::Status load(Runtime& runtime, const std::string& target, const std::st
 }
 
 // One completion, its text printed as it comes.
-Result<std::shared_ptr<const CompletionResult>> generate(Runtime& runtime, bool speculative, int n) {
+Result<std::shared_ptr<const CompletionResult>> generate(Runtime& runtime, bool speculative,
+                                                         int n) {
   CompletionRequest request;
   request.prompt.emplace_back("Once upon a time");
   request.max_tokens = n;
@@ -57,8 +58,9 @@ Result<std::shared_ptr<const CompletionResult>> generate(Runtime& runtime, bool 
 
 double tokens_per_second(const CompletionResult& result) {
   const outrider::Timings& t = result.completion.timings;
-  return t.predicted_ms > 0.0 ? 1000.0 * static_cast<double>(t.predicted_after_first) / t.predicted_ms
-                              : 0.0;
+  return t.predicted_ms > 0.0
+             ? 1000.0 * static_cast<double>(t.predicted_after_first) / t.predicted_ms
+             : 0.0;
 }
 
 }  // namespace

@@ -179,7 +179,7 @@ void read_output(JsonFields& fields, CompletionRequest& request) {
 
 void read_width(JsonFields& fields, CompletionRequest& request) {
   const Json* given = fields.any("width");
-  if (given == nullptr || *given == "auto") return;
+  if (given == nullptr || is_text(*given, "auto")) return;
   const std::optional<std::int64_t> width = as_integer(*given);
   if (!width || *width < 1 || *width > kMaxWidth) {
     return fields.refuse("width", *given,

@@ -15,6 +15,10 @@ constexpr std::size_t kShownBytes = 48;
 
 }  // namespace
 
+bool is_text(const Json& value, std::string_view text) {
+  return value.is_string() && value.get_ref<const std::string&>() == text;
+}
+
 std::string shown(const Json& value) {
   if (value.is_object() || value.is_array()) return std::string(json::kind(value));
   std::string text;

@@ -78,6 +78,10 @@ class JsonFields {
   std::optional<Error> error_;
 };
 
+// Whether `value` is the string `text`. Not value == "text": that makes a Json of the text, inside
+// an operator that may not throw, so that a lack of memory would end the process.
+bool is_text(const json::Json& value, std::string_view text);
+
 // A value for messages: short, on one line, valid UTF-8.
 std::string shown(const json::Json& value);
 

@@ -44,7 +44,7 @@ Json check_request(const Json& request, const Json& id) {
   if (!request.contains("jsonrpc")) {
     return invalid_request(id, "jsonrpc is missing, but must be '2.0'", "jsonrpc");
   }
-  if (request["jsonrpc"] != "2.0") {
+  if (!is_text(request["jsonrpc"], "2.0")) {
     return invalid_request(id, "jsonrpc is " + shown(request["jsonrpc"]) + ", but must be '2.0'",
                            "jsonrpc");
   }

@@ -87,9 +87,9 @@ Answer<ModelOrder> read_model_order(const Json& params) {
   JsonFields fields(params);
   const Json* role = fields.any("role");
   fields.require("role");
-  if (role != nullptr && *role == "draft") {
+  if (role != nullptr && is_text(*role, "draft")) {
     order.role = ModelRole::kDraft;
-  } else if (role != nullptr && *role != "target") {
+  } else if (role != nullptr && !is_text(*role, "target")) {
     fields.refuse("role", *role, kRoles);
   }
   read_options(fields, order);
