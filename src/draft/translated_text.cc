@@ -104,20 +104,25 @@ Status TranslatedText::recut() {
   }
 }
 
-// Takes over `cut`, of the bytes from `begin` on, behind the last boundary in the first half of the
-// tokens from index `from` on that both have. False: there is none.
+// Takes over `cut`, of the bytes from `begin` on, behind the last place in the first half of the
+// tokens from index `from` on that follows some tokens in which both agree. False: there is none.
 bool TranslatedText::splice(std::size_t from, std::size_t begin, std::span<const CutToken> cut) {
   const std::size_t half = from + (tokens_.size() - from) / 2;
+  const std::size_t needed = std::max<std::size_t>(1, window_ / 8);
   std::size_t found_old = 0;
   std::size_t found_new = 0;
-  std::size_t i = from;
-  for (std::size_t k = 0; k < cut.size(); ++k) {
+  std::size_t agreed = 0;
+  for (std::size_t i = from, k = 0; i < half && k < cut.size();) {
     const std::size_t end = begin + cut[k].end;
-    while (i < half && marks_[i].end < end) ++i;
-    if (i == half) break;
-    if (marks_[i].end != end) continue;
-    found_old = i + 1;
-    found_new = k + 1;
+    const bool same = marks_[i].end == end && tokens_[i] == cut[k].token;
+    agreed = same ? agreed + 1 : 0;
+    const bool next_old = marks_[i].end <= end;
+    const bool next_new = marks_[i].end >= end;
+    i += next_old;
+    k += next_new;
+    if (agreed < needed) continue;
+    found_old = i;
+    found_new = k;
   }
   if (found_old == 0) return false;
   replace(found_old, begin, cut.subspan(found_new));

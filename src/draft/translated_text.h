@@ -9,8 +9,8 @@
 // New bytes can change the last tokens, but not those far back. So when the text grows, the bytes
 // of the last kWindow tokens and of what is new are cut again. The cut begins in the middle of the
 // text, where it may begin otherwise than the text's own; so its tokens are taken from the last
-// place in the window's first half at which both cuts have a boundary, and what stands before
-// stays. Without such a place a larger window is tried, up to the whole text.
+// place in the window's first half that follows some tokens which both cuts have in common, and
+// what stands before stays. Without such a place a larger window is tried, up to the whole text.
 //
 // Control tokens separate: the text between two of them is cut by itself. A control token that the
 // draft has not (VocabularyMap) is spelt out in ordinary tokens, "<|im_start|>"; the token that the
