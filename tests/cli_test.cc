@@ -180,15 +180,30 @@ TEST(CliBadInput, FilesThatAreNoModelsEndWithOneAndTheirName) {
   }
 }
 
-TEST(CliBadInput, ADraftWithAnotherVocabularyIsRefusedWithTheTokens) {
+TEST(CliBadInput, ADraftWhoseVocabularySharesTooLittleIsRefusedWithTheShare) {
   const CliModels& models = cli_models();
-  const CliResult result = run_cli(run_call({"-d", models.other, "-p", "hi"}));
+  const std::vector<std::string> pair = {"run", "-m", models.wordy, "-d", models.draft, "-p", "hi"};
+  const CliResult result = run_cli(models.folder.call(pair));
   expect_message(result, 1,
-                 "the draft model '" + models.other + "' cannot draft for '" + models.target);
+                 "the draft model '" + models.draft + "' cannot draft for '" + models.wordy);
+  EXPECT_NE(result.err.find("of a sample text; at least 50 % of the sample must be shared"),
+            std::string::npos)
+      << result.err;
   // Not needed, so not in the way.
-  EXPECT_EQ(
-      run_cli(run_call({"-d", models.other, "--drafter", "none", "-p", "hi", "-n", "2"})).exit_code,
-      0);
+  std::vector<std::string> without = pair;
+  without.insert(without.end(), {"--drafter", "none", "-n", "2"});
+  EXPECT_EQ(run_cli(models.folder.call(without)).exit_code, 0);
+}
+
+TEST(CliRun, ADraftWithAnotherVocabularyGivesThePlainTextAndSaysWhatIsShared) {
+  const CliModels& models = cli_models();
+  const CliResult plain = run_cli(run_call({"-p", "hi", "-n", "24", "--temp", "1", "--seed", "5"}));
+  const CliResult drafted =
+      run_cli(run_call({"-d", models.other, "-p", "hi", "-n", "24", "--temp", "1", "--seed", "5"}));
+  EXPECT_EQ(drafted.exit_code, 0) << drafted.err;
+  EXPECT_EQ(drafted.out, plain.out);
+  EXPECT_NE(drafted.err.find("its vocabulary is not the target's"), std::string::npos)
+      << drafted.err;
 }
 
 TEST(CliBadInput, PromptsThatCannotBeReadSayWhy) {

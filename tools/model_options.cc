@@ -87,7 +87,7 @@ void add_model_options(CLI::App& app, ModelArguments& a) {
   group.add_text("-m,--model", a.model, "FILE",
                  "the target: the model whose text you want, a GGUF file (required)");
   group.add_text("-d,--draft-model", a.draft_model, "FILE",
-                 "a smaller model with the same vocabulary, which guesses ahead: a GGUF file");
+                 "a smaller model, best of the same family, which guesses ahead: a GGUF file");
   group.add_integer("-t,--threads", a.threads, 0, kMaxThreads,
                     "threads to compute with; 0: one for each physical core");
   group.add_integer("-b,--batch", a.batch, 1, kMaxBatch,
@@ -103,7 +103,7 @@ void add_inspected_models(CLI::App& app, ModelArguments& a) {
   OptionGroup group(app, "Model");
   group.add_text("TARGET,-m,--model", a.model, "TARGET.gguf", "the model to look at (required)");
   group.add_text("DRAFT,-d,--draft-model", a.draft_model, "DRAFT.gguf",
-                 "a draft model for it: is the vocabulary the same?");
+                 "a draft model for it: how much of the vocabulary is the same?");
   add_context_options(group, a);
   add_draft_context_options(group, a);
 }

@@ -1,12 +1,16 @@
 #include "backend/llama_loader.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backend/isolated_target.h"
 #include "backend/loaded_target.h"
+#include "backend/vocabulary_side.h"
 #include "draft/draft_model.h"
+#include "draft/translated_model.h"
+#include "draft/vocabulary_map.h"
 #include "llama/open_target.h"
 #include "llama/vocab_match.h"
 #include "llama/vocabulary.h"
@@ -16,23 +20,35 @@ namespace {
 
 class LoadedDraft : public Draft {
  public:
-  // `target` owns the vocabulary.
+  // `target` owns the vocabulary. `map`: between it and the model's own, where they differ.
   LoadedDraft(std::shared_ptr<const Target> target, const llama::LlamaVocabulary& vocabulary,
-              std::unique_ptr<llama::LlamaModel> model)
+              std::unique_ptr<llama::LlamaModel> model, std::optional<VocabularyMap> map)
       : target_(std::move(target)),
         model_(std::move(model)),
+        map_(std::move(map)),
+        translated_(map_ ? std::make_unique<TranslatedModel>(*model_, *map_) : nullptr),
         info_(info_of(model_->file()->facts())),
-        drafter_(*model_, vocabulary.size(),
-                 [&vocabulary](Token token) { return vocabulary.is_end_of_generation(token); }) {}
+        notes_(model_->notes()),
+        drafter_(translated_ ? static_cast<LanguageModel&>(*translated_) : *model_,
+                 vocabulary.size(),
+                 [&vocabulary](Token token) { return vocabulary.is_end_of_generation(token); }) {
+    if (map_) {
+      notes_.push_back("its vocabulary is not the target's, and only what both have is drafted: " +
+                       map_->share().text());
+    }
+  }
 
   Drafter& drafter() override { return drafter_; }
   const ModelInfo& info() const override { return info_; }
-  const std::vector<std::string>& notes() const override { return model_->notes(); }
+  const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
   std::shared_ptr<const Target> target_;
   std::unique_ptr<llama::LlamaModel> model_;
+  std::optional<VocabularyMap> map_;
+  std::unique_ptr<TranslatedModel> translated_;  // null: the vocabularies are the same
   ModelInfo info_;
+  std::vector<std::string> notes_;
   DraftModelDrafter drafter_;
 };
 
@@ -77,14 +93,19 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
   }
   Result<std::unique_ptr<llama::LlamaModel>> model = llama::open_draft(options, hooks);
   if (!model.ok()) return model.status();
-  const Status match =
-      llama::require_usable(llama::match_vocabularies(*vocabulary, (*model)->file()->vocabulary()));
-  if (!match.ok()) {
-    return match.with_context("the draft model '" + options.path + "' cannot draft for '" +
-                              target->info().path + "'");
+  const llama::LlamaVocabulary& own = (*model)->file()->vocabulary();
+  const llama::VocabularyMatch match = llama::match_vocabularies(*vocabulary, own);
+  std::optional<VocabularyMap> map;
+  if (!match.usable()) {
+    Result<VocabularyMap> shared = VocabularyMap::create(side_of(*vocabulary), side_of(own), {});
+    if (!shared.ok()) {
+      return shared.status().with_context("the draft model '" + options.path +
+                                          "' cannot draft for '" + target->info().path + "'");
+    }
+    map = std::move(*shared);
   }
-  return std::unique_ptr<Draft>(
-      std::make_unique<LoadedDraft>(std::move(target), *vocabulary, std::move(*model)));
+  return std::unique_ptr<Draft>(std::make_unique<LoadedDraft>(std::move(target), *vocabulary,
+                                                              std::move(*model), std::move(map)));
 }
 
 }  // namespace outrider

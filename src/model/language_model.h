@@ -85,6 +85,13 @@ class LanguageModel {
   // trial): bounded by n_ctx and by what the cache has left. May be less than n_batch.
   virtual std::int32_t room(SeqId seq) const = 0;
 
+  // Whether `more` could be evaluated now behind the text of `seq`, as far as room() can tell.
+  // Another answer than room()'s where a token of the caller is several of the model's (or none).
+  // REQUIRES: seq does not wait for a commit; tokens of the vocabulary.
+  virtual bool has_room_for(SeqId seq, std::span<const Token> more) {
+    return more.size() <= static_cast<std::size_t>(room(seq));
+  }
+
   // Runs all items (each of another sequence) as one batch. Afterwards logits() may be read and
   // each item's sequence waits for commit(). Errors: kInvalidArgument for a token outside the
   // vocabulary, a tree that max_leaves or max_width forbid (all of its nodes count), or a grown
