@@ -143,10 +143,11 @@ Status RpcCommand::load_one(Runtime& runtime, ModelRole role, const SignalWatch&
   }
   progress.clear();
   const RuntimeStatus status = runtime.status();
-  for (const std::string& note : (target ? status.target : status.draft).notes) {
-    print_warning(note);
+  const ModelStatus& loaded = target ? status.target : status.draft;
+  for (const std::string& note : loaded.notes) {
+    print_warning("'" + loaded.serving_path + "': " + note);
   }
-  return (target ? status.target : status.draft).error;
+  return loaded.error;
 }
 
 // Before the first line is read, so that it finds them.
