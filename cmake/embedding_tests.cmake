@@ -51,6 +51,12 @@ function(outrider_embedding_tests)
     set_tests_properties(embedding/rpcserver_flow embedding/rpcserver_flow_without_draft
                          PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
     set_tests_properties(embedding/rpcserver_flow_without_draft PROPERTIES WILL_FAIL TRUE)
+    foreach(ms 0 20 60 150 400)  # a crash at exit is a failure
+      add_test(NAME embedding/rpcserver_leaves_after_${ms}_ms
+               COMMAND rpcserver_flow "${target}" "${draft}" ${ms})
+      set_tests_properties(embedding/rpcserver_leaves_after_${ms}_ms
+                           PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
+    endforeach()
   endif()
 
   foreach(example c_poll c_events cpp_runtime)

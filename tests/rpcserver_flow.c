@@ -1,7 +1,8 @@
 /* An app of the seed's API, written as its user would: load, ask, watch, add a draft model while a
    text is being written, ask again faster, cancel, end, begin again.
 
-   rpcserver_flow TARGET.gguf DRAFT.gguf
+   rpcserver_flow TARGET.gguf DRAFT.gguf [MS]
+   With MS the process loads both, and ends after so many milliseconds, whatever it is at.
    Exit 0: all went as it should; 1: the line on the standard error says what did not. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep, fileno */
 #include <rpcserver.h>
@@ -152,10 +153,21 @@ static void flow(const char *target, const char *draft) {
   sleep_ms(20);
 }
 
+/* Ends while models are being loaded, probed or put to work. */
+static int leave(const char *target, const char *draft, long ms) {
+  char cmd[4096];
+  snprintf(cmd, sizeof cmd, "{\"model\":\"%s\",\"model_draft\":\"%s\"}", target, draft);
+  init_async(cmd, false);
+  sleep_ms(ms);
+  rpc_free(async_completion_init("{\"prompt\":\"A long one\",\"n_predict\":-1}"));
+  return 0;
+}
+
 int main(int argc, char **argv) {
   FILE *output;
+  if (argc == 4) return leave(argv[1], argv[2], atol(argv[3]));
   if (argc != 3) {
-    fprintf(stderr, "usage: rpcserver_flow TARGET.gguf DRAFT.gguf\n");
+    fprintf(stderr, "usage: rpcserver_flow TARGET.gguf DRAFT.gguf [MS]\n");
     return 2;
   }
   /* The standard output is a file from here on, which the library must leave empty. */

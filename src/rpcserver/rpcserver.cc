@@ -22,27 +22,32 @@ constexpr std::string_view kNoMemory = R"({"success":false,"status":500,"error":
 
 void end_session() noexcept;
 
-// Has the session ended at the process's exit once more, whenever a model was loaded. Handlers run
-// in the reverse order, mixed with the destructors of statics; what llama.cpp has made for a first
-// model, and computes with, is destroyed behind a handler that was registered after it.
+// Has the session ended at the process's exit once more, whenever a model's weights were read.
+// Handlers run in the reverse order, mixed with the destructors of statics; what ggml has made for
+// weights, and computes with, is destroyed behind a handler that was registered after it. The probe
+// computes while a model is still being loaded, so the end of loading would be too late.
 class Loader : public ModelLoader {
  public:
   Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
                                               const LoadHooks& hooks) override {
-    Result<std::unique_ptr<Target>> target = loader_.load_target(options, hooks);
-    std::atexit(end_session);
-    return target;
+    return loader_.load_target(options, with_end(hooks));
   }
 
   Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
                                             std::shared_ptr<const Target> target,
                                             const LoadHooks& hooks) override {
-    Result<std::unique_ptr<Draft>> draft = loader_.load_draft(options, std::move(target), hooks);
-    std::atexit(end_session);
-    return draft;
+    return loader_.load_draft(options, std::move(target), with_end(hooks));
   }
 
  private:
+  static LoadHooks with_end(LoadHooks hooks) {
+    hooks.progress = [inner = std::move(hooks.progress)](double fraction) {
+      if (fraction >= 1.0) std::atexit(end_session);
+      if (inner) inner(fraction);
+    };
+    return hooks;
+  }
+
   LlamaLoader loader_;
 };
 
