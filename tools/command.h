@@ -30,6 +30,7 @@ class Command {
 std::unique_ptr<Command> make_run_command();
 std::unique_ptr<Command> make_compare_command();
 std::unique_ptr<Command> make_inspect_command();
+std::unique_ptr<Command> make_suffix_command();
 
 // All of them, in the order of the help.
 std::vector<std::unique_ptr<Command>> make_commands();

@@ -80,9 +80,12 @@ void check_shape(const DraftShape& shape) {
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
   group.add_choice(
-      "--drafter", a.drafter, {"auto", "none", "draft-model"},
-      "who guesses ahead: auto (the draft model, if one is given), none (plain decoding) "
-      "or draft-model");
+      "--drafter", a.drafter, {"auto", "none", "draft-model", "suffix"},
+      "who guesses ahead: auto (the draft model, if one is given), none (plain decoding), "
+      "draft-model, or suffix (what followed the text's last tokens earlier, in it or in a store)");
+  group.add_texts("--suffix-store", a.suffix_stores, "FILE",
+                  "a store of texts for --drafter suffix, made by 'outrider suffix build'; may be "
+                  "given several times");
   add_width_option(app, a);
   group.add_choice(
       "--rule", a.rule, {"coupled", "rejection", "block"},
@@ -105,6 +108,10 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
     throw UsageError("--branches is '" + std::to_string(a.shape.branches) +
                          "', but must be 1 with --rule block, which judges chains",
                      "take --rule coupled or rejection for trees");
+  }
+  if (!a.suffix_stores.empty() && a.drafter != "suffix") {
+    throw UsageError("--suffix-store is given, but --drafter is '" + a.drafter + "'",
+                     "add --drafter suffix, or leave the store out");
   }
   if (a.drafter == "draft-model" && !model.draft_model) {
     throw UsageError("--drafter is 'draft-model', but there is none",
@@ -132,13 +139,14 @@ SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArgum
   plan.width = chosen_width(a);
   if (a.drafter == "none") {
     plan.off_reason = "switched off with --drafter none";
-  } else if (!model.draft_model) {
+  } else if (a.drafter != "suffix" && !model.draft_model) {
     plan.off_reason = "no draft model was given (-d FILE)";
   } else if (plan.width == 1) {
     plan.off_reason = "--width 1 is plain decoding";
   }
-  plan.use_draft_model = plan.off_reason.empty();
-  if (!plan.use_draft_model) plan.width = 1;
+  plan.use_suffix = plan.off_reason.empty() && a.drafter == "suffix";
+  plan.use_draft_model = plan.off_reason.empty() && !plan.use_suffix;
+  if (!plan.off_reason.empty()) plan.width = 1;
   return plan;
 }
 
