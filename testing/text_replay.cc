@@ -15,7 +15,7 @@ std::string gram(std::span<const Token> text, std::size_t end, std::size_t n) {
 }  // namespace
 
 TextReplay replay_text(Drafter& drafter, std::span<const Token> text, std::int32_t width,
-                       std::int32_t branches, float split_p) {
+                       std::int32_t branches) {
   TextReplay result;
   std::size_t at = 1;
   (void)drafter.begin(0, 0);
@@ -25,7 +25,6 @@ TextReplay replay_text(Drafter& drafter, std::span<const Token> text, std::int32
     request.text = text.first(at);
     request.max_nodes = width - 1;
     request.shape.branches = branches;
-    request.shape.split_p = split_p;
     request.mask = 1;
     request.tree = &tree;
     const Stopwatch watch;

@@ -26,7 +26,7 @@ struct TextReplay {
 
 // `drafter` in its sequence 0; up to `width` - 1 nodes a step with up to `branches` leaves.
 TextReplay replay_text(Drafter& drafter, std::span<const Token> text, std::int32_t width,
-                       std::int32_t branches, float split_p);
+                       std::int32_t branches);
 
 // The simplest drafter from text alone, to compare with: the last 12 tokens, or as many as occurred
 // before, down to 1, and what followed their most recent occurrence. One sequence.

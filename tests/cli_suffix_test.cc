@@ -87,6 +87,22 @@ TEST(CliSuffix, TheTextIsThatOfPlainDecodingAndAStoreIsUsed) {
             own["speculation"]["accepted"].get<int>());
 }
 
+TEST(CliSuffix, WithoutBranchesItMayBranchAsFarAsTheWidthGoes) {
+  const CliFolder folder;
+  const std::vector<std::string> common = {"--drafter", "suffix", "--width", "6"};
+  std::vector<std::string> chain = common;
+  chain.insert(chain.end(), {"--branches", "1"});
+  const CliResult free = run_cli(folder.call(run_arguments(common)));
+  const CliResult one = run_cli(folder.call(run_arguments(chain)));
+  ASSERT_EQ(free.exit_code, 0) << free.err;
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_EQ(free.object()["tokens"], one.object()["tokens"]);
+  // The text is the same, what was guessed is not.
+  EXPECT_NE(free.object()["speculation"]["drafted"], one.object()["speculation"]["drafted"]);
+  CliCall block = folder.call(run_arguments({"--drafter", "suffix", "--rule", "block"}));
+  EXPECT_EQ(run_cli(block).exit_code, 0);
+}
+
 TEST(CliSuffix, AnotherTokenizersStoreADamagedOneAndAMissingOneAreRefusedByName) {
   const CliFolder folder;
   const std::string other = build(folder, cli_models().other, "other", "some text");

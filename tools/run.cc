@@ -144,7 +144,7 @@ Result<Request> RunCommand::make_request(const Session& session) const {
   request->max_tokens = sampling_.max_tokens;
   request->stop = sampling_.stop;
   request->rule = chosen_rule(speculation_);
-  request->draft = speculation_.shape;
+  request->draft = chosen_shape(speculation_);
   request->logprobs = sampling_.logprobs;
   if (!plan_.off_reason.empty()) request->speculation_off_reason = plan_.off_reason;
   return request;

@@ -59,10 +59,11 @@ void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths) {
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-void add_tree_options(CLI::App& app, DraftShape& shape) {
+CLI::Option* add_tree_options(CLI::App& app, DraftShape& shape) {
   OptionGroup group(app, "Speculation");
-  group.add_integer("--branches", shape.branches, 1, kMaxWidth,
-                    "leaves of the draft model's tree of guesses at most; 1: a chain");
+  CLI::Option* branches = group.add_integer(
+      "--branches", shape.branches, 1, kMaxWidth,
+      "leaves of the tree of guesses at most; 1: a chain. The suffix drafter's default is --width");
   group.add_number("--split-p", shape.split_p,
                    "branch where the next likeliest token has at least this probability, 0 to 1");
   group.add_number("--draft-p-min", shape.p_min,
@@ -70,6 +71,7 @@ void add_tree_options(CLI::App& app, DraftShape& shape) {
   group.add_number("--draft-p-ratio", shape.p_ratio,
                    "stop drafting where the likeliest token is less than this many times as likely "
                    "as the next one; 0: no such stop");
+  return branches;
 }
 
 void check_shape(const DraftShape& shape) {
@@ -93,7 +95,7 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
       "depends on seed and position only, and a guess counts when it is that token, so the text is "
       "that of plain decoding. rejection and block (which judges a chain as a whole) draw from the "
       "same distribution, but the text differs from run setting to run setting");
-  add_tree_options(app, a.shape);
+  a.branches = add_tree_options(app, a.shape);
   add_exact_option(app, "Speculation", model);
 }
 
@@ -126,6 +128,13 @@ std::int32_t chosen_width(const SpeculationArguments& a) {
 std::int32_t opened_width(const SpeculationArguments& a) {
   const std::int32_t width = chosen_width(a);
   return width == 1 ? kAutoWidth : width;
+}
+
+DraftShape chosen_shape(const SpeculationArguments& a) {
+  DraftShape shape = a.shape;
+  const bool given = a.branches != nullptr && a.branches->count() > 0;
+  if (a.drafter == "suffix" && !given && a.rule != "block") shape.branches = chosen_width(a);
+  return shape;
 }
 
 AcceptanceRule chosen_rule(const SpeculationArguments& a) {

@@ -16,6 +16,7 @@ struct SpeculationArguments {
   std::string drafter = "auto";
   std::string rule = "coupled";
   DraftShape shape;
+  CLI::Option* branches = nullptr;  // --branches, to know whether it was given
   std::string width = "auto";
   std::vector<std::string> suffix_stores;  // files
 };
@@ -25,7 +26,8 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& arguments, Mod
 // --width as a list, rising when parsed; the default is what auto means. REQUIRES: `widths` empty.
 void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths);
 // How the draft model's trees branch, and where drafting stops.
-void add_tree_options(CLI::App& app, DraftShape& shape);
+// Returns --branches.
+CLI::Option* add_tree_options(CLI::App& app, DraftShape& shape);
 // Throws UsageError for what is out of range.
 void check_shape(const DraftShape& shape);
 
@@ -39,6 +41,10 @@ struct SpeculationPlan {
   std::int32_t width = 1;  // tokens of a target step at most; 1: no speculation
   std::string off_reason;  // why there is none; empty when there is
 };
+
+// The shape of --branches and the like. Without --branches the suffix drafter may branch as far as
+// the width goes: its branches cost no passes of a model. REQUIRES: checked
+DraftShape chosen_shape(const SpeculationArguments& arguments);
 
 // REQUIRES: checked
 AcceptanceRule chosen_rule(const SpeculationArguments& arguments);
