@@ -59,10 +59,11 @@ void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths) {
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-void add_tree_options(CLI::App& app, DraftShape& shape) {
+CLI::Option* add_tree_options(CLI::App& app, DraftShape& shape) {
   OptionGroup group(app, "Speculation");
-  group.add_integer("--branches", shape.branches, 1, kMaxWidth,
-                    "leaves of the draft model's tree of guesses at most; 1: a chain");
+  CLI::Option* branches = group.add_integer(
+      "--branches", shape.branches, 1, kMaxWidth,
+      "leaves of the tree of guesses at most; 1: a chain. The suffix drafter's default is --width");
   group.add_number("--split-p", shape.split_p,
                    "branch where the next likeliest token has at least this probability, 0 to 1");
   group.add_number("--draft-p-min", shape.p_min,
@@ -70,6 +71,7 @@ void add_tree_options(CLI::App& app, DraftShape& shape) {
   group.add_number("--draft-p-ratio", shape.p_ratio,
                    "stop drafting where the likeliest token is less than this many times as likely "
                    "as the next one; 0: no such stop");
+  return branches;
 }
 
 void check_shape(const DraftShape& shape) {
@@ -80,9 +82,12 @@ void check_shape(const DraftShape& shape) {
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
   group.add_choice(
-      "--drafter", a.drafter, {"auto", "none", "draft-model"},
-      "who guesses ahead: auto (the draft model, if one is given), none (plain decoding) "
-      "or draft-model");
+      "--drafter", a.drafter, {"auto", "none", "draft-model", "suffix"},
+      "who guesses ahead: auto (the draft model, if one is given), none (plain decoding), "
+      "draft-model, or suffix (what followed the text's last tokens earlier, in it or in a store)");
+  group.add_texts("--suffix-store", a.suffix_stores, "FILE",
+                  "a store of texts for --drafter suffix, made by 'outrider suffix build'; may be "
+                  "given several times");
   add_width_option(app, a);
   group.add_choice(
       "--rule", a.rule, {"coupled", "rejection", "block"},
@@ -90,7 +95,7 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
       "depends on seed and position only, and a guess counts when it is that token, so the text is "
       "that of plain decoding. rejection and block (which judges a chain as a whole) draw from the "
       "same distribution, but the text differs from run setting to run setting");
-  add_tree_options(app, a.shape);
+  a.branches = add_tree_options(app, a.shape);
   add_exact_option(app, "Speculation", model);
 }
 
@@ -105,6 +110,10 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
     throw UsageError("--branches is '" + std::to_string(a.shape.branches) +
                          "', but must be 1 with --rule block, which judges chains",
                      "take --rule coupled or rejection for trees");
+  }
+  if (!a.suffix_stores.empty() && a.drafter != "suffix") {
+    throw UsageError("--suffix-store is given, but --drafter is '" + a.drafter + "'",
+                     "add --drafter suffix, or leave the store out");
   }
   if (a.drafter == "draft-model" && !model.draft_model) {
     throw UsageError("--drafter is 'draft-model', but there is none",
@@ -121,6 +130,13 @@ std::int32_t opened_width(const SpeculationArguments& a) {
   return width == 1 ? kAutoWidth : width;
 }
 
+DraftShape chosen_shape(const SpeculationArguments& a) {
+  DraftShape shape = a.shape;
+  const bool given = a.branches != nullptr && a.branches->count() > 0;
+  if (a.drafter == "suffix" && !given && a.rule != "block") shape.branches = chosen_width(a);
+  return shape;
+}
+
 AcceptanceRule chosen_rule(const SpeculationArguments& a) {
   if (a.rule == "rejection") return AcceptanceRule::kRejection;
   if (a.rule == "block") return AcceptanceRule::kBlock;
@@ -132,13 +148,14 @@ SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArgum
   plan.width = chosen_width(a);
   if (a.drafter == "none") {
     plan.off_reason = "switched off with --drafter none";
-  } else if (!model.draft_model) {
+  } else if (a.drafter != "suffix" && !model.draft_model) {
     plan.off_reason = "no draft model was given (-d FILE)";
   } else if (plan.width == 1) {
     plan.off_reason = "--width 1 is plain decoding";
   }
-  plan.use_draft_model = plan.off_reason.empty();
-  if (!plan.use_draft_model) plan.width = 1;
+  plan.use_suffix = plan.off_reason.empty() && a.drafter == "suffix";
+  plan.use_draft_model = plan.off_reason.empty() && !plan.use_suffix;
+  if (!plan.off_reason.empty()) plan.width = 1;
   return plan;
 }
 

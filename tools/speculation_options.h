@@ -16,7 +16,9 @@ struct SpeculationArguments {
   std::string drafter = "auto";
   std::string rule = "coupled";
   DraftShape shape;
+  CLI::Option* branches = nullptr;  // --branches, to know whether it was given
   std::string width = "auto";
+  std::vector<std::string> suffix_stores;  // files
 };
 
 // Adds them and --exact under "Speculation". Both arguments must outlive the parsing.
@@ -24,19 +26,25 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& arguments, Mod
 // --width as a list, rising when parsed; the default is what auto means. REQUIRES: `widths` empty.
 void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths);
 // How the draft model's trees branch, and where drafting stops.
-void add_tree_options(CLI::App& app, DraftShape& shape);
+// Returns --branches.
+CLI::Option* add_tree_options(CLI::App& app, DraftShape& shape);
 // Throws UsageError for what is out of range.
 void check_shape(const DraftShape& shape);
 
-// Throws UsageError for what is out of range, and for --drafter draft-model without a draft model.
+// Throws UsageError for what is out of range, and for what a drafter would need or has no use for.
 void check_speculation(const SpeculationArguments& arguments, const ModelArguments& model);
 
 // What the options come to.
 struct SpeculationPlan {
   bool use_draft_model = false;
+  bool use_suffix = false;
   std::int32_t width = 1;  // tokens of a target step at most; 1: no speculation
   std::string off_reason;  // why there is none; empty when there is
 };
+
+// The shape of --branches and the like. Without --branches the suffix drafter may branch as far as
+// the width goes: its branches cost no passes of a model. REQUIRES: checked
+DraftShape chosen_shape(const SpeculationArguments& arguments);
 
 // REQUIRES: checked
 AcceptanceRule chosen_rule(const SpeculationArguments& arguments);
