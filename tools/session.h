@@ -43,8 +43,7 @@ class Session {
  public:
   // Opens the target, then the draft model, and checks that they fit. Takes seconds.
   // Errors: what the adapter gives, with the file's name; kUnsupported for a draft model whose
-  // vocabulary shares too little with the target's.
-  // vocabulary is another one; what SuffixStore::open and StoreFile::check_tokenizer give.
+  // vocabulary shares too little with the target's; what SuffixStore::open and StoreFile::check_tokenizer give.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options,
                                                const SessionHooks& hooks);
   Session(const Session&) = delete;
