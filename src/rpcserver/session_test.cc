@@ -132,6 +132,7 @@ TEST_F(SessionTest, NoTokensMeansReadingThePromptOnly) {
   EXPECT_EQ(answer["stopped_eos"], false);
   const Json updates = updates_of(start(R"({"prompt":"abcabc","n_predict":0})")["id"]);
   EXPECT_EQ(updates.size(), 1U);
+  settle();
   EXPECT_GT(start(R"({"prompt":"abcabcd","n_predict":1})")["prompt_stats"]["n_past"].get<int>(), 4)
       << "the prompt was read and is reused";
 }
@@ -140,6 +141,7 @@ TEST_F(SessionTest, APromptThatBeginsLikeTheLastTextIsNotReadAgain) {
   load_pair();
   const std::string text =
       complete(R"({"prompt":"abc","n_predict":5,"seed":1,"temperature":1})")["content"];
+  settle();
   const Json started = start(R"({"prompt":"abc)" + text + R"(dd","n_predict":1,"seed":1})");
   const Json stats = started["prompt_stats"];
   EXPECT_EQ(stats["total_prompt_tokens"], 10);
