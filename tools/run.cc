@@ -145,6 +145,7 @@ Result<Request> RunCommand::make_request(const Session& session) const {
   request->stop = sampling_.stop;
   request->rule = chosen_rule(speculation_);
   request->draft = chosen_shape(speculation_);
+  request->drafters = plan_.drafters;
   request->logprobs = sampling_.logprobs;
   if (!plan_.off_reason.empty()) request->speculation_off_reason = plan_.off_reason;
   return request;
@@ -177,6 +178,7 @@ int RunCommand::run() {
   options.target.widest = opened_width(speculation_);
   if (plan_.use_draft_model) options.draft = draft_options(model_);
   options.suffix = plan_.use_suffix;
+  options.recycle = plan_.use_recycle;
   options.suffix_stores = speculation_.suffix_stores;
   const SessionHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};

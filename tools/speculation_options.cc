@@ -1,6 +1,7 @@
 #include "tools/speculation_options.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tools/options.h"
 #include "tools/usage.h"
@@ -9,6 +10,7 @@ namespace outrider::tools {
 namespace {
 
 constexpr std::int32_t kMaxWidth = 64;
+constexpr std::array<std::string_view, 3> kCommandDrafters = {"draft-model", "suffix", "recycle"};
 constexpr std::int32_t kAutoWidth = 4;  // until the planner measures what a width costs
 
 }  // namespace
@@ -81,10 +83,14 @@ void check_shape(const DraftShape& shape) {
 
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
-  group.add_choice(
-      "--drafter", a.drafter, {"auto", "none", "draft-model", "suffix"},
+  CLI::Option* drafter = app.add_option(
+      "--drafter", a.drafter,
       "who guesses ahead: auto (the draft model, if one is given), none (plain decoding), "
-      "draft-model, or suffix (what followed the text's last tokens earlier, in it or in a store)");
+      "draft-model, suffix (what followed the text's last tokens earlier, in it or in a store), or "
+      "recycle (what the target found likely after a token before). Several: 'a,b' merges their "
+      "guesses into one tree, 'a/b' asks b only where a has none");
+  drafter->group("Speculation")->type_name("EXPR")->default_str(a.drafter);
+  drafter->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   group.add_texts("--suffix-store", a.suffix_stores, "FILE",
                   "a store of texts for --drafter suffix, made by 'outrider suffix build'; may be "
                   "given several times");
@@ -111,13 +117,19 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
                          "', but must be 1 with --rule block, which judges chains",
                      "take --rule coupled or rejection for trees");
   }
-  if (!a.suffix_stores.empty() && a.drafter != "suffix") {
+  const bool named = a.drafter != "auto" && a.drafter != "none";
+  const Result<DrafterPlan> plan =
+      named ? parse_drafter_plan(a.drafter, kCommandDrafters) : Result<DrafterPlan>(DrafterPlan());
+  if (!plan.ok()) {
+    throw UsageError(plan.status().message() + "; or auto, or none");
+  }
+  if (!a.suffix_stores.empty() && !plan->mentions("suffix")) {
     throw UsageError("--suffix-store is given, but --drafter is '" + a.drafter + "'",
                      "add --drafter suffix, or leave the store out");
   }
-  if (a.drafter == "draft-model" && !model.draft_model) {
-    throw UsageError("--drafter is 'draft-model', but there is none",
-                     "give a draft model with -d FILE, a GGUF file");
+  if (plan->mentions("draft-model") && !model.draft_model) {
+    throw UsageError("--drafter is '" + a.drafter + "', but there is no draft model",
+                     "give one with -d FILE, a GGUF file");
   }
 }
 
@@ -130,10 +142,18 @@ std::int32_t opened_width(const SpeculationArguments& a) {
   return width == 1 ? kAutoWidth : width;
 }
 
+// Empty for auto and none.
+DrafterPlan chosen_drafters(const SpeculationArguments& a) {
+  if (a.drafter == "auto" || a.drafter == "none") return {};
+  return *parse_drafter_plan(a.drafter, kCommandDrafters);
+}
+
 DraftShape chosen_shape(const SpeculationArguments& a) {
   DraftShape shape = a.shape;
   const bool given = a.branches != nullptr && a.branches->count() > 0;
-  if (a.drafter == "suffix" && !given && a.rule != "block") shape.branches = chosen_width(a);
+  const DrafterPlan plan = chosen_drafters(a);
+  const bool costs_passes = plan.empty() || plan.mentions("draft-model");
+  if (!costs_passes && !given && a.rule != "block") shape.branches = chosen_width(a);
   return shape;
 }
 
@@ -148,13 +168,17 @@ SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArgum
   plan.width = chosen_width(a);
   if (a.drafter == "none") {
     plan.off_reason = "switched off with --drafter none";
-  } else if (a.drafter != "suffix" && !model.draft_model) {
+  } else if (a.drafter == "auto" && !model.draft_model) {
     plan.off_reason = "no draft model was given (-d FILE)";
   } else if (plan.width == 1) {
     plan.off_reason = "--width 1 is plain decoding";
   }
-  plan.use_suffix = plan.off_reason.empty() && a.drafter == "suffix";
-  plan.use_draft_model = plan.off_reason.empty() && !plan.use_suffix;
+  if (plan.off_reason.empty()) {
+    plan.drafters = chosen_drafters(a);
+    plan.use_draft_model = a.drafter == "auto" || plan.drafters.mentions("draft-model");
+    plan.use_suffix = plan.drafters.mentions("suffix");
+    plan.use_recycle = plan.drafters.mentions("recycle");
+  }
   if (!plan.off_reason.empty()) plan.width = 1;
   return plan;
 }

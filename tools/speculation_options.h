@@ -38,12 +38,17 @@ void check_speculation(const SpeculationArguments& arguments, const ModelArgumen
 struct SpeculationPlan {
   bool use_draft_model = false;
   bool use_suffix = false;
+  bool use_recycle = false;
+  DrafterPlan drafters;    // how they go together; empty: all that are used, merged
   std::int32_t width = 1;  // tokens of a target step at most; 1: no speculation
   std::string off_reason;  // why there is none; empty when there is
 };
 
-// The shape of --branches and the like. Without --branches the suffix drafter may branch as far as
-// the width goes: its branches cost no passes of a model. REQUIRES: checked
+// REQUIRES: checked
+DrafterPlan chosen_drafters(const SpeculationArguments& arguments);
+
+// The shape of --branches and the like. Without --branches, drafters that are no models may branch
+// as far as the width goes: their branches cost no passes. REQUIRES: checked
 DraftShape chosen_shape(const SpeculationArguments& arguments);
 
 // REQUIRES: checked

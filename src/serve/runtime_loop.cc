@@ -210,6 +210,8 @@ void Runtime::Impl::publish(Station& station, std::vector<Update> updates) {
     job->result->shifted = completion->shifts > 0;
     job->result->completion = std::move(*completion);
     job->result->prompt.n_cached = job->result->completion.cached_tokens;
+    // Whoever sees the result may start the next request at once.
+    if (&station == current_.get()) idle_ = station.engine().idle();
     finish(*job);
   }
 }
