@@ -42,7 +42,7 @@ TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
   for (const char* word :
-       {"run", "compare", "inspect", "Exit codes: 0 done, 1 failed", "--version"}) {
+       {"run", "compare", "inspect", "suffix", "Exit codes: 0 done, 1 failed", "--version"}) {
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
   }
   const CliResult version = outrider({"--version"});
@@ -80,7 +80,8 @@ TEST(CliUsage, TheHelpOfACommandNamesEveryOptionOfTheContract) {
 }
 
 TEST(CliUsage, WithoutACommandItSaysWhichThereAre) {
-  expect_message(outrider({}), 2, "no command was given; commands are run, compare and inspect");
+  expect_message(outrider({}), 2,
+                 "no command was given; commands are run, compare, inspect and suffix");
   expect_message(outrider({"rnu"}), 2, "unknown command 'rnu'", "did you mean run?");
   expect_message(outrider({"--bogus"}), 2, "unknown option --bogus");
   expect_message(outrider({"run", "compare"}), 2, "two commands at once: run and compare");
@@ -122,7 +123,8 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
   refused({"--typical", "0"}, "--typical is ");
   refused({"--stop", ""}, "--stop is ''");
   refused({"--stop="}, "--stop is ''");
-  refused({"--drafter", "suffix"}, "--drafter is 'suffix', but must be auto, none or draft-model");
+  refused({"--drafter", "sufix"},
+          "--drafter is 'sufix', but must be auto, none, draft-model or suffix");
   refused({"--drafter", "draft-model"}, "--drafter is 'draft-model', but there is none");
   refused({"--rule", "blok"}, "--rule is 'blok', but must be coupled, rejection or block");
   refused({"--rule", "block", "--branches", "2"}, "--branches is '2', but must be 1");
@@ -278,7 +280,7 @@ TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
   };
   refused("ctx = 512\n\ntempp = 1\n", "line 3: unknown option 'tempp'", "did you mean 'temp'?");
   refused("[rnu]\ntemp = 1\n", "line 2: [rnu] is no command",
-          "tables are run, compare and inspect");
+          "tables are run, compare, inspect and suffix");
   refused("[inspect]\ntemp = 1\n", "line 2: unknown option 'temp'");
   refused("ctx 512\n", "line 1: Error while parsing key-value pair: expected '='");
   refused("temp = [1, 2]\n", "line 1: 'temp' takes one value");
