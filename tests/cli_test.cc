@@ -42,7 +42,7 @@ TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
   for (const char* word :
-       {"run", "compare", "inspect", "Exit codes: 0 done, 1 failed", "--version"}) {
+       {"run", "compare", "inspect", "suffix", "Exit codes: 0 done, 1 failed", "--version"}) {
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
   }
   const CliResult version = outrider({"--version"});
@@ -118,7 +118,8 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
   refused({"--typical", "0"}, "--typical is ");
   refused({"--stop", ""}, "--stop is ''");
   refused({"--stop="}, "--stop is ''");
-  refused({"--drafter", "suffix"}, "--drafter is 'suffix', but must be auto, none or draft-model");
+  refused({"--drafter", "sufix"},
+          "--drafter is 'sufix', but must be auto, none, draft-model or suffix");
   refused({"--drafter", "draft-model"}, "--drafter is 'draft-model', but there is none");
   refused({"--rule", "blok"}, "--rule is 'blok', but must be coupled, rejection or block");
   refused({"--rule", "block", "--branches", "2"}, "--branches is '2', but must be 1");

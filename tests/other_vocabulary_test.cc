@@ -132,8 +132,8 @@ TEST_P(OtherVocabulary, EveryWidthTreeAndTemperatureGivesThePlainText) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, OtherVocabulary, ::testing::ValuesIn(cases()),
-                         [](const ::testing::TestParamInfo<Case>& info) {
-                           std::string name = info.param.name;
+                         [](const ::testing::TestParamInfo<Case>& instance) {
+                           std::string name = instance.param.name;
                            for (char& c : name) c = c == ' ' ? '_' : c;
                            return name;
                          });

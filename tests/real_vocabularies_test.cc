@@ -141,8 +141,8 @@ TEST_P(RealModelVocabularies, GivesThePlainTextAtEveryTemperature) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, RealModelVocabularies, ::testing::Bool(),
-                         [](const ::testing::TestParamInfo<bool>& info) {
-                           return info.param ? "GemmaDraftedBySmol" : "SmolDraftedByGemma";
+                         [](const ::testing::TestParamInfo<bool>& instance) {
+                           return instance.param ? "GemmaDraftedBySmol" : "SmolDraftedByGemma";
                          });
 
 }  // namespace

@@ -163,8 +163,8 @@ TEST_P(Rules, TenThousandTextsOfEveryRuleFollowTheModelsOwnChances) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Drafts, Rules, ::testing::Bool(),
-                         [](const ::testing::TestParamInfo<bool>& info) {
-                           return info.param ? "OfAnotherVocabulary" : "OfTheSameVocabulary";
+                         [](const ::testing::TestParamInfo<bool>& instance) {
+                           return instance.param ? "OfAnotherVocabulary" : "OfTheSameVocabulary";
                          });
 
 }  // namespace

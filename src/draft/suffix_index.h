@@ -11,8 +11,8 @@
 //                                edges: d (last, 1 time), c (1 time); next shorter match: none
 //
 // Cost. One token: constant amortised for the automaton (at most 2n states and 3n edges for n
-// tokens); counts and order of use are brought up to date along at most kMaxLevels links, about 6
-// in ordinary text. Deeper contexts than that, which only texts like "a a a a a" have, keep counts
+// tokens); counts and order of use are brought up to date along at most kMaxLevels links.
+// Deeper contexts than that, which only texts like "a a a a a" have, keep counts
 // that are too small for their shortest suffixes: they are the least useful ones. Memory: 70 to 120
 // bytes a token, as full as the arrays are (memory_bytes()).
 //
