@@ -65,8 +65,8 @@ struct DraftChainOptions {
 // One text at a time; one thread at a time. Neither copied nor moved.
 class DraftChain {
  public:
-  // `methods`, best first, must outlive the chain. REQUIRES: none is null, not all share one that
-  // is already used for options.seq elsewhere.
+  // `methods`, best first, must outlive the chain. REQUIRES: none is null, and no other
+  // chain uses one of them with the same options.seq.
   explicit DraftChain(std::vector<Drafter*> methods, const DraftChainOptions& options = {});
   ~DraftChain();  // the methods forget the text
   DraftChain(const DraftChain&) = delete;
