@@ -1,0 +1,125 @@
+#include "store/atomic_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace outrider {
+namespace {
+
+constexpr std::size_t kMostPerWrite = std::size_t{1} << 20;
+
+Status save_error(const std::string& path, const char* what, int reason) {
+  std::string message =
+      "cannot save '" + path + "': " + what + ": " + std::generic_category().message(reason);
+  if (reason == ENOSPC || reason == EDQUOT) return resource_exhausted(std::move(message));
+  if (reason == ENOENT) return not_found(std::move(message));
+  return internal_error(std::move(message));
+}
+
+// Distinct within the process; O_EXCL settles the rest.
+std::string part_name(const std::string& path) {
+  static std::atomic<unsigned> counter{0};  // names only, no state that matters
+  return path + "." + std::to_string(::getpid()) + "-" + std::to_string(counter.fetch_add(1)) +
+         ".part";
+}
+
+// Where a symbolic link leads, so that the link stays a link.
+Result<std::string> real_target(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(status)) {
+    return invalid_argument("cannot save '" + path + "': it is a folder; give a file's name");
+  }
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return invalid_argument("cannot save '" + path + "': it is no regular file");
+  }
+  if (!std::filesystem::is_symlink(path, error)) return path;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+  return error ? path : target.string();
+}
+
+std::string folder_of(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(FileOps& ops, std::string path, std::string part, int file)
+    : ops_(&ops), path_(std::move(path)), part_(std::move(part)), file_(file) {}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : ops_(other.ops_),
+      path_(std::move(other.path_)),
+      part_(std::move(other.part_)),
+      file_(std::exchange(other.file_, -1)),
+      exists_(std::exchange(other.exists_, false)) {}
+
+AtomicFile::~AtomicFile() { abandon(); }
+
+Result<AtomicFile> AtomicFile::create(const std::string& path, FileOps& ops) {
+  Result<std::string> target = real_target(path);
+  if (!target.ok()) return target.status();
+  std::string part;
+  int file = -1;
+  do {  // a part file that a killed process of the same number left has our name
+    part = part_name(*target);
+    file = ops.create(part);
+  } while (file < 0 && errno == EEXIST);
+  if (file < 0) return save_error(path, "cannot create a file beside it", errno);
+  struct stat old;
+  if (::stat(target->c_str(), &old) == 0) (void)::fchmod(file, old.st_mode & 07777);
+  return AtomicFile(ops, *std::move(target), std::move(part), file);
+}
+
+void AtomicFile::abandon() {
+  if (file_ >= 0) (void)ops_->close(file_);
+  if (exists_) (void)ops_->remove(part_);
+  file_ = -1;
+  exists_ = false;
+}
+
+Status AtomicFile::failure(const char* what, int reason) {
+  abandon();
+  return save_error(path_, what, reason);
+}
+
+Status AtomicFile::write(std::span<const std::byte> bytes) {
+  if (file_ < 0) return internal_error("cannot save '" + path_ + "': an earlier write failed");
+  while (!bytes.empty()) {
+    const std::size_t n = std::min(bytes.size(), kMostPerWrite);
+    const long written = ops_->write(file_, bytes.first(n));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failure("writing failed", errno);
+    // Nothing written and no reason given: a disk that takes no more.
+    if (written == 0) return failure("writing failed", ENOSPC);
+    bytes = bytes.subspan(std::min(n, static_cast<std::size_t>(written)));
+  }
+  return Status();
+}
+
+Status AtomicFile::commit() {
+  if (file_ < 0) return internal_error("cannot save '" + path_ + "': an earlier write failed");
+  if (ops_->sync(file_) != 0) return failure("writing to the disk failed", errno);
+  // Some network file systems tell of a full disk only here.
+  if (ops_->close(std::exchange(file_, -1)) != 0) return failure("closing failed", errno);
+  if (ops_->rename(part_, path_) != 0) return failure("replacing the old file failed", errno);
+  exists_ = false;
+  if (ops_->sync_folder(folder_of(path_)) != 0) {
+    return save_error(path_,
+                      "the new file is in place, but syncing its folder failed, so that the old "
+                      "one may be back after a power failure",
+                      errno);
+  }
+  return Status();
+}
+
+}  // namespace outrider

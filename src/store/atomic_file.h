@@ -1,0 +1,59 @@
+// AtomicFile: a file that appears whole, or not at all.
+//
+// Idea. What is written goes to a new file beside the target ("F.<process>-<n>.part"). commit()
+// brings it to the disk (fsync), gives it the target's name (rename, which replaces the old file in
+// one step), and brings the folder to the disk. Whoever opens F at any time, after a crash, a kill
+// or a power failure too, finds the old file or the new one, never a mixture and never half of one.
+//
+// A killed process leaves its part file behind, which nobody reads and which may be deleted.
+//
+// Source: the usual order, e.g. Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014.
+// Tested by atomic_file_test.cc, with every call failing, short writes, and kills at random points.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+#include "store/file_ops.h"
+
+namespace outrider {
+
+// Movable, one thread at a time; several (in several processes) may save the same file: the last
+// one to commit wins.
+class AtomicFile {
+ public:
+  // Begins a new content for `path`, which need not exist; a symbolic link is followed. `ops` must
+  // outlive the file. Errors name `path`: kNotFound (no such folder), kInvalidArgument (a folder,
+  // or no regular file), kInternal.
+  static Result<AtomicFile> create(const std::string& path, FileOps& ops);
+
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  // Without commit() the part file is removed.
+  ~AtomicFile();
+
+  // Appends all of `bytes`. Errors: kResourceExhausted (the disk is full), kInternal; then nothing
+  // can be saved any more: the old file stays.
+  Status write(std::span<const std::byte> bytes);
+
+  // Makes what was written the file's content. Call once. On error the old file stays, with one
+  // exception that the message names: when only the folder could not be synced, the new file is in
+  // place but may be the old one again after a power failure.
+  Status commit();
+
+ private:
+  AtomicFile(FileOps& ops, std::string path, std::string part, int file);
+  Status failure(const char* what, int reason);
+  void abandon();
+
+  FileOps* ops_;
+  std::string path_;
+  std::string part_;
+  int file_ = -1;       // -1: closed
+  bool exists_ = true;  // the part file
+};
+
+}  // namespace outrider
