@@ -61,7 +61,7 @@ static void request(outrider *o, const char *method, const char *params) {
 }
 
 int main(int argc, char **argv) {
-  static struct state s = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
+  static struct state s = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
   char params[1024];
   if (argc < 3) return fprintf(stderr, "usage: c_events TARGET.gguf DRAFT.gguf [TOKENS]\n"), 2;
   outrider *o = outrider_create(NULL, NULL);
