@@ -119,8 +119,8 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
   refused({"--stop", ""}, "--stop is ''");
   refused({"--stop="}, "--stop is ''");
   refused({"--drafter", "sufix"},
-          "--drafter is 'sufix', but must be auto, none, draft-model or suffix");
-  refused({"--drafter", "draft-model"}, "--drafter is 'draft-model', but there is none");
+          "--drafter is 'sufix', but 'sufix' is no drafter; give draft-model, ");
+  refused({"--drafter", "draft-model"}, "--drafter is 'draft-model', but there is no draft model");
   refused({"--rule", "blok"}, "--rule is 'blok', but must be coupled, rejection or block");
   refused({"--rule", "block", "--branches", "2"}, "--branches is '2', but must be 1");
   refused({"--rule", "rejection", "--exact", "on"},

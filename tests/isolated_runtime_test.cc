@@ -1,7 +1,9 @@
 // The runtime on a target in a process of its own: when that process dies, its requests end with
 // the reason, this process lives, and the target can be loaded again.
 #include <gtest/gtest.h>
+
 #include <signal.h>
+#include <thread>
 
 #include <vector>
 
@@ -109,9 +111,13 @@ TEST_F(IsolatedRuntime, ATargetWhoseProcessDiesCanBeLoadedAgain) {
     kill(dynamic_cast<RemoteModel&>(loaded.model()).process_id(), SIGKILL);
   }
   expect_deaths({a, b}, "killed by signal 9");
-  EXPECT_EQ((*runtime_->run(request(5, 4)))->completion.finish, FinishReason::kError);
+  while (runtime_->status().target.serving) std::this_thread::yield();
+  EXPECT_EQ(runtime_->status().target.state, ModelState::kFailed);
+  EXPECT_NE(runtime_->start(request(5, 4)).status().message().find("killed by signal 9"),
+            std::string::npos);
   EXPECT_EQ(runtime_->check_integrity(), "");
   load(ModelRole::kTarget, isolated);
+  EXPECT_TRUE(runtime_->status().draft.serving) << "the draft came along";
   EXPECT_EQ((*runtime_->run(request(20, 1)))->completion.tokens, whole);
 }
 

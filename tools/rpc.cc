@@ -80,7 +80,7 @@ void RpcCommand::add_options(CLI::App& app) {
                       "milliseconds that a finished result waits to be polled");
   serving.add_integer("--calls", calls_, 1, 1024,
                       "calls that may wait for text and are worked on at once; further ones "
-                      "wait, others are answered at once");
+                      "wait, others are answered at once. 1: one after the other, in order");
   serving.add_switch("--events", events_,
                      "also write what happens unasked: {\"jsonrpc\":\"2.0\",\"method\":\"event\","
                      "\"params\":{...}}");
@@ -182,7 +182,7 @@ void RpcCommand::read_lines(api::Service& service, LineReader& reader, CallPool&
         break;
       case LineReader::Kind::kLine:
         if (line.find_first_not_of(" \t\r") == std::string::npos) break;
-        if (may_wait(line)) {
+        if (calls_ > 1 && may_wait(line)) {
           pool.add(std::move(line));
         } else {
           answer(service, line);

@@ -258,7 +258,9 @@ void Runtime::Impl::restart(Station& station) {
 void Runtime::Impl::lose_target(const Station& station, const Status& why) {
   const Lock lock(mutex_);
   if (current_.get() != &station) return;
+  const bool had_draft = draft_role_.status.serving && !draft_role_.order;
   take_out_of_service();
+  if (had_draft) order(ModelRole::kDraft, draft_role_.serving);  // waits for the next target
   set_status(ModelRole::kTarget, target_role_.order ? ModelState::kLoading : ModelState::kFailed,
              target_role_.order ? Status() : why);
 }
