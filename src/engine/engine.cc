@@ -221,7 +221,8 @@ std::vector<Update> Engine::step() {
             .vocabulary = vocabulary_,
             .drafters = drafters_,
             .planner = planner_,
-            .clock = clock};
+            .clock = clock,
+            .planned_width = options_.planned_width};
   step.parts = choose_parts(target_, sequences_, options_.prompt_chunk);
   if (!step.parts.empty()) {
     propose(step);

@@ -35,6 +35,8 @@ struct EngineOptions {
   std::int32_t prompt_chunk = std::numeric_limits<std::int32_t>::max();
   // Whether an ended text's state is kept for prompts that begin alike (engine/idle_texts.h).
   bool reuse_prefix = false;
+  // Most tokens of a sequence in a step where the planner chooses.
+  std::int32_t planned_width = CostCurve::kMaxWidth;
   // By which the planner measures; empty: the machine's monotonic clock.
   NowMs now_ms;
 };
