@@ -73,6 +73,29 @@ Status save(const std::filesystem::path& path, const std::string& key,
   return file->commit();
 }
 
+double ms_of(const std::vector<CostPoint>& points, std::int32_t width) {
+  for (const CostPoint& point : points) {
+    if (point.width == width) return point.ms;
+  }
+  return 0.0;
+}
+
+// Whether four tokens still take as many times as long as one as they did then. Errors: kCancelled.
+Result<bool> still_holds(LanguageModel& model, const std::vector<CostPoint>& known,
+                         const LoadHooks& hooks) {
+  constexpr std::int32_t kCheck = 4;
+  constexpr double kSame = 0.15;
+  if (known.empty()) return false;
+  const double before = ms_of(known, kCheck) / ms_of(known, 1);
+  if (!(before > 0.0)) return true;  // the model takes no four
+  const Result<std::vector<CostPoint>> now =
+      measure_costs(model, {.widths = {1, kCheck}, .rounds = 2, .cancel = hooks.cancel});
+  if (now.status().code() == StatusCode::kCancelled) return now.status();
+  if (!now.ok() || now->size() != 2) return true;
+  const double ratio = (*now)[1].ms / (*now)[0].ms;
+  return std::abs(std::log(ratio / before)) < kSame;
+}
+
 void tell(const LoadHooks& hooks, const std::string& text) {
   if (hooks.log) hooks.log(LogLevel::kWarning, text);
 }
@@ -87,7 +110,9 @@ Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const ModelOpt
   const bool kept = key.ok() && !folder.empty();
   if (kept) {
     std::vector<CostPoint> known = load(file_of(folder, *key), *key);
-    if (!known.empty()) return known;
+    const Result<bool> holds = still_holds(model, known, hooks);
+    if (!holds.ok()) return holds.status();
+    if (*holds) return known;
   }
   Result<std::vector<CostPoint>> measured = measure_costs(model, {.cancel = hooks.cancel});
   if (measured.status().code() == StatusCode::kCancelled) return measured.status();

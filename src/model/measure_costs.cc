@@ -51,7 +51,7 @@ Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
                       std::vector<std::vector<double>>& times) {
   const NowMs* clock = options.now_ms ? &options.now_ms : nullptr;
   const Stopwatch all(clock);
-  for (std::int32_t round = 0; round <= kMeasureRounds; ++round) {
+  for (std::int32_t round = 0; round <= options.rounds; ++round) {
     const Stopwatch own(clock);
     for (std::size_t i = 0; i < widths.size(); ++i) {
       if (options.cancel != nullptr && options.cancel->load()) {

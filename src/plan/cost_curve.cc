@@ -10,7 +10,7 @@ namespace {
 constexpr double kLevelRate = 0.1;
 constexpr double kShapeRate = 0.03;
 // What was measured with care counts as so many passes.
-constexpr std::int64_t kMeasured = 32;
+constexpr std::int64_t kMeasured = 8;
 // How far one pass may be off and still count in full: a quarter more, or a fifth less.
 constexpr double kClip = 0.22;
 

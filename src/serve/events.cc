@@ -21,6 +21,7 @@ bool joined(std::deque<RuntimeEvent>& waiting, RuntimeEvent& event) {
     last = std::move(*event.model);
     return true;
   }
+  if (!event.completion) return false;
   const std::deque<RuntimeEvent>::iterator same =
       std::find_if(waiting.begin(), waiting.end(), [&event](const RuntimeEvent& other) {
         return other.completion && other.completion->id == event.completion->id;
