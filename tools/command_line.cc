@@ -107,6 +107,8 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_run_command());
   commands.push_back(make_compare_command());
   commands.push_back(make_inspect_command());
+  commands.push_back(make_replay_command());
+  commands.push_back(make_ngram_command());
   return commands;
 }
 

@@ -40,6 +40,11 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
     drafters.push_back(&session->draft_->drafter());
   }
   drafters.insert(drafters.end(), options.other_drafters.begin(), options.other_drafters.end());
+  if (options.make_drafter) {
+    Result<Drafter*> drafter = options.make_drafter(session->vocabulary());
+    if (!drafter.ok()) return drafter.status();
+    drafters.push_back(*drafter);
+  }
   hooks.progress.clear();
   session->engine_ = std::make_unique<Engine>(session->target_->model(), session->vocabulary(),
                                               std::move(drafters));

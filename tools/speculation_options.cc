@@ -80,9 +80,11 @@ void check_shape(const DraftShape& shape) {
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
   group.add_choice(
-      "--drafter", a.drafter, {"auto", "none", "draft-model"},
-      "who guesses ahead: auto (the draft model, if one is given), none (plain decoding) "
-      "or draft-model");
+      "--drafter", a.drafter, {"auto", "none", "draft-model", "ngram-cache"},
+      "who guesses ahead: auto (the draft model, if one is given), none (plain decoding), "
+      "draft-model, or ngram-cache (what followed these tokens before, in this text and in the "
+      "files given)");
+  add_ngram_options(app, a.ngrams, "Speculation");
   add_width_option(app, a);
   group.add_choice(
       "--rule", a.rule, {"coupled", "rejection", "block"},
@@ -96,6 +98,7 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
 
 void check_speculation(const SpeculationArguments& a, const ModelArguments& model) {
   check_shape(a.shape);
+  check_ngram_options(a.ngrams, a.drafter);
   if (a.rule != "coupled" && model.exact == "on") {
     throw UsageError("--exact on cannot be kept with --rule " + a.rule +
                          ", which keeps the distribution, not the text",
@@ -132,13 +135,16 @@ SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArgum
   plan.width = chosen_width(a);
   if (a.drafter == "none") {
     plan.off_reason = "switched off with --drafter none";
+  } else if (a.drafter == NgramDrafter::kName) {
+    if (plan.width == 1) plan.off_reason = "--width 1 is plain decoding";
+    plan.use_ngrams = plan.width > 1;
   } else if (!model.draft_model) {
     plan.off_reason = "no draft model was given (-d FILE)";
   } else if (plan.width == 1) {
     plan.off_reason = "--width 1 is plain decoding";
   }
-  plan.use_draft_model = plan.off_reason.empty();
-  if (!plan.use_draft_model) plan.width = 1;
+  plan.use_draft_model = plan.off_reason.empty() && !plan.use_ngrams;
+  if (!plan.off_reason.empty()) plan.width = 1;
   return plan;
 }
 

@@ -9,12 +9,14 @@
 
 #include "engine/request.h"
 #include "tools/model_options.h"
+#include "tools/ngram_options.h"
 
 namespace outrider::tools {
 
 struct SpeculationArguments {
   std::string drafter = "auto";
   std::string rule = "coupled";
+  NgramArguments ngrams;
   DraftShape shape;
   std::string width = "auto";
 };
@@ -34,6 +36,7 @@ void check_speculation(const SpeculationArguments& arguments, const ModelArgumen
 // What the options come to.
 struct SpeculationPlan {
   bool use_draft_model = false;
+  bool use_ngrams = false;
   std::int32_t width = 1;  // tokens of a target step at most; 1: no speculation
   std::string off_reason;  // why there is none; empty when there is
 };

@@ -1,0 +1,145 @@
+#include "draft/text_replay.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+
+#include "draft/ngram_drafter.h"
+#include "testing/chi_square.h"
+#include "testing/fake_drafter.h"
+
+namespace outrider {
+namespace {
+
+using Tokens = std::vector<Token>;
+using testing::ScriptedDrafter;
+
+Tokens counting(std::size_t n) {
+  Tokens text(n);
+  for (std::size_t i = 0; i < n; ++i) text[i] = static_cast<Token>(i % 50);
+  return text;
+}
+
+TEST(TextReplay, AProphetGetsTheWholeWidthInEveryStep) {
+  const Tokens text = counting(41);
+  ScriptedDrafter drafter(testing::prophet(text, 100, 0, 50));
+  TextReplay replay(drafter, {.width = 4});
+  ASSERT_TRUE(replay.run(text, 1, false, nullptr).ok());
+  const ReplayStats& s = replay.stats();
+  EXPECT_EQ(s.texts, 1);
+  EXPECT_EQ(s.tokens, 40);
+  EXPECT_EQ(s.steps, 10);
+  EXPECT_EQ(s.accepted, 30);
+  EXPECT_EQ(s.steps_by_width[4], 10);
+}
+
+TEST(TextReplay, WithoutGuessesEachStepGivesOneToken) {
+  ScriptedDrafter silent([](DraftRequest&) { return Status(); });
+  TextReplay replay(silent, {.width = 8});
+  ASSERT_TRUE(replay.run(counting(30), 10, false, nullptr).ok());
+  EXPECT_EQ(replay.stats().tokens, 20);
+  EXPECT_EQ(replay.stats().steps, 20);
+  EXPECT_EQ(replay.stats().steps_by_width[1], 20);
+  TextReplay plain(silent, {.width = 1});
+  ASSERT_TRUE(plain.run(counting(30), 10, false, nullptr).ok());
+  EXPECT_EQ(plain.stats().steps, 20);
+}
+
+TEST(TextReplay, ATreesBranchesAllCountAsDraftedAndThePathAsAccepted) {
+  ScriptedDrafter branching([](DraftRequest& r) {
+    const Token next = r.text.back() + 1;
+    r.tree->add(kRoot, 99, 0.5f, r.mask);
+    const NodeId right = r.tree->add(kRoot, next, 0.4f, r.mask);
+    r.tree->add(right, 98, 0.2f, r.mask);
+    return Status();
+  });
+  TextReplay replay(branching, {.width = 8});
+  ASSERT_TRUE(replay.run(counting(11), 1, false, nullptr).ok());
+  EXPECT_EQ(replay.stats().steps, 5);
+  EXPECT_EQ(replay.stats().drafted, 15);
+  EXPECT_EQ(replay.stats().accepted, 5);
+  TextReplay narrow(branching, {.width = 2});
+  ASSERT_TRUE(narrow.run(counting(11), 1, false, nullptr).ok());
+  EXPECT_EQ(narrow.stats().drafted, 10) << "no step is wider than asked for";
+  EXPECT_EQ(narrow.stats().accepted, 0);
+}
+
+TEST(TextReplay, TheNextTextMayKeepWhatItShares) {
+  ScriptedDrafter silent([](DraftRequest&) { return Status(); });
+  TextReplay replay(silent, {.width = 4});
+  ASSERT_TRUE(replay.run(counting(20), 5, true, nullptr).ok());
+  EXPECT_EQ(silent.last_kept, 0U);
+  ASSERT_TRUE(replay.run(counting(40), 30, true, nullptr).ok());
+  EXPECT_EQ(silent.last_kept, 20U);
+  ASSERT_TRUE(replay.run(counting(40), 30, false, nullptr).ok());
+  EXPECT_EQ(silent.last_kept, 0U);
+}
+
+TEST(TextReplay, ItEndsWhenInterruptedAndPassesErrorsOn) {
+  const std::atomic<bool> raised{true};
+  ScriptedDrafter failing([](DraftRequest&) { return internal_error("on purpose"); });
+  TextReplay replay(failing, {.width = 4});
+  EXPECT_EQ(replay.run(counting(9), 1, false, &raised).code(), StatusCode::kCancelled);
+  EXPECT_EQ(replay.run(counting(9), 1, false, nullptr).code(), StatusCode::kInternal);
+}
+
+// lookup-stats' own loop, written down once more with our caches: chunks, a context for each, which
+// goes into the dynamic cache behind it.
+ReplayStats lookup_stats(const Tokens& text, std::size_t chunk, std::int32_t n_draft) {
+  ReplayStats stats;
+  NgramCache context;
+  NgramCache dynamic;
+  for (std::size_t start = 0; start + chunk < text.size(); start += chunk) {
+    const std::span<const Token> slice = std::span(text).subspan(start, chunk);
+    std::size_t n = 1;
+    while (n < chunk) {
+      Tokens behind(slice.begin(), slice.begin() + static_cast<std::ptrdiff_t>(n));
+      Tokens draft;
+      while (static_cast<std::int32_t>(draft.size()) < n_draft) {
+        const NgramGuess guess =
+            guess_next({.context = &context, .dynamic = &dynamic, .corpus = nullptr}, behind);
+        if (guess.token == kNoToken) break;
+        draft.push_back(guess.token);
+        behind.push_back(guess.token);
+      }
+      stats.drafted += static_cast<std::int64_t>(draft.size());
+      ++stats.steps;
+      for (std::size_t j = 0; j < draft.size() && n < chunk && slice[n] == draft[j]; ++j) {
+        ++stats.accepted;
+        ++n;
+        context.count(slice.first(n), n - 1, 1, kMaxNgram);
+      }
+      if (n < chunk) {
+        ++n;
+        context.count(slice.first(n), n - 1, 1, kMaxNgram);
+      }
+    }
+    dynamic.merge(context);
+    context.clear();
+  }
+  return stats;
+}
+
+TEST(TextReplay, InChunksWithTheContextLearnedItIsLookupStats) {
+  std::mt19937_64 random(testing::test_seed(6130));
+  for (int round = 0; round < 10; ++round) {
+    Tokens text(400);
+    for (Token& token : text) token = static_cast<Token>(std::min(random() % 9, random() % 9));
+    const std::size_t chunk = 30 + random() % 100;
+    NgramDrafter drafter(nullptr, std::make_shared<NgramCache>());
+    TextReplay replay(drafter, {.width = 6});
+    for (std::size_t start = 0; start + chunk < text.size(); start += chunk) {
+      ASSERT_TRUE(replay.run(std::span(text).subspan(start, chunk), 1, false, nullptr).ok());
+      drafter.learn(0);
+    }
+    const ReplayStats wanted = lookup_stats(text, chunk, 5);
+    EXPECT_EQ(replay.stats().drafted, wanted.drafted);
+    EXPECT_EQ(replay.stats().accepted, wanted.accepted);
+    EXPECT_EQ(replay.stats().steps, wanted.steps);
+    EXPECT_GT(wanted.accepted, 20);
+  }
+}
+
+}  // namespace
+}  // namespace outrider

@@ -1,0 +1,302 @@
+// outrider replay: what a drafter would have drafted and had accepted over given texts.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "draft/text_replay.h"
+#include "json/json.h"
+#include "tools/command.h"
+#include "tools/corpus.h"
+#include "tools/cost_file.h"
+#include "tools/ngram_options.h"
+#include "tools/options.h"
+#include "tools/output_options.h"
+#include "tools/progress.h"
+#include "tools/report.h"
+#include "tools/signals.h"
+#include "tools/text_output.h"
+#include "tools/usage.h"
+#include "tools/vocabulary_file.h"
+
+namespace outrider::tools {
+namespace {
+
+using json::Json;
+
+constexpr const char* kDetails =
+    "No model runs: a text that was once said tells what each step would have accepted.\n"
+    "JSON lines with 'messages' are conversations: the assistant's turns are drafted, what comes "
+    "before\n"
+    "each is its prompt. Other texts (a plain file, or 'turns', 'prompt' or 'text' of each line) "
+    "are\n"
+    "drafted from their second token on.\n"
+    "With --chunk a plain text is cut into pieces of so many tokens, each as if it were generated "
+    "by\n"
+    "itself; a last piece that is not longer than needed is skipped. With ngram-cache, what a "
+    "piece "
+    "held\n"
+    "goes into the dynamic cache behind it (the file is not changed): together this is what "
+    "llama.cpp's\n"
+    "lookup-stats does (its --draft-max N is --width N+1).";
+
+// A piece of the corpus that is gone through at once.
+struct Piece {
+  std::span<const Token> tokens;
+  std::size_t given = 1;
+};
+
+class ReplayCommand : public Command {
+ public:
+  std::string name() const override { return "replay"; }
+  std::string summary() const override {
+    return "measure a drafter over given texts, without running a model";
+  }
+  std::string details() const override { return kDetails; }
+  void add_options(CLI::App& app) override;
+  void check() override;
+  int run() override;
+
+ private:
+  std::vector<Piece> cut(const Corpus& corpus);
+  Status replay(const std::vector<Piece>& pieces, NgramDrafting& drafting, TextReplay& replay,
+                bool plain, const SignalWatch& signals, ProgressBar& progress);
+  Json report(const ReplayStats& stats, const NgramDrafting& drafting,
+              std::optional<double> speedup) const;
+  std::string table(const ReplayStats& stats, const NgramDrafting& drafting,
+                    std::optional<double> speedup) const;
+
+  std::optional<std::string> vocab_;
+  std::optional<std::string> corpus_;
+  std::optional<std::string> cost_;
+  std::optional<std::string> drafter_;
+  std::int32_t width_ = 16;
+  std::int32_t chunk_ = 0;
+  NgramArguments ngrams_;
+  OutputArguments output_;
+
+  std::size_t skipped_ = 0;  // tokens of an incomplete tail
+};
+
+void ReplayCommand::add_options(CLI::App& app) {
+  const std::string heading = "Texts";
+  OptionGroup texts(app, heading);
+  texts.add_text("--vocab", vocab_, "FILE", "a GGUF file with the target's vocabulary (required)");
+  CLI::Option* corpus = app.add_option(
+      "corpus",
+      [this](const CLI::results_t& results) {
+        corpus_ = results.back();
+        return true;
+      },
+      "a text, or JSON lines (name.jsonl) with 'messages', 'turns', 'prompt' or 'text'; - is "
+      "standard input (required)");
+  corpus->type_name("FILE")->group(heading);
+  texts.add_integer("-c,--chunk", chunk_, 0, 1 << 30,
+                    "tokens of the pieces that a plain text is cut into; 0: the whole text");
+  OptionGroup drafting(app, "Drafting");
+  drafting.add_text("--drafter", drafter_, "NAME",
+                    "who guesses: ngram-cache (drafters with a model, and recycle, which needs the "
+                    "target's logits, cannot be replayed)");
+  drafting.add_integer("--width", width_, 1, 1024,
+                       "tokens of a step at most, its own last one included");
+  add_ngram_options(app, ngrams_, "Drafting");
+  drafting.add_text("--cost", cost_, "FILE",
+                    "what a step of each width costs, as JSON [{\"width\": 1, \"ms\": 72.0}, ...]: "
+                    "predicts the speed-up");
+  add_output_options(app, output_);
+}
+
+void ReplayCommand::check() {
+  if (!vocab_) {
+    throw UsageError("--vocab is missing", "give a GGUF file with the target's vocabulary");
+  }
+  if (!corpus_) {
+    throw UsageError("a text is missing",
+                     "usage: outrider replay --vocab T.gguf --drafter NAME corpus.jsonl|text");
+  }
+  if (!drafter_) throw UsageError("--drafter is missing", "give --drafter ngram-cache");
+  if (*drafter_ == "recycle") {
+    throw UsageError(
+        "--drafter recycle cannot be replayed: it lives on the target's logits, and no "
+        "model runs here",
+        "drafters that need only text: ngram-cache");
+  }
+  if (*drafter_ == "draft-model") {
+    throw UsageError("--drafter draft-model cannot be replayed: no model runs here",
+                     "drafters that need only text: ngram-cache");
+  }
+  if (*drafter_ != NgramDrafter::kName) {
+    throw UsageError("--drafter is '" + *drafter_ + "', but must be ngram-cache");
+  }
+}
+
+// With --chunk as lookup-stats has it: a piece must be followed by at least one more token.
+std::vector<Piece> ReplayCommand::cut(const Corpus& corpus) {
+  std::vector<Piece> pieces;
+  for (const CorpusText& text : corpus.texts) {
+    const std::span<const Token> tokens(text.tokens);
+    if (!corpus.plain || chunk_ == 0) {
+      pieces.push_back({.tokens = tokens, .given = text.given});
+      continue;
+    }
+    const std::size_t chunk = static_cast<std::size_t>(chunk_);
+    std::size_t start = 0;
+    for (; start + chunk < tokens.size(); start += chunk) {
+      pieces.push_back({.tokens = tokens.subspan(start, chunk)});
+    }
+    skipped_ += tokens.size() - start;
+  }
+  return pieces;
+}
+
+std::string time_left(double seconds) {
+  char text[32];
+  const long long s = static_cast<long long>(seconds + 0.5);
+  std::snprintf(text, sizeof(text), "%02lld:%02lld left", s / 60, s % 60);
+  return text;
+}
+
+Status ReplayCommand::replay(const std::vector<Piece>& pieces, NgramDrafting& drafting,
+                             TextReplay& replay, bool plain, const SignalWatch& signals,
+                             ProgressBar& progress) {
+  double total = 0.0;
+  for (const Piece& piece : pieces) total += static_cast<double>(piece.tokens.size());
+  double before = 0.0;
+  const Stopwatch watch;
+  for (const Piece& piece : pieces) {
+    const auto show = [&](std::size_t done) {
+      const double share = (before + static_cast<double>(done)) / total;
+      const double left = watch.elapsed_ms() / 1000.0 * (1.0 - share) / share;
+      progress.update("replaying, " + time_left(left), share);
+    };
+    OUTRIDER_RETURN_IF_ERROR(
+        replay.run(piece.tokens, piece.given, /*keep=*/!plain, signals.flag(), show));
+    before += static_cast<double>(piece.tokens.size());
+    show(0);
+    if (plain && chunk_ > 0) drafting.drafter->learn(0);
+  }
+  return Status();
+}
+
+double ratio(double a, double b) { return b > 0.0 ? a / b : 0.0; }
+
+Json or_null(double value, bool known) { return known ? Json(value) : Json(); }
+
+Json ReplayCommand::report(const ReplayStats& s, const NgramDrafting& drafting,
+                           std::optional<double> speedup) const {
+  const double steps = static_cast<double>(s.steps);
+  const double drafted = static_cast<double>(s.drafted);
+  const double draft_ms = s.draft_ms + s.accept_ms;
+  return {
+      {"drafter", *drafter_},
+      {"width", width_},
+      {"texts", s.texts},
+      {"tokens", s.tokens},
+      {"skipped", skipped_},
+      {"steps", s.steps},
+      {"drafted", s.drafted},
+      {"accepted", s.accepted},
+      {"acceptance_rate", or_null(ratio(static_cast<double>(s.accepted), drafted), drafted > 0)},
+      {"tokens_per_step", or_null(ratio(static_cast<double>(s.tokens), steps), steps > 0)},
+      {"draft_us_per_step", or_null(1000.0 * ratio(draft_ms, steps), steps > 0)},
+      {"draft_us_per_token", or_null(1000.0 * ratio(draft_ms, drafted), drafted > 0)},
+      {"draft_ms", draft_ms},
+      {"prompt_ms", s.begin_ms},
+      {"load_ms", {{"static", drafting.static_ms}, {"dynamic", drafting.dynamic_ms}}},
+      {"memory_bytes",
+       {{"context", drafting.drafter->memory_bytes()},
+        {"static", drafting.corpus ? drafting.corpus->memory_bytes() : 0},
+        {"dynamic", drafting.dynamic ? drafting.dynamic->memory_bytes() : 0}}},
+      {"predicted_speedup", speedup ? Json(*speedup) : Json()}};
+}
+
+std::string ReplayCommand::table(const ReplayStats& s, const NgramDrafting& drafting,
+                                 std::optional<double> speedup) const {
+  const double steps = static_cast<double>(s.steps);
+  const double drafted = static_cast<double>(s.drafted);
+  const double draft_ms = s.draft_ms + s.accept_ms;
+  std::string text;
+  const auto add = [&text](const char* label, const char* format, auto... values) {
+    char line[160];
+    std::snprintf(line, sizeof(line), format, values...);
+    std::string row = label;
+    row.resize(14, ' ');
+    text += row + line + "\n";
+  };
+  add("drafter", "%s, width %d", drafter_->c_str(), width_);
+  add("texts", "%lld, %lld tokens drafted through, %zu skipped", static_cast<long long>(s.texts),
+      static_cast<long long>(s.tokens), skipped_);
+  add("loading", "%.2f ms static, %.2f ms dynamic", drafting.static_ms, drafting.dynamic_ms);
+  add("drafted", "%lld", static_cast<long long>(s.drafted));
+  add("accepted", "%lld (%.3f %%)", static_cast<long long>(s.accepted),
+      100.0 * ratio(static_cast<double>(s.accepted), drafted));
+  add("steps", "%lld, %.3f tokens a step", static_cast<long long>(s.steps),
+      ratio(static_cast<double>(s.tokens), steps));
+  add("drafting", "%.2f ms, %.2f us a step, %.2f us per drafted token; prompts %.2f ms", draft_ms,
+      1000.0 * ratio(draft_ms, steps), 1000.0 * ratio(draft_ms, drafted), s.begin_ms);
+  if (speedup) add("speed-up", "%.2fx predicted", *speedup);
+  return text;
+}
+
+int ReplayCommand::run() {
+  SignalWatch signals;
+  ProgressBar progress;
+  const LoadHooks hooks{.progress = [&](double f) { progress.update("reading the vocabulary", f); },
+                        .cancel = signals.flag(),
+                        .log = log_sink(output_, progress)};
+  const auto failed = [&signals](const Status& status) {
+    const int code = fail(status);
+    return signals.raised() ? signals.exit_code() : code;
+  };
+  std::optional<CostFile> cost;
+  if (cost_) {
+    Result<CostFile> file = CostFile::read(*cost_);
+    if (!file.ok()) return fail(file.status());
+    cost = std::move(*file);
+  }
+  const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, hooks);
+  progress.clear();
+  if (!vocabulary.ok()) return failed(vocabulary.status());
+  Result<NgramDrafting> drafting = open_ngram_drafting(ngrams_, vocabulary->id());
+  if (!drafting.ok()) return failed(drafting.status());
+  const Result<Corpus> corpus = read_corpus(*corpus_, vocabulary->vocabulary());
+  if (!corpus.ok()) return failed(corpus.status());
+  for (const std::string& note : corpus->notes) print_warning(note);
+  // Behind a chunk its context goes into the dynamic cache, whether a file began it or not.
+  if (corpus->plain && chunk_ > 0 && !drafting->dynamic) {
+    drafting->dynamic = std::make_shared<NgramCache>();
+    drafting->drafter = std::make_unique<NgramDrafter>(drafting->corpus, drafting->dynamic);
+  }
+  const std::vector<Piece> pieces = cut(*corpus);
+  TextReplay replay(*drafting->drafter, {.width = width_, .shape = {}});
+  const Status done = this->replay(pieces, *drafting, replay, corpus->plain, signals, progress);
+  progress.clear();
+  if (!done.ok()) return failed(done);
+  const ReplayStats& stats = replay.stats();
+  if (stats.steps == 0) {
+    return fail(invalid_argument("there is nothing to draft: the text has not more than " +
+                                 std::to_string(chunk_ > 0 ? chunk_ : 1) +
+                                 " tokens; give a longer one, or a smaller --chunk"));
+  }
+  std::optional<double> speedup;
+  if (cost) {
+    const Result<double> predicted = cost->speedup(stats);
+    if (!predicted.ok()) return fail(predicted.status());
+    speedup = *predicted;
+  }
+  TextOutput output(STDOUT_FILENO, /*color=*/false);
+  output.write(output_.json ? json::encode(report(stats, *drafting, speedup)) + "\n"
+                            : table(stats, *drafting, speedup));
+  return output.status().ok() ? kDone : fail(output.status());
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_replay_command() { return std::make_unique<ReplayCommand>(); }
+
+}  // namespace outrider::tools
