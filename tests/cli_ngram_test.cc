@@ -180,6 +180,27 @@ TEST(CliReplay, AMissingStaticFileIsAnErrorAndAMissingDynamicOneStartsEmpty) {
   }
 }
 
+TEST(CliReplay, TheSuffixDrafterIsReplayedWithAndWithoutAStore) {
+  const CliFolder folder;
+  const std::string& vocab = cli_models().target;
+  const std::string text = folder.write("t.txt", story(12));
+  const std::string store = folder.path("s.store");
+  ASSERT_EQ(
+      run_cli(folder.call({"suffix", "build", "--vocab", vocab, text, "-o", store})).exit_code, 0);
+  const auto suffix = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"replay",  "--vocab", vocab, "--drafter", "suffix",
+                                          "--width", "8",       text,  "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_cli(folder.call(arguments)).object();
+  };
+  const Json alone = suffix({});
+  const Json with_store = suffix({"--suffix-store", store});
+  EXPECT_GT(alone["tokens_per_step"], 2.0);
+  EXPECT_GT(with_store["tokens_per_step"], alone["tokens_per_step"]) << "the store holds the text";
+  EXPECT_GT(with_store["memory_bytes"]["stores_mapped"], 0);
+  EXPECT_GE(suffix({"--branches", "4"})["tokens_per_step"], 2.0);
+}
+
 TEST(CliReplay, DraftersThatNeedAModelAreRefusedByName) {
   const CliFolder folder;
   const std::string text = folder.write("t.txt", story(2));

@@ -136,10 +136,15 @@ Result<NgramFile> NgramCommand::create(const VocabularyFile& vocabulary, Progres
   for (std::size_t i = 0; i < files_.size(); ++i) {
     if (signals.raised()) return cancelled("interrupted");
     progress.update("counting", static_cast<double>(i) / static_cast<double>(files_.size()));
-    const Result<Corpus> corpus = read_corpus(files_[i], vocabulary.vocabulary());
+    const Result<std::vector<std::string>> corpus = read_corpus(files_[i]);
     if (!corpus.ok()) return corpus.status();
-    for (const CorpusText& text : corpus->texts) {
-      result.cache.count(text.tokens, 0, dynamic_ ? 1 : kStaticNgram,
+    for (std::string text : *corpus) {
+      // As llama.cpp's tools: without a newline at the end, with special tokens spelled out or not.
+      if (!text.empty() && text.back() == '\n') text.pop_back();
+      const Result<std::vector<Token>> tokens =
+          vocabulary.vocabulary().tokenize(text, /*add_special=*/true, /*parse_special=*/true);
+      if (!tokens.ok()) return tokens.status().with_context("'" + files_[i] + "'");
+      result.cache.count(*tokens, 0, dynamic_ ? 1 : kStaticNgram,
                          dynamic_ ? kMaxNgram : kStaticNgram);
     }
   }

@@ -9,17 +9,19 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "draft/suffix_drafter.h"
 #include "draft/text_replay.h"
 #include "json/json.h"
 #include "tools/command.h"
-#include "tools/corpus.h"
 #include "tools/cost_file.h"
 #include "tools/ngram_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
+#include "tools/replay_texts.h"
 #include "tools/report.h"
 #include "tools/signals.h"
+#include "tools/speculation_options.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 #include "tools/vocabulary_file.h"
@@ -38,17 +40,31 @@ constexpr const char* kDetails =
     "drafted from their second token on.\n"
     "With --chunk a plain text is cut into pieces of so many tokens, each as if it were generated "
     "by\n"
-    "itself; a last piece that is not longer than needed is skipped. With ngram-cache, what a "
-    "piece "
-    "held\n"
-    "goes into the dynamic cache behind it (the file is not changed): together this is what "
-    "llama.cpp's\n"
-    "lookup-stats does (its --draft-max N is --width N+1).";
+    "itself; an incomplete one at the end is skipped. With ngram-cache, what a piece held goes "
+    "into "
+    "the\n"
+    "dynamic cache behind it (the file is not changed): together this is what llama.cpp's "
+    "lookup-stats\n"
+    "does (its --spec-draft-n-max N is --width N+1).";
 
 // A piece of the corpus that is gone through at once.
 struct Piece {
   std::span<const Token> tokens;
   std::size_t given = 1;
+};
+
+// The drafter and what it reads; exactly one of the two is there.
+struct Drafting {
+  NgramDrafting ngrams;
+  std::unique_ptr<SuffixDrafter> suffix;
+  std::size_t store_bytes = 0;  // of the suffix stores' files, mapped
+
+  Drafter& drafter() {
+    return suffix ? static_cast<Drafter&>(*suffix) : static_cast<Drafter&>(*ngrams.drafter);
+  }
+  std::size_t memory_bytes() const {
+    return suffix ? suffix->memory_bytes() : ngrams.drafter->memory_bytes();
+  }
 };
 
 class ReplayCommand : public Command {
@@ -63,12 +79,13 @@ class ReplayCommand : public Command {
   int run() override;
 
  private:
-  std::vector<Piece> cut(const Corpus& corpus);
-  Status replay(const std::vector<Piece>& pieces, NgramDrafting& drafting, TextReplay& replay,
+  Result<Drafting> open_drafting(const TokenizerId& tokenizer) const;
+  std::vector<Piece> cut(const ReplayTexts& corpus);
+  Status replay(const std::vector<Piece>& pieces, Drafting& drafting, TextReplay& replay,
                 bool plain, const SignalWatch& signals, ProgressBar& progress);
-  Json report(const ReplayStats& stats, const NgramDrafting& drafting,
+  Json report(const ReplayStats& stats, const Drafting& drafting,
               std::optional<double> speedup) const;
-  std::string table(const ReplayStats& stats, const NgramDrafting& drafting,
+  std::string table(const ReplayStats& stats, const Drafting& drafting,
                     std::optional<double> speedup) const;
 
   std::optional<std::string> vocab_;
@@ -77,7 +94,9 @@ class ReplayCommand : public Command {
   std::optional<std::string> drafter_;
   std::int32_t width_ = 16;
   std::int32_t chunk_ = 0;
+  DraftShape shape_;
   NgramArguments ngrams_;
+  std::vector<std::string> suffix_stores_;
   OutputArguments output_;
 
   std::size_t skipped_ = 0;  // tokens of an incomplete tail
@@ -99,12 +118,20 @@ void ReplayCommand::add_options(CLI::App& app) {
   texts.add_integer("-c,--chunk", chunk_, 0, 1 << 30,
                     "tokens of the pieces that a plain text is cut into; 0: the whole text");
   OptionGroup drafting(app, "Drafting");
-  drafting.add_text("--drafter", drafter_, "NAME",
-                    "who guesses: ngram-cache (drafters with a model, and recycle, which needs the "
-                    "target's logits, cannot be replayed)");
+  drafting.add_text(
+      "--drafter", drafter_, "NAME",
+      "who guesses: suffix or ngram-cache (drafters with a model, and recycle, which needs "
+      "the target's logits, cannot be replayed)");
   drafting.add_integer("--width", width_, 1, 1024,
                        "tokens of a step at most, its own last one included");
+  drafting.add_integer("--branches", shape_.branches, 1, 1024,
+                       "leaves of a tree of guesses at most; 1: a chain");
+  drafting.add_number("--split-p", shape_.split_p,
+                      "branch where the next likeliest token has at least this chance, 0 to 1");
   add_ngram_options(app, ngrams_, "Drafting");
+  drafting.add_texts("--suffix-store", suffix_stores_, "FILE",
+                     "suffix: a store of texts, from 'outrider suffix build'; may be given several "
+                     "times");
   drafting.add_text("--cost", cost_, "FILE",
                     "what a step of each width costs, as JSON [{\"width\": 1, \"ms\": 72.0}, ...]: "
                     "predicts the speed-up");
@@ -119,26 +146,52 @@ void ReplayCommand::check() {
     throw UsageError("a text is missing",
                      "usage: outrider replay --vocab T.gguf --drafter NAME corpus.jsonl|text");
   }
-  if (!drafter_) throw UsageError("--drafter is missing", "give --drafter ngram-cache");
+  if (!drafter_) throw UsageError("--drafter is missing", "give --drafter suffix or ngram-cache");
   if (*drafter_ == "recycle") {
     throw UsageError(
         "--drafter recycle cannot be replayed: it lives on the target's logits, and no "
         "model runs here",
-        "drafters that need only text: ngram-cache");
+        "drafters that need only text: suffix and ngram-cache");
   }
   if (*drafter_ == "draft-model") {
     throw UsageError("--drafter draft-model cannot be replayed: no model runs here",
-                     "drafters that need only text: ngram-cache");
+                     "drafters that need only text: suffix and ngram-cache");
   }
-  if (*drafter_ != NgramDrafter::kName) {
-    throw UsageError("--drafter is '" + *drafter_ + "', but must be ngram-cache");
+  if (*drafter_ != NgramDrafter::kName && *drafter_ != "suffix") {
+    throw UsageError("--drafter is '" + *drafter_ + "', but must be suffix or ngram-cache");
+  }
+  check_ngram_options(ngrams_, *drafter_);
+  check_shape(shape_);
+  if (!suffix_stores_.empty() && *drafter_ != "suffix") {
+    throw UsageError("--suffix-store is given, but --drafter is '" + *drafter_ + "'",
+                     "give --drafter suffix, or leave the store out");
   }
 }
 
+Result<Drafting> ReplayCommand::open_drafting(const TokenizerId& tokenizer) const {
+  Drafting result;
+  if (*drafter_ == NgramDrafter::kName) {
+    Result<NgramDrafting> ngrams = open_ngram_drafting(ngrams_, tokenizer);
+    if (!ngrams.ok()) return ngrams.status();
+    result.ngrams = std::move(*ngrams);
+    return result;
+  }
+  SuffixStores stores;
+  for (const std::string& path : suffix_stores_) {
+    Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(path);
+    if (!store.ok()) return store.status();
+    OUTRIDER_RETURN_IF_ERROR((*store)->file().check_tokenizer(tokenizer));
+    result.store_bytes += (*store)->file().file_bytes();
+    stores.push_back(*std::move(store));
+  }
+  result.suffix = std::make_unique<SuffixDrafter>(/*n_sequences=*/1, std::move(stores));
+  return result;
+}
+
 // With --chunk as lookup-stats has it: a piece must be followed by at least one more token.
-std::vector<Piece> ReplayCommand::cut(const Corpus& corpus) {
+std::vector<Piece> ReplayCommand::cut(const ReplayTexts& corpus) {
   std::vector<Piece> pieces;
-  for (const CorpusText& text : corpus.texts) {
+  for (const ReplayText& text : corpus.texts) {
     const std::span<const Token> tokens(text.tokens);
     if (!corpus.plain || chunk_ == 0) {
       pieces.push_back({.tokens = tokens, .given = text.given});
@@ -161,7 +214,7 @@ std::string time_left(double seconds) {
   return text;
 }
 
-Status ReplayCommand::replay(const std::vector<Piece>& pieces, NgramDrafting& drafting,
+Status ReplayCommand::replay(const std::vector<Piece>& pieces, Drafting& drafting,
                              TextReplay& replay, bool plain, const SignalWatch& signals,
                              ProgressBar& progress) {
   double total = 0.0;
@@ -178,7 +231,7 @@ Status ReplayCommand::replay(const std::vector<Piece>& pieces, NgramDrafting& dr
         replay.run(piece.tokens, piece.given, /*keep=*/!plain, signals.flag(), show));
     before += static_cast<double>(piece.tokens.size());
     show(0);
-    if (plain && chunk_ > 0) drafting.drafter->learn(0);
+    if (plain && chunk_ > 0 && drafting.ngrams.drafter) drafting.ngrams.drafter->learn(0);
   }
   return Status();
 }
@@ -187,7 +240,7 @@ double ratio(double a, double b) { return b > 0.0 ? a / b : 0.0; }
 
 Json or_null(double value, bool known) { return known ? Json(value) : Json(); }
 
-Json ReplayCommand::report(const ReplayStats& s, const NgramDrafting& drafting,
+Json ReplayCommand::report(const ReplayStats& s, const Drafting& drafting,
                            std::optional<double> speedup) const {
   const double steps = static_cast<double>(s.steps);
   const double drafted = static_cast<double>(s.drafted);
@@ -207,15 +260,16 @@ Json ReplayCommand::report(const ReplayStats& s, const NgramDrafting& drafting,
       {"draft_us_per_token", or_null(1000.0 * ratio(draft_ms, drafted), drafted > 0)},
       {"draft_ms", draft_ms},
       {"prompt_ms", s.begin_ms},
-      {"load_ms", {{"static", drafting.static_ms}, {"dynamic", drafting.dynamic_ms}}},
+      {"load_ms", {{"static", drafting.ngrams.static_ms}, {"dynamic", drafting.ngrams.dynamic_ms}}},
       {"memory_bytes",
-       {{"context", drafting.drafter->memory_bytes()},
-        {"static", drafting.corpus ? drafting.corpus->memory_bytes() : 0},
-        {"dynamic", drafting.dynamic ? drafting.dynamic->memory_bytes() : 0}}},
+       {{"context", drafting.memory_bytes()},
+        {"static", drafting.ngrams.corpus ? drafting.ngrams.corpus->memory_bytes() : 0},
+        {"dynamic", drafting.ngrams.dynamic ? drafting.ngrams.dynamic->memory_bytes() : 0},
+        {"stores_mapped", drafting.store_bytes}}},
       {"predicted_speedup", speedup ? Json(*speedup) : Json()}};
 }
 
-std::string ReplayCommand::table(const ReplayStats& s, const NgramDrafting& drafting,
+std::string ReplayCommand::table(const ReplayStats& s, const Drafting& drafting,
                                  std::optional<double> speedup) const {
   const double steps = static_cast<double>(s.steps);
   const double drafted = static_cast<double>(s.drafted);
@@ -231,7 +285,8 @@ std::string ReplayCommand::table(const ReplayStats& s, const NgramDrafting& draf
   add("drafter", "%s, width %d", drafter_->c_str(), width_);
   add("texts", "%lld, %lld tokens drafted through, %zu skipped", static_cast<long long>(s.texts),
       static_cast<long long>(s.tokens), skipped_);
-  add("loading", "%.2f ms static, %.2f ms dynamic", drafting.static_ms, drafting.dynamic_ms);
+  add("loading", "%.2f ms static, %.2f ms dynamic", drafting.ngrams.static_ms,
+      drafting.ngrams.dynamic_ms);
   add("drafted", "%lld", static_cast<long long>(s.drafted));
   add("accepted", "%lld (%.3f %%)", static_cast<long long>(s.accepted),
       100.0 * ratio(static_cast<double>(s.accepted), drafted));
@@ -262,18 +317,19 @@ int ReplayCommand::run() {
   const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, hooks);
   progress.clear();
   if (!vocabulary.ok()) return failed(vocabulary.status());
-  Result<NgramDrafting> drafting = open_ngram_drafting(ngrams_, vocabulary->id());
+  Result<Drafting> drafting = open_drafting(vocabulary->id());
   if (!drafting.ok()) return failed(drafting.status());
-  const Result<Corpus> corpus = read_corpus(*corpus_, vocabulary->vocabulary());
+  const Result<ReplayTexts> corpus = read_replay_texts(*corpus_, vocabulary->vocabulary());
   if (!corpus.ok()) return failed(corpus.status());
   for (const std::string& note : corpus->notes) print_warning(note);
   // Behind a chunk its context goes into the dynamic cache, whether a file began it or not.
-  if (corpus->plain && chunk_ > 0 && !drafting->dynamic) {
-    drafting->dynamic = std::make_shared<NgramCache>();
-    drafting->drafter = std::make_unique<NgramDrafter>(drafting->corpus, drafting->dynamic);
+  NgramDrafting& ngrams = drafting->ngrams;
+  if (corpus->plain && chunk_ > 0 && ngrams.drafter && !ngrams.dynamic) {
+    ngrams.dynamic = std::make_shared<NgramCache>();
+    ngrams.drafter = std::make_unique<NgramDrafter>(ngrams.corpus, ngrams.dynamic);
   }
   const std::vector<Piece> pieces = cut(*corpus);
-  TextReplay replay(*drafting->drafter, {.width = width_, .shape = {}});
+  TextReplay replay(drafting->drafter(), {.width = width_, .shape = shape_});
   const Status done = this->replay(pieces, *drafting, replay, corpus->plain, signals, progress);
   progress.clear();
   if (!done.ok()) return failed(done);

@@ -202,6 +202,8 @@ int RunCommand::run() {
   if (plan_.use_ngrams) {
     options.make_drafter = [this](const Vocabulary& vocabulary) { return open_ngrams(vocabulary); };
   }
+  options.suffix = plan_.use_suffix;
+  options.suffix_stores = speculation_.suffix_stores;
   const SessionHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
   Result<std::unique_ptr<Session>> session = Session::open(options, hooks);

@@ -39,6 +39,10 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
     session->draft_ = std::move(*draft);
     drafters.push_back(&session->draft_->drafter());
   }
+  if (options.suffix) {
+    OUTRIDER_RETURN_IF_ERROR(session->open_suffix(options));
+    drafters.push_back(session->suffix_.get());
+  }
   drafters.insert(drafters.end(), options.other_drafters.begin(), options.other_drafters.end());
   if (options.make_drafter) {
     Result<Drafter*> drafter = options.make_drafter(session->vocabulary());
@@ -50,6 +54,19 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
                                               std::move(drafters));
   session->collect_warnings(options);
   return session;
+}
+
+Status Session::open_suffix(const SessionOptions& options) {
+  SuffixStores stores;
+  const TokenizerId tokenizer = tokenizer_id(vocabulary());
+  for (const std::string& path : options.suffix_stores) {
+    Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(path);
+    if (!store.ok()) return store.status();
+    OUTRIDER_RETURN_IF_ERROR((*store)->file().check_tokenizer(tokenizer));
+    stores.push_back(*std::move(store));
+  }
+  suffix_ = std::make_unique<SuffixDrafter>(target().capabilities().n_sequences, std::move(stores));
+  return Status();
 }
 
 void Session::collect_warnings(const SessionOptions& options) {

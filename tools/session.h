@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "draft/suffix_drafter.h"
 #include "engine/engine.h"
 #include "model/exactness.h"
 #include "model/model_options.h"
@@ -25,8 +26,10 @@ struct SessionOptions {
   // it, so give the same with and without speculation.
   ModelOptions target;
   std::optional<ModelOptions> draft;
-  bool speculation = true;               // false: only single steps will be asked for
-  std::vector<Drafter*> other_drafters;  // asked after the draft model; must outlive the session
+  bool suffix = false;                     // the suffix drafter, behind the draft model
+  std::vector<std::string> suffix_stores;  // files that it looks things up in
+  bool speculation = true;                 // false: only single steps will be asked for
+  std::vector<Drafter*> other_drafters;    // asked after the draft model; must outlive the session
   // Makes a further drafter, asked after those, once the target's vocabulary is known; it must
   // outlive the session. May be empty.
   std::function<Result<Drafter*>(const Vocabulary& target)> make_drafter;
@@ -43,7 +46,7 @@ class Session {
  public:
   // Opens the target, then the draft model, and checks that they fit. Takes seconds.
   // Errors: what the adapter gives, with the file's name; kUnsupported for a draft model whose
-  // vocabulary is another one.
+  // vocabulary is another one; what SuffixStore::open and StoreFile::check_tokenizer give.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options,
                                                const SessionHooks& hooks);
   Session(const Session&) = delete;
@@ -68,10 +71,12 @@ class Session {
 
  private:
   Session() = default;
+  Status open_suffix(const SessionOptions& options);
   void collect_warnings(const SessionOptions& options);
 
   std::shared_ptr<Target> target_;
   std::unique_ptr<Draft> draft_;
+  std::unique_ptr<SuffixDrafter> suffix_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::string> warnings_;
   std::string off_reason_;  // why no step may hold more than one token; empty: it may

@@ -80,10 +80,13 @@ void check_shape(const DraftShape& shape) {
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
   group.add_choice(
-      "--drafter", a.drafter, {"auto", "none", "draft-model", "ngram-cache"},
+      "--drafter", a.drafter, {"auto", "none", "draft-model", "suffix", "ngram-cache"},
       "who guesses ahead: auto (the draft model, if one is given), none (plain decoding), "
-      "draft-model, or ngram-cache (what followed these tokens before, in this text and in the "
-      "files given)");
+      "draft-model, suffix (what followed the text's last tokens earlier, in it or in a store), or "
+      "ngram-cache (what followed the last one to four tokens, in it and in the files given)");
+  group.add_texts("--suffix-store", a.suffix_stores, "FILE",
+                  "a store of texts for --drafter suffix, made by 'outrider suffix build'; may be "
+                  "given several times");
   add_ngram_options(app, a.ngrams, "Speculation");
   add_width_option(app, a);
   group.add_choice(
@@ -109,6 +112,10 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
                          "', but must be 1 with --rule block, which judges chains",
                      "take --rule coupled or rejection for trees");
   }
+  if (!a.suffix_stores.empty() && a.drafter != "suffix") {
+    throw UsageError("--suffix-store is given, but --drafter is '" + a.drafter + "'",
+                     "add --drafter suffix, or leave the store out");
+  }
   if (a.drafter == "draft-model" && !model.draft_model) {
     throw UsageError("--drafter is 'draft-model', but there is none",
                      "give a draft model with -d FILE, a GGUF file");
@@ -133,17 +140,18 @@ AcceptanceRule chosen_rule(const SpeculationArguments& a) {
 SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArguments& model) {
   SpeculationPlan plan;
   plan.width = chosen_width(a);
+  const bool needs_no_model = a.drafter == "suffix" || a.drafter == NgramDrafter::kName;
   if (a.drafter == "none") {
     plan.off_reason = "switched off with --drafter none";
-  } else if (a.drafter == NgramDrafter::kName) {
-    if (plan.width == 1) plan.off_reason = "--width 1 is plain decoding";
-    plan.use_ngrams = plan.width > 1;
-  } else if (!model.draft_model) {
+  } else if (!needs_no_model && !model.draft_model) {
     plan.off_reason = "no draft model was given (-d FILE)";
   } else if (plan.width == 1) {
     plan.off_reason = "--width 1 is plain decoding";
   }
-  plan.use_draft_model = plan.off_reason.empty() && !plan.use_ngrams;
+  const bool on = plan.off_reason.empty();
+  plan.use_suffix = on && a.drafter == "suffix";
+  plan.use_ngrams = on && a.drafter == NgramDrafter::kName;
+  plan.use_draft_model = on && !needs_no_model;
   if (!plan.off_reason.empty()) plan.width = 1;
   return plan;
 }

@@ -19,6 +19,7 @@ struct SpeculationArguments {
   NgramArguments ngrams;
   DraftShape shape;
   std::string width = "auto";
+  std::vector<std::string> suffix_stores;  // files
 };
 
 // Adds them and --exact under "Speculation". Both arguments must outlive the parsing.
@@ -30,13 +31,14 @@ void add_tree_options(CLI::App& app, DraftShape& shape);
 // Throws UsageError for what is out of range.
 void check_shape(const DraftShape& shape);
 
-// Throws UsageError for what is out of range, and for --drafter draft-model without a draft model.
+// Throws UsageError for what is out of range, and for what a drafter would need or has no use for.
 void check_speculation(const SpeculationArguments& arguments, const ModelArguments& model);
 
 // What the options come to.
 struct SpeculationPlan {
   bool use_draft_model = false;
   bool use_ngrams = false;
+  bool use_suffix = false;
   std::int32_t width = 1;  // tokens of a target step at most; 1: no speculation
   std::string off_reason;  // why there is none; empty when there is
 };

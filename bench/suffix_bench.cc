@@ -1,0 +1,136 @@
+// What the suffix drafter costs: a step of generation in a long context, alone and with a store of
+// ten million tokens; opening such a store; reading a prompt.
+//
+// The text is made up: words of a Zipf-like distribution with copied passages, as a file that is
+// edited or an agent's log has them. A step accepts one token and drafts 15 nodes.
+#include <benchmark/benchmark.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "draft/suffix_drafter.h"
+
+namespace outrider {
+namespace {
+
+constexpr std::int32_t kVocab = 49152;
+const TokenizerId kTokenizer = {.hash = 1, .n_vocab = kVocab};
+
+// Every third passage is a copy of an earlier one, with a token changed here and there.
+std::vector<Token> made_up_text(std::size_t n, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  std::vector<Token> text;
+  while (text.size() < n) {
+    const std::size_t length = 10 + random() % 60;
+    const bool copy = text.size() > 1000 && random() % 3 != 0;
+    const std::size_t from = copy ? random() % (text.size() - length) : 0;
+    for (std::size_t i = 0; i < length; ++i) {
+      const Token fresh =
+          static_cast<Token>(std::pow(static_cast<double>(kVocab), uniform(random))) - 1;
+      text.push_back(copy && random() % 20 != 0 ? text[from + i] : fresh);
+    }
+  }
+  text.resize(n);
+  return text;
+}
+
+// A store file that is built once a process and removed at its end.
+class BigStore {
+ public:
+  explicit BigStore(std::size_t n_tokens)
+      : path_(std::filesystem::temp_directory_path() /
+              ("suffix_bench." + std::to_string(::getpid()) + ".store")) {
+    SuffixStoreBuilder builder(kTokenizer);
+    if (!builder.add(made_up_text(n_tokens, 1)).ok() || !builder.write(path_).ok()) {
+      std::fprintf(stderr, "cannot write %s\n", path_.c_str());
+      std::abort();
+    }
+  }
+  ~BigStore() { std::filesystem::remove(path_); }
+  std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+const BigStore& big_store() {
+  static const BigStore store(10'000'000);
+  return store;
+}
+
+void draft_steps(benchmark::State& state, SuffixStores stores, std::span<const Token> text,
+                 std::size_t n_before) {
+  SuffixDrafter drafter(1, std::move(stores));
+  DraftRequest request;
+  request.max_nodes = 15;
+  request.shape.branches = 16;
+  request.shape.split_p = 0.0f;
+  request.mask = 1;
+  std::size_t at = n_before;
+  std::int64_t nodes = 0;
+  for (auto _ : state) {
+    if (at == text.size() || at == n_before) {
+      state.PauseTiming();  // the prompt is read once
+      drafter.end(0);
+      TokenTree tree(text[n_before - 1]);
+      request.text = text.first(n_before);
+      request.tree = &tree;
+      (void)drafter.draft(std::span(&request, 1));
+      at = n_before;
+      state.ResumeTiming();
+    }
+    TokenTree tree(text[at]);
+    request.text = text.first(++at);
+    request.tree = &tree;
+    benchmark::DoNotOptimize(drafter.draft(std::span(&request, 1)).ok());
+    nodes += tree.drafted();
+  }
+  state.counters["nodes"] = static_cast<double>(nodes) / static_cast<double>(state.iterations());
+  state.counters["MiB"] = static_cast<double>(drafter.memory_bytes()) / (1 << 20);
+}
+
+void BM_StepAt32768(benchmark::State& state) {
+  const std::vector<Token> text = made_up_text(32768 + 4096, 7);
+  draft_steps(state, {}, text, 32768);
+}
+BENCHMARK(BM_StepAt32768)->Unit(benchmark::kMicrosecond);
+
+void BM_StepAt32768WithTenMillionTokens(benchmark::State& state) {
+  // Half of the text comes out of the store, so that its places are found.
+  std::vector<Token> text = made_up_text(32768 + 4096, 7);
+  const std::vector<Token> stored = made_up_text(4'000'000, 1);
+  for (std::size_t i = 32768; i + 64 < text.size(); i += 128) {
+    const std::size_t from = (i * 977) % (stored.size() - 64);
+    std::copy_n(stored.begin() + static_cast<long>(from), 64, text.begin() + static_cast<long>(i));
+  }
+  SuffixStores stores = {SuffixStore::open(big_store().path()).value()};
+  draft_steps(state, std::move(stores), text, 32768);
+}
+BENCHMARK(BM_StepAt32768WithTenMillionTokens)->Unit(benchmark::kMicrosecond);
+
+void BM_OpenTenMillionTokens(benchmark::State& state) {
+  const std::string path = big_store().path();
+  for (auto _ : state) benchmark::DoNotOptimize(SuffixStore::open(path).ok());
+}
+BENCHMARK(BM_OpenTenMillionTokens)->Unit(benchmark::kMillisecond);
+
+void BM_ReadPromptOf32768(benchmark::State& state) {
+  const std::vector<Token> text = made_up_text(32768, 7);
+  for (auto _ : state) {
+    SuffixIndex index;
+    for (const Token token : text) index.append(token);
+    benchmark::DoNotOptimize(index.longest_match());
+  }
+}
+BENCHMARK(BM_ReadPromptOf32768)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace outrider
+
+BENCHMARK_MAIN();

@@ -1,0 +1,59 @@
+// The suffix drafter: guesses that the text goes on as it, or a text in a store, did before.
+//
+// Idea. What was written once is often written again: a file that is edited, a log, a quotation, a
+// tool's output. The end of the text is looked up in the text itself (draft/suffix_index.h) and in
+// stores of other texts (draft/suffix_store.h); what followed there becomes a tree, its nodes the
+// likeliest ones by counts, match length and recency (draft/suffix_blend.h), each with its chance.
+// Where the counts agree the tree is a chain.
+//
+// Stores are the operator's choice. A sequence's own text is its own: another sequence, and the
+// next text of the same one beyond what it shares with it, never sees it.
+//
+// Cost, measured (docs/benchmarks.md): microseconds a step, no model, about 70 bytes a token of
+// text.
+//
+// Source: SuffixDecoding, arXiv 2411.04975; SAM-Decoding, arXiv 2411.10666. Tested by
+// suffix_drafter_test.cc and tests/suffix_output_test.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "draft/drafter.h"
+#include "draft/suffix_growth.h"
+
+namespace outrider {
+
+class SuffixDrafter : public Drafter {
+ public:
+  // `n_sequences`: as the engine has. The stores are for the target's tokenizer
+  // (StoreFile::check_tokenizer) and may be shared.
+  explicit SuffixDrafter(std::int32_t n_sequences, SuffixStores stores = {},
+                         const SuffixBlend& blend = {}, const SuffixReach& reach = {});
+
+  std::string_view name() const override { return "suffix"; }
+  // An automaton cannot be cut: when less is kept than it holds it begins anew, and reads what is
+  // kept again at the next draft (about 0.5 microseconds a token).
+  Status begin(SeqId seq, std::size_t kept) override;
+  // Reads what the text has gained, then grows the tree. kCancelled between two requests.
+  Status draft(std::span<DraftRequest> requests) override;
+  void accept(SeqId seq, std::span<const Token> text) override;
+  void end(SeqId seq) override;
+  void set_interrupt(const std::atomic<bool>* flag) override { interrupt_ = flag; }
+  // A damaged store is no longer used, and named here.
+  std::string limit_reason(SeqId seq) const override;
+
+  // Of all indexes and of what is reused between requests; stores are mapped files, see
+  // StoreFile::file_bytes().
+  std::size_t memory_bytes() const;
+
+  // Empty when every index is sound, else what is broken.
+  std::string check_integrity() const;
+
+ private:
+  SuffixGrowth growth_;
+  std::vector<SuffixIndex> indexes_;  // [n_sequences]
+  const std::atomic<bool>* interrupt_ = nullptr;
+};
+
+}  // namespace outrider

@@ -1,0 +1,150 @@
+// outrider suffix, and run --drafter suffix.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/cli_process.h"
+
+namespace outrider::testing {
+namespace {
+
+using json::Json;
+
+CliResult suffix(const CliFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "suffix");
+  return run_cli(folder.call(std::move(arguments)));
+}
+
+std::string build(const CliFolder& folder, const std::string& vocab, const std::string& name,
+                  const std::string& text) {
+  const std::string source = folder.write(name + ".txt", text);
+  const CliResult result =
+      suffix(folder, {"build", "--vocab", vocab, source, "-o", folder.path(name)});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return folder.path(name);
+}
+
+std::vector<std::string> run_arguments(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"run",
+                                        "-m",
+                                        cli_models().target,
+                                        "-c",
+                                        "512",
+                                        "-p",
+                                        "the cat and the dog and the cat",
+                                        "--seed",
+                                        "5",
+                                        "-n",
+                                        "48",
+                                        "--temp",
+                                        "0",
+                                        "--json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(CliSuffix, StoresAreBuiltFromTextsAndJsonLinesMergedAndDescribed) {
+  const CliFolder folder;
+  const std::string& vocab = cli_models().target;
+  const std::string lines = folder.write(
+      "lines.jsonl",
+      "{\"prompt\": \"one text\"}\n{\"turns\": [\"a\", \"b\"]}\n"
+      "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}, {\"role\": \"assistant\", "
+      "\"content\": \"y\"}]}\n");
+  const std::string first = build(folder, vocab, "first", "some text, and some more text");
+  const CliResult second =
+      suffix(folder, {"build", "--vocab", vocab, lines, "-o", folder.path("second"), "--json"});
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(second.object()["texts"], 3);
+  const CliResult merged =
+      suffix(folder, {"merge", first, folder.path("second"), "-o", folder.path("both"), "--json"});
+  ASSERT_EQ(merged.exit_code, 0) << merged.err;
+  EXPECT_EQ(merged.object()["texts"], 4);
+  const CliResult stats = suffix(folder, {"stats", folder.path("both"), first, "--json"});
+  ASSERT_EQ(stats.exit_code, 0) << stats.err;
+  EXPECT_EQ(stats.object()["stores"][0]["texts"], 4);
+  EXPECT_EQ(stats.object()["stores"][0]["tokens"], merged.object()["tokens"]);
+  EXPECT_EQ(stats.object()["stores"][1]["texts"], 1);
+}
+
+TEST(CliSuffix, TheTextIsThatOfPlainDecodingAndAStoreIsUsed) {
+  const CliFolder folder;
+  const Json plain = run_cli(folder.call(run_arguments({"--drafter", "none"}))).object();
+  // A store that knows the answer.
+  const std::string store =
+      build(folder, cli_models().target, "store",
+            "the cat and the dog and the cat" + plain["text"].get<std::string>());
+  const Json own =
+      run_cli(folder.call(run_arguments({"--drafter", "suffix", "--width", "8"}))).object();
+  EXPECT_EQ(own["tokens"], plain["tokens"]);
+  EXPECT_TRUE(own["speculation"]["drafters"].contains("suffix"));
+  const Json stored = run_cli(folder.call(run_arguments({"--drafter", "suffix", "--width", "8",
+                                                         "--suffix-store", store})))
+                          .object();
+  EXPECT_EQ(stored["tokens"], plain["tokens"]);
+  EXPECT_GE(stored["speculation"]["accepted"].get<int>(),
+            own["speculation"]["accepted"].get<int>());
+}
+
+TEST(CliSuffix, AnotherTokenizersStoreADamagedOneAndAMissingOneAreRefusedByName) {
+  const CliFolder folder;
+  const std::string other = build(folder, cli_models().other, "other", "some text");
+  const CliResult refused =
+      run_cli(folder.call(run_arguments({"--drafter", "suffix", "--suffix-store", other})));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_NE(refused.err.find("another tokenizer"), std::string::npos) << refused.err;
+  const std::string good = build(folder, cli_models().target, "good", "some text");
+  const CliResult mixed = suffix(folder, {"merge", good, other, "-o", folder.path("mixed")});
+  EXPECT_EQ(mixed.exit_code, 1);
+  EXPECT_NE(mixed.err.find("another tokenizer"), std::string::npos) << mixed.err;
+
+  const std::string whole = read_file(good);
+  const std::string cut = folder.write("cut", whole.substr(0, whole.size() - 1));
+  EXPECT_EQ(suffix(folder, {"stats", cut}).exit_code, 1);
+  std::string bytes = whole;
+  bytes[200] = static_cast<char>(bytes[200] ^ 1);
+  const CliResult damaged = suffix(folder, {"stats", folder.write("flipped", bytes)});
+  EXPECT_EQ(damaged.exit_code, 1);
+  EXPECT_NE(damaged.err.find("damaged"), std::string::npos) << damaged.err;
+  EXPECT_EQ(suffix(folder, {"stats", folder.path("none")}).exit_code, 1);
+}
+
+TEST(CliSuffix, AFailedBuildLeavesTheOldStoreAndSaysWhy) {
+  const CliFolder folder;
+  const std::string store = build(folder, cli_models().target, "store", "some text");
+  const std::string before = read_file(store);
+  const std::string bad = folder.write("bad.txt", "not \xFF UTF-8");
+  const CliResult failed =
+      suffix(folder, {"build", "--vocab", cli_models().target, bad, "-o", store});
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_NE(failed.err.find("bad.txt"), std::string::npos) << failed.err;
+  EXPECT_EQ(read_file(store), before);
+  const CliResult nowhere =
+      suffix(folder, {"build", "--vocab", cli_models().target, folder.write("t", "x"), "-o",
+                      folder.path("none/store")});
+  EXPECT_EQ(nowhere.exit_code, 1);
+}
+
+TEST(CliSuffix, WrongUsageIsSaid) {
+  const CliFolder folder;
+  const std::vector<std::vector<std::string>> wrong = {{},
+                                                       {"make", "x"},
+                                                       {"build", "x"},
+                                                       {"build", "x", "-o", "y"},
+                                                       {"build", "x", "--vocab", "v"},
+                                                       {"build", "--vocab", "v", "-o", "y"},
+                                                       {"merge", "x"},
+                                                       {"merge", "x", "-o", "y", "--vocab", "v"},
+                                                       {"stats", "x", "-o", "y"},
+                                                       {"stats"}};
+  for (const std::vector<std::string>& arguments : wrong) {
+    const CliResult result = suffix(folder, arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_NE(result.err.find("outrider: error: "), std::string::npos);
+  }
+  EXPECT_EQ(run_cli(folder.call(run_arguments({"--suffix-store", "x"}))).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace outrider::testing
