@@ -54,14 +54,17 @@ class Server:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
             return answer.read()
 
-    def complete(self, prompt, temperature, seed, tokens):
-        body = {"prompt": prompt, "n_predict": tokens, "temperature": temperature, "seed": seed,
-                "cache_prompt": False, **NO_FILTERS}
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/completion",
+    def post(self, path, body):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}",
                                          json.dumps(body).encode(),
                                          {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=600) as answer:
-            result = json.load(answer)
+            return json.load(answer)
+
+    def complete(self, prompt, temperature, seed, tokens):
+        result = self.post("/completion", {
+            "prompt": prompt, "n_predict": tokens, "temperature": temperature, "seed": seed,
+            "cache_prompt": False, **NO_FILTERS})
         t = result["timings"]
         return {"tps": 1000.0 * (t["predicted_n"] - 1) / t["predicted_ms"],
                 "drafted": t.get("draft_n", 0), "accepted": t.get("draft_n_accepted", 0),

@@ -95,11 +95,23 @@ void create(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(make_sampler(options, model->vocabulary()).ok());
 }
 
+// With a trigger: looking at the vocabulary and at what runs past it, once for a request.
+void create_lazy(benchmark::State& state, const char* grammar, const char* trigger) {
+  const ModelFile* model = file(state);
+  if (model == nullptr) return;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(GrammarMask::create(grammar, {trigger}, model->vocabulary()).ok());
+  }
+}
+
 BENCHMARK_CAPTURE(chain, free, false)->Arg(0);
 BENCHMARK_CAPTURE(chain, schema, true)->DenseRange(0, 2);
 BENCHMARK(mask)->DenseRange(0, 2);
 BENCHMARK(copy);
 BENCHMARK(create);
+BENCHMARK_CAPTURE(create_lazy, rare, "root ::= \"<tool_call>\" [^<]*", "<tool_call>");
+BENCHMARK_CAPTURE(create_lazy, brace, "root ::= \"{\" [^}]* \"}\"", "{");
+BENCHMARK_CAPTURE(create_lazy, space, "root ::= \" \" [^}]* \"}\"", " ");
 
 }  // namespace
 }  // namespace outrider::llama

@@ -1,28 +1,30 @@
 // What each acceptance rule accepts, on a real pair: the table and the plot of docs/benchmarks.md.
 //
-//   bench_rules TARGET.gguf NAME=DRAFT.gguf... --prompts FILE [--tokens N] [--one-token] [--svg FILE]
+//   bench_rules TARGET.gguf NAME=DRAFT.gguf... --prompts FILE [--tokens N] [--one-token] [--svg
+//   FILE]
 //
 // Every prompt is continued with two seeds, all texts at once (what is accepted does not depend on
 // that), for each draft, temperature, filter and rule: chains of three, and trees of six nodes with
 // at most three leaves. "argmax" is what a draft gains that proposes its likeliest token against a
 // target that samples: the coupled rule with a greedy draft.
 //
-// First, without drafting, for one token: both models read the same plain texts, and at each position
-// the chances are computed: of rejection from the distributions, of the coupled choice over 32 seeds.
+// First, without drafting, for one token: both models read the same plain texts, and at each
+// position the chances are computed: of rejection from the distributions, of the coupled choice
+// over 32 seeds.
 //
-// Prints Markdown tables; the second: the chance that a step's first drafted token stays, the share of all
-// drafted tokens that stay, and tokens a step. No times: these counts are the same on any machine.
+// Prints Markdown tables; the second: the chance that a step's first drafted token stays, the share
+// of all drafted tokens that stay, and tokens a step. No times: these counts are the same on any
+// machine.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "bench/rules_plot.h"
 #include "dist/gumbel.h"
 #include "dist/pmf.h"
 #include "draft/draft_model.h"
@@ -39,23 +41,6 @@ namespace {
 
 constexpr std::int32_t kSequences = 8;
 constexpr std::int32_t kContext = 1024;
-
-struct Setting {
-  std::string draft;
-  float temperature;
-  float top_p;
-  std::string rule;
-  bool tree;
-};
-
-struct Counts {
-  std::int64_t drafts = 0;
-  std::int64_t first = 0;
-  std::int64_t drafted = 0;
-  std::int64_t accepted = 0;
-  std::int64_t emitted = 0;
-  std::int64_t steps = 0;
-};
 
 [[noreturn]] void give_up(const std::string& what) {
   std::fprintf(stderr, "bench_rules: %s\n", what.c_str());
@@ -168,11 +153,11 @@ void read_rows(LanguageModel& model, const std::vector<Token>& text, std::size_t
     const std::size_t n = std::min(kChunk, text.size() - at);
     TokenTree tree(text[at]);
     std::vector<NodeId> path = {kRoot};
-    for (std::size_t i = 1; i < n; ++i) path.push_back(tree.add(path.back(), text[at + i], 1.0f, 1));
+    for (std::size_t i = 1; i < n; ++i)
+      path.push_back(tree.add(path.back(), text[at + i], 1.0f, 1));
     const std::size_t begin = at == from ? 0 : at;
-    const EvalItem item{.seq = 0,
-                        .prefix = std::span<const Token>(text).subspan(begin, at - begin),
-                        .tree = &tree};
+    const EvalItem item{
+        .seq = 0, .prefix = std::span<const Token>(text).subspan(begin, at - begin), .tree = &tree};
     if (!model.evaluate({&item, 1}).ok()) give_up("a text could not be evaluated");
     for (std::size_t i = 0; i < n; ++i) take(at + i, model.logits(0, static_cast<NodeId>(i)));
     if (!model.commit(0, path).ok()) give_up("a text could not be kept");
@@ -234,58 +219,6 @@ OneToken one_token(Bench& bench, LanguageModel& draft, float temperature, float 
   }
   return result;
 }
-
-double share(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
-}
-
-// Horizontal bars of tokens a step, one group for each draft, temperature and filter.
-class Plot {
- public:
-  void add(const Setting& s, const Counts& c) {
-    char group[64];
-    std::snprintf(group, sizeof group, "%s, T %.1f, top-p %.2f", s.draft.c_str(),
-                  static_cast<double>(s.temperature), static_cast<double>(s.top_p));
-    if (group_ != group) {
-      group_ = group;
-      y_ += 14;
-      text(10, group_, "bold");
-    }
-    const double tokens = share(c.emitted, c.steps);
-    const double width = (tokens - 1.0) * 120.0;
-    char bar[256];
-    std::snprintf(bar, sizeof bar,
-                  "<rect x=\"150\" y=\"%d\" width=\"%.1f\" height=\"11\" fill=\"%s\"/>\n", y_ - 10,
-                  width, s.tree ? "#2a9d8f" : "#457b9d");
-    body_ << bar;
-    std::snprintf(bar, sizeof bar, "<text x=\"%.1f\" y=\"%d\">%.2f</text>\n", 156.0 + width, y_,
-                  tokens);
-    body_ << bar;
-    text(20, s.rule + (s.tree ? ", tree" : ", chain"), "normal");
-  }
-
-  void write(const std::string& path) const {
-    std::ofstream file(path);
-    file << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 660 " << y_ + 10
-         << "\" font-family=\"sans-serif\" font-size=\"11\">\n"
-         << "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-         << "<text x=\"10\" y=\"16\" font-size=\"13\">Tokens a step (bars begin at 1: plain "
-            "decoding)</text>\n"
-         << body_.str() << "</svg>\n";
-    if (!file) give_up("cannot write '" + path + "'");
-  }
-
- private:
-  void text(int x, const std::string& what, const char* weight) {
-    body_ << "<text x=\"" << x << "\" y=\"" << y_ << "\" font-weight=\"" << weight << "\">" << what
-          << "</text>\n";
-    y_ += 15;
-  }
-
-  std::string group_;
-  std::ostringstream body_;
-  int y_ = 26;
-};
 
 std::vector<Setting> settings_for(const std::string& draft) {
   std::vector<Setting> all;
@@ -361,15 +294,17 @@ int rules_main(const std::vector<std::string>& arguments) {
           need(llama::open_draft(model_options(path.second), {}), path.second);
       for (const float top_p : {1.0f, 0.95f}) {
         if (temperature == 0.7f && top_p == 1.0f && path == drafts.front()) {
-          std::printf("| draft | T | top-p | rejection | coupled | coupled, first 2 / 4 | argmax 1 / 2 "
-                      "/ 4 | positions |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+          std::printf(
+              "| draft | T | top-p | rejection | coupled | coupled, first 2 / 4 | argmax 1 / 2 "
+              "/ 4 | positions |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n");
         }
         const OneToken one = one_token(bench, *draft, temperature, top_p);
-        std::printf("| %s | %.1f | %.2f | %.3f | %.3f | %.3f / %.3f | %.3f / %.3f / %.3f | %.0f |\n",
-                    path.first.c_str(), static_cast<double>(temperature),
-                    static_cast<double>(top_p), one.rejection / one.n, one.coupled[0] / one.n,
-                    one.coupled[1] / one.n, one.coupled[2] / one.n, one.argmax[0] / one.n,
-                    one.argmax[1] / one.n, one.argmax[2] / one.n, one.n);
+        std::printf(
+            "| %s | %.1f | %.2f | %.3f | %.3f | %.3f / %.3f | %.3f / %.3f / %.3f | %.0f |\n",
+            path.first.c_str(), static_cast<double>(temperature), static_cast<double>(top_p),
+            one.rejection / one.n, one.coupled[0] / one.n, one.coupled[1] / one.n,
+            one.coupled[2] / one.n, one.argmax[0] / one.n, one.argmax[1] / one.n,
+            one.argmax[2] / one.n, one.n);
         std::fflush(stdout);
       }
     }
@@ -377,7 +312,7 @@ int rules_main(const std::vector<std::string>& arguments) {
   std::printf("\n");
   if (bench.only_one_token) return 0;
 
-  Plot plot;
+  RulesPlot plot;
   std::printf(
       "| draft | T | top-p | rule | shape | first token stays | drafted tokens that stay | "
       "tokens a step | steps |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
@@ -397,7 +332,7 @@ int rules_main(const std::vector<std::string>& arguments) {
       plot.add(s, c);
     }
   }
-  if (!svg.empty()) plot.write(svg);
+  if (!svg.empty() && !plot.write(svg)) give_up("cannot write '" + svg + "'");
   return 0;
 }
 

@@ -88,7 +88,7 @@ function(outrider_library target sources)
   if(sources)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/src")
-    target_link_libraries(${target} PRIVATE outrider_flags PUBLIC Threads::Threads ${ARGN})
+    target_link_libraries(${target} PRIVATE outrider_flags PUBLIC Threads::Threads ${CMAKE_DL_LIBS} ${ARGN})
   else()
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}/src")
@@ -272,16 +272,15 @@ function(outrider_integration_tests folder)
   endif()
 endfunction()
 
-# Programs that show how the library is used: <folder>/a_b.cc becomes a_b, which sees llama.cpp as a
-# user's own program would. Built with the tests, which run them as OUTRIDER_EXAMPLES_DIR/a_b.
-function(outrider_examples folder)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
+# Programs that show how the layer draft is used in a decode loop of one's own: <folder>/a_b.cc
+# becomes a_b, which sees llama.cpp as a user's own program would. Built with the tests, which run
+# them as OUTRIDER_EXAMPLES_DIR/a_b. (Examples of what apps embed: embedding_tests.cmake.)
+function(outrider_draft_examples folder)
   if(NOT OUTRIDER_TESTS OR NOT OUTRIDER_LLAMA)
     return()
   endif()
-  foreach(source IN LISTS sources)
-    cmake_path(GET source STEM name)
-    add_executable(example_${name} "${source}")
+  foreach(name IN LISTS ARGN)
+    add_executable(example_${name} "${PROJECT_SOURCE_DIR}/${folder}/${name}.cc")
     target_link_libraries(example_${name} PRIVATE outrider_flags outrider_sanitizer_defaults
                           outrider_draft llama)
     set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}

@@ -13,6 +13,19 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# One set of objects for the command and for the libraries, llama.cpp's included: they can be put
+# into a shared library, and nothing but what is marked leaves it.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Otherwise the statics of inline functions are names of the whole process, hidden or not: they
+  # would be shared with an app's own llama.cpp, and keep the library from being unloaded.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
+endif()
+
 find_package(Threads REQUIRED)
 
 # ccache. base_dir makes paths below the checkout relative and no_hash_dir forgets the build folder,

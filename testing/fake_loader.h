@@ -42,14 +42,20 @@ class FakeTarget : public Target {
     info_.architecture = "fake";
     info_.n_ctx_train = options.n_ctx;
     exactness_.kind = Exactness::Kind::kExact;
-    if (file.step_us > 0) {
-      model_.on_evaluate(
-          [us = file.step_us] { std::this_thread::sleep_for(std::chrono::microseconds(us)); });
-    }
+    model_.on_evaluate([this, us = file.step_us] {
+      if (us > 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!death_.ok()) model_.die(death_);
+    });
   }
 
   LanguageModel& model() override { return model_; }
   FakeModel& fake_model() { return model_; }
+  // Any thread: the decode thread lets the model die in its next evaluation.
+  void die_in_next_step(Status why) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    death_ = std::move(why);
+  }
   const Capabilities& capabilities() const override { return model_.capabilities(); }
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   const Exactness& exactness() const override { return exactness_; }
@@ -80,6 +86,8 @@ class FakeTarget : public Target {
   Exactness exactness_;
   ModelInfo info_;
   std::vector<std::string> notes_;
+  std::mutex mutex_;  // guards what follows
+  Status death_;
 };
 
 class FakeDraft : public Draft {

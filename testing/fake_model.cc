@@ -64,6 +64,7 @@ const std::vector<Token>& FakeModel::text(SeqId seq) const {
 bool FakeModel::waits(SeqId seq) const { return trial(seq).open; }
 
 std::int32_t FakeModel::room(SeqId seq) const {
+  if (!dead_.ok()) return 0;
   std::int64_t room = capabilities_.n_ctx - length(seq) - trial(seq).size();
   if (room_tells_) {
     std::int64_t held = 0;
@@ -133,6 +134,7 @@ Status FakeModel::check(std::span<const EvalItem> items) const {
 Status FakeModel::evaluate(std::span<const EvalItem> items) {
   if (hook_) hook_();
   ++evaluations_;
+  if (!dead_.ok()) return dead_;
   if (!evaluate_failures_.empty()) {
     const Status status = evaluate_failures_.front();
     evaluate_failures_.pop_front();
@@ -170,8 +172,15 @@ std::span<const float> FakeModel::logits(std::size_t item, NodeId node) const {
   return evaluated.rows.at(static_cast<std::size_t>(node - evaluated.first_new));
 }
 
+void FakeModel::die(Status why) {
+  dead_ = std::move(why);
+  for (std::vector<Token>& text : texts_) text.clear();
+  for (Trial& trial : trials_) trial = Trial();
+}
+
 Status FakeModel::commit(SeqId seq, std::span<const NodeId> path) {
   require(seq >= 0 && seq < capabilities_.n_sequences, "a valid sequence");
+  if (!dead_.ok()) return dead_;
   require(trial(seq).open, "commit what was evaluated, once");
   const Trial t = std::move(trial(seq));
   trial(seq) = Trial();
@@ -201,6 +210,7 @@ Status FakeModel::commit(SeqId seq, std::span<const NodeId> path) {
 }
 
 Status FakeModel::truncate(SeqId seq, Pos new_length) {
+  if (!dead_.ok()) return dead_;
   require(new_length >= 0 && new_length <= length(seq), "truncate to 0 ... length");
   require(new_length == 0 || !trial(seq).open, "commit before truncating to a length");
   if (new_length > 0 && capabilities_.rollback != Rollback::kAny) {

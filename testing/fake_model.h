@@ -54,6 +54,9 @@ class FakeModel : public LanguageModel {
     total_cells_ = cells;
     room_tells_ = told;
   }
+  // From now on the model is gone for good, as one whose process has died.
+  void die(Status why);
+  Status health() const override { return dead_; }
   // Called inside evaluate(), before anything is done: to raise flags at that moment.
   void on_evaluate(std::function<void()> hook) { hook_ = std::move(hook); }
 
@@ -98,6 +101,7 @@ class FakeModel : public LanguageModel {
   const std::atomic<bool>* interrupt_ = nullptr;
   std::int64_t total_cells_ = -1;
   bool room_tells_ = false;
+  Status dead_;
   std::int64_t evaluations_ = 0;
   std::int64_t tokens_evaluated_ = 0;
 };

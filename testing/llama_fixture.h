@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "llama.h"
 #include "llama/llama_model.h"
 #include "llama/model_file.h"
 #include "testing/tiny_dir.h"
@@ -62,6 +63,21 @@ inline void prefill(LanguageModel& model, SeqId seq, std::span<const Token> text
   const Status status = model.evaluate({&item, 1});
   ASSERT_TRUE(status.ok()) << status.message();
   ASSERT_TRUE(model.commit(seq, {}).ok());
+}
+
+// Puts `n` tokens into llama.cpp behind the model's back, from position `from` on, under `id`.
+inline void decode_behind(llama::LlamaModel& model, llama_seq_id id, Pos from, std::int32_t n) {
+  llama_batch batch = llama_batch_init(n, /*embd=*/0, /*n_seq_max=*/1);
+  batch.n_tokens = n;
+  for (std::int32_t i = 0; i < n; ++i) {
+    batch.token[i] = 5;
+    batch.pos[i] = from + i;
+    batch.n_seq_id[i] = 1;
+    batch.seq_id[i][0] = id;
+    batch.logits[i] = 0;
+  }
+  EXPECT_EQ(llama_decode(model.handle(), batch), 0);
+  llama_batch_free(batch);
 }
 
 class TinyModelTest : public ::testing::Test {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <random>
 
 #include "base/random.h"
 
@@ -125,6 +126,47 @@ std::vector<Shape> all_shapes(int max_nodes, int max_depth, int max_children) {
   std::vector<Shape> out;
   grow_shapes({}, static_cast<std::size_t>(max_nodes), max_depth, max_children, out);
   return out;
+}
+
+std::size_t depth_of(const Shape& shape) {
+  std::size_t deepest = 0;
+  for (NodeId at = 1; at <= static_cast<NodeId>(shape.size()); ++at) {
+    std::size_t depth = 0;
+    for (NodeId n = at; n != 0; n = shape[static_cast<std::size_t>(n) - 1]) ++depth;
+    deepest = std::max(deepest, depth);
+  }
+  return deepest;
+}
+
+double ways_to_draw(const Shape& shape, std::int32_t n_vocab) {
+  double ways = 1.0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::ptrdiff_t before =
+        std::count(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(i), shape[i]);
+    ways *= static_cast<double>(n_vocab - before);
+  }
+  return ways;
+}
+
+std::vector<Shape> random_shapes(std::size_t n, std::size_t depth, std::int32_t n_vocab,
+                                 double max_ways, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Shape> shapes;
+  while (shapes.size() < n) {
+    Shape shape;
+    std::vector<std::size_t> depths = {0};
+    for (std::size_t parent = 0; parent < depths.size(); ++parent) {
+      if (depths[parent] == depth || ways_to_draw(shape, n_vocab) > max_ways) continue;
+      const std::uint64_t children = random() % (static_cast<std::uint64_t>(n_vocab) + 1);
+      for (std::uint64_t k = 0; k < children; ++k) {
+        shape.push_back(static_cast<NodeId>(parent));
+        depths.push_back(depths[parent] + 1);
+      }
+    }
+    if (depth_of(shape) != depth || ways_to_draw(shape, n_vocab) > max_ways) continue;
+    shapes.push_back(std::move(shape));
+  }
+  return shapes;
 }
 
 TokenTree fill_shape(const SmallWorld& world, const Shape& shape, Proposals proposals,

@@ -52,6 +52,17 @@ using Shape = std::vector<NodeId>;
 // than `max_children` children. Chains are among them, and the empty shape.
 std::vector<Shape> all_shapes(int max_nodes, int max_depth, int max_children);
 
+// Depth of the deepest node; 0 when there are none.
+std::size_t depth_of(const Shape& shape);
+
+// In how many ways its nodes can be drawn without replacement from `n_vocab` possible tokens.
+double ways_to_draw(const Shape& shape, std::int32_t n_vocab);
+
+// `n` shapes exactly `depth` deep, no node with more than n_vocab children, each to be drawn in at
+// most `max_ways` ways. Not uniform: each node has 0 to n_vocab children with equal chances.
+std::vector<Shape> random_shapes(std::size_t n, std::size_t depth, std::int32_t n_vocab,
+                                 double max_ways, std::uint64_t seed);
+
 enum class Proposals {
   kDrawn,   // from the world's draft, without replacement; fewer than the shape says when no more
             // are possible

@@ -173,6 +173,15 @@ std::vector<std::string> default_tiny_pieces() {
           "\xe6\x97"};  // two bytes of a three-byte character
 }
 
+std::vector<std::string> pieces_of(std::string_view text, std::size_t n) {
+  std::vector<std::string> pieces;
+  std::unordered_set<std::string> known;
+  for (; text.size() >= n; text.remove_prefix(n)) {
+    if (known.emplace(text.substr(0, n)).second) pieces.emplace_back(text.substr(0, n));
+  }
+  return pieces;
+}
+
 Result<TinyVocabulary> make_tiny_vocabulary(const TinyVocabularyOptions& options) {
   if (options.n_padding < 0) return invalid_argument("n_padding is negative");
   TinyVocabulary vocabulary;

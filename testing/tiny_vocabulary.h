@@ -44,6 +44,10 @@ inline constexpr Token kTinyFirstPiece = 263;
 // one (only generated, never the result of tokenising), and pieces that span line and stop strings.
 std::vector<std::string> default_tiny_pieces();
 
+// The different pieces of `n` bytes that `text` is made of, in order, what is left at its end
+// dropped: for a vocabulary that a text needs little else than. REQUIRES: n > 0.
+std::vector<std::string> pieces_of(std::string_view text, std::size_t n);
+
 struct TinyVocabularyOptions {
   TinyTokenizer tokenizer = TinyTokenizer::kSpm;
   std::vector<std::string> pieces = default_tiny_pieces();  // bytes; no NUL, not empty, no repeats

@@ -178,10 +178,10 @@ class TheRealTable(unittest.TestCase):
         users = [r.name for r in self.rows.values() if "llama" in r.lists["THIRD_PARTY"]]
         self.assertEqual(users, ["llama", "testing"])
 
-    def test_only_tools_capi_and_testing_reach_the_adapter(self):
+    def test_only_the_backend_what_stands_on_it_and_testing_reach_the_adapter(self):
         users = [name for name in self.rows
                  if name != "llama" and "llama" in check_layers.reach(self.rows, name)]
-        self.assertEqual(users, ["capi", "tools", "testing"])
+        self.assertEqual(users, ["backend", "capi", "rpcserver", "tools", "testing"])
 
     def test_no_row_links_testing(self):
         for row in self.rows.values():

@@ -199,15 +199,30 @@ TEST(CliInspect, SaysWhatAModelIsAndNeeds) {
   EXPECT_NE(table.out.find("chat template"), std::string::npos) << table.out;
 }
 
-TEST(CliInspect, SaysWhichTokensOfAPairDiffer) {
+TEST(CliInspect, SaysWhichTokensOfAPairDifferAndHowManyAreShared) {
   const CliModels& models = cli_models();
   const CliResult result =
       run_cli(models.folder.call({"inspect", models.target, models.other, "--json"}));
-  EXPECT_EQ(result.exit_code, 0) << "told, not failed";
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const Json match = result.object()["vocabulary_match"];
+  EXPECT_EQ(match["kind"], "partly shared");
+  EXPECT_EQ(match["usable"], true);
+  EXPECT_NE(match["message"].get<std::string>().find("common ids differ in text"),
+            std::string::npos);
+  EXPECT_GT(match["share"]["tokens"].get<int>(), 250);
+  EXPECT_EQ(match["share"]["of_sample"], 1.0);
+}
+
+TEST(CliInspect, APairThatSharesTooLittleIsToldNotFailed) {
+  const CliModels& models = cli_models();
+  const CliResult result =
+      run_cli(models.folder.call({"inspect", models.wordy, models.draft, "--json"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
   const Json match = result.object()["vocabulary_match"];
   EXPECT_EQ(match["kind"], "different");
   EXPECT_EQ(match["usable"], false);
-  EXPECT_FALSE(match["message"].get<std::string>().empty());
+  EXPECT_NE(match["message"].get<std::string>().find("share too little"), std::string::npos);
+  EXPECT_TRUE(match["share"].is_null());
 }
 
 }  // namespace

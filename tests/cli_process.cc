@@ -17,6 +17,7 @@
 
 #include <gtest/gtest.h>
 
+#include "draft/vocabulary_map.h"
 #include "testing/tiny_pair.h"
 
 namespace outrider::testing {
@@ -230,6 +231,7 @@ const CliModels& cli_models() {
     made.target = made.folder.path("target.gguf");
     made.draft = made.folder.path("draft.gguf");
     made.other = made.folder.path("other.gguf");
+    made.wordy = made.folder.path("wordy.gguf");
     TinyPairOptions pair;
     pair.target.n_ctx_train = 32768;
     pair.noise = 0.1F;
@@ -238,6 +240,10 @@ const CliModels& cli_models() {
     TinyModelOptions other;
     other.vocabulary.rotate_bytes = 1;
     status = write_tiny_gguf(made.other, other);
+    EXPECT_TRUE(status.ok()) << status.message();
+    TinyModelOptions wordy;
+    wordy.vocabulary.pieces = pieces_of(vocabulary_sample(), 6);
+    status = write_tiny_gguf(made.wordy, wordy);
     EXPECT_TRUE(status.ok()) << status.message();
     return made;
   }();

@@ -70,7 +70,8 @@ struct CliModels {
   CliFolder folder;
   std::string target;
   std::string draft;
-  std::string other;  // with another vocabulary
+  std::string other;  // the target's tokens at other ids
+  std::string wordy;  // a target whose tokens the draft mostly has not
 };
 const CliModels& cli_models();
 

@@ -187,6 +187,12 @@ TEST(CliSampling, WrongValuesNameTheOptionAndEndWithTwo) {
   }
 }
 
+TEST(CliSampling, ABiasForANegativeTokenIsRefusedBeforeTheModelIsLoaded) {
+  const CliResult result = run({"--logit-bias=-5+1", "-m", "no-such-file.gguf"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("--logit-bias names token -5"), std::string::npos) << result.err;
+}
+
 TEST(CliSampling, WhatOnlyTheModelCanTellEndsWithOneAndTheOptionsName) {
   const CliFolder folder;
   EXPECT_NE(run({"--logit-bias", "999999+1"}).err.find("--logit-bias names token 999999"),

@@ -87,6 +87,56 @@ TEST(CliSuffix, TheTextIsThatOfPlainDecodingAndAStoreIsUsed) {
             own["speculation"]["accepted"].get<int>());
 }
 
+TEST(CliSuffix, WithoutBranchesItMayBranchAsFarAsTheWidthGoes) {
+  const CliFolder folder;
+  const std::vector<std::string> common = {"--drafter", "suffix", "--width", "6"};
+  std::vector<std::string> chain = common;
+  chain.insert(chain.end(), {"--branches", "1"});
+  const CliResult free = run_cli(folder.call(run_arguments(common)));
+  const CliResult one = run_cli(folder.call(run_arguments(chain)));
+  ASSERT_EQ(free.exit_code, 0) << free.err;
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_EQ(free.object()["tokens"], one.object()["tokens"]);
+  // The text is the same, what was guessed is not.
+  EXPECT_NE(free.object()["speculation"]["drafted"], one.object()["speculation"]["drafted"]);
+  CliCall block = folder.call(run_arguments({"--drafter", "suffix", "--rule", "block"}));
+  EXPECT_EQ(run_cli(block).exit_code, 0);
+}
+
+TEST(CliDrafters, SeveralAreMergedOrFallBackAndTheTextStays) {
+  const CliFolder folder;
+  const Json plain = run_cli(folder.call(run_arguments({"--drafter", "none"}))).object();
+  const std::string& draft = cli_models().draft;
+  for (const std::string& plan : std::vector<std::string>{
+           "recycle", "suffix,recycle", "suffix/recycle", "suffix/draft-model,recycle"}) {
+    const CliResult got =
+        run_cli(folder.call(run_arguments({"--drafter", plan, "--width", "8", "-d", draft})));
+    ASSERT_EQ(got.exit_code, 0) << got.err;
+    const Json result = got.object();
+    EXPECT_EQ(result["tokens"], plain["tokens"]) << plan;
+    for (const std::string& name : std::vector<std::string>{"suffix", "recycle", "draft-model"}) {
+      EXPECT_EQ(result["speculation"]["drafters"].contains(name),
+                plan.find(name) != std::string::npos)
+          << plan << ", " << name;
+    }
+    EXPECT_GT(result["speculation"]["drafted"].get<int>(), 0) << plan;
+  }
+}
+
+TEST(CliDrafters, AWrongExpressionIsNamed) {
+  const CliFolder folder;
+  for (const std::string& plan :
+       std::vector<std::string>{"sufix", "suffix,", "suffix/suffix", "ngram"}) {
+    const CliResult refused = run_cli(folder.call(run_arguments({"--drafter", plan})));
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.err.find("--drafter is '" + plan + "'"), std::string::npos) << refused.err;
+  }
+  const CliResult without =
+      run_cli(folder.call(run_arguments({"--drafter", "draft-model/suffix"})));
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_NE(without.err.find("there is no draft model"), std::string::npos) << without.err;
+}
+
 TEST(CliSuffix, AnotherTokenizersStoreADamagedOneAndAMissingOneAreRefusedByName) {
   const CliFolder folder;
   const std::string other = build(folder, cli_models().other, "other", "some text");

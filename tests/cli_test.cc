@@ -42,7 +42,7 @@ TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
   for (const char* word :
-       {"run", "compare", "inspect", "Exit codes: 0 done, 1 failed", "--version"}) {
+       {"run", "compare", "inspect", "suffix", "Exit codes: 0 done, 1 failed", "--version"}) {
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
   }
   const CliResult version = outrider({"--version"});
@@ -63,6 +63,7 @@ TEST(CliUsage, TheHelpOfACommandNamesEveryOptionOfTheContract) {
                              "--gpu-layers",   "--draft-gpu-layers",
                              "--cache-type-k", "--cache-type-v",
                              "--flash-attn",   "-n, --max-tokens",
+                             "--workers",      "--isolate",
                              "--seed",         "--temp",
                              "--top-k",        "--top-p",
                              "--min-p",        "--typical",
@@ -80,7 +81,7 @@ TEST(CliUsage, TheHelpOfACommandNamesEveryOptionOfTheContract) {
 }
 
 TEST(CliUsage, WithoutACommandItSaysWhichThereAre) {
-  expect_message(outrider({}), 2, "no command was given; commands are run, compare and inspect");
+  expect_message(outrider({}), 2, "no command was given; commands are run, compare, ");
   expect_message(outrider({"rnu"}), 2, "unknown command 'rnu'", "did you mean run?");
   expect_message(outrider({"--bogus"}), 2, "unknown option --bogus");
   expect_message(outrider({"run", "compare"}), 2, "two commands at once: run and compare");
@@ -93,11 +94,6 @@ TEST(CliUsage, AnUnknownOptionIsNamedWithTheNearestOne) {
                  "did you mean --max-tokens?");
   expect_message(run_cli(run_call({"-p", "hi", "--qqqqqq"})), 2, "unknown option --qqqqqq",
                  "--help");
-  // Of the contract, but for later: refused, never parsed and ignored.
-  for (const char* later : {"--workers", "--isolate"}) {
-    expect_message(run_cli(run_call({"-p", "hi", later, "1"})), 2,
-                   std::string("unknown option ") + later);
-  }
 }
 
 TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
@@ -122,8 +118,9 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
   refused({"--typical", "0"}, "--typical is ");
   refused({"--stop", ""}, "--stop is ''");
   refused({"--stop="}, "--stop is ''");
-  refused({"--drafter", "suffix"}, "--drafter is 'suffix', but must be auto, none or draft-model");
-  refused({"--drafter", "draft-model"}, "--drafter is 'draft-model', but there is none");
+  refused({"--drafter", "sufix"},
+          "--drafter is 'sufix', but 'sufix' is no drafter; give draft-model, ");
+  refused({"--drafter", "draft-model"}, "--drafter is 'draft-model', but there is no draft model");
   refused({"--rule", "blok"}, "--rule is 'blok', but must be coupled, rejection or block");
   refused({"--rule", "block", "--branches", "2"}, "--branches is '2', but must be 1");
   refused({"--rule", "rejection", "--exact", "on"},
@@ -184,15 +181,30 @@ TEST(CliBadInput, FilesThatAreNoModelsEndWithOneAndTheirName) {
   }
 }
 
-TEST(CliBadInput, ADraftWithAnotherVocabularyIsRefusedWithTheTokens) {
+TEST(CliBadInput, ADraftWhoseVocabularySharesTooLittleIsRefusedWithTheShare) {
   const CliModels& models = cli_models();
-  const CliResult result = run_cli(run_call({"-d", models.other, "-p", "hi"}));
+  const std::vector<std::string> pair = {"run", "-m", models.wordy, "-d", models.draft, "-p", "hi"};
+  const CliResult result = run_cli(models.folder.call(pair));
   expect_message(result, 1,
-                 "the draft model '" + models.other + "' cannot draft for '" + models.target);
+                 "the draft model '" + models.draft + "' cannot draft for '" + models.wordy);
+  EXPECT_NE(result.err.find("of a sample text; at least 50 % of the sample must be shared"),
+            std::string::npos)
+      << result.err;
   // Not needed, so not in the way.
-  EXPECT_EQ(
-      run_cli(run_call({"-d", models.other, "--drafter", "none", "-p", "hi", "-n", "2"})).exit_code,
-      0);
+  std::vector<std::string> without = pair;
+  without.insert(without.end(), {"--drafter", "none", "-n", "2"});
+  EXPECT_EQ(run_cli(models.folder.call(without)).exit_code, 0);
+}
+
+TEST(CliRun, ADraftWithAnotherVocabularyGivesThePlainTextAndSaysWhatIsShared) {
+  const CliModels& models = cli_models();
+  const CliResult plain = run_cli(run_call({"-p", "hi", "-n", "24", "--temp", "1", "--seed", "5"}));
+  const CliResult drafted =
+      run_cli(run_call({"-d", models.other, "-p", "hi", "-n", "24", "--temp", "1", "--seed", "5"}));
+  EXPECT_EQ(drafted.exit_code, 0) << drafted.err;
+  EXPECT_EQ(drafted.out, plain.out);
+  EXPECT_NE(drafted.err.find("its vocabulary is not the target's"), std::string::npos)
+      << drafted.err;
 }
 
 TEST(CliBadInput, PromptsThatCannotBeReadSayWhy) {
@@ -278,7 +290,7 @@ TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
   };
   refused("ctx = 512\n\ntempp = 1\n", "line 3: unknown option 'tempp'", "did you mean 'temp'?");
   refused("[rnu]\ntemp = 1\n", "line 2: [rnu] is no command",
-          "tables are run, compare and inspect");
+          "tables are run, compare, ");
   refused("[inspect]\ntemp = 1\n", "line 2: unknown option 'temp'");
   refused("ctx 512\n", "line 1: Error while parsing key-value pair: expected '='");
   refused("temp = [1, 2]\n", "line 1: 'temp' takes one value");

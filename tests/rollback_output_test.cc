@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,12 +14,15 @@
 #include "testing/fake_drafter.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
+#include "tests/faulty_model.h"
 #include "tests/pair.h"
 
 namespace outrider {
 namespace {
 
 using testing::add_chain;
+using testing::FaultyModel;
+using testing::HalfDone;
 using testing::OpenModel;
 using testing::RunOptions;
 using testing::ScriptedDrafter;
@@ -41,9 +45,14 @@ class RollbackOutput : public ::testing::TestWithParam<TinyArchitecture> {
   }
 
   Completion run(std::vector<Drafter*> drafters, const RunOptions& options) {
-    return testing::run_checked(*target_->model, target_->file->text_vocabulary(),
-                                std::move(drafters), options,
-                                [this] { return target_->model->check_integrity(); });
+    return run_on(*target_->model, std::move(drafters), options);
+  }
+
+  // On `model`, which is the target or stands before it.
+  Completion run_on(LanguageModel& model, std::vector<Drafter*> drafters,
+                    const RunOptions& options) {
+    return testing::run_checked(model, target_->file->text_vocabulary(), std::move(drafters),
+                                options, [this] { return target_->model->check_integrity(); });
   }
 
   testing::TempDir dir_;
@@ -119,6 +128,63 @@ TEST_P(RollbackOutput, EveryDraftAndTemperatureGivesThePlainText) {
   }
   EXPECT_GT(accepted, 1000);
   EXPECT_GT(rejected, 1000);
+}
+
+// Every evaluation of a text fails once: alone, and together with the one that is tried without
+// drafts. What is half done then, a prefix read without its chain, goes on from there.
+TEST_P(RollbackOutput, AnEvaluationThatFailsBetweenPrefixAndChainChangesNoText) {
+  const Vocabulary& vocabulary = target_->file->text_vocabulary();
+  const std::uint64_t seed = testing::test_seed(77);
+  const std::vector<std::vector<Token>> prompts = testing::seeded_prompts(vocabulary, seed, 2, 30);
+  int prefixes_kept = 0;
+  int ended = 0;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    RunOptions options;
+    options.prompt = prompts[i];
+    options.seed = 900 + i;
+    options.max_tokens = 20;
+    options.sampling.temperature = 1.0f;
+    const Completion plain = run({}, options);
+    ASSERT_EQ(plain.finish, FinishReason::kLength) << plain.error.message();
+    std::vector<Token> whole = prompts[i];
+    whole.insert(whole.end(), plain.tokens.begin(), plain.tokens.end());
+    options.width = 6;
+    for (const HalfDone half : {HalfDone::kNothing, HalfDone::kPrefixes, HalfDone::kChainsUndone}) {
+      for (const bool twice : {false, true}) {
+        for (std::int64_t call = 1;; ++call) {
+          SCOPED_TRACE("prompt " + std::to_string(i) + ", half " +
+                       std::to_string(static_cast<int>(half)) + ", evaluation " +
+                       std::to_string(call) + (twice ? " and the next" : ""));
+          std::set<std::int64_t> failing = {call};
+          if (twice) failing.insert(call + 1);
+          FaultyModel model(*target_->model, half, failing);
+          ScriptedDrafter drafter(sometimes_right(whole, vocabulary.size()));
+          const Completion got = run_on(model, {&drafter}, options);
+          if (model.failures() == 0) break;  // the text has fewer evaluations
+          prefixes_kept += model.prefixes_kept();
+          if (got.finish == FinishReason::kError) {
+            ++ended;  // something was there to be lost: the request ends, with the reason
+            ASSERT_EQ(got.error.message(), "broken on command");
+            ASSERT_LT(got.tokens.size(), plain.tokens.size());
+          } else {
+            ASSERT_EQ(got.finish, FinishReason::kLength) << got.error.message();
+          }
+          const std::vector<Token> beginning(
+              plain.tokens.begin(),
+              plain.tokens.begin() + static_cast<std::ptrdiff_t>(got.tokens.size()));
+          ASSERT_EQ(got.tokens, beginning);
+          if (HasFailure()) return;
+        }
+      }
+    }
+    options.width = 1;
+    EXPECT_EQ(run({}, options).tokens, plain.tokens) << "nothing is left of the faults";
+  }
+  // With saved states a rejection leaves a prefix for the next step, with snapshots only the prompt
+  // is one, and those have no copy to go back to.
+  const Rollback rollback = target_->model->capabilities().rollback;
+  EXPECT_GE(prefixes_kept, rollback == Rollback::kSaved ? 20 : rollback == Rollback::kAny ? 0 : 8);
+  EXPECT_EQ(ended > 0, rollback == Rollback::kSnapshot);
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 // The rules on real files: ten thousand texts of a tiny model under each of them, against the
-// chances that its own logits give.
+// chances that its own logits give; with a draft of its own vocabulary, and with one of another.
 #include <gtest/gtest.h>
 
+#include <optional>
+
+#include "backend/vocabulary_side.h"
+#include "draft/translated_model.h"
 #include "llama/sampler_chain.h"
 #include "llama/vocabulary.h"
 #include "testing/chi_square.h"
@@ -32,11 +36,15 @@ struct Expected {
   std::vector<double> chances;
 };
 
-class Rules : public ::testing::Test {
+// The parameter: whether the draft has another vocabulary.
+class Rules : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     testing::TinyPairOptions pair;
-    pair.noise = 0.3f;
+    pair.noise = GetParam() ? 0.1f : 0.3f;
+    pair.other_vocabulary = GetParam();
+    pair.draft_vocabulary.tokenizer = testing::TinyTokenizer::kBpe;
+    pair.draft_vocabulary.pieces = {"the", " and", "in", "ing", "END"};
     const Status written =
         testing::write_tiny_pair(dir_.file("target.gguf"), dir_.file("draft.gguf"), pair);
     ASSERT_TRUE(written.ok()) << written.message();
@@ -50,6 +58,16 @@ class Rules : public ::testing::Test {
     draft_ = std::make_unique<OpenModel>(dir_.file("draft.gguf"), options, llama::ContextSettings{},
                                          true);
     ASSERT_GE(target_->model->capabilities().max_leaves, kKept);
+    if (!GetParam()) return;
+    Result<VocabularyMap> map =
+        VocabularyMap::create(side_of(vocabulary()), side_of(draft_->file->vocabulary()), {});
+    ASSERT_TRUE(map.ok()) << map.status().message();
+    map_.emplace(std::move(*map));
+    translated_ = std::make_unique<TranslatedModel>(*draft_->model, *map_);
+  }
+
+  LanguageModel& drafting() {
+    return translated_ ? static_cast<LanguageModel&>(*translated_) : *draft_->model;
   }
 
   const llama::LlamaVocabulary& vocabulary() const { return target_->file->vocabulary(); }
@@ -87,9 +105,11 @@ class Rules : public ::testing::Test {
   testing::TempDir dir_;
   std::unique_ptr<OpenModel> target_;
   std::unique_ptr<OpenModel> draft_;
+  std::optional<VocabularyMap> map_;
+  std::unique_ptr<TranslatedModel> translated_;  // null: the vocabularies are the same
 };
 
-TEST_F(Rules, TenThousandTextsOfEveryRuleFollowTheModelsOwnChances) {
+TEST_P(Rules, TenThousandTextsOfEveryRuleFollowTheModelsOwnChances) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   constexpr std::uint64_t kTexts = 1000;
 #else
@@ -99,7 +119,7 @@ TEST_F(Rules, TenThousandTextsOfEveryRuleFollowTheModelsOwnChances) {
   const std::vector<Token> prompt = {1, 80, 90};
   const Expected want = expected(prompt);
   ASSERT_EQ(want.texts.size(), static_cast<std::size_t>(kKept * kKept));
-  DraftModelDrafter drafter(*draft_->model, vocabulary().size(), {});
+  DraftModelDrafter drafter(drafting(), vocabulary().size(), {});
   Engine engine(*target_->model, target_->file->text_vocabulary(), {&drafter});
   for (const AcceptanceRule rule :
        {AcceptanceRule::kCoupled, AcceptanceRule::kRejection, AcceptanceRule::kBlock}) {
@@ -141,6 +161,11 @@ TEST_F(Rules, TenThousandTextsOfEveryRuleFollowTheModelsOwnChances) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Drafts, Rules, ::testing::Bool(),
+                         [](const ::testing::TestParamInfo<bool>& instance) {
+                           return instance.param ? "OfAnotherVocabulary" : "OfTheSameVocabulary";
+                         });
 
 }  // namespace
 }  // namespace outrider

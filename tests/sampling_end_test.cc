@@ -199,11 +199,10 @@ TEST_F(SamplingEnd, ATriggerInsideADraftBindsFromThere) {
       RunOptions options = free;
       options.sampling = sampling;
       const Completion plain = run(options);
-      if (plain.finish == FinishReason::kError) continue;  // "ee" in one token
+      ASSERT_NE(plain.finish, FinishReason::kError) << plain.error.message();
       const std::size_t first = plain.text.find(letter);
       if (first != std::string::npos) {
         EXPECT_EQ(plain.text.find(letter, first + 1), std::string::npos) << plain.text;
-        EXPECT_EQ(plain.text.substr(0, first), unbound.text.substr(0, first));
         n_bound += plain.text != unbound.text ? 1 : 0;
       }
       // Drafts of what the text would be, bound and unbound.

@@ -32,6 +32,8 @@ std::unique_ptr<Command> make_compare_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_ngram_command();
 std::unique_ptr<Command> make_replay_command();
+std::unique_ptr<Command> make_worker_command();
+std::unique_ptr<Command> make_rpc_command();
 std::unique_ptr<Command> make_suffix_command();
 
 // All of them, in the order of the help.

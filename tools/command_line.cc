@@ -1,7 +1,11 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
+#include <string_view>
 
+#include "backend/model_host.h"
+#include "base/nearest.h"
 #include "tools/command.h"
 #include "tools/config.h"
 #include "tools/help.h"
@@ -100,6 +104,21 @@ int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& c
   return command->run();
 }
 
+// `outrider model-host CHANNEL MEMORY`: how a target in a process of its own is started. Not for
+// people, so not among the commands; and no option may disturb it, wherever it is given.
+bool is_model_host(int argc, const char* const* argv) {
+  return argc == 4 && std::string_view(argv[1]) == "model-host";
+}
+
+int host_model(const char* const* argv) {
+  try {
+    return run_model_host(std::stoi(argv[2]), std::stoi(argv[3]));
+  } catch (const std::exception& error) {
+    print_error(std::string("model-host: ") + error.what());
+    return kFailed;
+  }
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<Command>> make_commands() {
@@ -107,6 +126,8 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_run_command());
   commands.push_back(make_compare_command());
   commands.push_back(make_inspect_command());
+  commands.push_back(make_worker_command());
+  commands.push_back(make_rpc_command());
   commands.push_back(make_replay_command());
   commands.push_back(make_ngram_command());
   commands.push_back(make_suffix_command());
@@ -114,6 +135,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
 }
 
 int run_command_line(int argc, const char* const* argv) {
+  if (is_model_host(argc, argv)) return host_model(argv);
   const std::vector<std::unique_ptr<Command>> commands = make_commands();
   CLI::App root(kSummary, "outrider");
   // The last line of defence: what is thrown in spite of all is a bug or a lack of memory, and

@@ -118,7 +118,7 @@ void CompareCommand::check() {
         "compare");
   }
   check_shape(shape_);
-  check_ngram_options(ngrams_, drafter_);
+  check_ngram_options(ngrams_, drafter_, drafter_ == NgramDrafter::kName);
   if (drafter_ == "draft-model" && !model_.draft_model) {
     throw UsageError("--drafter is 'draft-model', but there is none",
                      "give a draft model with -d FILE, a GGUF file");

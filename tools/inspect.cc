@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/vocabulary_side.h"
+#include "draft/vocabulary_map.h"
 #include "json/json.h"
 #include "llama/backend.h"
 #include "llama/exactness_rule.h"
@@ -53,8 +55,7 @@ class InspectCommand : public Command {
   int run() override;
 
  private:
-  Result<Inspected> inspect(const ModelOptions& options,
-                            const LoadHooks& hooks) const;
+  Result<Inspected> inspect(const ModelOptions& options, const LoadHooks& hooks) const;
 
   ModelArguments model_;
   OutputArguments output_;
@@ -127,16 +128,34 @@ Json model_json(const Inspected& m) {
             {"expected_problem", m.hint.empty() ? Json() : Json(m.hint)}}}};
 }
 
-const char* match_name(llama::VocabularyMatch::Kind kind) {
-  switch (kind) {
-    case llama::VocabularyMatch::Kind::kIdentical:
-      return "identical";
-    case llama::VocabularyMatch::Kind::kPadded:
-      return "padded";
-    case llama::VocabularyMatch::Kind::kDifferent:
-      return "different";
+// How a draft's vocabulary stands to the target's.
+struct Match {
+  const char* kind = "different";
+  bool usable = false;
+  std::string message;                        // what differs, or why it is refused
+  std::optional<VocabularyMap::Share> share;  // when only a part is the same
+};
+
+Match match_of(const llama::LlamaVocabulary& target, const llama::LlamaVocabulary& draft) {
+  const llama::VocabularyMatch match = llama::match_vocabularies(target, draft);
+  if (match.kind == llama::VocabularyMatch::Kind::kIdentical) return {"identical", true, "", {}};
+  if (match.usable()) return {"padded", true, match.message, {}};
+  const Result<VocabularyMap> map = VocabularyMap::create(side_of(target), side_of(draft), {});
+  if (!map.ok()) return {"different", false, map.status().message() + "; " + match.message, {}};
+  return {"partly shared", true, map->share().text() + "; " + match.message, map->share()};
+}
+
+Json match_json(const Match& match) {
+  Json share;
+  if (match.share) {
+    share = {{"tokens", match.share->shared},
+             {"of", match.share->target_size},
+             {"of_sample", match.share->of_sample()}};
   }
-  return "different";
+  return {{"kind", match.kind},
+          {"usable", match.usable},
+          {"message", match.message.empty() ? Json() : Json(match.message)},
+          {"share", std::move(share)}};
 }
 
 std::string size_text(std::uint64_t bytes) {
@@ -193,8 +212,8 @@ int InspectCommand::run() {
   SignalWatch signals;
   ProgressBar progress;
   const LoadHooks hooks{.progress = [&](double f) { progress.update("reading", f); },
-                               .cancel = signals.flag(),
-                               .log = log_sink(output_, progress)};
+                        .cancel = signals.flag(),
+                        .log = log_sink(output_, progress)};
   Result<Inspected> target = inspect(target_options(model_), hooks);
   progress.clear();
   if (!target.ok()) return signals.raised() ? signals.exit_code() : fail(target.status());
@@ -207,17 +226,12 @@ int InspectCommand::run() {
     Result<Inspected> draft = inspect(fastest, hooks);
     progress.clear();
     if (!draft.ok()) return signals.raised() ? signals.exit_code() : fail(draft.status());
-    const llama::VocabularyMatch match =
-        llama::match_vocabularies(target->file->vocabulary(), draft->file->vocabulary());
+    const Match match = match_of(target->file->vocabulary(), draft->file->vocabulary());
     result["draft"] = model_json(*draft);
-    result["vocabulary_match"] = {
-        {"kind", match_name(match.kind)},
-        {"usable", match.usable()},
-        {"message", match.message.empty() ? Json() : Json(match.message)}};
+    result["vocabulary_match"] = match_json(match);
     table += model_table("draft", *draft, /*needs_exactness=*/false) + "pair\n" +
-             row("vocabularies", std::string(match_name(match.kind)) +
-                                     (match.message.empty() ? "" : ": " + match.message)) +
-             row("draft usable", match.usable() ? "yes" : "no");
+             row("vocabularies", match.kind + (match.message.empty() ? "" : ": " + match.message)) +
+             row("draft usable", match.usable ? "yes" : "no");
   }
   TextOutput output(STDOUT_FILENO, /*color=*/false);
   output.write(output_.json ? json::encode(result) + "\n" : table);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "llama/model_file.h"
+#include "llama/rpc_worker.h"
 #include "tools/options.h"
 #include "tools/usage.h"
 
@@ -15,16 +16,28 @@ constexpr std::int64_t kMaxBatch = 65536;
 constexpr std::int64_t kMaxLayers = 10000;
 
 // "f16, q8_0, ..." -> its parts
-std::vector<std::string> cache_types() {
-  std::vector<std::string> types(1);
-  for (const char c : llama::cache_type_names()) {
+std::vector<std::string> parts_of(const std::string& list) {
+  std::vector<std::string> parts(1);
+  for (const char c : list) {
     if (c == ',') {
-      types.emplace_back();
+      parts.emplace_back();
     } else if (c != ' ') {
-      types.back() += c;
+      parts.back() += c;
     }
   }
-  return types;
+  return parts;
+}
+
+std::vector<std::string> cache_types() { return parts_of(llama::cache_type_names()); }
+
+void add_place_options(OptionGroup& group, ModelArguments& a) {
+  group.add_text("--workers", a.workers, "HOST:PORT,...",
+                 "spread the target's layers over these workers ('outrider worker' on other "
+                 "machines), in proportion to their free memory; the target then runs in a process "
+                 "of its own");
+  group.add_switch("--isolate", a.isolate,
+                   "run the target in a process of its own, so that its death is an error message: "
+                   "for files that are not trusted");
 }
 
 FlashAttention flash_attention(const std::string& name) {
@@ -74,7 +87,7 @@ void add_model_options(CLI::App& app, ModelArguments& a) {
   group.add_text("-m,--model", a.model, "FILE",
                  "the target: the model whose text you want, a GGUF file (required)");
   group.add_text("-d,--draft-model", a.draft_model, "FILE",
-                 "a smaller model with the same vocabulary, which guesses ahead: a GGUF file");
+                 "a smaller model, best of the same family, which guesses ahead: a GGUF file");
   group.add_integer("-t,--threads", a.threads, 0, kMaxThreads,
                     "threads to compute with; 0: one for each physical core");
   group.add_integer("-b,--batch", a.batch, 1, kMaxBatch,
@@ -83,13 +96,14 @@ void add_model_options(CLI::App& app, ModelArguments& a) {
   group.add_integer("--draft-threads", a.draft_threads, 0, kMaxThreads, "as --threads",
                     "threads of the draft model");
   add_draft_context_options(group, a);
+  add_place_options(group, a);
 }
 
 void add_inspected_models(CLI::App& app, ModelArguments& a) {
   OptionGroup group(app, "Model");
   group.add_text("TARGET,-m,--model", a.model, "TARGET.gguf", "the model to look at (required)");
   group.add_text("DRAFT,-d,--draft-model", a.draft_model, "DRAFT.gguf",
-                 "a draft model for it: is the vocabulary the same?");
+                 "a draft model for it: how much of the vocabulary is the same?");
   add_context_options(group, a);
   add_draft_context_options(group, a);
 }
@@ -111,6 +125,9 @@ void require_model(const ModelArguments& a) {
   if (a.draft_model && a.draft_model->empty()) {
     throw UsageError("--draft-model is '', but must be a GGUF file");
   }
+  if (!a.workers) return;
+  const Status workers = llama::parse_worker_addresses(parts_of(*a.workers)).status();
+  if (!workers.ok()) throw UsageError("--workers: " + workers.message());
 }
 
 ModelOptions target_options(const ModelArguments& a) {
@@ -124,6 +141,8 @@ ModelOptions target_options(const ModelArguments& a) {
   options.cache_type_v = a.cache_type_v;
   options.flash_attention = flash_attention(a.flash_attn);
   options.exact = exact_mode(a.exact);
+  if (a.workers) options.workers = parts_of(*a.workers);
+  options.isolate = a.isolate;
   return options;
 }
 
@@ -135,6 +154,8 @@ ModelOptions draft_options(const ModelArguments& a) {
   options.n_gpu_layers = a.draft_gpu_layers;
   options.cache_type_k = a.draft_cache_type_k;
   options.cache_type_v = a.draft_cache_type_v;
+  options.workers.clear();  // a draft model is small, and close by
+  options.isolate = false;
   return options;
 }
 

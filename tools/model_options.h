@@ -27,6 +27,8 @@ struct ModelArguments {
   std::string draft_cache_type_k;
   std::string draft_cache_type_v;
   std::string exact = "auto";
+  std::optional<std::string> workers;  // "host:port,..."
+  bool isolate = false;
 };
 
 // Adds -m, -d and what belongs to them under "Model". `arguments` must outlive the parsing.

@@ -18,8 +18,8 @@ void add_ngram_options(CLI::App& app, NgramArguments& a, const std::string& head
                  "ngram-cache: what earlier texts held; starts empty when the file does not exist");
 }
 
-void check_ngram_options(const NgramArguments& a, const std::string& drafter) {
-  if (drafter == NgramDrafter::kName) return;
+void check_ngram_options(const NgramArguments& a, const std::string& drafter, bool used) {
+  if (used) return;
   for (const auto& [name, file] : {std::pair("--ngram-static", &a.static_file),
                                    std::pair("--ngram-dynamic", &a.dynamic_file)}) {
     if (!file->has_value()) continue;

@@ -21,8 +21,9 @@ struct NgramArguments {
 // Adds --ngram-static and --ngram-dynamic under `heading`. `arguments` must outlive the parsing.
 void add_ngram_options(CLI::App& app, NgramArguments& arguments, const std::string& heading);
 
-// Throws UsageError when files are given although `drafter` is not "ngram-cache".
-void check_ngram_options(const NgramArguments& arguments, const std::string& drafter);
+// Throws UsageError when files are given although `drafter`, the value of --drafter, does not name
+// "ngram-cache" (`used` is false).
+void check_ngram_options(const NgramArguments& arguments, const std::string& drafter, bool used);
 
 // The drafter with its caches, and what became of the dynamic one.
 struct NgramDrafting {

@@ -160,7 +160,7 @@ void ReplayCommand::check() {
   if (*drafter_ != NgramDrafter::kName && *drafter_ != "suffix") {
     throw UsageError("--drafter is '" + *drafter_ + "', but must be suffix or ngram-cache");
   }
-  check_ngram_options(ngrams_, *drafter_);
+  check_ngram_options(ngrams_, *drafter_, *drafter_ == NgramDrafter::kName);
   check_shape(shape_);
   if (!suffix_stores_.empty() && *drafter_ != "suffix") {
     throw UsageError("--suffix-store is given, but --drafter is '" + *drafter_ + "'",

@@ -148,7 +148,8 @@ Result<Request> RunCommand::make_request(const Session& session) const {
   request->max_tokens = sampling_.max_tokens;
   request->stop = sampling_.stop;
   request->rule = chosen_rule(speculation_);
-  request->draft = speculation_.shape;
+  request->draft = chosen_shape(speculation_);
+  request->drafters = plan_.drafters;
   request->logprobs = sampling_.logprobs;
   if (!plan_.off_reason.empty()) request->speculation_off_reason = plan_.off_reason;
   return request;
@@ -199,10 +200,11 @@ int RunCommand::run() {
   SessionOptions options{.target = target_options(model_), .speculation = plan_.width > 1};
   options.target.widest = opened_width(speculation_);
   if (plan_.use_draft_model) options.draft = draft_options(model_);
+  options.suffix = plan_.use_suffix;
+  options.recycle = plan_.use_recycle;
   if (plan_.use_ngrams) {
     options.make_drafter = [this](const Vocabulary& vocabulary) { return open_ngrams(vocabulary); };
   }
-  options.suffix = plan_.use_suffix;
   options.suffix_stores = speculation_.suffix_stores;
   const SessionHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};

@@ -43,6 +43,11 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
     OUTRIDER_RETURN_IF_ERROR(session->open_suffix(options));
     drafters.push_back(session->suffix_.get());
   }
+  if (options.recycle) {
+    const Capabilities& caps = session->target().capabilities();
+    session->recycle_ = std::make_unique<RecycleDrafter>(caps.n_vocab, caps.n_sequences);
+    drafters.push_back(session->recycle_.get());
+  }
   drafters.insert(drafters.end(), options.other_drafters.begin(), options.other_drafters.end());
   if (options.make_drafter) {
     Result<Drafter*> drafter = options.make_drafter(session->vocabulary());

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "draft/recycle.h"
 #include "draft/suffix_drafter.h"
 #include "engine/engine.h"
 #include "model/exactness.h"
@@ -28,6 +29,7 @@ struct SessionOptions {
   std::optional<ModelOptions> draft;
   bool suffix = false;                     // the suffix drafter, behind the draft model
   std::vector<std::string> suffix_stores;  // files that it looks things up in
+  bool recycle = false;                    // guess from what the target found likely before
   bool speculation = true;                 // false: only single steps will be asked for
   std::vector<Drafter*> other_drafters;    // asked after the draft model; must outlive the session
   // Makes a further drafter, asked after those, once the target's vocabulary is known; it must
@@ -46,7 +48,8 @@ class Session {
  public:
   // Opens the target, then the draft model, and checks that they fit. Takes seconds.
   // Errors: what the adapter gives, with the file's name; kUnsupported for a draft model whose
-  // vocabulary is another one; what SuffixStore::open and StoreFile::check_tokenizer give.
+  // vocabulary shares too little with the target's; what SuffixStore::open and
+  // StoreFile::check_tokenizer give.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options,
                                                const SessionHooks& hooks);
   Session(const Session&) = delete;
@@ -77,6 +80,7 @@ class Session {
   std::shared_ptr<Target> target_;
   std::unique_ptr<Draft> draft_;
   std::unique_ptr<SuffixDrafter> suffix_;
+  std::unique_ptr<RecycleDrafter> recycle_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::string> warnings_;
   std::string off_reason_;  // why no step may hold more than one token; empty: it may

@@ -1,6 +1,7 @@
 #include "tools/speculation_options.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tools/options.h"
 #include "tools/usage.h"
@@ -9,6 +10,8 @@ namespace outrider::tools {
 namespace {
 
 constexpr std::int32_t kMaxWidth = 64;
+constexpr std::array<std::string_view, 4> kCommandDrafters = {"draft-model", "suffix",
+                                                              "ngram-cache", "recycle"};
 constexpr std::int32_t kAutoWidth = 4;  // until the planner measures what a width costs
 
 }  // namespace
@@ -59,10 +62,11 @@ void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths) {
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-void add_tree_options(CLI::App& app, DraftShape& shape) {
+CLI::Option* add_tree_options(CLI::App& app, DraftShape& shape) {
   OptionGroup group(app, "Speculation");
-  group.add_integer("--branches", shape.branches, 1, kMaxWidth,
-                    "leaves of the draft model's tree of guesses at most; 1: a chain");
+  CLI::Option* branches = group.add_integer(
+      "--branches", shape.branches, 1, kMaxWidth,
+      "leaves of the tree of guesses at most; 1: a chain. The suffix drafter's default is --width");
   group.add_number("--split-p", shape.split_p,
                    "branch where the next likeliest token has at least this probability, 0 to 1");
   group.add_number("--draft-p-min", shape.p_min,
@@ -70,6 +74,7 @@ void add_tree_options(CLI::App& app, DraftShape& shape) {
   group.add_number("--draft-p-ratio", shape.p_ratio,
                    "stop drafting where the likeliest token is less than this many times as likely "
                    "as the next one; 0: no such stop");
+  return branches;
 }
 
 void check_shape(const DraftShape& shape) {
@@ -79,11 +84,15 @@ void check_shape(const DraftShape& shape) {
 
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
-  group.add_choice(
-      "--drafter", a.drafter, {"auto", "none", "draft-model", "suffix", "ngram-cache"},
+  CLI::Option* drafter = app.add_option(
+      "--drafter", a.drafter,
       "who guesses ahead: auto (the draft model, if one is given), none (plain decoding), "
-      "draft-model, suffix (what followed the text's last tokens earlier, in it or in a store), or "
-      "ngram-cache (what followed the last one to four tokens, in it and in the files given)");
+      "draft-model, suffix (what followed the text's last tokens earlier, in it or in a store), "
+      "ngram-cache (what followed the last one to four tokens, in it and in the files given), or "
+      "recycle (what the target found likely after a token before). Several: 'a,b' merges their "
+      "guesses into one tree, 'a/b' asks b only where a has none");
+  drafter->group("Speculation")->type_name("EXPR")->default_str(a.drafter);
+  drafter->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   group.add_texts("--suffix-store", a.suffix_stores, "FILE",
                   "a store of texts for --drafter suffix, made by 'outrider suffix build'; may be "
                   "given several times");
@@ -95,13 +104,12 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
       "depends on seed and position only, and a guess counts when it is that token, so the text is "
       "that of plain decoding. rejection and block (which judges a chain as a whole) draw from the "
       "same distribution, but the text differs from run setting to run setting");
-  add_tree_options(app, a.shape);
+  a.branches = add_tree_options(app, a.shape);
   add_exact_option(app, "Speculation", model);
 }
 
 void check_speculation(const SpeculationArguments& a, const ModelArguments& model) {
   check_shape(a.shape);
-  check_ngram_options(a.ngrams, a.drafter);
   if (a.rule != "coupled" && model.exact == "on") {
     throw UsageError("--exact on cannot be kept with --rule " + a.rule +
                          ", which keeps the distribution, not the text",
@@ -112,13 +120,20 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
                          "', but must be 1 with --rule block, which judges chains",
                      "take --rule coupled or rejection for trees");
   }
-  if (!a.suffix_stores.empty() && a.drafter != "suffix") {
+  const bool named = a.drafter != "auto" && a.drafter != "none";
+  const Result<DrafterPlan> plan =
+      named ? parse_drafter_plan(a.drafter, kCommandDrafters) : Result<DrafterPlan>(DrafterPlan());
+  if (!plan.ok()) {
+    throw UsageError(plan.status().message() + "; or auto, or none");
+  }
+  if (!a.suffix_stores.empty() && !plan->mentions("suffix")) {
     throw UsageError("--suffix-store is given, but --drafter is '" + a.drafter + "'",
                      "add --drafter suffix, or leave the store out");
   }
-  if (a.drafter == "draft-model" && !model.draft_model) {
-    throw UsageError("--drafter is 'draft-model', but there is none",
-                     "give a draft model with -d FILE, a GGUF file");
+  check_ngram_options(a.ngrams, a.drafter, plan->mentions(NgramDrafter::kName));
+  if (plan->mentions("draft-model") && !model.draft_model) {
+    throw UsageError("--drafter is '" + a.drafter + "', but there is no draft model",
+                     "give one with -d FILE, a GGUF file");
   }
 }
 
@@ -131,6 +146,21 @@ std::int32_t opened_width(const SpeculationArguments& a) {
   return width == 1 ? kAutoWidth : width;
 }
 
+// Empty for auto and none.
+DrafterPlan chosen_drafters(const SpeculationArguments& a) {
+  if (a.drafter == "auto" || a.drafter == "none") return {};
+  return *parse_drafter_plan(a.drafter, kCommandDrafters);
+}
+
+DraftShape chosen_shape(const SpeculationArguments& a) {
+  DraftShape shape = a.shape;
+  const bool given = a.branches != nullptr && a.branches->count() > 0;
+  const DrafterPlan plan = chosen_drafters(a);
+  const bool costs_passes = plan.empty() || plan.mentions("draft-model");
+  if (!costs_passes && !given && a.rule != "block") shape.branches = chosen_width(a);
+  return shape;
+}
+
 AcceptanceRule chosen_rule(const SpeculationArguments& a) {
   if (a.rule == "rejection") return AcceptanceRule::kRejection;
   if (a.rule == "block") return AcceptanceRule::kBlock;
@@ -140,18 +170,20 @@ AcceptanceRule chosen_rule(const SpeculationArguments& a) {
 SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArguments& model) {
   SpeculationPlan plan;
   plan.width = chosen_width(a);
-  const bool needs_no_model = a.drafter == "suffix" || a.drafter == NgramDrafter::kName;
   if (a.drafter == "none") {
     plan.off_reason = "switched off with --drafter none";
-  } else if (!needs_no_model && !model.draft_model) {
+  } else if (a.drafter == "auto" && !model.draft_model) {
     plan.off_reason = "no draft model was given (-d FILE)";
   } else if (plan.width == 1) {
     plan.off_reason = "--width 1 is plain decoding";
   }
-  const bool on = plan.off_reason.empty();
-  plan.use_suffix = on && a.drafter == "suffix";
-  plan.use_ngrams = on && a.drafter == NgramDrafter::kName;
-  plan.use_draft_model = on && !needs_no_model;
+  if (plan.off_reason.empty()) {
+    plan.drafters = chosen_drafters(a);
+    plan.use_draft_model = a.drafter == "auto" || plan.drafters.mentions("draft-model");
+    plan.use_suffix = plan.drafters.mentions("suffix");
+    plan.use_recycle = plan.drafters.mentions("recycle");
+    plan.use_ngrams = plan.drafters.mentions(NgramDrafter::kName);
+  }
   if (!plan.off_reason.empty()) plan.width = 1;
   return plan;
 }

@@ -18,6 +18,7 @@ struct SpeculationArguments {
   std::string rule = "coupled";
   NgramArguments ngrams;
   DraftShape shape;
+  CLI::Option* branches = nullptr;  // --branches, to know whether it was given
   std::string width = "auto";
   std::vector<std::string> suffix_stores;  // files
 };
@@ -27,7 +28,8 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& arguments, Mod
 // --width as a list, rising when parsed; the default is what auto means. REQUIRES: `widths` empty.
 void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths);
 // How the draft model's trees branch, and where drafting stops.
-void add_tree_options(CLI::App& app, DraftShape& shape);
+// Returns --branches.
+CLI::Option* add_tree_options(CLI::App& app, DraftShape& shape);
 // Throws UsageError for what is out of range.
 void check_shape(const DraftShape& shape);
 
@@ -37,11 +39,20 @@ void check_speculation(const SpeculationArguments& arguments, const ModelArgumen
 // What the options come to.
 struct SpeculationPlan {
   bool use_draft_model = false;
-  bool use_ngrams = false;
   bool use_suffix = false;
+  bool use_recycle = false;
+  bool use_ngrams = false;
+  DrafterPlan drafters;    // how they go together; empty: all that are used, merged
   std::int32_t width = 1;  // tokens of a target step at most; 1: no speculation
   std::string off_reason;  // why there is none; empty when there is
 };
+
+// REQUIRES: checked
+DrafterPlan chosen_drafters(const SpeculationArguments& arguments);
+
+// The shape of --branches and the like. Without --branches, drafters that are no models may branch
+// as far as the width goes: their branches cost no passes. REQUIRES: checked
+DraftShape chosen_shape(const SpeculationArguments& arguments);
 
 // REQUIRES: checked
 AcceptanceRule chosen_rule(const SpeculationArguments& arguments);

@@ -63,14 +63,9 @@ class SuffixCommand : public Command {
 };
 
 void SuffixCommand::add_options(CLI::App& app) {
-  CLI::Option* words = app.add_option(
-      "action",
-      [this](const CLI::results_t& results) {
-        words_ = results;
-        return true;
-      },
-      "build, merge or stats, and the files that it is about");
-  words->expected(-1)->type_name("build|merge|stats FILE...")->group("Store");
+  CLI::Option* words =
+      app.add_option("action", words_, "build, merge or stats, and the files that it is about");
+  words->type_name("build|merge|stats FILE...")->group("Store");
   OptionGroup group(app, "Store");
   group.add_text("--vocab", vocab_, "FILE",
                  "build: the GGUF file of the model whose tokenizer cuts the texts");

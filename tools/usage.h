@@ -26,11 +26,6 @@ class UsageError : public CLI::ParseError {
   std::string hint_;
 };
 
-// The entry of `known` nearest to `word`: at most two letters (a third of a short word) inserted,
-// left out, changed or swapped with their neighbour, or a beginning of at least three letters.
-// Empty when none is near.
-std::string nearest(std::string_view word, const std::vector<std::string>& known);
-
 // "a, b and c"; "" for none.
 std::string list_of(const std::vector<std::string>& words, std::string_view last = " and ");
 

@@ -79,27 +79,37 @@ Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
           {"drafters", std::move(drafters)}};
 }
 
+Json bytes_json(const std::string& text) {
+  if (text.empty()) return {};
+  Json bytes = Json::array();
+  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
+  return bytes;
+}
+
 // Minus infinity, which JSON does not have, is null.
 Json ranked_json(const RankedToken& token) {
   return {{"id", token.id},
           {"token", token.text},
+          {"bytes", bytes_json(token.text)},
           {"logprob", std::isfinite(token.logprob) ? Json(token.logprob) : Json()}};
 }
 
 Json logprobs_json(const Completion& c) {
   if (!c.has_logprobs) return {};
   Json list = Json::array();
-  for (const TokenLogprob& token : c.logprobs) {
-    Json top = Json::array();
-    for (const RankedToken& other : token.top) top.push_back(ranked_json(other));
-    Json object = ranked_json(token.chosen);
-    object["top_logprobs"] = std::move(top);
-    list.push_back(std::move(object));
-  }
+  for (const TokenLogprob& token : c.logprobs) list.push_back(logprob_json(token));
   return list;
 }
 
 }  // namespace
+
+Json logprob_json(const TokenLogprob& token) {
+  Json top = Json::array();
+  for (const RankedToken& other : token.top) top.push_back(ranked_json(other));
+  Json object = ranked_json(token.chosen);
+  object["top_logprobs"] = std::move(top);
+  return object;
+}
 
 std::string_view rule_name(AcceptanceRule rule) {
   switch (rule) {

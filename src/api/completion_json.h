@@ -7,9 +7,12 @@
 // (nothing was drafted, no second token was said) is null: there is nothing to report. Text that is
 // not valid UTF-8 stays as it is here and gets U+FFFD when it is encoded (json/json.h).
 //
-// logprobs: null, or an array with one object a token: {"id","token","logprob","top_logprobs":
-// [{"id","token","logprob"}]}, of the target's distribution before the sampler chain; a logprob of
-// minus infinity is null.
+// logprobs: null, or an array with one object a token: {"id","token","bytes","logprob",
+// "top_logprobs":[{"id","token","bytes","logprob"}]}, of the target's distribution before the
+// sampler chain. "bytes" are the token's bytes, 0 to 255 each, as OpenAI's API has them: a token
+// may hold a part of a character only, which "token" cannot show; joined, they are the text that
+// the tokens say. null for a control token, which says nothing. A logprob of minus infinity is
+// null.
 //
 // Tested by completion_json_test.cc, which lists every field of the contract with its type.
 #pragma once
@@ -25,6 +28,9 @@ namespace outrider::api {
 // speculation.exactness_coverage and .exactness_reason (what the verdict rests on), and "error" (as
 // below) when it ended with one.
 json::Json completion_json(const Completion& completion, const Exactness& exactness);
+
+// One object of "logprobs".
+json::Json logprob_json(const TokenLogprob& token);
 
 // {"code": "invalid_argument", "message": "..."}. REQUIRES: !status.ok()
 json::Json error_json(const Status& status);

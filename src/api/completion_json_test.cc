@@ -146,8 +146,32 @@ TEST(CompletionJson, LogprobsAreOneObjectATokenAndNullWhenNotAskedFor) {
   token.top.push_back({.id = 7, .text = "b", .logprob = -INFINITY});
   c.logprobs.push_back(token);
   EXPECT_EQ(json::encode(completion_json(c, exact())["logprobs"]),
-            R"([{"id":5,"token":"a","logprob":-1.5,"top_logprobs":[{"id":5,"token":"a",)"
-            R"("logprob":-1.5},{"id":7,"token":"b","logprob":null}]}])");
+            R"([{"id":5,"token":"a","bytes":[97],"logprob":-1.5,"top_logprobs":[{"id":5,)"
+            R"("token":"a","bytes":[97],"logprob":-1.5},{"id":7,"token":"b","bytes":[98],)"
+            R"("logprob":null}]}])");
+}
+
+TEST(CompletionJson, LogprobsKeepTheBytesOfPartsOfCharacters) {
+  Completion c;
+  c.has_logprobs = true;
+  for (const std::string part : {"\xe6\x97", "\xa5"}) {  // "日" in two tokens
+    TokenLogprob token;
+    token.chosen = {.id = 5, .text = part, .logprob = -1.0};
+    token.top.push_back(token.chosen);
+    c.logprobs.push_back(token);
+  }
+  c.logprobs.push_back({.chosen = {.id = 2, .text = "", .logprob = -1.0}, .top = {}});
+  const json::Parsed parsed = json::parse(json::encode(completion_json(c, exact())["logprobs"]));
+  ASSERT_TRUE(parsed.ok());
+  std::string text;
+  for (const Json& token : *parsed.value) {
+    if (token["bytes"].is_null()) continue;
+    EXPECT_EQ(token["bytes"], token["top_logprobs"][0]["bytes"]);
+    for (const Json& byte : token["bytes"]) text += static_cast<char>(byte.get<int>());
+  }
+  EXPECT_EQ(text, "日");
+  EXPECT_EQ((*parsed.value)[0]["bytes"], Json({0xe6, 0x97}));
+  EXPECT_TRUE((*parsed.value)[2]["bytes"].is_null()) << "a control token says nothing";
 }
 
 TEST(CompletionJson, AFailureSaysWhatFailed) {

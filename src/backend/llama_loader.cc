@@ -1,11 +1,16 @@
 #include "backend/llama_loader.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "backend/isolated_target.h"
 #include "backend/loaded_target.h"
+#include "backend/vocabulary_side.h"
 #include "draft/draft_model.h"
+#include "draft/translated_model.h"
+#include "draft/vocabulary_map.h"
 #include "llama/open_target.h"
 #include "llama/vocab_match.h"
 #include "llama/vocabulary.h"
@@ -15,42 +20,54 @@ namespace {
 
 class LoadedDraft : public Draft {
  public:
-  // `target` owns the vocabulary.
+  // `target` owns the vocabulary. `map`: between it and the model's own, where they differ.
   LoadedDraft(std::shared_ptr<const Target> target, const llama::LlamaVocabulary& vocabulary,
-              std::unique_ptr<llama::LlamaModel> model)
+              std::unique_ptr<llama::LlamaModel> model, std::optional<VocabularyMap> map)
       : target_(std::move(target)),
         model_(std::move(model)),
+        map_(std::move(map)),
+        translated_(map_ ? std::make_unique<TranslatedModel>(*model_, *map_) : nullptr),
         info_(info_of(model_->file()->facts())),
-        drafter_(*model_, vocabulary.size(),
-                 [&vocabulary](Token token) { return vocabulary.is_end_of_generation(token); }) {}
+        notes_(model_->notes()),
+        drafter_(translated_ ? static_cast<LanguageModel&>(*translated_) : *model_,
+                 vocabulary.size(),
+                 [&vocabulary](Token token) { return vocabulary.is_end_of_generation(token); }) {
+    if (map_) {
+      notes_.push_back("its vocabulary is not the target's, and only what both have is drafted: " +
+                       map_->share().text());
+    }
+  }
 
   Drafter& drafter() override { return drafter_; }
   const ModelInfo& info() const override { return info_; }
-  const std::vector<std::string>& notes() const override { return model_->notes(); }
+  const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
   std::shared_ptr<const Target> target_;
   std::unique_ptr<llama::LlamaModel> model_;
+  std::optional<VocabularyMap> map_;
+  std::unique_ptr<TranslatedModel> translated_;  // null: the vocabularies are the same
   ModelInfo info_;
+  std::vector<std::string> notes_;
   DraftModelDrafter drafter_;
 };
-
-llama::TargetOptions target_options(const LlamaLoaderOptions& options, std::int32_t widest) {
-  llama::TargetOptions how;
-  how.widest = widest;
-  how.speculation = options.speculation;
-  how.probe_budget_ms = options.probe_budget_ms;
-  how.cache_folder = options.cache_folder;
-  how.probe_progress = options.probe_progress;
-  return how;
-}
 
 }  // namespace
 
 Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& options,
-                                                         const LoadHooks& hooks) {
+                                                         const LoadHooks& caller_hooks) {
+  // Reading the file is the first half of the way, the probe the second.
+  LlamaLoaderOptions how = options_;
+  LoadHooks hooks = caller_hooks;
+  if (!how.probe_progress && caller_hooks.progress) {
+    hooks.progress = [&](double fraction) { caller_hooks.progress(0.5 * fraction); };
+    how.probe_progress = [&](double fraction) { caller_hooks.progress(0.5 + 0.5 * fraction); };
+  }
+  if (options.isolate || !options.workers.empty()) {
+    return load_isolated_target(options, how, hooks);
+  }
   Result<llama::OpenedTarget> opened =
-      llama::open_target(options, hooks, target_options(options_, options.widest));
+      llama::open_target(options, hooks, target_options(how, options.widest));
   if (!opened.ok()) return opened.status();
   ModelInfo info = info_of(opened->file->facts());
   return std::unique_ptr<Target>(
@@ -64,6 +81,10 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
 Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& options,
                                                        std::shared_ptr<const Target> target,
                                                        const LoadHooks& hooks) {
+  if (options.isolate || !options.workers.empty()) {
+    return invalid_argument("the draft model '" + options.path +
+                            "' cannot be isolated or run on workers; only a target can");
+  }
   const llama::LlamaVocabulary* vocabulary =
       dynamic_cast<const llama::LlamaVocabulary*>(&target->vocabulary());
   if (vocabulary == nullptr) {
@@ -72,14 +93,19 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
   }
   Result<std::unique_ptr<llama::LlamaModel>> model = llama::open_draft(options, hooks);
   if (!model.ok()) return model.status();
-  const Status match =
-      llama::require_usable(llama::match_vocabularies(*vocabulary, (*model)->file()->vocabulary()));
-  if (!match.ok()) {
-    return match.with_context("the draft model '" + options.path + "' cannot draft for '" +
-                              target->info().path + "'");
+  const llama::LlamaVocabulary& own = (*model)->file()->vocabulary();
+  const llama::VocabularyMatch match = llama::match_vocabularies(*vocabulary, own);
+  std::optional<VocabularyMap> map;
+  if (!match.usable()) {
+    Result<VocabularyMap> shared = VocabularyMap::create(side_of(*vocabulary), side_of(own), {});
+    if (!shared.ok()) {
+      return shared.status().with_context("the draft model '" + options.path +
+                                          "' cannot draft for '" + target->info().path + "'");
+    }
+    map = std::move(*shared);
   }
-  return std::unique_ptr<Draft>(
-      std::make_unique<LoadedDraft>(std::move(target), *vocabulary, std::move(*model)));
+  return std::unique_ptr<Draft>(std::make_unique<LoadedDraft>(std::move(target), *vocabulary,
+                                                              std::move(*model), std::move(map)));
 }
 
 }  // namespace outrider

@@ -24,7 +24,7 @@ struct LlamaLoaderOptions {
   std::optional<std::filesystem::path> cache_folder;
 
   // How far the probe is, 0 to 1, after the file has been read; from the loading thread. Empty: the
-  // hooks' progress stays at 1 meanwhile.
+  // hooks' progress goes to 0.5 while the file is read, and from there to 1 with the probe.
   std::function<void(double fraction)> probe_progress;
 };
 
@@ -33,12 +33,14 @@ class LlamaLoader : public ModelLoader {
  public:
   explicit LlamaLoader(LlamaLoaderOptions options = {}) : options_(std::move(options)) {}
 
-  // The model runs in this process. Besides ModelLoader's errors: kUnsupported when
-  // ExactMode::kOn cannot be had, with the reason and what would be right.
+  // The model runs in this process, or with options.isolate or options.workers in a child
+  // (backend/isolated_target.h). Besides ModelLoader's errors: kUnsupported when ExactMode::kOn
+  // cannot be had, with the reason and what would be right.
   Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
                                               const LoadHooks& hooks) override;
 
-  // Always in this process. `target` must come from a LlamaLoader.
+  // Always in this process: kInvalidArgument with options.isolate or options.workers. `target` must
+  // come from a LlamaLoader.
   Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
                                             std::shared_ptr<const Target> target,
                                             const LoadHooks& hooks) override;

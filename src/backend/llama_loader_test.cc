@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "draft/vocabulary_map.h"
 #include "testing/gguf_damage.h"
 #include "testing/llama_fixture.h"
 #include "testing/tiny_pair.h"
@@ -28,6 +29,11 @@ class LlamaLoaderTest : public ::testing::Test {
     testing::TinyModelOptions other;
     other.vocabulary.rotate_bytes = 1;
     ASSERT_TRUE(testing::write_tiny_gguf(dir_->file("other.gguf"), other).ok());
+    // Words that the others have not.
+    testing::TinyModelOptions wordy;
+    wordy.vocabulary.pieces = testing::pieces_of(vocabulary_sample(), 6);
+    const Status written = testing::write_tiny_gguf(dir_->file("wordy.gguf"), wordy);
+    ASSERT_TRUE(written.ok()) << written.message();
   }
   static void TearDownTestSuite() {
     delete dir_;
@@ -124,16 +130,40 @@ TEST_F(LlamaLoaderTest, ADraftKeepsItsTargetAlive) {
   EXPECT_TRUE(watched.expired());
 }
 
-TEST_F(LlamaLoaderTest, ADraftModelWithAnotherVocabularyIsRefusedWithBothNames) {
+TEST_F(LlamaLoaderTest, ADraftModelWithTheTargetsTokensAtOtherIdsDraftsAndSaysWhatItShares) {
   const std::shared_ptr<Target> opened = open(options(target()));
   ASSERT_NE(opened, nullptr);
-  const std::string other = dir_->file("other.gguf");
-  const Result<std::unique_ptr<Draft>> refused = loader().load_draft(options(other), opened, {});
+  const Result<std::unique_ptr<Draft>> draft_model =
+      loader().load_draft(options(dir_->file("other.gguf")), opened, {});
+  ASSERT_TRUE(draft_model.ok()) << draft_model.status().message();
+  ASSERT_FALSE((*draft_model)->notes().empty());
+  EXPECT_NE((*draft_model)->notes().back().find("100 % of a sample text"), std::string::npos)
+      << (*draft_model)->notes().back();
+}
+
+TEST_F(LlamaLoaderTest, ADraftModelThatSharesTooLittleIsRefusedWithBothNamesAndTheShare) {
+  const std::string wordy = dir_->file("wordy.gguf");
+  const std::shared_ptr<Target> opened = open(options(wordy));
+  ASSERT_NE(opened, nullptr);
+  const Result<std::unique_ptr<Draft>> refused = loader().load_draft(options(draft()), opened, {});
   EXPECT_EQ(refused.status().code(), StatusCode::kUnsupported);
-  EXPECT_EQ(refused.status().message().find("the draft model '" + other + "' cannot draft for '" +
-                                            target() + "': "),
+  const std::string message = refused.status().message();
+  EXPECT_EQ(message.find("the draft model '" + draft() + "' cannot draft for '" + wordy + "': "),
             0u)
-      << refused.status().message();
+      << message;
+  EXPECT_NE(message.find("of a sample text; at least 50 %"), std::string::npos) << message;
+}
+
+TEST_F(LlamaLoaderTest, ADraftModelIsNeverElsewhere) {
+  const std::shared_ptr<Target> opened = open(options(target()));
+  ASSERT_NE(opened, nullptr);
+  ModelOptions isolated = options(draft());
+  isolated.isolate = true;
+  ModelOptions spread = options(draft());
+  spread.workers = {"127.0.0.1:50052"};
+  for (const ModelOptions& wrong : {isolated, spread}) {
+    EXPECT_EQ(loader().load_draft(wrong, opened, {}).status().code(), StatusCode::kInvalidArgument);
+  }
 }
 
 TEST_F(LlamaLoaderTest, BadFilesAndBadOptionsAreErrorsThatNameThem) {

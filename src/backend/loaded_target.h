@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "backend/llama_loader.h"
 #include "base/status.h"
 #include "llama/model_file.h"
+#include "llama/open_target.h"
 #include "llama/sampler_chain.h"
 #include "llama/vocabulary.h"
 #include "serve/loader.h"
@@ -40,6 +42,16 @@ class LoadedTarget : public Target {
  private:
   Parts parts_;
 };
+
+inline llama::TargetOptions target_options(const LlamaLoaderOptions& options, std::int32_t widest) {
+  llama::TargetOptions how;
+  how.widest = widest;
+  how.speculation = options.speculation;
+  how.probe_budget_ms = options.probe_budget_ms;
+  how.cache_folder = options.cache_folder;
+  how.probe_progress = options.probe_progress;
+  return how;
+}
 
 inline ModelInfo info_of(const llama::ModelFacts& facts) {
   return {.path = facts.path,

@@ -67,13 +67,20 @@ std::vector<Token> likeliest(std::span<const float> row, std::size_t count) {
   std::vector<Token> best;
   if (count == 0) return best;
   float bar = kNever;
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    if (!(row[i] > bar)) continue;
-    std::size_t at = best.size();
-    while (at > 0 && row[static_cast<std::size_t>(best[at - 1])] < row[i]) --at;
-    best.insert(best.begin() + static_cast<std::ptrdiff_t>(at), static_cast<Token>(i));
-    if (best.size() > count) best.pop_back();
-    if (best.size() == count) bar = row[static_cast<std::size_t>(best.back())];
+  constexpr std::size_t kBlock = 64;  // most hold nothing above the bar, which is seen at once
+  for (std::size_t begin = 0; begin < row.size(); begin += kBlock) {
+    const std::span<const float> block = row.subspan(begin, std::min(kBlock, row.size() - begin));
+    int above = 0;
+    for (const float value : block) above |= value > bar ? 1 : 0;
+    if (above == 0) continue;
+    for (std::size_t i = begin; i < begin + block.size(); ++i) {
+      if (!(row[i] > bar)) continue;
+      std::size_t at = best.size();
+      while (at > 0 && row[static_cast<std::size_t>(best[at - 1])] < row[i]) --at;
+      best.insert(best.begin() + static_cast<std::ptrdiff_t>(at), static_cast<Token>(i));
+      if (best.size() > count) best.pop_back();
+      if (best.size() == count) bar = row[static_cast<std::size_t>(best.back())];
+    }
   }
   return best;
 }

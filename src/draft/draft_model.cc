@@ -114,8 +114,7 @@ Status DraftModelDrafter::synchronise(const DraftRequest& request) {
   assert(!request.text.empty());
   OUTRIDER_RETURN_IF_ERROR(settle(request.seq, request.text));
   const SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
-  const std::size_t missing = request.text.size() - state.n_seen;
-  if (missing > static_cast<std::size_t>(model_.room(request.seq))) {
+  if (!model_.has_room_for(request.seq, request.text.subspan(state.n_seen))) {
     return resource_exhausted("the draft model's context of " +
                               std::to_string(model_.capabilities().n_ctx) +
                               " tokens is full; a larger --draft-ctx drafts for longer");

@@ -72,6 +72,12 @@ class Drafter {
   // have not changed. Cheap: work that can wait is left to draft().
   virtual void accept(SeqId seq, std::span<const Token> text) = 0;
 
+  // The target's raw logits of the token that follows `token`, which was the text's last one or a
+  // drafted guess, on its own path: [n_vocab]. Called for every node that a step checked, before
+  // accept(), when wants_rows() says so. Cheap: it delays the next step.
+  virtual bool wants_rows() const { return false; }
+  virtual void observe(SeqId /*seq*/, Token /*token*/, std::span<const float> /*row*/) {}
+
   // Nothing of the text will be needed again; its memory may be given back.
   virtual void end(SeqId seq) = 0;
 

@@ -9,7 +9,7 @@
 // Stores are the operator's choice. A sequence's own text is its own: another sequence, and the
 // next text of the same one beyond what it shares with it, never sees it.
 //
-// Cost, measured (docs/benchmarks.md): microseconds a step, no model, about 70 bytes a token of
+// Cost, measured (docs/benchmarks.md): microseconds a step, no model, about 120 bytes a token of
 // text.
 //
 // Source: SuffixDecoding, arXiv 2411.04975; SAM-Decoding, arXiv 2411.10666. Tested by
@@ -33,7 +33,7 @@ class SuffixDrafter : public Drafter {
 
   std::string_view name() const override { return "suffix"; }
   // An automaton cannot be cut: when less is kept than it holds it begins anew, and reads what is
-  // kept again at the next draft (about 0.5 microseconds a token).
+  // kept again at the next draft (about 0.1 microseconds a token).
   Status begin(SeqId seq, std::size_t kept) override;
   // Reads what the text has gained, then grows the tree. kCancelled between two requests.
   Status draft(std::span<DraftRequest> requests) override;

@@ -20,7 +20,6 @@ DraftRequest request_for(std::span<const Token> text, TokenTree& tree, std::int3
   request.text = text;
   request.max_nodes = max_nodes;
   request.shape.branches = branches;
-  request.shape.split_p = 0.0f;
   request.mask = 2;
   request.tree = &tree;
   return request;

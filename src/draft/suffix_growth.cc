@@ -117,7 +117,7 @@ void SuffixGrowth::expand(const SuffixIndex& index, const DraftShape& shape, std
   if (chances_[best].chance < shape.p_min) return;
   if (chances_[best].chance < shape.p_ratio * second) return;
   for (std::size_t i = 0; i < chances_.size(); ++i) {
-    if (i != best && (shape.branches == 1 || chances_[i].chance < shape.split_p)) continue;
+    if (i != best && shape.branches == 1) continue;
     candidates_.push_back({.chance = open.chance * chances_[i].chance,
                            .order = order_++,
                            .parent = at,

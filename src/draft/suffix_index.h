@@ -11,10 +11,10 @@
 //                                edges: d (last, 1 time), c (1 time); next shorter match: none
 //
 // Cost. One token: constant amortised for the automaton (at most 2n states and 3n edges for n
-// tokens); counts and order of use are brought up to date along at most kMaxLevels links, about 6
-// in ordinary text. Deeper contexts than that, which only texts like "a a a a a" have, keep counts
-// that are too small for their shortest suffixes: they are the least useful ones. Memory: about 70
-// bytes a token (memory_bytes()).
+// tokens); counts and order of use are brought up to date along at most kMaxLevels links.
+// Deeper contexts than that, which only texts like "a a a a a" have, keep counts
+// that are too small for their shortest suffixes: they are the least useful ones. Memory: 70 to 120
+// bytes a token, as full as the arrays are (memory_bytes()).
 //
 // Source: Blumer et al., "The smallest automaton recognizing the subwords of a text", 1985; for
 // drafting: Hu et al., SAM-Decoding, arXiv 2411.10666. Tested by suffix_index_test.cc against a

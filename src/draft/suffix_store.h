@@ -11,9 +11,9 @@
 // Matches longer than kMostMatch tokens count as that long; so sorting is n log n comparisons of
 // at most kMostMatch tokens whatever the texts are.
 //
-// Cost. 8 bytes a token in the file. A search in 10 million tokens touches about 2 x 24 places,
-// 5 microseconds when they are in memory; the file is mapped, and only what is touched is read and
-// checked (store/store_file.h).
+// Cost. 8 bytes a token in the file. A search in 10 million tokens touches about 2 x 24 places;
+// with what follows for 15 drafted nodes about 10 microseconds when they are in memory. The file is
+// mapped, and only what is touched is read and checked (store/store_file.h).
 //
 // Source: Manber and Myers, "Suffix arrays", 1990; for drafting: He et al., REST, arXiv 2311.08252.
 // Tested by suffix_store_test.cc against a naive search.

@@ -8,7 +8,7 @@ namespace outrider {
 namespace {
 
 // A place with its last two tokens before it, which settle most comparisons without a look at the
-// text: 5 times faster than comparing in the text alone.
+// text, whose places lie all over the memory.
 struct SortKey {
   std::uint64_t last_two = 0;
   std::uint32_t place = 0;

@@ -36,6 +36,10 @@ struct ReplayStats {
   double draft_ms = 0.0;
   double accept_ms = 0.0;
   std::vector<std::int64_t> steps_by_width;  // [width] steps that would have checked so many tokens
+
+  double tokens_per_step() const {
+    return steps > 0 ? static_cast<double>(tokens) / static_cast<double>(steps) : 0.0;
+  }
 };
 
 struct ReplayOptions {

@@ -4,12 +4,19 @@
 namespace outrider {
 namespace {
 
-void teach_drafters(const Step& step, Sequence& s) {
+void teach_drafters(const Step& step, const Part& part) {
+  Sequence& s = *part.sequence;
   if (!s.wants_drafts() || s.over()) return;
   for (std::size_t d = 0; d < step.drafters.size(); ++d) {
     if (!s.asks(d)) continue;
     ScopedTimer timer(s.stats.drafters[d].accept_ms);
-    step.drafters[d]->accept(s.seq, s.text);
+    Drafter& drafter = *step.drafters[d];
+    for (NodeId id = 0; drafter.wants_rows() && id < s.sent->size(); ++id) {
+      const std::span<const float> row =
+          step.target.logits(static_cast<std::size_t>(part.item), id);
+      drafter.observe(s.seq, s.sent->token(id), row);
+    }
+    drafter.accept(s.seq, s.text);
   }
 }
 
@@ -23,7 +30,7 @@ void commit(Step& step) {
     if (part.walk) path = part.walk->path;
     const Status status = step.target.commit(s.seq, path);
     if (!status.ok()) s.error = status;
-    if (part.walk) teach_drafters(step, s);
+    if (part.walk) teach_drafters(step, part);
   }
 }
 

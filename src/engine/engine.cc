@@ -119,17 +119,17 @@ void Engine::begin_drafting(Sequence& s, std::size_t kept) {
   if (!can_roll_back && s.stats.reason.empty()) s.stats.reason = caps.rollback_reason;
   const bool wanted =
       s.request.speculative && s.request.width > 1 && caps.max_width > 1 && can_roll_back;
-  const std::vector<std::string>& names = s.request.drafters;
+  const DrafterPlan& plan = s.request.drafters;
   for (std::size_t d = 0; d < drafters_.size(); ++d) {
     s.stats.drafters.emplace_back();
     if (drafters_[d] == nullptr) continue;
     const std::string name(drafters_[d]->name());
-    const bool chosen = names.empty() || std::find(names.begin(), names.end(), name) != names.end();
-    if (!wanted || !chosen) {
+    if (!wanted || (!plan.empty() && !plan.mentions(name))) {
       drafters_[d]->end(s.seq);  // it is not told of this text
       continue;
     }
     s.stats.drafters[d].name = name;
+    if (plan.empty()) s.chains.push_back({d});
     const Status status = drafters_[d]->begin(s.seq, kept);
     if (status.ok()) {
       s.drafters |= DrafterMask{1} << d;
@@ -137,7 +137,22 @@ void Engine::begin_drafting(Sequence& s, std::size_t kept) {
       s.stats.reason = name + " failed: " + status.message();
     }
   }
+  for (const std::vector<std::string>& names : plan.chains) {
+    std::vector<std::size_t> chain;
+    for (const std::string& name : names) {
+      const std::optional<std::size_t> d = find_drafter(name);
+      if (d && s.asks(*d)) chain.push_back(*d);
+    }
+    if (!chain.empty()) s.chains.push_back(std::move(chain));
+  }
   s.stats.enabled = s.drafters != 0;
+}
+
+std::optional<std::size_t> Engine::find_drafter(std::string_view name) const {
+  for (std::size_t d = 0; d < drafters_.size(); ++d) {
+    if (drafters_[d] != nullptr && drafters_[d]->name() == name) return d;
+  }
+  return std::nullopt;
 }
 
 Status Engine::attach(Drafter* drafter) {

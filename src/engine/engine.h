@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -91,6 +92,7 @@ class Engine {
   bool whole_only() const;
   std::size_t take_over(SeqId seq, std::size_t kept);
   void begin_drafting(Sequence& sequence, std::size_t kept);
+  std::optional<std::size_t> find_drafter(std::string_view name) const;
   void apply_cancels();
   void shift_full_contexts();
   void shift(Sequence& sequence);

@@ -307,5 +307,48 @@ TEST(Engine, ATreeWithMoreLeavesThanTheTargetTakesLosesTheLeastLikely) {
   }
 }
 
+// As when the process that it runs in dies in the middle of a pass: requests in the prompt and in
+// the text alike end with the reason, within one step, and the engine tries no further.
+TEST(Engine, AModelThatIsGoneEndsItsRequestsAtOnceAndNewOnesToo) {
+  const RowFunction rows = random_rows(kVocab, 4, 3.0f);
+  FakeModel target(capabilities(), rows);
+  ScriptedDrafter drafter(scripts({})[5].second);
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {&drafter});
+  const RequestId running = *engine.add(request({1}, 1.0f, 1, 10, 4));
+  const RequestId other = *engine.add(request({2}, 1.0f, 2, 10, 1));
+  engine.step();
+  const RequestId fresh = *engine.add(request({3, 4}, 1.0f, 3, 10, 4));
+  const std::int64_t before = target.evaluations();
+  target.on_evaluate([&] { target.die(internal_error("its process was killed")); });
+  engine.step();
+  EXPECT_FALSE(engine.busy());
+  EXPECT_EQ(engine.check_integrity(), "");
+  EXPECT_LE(target.evaluations() - before, 5) << "all, without drafts, and once for each";
+  for (const RequestId id : {running, other, fresh}) {
+    const Result<Completion> failed = engine.take(id);
+    ASSERT_TRUE(failed.ok());
+    EXPECT_EQ(failed->finish, FinishReason::kError);
+    EXPECT_EQ(failed->error.code(), StatusCode::kInternal);
+    EXPECT_EQ(failed->error.message(), "its process was killed");
+  }
+  const Result<RequestId> late = engine.add(request({1}, 1.0f, 1, 10, 1));
+  ASSERT_TRUE(late.ok());
+  engine.step();
+  EXPECT_EQ(engine.take(*late)->error.message(), "its process was killed");
+}
+
+TEST(Engine, AModelThatDiesBetweenStepsEndsItsRequestsInTheNext) {
+  FakeModel target(capabilities(), random_rows(kVocab, 5, 3.0f));
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {});
+  const RequestId id = *engine.add(request({1}, 1.0f, 1, 10, 1));
+  engine.step();
+  target.die(internal_error("its process was killed"));
+  engine.step();
+  EXPECT_FALSE(engine.busy());
+  EXPECT_EQ(engine.take(id)->error.message(), "its process was killed");
+}
+
 }  // namespace
 }  // namespace outrider

@@ -120,7 +120,7 @@ TEST(Drafters, ComeAndGoBetweenSteps) {
   ASSERT_TRUE(engine.attach(&drafter).ok());
   const RequestId with = *engine.add(request({1, 2}, 1.0f, 5, 30, 4));
   Request other = request({1, 2}, 1.0f, 5, 30, 4);
-  other.drafters = {"somebody else"};
+  other.drafters.chains = {{"somebody else"}};
   const RequestId chosen = *engine.add(std::move(other));
   for (int i = 0; i < 3; ++i) engine.step();
   engine.detach(&drafter, "it went away");

@@ -29,21 +29,23 @@ void IdleTexts::put(SeqId seq, std::vector<Token> text) {
 std::optional<IdleTexts::Choice> IdleTexts::choose(std::span<const Token> prompt,
                                                    bool whole_only) const {
   if (entries_.empty()) return std::nullopt;
-  const Entry* best = nullptr;
-  const Entry* spare = nullptr;  // an empty one, else the oldest
-  std::size_t most = 0;
-  for (const Entry& entry : entries_) {
-    const std::size_t n = usable(entry.text, prompt, whole_only);
-    if (n > most) {
-      best = &entry;
-      most = n;
-    }
-    if (spare == nullptr || (entry.text.empty() && !spare->text.empty())) spare = &entry;
+  std::optional<Choice> best;
+  double most = 0.0;
+  bool best_is_empty = false;
+  std::size_t age = entries_.size();
+  for (const Entry& entry : entries_) {  // from the one put longest ago
+    --age;
+    const std::size_t kept = usable(entry.text, prompt, whole_only);
+    const double lost = static_cast<double>(entry.text.size() - kept);
+    const double worth = static_cast<double>(kept) - lost / static_cast<double>(2 + age);
+    const bool better =
+        !best || worth > most || (worth == most && entry.text.empty() && !best_is_empty);
+    if (!better) continue;
+    best = Choice{entry.seq, kept};
+    most = worth;
+    best_is_empty = entry.text.empty();
   }
-  if (best != nullptr && (2 * most >= best->text.size() || 2 * most >= prompt.size())) {
-    return Choice{best->seq, most};
-  }
-  return Choice{spare->seq, usable(spare->text, prompt, whole_only)};
+  return best;
 }
 
 void IdleTexts::remove(SeqId seq) {

@@ -6,12 +6,19 @@
 // unless that would destroy a long text for a short gain.
 //
 // Rule. The usable beginning of a text is what it shares with the prompt, less the prompt's last
-// token (whose logits are wanted). Of the sequence with the longest one: it is taken when that is
-// at least half of the sequence's text or of the prompt; else an empty sequence is, else the one
-// used longest ago (with what of it is usable).
+// token (whose logits are wanted). Taking a sequence gains these tokens and loses the others, which
+// a later prompt might have used: the less likely the longer ago the text was. Of n texts, the one
+// that was put i-th from the last (i from 0) is worth
 //
-//     prompt  the cat sat on            idle: 0 "the cat ran far away"   1 "a dog"    2 (empty)
-//     shared  the cat                   2 of 5 and 2 of 4: sequence 0, keep 2
+//     usable - (length - usable) / (2 + i)
+//
+// and the sequence with the highest worth is taken; among equals an empty one, else the one put
+// longest ago. An empty sequence is worth 0. A prompt that goes on a whole text, or has nothing in
+// common with any, is decided as one would by hand.
+//
+//     prompt  the cat sat on      idle: 0 "the cat ran far away"   1 "a dog"      2 (empty)
+//     worth                          2 - 3/4 (put first)           0 - 2/3        0
+//     taken: sequence 0, keep 2
 //
 // Models that cannot forget a part (Rollback) can only go on from a text as it is: there the usable
 // beginning is the whole text or nothing.

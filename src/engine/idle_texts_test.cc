@@ -31,20 +31,39 @@ TEST(IdleTexts, ThePromptsLastTokenIsAlwaysRead) {
 }
 
 TEST(IdleTexts, ALongTextIsNotGivenUpForAShortGain) {
-  // One token of five, and of a prompt of eight: the empty sequence is taken.
+  // Text 0 is the older of two: a lost token of it counts a third.
   IdleTexts idle;
   idle.put(0, {1, 2, 3, 4, 5});
   idle.put(1, {});
-  expect_choice(idle.choose(std::vector<Token>{1, 7, 7, 7, 7, 7, 7, 7}, false), 1, 0);
-  // Half of the text, or half of the prompt, is enough.
-  expect_choice(idle.choose(std::vector<Token>{1, 2, 3, 7, 7, 7, 7, 7}, false), 0, 3);
-  expect_choice(idle.choose(std::vector<Token>{1, 7}, false), 0, 1);
+  expect_choice(idle.choose(std::vector<Token>{1, 7, 7, 7}, false), 1, 0);  // 1 - 4/3
+  expect_choice(idle.choose(std::vector<Token>{1, 2, 7, 7}, false), 0, 2);  // 2 - 3/3
+  // The newest text counts more: a half.
+  IdleTexts newest;
+  newest.put(1, {});
+  newest.put(0, {1, 2, 3, 4, 5, 6, 7});
+  expect_choice(newest.choose(std::vector<Token>{1, 2, 9, 9}, false), 1, 0);     // 2 - 5/2
+  expect_choice(newest.choose(std::vector<Token>{1, 2, 3, 9, 9}, false), 0, 3);  // 3 - 4/2
+}
+
+TEST(IdleTexts, ASharedInstructionIsReadOnceThoughTheRestDiffers) {
+  // 180 of 500 tokens are shared by all texts, and every sequence holds one.
+  std::vector<Token> shared(180, 7);
+  IdleTexts idle;
+  for (SeqId seq = 0; seq < 4; ++seq) {
+    std::vector<Token> text = shared;
+    text.resize(500, seq == 1 ? 7 : seq + 100);
+    if (seq == 0) text.assign(500, 3);  // but the oldest
+    idle.put(seq, text);
+  }
+  std::vector<Token> prompt = shared;
+  prompt.resize(450, 55);
+  expect_choice(idle.choose(prompt, false), 1, 180);
 }
 
 TEST(IdleTexts, WithoutAnEmptyOneTheOldestGivesWayAndKeepsWhatIsUsable) {
   IdleTexts idle;
   idle.put(4, {1, 2, 3, 4, 5, 6, 7, 8});
-  idle.put(3, {5, 5, 5, 5, 5});
+  idle.put(3, {5, 5, 5, 5, 5, 5});
   expect_choice(idle.choose(std::vector<Token>{1, 2, 9, 9, 9, 9, 9, 9}, false), 4, 2);
   expect_choice(idle.choose(std::vector<Token>{8}, false), 4, 0);
   EXPECT_EQ(idle.oldest(), 4);

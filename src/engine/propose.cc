@@ -8,8 +8,7 @@ namespace outrider {
 namespace {
 
 // How many nodes the drafters may propose for a part: what could be checked, accepted and used.
-std::int32_t useful_nodes(const Step& step, const Part& part) {
-  const Sequence& s = *part.sequence;
+std::int32_t useful_nodes(const Step& step, const Sequence& s) {
   const Capabilities& caps = step.target.capabilities();
   std::int64_t nodes = std::min(s.request.width, caps.max_width) - 1;
   const std::int64_t said = static_cast<std::int64_t>(s.output.tokens().size());
@@ -19,17 +18,20 @@ std::int32_t useful_nodes(const Step& step, const Part& part) {
   return static_cast<std::int32_t>(std::max<std::int64_t>(nodes, 0));
 }
 
+bool has_proposed(const TokenTree& tree, DrafterMask drafters) {
+  for (NodeId id = 1; id < tree.size(); ++id) {
+    if ((tree.node(id).proposed_by & drafters) != 0) return true;
+  }
+  return false;
+}
+
 void note_results(std::span<DraftRequest> requests, std::span<Sequence* const> sequences,
                   const Drafter& drafter, std::size_t index, double ms) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     Sequence& s = *sequences[i];
     DrafterStats& stats = s.stats.drafters[index];
-    bool proposed = false;
-    for (NodeId id = 1; id < s.proposed->size(); ++id) {
-      proposed = proposed || (s.proposed->node(id).proposed_by & requests[i].mask) != 0;
-    }
     ++stats.calls;
-    stats.drafts += proposed ? 1 : 0;
+    stats.drafts += has_proposed(*s.proposed, requests[i].mask) ? 1 : 0;
     stats.draft_ms += ms;
     (s.answered ? s.stats.draft_ms : s.stats.draft_prompt_ms) += ms;
     const std::string limit = drafter.limit_reason(s.seq);
@@ -37,48 +39,70 @@ void note_results(std::span<DraftRequest> requests, std::span<Sequence* const> s
   }
 }
 
+// The sequences whose chains ask this drafter at this stage, having found nothing before.
+std::vector<Sequence*> askers(const Step& step, std::size_t drafter, std::size_t stage) {
+  std::vector<Sequence*> result;
+  for (const Part& part : step.parts) {
+    Sequence& s = *part.sequence;
+    if (!part.ready || !s.wants_drafts() || !s.asks(drafter)) continue;
+    for (const std::vector<std::size_t>& chain : s.chains) {
+      if (chain.size() <= stage || chain[stage] != drafter) continue;
+      DrafterMask earlier = 0;
+      for (std::size_t i = 0; i < stage; ++i) earlier |= DrafterMask{1} << chain[i];
+      if (!has_proposed(*s.proposed, earlier)) result.push_back(&s);
+    }
+  }
+  return result;
+}
+
+void ask(Step& step, std::size_t index, std::span<Sequence* const> candidates) {
+  Drafter& drafter = *step.drafters[index];
+  std::vector<DraftRequest> requests;
+  std::vector<Sequence*> sequences;
+  for (Sequence* s : candidates) {
+    const std::int32_t nodes = useful_nodes(step, *s);
+    if (nodes == 0) continue;
+    sequences.push_back(s);
+    DraftShape shape = s->request.draft;
+    shape.branches = std::min(shape.branches, step.target.capabilities().max_leaves);
+    requests.push_back({.seq = s->seq,
+                        .text = s->text,
+                        .seed = s->noise_seed,
+                        .sampler = s->request.sampler.get(),
+                        .max_nodes = nodes,
+                        .shape = shape,
+                        .draws = s->request.rule == AcceptanceRule::kCoupled ? nullptr : &s->draws,
+                        .mask = DrafterMask{1} << index,
+                        .tree = &*s->proposed});
+  }
+  if (requests.empty()) return;
+  Stopwatch watch;
+  const Status status = drafter.draft(requests);
+  const double ms = watch.elapsed_ms();
+  step.draft_ms += ms;
+  note_results(requests, sequences, drafter, index, ms);
+  if (status.ok() || status.code() == StatusCode::kCancelled) return;
+  // It drafts no more for these requests: their text goes on without it.
+  for (Sequence* s : sequences) {
+    s->drop_drafter(index, std::string(drafter.name()) + " failed: " + status.message());
+  }
+}
+
 }  // namespace
 
+// Stage by stage: first all that a chain asks first, then what is asked where these found nothing.
 void propose(Step& step) {
+  std::size_t stages = 0;
   for (Part& part : step.parts) {
     if (!part.ready) continue;
-    part.sequence->proposed.emplace(part.sequence->text.back());
-    part.sequence->draws.clear();
+    Sequence& s = *part.sequence;
+    s.proposed.emplace(s.text.back());
+    s.draws.clear();
+    for (const std::vector<std::size_t>& chain : s.chains) stages = std::max(stages, chain.size());
   }
-  for (std::size_t index = 0; index < step.drafters.size(); ++index) {
-    if (step.drafters[index] == nullptr) continue;
-    Drafter& drafter = *step.drafters[index];
-    std::vector<DraftRequest> requests;
-    std::vector<Sequence*> sequences;
-    for (Part& part : step.parts) {
-      Sequence& s = *part.sequence;
-      if (!part.ready || !s.wants_drafts() || !s.asks(index)) continue;
-      const std::int32_t nodes = useful_nodes(step, part);
-      if (nodes == 0) continue;
-      sequences.push_back(&s);
-      DraftShape shape = s.request.draft;
-      shape.branches = std::min(shape.branches, step.target.capabilities().max_leaves);
-      requests.push_back({.seq = s.seq,
-                          .text = s.text,
-                          .seed = s.noise_seed,
-                          .sampler = s.request.sampler.get(),
-                          .max_nodes = nodes,
-                          .shape = shape,
-                          .draws = s.request.rule == AcceptanceRule::kCoupled ? nullptr : &s.draws,
-                          .mask = DrafterMask{1} << index,
-                          .tree = &*s.proposed});
-    }
-    if (requests.empty()) continue;
-    Stopwatch watch;
-    const Status status = drafter.draft(requests);
-    const double ms = watch.elapsed_ms();
-    step.draft_ms += ms;
-    note_results(requests, sequences, drafter, index, ms);
-    if (!status.ok() && status.code() != StatusCode::kCancelled) {
-      // It drafts no more for these requests: their text goes on without it.
-      for (Sequence* s : sequences) {
-        s->drop_drafter(index, std::string(drafter.name()) + " failed: " + status.message());
-      }
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    for (std::size_t index = 0; index < step.drafters.size(); ++index) {
+      if (step.drafters[index] != nullptr) ask(step, index, askers(step, index, stage));
     }
   }
 }

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/types.h"
 #include "draft/drafter.h"
+#include "draft/drafter_plan.h"
 #include "model/sampler.h"
 
 namespace outrider {
@@ -39,8 +40,8 @@ struct Request {
   std::int32_t logprobs = -1;  // likeliest tokens to report with each token, 0 to 20; -1: nothing
   // False: of the raw row. True: of what the sampler chain leaves of it, except at temperature 0.
   bool logprobs_after_sampler = false;
-  // Which drafters may guess, by their names; empty: all that are there when it is added.
-  std::vector<std::string> drafters;
+  // Which drafters may guess, of those that are there when it is added.
+  DrafterPlan drafters;
   // What to do when the context is full: forget half of what lies behind the first `shift_keep`
   // tokens of the text, read the rest again and go on. -1: the text ends there (kLength).
   std::int32_t shift_keep = -1;

@@ -47,8 +47,9 @@ struct Sequence {
   double waited_ms = 0.0;  // in the queue, before its first step
   bool started = false;
   Timings timings;
-  SpeculationStats stats;    // .drafters: [engine's drafters when it was added]
-  DrafterMask drafters = 0;  // that may guess, as bits of their index
+  SpeculationStats stats;                        // .drafters: [engine's drafters when it was added]
+  DrafterMask drafters = 0;                      // that may guess, as bits of their index
+  std::vector<std::vector<std::size_t>> chains;  // their plan (DrafterPlan), in such indices
 
   // Tokens of the text that a model holding `length` of them has not seen. At least 1.
   std::span<const Token> unseen(Pos length) const {

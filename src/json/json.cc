@@ -1,32 +1,40 @@
 #include "json/json.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace outrider::json {
 namespace {
 
-// Deep nesting costs the reader a stack frame a level when the value is used, so it is refused
-// before anything is built. Brackets inside strings do not count. Returns the offset of the bracket
-// that is one too many, or npos.
-std::size_t too_deep(std::string_view text) {
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) return i;
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
+// What JSON allows and we do not; thrown through the library's parser, which is made for that.
+struct Refused {
+  std::string reason;
+};
+
+// Watches the objects that are being read. Two fields of one name mean different things to
+// different readers, so they are refused; and Json looks for a field from the first one on, so that
+// very many of them would take their square in time (100,000: 20 s).
+class ObjectWatch {
+ public:
+  bool operator()(int /*depth*/, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) names_.emplace_back();
+    if (event == Json::parse_event_t::object_end) names_.pop_back();
+    if (event != Json::parse_event_t::key) return true;
+    std::string name = parsed.get<std::string>();
+    if (names_.back().size() >= kMaxFields) {
+      throw Refused{"an object has more than " + std::to_string(kMaxFields) + " fields"};
     }
+    if (!names_.back().insert(name).second) {
+      throw Refused{"the field '" + name + "' is there twice in one object"};
+    }
+    return true;
   }
-  return std::string_view::npos;
-}
+
+ private:
+  std::vector<std::set<std::string>> names_;  // of each object around the place, outermost first
+};
 
 std::string place(std::string_view text, std::size_t offset, std::size_t first_line) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
@@ -57,7 +65,13 @@ Parsed parse_at(std::string_view text, std::size_t first_line) {
                      std::to_string(kMaxDepth) + " levels"};
   }
   try {
-    return {.value = Json::parse(text), .error = ""};
+    ObjectWatch watch;
+    return {
+        .value = Json::parse(text, [&watch](int depth, Json::parse_event_t event,
+                                            Json& parsed) { return watch(depth, event, parsed); }),
+        .error = ""};
+  } catch (const Refused& refused) {
+    return {.value = std::nullopt, .error = place(text, 0, first_line) + refused.reason};
   } catch (const Json::parse_error& error) {
     // `byte` counts from 1 and names the last byte read.
     const std::size_t offset = error.byte == 0 ? 0 : error.byte - 1;
@@ -68,6 +82,25 @@ Parsed parse_at(std::string_view text, std::size_t first_line) {
 }
 
 }  // namespace
+
+std::size_t too_deep(std::string_view text) {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) return i;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return std::string_view::npos;
+}
 
 std::string encode(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);

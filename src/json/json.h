@@ -12,11 +12,63 @@
 
 #include <nlohmann/json.hpp>
 
+#include "json/last_resort.h"
+
 namespace outrider::json {
 
-using Json = nlohmann::ordered_json;  // keeps the fields in the order in which they were written
+// A value. Objects keep their fields in the order in which they were written.
+//
+// The library's destructor allocates: it moves a value's children to a std::vector, so as not to
+// call itself. Where there is no memory for that, a destructor would throw and the process end. So
+// the value is a type of our own, whose std::allocator, which that vector uses and nothing else
+// does, has a last resort (json/last_resort.h).
+template <class Key, class T, class Compare, class Allocator>
+struct Fields : nlohmann::ordered_map<Key, T, Compare, Allocator> {
+  using nlohmann::ordered_map<Key, T, Compare, Allocator>::ordered_map;
+};
+
+template <class T>
+struct Allocator : std::allocator<T> {
+  Allocator() = default;
+  template <class U>
+  Allocator(const Allocator<U>& /*other*/) {}  // NOLINT: implicit, as allocators have it
+  template <class U>
+  struct rebind {
+    using other = Allocator<U>;
+  };
+};
+
+using Json = nlohmann::basic_json<Fields, std::vector, std::string, bool, std::int64_t,
+                                  std::uint64_t, double, Allocator>;
+
+}  // namespace outrider::json
+
+// Not for code outside the library's destructor.
+template <>
+struct std::allocator<outrider::json::Json> {
+  using value_type = outrider::json::Json;
+
+  allocator() = default;
+  template <class U>
+  allocator(const std::allocator<U>& /*other*/) {}  // NOLINT: implicit
+  value_type* allocate(std::size_t n) {
+    return static_cast<value_type*>(outrider::json::allocate_in_destructor(n * sizeof(value_type)));
+  }
+  void deallocate(value_type* memory, std::size_t /*n*/) {
+    outrider::json::deallocate_in_destructor(memory);
+  }
+  bool operator==(const allocator& /*other*/) const { return true; }
+};
+
+namespace outrider::json {
 
 inline constexpr std::size_t kMaxDepth = 64;  // arrays and objects inside each other, when parsing
+inline constexpr std::size_t kMaxFields = 1024;  // of one object, when parsing
+
+// Offset of the first bracket of `text` that opens more than kMaxDepth levels, or npos. Brackets
+// inside strings do not count; the text need not be JSON. For texts that others parse: deep nesting
+// costs a reader a stack frame a level, when a value is built or used.
+std::size_t too_deep(std::string_view text);
 
 // `value` in one line, without a newline. Bytes that are not UTF-8 become U+FFFD; infinite and
 // undefined numbers become null.
@@ -32,8 +84,9 @@ struct Parsed {
   bool ok() const { return value.has_value(); }
 };
 
-// The one value that `text` holds. Anything else behind it, invalid UTF-8 and more than kMaxDepth
-// levels are errors. Never throws.
+// The one value that `text` holds. Anything else behind it, invalid UTF-8, more than kMaxDepth
+// levels, more than kMaxFields fields in an object and two of the same name are errors. Throws
+// nothing but std::bad_alloc.
 Parsed parse(std::string_view text);
 
 // Calls `on_line` with the value and the number (from 1) of each line of `text`, until it returns a

@@ -56,6 +56,22 @@ TEST(JsonParse, RefusesWhatIsNotExactlyOneValue) {
   }
 }
 
+TEST(JsonParse, RefusesAFieldThatIsThereTwiceInOneObject) {
+  const std::string error = parse(R"({"a":1,"b":{"c":2,"c":3}})").error;
+  EXPECT_NE(error.find("'c'"), std::string::npos) << error;
+  EXPECT_TRUE(parse(R"({"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]})").ok()) << "in different objects";
+}
+
+TEST(JsonParse, RefusesObjectsWithTooManyFields) {
+  std::string fields;
+  for (std::size_t i = 0; i < kMaxFields; ++i) {
+    fields += (i == 0 ? "" : ",") + std::string("\"f") + std::to_string(i) + "\":0";
+  }
+  EXPECT_TRUE(parse("{" + fields + "}").ok());
+  EXPECT_NE(parse("{" + fields + ",\"more\":0}").error.find("more than 1024 fields"),
+            std::string::npos);
+}
+
 TEST(JsonParse, NestingIsLimitedAndBracketsInStringsDoNotCount) {
   const std::string open(kMaxDepth, '[');
   const std::string close(kMaxDepth, ']');

@@ -15,6 +15,7 @@
 #endif
 
 #include "common.h"
+#include "ggml-backend.h"
 #include "llama.h"
 #include "log.h"
 
@@ -73,6 +74,22 @@ std::string_view without_function_names(std::string_view line) {
 
 }  // namespace
 
+namespace {
+
+// ggml makes this table when a first model is loaded, and looks into it with every operation. Made
+// here, it also outlives whatever is registered for the process's end from now on: a decode thread
+// that an exit handler ends would otherwise compute without it (a crash, in two of three exits).
+void make_tables() {
+  const ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+  if (cpu == nullptr) return;
+  void* const found = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(cpu),
+                                                        "ggml_backend_dev_get_extra_bufts");
+  if (found == nullptr) return;
+  (void)reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(found)(cpu);
+}
+
+}  // namespace
+
 void ensure_backend() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -80,6 +97,7 @@ void ensure_backend() {
     // llama-common has a log of its own, a thread that writes to stdout and stderr.
     common_log_set_verbosity_thold(-1);
     llama_backend_init();
+    make_tables();
   });
 }
 

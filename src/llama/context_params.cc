@@ -92,6 +92,8 @@ llama_context_params make_params(const ContextSizes& sizes, const ContextSetting
       settings.flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
   params.type_k = cache_type_of(settings.type_k);
   params.type_v = cache_type_of(settings.type_v);
+  params.rope_freq_base = settings.rope_freq_base;
+  params.rope_freq_scale = settings.rope_freq_scale;
   params.n_rs_seq = static_cast<std::uint32_t>(kSnapshots);
   params.kv_unified = true;
   params.swa_full = true;  // otherwise cells leave the window, and no rollback reaches behind it

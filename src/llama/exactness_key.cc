@@ -137,11 +137,20 @@ Result<std::string> exactness_key(const ModelFile& file, const ModelOptions& opt
   }
   std::string places;
   for (const std::int32_t start : starts) places += std::to_string(start) + " ";
+  std::string adapters;
+  for (const std::string& path : options.lora) {
+    const Result<std::string> adapter = fingerprint_file(path);
+    if (!adapter.ok()) return adapter.status();
+    adapters += ", adapter " + *adapter;
+  }
+  std::string shares;
+  for (const float share : options.tensor_split) shares += " " + std::to_string(share);
   const ContextSettings& context = plan.context;
   return line("model", facts.description + ", " + std::to_string(facts.size_bytes) + " bytes, " +
-                           *content + ", " + metadata.hex()) +
+                           *content + ", " + metadata.hex() + adapters) +
          line("build", build_identity()) + line("machine", machine_identity(facts.all_on_cpu)) +
-         line("gpu layers", facts.all_on_cpu ? "0" : std::to_string(options.n_gpu_layers)) +
+         line("gpu layers",
+              facts.all_on_cpu ? "0" : std::to_string(options.n_gpu_layers) + shares) +
          line("threads", std::to_string(n_threads)) +
          line("batch", std::to_string(std::min(options.n_batch, 512))) +
          line("sequences", std::to_string(std::clamp(options.n_sequences, 1, 3))) +

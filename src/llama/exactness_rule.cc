@@ -124,6 +124,8 @@ bool has_other_device() {
 
 void apply_user_choices(const ModelOptions& options, bool exactness_matters, LoadPlan* plan) {
   ContextSettings& context = plan->context;
+  context.rope_freq_base = options.rope_freq_base;
+  context.rope_freq_scale = options.rope_freq_scale;
   if (options.flash_attention != FlashAttention::kAuto) {
     context.flash_attention = options.flash_attention == FlashAttention::kOn;
     if (!context.flash_attention) {

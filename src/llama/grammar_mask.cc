@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "llama/backend.h"
 #include "llama/gbnf.h"
 #include "llama/token_prefixes.h"
@@ -21,17 +22,8 @@ constexpr double kMostMs = 2000.0;
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 constexpr const char* kRoot = "root";
 
-// All bytes that llama.cpp's grammar sees, those of control tokens included.
-std::string grammar_text(const LlamaVocabulary& vocabulary, Token token) {
-  std::string text(64, '\0');
-  std::int32_t n = 0;
-  while ((n = llama_token_to_piece(vocabulary.handle(), token, text.data(),
-                                   static_cast<std::int32_t>(text.size()), /*lstrip=*/0,
-                                   /*special=*/true)) < 0) {
-    text.resize(static_cast<std::size_t>(-n));
-  }
-  text.resize(static_cast<std::size_t>(n));
-  return text;
+bool holds(const std::vector<Token>& sorted, Token token) {
+  return std::binary_search(sorted.begin(), sorted.end(), token);
 }
 
 std::string escaped_for_regex(const std::string& text) {
@@ -56,6 +48,72 @@ Status check_token_names(const GbnfSummary& grammar, const LlamaVocabulary& voca
     return invalid_argument("it names the token " + name + ", but the vocabulary has none such");
   }
   return Status();
+}
+
+Status check_time(const Stopwatch& watch) {
+  const double ms = watch.elapsed_ms();
+  if (ms <= kMostMs) return Status();
+  return resource_exhausted(
+      "the grammar is too ambiguous: one more token took " +
+      std::to_string(static_cast<int>(ms / 1000.0)) +
+      " s, since it can be read in ever more ways; give rules of which only one fits at a time");
+}
+
+// The ways to say `trigger` in tokens that are tried: as the tokens that it names or letter by
+// letter, and with a letter before it, since SentencePiece puts a space before a text's first word.
+std::vector<std::vector<Token>> ways_to_say(const std::string& trigger,
+                                            const LlamaVocabulary& vocabulary) {
+  std::vector<std::vector<Token>> ways;
+  for (const char* before : {"", "\n", "a"}) {
+    for (const bool parse_special : {true, false}) {
+      const Result<std::vector<Token>> all =
+          vocabulary.tokenize(before + trigger, /*add_special=*/false, parse_special);
+      if (!all.ok()) continue;
+      std::string text;
+      std::size_t from = all->size();
+      while (from > 0 && text.size() < trigger.size()) {
+        text.insert(0, grammar_text(vocabulary, (*all)[--from]));
+      }
+      if (text != trigger) continue;
+      ways.emplace_back(all->begin() + static_cast<std::ptrdiff_t>(from), all->end());
+    }
+  }
+  return ways;
+}
+
+// Whether the grammar of `bound`, at its beginning, can begin with `way`.
+Result<bool> can_begin_with(const std::vector<Token>& way, const LlamaVocabulary& vocabulary,
+                            const llama_sampler* bound) {
+  const SamplerHandle copy(llama_sampler_clone(bound));
+  for (const Token token : way) {
+    // llama.cpp aborts on an end token where the grammar does not end, and throws on others.
+    if (vocabulary.is_end_of_generation(token)) return false;
+    const Stopwatch watch;
+    try {
+      llama_sampler_accept(copy.get(), token);
+    } catch (const std::exception&) {
+      return false;
+    }
+    OUTRIDER_RETURN_IF_ERROR(check_time(watch));
+  }
+  return true;
+}
+
+// A trigger that the vocabulary cannot say at all (it has no capitals, say) passes: it harms
+// nobody.
+Status check_trigger(const std::string& trigger, const LlamaVocabulary& vocabulary,
+                     const llama_sampler* bound) {
+  if (first_invalid_utf8(trigger)) return invalid_argument("a trigger is not valid UTF-8");
+  const std::vector<std::vector<Token>> ways = ways_to_say(trigger, vocabulary);
+  for (const std::vector<Token>& way : ways) {
+    const Result<bool> begins = can_begin_with(way, vocabulary, bound);
+    if (!begins.ok()) return begins.status();
+    if (*begins) return Status();
+  }
+  if (ways.empty()) return Status();
+  return invalid_argument("the grammar cannot begin with the trigger '" + trigger +
+                          "', but what is held to the grammar begins with the trigger itself; let "
+                          "root begin with it, or give a trigger that root begins with");
 }
 
 // Throws what llama.cpp throws; null when it refuses.
@@ -89,11 +147,18 @@ Result<std::unique_ptr<GrammarMask>> GrammarMask::create(const std::string& gram
   if (!mask->sampler_) return invalid_argument("llama.cpp refuses it" + log.because());
   mask->vocabulary_ = &vocabulary;
   mask->by_text_ = summary->token_ids.empty() && summary->token_names.empty();
-  mask->triggers_ = std::make_shared<const std::vector<std::string>>(triggers);
-  mask->waiting_ = !triggers.empty();
+  if (triggers.empty()) return mask;
+  mask->waiting_ = true;
+  mask->triggers_ = std::make_shared<const TriggerTokens>(triggers, vocabulary);
+  const SamplerHandle bound(
+      llama_sampler_init_grammar(vocabulary.handle(), grammar.c_str(), kRoot));
+  if (!bound) return invalid_argument("llama.cpp refuses it" + log.because());
   for (const std::string& trigger : triggers) {
-    mask->longest_trigger_ = std::max(mask->longest_trigger_, trigger.size());
+    OUTRIDER_RETURN_IF_ERROR(check_trigger(trigger, vocabulary, bound.get()));
   }
+  const Stopwatch watch;
+  mask->find_forbidden(watch);
+  OUTRIDER_RETURN_IF_ERROR(check_time(watch));
   return mask;
 }
 
@@ -102,16 +167,23 @@ std::unique_ptr<GrammarMask> GrammarMask::clone() const {
   copy->sampler_.reset(llama_sampler_clone(sampler_.get()));
   copy->vocabulary_ = vocabulary_;
   copy->by_text_ = by_text_;
-  copy->triggers_ = triggers_;
-  copy->longest_trigger_ = longest_trigger_;
   copy->waiting_ = waiting_;
+  copy->triggers_ = triggers_;
   copy->recent_ = recent_;
+  copy->forbidden_ = forbidden_;
+  copy->forbidden_alone_ = forbidden_alone_;
   copy->status_ = status_;
   return copy;
 }
 
 void GrammarMask::filter(std::vector<llama_token_data>& candidates) const {
-  if (waiting_ || candidates.empty()) return;
+  if (waiting_) {
+    if (forbidden_->empty()) return;
+    std::erase_if(candidates,
+                  [this](const llama_token_data& c) { return holds(*forbidden_, c.id); });
+    return;
+  }
+  if (candidates.empty()) return;
   llama_token_data_array array{
       .data = candidates.data(), .size = candidates.size(), .selected = -1, .sorted = false};
   llama_sampler_apply(sampler_.get(), &array);
@@ -119,7 +191,13 @@ void GrammarMask::filter(std::vector<llama_token_data>& candidates) const {
 }
 
 void GrammarMask::mask_row(std::span<float> row) const {
-  if (waiting_) return;
+  if (waiting_) {
+    for (const Token token : *forbidden_) {
+      if (static_cast<std::size_t>(token) < row.size())
+        row[static_cast<std::size_t>(token)] = kNever;
+    }
+    return;
+  }
   std::vector<bool> allowed(static_cast<std::size_t>(vocabulary_->size()), false);
   std::vector<llama_token_data> level;
   const auto ask = [&level](Token token) {
@@ -149,10 +227,6 @@ void GrammarMask::accept(Token token) {
   if (!status_.ok()) return;
   const Stopwatch watch;
   try {
-    if (waiting_) {
-      await(token);
-      return;
-    }
     // llama.cpp aborts on an end token that does not fit and throws on others.
     std::vector<llama_token_data> candidates = {{.id = token, .logit = 0.0f, .p = 0.0f}};
     filter(candidates);
@@ -162,25 +236,21 @@ void GrammarMask::accept(Token token) {
                          " ('" + grammar_text(*vocabulary_, token) + "') is not allowed here");
       return;
     }
-    llama_sampler_accept(sampler_.get(), token);
+    if (waiting_) {
+      await(token, watch);
+    } else {
+      llama_sampler_accept(sampler_.get(), token);
+    }
   } catch (const std::exception& error) {
     status_ = internal_error(std::string("the text does not keep to the grammar: ") + error.what());
   }
-  if (watch.elapsed_ms() > kMostMs && status_.ok()) {
-    status_ = resource_exhausted(
-        "the grammar is too ambiguous: one more token took " +
-        std::to_string(static_cast<int>(watch.elapsed_ms() / 1000.0)) +
-        " s, since it can be read in ever more ways; give rules of which only one fits at a time");
-  }
+  if (status_.ok()) status_ = check_time(watch);
 }
 
-void GrammarMask::await(Token token) {
-  std::string text;
-  for (const Recent& recent : recent_) text += recent.text;
-  const std::size_t old_size = text.size();
+void GrammarMask::await(Token token, const Stopwatch& watch) {
   recent_.push_back({token, grammar_text(*vocabulary_, token)});
-  text += recent_.back().text;
-  if (says_trigger(text, old_size)) {
+  const std::string text = recent_text();
+  if (triggers_->begin_in(text) != std::string::npos) {
     waiting_ = false;
     for (const Recent& recent : recent_) llama_sampler_accept(sampler_.get(), recent.token);
     recent_.clear();
@@ -189,18 +259,71 @@ void GrammarMask::await(Token token) {
   // Tokens go whose bytes all lie before the last ones that a trigger could begin in.
   std::size_t size = text.size();
   std::size_t n_gone = 0;
-  while (n_gone < recent_.size() && size - recent_[n_gone].text.size() >= longest_trigger_ - 1) {
+  while (n_gone < recent_.size() &&
+         size - recent_[n_gone].text.size() >= triggers_->longest() - 1) {
     size -= recent_[n_gone++].text.size();
   }
   recent_.erase(recent_.begin(), recent_.begin() + static_cast<std::ptrdiff_t>(n_gone));
+  find_forbidden(watch);
 }
 
-bool GrammarMask::says_trigger(std::string_view text, std::size_t old_size) const {
-  for (const std::string& trigger : *triggers_) {
-    const std::size_t from = old_size >= trigger.size() ? old_size - trigger.size() + 1 : 0;
-    if (text.find(trigger, from) != std::string_view::npos) return true;
+std::string GrammarMask::recent_text() const {
+  std::string text;
+  for (const Recent& recent : recent_) text += recent.text;
+  return text;
+}
+
+// What a token that holds a whole trigger runs into does not depend on the text before, unless that
+// ends with a trigger's beginning: those are found once.
+void GrammarMask::find_forbidden(const Stopwatch& watch) {
+  const std::string tail = recent_text();
+  const std::vector<std::string_view> rests = triggers_->rests(tail);
+  const bool first = forbidden_alone_ == nullptr;
+  if (rests.empty() && !first) {
+    forbidden_ = forbidden_alone_;
+    return;
   }
-  return false;
+  std::vector<Token> forbidden;
+  for (const TriggerTokens::Piece& piece : triggers_->pieces()) {
+    if (!check_time(watch).ok()) break;  // the caller sees it too
+    const bool completes = std::any_of(rests.begin(), rests.end(), [&](std::string_view rest) {
+      return piece.text.starts_with(rest);
+    });
+    const bool wrong = completes || (first && piece.whole)
+                           ? runs_wrongly_past(piece, tail)
+                           : !first && holds(*forbidden_alone_, piece.token);
+    if (wrong) forbidden.push_back(piece.token);
+  }
+  forbidden_ = std::make_shared<const std::vector<Token>>(std::move(forbidden));
+  if (first) forbidden_alone_ = forbidden_;
+}
+
+// Whether `piece`, which completes a trigger behind `tail`, the text of recent_, must not follow.
+bool GrammarMask::runs_wrongly_past(const TriggerTokens::Piece& piece,
+                                    const std::string& tail) const {
+  // llama.cpp does not look behind a NUL or into bytes that are not UTF-8.
+  const std::string whole = tail + piece.text;
+  const std::string_view text = std::string_view(whole).substr(triggers_->begin_in(whole));
+  const std::string_view complete = text.substr(0, complete_utf8_prefix(text));
+  if (text.find('\0') != std::string_view::npos || first_invalid_utf8(complete)) return true;
+  try {
+    const SamplerHandle copy(llama_sampler_clone(sampler_.get()));
+    for (const Recent& recent : recent_) llama_sampler_accept(copy.get(), recent.token);
+    llama_sampler_accept(copy.get(), piece.token);
+    if (complete.size() == text.size()) return false;
+    // Inside a character: the beginning alone is not looked at until a token goes on with it.
+    std::vector<llama_token_data> next;
+    for (const Token token : triggers_->continuing()) {
+      next.push_back({.id = token, .logit = 0.0f, .p = 0.0f});
+    }
+    llama_token_data_array array{
+        .data = next.data(), .size = next.size(), .selected = -1, .sorted = false};
+    llama_sampler_apply(copy.get(), &array);
+    return std::all_of(next.begin(), next.end(),
+                       [](const llama_token_data& c) { return c.logit == kNever; });
+  } catch (const std::exception&) {
+    return true;
+  }
 }
 
 }  // namespace outrider::llama

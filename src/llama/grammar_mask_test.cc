@@ -4,76 +4,22 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <limits>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "llama/json_schema.h"
 #include "llama/vocabulary.h"
-#include "testing/chi_square.h"
-#include "testing/llama_fixture.h"
+#include "testing/llama_grammar.h"
 
 namespace outrider::llama {
 namespace {
-
-constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 constexpr const char* kJson = R"({"type":"object","properties":{"the":{"type":"string"},)"
                               R"("to":{"type":"array","items":{"type":"integer"}},)"
                               R"("er":{"enum":["é","日本",null,true]}},"required":["the"]})";
 
-class GrammarMaskTest : public testing::TinyModelTest {
- protected:
-  const LlamaVocabulary& vocabulary() const { return file().vocabulary(); }
-
-  std::unique_ptr<GrammarMask> make(const std::string& grammar,
-                                    const std::vector<std::string>& triggers = {}) {
-    Result<std::unique_ptr<GrammarMask>> mask =
-        GrammarMask::create(grammar, triggers, vocabulary());
-    EXPECT_TRUE(mask.ok()) << mask.status().message();
-    return std::move(*mask);
-  }
-
-  std::vector<Token> tokens(const std::string& text) {
-    return vocabulary().tokenize(text, false, false).value();
-  }
-
-  // The bytes of a text as byte tokens: no merging.
-  static std::vector<Token> bytes(const std::string& text) {
-    std::vector<Token> tokens;
-    for (const char c : text) {
-      tokens.push_back(testing::kTinyFirstByte + static_cast<unsigned char>(c));
-    }
-    return tokens;
-  }
-
-  // What llama.cpp's sampler allows, asked about every token at once.
-  std::vector<bool> llama_allows(llama_sampler* sampler) const {
-    std::vector<llama_token_data> data;
-    for (Token t = 0; t < vocabulary().size(); ++t) {
-      data.push_back({.id = t, .logit = 0.0f, .p = 0.0f});
-    }
-    llama_token_data_array array{
-        .data = data.data(), .size = data.size(), .selected = -1, .sorted = false};
-    llama_sampler_apply(sampler, &array);
-    std::vector<bool> allowed;
-    for (const llama_token_data& c : data) allowed.push_back(c.logit != kNever);
-    return allowed;
-  }
-
-  std::vector<bool> mask_allows(const GrammarMask& mask) const {
-    std::vector<float> row(static_cast<std::size_t>(vocabulary().size()), 0.0f);
-    mask.mask_row(row);
-    std::vector<bool> allowed;
-    for (const float value : row) allowed.push_back(value != kNever);
-    return allowed;
-  }
-
-  std::mt19937 random_{static_cast<unsigned>(testing::test_seed(99))};
-};
+using GrammarMaskTest = testing::GrammarTest;
 
 // Random walks through grammars: at every step both answers for all tokens.
 TEST_F(GrammarMaskTest, AllowsWhatLlamaAllowsAtEveryStep) {
@@ -84,19 +30,16 @@ TEST_F(GrammarMaskTest, AllowsWhatLlamaAllowsAtEveryStep) {
   std::size_t n_allowed = 0;
   for (const std::string& grammar : grammars) {
     for (int walk = 0; walk < 20; ++walk) {
-      const std::unique_ptr<GrammarMask> mask = make(grammar);
+      const std::unique_ptr<GrammarMask> mask = make_mask(grammar);
       const SamplerHandle reference(
           llama_sampler_init_grammar(vocabulary().handle(), grammar.c_str(), "root"));
       for (int step = 0; step < 30; ++step) {
         const std::vector<bool> allowed = mask_allows(*mask);
         ASSERT_EQ(allowed, llama_allows(reference.get())) << grammar << ", step " << step;
-        std::vector<Token> possible;
-        for (Token t = 0; t < vocabulary().size(); ++t) {
-          if (allowed[static_cast<std::size_t>(t)]) possible.push_back(t);
-        }
-        n_allowed += possible.size();
-        if (possible.empty()) break;
-        const Token token = possible[random_() % possible.size()];
+        const std::vector<Token> next = possible(allowed);
+        n_allowed += next.size();
+        if (next.empty()) break;
+        const Token token = next[random_() % next.size()];
         if (vocabulary().is_end_of_generation(token)) break;
         mask->accept(token);
         ASSERT_TRUE(mask->status().ok()) << mask->status().message();
@@ -108,7 +51,7 @@ TEST_F(GrammarMaskTest, AllowsWhatLlamaAllowsAtEveryStep) {
 }
 
 TEST_F(GrammarMaskTest, FilterKeepsTheOrderAndMaskRowTakesShortRows) {
-  const std::unique_ptr<GrammarMask> mask = make("root ::= [x-z]+");
+  const std::unique_ptr<GrammarMask> mask = make_mask("root ::= [x-z]+");
   std::vector<llama_token_data> candidates;
   for (const Token t : bytes("zaybx")) candidates.push_back({.id = t, .logit = 1.0f, .p = 0.0f});
   mask->filter(candidates);
@@ -122,7 +65,7 @@ TEST_F(GrammarMaskTest, FilterKeepsTheOrderAndMaskRowTakesShortRows) {
 
 TEST_F(GrammarMaskTest, ATokenThatIsNotAllowedEndsItWithAReasonAndNeverAborts) {
   for (const Token wrong : {bytes("b")[0], testing::kTinyEos, testing::kTinyBos, Token{0}}) {
-    const std::unique_ptr<GrammarMask> mask = make("root ::= \"aaa\"");
+    const std::unique_ptr<GrammarMask> mask = make_mask("root ::= \"aaa\"");
     mask->accept(bytes("a")[0]);
     EXPECT_TRUE(mask->status().ok());
     mask->accept(wrong);
@@ -133,56 +76,13 @@ TEST_F(GrammarMaskTest, ATokenThatIsNotAllowedEndsItWithAReasonAndNeverAborts) {
   }
 }
 
-// Every way to cut the text with the trigger into tokens, with text before it and behind it.
-TEST_F(GrammarMaskTest, ATriggerBindsFromItsFirstByteHoweverTheTextIsCut) {
-  const std::string grammar = "root ::= \"END\" [x-z]+ \"!\"";
-  const std::string text = "Some of END the ENEND";
-  std::vector<std::vector<Token>> cuts = {bytes(text), tokens(text)};
-  for (const std::vector<Token>& cut : cuts) {
-    const std::unique_ptr<GrammarMask> mask =
-        make("root ::= \"EN\"? \"END\" [x-z]+ \"!\"", {"ENEND", "ND the\n"});
-    for (std::size_t i = 0; i < cut.size(); ++i) {
-      EXPECT_FALSE(mask->binds()) << "token " << i;
-      mask->accept(cut[i]);
-      ASSERT_TRUE(mask->status().ok()) << mask->status().message();
-    }
-    EXPECT_TRUE(mask->binds());
-    const std::vector<bool> allowed = mask_allows(*mask);
-    EXPECT_EQ(std::count(allowed.begin(), allowed.end(), true), 3) << "x, y and z";
-  }
-  // Against llama.cpp's lazy sampler, over random texts that say the trigger sooner or later.
-  for (int trial = 0; trial < 200; ++trial) {
-    const std::unique_ptr<GrammarMask> mask = make(grammar, {"END"});
-    const char* pattern = "END";
-    const SamplerHandle reference(llama_sampler_init_grammar_lazy_patterns(
-        vocabulary().handle(), grammar.c_str(), "root", &pattern, 1, nullptr, 0));
-    for (int step = 0; step < 100; ++step) {
-      const std::vector<bool> allowed = mask_allows(*mask);
-      ASSERT_EQ(allowed, llama_allows(reference.get())) << "trial " << trial << ", step " << step;
-      const char* letters = "ENDxyE";
-      Token token = bytes(std::string(1, letters[random_() % 6]))[0];
-      if (random_() % 8 == 0) token = tokens("END").back();
-      if (!allowed[static_cast<std::size_t>(token)]) continue;
-      mask->accept(token);
-      llama_sampler_accept(reference.get(), token);
-      ASSERT_TRUE(mask->status().ok()) << mask->status().message();
-    }
-  }
-}
-
-TEST_F(GrammarMaskTest, TextBehindATriggerInTheSameTokenThatDoesNotFitIsAnError) {
-  const std::unique_ptr<GrammarMask> mask = make("root ::= \"the\" \"!\"", {" t"});
-  mask->accept(tokens("x the").back());  // " the": " t", then "he", which the grammar does not have
-  EXPECT_FALSE(mask->status().ok());
-}
-
 TEST_F(GrammarMaskTest, ACloneGoesItsOwnWay) {
-  const std::unique_ptr<GrammarMask> mask = make("root ::= [ab]+ | \"c\"", {});
+  const std::unique_ptr<GrammarMask> mask = make_mask("root ::= [ab]+ | \"c\"", {});
   const std::unique_ptr<GrammarMask> copy = mask->clone();
   copy->accept(bytes("c")[0]);
   EXPECT_NE(mask_allows(*mask), mask_allows(*copy));
   EXPECT_TRUE(mask_allows(*mask)[static_cast<std::size_t>(bytes("c")[0])]);
-  const std::unique_ptr<GrammarMask> waiting = make("root ::= \"END\" \"!\"", {"END"});
+  const std::unique_ptr<GrammarMask> waiting = make_mask("root ::= \"END\" \"!\"", {"END"});
   waiting->accept(bytes("E")[0]);
   waiting->accept(bytes("N")[0]);
   const std::unique_ptr<GrammarMask> second = waiting->clone();
@@ -216,7 +116,7 @@ TEST_F(GrammarMaskTest, GrammarsAtTheLimitsRun) {
        {chain + "r480 ::= \"a\"\n", nested, optional, std::string("root ::= \"a\"{2000}"),
         std::string("root ::= [a-b]{0,2000}"), std::string("root ::= (\"a\"?)* \"b\"")}) {
     const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-    const std::unique_ptr<GrammarMask> mask = make(grammar);
+    const std::unique_ptr<GrammarMask> mask = make_mask(grammar);
     for (int i = 0; i < 3; ++i) {
       std::vector<llama_token_data> one = {{.id = bytes("a")[0], .logit = 1.0f, .p = 0.0f}};
       mask->filter(one);
@@ -234,7 +134,8 @@ TEST_F(GrammarMaskTest, GrammarsAtTheLimitsRun) {
 
 // Each "a" doubles the ways in which the text can be read; without a limit this never ends.
 TEST_F(GrammarMaskTest, AGrammarThatCanBeReadInEverMoreWaysEndsWithAnError) {
-  const std::unique_ptr<GrammarMask> mask = make(R"(root ::= "a" root "a" | "a" root "b" | "!")");
+  const std::unique_ptr<GrammarMask> mask =
+      make_mask(R"(root ::= "a" root "a" | "a" root "b" | "!")");
   const std::vector<Token> text = bytes(std::string(200, 'a'));
   std::size_t n = 0;
   while (n < text.size() && mask->status().ok()) mask->accept(text[n++]);

@@ -6,18 +6,16 @@
 #include <set>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "base/utf8.h"
 #include "json-schema-to-grammar.h"
+#include "json/json.h"
 
 namespace outrider::llama {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using json::Json;
 
 constexpr std::size_t kMaxBytes = 256 * 1024;
-constexpr std::size_t kMaxDepth = 64;        // of brackets
 constexpr std::size_t kMaxNodes = 5000;      // schemas, lists of types multiplied out
 constexpr std::size_t kMaxPath = 2000;       // bytes of names from the root to a schema
 constexpr std::size_t kMaxProperties = 200;  // of one object
@@ -38,22 +36,10 @@ Status check_text(std::string_view text) {
   if (const std::optional<std::size_t> bad = first_invalid_utf8(text)) {
     return invalid_argument("the schema is not valid UTF-8, at byte " + std::to_string(*bad));
   }
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-      continue;
-    }
-    if (c == '"') in_string = true;
-    if (c == '{' || c == '[') ++depth;
-    if ((c == '}' || c == ']') && depth > 0) --depth;
-    if (depth > kMaxDepth) {
-      return invalid_argument("the schema is nested more than " + std::to_string(kMaxDepth) +
-                              " deep, at byte " + std::to_string(i));
-    }
+  const std::size_t deep = json::too_deep(text);
+  if (deep != std::string_view::npos) {
+    return invalid_argument("the schema is nested more than " + std::to_string(json::kMaxDepth) +
+                            " deep, at byte " + std::to_string(deep));
   }
   return Status();
 }

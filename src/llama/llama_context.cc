@@ -99,6 +99,7 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
         memory ? StatusCode::kResourceExhausted : StatusCode::kInternal,
         "llama.cpp cannot make a context of " + std::to_string(sizes.n_cells) + " cells" + because);
   }
+  OUTRIDER_RETURN_IF_ERROR(file_->adapters().apply(context_->handle.get()));
   context_->memory = llama_get_memory(handle());
   context_->junk_id = static_cast<llama_seq_id>(llama_max_parallel_sequences()) - 1;
   n_threads_ = sizes.n_threads;

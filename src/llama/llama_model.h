@@ -41,6 +41,9 @@ struct ContextSettings {
   std::string type_v = "q8_0";  // a quantised one needs flash attention
   std::int32_t max_width = 64;  // most nodes of one sequence in one evaluation, >= 1
 
+  float rope_freq_base = 0.0f;  // as ModelOptions has them; 0: the file's
+  float rope_freq_scale = 0.0f;
+
   // Cells of the cache; 0: n_ctx for each sequence, and some to spare for parked ones. Less than
   // that lets the sequences share what there is (room() tells).
   std::int32_t n_cells = 0;

@@ -18,6 +18,7 @@ namespace outrider::llama {
 namespace {
 
 using testing::chain;
+using testing::decode_behind;
 using testing::expect_bits;
 using testing::path;
 using testing::prefill;
@@ -241,19 +242,7 @@ TEST_F(LlamaModelTest, CellsThatSomebodyElseTookAreWonBack) {
   const std::vector<Token> text = random_text(100, 6);
   prefill(*model, 0, std::span(text).first(60));
   // Fills the cache behind the ledger's back, under an id that is nobody's.
-  std::vector<Token> foreign(196, 5);
-  std::vector<llama_seq_id> id{200};
-  llama_batch batch = llama_batch_init(196, 0, 1);
-  batch.n_tokens = 196;
-  for (std::int32_t i = 0; i < 196; ++i) {
-    batch.token[i] = 5;
-    batch.pos[i] = i;
-    batch.n_seq_id[i] = 1;
-    batch.seq_id[i][0] = 200;
-    batch.logits[i] = 0;
-  }
-  ASSERT_EQ(llama_decode(model->handle(), batch), 0);
-  llama_batch_free(batch);
+  decode_behind(*model, /*id=*/200, /*from=*/0, /*n=*/196);
   const Row row = step(*model, 0, text[60]);
   EXPECT_EQ(model->compactions(), 1);
   expect_bits(row, fresh_rows(std::span(text).first(61)).back());
@@ -265,20 +254,7 @@ TEST_F(LlamaModelTest, AFailedDecodeIsReportedWithLlamasReasonAndUndone) {
   prefill(*model, 0, std::span(text).first(20));
   prefill(*model, 1, std::span(text).first(10));
   // A token behind the ledger's back: llama.cpp then refuses the next position of sequence 0.
-  Token token = 5;
-  llama_pos pos = 20;
-  llama_seq_id id = 0;
-  llama_seq_id* ids = &id;
-  std::int32_t n_ids = 1;
-  std::int8_t output = 0;
-  const llama_batch batch{.n_tokens = 1,
-                          .token = &token,
-                          .embd = nullptr,
-                          .pos = &pos,
-                          .n_seq_id = &n_ids,
-                          .seq_id = &ids,
-                          .logits = &output};
-  ASSERT_EQ(llama_decode(model->handle(), batch), 0);
+  decode_behind(*model, /*id=*/0, /*from=*/20, /*n=*/1);
   EXPECT_NE(model->check_integrity(), "");
   const TokenTree root(text[10]);
   const std::vector<EvalItem> items{{.seq = 1, .prefix = {}, .tree = &root},

@@ -252,20 +252,7 @@ TEST_F(LlamaTreeTest, AFailedGrowthLeavesTheTreeOnTrialAsItWas) {
   flag = false;
 
   // Inside llama.cpp: a token behind everybody's back makes it refuse the other sequence's.
-  llama_token token = 5;
-  llama_pos pos = 30;
-  llama_seq_id id = 1;
-  llama_seq_id* ids = &id;
-  std::int32_t n_ids = 1;
-  std::int8_t output = 0;
-  const llama_batch batch{.n_tokens = 1,
-                          .token = &token,
-                          .embd = nullptr,
-                          .pos = &pos,
-                          .n_seq_id = &n_ids,
-                          .seq_id = &ids,
-                          .logits = &output};
-  ASSERT_EQ(llama_decode(model->handle(), batch), 0);
+  testing::decode_behind(*model, /*id=*/1, /*from=*/30, /*n=*/1);
   fails(grown, 4, StatusCode::kInternal, "inconsistent sequence positions");
 
   const EvalItem item{.seq = 0, .prefix = {}, .tree = &grown, .first_new = 4};

@@ -8,6 +8,7 @@
 #include "llama/backend.h"
 #include "llama/gguf_header.h"
 #include "llama/handles.h"
+#include "llama/rpc_worker.h"
 #include "llama/vocabulary.h"
 
 namespace outrider::llama {
@@ -61,10 +62,29 @@ bool any_other_device() {
   return false;
 }
 
-ModelFacts read_facts(const ::llama_model* model, const GgufHeader& header) {
+llama_load_mode load_mode(const FileOptions& options) {
+  if (options.use_mlock) {
+    return options.use_mmap ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK;
+  }
+  return options.use_mmap ? LLAMA_LOAD_MODE_AUTO : LLAMA_LOAD_MODE_NONE;
+}
+
+// What is known of a file of which only the vocabulary is there. llama.cpp aborts when it is asked
+// for the shape of such a model.
+ModelFacts read_few_facts(const ::llama_model* model, const GgufHeader& header) {
   ModelFacts facts;
   facts.architecture = header.architecture;
   facts.name = header.name;
+  facts.n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
+  facts.has_chat_template = llama_model_chat_template(model, /*name=*/nullptr) != nullptr;
+  facts.has_encoder = llama_model_has_encoder(model);
+  facts.has_decoder = llama_model_has_decoder(model);
+  facts.diffusion = llama_model_is_diffusion(model);
+  return facts;
+}
+
+ModelFacts read_facts(const ::llama_model* model, const GgufHeader& header) {
+  ModelFacts facts = read_few_facts(model, header);
   std::array<char, 256> text{};
   llama_model_desc(model, text.data(), text.size());
   facts.description = text.data();
@@ -74,7 +94,6 @@ ModelFacts read_facts(const ::llama_model* model, const GgufHeader& header) {
   facts.ftype_name = ftype;
   facts.n_params = llama_model_n_params(model);
   facts.size_bytes = llama_model_size(model);
-  facts.n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
   facts.n_ctx_train = llama_model_n_ctx_train(model);
   facts.n_layer = llama_model_n_layer(model);
   facts.n_embd = llama_model_n_embd(model);
@@ -85,12 +104,8 @@ ModelFacts read_facts(const ::llama_model* model, const GgufHeader& header) {
   facts.k_elements = header.k_elements();
   facts.v_elements = header.v_elements();
   facts.n_swa = llama_model_n_swa(model);
-  facts.has_chat_template = llama_model_chat_template(model, /*name=*/nullptr) != nullptr;
   facts.recurrent = llama_model_is_recurrent(model);
   facts.hybrid = llama_model_is_hybrid(model);
-  facts.has_encoder = llama_model_has_encoder(model);
-  facts.has_decoder = llama_model_has_decoder(model);
-  facts.diffusion = llama_model_is_diffusion(model);
   return facts;
 }
 
@@ -112,11 +127,23 @@ std::uint64_t ModelFacts::kv_bytes_per_token(std::string_view type_k,
   return bytes(k_elements, k) + bytes(v_elements, v);
 }
 
+FileOptions file_options(const ModelOptions& options, bool extra_bufts) {
+  FileOptions file;
+  file.n_gpu_layers = options.n_gpu_layers;
+  file.extra_bufts = extra_bufts;
+  file.workers = options.workers;
+  file.tensor_split = options.tensor_split;
+  file.lora = options.lora;
+  file.use_mmap = options.use_mmap;
+  file.use_mlock = options.use_mlock;
+  return file;
+}
+
 ModelFile::ModelFile() = default;
 ModelFile::~ModelFile() = default;
 
 Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
-                                                   std::int32_t n_gpu_layers, bool extra_bufts,
+                                                   const FileOptions& options,
                                                    const LoadHooks& hooks) {
   ensure_backend();
   Result<GgufHeader> header = read_gguf_header(path);
@@ -124,42 +151,89 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   OUTRIDER_RETURN_IF_ERROR(check_is_model(path, *header));
 
   std::shared_ptr<ModelFile> file(new ModelFile());
-  file->log_ = hooks.log;
-  const LogCapture log(file->log_);
+  llama_model_params params = llama_model_default_params();
+  params.n_gpu_layers = options.n_gpu_layers;
+  params.use_extra_bufts = options.extra_bufts;
+  params.load_mode = load_mode(options);
+  if (options.tensor_split.size() > llama_max_devices()) {
+    return invalid_argument("tensor_split has " + std::to_string(options.tensor_split.size()) +
+                            " shares, but llama.cpp takes " + std::to_string(llama_max_devices()) +
+                            " devices at most");
+  }
+  std::vector<float> shares = options.tensor_split;
+  shares.resize(llama_max_devices());  // all of them are read
+  if (!options.tensor_split.empty()) params.tensor_split = shares.data();
+  std::vector<ggml_backend_dev_t> devices;
+  if (!options.workers.empty()) {
+    Result<std::vector<ggml_backend_dev_t>> remote = worker_devices(options.workers);
+    if (!remote.ok()) return remote.status();
+    devices = std::move(*remote);
+    devices.push_back(nullptr);  // the end, for llama.cpp
+    params.devices = devices.data();
+  }
+  OUTRIDER_RETURN_IF_ERROR(file->read(path, params, hooks));
+  Result<Adapters> adapters = Adapters::load(file->handle(), options.lora);
+  if (!adapters.ok()) return adapters.status();
+  file->adapters_ = *std::move(adapters);
+  file->facts_ = read_facts(file->handle(), *header);
+  file->facts_.path = path;
+  file->facts_.extra_bufts = options.extra_bufts;
+  file->facts_.all_on_cpu =
+      options.n_gpu_layers == 0 || (options.workers.empty() && !any_other_device());
+  OUTRIDER_RETURN_IF_ERROR(file->read_vocabulary());
+  return file;
+}
+
+Result<std::shared_ptr<ModelFile>> ModelFile::load_vocabulary(const std::string& path,
+                                                              const LoadHooks& hooks) {
+  ensure_backend();
+  Result<GgufHeader> header = read_gguf_header(path);
+  if (!header.ok()) return header.status();
+  OUTRIDER_RETURN_IF_ERROR(check_is_model(path, *header));
+  std::shared_ptr<ModelFile> file(new ModelFile());
+  llama_model_params params = llama_model_default_params();
+  params.vocab_only = true;
+  params.n_gpu_layers = 0;
+  OUTRIDER_RETURN_IF_ERROR(file->read(path, params, hooks));
+  file->facts_ = read_few_facts(file->handle(), *header);
+  file->facts_.path = path;
+  OUTRIDER_RETURN_IF_ERROR(file->read_vocabulary());
+  return file;
+}
+
+Status ModelFile::read(const std::string& path, llama_model_params& params,
+                       const LoadHooks& hooks) {
+  log_ = hooks.log;
+  const LogCapture log(log_);
   Progress progress{.hooks = &hooks};
   if (!Progress::report(0.0F, &progress)) {
     return cancelled("loading '" + path + "' was cancelled");
   }
-  llama_model_params params = llama_model_default_params();
-  params.n_gpu_layers = n_gpu_layers;
-  params.use_extra_bufts = extra_bufts;
   params.progress_callback = Progress::report;
   params.progress_callback_user_data = &progress;
   std::string thrown;
   try {
-    file->handle_ = std::make_unique<Handle>(
+    handle_ = std::make_unique<Handle>(
         Handle{ModelHandle(llama_model_load_from_file(path.c_str(), params))});
   } catch (const std::exception& error) {
     thrown = std::string(": ") + error.what();
   }
-  if (file->handle_ == nullptr || !file->handle_->model) {
-    if (progress.cancelled) return cancelled("loading '" + path + "' was cancelled");
-    const std::string because = thrown.empty() ? log.because() : thrown;
-    if (because.find("unknown model architecture") != std::string::npos) {
-      return unsupported("cannot load '" + path + "'" + because);
-    }
-    return internal_error("cannot load '" + path + "'" + because);
+  if (handle_ != nullptr && handle_->model) return Status();
+  if (progress.cancelled) return cancelled("loading '" + path + "' was cancelled");
+  const std::string because = thrown.empty() ? log.because() : thrown;
+  if (because.find("unknown model architecture") != std::string::npos) {
+    return unsupported("cannot load '" + path + "'" + because);
   }
-  const ::llama_model* model = file->handle();
-  file->facts_ = read_facts(model, *header);
-  file->facts_.path = path;
-  file->facts_.extra_bufts = extra_bufts;
-  file->facts_.all_on_cpu = n_gpu_layers == 0 || !any_other_device();
-  OUTRIDER_RETURN_IF_ERROR(check_generates(path, file->facts_));
-  Result<std::unique_ptr<LlamaVocabulary>> vocabulary = LlamaVocabulary::create(model);
-  if (!vocabulary.ok()) return vocabulary.status().with_context("'" + path + "'");
-  file->vocabulary_ = std::move(*vocabulary);
-  return file;
+  return internal_error("cannot load '" + path + "'" + because);
+}
+
+Status ModelFile::read_vocabulary() {
+  const LogCapture log(log_);
+  OUTRIDER_RETURN_IF_ERROR(check_generates(facts_.path, facts_));
+  Result<std::unique_ptr<LlamaVocabulary>> vocabulary = LlamaVocabulary::create(handle());
+  if (!vocabulary.ok()) return vocabulary.status().with_context("'" + facts_.path + "'");
+  vocabulary_ = std::move(*vocabulary);
+  return Status();
 }
 
 llama_model* ModelFile::handle() const { return handle_->model.get(); }

@@ -14,10 +14,12 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "llama/adapters.h"
 #include "model/model_options.h"
 #include "model/vocabulary.h"
 
 struct llama_model;
+struct llama_model_params;
 
 namespace outrider::llama {
 
@@ -62,16 +64,48 @@ struct ModelFacts {
   bool supports_cache_type(std::string_view type, bool for_k, std::string* why) const;
 };
 
+// How to load a file.
+struct FileOptions {
+  std::int32_t n_gpu_layers = -1;  // layers on GPUs or workers, negative for all
+  bool extra_bufts = true;  // let ggml repack weights into its own layouts (faster for some types,
+                            // not always exact)
+
+  // "host:port" of workers that take the layers, instead of local GPUs, in this order and in
+  // proportion to their free memory (llama/rpc_worker.h). When one of them dies, so does this
+  // process.
+  std::vector<std::string> workers;
+
+  std::vector<float> tensor_split;  // as ModelOptions has them
+  std::vector<std::string> lora;
+  bool use_mmap = true;
+  bool use_mlock = false;
+};
+
+// What `options` says of the file.
+FileOptions file_options(const ModelOptions& options, bool extra_bufts);
+
 class ModelFile {
  public:
-  // Loads the file at `path`. `n_gpu_layers`: layers on GPUs, negative for all. `extra_bufts`: let
-  // ggml repack weights into its own layouts (faster for some types, not always exact).
+  // Loads the file at `path`.
   // Errors, each naming the file: kNotFound; kInvalidArgument (a folder, not GGUF, no language
-  // model); kDataLoss (cut off, damaged); kUnsupported (architecture, GGUF version, encoder,
-  // diffusion, embedding models); kResourceExhausted; kCancelled; kInternal with llama.cpp's
-  // reason.
+  // model, more shares than llama.cpp takes); kDataLoss (cut off, damaged); kUnsupported
+  // (architecture, GGUF version, encoder, diffusion, embedding models); kResourceExhausted;
+  // kCancelled; kInternal with llama.cpp's reason.
+  static Result<std::shared_ptr<ModelFile>> load(const std::string& path,
+                                                 const FileOptions& options,
+                                                 const LoadHooks& hooks);
   static Result<std::shared_ptr<ModelFile>> load(const std::string& path, std::int32_t n_gpu_layers,
-                                                 bool extra_bufts, const LoadHooks& hooks);
+                                                 bool extra_bufts, const LoadHooks& hooks) {
+    FileOptions options;
+    options.n_gpu_layers = n_gpu_layers;
+    options.extra_bufts = extra_bufts;
+    return load(path, options, hooks);
+  }
+
+  // Only the vocabulary and the metadata: no context can be made of it, and of the facts there are
+  // no more than path, names, chat template and vocabulary size. Errors: as load().
+  static Result<std::shared_ptr<ModelFile>> load_vocabulary(const std::string& path,
+                                                            const LoadHooks& hooks);
   ~ModelFile();
   ModelFile(const ModelFile&) = delete;
   ModelFile& operator=(const ModelFile&) = delete;
@@ -96,15 +130,19 @@ class ModelFile {
   const LogSink& log() const { return log_; }
 
   llama_model* handle() const;  // for this layer
+  const Adapters& adapters() const { return adapters_; }
 
  private:
   struct Handle;
   ModelFile();
+  Status read(const std::string& path, llama_model_params& params, const LoadHooks& hooks);
+  Status read_vocabulary();
 
   std::unique_ptr<Handle> handle_;
   ModelFacts facts_;
   LogSink log_;
   std::unique_ptr<LlamaVocabulary> vocabulary_;
+  Adapters adapters_;
 };
 
 // The types that a key or value cache may have, as --cache-type-k takes them: "f16, q8_0, ...".

@@ -222,5 +222,28 @@ TEST_F(ModelFileTest, TheHeaderAloneGivesTheSizesThatMemoryDependsOn) {
   EXPECT_GT(header->n_vocab, 256);
 }
 
+TEST_F(ModelFileTest, TheVocabularyAloneIsThatOfTheWholeFile) {
+  const std::string path = write_tiny("tiny.gguf");
+  Result<std::shared_ptr<ModelFile>> whole = ModelFile::load(path, 0, true, LoadHooks{});
+  Result<std::shared_ptr<ModelFile>> few = ModelFile::load_vocabulary(path, LoadHooks{});
+  ASSERT_TRUE(whole.ok() && few.ok()) << few.status().message();
+  const LlamaVocabulary& a = (*whole)->vocabulary();
+  const LlamaVocabulary& b = (*few)->vocabulary();
+  ASSERT_EQ(a.size(), b.size());
+  for (Token token = 0; token < a.size(); ++token) {
+    EXPECT_EQ(a.piece(token), b.piece(token));
+    EXPECT_EQ(a.is_end_of_generation(token), b.is_end_of_generation(token));
+  }
+  EXPECT_EQ(*a.tokenize("the cat sat", true, true), *b.tokenize("the cat sat", true, true));
+  const std::vector<ChatMessage> chat{{.role = "user", .content = "hello"}};
+  EXPECT_EQ(*a.apply_chat_template(chat), *b.apply_chat_template(chat));
+  EXPECT_EQ((*few)->facts().path, path);
+  EXPECT_EQ((*few)->facts().name, (*whole)->facts().name);
+  EXPECT_EQ((*few)->facts().n_vocab, (*whole)->facts().n_vocab);
+  EXPECT_TRUE((*few)->facts().has_chat_template);
+  const std::string cut = write_bytes("cut.gguf", bytes_of(path).substr(0, 5000));
+  EXPECT_FALSE(ModelFile::load_vocabulary(cut, LoadHooks{}).ok());
+}
+
 }  // namespace
 }  // namespace outrider::llama

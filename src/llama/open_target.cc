@@ -147,7 +147,7 @@ Status Opener::load(const LoadPlan& plan) {
   opened_.file.reset();
   const Stopwatch watch;
   Result<std::shared_ptr<ModelFile>> file =
-      ModelFile::load(options_.path, options_.n_gpu_layers, plan.extra_bufts, hooks_);
+      ModelFile::load(options_.path, file_options(options_, plan.extra_bufts), hooks_);
   if (!file.ok()) return file.status();
   opened_.file = std::move(*file);
   opened_.extra_bufts = plan.extra_bufts;
@@ -200,8 +200,11 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
   in_effect.context = model.settings();
   const double budget_ms = budget_of(options_, target_, hooks_.log);
   const std::vector<std::int32_t> starts = starts_for(model.settings().n_cells);
+  // Nobody tells what a worker computes with, so what was seen holds for this connection only.
   const Result<std::string> key =
-      exactness_key(*opened_.file, options_, in_effect, model.n_threads(), starts);
+      options_.workers.empty()
+          ? exactness_key(*opened_.file, options_, in_effect, model.n_threads(), starts)
+          : unsupported("verdicts with workers are not kept");
   if (key.ok()) {
     if (const std::optional<CachedProbe> known = cache_.load(*key);
         known && known->answers(widest_to_probe(), budget_ms) &&
@@ -350,7 +353,7 @@ Result<std::unique_ptr<LlamaModel>> open_draft(const ModelOptions& options,
   LoadPlan plan = settings_rule(*facts, fastest);
   plan.context.max_width = kDraftWidth;
   Result<std::shared_ptr<ModelFile>> file =
-      ModelFile::load(options.path, options.n_gpu_layers, plan.extra_bufts, hooks);
+      ModelFile::load(options.path, file_options(options, plan.extra_bufts), hooks);
   if (!file.ok()) return file.status();
   return LlamaModel::create(std::move(*file), fastest, plan.context);
 }

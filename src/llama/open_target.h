@@ -5,6 +5,10 @@
 //          buffers and an exact cache are tried, then widths are limited; else it refuses
 //   kOff   the fastest settings; the probe reports within a shorter time
 //
+// With workers (ModelOptions::workers) the rule is the processor's: their buffers are plain ones,
+// and `outrider worker` computes with the processor where it has no accelerator. The probe sees
+// what they really do, and its verdict is not kept for the next time.
+//
 // Settings never depend on whether speculation is on. The probe is left out when every batch holds
 // one token anyway (no speculation, one sequence), except with kOn, whose settings may depend on
 // it.
@@ -22,8 +26,8 @@
 #include "llama/exactness_rule.h"
 #include "llama/llama_model.h"
 #include "llama/model_file.h"
-#include "model/model_options.h"
 #include "model/exactness.h"
+#include "model/model_options.h"
 
 namespace outrider::llama {
 

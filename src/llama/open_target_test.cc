@@ -369,5 +369,42 @@ TEST_F(OpenTargetTest, ADraftTakesTheFastestSettings) {
   EXPECT_EQ((*open_draft(with, {}))->settings().type_v, "q8_0");
 }
 
+// The last row of a text of a few tokens.
+Row row_after(LanguageModel& model) {
+  Row row;
+  for (const Token token : {1, 70, 80, 90, 100}) row = testing::step(model, 0, token);
+  return row;
+}
+
+TEST_F(OpenTargetTest, AFileMayBeMappedOrReadAndItsRotationsChanged) {
+  const ModelOptions usual = options(model("Q8_0"));
+  Result<std::unique_ptr<LlamaModel>> opened = open_draft(usual, {});
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  const Row wanted = row_after(**opened);
+  for (const bool use_mmap : {false, true}) {
+    for (const bool use_mlock : {false, true}) {
+      ModelOptions o = usual;
+      o.use_mmap = use_mmap;
+      o.use_mlock = use_mlock;
+      o.tensor_split = {1.0f, 2.0f};  // there is no GPU to take a share
+      opened = open_draft(o, {});
+      ASSERT_TRUE(opened.ok()) << opened.status().message();
+      EXPECT_EQ(row_after(**opened), wanted);
+    }
+  }
+  for (const bool base : {false, true}) {
+    ModelOptions o = usual;
+    (base ? o.rope_freq_base : o.rope_freq_scale) = base ? 500.0f : 0.5f;
+    opened = open_draft(o, {});
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    EXPECT_NE(row_after(**opened), wanted);
+  }
+  ModelOptions o = usual;
+  o.tensor_split.assign(1000, 1.0f);
+  const Status status = open_draft(o, {}).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("tensor_split has 1000 shares"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace outrider::llama

@@ -4,12 +4,12 @@
 #include <array>
 #include <cassert>
 #include <cstdio>
-#include <map>
 #include <string>
 #include <utility>
 
 #include "llama/probe_coverage.h"
 #include "llama/probe_plan.h"
+#include "llama/probe_truth.h"
 #include "llama/probe_walk.h"
 
 namespace outrider::llama {
@@ -25,12 +25,6 @@ class Prober {
   Result<ProbeReport> run();
 
  private:
-  // The tokens behind one start, for one round, and what single steps say about them.
-  struct Stretch {
-    std::vector<Token> tokens;  // [rows.size() + 1]: the next token is known with each row
-    std::vector<ProbeRow> rows;
-  };
-
   Status compare_all();
   Status run_unit(const ProbeUnit& unit);
   Status width_unit(const ProbeUnit& unit);
@@ -39,12 +33,12 @@ class Prober {
   Status piece_unit(const ProbeUnit& unit);
 
   bool worthwhile(const ProbeUnit& unit) const;
-  Status take_single_steps(const ProbeUnit& unit, std::int32_t n, bool again = false);
-  Status prepare_others(std::int32_t n_others);
+  // Makes the rows of truth that a batch of `width` needs; or those that are known once more.
+  Status take_single_steps(std::int32_t start, std::int32_t round, std::int32_t width,
+                           bool again = false);
   bool compare(std::size_t item, NodeId node, std::span<const float> wanted, std::int32_t width,
                const std::string& where);
   void differs(std::int32_t width, std::string what);
-  Stretch& stretch(const ProbeUnit& unit);
   void forget_all();
   void report_progress();
   ProbeReport report() const;
@@ -59,9 +53,7 @@ class Prober {
   double progress_ = 0.0;
   bool complete_ = true;
 
-  std::int32_t round_ = 0;  // of stretches_
-  std::map<std::int32_t, Stretch> stretches_;
-
+  ProbeTruth truth_;
   ProbeCoverage coverage_;
   std::int32_t limit_;       // no difference was seen up to this width
   std::string reason_;       // the difference that set it
@@ -72,7 +64,11 @@ class Prober {
 };
 
 Prober::Prober(LanguageModel& model, const ProbeOptions& options)
-    : options_(options), walk_(model, options), coverage_(walk_.starts()), limit_(options.widest) {
+    : options_(options),
+      walk_(model, options),
+      truth_(walk_, options.widest),
+      coverage_(walk_.starts()),
+      limit_(options.widest) {
   const Capabilities& capabilities = model.capabilities();
   plan_options_ = {.widest = options.widest,
                    .n_starts = static_cast<std::int32_t>(walk_.starts().size()),
@@ -112,8 +108,8 @@ Status Prober::compare_all() {
       // Are the single steps themselves to be trusted? Then look closer at the widths that are
       // left.
       if (unit.kind == ProbeUnit::Kind::kWidth) {
-        const std::int32_t n = static_cast<std::int32_t>(stretch(unit).rows.size());
-        OUTRIDER_RETURN_IF_ERROR(take_single_steps(unit, n, /*again=*/true));
+        OUTRIDER_RETURN_IF_ERROR(
+            take_single_steps(unit.start, unit.round, unit.width, /*again=*/true));
       }
       const std::vector<ProbeUnit> more = plan_suspicion(plan_options_, limit_);
       units_.insert(units_.begin() + static_cast<std::ptrdiff_t>(n_done_) + 1, more.begin(),
@@ -125,10 +121,7 @@ Status Prober::compare_all() {
 
 bool Prober::worthwhile(const ProbeUnit& unit) const {
   if (n_done_ == 0) return true;
-  const std::map<std::int32_t, Stretch>::const_iterator known = stretches_.find(unit.start);
-  const std::int32_t rows = known == stretches_.end() || unit.round != round_
-                                ? 0
-                                : static_cast<std::int32_t>(known->second.rows.size());
+  const std::int32_t rows = truth_.known(unit.start, unit.round);
   if (unit.required && options_.insist) return true;
   const double limit = options_.budget_ms * (unit.required ? kRequiredFactor : 1.0);
   return walk_.now_ms() - begin_ms_ + unit.cost(rows) * walk_.single_ms() <= limit;
@@ -143,9 +136,9 @@ Status Prober::run_unit(const ProbeUnit& unit) {
 
 Status Prober::width_unit(const ProbeUnit& unit) {
   const std::int32_t width = unit.width;
-  OUTRIDER_RETURN_IF_ERROR(take_single_steps(unit, rows_needed(width, options_.widest)));
+  OUTRIDER_RETURN_IF_ERROR(take_single_steps(unit.start, unit.round, width));
   OUTRIDER_RETURN_IF_ERROR(walk_.go_to(unit.start));
-  const Stretch& truth = stretch(unit);
+  const ProbeTruth::Stretch& truth = truth_.at(unit.start);
   const std::string where = "a batch of " + std::to_string(width) + " after " +
                             std::to_string(walk_.starts()[static_cast<std::size_t>(unit.start)]) +
                             " cells";
@@ -190,10 +183,9 @@ Status Prober::width_unit(const ProbeUnit& unit) {
 // The main chain in between wrong side branches: t0; x0 and t1 below it; x1 and t2 below t1; ...
 Status Prober::tree_unit(const ProbeUnit& unit) {
   const std::int32_t n_main = (unit.width + 1) / 2;
-  const ProbeUnit singles{.start = unit.start, .round = round_};
-  OUTRIDER_RETURN_IF_ERROR(take_single_steps(singles, rows_needed(n_main, options_.widest)));
+  OUTRIDER_RETURN_IF_ERROR(take_single_steps(unit.start, truth_.round(), n_main));
   OUTRIDER_RETURN_IF_ERROR(walk_.go_to(unit.start));
-  const Stretch& truth = stretch(singles);
+  const ProbeTruth::Stretch& truth = truth_.at(unit.start);
   TokenTree tree(truth.tokens[0]);
   std::vector<NodeId> chain{kRoot};
   for (std::uint64_t i = 0; tree.size() < unit.width; ++i) {
@@ -217,32 +209,16 @@ Status Prober::tree_unit(const ProbeUnit& unit) {
   return walk_.model().commit(0, {});
 }
 
-// The other sequences have seen texts of different lengths.
-Status Prober::prepare_others(std::int32_t n_others) {
-  for (SeqId seq = 1; seq <= n_others; ++seq) {
-    std::vector<Token> prefix;
-    for (std::int32_t i = 0; i < 4 + seq; ++i) {
-      prefix.push_back(
-          walk_.random_token(ProbeWalk::Stream::kOthers, static_cast<std::uint64_t>(64 * seq + i)));
-    }
-    const EvalItem item{.seq = seq, .prefix = prefix, .tree = nullptr};
-    OUTRIDER_RETURN_IF_ERROR(walk_.evaluate({&item, 1}));
-    OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(seq, {}));
-  }
-  return Status();
-}
-
 // Sequence 0 in the same batch as one or two others, with no more tokens than a batch may have.
 Status Prober::others_unit(const ProbeUnit& unit) {
   const std::int32_t n_others = std::min(plan_options_.n_sequences - 1, limit_ >= 3 ? 2 : 1);
   const std::int32_t own = std::clamp(limit_ - n_others - 1, 1, unit.width);
   if (own + n_others > limit_) return Status();
-  const ProbeUnit singles{.start = unit.start, .round = round_};
-  OUTRIDER_RETURN_IF_ERROR(take_single_steps(singles, rows_needed(own, options_.widest)));
+  OUTRIDER_RETURN_IF_ERROR(take_single_steps(unit.start, truth_.round(), own));
   OUTRIDER_RETURN_IF_ERROR(walk_.go_to(unit.start));
-  const Stretch& truth = stretch(singles);
+  const ProbeTruth::Stretch& truth = truth_.at(unit.start);
 
-  OUTRIDER_RETURN_IF_ERROR(prepare_others(n_others));
+  OUTRIDER_RETURN_IF_ERROR(walk_.prepare_others(n_others));
   std::vector<TokenTree> trees;
   trees.push_back(chain_of(std::span(truth.tokens).first(static_cast<std::size_t>(own))));
   for (SeqId seq = 1; seq <= n_others; ++seq) {
@@ -312,45 +288,18 @@ Status Prober::piece_unit(const ProbeUnit& unit) {
   return walk_.go_home();
 }
 
-Prober::Stretch& Prober::stretch(const ProbeUnit& unit) {
-  if (unit.round != round_) {
-    stretches_.clear();  // rows are large: 16 MB for 16 of a vocabulary of 262,144
-    round_ = unit.round;
+Status Prober::take_single_steps(std::int32_t start, std::int32_t round, std::int32_t width,
+                                 bool again) {
+  const std::int32_t n = again ? truth_.known(start, round) : rows_needed(width, options_.widest);
+  std::int64_t repeated = 0;
+  const Status status = truth_.take(start, round, n, again, &repeated);
+  coverage_.add_rows(repeated);
+  if (repeats_ && !truth_.difference().empty()) {
+    repeats_ = false;
+    differs(1, "single steps give other numbers when they are repeated: a row differs " +
+                   truth_.difference());
   }
-  return stretches_[unit.start];
-}
-
-// Makes at least `n` rows of truth. When some are missing (or `again`), those that are known are
-// made again and must be the same.
-Status Prober::take_single_steps(const ProbeUnit& unit, std::int32_t n, bool again) {
-  Stretch& truth = stretch(unit);
-  if (!again && truth.rows.size() >= static_cast<std::size_t>(n)) return Status();
-  OUTRIDER_RETURN_IF_ERROR(walk_.go_to(unit.start));
-  const std::uint64_t which =
-      64 * static_cast<std::uint64_t>(unit.round) + static_cast<std::uint64_t>(unit.start);
-  const auto random = [&](std::size_t i) {
-    return walk_.random_token(ProbeWalk::Stream::kStretch, i, which);
-  };
-  if (truth.tokens.empty()) truth.tokens.push_back(random(0));
-  for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-    ProbeRow row;
-    OUTRIDER_RETURN_IF_ERROR(walk_.single_step(truth.tokens[i], &row));
-    if (i < truth.rows.size()) {
-      coverage_.add_rows(1);
-      if (!same_bits(row, truth.rows[i])) {
-        repeats_ = false;
-        differs(1, "single steps give other numbers when they are repeated: a row differs " +
-                       describe_difference(row, truth.rows[i]));
-      }
-      continue;
-    }
-    // What the model would say, for the first half of the even rounds; random tokens elsewhere.
-    const Token likely = static_cast<Token>(std::max_element(row.begin(), row.end()) - row.begin());
-    const bool greedy = unit.round % 2 == 0 && i < static_cast<std::size_t>(options_.widest) / 2;
-    truth.tokens.push_back(greedy && walk_.is_usable(likely) ? likely : random(i + 1));
-    truth.rows.push_back(std::move(row));
-  }
-  return Status();
+  return status;
 }
 
 bool Prober::compare(std::size_t item, NodeId node, std::span<const float> wanted,

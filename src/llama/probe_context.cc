@@ -76,6 +76,7 @@ Result<std::unique_ptr<ProbeContext>> ProbeContext::create(std::shared_ptr<Model
     return internal_error(std::string("llama.cpp cannot make a context: ") + error.what());
   }
   if (!handles.context) return internal_error("llama.cpp cannot make a context" + log.because());
+  OUTRIDER_RETURN_IF_ERROR(file->adapters().apply(handles.context.get()));
   handles.memory = llama_get_memory(handles.context.get());
   capabilities.n_ctx = static_cast<std::int32_t>(llama_n_ctx(handles.context.get()));
   probe->lengths_.assign(static_cast<std::size_t>(capabilities.n_sequences), 0);

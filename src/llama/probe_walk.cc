@@ -128,6 +128,19 @@ Status ProbeWalk::feed(std::span<const Token> tokens, std::int32_t width, ProbeR
   return Status();
 }
 
+Status ProbeWalk::prepare_others(std::int32_t n_others) {
+  for (SeqId seq = 1; seq <= n_others; ++seq) {
+    std::vector<Token> prefix;
+    for (std::int32_t i = 0; i < 4 + seq; ++i) {
+      prefix.push_back(random_token(Stream::kOthers, static_cast<std::uint64_t>(64 * seq + i)));
+    }
+    const EvalItem item{.seq = seq, .prefix = prefix, .tree = nullptr};
+    OUTRIDER_RETURN_IF_ERROR(evaluate({&item, 1}));
+    OUTRIDER_RETURN_IF_ERROR(model_.commit(seq, {}));
+  }
+  return Status();
+}
+
 Status ProbeWalk::evaluate(std::span<const EvalItem> items) {
   if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed)) {
     return cancelled("the probe of exactness was cancelled");

@@ -42,6 +42,9 @@ class ProbeWalk {
   // Evaluates and keeps `tokens` in batches of `width`; `last` gets the last one's logits.
   Status feed(std::span<const Token> tokens, std::int32_t width, ProbeRow* last);
 
+  // Gives sequences 1 to `n_others`, which are empty, texts of different lengths.
+  Status prepare_others(std::int32_t n_others);
+
   // The model's own, unless the probe is cancelled.
   Status evaluate(std::span<const EvalItem> items);
 

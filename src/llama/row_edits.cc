@@ -28,6 +28,15 @@ SamplerHandle make_dry(const SamplingOptions& o, const LlamaVocabulary& vocabula
                                               breakers.data(), breakers.size()));
 }
 
+Status check_without_vocabulary(const SamplingOptions& o) {
+  const char* needs = o.ignore_eos                               ? "--ignore-eos"
+                      : uses_dry(o)                              ? "--dry-multiplier"
+                      : uses_penalties(o) && !o.penalize_newline ? "penalize_newline = false"
+                                                                 : nullptr;
+  if (needs == nullptr) return Status();
+  return invalid_argument(std::string(needs) + " needs a vocabulary, and this sampler has none");
+}
+
 }  // namespace
 
 Result<RowEdits> RowEdits::create(const SamplingOptions& o, std::int32_t n_vocab,
@@ -42,10 +51,7 @@ Result<RowEdits> RowEdits::create(const SamplingOptions& o, std::int32_t n_vocab
   }
   edits.biases_ = o.logit_bias;
   edits.never_.assign(suppressed.begin(), suppressed.end());
-  if ((o.ignore_eos || uses_dry(o)) && vocabulary == nullptr) {
-    return invalid_argument(std::string(o.ignore_eos ? "--ignore-eos" : "--dry-multiplier") +
-                            " needs a vocabulary, and this sampler has none");
-  }
+  if (vocabulary == nullptr) OUTRIDER_RETURN_IF_ERROR(check_without_vocabulary(o));
   for (Token token = 0; o.ignore_eos && token < vocabulary->size(); ++token) {
     if (vocabulary->is_end_of_generation(token)) edits.never_.push_back(token);
   }
@@ -53,6 +59,9 @@ Result<RowEdits> RowEdits::create(const SamplingOptions& o, std::int32_t n_vocab
     edits.penalties_.reset(llama_sampler_init_penalties(n_vocab, o.repeat_last_n, o.repeat_penalty,
                                                         o.frequency_penalty, o.presence_penalty));
     edits.window_ = static_cast<std::size_t>(o.repeat_last_n);
+    if (!o.penalize_newline) {  // kNoToken where the model has none
+      edits.unpenalized_ = llama_vocab_nl(vocabulary->handle());
+    }
   }
   if (uses_dry(o)) {
     edits.dry_ = make_dry(o, *vocabulary);
@@ -88,7 +97,14 @@ void RowEdits::apply_history() {
   }
   llama_token_data_array array{
       .data = candidates_.data(), .size = candidates_.size(), .selected = -1, .sorted = false};
-  if (penalties_) llama_sampler_apply(penalties_.get(), &array);
+  if (penalties_) {
+    llama_sampler_apply(penalties_.get(), &array);
+    // Penalties leave the candidates in their order.
+    for (std::size_t i = 0; unpenalized_ != kNoToken && i < array.size; ++i) {
+      if (array.data[i].id != unpenalized_) continue;
+      array.data[i].logit = row_[static_cast<std::size_t>(unpenalized_)];
+    }
+  }
   if (dry_) llama_sampler_apply(dry_.get(), &array);
   for (std::size_t i = 0; i < array.size; ++i) {
     row_[static_cast<std::size_t>(array.data[i].id)] = array.data[i].logit;
@@ -109,6 +125,7 @@ RowEdits RowEdits::clone() const {
   RowEdits copy;
   copy.biases_ = biases_;
   copy.never_ = never_;
+  copy.unpenalized_ = unpenalized_;
   if (penalties_) copy.penalties_.reset(llama_sampler_clone(penalties_.get()));
   if (dry_) copy.dry_.reset(llama_sampler_clone(dry_.get()));
   copy.window_ = window_;

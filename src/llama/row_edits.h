@@ -26,9 +26,9 @@ class LlamaVocabulary;
 class RowEdits {
  public:
   // `suppressed`: tokens never to be said. `vocabulary` (null: none) is needed for DRY's sequence
-  // breakers and for ignore_eos, and only looked at here. REQUIRES: valid options.
-  // Errors: kInvalidArgument for a biased token that is not in the vocabulary of `n_vocab`, or when
-  // a vocabulary is needed and there is none. Throws std::bad_alloc.
+  // breakers, for ignore_eos and for !penalize_newline, and only looked at here. REQUIRES: valid
+  // options. Errors: kInvalidArgument for a biased token that is not in the vocabulary of
+  // `n_vocab`, or when a vocabulary is needed and there is none. Throws std::bad_alloc.
   static Result<RowEdits> create(const SamplingOptions& options, std::int32_t n_vocab,
                                  std::span<const Token> suppressed,
                                  const LlamaVocabulary* vocabulary);
@@ -50,7 +50,8 @@ class RowEdits {
 
   std::vector<LogitBias> biases_;
   std::vector<Token> never_;
-  SamplerHandle penalties_;  // null: off; likewise dry_
+  Token unpenalized_ = kNoToken;  // the line's end, when penalties are to leave it alone
+  SamplerHandle penalties_;       // null: off; likewise dry_
   SamplerHandle dry_;
   std::size_t window_ = 0;      // tokens that penalties_ or dry_ look at
   std::vector<Token> history_;  // the last ones accepted, at least window_, at most twice that

@@ -90,7 +90,7 @@ class ChainSampler : public Sampler {
  private:
   Distribution apply_all(std::span<const float> logits) {
     std::span<const float> row = edits_.apply(logits);
-    const GrammarMask* grammar = grammar_ && grammar_->binds() ? grammar_.get() : nullptr;
+    const GrammarMask* grammar = grammar_ && grammar_->masks() ? grammar_.get() : nullptr;
     if (plan_.kind == ChainKind::kDense) return dense(grammar ? masked(row, *grammar) : row);
     if (plan_.kind == ChainKind::kGreedy && !grammar) return take_greedy(row);
     candidates_.clear();

@@ -2,6 +2,7 @@
 // the whole row gives.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "dist/gumbel.h"
+#include "llama/grammar_mask.h"
 #include "llama/sampler_chain.h"
 #include "llama/vocabulary.h"
 #include "testing/chi_square.h"
@@ -115,6 +117,56 @@ TEST_F(SamplerGrammarTest, EveryChainLeavesWhatMaskingTheWholeRowLeaves) {
     }
   }
   EXPECT_GT(n_compared, 300u);
+}
+
+// While a trigger is awaited, and afterwards: each chain leaves what it leaves, without a grammar,
+// of the masked row. The rows are such that the best token mostly runs wrongly past a trigger.
+TEST_F(SamplerGrammarTest, EveryChainHeedsALazyGrammarAndNeverRunsIntoAnError) {
+  const std::string grammar = "root ::= \"s\" [a-d]+ \"\\\"\" .*";
+  const std::vector<SamplingOptions> chains = {
+      {},
+      {.temperature = 0.0f},
+      {.top_k = 0, .top_p = 1.0f, .min_p = 0.1f},
+      {.temperature = 0.5f, .top_k = 0, .top_p = 1.0f, .min_p = 0.0f},
+      {.top_k = 0, .top_p = 0.9f, .min_p = 0.0f}};
+  std::size_t n_waiting = 0;
+  std::size_t n_forbidden = 0;  // were the best of their rows
+  for (const SamplingOptions& free : chains) {
+    SamplingOptions options = free;
+    options.grammar = grammar;
+    options.grammar_triggers = {"s"};
+    for (std::uint64_t trial = 0; trial < 4; ++trial) {
+      std::unique_ptr<Sampler> lazy = make_sampler(options, vocabulary()).value();
+      std::unique_ptr<Sampler> plain = make_sampler(free, vocabulary()).value();
+      std::unique_ptr<GrammarMask> mask = GrammarMask::create(grammar, {"s"}, vocabulary()).value();
+      for (std::uint64_t step = 0; step < 12; ++step) {
+        std::vector<float> row = random_row(1);
+        row[testing::kTinyFirstPiece + random_() % 8000] += 20.0f;
+        const std::ptrdiff_t best = std::max_element(row.begin(), row.end()) - row.begin();
+        std::vector<float> masked = row;
+        mask->mask_row(masked);
+        n_waiting += mask->binds() ? 0 : 1;
+        n_forbidden += !mask->binds() && std::isinf(masked[static_cast<std::size_t>(best)]) ? 1 : 0;
+        const Distribution q = lazy->apply(row);
+        const Distribution wanted = plain->apply(masked);
+        ASSERT_EQ(q.size(), wanted.size()) << "step " << step;
+        for (std::size_t i = 0; i < q.size(); ++i) {
+          ASSERT_EQ(q.logits[i], wanted.logits[i]);
+          if (std::isinf(q.logits[i])) continue;
+          ASSERT_EQ(q.token(i), wanted.token(i));
+        }
+        const Token token = perturbed_argmax(q, noise_key(trial, step));
+        ASSERT_NE(token, kNoToken);
+        if (vocabulary().is_end_of_generation(token)) break;
+        lazy->accept(token);
+        plain->accept(token);
+        mask->accept(token);
+        ASSERT_TRUE(lazy->status().ok()) << lazy->status().message();
+      }
+    }
+  }
+  EXPECT_GT(n_waiting, 30u);
+  EXPECT_GT(n_forbidden, 3u);
 }
 
 TEST_F(SamplerGrammarTest, TextThatLeavesTheGrammarEndsTheSampler) {

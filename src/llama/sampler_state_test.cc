@@ -293,5 +293,34 @@ TEST_F(SamplerStateTest, WhatCannotBeIsRefusedByName) {
   EXPECT_FALSE(make_sampler({.ignore_eos = true}, 10).ok());
 }
 
+TEST_F(SamplerStateTest, PenaltiesLeaveTheEndOfALineAloneWhereAskedTo) {
+  SamplingOptions o;
+  o.top_k = 0;
+  o.top_p = 1.0f;
+  o.min_p = 0.0f;
+  o.temperature = 1.0f;
+  o.repeat_penalty = 2.0f;
+  o.frequency_penalty = 0.5f;
+  o.dry_multiplier = 0.0f;
+  const Token newline = llama_vocab_nl(vocabulary().handle());
+  ASSERT_NE(newline, kNoToken);
+  const Token letter = testing::kTinyFirstByte + 'a';
+  const std::vector<float> row(static_cast<std::size_t>(vocabulary().size()), 3.0f);
+  for (const bool penalized : {true, false}) {
+    o.penalize_newline = penalized;
+    Result<std::unique_ptr<Sampler>> sampler = make_sampler(o, vocabulary());
+    ASSERT_TRUE(sampler.ok()) << sampler.status().message();
+    for (const Token token : {newline, letter, newline}) (*sampler)->accept(token);
+    const std::unique_ptr<Sampler> clone = (*sampler)->clone();
+    for (Sampler* s : {sampler->get(), clone.get()}) {
+      for (const auto& [token, value] : copy_of(s->apply(row))) {
+        const bool lower = token == letter || (penalized && token == newline);
+        ASSERT_EQ(value < 3.0f, lower) << "token " << token;
+      }
+    }
+  }
+  EXPECT_FALSE(make_sampler(o, 10).ok()) << "which token is it, without a vocabulary?";
+}
+
 }  // namespace
 }  // namespace outrider::llama

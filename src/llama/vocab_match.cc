@@ -178,11 +178,4 @@ VocabularyMatch match_vocabularies(const LlamaVocabulary& target, const LlamaVoc
   return match;
 }
 
-Status require_usable(const VocabularyMatch& match) {
-  if (match.usable()) return Status();
-  return unsupported(
-      "the draft's vocabulary is not the target's (target's named first): " + match.message +
-      ". Drafting across vocabularies is not supported yet; give a draft of the target's family");
-}
-
 }  // namespace outrider::llama

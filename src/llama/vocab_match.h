@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "base/status.h"
 #include "llama/vocabulary.h"
 
 namespace outrider::llama {
@@ -14,7 +13,7 @@ struct VocabularyMatch {
     kIdentical,  // type, size, special tokens, and every token's text and attributes
     kPadded,     // near enough to draft: the common ids mean the same. Ids that only one of the two
                  // has must not be handed to the other
-    kDifferent
+    kDifferent   // an id may mean another token; draft/vocabulary_map.h finds what is shared
   };
   Kind kind = Kind::kDifferent;
   std::string message;  // what differs, for a person; empty when identical
@@ -27,8 +26,5 @@ struct VocabularyMatch {
 // texts from id 5 on (files disagree about the spelling of the first few: <unk>, <s>, </s>).
 // Looks at every token: 5 ms for 49,152.
 VocabularyMatch match_vocabularies(const LlamaVocabulary& target, const LlamaVocabulary& draft);
-
-// Ok when the match is usable, else kUnsupported with the reason.
-Status require_usable(const VocabularyMatch& match);
 
 }  // namespace outrider::llama

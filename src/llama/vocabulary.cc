@@ -91,6 +91,16 @@ std::string_view LlamaVocabulary::text(Token token) const {
   return llama_vocab_get_text(vocab_, token);
 }
 
+SpecialTokens LlamaVocabulary::special() const {
+  static_assert(LLAMA_TOKEN_NULL == kNoToken);
+  const auto valid = [this](llama_token token) {
+    return token >= 0 && token < size() ? token : kNoToken;
+  };
+  return {.front = llama_vocab_get_add_bos(vocab_) ? valid(llama_vocab_bos(vocab_)) : kNoToken,
+          .end_of_text = valid(llama_vocab_eos(vocab_)),
+          .end_of_turn = valid(llama_vocab_eot(vocab_))};
+}
+
 Result<std::vector<Token>> LlamaVocabulary::tokenize(std::string_view text, bool add_special,
                                                      bool parse_special) const {
   OUTRIDER_RETURN_IF_ERROR(check_utf8(text, "the text"));

@@ -18,6 +18,13 @@ namespace outrider::llama {
 
 class TokenPrefixes;
 
+// Tokens by what they are for; kNoToken where the model has none.
+struct SpecialTokens {
+  Token front = kNoToken;  // what tokenize(add_special) puts in front of a text
+  Token end_of_text = kNoToken;
+  Token end_of_turn = kNoToken;
+};
+
 // Immutable; any thread. Points into the model: ModelFile owns both.
 class LlamaVocabulary : public Vocabulary {
  public:
@@ -56,6 +63,8 @@ class LlamaVocabulary : public Vocabulary {
   // Ids that the model must never say, by its own metadata (tokenizer.ggml.suppress_tokens);
   // llama.cpp's sampling removes them. Mostly empty.
   const std::vector<Token>& suppressed() const { return suppressed_; }
+
+  SpecialTokens special() const;
 
   // Which tokens begin with which; built at the first call. Any thread.
   const TokenPrefixes& prefixes() const;

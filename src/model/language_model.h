@@ -19,7 +19,11 @@
 // Models that cannot drop a part of their state (recurrent layers) may keep less than the path:
 // length() then tells what is left, and the caller evaluates the rest again as a prefix.
 //
-// Implementations: llama/llama_model.h (llama.cpp), testing/fake_model.h (hand-written numbers).
+// A model that runs elsewhere can be gone for good (its process has died). From then on every call
+// fails with kInternal and the same message, which says what happened, and all lengths are 0.
+//
+// Implementations: llama/llama_model.h (llama.cpp), remote/remote_model.h (any of the others, in a
+// child process), testing/fake_model.h (hand-written numbers).
 // A model is used by one thread at a time; set_interrupt's flag may be raised from any thread.
 #pragma once
 
@@ -81,6 +85,13 @@ class LanguageModel {
   // trial): bounded by n_ctx and by what the cache has left. May be less than n_batch.
   virtual std::int32_t room(SeqId seq) const = 0;
 
+  // Whether `more` could be evaluated now behind the text of `seq`, as far as room() can tell.
+  // Another answer than room()'s where a token of the caller is several of the model's (or none).
+  // REQUIRES: seq does not wait for a commit; tokens of the vocabulary.
+  virtual bool has_room_for(SeqId seq, std::span<const Token> more) {
+    return more.size() <= static_cast<std::size_t>(room(seq));
+  }
+
   // Runs all items (each of another sequence) as one batch. Afterwards logits() may be read and
   // each item's sequence waits for commit(). Errors: kInvalidArgument for a token outside the
   // vocabulary, a tree that max_leaves or max_width forbid (all of its nodes count), or a grown
@@ -107,10 +118,14 @@ class LanguageModel {
   virtual Status commit(SeqId seq, std::span<const NodeId> path) = 0;
 
   // Forgets all but the first `length` tokens of `seq`. 0 always works, and also forgets what is on
-  // trial; others need Rollback::kAny.
+  // trial, unless the model is gone for good (above); others need Rollback::kAny.
   // REQUIRES: 0 <= length <= this->length(seq), and that seq does not wait for a commit unless
   // length is 0.
   virtual Status truncate(SeqId seq, Pos length) = 0;
+
+  // Not ok when the model is gone for good (a process of its own that died): every call fails from
+  // then on. The status says what happened.
+  virtual Status health() const { return Status(); }
 
   // While *flag is true, evaluate() ends early with kCancelled. Null: never. The flag must outlive
   // the model or be replaced first.

@@ -26,6 +26,14 @@ struct ModelOptions {
   FlashAttention flash_attention = FlashAttention::kAuto;  // kAuto: by the exactness rule
   ExactMode exact = ExactMode::kAuto;
 
+  // Of the file and its devices. What is not given is as the file and llama.cpp have it.
+  std::vector<float> tensor_split;  // share of each GPU, >= 0; empty: by their free memory
+  std::vector<std::string> lora;    // LoRA adapters (GGUF), each at full strength
+  bool use_mmap = true;             // false: read the file instead of mapping it
+  bool use_mlock = false;           // keep the weights from being swapped out
+  float rope_freq_base = 0.0f;      // >= 0; 0: the file's
+  float rope_freq_scale = 0.0f;     // likewise
+
   // A target's only: where it runs.
   std::vector<std::string> workers;  // "host:port" of ggml RPC servers that hold its layers
   bool isolate = false;              // in a child process, whose death is an error; workers imply it

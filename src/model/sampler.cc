@@ -84,6 +84,10 @@ Status check_penalties(const SamplingOptions& o) {
     return wrong("--dry-sequence-breaker", "'" + breaker + "'", "1 to 40 bytes without NUL");
   }
   for (const LogitBias& bias : o.logit_bias) {
+    if (bias.token < 0) {
+      return invalid_argument("--logit-bias names token " + std::to_string(bias.token) +
+                              ", but a token's id is at least 0");
+    }
     if (std::isfinite(bias.bias) || bias.bias == -INFINITY) continue;
     return wrong("--logit-bias of token " + std::to_string(bias.token), std::to_string(bias.bias),
                  "a finite number or -inf");

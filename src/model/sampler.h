@@ -47,6 +47,7 @@ struct SamplingOptions {
   float repeat_penalty = 1.0f;      // > 0; divides positive logits, multiplies others; 1: off
   float frequency_penalty = 0.0f;   // finite; for each time it occurs; 0: off
   float presence_penalty = 0.0f;    // finite; 0: off
+  bool penalize_newline = true;     // false: these three leave the token of a line's end alone
 
   // multiplier * base ^ (length - allowed_length) for a token that would go on with a repetition of
   // `length` tokens, at least allowed_length; sequence breakers end repetitions.
@@ -68,7 +69,8 @@ struct SamplingOptions {
   // one of them, the trigger itself included.
   std::string grammar;
   std::string json_schema;
-  std::vector<std::string> grammar_triggers;  // 1 to 256 bytes each, at most 64
+  // 1 to 256 bytes each, at most 64; the grammar must be able to begin with each.
+  std::vector<std::string> grammar_triggers;
 
   static constexpr std::int32_t kMaxHistory = 1 << 20;  // tokens
 
@@ -76,7 +78,8 @@ struct SamplingOptions {
 };
 
 // Checks the ranges above and what cannot be combined. The message names the option as `run` spells
-// it ("--top-p"). Token ids, and whether a grammar can be read, are make_sampler's to check.
+// it ("--top-p"). Which token ids there are, and whether a grammar can be read, are make_sampler's
+// to check.
 Status validate(const SamplingOptions& options);
 
 // The distribution depends on the row and on the tokens accepted so far, never on randomness: the

@@ -50,6 +50,7 @@ TEST(SamplingOptions, EachValueOutOfRangeIsRefusedByItsOptionsName) {
       {{.mirostat_eta = nan}, "--mirostat-lr is"},
       {{.logit_bias = {{3, inf}}}, "--logit-bias of token 3 is"},
       {{.logit_bias = {{3, nan}}}, "--logit-bias of token 3 is"},
+      {{.logit_bias = {{-5, 1.0f}}}, "--logit-bias names token -5"},
       {{.grammar_triggers = {"x"}}, "--grammar-trigger needs"},
       {{.grammar = "root", .grammar_triggers = {""}}, "--grammar-trigger is"},
       {{.grammar = "root", .json_schema = "{}"}, "--json-schema cannot"},

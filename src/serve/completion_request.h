@@ -31,7 +31,7 @@ struct CompletionRequest {
   bool logprobs_after_sampler = false;  // of the distribution behind the chain (engine/request.h)
 
   bool speculative = true;
-  std::vector<std::string> drafters;  // names; empty: all that are there
+  DrafterPlan drafters;  // of those that are there
   AcceptanceRule rule = AcceptanceRule::kCoupled;
   DraftShape draft;
   std::int32_t width = 4;  // most tokens of one target step, >= 1; 1: no speculation

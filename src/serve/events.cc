@@ -20,7 +20,9 @@ void EventThread::subscribe(EventCallback callback) {
   waiting_.clear();  // what happened before is not for the new one
   callback_ = callback ? std::make_shared<const EventCallback>(std::move(callback)) : nullptr;
   if (std::this_thread::get_id() == thread_.get_id()) return;
-  changed_.wait(lock, [this] { return !calling_; });
+  // The call that is running now may be the old one's; later ones are not.
+  const std::uint64_t last = begun_;
+  changed_.wait(lock, [this, last] { return ended_ >= last; });
 }
 
 bool EventThread::wanted() const {
@@ -46,14 +48,14 @@ void EventThread::run() {
     waiting_.pop_front();
     const std::shared_ptr<const EventCallback> callback = callback_;
     if (callback == nullptr) continue;
-    calling_ = true;
+    ++begun_;
     lock.unlock();
     try {
       (*callback)(event);
     } catch (const std::exception&) {  // the client's own; nobody here can do anything about it
     }
     lock.lock();
-    calling_ = false;
+    ++ended_;
     changed_.notify_all();
   }
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -38,7 +39,8 @@ class EventThread {
   std::condition_variable changed_;
   std::shared_ptr<const EventCallback> callback_;  // null: nobody listens
   std::deque<RuntimeEvent> waiting_;
-  bool calling_ = false;
+  std::uint64_t begun_ = 0;  // calls of callbacks, and those that have returned
+  std::uint64_t ended_ = 0;
   bool stop_ = false;
   std::thread thread_;
 };

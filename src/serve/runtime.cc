@@ -187,6 +187,7 @@ Result<StartedCompletion> Runtime::Impl::start(CompletionRequest r) {
   }
   ++next_id_;
   ++totals_.started;
+  if (job->deadline) deadline_set_.notify_all();
   decode_work_.notify_all();
   return StartedCompletion{.id = job->id, .prompt = stats};
 }
@@ -199,12 +200,13 @@ Result<PolledCompletion> Runtime::Impl::poll(CompletionId id, std::int64_t wait_
                      ": it was never started, or its result has been handed out");
   }
   const JobPtr job = found->second;
-  const std::int64_t longest = 1'000'000'000;  // 11 days; more would overflow the clock
-  ++polls_;
-  job->changed.wait_for(lock,
-                        std::chrono::milliseconds(std::clamp<std::int64_t>(wait_ms, 0, longest)),
-                        [&] { return job->finished || !job->fresh.empty(); });
-  if (--polls_ == 0) no_poll_.notify_all();
+  const auto ready = [&job] { return job->finished || !job->fresh.empty(); };
+  if (wait_ms > 0 && !ready()) {
+    const std::int64_t longest = 1'000'000'000;  // 11 days; more would overflow the clock
+    ++polls_;
+    job->changed.wait_for(lock, std::chrono::milliseconds(std::min(wait_ms, longest)), ready);
+    if (--polls_ == 0) no_poll_.notify_all();
+  }
   PolledCompletion polled;
   polled.tokens.swap(job->fresh);
   polled.prompt_progress = job->prompt_progress;

@@ -9,9 +9,10 @@
 // Models. The target that was loaded last serves new requests. Loading another one leaves the
 // running one at work; once the new one is there, requests that were started on the old one, queued
 // ones included, end on it, side by side with the new ones, and then it is freed. So both are in
-// memory for a while: unload first where that is too much. A draft belongs to the target that it
-// was loaded for and goes with it. A draft's order waits for the target that is being loaded. A
-// failed load changes nothing but the status.
+// memory for a while: unload first where that is too much. A draft works for one target; when
+// another target comes, the same file is loaded again for that one. A draft's order waits for the
+// target that is being loaded. A failed load changes nothing but the status. When a target's
+// process is lost (an isolated one's), its requests end with an error, and it is kFailed.
 //
 // Requests. At most `slots` run at once on a target, the others wait in order of arrival. What a
 // request gets does not depend on the others where the backend is bit-exact. A request that was

@@ -56,7 +56,8 @@ class Runtime::Impl {
   using OrderPtr = std::shared_ptr<Order>;
 
   struct Role {
-    OrderPtr order;  // null: none that is not done
+    OrderPtr order;        // null: none that is not done
+    ModelOptions serving;  // of the one at work
     ModelStatus status;
   };
 
@@ -66,10 +67,15 @@ class Runtime::Impl {
   void carry_out(ModelRole role, const OrderPtr& order, Lock& lock);
   Status open_target(const Order& order, const LoadHooks& hooks, Lock& lock);
   Status open_draft(const Order& order, const LoadHooks& hooks, Lock& lock);
+  void take_out_of_service();
+  void order(ModelRole role, ModelOptions options);
   LoadHooks hooks_for(ModelRole role, const OrderPtr& order);
   void set_status(ModelRole role, ModelState state, Status error);
   void announce(ModelRole role);
   Role& role_of(ModelRole role) { return role == ModelRole::kTarget ? target_role_ : draft_role_; }
+
+  // The deadlines' thread: a step that does not return keeps nobody waiting.
+  void deadline_loop();
 
   // The decode thread: one turn is these passes.
   void decode_loop();
@@ -80,12 +86,13 @@ class Runtime::Impl {
   void release_stations();
   bool has_work() const;
   void end_all();
-  std::optional<Job::Clock::time_point> next_deadline() const;
+  std::optional<Job::Clock::time_point> next_expiry() const;
   void add_to_engine(Job& job, Request request, Lock& lock);
   std::string why_plain(const Job& job) const;
   void publish(Station& station, std::vector<Update> updates);
   void note_progress(const Station& station);
   void restart(Station& station);
+  void lose_target(const Station& station, const Status& why);
 
   // Both.
   void finish(Job& job);
@@ -102,6 +109,7 @@ class Runtime::Impl {
   std::condition_variable decode_work_;  // something for the decode thread
   std::condition_variable load_work_;    // something for the loading thread
   std::condition_variable loaded_;       // an order is done
+  std::condition_variable deadline_set_;
   bool stop_ = false;
   int polls_ = 0;                    // calls of poll() that are waiting
   std::condition_variable no_poll_;  // polls_ is 0
@@ -132,6 +140,7 @@ class Runtime::Impl {
 
   std::thread loading_thread_;
   std::thread decode_thread_;
+  std::thread deadline_thread_;
 };
 
 }  // namespace outrider

@@ -3,7 +3,7 @@
 //   install   drafts that were loaded, unloads that were asked for: between two steps
 //   admit     waiting requests into free slots, in order of arrival
 //   step      one engine step per station; what it says goes to the jobs
-//   expire    deadlines; results that nobody fetched
+//   expire    results that nobody fetched
 //   release   stations that nobody needs any more
 //
 // After install nobody uses a draft that was taken away. After step every finished completion has
@@ -21,7 +21,7 @@ bool Runtime::Impl::has_work() const {
                      [this](const std::shared_ptr<Station>& s) { return s != current_; });
 }
 
-std::optional<Job::Clock::time_point> Runtime::Impl::next_deadline() const {
+std::optional<Job::Clock::time_point> Runtime::Impl::next_expiry() const {
   std::optional<Job::Clock::time_point> next;
   for (const auto& [id, job] : jobs_) {
     if (!job->finished) continue;
@@ -37,7 +37,7 @@ void Runtime::Impl::decode_loop() {
     {
       Lock lock(mutex_);
       while (!has_work()) {
-        const std::optional<Job::Clock::time_point> next = next_deadline();
+        const std::optional<Job::Clock::time_point> next = next_expiry();
         if (!next) {
           decode_work_.wait(lock);
         } else if (decode_work_.wait_until(lock, *next) == std::cv_status::timeout) {
@@ -61,9 +61,8 @@ void Runtime::Impl::decode_loop() {
 // At the end of the runtime, when the threads are gone: whoever waits for a completion gets it.
 void Runtime::Impl::end_all() {
   Lock lock(mutex_);
-  std::vector<JobPtr> open(queue_.begin(), queue_.end());
-  open.insert(open.end(), running_.begin(), running_.end());
-  for (const JobPtr& job : open) {
+  while (!queue_.empty() || !running_.empty()) {  // without a copy: there may be no memory
+    const JobPtr job = queue_.empty() ? running_.front() : queue_.front();
     job->ended_by = EndedBy::kShutdown;
     job->result->completion.finish = FinishReason::kCancelled;
     finish(*job);
@@ -123,12 +122,10 @@ void Runtime::Impl::admit() {
 // Why a request that asked for speculation will be decoded plainly; empty: it need not be.
 std::string Runtime::Impl::why_plain(const Job& job) const {
   if (!job.speculative) return "";
-  const std::vector<std::string>& asked = job.request.drafters;
+  const DrafterPlan& asked = job.request.drafters;
   for (const Drafter* drafter : job.station->engine().drafters()) {
     if (drafter == nullptr) continue;
-    if (asked.empty() || std::find(asked.begin(), asked.end(), drafter->name()) != asked.end()) {
-      return "";
-    }
+    if (asked.empty() || asked.mentions(drafter->name())) return "";
   }
   const ModelStatus& draft = draft_role_.status;
   if (job.station != current_) return "its target was replaced, and has no draft model";
@@ -140,7 +137,7 @@ std::string Runtime::Impl::why_plain(const Job& job) const {
     default:
       break;
   }
-  if (!asked.empty() && draft.serving) return "'" + asked[0] + "' is not attached";
+  if (!asked.empty() && draft.serving) return "'" + to_string(asked) + "' is not attached";
   return "no draft model is loaded";
 }
 
@@ -178,6 +175,8 @@ void Runtime::Impl::step() {
     try {
       publish(*station, station->engine().step());
       note_progress(*station);
+      const Status health = station->target()->model().health();
+      if (!health.ok()) lose_target(*station, health);
     } catch (const std::exception&) {  // out of memory
       restart(*station);
     }
@@ -211,6 +210,8 @@ void Runtime::Impl::publish(Station& station, std::vector<Update> updates) {
     job->result->shifted = completion->shifts > 0;
     job->result->completion = std::move(*completion);
     job->result->prompt.n_cached = job->result->completion.cached_tokens;
+    // Whoever sees the result may start the next request at once.
+    if (&station == current_.get()) idle_ = station.engine().idle();
     finish(*job);
   }
 }
@@ -229,25 +230,39 @@ void Runtime::Impl::note_progress(const Station& station) {
 // An exception out of a step leaves the engine in no known state: its requests end, and it begins
 // anew. Needs no memory but the new engine's.
 void Runtime::Impl::restart(Station& station) {
-  const Lock lock(mutex_);
-  for (std::size_t i = 0; i < running_.size();) {
-    const JobPtr job = running_[i];
-    if (job->station.get() != &station) {
-      ++i;
-      continue;
+  {
+    const Lock lock(mutex_);
+    for (std::size_t i = 0; i < running_.size();) {
+      const JobPtr job = running_[i];
+      if (job->station.get() != &station) {
+        ++i;
+        continue;
+      }
+      job->result->completion.error = resource_exhausted("out of memory");
+      job->result->completion.finish = FinishReason::kError;
+      finish(*job);
     }
-    job->result->completion.error = resource_exhausted("out of memory");
-    job->result->completion.finish = FinishReason::kError;
-    finish(*job);
   }
-  while (true) {
+  while (true) {  // nobody has anything on it now, so without the lock
     try {
-      station.restart();
-      return;
+      return station.restart();
     } catch (const std::exception&) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+    const Lock lock(mutex_);
+    if (stop_) return;
   }
+}
+
+// The process that ran it is gone: its requests have ended with that, and new ones are refused.
+void Runtime::Impl::lose_target(const Station& station, const Status& why) {
+  const Lock lock(mutex_);
+  if (current_.get() != &station) return;
+  const bool had_draft = draft_role_.status.serving && !draft_role_.order;
+  take_out_of_service();
+  if (had_draft) order(ModelRole::kDraft, draft_role_.serving);  // waits for the next target
+  set_status(ModelRole::kTarget, target_role_.order ? ModelState::kLoading : ModelState::kFailed,
+             target_role_.order ? Status() : why);
 }
 
 void Runtime::Impl::give_out(Job& job, std::vector<SaidToken> tokens) {
@@ -321,14 +336,33 @@ void Runtime::Impl::expire() {
   const Lock lock(mutex_);
   const Job::Clock::time_point now = Job::Clock::now();
   const Job::Clock::duration retention = std::chrono::milliseconds(options.retention_ms);
-  std::vector<JobPtr> late;
   std::erase_if(jobs_, [&](const std::pair<const CompletionId, JobPtr>& entry) {
     const JobPtr& job = entry.second;
-    if (job->finished) return now - job->finished_at >= retention;
-    if (job->deadline && now >= *job->deadline) late.push_back(job);
-    return false;
+    return job->finished && now - job->finished_at >= retention;
   });
-  for (const JobPtr& job : late) end(*job, EndedBy::kTimeout);
+}
+
+void Runtime::Impl::deadline_loop() {
+  Lock lock(mutex_);
+  while (!stop_) {
+    const Job* next = nullptr;
+    for (const std::pair<const CompletionId, JobPtr>& entry : jobs_) {
+      const Job& job = *entry.second;
+      const bool open = job.deadline && !job.finished && job.ended_by == EndedBy::kItself;
+      if (open && (next == nullptr || *job.deadline < *next->deadline)) next = &job;
+    }
+    if (next == nullptr) {
+      deadline_set_.wait(lock);
+      continue;
+    }
+    const CompletionId id = next->id;
+    const Job::Clock::time_point deadline = *next->deadline;
+    if (deadline_set_.wait_until(lock, deadline) == std::cv_status::no_timeout) continue;
+    const std::map<CompletionId, JobPtr>::iterator late = jobs_.find(id);
+    if (late == jobs_.end()) continue;
+    const JobPtr job = late->second;
+    end(*job, EndedBy::kTimeout);
+  }
 }
 
 std::size_t Runtime::Impl::waiting_jobs(const Station& station) const {

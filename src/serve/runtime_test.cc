@@ -3,67 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <mutex>
 #include <thread>
 
-#include "testing/fake_engine.h"
-#include "testing/fake_loader.h"
+#include "testing/runtime_fixture.h"
 
 namespace outrider {
 namespace {
 
-using testing::FakeFile;
-using testing::FakeLoader;
-
-ModelOptions model(const std::string& path, std::int32_t n_ctx = 64) {
-  ModelOptions o;
-  o.path = path;
-  o.n_ctx = n_ctx;
-  o.n_batch = 24;
-  return o;
-}
-
-CompletionRequest ask(std::vector<Token> prompt, std::uint64_t seed, std::int32_t n) {
-  CompletionRequest r;
-  for (const Token token : prompt) r.prompt.emplace_back(token);
-  r.sampling.temperature = 1.0f;
-  r.seed = seed;
-  r.max_tokens = n;
-  return r;
-}
-
-class RuntimeTest : public ::testing::Test {
- protected:
-  RuntimeTest() {
-    loader_.add("target", {.seed = 1});
-    loader_.add("other", {.seed = 2});
-    loader_.add("draft", {.seed = 1, .noise = 0.5f});
-    loader_.add("slow", {.seed = 1, .load_steps = 100'000});
-    loader_.add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = 100'000});
-    loader_.add("lazy", {.seed = 1, .step_us = 2000});
-    loader_.add("broken", {.failure = internal_error("'broken' is broken")});
-    loader_.add("throwing", {.throws = true});
-    loader_.add("small", {.n_vocab = 5});
-  }
-
-  std::unique_ptr<Runtime> make(RuntimeOptions options = {}, const std::string& target = "target",
-                                std::int32_t n_ctx = 64) {
-    Result<std::unique_ptr<Runtime>> made = Runtime::create(options, loader_);
-    EXPECT_TRUE(made.ok());
-    if (!target.empty()) {
-      EXPECT_TRUE((*made)->load(ModelRole::kTarget, model(target, n_ctx)).ok());
-      EXPECT_TRUE((*made)->wait_loaded(-1));
-    }
-    return std::move(*made);
-  }
-
-  static std::vector<Token> alone(std::vector<Token> prompt, std::uint64_t seed, std::size_t n,
-                                  std::uint64_t rows_seed = 1) {
-    return testing::reference(testing::random_rows(testing::kVocab, rows_seed, 3.0f),
-                              std::move(prompt), 1.0f, seed, n);
-  }
-
-  FakeLoader loader_;
-};
+using testing::ask;
+using testing::model;
+using testing::RuntimeTest;
 
 TEST_F(RuntimeTest, ARequestGetsTheTextOfPlainDecodingAndItsTokensOneByOne) {
   const std::unique_ptr<Runtime> runtime = make();
@@ -119,141 +70,6 @@ TEST_F(RuntimeTest, ManyRequestsAtOnceGetWhatEachGetsAlone) {
   EXPECT_GT(status.cached_tokens, 0);  // prompts that begin alike
   EXPECT_EQ(status.running + status.queued, 0);
   EXPECT_EQ(status.drafters, std::vector<std::string>{"draft-model"});
-}
-
-TEST_F(RuntimeTest, WithoutATargetItSaysWhatIsMissing) {
-  const std::unique_ptr<Runtime> runtime = make({}, "");
-  EXPECT_EQ(runtime->start(ask({1}, 1, 5)).status().message(),
-            "no model is loaded; load a target first");
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("slow")).ok());
-  EXPECT_NE(runtime->start(ask({1}, 1, 5)).status().message().find("still loading"),
-            std::string::npos);
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("broken")).ok());  // takes its place
-  ASSERT_TRUE(runtime->wait_loaded(-1));
-  EXPECT_NE(runtime->start(ask({1}, 1, 5)).status().message().find("'broken' is broken"),
-            std::string::npos);
-  EXPECT_EQ(runtime->status().target.state, ModelState::kFailed);
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("throwing")).ok());
-  ASSERT_TRUE(runtime->wait_loaded(-1));
-  EXPECT_EQ(runtime->status().target.error.message(), "cannot load 'throwing': on purpose");
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
-  ASSERT_TRUE(runtime->wait_loaded(-1));
-  EXPECT_TRUE(runtime->run(ask({1}, 1, 5)).ok());
-}
-
-TEST_F(RuntimeTest, AFailedLoadLeavesTheRunningTargetServing) {
-  const std::unique_ptr<Runtime> runtime = make();
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("broken")).ok());
-  ASSERT_TRUE(runtime->wait_loaded(-1));
-  const RuntimeStatus status = runtime->status();
-  EXPECT_EQ(status.target.state, ModelState::kFailed);
-  EXPECT_EQ(status.target.path, "broken");
-  EXPECT_TRUE(status.target.serving);
-  EXPECT_EQ(status.target.serving_path, "target");
-  EXPECT_EQ((*runtime->run(ask({1}, 1, 5)))->completion.tokens, alone({1}, 1, 5));
-}
-
-TEST_F(RuntimeTest, ADraftComesAndGoesWhileRequestsRun) {
-  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
-  loader_.hold(true);
-  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
-  const CompletionId before = runtime->start(ask({1, 2}, 3, 40))->id;
-  while (runtime->status().running == 0) std::this_thread::yield();
-  loader_.hold(false);
-  ASSERT_TRUE(runtime->wait_loaded(-1));
-  const CompletionId with = runtime->start(ask({2, 1}, 4, 40))->id;
-  while (runtime->poll(with, 1000)->tokens.empty()) {
-  }
-  ASSERT_TRUE(runtime->unload(ModelRole::kDraft, false).ok());
-  std::shared_ptr<const CompletionResult> a, b;
-  while (!a) a = runtime->poll(before, 1000)->result;
-  while (!b) b = runtime->poll(with, 1000)->result;
-  EXPECT_EQ(a->completion.tokens, alone({1, 2}, 3, 40));
-  EXPECT_EQ(b->completion.tokens, alone({2, 1}, 4, 40));
-  EXPECT_FALSE(a->completion.speculation.enabled);
-  EXPECT_EQ(a->completion.speculation.reason,
-            "the draft model was still loading when the request began");
-  EXPECT_GT(b->completion.speculation.drafted, 0);
-  EXPECT_EQ(b->completion.speculation.reason, "the draft model was unloaded");
-  EXPECT_EQ(runtime->status().draft.state, ModelState::kAbsent);
-}
-
-TEST_F(RuntimeTest, AnotherTargetTakesOverWhileTheOldOnesRequestsEndOnIt) {
-  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "lazy");
-  const CompletionId running = runtime->start(ask({1, 2}, 3, 40))->id;
-  const CompletionId waiting = runtime->start(ask({2, 3}, 5, 10))->id;
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("other")).ok());
-  ASSERT_TRUE(runtime->wait_loaded(-1));
-  const Result<std::shared_ptr<const CompletionResult>> other = runtime->run(ask({1, 2}, 3, 20));
-  EXPECT_EQ((*other)->completion.tokens, alone({1, 2}, 3, 20, /*rows_seed=*/2));
-  EXPECT_EQ((*other)->model, "other");
-  std::shared_ptr<const CompletionResult> a, b;
-  while (!a) a = runtime->poll(running, 1000)->result;
-  while (!b) b = runtime->poll(waiting, 1000)->result;
-  EXPECT_EQ(a->completion.tokens, alone({1, 2}, 3, 40));
-  EXPECT_EQ(b->completion.tokens, alone({2, 3}, 5, 10));
-  EXPECT_EQ(b->model, "lazy");
-}
-
-TEST_F(RuntimeTest, UnloadingWaitsForRequestsOrEndsThem) {
-  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
-  const CompletionId a = runtime->start(ask({1, 2}, 3, 30))->id;
-  ASSERT_TRUE(runtime->unload(ModelRole::kTarget, false).ok());
-  EXPECT_FALSE(runtime->status().target.serving);
-  EXPECT_EQ(runtime->start(ask({1}, 1, 5)).status().code(), StatusCode::kNotFound);
-  std::shared_ptr<const CompletionResult> result;
-  while (!result) result = runtime->poll(a, 1000)->result;
-  EXPECT_EQ(result->completion.tokens, alone({1, 2}, 3, 30));
-  EXPECT_EQ(runtime->unload(ModelRole::kTarget, false).code(), StatusCode::kNotFound);
-
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("lazy")).ok());
-  ASSERT_TRUE(runtime->wait_loaded(-1));
-  const CompletionId b = runtime->start(ask({1, 2}, 3, 60))->id;
-  while (runtime->poll(b, 1000)->tokens.empty()) {
-  }
-  ASSERT_TRUE(runtime->unload(ModelRole::kTarget, true).ok());
-  result.reset();
-  while (!result) result = runtime->poll(b, 1000)->result;
-  EXPECT_EQ(result->completion.finish, FinishReason::kCancelled);
-  EXPECT_EQ(result->ended_by, EndedBy::kUnload);
-}
-
-TEST_F(RuntimeTest, LoadingIsCancelledAndSuperseded) {
-  const std::unique_ptr<Runtime> runtime = make();
-  EXPECT_EQ(runtime->cancel_load(ModelRole::kTarget).code(), StatusCode::kNotFound);
-  for (const ModelRole role : {ModelRole::kTarget, ModelRole::kDraft}) {
-    const std::string slow = role == ModelRole::kTarget ? "slow" : "slow draft";
-    ASSERT_TRUE(runtime->load(role, model(slow)).ok());
-    while (!loader_.loading()) std::this_thread::yield();
-    ASSERT_TRUE(runtime->cancel_load(role).ok());
-    ASSERT_TRUE(runtime->wait_loaded(-1));
-    const RuntimeStatus s = runtime->status();
-    const ModelStatus& status = role == ModelRole::kTarget ? s.target : s.draft;
-    EXPECT_EQ(status.state, ModelState::kFailed);
-    EXPECT_EQ(status.error.code(), StatusCode::kCancelled);
-    EXPECT_EQ(s.target.serving_path, "target");
-  }
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("slow")).ok());
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("other")).ok());
-  ASSERT_TRUE(runtime->wait_loaded(-1));
-  EXPECT_EQ(runtime->status().target.serving_path, "other");
-}
-
-TEST_F(RuntimeTest, ADraftOrderedFirstWaitsForItsTarget) {
-  const std::unique_ptr<Runtime> runtime = make({}, "");
-  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
-  ASSERT_TRUE(runtime->wait_loaded(-1));  // nothing is being worked on
-  EXPECT_EQ(runtime->status().draft.state, ModelState::kLoading);
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
-  ASSERT_TRUE(runtime->wait_loaded(-1));
-  EXPECT_EQ(runtime->status().draft.state, ModelState::kReady);
-  EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
-  // A draft with another vocabulary is refused, and the one at work stays.
-  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("small")).ok());
-  ASSERT_TRUE(runtime->wait_loaded(-1));
-  EXPECT_EQ(runtime->status().draft.state, ModelState::kFailed);
-  EXPECT_EQ(runtime->status().draft.serving_path, "draft");
-  EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
 }
 
 TEST_F(RuntimeTest, TheQueueHasABoundAndKeepsTheOrderOfArrival) {
@@ -369,6 +185,42 @@ TEST_F(RuntimeTest, ItEndsInEveryState) {
       runtime->reset();
     }
   }
+}
+
+TEST_F(RuntimeTest, ADeadlineDoesNotWaitForAStepThatDoesNotReturn) {
+  loader_.add("stuck", {.seed = 1, .step_us = 300'000});
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "stuck");
+  const CompletionId running = runtime->start(ask({1}, 1, 3))->id;
+  CompletionRequest hurried = ask({1}, 3, -1);
+  hurried.timeout_ms = 10;
+  const CompletionId waiting = runtime->start(hurried)->id;
+  std::shared_ptr<const CompletionResult> result;
+  while (!result) result = runtime->poll(waiting, 1000)->result;
+  EXPECT_EQ(result->ended_by, EndedBy::kTimeout);
+  EXPECT_FALSE(runtime->poll(running, 0)->finished) << "three steps take longer than the deadline";
+}
+
+TEST_F(RuntimeTest, ASlowCallbackIsReplacedWhileEventsKeepComing) {
+  const std::unique_ptr<Runtime> runtime = make();
+  std::atomic<int> calls{0};
+  std::atomic<bool> gone{false};
+  const auto slow = [&](const RuntimeEvent&) {
+    EXPECT_FALSE(gone.load());
+    ++calls;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
+  runtime->subscribe(slow);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(runtime->start(ask({1}, 1, 50)).ok());
+  while (calls == 0) std::this_thread::yield();
+  std::atomic<int> others{0};
+  runtime->subscribe([&](const RuntimeEvent&) {
+    ++others;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  });
+  gone = true;  // the first one is not called any more
+  EXPECT_LT(calls.load(), 10);
+  ASSERT_TRUE(runtime->run(ask({1}, 1, 5)).ok());
+  while (others == 0) std::this_thread::yield();
 }
 
 TEST_F(RuntimeTest, OptionsOutOfRangeAreRefusedByName) {

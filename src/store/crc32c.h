@@ -2,9 +2,9 @@
 //
 // The Castagnoli polynomial 0x1EDC6F41 (reflected: 0x82F63B78), as in iSCSI (RFC 3720, appendix
 // B.4), ext4 and Btrfs: it finds every error of up to 32 bits in a row, so every flipped byte, and
-// every one of up to 5 single bits within the 4 KiB blocks that it is used for (Koopman 2002).
-// Table-driven, eight bytes at a time ("slicing by 8", Kounavis and Berry 2005), about 1.5 GB/s
-// without special instructions. It guards against accidents, not against forgers: what is read from
+// every one of up to 3 single bits within the 4 KiB blocks that it is used for (Koopman 2002).
+// Table-driven, eight bytes at a time ("slicing by 8", Kounavis and Berry 2005), without
+// special instructions. It guards against accidents, not against forgers: what is read from
 // a file is checked against its ranges all the same.
 #pragma once
 

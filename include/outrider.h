@@ -1,0 +1,124 @@
+/* Outrider: local language models, faster, saying the same.
+ *
+ * This is the whole interface for C and for everything that can call C. Methods, their parameters
+ * and their results are JSON: outrider_call with "system.methods" lists them.
+ *
+ *   char *error = NULL;
+ *   outrider *o = outrider_create("{\"model\":{\"path\":\"target.gguf\"}}", &error);
+ *   char *answer = outrider_call(o,
+ *       "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system.status\",\"params\":{\"wait_ms\":60000}}");
+ *   puts(answer);
+ *   outrider_free(answer);
+ *   outrider_destroy(o);
+ *
+ * Conventions:
+ *
+ * (1) Strings are UTF-8 and end in a NUL. What goes in is copied before the function returns; bytes
+ *     that are not UTF-8 are an error there. What comes out is always valid UTF-8.
+ *
+ * (2) A char* that a function returns, or leaves in *error, belongs to the caller, who gives it to
+ *     outrider_free. A const char* does not: that of outrider_version lives for ever, those that a
+ *     callback gets until the callback returns.
+ *
+ * (3) Every function may be called from any thread, at any time between create and destroy, also
+ *     from inside a callback. None waits for a model to load or for text, except outrider_call with
+ *     "completion.run", or with a "wait_ms".
+ *
+ * (4) Nothing throws, aborts, prints or exits. What goes wrong is an answer with an "error", a NULL
+ *     with its reason in *error, or a number other than 0. A null pointer where none is allowed is
+ *     an error too.
+ *
+ * (5) A process may have several instances. They share nothing but the log callback.
+ */
+#ifndef OUTRIDER_H_
+#define OUTRIDER_H_
+
+#if defined(_WIN32)
+#define OUTRIDER_EXPORT
+#elif defined(__GNUC__)
+#define OUTRIDER_EXPORT __attribute__((visibility("default")))
+#else
+#define OUTRIDER_EXPORT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Models, their threads, and the completions that run on them. */
+typedef struct outrider outrider;
+
+/* "0.1.0". Static: not to be freed. */
+OUTRIDER_EXPORT const char *outrider_version(void);
+
+/* A new instance with two threads of its own, one that loads and one that decodes, and one for
+ * events. `config_json` is an object, or NULL for the defaults:
+ *
+ *   "slots"          requests that run at once, 1 to 64; default 4. Each costs its context's memory
+ *   "max_queue"      requests that wait, at most; default 256
+ *   "prompt_chunk"   prompt tokens of a step while other texts go on, at least 1; default 128
+ *   "reuse_prefix"   keep the state of ended texts for prompts that begin alike; default true
+ *   "retention_ms"   how long a finished result waits to be polled; default 60000
+ *   "model"          a target to load at once: model.load's parameters without "role"
+ *   "draft"          a draft model likewise
+ *
+ * Returns before the models are loaded: whether that goes well is in system.status and in the
+ * events. On failure returns NULL and, where `error` is not NULL, leaves the reason in *error: a
+ * text that names the field. On success *error is NULL. */
+OUTRIDER_EXPORT outrider *outrider_create(const char *config_json, char **error);
+
+/* Ends everything in any state: loads are cancelled, completions end with what they have (and are
+ * gone), calls that wait return, threads are joined, memory is given back. Takes as long as the step
+ * of the target that is running. NULL is fine.
+ *
+ * Calls of other threads that have begun are waited for; none may begin once this one has. No
+ * callback runs any more when it returns, with one exception: called from inside a callback (also
+ * of outrider_set_log), it returns at once, the ending goes on in the background after the callback
+ * has returned, and no further event comes. The process's normal exit waits for that. */
+OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
+
+/* JSON-RPC 2.0, by name: {"jsonrpc":"2.0","id":1,"method":"completion.start","params":{...}} gives
+ * {"jsonrpc":"2.0","id":1,"result":{...}} or {"jsonrpc":"2.0","id":1,"error":{"code":-32602,
+ * "message":"...","data":{"code":"invalid_argument","field":"top_p"}}}. Batches of at most 64,
+ * worked on in order; a notification, or a batch of nothing else, gives "". A request of more than
+ * 16 MiB or 64 levels is an error.
+ *
+ * Methods: system.status, system.methods, model.load, model.cancel_load, model.unload, tokenize,
+ * detokenize, completion.start, completion.poll, completion.cancel, completion.run, drafters.list,
+ * stats.
+ *
+ * NULL only when there is no memory even for an error's text; otherwise out of memory is an error
+ * whose data.code is "resource_exhausted". */
+OUTRIDER_EXPORT char *outrider_call(outrider *instance, const char *request_json);
+
+/* Frees a string of this library. NULL is fine. */
+OUTRIDER_EXPORT void outrider_free(char *string);
+
+/* An event: {"event":"model","role":"target"|"draft","state":...,"progress":...,...} while models
+ * load, fail, come and go; {"event":"completion","id":...,"updates":[...],"finished":...} with new
+ * text, and "result" in the last one. They come in order, one at a time, on a thread of the
+ * instance that does nothing else: a callback may take its time and may call every function,
+ * outrider_destroy included. A completion may be polled as well. {"event":"lost"} stands for an
+ * event for which there was no memory. */
+typedef void (*outrider_event_fn)(void *user, const char *event_json);
+
+/* From now on events go to `callback` with `user`, in place of any earlier one; NULL: to nobody.
+ * When it returns, the earlier one is not running any more (unless this is called from it). Returns
+ * 0; EINVAL when there is no instance, ENOMEM when there is no memory (the earlier one stays). */
+OUTRIDER_EXPORT int outrider_subscribe(outrider *instance, outrider_event_fn callback, void *user);
+
+/* A line of the log, without a newline. Levels: 0 debug, 1 info, 2 warning, 3 error. Comes from any
+ * thread of any instance, one at a time. */
+typedef void (*outrider_log_fn)(void *user, int level, const char *text);
+
+/* From now on what the library and llama.cpp have to say while models load and run goes to
+ * `callback` with `user`; NULL (as at the start): it is dropped. For the whole process, before or
+ * after instances are made. When it returns, the earlier one is not running any more (unless this
+ * is called from inside a callback). */
+OUTRIDER_EXPORT void outrider_set_log(outrider_log_fn callback, void *user);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* OUTRIDER_H_ */

@@ -1,0 +1,116 @@
+#include "api/completion_methods.h"
+
+#include <algorithm>
+#include <new>
+
+#include "api/update_json.h"
+
+namespace outrider::api {
+namespace {
+
+using json::Json;
+
+// How long a wait may go on before it looks whether everything is to end.
+constexpr std::int64_t kSliceMs = 50;
+
+Answer<std::int64_t> read_id(JsonFields& fields) {
+  std::int64_t id = 0;
+  fields.require("id");
+  fields.integer("id", id, 1, std::numeric_limits<std::int64_t>::max());
+  const std::optional<Error> error = fields.finish();
+  if (error) return *error;
+  return id;
+}
+
+Error unknown_id(const Status& status) {
+  return {.code = status.code(), .message = with_field_names(status.message()), .field = "id"};
+}
+
+// Waits in slices: up to `wait_ms`, or for ever when it is negative.
+Result<PolledCompletion> wait_for(const MethodContext& context, CompletionId id,
+                                  std::int64_t wait_ms) {
+  for (;;) {
+    const std::int64_t slice = wait_ms < 0 ? kSliceMs : std::min(wait_ms, kSliceMs);
+    Result<PolledCompletion> polled = context.runtime.poll(id, context.stopping.load() ? 0 : slice);
+    if (wait_ms >= 0) wait_ms -= slice;
+    const bool news = !polled.ok() || polled->finished || !polled->tokens.empty();
+    if (news || wait_ms == 0 || context.stopping.load()) return polled;
+  }
+}
+
+// A run whose caller does not get a result (no memory for it, say) must not go on.
+class CancelUnlessTaken {
+ public:
+  CancelUnlessTaken(Runtime& runtime, CompletionId id) : runtime_(runtime), id_(id) {}
+  ~CancelUnlessTaken() {
+    if (taken_) return;
+    try {
+      (void)runtime_.cancel(id_);
+    } catch (const std::bad_alloc&) {  // it ends by itself, and its result by the retention
+    }
+  }
+  CancelUnlessTaken(const CancelUnlessTaken&) = delete;
+  CancelUnlessTaken& operator=(const CancelUnlessTaken&) = delete;
+  void taken() { taken_ = true; }
+
+ private:
+  Runtime& runtime_;
+  CompletionId id_;
+  bool taken_ = false;
+};
+
+}  // namespace
+
+Answer<Json> completion_start(const MethodContext& context, const Json& params) {
+  Answer<CompletionRequest> request = read_completion(params);
+  if (!request.ok()) return request.error();
+  Result<StartedCompletion> started = context.runtime.start(*std::move(request));
+  if (!started.ok()) return error_of(started.status(), params);
+  return Json{{"id", started->id}, {"prompt_stats", prompt_stats_json(started->prompt)}};
+}
+
+Answer<Json> completion_poll(const MethodContext& context, const Json& params) {
+  JsonFields fields(params);
+  std::int64_t wait_ms = 0;
+  fields.integer("wait_ms", wait_ms, 0, kMaxWaitMs);
+  Answer<std::int64_t> id = read_id(fields);
+  if (!id.ok()) return id.error();
+  Result<PolledCompletion> polled = wait_for(context, static_cast<CompletionId>(*id), wait_ms);
+  if (!polled.ok()) return unknown_id(polled.status());
+  Json answer = {{"updates", updates_json(polled->tokens)},
+                 {"finished", polled->finished},
+                 {"prompt_progress", polled->prompt_progress}};
+  if (polled->result) answer["result"] = result_json(*polled->result);
+  return answer;
+}
+
+Answer<Json> completion_cancel(const MethodContext& context, const Json& params) {
+  JsonFields fields(params);
+  Answer<std::int64_t> id = read_id(fields);
+  if (!id.ok()) return id.error();
+  const Status status = context.runtime.cancel(static_cast<CompletionId>(*id));
+  if (!status.ok()) return unknown_id(status);
+  return Json{{"id", *id}};
+}
+
+Answer<Json> completion_run(const MethodContext& context, const Json& params) {
+  Answer<CompletionRequest> request = read_completion(params);
+  if (!request.ok()) return request.error();
+  Result<StartedCompletion> started = context.runtime.start(*std::move(request));
+  if (!started.ok()) return error_of(started.status(), params);
+  CancelUnlessTaken guard(context.runtime, started->id);
+  bool cancelled = false;
+  for (;;) {
+    if (context.stopping.load() && !cancelled) {
+      (void)context.runtime.cancel(started->id);  // unknown: it has ended
+      cancelled = true;
+    }
+    Result<PolledCompletion> polled = context.runtime.poll(started->id, kSliceMs);
+    if (!polled.ok()) return error_of(polled.status(), params);
+    if (!polled->result) continue;
+    guard.taken();
+    return result_json(*polled->result);
+  }
+}
+
+}  // namespace outrider::api

@@ -1,0 +1,57 @@
+// What a client is told when a call fails: a Status, and the field of his JSON that it is about.
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "base/status.h"
+#include "json/json.h"
+
+namespace outrider::api {
+
+struct Error {
+  StatusCode code = StatusCode::kInvalidArgument;
+  std::string message;  // as Status has it, with the names of JSON fields
+  std::string field;    // "top_p", "speculative.width", "messages[2].role"; empty: none
+};
+
+// A value, or the Error that says why there is none. Like Result.
+template <typename T>
+class Answer {
+ public:
+  Answer(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
+  Answer(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
+
+  bool ok() const { return state_.index() == 0; }
+
+  // REQUIRES: ok()
+  T& operator*() & { return *std::get_if<0>(&state_); }
+  T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
+  T* operator->() { return std::get_if<0>(&state_); }
+
+  // REQUIRES: !ok()
+  const Error& error() const {
+    assert(!ok());
+    return *std::get_if<1>(&state_);
+  }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+// The layers below name options as `run` spells them ("--top-p is 2, but ..."). Here they become
+// the names of fields ("top_p is 2, but ..."), and the first one, or "the prompt" at the start, is
+// what the error is about. `params` are the client's: a name that is in their "speculative" and not
+// beside it is spelled "speculative.width". REQUIRES: !status.ok()
+Error error_of(const Status& status, const json::Json& params);
+
+// The same without a client's fields: for texts that are shown later, such as a failed load's.
+std::string with_field_names(std::string_view message);
+
+// {"code","message","field"}; no field: null.
+json::Json error_json(const Error& error);
+
+}  // namespace outrider::api

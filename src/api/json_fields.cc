@@ -1,0 +1,177 @@
+#include "api/json_fields.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/nearest.h"
+#include "base/utf8.h"
+
+namespace outrider::api {
+namespace {
+
+using json::Json;
+
+constexpr std::size_t kShownBytes = 48;
+
+}  // namespace
+
+bool is_text(const Json& value, std::string_view text) {
+  return value.is_string() && value.get_ref<const std::string&>() == text;
+}
+
+std::string shown(const Json& value) {
+  if (value.is_object() || value.is_array()) return std::string(json::kind(value));
+  std::string text;
+  if (value.is_string()) {  // cut before it is encoded: it may be long
+    const std::string& whole = value.get_ref<const std::string&>();
+    const std::string_view start = std::string_view(whole).substr(0, kShownBytes);
+    text = json::encode(Json(std::string(start.substr(0, complete_utf8_prefix(start)))));
+    if (whole.size() > kShownBytes) text.insert(text.size() - 1, "...");
+    text.front() = text.back() = '\'';
+    return text;
+  }
+  return json::encode(value);
+}
+
+std::optional<std::int64_t> as_integer(const Json& value) {
+  if (value.is_number_unsigned()) {
+    const std::uint64_t number = value.get<std::uint64_t>();
+    if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return {};
+    return static_cast<std::int64_t>(number);
+  }
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (!value.is_number_float()) return {};
+  const double number = value.get<double>();
+  constexpr double kExact = 9007199254740992.0;  // 2^53: above it, a double is no exact count
+  if (!(std::fabs(number) <= kExact) || std::trunc(number) != number) return {};
+  return static_cast<std::int64_t>(number);
+}
+
+JsonFields::JsonFields(const Json& object, std::string path)
+    : object_(object), path_(std::move(path)) {
+  if (object_.is_object()) return;
+  const std::string name = path_.empty() ? "params" : path_.substr(0, path_.size() - 1);
+  error_ = Error{.code = StatusCode::kInvalidArgument,
+                 .message = name + " is " + shown(object_) + ", but must be an object",
+                 .field = name};
+}
+
+const Json* JsonFields::any(std::string_view name) {
+  names_.emplace_back(name);
+  if (!ok()) return nullptr;
+  const Json::const_iterator found = object_.find(names_.back());
+  return found == object_.end() ? nullptr : &*found;
+}
+
+void JsonFields::require(std::string_view name) {
+  if (ok() && !object_.contains(std::string(name))) {
+    fail(std::string(name), path_ + std::string(name) + " is missing");
+  }
+}
+
+void JsonFields::fail(const std::string& name, const std::string& message) {
+  if (!ok()) return;
+  error_ = Error{.code = StatusCode::kInvalidArgument, .message = message, .field = path_ + name};
+}
+
+void JsonFields::refuse(const std::string& name, const Json& value, const std::string& wanted) {
+  fail(name, path_ + name + " is " + shown(value) + ", but must be " + wanted);
+}
+
+std::optional<std::int64_t> JsonFields::whole_number(std::string_view name, std::int64_t min,
+                                                     std::int64_t max) {
+  const Json* value = any(name);
+  if (value == nullptr) return {};
+  const std::optional<std::int64_t> number = as_integer(*value);
+  if (number && *number >= min && *number <= max) return number;
+  refuse(std::string(name), *value,
+         "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+  return {};
+}
+
+void JsonFields::integer(std::string_view name, std::int32_t& value, std::int64_t min,
+                         std::int64_t max) {
+  const std::optional<std::int64_t> number = whole_number(name, min, max);
+  if (number) value = static_cast<std::int32_t>(*number);
+}
+
+void JsonFields::integer(std::string_view name, std::int64_t& value, std::int64_t min,
+                         std::int64_t max) {
+  value = whole_number(name, min, max).value_or(value);
+}
+
+void JsonFields::number(std::string_view name, float& value) {
+  const Json* given = any(name);
+  if (given == nullptr) return;
+  if (!given->is_number()) return refuse(std::string(name), *given, "a number");
+  const double number = given->get<double>();
+  if (!(std::fabs(number) <= static_cast<double>(std::numeric_limits<float>::max()))) {
+    return refuse(std::string(name), *given, "a number of at most 3.4e38 in size");
+  }
+  value = static_cast<float>(number);
+}
+
+void JsonFields::boolean(std::string_view name, bool& value) {
+  const Json* given = any(name);
+  if (given == nullptr) return;
+  if (!given->is_boolean()) return refuse(std::string(name), *given, "true or false");
+  value = given->get<bool>();
+}
+
+void JsonFields::text(std::string_view name, std::string& value) {
+  const Json* given = any(name);
+  if (given == nullptr) return;
+  if (!given->is_string()) return refuse(std::string(name), *given, "a string");
+  value = given->get<std::string>();
+}
+
+void JsonFields::texts(std::string_view name, std::vector<std::string>& value) {
+  const Json* given = any(name);
+  if (given == nullptr) return;
+  if (!given->is_array() && !given->is_string()) {
+    return refuse(std::string(name), *given, "a string or an array of strings");
+  }
+  value.clear();
+  if (given->is_string()) return value.push_back(given->get<std::string>());
+  for (const Json& item : *given) {
+    if (!item.is_string()) {
+      return refuse(std::string(name) + "[" + std::to_string(value.size()) + "]", item, "a string");
+    }
+    value.push_back(item.get<std::string>());
+  }
+}
+
+void JsonFields::choice(std::string_view name, std::string& value,
+                        std::initializer_list<std::string_view> choices) {
+  const Json* given = any(name);
+  if (given == nullptr) return;
+  if (given->is_string()) {
+    const std::string& text = given->get_ref<const std::string&>();
+    if (std::find(choices.begin(), choices.end(), text) != choices.end()) {
+      value = text;
+      return;
+    }
+  }
+  std::string wanted;
+  for (const std::string_view& one : choices) {
+    wanted += wanted.empty() ? "" : &one == choices.end() - 1 ? " or " : ", ";
+    wanted += one.empty() ? "''" : one;
+  }
+  refuse(std::string(name), *given, wanted);
+}
+
+std::optional<Error> JsonFields::finish() {
+  if (!ok()) return error_;
+  for (const Json::object_t::value_type& field : object_.get_ref<const Json::object_t&>()) {
+    if (std::find(names_.begin(), names_.end(), field.first) != names_.end()) continue;
+    const std::string near = nearest(field.first, names_);
+    const std::string_view start = std::string_view(field.first).substr(0, 64);
+    const std::string name(start.substr(0, complete_utf8_prefix(start)));
+    fail(name, path_ + name + " is not a field that is known here" +
+                   (near.empty() ? "" : "; did you mean " + path_ + near + "?"));
+    break;
+  }
+  return error_;
+}
+
+}  // namespace outrider::api

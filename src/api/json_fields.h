@@ -1,0 +1,92 @@
+// Reads the fields of a JSON object into variables that hold the defaults.
+//
+//   JsonFields fields(params);
+//   fields.integer("top_k", options.top_k, -1, kMaxInt32);
+//   fields.text("grammar", options.grammar);
+//   if (std::optional<Error> error = fields.finish()) return *error;
+//
+// Strict: a number in a string, 1.5 for a whole number, null, a field that nobody asked for are all
+// errors that name the field, what was given and what is right. A field that is not there leaves
+// its variable alone. The first error counts; nothing is read after it.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/error.h"
+#include "json/json.h"
+
+namespace outrider::api {
+
+inline constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
+
+class JsonFields {
+ public:
+  // `path` stands before the names in messages: "speculative." `object` must outlive this; when it
+  // is not an object, that is the error, about the path's field.
+  explicit JsonFields(const json::Json& object, std::string path = "");
+
+  // A whole number in [min, max]; 3.0 is one.
+  void integer(std::string_view name, std::int32_t& value, std::int64_t min, std::int64_t max);
+  void integer(std::string_view name, std::int64_t& value, std::int64_t min, std::int64_t max);
+
+  // A number that a float can hold; its range is checked elsewhere (model/sampler.h).
+  void number(std::string_view name, float& value);
+
+  void boolean(std::string_view name, bool& value);
+  void text(std::string_view name, std::string& value);
+
+  // A text, or a list of texts.
+  void texts(std::string_view name, std::vector<std::string>& value);
+
+  // One of `choices`.
+  void choice(std::string_view name, std::string& value,
+              std::initializer_list<std::string_view> choices);
+
+  // The field as it is, for what has more than one form; null pointer: it is not there (or there
+  // was an error before).
+  const json::Json* any(std::string_view name);
+
+  // The field must be there.
+  void require(std::string_view name);
+
+  // "<name> is <value>, but must be <wanted>". `name` may go on behind the field's own name:
+  // "logit_bias[3]".
+  void refuse(const std::string& name, const json::Json& value, const std::string& wanted);
+  void fail(const std::string& name, const std::string& message);
+
+  bool ok() const { return !error_.has_value(); }
+
+  // The first error, or the one for a field that is not known here.
+  std::optional<Error> finish();
+
+  // The names asked for so far.
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::optional<std::int64_t> whole_number(std::string_view name, std::int64_t min,
+                                           std::int64_t max);
+
+  const json::Json& object_;
+  std::string path_;
+  std::vector<std::string> names_;
+  std::optional<Error> error_;
+};
+
+// Whether `value` is the string `text`. Not value == "text": that makes a Json of the text, inside
+// an operator that may not throw, so that a lack of memory would end the process.
+bool is_text(const json::Json& value, std::string_view text);
+
+// A value for messages: short, on one line, valid UTF-8.
+std::string shown(const json::Json& value);
+
+// `value` as a whole number, also when it is written as 3.0; nothing when it is not one or does not
+// fit 64 bits with a sign.
+std::optional<std::int64_t> as_integer(const json::Json& value);
+
+}  // namespace outrider::api

@@ -1,0 +1,162 @@
+#include "api/json_rpc.h"
+
+#include <algorithm>
+
+#include "api/json_fields.h"
+#include "base/nearest.h"
+
+namespace outrider::api {
+namespace {
+
+using json::Json;
+
+constexpr int kParseError = -32700;
+constexpr int kInvalidRequest = -32600;
+constexpr int kMethodNotFound = -32601;
+
+Json error_response(const Json& id, int code, const std::string& name, const Error& error) {
+  const Json field = error.field.empty() ? Json() : Json(error.field);
+  return {
+      {"jsonrpc", "2.0"},
+      {"id", id},
+      {"error",
+       {{"code", code}, {"message", error.message}, {"data", {{"code", name}, {"field", field}}}}}};
+}
+
+Json invalid_request(const Json& id, const std::string& message, const std::string& field) {
+  return error_response(id, kInvalidRequest, "invalid_request",
+                        {.message = message, .field = field});
+}
+
+bool can_be_id(const Json& id) { return id.is_null() || id.is_string() || id.is_number_integer(); }
+
+// What is wrong with the request itself, apart from its method and parameters; null: nothing.
+Json check_request(const Json& request, const Json& id) {
+  if (!request.is_object()) {
+    return invalid_request(
+        {}, "the request is " + std::string(json::kind(request)) + ", but must be an object", "");
+  }
+  if (request.contains("id") && !can_be_id(request["id"])) {
+    return invalid_request(
+        {}, "id is " + shown(request["id"]) + ", but must be a string, a whole number or null",
+        "id");
+  }
+  if (!request.contains("jsonrpc")) {
+    return invalid_request(id, "jsonrpc is missing, but must be '2.0'", "jsonrpc");
+  }
+  if (!is_text(request["jsonrpc"], "2.0")) {
+    return invalid_request(id, "jsonrpc is " + shown(request["jsonrpc"]) + ", but must be '2.0'",
+                           "jsonrpc");
+  }
+  if (!request.contains("method")) return invalid_request(id, "method is missing", "method");
+  if (!request["method"].is_string()) {
+    return invalid_request(
+        id, "method is " + shown(request["method"]) + ", but must be a method's name", "method");
+  }
+  for (const Json::object_t::value_type& field : request.get_ref<const Json::object_t&>()) {
+    const std::string& name = field.first;
+    if (name == "jsonrpc" || name == "id" || name == "method" || name == "params") continue;
+    const std::string cut = shown(Json(name));
+    return invalid_request(id, cut + " is not a field of a request", cut.substr(1, cut.size() - 2));
+  }
+  return {};
+}
+
+// Null: nothing to answer.
+Json answer_one(const Json& request, const Dispatch& dispatch) {
+  const bool is_object = request.is_object();
+  const Json id =
+      is_object && request.contains("id") && can_be_id(request["id"]) ? request["id"] : Json();
+  const Json wrong = check_request(request, id);
+  if (!wrong.is_null()) return wrong;  // also without an id: it may not be a request at all
+  const bool notification = !request.contains("id");
+  const Json params = request.contains("params") ? request["params"] : Json::object();
+  if (!params.is_object()) {
+    if (notification) return {};
+    return error_response(
+        id, json_rpc_code(StatusCode::kInvalidArgument), "invalid_argument",
+        {.message = "params is " + shown(params) + ", but must be an object: parameters go by name",
+         .field = "params"});
+  }
+  const std::string& method = request["method"].get_ref<const std::string&>();
+  CallResult result = dispatch(method, params);
+  if (notification) return {};
+  if (!result) {
+    return error_response(id, kMethodNotFound, "method_not_found",
+                          {.message = "method is " + shown(request["method"]) +
+                                      ", but must be one that system.methods lists",
+                           .field = "method"});
+  }
+  if (!result->ok()) {
+    const Error& error = result->error();
+    return error_response(id, json_rpc_code(error.code), std::string(status_code_name(error.code)),
+                          error);
+  }
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"result", **std::move(result)}};
+}
+
+Json answer_batch(const Json& batch, const Dispatch& dispatch) {
+  if (batch.empty()) return invalid_request({}, "the batch holds no request", "");
+  if (batch.size() > kMaxBatch) {
+    return invalid_request({},
+                           "the batch holds " + std::to_string(batch.size()) +
+                               " requests, at most " + std::to_string(kMaxBatch) + " can be",
+                           "");
+  }
+  Json answers = Json::array();
+  for (const Json& request : batch) {
+    Json answer = answer_one(request, dispatch);
+    if (!answer.is_null()) answers.push_back(std::move(answer));
+  }
+  return answers.empty() ? Json() : answers;
+}
+
+}  // namespace
+
+int json_rpc_code(StatusCode code) {
+  switch (code) {
+    case StatusCode::kInvalidArgument:
+      return -32602;
+    case StatusCode::kNotFound:
+      return -32001;
+    case StatusCode::kUnsupported:
+      return -32002;
+    case StatusCode::kResourceExhausted:
+      return -32003;
+    case StatusCode::kCancelled:
+      return -32004;
+    case StatusCode::kDataLoss:
+      return -32005;
+    case StatusCode::kOk:
+    case StatusCode::kInternal:
+      break;
+  }
+  return -32603;
+}
+
+std::string json_rpc_error(int code, const Error& error) {
+  const std::string name = code == kParseError       ? "parse_error"
+                           : code == kInvalidRequest ? "invalid_request"
+                                                     : std::string(status_code_name(error.code));
+  return json::encode(error_response({}, code, name, error));
+}
+
+std::string json_rpc_notification(std::string_view method, const Json& params) {
+  return json::encode({{"jsonrpc", "2.0"}, {"method", std::string(method)}, {"params", params}});
+}
+
+std::string answer_json_rpc(std::string_view text, const Dispatch& dispatch) {
+  if (text.size() > kMaxRequestBytes) {
+    return json_rpc_error(
+        kParseError,
+        {.message = "the request has " + std::to_string(text.size()) + " bytes, at most " +
+                    std::to_string(kMaxRequestBytes) + " can be"});
+  }
+  const json::Parsed parsed = json::parse(text);
+  if (!parsed.ok()) return json_rpc_error(kParseError, {.message = parsed.error});
+  const Json answer = parsed.value->is_array() ? answer_batch(*parsed.value, dispatch)
+                                               : answer_one(*parsed.value, dispatch);
+  return answer.is_null() ? "" : json::encode(answer);
+}
+
+}  // namespace outrider::api

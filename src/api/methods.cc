@@ -1,0 +1,236 @@
+#include "api/methods.h"
+
+#include <algorithm>
+
+#include "api/completion_methods.h"
+#include "api/model_params.h"
+#include "api/status_json.h"
+
+namespace outrider::api {
+namespace {
+
+using json::Json;
+
+constexpr std::int64_t kSliceMs = 50;  // as in completion_methods.cc
+constexpr std::size_t kMaxTokens = 1 << 20;
+
+Answer<Json> system_status(const MethodContext& context, const Json& params) {
+  JsonFields fields(params);
+  std::int64_t wait_ms = 0;
+  fields.integer("wait_ms", wait_ms, 0, kMaxWaitMs);
+  const std::optional<Error> error = fields.finish();
+  if (error) return *error;
+  while (wait_ms > 0 && !context.stopping.load()) {
+    const std::int64_t slice = std::min(wait_ms, kSliceMs);
+    if (context.runtime.wait_loaded(slice)) break;
+    wait_ms -= slice;
+  }
+  return status_json(context.runtime.status());
+}
+
+Json parameters_json(std::span<const Parameter> parameters) {
+  Json list = Json::array();
+  for (const Parameter& p : parameters) {
+    list.push_back({{"name", std::string(p.name)},
+                    {"type", std::string(p.type)},
+                    {"help", std::string(p.help)}});
+  }
+  return list;
+}
+
+Answer<Json> system_methods(const MethodContext& /*context*/, const Json& params) {
+  JsonFields fields(params);
+  const std::optional<Error> error = fields.finish();
+  if (error) return *error;
+  Json list = Json::array();
+  for (const Method& method : methods()) {
+    list.push_back({{"name", std::string(method.name)},
+                    {"help", std::string(method.help)},
+                    {"parameters", parameters_json(method.parameters)}});
+  }
+  return Json{{"methods", std::move(list)}};
+}
+
+Answer<Json> model_load(const MethodContext& context, const Json& params) {
+  Answer<ModelOrder> order = read_model_order(params);
+  if (!order.ok()) return order.error();
+  const Status status = context.runtime.load(order->role, order->options);
+  if (!status.ok()) return error_of(status, params);
+  return Json{{"role", std::string(model_role_name(order->role))}, {"state", "loading"}};
+}
+
+// The role of model.unload and model.cancel_load.
+void read_role(JsonFields& fields, ModelRole& role) {
+  std::string name = "target";
+  fields.require("role");
+  fields.choice("role", name, {"target", "draft"});
+  role = name == "draft" ? ModelRole::kDraft : ModelRole::kTarget;
+}
+
+Answer<Json> about_role(const Status& status, ModelRole role) {
+  if (!status.ok()) {
+    return Error{
+        .code = status.code(), .message = with_field_names(status.message()), .field = "role"};
+  }
+  return Json{{"role", std::string(model_role_name(role))}};
+}
+
+Answer<Json> model_unload(const MethodContext& context, const Json& params) {
+  JsonFields fields(params);
+  ModelRole role = ModelRole::kTarget;
+  bool at_once = false;
+  read_role(fields, role);
+  fields.boolean("at_once", at_once);
+  const std::optional<Error> error = fields.finish();
+  if (error) return *error;
+  return about_role(context.runtime.unload(role, at_once), role);
+}
+
+Answer<Json> model_cancel_load(const MethodContext& context, const Json& params) {
+  JsonFields fields(params);
+  ModelRole role = ModelRole::kTarget;
+  read_role(fields, role);
+  const std::optional<Error> error = fields.finish();
+  if (error) return *error;
+  return about_role(context.runtime.cancel_load(role), role);
+}
+
+// The model's vocabulary; an error that says what is missing.
+Answer<std::shared_ptr<const Target>> ready_target(const MethodContext& context) {
+  std::shared_ptr<const Target> target = context.runtime.target();
+  if (target != nullptr) return target;
+  const ModelStatus status = context.runtime.status().target;
+  return Error{.code = StatusCode::kNotFound,
+               .message = "no target is ready: it is " +
+                          std::string(model_state_name(status.state)) + "; load one by model.load",
+               .field = ""};
+}
+
+Answer<Json> tokenize(const MethodContext& context, const Json& params) {
+  JsonFields fields(params);
+  std::string text;
+  bool add_special = true;
+  bool parse_special = true;
+  bool with_pieces = false;
+  fields.require("text");
+  fields.text("text", text);
+  fields.boolean("add_special", add_special);
+  fields.boolean("parse_special", parse_special);
+  fields.boolean("with_pieces", with_pieces);
+  const std::optional<Error> error = fields.finish();
+  if (error) return *error;
+  Answer<std::shared_ptr<const Target>> target = ready_target(context);
+  if (!target.ok()) return target.error();
+  const Vocabulary& vocabulary = (*target)->vocabulary();
+  Result<std::vector<Token>> tokens = vocabulary.tokenize(text, add_special, parse_special);
+  if (!tokens.ok()) {
+    return Error{
+        .code = tokens.status().code(), .message = tokens.status().message(), .field = "text"};
+  }
+  Json answer = {{"tokens", *tokens}, {"count", tokens->size()}};
+  if (with_pieces) {
+    Json pieces = Json::array();
+    for (const Token token : *tokens) pieces.push_back(std::string(vocabulary.piece(token)));
+    answer["pieces"] = std::move(pieces);
+  }
+  return answer;
+}
+
+void read_tokens(JsonFields& fields, std::vector<Token>& tokens) {
+  fields.require("tokens");
+  const Json* given = fields.any("tokens");
+  if (given == nullptr) return;
+  if (!given->is_array()) return fields.refuse("tokens", *given, "an array of token ids");
+  if (given->size() > kMaxTokens) {
+    return fields.fail("tokens", "tokens holds " + std::to_string(given->size()) + ", at most " +
+                                     std::to_string(kMaxTokens) + " can be");
+  }
+  for (const Json& value : *given) {
+    const std::optional<std::int64_t> id = as_integer(value);
+    if (!id || *id < 0 || *id > kMaxInt32) {
+      return fields.refuse("tokens[" + std::to_string(tokens.size()) + "]", value, "a token's id");
+    }
+    tokens.push_back(static_cast<Token>(*id));
+  }
+}
+
+Answer<Json> detokenize(const MethodContext& context, const Json& params) {
+  JsonFields fields(params);
+  std::vector<Token> tokens;
+  read_tokens(fields, tokens);
+  const std::optional<Error> error = fields.finish();
+  if (error) return *error;
+  Answer<std::shared_ptr<const Target>> target = ready_target(context);
+  if (!target.ok()) return target.error();
+  Result<std::string> text = (*target)->vocabulary().detokenize(tokens);
+  if (!text.ok()) {
+    return Error{
+        .code = text.status().code(), .message = text.status().message(), .field = "tokens"};
+  }
+  return Json{{"text", std::move(*text)}};
+}
+
+Answer<Json> drafters_list(const MethodContext& context, const Json& params) {
+  JsonFields fields(params);
+  const std::optional<Error> error = fields.finish();
+  if (error) return *error;
+  return Json{{"drafters", drafters_json(context.runtime.status())}};
+}
+
+Answer<Json> stats(const MethodContext& context, const Json& params) {
+  JsonFields fields(params);
+  const std::optional<Error> error = fields.finish();
+  if (error) return *error;
+  return stats_json(context.runtime.status());
+}
+
+constexpr Parameter kStatusParameters[] = {
+    {"wait_ms", "integer", "wait so long for a load that is going on to end; default 0"}};
+constexpr Parameter kRoleParameters[] = {{"role", "string", "target or draft"}};
+constexpr Parameter kUnloadParameters[] = {
+    {"role", "string", "target or draft"},
+    {"at_once", "boolean", "end the target's requests with what they have; default false"}};
+constexpr Parameter kTokenizeParameters[] = {
+    {"text", "string", "UTF-8"},
+    {"add_special", "boolean", "what the model wants in front, such as BOS; default true"},
+    {"parse_special", "boolean", "<|im_end|> and the like are control tokens; default true"},
+    {"with_pieces", "boolean", "the text of each token as well; default false"}};
+constexpr Parameter kDetokenizeParameters[] = {{"tokens", "array", "token ids"}};
+constexpr Parameter kPollParameters[] = {
+    {"id", "integer", "of completion.start"},
+    {"wait_ms", "integer", "wait so long until there is something new; default 0"}};
+constexpr Parameter kIdParameters[] = {{"id", "integer", "of completion.start"}};
+
+}  // namespace
+
+std::span<const Method> methods() {
+  static const Method kMethods[] = {
+      {"system.status", "models, exactness, requests", kStatusParameters, system_status},
+      {"system.methods", "this list", {}, system_methods},
+      {"model.load", "orders a model; returns at once, progress is in the status and as events",
+       model_parameters(), model_load},
+      {"model.cancel_load", "ends an order that is not done", kRoleParameters, model_cancel_load},
+      {"model.unload", "takes a model out of service", kUnloadParameters, model_unload},
+      {"tokenize", "text -> token ids", kTokenizeParameters, tokenize},
+      {"detokenize", "token ids -> text", kDetokenizeParameters, detokenize},
+      {"completion.start", "starts a completion; returns its id and what became of the prompt",
+       completion_parameters(), completion_start},
+      {"completion.poll", "what is new, and the result once it has ended", kPollParameters,
+       completion_poll},
+      {"completion.cancel", "ends a completion with what it has", kIdParameters, completion_cancel},
+      {"completion.run", "runs a completion to its end and returns the result",
+       completion_parameters(), completion_run},
+      {"drafters.list", "who guesses ahead", {}, drafters_list},
+      {"stats", "counts since the start", {}, stats},
+  };
+  return kMethods;
+}
+
+const Method* find_method(std::string_view name) {
+  for (const Method& method : methods()) {
+    if (method.name == name) return &method;
+  }
+  return nullptr;
+}
+
+}  // namespace outrider::api

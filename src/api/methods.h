@@ -1,0 +1,45 @@
+// The one table of methods: outrider_call, `outrider rpc` and HTTP's /rpc all serve it.
+//
+// Each takes a JSON object of parameters and gives a JSON object. Methods that wait
+// (completion.run, completion.poll and system.status with wait_ms) do so on the caller's thread and
+// end early when `stopping` is raised: a run is cancelled then and gives what it has.
+//
+// Tested by methods_test.cc: every method and every parameter.
+#pragma once
+
+#include <atomic>
+#include <span>
+#include <string_view>
+
+#include "api/completion_params.h"
+#include "api/error.h"
+#include "json/json.h"
+#include "serve/runtime.h"
+
+namespace outrider::api {
+
+// What methods work on. Both must outlive the call.
+struct MethodContext {
+  Runtime& runtime;
+  const std::atomic<bool>& stopping;
+};
+
+struct Method {
+  std::string_view name;  // "completion.start"
+  std::string_view help;  // one line
+  std::span<const Parameter> parameters;
+
+  // Any thread. `params` is an object. Throws nothing but std::bad_alloc.
+  Answer<json::Json> (*call)(const MethodContext& context, const json::Json& params);
+};
+
+// In the order of the documentation. Static storage.
+std::span<const Method> methods();
+
+// Null when there is none of that name.
+const Method* find_method(std::string_view name);
+
+// The most that a call may wait, in milliseconds; clients that want more ask again.
+inline constexpr std::int64_t kMaxWaitMs = 3'600'000;
+
+}  // namespace outrider::api

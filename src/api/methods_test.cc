@@ -1,0 +1,249 @@
+// Every method over models of hand-written numbers.
+#include "api/methods.h"
+
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "testing/fake_service.h"
+
+namespace outrider::api {
+namespace {
+
+using json::Json;
+using testing::FakeService;
+
+std::set<std::string> keys(const Json& object) {
+  std::set<std::string> names;
+  for (Json::const_iterator it = object.begin(); it != object.end(); ++it) names.insert(it.key());
+  return names;
+}
+
+Json ask(const std::string& prompt, int n) {
+  return {{"prompt", prompt}, {"max_tokens", n}, {"seed", 7}, {"temp", 1}};
+}
+
+TEST(Methods, TheListNamesEveryMethodWithItsParameters) {
+  FakeService fake;
+  const Json list = fake.result("system.methods", Json::object())["methods"];
+  std::set<std::string> names;
+  for (const Json& method : list) {
+    names.insert(method["name"].get<std::string>());
+    EXPECT_NE(method["help"], "");
+  }
+  EXPECT_EQ(names,
+            (std::set<std::string>{"system.status", "system.methods", "model.load", "model.unload",
+                                   "model.cancel_load", "tokenize", "detokenize",
+                                   "completion.start", "completion.poll", "completion.cancel",
+                                   "completion.run", "drafters.list", "stats"}));
+}
+
+TEST(Methods, ParametersThatAreListedAreKnownAndOthersAreRefused) {
+  FakeService fake;
+  fake.load("target", "target");
+  for (const Method& method : methods()) {
+    const std::string name(method.name);
+    EXPECT_EQ(fake.error(name, {{"no_such_parameter", 1}})["code"], -32602) << name;
+    for (const Parameter& parameter : method.parameters) {
+      // No field takes a list of lists.
+      Json params;
+      if (name.rfind("completion.", 0) == 0 && parameter.name != "prompt") params["prompt"] = "a";
+      if (method.parameters.front().name == "id") params = {{"id", 1}};
+      if (method.parameters.front().name == "role") params = {{"role", "target"}};
+      if (name == "model.load") params["path"] = "a";
+      if (name == "tokenize") params["text"] = "a";
+      params[std::string(parameter.name)] = Json::array({Json::array()});
+      const Json error = fake.error(name, params);
+      EXPECT_EQ(error["code"], -32602) << name << " " << params;
+      EXPECT_EQ(error["data"]["field"].get<std::string>().rfind(parameter.name, 0), 0U)
+          << name << " " << parameter.name << ": " << error;
+    }
+  }
+}
+
+TEST(Methods, StatusSaysWhatIsLoadedAndWhatFailed) {
+  FakeService fake;
+  Json status = fake.result("system.status", Json::object());
+  EXPECT_EQ(keys(status), (std::set<std::string>{"version", "target", "draft", "exactness", "n_ctx",
+                                                 "slots", "running", "queued", "drafters"}));
+  EXPECT_EQ(status["target"]["state"], "absent");
+  EXPECT_EQ(status["exactness"], Json());
+  fake.load("target", "target");
+  fake.load("draft", "broken");
+  status = fake.result("system.status", {{"wait_ms", 1000}});
+  EXPECT_EQ(status["target"]["state"], "ready");
+  EXPECT_EQ(status["target"]["serving_path"], "target");
+  EXPECT_EQ(status["target"]["info"]["architecture"], "fake");
+  EXPECT_EQ(status["exactness"]["verdict"], "exact");
+  EXPECT_EQ(status["draft"]["state"], "failed");
+  EXPECT_EQ(status["draft"]["error"]["code"], "internal");
+  EXPECT_NE(status["draft"]["error"]["message"].get<std::string>().find("see ctx"),
+            std::string::npos)
+      << "options become fields: " << status["draft"]["error"];
+  EXPECT_EQ(status["drafters"], Json::array());
+}
+
+TEST(Methods, ALoadIsWaitedForOrCancelled) {
+  FakeService fake;
+  EXPECT_EQ(fake.error("model.cancel_load", {{"role", "target"}})["code"], -32001);
+  fake.result("model.load", {{"role", "target"}, {"path", "slow"}});
+  EXPECT_EQ(fake.result("system.status", {{"wait_ms", 60}})["target"]["state"], "loading");
+  EXPECT_EQ(fake.error("completion.start", ask("abc", 5))["data"]["code"], "not_found");
+  fake.result("model.cancel_load", {{"role", "target"}});
+  const Json status = fake.result("system.status", {{"wait_ms", 60'000}});
+  EXPECT_EQ(status["target"]["state"], "failed");
+  EXPECT_EQ(status["target"]["error"]["code"], "cancelled");
+}
+
+TEST(Methods, ModelsAreUnloaded) {
+  FakeService fake;
+  EXPECT_EQ(fake.error("model.unload", {{"role", "draft"}})["data"],
+            Json({{"code", "not_found"}, {"field", "role"}}));
+  EXPECT_EQ(fake.error("model.unload", {{"role", "drfat"}})["data"]["field"], "role");
+  EXPECT_EQ(fake.error("model.unload", Json::object())["data"]["field"], "role");
+  fake.load("target", "target");
+  fake.result("model.unload", {{"role", "target"}, {"at_once", true}});
+  EXPECT_EQ(fake.error("tokenize", {{"text", "a"}})["code"], -32001);
+}
+
+TEST(Methods, TextsAndTokensThereAndBack) {
+  FakeService fake;
+  EXPECT_EQ(fake.error("tokenize", {{"text", "a"}})["data"]["code"], "not_found");
+  fake.load("target", "target");
+  EXPECT_EQ(fake.result("tokenize", {{"text", "abc"}}),
+            Json({{"tokens", {0, 1, 2}}, {"count", 3}}));
+  EXPECT_EQ(fake.result("tokenize", {{"text", "ab"}, {"with_pieces", true}})["pieces"],
+            Json({"a", "b"}));
+  EXPECT_EQ(fake.result("detokenize", {{"tokens", {2, 1}}}), Json({{"text", "cb"}}));
+  EXPECT_EQ(fake.error("tokenize", {{"text", "ABC"}})["data"]["field"], "text");
+  EXPECT_EQ(fake.error("tokenize", Json::object())["data"]["field"], "text");
+  EXPECT_EQ(fake.error("detokenize", {{"tokens", {1, -1}}})["data"]["field"], "tokens[1]");
+  EXPECT_EQ(fake.error("detokenize", {{"tokens", {1, 1e308}}})["data"]["field"], "tokens[1]");
+  EXPECT_EQ(fake.error("detokenize", {{"tokens", "a"}})["data"]["field"], "tokens");
+}
+
+TEST(Methods, ACompletionIsStartedPolledAndGone) {
+  FakeService fake;
+  fake.load("target", "target");
+  fake.load("draft", "draft");
+  const Json started = fake.result("completion.start", ask("abc", 20));
+  EXPECT_EQ(keys(started), (std::set<std::string>{"id", "prompt_stats"}));
+  EXPECT_EQ(started["prompt_stats"]["prompt_tokens"], 3);
+  const Json poll = {{"id", started["id"]}, {"wait_ms", 1000}};
+  Json tokens = Json::array();
+  std::string text;
+  Json polled;
+  do {
+    polled = fake.result("completion.poll", poll);
+    for (const Json& update : polled["updates"]) {
+      text += update["text"].get<std::string>();
+      for (const Json& token : update["tokens"]) tokens.push_back(token["id"]);
+    }
+  } while (!polled["finished"]);
+  EXPECT_EQ(polled["result"]["text"], text);
+  EXPECT_EQ(polled["result"]["tokens"], tokens);
+  EXPECT_EQ(polled["result"]["ended_by"], "itself");
+  EXPECT_EQ(polled["result"]["model"], "target");
+  EXPECT_GT(polled["result"]["speculation"]["accepted"], 0);
+  EXPECT_EQ(fake.error("completion.poll", poll)["data"],
+            Json({{"code", "not_found"}, {"field", "id"}}));
+}
+
+TEST(Methods, ARunIsTheSameTextWithSpeculationOnAndOff) {
+  FakeService fake;
+  fake.load("target", "target");
+  fake.load("draft", "draft");
+  Json off = ask("abc", 30);
+  off["speculative"] = false;
+  const Json plain = fake.result("completion.run", off);
+  const Json fast = fake.result("completion.run", ask("abc", 30));
+  EXPECT_EQ(plain["tokens"], fast["tokens"]);
+  EXPECT_EQ(plain["speculation"]["enabled"], false);
+  EXPECT_EQ(fast["speculation"]["enabled"], true);
+  EXPECT_LT(fast["speculation"]["steps"], plain["speculation"]["steps"]);
+}
+
+TEST(Methods, ACancelledCompletionGivesWhatItHas) {
+  FakeService fake;
+  fake.load("target", "lazy", 4096);
+  const Json started = fake.result("completion.start", ask("abc", 4000));
+  EXPECT_EQ(fake.result("completion.cancel", {{"id", started["id"]}}),
+            Json({{"id", started["id"]}}));
+  Json polled;
+  do {
+    polled = fake.result("completion.poll", {{"id", started["id"]}, {"wait_ms", 1000}});
+  } while (!polled["finished"]);
+  EXPECT_EQ(polled["result"]["finish_reason"], "cancelled");
+  EXPECT_EQ(polled["result"]["ended_by"], "client");
+  EXPECT_EQ(fake.error("completion.cancel", {{"id", 999}})["data"],
+            Json({{"code", "not_found"}, {"field", "id"}}));
+}
+
+TEST(Methods, ARequestThatCannotRunIsRefusedByItsField) {
+  FakeService fake;
+  fake.load("target", "target");
+  EXPECT_EQ(fake.error("completion.start", {{"prompt", ""}})["data"]["field"], "prompt");
+  EXPECT_EQ(fake.error("completion.start", {{"prompt", Json::array({99})}})["data"]["field"],
+            "prompt");
+  EXPECT_EQ(fake.error("completion.start", {{"prompt", std::string(200, 'a')}})["data"]["field"],
+            "prompt")
+      << "too long";
+  const Json message = {{"role", "user"}, {"content", "a"}};
+  EXPECT_EQ(fake.error("completion.run", {{"messages", Json::array({message})}})["data"]["code"],
+            "unsupported")
+      << "no chat template";
+  Json unknown = ask("abc", 3);
+  unknown["speculative"] = {{"drafters", {"nobody"}}};
+  EXPECT_EQ(fake.error("completion.run", unknown)["data"]["field"].get<std::string>().rfind(
+                "speculative.drafters", 0),
+            0U);
+}
+
+TEST(Methods, CountsAndDraftersAreToldAsTheyAre) {
+  FakeService fake;
+  EXPECT_EQ(
+      fake.result("drafters.list", Json::object())["drafters"][0],
+      Json({{"name", "draft-model"}, {"state", "absent"}, {"attached", false}, {"path", nullptr}}));
+  fake.load("target", "target");
+  fake.load("draft", "draft");
+  EXPECT_EQ(
+      fake.result("drafters.list", Json::object())["drafters"][0],
+      Json({{"name", "draft-model"}, {"state", "ready"}, {"attached", true}, {"path", "draft"}}));
+  EXPECT_EQ(fake.result("stats", Json::object())["acceptance_rate"], Json());
+  fake.result("completion.run", ask("abc", 20));
+  const Json stats = fake.result("stats", Json::object());
+  EXPECT_EQ(stats["started"], 1);
+  EXPECT_EQ(stats["finished"], 1);
+  EXPECT_EQ(stats["generated_tokens"], 20);
+  EXPECT_GT(stats["acceptance_rate"], 0.0);
+}
+
+TEST(Service, StoppingEndsRunsWithWhatTheyHaveAndRefusesMore) {
+  FakeService fake;
+  fake.load("target", "lazy", 8192);
+  Json result;
+  std::thread runner([&] { result = fake.result("completion.run", ask("abc", 8000)); });
+  while (fake.runtime().status().generated_tokens + fake.runtime().status().running == 0) {
+    std::this_thread::yield();
+  }
+  fake.service().stop();
+  runner.join();
+  fake.service().wait_idle();
+  EXPECT_EQ(result["finish_reason"], "cancelled");
+  EXPECT_EQ(fake.error("stats", Json::object())["data"]["code"], "cancelled");
+}
+
+TEST(Service, StoppingEndsWaits) {
+  FakeService fake;
+  fake.result("model.load", {{"role", "target"}, {"path", "slow"}});
+  Json status;
+  std::thread waiter([&] { status = fake.result("system.status", {{"wait_ms", kMaxWaitMs}}); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  fake.service().stop();
+  waiter.join();
+  EXPECT_EQ(status["target"]["state"], "loading");
+}
+
+}  // namespace
+}  // namespace outrider::api

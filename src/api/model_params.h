@@ -1,0 +1,34 @@
+// From JSON to the models that are ordered: the fields of model.load.
+//
+// Names, meaning, ranges and defaults are those of the command's long options: role ("target",
+// "draft"), path, ctx, threads, batch, gpu_layers, cache_type_k, cache_type_v, flash_attn, exact;
+// and for a target only: workers, isolate, widest (what --width is opened for).
+//
+// Tested by model_params_test.cc.
+#pragma once
+
+#include "api/completion_params.h"
+#include "api/error.h"
+#include "json/json.h"
+#include "model/model_options.h"
+#include "serve/runtime.h"
+
+namespace outrider::api {
+
+struct ModelOrder {
+  ModelRole role = ModelRole::kTarget;
+  ModelOptions options;
+};
+
+// Errors: kInvalidArgument with the field. Whether the file is there, and a type of cache is one,
+// is found by the loading.
+Answer<ModelOrder> read_model_order(const json::Json& params);
+
+// The same for an object whose role is known and not among its fields; `path` stands before the
+// names in messages ("model.").
+Answer<ModelOrder> read_model_order(const json::Json& object, ModelRole role,
+                                    const std::string& path);
+
+std::span<const Parameter> model_parameters();
+
+}  // namespace outrider::api

@@ -1,0 +1,97 @@
+#include "api/model_params.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace outrider::api {
+namespace {
+
+using json::Json;
+
+std::string wrong_field(const std::string& fields) {
+  const Answer<ModelOrder> order = read_model_order(
+      *json::parse("{\"role\":\"target\",\"path\":\"a.gguf\"" + fields + "}").value);
+  return order.ok() ? "" : order.error().field;
+}
+
+TEST(ReadModelOrder, EveryFieldArrives) {
+  Answer<ModelOrder> order = read_model_order(
+      *json::parse(R"({"role":"target","path":"t.gguf","ctx":100,"threads":2,"batch":64,
+      "gpu_layers":3,"cache_type_k":"q8_0","cache_type_v":"f16","flash_attn":"on","exact":"off",
+      "workers":["a:1","[::1]:2"],"isolate":true,"widest":8})")
+           .value);
+  ASSERT_TRUE(order.ok()) << order.error().message;
+  EXPECT_EQ(order->role, ModelRole::kTarget);
+  const ModelOptions& o = order->options;
+  EXPECT_EQ(o.path, "t.gguf");
+  EXPECT_EQ(o.n_ctx, 100);
+  EXPECT_EQ(o.n_threads, 2);
+  EXPECT_EQ(o.n_batch, 64);
+  EXPECT_EQ(o.n_gpu_layers, 3);
+  EXPECT_EQ(o.cache_type_k, "q8_0");
+  EXPECT_EQ(o.cache_type_v, "f16");
+  EXPECT_EQ(o.flash_attention, FlashAttention::kOn);
+  EXPECT_EQ(o.exact, ExactMode::kOff);
+  EXPECT_EQ(o.workers, (std::vector<std::string>{"a:1", "[::1]:2"}));
+  EXPECT_TRUE(o.isolate);
+  EXPECT_EQ(o.widest, 8);
+}
+
+TEST(ReadModelOrder, WhatIsReadIsWhatIsDocumented) {
+  std::set<std::string> documented;
+  for (const Parameter& parameter : model_parameters()) {
+    const std::string name(parameter.name);
+    EXPECT_TRUE(documented.insert(name).second) << name << " twice";
+    Json params = {{"role", "target"}, {"path", "a.gguf"}};
+    params[name] = Json::array({Json::array()});
+    const Answer<ModelOrder> order = read_model_order(params);
+    ASSERT_FALSE(order.ok()) << name;
+    EXPECT_EQ(order.error().field.rfind(name, 0), 0U) << name;
+    EXPECT_EQ(order.error().message.find("not a field"), std::string::npos) << name;
+  }
+  EXPECT_EQ(wrong_field(",\"contxt\":1"), "contxt");
+}
+
+TEST(ReadModelOrder, NumbersAtTheirEdges) {
+  EXPECT_EQ(wrong_field(",\"ctx\":0"), "");
+  for (const char* name : {"ctx", "threads", "batch", "gpu_layers", "widest"}) {
+    for (const char* wrong : {"-2", "2147483648", "-9223372036854775808", "18446744073709551615",
+                              "1e308", "\"1\"", "null", "1.5", "true"}) {
+      EXPECT_EQ(wrong_field(std::string(",\"") + name + "\":" + wrong), name) << wrong;
+    }
+  }
+  EXPECT_EQ(wrong_field(",\"batch\":0"), "batch");
+  EXPECT_EQ(wrong_field(",\"widest\":65"), "widest");
+}
+
+TEST(ReadModelOrder, PathsAreFiles) {
+  const auto field = [](const Json& params) { return read_model_order(params).error().field; };
+  EXPECT_EQ(field({{"role", "target"}}), "path");
+  EXPECT_EQ(field({{"role", "target"}, {"path", ""}}), "path");
+  EXPECT_EQ(field({{"role", "target"}, {"path", std::string("a\0b", 3)}}), "path");
+  EXPECT_EQ(field({{"path", "a"}}), "role");
+  EXPECT_EQ(field({{"role", "tagret"}, {"path", "a"}}), "role");
+  EXPECT_EQ(field(Json::array()), "params");
+}
+
+TEST(ReadModelOrder, ADraftRunsInThisProcess) {
+  const auto field = [](const char* text) {
+    const Answer<ModelOrder> order = read_model_order(*json::parse(text).value);
+    return order.ok() ? "" : order.error().field;
+  };
+  EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","ctx":64})"), "");
+  EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","workers":"a:1"})"), "workers");
+  EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","isolate":true})"), "isolate");
+  EXPECT_EQ(wrong_field(R"(,"workers":["a"])"), "workers[0]");
+  EXPECT_EQ(wrong_field(R"(,"workers":["a:1",":1"])"), "workers[1]");
+}
+
+TEST(ReadModelOrder, ANestedObjectNamesItsPath) {
+  const Json object = {{"path", "a"}, {"ctx", -5}};
+  EXPECT_EQ(read_model_order(object, ModelRole::kDraft, "draft.").error().field, "draft.ctx");
+  EXPECT_EQ(read_model_order(Json(3), ModelRole::kDraft, "draft.").error().field, "draft");
+}
+
+}  // namespace
+}  // namespace outrider::api

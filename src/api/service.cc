@@ -1,0 +1,41 @@
+#include "api/service.h"
+
+namespace outrider::api {
+
+CallResult Service::dispatch(std::string_view name, const json::Json& params) {
+  const Method* method = find_method(name);
+  if (method == nullptr) return {};
+  if (stopping_.load()) {
+    return Error{.code = StatusCode::kCancelled,
+                 .message = "everything is being ended; no further calls are taken",
+                 .field = ""};
+  }
+  return method->call({.runtime = runtime_, .stopping = stopping_}, params);
+}
+
+std::string Service::call(std::string_view request) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++running_;
+  }
+  struct Leave {
+    Service& service;
+    ~Leave() {
+      // Told while the mutex is held: whoever waits may destroy the service as soon as it is free.
+      const std::lock_guard<std::mutex> lock(service.mutex_);
+      if (--service.running_ == 0) service.idle_.notify_all();
+    }
+  } leave{*this};
+  return answer_json_rpc(request, [this](std::string_view method, const json::Json& params) {
+    return dispatch(method, params);
+  });
+}
+
+void Service::stop() { stopping_.store(true); }
+
+void Service::wait_idle() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  idle_.wait(lock, [this] { return running_ == 0; });
+}
+
+}  // namespace outrider::api

@@ -1,0 +1,48 @@
+// Service: a runtime as its clients see it, whichever way their texts come in.
+//
+// Any thread may call, also while others wait. stop() ends the waiting; calls after it are answered
+// with an error. The destructor needs all calls to have returned: wait_idle() sees to that.
+//
+// Tested by service_test.cc.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "api/json_rpc.h"
+#include "api/methods.h"
+
+namespace outrider::api {
+
+class Service {
+ public:
+  // `runtime` must outlive this.
+  explicit Service(Runtime& runtime) : runtime_(runtime) {}
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  // JSON-RPC 2.0 (api/json_rpc.h); empty when there is nothing to answer. Throws nothing but
+  // std::bad_alloc.
+  std::string call(std::string_view request);
+
+  // Calls that wait end early: runs are cancelled and give what they have. New calls are refused.
+  void stop();
+
+  // Returns when no call is running. REQUIRES: not from inside one
+  void wait_idle();
+
+ private:
+  CallResult dispatch(std::string_view method, const json::Json& params);
+
+  Runtime& runtime_;
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;  // guards running_
+  std::condition_variable idle_;
+  std::int64_t running_ = 0;
+};
+
+}  // namespace outrider::api

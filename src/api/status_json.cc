@@ -1,0 +1,105 @@
+#include "api/status_json.h"
+
+#include <algorithm>
+
+#include "api/completion_params.h"
+#include "api/error.h"
+
+namespace outrider::api {
+namespace {
+
+using json::Json;
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json ratio(std::int64_t numerator, std::int64_t denominator) {
+  if (denominator <= 0) return {};
+  return static_cast<double>(numerator) / static_cast<double>(denominator);
+}
+
+Json info_json(const std::optional<ModelInfo>& info) {
+  if (!info) return {};
+  return {{"path", info->path},
+          {"architecture", text_or_null(info->architecture)},
+          {"name", text_or_null(info->name)},
+          {"description", text_or_null(info->description)},
+          {"n_params", info->n_params},
+          {"size_bytes", info->size_bytes},
+          {"n_ctx_train", info->n_ctx_train},
+          {"has_chat_template", info->has_chat_template}};
+}
+
+Json load_error(const Status& error) {
+  if (error.ok()) return {};
+  return {{"code", std::string(status_code_name(error.code()))},
+          {"message", with_field_names(error.message())}};
+}
+
+Json texts(const std::vector<std::string>& list) {
+  Json array = Json::array();
+  for (const std::string& text : list) array.push_back(with_field_names(text));
+  return array;
+}
+
+Json exactness_json(const std::optional<Exactness>& exactness) {
+  if (!exactness) return {};
+  return {{"verdict", exactness->verdict()},
+          {"coverage", text_or_null(exactness->coverage)},
+          {"reason", text_or_null(exactness->reason)}};
+}
+
+}  // namespace
+
+Json model_status_json(const ModelStatus& status) {
+  return {{"state", std::string(model_state_name(status.state))},
+          {"path", text_or_null(status.path)},
+          {"progress", status.progress},
+          {"error", load_error(status.error)},
+          {"serving", status.serving},
+          {"serving_path", text_or_null(status.serving_path)},
+          {"info", info_json(status.info)},
+          {"notes", texts(status.notes)}};
+}
+
+Json status_json(const RuntimeStatus& status) {
+  return {{"version", OUTRIDER_VERSION},
+          {"target", model_status_json(status.target)},
+          {"draft", model_status_json(status.draft)},
+          {"exactness", exactness_json(status.exactness)},
+          {"n_ctx", status.n_ctx},
+          {"slots", status.slots},
+          {"running", status.running},
+          {"queued", status.queued},
+          {"drafters", status.drafters}};
+}
+
+Json stats_json(const RuntimeStatus& s) {
+  return {{"started", s.started},
+          {"finished", s.finished},
+          {"running", s.running},
+          {"queued", s.queued},
+          {"prompt_tokens", s.prompt_tokens},
+          {"cached_tokens", s.cached_tokens},
+          {"generated_tokens", s.generated_tokens},
+          {"steps", s.steps},
+          {"drafted_tokens", s.drafted_tokens},
+          {"accepted_tokens", s.accepted_tokens},
+          {"acceptance_rate", ratio(s.accepted_tokens, s.drafted_tokens)},
+          {"tokens_per_step", ratio(s.generated_tokens, s.steps)}};
+}
+
+Json drafters_json(const RuntimeStatus& status) {
+  Json list = Json::array();
+  list.push_back({{"name", std::string(kDraftModelName)},
+                  {"state", std::string(model_state_name(status.draft.state))},
+                  {"attached", status.draft.serving},
+                  {"path", text_or_null(status.draft.serving ? status.draft.serving_path
+                                                             : status.draft.path)}});
+  for (const std::string& name : status.drafters) {
+    if (name == kDraftModelName) continue;
+    list.push_back({{"name", name}, {"state", "ready"}, {"attached", true}, {"path", Json()}});
+  }
+  return list;
+}
+
+}  // namespace outrider::api

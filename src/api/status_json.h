@@ -1,0 +1,29 @@
+// The runtime's state as JSON: system.status, stats, drafters.list.
+//
+//   model status  {"state": "absent"|"loading"|"ready"|"failed", "path", "progress", "error": null
+//                 or {"code","message"}, "serving", "serving_path", "info": null or {"path",
+//                 "architecture","name","description","n_params","size_bytes","n_ctx_train",
+//                 "has_chat_template"}, "notes": [...]}
+//   system.status {"version","target": model status,"draft": model status,"exactness": null or
+//                 {"verdict","coverage","reason"},"n_ctx","slots","running","queued","drafters"}
+//   stats         {"started","finished","running","queued","prompt_tokens","cached_tokens",
+//                 "generated_tokens","steps","drafted_tokens","accepted_tokens","acceptance_rate",
+//                 "tokens_per_step"}; ratios are null when there is nothing to divide by
+//
+// Paths and texts that are not known are null.
+#pragma once
+
+#include "json/json.h"
+#include "serve/runtime.h"
+
+namespace outrider::api {
+
+json::Json model_status_json(const ModelStatus& status);
+json::Json status_json(const RuntimeStatus& status);
+json::Json stats_json(const RuntimeStatus& status);
+
+// [{"name","state","attached","path"}]: the drafters that are there or could be. Without
+// "attached" a drafter takes no part; its state says why.
+json::Json drafters_json(const RuntimeStatus& status);
+
+}  // namespace outrider::api

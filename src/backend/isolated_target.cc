@@ -1,0 +1,75 @@
+#include "backend/isolated_target.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/loaded_target.h"
+#include "llama/rpc_worker.h"
+#include "remote/host_program.h"
+#include "remote/remote_model.h"
+
+namespace outrider {
+namespace {
+
+constexpr int kWorkerPatienceMs = 5'000;
+
+Status check_workers(const std::vector<std::string>& texts, const std::atomic<bool>* cancel) {
+  if (texts.empty()) return Status();
+  const Result<std::vector<llama::WorkerAddress>> workers = llama::parse_worker_addresses(texts);
+  if (!workers.ok()) return workers.status();
+  for (const llama::WorkerAddress& worker : *workers) {
+    OUTRIDER_RETURN_IF_ERROR(llama::check_worker(worker, kWorkerPatienceMs, cancel));
+  }
+  return Status();
+}
+
+OpenOrder order_for(const ModelOptions& options, const LlamaLoaderOptions& how) {
+  OpenOrder order{.model = options,
+                  .speculation = how.speculation,
+                  .probe_budget_ms = how.probe_budget_ms,
+                  .cache_folder = {}};
+  if (how.cache_folder) order.cache_folder = how.cache_folder->string();
+  return order;
+}
+
+ModelInfo info_of(const std::string& path, const OpenReport& report) {
+  return {.path = path,
+          .architecture = report.architecture,
+          .name = report.name,
+          .description = report.description,
+          .n_params = report.n_params,
+          .size_bytes = report.size_bytes,
+          .n_ctx_train = report.n_ctx_train,
+          .has_chat_template = report.has_chat_template};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Target>> load_isolated_target(const ModelOptions& options,
+                                                     const LlamaLoaderOptions& how,
+                                                     const LoadHooks& hooks) {
+  OUTRIDER_RETURN_IF_ERROR(check_workers(options.workers, hooks.cancel));
+  const Result<std::string> program = find_host_program();
+  if (!program.ok()) return program.status();
+  Result<std::unique_ptr<RemoteModel>> model =
+      RemoteModel::open(*program, order_for(options, how), hooks, how.probe_progress);
+  if (!model.ok()) return model.status();
+  const LoadHooks quiet{.progress = {}, .cancel = hooks.cancel, .log = hooks.log};
+  Result<std::shared_ptr<llama::ModelFile>> file =
+      llama::ModelFile::load_vocabulary(options.path, quiet);
+  if (!file.ok()) return file.status();
+  const OpenReport& report = (*model)->report();
+  if ((*file)->vocabulary().size() != report.capabilities.n_vocab) {
+    return data_loss("'" + options.path + "' was changed while it was loaded");
+  }
+  LoadedTarget::Parts parts{.model = nullptr,
+                            .file = std::move(*file),
+                            .exactness = report.exactness,
+                            .info = info_of(options.path, report),
+                            .notes = report.notes};
+  parts.model = std::move(*model);
+  return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(std::move(parts)));
+}
+
+}  // namespace outrider

@@ -1,0 +1,57 @@
+#include "backend/model_host.h"
+
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "backend/llama_loader.h"
+#include "backend/loaded_target.h"
+#include "llama/open_target.h"
+#include "remote/host_process.h"
+#include "remote/model_host.h"
+
+namespace outrider {
+namespace {
+
+Result<HostedModel> open_hosted(const OpenOrder& order, const LoadHooks& hooks,
+                                const std::function<void(double)>& probing) {
+  LlamaLoaderOptions how;
+  how.speculation = order.speculation;
+  how.probe_budget_ms = order.probe_budget_ms;
+  if (order.cache_folder) how.cache_folder = *order.cache_folder;
+  how.probe_progress = probing;
+  Result<llama::OpenedTarget> opened =
+      llama::open_target(order.model, hooks, target_options(how, order.model.widest));
+  if (!opened.ok()) return opened.status();
+  ModelInfo info = info_of(opened->file->facts());
+  HostedModel hosted;
+  OpenReport& report = hosted.report;
+  report.exactness = std::move(opened->exactness);
+  report.notes = std::move(opened->notes);
+  report.architecture = std::move(info.architecture);
+  report.name = std::move(info.name);
+  report.description = std::move(info.description);
+  report.n_params = info.n_params;
+  report.size_bytes = info.size_bytes;
+  report.n_ctx_train = info.n_ctx_train;
+  report.has_chat_template = info.has_chat_template;
+  hosted.model = std::move(opened->model);
+  return hosted;
+}
+
+int failed(const Status& status, int exit_code) {
+  std::fprintf(stderr, "outrider model-host: %s\n", status.message().c_str());
+  return exit_code;
+}
+
+}  // namespace
+
+int run_model_host(int channel, int memory) {
+  const Status given = HostProcess::check(channel, memory);
+  if (!given.ok()) return failed(given, 2);
+  const HostProcess process(channel, memory);
+  const Status served = serve_model(FileDescriptor(channel), FileDescriptor(memory), open_hosted);
+  return served.ok() ? 0 : failed(served, 1);
+}
+
+}  // namespace outrider

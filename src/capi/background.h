@@ -1,0 +1,18 @@
+// Where instances end that were destroyed from inside a callback: a thread cannot wait for itself.
+#pragma once
+
+#include <memory>
+
+#include "capi/instance.h"
+
+namespace outrider::capi {
+
+// Closes `instance` and ends it on another thread, as soon as there can be one: at once, or when
+// this or end_waiting() is next called. The process's exit, or the library's unloading, waits for
+// it.
+void end_in_background(std::unique_ptr<Instance> instance) noexcept;
+
+// Ends those for which there was no thread, on this one. REQUIRES: not from a callback
+void end_waiting() noexcept;
+
+}  // namespace outrider::capi

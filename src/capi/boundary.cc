@@ -1,0 +1,97 @@
+#include "capi/boundary.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "api/json_rpc.h"
+#include "capi/background.h"
+#include "capi/log.h"
+
+namespace outrider::capi {
+namespace {
+
+constexpr const char* kNoMemory =
+    R"({"jsonrpc":"2.0","id":null,"error":{"code":-32003,"message":"out of memory",)"
+    R"("data":{"code":"resource_exhausted","field":null}}})";
+constexpr const char* kUnexpected =
+    R"({"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"unexpected failure",)"
+    R"("data":{"code":"internal","field":null}}})";
+constexpr const char* kNoInstance =
+    R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"there is no instance: the )"
+    R"(first argument is NULL","data":{"code":"invalid_request","field":null}}})";
+constexpr const char* kNoRequest =
+    R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"there is no request: the )"
+    R"(second argument is NULL","data":{"code":"invalid_request","field":null}}})";
+
+char* copy(const char* text, std::size_t size) {
+  char* const memory = static_cast<char*>(std::malloc(size + 1));
+  if (memory == nullptr) return nullptr;
+  std::memcpy(memory, text, size);
+  memory[size] = '\0';
+  return memory;
+}
+
+char* copy(const char* text) { return copy(text, std::strlen(text)); }
+
+}  // namespace
+
+void leave_error(char** error, const char* message) noexcept {
+  if (error != nullptr) *error = copy(message);
+}
+
+Instance* create(const char* config_json, char** error,
+                 std::unique_ptr<ModelLoader> loader) noexcept {
+  if (error != nullptr) *error = nullptr;
+  try {
+    if (!in_callback()) end_waiting();
+    api::Answer<std::unique_ptr<Instance>> made =
+        Instance::create(config_json == nullptr ? "" : config_json, std::move(loader));
+    if (made.ok()) return made->release();
+    leave_error(error, made.error().message.c_str());
+  } catch (const std::bad_alloc&) {
+    leave_error(error, "out of memory");
+  } catch (const std::exception& e) {
+    leave_error(error, e.what());
+  } catch (...) {
+    leave_error(error, "unexpected failure");
+  }
+  return nullptr;
+}
+
+void destroy(Instance* instance) noexcept {
+  if (instance == nullptr) return;
+  std::unique_ptr<Instance> owned(instance);
+  if (in_callback()) return end_in_background(std::move(owned));
+  owned.reset();
+  end_waiting();
+}
+
+char* call(Instance* instance, const char* request_json) noexcept {
+  if (instance == nullptr) return copy(kNoInstance);
+  if (request_json == nullptr) return copy(kNoRequest);
+  try {
+    const std::string answer = instance->call(request_json);
+    char* const text = copy(answer.data(), answer.size());
+    return text != nullptr ? text : copy(kNoMemory);
+  } catch (const std::bad_alloc&) {
+    return copy(kNoMemory);
+  } catch (...) {
+    return copy(kUnexpected);
+  }
+}
+
+int subscribe(Instance* instance, EventFunction callback, void* user) noexcept {
+  if (instance == nullptr) return EINVAL;
+  try {
+    instance->subscribe(callback, user);
+    return 0;
+  } catch (...) {
+    return ENOMEM;
+  }
+}
+
+void free_string(char* string) noexcept { std::free(string); }
+
+}  // namespace outrider::capi

@@ -1,0 +1,25 @@
+// The C functions' work, behind which nothing is thrown: src/capi/outrider.cc adds only the names.
+//
+// Strings that are returned come from malloc. Tested by boundary_test.cc over models of
+// hand-written numbers, and by tests/c_test.c through the library.
+#pragma once
+
+#include <memory>
+
+#include "capi/instance.h"
+#include "serve/loader.h"
+
+namespace outrider::capi {
+
+// All as in include/outrider.h.
+Instance* create(const char* config_json, char** error,
+                 std::unique_ptr<ModelLoader> loader) noexcept;
+void destroy(Instance* instance) noexcept;
+char* call(Instance* instance, const char* request_json) noexcept;
+int subscribe(Instance* instance, EventFunction callback, void* user) noexcept;
+void free_string(char* string) noexcept;
+
+// Leaves a copy of `message` in *error, where there is an `error`; NULL without memory.
+void leave_error(char** error, const char* message) noexcept;
+
+}  // namespace outrider::capi

@@ -1,0 +1,314 @@
+// The C functions' work over models of hand-written numbers: every state, every thread, bad input.
+#include "capi/boundary.h"
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "capi/log.h"
+#include "testing/fake_loader.h"
+
+namespace outrider::capi {
+namespace {
+
+using json::Json;
+using testing::FakeLoader;
+
+std::unique_ptr<FakeLoader> loader() {
+  std::unique_ptr<FakeLoader> made = std::make_unique<FakeLoader>();
+  made->add("target", {.seed = 1});
+  made->add("draft", {.seed = 1, .noise = 0.5f});
+  made->add("lazy", {.seed = 1, .step_us = 2000});
+  made->add("slow", {.seed = 1, .load_steps = 100'000});
+  made->add("broken", {.failure = internal_error("'broken' is broken")});
+  return made;
+}
+
+Instance* open(const char* config) {
+  char* error = nullptr;
+  Instance* const instance = create(config, &error, loader());
+  EXPECT_NE(instance, nullptr) << error;
+  EXPECT_EQ(error, nullptr);
+  return instance;
+}
+
+Json ask(Instance* instance, const std::string& method, const Json& params) {
+  const Json request = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", params}};
+  char* const text = call(instance, json::encode(request).c_str());
+  EXPECT_NE(text, nullptr);
+  json::Parsed parsed = json::parse(text == nullptr ? "" : text);
+  EXPECT_TRUE(parsed.ok());
+  free_string(text);
+  return parsed.ok() ? *parsed.value : Json();
+}
+
+// Until no load is going on.
+Json wait(Instance* instance) {
+  return ask(instance, "system.status", {{"wait_ms", 60'000}})["result"];
+}
+
+std::string refusal(const char* config) {
+  char* error = nullptr;
+  Instance* const instance = create(config, &error, loader());
+  EXPECT_EQ(instance, nullptr) << config;
+  const std::string text = error == nullptr ? "" : error;
+  free_string(error);
+  destroy(instance);
+  return text;
+}
+
+TEST(Create, AConfigIsReadStrictlyAndItsErrorNamesTheField) {
+  for (const char* right :
+       {(const char*)nullptr, "", " \n", "{}", R"({"slots":2,"max_queue":0})"}) {
+    destroy(open(right));
+  }
+  EXPECT_EQ(refusal(R"({"slots":0})"), "slots is 0, but must be a whole number from 1 to 64");
+  EXPECT_NE(refusal(R"({"slot":1})").find("did you mean slots?"), std::string::npos);
+  EXPECT_NE(refusal(R"({"model":{"path":"target","ctx":-1}})").find("model.ctx is -1"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({"draft":{}})").find("draft.path is missing"), std::string::npos);
+  EXPECT_NE(refusal(R"({"draft":5})").find("draft is 5"), std::string::npos);
+  EXPECT_NE(refusal("[]").find("must be an object"), std::string::npos);
+  EXPECT_NE(refusal("{").find("line 1, column"), std::string::npos);
+  EXPECT_NE(refusal("{\"slots\":\xFF}"), "");
+  EXPECT_EQ(create("{", nullptr, loader()), nullptr) << "the reason is not asked for";
+}
+
+TEST(Create, ModelsOfTheConfigAreLoaded) {
+  Instance* const instance =
+      open(R"({"model":{"path":"target","ctx":64},"draft":{"path":"draft","ctx":64}})");
+  const Json status = wait(instance);
+  EXPECT_EQ(status["target"]["state"], "ready");
+  EXPECT_EQ(status["draft"]["state"], "ready");
+  destroy(instance);
+}
+
+TEST(Call, WhatIsNotThereIsAnError) {
+  char* answer = call(nullptr, "{}");
+  EXPECT_NE(std::string(answer).find("-32600"), std::string::npos);
+  free_string(answer);
+  Instance* const instance = open(nullptr);
+  answer = call(instance, nullptr);
+  EXPECT_NE(std::string(answer).find("-32600"), std::string::npos);
+  free_string(answer);
+  EXPECT_EQ(subscribe(nullptr, nullptr, nullptr), EINVAL);
+  destroy(nullptr);
+  free_string(nullptr);
+  destroy(instance);
+}
+
+TEST(Call, ANotificationGetsAnEmptyText) {
+  Instance* const instance = open(nullptr);
+  char* const answer = call(instance, R"({"jsonrpc":"2.0","method":"stats"})");
+  EXPECT_STREQ(answer, "");
+  free_string(answer);
+  destroy(instance);
+}
+
+TEST(Destroy, WorksInEveryState) {
+  destroy(open(nullptr));                          // nothing loaded
+  destroy(open(R"({"model":{"path":"slow"}})"));   // loading
+  destroy(open(R"({"draft":{"path":"draft"}})"));  // a draft that waits for its target
+  Instance* instance = open(R"({"model":{"path":"broken"}})");
+  EXPECT_EQ(wait(instance)["target"]["state"], "failed");
+  destroy(instance);
+  const Json prompt = {{"prompt", "abc"}, {"temp", 1}};
+  for (const bool poll : {false, true}) {  // running and queued
+    instance = open(R"({"slots":2,"model":{"path":"lazy","ctx":4096}})");
+    wait(instance);
+    Json id;
+    for (int i = 0; i < 6; ++i) id = ask(instance, "completion.start", prompt)["result"]["id"];
+    if (poll) ask(instance, "completion.poll", {{"id", id}, {"wait_ms", 5}});
+    destroy(instance);
+  }
+  instance = open(R"({"model":{"path":"target","ctx":64}})");  // finished, never polled
+  wait(instance);
+  ask(instance, "completion.start", {{"prompt", "abc"}, {"max_tokens", 3}});
+  while (ask(instance, "stats", Json::object())["result"]["finished"] != 1) {
+    std::this_thread::yield();
+  }
+  destroy(instance);
+}
+
+TEST(Destroy, CallsThatWaitReturn) {
+  Instance* const instance = open(R"({"slots":1,"model":{"path":"lazy","ctx":8192}})");
+  wait(instance);
+  const Json prompt = {{"prompt", "abc"}, {"max_tokens", 8000}, {"temp", 1}};
+  const Json id = ask(instance, "completion.start", prompt)["result"]["id"];
+  std::vector<std::thread> threads;
+  std::atomic<int> begun{0};
+  Json run;
+  Json status;
+  threads.emplace_back([&] {
+    ++begun;
+    run = ask(instance, "completion.run", prompt);
+  });
+  threads.emplace_back([&] {
+    ++begun;
+    while (!ask(instance, "completion.poll", {{"id", id}, {"wait_ms", 60'000}}).contains("error")) {
+    }
+  });
+  // The calls have begun when the queue has the run; destroy may only come then.
+  while (begun.load() < 2 || ask(instance, "stats", Json::object())["result"]["started"] != 2) {
+    std::this_thread::yield();
+  }
+  // The poller goes round and may not begin a call once destroy has: so it is stopped first.
+  instance->close();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(run["result"]["finish_reason"], "cancelled") << run;
+  destroy(instance);
+}
+
+// What a callback does, and a place to wait for it.
+struct Listener {
+  std::function<void(const Json&)> on_event;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+
+  static void receive(void* user, const char* text) {
+    Listener& self = *static_cast<Listener*>(user);
+    const json::Parsed parsed = json::parse(text);
+    ASSERT_TRUE(parsed.ok()) << text;
+    self.on_event(*parsed.value);
+  }
+  void finish() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    done = true;
+    changed.notify_all();
+  }
+  bool wait_done() {
+    std::unique_lock<std::mutex> lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(60), [this] { return done; });
+  }
+};
+
+TEST(Events, TellOfModelsAndTextInOrder) {
+  Instance* const instance = open(nullptr);
+  Listener listener;
+  std::string text;
+  std::vector<std::string> states;
+  listener.on_event = [&](const Json& event) {
+    if (event["event"] == "model") states.push_back(event["state"].get<std::string>());
+    if (event["event"] != "completion") return;
+    for (const Json& update : event["updates"]) text += update["text"].get<std::string>();
+    if (!event["finished"].get<bool>()) return;
+    EXPECT_EQ(event["result"]["text"], text);
+    listener.finish();
+  };
+  ASSERT_EQ(subscribe(instance, &Listener::receive, &listener), 0);
+  ask(instance, "model.load", {{"role", "target"}, {"path", "target"}, {"ctx", 64}});
+  wait(instance);
+  ask(instance, "completion.start", {{"prompt", "abc"}, {"max_tokens", 10}});
+  EXPECT_TRUE(listener.wait_done());
+  destroy(instance);
+  ASSERT_FALSE(states.empty());
+  EXPECT_EQ(states.front(), "loading");
+  EXPECT_EQ(states.back(), "ready");
+}
+
+TEST(Events, ACallbackMayStartCancelAndSubscribe) {
+  Instance* const instance = open(R"({"model":{"path":"lazy","ctx":4096}})");
+  wait(instance);
+  Listener second;
+  second.on_event = [&](const Json& event) {
+    if (event["event"] == "completion" && event["finished"].get<bool>()) {
+      EXPECT_EQ(event["result"]["ended_by"], "client");
+      second.finish();
+    }
+  };
+  Listener first;
+  first.on_event = [&](const Json& event) {
+    if (event["event"] != "completion") return;
+    const Json started =
+        ask(instance, "completion.start", {{"prompt", "abc"}, {"max_tokens", 4000}, {"temp", 1}});
+    EXPECT_TRUE(started.contains("result")) << started;
+    EXPECT_EQ(subscribe(instance, &Listener::receive, &second), 0);
+    EXPECT_TRUE(ask(instance, "completion.cancel", {{"id", event["id"]}}).contains("result"));
+    EXPECT_TRUE(
+        ask(instance, "completion.cancel", {{"id", started["result"]["id"]}}).contains("result"));
+  };
+  ASSERT_EQ(subscribe(instance, &Listener::receive, &first), 0);
+  ask(instance, "completion.start", {{"prompt", "abc"}, {"max_tokens", 4000}, {"temp", 1}});
+  EXPECT_TRUE(second.wait_done());
+  destroy(instance);
+}
+
+TEST(Events, ACallbackMayDestroyItsInstance) {
+  for (int round = 0; round < 20; ++round) {
+    Instance* const instance = open(R"({"model":{"path":"lazy","ctx":4096}})");
+    Listener listener;
+    int events = 0;
+    listener.on_event = [&](const Json&) {
+      EXPECT_EQ(++events, 1) << "no event comes after the instance is destroyed";
+      destroy(instance);
+      listener.finish();
+    };
+    wait(instance);
+    ASSERT_EQ(subscribe(instance, &Listener::receive, &listener), 0);
+    // The answer may be that everything is being ended; but the call itself has begun before.
+    for (int i = 0; i < 1; ++i) {
+      ask(instance, "completion.start", {{"prompt", "abc"}, {"max_tokens", 100}, {"temp", 1}});
+    }
+    EXPECT_TRUE(listener.wait_done());
+  }
+}
+
+TEST(Events, WhatACallbackThrowsStaysThere) {
+  Instance* const instance = open(nullptr);
+  const EventFunction throwing = [](void*, const char*) { throw 7; };
+  ASSERT_EQ(subscribe(instance, throwing, nullptr), 0);
+  ask(instance, "model.load", {{"role", "target"}, {"path", "target"}, {"ctx", 64}});
+  EXPECT_EQ(wait(instance)["target"]["state"], "ready");
+  destroy(instance);
+}
+
+struct Lines {
+  std::mutex mutex;
+  std::vector<std::string> all;
+
+  static void receive(void* user, int level, const char* text) {
+    Lines& self = *static_cast<Lines*>(user);
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    self.all.push_back(std::to_string(level) + " " + text);
+  }
+};
+
+TEST(Log, SaysWhatIsLoadedAndWhatFailed) {
+  Lines lines;
+  set_log(&Lines::receive, &lines);
+  Instance* const instance = open(R"({"model":{"path":"broken"}})");
+  wait(instance);
+  set_log(nullptr, nullptr);
+  ask(instance, "model.load", {{"role", "target"}, {"path", "target"}, {"ctx", 64}});
+  wait(instance);
+  destroy(instance);
+  EXPECT_EQ(lines.all,
+            (std::vector<std::string>{"1 loading the target 'broken'",
+                                      "3 loading the target 'broken' failed: 'broken' is broken"}));
+}
+
+TEST(Log, ACallbackMayDestroyAnInstance) {
+  static Instance* instance = nullptr;
+  static std::atomic<bool> destroyed;
+  destroyed.store(false);
+  Lines lines;
+  instance = open(nullptr);
+  set_log(
+      [](void*, int, const char*) {
+        if (!destroyed.exchange(true)) destroy(instance);
+      },
+      nullptr);
+  ask(instance, "model.load", {{"role", "target"}, {"path", "target"}, {"ctx", 64}});
+  while (!destroyed.load()) std::this_thread::yield();
+  set_log(nullptr, nullptr);
+}
+
+}  // namespace
+}  // namespace outrider::capi

@@ -1,0 +1,22 @@
+// What outrider_create is told: see include/outrider.h.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "api/error.h"
+#include "api/model_params.h"
+#include "serve/runtime.h"
+
+namespace outrider::capi {
+
+struct Config {
+  RuntimeOptions runtime;
+  std::vector<api::ModelOrder> models;  // to load at once: the target, then the draft
+};
+
+// `text` is a JSON object; an empty text means the defaults.
+// Errors: kInvalidArgument with the field ("slots", "model.ctx").
+api::Answer<Config> read_config(std::string_view text);
+
+}  // namespace outrider::capi

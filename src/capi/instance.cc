@@ -1,0 +1,64 @@
+#include "capi/instance.h"
+
+#include "api/update_json.h"
+#include "capi/log.h"
+
+namespace outrider::capi {
+namespace {
+
+// Both allocate, and what the client's own code throws must not get any further.
+void give_out(EventFunction callback, void* user, const RuntimeEvent& event) noexcept {
+  const CallbackScope scope;
+  std::string text;
+  try {
+    text = json::encode(api::event_json(event));
+  } catch (...) {
+  }
+  try {
+    callback(user, text.empty() ? R"({"event":"lost"})" : text.c_str());
+  } catch (...) {
+  }
+}
+
+}  // namespace
+
+api::Answer<std::unique_ptr<Instance>> Instance::create(std::string_view text,
+                                                        std::unique_ptr<ModelLoader> loader) {
+  api::Answer<Config> config = read_config(text);
+  if (!config.ok()) return config.error();
+  std::unique_ptr<Instance> instance(
+      new Instance(std::make_unique<LoggingLoader>(std::move(loader))));
+  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(config->runtime, *instance->loader_);
+  if (!runtime.ok()) return api::error_of(runtime.status(), json::Json());
+  instance->runtime_ = std::move(*runtime);
+  instance->service_ = std::make_unique<api::Service>(*instance->runtime_);
+  for (const api::ModelOrder& order : config->models) {
+    const Status status = instance->runtime_->load(order.role, order.options);
+    if (!status.ok()) return api::error_of(status, json::Json());
+  }
+  return instance;
+}
+
+Instance::~Instance() {
+  if (service_ == nullptr) return;
+  close();
+  runtime_->subscribe({});  // waits for a callback that is running; its calls are refused by now
+  service_->wait_idle();
+}
+
+std::string Instance::call(std::string_view request) { return service_->call(request); }
+
+void Instance::subscribe(EventFunction callback, void* user) {
+  if (closed_.load()) return;
+  if (callback == nullptr) return runtime_->subscribe({});
+  runtime_->subscribe([this, callback, user](const RuntimeEvent& event) {
+    if (!closed_.load()) give_out(callback, user, event);
+  });
+}
+
+void Instance::close() {
+  closed_.store(true);
+  service_->stop();
+}
+
+}  // namespace outrider::capi

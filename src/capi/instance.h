@@ -1,0 +1,51 @@
+// What an `outrider *` points to: a loader, a runtime on it, and the service that clients call.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "api/service.h"
+#include "capi/config.h"
+#include "serve/loader.h"
+#include "serve/runtime.h"
+
+namespace outrider::capi {
+
+using EventFunction = void (*)(void* user, const char* event_json);
+
+class Instance {
+ public:
+  // `config`: see include/outrider.h. Errors: read_config's and Runtime::create's.
+  static api::Answer<std::unique_ptr<Instance>> create(std::string_view config,
+                                                       std::unique_ptr<ModelLoader> loader);
+
+  // Ends everything: see outrider_destroy. Not from a callback.
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  // JSON-RPC 2.0. Throws nothing but std::bad_alloc. Any thread.
+  std::string call(std::string_view request);
+
+  // See outrider_subscribe. Throws nothing but std::bad_alloc. Any thread.
+  void subscribe(EventFunction callback, void* user);
+
+  // From now on no callback is made and no call taken; those that wait return. Any thread.
+  void close();
+
+  // For the list of those that end in the background (capi/background.h).
+  Instance* next = nullptr;
+
+ private:
+  explicit Instance(std::unique_ptr<ModelLoader> loader) : loader_(std::move(loader)) {}
+
+  std::unique_ptr<ModelLoader> loader_;
+  // Outlives the runtime, whose threads may be inside a client's callback that calls.
+  std::unique_ptr<api::Service> service_;
+  std::unique_ptr<Runtime> runtime_;
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace outrider::capi

@@ -1,0 +1,102 @@
+#include "capi/log.h"
+
+#include <exception>
+#include <mutex>
+#include <string>
+
+namespace outrider::capi {
+namespace {
+
+struct LogState {
+  // Held while a line is given out. Recursive: a callback may call a function that logs.
+  std::recursive_mutex line;
+  std::mutex mutex;  // guards what follows
+  LogFunction callback = nullptr;
+  void* user = nullptr;
+};
+
+// Never destroyed: threads may log while the process ends.
+LogState& log_state() {
+  static LogState& state = *new LogState();
+  return state;
+}
+
+int& callback_depth() {
+  static thread_local int depth = 0;
+  return depth;
+}
+
+LoadHooks logged(const LoadHooks& hooks) {
+  LoadHooks with_log = hooks;
+  with_log.log = [inner = hooks.log](LogLevel level, std::string_view line) {
+    if (inner) inner(level, line);
+    log_line(level, line);
+  };
+  return with_log;
+}
+
+void log_end(const Status& status, const std::string& what, const std::vector<std::string>* notes) {
+  if (!status.ok()) return log_line(LogLevel::kError, what + " failed: " + status.message());
+  log_line(LogLevel::kInfo, what + " is done");
+  for (const std::string& note : *notes) log_line(LogLevel::kWarning, note);
+}
+
+}  // namespace
+
+void set_log(LogFunction callback, void* user) {
+  LogState& state = log_state();
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    state.callback = callback;
+    state.user = user;
+  }
+  // The earlier one may be at work. A callback must not wait for another callback, which may be
+  // waiting for it.
+  if (!in_callback()) const std::lock_guard<std::recursive_mutex> wait(state.line);
+}
+
+void log_line(LogLevel level, std::string_view line) noexcept {
+  try {
+    LogState& state = log_state();
+    const std::lock_guard<std::recursive_mutex> one_at_a_time(state.line);
+    LogFunction callback = nullptr;
+    void* user = nullptr;
+    {
+      const std::lock_guard<std::mutex> lock(state.mutex);
+      callback = state.callback;
+      user = state.user;
+    }
+    if (callback == nullptr) return;
+    const std::string text(line);
+    const CallbackScope scope;
+    callback(user, static_cast<int>(level), text.c_str());
+  } catch (...) {  // no memory, or what a C++ client's callback threw: the line is lost
+  }
+}
+
+bool in_callback() { return callback_depth() > 0; }
+
+CallbackScope::CallbackScope() { ++callback_depth(); }
+CallbackScope::~CallbackScope() { --callback_depth(); }
+
+Result<std::unique_ptr<Target>> LoggingLoader::load_target(const ModelOptions& options,
+                                                           const LoadHooks& hooks) {
+  const std::string what = "loading the target '" + options.path + "'";
+  log_line(LogLevel::kInfo, what);
+  Result<std::unique_ptr<Target>> target = loader_->load_target(options, logged(hooks));
+  log_end(target.status(), what, target.ok() ? &(*target)->notes() : nullptr);
+  return target;
+}
+
+Result<std::unique_ptr<Draft>> LoggingLoader::load_draft(const ModelOptions& options,
+                                                         std::shared_ptr<const Target> target,
+                                                         const LoadHooks& hooks) {
+  const std::string what = "loading the draft model '" + options.path + "'";
+  log_line(LogLevel::kInfo, what);
+  Result<std::unique_ptr<Draft>> draft =
+      loader_->load_draft(options, std::move(target), logged(hooks));
+  log_end(draft.status(), what, draft.ok() ? &(*draft)->notes() : nullptr);
+  return draft;
+}
+
+}  // namespace outrider::capi

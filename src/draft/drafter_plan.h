@@ -1,0 +1,41 @@
+// DrafterPlan: which drafters guess for a request, and how they go together.
+//
+//   a,b    both propose; what they say is merged into one tree
+//   a/b    a fall-back chain: b is asked only where a has found nothing, so that one of them alone
+//          has the credit
+//   a/b,c  the chain's winner and c, merged
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace outrider {
+
+// All drafters that there are.
+inline constexpr std::array<std::string_view, 4> kDrafterNames = {"draft-model", "suffix",
+                                                                  "ngram-cache", "recycle"};
+
+struct DrafterPlan {
+  // Drafters' names; in a chain the first that finds something proposes. Empty: every drafter that
+  // is there, merged.
+  std::vector<std::vector<std::string>> chains;
+
+  bool empty() const { return chains.empty(); }
+  bool mentions(std::string_view name) const;
+};
+
+// Errors: kInvalidArgument, naming `option`, for an expression with an empty part, a name twice, or
+// one that is not among `known`.
+Result<DrafterPlan> parse_drafter_plan(std::string_view expression,
+                                       std::span<const std::string_view> known,
+                                       std::string_view option = "--drafter");
+
+// The expression.
+std::string to_string(const DrafterPlan& plan);
+
+}  // namespace outrider

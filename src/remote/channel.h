@@ -1,0 +1,54 @@
+// Channel: messages over a pair of sockets between a process and its child.
+//
+//      | magic u32 | kind u32 | length u64 | body |
+//
+// The length is checked before anything is reserved for it. Nothing here raises SIGPIPE.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/status.h"
+#include "remote/file_descriptor.h"
+
+namespace outrider {
+
+struct Message {
+  std::uint32_t kind = 0;
+  std::string body;
+};
+
+class Channel {
+ public:
+  static constexpr std::uint64_t kMaxBody = 64 << 20;  // bytes
+
+  // Two ends, both closed on exec. Errors: kResourceExhausted.
+  static Result<std::pair<FileDescriptor, FileDescriptor>> make_pair();
+
+  explicit Channel(FileDescriptor socket);
+
+  // Sends one message whole; several threads may. Errors: kInvalidArgument when the body is longer
+  // than kMaxBody; kInternal when the other end is closed.
+  Status send(std::uint32_t kind, std::string_view body);
+
+  // Waits for a message; one thread at a time. While there is none, `wait` is called every
+  // `interval_ms`, and ends the waiting with false; an empty one waits for ever. The message is
+  // half read then, so the channel is of no more use.
+  // Errors: kCancelled by `wait`; kDataLoss for what is no message; kInternal when the other end is
+  // closed.
+  Result<Message> receive(const std::function<bool()>& wait, int interval_ms);
+
+  int socket() const { return socket_.get(); }
+
+ private:
+  Status read(char* to, std::size_t n, const std::function<bool()>& wait, int interval_ms);
+
+  FileDescriptor socket_;
+  std::mutex sending_;
+};
+
+}  // namespace outrider

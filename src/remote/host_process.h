@@ -1,0 +1,40 @@
+// HostProcess: makes this process the child that runs a model for its parent (remote/model_host.h),
+// and nothing else.
+#pragma once
+
+#include <thread>
+
+#include "base/status.h"
+#include "remote/file_descriptor.h"
+
+namespace outrider {
+
+// Lives as long as main does. At most one.
+//  - SIGINT and SIGTERM are ignored: Ctrl-C, `timeout` and the like reach every process of a group,
+//    and what they mean is the parent's to decide. So are SIGHUP and SIGPIPE.
+//  - No core is written: a death is an expected end here, and a core would hold the weights.
+//  - What else the parent had open is closed: its sockets must not live on here.
+//  - When the parent's end of the channel closes, this process ends at once, whatever it is doing.
+//    (Linux could send a signal at the parent's death, PR_SET_PDEATHSIG, but does so at the death
+//    of the thread that started us, and that may be a short one.)
+class HostProcess {
+ public:
+  // `channel` and `memory` are descriptors that were inherited, above 2. Errors: kInvalidArgument
+  // when they are not open; kResourceExhausted.
+  static Status check(int channel, int memory);
+
+  HostProcess(int channel, int memory);
+  ~HostProcess();
+  HostProcess(const HostProcess&) = delete;
+  HostProcess& operator=(const HostProcess&) = delete;
+
+ private:
+  void watch();
+
+  FileDescriptor parent_;
+  FileDescriptor over_read_;
+  FileDescriptor over_write_;
+  std::thread thread_;
+};
+
+}  // namespace outrider

@@ -1,0 +1,277 @@
+// A hand-written model behind the channel, served by a thread of this process: it must be the same
+// as without, call for call, and every end of the other side must be an error. With real processes:
+// tests/isolated_target_test.cc.
+#include "remote/remote_model.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <functional>
+#include <thread>
+
+#include "remote/model_host.h"
+#include "testing/fake_model.h"
+#include "testing/model_twins.h"
+
+namespace outrider {
+namespace {
+
+using testing::FakeModel;
+using testing::random_rows;
+
+constexpr std::int32_t kVocab = 12;
+
+Capabilities capabilities() {
+  return {.n_vocab = kVocab,
+          .n_ctx = 64,
+          .n_batch = 24,
+          .n_sequences = 3,
+          .rollback = Rollback::kAny,
+          .max_leaves = 8,
+          .max_width = 8,
+          .rollback_reason = "a reason",
+          .branches_reason = ""};
+}
+
+OpenReport report() {
+  OpenReport report;
+  report.exactness = {
+      .kind = Exactness::Kind::kUpToWidth, .width = 3, .coverage = "by hand", .reason = "because"};
+  report.notes = {"one", "two"};
+  report.architecture = "fake";
+  report.name = "by hand";
+  report.description = "fake 1K";
+  report.n_params = 1000;
+  report.size_bytes = 4000;
+  report.n_ctx_train = 64;
+  report.has_chat_template = true;
+  return report;
+}
+
+OpenOrder order() {
+  OpenOrder order;
+  order.model.path = "a.gguf";
+  order.model.n_batch = 24;
+  order.model.cache_type_k = "bf16";
+  order.model.exact = ExactMode::kOn;
+  order.model.workers = {"a:1", "b:2"};
+  order.speculation = false;
+  order.probe_budget_ms = 12.5;
+  order.cache_folder = "";
+  return order;
+}
+
+// A model that says what its interrupt flag is.
+class FlaggedModel : public FakeModel {
+ public:
+  using FakeModel::FakeModel;
+  void set_interrupt(const std::atomic<bool>* flag) override {
+    flag_ = flag;
+    FakeModel::set_interrupt(flag);
+  }
+  void wait_for_flag() const {
+    while (!flag_->load()) std::this_thread::yield();
+  }
+
+ private:
+  const std::atomic<bool>* flag_ = nullptr;
+};
+
+// serve_model() on a thread. Its model is the host's during a call, the test's between calls.
+class Host {
+ public:
+  explicit Host(OpenHosted open) : open_(std::move(open)) {}
+  Host()
+      : Host([this](const OpenOrder&, const LoadHooks&, const std::function<void(double)>&) {
+          return make();
+        }) {}
+  ~Host() { join(); }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  RemoteModel::StartHost starter() {
+    return [this](RemoteModel::ChildEnds ends) -> Result<std::unique_ptr<ChildProcess>> {
+      socket_ = ends.channel.get();
+      thread_ = std::thread(
+          [this, channel = std::move(ends.channel), memory = std::move(ends.memory)]() mutable {
+            result_ = serve_model(std::move(channel), std::move(memory), open_);
+          });
+      return std::unique_ptr<ChildProcess>();
+    };
+  }
+
+  Result<HostedModel> make() {
+    std::unique_ptr<FlaggedModel> model =
+        std::make_unique<FlaggedModel>(capabilities(), random_rows(kVocab, 7, 3.0f));
+    fake_ = model.get();
+    HostedModel hosted;
+    hosted.report = report();
+    hosted.model = std::move(model);
+    return hosted;
+  }
+
+  Result<std::unique_ptr<RemoteModel>> open(const LoadHooks& hooks = {}) {
+    return RemoteModel::open(starter(), order(), hooks, {});
+  }
+
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  // As if the process had died.
+  void vanish() const { shutdown(socket_, SHUT_RDWR); }
+  FlaggedModel& fake() { return *fake_; }
+  const Status& result() const { return result_; }  // after join()
+
+ private:
+  OpenHosted open_;
+  std::thread thread_;
+  int socket_ = -1;
+  FlaggedModel* fake_ = nullptr;
+  Status result_;
+};
+
+TEST(RemoteModel, IsTheSameModelCallForCall) {
+  Host host;
+  Result<std::unique_ptr<RemoteModel>> remote = host.open();
+  ASSERT_TRUE(remote.ok()) << remote.status().message();
+  FakeModel near(capabilities(), random_rows(kVocab, 7, 3.0f));
+  testing::ModelTwins twins(**remote, near);
+  twins.act(3000);
+  EXPECT_GT(twins.n_rows(), 1000);
+}
+
+TEST(RemoteModel, WhatIsOrderedAndWhatIsReportedTravelWhole) {
+  OpenOrder seen;
+  Host host([&](const OpenOrder& order, const LoadHooks& hooks,
+                const std::function<void(double)>& probing) -> Result<HostedModel> {
+    seen = order;
+    hooks.progress(0.5);
+    hooks.log(LogLevel::kWarning, "a line");
+    probing(0.25);
+    return host.make();
+  });
+  std::vector<double> progress;
+  std::vector<std::string> lines;
+  double probed = 0.0;
+  const LoadHooks hooks{.progress = [&](double fraction) { progress.push_back(fraction); },
+                        .cancel = nullptr,
+                        .log = [&](LogLevel, std::string_view line) { lines.emplace_back(line); }};
+  const Result<std::unique_ptr<RemoteModel>> model = RemoteModel::open(
+      host.starter(), order(), hooks, [&](double fraction) { probed = fraction; });
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(progress, std::vector<double>{0.5});
+  EXPECT_EQ(lines, std::vector<std::string>{"a line"});
+  EXPECT_EQ(probed, 0.25);
+  EXPECT_EQ(seen.model.path, "a.gguf");
+  EXPECT_EQ(seen.model.cache_type_k, "bf16");
+  EXPECT_EQ(seen.model.exact, ExactMode::kOn);
+  EXPECT_EQ(seen.model.workers, (std::vector<std::string>{"a:1", "b:2"}));
+  EXPECT_FALSE(seen.speculation);
+  EXPECT_EQ(seen.probe_budget_ms, 12.5);
+  EXPECT_EQ(seen.cache_folder, "");
+  const OpenReport& got = (*model)->report();
+  EXPECT_EQ(got.exactness.verdict(), "exact up to width 3");
+  EXPECT_EQ(got.exactness.reason, "because");
+  EXPECT_EQ(got.notes, report().notes);
+  EXPECT_EQ(got.description, "fake 1K");
+  EXPECT_EQ(got.n_params, 1000U);
+  EXPECT_TRUE(got.has_chat_template);
+  EXPECT_EQ(got.capabilities.rollback_reason, "a reason");
+  EXPECT_EQ((*model)->room(2), 64);
+}
+
+TEST(RemoteModel, AFailedOpeningIsTheOpenersOwnError) {
+  Host host([](const OpenOrder&, const LoadHooks&,
+               const std::function<void(double)>&) -> Result<HostedModel> {
+    return unsupported("'a.gguf' is a cake");
+  });
+  const Status status = host.open().status();
+  EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+  EXPECT_EQ(status.message(), "'a.gguf' is a cake");
+}
+
+TEST(RemoteModel, ARaisedFlagEndsARunningEvaluationAndTheNextOneWorks) {
+  Host host;
+  Result<std::unique_ptr<RemoteModel>> model = host.open();
+  ASSERT_TRUE(model.ok());
+  std::atomic<bool> flag{false};
+  (*model)->set_interrupt(&flag);
+  FlaggedModel& fake = host.fake();
+  fake.on_evaluate([&] {
+    flag.store(true);  // while the parent waits
+    fake.wait_for_flag();
+  });
+  const TokenTree root(1);
+  const EvalItem item{.seq = 0, .prefix = {}, .tree = &root};
+  EXPECT_EQ((*model)->evaluate({&item, 1}).code(), StatusCode::kCancelled);
+  flag.store(false);
+  fake.on_evaluate({});
+  EXPECT_TRUE((*model)->evaluate({&item, 1}).ok());
+  flag.store(true);
+  EXPECT_EQ((*model)->truncate(0, 0).code(), StatusCode::kOk) << "only evaluations are ended";
+  EXPECT_EQ((*model)->evaluate({&item, 1}).code(), StatusCode::kCancelled) << "raised before";
+  (*model)->set_interrupt(nullptr);
+  EXPECT_TRUE((*model)->evaluate({&item, 1}).ok());
+}
+
+TEST(RemoteModel, ARaisedFlagEndsTheLoading) {
+  std::atomic<bool> cancel{false};
+  Host host([&](const OpenOrder&, const LoadHooks& hooks,
+                const std::function<void(double)>&) -> Result<HostedModel> {
+    cancel.store(true);
+    while (!hooks.cancel->load()) std::this_thread::yield();
+    return cancelled("the opener saw it");
+  });
+  EXPECT_EQ(host.open({.progress = {}, .cancel = &cancel, .log = {}}).status().code(),
+            StatusCode::kCancelled);
+}
+
+TEST(RemoteModel, OnceTheOtherSideIsGoneEveryCallFailsAndNothingIsHeld) {
+  Host host;
+  Result<std::unique_ptr<RemoteModel>> model = host.open();
+  ASSERT_TRUE(model.ok());
+  const TokenTree root(1);
+  const EvalItem item{.seq = 0, .prefix = {}, .tree = &root};
+  const std::vector<NodeId> path{0};
+  ASSERT_TRUE((*model)->evaluate({&item, 1}).ok());
+  ASSERT_TRUE((*model)->commit(0, path).ok());
+  EXPECT_EQ((*model)->length(0), 1);
+  host.fake().on_evaluate([&] { host.vanish(); });
+  const Status first = (*model)->evaluate({&item, 1});
+  EXPECT_EQ(first.code(), StatusCode::kInternal);
+  EXPECT_EQ(first.message(), "'a.gguf' ran in a process of its own, which is gone");
+  EXPECT_EQ((*model)->length(0), 0);
+  EXPECT_EQ((*model)->room(0), 0);
+  for (const Status& status :
+       {(*model)->evaluate({&item, 1}), (*model)->commit(0, path), (*model)->truncate(0, 0)}) {
+    EXPECT_EQ(status.code(), StatusCode::kInternal);
+    EXPECT_EQ(status.message(), first.message());
+  }
+  host.join();
+  EXPECT_FALSE(host.result().ok());
+}
+
+TEST(RemoteModel, TheOtherSideMayVanishWhileItLoads) {
+  Host host([&](const OpenOrder&, const LoadHooks& hooks,
+                const std::function<void(double)>&) -> Result<HostedModel> {
+    hooks.log(LogLevel::kError, "tensor 'x' is out of bounds");
+    host.vanish();
+    return not_found("never told");
+  });
+  const Status status = host.open().status();
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_EQ(status.message(),
+            "'a.gguf' ran in a process of its own, which is gone: tensor 'x' is out of bounds");
+}
+
+TEST(RemoteModel, TheHostEndsWithTheModel) {
+  Host host;
+  Result<std::unique_ptr<RemoteModel>> model = host.open();
+  ASSERT_TRUE(model.ok());
+  model = not_found("freed");
+  host.join();
+  EXPECT_TRUE(host.result().ok()) << host.result().message();
+}
+
+}  // namespace
+}  // namespace outrider

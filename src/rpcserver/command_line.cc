@@ -1,0 +1,238 @@
+#include "rpcserver/command_line.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace outrider::rpcserver {
+namespace {
+
+using json::Json;
+
+enum class Value {
+  kText,
+  kNumber,
+  kNumbers,  // with commas between them
+  kTrue,     // the flag alone says it
+  kFalse,
+  kNoEffect,      // as kTrue, for what is not needed any more; no warning
+  kTextNoEffect,  // with a value
+};
+
+struct Flag {
+  std::string_view name;
+  std::string_view key;  // of the JSON form
+  Value value;
+};
+
+constexpr std::array kFlags{
+    Flag{"-m", "model", Value::kText},
+    Flag{"--model", "model", Value::kText},
+    Flag{"-md", "model_draft", Value::kText},
+    Flag{"--model-draft", "model_draft", Value::kText},
+    Flag{"-a", "model_alias", Value::kText},
+    Flag{"--alias", "model_alias", Value::kText},
+    Flag{"-c", "n_ctx", Value::kNumber},
+    Flag{"--ctx-size", "n_ctx", Value::kNumber},
+    Flag{"--ctx_size", "n_ctx", Value::kNumber},
+    Flag{"-b", "n_batch", Value::kNumber},
+    Flag{"--batch-size", "n_batch", Value::kNumber},
+    Flag{"-t", "n_threads", Value::kNumber},
+    Flag{"--threads", "n_threads", Value::kNumber},
+    Flag{"-tb", "n_threads_batch", Value::kNumber},
+    Flag{"--threads-batch", "n_threads_batch", Value::kNumber},
+    Flag{"-ngl", "n_gpu_layers", Value::kNumber},
+    Flag{"--gpu-layers", "n_gpu_layers", Value::kNumber},
+    Flag{"--n-gpu-layers", "n_gpu_layers", Value::kNumber},
+    Flag{"-ngld", "n_gpu_layers_draft", Value::kNumber},
+    Flag{"--gpu-layers-draft", "n_gpu_layers_draft", Value::kNumber},
+    Flag{"--n-gpu-layers-draft", "n_gpu_layers_draft", Value::kNumber},
+    Flag{"--draft", "n_draft", Value::kNumber},
+    Flag{"-mg", "main_gpu", Value::kNumber},
+    Flag{"--main-gpu", "main_gpu", Value::kNumber},
+    Flag{"-ts", "tensor_split", Value::kNumbers},
+    Flag{"--tensor-split", "tensor_split", Value::kNumbers},
+    Flag{"--rope-freq-base", "rope_freq_base", Value::kNumber},
+    Flag{"--rope-freq-scale", "rope_freq_scale", Value::kNumber},
+    Flag{"--no-mmap", "use_mmap", Value::kFalse},
+    Flag{"--mlock", "use_mlock", Value::kTrue},
+    Flag{"--numa", "numa", Value::kTrue},
+    Flag{"--memory-f32", "memory_f16", Value::kFalse},
+    Flag{"--memory_f32", "memory_f16", Value::kFalse},
+    Flag{"--lora", "lora_adapter", Value::kText},
+    Flag{"--lora-base", "lora_base", Value::kText},
+    Flag{"-s", "seed", Value::kNumber},
+    Flag{"--seed", "seed", Value::kNumber},
+    Flag{"-n", "n_predict", Value::kNumber},
+    Flag{"--n-predict", "n_predict", Value::kNumber},
+    Flag{"--keep", "n_keep", Value::kNumber},
+    Flag{"--temp", "temperature", Value::kNumber},
+    Flag{"--top-k", "top_k", Value::kNumber},
+    Flag{"--top-p", "top_p", Value::kNumber},
+    Flag{"--tfs", "tfs_z", Value::kNumber},
+    Flag{"--typical", "typical_p", Value::kNumber},
+    Flag{"--repeat-last-n", "repeat_last_n", Value::kNumber},
+    Flag{"--repeat-penalty", "repeat_penalty", Value::kNumber},
+    Flag{"--presence-penalty", "presence_penalty", Value::kNumber},
+    Flag{"--frequency-penalty", "frequency_penalty", Value::kNumber},
+    Flag{"--mirostat", "mirostat", Value::kNumber},
+    Flag{"--mirostat-ent", "mirostat_tau", Value::kNumber},
+    Flag{"--mirostat-lr", "mirostat_eta", Value::kNumber},
+    Flag{"--ignore-eos", "ignore_eos", Value::kTrue},
+    // The server's own, which this library has none of, and what llama.cpp does by itself now.
+    Flag{"--host", "", Value::kTextNoEffect},
+    Flag{"--path", "", Value::kTextNoEffect},
+    Flag{"--port", "", Value::kTextNoEffect},
+    Flag{"-to", "", Value::kTextNoEffect},
+    Flag{"--timeout", "", Value::kTextNoEffect},
+    Flag{"-v", "", Value::kNoEffect},
+    Flag{"--verbose", "", Value::kNoEffect},
+    Flag{"--embedding", "", Value::kNoEffect},
+    Flag{"-nommq", "", Value::kNoEffect},
+    Flag{"--no-mul-mat-q", "", Value::kNoEffect},
+};
+
+const Flag* find_flag(std::string_view name) {
+  for (const Flag& flag : kFlags) {
+    if (flag.name == name) return &flag;
+  }
+  return nullptr;
+}
+
+bool takes_value(Value value) {
+  return value == Value::kText || value == Value::kNumber || value == Value::kNumbers ||
+         value == Value::kTextNoEffect;
+}
+
+// A whole number where it is one, so that "-c 512" and "-c 512.0" both are.
+std::optional<Json> parse_number(std::string_view text) {
+  const char* end = text.data() + text.size();
+  std::int64_t whole = 0;
+  std::from_chars_result result = std::from_chars(text.data(), end, whole);
+  if (result.ec == std::errc() && result.ptr == end) return Json(whole);
+  double number = 0.0;
+  result = std::from_chars(text.data(), end, number);
+  if (result.ec != std::errc() || result.ptr != end || !std::isfinite(number)) return std::nullopt;
+  return Json(number);
+}
+
+std::optional<Json> parse_value(Value kind, const std::string& text) {
+  if (kind == Value::kText) return Json(text);
+  if (kind == Value::kNumber) return parse_number(text);
+  Json numbers = Json::array();
+  std::size_t start = 0;
+  while (start <= text.size()) {
+    const std::size_t end = std::min(text.find_first_of(",/", start), text.size());
+    std::optional<Json> number = parse_number(std::string_view(text).substr(start, end - start));
+    if (!number) return std::nullopt;
+    numbers.push_back(*std::move(number));
+    start = end + 1;
+  }
+  return numbers;
+}
+
+// A negative number is a value, not a flag.
+bool looks_like_flag(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && !parse_number(word);
+}
+
+class Reader {
+ public:
+  explicit Reader(std::vector<std::string> words) : words_(std::move(words)) {}
+
+  CommandLine read() {
+    while (next_ < words_.size() && !line_.refusal) read_flag(words_[next_++]);
+    return std::move(line_);
+  }
+
+ private:
+  void read_flag(const std::string& word) {
+    const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
+    const std::string name = word.substr(0, equals);
+    const Flag* flag = find_flag(name);
+    if (flag == nullptr) {
+      line_.warnings.push_back("'" + name + "' is not known and has no effect");
+      const bool has_value = equals == std::string::npos && looks_like_flag(word) &&
+                             next_ < words_.size() && !looks_like_flag(words_[next_]);
+      if (has_value) ++next_;
+      return;
+    }
+    if (!takes_value(flag->value)) {
+      if (flag->value != Value::kNoEffect) {
+        line_.cmd[std::string(flag->key)] = flag->value == Value::kTrue;
+      }
+      return;
+    }
+    if (equals == std::string::npos && next_ == words_.size()) {
+      refuse(*flag, name + " needs a value behind it");
+      return;
+    }
+    const std::string value =
+        equals == std::string::npos ? words_[next_++] : word.substr(equals + 1);
+    if (flag->value == Value::kTextNoEffect) return;
+    std::optional<Json> parsed = parse_value(flag->value, value);
+    if (parsed) {
+      line_.cmd[std::string(flag->key)] = *std::move(parsed);
+    } else {
+      refuse(*flag, name + " is '" + value + "', but must be a number" +
+                        (flag->value == Value::kNumbers ? ", or several with commas" : ""));
+    }
+  }
+
+  void refuse(const Flag& flag, std::string error) {
+    line_.refusal = {.error = std::move(error), .field = std::string(flag.key)};
+  }
+
+  std::vector<std::string> words_;
+  std::size_t next_ = 1;  // the first word is the program's name
+  CommandLine line_;
+};
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+}  // namespace
+
+std::optional<std::vector<std::string>> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  bool in_word = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
+    const bool keeps_next = quote == '"' ? next == '"' || next == '\\'
+                                         : quote == 0 && (next == '"' || next == '\\' ||
+                                                          next == '\'' || is_space(next));
+    if (c == '\\' && keeps_next) {
+      word += next;
+      in_word = true;
+      ++i;
+    } else if (quote != 0 ? c == quote : c == '"' || c == '\'') {
+      quote = quote != 0 ? '\0' : c;
+      in_word = true;
+    } else if (quote == 0 && is_space(c)) {
+      if (in_word) words.push_back(std::move(word));
+      word.clear();
+      in_word = false;
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  if (quote != 0) return std::nullopt;
+  if (in_word) words.push_back(std::move(word));
+  return words;
+}
+
+CommandLine parse_command_line(std::string_view text) {
+  std::optional<std::vector<std::string>> words = split_words(text);
+  if (!words) {
+    CommandLine line;
+    line.refusal = {.error = "the command line has a quote that is not closed", .field = ""};
+    return line;
+  }
+  return Reader(*std::move(words)).read();
+}
+
+}  // namespace outrider::rpcserver

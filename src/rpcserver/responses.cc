@@ -1,0 +1,135 @@
+#include "rpcserver/responses.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "api/completion_json.h"
+
+namespace outrider::rpcserver {
+namespace {
+
+using json::Json;
+
+Json refused(Json head, const Refusal& refusal) {
+  head["error"] = refusal.error;
+  if (!refusal.field.empty()) head["field"] = refusal.field;
+  return head;
+}
+
+// A byte that is only a part of a character cannot stand in a JSON text.
+std::string token_text(const std::string& piece) {
+  if (piece.size() != 1 || (static_cast<unsigned char>(piece[0]) & 0x80) == 0) return piece;
+  std::array<char, 2> digits{};
+  const std::to_chars_result end = std::to_chars(digits.data(), digits.data() + digits.size(),
+                                                 static_cast<unsigned char>(piece[0]), 16);
+  return "byte: \\x" + std::string(digits.data(), end.ptr);
+}
+
+Json ratio(double numerator, std::int64_t denominator) {
+  return denominator > 0 ? Json(numerator / static_cast<double>(denominator)) : Json();
+}
+
+Json per_second(std::int64_t n, double ms) {
+  return n > 0 && ms > 0.0 ? Json(1000.0 * static_cast<double>(n) / ms) : Json();
+}
+
+Json timings_json(const Timings& t, std::int64_t n_predicted) {
+  return {{"prompt_n", t.prompt_tokens_evaluated},
+          {"prompt_ms", t.prompt_ms},
+          {"prompt_per_token_ms", ratio(t.prompt_ms, t.prompt_tokens_evaluated)},
+          {"prompt_per_second", per_second(t.prompt_tokens_evaluated, t.prompt_ms)},
+          {"predicted_n", n_predicted},
+          {"predicted_ms", t.predicted_ms},
+          {"predicted_per_token_ms", ratio(t.predicted_ms, t.predicted_after_first)},
+          {"predicted_per_second", per_second(t.predicted_after_first, t.predicted_ms)}};
+}
+
+}  // namespace
+
+Json failure(const Refusal& refusal) { return refused({{"success", false}}, refusal); }
+
+Json sync_failure(const Refusal& refusal) { return refused({{"status", 400}}, refusal); }
+
+Json prompt_stats_json(const PromptStats& stats) {
+  return {{"n_ctx", stats.n_ctx},     {"total_prompt_tokens", stats.n_tokens_asked},
+          {"n_past", stats.n_cached}, {"truncated", stats.truncated()},
+          {"cached", stats.cached},   {"to_eval", stats.to_evaluate}};
+}
+
+Json partial_response(const TextRun& run, bool with_probabilities) {
+  Json update = {{"content", run.content}, {"stop", false}};
+  if (with_probabilities) update["completion_probabilities"] = probabilities_json(run.tokens);
+  return update;
+}
+
+Json probabilities_json(const std::vector<SaidToken>& tokens) {
+  Json list = Json::array();
+  for (const SaidToken& token : tokens) {
+    if (!token.logprob) continue;
+    Json candidates = Json::array();
+    for (const RankedToken& candidate : token.logprob->top) {
+      if (!std::isfinite(candidate.logprob)) continue;  // the chain has removed it
+      candidates.push_back(
+          {{"tok_str", token_text(candidate.text)}, {"prob", std::exp(candidate.logprob)}});
+    }
+    list.push_back(
+        {{"content", token_text(token.logprob->chosen.text)}, {"probs", std::move(candidates)}});
+  }
+  return list;
+}
+
+Json final_response(const FinalParts& parts, const CompletionResult& result) {
+  const RequestOptions& options = *parts.options;
+  const Completion& c = result.completion;
+  const bool failed = c.finish == FinishReason::kError;
+  // One token was asked for where there was only the prompt to read.
+  const std::int64_t n_predicted =
+      options.n_predict == 0 ? 0 : static_cast<std::int64_t>(c.tokens.size());
+  // The last token that was said has not been evaluated.
+  const std::int64_t n_cached = result.prompt.n_tokens + std::max<std::int64_t>(n_predicted - 1, 0);
+  const bool at_stop = c.finish == FinishReason::kStop;
+  Json response = {
+      {"content", parts.content},
+      {"stop", true},
+      {"model", parts.model},
+      {"tokens_predicted", n_predicted},
+      {"tokens_evaluated", result.prompt.n_tokens_asked},
+      {"generation_settings",
+       generation_settings(options, result.prompt.n_ctx, parts.model, c.seed, parts.streamed)},
+      {"prompt", options.prompt_as_sent},
+      {"truncated", result.prompt.truncated() || result.shifted},
+      {"stopped_eos", at_stop && c.stop.empty()},
+      {"stopped_word", at_stop && !c.stop.empty()},
+      {"stopped_limit", c.finish == FinishReason::kLength},
+      {"stopped_cancelled", c.finish == FinishReason::kCancelled},
+      {"stopping_word", c.stop},
+      {"tokens_cached", std::min(n_cached, result.prompt.n_ctx)},
+      {"timings", timings_json(c.timings, n_predicted)},
+      {"speculation", api::completion_json(c, result.exactness)["speculation"]},
+      {"status", failed ? 500 : 200}};
+  if (failed) response["error"] = c.error.message();
+  if (options.n_probs > 0) response["completion_probabilities"] = probabilities_json(parts.tokens);
+  return response;
+}
+
+std::string drop_partial_stop(std::string text, const std::vector<std::string>& stop) {
+  std::size_t longest = 0;
+  for (const std::string& word : stop) {
+    for (std::size_t n = std::min(word.size(), text.size()); n > longest; --n) {
+      if (text.compare(text.size() - n, n, word, 0, n) == 0) longest = n;
+    }
+  }
+  text.resize(text.size() - longest);
+  return text;
+}
+
+std::vector<SaidToken> without_stop_word(std::vector<SaidToken> tokens,
+                                         const CompletionResult& result) {
+  if (result.completion.stop.empty()) return tokens;
+  while (!tokens.empty() && tokens.back().text.empty()) tokens.pop_back();
+  return tokens;
+}
+
+}  // namespace outrider::rpcserver

@@ -1,0 +1,52 @@
+// The answers of the seed's API, field by field (shared by the functions, and by the golden files
+// of responses_test.cc and session_test.cc).
+//
+// Times are milliseconds. A rate is that of the tokens after the first one, which the prompt's
+// evaluation gives; with nothing to divide by it is null.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "json/json.h"
+#include "rpcserver/request_options.h"
+#include "rpcserver/update_stream.h"
+#include "serve/runtime.h"
+
+namespace outrider::rpcserver {
+
+// {"success":false,"error"[,"field"]}
+json::Json failure(const Refusal& refusal);
+
+// {"status":400,"error"[,"field"]}: get_completion's.
+json::Json sync_failure(const Refusal& refusal);
+
+// The field prompt_stats.
+json::Json prompt_stats_json(const PromptStats& stats);
+
+// {"content","stop":false[,"completion_probabilities"]}
+json::Json partial_response(const TextRun& run, bool with_probabilities);
+
+// [{"content","probs":[{"tok_str","prob"}]}] of the tokens that carry probabilities.
+json::Json probabilities_json(const std::vector<SaidToken>& tokens);
+
+// What a final response is made of.
+struct FinalParts {
+  const RequestOptions* options = nullptr;
+  std::string model;      // the alias
+  bool streamed = false;  // asynchronous
+  std::string content;
+  std::vector<SaidToken> tokens;  // whose probabilities are listed
+};
+
+json::Json final_response(const FinalParts& parts, const CompletionResult& result);
+
+// `text` without a beginning of a stop string at its end, the longest there is: what the
+// synchronous call does with a text that no stop string ended.
+std::string drop_partial_stop(std::string text, const std::vector<std::string>& stop);
+
+// Without the tokens at the end that a stop string cut off whole.
+std::vector<SaidToken> without_stop_word(std::vector<SaidToken> tokens,
+                                         const CompletionResult& result);
+
+}  // namespace outrider::rpcserver

@@ -1,0 +1,178 @@
+// The C functions: one Server for the process, and the boundary that nothing is thrown across.
+#include <rpcserver.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "backend/llama_loader.h"
+#include "llama/backend.h"
+#include "rpcserver/server.h"
+
+namespace outrider::rpcserver {
+namespace {
+
+constexpr std::string_view kNoMemory = R"({"success":false,"status":500,"error":"out of memory"})";
+
+void end_session() noexcept;
+
+// Has the session ended at the process's exit once more, whenever a model's weights were read.
+// Handlers run in the reverse order, mixed with the destructors of statics; what ggml has made for
+// weights, and computes with, is destroyed behind a handler that was registered after it. The probe
+// computes while a model is still being loaded, so the end of loading would be too late.
+class Loader : public ModelLoader {
+ public:
+  Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
+                                              const LoadHooks& hooks) override {
+    return loader_.load_target(options, with_end(hooks));
+  }
+
+  Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
+                                            std::shared_ptr<const Target> target,
+                                            const LoadHooks& hooks) override {
+    return loader_.load_draft(options, std::move(target), with_end(hooks));
+  }
+
+ private:
+  static LoadHooks with_end(LoadHooks hooks) {
+    hooks.progress = [inner = std::move(hooks.progress)](double fraction) {
+      if (fraction >= 1.0) std::atexit(end_session);
+      if (inner) inner(fraction);
+    };
+    return hooks;
+  }
+
+  LlamaLoader loader_;
+};
+
+// The API has no handle, so there is one of these. Never destroyed: threads that are still inside a
+// function when the process ends find it whole. end_session() ends what it does.
+struct Process {
+  Loader loader;
+  Server server{loader};
+};
+
+Process& process() {
+  static Process* const instance = new Process();
+  return *instance;
+}
+
+// Not by the function of this name below: an app may have one of its own, which a shared library's
+// calls would reach.
+void end_session() noexcept {
+  try {
+    process().server.deinit();
+  } catch (...) {  // a lock that the system refuses
+  }
+}
+
+// Before the first session: one that has loaded nothing yet is ended at exit too.
+void prepare() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llama::ensure_backend();
+    std::atexit(end_session);
+  });
+}
+
+// A block for the answer that there is no memory.
+std::atomic<char*>& reserve() {
+  static std::atomic<char*> block{nullptr};
+  return block;
+}
+
+void fill_reserve() noexcept {
+  if (reserve().load() != nullptr) return;
+  char* const fresh = static_cast<char*>(std::malloc(kNoMemory.size() + 1));
+  char* nothing = nullptr;
+  if (fresh != nullptr && !reserve().compare_exchange_strong(nothing, fresh)) std::free(fresh);
+}
+
+const char* no_memory() noexcept {
+  char* block = reserve().exchange(nullptr);
+  while (block == nullptr) {  // someone else had it; 60 bytes will be free again
+    block = static_cast<char*>(std::malloc(kNoMemory.size() + 1));
+    if (block == nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::memcpy(block, kNoMemory.data(), kNoMemory.size());
+  block[kNoMemory.size()] = '\0';
+  return block;
+}
+
+// What `call` returns, on the C heap.
+template <typename Call>
+const char* answer(Call call) noexcept {
+  fill_reserve();
+  try {
+    const std::string text = call(process().server);
+    char* const copy = static_cast<char*>(std::malloc(text.size() + 1));
+    if (copy == nullptr) return no_memory();
+    std::memcpy(copy, text.c_str(), text.size() + 1);
+    return copy;
+  } catch (...) {  // nothing in here throws but for want of memory or threads
+    return no_memory();
+  }
+}
+
+}  // namespace
+}  // namespace outrider::rpcserver
+
+namespace rpc = outrider::rpcserver;
+
+extern "C" {
+
+int init(const char* cmd) {
+  try {
+    rpc::prepare();
+    return rpc::process().server.init(cmd);
+  } catch (...) {
+    return 1;
+  }
+}
+
+void init_async(const char* cmd, bool init_draft_model) {
+  try {
+    rpc::prepare();
+    rpc::process().server.init_async(cmd, init_draft_model);
+  } catch (...) {  // the server has noted it for the status
+  }
+}
+
+const char* tokenize(const char* req_json) {
+  return rpc::answer([req_json](rpc::Server& server) { return server.tokenize(req_json); });
+}
+
+const char* poll_system_status() {
+  return rpc::answer([](rpc::Server& server) { return server.poll_system_status(); });
+}
+
+const char* get_completion(const char* req_json) {
+  return rpc::answer([req_json](rpc::Server& server) { return server.get_completion(req_json); });
+}
+
+const char* async_completion_init(const char* req_json) {
+  return rpc::answer(
+      [req_json](rpc::Server& server) { return server.async_completion_init(req_json); });
+}
+
+const char* async_completion_poll(const char* cmd_json) {
+  return rpc::answer(
+      [cmd_json](rpc::Server& server) { return server.async_completion_poll(cmd_json); });
+}
+
+const char* async_completion_cancel(const char* req_json) {
+  return rpc::answer(
+      [req_json](rpc::Server& server) { return server.async_completion_cancel(req_json); });
+}
+
+void deinit() { rpc::end_session(); }
+
+void rpc_free(const char* text) { std::free(const_cast<char*>(text)); }
+
+}  // extern "C"

@@ -1,0 +1,76 @@
+// Server: the seed's API over any way of opening models. The C functions are this with LlamaLoader.
+//
+//   nothing --init--> session --deinit--> nothing --init--> another session ...
+//
+// Calls enter the session that is there; deinit takes it away from later calls, ends what it does,
+// and waits until the calls inside have left before it is freed. So every function may be called
+// from any thread at any time, and none meets a session that is gone.
+//
+// Answers are compact JSON texts. What is thrown inside (no memory) is the caller's to catch.
+//
+// Tested by session_test.cc, session_load_test.cc and server_threads_test.cc.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "json/json.h"
+#include "rpcserver/session.h"
+#include "serve/loader.h"
+
+namespace outrider::rpcserver {
+
+class Server {
+ public:
+  explicit Server(ModelLoader& loader) : loader_(loader) {}  // must outlive this
+  ~Server() { deinit(); }                                    // no call may be inside
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // As include/rpcserver.h has them; arguments may be null.
+  int init(const char* cmd);
+  void init_async(const char* cmd, bool init_draft_model);
+  std::string tokenize(const char* request);
+  std::string poll_system_status();
+  std::string get_completion(const char* request);
+  std::string async_completion_init(const char* request);
+  std::string async_completion_poll(const char* which);
+  std::string async_completion_cancel(const char* which);
+  void deinit();
+
+ private:
+  struct Entry {
+    std::unique_ptr<Session> session;
+    int calls = 0;  // inside
+  };
+
+  // A call inside a session, which cannot go meanwhile.
+  class Call {
+   public:
+    Call(Server& server, Entry* entry) : server_(server), entry_(entry) {}
+    ~Call() { server_.leave(entry_); }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    Session* session() const { return entry_ == nullptr ? nullptr : entry_->session.get(); }
+
+   private:
+    Server& server_;
+    Entry* entry_;  // null: there is no session
+  };
+
+  Entry* enter(bool make);
+  void leave(Entry* entry);
+
+  ModelLoader& loader_;
+  std::atomic<CompletionId> last_id_{0};  // over all sessions
+  std::mutex mutex_;                      // guards what follows, and Entry::calls
+  std::condition_variable left_;          // a call has left
+  std::unique_ptr<Entry> entry_;          // null: before init, or after deinit
+  std::string init_error_;                // why the last init made no session, or empty
+};
+
+}  // namespace outrider::rpcserver

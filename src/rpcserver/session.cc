@@ -1,0 +1,263 @@
+#include "rpcserver/session.h"
+
+#include <limits>
+#include <utility>
+
+#include "rpcserver/fields.h"
+
+namespace outrider::rpcserver {
+namespace {
+
+using json::Json;
+
+// An app fetches a result when it likes, and forget_oldest() is what bounds the memory. 10 years,
+// so that sums with the clock do not overflow.
+constexpr std::int64_t kForever = std::int64_t{10} * 365 * 24 * 3600 * 1000;
+constexpr std::size_t kManyCompletions = 512;  // more than can wait and be kept
+constexpr std::int64_t kWaitMs = 60'000;       // of one wait for a synchronous completion's end
+
+}  // namespace
+
+Refusal Session::shut_down() {
+  return {.error = "the library was shut down (deinit)", .field = ""};
+}
+
+Result<std::unique_ptr<Session>> Session::create(ModelLoader& loader,
+                                                 std::atomic<CompletionId>& last_id) {
+  RuntimeOptions options;
+  options.slots = 1;  // one completion at a time, as the seed had it; the context is its own
+  options.retention_ms = kForever;
+  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(options, loader);
+  if (!runtime.ok()) return runtime.status();
+  return std::unique_ptr<Session>(new Session(*std::move(runtime), last_id));
+}
+
+void Session::close() {
+  std::vector<CompletionId> running;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    running.assign(synchronous_.begin(), synchronous_.end());
+    for (const auto& [id, completion] : completions_) {
+      if (!completion.finished) running.push_back(completion.started.runtime_id);
+    }
+  }
+  // Not found means that it has ended already, here and below.
+  for (const CompletionId id : running) (void)runtime_->cancel(id);
+  (void)runtime_->unload(ModelRole::kDraft, /*at_once=*/true);
+  (void)runtime_->unload(ModelRole::kTarget, /*at_once=*/true);
+}
+
+Json Session::tokenize(const char* request) const {
+  ParsedObject parsed = parse_object(request, /*may_be_empty=*/false);
+  if (parsed.refusal) return failure(*parsed.refusal);
+  Fields fields(parsed.object);
+  std::string text;
+  if (!fields.read("text", text)) fields.refuse("text", "is needed, a string");
+  if (fields.refusal()) return failure(*fields.refusal());
+  const std::shared_ptr<const Target> target = runtime_->target();
+  if (target == nullptr) return failure({.error = "no target is loaded", .field = ""});
+  const Vocabulary& vocabulary = target->vocabulary();
+  const Result<std::vector<Token>> tokens =
+      vocabulary.tokenize(text, /*add_special=*/true, /*parse_special=*/true);
+  if (!tokens.ok()) return failure(refusal_of(tokens.status()));
+  Json pieces = Json::array();
+  for (const Token token : *tokens) pieces.push_back(std::string(vocabulary.piece(token)));
+  return {{"success", true}, {"tokens", std::move(pieces)}, {"length", tokens->size()}};
+}
+
+std::optional<Refusal> Session::begin(const char* request, Started& started) {
+  ParsedObject parsed = parse_object(request, /*may_be_empty=*/false);
+  if (parsed.refusal) return parsed.refusal;
+  RequestDefaults defaults;
+  const RuntimeStatus status = runtime_->status();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_) return shut_down();
+    promote(status);
+    defaults = config_.defaults;
+    started.model = config_.alias;
+  }
+  ParsedRequest read = parse_request(parsed.object, defaults);
+  if (read.refusal) return read.refusal;
+  started.options = std::move(read.options);
+  started.warnings = std::move(read.warnings);
+  const std::shared_ptr<const Target> target = runtime_->target();
+  const std::int64_t n_ctx = target == nullptr ? 0 : target->capabilities().n_ctx;
+  Result<StartedCompletion> result = runtime_->start(completion_request(started.options, n_ctx));
+  if (!result.ok()) return refusal_of(result.status());
+  started.id = ++last_id_;
+  started.runtime_id = result->id;
+  started.prompt = std::move(result->prompt);
+  return std::nullopt;
+}
+
+Json Session::complete(const char* request) {
+  Started started;
+  std::optional<Refusal> refusal = begin(request, started);
+  if (refusal) return sync_failure(*refusal);
+  bool closed = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    synchronous_.insert(started.runtime_id);
+    closed = closed_;
+  }
+  if (closed) (void)runtime_->cancel(started.runtime_id);  // close() did not know of it
+  std::vector<SaidToken> tokens;
+  std::shared_ptr<const CompletionResult> result;
+  Status error;
+  while (result == nullptr && error.ok()) {
+    Result<PolledCompletion> polled = runtime_->poll(started.runtime_id, kWaitMs);
+    error = polled.status();
+    if (!error.ok()) break;
+    for (SaidToken& token : polled->tokens) tokens.push_back(std::move(token));
+    result = std::move(polled->result);
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    synchronous_.erase(started.runtime_id);
+  }
+  if (result == nullptr) return sync_failure(refusal_of(error));
+  FinalParts parts{.options = &started.options, .model = started.model, .streamed = false};
+  if (started.options.n_predict != 0) {
+    const Completion& c = result->completion;
+    parts.content = c.stop.empty() ? drop_partial_stop(c.text, started.options.stop) : c.text;
+    parts.tokens = without_stop_word(std::move(tokens), *result);
+  }
+  Json response = final_response(parts, *result);
+  response["prompt_stats"] = prompt_stats_json(started.prompt);
+  response["warnings"] = started.warnings;
+  return response;
+}
+
+Json Session::start(const char* request) {
+  Started started;
+  std::optional<Refusal> refusal = begin(request, started);
+  if (refusal) return failure(*refusal);
+  const Json response = {{"success", true},
+                         {"id", started.id},
+                         {"prompt_stats", prompt_stats_json(started.prompt)},
+                         {"warnings", started.warnings}};
+  const CompletionId id = started.id;
+  const CompletionId runtime_id = started.runtime_id;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) (void)runtime_->cancel(runtime_id);  // close() did not know of it
+  try {
+    completions_.emplace(id, Completed(std::move(started)));
+  } catch (...) {  // out of memory: nobody could poll for it
+    (void)runtime_->cancel(runtime_id);
+    throw;
+  }
+  newest_ = std::max(newest_, id);
+  forget_oldest();
+  return response;
+}
+
+// Takes from the runtime what is new. The caller holds mutex_.
+void Session::collect(Completed& completion) {
+  if (completion.finished) return;
+  const RequestOptions& options = completion.started.options;
+  const bool with_probabilities = options.n_probs > 0;
+  Result<PolledCompletion> polled = runtime_->poll(completion.started.runtime_id, /*wait_ms=*/0);
+  if (!polled.ok()) {  // cannot be: it stays there until its result is taken
+    completion.finished = true;
+    completion.updates.push_back(
+        {{"content", ""}, {"stop", true}, {"status", 500}, {"error", polled.status().message()}});
+    return;
+  }
+  completion.prompt_progress = polled->prompt_progress;
+  if (options.n_predict == 0) polled->tokens.clear();  // one was asked for, to have the prompt read
+  std::vector<TextRun> runs = completion.stream.add(std::move(polled->tokens));
+  if (polled->result != nullptr) {
+    for (TextRun& run : completion.stream.finish()) runs.push_back(std::move(run));
+  }
+  for (TextRun& run : runs) {
+    completion.updates.push_back(partial_response(run, with_probabilities));
+    if (!with_probabilities) continue;
+    for (SaidToken& token : run.tokens) completion.sent.push_back(std::move(token));
+  }
+  if (polled->result == nullptr) return;
+  completion.finished = true;
+  completion.updates.push_back(final_response({.options = &options,
+                                               .model = completion.started.model,
+                                               .streamed = true,
+                                               .content = "",
+                                               .tokens = std::move(completion.sent)},
+                                              *polled->result));
+}
+
+// Keeps kFinishedKept of those that are finished. They finish in the order of their ids, so it is
+// enough to look at the oldest; what was cancelled while it waited is found when there are many.
+// The caller holds mutex_.
+void Session::forget_oldest() {
+  const bool look_at_all = completions_.size() > kManyCompletions;
+  std::size_t n_finished = 0;
+  for (auto& [id, completion] : completions_) {
+    collect(completion);
+    if (completion.finished) ++n_finished;
+    if (!completion.finished && !look_at_all) break;
+  }
+  for (auto it = completions_.begin(); it != completions_.end() && n_finished > kFinishedKept;) {
+    const bool gone = it->second.finished;
+    if (gone) --n_finished;
+    it = gone ? completions_.erase(it) : std::next(it);
+  }
+}
+
+// Which completion a call is about; nothing: the newest, of which there is none.
+std::optional<Refusal> Session::choose(const char* which, std::optional<CompletionId>& id) const {
+  ParsedObject parsed = parse_object(which, /*may_be_empty=*/true);
+  if (parsed.refusal) return parsed.refusal;
+  Fields fields(parsed.object);
+  std::int64_t given = 0;
+  if (fields.read("id", given, 1, std::numeric_limits<std::int64_t>::max())) {
+    id = static_cast<CompletionId>(given);
+  } else if (newest_ != 0) {
+    id = newest_;
+  }
+  return fields.refusal();
+}
+
+Json Session::poll(const char* which) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::optional<CompletionId> id;
+  const std::optional<Refusal> refusal = choose(which, id);
+  Json answer = {{"success", !refusal},
+                 {"completion_updates", Json::array()},
+                 {"finished", false},
+                 {"prompt_processing_progress", 0.0}};
+  if (refusal) {
+    answer["error"] = refusal->error;
+    if (!refusal->field.empty()) answer["field"] = refusal->field;
+    return answer;
+  }
+  if (!id) return answer;
+  const auto found = completions_.find(*id);
+  if (found == completions_.end()) {
+    answer["success"] = false;
+    answer["finished"] = true;  // nothing will come: a loop until then ends
+    answer["error"] = "there is no completion with id " + std::to_string(*id) + " (any more)";
+    answer["field"] = "id";
+    return answer;
+  }
+  Completed& completion = found->second;
+  collect(completion);
+  answer["completion_updates"] = std::exchange(completion.updates, Json::array());
+  answer["finished"] = completion.finished;
+  answer["prompt_processing_progress"] = completion.prompt_progress;
+  return answer;
+}
+
+Json Session::cancel(const char* which) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::optional<CompletionId> id;
+  const std::optional<Refusal> refusal = choose(which, id);
+  if (refusal) return failure(*refusal);
+  const auto found = id ? completions_.find(*id) : completions_.end();
+  if (found != completions_.end()) {
+    (void)runtime_->cancel(found->second.started.runtime_id);  // not found: it has ended
+  }
+  return {{"success", true}};
+}
+
+}  // namespace outrider::rpcserver

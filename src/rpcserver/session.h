@@ -1,0 +1,109 @@
+// Session: what lives between init and deinit. One runtime, what cmd said, and the completions
+// whose updates the app has not fetched.
+//
+// Loading and decoding are the runtime's; a session turns texts into calls of it and what comes
+// back into texts. All functions: any thread. init() and complete() wait, the others do not. After
+// close() nothing starts any more.
+//
+// Tested by session_test.cc and session_load_test.cc (through Server), with models that are fakes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "json/json.h"
+#include "rpcserver/init_command.h"
+#include "rpcserver/request_options.h"
+#include "rpcserver/responses.h"
+#include "rpcserver/update_stream.h"
+#include "serve/runtime.h"
+
+namespace outrider::rpcserver {
+
+inline constexpr std::size_t kFinishedKept = 64;  // completions whose end can still be polled
+
+class Session {
+ public:
+  // Both must outlive the session. Completions get ids behind `last_id`, which it counts up: a
+  // thread that still polls for one of an earlier session does not get another's. Errors:
+  // Runtime::create's.
+  static Result<std::unique_ptr<Session>> create(ModelLoader& loader,
+                                                 std::atomic<CompletionId>& last_id);
+
+  // Orders what `cmd` names; with `wait`, returns when it is there or has failed. True when the
+  // target is there then (without `wait`: when it was ordered).
+  bool init(const char* cmd, bool draft_only, bool wait);
+
+  json::Json status() const;
+  json::Json tokenize(const char* request) const;
+  json::Json complete(const char* request);  // get_completion
+  json::Json start(const char* request);     // async_completion_init
+  json::Json poll(const char* which);
+  json::Json cancel(const char* which);
+
+  // Ends what is running and loading; calls that wait return soon. For good.
+  void close();
+
+ private:
+  // A request that was started, as its answers need it.
+  struct Started {
+    CompletionId id = 0;          // as the app knows it
+    CompletionId runtime_id = 0;  // as the runtime does
+    RequestOptions options;
+    std::string model;  // the alias
+    std::vector<std::string> warnings;
+    PromptStats prompt;
+  };
+
+  // An asynchronous completion.
+  struct Completed {
+    explicit Completed(Started s) : started(std::move(s)), stream(started.options.stream_tokens) {}
+
+    Started started;
+    UpdateStream stream;
+    std::vector<SaidToken> sent;  // with their probabilities, when these were asked for
+    json::Json updates = json::Json::array();  // not fetched
+    double prompt_progress = 0.0;
+    bool finished = false;
+  };
+
+  Session(std::unique_ptr<Runtime> runtime, std::atomic<CompletionId>& last_id)
+      : runtime_(std::move(runtime)), last_id_(last_id) {}
+
+  static Refusal shut_down();
+  std::optional<Refusal> order(const char* cmd, bool draft_only);
+  std::optional<Refusal> order_target(InitCommand command);
+  std::optional<Refusal> order_draft(InitCommand command);
+  bool has_target() const;
+  void promote(const RuntimeStatus& status) const;
+  std::optional<Refusal> begin(const char* request, Started& started);
+  void collect(Completed& completion);
+  void forget_oldest();
+  std::optional<Refusal> choose(const char* which, std::optional<CompletionId>& id) const;
+
+  const std::unique_ptr<Runtime> runtime_;
+  std::atomic<CompletionId>& last_id_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  bool closed_ = false;
+  std::uint64_t target_orders_ = 0;
+  mutable InitCommand config_;                  // of the target that serves, or of the first
+  mutable std::optional<InitCommand> pending_;  // of a target that was ordered since
+  mutable bool has_served_ = false;             // some target of this session
+  std::vector<std::string> draft_warnings_;     // the newest draft's
+  std::optional<Refusal> target_refusal_;       // of the newest cmd
+  std::optional<Refusal> draft_refusal_;
+  std::map<CompletionId, Completed> completions_;
+  CompletionId newest_ = 0;             // 0: there was none
+  std::set<CompletionId> synchronous_;  // running, by the runtime's ids
+};
+
+}  // namespace outrider::rpcserver

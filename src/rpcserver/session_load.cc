@@ -1,0 +1,166 @@
+// The part of Session that is about models: init, and the status.
+#include <new>
+#include <utility>
+
+#include "rpcserver/session.h"
+
+namespace outrider::rpcserver {
+namespace {
+
+using json::Json;
+
+constexpr std::int64_t kNoLimit = -1;
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+// Of the newest order: the seed's 0 (not yet), 1 (there), -1 (failed).
+int init_success(ModelState state) {
+  switch (state) {
+    case ModelState::kReady:
+      return 1;
+    case ModelState::kFailed:
+      return -1;
+    case ModelState::kAbsent:
+    case ModelState::kLoading:
+      break;
+  }
+  return 0;
+}
+
+Json draft_json(const RuntimeStatus& status, const std::optional<Refusal>& refusal) {
+  const ModelStatus& draft = status.draft;
+  const bool no_target = !status.target.serving && status.target.state != ModelState::kLoading;
+  const std::string& error = refusal ? refusal->error : draft.error.message();
+  return {{"state", model_state_name(refusal ? ModelState::kFailed : draft.state)},
+          {"model", draft.path},
+          {"progress", draft.progress},
+          {"error", text_or_null(error)},
+          {"waits_for_target", draft.state == ModelState::kLoading && no_target}};
+}
+
+Json speculation_json(const RuntimeStatus& status) {
+  Json speculation = {{"drafters", status.drafters}};
+  const std::optional<Exactness>& exactness = status.exactness;
+  speculation["exactness"] = exactness ? Json(exactness->verdict()) : Json();
+  speculation["exactness_coverage"] = exactness ? text_or_null(exactness->coverage) : Json();
+  speculation["exactness_reason"] = exactness ? text_or_null(exactness->reason) : Json();
+  return speculation;
+}
+
+}  // namespace
+
+bool Session::has_target() const {
+  const RuntimeStatus status = runtime_->status();
+  return status.target.serving || status.target.state == ModelState::kLoading;
+}
+
+bool Session::init(const char* cmd, bool draft_only, bool wait) {
+  std::uint64_t order_number = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    try {
+      if (order(cmd, draft_only)) return false;
+    } catch (const std::bad_alloc&) {  // an app that only polls the status must not wait for ever
+      (draft_only ? draft_refusal_ : target_refusal_) = {.error = "out of memory", .field = ""};
+      return false;
+    }
+    order_number = target_orders_;
+  }
+  if (!wait) return true;
+  (void)runtime_->wait_loaded(kNoLimit);
+  const bool ready = runtime_->status().target.state == ModelState::kReady;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ready && order_number == target_orders_;  // else it was another one's
+}
+
+// The caller holds mutex_, so that orders and what is known of them stay together.
+std::optional<Refusal> Session::order(const char* cmd, bool draft_only) {
+  InitCommand command = parse_command(cmd);
+  // Bindings that pass one argument leave the other to chance.
+  if (draft_only && command.draft.path.empty() && !has_target()) draft_only = false;
+  std::optional<Refusal> refusal = command.refusal;
+  if (!refusal && closed_) {
+    refusal = shut_down();
+  }
+  if (!refusal) {
+    refusal = draft_only ? order_draft(std::move(command)) : order_target(std::move(command));
+  }
+  (draft_only ? draft_refusal_ : target_refusal_) = refusal;
+  return refusal;
+}
+
+std::optional<Refusal> Session::order_target(InitCommand command) {
+  if (command.target.path.empty()) {
+    return Refusal{.error = "model is needed, the path of a GGUF file", .field = "model"};
+  }
+  promote(runtime_->status());
+  const Status ordered = runtime_->load(ModelRole::kTarget, command.target);
+  if (!ordered.ok()) return Refusal{.error = ordered.message(), .field = "model"};
+  ++target_orders_;
+  if (!command.draft.path.empty()) {
+    const Status draft_ordered = runtime_->load(ModelRole::kDraft, command.draft);
+    draft_refusal_.reset();
+    if (!draft_ordered.ok()) {
+      draft_refusal_ = Refusal{.error = draft_ordered.message(), .field = "model_draft"};
+    }
+    draft_warnings_.clear();
+  }
+  // While another target serves, its name and defaults go on with it.
+  if (has_served_) {
+    pending_ = std::move(command);
+  } else {
+    config_ = std::move(command);
+  }
+  return std::nullopt;
+}
+
+// With the mutex. What was ordered last serves, or has failed.
+void Session::promote(const RuntimeStatus& status) const {
+  has_served_ = has_served_ || status.target.serving;
+  if (!pending_ || status.target.state == ModelState::kLoading) return;
+  if (status.target.state == ModelState::kReady) config_ = std::move(*pending_);
+  pending_.reset();
+}
+
+std::optional<Refusal> Session::order_draft(InitCommand command) {
+  ModelOptions options = command.draft;
+  if (options.path.empty()) {  // a cmd of its own, where the draft is the model
+    options.path = command.target.path;
+    options.n_gpu_layers = command.target.n_gpu_layers;
+    options.lora = command.target.lora;
+  }
+  if (options.path.empty()) {
+    return Refusal{.error = "model_draft (or model) is needed, the path of a GGUF file",
+                   .field = "model_draft"};
+  }
+  if (!command.n_ctx && has_target()) options.n_ctx = config_.target.n_ctx;
+  const Status ordered = runtime_->load(ModelRole::kDraft, options);
+  if (!ordered.ok()) return Refusal{.error = ordered.message(), .field = "model_draft"};
+  draft_warnings_ = std::move(command.warnings);
+  config_.defaults.update(command.defaults);
+  return std::nullopt;
+}
+
+Json Session::status() const {
+  const RuntimeStatus status = runtime_->status();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  promote(status);
+  const ModelStatus& target = status.target;
+  const int success = target_refusal_ ? -1 : init_success(target.state);
+  Json warnings = config_.warnings;
+  for (const std::string& text : draft_warnings_) warnings.push_back(text);
+  Json notes = target.notes;
+  for (const std::string& text : status.draft.notes) notes.push_back(text);
+  return {
+      {"init_success", success},
+      {"model_alias", config_.alias},
+      {"model", config_.target.path},
+      {"loading_progress", target.progress},
+      {"error", text_or_null(target_refusal_ ? target_refusal_->error : target.error.message())},
+      {"warnings", std::move(warnings)},
+      {"notes", std::move(notes)},
+      {"draft", draft_json(status, draft_refusal_)},
+      {"speculation", speculation_json(status)}};
+}
+
+}  // namespace outrider::rpcserver

@@ -1,0 +1,53 @@
+#include "rpcserver/update_stream.h"
+
+#include <iterator>
+#include <utility>
+
+#include "base/utf8.h"
+
+namespace outrider::rpcserver {
+
+std::vector<TextRun> UpdateStream::add(std::vector<SaidToken> tokens) {
+  waiting_.insert(waiting_.end(), std::make_move_iterator(tokens.begin()),
+                  std::make_move_iterator(tokens.end()));
+  return cut(/*at_end=*/false);
+}
+
+std::vector<TextRun> UpdateStream::finish() {
+  std::vector<TextRun> runs = cut(/*at_end=*/true);
+  waiting_.clear();
+  return runs;
+}
+
+std::vector<TextRun> UpdateStream::cut(bool at_end) {
+  std::vector<TextRun> runs;
+  std::size_t sent = 0;        // tokens that are in `runs`
+  std::size_t sendable = 0;    // tokens up to the last one with text that ends a character
+  std::string content;         // of the tokens from `sent` on
+  std::size_t n_sendable = 0;  // bytes of it, of the tokens up to `sendable`
+  const auto close = [&] {
+    TextRun run;
+    run.content = content.substr(0, n_sendable);
+    run.tokens.assign(
+        std::make_move_iterator(waiting_.begin() + static_cast<std::ptrdiff_t>(sent)),
+        std::make_move_iterator(waiting_.begin() + static_cast<std::ptrdiff_t>(sendable)));
+    content.erase(0, n_sendable);
+    n_sendable = 0;
+    sent = sendable;
+    runs.push_back(std::move(run));
+  };
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    const SaidToken& token = waiting_[i];
+    content += token.text;
+    const bool whole = complete_utf8_prefix(content) == content.size();
+    if (token.text.empty() || (!whole && !at_end)) continue;
+    sendable = i + 1;
+    n_sendable = content.size();
+    if (whole && (per_token_ || token.by == "target")) close();
+  }
+  if (sendable > sent) close();
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
+  return runs;
+}
+
+}  // namespace outrider::rpcserver

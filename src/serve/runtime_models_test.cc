@@ -1,0 +1,204 @@
+// Models that come, go, fail and die while requests run.
+#include "serve/runtime.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "testing/runtime_fixture.h"
+
+namespace outrider {
+namespace {
+
+using testing::ask;
+using testing::model;
+using testing::RuntimeTest;
+
+class RuntimeModels : public RuntimeTest {};
+
+TEST_F(RuntimeModels, WithoutATargetItSaysWhatIsMissing) {
+  const std::unique_ptr<Runtime> runtime = make({}, "");
+  EXPECT_EQ(runtime->start(ask({1}, 1, 5)).status().message(),
+            "no model is loaded; load a target first");
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("slow")).ok());
+  EXPECT_NE(runtime->start(ask({1}, 1, 5)).status().message().find("still loading"),
+            std::string::npos);
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("broken")).ok());  // takes its place
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_NE(runtime->start(ask({1}, 1, 5)).status().message().find("'broken' is broken"),
+            std::string::npos);
+  EXPECT_EQ(runtime->status().target.state, ModelState::kFailed);
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("throwing")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(runtime->status().target.error.message(), "cannot load 'throwing': on purpose");
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_TRUE(runtime->run(ask({1}, 1, 5)).ok());
+}
+
+TEST_F(RuntimeModels, AFailedLoadLeavesTheRunningTargetServing) {
+  const std::unique_ptr<Runtime> runtime = make();
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("broken")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  const RuntimeStatus status = runtime->status();
+  EXPECT_EQ(status.target.state, ModelState::kFailed);
+  EXPECT_EQ(status.target.path, "broken");
+  EXPECT_TRUE(status.target.serving);
+  EXPECT_EQ(status.target.serving_path, "target");
+  EXPECT_EQ((*runtime->run(ask({1}, 1, 5)))->completion.tokens, alone({1}, 1, 5));
+}
+
+TEST_F(RuntimeModels, ADraftComesAndGoesWhileRequestsRun) {
+  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  loader_.hold(true);
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  const CompletionId before = runtime->start(ask({1, 2}, 3, 40))->id;
+  while (runtime->status().running == 0) std::this_thread::yield();
+  loader_.hold(false);
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  const CompletionId with = runtime->start(ask({2, 1}, 4, 40))->id;
+  while (runtime->poll(with, 1000)->tokens.empty()) {
+  }
+  ASSERT_TRUE(runtime->unload(ModelRole::kDraft, false).ok());
+  std::shared_ptr<const CompletionResult> a, b;
+  while (!a) a = runtime->poll(before, 1000)->result;
+  while (!b) b = runtime->poll(with, 1000)->result;
+  EXPECT_EQ(a->completion.tokens, alone({1, 2}, 3, 40));
+  EXPECT_EQ(b->completion.tokens, alone({2, 1}, 4, 40));
+  EXPECT_FALSE(a->completion.speculation.enabled);
+  EXPECT_EQ(a->completion.speculation.reason,
+            "the draft model was still loading when the request began");
+  EXPECT_GT(b->completion.speculation.drafted, 0);
+  EXPECT_EQ(b->completion.speculation.reason, "the draft model was unloaded");
+  EXPECT_EQ(runtime->status().draft.state, ModelState::kAbsent);
+}
+
+TEST_F(RuntimeModels, AnotherTargetTakesOverWhileTheOldOnesRequestsEndOnIt) {
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "lazy");
+  const CompletionId running = runtime->start(ask({1, 2}, 3, 40))->id;
+  const CompletionId waiting = runtime->start(ask({2, 3}, 5, 10))->id;
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("other")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  const Result<std::shared_ptr<const CompletionResult>> other = runtime->run(ask({1, 2}, 3, 20));
+  EXPECT_EQ((*other)->completion.tokens, alone({1, 2}, 3, 20, /*rows_seed=*/2));
+  EXPECT_EQ((*other)->model, "other");
+  std::shared_ptr<const CompletionResult> a, b;
+  while (!a) a = runtime->poll(running, 1000)->result;
+  while (!b) b = runtime->poll(waiting, 1000)->result;
+  EXPECT_EQ(a->completion.tokens, alone({1, 2}, 3, 40));
+  EXPECT_EQ(b->completion.tokens, alone({2, 3}, 5, 10));
+  EXPECT_EQ(b->model, "lazy");
+}
+
+TEST_F(RuntimeModels, UnloadingWaitsForRequestsOrEndsThem) {
+  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  const CompletionId a = runtime->start(ask({1, 2}, 3, 30))->id;
+  ASSERT_TRUE(runtime->unload(ModelRole::kTarget, false).ok());
+  EXPECT_FALSE(runtime->status().target.serving);
+  EXPECT_EQ(runtime->start(ask({1}, 1, 5)).status().code(), StatusCode::kNotFound);
+  std::shared_ptr<const CompletionResult> result;
+  while (!result) result = runtime->poll(a, 1000)->result;
+  EXPECT_EQ(result->completion.tokens, alone({1, 2}, 3, 30));
+  EXPECT_EQ(runtime->unload(ModelRole::kTarget, false).code(), StatusCode::kNotFound);
+
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("lazy")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  const CompletionId b = runtime->start(ask({1, 2}, 3, 60))->id;
+  while (runtime->poll(b, 1000)->tokens.empty()) {
+  }
+  ASSERT_TRUE(runtime->unload(ModelRole::kTarget, true).ok());
+  result.reset();
+  while (!result) result = runtime->poll(b, 1000)->result;
+  EXPECT_EQ(result->completion.finish, FinishReason::kCancelled);
+  EXPECT_EQ(result->ended_by, EndedBy::kUnload);
+}
+
+TEST_F(RuntimeModels, LoadingIsCancelledAndSuperseded) {
+  const std::unique_ptr<Runtime> runtime = make();
+  EXPECT_EQ(runtime->cancel_load(ModelRole::kTarget).code(), StatusCode::kNotFound);
+  for (const ModelRole role : {ModelRole::kTarget, ModelRole::kDraft}) {
+    const std::string slow = role == ModelRole::kTarget ? "slow" : "slow draft";
+    ASSERT_TRUE(runtime->load(role, model(slow)).ok());
+    while (!loader_.loading()) std::this_thread::yield();
+    ASSERT_TRUE(runtime->cancel_load(role).ok());
+    ASSERT_TRUE(runtime->wait_loaded(-1));
+    const RuntimeStatus s = runtime->status();
+    const ModelStatus& status = role == ModelRole::kTarget ? s.target : s.draft;
+    EXPECT_EQ(status.state, ModelState::kFailed);
+    EXPECT_EQ(status.error.code(), StatusCode::kCancelled);
+    EXPECT_EQ(s.target.serving_path, "target");
+  }
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("slow")).ok());
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("other")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(runtime->status().target.serving_path, "other");
+}
+
+TEST_F(RuntimeModels, ADraftOrderedFirstWaitsForItsTarget) {
+  const std::unique_ptr<Runtime> runtime = make({}, "");
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));  // nothing is being worked on
+  EXPECT_EQ(runtime->status().draft.state, ModelState::kLoading);
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(runtime->status().draft.state, ModelState::kReady);
+  EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
+  // A draft with another vocabulary is refused, and the one at work stays.
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("small")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(runtime->status().draft.state, ModelState::kFailed);
+  EXPECT_EQ(runtime->status().draft.serving_path, "draft");
+  EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
+}
+
+TEST_F(RuntimeModels, ADraftFollowsToTheNextTarget) {
+  const std::unique_ptr<Runtime> runtime = make();
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("lazy")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_TRUE(runtime->status().draft.serving);
+  EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
+  // A draft that is being loaded while its target is replaced is loaded for the new one.
+  loader_.hold(true);
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  while (!loader_.loading()) std::this_thread::yield();
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  loader_.hold(false);
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(runtime->status().target.serving_path, "target");
+  EXPECT_EQ(runtime->status().draft.state, ModelState::kReady);
+  EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
+}
+
+TEST_F(RuntimeModels, ATargetWhoseProcessIsGoneIsFailedAndCanBeLoadedAgain) {
+  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  std::atomic<int> failed_events{0};
+  runtime->subscribe([&](const RuntimeEvent& event) {
+    if (event.model && event.model->status.state == ModelState::kFailed) ++failed_events;
+  });
+  const CompletionId id = runtime->start(ask({1, 2}, 3, 60))->id;
+  while (runtime->poll(id, 1000)->tokens.empty()) {
+  }
+  const std::shared_ptr<const Target> target = runtime->target();
+  testing::FakeTarget& fake =
+      const_cast<testing::FakeTarget&>(dynamic_cast<const testing::FakeTarget&>(*target));
+  fake.die_in_next_step(internal_error("its process died"));
+  std::shared_ptr<const CompletionResult> result;
+  while (!result) result = runtime->poll(id, 1000)->result;
+  EXPECT_EQ(result->completion.finish, FinishReason::kError);
+  while (runtime->status().target.serving) std::this_thread::yield();
+  EXPECT_EQ(runtime->status().target.state, ModelState::kFailed);
+  EXPECT_EQ(runtime->status().target.error.message(), "its process died");
+  EXPECT_EQ(runtime->start(ask({1}, 1, 5)).status().code(), StatusCode::kNotFound);
+  while (failed_events == 0) std::this_thread::yield();
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ((*runtime->run(ask({1}, 1, 5)))->completion.tokens, alone({1}, 1, 5));
+  EXPECT_EQ(runtime->check_integrity(), "");
+}
+
+}  // namespace
+}  // namespace outrider

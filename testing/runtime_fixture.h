@@ -1,0 +1,67 @@
+// What the runtime's tests share: files of hand-written numbers, requests, and plain decoding.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "serve/runtime.h"
+#include "testing/fake_engine.h"
+#include "testing/fake_loader.h"
+
+namespace outrider::testing {
+
+inline ModelOptions model(const std::string& path, std::int32_t n_ctx = 64) {
+  ModelOptions o;
+  o.path = path;
+  o.n_ctx = n_ctx;
+  o.n_batch = 24;
+  return o;
+}
+
+inline CompletionRequest ask(std::vector<Token> prompt, std::uint64_t seed, std::int32_t n) {
+  CompletionRequest r;
+  for (const Token token : prompt) r.prompt.emplace_back(token);
+  r.sampling.temperature = 1.0f;
+  r.seed = seed;
+  r.max_tokens = n;
+  return r;
+}
+
+class RuntimeTest : public ::testing::Test {
+ protected:
+  RuntimeTest() {
+    loader_.add("target", {.seed = 1});
+    loader_.add("other", {.seed = 2});
+    loader_.add("draft", {.seed = 1, .noise = 0.5f});
+    loader_.add("slow", {.seed = 1, .load_steps = 100'000});
+    loader_.add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = 100'000});
+    loader_.add("lazy", {.seed = 1, .step_us = 2000});
+    loader_.add("broken", {.failure = internal_error("'broken' is broken")});
+    loader_.add("throwing", {.throws = true});
+    loader_.add("small", {.n_vocab = 5});
+  }
+
+  std::unique_ptr<Runtime> make(RuntimeOptions options = {}, const std::string& target = "target",
+                                std::int32_t n_ctx = 64) {
+    Result<std::unique_ptr<Runtime>> made = Runtime::create(options, loader_);
+    EXPECT_TRUE(made.ok());
+    if (!target.empty()) {
+      EXPECT_TRUE((*made)->load(ModelRole::kTarget, model(target, n_ctx)).ok());
+      EXPECT_TRUE((*made)->wait_loaded(-1));
+    }
+    return std::move(*made);
+  }
+
+  static std::vector<Token> alone(std::vector<Token> prompt, std::uint64_t seed, std::size_t n,
+                                  std::uint64_t rows_seed = 1) {
+    return reference(random_rows(kVocab, rows_seed, 3.0f), std::move(prompt), 1.0f, seed, n);
+  }
+
+  FakeLoader loader_;
+};
+
+}  // namespace outrider::testing

@@ -1,0 +1,185 @@
+// Memory that runs out at each of the first 2,000 allocations of our own code: an error, no leak,
+// no abort.
+//
+// This program has an operator new of its own, which throws at the nth allocation after it was
+// armed: on the calling thread only, or on whichever thread comes to it. It also counts what is
+// allocated and not freed, so that each round must leave what it found. What llama.cpp allocates is
+// no part of it: the models are hand-written numbers.
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "capi/boundary.h"
+#include "testing/fake_loader.h"
+
+namespace {
+
+// Zero when nothing is to fail. Process-wide, since operator new has no other place.
+std::atomic<std::int64_t> left_anywhere{0};
+thread_local std::int64_t left_here = 0;
+std::atomic<std::int64_t> live{0};
+std::atomic<std::int64_t> failed{0};
+
+bool fails_now() {
+  if (left_here > 0 && --left_here == 0) {
+    ++failed;
+    return true;
+  }
+  if (left_anywhere.load() > 0 && left_anywhere.fetch_sub(1) == 1) {
+    ++failed;
+    return true;
+  }
+  return false;
+}
+
+void* allocate(std::size_t size, std::size_t alignment) noexcept {
+  if (fails_now()) return nullptr;
+  if (size == 0) size = 1;
+  void* const memory =
+      alignment == 0
+          ? std::malloc(size)
+          : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory != nullptr) ++live;
+  return memory;
+}
+
+void* allocate_or_throw(std::size_t size, std::size_t alignment) {
+  void* const memory = allocate(size, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+void release(void* memory) noexcept {
+  if (memory == nullptr) return;
+  --live;
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t n) { return allocate_or_throw(n, 0); }
+void* operator new[](std::size_t n) { return allocate_or_throw(n, 0); }
+void* operator new(std::size_t n, std::align_val_t a) {
+  return allocate_or_throw(n, static_cast<std::size_t>(a));
+}
+void* operator new[](std::size_t n, std::align_val_t a) {
+  return allocate_or_throw(n, static_cast<std::size_t>(a));
+}
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, 0); }
+void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, 0); }
+void operator delete(void* p) noexcept { release(p); }
+void operator delete[](void* p) noexcept { release(p); }
+void operator delete(void* p, std::size_t) noexcept { release(p); }
+void operator delete[](void* p, std::size_t) noexcept { release(p); }
+void operator delete(void* p, std::align_val_t) noexcept { release(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { release(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { release(p); }
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { release(p); }
+
+namespace outrider::capi {
+namespace {
+
+using testing::FakeLoader;
+
+constexpr int kAllocations = 2000;
+
+// What a client does, without an allocation of its own: texts are fixed.
+constexpr const char* kConfig =
+    R"({"slots":2,"model":{"path":"target","ctx":64,"batch":24},"draft":{"path":"draft",)"
+    R"("ctx":64,"batch":24}})";
+constexpr const char* kCalls[] = {
+    R"({"jsonrpc":"2.0","id":1,"method":"system.status","params":{"wait_ms":20000}})",
+    R"({"jsonrpc":"2.0","id":1,"method":"system.methods"})",
+    R"({"jsonrpc":"2.0","id":1,"method":"tokenize","params":{"text":"abc","with_pieces":true}})",
+    R"({"jsonrpc":"2.0","id":1,"method":"detokenize","params":{"tokens":[1,2]}})",
+    R"({"jsonrpc":"2.0","id":1,"method":"completion.start","params":{"prompt":"abcabc",)"
+    R"("max_tokens":6,"seed":1,"temp":1,"stop":["zz"],"logprobs":2,"logit_bias":{"1":0.5}}})",
+    R"({"jsonrpc":"2.0","id":1,"method":"completion.poll","params":{"id":1,"wait_ms":100}})",
+    R"({"jsonrpc":"2.0","id":1,"method":"completion.run","params":{"prompt":"abca",)"
+    R"("max_tokens":6,"temp":1}})",
+    R"([{"jsonrpc":"2.0","id":1,"method":"stats"},{"jsonrpc":"2.0","id":2,"method":"nothing"}])",
+    R"({"jsonrpc":"2.0","id":1,"method":"completion.cancel","params":{"id":2}})",
+    R"({"jsonrpc":"2.0","id":1,"method":"model.unload","params":{"role":"draft"}})",
+    R"({"jsonrpc":"2.0","id":1,"method":"completion.run","params":{"prompt":"a","top_p":7}})",
+    R"({"jsonrpc":"2.0","id":1)"};
+
+std::unique_ptr<FakeLoader> make_loader() {
+  std::unique_ptr<FakeLoader> loader = std::make_unique<FakeLoader>();
+  loader->add("target", {.seed = 1});
+  loader->add("draft", {.seed = 1, .noise = 0.5f});
+  return loader;
+}
+
+struct Heard {
+  std::atomic<int> events{0};
+  std::atomic<int> lost{0};
+};
+
+void on_event(void* user, const char* text) {
+  Heard& heard = *static_cast<Heard*>(user);
+  ++heard.events;
+  if (std::string_view(text) == R"({"event":"lost"})") ++heard.lost;
+}
+
+// Returns what is wrong, or null. `loader` must be fresh.
+const char* use_the_library(std::unique_ptr<FakeLoader> loader) {
+  Heard heard;
+  char* error = nullptr;
+  Instance* const instance = create(kConfig, &error, std::move(loader));
+  const bool reason = error != nullptr;
+  free_string(error);
+  if (instance == nullptr) return reason ? nullptr : "no instance and no reason";
+  const int subscribed = subscribe(instance, &on_event, &heard);
+  const char* wrong = subscribed == 0 || subscribed == ENOMEM ? nullptr : "subscribe";
+  for (const char* request : kCalls) {
+    char* const answer = call(instance, request);
+    if (answer == nullptr || (answer[0] != '{' && answer[0] != '[')) wrong = request;
+    free_string(answer);
+  }
+  destroy(instance);
+  return wrong;
+}
+
+TEST(Allocation, FailingOnTheCallersThreadIsAnErrorAndLeavesNothing) {
+  ASSERT_EQ(use_the_library(make_loader()), nullptr) << "when nothing fails";
+  int rounds_that_failed = 0;
+  for (int n = 1; n <= kAllocations; ++n) {
+    const std::int64_t before = live.load();
+    failed.store(0);
+    std::unique_ptr<FakeLoader> loader = make_loader();
+    left_here = n;
+    const char* const wrong = use_the_library(std::move(loader));
+    left_here = 0;
+    ASSERT_EQ(wrong, nullptr) << "at allocation " << n;
+    ASSERT_EQ(live.load(), before) << "allocation " << n << " left something behind";
+    rounds_that_failed += failed.load() > 0 ? 1 : 0;
+  }
+  EXPECT_GT(rounds_that_failed, kAllocations / 2) << "there must be allocations to fail";
+}
+
+TEST(Allocation, FailingOnAnyThreadIsAnErrorAndLeavesNothing) {
+  ASSERT_EQ(use_the_library(make_loader()), nullptr) << "when nothing fails";
+  int rounds_that_failed = 0;
+  for (int n = 1; n <= kAllocations; ++n) {
+    const std::int64_t before = live.load();
+    failed.store(0);
+    std::unique_ptr<FakeLoader> loader = make_loader();
+    left_anywhere.store(n);
+    const char* const wrong = use_the_library(std::move(loader));
+    left_anywhere.store(0);
+    ASSERT_EQ(wrong, nullptr) << "at allocation " << n;
+    ASSERT_EQ(live.load(), before) << "allocation " << n << " left something behind";
+    rounds_that_failed += failed.load() > 0 ? 1 : 0;
+  }
+  EXPECT_GT(rounds_that_failed, kAllocations / 2) << "there must be allocations to fail";
+}
+
+}  // namespace
+}  // namespace outrider::capi

@@ -1,0 +1,148 @@
+/* The C interface as a C program sees it: compiled as C99, linked with the shared library.
+ * Usage: c_test TARGET.gguf DRAFT.gguf. Exit 0: all is well; else the first thing that is not. */
+#include <outrider.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures = 0;
+
+static void check(int right, const char *what, int line) {
+  if (right) return;
+  fprintf(stderr, "c_test.c:%d: not so: %s\n", line, what);
+  ++failures;
+}
+#define CHECK(condition) check((condition) ? 1 : 0, #condition, __LINE__)
+
+/* Calls and keeps the answer in a buffer that the next call frees. */
+static const char *ask(outrider *o, const char *method, const char *params) {
+  static char *answer = NULL;
+  char request[4096];
+  outrider_free(answer);
+  snprintf(request, sizeof request,
+           "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}", method, params);
+  answer = outrider_call(o, request);
+  CHECK(answer != NULL);
+  return answer != NULL ? answer : "";
+}
+
+static int has(const char *text, const char *part) { return strstr(text, part) != NULL; }
+
+/* Copies what stands between `before` and `end` to `out`. */
+static void between(const char *text, const char *before, const char *end, char *out, size_t size) {
+  const char *start = strstr(text, before);
+  const char *stop = start == NULL ? NULL : strstr(start + strlen(before), end);
+  size_t n = 0;
+  if (stop != NULL) {
+    start += strlen(before);
+    n = (size_t)(stop - start) < size - 1 ? (size_t)(stop - start) : size - 1;
+    memcpy(out, start, n);
+  }
+  out[n] = '\0';
+}
+
+struct heard {
+  int events;
+  int finished;
+};
+
+static void on_event(void *user, const char *event) {
+  struct heard *heard = user;
+  ++heard->events;
+  if (has(event, "\"finished\":true")) ++heard->finished;
+}
+
+static void on_log(void *user, int level, const char *text) {
+  int *lines = user;
+  if (level >= 0 && level <= 3 && text[0] != '\0') ++*lines;
+}
+
+static void misuse(void) {
+  char *error = NULL;
+  char *answer;
+  CHECK(outrider_version()[0] != '\0');
+  outrider_free(NULL);
+  outrider_destroy(NULL);
+  CHECK(outrider_subscribe(NULL, NULL, NULL) != 0);
+  answer = outrider_call(NULL, NULL);
+  CHECK(answer != NULL && has(answer, "\"error\""));
+  outrider_free(answer);
+  CHECK(outrider_create("{\"slots\":0}", &error) == NULL);
+  CHECK(error != NULL && has(error, "slots"));
+  outrider_free(error);
+  CHECK(outrider_create("not json", NULL) == NULL);
+}
+
+static void no_model(void) {
+  char *error = NULL;
+  outrider *o = outrider_create(NULL, &error);
+  CHECK(o != NULL && error == NULL);
+  CHECK(has(ask(o, "system.status", "{}"), "\"state\":\"absent\""));
+  CHECK(has(ask(o, "completion.run", "{\"prompt\":\"x\"}"), "\"not_found\""));
+  CHECK(has(ask(o, "nothing", "{}"), "-32601"));
+  CHECK(has(ask(o, "model.load", "{\"role\":\"target\",\"path\":\"/no/such/file.gguf\"}"),
+            "\"loading\""));
+  CHECK(has(ask(o, "system.status", "{\"wait_ms\":60000}"), "\"state\":\"failed\""));
+  outrider_destroy(o);
+}
+
+/* The same text with speculation and without, polled and in one call. */
+static void texts(const char *target, const char *draft) {
+  char config[2048];
+  char plain[2048];
+  char fast[2048];
+  char polled[2048];
+  char id[32];
+  char params[128];
+  struct heard heard = {0, 0};
+  outrider *o;
+  snprintf(config, sizeof config,
+           "{\"slots\":2,\"model\":{\"path\":\"%s\",\"ctx\":512,\"threads\":1},"
+           "\"draft\":{\"path\":\"%s\",\"ctx\":512,\"threads\":1}}",
+           target, draft);
+  o = outrider_create(config, NULL);
+  CHECK(o != NULL);
+  CHECK(has(ask(o, "system.status", "{\"wait_ms\":120000}"), "\"draft\":{\"state\":\"ready\""));
+  CHECK(outrider_subscribe(o, on_event, &heard) == 0);
+  between(ask(o, "completion.run",
+              "{\"prompt\":\"Once upon\",\"max_tokens\":40,\"seed\":5,\"speculative\":false}"),
+          "\"tokens\":[", "]", plain, sizeof plain);
+  between(ask(o, "completion.run", "{\"prompt\":\"Once upon\",\"max_tokens\":40,\"seed\":5}"),
+          "\"tokens\":[", "]", fast, sizeof fast);
+  CHECK(plain[0] != '\0' && strcmp(plain, fast) == 0);
+  between(ask(o, "completion.start", "{\"prompt\":\"Once upon\",\"max_tokens\":40,\"seed\":5}"),
+          "\"result\":{\"id\":", ",", id, sizeof id);
+  snprintf(params, sizeof params, "{\"id\":%s,\"wait_ms\":10000}", id);
+  for (;;) {
+    const char *answer = ask(o, "completion.poll", params);
+    if (!has(answer, "\"finished\":false")) {
+      between(answer, "\"tokens\":[", "]", polled, sizeof polled);
+      between(strstr(answer, "\"result\":{\"text\"") ? strstr(answer, "\"result\":{\"text\"") : "",
+              "\"tokens\":[", "]", polled, sizeof polled);
+      break;
+    }
+  }
+  CHECK(strcmp(plain, polled) == 0);
+  CHECK(has(ask(o, "completion.poll", params), "\"not_found\""));
+  CHECK(has(ask(o, "completion.start", "{\"prompt\":\"x\",\"max_tokens\":500,\"seed\":1}"),
+            "\"id\""));
+  outrider_destroy(o); /* one is running */
+  CHECK(heard.events > 0 && heard.finished >= 2);
+}
+
+int main(int argc, char **argv) {
+  int lines = 0;
+  if (argc != 3) {
+    fprintf(stderr, "usage: c_test TARGET.gguf DRAFT.gguf\n");
+    return 2;
+  }
+  outrider_set_log(on_log, &lines);
+  misuse();
+  no_model();
+  texts(argv[1], argv[2]);
+  outrider_set_log(NULL, NULL);
+  CHECK(lines > 0);
+  if (failures == 0) puts("c_test: all is well");
+  return failures == 0 ? 0 : 1;
+}

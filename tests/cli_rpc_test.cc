@@ -1,0 +1,189 @@
+// outrider rpc: what it reads and answers, at once and in any order, and how it ends.
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "api/json_rpc.h"
+#include "testing/chi_square.h"
+#include "testing/malformed_request.h"
+#include "tests/cli_process.h"
+
+namespace outrider::testing {
+namespace {
+
+using json::Json;
+
+CliCall rpc(std::vector<std::string> more, const std::string& input) {
+  more.insert(more.begin(), "rpc");
+  CliCall call = cli_models().folder.call(std::move(more));
+  call.input = input;
+  return call;
+}
+
+CliCall with_models(std::vector<std::string> more, const std::string& input) {
+  const CliModels& models = cli_models();
+  more.insert(more.end(), {"-m", models.target, "-d", models.draft, "-c", "2048"});
+  return rpc(std::move(more), input);
+}
+
+std::string request(const Json& id, const std::string& method, const Json& params) {
+  return json::encode({{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", params}}) +
+         "\n";
+}
+
+std::vector<Json> lines_of(const std::string& out) {
+  std::vector<Json> lines;
+  std::istringstream stream(out);
+  for (std::string line; std::getline(stream, line);) {
+    json::Parsed parsed = json::parse(line);
+    EXPECT_TRUE(parsed.ok()) << line;
+    if (parsed.ok()) lines.push_back(*std::move(parsed.value));
+  }
+  return lines;
+}
+
+// The answers by their ids.
+std::map<std::string, Json> answers_of(const std::string& out) {
+  std::map<std::string, Json> answers;
+  for (const Json& line : lines_of(out)) {
+    if (line.contains("id")) answers[json::encode(line["id"])] = line;
+  }
+  return answers;
+}
+
+TEST(CliRpc, AnswersEachLineUnderItsIdAndEndsWithTheInput) {
+  const Json off = {
+      {"prompt", "Once upon"}, {"max_tokens", 24}, {"seed", 3}, {"speculative", false}};
+  Json on = off;
+  on["speculative"] = true;
+  const CliResult result = run_cli(with_models(
+      {}, request(1, "completion.run", off) + "\n  \n" + request("two", "completion.run", on) +
+              "{\"jsonrpc\":\"2.0\",\"method\":\"stats\"}\n" + "[" +
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"stats\"}," +
+              "{\"jsonrpc\":\"2.0\",\"method\":\"stats\"}]\n" + "not json\n" +
+              "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"stats\"}"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::map<std::string, Json> answers = answers_of(result.out);
+  EXPECT_EQ(answers["1"]["result"]["tokens"], answers["\"two\""]["result"]["tokens"]);
+  EXPECT_EQ(answers["1"]["result"]["usage"]["completion_tokens"], 24);
+  EXPECT_GT(answers["\"two\""]["result"]["speculation"]["accepted"], 0);
+  EXPECT_EQ(answers["null"]["error"]["code"], -32700);
+  EXPECT_TRUE(answers["4"].contains("result")) << "the last line needs no newline";
+  const std::vector<Json> lines = lines_of(result.out);
+  EXPECT_EQ(lines.size(), 5U) << result.out;
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const Json& l) { return l.is_array(); }),
+            1);
+}
+
+// The answer to the second line ends the run of the first; one line at a time would get it only
+// when the run has ended by itself.
+TEST(CliRpc, ARunHoldsUpNoOtherLineAndASignalEndsItWithWhatItHas) {
+  CliCall call = with_models(
+      {"-c", "32768"},
+      request(1, "completion.run", {{"prompt", "Once"}, {"max_tokens", -1}, {"ignore_eos", true}}) +
+          request(2, "stats", Json::object()));
+  bool sent = false;
+  call.on_output = [&sent](pid_t child, const std::string& out, const std::string&) {
+    if (!sent && out.find("\"id\":2,") != std::string::npos) {
+      sent = true;
+      kill(child, SIGINT);
+    }
+    return true;
+  };
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  std::map<std::string, Json> answers = answers_of(result.out);
+  ASSERT_TRUE(answers["1"].contains("result") || answers["1"].contains("error")) << result.out;
+  if (answers["1"].contains("result")) {
+    EXPECT_EQ(answers["1"]["result"]["finish_reason"], "cancelled");
+  } else {  // the signal came before the run had begun
+    EXPECT_EQ(answers["1"]["error"]["data"]["code"], "cancelled");
+  }
+}
+
+TEST(CliRpc, EventsAreNotificationsAndAllOfACompletionsComeBeforeTheEnd) {
+  const CliResult result = run_cli(with_models(
+      {"--events"},
+      request(1, "completion.start", {{"prompt", "Once"}, {"max_tokens", 30}, {"seed", 1}})));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::string text;
+  Json last;
+  bool loaded = false;
+  for (const Json& line : lines_of(result.out)) {
+    if (!line.contains("method")) continue;
+    EXPECT_EQ(line["method"], "event");
+    const Json& event = line["params"];
+    if (event["event"] == "model" && event["state"] == "ready") loaded = true;
+    if (event["event"] != "completion") continue;
+    for (const Json& update : event["updates"]) text += update["text"].get<std::string>();
+    if (event.contains("result")) last = event["result"];
+  }
+  EXPECT_TRUE(loaded);
+  EXPECT_EQ(last["text"], text);
+  EXPECT_EQ(last["usage"]["completion_tokens"], 30);
+}
+
+TEST(CliRpc, TenThousandMalformedLinesGetAnErrorEachInTheirOrder) {
+  const std::uint64_t seed = test_seed(20261122);
+  std::mt19937_64 random(seed);
+  std::vector<MalformedRequest> requests;
+  std::string input;
+  for (int i = 0; i < 10'000; ++i) {
+    requests.push_back(malformed_request(random));
+    input += requests.back().text + "\n";
+  }
+  const CliResult result =
+      run_cli(rpc({"--calls", "1"}, input + request("last", "system.status", Json::object())));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<Json> lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), requests.size() + 1);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::string about = requests[i].what + ", seed " + std::to_string(seed) + ", line " +
+                              std::to_string(i) + ": " + requests[i].text.substr(0, 200);
+    ASSERT_TRUE(lines[i].is_object() && lines[i].contains("error")) << about;
+    ASSERT_EQ(lines[i]["error"]["code"], requests[i].code) << about << " -> " << lines[i];
+    const Json& field = lines[i]["error"]["data"]["field"];
+    if (requests[i].field.empty()) continue;
+    ASSERT_TRUE(field.is_string()) << about << " -> " << lines[i];
+    ASSERT_EQ(field.get<std::string>().rfind(requests[i].field, 0), 0U) << about;
+  }
+  EXPECT_TRUE(lines.back().contains("result"));
+}
+
+TEST(CliRpc, ALineThatIsTooLongIsRefusedAndTheNextOneAnswered) {
+  const CliResult result =
+      run_cli(rpc({}, "{\"x\":\"" + std::string(api::kMaxRequestBytes + 100, 'a') + "\"}\n" +
+                          request(1, "system.status", Json::object())));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::map<std::string, Json> answers = answers_of(result.out);
+  EXPECT_EQ(answers["null"]["error"]["code"], -32700);
+  EXPECT_TRUE(answers["1"].contains("result"));
+}
+
+TEST(CliRpc, AModelThatCannotBeLoadedIsSaidAndEndsIt) {
+  const CliResult result = run_cli(rpc({"-m", "/no/such/file.gguf"}, ""));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("/no/such/file.gguf"), std::string::npos) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(run_cli(rpc({"-d", "draft.gguf"}, "")).exit_code, 2) << "a draft for nothing";
+  EXPECT_EQ(run_cli(rpc({"--calls", "0"}, "")).exit_code, 2);
+}
+
+TEST(CliRpc, EndsWhenNobodyReadsItsAnswers) {
+  std::string input;
+  for (int i = 0; i < 20'000; ++i) input += request(i, "system.methods", Json::object());
+  CliCall call = rpc({}, input);
+  call.on_output = [](pid_t, const std::string&, const std::string&) { return false; };
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+}  // namespace
+}  // namespace outrider::testing

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Installs a built tree to a folder of its own and embeds what is there: by find_package, by
+pkg-config (shared and static), with nothing exported but the C functions.
+
+Usage: check.py BUILD_DIR. Exit 0: all is well."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# The libraries and the functions that they offer, nothing else.
+LIBRARIES = {
+    "outrider": {"outrider_version", "outrider_create", "outrider_destroy", "outrider_call",
+                 "outrider_free", "outrider_subscribe", "outrider_set_log"},
+    "rpcserver": {"init", "init_async", "tokenize", "poll_system_status", "get_completion",
+                  "async_completion_init", "async_completion_poll", "async_completion_cancel",
+                  "deinit", "rpc_free"},
+}
+
+
+def run(*command, **options):
+    result = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, check=False, **options)
+    if result.returncode != 0:
+        sys.exit(f"check.py: {' '.join(map(str, command))} failed:\n{result.stdout}")
+    return result.stdout
+
+
+def exported(library, dynamic):
+    """The names that LIBRARY defines for others."""
+    lines = run("nm", "--defined-only", "--extern-only", *(["-D"] if dynamic else []),
+                library).splitlines()
+    return {line.split()[-1] for line in lines if len(line.split()) == 3}
+
+
+def expect(right, what):
+    if not right:
+        sys.exit(f"check.py: not so: {what}")
+
+
+def check_names(lib, name):
+    functions = LIBRARIES[name]
+    found = exported(lib / f"lib{name}.so", dynamic=True)
+    expect(found == functions, f"lib{name}.so exports the functions only, not {found}")
+    if (lib / f"lib{name}.a").exists():
+        found = exported(lib / f"lib{name}.a", dynamic=False)
+        expect(found == functions, f"lib{name}.a has the functions only, not {found}")
+
+
+def check_cmake(prefix, scratch, env):
+    run("cmake", "-S", HERE, "-B", scratch / "cmake", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", scratch / "cmake")
+    programs = [scratch / "cmake" / f"{name}_{kind}"
+                for name in LIBRARIES for kind in ("shared", "static")]
+    for program in programs:
+        if program.exists():
+            expect(": fine" in run(program, env=env), f"{program.name} runs")
+    return len([program for program in programs if program.exists()])
+
+
+def check_pkg_config(name, prefix, lib, scratch, env):
+    if not shutil.which("pkg-config"):
+        print("check.py: pkg-config is not installed; not tried")
+        return
+    env = {**env, "PKG_CONFIG_PATH": str(lib / "pkgconfig")}
+    program = scratch / f"{name}_with_pkg_config"
+    source = HERE / f"{name}_program.c"
+    flags = run("pkg-config", "--cflags", "--libs", name, env=env).split()
+    includes = [pathlib.Path(flag[2:]).resolve() for flag in flags if flag.startswith("-I")]
+    expect(prefix / "include" in includes, f"the flags name the prefix: {flags}")
+    run("cc", "-std=c99", "-o", program, source, *flags)
+    expect(": fine" in run(program, env=env), f"{name} with pkg-config, shared")
+    archive = lib / f"lib{name}.a"
+    if not archive.exists():
+        return
+    flags = run("pkg-config", "--cflags", "--libs", "--static", name, env=env).split()
+    flags = [str(archive) if flag == f"-l{name}" else flag for flag in flags]
+    run("cc", "-std=c99", "-o", program, source, *flags)
+    expect(": fine" in run(program, env=env), f"{name} with pkg-config, static")
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder).resolve()
+        prefix = scratch / "prefix"
+        run("cmake", "--install", build, "--prefix", prefix)
+        lib = next(prefix.rglob("liboutrider.so")).parent
+        expect(not any(prefix.rglob("*llama*")), "nothing of llama.cpp is installed")
+        env = {**os.environ, "LD_LIBRARY_PATH": str(lib)}
+        for name in LIBRARIES:
+            expect((prefix / "include" / f"{name}.h").exists(), f"{name}.h is installed")
+            check_names(lib, name)
+            check_pkg_config(name, prefix, lib, scratch, env)
+        programs = check_cmake(prefix, scratch, env)
+        print(f"check.py: installed, and embedded in {programs} ways by CMake")
+
+
+main()

@@ -1,0 +1,62 @@
+// A real pair with the target on two workers: the text of one process with plain weight buffers,
+// with speculation and without. Needs the files of `./dev models` (OUTRIDER_MODELS_DIR).
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "backend/llama_loader.h"
+#include "tests/pair.h"
+#include "tests/worker_process.h"
+
+namespace outrider {
+namespace {
+
+const char* kPrompts[] = {
+    "<|im_start|>user\nTell a short story about a fox and a clock.<|im_end|>\n"
+    "<|im_start|>assistant\n",
+    "The three laws of motion say that",
+};
+
+TEST(RealModelWorkers, TheTextIsThatOfOneProcessWithPlainWeightBuffers) {
+  const char* folder = std::getenv("OUTRIDER_MODELS_DIR");
+  if (folder == nullptr) GTEST_SKIP() << "OUTRIDER_MODELS_DIR does not name the models";
+  const testing::HostProgram host;
+  const testing::WorkerProcess one;
+  const testing::WorkerProcess two;
+  ModelOptions options;
+  options.path = std::filesystem::path(folder) / "SmolLM2-135M-Instruct-Q4_1.gguf";
+  options.n_ctx = 512;
+  options.exact = ExactMode::kOn;
+  options.widest = 4;
+  testing::OpenModel near(options.path, options, llama::ContextSettings{}, /*extra_bufts=*/false);
+  testing::OpenModel drafts(std::filesystem::path(folder) / "draft-q3_k_s.gguf", options,
+                            llama::ContextSettings{}, /*extra_bufts=*/true);
+  options.workers = {one.address(), two.address()};
+  LlamaLoader loader;
+  const Result<std::unique_ptr<Target>> far = loader.load_target(options, {});
+  ASSERT_TRUE(far.ok()) << far.status().message();
+  EXPECT_EQ((*far)->exactness().verdict(), "exact") << (*far)->exactness().reason;
+  const Vocabulary& vocabulary = (*far)->vocabulary();
+  DraftModelDrafter drafter(*drafts.model, vocabulary.size(), {});
+  for (const char* prompt : kPrompts) {
+    for (const float temperature : {0.0f, 0.8f}) {
+      testing::RunOptions run;
+      run.prompt = *vocabulary.tokenize(prompt, /*add_special=*/true, /*parse_special=*/true);
+      run.sampling.temperature = temperature;
+      run.seed = 11;
+      run.max_tokens = 48;
+      const Completion wanted = testing::run_checked(*near.model, vocabulary, {}, run, {});
+      EXPECT_EQ(testing::run_checked((*far)->model(), vocabulary, {}, run, {}).tokens,
+                wanted.tokens);
+      run.width = 4;
+      const Completion speculative =
+          testing::run_checked((*far)->model(), vocabulary, {&drafter}, run, {});
+      EXPECT_EQ(speculative.tokens, wanted.tokens);
+      EXPECT_GT(speculative.speculation.accepted, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace outrider

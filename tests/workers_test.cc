@@ -1,0 +1,210 @@
+// --workers with real processes on the loopback: the text is that of one process with plain weight
+// buffers, and a worker that dies or is none is an error.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
+
+#include "backend/llama_loader.h"
+#include "llama/rpc_worker.h"
+#include "remote/file_descriptor.h"
+#include "testing/tiny_dir.h"
+#include "testing/tiny_pair.h"
+#include "tests/pair.h"
+#include "tests/worker_process.h"
+
+namespace outrider {
+namespace {
+
+using testing::HostProgram;
+using testing::RunOptions;
+using testing::WorkerProcess;
+
+class Workers : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    testing::TinyPairOptions pair;
+    pair.target.n_layer = 4;
+    pair.target.weight_type = testing::WeightType::kQ4_0;  // repacked in one process, plain on RPC
+    pair.noise = 0.05f;
+    const Status written = testing::write_tiny_pair(target(), draft(), pair);
+    ASSERT_TRUE(written.ok()) << written.message();
+  }
+
+  std::string target() const { return dir_.file("target.gguf"); }
+  std::string draft() const { return dir_.file("draft.gguf"); }
+
+  ModelOptions options(std::vector<std::string> workers) const {
+    ModelOptions options;
+    options.path = target();
+    options.n_ctx = 256;
+    options.n_batch = 64;
+    options.n_threads = 1;
+    options.widest = 4;
+    options.workers = std::move(workers);
+    return options;
+  }
+
+  Result<std::unique_ptr<Target>> load(std::vector<std::string> workers) const {
+    LlamaLoaderOptions how;
+    how.probe_budget_ms = 100;
+    how.cache_folder = dir_.file("cache");
+    return LlamaLoader(how).load_target(options(std::move(workers)), {});
+  }
+
+  testing::TempDir dir_;
+  HostProgram host_;
+};
+
+TEST_F(Workers, TheTextIsThatOfOneProcessWithPlainWeightBuffers) {
+  const WorkerProcess one;
+  const WorkerProcess two;
+  const Result<std::unique_ptr<Target>> far = load({one.address(), two.address()});
+  ASSERT_TRUE(far.ok()) << far.status().message();
+  testing::OpenModel near(target(), options({}), llama::ContextSettings{}, /*extra_bufts=*/false);
+  testing::OpenModel drafts(draft(), options({}), llama::ContextSettings{}, /*extra_bufts=*/true);
+  const Vocabulary& vocabulary = near.file->text_vocabulary();
+  DraftModelDrafter drafter(*drafts.model, vocabulary.size(), {});
+  std::int64_t accepted = 0;
+  for (const std::vector<Token>& prompt : testing::seeded_prompts(vocabulary, 3, 6, 20)) {
+    RunOptions run{.prompt = prompt, .seed = 11, .max_tokens = 32};
+    run.sampling.temperature = prompt.size() % 2 == 0 ? 0.0f : 0.8f;
+    const Completion wanted = testing::run_checked(*near.model, vocabulary, {}, run, {});
+    const Completion plain =
+        testing::run_checked((*far)->model(), (*far)->vocabulary(), {}, run, {});
+    EXPECT_EQ(plain.tokens, wanted.tokens);
+    run.width = 4;
+    const Completion speculative =
+        testing::run_checked((*far)->model(), (*far)->vocabulary(), {&drafter}, run, {});
+    EXPECT_EQ(speculative.tokens, wanted.tokens);
+    accepted += speculative.speculation.accepted;
+  }
+  EXPECT_GT(accepted, 20) << "speculation was at work";
+  EXPECT_NE((*far)->exactness().kind, Exactness::Kind::kDistributional)
+      << (*far)->exactness().reason;
+  EXPECT_EQ((*far)->exactness().coverage.find("cached"), std::string::npos);
+}
+
+TEST_F(Workers, OneThatIsKilledInARequestEndsThatRequestAndTheTargetLoadsAgain) {
+  WorkerProcess one;
+  for (const bool first : {true, false}) {
+    WorkerProcess two;
+    Result<std::unique_ptr<Target>> far = load(first ? std::vector{two.address(), one.address()}
+                                                     : std::vector{one.address(), two.address()});
+    ASSERT_TRUE(far.ok()) << far.status().message();
+    Engine engine((*far)->model(), (*far)->vocabulary(), {});
+    Request request;
+    request.prompt = {20, 30, 40};
+    request.sampler = *(*far)->make_sampler({.temperature = 0.0f});
+    request.max_tokens = 100;
+    const RequestId id = *engine.add(std::move(request));
+    for (int i = 0; i < 3; ++i) engine.step();
+    two.kill();
+    while (engine.busy()) engine.step();
+    const Completion failed = *engine.take(id);
+    EXPECT_EQ(failed.finish, FinishReason::kError);
+    EXPECT_EQ(failed.error.code(), StatusCode::kInternal);
+    EXPECT_NE(failed.error.message().find("Remote RPC server crashed"), std::string::npos)
+        << failed.error.message();
+    EXPECT_LT(failed.tokens.size(), 100U);
+  }
+  EXPECT_TRUE(load({one.address()}).ok()) << "its client is gone, so the other worker is free";
+}
+
+TEST(WorkerAddress, IsAHostAndAPort) {
+  EXPECT_EQ(llama::parse_worker_address("10.0.0.7:50052")->text(), "10.0.0.7:50052");
+  EXPECT_EQ(llama::parse_worker_address("box-2.local:1")->host, "box-2.local");
+  for (const char* wrong : {"", ":", "host", "host:", ":50052", "host:0", "host:65536", "host:-1",
+                            "host:1x", "host:999999999999", "a b:1", "[::1]:5", "http://a:1"}) {
+    const Status status = llama::parse_worker_address(wrong).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << wrong;
+    EXPECT_NE(status.message().find("'" + std::string(wrong) + "'"), std::string::npos);
+  }
+  EXPECT_FALSE(llama::parse_worker_addresses({}).ok());
+  EXPECT_FALSE(llama::parse_worker_addresses({"a:1", "b:1", "a:1"}).ok());
+  EXPECT_FALSE(llama::parse_worker_addresses(std::vector<std::string>(17, "a:1")).ok());
+  EXPECT_TRUE(llama::is_loopback("127.0.0.1"));
+  EXPECT_TRUE(llama::is_loopback("127.9.9.9"));
+  EXPECT_TRUE(llama::is_loopback("localhost"));
+  for (const char* open : {"0.0.0.0", "10.0.0.1", "128.0.0.1", "127.0.0.1.example.org", ""}) {
+    EXPECT_FALSE(llama::is_loopback(open)) << open;
+  }
+}
+
+TEST_F(Workers, OneThatIsNotThereIsNamedBeforeAnythingIsStarted) {
+  const std::string nobody = "127.0.0.1:" + std::to_string(testing::free_port());
+  const HostProgram none(dir_.file("missing"));
+  const Status status = load({nobody}).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_EQ(status.message().find("the worker " + nobody + " cannot be reached: "), 0U)
+      << status.message();
+  EXPECT_EQ(load({"nowhere"}).status().code(), StatusCode::kInvalidArgument);
+}
+
+// Accepts one connection and sends these bytes.
+class Stranger {
+ public:
+  explicit Stranger(std::string answer) : listening_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(bind(listening_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(listening_.get(), 1), 0);
+    getsockname(listening_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    worker_ = {.host = "127.0.0.1", .port = ntohs(address.sin_port)};
+    thread_ = std::thread([this, answer = std::move(answer)] {
+      const FileDescriptor client(accept(listening_.get(), nullptr, nullptr));
+      std::array<char, 64> hello{};
+      static_cast<void>(recv(client.get(), hello.data(), hello.size(), 0));
+      static_cast<void>(send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL));
+    });
+  }
+  ~Stranger() { thread_.join(); }
+  const llama::WorkerAddress& worker() const { return worker_; }
+
+ private:
+  FileDescriptor listening_;
+  llama::WorkerAddress worker_;
+  std::thread thread_;
+};
+
+// size u64, major, minor, patch, 0, 24 bytes
+std::string hello_answer(char size, char major) {
+  std::string answer(8 + 28, '\0');
+  answer[0] = size;
+  answer[8] = major;
+  return answer;
+}
+
+TEST(WorkerHello, StrangersAndOtherVersionsAreRefused) {
+  constexpr int kPatience = 60'000;
+  const Stranger web("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n");
+  EXPECT_EQ(llama::check_worker(web.worker(), kPatience, nullptr).code(), StatusCode::kNotFound);
+  const Stranger mute("");
+  EXPECT_EQ(llama::check_worker(mute.worker(), kPatience, nullptr).code(), StatusCode::kNotFound);
+  const Stranger old(hello_answer(28, 6));
+  const Status status = llama::check_worker(old.worker(), kPatience, nullptr);
+  EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+  EXPECT_NE(status.message().find("speaks version 6.0"), std::string::npos) << status.message();
+  const Stranger other(hello_answer(29, 7));
+  EXPECT_EQ(llama::check_worker(other.worker(), kPatience, nullptr).code(), StatusCode::kNotFound);
+}
+
+TEST_F(Workers, OneThatIsBusySaysNothingAndIsGivenUp) {
+  const WorkerProcess worker;
+  const Result<std::unique_ptr<Target>> first = load({worker.address()});
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  const llama::WorkerAddress address = *llama::parse_worker_address(worker.address());
+  const Status busy = llama::check_worker(address, /*timeout_ms=*/100, nullptr);
+  EXPECT_EQ(busy.code(), StatusCode::kNotFound);
+  EXPECT_NE(busy.message().find("one client at a time"), std::string::npos) << busy.message();
+  const std::atomic<bool> cancel{true};
+  EXPECT_EQ(llama::check_worker(address, 60'000, &cancel).code(), StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace outrider

@@ -1,0 +1,100 @@
+// outrider worker: this machine as a part of another one's target.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "llama/rpc_worker.h"
+#include "tools/command.h"
+#include "tools/options.h"
+#include "tools/report.h"
+#include "tools/signals.h"
+#include "tools/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr const char* kDetails =
+    "It holds layers of a target that runs elsewhere with --workers HOST:PORT, one client at a "
+    "time,\n"
+    "and computes with this machine's accelerators, or its processor where it has none. All "
+    "machines "
+    "need\n"
+    "the same version. Prints the address once it listens; ends with SIGTERM or Ctrl-C.";
+
+constexpr std::int64_t kMaxThreads = 512;
+
+class WorkerCommand : public Command {
+ public:
+  std::string name() const override { return "worker"; }
+  std::string summary() const override {
+    return "lend this machine to another one's target (a ggml RPC server)";
+  }
+  std::string details() const override { return kDetails; }
+  void add_options(CLI::App& app) override;
+  void check() override;
+  int run() override;
+
+ private:
+  std::optional<std::string> host_;
+  std::int32_t port_ = 50052;
+  std::int32_t threads_ = 0;
+  std::optional<std::string> cache_;
+  bool force_ = false;
+};
+
+void WorkerCommand::add_options(CLI::App& app) {
+  OptionGroup group(app, "Worker");
+  group.add_text("--host", host_, "ADDRESS",
+                 "the address of this machine to listen on, IPv4 [default: 127.0.0.1]");
+  group.add_integer("--port", port_, 1, 65535, "the port to listen on");
+  group.add_integer("-t,--threads", threads_, 0, kMaxThreads,
+                    "threads to compute with; 0: one for each physical core");
+  group.add_text("--cache", cache_, "FOLDER",
+                 "keep large tensors here, so that the next client need not send them again");
+  group.add_switch("--force", force_,
+                   "listen on an address that other machines reach. The protocol has no "
+                   "protection: whoever reaches the port can take over this process");
+}
+
+void WorkerCommand::check() {
+  const std::string host = host_.value_or("127.0.0.1");
+  if (llama::is_loopback(host) || force_) return;
+  throw UsageError(
+      "--host is '" + host +
+          "', which other machines may reach, and ggml's protocol has no protection at all",
+      "give --force as well, on a network where you trust every machine; or use 127.0.0.1 and a "
+      "tunnel");
+}
+
+// ggml writes about its clients to stdout, where only the address belongs.
+int move_stdout_to_stderr() {
+  std::fflush(stdout);
+  const int out = dup(STDOUT_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  return out;
+}
+
+int WorkerCommand::run() {
+  llama::WorkerOptions options{.host = host_.value_or("127.0.0.1"),
+                               .port = static_cast<std::uint16_t>(port_),
+                               .n_threads = threads_,
+                               .cache_folder = cache_.value_or("")};
+  SignalWatch signals;
+  // Being told to end is how a worker ends; ggml has no other way out of its loop.
+  signals.on_signal([] { std::_Exit(kDone); });
+  const int out = move_stdout_to_stderr();
+  const std::string address = options.host + ":" + std::to_string(options.port);
+  const Status status = llama::serve_worker(options, [&] {
+    const std::string line = "listening on " + address + "\n";
+    if (write(out, line.data(), line.size()) < 0) print_warning("cannot write to stdout");
+  });
+  return fail(status);
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_worker_command() { return std::make_unique<WorkerCommand>(); }
+
+}  // namespace outrider::tools
