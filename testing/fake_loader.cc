@@ -4,6 +4,18 @@
 
 namespace outrider::testing {
 
+void FakeLoader::add_usual_files() {
+  add("target", {.seed = 1});
+  add("other", {.seed = 2});
+  add("draft", {.seed = 1, .noise = 0.5f});
+  add("slow", {.seed = 1, .load_steps = 100'000});
+  add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = 100'000});
+  add("lazy", {.seed = 1, .step_us = 2000});
+  add("broken", {.failure = internal_error("'broken' is broken")});
+  add("throwing", {.throws = true});
+  add("small", {.n_vocab = 5});
+}
+
 Result<FakeFile> FakeLoader::open(const ModelOptions& options, const LoadHooks& hooks) {
   FakeFile file;
   {

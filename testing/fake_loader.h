@@ -119,6 +119,9 @@ class FakeLoader : public ModelLoader {
     const std::lock_guard<std::mutex> lock(mutex_);
     files_[path] = std::move(file);
   }
+  // The files that most tests need: "target", "other", a "draft" of the first, and ones that are
+  // "slow" (also a "slow draft"), "lazy", "broken", "throwing" or "small".
+  void add_usual_files();
   // While held, loading stands still at its first progress report (a cancel ends it).
   void hold(bool held) { held_.store(held); }
   int loads() const { return loads_.load(); }           // begun

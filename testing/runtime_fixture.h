@@ -33,17 +33,7 @@ inline CompletionRequest ask(std::vector<Token> prompt, std::uint64_t seed, std:
 
 class RuntimeTest : public ::testing::Test {
  protected:
-  RuntimeTest() {
-    loader_.add("target", {.seed = 1});
-    loader_.add("other", {.seed = 2});
-    loader_.add("draft", {.seed = 1, .noise = 0.5f});
-    loader_.add("slow", {.seed = 1, .load_steps = 100'000});
-    loader_.add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = 100'000});
-    loader_.add("lazy", {.seed = 1, .step_us = 2000});
-    loader_.add("broken", {.failure = internal_error("'broken' is broken")});
-    loader_.add("throwing", {.throws = true});
-    loader_.add("small", {.n_vocab = 5});
-  }
+  RuntimeTest() { loader_.add_usual_files(); }
 
   std::unique_ptr<Runtime> make(RuntimeOptions options = {}, const std::string& target = "target",
                                 std::int32_t n_ctx = 64) {

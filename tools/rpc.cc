@@ -26,7 +26,6 @@ namespace outrider::tools {
 namespace {
 
 constexpr std::int64_t kMaxInt32 = 2147483647;
-constexpr std::int64_t kMaxRetentionMs = 31'536'000'000;  // a year
 
 constexpr const char* kDetails =
     "One JSON-RPC 2.0 message a line on standard input, one answer a line on standard output; "
@@ -76,7 +75,7 @@ void RpcCommand::add_options(CLI::App& app) {
                       "completions that wait, at most");
   serving.add_integer("--prompt-chunk", runtime_.prompt_chunk, 1, kMaxInt32,
                       "prompt tokens of a step while other texts go on");
-  serving.add_integer("--retention-ms", runtime_.retention_ms, 0, kMaxRetentionMs,
+  serving.add_integer("--retention-ms", runtime_.retention_ms, 0, RuntimeOptions::kMaxRetentionMs,
                       "milliseconds that a finished result waits to be polled");
   serving.add_integer("--calls", calls_, 1, 1024,
                       "calls that may wait for text and are worked on at once; further ones "

@@ -33,17 +33,6 @@ OpenOrder order_for(const ModelOptions& options, const LlamaLoaderOptions& how) 
   return order;
 }
 
-ModelInfo info_of(const std::string& path, const OpenReport& report) {
-  return {.path = path,
-          .architecture = report.architecture,
-          .name = report.name,
-          .description = report.description,
-          .n_params = report.n_params,
-          .size_bytes = report.size_bytes,
-          .n_ctx_train = report.n_ctx_train,
-          .has_chat_template = report.has_chat_template};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Target>> load_isolated_target(const ModelOptions& options,
@@ -66,7 +55,7 @@ Result<std::unique_ptr<Target>> load_isolated_target(const ModelOptions& options
   LoadedTarget::Parts parts{.model = nullptr,
                             .file = std::move(*file),
                             .exactness = report.exactness,
-                            .info = info_of(options.path, report),
+                            .info = report.info,
                             .notes = report.notes};
   parts.model = std::move(*model);
   return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(std::move(parts)));

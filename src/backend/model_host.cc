@@ -23,18 +23,10 @@ Result<HostedModel> open_hosted(const OpenOrder& order, const LoadHooks& hooks,
   Result<llama::OpenedTarget> opened =
       llama::open_target(order.model, hooks, target_options(how, order.model.widest));
   if (!opened.ok()) return opened.status();
-  ModelInfo info = info_of(opened->file->facts());
   HostedModel hosted;
-  OpenReport& report = hosted.report;
-  report.exactness = std::move(opened->exactness);
-  report.notes = std::move(opened->notes);
-  report.architecture = std::move(info.architecture);
-  report.name = std::move(info.name);
-  report.description = std::move(info.description);
-  report.n_params = info.n_params;
-  report.size_bytes = info.size_bytes;
-  report.n_ctx_train = info.n_ctx_train;
-  report.has_chat_template = info.has_chat_template;
+  hosted.report.exactness = std::move(opened->exactness);
+  hosted.report.notes = std::move(opened->notes);
+  hosted.report.info = info_of(opened->file->facts());
   hosted.model = std::move(opened->model);
   return hosted;
 }

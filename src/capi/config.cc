@@ -10,8 +10,6 @@ using api::Error;
 using api::kMaxInt32;
 using json::Json;
 
-constexpr std::int64_t kMaxRetentionMs = 31'536'000'000;  // a year
-
 void read_model(api::JsonFields& fields, const std::string& name, ModelRole role, Config& config) {
   const Json* object = fields.any(name);
   if (object == nullptr) return;
@@ -33,7 +31,7 @@ Answer<Config> read_config(std::string_view text) {
   fields.integer("max_queue", o.max_queue, 0, kMaxInt32);
   fields.integer("prompt_chunk", o.prompt_chunk, 1, kMaxInt32);
   fields.boolean("reuse_prefix", o.reuse_prefix);
-  fields.integer("retention_ms", o.retention_ms, 0, kMaxRetentionMs);
+  fields.integer("retention_ms", o.retention_ms, 0, RuntimeOptions::kMaxRetentionMs);
   read_model(fields, "model", ModelRole::kTarget, config);
   read_model(fields, "draft", ModelRole::kDraft, config);
   const std::optional<Error> error = fields.finish();

@@ -14,8 +14,6 @@
 //     }
 //     std::puts(chain.statistics_text().c_str());
 //
-// A whole program around it: examples/own_loop.cc.
-//
 // How it counts (the rules; draft_chain_test.cc has a test for each):
 //  (1) Each method that is tried counts a call, whether it has something or not.
 //  (2) The first that has something wins; those behind it are not tried.

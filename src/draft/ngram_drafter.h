@@ -6,7 +6,7 @@
 // one gets a text only when its owner calls learn(), so that no user's text drafts for another
 // unless the operator says so.
 //
-// Figures: docs/benchmarks.md (`outrider replay`). Tested by ngram_drafter_test.cc.
+// Tested by ngram_drafter_test.cc.
 #pragma once
 
 #include <memory>

@@ -98,6 +98,30 @@ Exactness read_exactness(WireReader& from) {
   return exactness;
 }
 
+void put(WireWriter& to, const ModelInfo& info) {
+  to.text(info.path);
+  to.text(info.architecture);
+  to.text(info.name);
+  to.text(info.description);
+  to.number(info.n_params);
+  to.number(info.size_bytes);
+  to.number(info.n_ctx_train);
+  to.number<std::uint8_t>(info.has_chat_template);
+}
+
+ModelInfo read_info(WireReader& from) {
+  ModelInfo info;
+  info.path = from.text();
+  info.architecture = from.text();
+  info.name = from.text();
+  info.description = from.text();
+  info.n_params = from.number<std::uint64_t>();
+  info.size_bytes = from.number<std::uint64_t>();
+  info.n_ctx_train = from.number<std::int32_t>();
+  info.has_chat_template = from.flag();
+  return info;
+}
+
 // Nodes as token and parent, root first. A tree that breaks TokenTree's invariants is none.
 std::optional<TokenTree> read_tree(WireReader& from, bool* broken) {
   const std::vector<std::int32_t> nodes = from.numbers<std::int32_t>();
@@ -148,13 +172,7 @@ void put(WireWriter& to, const OpenReport& report) {
   put(to, report.capabilities);
   put(to, report.exactness);
   to.texts(report.notes);
-  to.text(report.architecture);
-  to.text(report.name);
-  to.text(report.description);
-  to.number(report.n_params);
-  to.number(report.size_bytes);
-  to.number(report.n_ctx_train);
-  to.number<std::uint8_t>(report.has_chat_template);
+  put(to, report.info);
 }
 
 OpenReport read_report(WireReader& from) {
@@ -162,13 +180,7 @@ OpenReport read_report(WireReader& from) {
   report.capabilities = read_capabilities(from);
   report.exactness = read_exactness(from);
   report.notes = from.texts();
-  report.architecture = from.text();
-  report.name = from.text();
-  report.description = from.text();
-  report.n_params = from.number<std::uint64_t>();
-  report.size_bytes = from.number<std::uint64_t>();
-  report.n_ctx_train = from.number<std::int32_t>();
-  report.has_chat_template = from.flag();
+  report.info = read_info(from);
   return report;
 }
 

@@ -28,6 +28,7 @@
 #include "base/status.h"
 #include "model/exactness.h"
 #include "model/language_model.h"
+#include "model/model_info.h"
 #include "model/model_options.h"
 #include "remote/wire.h"
 
@@ -64,14 +65,7 @@ struct OpenReport {
   Capabilities capabilities;
   Exactness exactness;
   std::vector<std::string> notes;
-  // As serve/loader.h's ModelInfo.
-  std::string architecture;
-  std::string name;
-  std::string description;
-  std::uint64_t n_params = 0;
-  std::uint64_t size_bytes = 0;
-  std::int32_t n_ctx_train = 0;
-  bool has_chat_template = false;
+  ModelInfo info;
 };
 
 enum class LoadPhase : std::uint32_t { kLoading, kProbing };

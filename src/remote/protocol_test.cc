@@ -32,7 +32,8 @@ TEST(Wire, WhatIsCutAnywhereIsNoticed) {
   WireReader reader(whole);
   EXPECT_EQ(read_order(reader).cache_folder, "a folder");
   EXPECT_TRUE(reader.finished());
-  WireReader longer(whole + "x");
+  const std::string more = whole + "x";
+  WireReader longer(more);
   static_cast<void>(read_order(longer));
   EXPECT_FALSE(longer.finished());
 }

@@ -38,13 +38,13 @@ OpenReport report() {
   report.exactness = {
       .kind = Exactness::Kind::kUpToWidth, .width = 3, .coverage = "by hand", .reason = "because"};
   report.notes = {"one", "two"};
-  report.architecture = "fake";
-  report.name = "by hand";
-  report.description = "fake 1K";
-  report.n_params = 1000;
-  report.size_bytes = 4000;
-  report.n_ctx_train = 64;
-  report.has_chat_template = true;
+  report.info.architecture = "fake";
+  report.info.name = "by hand";
+  report.info.description = "fake 1K";
+  report.info.n_params = 1000;
+  report.info.size_bytes = 4000;
+  report.info.n_ctx_train = 64;
+  report.info.has_chat_template = true;
   return report;
 }
 
@@ -173,9 +173,9 @@ TEST(RemoteModel, WhatIsOrderedAndWhatIsReportedTravelWhole) {
   EXPECT_EQ(got.exactness.verdict(), "exact up to width 3");
   EXPECT_EQ(got.exactness.reason, "because");
   EXPECT_EQ(got.notes, report().notes);
-  EXPECT_EQ(got.description, "fake 1K");
-  EXPECT_EQ(got.n_params, 1000U);
-  EXPECT_TRUE(got.has_chat_template);
+  EXPECT_EQ(got.info.description, "fake 1K");
+  EXPECT_EQ(got.info.n_params, 1000U);
+  EXPECT_TRUE(got.info.has_chat_template);
   EXPECT_EQ(got.capabilities.rollback_reason, "a reason");
   EXPECT_EQ((*model)->room(2), 64);
 }

@@ -49,6 +49,7 @@ class WireReader {
  public:
   // `bytes` must outlive the reader.
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}
+  explicit WireReader(std::string&& bytes) = delete;
 
   template <typename T>
   T number() {

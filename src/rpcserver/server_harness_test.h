@@ -25,16 +25,8 @@ class ServerTest : public ::testing::Test {
 
   // The fakes' tokens are the letters a to l.
   ServerTest() {
-    loader_.add("target", {.seed = 1});
+    loader_.add_usual_files();
     loader_.add("ending", {.seed = 1, .end = 11});
-    loader_.add("other", {.seed = 2});
-    loader_.add("draft", {.seed = 1, .noise = 0.5f});
-    loader_.add("slow", {.seed = 1, .load_steps = 100'000});
-    loader_.add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = 100'000});
-    loader_.add("lazy", {.seed = 1, .step_us = 2000});
-    loader_.add("broken", {.failure = internal_error("'broken' is broken")});
-    loader_.add("throwing", {.throws = true});
-    loader_.add("small", {.n_vocab = 5});
   }
 
   static Json parse(const std::string& text) {

@@ -11,23 +11,12 @@
 #include "draft/drafter.h"
 #include "model/exactness.h"
 #include "model/language_model.h"
+#include "model/model_info.h"
 #include "model/model_options.h"
 #include "model/sampler.h"
 #include "model/vocabulary.h"
 
 namespace outrider {
-
-// What a model says about itself.
-struct ModelInfo {
-  std::string path;          // as it was given
-  std::string architecture;  // "llama", "gemma3", ...; may be empty
-  std::string name;          // the file's own name for itself; may be empty
-  std::string description;   // "llama 135M Q4_1"; may be empty
-  std::uint64_t n_params = 0;
-  std::uint64_t size_bytes = 0;
-  std::int32_t n_ctx_train = 0;
-  bool has_chat_template = false;
-};
 
 // A target that is open: its model, and what it takes to talk to it. The model is the decode
 // thread's; everything else is immutable and for any thread.

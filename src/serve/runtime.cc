@@ -202,9 +202,8 @@ Result<PolledCompletion> Runtime::Impl::poll(CompletionId id, std::int64_t wait_
   const JobPtr job = found->second;
   const auto ready = [&job] { return job->finished || !job->fresh.empty(); };
   if (wait_ms > 0 && !ready()) {
-    const std::int64_t longest = 1'000'000'000;  // 11 days; more would overflow the clock
     ++polls_;
-    job->changed.wait_for(lock, std::chrono::milliseconds(std::min(wait_ms, longest)), ready);
+    job->changed.wait_for(lock, wait_time(wait_ms), ready);
     if (--polls_ == 0) no_poll_.notify_all();
   }
   PolledCompletion polled;

@@ -46,6 +46,9 @@ struct RuntimeOptions {
   std::int32_t prompt_chunk = 128;     // prompt tokens of a step while other texts go on, >= 1
   bool reuse_prefix = true;            // keep the state of ended texts for prompts that begin alike
   std::int64_t retention_ms = 60'000;  // how long a finished result waits to be fetched, >= 0
+
+  // A year: the most that those who read the options from a user let him say.
+  static constexpr std::int64_t kMaxRetentionMs = 31'536'000'000;
 };
 
 enum class ModelRole { kTarget, kDraft };

@@ -2,7 +2,9 @@
 // thread), runtime_load.cc (the loading thread).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -67,6 +69,7 @@ class Runtime::Impl {
   void carry_out(ModelRole role, const OrderPtr& order, Lock& lock);
   Status open_target(const Order& order, const LoadHooks& hooks, Lock& lock);
   Status open_draft(const Order& order, const LoadHooks& hooks, Lock& lock);
+  void end_requests_of(const Station& station);
   void take_out_of_service();
   void order(ModelRole role, ModelOptions options);
   LoadHooks hooks_for(ModelRole role, const OrderPtr& order);
@@ -91,16 +94,22 @@ class Runtime::Impl {
   std::string why_plain(const Job& job) const;
   void publish(Station& station, std::vector<Update> updates);
   void note_progress(const Station& station);
+  void note_idle(const Station& station);
   void restart(Station& station);
   void lose_target(const Station& station, const Status& why);
 
   // Both.
   void finish(Job& job);
+  void fail(Job& job, Status why);
   void end(Job& job, EndedBy by);
   void give_out(Job& job, std::vector<SaidToken> tokens);
   void post(const Job& job, const std::vector<SaidToken>& tokens);
   void count(const Completion& completion);
   Status no_target() const;
+  // Of a wait that a client wishes for: 11 days at most, more would overflow the clock.
+  static std::chrono::milliseconds wait_time(std::int64_t ms) {
+    return std::chrono::milliseconds(std::min<std::int64_t>(ms, 1'000'000'000));
+  }
   std::size_t waiting_jobs(const Station& station) const;
 
   ModelLoader& loader_;
@@ -129,7 +138,6 @@ class Runtime::Impl {
   std::vector<std::shared_ptr<Station>> stations_;  // all that are at work, current_ last
   // What the idle sequences of current_ hold, as of its last change. For PromptStats.
   IdleTexts idle_;
-  bool idle_changed_ = false;
   std::vector<std::string> drafters_;  // attached to current_
 
   std::deque<JobPtr> queue_;             // waiting, in order of arrival

@@ -108,11 +108,7 @@ Status Runtime::Impl::unload(ModelRole role, bool at_once) {
   if (role == ModelRole::kDraft && current_) {
     draft_changes_.push_back({current_, nullptr, "the draft model was unloaded"});
   } else if (role == ModelRole::kTarget && current_) {
-    std::vector<JobPtr> open(queue_.begin(), queue_.end());
-    open.insert(open.end(), running_.begin(), running_.end());
-    for (const JobPtr& job : open) {
-      if (at_once && job->station == current_) end(*job, EndedBy::kUnload);
-    }
+    if (at_once) end_requests_of(*current_);
     take_out_of_service();
   }
   r.status.serving = false;
@@ -121,6 +117,14 @@ Status Runtime::Impl::unload(ModelRole role, bool at_once) {
   decode_work_.notify_all();
   loaded_.notify_all();
   return Status();
+}
+
+void Runtime::Impl::end_requests_of(const Station& station) {
+  std::vector<JobPtr> open(queue_.begin(), queue_.end());  // those that wait leave the queue
+  open.insert(open.end(), running_.begin(), running_.end());
+  for (const JobPtr& job : open) {
+    if (job->station.get() == &station) end(*job, EndedBy::kUnload);
+  }
 }
 
 // There is no target for new requests any more, and no draft. What runs is not touched.
@@ -180,8 +184,7 @@ bool Runtime::Impl::wait_loaded(std::int64_t wait_ms) {
     return !target_role_.order && (!draft_role_.order || draft_waits);
   };
   if (wait_ms >= 0) {
-    const std::int64_t longest = 1'000'000'000;
-    return loaded_.wait_for(lock, std::chrono::milliseconds(std::min(wait_ms, longest)), done);
+    return loaded_.wait_for(lock, wait_time(wait_ms), done);
   }
   loaded_.wait(lock, done);
   return true;

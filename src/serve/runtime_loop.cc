@@ -111,7 +111,6 @@ void Runtime::Impl::admit() {
     running_.reserve(running_.size() + 1);  // from here on nothing is lost for want of memory
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
     running_.push_back(job);
-    idle_changed_ = true;
     Request request = std::move(job->request);
     if (request.speculation_off_reason.empty()) request.speculation_off_reason = std::move(why);
     add_to_engine(*job, std::move(request), lock);
@@ -154,14 +153,10 @@ void Runtime::Impl::add_to_engine(Job& job, Request request, Lock& lock) {
     status = resource_exhausted("out of memory");
   }
   lock.lock();
-  if (!id) {
-    job.result->completion.error = std::move(status);
-    job.result->completion.finish = FinishReason::kError;
-    finish(job);
-    return;
-  }
+  if (!id) return fail(job, std::move(status));
   job.running = id;
   if (job.ended_by != EndedBy::kItself) job.station->engine().cancel(*id);
+  note_idle(*job.station);
 }
 
 void Runtime::Impl::step() {
@@ -184,6 +179,10 @@ void Runtime::Impl::step() {
 }
 
 void Runtime::Impl::publish(Station& station, std::vector<Update> updates) {
+  if (std::any_of(updates.begin(), updates.end(), [](const Update& u) { return u.finished; })) {
+    const Lock lock(mutex_);
+    note_idle(station);  // first: whoever sees a result may start the next request at once
+  }
   for (Update& update : updates) {
     std::vector<SaidToken> tokens;
     for (std::size_t i = 0; i < update.pieces.size(); ++i) {
@@ -210,8 +209,6 @@ void Runtime::Impl::publish(Station& station, std::vector<Update> updates) {
     job->result->shifted = completion->shifts > 0;
     job->result->completion = std::move(*completion);
     job->result->prompt.n_cached = job->result->completion.cached_tokens;
-    // Whoever sees the result may start the next request at once.
-    if (&station == current_.get()) idle_ = station.engine().idle();
     finish(*job);
   }
 }
@@ -222,9 +219,11 @@ void Runtime::Impl::note_progress(const Station& station) {
     if (job->station.get() != &station || !job->running) continue;
     job->prompt_progress = station.engine().prompt_progress(*job->running);
   }
-  if (&station != current_.get() || !idle_changed_) return;
-  idle_ = station.engine().idle();
-  idle_changed_ = false;
+}
+
+// What the idle sequences hold has changed: a request has taken one, or given one back.
+void Runtime::Impl::note_idle(const Station& station) {
+  if (&station == current_.get()) idle_ = station.engine().idle();
 }
 
 // An exception out of a step leaves the engine in no known state: its requests end, and it begins
@@ -238,14 +237,14 @@ void Runtime::Impl::restart(Station& station) {
         ++i;
         continue;
       }
-      job->result->completion.error = resource_exhausted("out of memory");
-      job->result->completion.finish = FinishReason::kError;
-      finish(*job);
+      fail(*job, resource_exhausted("out of memory"));
     }
   }
   while (true) {  // nobody has anything on it now, so without the lock
     try {
-      return station.restart();
+      station.restart();
+      const Lock lock(mutex_);
+      return note_idle(station);
     } catch (const std::exception&) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -299,7 +298,6 @@ void Runtime::Impl::finish(Job& job) {
       job.result->completion.finish == FinishReason::kCancelled ? job.ended_by : EndedBy::kItself;
   std::erase_if(queue_, same);
   std::erase_if(running_, same);
-  idle_changed_ = true;
   job.running.reset();
   job.request = Request();
   job.station.reset();
@@ -307,6 +305,12 @@ void Runtime::Impl::finish(Job& job) {
   count(job.result->completion);
   job.changed.notify_all();
   post(job, {});
+}
+
+void Runtime::Impl::fail(Job& job, Status why) {
+  job.result->completion.error = std::move(why);
+  job.result->completion.finish = FinishReason::kError;
+  finish(job);
 }
 
 // Ends it with what it has: at once while it waits, within one step while it runs.

@@ -1,0 +1,20 @@
+// What a model says about itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace outrider {
+
+struct ModelInfo {
+  std::string path;          // as it was given
+  std::string architecture;  // "llama", "gemma3", ...; may be empty
+  std::string name;          // the file's own name for itself; may be empty
+  std::string description;   // "llama 135M Q4_1"; may be empty
+  std::uint64_t n_params = 0;
+  std::uint64_t size_bytes = 0;
+  std::int32_t n_ctx_train = 0;
+  bool has_chat_template = false;
+};
+
+}  // namespace outrider
