@@ -117,8 +117,11 @@ TEST(CliReplay, TellsWhatARepetitiveTextWouldHaveGiven) {
   const CliResult result = replay(folder, {text, "--width", "8", "--cost", cost, "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json o = result.object();
-  EXPECT_EQ(o["accepted"].get<std::int64_t>() + o["steps"].get<std::int64_t>(), o["tokens"])
-      << "but for a step that reaches the text's end";
+  // Each step gives what held and one token more, but for one that reaches the text's end.
+  const std::int64_t beyond = o["accepted"].get<std::int64_t>() + o["steps"].get<std::int64_t>() -
+                              o["tokens"].get<std::int64_t>();
+  EXPECT_GE(beyond, 0);
+  EXPECT_LE(beyond, 1);
   EXPECT_GT(o["tokens_per_step"], 3.0);
   EXPECT_LE(o["tokens_per_step"], 8.0);
   EXPECT_GT(o["predicted_speedup"], 1.5);

@@ -67,8 +67,8 @@ class PeersNgram : public ::testing::Test {
     unsigned state = seed;
     for (int i = 0; i < sentences * 9; ++i) {
       state = state * 1664525U + 1013904223U;
-      const unsigned a = (state >> 16) % words.size();
-      const unsigned b = (state >> 8) % words.size();
+      const std::size_t a = (state >> 16) % words.size();
+      const std::size_t b = (state >> 8) % words.size();
       text += words[std::min(a, b)] + (i % 9 == 8 ? ".\n" : " ");
     }
     return folder_.write(name, text);

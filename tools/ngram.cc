@@ -79,14 +79,11 @@ class NgramCommand : public Command {
 
 void NgramCommand::add_options(CLI::App& app) {
   OptionGroup group(app, "Files");
-  CLI::Option* arguments = app.add_option(
-      "arguments",
-      [this](const CLI::results_t& results) {
-        arguments_ = results;
-        return true;
-      },
-      "create, merge, stats, import or export, and the files that it reads (see below)");
-  arguments->type_name("ACTION FILE...")->group("Files")->expected(0, 100000);
+  CLI::Option* arguments =
+      app.add_option("action", arguments_,
+                     "create, merge, stats, import or export, and the files that it reads (see "
+                     "below)");
+  arguments->type_name("ACTION FILE...")->group("Files");
   group.add_text("-o,--output", out_, "FILE", "the file to write; replaced if it exists");
   group.add_text("--vocab", vocab_, "FILE", "a GGUF file with the target's vocabulary");
   group.add_switch("--dynamic", dynamic_,

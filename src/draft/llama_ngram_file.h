@@ -12,8 +12,8 @@
 // that says where. What nobody can see is a file cut exactly between two records, and ids of
 // another tokenizer that this one has, too: `outrider ngram import` says so.
 //
-// Tested by llama_ngram_file_test.cc, and against llama.cpp's own code by
-// testing/llama_ngrams_test.
+// Tested by ngram_file_test.cc, against llama.cpp's own code by testing/llama_ngrams_test.cc, and
+// against its programs by tests/peers_ngram_test.cc.
 #pragma once
 
 #include <cstdint>
