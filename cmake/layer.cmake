@@ -272,7 +272,7 @@ function(outrider_integration_tests folder)
   endif()
 endfunction()
 
-# Programs that show how the layer draft is used in a decode loop of one's own: <folder>/a_b.cc
+# Programs that show how draft and verify are used in a decode loop of one's own: <folder>/a_b.cc
 # becomes a_b, which sees llama.cpp as a user's own program would. Built with the tests, which run
 # them as OUTRIDER_EXAMPLES_DIR/a_b. (Examples of what apps embed: embedding_tests.cmake.)
 function(outrider_draft_examples folder)
@@ -282,7 +282,7 @@ function(outrider_draft_examples folder)
   foreach(name IN LISTS ARGN)
     add_executable(example_${name} "${PROJECT_SOURCE_DIR}/${folder}/${name}.cc")
     target_link_libraries(example_${name} PRIVATE outrider_flags outrider_sanitizer_defaults
-                          outrider_draft llama)
+                          outrider_draft outrider_verify llama)
     set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
                           RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
     if(TARGET integration_test)

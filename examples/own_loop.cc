@@ -1,10 +1,13 @@
-// A decode loop of one's own on llama.cpp, with Outrider's drafters in it.
+// A decode loop of one's own on llama.cpp, with Outrider's drafters and acceptance rule in it.
 //
-//     own_loop MODEL.gguf PROMPT [MAX_TOKENS [DRAFT_TOKENS]]
+//     own_loop MODEL.gguf PROMPT [MAX_TOKENS [DRAFT_TOKENS [TEMPERATURE [SEED]]]]
 //
-// Nothing of Outrider's engine takes part: the program owns its model, its context, its batches and
-// its sampling (greedy here). What it adds to plain decoding is five lines, marked (1) to (5). With
-// DRAFT_TOKENS 0 the same loop decodes plainly; the text is the same.
+// Nothing of Outrider's engine takes part: the program owns its model, its context and its batches.
+// The loop is the one of llama.cpp's common/speculative.h, step for step: begin, then again and
+// again (1) draft, (2) one batch of the last token and the draft, (3) verify, (4) accept, (5) go on
+// with what was said; at the end the statistics, and reset. With DRAFT_TOKENS 0 the same loop
+// decodes plainly; with the same seed the text is the same, at every temperature.
+// docs/library.md goes through it.
 #include <llama.h>
 
 #include <algorithm>
@@ -17,10 +20,25 @@
 
 #include "draft/draft_chain.h"
 #include "draft/ngram_drafter.h"
+#include "draft/suffix_drafter.h"
+#include "verify/coupled.h"
 
 namespace {
 
+using outrider::Distribution;
+using outrider::NodeId;
+using outrider::Result;
 using outrider::Token;
+
+constexpr int kContext = 2048;  // tokens
+constexpr int kBatch = 512;
+
+struct Options {
+  int max_tokens = 64;
+  int draft_tokens = 8;
+  float temperature = 0.0f;
+  std::uint64_t seed = 1;
+};
 
 struct Delete {
   void operator()(llama_model* model) const { llama_model_free(model); }
@@ -28,9 +46,6 @@ struct Delete {
 };
 using Model = std::unique_ptr<llama_model, Delete>;
 using Context = std::unique_ptr<llama_context, Delete>;
-
-constexpr int kContext = 2048;  // tokens
-constexpr int kBatch = 512;
 
 [[noreturn]] void fail(const std::string& what) {
   std::fprintf(stderr, "own_loop: %s\n", what.c_str());
@@ -59,26 +74,13 @@ std::vector<Token> tokenize(const llama_vocab* vocab, const std::string& text) {
   return tokens;
 }
 
-void print(const llama_vocab* vocab, Token token) {
-  char piece[256];
-  const int n = llama_token_to_piece(vocab, token, piece, sizeof(piece), 0, /*special=*/false);
-  if (n > 0) std::fwrite(piece, 1, static_cast<std::size_t>(n), stdout);
-}
-
-// The target's token behind the `row`-th token of the last batch.
-Token pick(llama_context* context, const llama_vocab* vocab, int row) {
-  const float* logits = llama_get_logits_ith(context, row);
-  return static_cast<Token>(std::max_element(logits, logits + llama_vocab_n_tokens(vocab)) -
-                            logits);
-}
-
 // Evaluates `tokens` behind the first `n_past` of the cache, with a row of logits for each.
-void evaluate(llama_context* context, std::span<const Token> tokens, int n_past) {
+void evaluate(llama_context* context, std::span<const Token> tokens, std::size_t n_past) {
   llama_batch batch = llama_batch_init(static_cast<int>(tokens.size()), 0, 1);
   for (const Token token : tokens) {
     const int i = batch.n_tokens++;
     batch.token[i] = token;
-    batch.pos[i] = n_past + i;
+    batch.pos[i] = static_cast<llama_pos>(n_past) + i;
     batch.n_seq_id[i] = 1;
     batch.seq_id[i][0] = 0;
     batch.logits[i] = 1;
@@ -88,77 +90,113 @@ void evaluate(llama_context* context, std::span<const Token> tokens, int n_past)
   if (status != 0) fail("llama_decode failed with " + std::to_string(status));
 }
 
-void generate(const Model& model, const Context& context, const std::string& prompt, int max_tokens,
-              int draft_tokens) {
-  const llama_vocab* vocab = llama_model_get_vocab(model.get());
+// What the acceptance rule asks of a target: the distribution behind a node, whose row in the last
+// batch has the node's number. A sampler chain of one's own would change the logits in at(), and
+// learn of the token in accept().
+class Target : public outrider::TargetDistributions {
+ public:
+  Target(llama_context* context, const llama_vocab* vocab, float temperature)
+      : context_(context), vocab_(vocab), temperature_(temperature) {}
+
+  Result<Distribution> at(NodeId node) override {
+    const std::span<const float> row(llama_get_logits_ith(context_, node),
+                                     static_cast<std::size_t>(llama_vocab_n_tokens(vocab_)));
+    if (temperature_ > 0.0f) return Distribution{.logits = row, .scale = 1.0f / temperature_};
+    best_ = static_cast<Token>(outrider::argmax(row));  // greedy: one candidate
+    return Distribution{.logits = std::span(&kCertain, 1), .tokens = std::span(&best_, 1)};
+  }
+  Result<Distribution> peek(NodeId node) override { return at(node); }
+  bool accept(Token token) override { return !llama_vocab_is_eog(vocab_, token); }
+
+ private:
+  static constexpr float kCertain = 0.0f;
+  llama_context* context_;
+  const llama_vocab* vocab_;
+  float temperature_;
+  Token best_ = outrider::kNoToken;
+};
+
+void print(const llama_vocab* vocab, std::span<const Token> tokens) {
+  for (const Token token : tokens) {
+    char piece[256];
+    const int n = llama_token_to_piece(vocab, token, piece, sizeof(piece), 0, /*special=*/false);
+    if (n > 0) std::fwrite(piece, 1, static_cast<std::size_t>(n), stdout);
+  }
+}
+
+void generate(llama_context* context, const llama_vocab* vocab, const std::string& prompt,
+              const Options& options) {
   std::vector<Token> text = tokenize(vocab, prompt);
-  if (static_cast<int>(text.size()) + max_tokens + draft_tokens > kContext) {
+  const std::size_t end = text.size() + static_cast<std::size_t>(options.max_tokens);
+  if (end > static_cast<std::size_t>(kContext)) {
     fail("prompt and text are longer than the context of " + std::to_string(kContext) + " tokens");
   }
-  // Everything but the last token; that one is the root of the first step.
-  int n_past = 0;
-  while (n_past + 1 < static_cast<int>(text.size())) {
-    const int n = std::min(kBatch, static_cast<int>(text.size()) - 1 - n_past);
-    evaluate(context.get(),
-             std::span(text).subspan(static_cast<std::size_t>(n_past), static_cast<std::size_t>(n)),
-             n_past);
-    n_past += n;
+  // All of the prompt but its last token, which is the root of the first step.
+  for (std::size_t n_past = 0; n_past + 1 < text.size(); n_past += kBatch) {
+    const std::size_t n = std::min<std::size_t>(kBatch, text.size() - 1 - n_past);
+    evaluate(context, std::span(text).subspan(n_past, n), n_past);
   }
 
-  // Methods, best first: the first that has something drafts.
+  // Methods, best first: the first that has something drafts, and gets the credit.
+  outrider::SuffixDrafter suffix(/*n_sequences=*/1);
   outrider::NgramDrafter ngrams;
-  outrider::DraftChain chain({&ngrams});
-  chain.begin(text);  // (1) optional: draft() notices a new text, too
-
-  const std::size_t end = text.size() + static_cast<std::size_t>(max_tokens);
+  outrider::DraftChain chain({&suffix, &ngrams});
+  Target target(context, vocab, options.temperature);
+  chain.begin(text);
   bool ended = false;
   while (!ended && text.size() < end) {
-    const int room =
-        static_cast<int>(end - text.size()) - 1;  // the target's own token comes on top
-    const outrider::Result<std::span<const Token>> draft =
-        chain.draft(text, std::min(draft_tokens, room));  // (2)
+    // (1) Draft; the target's own token comes on top.
+    const int room = static_cast<int>(end - text.size()) - 1;
+    const Result<std::span<const Token>> draft =
+        chain.draft(text, std::min(options.draft_tokens, room));
     if (!draft.ok()) fail(draft.status().message());
 
+    // (2) The last token and the draft in one batch.
     std::vector<Token> batch = {text.back()};
     batch.insert(batch.end(), draft->begin(), draft->end());
-    evaluate(context.get(), batch, n_past);
+    evaluate(context, batch, text.size() - 1);
 
-    // Walk the draft as far as the target says the same, then take the target's own token.
-    int n_accepted = 0;
-    for (;;) {
-      const Token said = pick(context.get(), vocab, n_accepted);
-      text.push_back(said);
-      ended = llama_vocab_is_eog(vocab, said);
-      if (!ended) print(vocab, said);
-      const bool held = n_accepted < static_cast<int>(draft->size()) &&
-                        said == (*draft)[static_cast<std::size_t>(n_accepted)];
-      if (!held) break;
-      ++n_accepted;
-      if (ended) break;
-    }
-    (void)chain.accept(n_accepted);  // (3) of the draft only; the target's own is never counted
-    n_past = static_cast<int>(text.size()) - 1;
-    llama_memory_seq_rm(llama_get_memory(context.get()), 0, n_past, -1);  // what did not hold
+    // (3) Verify: as much of the draft as the target says too, and one token of its own.
+    outrider::TokenTree tree(text.back());
+    for (const Token token : *draft) tree.add(tree.size() - 1, token, 1.0f, /*proposed_by=*/1);
+    const Result<outrider::Walk> walk = outrider::verify_coupled(
+        tree, static_cast<outrider::Pos>(text.size()) - 1, options.seed, target);
+    if (!walk.ok()) fail(walk.status().message());
+
+    // (4) Accept: what held of the draft; the target's own token is never counted.
+    const outrider::Status told = chain.accept(static_cast<std::int32_t>(walk->accepted()));
+    if (!told.ok()) fail(told.message());
+
+    // (5) Go on, without what did not hold.
+    text.insert(text.end(), walk->emitted.begin(), walk->emitted.end());
+    print(vocab, walk->emitted);
+    ended = llama_vocab_is_eog(vocab, text.back());
+    llama_memory_seq_rm(llama_get_memory(context), 0, static_cast<llama_pos>(text.size()) - 1, -1);
   }
   std::printf("\n");
-  std::fprintf(stderr, "%s\n", chain.statistics_text().c_str());  // (4)
-  chain.reset();                                                  // (5) before another text
+  std::fprintf(stderr, "%s\n", chain.statistics_text().c_str());
+  chain.reset();  // before an unrelated text; statistics stay
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: own_loop MODEL.gguf PROMPT [MAX_TOKENS [DRAFT_TOKENS]]\n");
+    std::fprintf(stderr,
+                 "usage: own_loop MODEL.gguf PROMPT [MAX_TOKENS [DRAFT_TOKENS [TEMPERATURE "
+                 "[SEED]]]]\n");
     return 2;
   }
   llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
-  const int max_tokens = argc > 3 ? std::clamp(std::atoi(argv[3]), 1, 1024) : 64;
-  const int draft_tokens = argc > 4 ? std::clamp(std::atoi(argv[4]), 0, 64) : 8;
+  Options options;
+  if (argc > 3) options.max_tokens = std::clamp(std::atoi(argv[3]), 1, 1024);
+  if (argc > 4) options.draft_tokens = std::clamp(std::atoi(argv[4]), 0, 64);
+  if (argc > 5) options.temperature = std::clamp(std::strtof(argv[5], nullptr), 0.0f, 10.0f);
+  if (argc > 6) options.seed = std::strtoull(argv[6], nullptr, 10);
   const Model model(llama_model_load_from_file(argv[1], llama_model_default_params()));
   if (!model) fail(std::string("cannot load '") + argv[1] + "'");
   const Context context = open_context(model.get());
   if (!context) fail("cannot make a context");
-  generate(model, context, argv[2], max_tokens, draft_tokens);
+  generate(context.get(), llama_model_get_vocab(model.get()), argv[2], options);
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -280,11 +281,30 @@ TEST(Examples, OnesOwnLoopSaysTheSameWithAndWithoutDrafts) {
   const std::string program = std::string(OUTRIDER_EXAMPLES_DIR) + "/own_loop";
   const std::string call = "'" + program + "' '" + cli_models().target +
                            "' 'Once upon a time there was a time upon a time' 120 ";
-  const std::string plain = output_of(call + "0 2>/dev/null");
-  EXPECT_GT(plain.size(), 100U);
-  EXPECT_EQ(output_of(call + "8 2>/dev/null"), plain);
-  const std::string statistics = output_of(call + "8 2>&1 >/dev/null");
-  EXPECT_NE(statistics.find("ngram-cache"), std::string::npos) << statistics;
+  for (const std::string& sampling : {std::string(" 0"), std::string(" 1 7")}) {
+    const std::string plain = output_of(call + "0" + sampling + " 2>/dev/null");
+    EXPECT_GT(plain.size(), 100U);
+    EXPECT_EQ(output_of(call + "8" + sampling + " 2>/dev/null"), plain) << sampling;
+  }
+  EXPECT_NE(output_of(call + "8 1 7 2>/dev/null"), output_of(call + "8 1 8 2>/dev/null"));
+  // A line a method: name, calls, drafts, drafts of which something held, drafted, accepted.
+  std::istringstream table(output_of(call + "8 0 2>&1 >/dev/null"));
+  std::string line;
+  std::getline(table, line);
+  std::vector<std::int64_t> counts[2];
+  for (int method = 0; method < 2; ++method) {
+    std::string name;
+    table >> name;
+    EXPECT_EQ(name, method == 0 ? "suffix" : "ngram-cache");
+    counts[method].resize(5);
+    for (std::int64_t& count : counts[method]) table >> count;
+    std::getline(table, line);
+    ASSERT_TRUE(table.good() || method == 1);
+  }
+  EXPECT_GT(counts[0][4], 0) << "something held";
+  EXPECT_EQ(counts[1][0], counts[0][0] - counts[0][1]) << "the second is asked for the rest";
+  EXPECT_LE(counts[0][2], counts[0][1]);
+  EXPECT_LE(counts[0][4], counts[0][3]);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class RunCommand : public Command {
  private:
   Status read_prompt();
   Result<Drafter*> open_ngrams(const Vocabulary& vocabulary);
-  Status save_ngrams(const Session& session) const;
+  Status save_ngrams(const Session& session, const Completion& completion) const;
   Result<Request> make_request(const Session& session) const;
   int report(const Completion& completion, const Session& session, const SignalWatch& signals,
              TextOutput& output) const;
@@ -66,6 +66,7 @@ class RunCommand : public Command {
   std::string text_;  // of the prompt
   SpeculationPlan plan_;
   NgramDrafting ngrams_;  // with --drafter ngram-cache
+  std::vector<Token> prompt_tokens_;
 };
 
 void RunCommand::add_options(CLI::App& app) {
@@ -164,10 +165,12 @@ Result<Drafter*> RunCommand::open_ngrams(const Vocabulary& vocabulary) {
 }
 
 // The prompt and what was said join the dynamic cache's file, for later texts. A text that was cut
-// short by Ctrl-C does, too.
-Status RunCommand::save_ngrams(const Session& session) const {
+// short by Ctrl-C does, too. Counted from the text: the drafter has forgotten it with its end.
+Status RunCommand::save_ngrams(const Session& session, const Completion& completion) const {
   if (!ngrams_.dynamic) return Status();
-  ngrams_.drafter->learn(/*seq=*/0);
+  std::vector<Token> text = prompt_tokens_;
+  text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
+  ngrams_.dynamic->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
   return outrider::save_ngrams(*ngrams_.dynamic, tokenizer_id(session.vocabulary()),
                                *speculation_.ngrams.dynamic_file)
       .with_context("--ngram-dynamic");
@@ -181,7 +184,7 @@ int RunCommand::report(const Completion& completion, const Session& session,
   const std::int32_t width = std::min(plan_.width, session.target().capabilities().max_width);
   if (stats_) std::fputs(stats_table(completion, session.exactness(), width).c_str(), stderr);
   Status written = result_ ? write_file(*result_, object) : Status();
-  if (written.ok()) written = save_ngrams(session);
+  if (written.ok()) written = save_ngrams(session, completion);
   if (!completion.error.ok()) return fail(completion.error);
   if (!written.ok()) return fail(written);
   if (!output.status().ok()) return fail(output.status());
@@ -218,6 +221,7 @@ int RunCommand::run() {
 
   Result<Request> request = make_request(**session);
   if (!request.ok()) return fail(request.status());
+  prompt_tokens_ = request->prompt;
   TextOutput output(STDOUT_FILENO, use_color(color_));
   Result<Completion> completion =
       generate(**session, std::move(*request), signals, progress, [&](const Update& update) {
