@@ -202,7 +202,7 @@ TEST(CliReplay, TheSuffixDrafterIsReplayedWithAndWithoutAStore) {
   EXPECT_GT(alone["tokens_per_step"], 2.0);
   EXPECT_GT(with_store["tokens_per_step"], alone["tokens_per_step"]) << "the store holds the text";
   EXPECT_GT(with_store["memory_bytes"]["stores_mapped"], 0);
-  EXPECT_GE(suffix({"--branches", "4"})["tokens_per_step"], 2.0);
+  EXPECT_GE(suffix({"--branches", "1"})["tokens_per_step"], 2.0);
 }
 
 TEST(CliReplay, DraftersThatNeedAModelAreRefusedByName) {

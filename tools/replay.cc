@@ -95,6 +95,7 @@ class ReplayCommand : public Command {
   std::int32_t width_ = 16;
   std::int32_t chunk_ = 0;
   DraftShape shape_;
+  std::optional<std::int32_t> branches_;
   NgramArguments ngrams_;
   std::vector<std::string> suffix_stores_;
   OutputArguments output_;
@@ -124,7 +125,7 @@ void ReplayCommand::add_options(CLI::App& app) {
       "the target's logits, cannot be replayed)");
   drafting.add_integer("--width", width_, 1, 1024,
                        "tokens of a step at most, its own last one included");
-  drafting.add_integer("--branches", shape_.branches, 1, 1024,
+  drafting.add_integer("--branches", branches_, 1, 1024, "as --width",
                        "leaves of a tree of guesses at most; 1: a chain");
   drafting.add_number("--split-p", shape_.split_p,
                       "branch where the next likeliest token has at least this chance, 0 to 1");
@@ -161,6 +162,7 @@ void ReplayCommand::check() {
     throw UsageError("--drafter is '" + *drafter_ + "', but must be suffix or ngram-cache");
   }
   check_ngram_options(ngrams_, *drafter_, *drafter_ == NgramDrafter::kName);
+  shape_.branches = branches_.value_or(width_);  // as `run` has it for drafters without a model
   check_shape(shape_);
   if (!suffix_stores_.empty() && *drafter_ != "suffix") {
     throw UsageError("--suffix-store is given, but --drafter is '" + *drafter_ + "'",
@@ -248,6 +250,7 @@ Json ReplayCommand::report(const ReplayStats& s, const Drafting& drafting,
   return {
       {"drafter", *drafter_},
       {"width", width_},
+      {"branches", shape_.branches},
       {"texts", s.texts},
       {"tokens", s.tokens},
       {"skipped", skipped_},
