@@ -205,10 +205,33 @@ TEST(CliReplay, TheSuffixDrafterIsReplayedWithAndWithoutAStore) {
   EXPECT_GE(suffix({"--branches", "1"})["tokens_per_step"], 2.0);
 }
 
+TEST(CliReplay, SeveralDraftersAreMergedOrAskedInTurn) {
+  const CliFolder folder;
+  const std::string text = folder.write("t.txt", story(20));
+  const auto replayed = [&](const std::string& drafters) {
+    return run_cli(folder.call({"replay", "--vocab", cli_models().target, "--drafter", drafters,
+                                "--width", "6", text, "--json"}))
+        .object();
+  };
+  const Json alone = replayed("suffix");
+  const Json merged = replayed("suffix,ngram-cache");
+  EXPECT_GT(merged["drafters"]["ngram-cache"]["drafted"], 0);
+  EXPECT_EQ(merged["drafters"]["ngram-cache"]["calls"], merged["steps"]);
+  EXPECT_GT(merged["tokens_per_step"], 0.9 * alone["tokens_per_step"].get<double>());
+  const Json chain = replayed("ngram-cache/suffix");
+  const Json& first = chain["drafters"]["ngram-cache"];
+  EXPECT_EQ(chain["drafters"]["suffix"]["calls"],
+            chain["steps"].get<std::int64_t>() - first["drafts"].get<std::int64_t>());
+  EXPECT_EQ(first["drafted"].get<std::int64_t>() +
+                chain["drafters"]["suffix"]["drafted"].get<std::int64_t>(),
+            chain["drafted"]);
+  EXPECT_TRUE(first.contains("foregone"));
+}
+
 TEST(CliReplay, DraftersThatNeedAModelAreRefusedByName) {
   const CliFolder folder;
   const std::string text = folder.write("t.txt", story(2));
-  for (const char* name : {"recycle", "draft-model", "magic"}) {
+  for (const char* name : {"recycle", "draft-model", "magic", "suffix,recycle", "suffix,suffix"}) {
     const CliResult result =
         run_cli(folder.call({"replay", "--vocab", cli_models().target, "--drafter", name, text}));
     EXPECT_EQ(result.exit_code, 2);

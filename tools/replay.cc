@@ -2,13 +2,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "draft/drafter_plan.h"
 #include "draft/suffix_drafter.h"
 #include "draft/text_replay.h"
 #include "json/json.h"
@@ -53,19 +57,39 @@ struct Piece {
   std::size_t given = 1;
 };
 
-// The drafter and what it reads; exactly one of the two is there.
+// The drafters and what they read; those that --drafter does not name are null.
 struct Drafting {
   NgramDrafting ngrams;
   std::unique_ptr<SuffixDrafter> suffix;
   std::size_t store_bytes = 0;  // of the suffix stores' files, mapped
 
-  Drafter& drafter() {
-    return suffix ? static_cast<Drafter&>(*suffix) : static_cast<Drafter&>(*ngrams.drafter);
+  std::vector<Drafter*> drafters() const {
+    std::vector<Drafter*> result;
+    if (suffix) result.push_back(suffix.get());
+    if (ngrams.drafter) result.push_back(ngrams.drafter.get());
+    return result;
   }
   std::size_t memory_bytes() const {
-    return suffix ? suffix->memory_bytes() : ngrams.drafter->memory_bytes();
+    return (suffix ? suffix->memory_bytes() : 0) +
+           (ngrams.drafter ? ngrams.drafter->memory_bytes() : 0);
   }
 };
+
+constexpr std::array<std::string_view, 2> kTextDrafters = {"suffix", NgramDrafter::kName};
+
+// Throws UsageError for an expression with a drafter that needs more than text.
+DrafterPlan text_drafters(const std::string& expression) {
+  const Result<DrafterPlan> any = parse_drafter_plan(expression, kDrafterNames);
+  for (const auto& [name, why] : {std::pair("recycle", " lives on the target's logits, and"),
+                                  std::pair("draft-model", " needs its model, but")}) {
+    if (!any.ok() || !any->mentions(name)) continue;
+    throw UsageError("--drafter is '" + expression + "', but " + name + why + " no model runs here",
+                     "drafters that need only text: suffix and ngram-cache");
+  }
+  Result<DrafterPlan> plan = parse_drafter_plan(expression, kTextDrafters);
+  if (!plan.ok()) throw UsageError(plan.status().message());
+  return *std::move(plan);
+}
 
 class ReplayCommand : public Command {
  public:
@@ -92,6 +116,7 @@ class ReplayCommand : public Command {
   std::optional<std::string> corpus_;
   std::optional<std::string> cost_;
   std::optional<std::string> drafter_;
+  DrafterPlan plan_;
   std::int32_t width_ = 16;
   std::int32_t chunk_ = 0;
   DraftShape shape_;
@@ -120,9 +145,10 @@ void ReplayCommand::add_options(CLI::App& app) {
                     "tokens of the pieces that a plain text is cut into; 0: the whole text");
   OptionGroup drafting(app, "Drafting");
   drafting.add_text(
-      "--drafter", drafter_, "NAME",
-      "who guesses: suffix or ngram-cache (drafters with a model, and recycle, which needs "
-      "the target's logits, cannot be replayed)");
+      "--drafter", drafter_, "EXPR",
+      "who guesses: suffix or ngram-cache (drafters with a model, and recycle, which needs the "
+      "target's logits, cannot be replayed); 'a,b' merges their guesses, 'a/b' asks b only where a "
+      "has none");
   drafting.add_integer("--width", width_, 1, 1024,
                        "tokens of a step at most, its own last one included");
   drafting.add_integer("--branches", branches_, 1, 1024, "as --width",
@@ -148,36 +174,24 @@ void ReplayCommand::check() {
                      "usage: outrider replay --vocab T.gguf --drafter NAME corpus.jsonl|text");
   }
   if (!drafter_) throw UsageError("--drafter is missing", "give --drafter suffix or ngram-cache");
-  if (*drafter_ == "recycle") {
-    throw UsageError(
-        "--drafter recycle cannot be replayed: it lives on the target's logits, and no "
-        "model runs here",
-        "drafters that need only text: suffix and ngram-cache");
-  }
-  if (*drafter_ == "draft-model") {
-    throw UsageError("--drafter draft-model cannot be replayed: no model runs here",
-                     "drafters that need only text: suffix and ngram-cache");
-  }
-  if (*drafter_ != NgramDrafter::kName && *drafter_ != "suffix") {
-    throw UsageError("--drafter is '" + *drafter_ + "', but must be suffix or ngram-cache");
-  }
-  check_ngram_options(ngrams_, *drafter_, *drafter_ == NgramDrafter::kName);
+  plan_ = text_drafters(*drafter_);
+  check_ngram_options(ngrams_, *drafter_, plan_.mentions(NgramDrafter::kName));
   shape_.branches = branches_.value_or(width_);  // as `run` has it for drafters without a model
   check_shape(shape_);
-  if (!suffix_stores_.empty() && *drafter_ != "suffix") {
+  if (!suffix_stores_.empty() && !plan_.mentions("suffix")) {
     throw UsageError("--suffix-store is given, but --drafter is '" + *drafter_ + "'",
-                     "give --drafter suffix, or leave the store out");
+                     "add --drafter suffix, or leave the store out");
   }
 }
 
 Result<Drafting> ReplayCommand::open_drafting(const TokenizerId& tokenizer) const {
   Drafting result;
-  if (*drafter_ == NgramDrafter::kName) {
+  if (plan_.mentions(NgramDrafter::kName)) {
     Result<NgramDrafting> ngrams = open_ngram_drafting(ngrams_, tokenizer);
     if (!ngrams.ok()) return ngrams.status();
     result.ngrams = std::move(*ngrams);
-    return result;
   }
+  if (!plan_.mentions("suffix")) return result;
   SuffixStores stores;
   for (const std::string& path : suffix_stores_) {
     Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(path);
@@ -242,6 +256,22 @@ double ratio(double a, double b) { return b > 0.0 ? a / b : 0.0; }
 
 Json or_null(double value, bool known) { return known ? Json(value) : Json(); }
 
+Json by_drafter(const ReplayStats& stats) {
+  Json result = Json::object();
+  for (const ReplayDrafterStats& d : stats.drafters) {
+    const double drafted = static_cast<double>(d.drafted);
+    result[d.name] = {
+        {"calls", d.calls},
+        {"drafts", d.drafts},
+        {"accepted_drafts", d.accepted_drafts},
+        {"drafted", d.drafted},
+        {"accepted", d.accepted},
+        {"acceptance_rate", or_null(ratio(static_cast<double>(d.accepted), drafted), drafted > 0)},
+        {"foregone", d.foregone}};
+  }
+  return result;
+}
+
 Json ReplayCommand::report(const ReplayStats& s, const Drafting& drafting,
                            std::optional<double> speedup) const {
   const double steps = static_cast<double>(s.steps);
@@ -269,6 +299,7 @@ Json ReplayCommand::report(const ReplayStats& s, const Drafting& drafting,
         {"static", drafting.ngrams.corpus ? drafting.ngrams.corpus->memory_bytes() : 0},
         {"dynamic", drafting.ngrams.dynamic ? drafting.ngrams.dynamic->memory_bytes() : 0},
         {"stores_mapped", drafting.store_bytes}}},
+      {"drafters", by_drafter(s)},
       {"predicted_speedup", speedup ? Json(*speedup) : Json()}};
 }
 
@@ -297,6 +328,12 @@ std::string ReplayCommand::table(const ReplayStats& s, const Drafting& drafting,
       ratio(static_cast<double>(s.tokens), steps));
   add("drafting", "%.2f ms, %.2f us a step, %.2f us per drafted token; prompts %.2f ms", draft_ms,
       1000.0 * ratio(draft_ms, steps), 1000.0 * ratio(draft_ms, drafted), s.begin_ms);
+  for (const ReplayDrafterStats& d : s.drafters) {
+    if (s.drafters.size() == 1) break;
+    add(("  " + d.name).c_str(), "%lld drafted, %lld accepted, %lld foregone; %lld calls",
+        static_cast<long long>(d.drafted), static_cast<long long>(d.accepted),
+        static_cast<long long>(d.foregone), static_cast<long long>(d.calls));
+  }
   if (speedup) add("speed-up", "%.2fx predicted", *speedup);
   return text;
 }
@@ -332,7 +369,7 @@ int ReplayCommand::run() {
     ngrams.drafter = std::make_unique<NgramDrafter>(ngrams.corpus, ngrams.dynamic);
   }
   const std::vector<Piece> pieces = cut(*corpus);
-  TextReplay replay(drafting->drafter(), {.width = width_, .shape = shape_});
+  TextReplay replay(drafting->drafters(), plan_, {.width = width_, .shape = shape_});
   const Status done = this->replay(pieces, *drafting, replay, corpus->plain, signals, progress);
   progress.clear();
   if (!done.ok()) return failed(done);

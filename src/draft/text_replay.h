@@ -11,6 +11,10 @@
 // A step's width is 1 + drafted nodes, as in the contract. The drafter does not know where the text
 // ends, so a draft may reach beyond it: those nodes count as drafted.
 //
+// Several drafters go together as in the engine (draft/drafter_plan.h): chains are asked until one
+// of them finds something, all chains' guesses are merged, and the likeliest nodes that fit the
+// width are sent. How each did is counted as the engine counts it.
+//
 // The same as llama.cpp's examples/lookup/lookup-stats.cpp, for any drafter that needs no model.
 // Tested by text_replay_test.cc.
 #pragma once
@@ -19,12 +23,25 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "draft/drafter.h"
+#include "draft/drafter_plan.h"
 
 namespace outrider {
+
+// One drafter's share. A node that two proposed counts for both.
+struct ReplayDrafterStats {
+  std::string name;
+  std::int64_t calls = 0;
+  std::int64_t drafts = 0;           // calls in which it proposed something
+  std::int64_t accepted_drafts = 0;  // drafts of which a node that was sent was accepted
+  std::int64_t drafted = 0;          // nodes sent that it proposed
+  std::int64_t accepted = 0;         // of these
+  std::int64_t foregone = 0;  // nodes that it proposed, that were not sent, and that the step said
+};
 
 struct ReplayStats {
   std::int64_t texts = 0;
@@ -36,6 +53,7 @@ struct ReplayStats {
   double draft_ms = 0.0;
   double accept_ms = 0.0;
   std::vector<std::int64_t> steps_by_width;  // [width] steps that would have checked so many tokens
+  std::vector<ReplayDrafterStats> drafters;  // [drafters]
 
   double tokens_per_step() const {
     return steps > 0 ? static_cast<double>(tokens) / static_cast<double>(steps) : 0.0;
@@ -49,7 +67,10 @@ struct ReplayOptions {
 
 class TextReplay {
  public:
-  // `drafter` must outlive this; its sequence 0 is used. It must not need a sampler.
+  // The drafters must outlive this; their sequence 0 is used. They must not need a sampler or the
+  // target's rows. An empty plan merges all. REQUIRES: at most 32 drafters, with different names;
+  // those that the plan mentions are among them
+  TextReplay(std::vector<Drafter*> drafters, const DrafterPlan& plan, const ReplayOptions& options);
   TextReplay(Drafter& drafter, const ReplayOptions& options);
 
   // Goes through `text`, whose first `given` tokens (1 to text.size()) are decided beforehand, as a
@@ -64,9 +85,11 @@ class TextReplay {
   const ReplayStats& stats() const { return stats_; }
 
  private:
+  Status propose(std::span<const Token> text, TokenTree& tree);
   Status step(std::span<const Token> text, std::size_t& decided, bool first);
 
-  Drafter& drafter_;
+  std::vector<Drafter*> drafters_;
+  std::vector<std::vector<std::size_t>> chains_;  // indices in drafters_
   ReplayOptions options_;
   std::vector<Token> before_;  // the text of the run before
   ReplayStats stats_;

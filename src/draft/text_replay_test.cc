@@ -76,6 +76,79 @@ TEST(TextReplay, TheNextTextMayKeepWhatItShares) {
   EXPECT_EQ(silent.last_kept, 0U);
 }
 
+// Says the tokens that it is given behind every text, each as likely as its place says.
+class Parrot : public ScriptedDrafter {
+ public:
+  Parrot(std::string_view name, Tokens offsets, float chance)
+      : ScriptedDrafter([this, offsets, chance](DraftRequest& r) {
+          ++asked;
+          NodeId at = kRoot;
+          float reached = 1.0f;
+          for (const Token offset : offsets) {
+            reached *= chance;
+            at = r.tree->add(at, r.text.back() + offset, reached, r.mask);
+          }
+          return Status();
+        }),
+        name_(name) {}
+  std::string_view name() const override { return name_; }
+
+  std::int64_t asked = 0;
+
+ private:
+  std::string_view name_;
+};
+
+TEST(TextReplay, SeveralDraftersAreMergedAndTheLikeliestNodesAreSent) {
+  const Tokens text = counting(13);  // 0 1 2 ... 12
+  Parrot right("right", {1, 2}, 0.5f);
+  Parrot wrong("wrong", {7, 8, 9}, 0.9f);
+  const DrafterPlan merged{.chains = {{"right"}, {"wrong"}}};
+  TextReplay wide({&right, &wrong}, merged, {.width = 6});
+  ASSERT_TRUE(wide.run(text, 1, false, nullptr).ok());
+  EXPECT_EQ(wide.stats().steps, 4);
+  EXPECT_EQ(wide.stats().drafted, 20);
+  EXPECT_EQ(wide.stats().accepted, 8);
+  const std::vector<ReplayDrafterStats>& s = wide.stats().drafters;
+  EXPECT_EQ(s[0].name, "right");
+  EXPECT_EQ(s[0].drafted, 8);
+  EXPECT_EQ(s[0].accepted, 8);
+  EXPECT_EQ(s[0].accepted_drafts, 4);
+  EXPECT_EQ(s[1].drafted, 12);
+  EXPECT_EQ(s[1].accepted, 0);
+  EXPECT_EQ(s[1].accepted_drafts, 0);
+  EXPECT_EQ(s[0].foregone + s[1].foregone, 0) << "all was sent";
+  // Chances 0.9, 0.81, 0.729 and 0.5, 0.25: of the right ones the first fits at width 5, none at 4.
+  TextReplay narrow({&right, &wrong}, merged, {.width = 5});
+  ASSERT_TRUE(narrow.run(text, 1, false, nullptr).ok());
+  EXPECT_EQ(narrow.stats().steps, 6);
+  EXPECT_EQ(narrow.stats().drafters[0].drafted, 6);
+  EXPECT_EQ(narrow.stats().drafters[0].accepted, 6);
+  EXPECT_EQ(narrow.stats().drafters[0].foregone, 6) << "in each step, the second";
+  TextReplay none({&right, &wrong}, merged, {.width = 4});
+  ASSERT_TRUE(none.run(text, 1, false, nullptr).ok());
+  EXPECT_EQ(none.stats().steps, 12);
+  EXPECT_EQ(none.stats().drafters[0].drafted, 0);
+  EXPECT_EQ(none.stats().drafters[0].drafts, 12);
+  EXPECT_EQ(none.stats().drafters[0].foregone, 12);
+}
+
+TEST(TextReplay, AChainAsksTheNextOnlyWhereTheFirstFindsNothing) {
+  const Tokens text = counting(21);
+  Parrot even("even", {}, 0.5f);
+  Parrot right("right", {1}, 0.5f);
+  TextReplay chain({&even, &right}, {.chains = {{"right", "even"}}}, {.width = 4});
+  ASSERT_TRUE(chain.run(text, 1, false, nullptr).ok());
+  EXPECT_EQ(chain.stats().steps, 10);
+  EXPECT_EQ(even.asked, 0);
+  TextReplay back({&even, &right}, {.chains = {{"even", "right"}}}, {.width = 4});
+  ASSERT_TRUE(back.run(text, 1, false, nullptr).ok());
+  EXPECT_EQ(even.asked, 10);
+  EXPECT_EQ(back.stats().drafters[0].calls, 10);
+  EXPECT_EQ(back.stats().drafters[0].drafts, 0);
+  EXPECT_EQ(back.stats().drafters[1].accepted, 10);
+}
+
 TEST(TextReplay, ItEndsWhenInterruptedAndPassesErrorsOn) {
   const std::atomic<bool> raised{true};
   ScriptedDrafter failing([](DraftRequest&) { return internal_error("on purpose"); });
