@@ -182,6 +182,19 @@ TEST(CliReplay, AMissingStaticFileIsAnErrorAndAMissingDynamicOneStartsEmpty) {
     EXPECT_EQ(refused.exit_code, 1);
     EXPECT_NE(refused.err.find("tokenizer"), std::string::npos) << refused.err;
   }
+  // So is a damaged one, by replay and by run, which leaves it as it is.
+  const std::string cut = folder.write("cut", read_file(none).substr(0, 3000));
+  for (const char* option : {"--ngram-static", "--ngram-dynamic"}) {
+    for (const CliResult& refused :
+         {replay(folder, {text, option, cut}),
+          run_cli(folder.call({"run", "-m", cli_models().target, "-p", "Once", "-n", "4",
+                               "--drafter", "ngram-cache", option, cut}))}) {
+      EXPECT_EQ(refused.exit_code, 1);
+      EXPECT_NE(refused.err.find(option), std::string::npos) << refused.err;
+      EXPECT_NE(refused.err.find(cut), std::string::npos) << refused.err;
+    }
+  }
+  EXPECT_EQ(read_file(cut).size(), 3000U);
 }
 
 TEST(CliReplay, TheSuffixDrafterIsReplayedWithAndWithoutAStore) {
