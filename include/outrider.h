@@ -98,8 +98,9 @@ OUTRIDER_EXPORT void outrider_free(char *string);
  * load, fail, come and go; {"event":"completion","id":...,"updates":[...],"finished":...} with new
  * text, and "result" in the last one. They come in order, one at a time, on a thread of the
  * instance that does nothing else: a callback may take its time and may call every function,
- * outrider_destroy included. A completion may be polled as well. {"event":"lost"} stands for an
- * event for which there was no memory. */
+ * outrider_destroy included; what happens meanwhile is joined, so that it gets fewer and larger
+ * events (of one completion never more than one waits). A completion may be polled as well.
+ * {"event":"lost"} stands for an event for which there was no memory. */
 typedef void (*outrider_event_fn)(void *user, const char *event_json);
 
 /* From now on events go to `callback` with `user`, in place of any earlier one; NULL: to nobody.

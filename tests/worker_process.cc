@@ -56,7 +56,14 @@ WorkerProcess::WorkerProcess() {
   std::abort();
 }
 
+WorkerProcess::~WorkerProcess() {
+  if (killed_ || !process_->wait(0)) return;
+  std::fprintf(stderr, "the worker on %s %s: %s\n", address_.c_str(), process_->ending().c_str(),
+               process_->last_words().c_str());
+}
+
 void WorkerProcess::kill() {
+  killed_ = true;
   process_->kill();
   while (!process_->wait(1000)) {
   }

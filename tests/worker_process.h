@@ -13,6 +13,10 @@ class WorkerProcess {
  public:
   // Starts it and waits until it serves. Aborts the test program when it does not.
   WorkerProcess();
+  // A worker that ended by itself says on stderr how, and what it said last.
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   const std::string& address() const { return address_; }  // "127.0.0.1:PORT"
   void kill();                                             // with SIGKILL; returns when it is gone
@@ -20,6 +24,7 @@ class WorkerProcess {
  private:
   std::unique_ptr<ChildProcess> process_;
   std::string address_;
+  bool killed_ = false;
 };
 
 // A port that was free a moment ago.

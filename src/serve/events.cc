@@ -1,8 +1,39 @@
 #include "serve/events.h"
 
+#include <algorithm>
 #include <exception>
+#include <iterator>
+#include <utility>
 
 namespace outrider {
+namespace {
+
+// True when `event` went into one that waits already.
+bool joined(std::deque<RuntimeEvent>& waiting, RuntimeEvent& event) {
+  if (event.model) {
+    if (waiting.empty() || !waiting.back().model) return false;
+    ModelEvent& last = *waiting.back().model;
+    const ModelStatus& status = event.model->status;
+    const bool progress = last.role == event.model->role && status.path == last.status.path &&
+                          status.state == ModelState::kLoading &&
+                          last.status.state == ModelState::kLoading;
+    if (!progress) return false;
+    last = std::move(*event.model);
+    return true;
+  }
+  const std::deque<RuntimeEvent>::iterator same =
+      std::find_if(waiting.begin(), waiting.end(), [&event](const RuntimeEvent& other) {
+        return other.completion && other.completion->id == event.completion->id;
+      });
+  if (same == waiting.end()) return false;
+  same->completion->tokens.insert(same->completion->tokens.end(),
+                                  std::make_move_iterator(event.completion->tokens.begin()),
+                                  std::make_move_iterator(event.completion->tokens.end()));
+  same->completion->result = std::move(event.completion->result);
+  return true;
+}
+
+}  // namespace
 
 EventThread::EventThread() : thread_([this] { run(); }) {}
 
@@ -34,6 +65,7 @@ void EventThread::post(RuntimeEvent event) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (callback_ == nullptr) return;
+    if (joined(waiting_, event)) return;  // whoever posted that one has woken the thread
     waiting_.push_back(std::move(event));
   }
   changed_.notify_all();
