@@ -183,7 +183,12 @@ TEST(CliReplay, AMissingStaticFileIsAnErrorAndAMissingDynamicOneStartsEmpty) {
     EXPECT_NE(refused.err.find("tokenizer"), std::string::npos) << refused.err;
   }
   // So is a damaged one, by replay and by run, which leaves it as it is.
-  const std::string cut = folder.write("cut", read_file(none).substr(0, 3000));
+  const std::string good = folder.path("good");
+  ASSERT_EQ(ngram(folder, {"create", "--vocab", cli_models().target, text, "-o", good}).exit_code,
+            0);
+  EXPECT_EQ(replay(folder, {text, "--ngram-dynamic", good}).exit_code, 0);
+  const std::string damaged = read_file(good).substr(0, read_file(good).size() - 50);
+  const std::string cut = folder.write("cut", damaged);
   for (const char* option : {"--ngram-static", "--ngram-dynamic"}) {
     for (const CliResult& refused :
          {replay(folder, {text, option, cut}),
@@ -192,9 +197,10 @@ TEST(CliReplay, AMissingStaticFileIsAnErrorAndAMissingDynamicOneStartsEmpty) {
       EXPECT_EQ(refused.exit_code, 1);
       EXPECT_NE(refused.err.find(option), std::string::npos) << refused.err;
       EXPECT_NE(refused.err.find(cut), std::string::npos) << refused.err;
+      EXPECT_EQ(refused.err.find("tokenizer"), std::string::npos) << refused.err;
     }
   }
-  EXPECT_EQ(read_file(cut).size(), 3000U);
+  EXPECT_EQ(read_file(cut), damaged);
 }
 
 TEST(CliReplay, TheSuffixDrafterIsReplayedWithAndWithoutAStore) {
