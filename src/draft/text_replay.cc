@@ -97,21 +97,31 @@ TextReplay::TextReplay(std::vector<Drafter*> drafters, const DrafterPlan& plan,
 TextReplay::TextReplay(Drafter& drafter, const ReplayOptions& options)
     : TextReplay({&drafter}, DrafterPlan(), options) {}
 
-// `text` is what is decided.
+// `text` is what is decided. Stage by stage, in the engine's order, so that of equally likely nodes
+// the same ones are sent: first all that a chain asks first, then what is asked where these found
+// nothing.
 Status TextReplay::propose(std::span<const Token> text, TokenTree& tree) {
   if (options_.width == 1) return Status();
-  for (const std::vector<std::size_t>& chain : chains_) {
-    for (const std::size_t d : chain) {
-      const DrafterMask mask = DrafterMask{1} << d;
+  std::size_t stages = 0;
+  for (const std::vector<std::size_t>& chain : chains_) stages = std::max(stages, chain.size());
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    for (std::size_t d = 0; d < drafters_.size(); ++d) {
+      const bool asked =
+          std::any_of(chains_.begin(), chains_.end(), [&](const std::vector<std::size_t>& chain) {
+            if (chain.size() <= stage || chain[stage] != d) return false;
+            DrafterMask earlier = 0;
+            for (std::size_t i = 0; i < stage; ++i) earlier |= DrafterMask{1} << chain[i];
+            return !has_proposed(tree, earlier);
+          });
+      if (!asked) continue;
       DraftRequest request{.seq = 0,
                            .text = text,
                            .max_nodes = options_.width - 1,
                            .shape = options_.shape,
-                           .mask = mask,
+                           .mask = DrafterMask{1} << d,
                            .tree = &tree};
       ++stats_.drafters[d].calls;
       OUTRIDER_RETURN_IF_ERROR(drafters_[d]->draft(std::span(&request, 1)));
-      if (has_proposed(tree, mask)) break;
     }
   }
   return Status();

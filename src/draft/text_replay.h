@@ -16,7 +16,8 @@
 // width are sent. How each did is counted as the engine counts it.
 //
 // The same as llama.cpp's examples/lookup/lookup-stats.cpp, for any drafter that needs no model.
-// Tested by text_replay_test.cc.
+// Tested by text_replay_test.cc, against the engine's own counts by
+// engine/engine_drafters_test.cc, and beside llama.cpp's program by tests/peers_ngram_test.cc.
 #pragma once
 
 #include <atomic>
