@@ -11,7 +11,9 @@ void FakeLoader::add_usual_files() {
   add("slow", {.seed = 1, .load_steps = 100'000});
   add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = 100'000});
   add("lazy", {.seed = 1, .step_us = 2000});
-  add("broken", {.failure = internal_error("'broken' is broken")});
+  FakeFile broken;
+  broken.failure = internal_error("'broken' is broken");
+  add("broken", broken);
   add("throwing", {.throws = true});
   add("small", {.n_vocab = 5});
 }

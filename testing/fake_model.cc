@@ -143,7 +143,9 @@ Status FakeModel::evaluate(std::span<const EvalItem> items) {
   OUTRIDER_RETURN_IF_ERROR(check(items));
   if (interrupt_ != nullptr && interrupt_->load()) return cancelled("interrupted");
   evaluated_.clear();
+  const std::int64_t before = tokens_evaluated_;
   for (const EvalItem& item : items) run(item);
+  if (after_) after_(tokens_evaluated_ - before);
   return Status();
 }
 

@@ -59,6 +59,8 @@ class FakeModel : public LanguageModel {
   Status health() const override { return dead_; }
   // Called inside evaluate(), before anything is done: to raise flags at that moment.
   void on_evaluate(std::function<void()> hook) { hook_ = std::move(hook); }
+  // Called when an evaluation has succeeded, with the number of its tokens.
+  void on_evaluated(std::function<void(std::int64_t)> hook) { after_ = std::move(hook); }
 
   bool waits(SeqId seq) const;  // for a commit
 
@@ -98,6 +100,7 @@ class FakeModel : public LanguageModel {
   std::deque<Status> evaluate_failures_;
   std::deque<Status> commit_failures_;
   std::function<void()> hook_;
+  std::function<void(std::int64_t)> after_;
   const std::atomic<bool>* interrupt_ = nullptr;
   std::int64_t total_cells_ = -1;
   bool room_tells_ = false;

@@ -48,9 +48,10 @@ class Workers : public ::testing::Test {
     return options;
   }
 
-  Result<std::unique_ptr<Target>> load(std::vector<std::string> workers) const {
+  Result<std::unique_ptr<Target>> load(std::vector<std::string> workers,
+                                       double probe_budget_ms = 100.0) const {
     LlamaLoaderOptions how;
-    how.probe_budget_ms = 100;
+    how.probe_budget_ms = probe_budget_ms;
     how.cache_folder = dir_.file("cache");
     return LlamaLoader(how).load_target(options(std::move(workers)), {});
   }
@@ -62,7 +63,8 @@ class Workers : public ::testing::Test {
 TEST_F(Workers, TheTextIsThatOfOneProcessWithPlainWeightBuffers) {
   const WorkerProcess one;
   const WorkerProcess two;
-  const Result<std::unique_ptr<Target>> far = load({one.address(), two.address()});
+  // Long enough for the whole probe on any machine: its verdict is looked at.
+  const Result<std::unique_ptr<Target>> far = load({one.address(), two.address()}, 120e3);
   ASSERT_TRUE(far.ok()) << far.status().message();
   testing::OpenModel near(target(), options({}), llama::ContextSettings{}, /*extra_bufts=*/false);
   testing::OpenModel drafts(draft(), options({}), llama::ContextSettings{}, /*extra_bufts=*/true);

@@ -2,30 +2,41 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 
 namespace outrider {
 
-// Measures wall time on the monotonic clock. Any thread may have its own.
+// Milliseconds since some moment, never falling. Tests give made-up ones where time decides.
+using NowMs = std::function<double()>;
+
+inline double steady_ms() {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Measures time. Any thread may have its own.
 class Stopwatch {
  public:
-  Stopwatch() : start_(Clock::now()) {}
+  Stopwatch() : start_(steady_ms()) {}
+  // On a clock that outlives this; null: the machine's.
+  explicit Stopwatch(const NowMs* clock) : clock_(clock), start_(now()) {}
 
   // Milliseconds since construction or the last restart().
-  double elapsed_ms() const {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start_).count();
-  }
+  double elapsed_ms() const { return now() - start_; }
 
   // Milliseconds since construction or the last restart(), and starts anew.
   double restart() {
-    const Clock::time_point now = Clock::now();
-    const double ms = std::chrono::duration<double, std::milli>(now - start_).count();
-    start_ = now;
-    return ms;
+    const double before = start_;
+    start_ = now();
+    return start_ - before;
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_;
+  double now() const { return clock_ != nullptr ? (*clock_)() : steady_ms(); }
+
+  const NowMs* clock_ = nullptr;
+  double start_;
 };
 
 // Adds the time from construction to destruction to a sum of milliseconds.

@@ -29,6 +29,26 @@ std::vector<double> largest(const Distribution& q, std::size_t n) {
   return p;
 }
 
+// The probabilities of `tokens`, which are of `q`.
+std::vector<float> probabilities_of(const Distribution& q, std::span<const Token> tokens) {
+  std::vector<float> result;
+  const bool raw = q.tokens.empty() && q.scale == 1.0f;
+  const double log_sum = raw ? log_sum_exp(q.logits) : 0.0;
+  const std::vector<double> p = raw ? std::vector<double>() : probabilities(q);
+  for (const Token token : tokens) {
+    double chance = 0.0;
+    if (raw) {
+      chance = std::exp(static_cast<double>(q.logits[static_cast<std::size_t>(token)]) - log_sum);
+    } else {
+      for (std::size_t i = 0; i < q.size(); ++i) {
+        if (q.token(i) == token) chance = p[i];
+      }
+    }
+    result.push_back(static_cast<float>(chance));
+  }
+  return result;
+}
+
 // How many children the shape wants here.
 std::int32_t n_children(const Distribution& q, const ChoiceContext& c) {
   const DraftShape& shape = c.shape;
@@ -71,6 +91,16 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
       if (token != choice.tokens[0] && choice.tokens.size() < static_cast<std::size_t>(wanted)) {
         choice.tokens.push_back(token);
       }
+    }
+  }
+  if (c.wants_confidence) {
+    const Distribution said = single ? Distribution{.logits = row} : q;
+    if (c.draws) {
+      for (const double p : largest(said, choice.tokens.size())) {
+        choice.confidence.push_back(static_cast<float>(p));
+      }
+    } else {
+      choice.confidence = probabilities_of(said, choice.tokens);
     }
   }
   return choice;

@@ -28,6 +28,9 @@ namespace outrider {
 struct DraftChoice {
   // The node may be followed by these, best first; empty: nothing is drafted here.
   std::vector<Token> tokens;
+  // [tokens] how sure the model is of each, if that was asked for: their probabilities, or, where
+  // tokens are drawn, the largest ones in order, which know nothing of what was drawn.
+  std::vector<float> confidence;
   // What they were drawn from, and which of them were; no tokens: none were.
   Draw draw;
 };
@@ -41,6 +44,7 @@ struct ChoiceContext {
   std::uint64_t node = 0;           // tells the nodes of one depth apart, for draws
   bool draws = false;               // the rule needs draws
   bool greedy = false;              // the sampler chain is
+  bool wants_confidence = false;
 };
 
 // `q` is the sampler chain's distribution for `row` ([n_vocab] logits).

@@ -12,6 +12,10 @@ namespace {
 // what is left in the same proportion.
 constexpr float kPriorAcceptance = 0.7f;
 
+// With a guide, a pass runs the likeliest node and those that are at least this much as likely: the
+// rest would cost more than it is likely to give.
+constexpr float kTipShare = 0.5f;
+
 }  // namespace
 
 DraftGrowth::DraftGrowth(const DraftRequest& request, TokenTree* trial)
@@ -20,6 +24,7 @@ DraftGrowth::DraftGrowth(const DraftRequest& request, TokenTree* trial)
                     .parent = kNoNode,
                     .trial = kNoNode,
                     .chance = 1.0f,
+                    .claim = 1.0f,
                     .is_end = false,
                     .sampler = nullptr});
 }
@@ -53,10 +58,13 @@ std::int32_t DraftGrowth::plan_pass(std::int32_t room, std::int32_t max_leaves,
   std::stable_sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
     return nodes_[a].chance > nodes_[b].chance;
   });
+  if (request_->guide != nullptr && !wants_pass(candidates)) return 0;
   std::int32_t n = 0;
   for (const std::size_t i : candidates) {
     Proposed& p = nodes_[i];
-    if (n == room || trial_->size() == max_width) break;
+    const bool too_unlikely =
+        request_->guide != nullptr && p.chance < kTipShare * nodes_[candidates[0]].chance;
+    if (too_unlikely || n == room || trial_->size() == max_width) break;
     TokenTree grown = *trial_;
     const NodeId at = grown.add(p.parent, request_->tree->token(p.node), 0.5f, request_->mask);
     if (grown.leaves().size() > static_cast<std::size_t>(max_leaves)) continue;
@@ -66,6 +74,12 @@ std::int32_t DraftGrowth::plan_pass(std::int32_t room, std::int32_t max_leaves,
     ++n;
   }
   return n;
+}
+
+bool DraftGrowth::wants_pass(const std::vector<std::size_t>& candidates) const {
+  if (candidates.empty()) return false;
+  const Proposed& tip = nodes_[candidates[0]];
+  return request_->guide->another_pass(tip.chance, request_->tree->node(tip.node).depth);
 }
 
 void DraftGrowth::forget_pass() {
@@ -90,7 +104,8 @@ void DraftGrowth::take_row(NodeId trial_node, std::span<const float> row,
                               .depth = trial_->node(trial_node).depth,
                               .node = static_cast<std::uint64_t>(trial_node),
                               .draws = request_->draws != nullptr,
-                              .greedy = chain.greedy()};
+                              .greedy = chain.greedy(),
+                              .wants_confidence = request_->guide != nullptr};
   const DraftChoice choice = choose_draft(row, chain.apply(row), context);
   propose(from, choice, is_end);
 }
@@ -104,15 +119,22 @@ void DraftGrowth::propose(Proposed& from, const DraftChoice& choice,
     // Drawn tokens count only beside the note of what they were drawn from, and there is one note.
     if (tree.node(node).draw != kOneHot) return;
   }
+  const std::int32_t depth = tree.node(node).depth + 1;
   float chance = from.chance * kPriorAcceptance;
+  float claim = chance;
   Draw draw = choice.draw;
   std::vector<Proposed> children;
   for (std::size_t k = 0; k < choice.tokens.size(); ++k) {
     const Token token = choice.tokens[k];
-    Proposed child{.node = tree.add(node, token, chance, request_->mask),
+    if (!choice.confidence.empty()) {
+      claim = from.claim * choice.confidence[k];
+      chance = from.chance * request_->guide->chance(depth, choice.confidence[k]);
+    }
+    Proposed child{.node = tree.add(node, token, claim, request_->mask),
                    .parent = parent,
                    .trial = kNoNode,
                    .chance = chance,
+                   .claim = claim,
                    .is_end = is_end && is_end(token),
                    .sampler = nullptr};
     if (from.sampler) {
@@ -121,10 +143,13 @@ void DraftGrowth::propose(Proposed& from, const DraftChoice& choice,
       child.sampler->accept(token);
     }
     children.push_back(std::move(child));
-    if (k < draw.tokens.size()) draw.chances.push_back(chance);
+    if (k < draw.tokens.size()) draw.chances.push_back(claim);
     chance *= 1.0f - kPriorAcceptance;
+    claim = chance;
   }
-  if (!draw.tokens.empty()) tree.set_draw(node, request_->draws->add(std::move(draw)));
+  if (!draw.tokens.empty()) {
+    tree.set_draw(node, request_->draws->add(std::move(draw)), request_->mask);
+  }
   if (children.size() > 1) leaves_ += static_cast<std::int32_t>(children.size()) - 1;
   std::move(children.begin(), children.end(), std::back_inserter(nodes_));
 }

@@ -44,11 +44,13 @@ class DraftGrowth {
     NodeId node;    // in the request's tree
     NodeId parent;  // in the trial tree
     NodeId trial;   // there, or kNoNode while it has not been run
-    float chance;
+    float chance;  // estimate
+    float claim;   // by the model's own account
     bool is_end;
     std::unique_ptr<Sampler> sampler;  // the chain behind this node, when the chain has state
   };
 
+  bool wants_pass(const std::vector<std::size_t>& candidates) const;
   float smallest_useful_chance() const;
   void propose(Proposed& from, const DraftChoice& choice, const std::function<bool(Token)>& is_end);
 

@@ -36,6 +36,21 @@ struct DraftShape {
 // Errors: kInvalidArgument, naming the option as `run` spells it.
 Status validate(const DraftShape& shape);
 
+// What the engine's planner tells a drafter that could guess more or less.
+class DraftGuide {
+ public:
+  virtual ~DraftGuide() = default;
+
+  // The chance that a guess is accepted, given that the one before it is: at this depth of the
+  // tree, by a drafter that is this sure of it (0 to 1).
+  virtual float chance(std::int32_t depth, float confidence) const = 0;
+
+  // Whether one more pass pays, for guesses behind a node of this chance at this depth. Asked
+  // before every pass but a draft's first one; the request's tree holds all that is proposed so
+  // far.
+  virtual bool another_pass(float tip_chance, std::int32_t tip_depth) = 0;
+};
+
 // One sequence's wish for a draft.
 struct DraftRequest {
   SeqId seq = 0;
@@ -45,6 +60,8 @@ struct DraftRequest {
                                 // before accept(), so that it stays as it is
   std::int32_t max_nodes = 0;   // most nodes to add; 0: none wanted now
   DraftShape shape;
+  // Null: guesses are made up to max_nodes, and their chances are a fixed prior.
+  DraftGuide* guide = nullptr;
   // Where to note what tokens were drawn from, and that they are to be drawn with noise of their
   // own. Null: the coupled rule, which picks with the target's noise and needs no note.
   Draws* draws = nullptr;

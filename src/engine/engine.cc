@@ -51,7 +51,7 @@ Status check_options(const Request& r) {
     if (stop.empty())
       return invalid_argument("a stop string is empty; give at least one character");
   }
-  if (r.width < 1) {
+  if (r.width < 1 && r.width != kAutoWidth) {
     return invalid_argument("--width is " + std::to_string(r.width) +
                             ", but must be at least 1 (1 is no speculation)");
   }
@@ -118,7 +118,7 @@ void Engine::begin_drafting(Sequence& s, std::size_t kept) {
   const bool can_roll_back = caps.rollback != Rollback::kNone;
   if (!can_roll_back && s.stats.reason.empty()) s.stats.reason = caps.rollback_reason;
   const bool wanted =
-      s.request.speculative && s.request.width > 1 && caps.max_width > 1 && can_roll_back;
+      s.request.speculative && s.request.width != 1 && caps.max_width > 1 && can_roll_back;
   const DrafterPlan& plan = s.request.drafters;
   for (std::size_t d = 0; d < drafters_.size(); ++d) {
     s.stats.drafters.emplace_back();
@@ -166,6 +166,7 @@ Status Engine::attach(Drafter* drafter) {
     place = drafters_.insert(place, nullptr);
   }
   *place = drafter;
+  planner_.forget(static_cast<std::size_t>(place - drafters_.begin()));
   drafter->set_interrupt(&interrupt_);
   return Status();
 }
@@ -214,7 +215,13 @@ std::vector<Update> Engine::step() {
   apply_cancels();
   shift_full_contexts();
   make_room();
-  Step step{.target = target_, .vocabulary = vocabulary_, .drafters = drafters_};
+  const NowMs* clock = options_.now_ms ? &options_.now_ms : nullptr;
+  const Stopwatch watch(clock);
+  Step step{.target = target_,
+            .vocabulary = vocabulary_,
+            .drafters = drafters_,
+            .planner = planner_,
+            .clock = clock};
   step.parts = choose_parts(target_, sequences_, options_.prompt_chunk);
   if (!step.parts.empty()) {
     propose(step);
@@ -223,6 +230,7 @@ std::vector<Update> Engine::step() {
     verify(step);
     commit(step);
     emit(step, updates);
+    planner_.note_step(watch.elapsed_ms());
   }
   may_interrupt_.store(!step.interrupted);
   retire(updates);

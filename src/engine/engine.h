@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "draft/drafter.h"
 #include "engine/idle_texts.h"
@@ -34,6 +35,8 @@ struct EngineOptions {
   std::int32_t prompt_chunk = std::numeric_limits<std::int32_t>::max();
   // Whether an ended text's state is kept for prompts that begin alike (engine/idle_texts.h).
   bool reuse_prefix = false;
+  // By which the planner measures; empty: the machine's monotonic clock.
+  NowMs now_ms;
 };
 
 class Engine {
@@ -53,7 +56,7 @@ class Engine {
 
   // `drafter`, which must outlive the engine or be detached, guesses for requests that are added
   // from now on. kResourceExhausted when there are kMaxDrafters already.
-  static constexpr std::size_t kMaxDrafters = 32;
+  static constexpr std::size_t kMaxDrafters = Planner::kDrafters;
   Status attach(Drafter* drafter);
 
   // `drafter` is not used any more. Requests that it guessed for go on with the others, or plain,
@@ -84,6 +87,10 @@ class Engine {
   // Any thread. Unknown ids are ignored: the request may just have ended.
   void cancel(RequestId id);
 
+  // What is known of costs and drafters. Between steps.
+  Planner& planner() { return planner_; }
+  const Planner& planner() const { return planner_; }
+
   // Empty when the models' states are what the texts say, else what differs. Between steps.
   std::string check_integrity() const;
 
@@ -105,6 +112,7 @@ class Engine {
   const Vocabulary& vocabulary_;
   std::vector<Drafter*> drafters_;  // null: detached, the index is free
   EngineOptions options_;
+  Planner planner_;
   std::vector<std::unique_ptr<Sequence>> sequences_;  // running, oldest first
   std::vector<Completion> done_;                      // finished, not taken
   IdleTexts idle_;                                    // sequences of the target not in use

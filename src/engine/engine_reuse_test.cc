@@ -14,7 +14,7 @@ namespace {
 
 using namespace testing;  // NOLINT: the shared names of these tests
 
-constexpr EngineOptions kReuse = {.prompt_chunk = 8, .reuse_prefix = true};
+const EngineOptions kReuse = {.prompt_chunk = 8, .reuse_prefix = true};
 
 Completion run(Engine& engine, Request r, const DraftModelDrafter* drafter = nullptr) {
   const Result<RequestId> id = engine.add(std::move(r));

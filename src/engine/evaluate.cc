@@ -74,12 +74,22 @@ void evaluate_one(Step& step) {
   }
 }
 
+// Of a batch as it was planned, without prompts.
+void note_cost(const Step& step) {
+  std::int32_t width = 0;
+  for (const Part& part : step.parts) {
+    if (part.item < 0 || !part.ready || !part.sequence->answered) return;
+    width += static_cast<std::int32_t>(part.prefix.size()) + part.sequence->sent->size();
+  }
+  step.planner.note_target(width, step.evaluate_ms);
+}
+
 }  // namespace
 
 // What runs out or breaks costs the drafts first, then the one request that cannot go on, never
 // another.
 void evaluate(Step& step) {
-  Stopwatch watch;
+  const Stopwatch watch(step.clock);
   Status status = evaluate_all(step);
   if (!status.ok() && status.code() != StatusCode::kCancelled) {
     const bool fewer = drop_lost(step, status);
@@ -99,6 +109,7 @@ void evaluate(Step& step) {
         static_cast<std::int64_t>(part.prefix.size()) + (part.ready ? 1 : 0);  // the root
   }
   step.evaluate_ms = watch.elapsed_ms();
+  note_cost(step);
 }
 
 }  // namespace outrider

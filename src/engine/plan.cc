@@ -53,12 +53,34 @@ void keep_first_children(TokenTree& tree, const Draws& draws) {
   tree.prune(keep);
 }
 
+// Fills the step up to a width that takes less time, with nodes that nobody proposed: they go
+// behind a last node, where they need no further leaf.
+void fill(std::span<WidthRequest> requests, std::int32_t n) {
+  for (WidthRequest& request : requests) {
+    TokenTree& tree = *request.tree;
+    while (n > 0 && request.may_fill && tree.size() < request.max_width) {
+      tree.add(tree.size() - 1, tree.token(kRoot), 0.0f, kFillerMask);
+      --n;
+    }
+  }
+}
+
+void plan_by_cost(Step& step, std::span<WidthRequest> requests, std::int32_t budget) {
+  const std::vector<RankedNode> ranked = rank_nodes(requests, budget);
+  std::vector<float> chances;
+  for (const RankedNode& node : ranked) chances.push_back(node.chance);
+  const Outlook best = best_outlook(chances, step.n_planned, *step.costs, step.draft_ms);
+  keep_ranked(requests, std::span(ranked).first(static_cast<std::size_t>(best.nodes)));
+  fill(requests, step.costs->filled(best.nodes) - best.nodes);
+}
+
 }  // namespace
 
 void plan(Step& step) {
   Stopwatch watch;
   const Capabilities& caps = step.target.capabilities();
-  std::vector<WidthRequest> requests;
+  std::vector<WidthRequest> fixed;
+  std::vector<WidthRequest> planned;
   std::int32_t budget = caps.n_batch;
   for (Part& part : step.parts) {
     budget -= static_cast<std::int32_t>(part.prefix.size());
@@ -69,13 +91,22 @@ void plan(Step& step) {
     if (s.request.rule != AcceptanceRule::kCoupled) keep_draws_apart(*s.sent, s.draws);
     const bool chain = caps.max_leaves == 1 || s.request.rule == AcceptanceRule::kBlock;
     if (chain) keep_first_children(*s.sent, s.draws);
+    if (s.planned) calibrate(*s.sent, step.planner.acceptance(), s.plan.bias);
     const std::int32_t room =
         step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());
-    requests.push_back({.tree = &*s.sent,
-                        .max_width = std::max(1, std::min({s.request.width, caps.max_width, room})),
-                        .max_leaves = caps.max_leaves});
+    const std::int32_t width = s.planned ? CostCurve::kMaxWidth : s.width;
+    (s.planned ? planned : fixed)
+        .push_back({.tree = &*s.sent,
+                    .max_width = std::max(1, std::min({width, caps.max_width, room})),
+                    .max_leaves = caps.max_leaves,
+                    // Block verification is about chains that one drafter drew.
+                    .may_fill = s.request.rule != AcceptanceRule::kBlock});
   }
-  plan_widths(requests, budget);
+  // The planner's requests have their roots in the batch whatever the others take.
+  const std::int32_t n_planned = static_cast<std::int32_t>(planned.size());
+  plan_widths(fixed, budget - n_planned);
+  for (const WidthRequest& request : fixed) budget -= request.tree->size();
+  if (n_planned > 0) plan_by_cost(step, planned, budget);
   step.plan_ms = watch.elapsed_ms();
   for (Part& part : step.parts) {
     if (part.ready && part.sequence->answered) part.sequence->stats.plan_ms += step.plan_ms;

@@ -1,16 +1,23 @@
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "base/clock.h"
+#include "engine/guide.h"
 #include "engine/step.h"
 
 namespace outrider {
 namespace {
 
+// Most nodes to propose where the planner chooses the width: beyond it, a step is hardly ever worth
+// more on any machine.
+constexpr std::int32_t kMostPlanned = 31;
+
 // How many nodes the drafters may propose for a part: what could be checked, accepted and used.
 std::int32_t useful_nodes(const Step& step, const Sequence& s) {
   const Capabilities& caps = step.target.capabilities();
-  std::int64_t nodes = std::min(s.request.width, caps.max_width) - 1;
+  const std::int32_t width = s.planned ? std::min(kMostPlanned, step.costs->most()) + 1 : s.width;
+  std::int64_t nodes = std::min(width, caps.max_width) - 1;
   const std::int64_t said = static_cast<std::int64_t>(s.output.tokens().size());
   // A step says at most nodes + 1 tokens; more than the text has room for is wasted.
   if (s.request.max_tokens >= 0) nodes = std::min(nodes, s.request.max_tokens - said - 1);
@@ -55,32 +62,63 @@ std::vector<Sequence*> askers(const Step& step, std::size_t drafter, std::size_t
   return result;
 }
 
-void ask(Step& step, std::size_t index, std::span<Sequence* const> candidates) {
-  Drafter& drafter = *step.drafters[index];
-  std::vector<DraftRequest> requests;
+// One drafter's work in one step.
+struct Asking {
   std::vector<Sequence*> sequences;
+  std::vector<DraftRequest> requests;              // [sequences]
+  std::vector<std::unique_ptr<StepGuide>> guides;  // [sequences]; null: not planned
+  std::vector<bool> trial;                         // [sequences] it is asked though it does not pay
+};
+
+Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const> candidates) {
+  Asking asking;
+  bool kept = false;  // somebody keeps the time
   for (Sequence* s : candidates) {
     const std::int32_t nodes = useful_nodes(step, *s);
     if (nodes == 0) continue;
-    sequences.push_back(s);
+    std::unique_ptr<StepGuide> guide;
+    bool trial = false;
+    if (s->planned) {
+      guide = std::make_unique<StepGuide>(step, *s, index,
+                                          static_cast<std::int32_t>(candidates.size()), !kept);
+      trial = !guide->first_pass_pays();
+      if (trial && !guide->may_try()) continue;
+      kept = true;
+    }
+    asking.sequences.push_back(s);
     DraftShape shape = s->request.draft;
     shape.branches = std::min(shape.branches, step.target.capabilities().max_leaves);
-    requests.push_back({.seq = s->seq,
-                        .text = s->text,
-                        .seed = s->noise_seed,
-                        .sampler = s->request.sampler.get(),
-                        .max_nodes = nodes,
-                        .shape = shape,
-                        .draws = s->request.rule == AcceptanceRule::kCoupled ? nullptr : &s->draws,
-                        .mask = DrafterMask{1} << index,
-                        .tree = &*s->proposed});
+    const bool coupled = s->request.rule == AcceptanceRule::kCoupled;
+    asking.requests.push_back({.seq = s->seq,
+                               .text = s->text,
+                               .seed = s->noise_seed,
+                               .sampler = s->request.sampler.get(),
+                               .max_nodes = nodes,
+                               .shape = shape,
+                               .guide = guide.get(),
+                               .draws = coupled ? nullptr : &s->draws,
+                               .mask = DrafterMask{1} << index,
+                               .tree = &*s->proposed});
+    s->asked |= DrafterMask{1} << index;
+    asking.guides.push_back(std::move(guide));
+    asking.trial.push_back(trial);
   }
-  if (requests.empty()) return;
-  Stopwatch watch;
-  const Status status = drafter.draft(requests);
+  return asking;
+}
+
+void ask(Step& step, std::size_t index, std::span<Sequence* const> candidates) {
+  Drafter& drafter = *step.drafters[index];
+  Asking asking = choose_requests(step, index, candidates);
+  const std::vector<Sequence*>& sequences = asking.sequences;
+  if (sequences.empty()) return;
+  const Stopwatch watch(step.clock);
+  const Status status = drafter.draft(asking.requests);
   const double ms = watch.elapsed_ms();
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    if (asking.guides[i]) asking.guides[i]->finish(ms, asking.trial[i]);
+  }
   step.draft_ms += ms;
-  note_results(requests, sequences, drafter, index, ms);
+  note_results(asking.requests, sequences, drafter, index, ms);
   if (status.ok() || status.code() == StatusCode::kCancelled) return;
   // It drafts no more for these requests: their text goes on without it.
   for (Sequence* s : sequences) {
@@ -88,10 +126,30 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> candidates) {
   }
 }
 
+// What the planner decides for, and what the rest of the step's batch costs anyway.
+void begin_planning(Step& step) {
+  const Capabilities& caps = step.target.capabilities();
+  const bool knows = step.planner.knows_costs();
+  std::int32_t base = 0;
+  step.n_planned = 0;
+  for (Part& part : step.parts) {
+    Sequence& s = *part.sequence;
+    s.asked = 0;
+    s.planned = part.ready && knows && s.wants_drafts() && s.request.width == kAutoWidth;
+    s.width = s.request.width == kAutoWidth ? step.planner.trial_width() : s.request.width;
+    step.n_planned += s.planned ? 1 : 0;
+    base += static_cast<std::int32_t>(part.prefix.size());
+    if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : s.width;
+  }
+  step.costs.emplace(step.planner.target_cost(), std::max(base, 1),
+                     std::max(0, std::min(caps.n_batch - base, CostCurve::kMaxWidth)));
+}
+
 }  // namespace
 
 // Stage by stage: first all that a chain asks first, then what is asked where these found nothing.
 void propose(Step& step) {
+  begin_planning(step);
   std::size_t stages = 0;
   for (Part& part : step.parts) {
     if (!part.ready) continue;

@@ -24,6 +24,8 @@ enum class AcceptanceRule {
   kBlock,      // verify/block.h: chains only
 };
 
+inline constexpr std::int32_t kAutoWidth = -1;
+
 struct Request {
   std::vector<Token> prompt;  // not empty; ids of the target's vocabulary
   // Not null, freshly made. The one chain for both models: draft distributions go through the same
@@ -33,9 +35,10 @@ struct Request {
   std::int32_t max_tokens = -1;   // -1: until the context is full; else at least 0
   std::vector<std::string> stop;  // none empty
   AcceptanceRule rule = AcceptanceRule::kCoupled;
-  DraftShape draft;                    // for drafters that can branch
-  bool speculative = true;             // false: drafters are not asked
-  std::int32_t width = 4;              // most tokens of a target step; 1: no speculation
+  DraftShape draft;         // for drafters that can branch
+  bool speculative = true;  // false: drafters are not asked
+  // Most tokens of a target step; 1: no speculation; kAutoWidth: the planner chooses, step by step.
+  std::int32_t width = 4;
   std::string speculation_off_reason;  // why it is not speculative, for the result
   std::int32_t logprobs = -1;  // likeliest tokens to report with each token, 0 to 20; -1: nothing
   // False: of the raw row. True: of what the sampler chain leaves of it, except at temperature 0.

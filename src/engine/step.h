@@ -17,6 +17,7 @@
 //                   state: what is missing is the next step's prefix
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "engine/sequence.h"
 #include "model/language_model.h"
 #include "model/vocabulary.h"
+#include "plan/planner.h"
 
 namespace outrider {
 
@@ -42,9 +44,13 @@ struct Step {
   LanguageModel& target;
   const Vocabulary& vocabulary;
   std::span<Drafter* const> drafters;  // null: nobody has that index now
+  Planner& planner;
+  const NowMs* clock;  // null: the machine's
   std::vector<Part> parts;
-  std::vector<EvalItem> items;  // of the target's batch
-  bool interrupted = false;     // the target was told to stop; nothing was evaluated
+  std::vector<EvalItem> items;     // of the target's batch
+  std::int32_t n_planned = 0;      // ready parts whose width the planner chooses
+  std::optional<StepCosts> costs;  // for these, once `propose` has begun
+  bool interrupted = false;        // the target was told to stop; nothing was evaluated
   double draft_ms = 0.0;
   double plan_ms = 0.0;
   double evaluate_ms = 0.0;

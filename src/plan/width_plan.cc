@@ -21,13 +21,12 @@ bool better(const Candidate& a, const Candidate& b) {
 
 }  // namespace
 
-void plan_widths(std::span<WidthRequest> requests, std::int32_t budget) {
+std::vector<RankedNode> rank_nodes(std::span<const WidthRequest> requests, std::int32_t budget) {
   std::vector<Candidate> candidates;
   std::vector<std::vector<bool>> keep(requests.size());
   std::vector<std::int32_t> width(requests.size(), 1);
   std::vector<std::int32_t> leaves(requests.size(), 1);
   std::vector<std::vector<bool>> has_child(requests.size());  // one that is kept
-  std::int32_t total = static_cast<std::int32_t>(requests.size());
   for (std::size_t r = 0; r < requests.size(); ++r) {
     const TokenTree& tree = *requests[r].tree;
     keep[r].assign(static_cast<std::size_t>(tree.size()), false);
@@ -38,8 +37,9 @@ void plan_widths(std::span<WidthRequest> requests, std::int32_t budget) {
     }
   }
   std::sort(candidates.begin(), candidates.end(), better);
+  std::vector<RankedNode> ranked;
   for (const Candidate& c : candidates) {
-    if (total >= budget) break;
+    if (static_cast<std::int64_t>(requests.size() + ranked.size()) >= budget) break;
     // A node that its request has no room for is passed over; the nodes below it rank behind it, so
     // they find the request full as well.
     const WidthRequest& request = requests[c.request];
@@ -51,9 +51,23 @@ void plan_widths(std::span<WidthRequest> requests, std::int32_t budget) {
     has_child[c.request][parent] = true;
     keep[c.request][static_cast<std::size_t>(c.node)] = true;
     ++width[c.request];
-    ++total;
+    ranked.push_back({.request = c.request, .node = c.node, .chance = c.chance});
   }
+  return ranked;
+}
+
+void keep_ranked(std::span<WidthRequest> requests, std::span<const RankedNode> nodes) {
+  std::vector<std::vector<bool>> keep(requests.size());
+  for (std::size_t r = 0; r < requests.size(); ++r) {
+    keep[r].assign(static_cast<std::size_t>(requests[r].tree->size()), false);
+    keep[r][0] = true;
+  }
+  for (const RankedNode& n : nodes) keep[n.request][static_cast<std::size_t>(n.node)] = true;
   for (std::size_t r = 0; r < requests.size(); ++r) requests[r].tree->prune(keep[r]);
+}
+
+void plan_widths(std::span<WidthRequest> requests, std::int32_t budget) {
+  keep_ranked(requests, rank_nodes(requests, budget));
 }
 
 }  // namespace outrider

@@ -1,4 +1,4 @@
-// Which proposed nodes the target checks, while widths are set by hand.
+// Which proposed nodes the target checks.
 //
 // Each sequence may send at most `max_width` nodes, its root included, with at most `max_leaves`
 // leaves, and all together at most `budget`. The likeliest nodes stay. Since a child is never
@@ -21,10 +21,26 @@ struct WidthRequest {
   TokenTree* tree = nullptr;   // in: what is proposed; out: what is sent
   std::int32_t max_width = 1;  // at least 1
   std::int32_t max_leaves = std::numeric_limits<std::int32_t>::max();  // at least 1
+  bool may_fill = false;  // nodes that nobody proposed may be added
 };
 
-// Prunes the trees. Roots are always kept, also when they alone exceed `budget`. Among equally
-// likely nodes the one nearer its root stays, then the earlier request's.
+// A node that may be sent.
+struct RankedNode {
+  std::size_t request = 0;
+  NodeId node = kNoNode;
+  float chance = 0.0f;
+};
+
+// All that could be sent, best first: each prefix of the list is, with the roots, a set of trees
+// that keeps every limit. Roots are not in it. Among equally likely nodes the one nearer its root
+// comes first, then the earlier request's. `budget`: nodes and roots together.
+std::vector<RankedNode> rank_nodes(std::span<const WidthRequest> requests, std::int32_t budget);
+
+// Prunes the trees to their roots and these nodes.
+void keep_ranked(std::span<WidthRequest> requests, std::span<const RankedNode> nodes);
+
+// Prunes the trees to all that may be sent. Roots are always kept, also when they alone exceed
+// `budget`.
 void plan_widths(std::span<WidthRequest> requests, std::int32_t budget);
 
 }  // namespace outrider

@@ -1,6 +1,7 @@
 #include "tree/token_tree.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 
 namespace outrider {
@@ -11,6 +12,9 @@ NodeId TokenTree::add(NodeId parent, Token token, float chance, DrafterMask prop
   assert(parent >= 0 && parent < size());
   const float bounded = std::clamp(chance, 0.0f, node(parent).chance);
   const NodeId existing = child(parent, token);
+  claims_.push_back({.node = existing == kNoNode ? size() : existing,
+                     .drafter = std::countr_zero(proposed_by),
+                     .chance = std::clamp(chance, 0.0f, 1.0f)});
   if (existing != kNoNode) {
     Node& merged = nodes_[static_cast<std::size_t>(existing)];
     merged.proposed_by |= proposed_by;
@@ -89,6 +93,12 @@ std::vector<NodeId> TokenTree::prune(const std::vector<bool>& keep) {
     kept.push_back(n);
   }
   nodes_ = std::move(kept);
+  std::vector<Claim> claims;
+  for (Claim claim : claims_) {
+    claim.node = new_id[static_cast<std::size_t>(claim.node)];
+    if (claim.node != kNoNode) claims.push_back(claim);
+  }
+  claims_ = std::move(claims);
   return old_id;
 }
 
@@ -107,6 +117,9 @@ std::string TokenTree::check_integrity() const {
     if (n.chance > node(n.parent).chance) return where + "likelier than its parent";
     if (n.proposed_by == 0) return where + "nobody proposed it";
     if (child(n.parent, n.token) != id) return where + "a sibling carries the same token";
+  }
+  for (const Claim& claim : claims_) {
+    if (claim.node <= kRoot || claim.node >= size()) return "a claim for a node that is not there";
   }
   return "";
 }

@@ -31,6 +31,16 @@ namespace outrider {
 // Which drafters proposed a node: bit i for the i-th drafter of the engine.
 using DrafterMask = std::uint32_t;
 
+// Marks what nobody proposed: nodes that only fill a step up to a width that takes less time.
+inline constexpr DrafterMask kFillerMask = DrafterMask{1} << 31;
+
+// One drafter's word on a node.
+struct Claim {
+  NodeId node = kNoNode;
+  std::int32_t drafter = 0;  // its index
+  float chance = 0.0f;       // by its own account, that the walk reaches and accepts the node
+};
+
 class TokenTree {
  public:
   struct Node {
@@ -40,19 +50,25 @@ class TokenTree {
     float chance = 1.0f;          // estimated chance that the walk reaches and accepts this node
     DrafterMask proposed_by = 0;  // 0 for the root only
     std::int32_t draw = -1;       // what its children were drawn from (dist/draws.h); -1: nothing
+    DrafterMask drawn_by = 0;     // who drew them
   };
 
   explicit TokenTree(Token root);
 
-  // Adds `token` below `parent` and returns its id. When `parent` has such a child already, that
+  // Adds `token` below `parent` and returns its id; `chance` is the drafter's own estimate. When `parent` has such a child already, that
   // child is returned with `proposed_by` merged and the larger chance kept (bounded by the
   // parent's). REQUIRES: 0 <= parent < size().
   NodeId add(NodeId parent, Token token, float chance, DrafterMask proposed_by);
 
-  // The children of `node` were drawn: see Node::draw.
-  void set_draw(NodeId node, std::int32_t draw) {
+  // The children of `node` were drawn by `by`: see Node::draw.
+  void set_draw(NodeId node, std::int32_t draw, DrafterMask by = 0) {
     nodes_[static_cast<std::size_t>(node)].draw = draw;
+    nodes_[static_cast<std::size_t>(node)].drawn_by = by;
   }
+
+  // What was said of nodes when they were added, in that order: each add() is the word of the first
+  // drafter in its mask. Several drafters may have claimed a node, and one more than once.
+  std::span<const Claim> claims() const { return claims_; }
 
   // Lowers (or raises) the estimate of `node`, bounded by its parent's; what lies below it is
   // lowered with it. REQUIRES: 0 < node < size().
@@ -86,6 +102,7 @@ class TokenTree {
 
  private:
   std::vector<Node> nodes_;
+  std::vector<Claim> claims_;
 };
 
 }  // namespace outrider

@@ -1,0 +1,231 @@
+// The planner at work in the engine, on made-up machines with a made-up clock: what it chooses is
+// compared with plain decoding and with every fixed width, to the millisecond.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/engine.h"
+#include "testing/fake_engine.h"
+#include "testing/plan_machines.h"
+
+namespace outrider {
+namespace {
+
+using namespace testing;  // NOLINT: the shared names of these tests
+
+constexpr std::int32_t kContext = 2048;
+constexpr std::int32_t kTokens = 400;
+
+struct Setting {
+  PlanMachine machine;
+  RowFunction draft_rows;
+  double draft_share = 0.1;  // of the target's single token, for one of the draft's
+  float temperature = 1.0f;
+  bool measured = true;       // at load
+  double noise = 0.0;         // passes take up to so much longer, and one in twelve four times
+  double slowdown_at = 1e18;  // from here on (ms) everything takes 1.7 times as long
+};
+
+class PlannedWorld {
+ public:
+  explicit PlannedWorld(Setting setting)
+      : setting_(std::move(setting)),
+        target_(capabilities(1), target_rows()),
+        draft_(capabilities(1), setting_.draft_rows),
+        vocabulary_(kVocab),
+        drafter_(draft_, kVocab, {}),
+        engine_(target_, vocabulary_, {&drafter_}, {.now_ms = [this] { return now_ms_; }}) {
+    target_.on_evaluated([this](std::int64_t tokens) {
+      spend(setting_.machine.ms(static_cast<std::int32_t>(tokens)));
+    });
+    draft_.on_evaluated([this](std::int64_t tokens) {
+      const double batch = 1.0 + 0.2 * static_cast<double>(tokens - 1);
+      spend(setting_.draft_share * setting_.machine.ms(1) * batch);
+    });
+    if (!setting_.measured) return;
+    std::vector<CostPoint> points;
+    for (const std::int32_t width : {1, 2, 3, 4, 8, 16}) {
+      points.push_back({.width = width, .ms = setting_.machine.ms(width)});
+    }
+    engine_.planner().set_target_cost(CostCurve(points));
+  }
+
+  static RowFunction target_rows() { return random_rows(kVocab, 3, 3.0f); }
+
+  // The made-up time of one request.
+  double run(std::int32_t width, std::uint64_t seed) {
+    const double before = now_ms_;
+    const Result<RequestId> id =
+        engine_.add(request({1, 2}, setting_.temperature, seed, kTokens, width));
+    EXPECT_TRUE(id.ok());
+    while (engine_.busy()) engine_.step();
+    last_ = *engine_.take(*id);
+    EXPECT_EQ(last_.tokens, reference(target_rows(), {1, 2}, setting_.temperature, seed, kTokens));
+    return now_ms_ - before;
+  }
+
+  const Completion& last() const { return last_; }
+  Engine& engine() { return engine_; }
+
+ private:
+  static Capabilities capabilities(std::int32_t n_sequences) {
+    Capabilities caps = testing::capabilities(n_sequences, kContext);
+    caps.n_batch = 64;
+    caps.max_width = 32;
+    return caps;
+  }
+
+  void spend(double ms) {
+    std::uint64_t draw = mix64(++draws_);
+    if (setting_.noise > 0.0) {
+      ms *= 1.0 + setting_.noise * static_cast<double>(draw % 1000) / 1000.0;
+      if (mix64(draw) % 12 == 0) ms *= 4.0;
+    }
+    if (now_ms_ > setting_.slowdown_at) ms *= 1.7;
+    now_ms_ += ms;
+  }
+
+  Setting setting_;
+  double now_ms_ = 0.0;
+  std::uint64_t draws_ = 0;
+  FakeModel target_;
+  FakeModel draft_;
+  FakeVocabulary vocabulary_;
+  DraftModelDrafter drafter_;
+  Engine engine_;
+  Completion last_;
+};
+
+RowFunction good_draft() { return noisy_rows(PlannedWorld::target_rows(), 9, 0.4f); }
+RowFunction useless_draft() { return random_rows(kVocab, 77, 3.0f); }
+
+// Good for the first part of the text only.
+RowFunction collapsing_draft(std::size_t from) {
+  return [good = good_draft(), bad = useless_draft(), from](std::span<const Token> context) {
+    return context.size() < from ? good(context) : bad(context);
+  };
+}
+
+double plain_ms(const Setting& setting, std::uint64_t seed) {
+  PlannedWorld world(setting);
+  return world.run(1, seed);
+}
+
+TEST(Planner, AGoodCheapDraftIsAboutAsGoodAsTheBestFixedWidthOrBetter) {
+  for (const PlanMachine& machine : plan_machines()) {
+    const Setting setting{.machine = machine, .draft_rows = good_draft(), .draft_share = 0.08};
+    double best = 1e300;
+    std::int32_t best_width = 0;
+    for (const std::int32_t width : {1, 2, 3, 4, 6, 8, 12, 16}) {
+      PlannedWorld fixed(setting);
+      fixed.run(width, 5);
+      const double ms = fixed.run(width, 6);
+      if (ms < best) best_width = width;
+      best = std::min(best, ms);
+    }
+    PlannedWorld world(setting);
+    world.run(kAutoWidth, 5);
+    const double ms = world.run(kAutoWidth, 6);
+    EXPECT_LT(ms, best * 1.08) << machine.name << ": width " << best_width << " takes " << best
+                               << ", plain " << plain_ms(setting, 6);
+  }
+}
+
+TEST(Planner, NeverSlowerThanPlainWhateverTheDraft) {
+  for (const PlanMachine& machine : plan_machines()) {
+    for (const double share : {0.1, 0.3, 1.0}) {
+      const std::vector<std::pair<std::string, RowFunction>> drafts = {
+          {"useless", useless_draft()},
+          {"good", good_draft()},
+          {"collapsing", collapsing_draft(150)},
+      };
+      for (const auto& [name, rows] : drafts) {
+        const Setting setting{.machine = machine, .draft_rows = rows, .draft_share = share};
+        PlannedWorld world(setting);
+        for (const std::uint64_t seed : {5, 6, 7}) {
+          const double ms = world.run(kAutoWidth, seed);
+          EXPECT_GT(plain_ms(setting, seed) / ms, 0.97)
+              << machine.name << ", a draft that is " << name << " and takes " << share
+              << " of the target, request " << seed << ": "
+              << world.last().speculation.drafters[0].calls << " calls";
+        }
+      }
+    }
+  }
+}
+
+TEST(Planner, ADraftThatBecomesGoodAgainIsFoundOut) {
+  const PlanMachine machine = plan_machines()[2];
+  bool good = false;
+  const RowFunction rows = [&good, a = good_draft(),
+                            b = useless_draft()](std::span<const Token> context) {
+    return good ? a(context) : b(context);
+  };
+  const Setting setting{.machine = machine, .draft_rows = rows, .draft_share = 0.08};
+  PlannedWorld world(setting);
+  world.run(kAutoWidth, 5);
+  EXPECT_LT(world.last().speculation.drafters[0].calls, 40);
+  good = true;
+  for (std::uint64_t seed = 6; seed < 14; ++seed) world.run(kAutoWidth, seed);
+  EXPECT_GT(world.last().speculation.accepted, 100);
+}
+
+TEST(Planner, NoiseAndDriftDoNotMislead) {
+  for (const PlanMachine& machine : plan_machines()) {
+    Setting setting{.machine = machine,
+                    .draft_rows = good_draft(),
+                    .draft_share = 0.08,
+                    .noise = 0.2,
+                    .slowdown_at = 3000.0};
+    PlannedWorld plain(setting);
+    double plain_total = 0.0;
+    PlannedWorld planned(setting);
+    double planned_total = 0.0;
+    for (std::uint64_t seed = 5; seed < 10; ++seed) {
+      plain_total += plain.run(1, seed);
+      planned_total += planned.run(kAutoWidth, seed);
+    }
+    EXPECT_GT(plain_total / planned_total, 0.97)
+        << machine.name << ": " << planned.last().speculation.drafters[0].calls << " calls, "
+        << planned.last().speculation.accepted << " of " << planned.last().speculation.drafted;
+    if (machine.name == "flat" || machine.name == "gpu") {
+      EXPECT_GT(plain_total / planned_total, 1.5) << machine.name;
+    }
+  }
+}
+
+TEST(Planner, WithoutAMeasurementTheCostsAreFoundOut) {
+  for (const PlanMachine& machine : plan_machines()) {
+    Setting setting{.machine = machine, .draft_rows = useless_draft(), .measured = false};
+    PlannedWorld world(setting);
+    world.run(kAutoWidth, 5);
+    EXPECT_TRUE(world.engine().planner().knows_costs());
+    EXPECT_GT(plain_ms(setting, 6) / world.run(kAutoWidth, 6), 0.97) << machine.name;
+    setting.draft_rows = good_draft();
+    PlannedWorld better(setting);
+    better.run(kAutoWidth, 5);
+    if (machine.name == "flat") {
+      EXPECT_GT(plain_ms(setting, 6) / better.run(kAutoWidth, 6), 1.5);
+    }
+  }
+}
+
+TEST(Planner, PredictedChancesComeTrue) {
+  for (const float temperature : {0.0f, 1.0f}) {
+    const Setting setting{.machine = plan_machines()[0],
+                          .draft_rows = noisy_rows(PlannedWorld::target_rows(), 9, 1.5f),
+                          .draft_share = 0.02,
+                          .temperature = temperature};
+    PlannedWorld world(setting);
+    for (std::uint64_t seed = 5; seed < 25; ++seed) world.run(kAutoWidth, seed);
+    const CalibrationScore& score = world.engine().planner().score();
+    EXPECT_GT(score.n(), 1000);
+    EXPECT_LT(score.calibration_error(), 0.05) << "temperature " << temperature;
+    // At temperature 1 this draft's confidence says next to nothing: drawn tokens agree or do not.
+    EXPECT_LT(score.brier(), score.brier_of_means() * (temperature > 0.0f ? 1.02 : 1.0))
+        << "temperature " << temperature;
+  }
+}
+
+}  // namespace
+}  // namespace outrider

@@ -1,0 +1,99 @@
+#include "plan/acceptance_table.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace outrider {
+namespace {
+
+// Where one bucket of confidence ends and the next begins.
+constexpr std::array<float, 13> kEdges = {0.02f, 0.05f, 0.1f, 0.2f, 0.3f,  0.4f, 0.5f,
+                                          0.6f,  0.7f,  0.8f, 0.9f, 0.96f, 0.99f};
+// The last that many guesses of a cell count most of what it says.
+constexpr double kMemory = 400.0;
+constexpr double kPromiseMemory = 100.0;
+// As how many guesses a broader figure counts in a narrower one.
+constexpr double kPriorWeight = 6.0;
+constexpr double kPromiseWeight = 3.0;
+constexpr double kFirstPromise = 0.5;  // of a drafter that nothing is known of
+
+constexpr double kBiasRate = 0.05;
+constexpr double kMaxBias = 3.0;
+constexpr double kLeast = 1e-3;  // chances stay this far from 0 and 1
+
+double bounded(double chance) { return std::clamp(chance, kLeast, 1.0 - kLeast); }
+
+}  // namespace
+
+AcceptanceTable::AcceptanceTable() : drafters_(kDrafters) {}
+
+std::size_t AcceptanceTable::bucket(float confidence) {
+  return static_cast<std::size_t>(std::upper_bound(kEdges.begin(), kEdges.end(), confidence) -
+                                  kEdges.begin());
+}
+
+// 1, 2, 3, 4, 5 and 6, 7 to 9, 10 to 15, beyond.
+std::size_t AcceptanceTable::depth_class(std::int32_t depth) {
+  if (depth <= 4) return static_cast<std::size_t>(std::max(depth, 1)) - 1;
+  if (depth <= 6) return 4;
+  if (depth <= 9) return 5;
+  return depth <= 15 ? 6 : 7;
+}
+
+void AcceptanceTable::Count::add(bool was_right, double memory) {
+  const double fade = 1.0 - 1.0 / memory;
+  right = right * fade + (was_right ? 1.0 : 0.0);
+  seen = seen * fade + 1.0;
+}
+
+double AcceptanceTable::chance(const GuessClaim& claim) const {
+  assert(claim.drafter < kDrafters);
+  const PerDrafter& drafter = drafters_[claim.drafter];
+  const std::size_t b = bucket(claim.confidence);
+  const double said = static_cast<double>(claim.confidence);
+  const double broad = drafter.by_confidence[b].share(said, kPriorWeight);
+  const Count& cell = drafter.by_depth[depth_class(claim.depth)][b];
+  return bounded(cell.share(broad, kPriorWeight));
+}
+
+void AcceptanceTable::learn(const GuessClaim& claim, bool right) {
+  PerDrafter& drafter = drafters_[claim.drafter];
+  const std::size_t b = bucket(claim.confidence);
+  drafter.by_confidence[b].add(right, kMemory);
+  drafter.by_depth[depth_class(claim.depth)][b].add(right, kMemory);
+}
+
+double AcceptanceTable::promise(std::size_t drafter, std::int32_t depth) const {
+  const PerDrafter& d = drafters_[drafter];
+  double expected = kFirstPromise;
+  // Each depth leans on the one before it.
+  for (std::size_t i = 0; i <= depth_class(depth); ++i) {
+    expected = d.promises[i].share(expected, kPromiseWeight);
+  }
+  return bounded(expected);
+}
+
+void AcceptanceTable::learn_promise(std::size_t drafter, std::int32_t depth, bool right) {
+  drafters_[drafter].promises[depth_class(depth)].add(right, kPromiseMemory);
+}
+
+double AcceptanceTable::experience(std::size_t drafter) const {
+  return drafters_[drafter].promises[0].seen;
+}
+
+void AcceptanceTable::forget(std::size_t drafter) { drafters_[drafter] = PerDrafter(); }
+
+double AcceptanceBias::shifted(std::size_t drafter, double chance) const {
+  const double odds = bounded(chance) / (1.0 - bounded(chance));
+  const double moved = odds * std::exp(static_cast<double>(shift_[drafter]));
+  return bounded(moved / (1.0 + moved));
+}
+
+void AcceptanceBias::learn(std::size_t drafter, double chance, bool right) {
+  const double moved =
+      static_cast<double>(shift_[drafter]) + kBiasRate * ((right ? 1.0 : 0.0) - chance);
+  shift_[drafter] = static_cast<float>(std::clamp(moved, -kMaxBias, kMaxBias));
+}
+
+}  // namespace outrider

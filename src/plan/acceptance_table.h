@@ -1,0 +1,89 @@
+// AcceptanceTable: how often a drafter's guesses are right.
+//
+// Idea. A drafter says of each guess how sure it is. That figure is not the chance of acceptance
+// (at temperature 1 a draft that gives a token 0.5 may be right in 0.7 of the cases), but guesses
+// that it is equally sure of, at the same depth, are right equally often. So hits and misses are
+// counted per drafter, depth and confidence, with the older ones fading, and each count leans on a
+// broader one while it is small: a depth's on the drafter's as a whole, and that on the figure
+// itself.
+//
+// All guesses count whose parent was right, also those that were not checked: what the target said
+// there is known. What follows a wrong guess is not.
+//
+// One request's text may be easier or harder than all others': AcceptanceBias shifts the odds.
+//
+// Cost: O(1) each. Tested by acceptance_table_test.cc (calibration error and Brier score of drafts
+// whose confidence is off).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace outrider {
+
+// A drafter's word on one guess.
+struct GuessClaim {
+  std::size_t drafter = 0;  // its index in the engine, below 32
+  std::int32_t depth = 1;   // of the guess in its tree, >= 1
+  float confidence = 0.0f;  // 0 to 1
+};
+
+class AcceptanceTable {
+ public:
+  AcceptanceTable();
+
+  // The chance that the guess is right, given that the one before it is. In (0, 1).
+  double chance(const GuessClaim& claim) const;
+  void learn(const GuessClaim& claim, bool right);
+
+  // The chance that the drafter's best guess at this depth is right, given that the one before it
+  // is, and counting having no guess as being wrong: what asking it for one more promises.
+  double promise(std::size_t drafter, std::int32_t depth) const;
+  void learn_promise(std::size_t drafter, std::int32_t depth, bool right);
+  // How many promises were seen kept or broken at the first depth, the older ones fading.
+  double experience(std::size_t drafter) const;
+
+  // What was learned of this drafter is void: another one has its index.
+  void forget(std::size_t drafter);
+
+ private:
+  static constexpr std::size_t kDrafters = 32;
+  static constexpr std::size_t kBuckets = 14;
+  static constexpr std::size_t kDepths = 8;
+
+  struct Count {
+    double right = 0.0;
+    double seen = 0.0;
+
+    void add(bool was_right, double memory);
+    // The share, leaning on `prior` as if that had been seen `weight` times.
+    double share(double prior, double weight) const {
+      return (right + prior * weight) / (seen + weight);
+    }
+  };
+  struct PerDrafter {
+    std::array<Count, kBuckets> by_confidence{};
+    std::array<std::array<Count, kBuckets>, kDepths> by_depth{};  // [depth class][bucket]
+    std::array<Count, kDepths> promises{};
+  };
+
+  static std::size_t bucket(float confidence);
+  static std::size_t depth_class(std::int32_t depth);
+
+  std::vector<PerDrafter> drafters_;  // [kDrafters]
+};
+
+// One request's shift of the odds, per drafter.
+class AcceptanceBias {
+ public:
+  double shifted(std::size_t drafter, double chance) const;
+  // A guess that was given `chance` (shifted) was right or wrong.
+  void learn(std::size_t drafter, double chance, bool right);
+
+ private:
+  std::array<float, 32> shift_{};  // of the log-odds
+};
+
+}  // namespace outrider

@@ -1,0 +1,30 @@
+// From what drafters say of their guesses to chances, and from the target's text back.
+//
+// A drafter's claim on a path is a product of how sure it is of each guess; only the single factors
+// are compared with what came true (plan/acceptance_table.h). A node that several drafters claim
+// has the best of their chances; siblings share at most one token's worth of chance.
+//
+// Children that were drawn count only for the drafter that drew them: what else is said of a drawn
+// token depends on what was drawn, and must not decide whether it is sent (dist/draws.h).
+//
+// Tested by calibrate_test.cc.
+#pragma once
+
+#include <span>
+
+#include "plan/acceptance_table.h"
+#include "plan/calibration_score.h"
+#include "tree/token_tree.h"
+
+namespace outrider {
+
+// Sets every node's chance. Drafters from index 31 on (fillers) have none.
+void calibrate(TokenTree& tree, const AcceptanceTable& table, const AcceptanceBias& bias);
+
+// The text went on with `emitted` behind the tree's root: learns from all that was proposed, sent
+// or not, as far as it was put to the test. `asked`: the drafters that were asked in this step.
+// `score` may be null.
+void learn_from(const TokenTree& proposed, std::span<const Token> emitted, DrafterMask asked,
+                AcceptanceTable& table, AcceptanceBias& bias, CalibrationScore* score);
+
+}  // namespace outrider

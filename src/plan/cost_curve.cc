@@ -1,0 +1,84 @@
+#include "plan/cost_curve.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace outrider {
+namespace {
+
+// Half of a change of the machine is followed in 6 passes, of a width's own shape in 23.
+constexpr double kLevelRate = 0.1;
+constexpr double kShapeRate = 0.03;
+// What was measured with care counts as so many passes.
+constexpr std::int64_t kMeasured = 32;
+// How far one pass may be off and still count in full: a quarter more, or a fifth less.
+constexpr double kClip = 0.22;
+
+}  // namespace
+
+CostCurve::CostCurve(std::span<const CostPoint> measured) {
+  for (const CostPoint& point : measured) {
+    if (point.width < 1 || point.width > kMaxWidth || !(point.ms > 0.0)) continue;
+    if (!std::isfinite(point.ms)) continue;
+    if (n_noted_ == 0) level_ = std::log(point.ms);
+    cells_[static_cast<std::size_t>(point.width)] = {.shape = std::log(point.ms) - level_,
+                                                     .n = kMeasured};
+    largest_ = std::max(largest_, point.width);
+    ++n_noted_;
+  }
+}
+
+void CostCurve::note(std::int32_t width, double ms) {
+  if (width < 1 || width > kMaxWidth || !(ms > 0.0) || !std::isfinite(ms)) return;
+  Cell& cell = cells_[static_cast<std::size_t>(width)];
+  const double time = std::log(ms);
+  if (n_noted_ == 0) level_ = time;
+  ++n_noted_;
+  largest_ = std::max(largest_, width);
+  if (cell.n == 0) {
+    cell = {.shape = time - level_, .n = 1};
+    return;
+  }
+  ++cell.n;
+  const double off = std::clamp(time - level_ - cell.shape, -kClip, kClip);
+  level_ += kLevelRate * off;
+  // The first passes of a width are averaged: one alone may have been held up.
+  cell.shape += std::max(kShapeRate, 1.0 / (static_cast<double>(cell.n) + 1.0)) * off;
+}
+
+double CostCurve::shape_at(std::int32_t width) const {
+  return cells_[static_cast<std::size_t>(width)].shape;
+}
+
+double CostCurve::ms(std::int32_t width) const {
+  if (width < 1 || n_noted_ == 0) return 0.0;
+  const double scale = std::exp(level_);
+  if (width >= largest_) {
+    return scale * std::exp(shape_at(largest_)) * static_cast<double>(width) /
+           static_cast<double>(largest_);
+  }
+  std::int32_t above = width;
+  while (cells_[static_cast<std::size_t>(above)].n == 0) ++above;
+  if (above == width) return scale * std::exp(shape_at(width));
+  std::int32_t below = width;
+  while (below > 0 && cells_[static_cast<std::size_t>(below)].n == 0) --below;
+  const double high = std::exp(shape_at(above));
+  if (below == 0) return scale * high;  // it cannot be told how much less
+  const double low = std::exp(shape_at(below));
+  const double share = static_cast<double>(width - below) / static_cast<double>(above - below);
+  return scale * (low + share * (high - low));
+}
+
+std::int64_t CostCurve::noted(std::int32_t width) const {
+  return width < 1 || width > kMaxWidth ? 0 : cells_[static_cast<std::size_t>(width)].n;
+}
+
+std::vector<CostPoint> CostCurve::points() const {
+  std::vector<CostPoint> result;
+  for (std::int32_t width = 1; width <= kMaxWidth; ++width) {
+    if (noted(width) > 0) result.push_back({.width = width, .ms = ms(width)});
+  }
+  return result;
+}
+
+}  // namespace outrider

@@ -1,0 +1,65 @@
+// CostCurve: what a pass of a model takes, by the number of its tokens.
+//
+// Idea. One table, no formula: kernels work on tiles, so a pass of four tokens may take less than
+// one of two (on a Zen 4 with Q4_0: 1, 1.49, 1.81, 1.30 times a single token). The logarithm of a
+// time is a common level and a shape by width. The level follows the machine quickly (another
+// program, a longer context); the shape is learned slowly. An observation moves both by no more
+// than a bounded step, so that a pass that was held up counts little.
+//
+// What was never measured is read off a straight line between the measured neighbours, or in
+// proportion beyond the largest; it is measured as soon as it is tried.
+//
+// Cost: O(1) to note; O(kMaxWidth) after a first measurement of a width. Tested by
+// cost_curve_test.cc on flat, linear, tiled, noisy and drifting machines.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace outrider {
+
+struct CostPoint {
+  std::int32_t width = 1;  // tokens of the pass, >= 1
+  double ms = 0.0;         // > 0
+};
+
+class CostCurve {
+ public:
+  static constexpr std::int32_t kMaxWidth = 64;
+
+  CostCurve() = default;
+  // What was measured before. Points out of range are left out.
+  explicit CostCurve(std::span<const CostPoint> measured);
+
+  // A pass of `width` tokens took `ms`. Widths above kMaxWidth (prompts) are not noted.
+  void note(std::int32_t width, double ms);
+
+  // Nothing is known, and ms() is 0.
+  bool empty() const { return n_noted_ == 0; }
+
+  // What a pass of `width` tokens takes now; 0 for a width of 0 or less.
+  double ms(std::int32_t width) const;
+
+  // How many passes of this width were noted.
+  std::int64_t noted(std::int32_t width) const;
+
+  // What was measured, at the present level, by rising width.
+  std::vector<CostPoint> points() const;
+
+ private:
+  struct Cell {
+    double shape = 0.0;  // natural logarithm of the time, less the level
+    std::int64_t n = 0;
+  };
+
+  double shape_at(std::int32_t width) const;
+
+  std::array<Cell, kMaxWidth + 1> cells_{};  // [width]
+  double level_ = 0.0;
+  std::int64_t n_noted_ = 0;
+  std::int32_t largest_ = 0;  // width that was noted
+};
+
+}  // namespace outrider

@@ -1,0 +1,101 @@
+#include "plan/cost_curve.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "base/random.h"
+
+namespace outrider {
+namespace {
+
+using Machine = std::function<double(std::int32_t)>;
+
+double flat(std::int32_t) { return 20.0; }
+double linear(std::int32_t width) { return 10.0 * width; }
+double tiled(std::int32_t width) {
+  constexpr std::array<double, 9> kTimes = {0, 72, 107, 130, 94, 134, 158, 188, 166};
+  return width <= 8 ? kTimes[static_cast<std::size_t>(width)] : 20.0 * width;
+}
+
+CostCurve measured(const Machine& machine) {
+  std::vector<CostPoint> points;
+  for (const std::int32_t width : {1, 2, 3, 4, 8, 16}) {
+    points.push_back({.width = width, .ms = machine(width)});
+  }
+  return CostCurve(points);
+}
+
+TEST(CostCurve, NothingIsKnownAtFirst) {
+  const CostCurve curve;
+  EXPECT_TRUE(curve.empty());
+  EXPECT_EQ(curve.ms(1), 0.0);
+  EXPECT_TRUE(curve.points().empty());
+}
+
+TEST(CostCurve, SaysWhatWasMeasuredAndStraightLinesBetween) {
+  const CostCurve curve = measured(tiled);
+  for (const std::int32_t width : {1, 2, 3, 4, 8, 16}) {
+    EXPECT_NEAR(curve.ms(width), tiled(width), 1e-9) << width;
+  }
+  EXPECT_NEAR(curve.ms(6), (94.0 + 166.0) / 2, 1e-9) << "not 158: never measured";
+  EXPECT_NEAR(curve.ms(32), 2 * tiled(16), 1e-9) << "in proportion";
+  EXPECT_EQ(curve.ms(0), 0.0);
+}
+
+TEST(CostCurve, AnUnknownWidthIsLearnedFromOnePass) {
+  CostCurve curve = measured(tiled);
+  curve.note(6, 158.0);
+  EXPECT_NEAR(curve.ms(6), 158.0, 1e-9);
+  EXPECT_NEAR(curve.ms(4), 94.0, 1e-9) << "the others stay";
+  EXPECT_EQ(curve.noted(6), 1);
+}
+
+TEST(CostCurve, WhatIsImpossibleIsNotNoted) {
+  CostCurve curve;
+  for (const double ms : {0.0, -1.0, std::nan(""), HUGE_VAL}) curve.note(1, ms);
+  curve.note(0, 1.0);
+  curve.note(CostCurve::kMaxWidth + 1, 1.0);
+  EXPECT_TRUE(curve.empty());
+  const std::vector<CostPoint> wrong = {{.width = 0, .ms = 1.0}, {.width = 2, .ms = -1.0}};
+  EXPECT_TRUE(CostCurve(wrong).empty());
+}
+
+// A machine that becomes slower as a whole, seen at one width only.
+TEST(CostCurve, ADriftSeenAtOneWidthMovesAll) {
+  CostCurve curve = measured(flat);
+  for (int i = 0; i < 60; ++i) curve.note(4, 30.0);
+  EXPECT_NEAR(curve.ms(4), 30.0, 0.5);
+  EXPECT_GT(curve.ms(1), 26.0);
+}
+
+// One width becomes dearer than the others.
+TEST(CostCurve, AChangedShapeIsLearnedWhereBothAreSeen) {
+  CostCurve curve = measured(flat);
+  for (int i = 0; i < 300; ++i) {
+    curve.note(1, 20.0);
+    curve.note(4, 30.0);
+  }
+  EXPECT_NEAR(curve.ms(4) / curve.ms(1), 1.5, 0.03);
+}
+
+TEST(CostCurve, PassesThatWereHeldUpCountLittle) {
+  for (const Machine& machine : {Machine(flat), Machine(linear), Machine(tiled)}) {
+    std::uint64_t state = 7;
+    CostCurve curve = measured(machine);
+    for (int i = 0; i < 400; ++i) {
+      const std::int32_t width = 1 + static_cast<std::int32_t>(mix64(++state) % 8);
+      const double noise = 0.97 + 0.06 * static_cast<double>(mix64(++state) % 1000) / 1000.0;
+      const double held_up = mix64(++state) % 12 == 0 ? 4.0 : 1.0;
+      curve.note(width, machine(width) * noise * held_up);
+    }
+    for (std::int32_t width = 2; width <= 8; ++width) {
+      EXPECT_NEAR(curve.ms(width) / curve.ms(1) / (machine(width) / machine(1)), 1.0, 0.12)
+          << width;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace outrider

@@ -1,0 +1,152 @@
+// The choice against all subsets, on made-up machines.
+#include "plan/outlook.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "base/random.h"
+#include "testing/chi_square.h"
+#include "testing/plan_machines.h"
+#include "tree/token_tree.h"
+
+namespace outrider {
+namespace {
+
+using testing::PlanMachine;
+
+struct World {
+  std::vector<TokenTree> trees;
+  std::vector<float> chances;  // of all nodes, falling
+};
+
+World random_world(std::uint64_t& state, std::int32_t n_trees, std::int32_t n_nodes) {
+  World world;
+  for (std::int32_t i = 0; i < n_trees; ++i) world.trees.emplace_back(0);
+  for (std::int32_t i = 0; i < n_nodes; ++i) {
+    TokenTree& tree = world.trees[mix64(++state) % world.trees.size()];
+    const NodeId parent =
+        static_cast<NodeId>(mix64(++state) % static_cast<std::uint64_t>(tree.size()));
+    const float factor = static_cast<float>(mix64(++state) % 1000) / 1000.0f;
+    tree.add(parent, 1 + i, tree.node(parent).chance * factor, 1);
+  }
+  for (const TokenTree& tree : world.trees) {
+    for (NodeId id = 1; id < tree.size(); ++id) world.chances.push_back(tree.node(id).chance);
+  }
+  std::sort(world.chances.begin(), world.chances.end(), std::greater<float>());
+  return world;
+}
+
+// Every way to keep some nodes with their parents, and the best tokens per millisecond of all.
+double best_of_all_subsets(const World& world, const PlanMachine& machine, std::int32_t most,
+                           double spent_ms) {
+  std::vector<std::pair<const TokenTree*, NodeId>> nodes;
+  for (const TokenTree& tree : world.trees) {
+    for (NodeId id = 1; id < tree.size(); ++id) nodes.emplace_back(&tree, id);
+  }
+  const std::int32_t n_trees = static_cast<std::int32_t>(world.trees.size());
+  double best = 0.0;
+  for (std::uint32_t mask = 0; mask < (1U << nodes.size()); ++mask) {
+    double tokens = n_trees;
+    std::int32_t n = 0;
+    bool whole = true;
+    for (std::size_t i = 0; i < nodes.size() && whole; ++i) {
+      if (((mask >> i) & 1) == 0) continue;
+      const auto& [tree, id] = nodes[i];
+      const NodeId parent = tree->node(id).parent;
+      for (std::size_t j = 0; j < nodes.size(); ++j) {
+        if (nodes[j].first == tree && nodes[j].second == parent) whole &= ((mask >> j) & 1) != 0;
+      }
+      tokens += static_cast<double>(tree->node(id).chance);
+      ++n;
+    }
+    if (!whole || n > most) continue;
+    double ms = std::numeric_limits<double>::max();
+    for (std::int32_t width = n; width <= most; ++width) {  // filled up, or not
+      ms = std::min(ms, machine.ms(n_trees + width));
+    }
+    best = std::max(best, tokens / (ms + spent_ms));
+  }
+  return best;
+}
+
+CostCurve curve_of(const PlanMachine& machine) {
+  std::vector<CostPoint> points;
+  for (std::int32_t width = 1; width <= 24; ++width) {
+    points.push_back({.width = width, .ms = machine.ms(width)});
+  }
+  return CostCurve(points);
+}
+
+TEST(Outlook, IsTheBestOfAllSubsetsOnEveryMachine) {
+  std::uint64_t state = testing::test_seed(11);
+  for (const PlanMachine& machine : testing::plan_machines()) {
+    const CostCurve curve = curve_of(machine);
+    for (int round = 0; round < 60; ++round) {
+      const std::int32_t n_trees = 1 + static_cast<std::int32_t>(mix64(++state) % 3);
+      const World world =
+          random_world(state, n_trees, static_cast<std::int32_t>(mix64(++state) % 10));
+      const std::int32_t most = static_cast<std::int32_t>(mix64(++state) % 12);
+      const double spent = machine.ms(1) * static_cast<double>(mix64(++state) % 100) / 100.0;
+      const StepCosts costs(curve, n_trees, most);
+      const Outlook chosen = best_outlook(world.chances, n_trees, costs, spent);
+      const double best = best_of_all_subsets(world, machine, most, spent);
+      EXPECT_NEAR(chosen.rate(), best, 1e-6 * best)
+          << machine.name << ", " << world.chances.size() << " nodes, at most " << most;
+    }
+  }
+}
+
+TEST(Outlook, OfEquallyGoodStepsTheSmallest) {
+  const std::vector<CostPoint> points = {{.width = 1, .ms = 10.0}, {.width = 2, .ms = 15.0}};
+  const CostCurve curve(points);
+  const std::vector<float> half = {0.5f};
+  EXPECT_EQ(best_outlook(half, 1, StepCosts(curve, 1, 1), 0.0).nodes, 0);
+  const std::vector<float> more = {0.51f};
+  EXPECT_EQ(best_outlook(more, 1, StepCosts(curve, 1, 1), 0.0).nodes, 1);
+}
+
+TEST(Outlook, ACheaperWiderStepIsFilledUpOnlyWhereItWasMeasured) {
+  const std::vector<CostPoint> points = {
+      {.width = 1, .ms = 72.0}, {.width = 2, .ms = 107.0}, {.width = 4, .ms = 94.0}};
+  const StepCosts costs(CostCurve(points), 1, 5);
+  EXPECT_EQ(costs.filled(1), 3) << "two tokens take longer than four";
+  EXPECT_NEAR(costs.ms(1), 94.0, 1e-9);
+  EXPECT_EQ(costs.filled(2), 3) << "nor can three be relied on to take less";
+  EXPECT_EQ(costs.filled(4), 4) << "nothing beyond was measured";
+  EXPECT_EQ(costs.filled(0), 0);
+}
+
+Prospect prospect(double chance, double pass_ms) {
+  return {
+      .tip_chance = 1.0f, .pass_ms = pass_ms, .promise = [chance](std::int32_t) { return chance; }};
+}
+
+TEST(Outlook, MoreIsDraftedOnlyWhereItPays) {
+  for (const PlanMachine& machine : testing::plan_machines()) {
+    const StepCosts costs(curve_of(machine), 1, 16);
+    EXPECT_FALSE(more_guesses_pay(prospect(0.01, machine.ms(1) * 0.1), {}, 1, costs, 0.0))
+        << machine.name;
+    EXPECT_FALSE(more_guesses_pay(prospect(0.9, machine.ms(1) * 1.2), {}, 1, costs, 0.0))
+        << machine.name << ": as dear as the target";
+    if (machine.ms(4) < 2.5 * machine.ms(1)) {
+      EXPECT_TRUE(more_guesses_pay(prospect(0.95, machine.ms(1) * 0.05), {}, 1, costs, 0.0))
+          << machine.name;
+    }
+  }
+}
+
+// Two tokens take longer than four: the first guess alone would not pay.
+TEST(Outlook, LooksBeyondADearWidth) {
+  const std::vector<CostPoint> points = {{.width = 1, .ms = 72.0},
+                                         {.width = 2, .ms = 140.0},
+                                         {.width = 3, .ms = 140.0},
+                                         {.width = 4, .ms = 141.0}};
+  const StepCosts costs(CostCurve(points), 1, 3);
+  EXPECT_TRUE(more_guesses_pay(prospect(0.8, 5.0), {}, 1, costs, 0.0));
+}
+
+}  // namespace
+}  // namespace outrider

@@ -1,0 +1,65 @@
+#include "plan/planner.h"
+
+#include <algorithm>
+
+namespace outrider {
+namespace {
+
+// Passes of the trial width to see before widths are chosen.
+constexpr std::int64_t kTrialPasses = 2;
+// What reading a missed token takes, in passes: batches are several times quicker than single
+// tokens. Only decides when a trial is made; what it takes is counted as it was.
+constexpr double kMissedTokenPasses = 0.3;
+
+}  // namespace
+
+bool Planner::knows_costs() const { return target_.noted(1) > 0 && target_.points().size() > 1; }
+
+std::int32_t Planner::trial_width() const {
+  return target_.noted(1) < kTrialPasses ? 1 : kTrialWidth;
+}
+
+// Of a pass that nobody has seen yet, nothing is expected: it is found out at once.
+double Planner::pass_ms(std::size_t drafter, bool first, std::int32_t sharing) const {
+  const DrafterCosts& costs = drafters_[drafter];
+  const CostCurve& curve = first || costs.further.empty() ? costs.first : costs.further;
+  return curve.ms(sharing) / static_cast<double>(std::max(sharing, 1));
+}
+
+bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, float tip_chance,
+                                std::int32_t tip_depth, std::int32_t sharing,
+                                std::span<const float> chances, std::int32_t n_ready,
+                                const StepCosts& costs, double spent_ms) const {
+  Prospect prospect;
+  prospect.tip_chance = tip_chance;
+  prospect.pass_ms = pass_ms(drafter, tip_depth == 0, sharing);
+  prospect.promise = [&](std::int32_t i) {
+    return plan.bias.shifted(drafter, acceptance_.promise(drafter, tip_depth + 1 + i));
+  };
+  return more_guesses_pay(prospect, chances, n_ready, costs, spent_ms);
+}
+
+bool Planner::may_try(std::size_t drafter, std::int64_t missed) const {
+  const double expected =
+      pass_ms(drafter, true, 1) * (1.0 + kMissedTokenPasses * static_cast<double>(missed));
+  return drafters_[drafter].trials_ms + expected <= kTrialShare * spent_ms_;
+}
+
+void Planner::note_pass(std::size_t drafter, bool first, std::int32_t sharing, double ms) {
+  DrafterCosts& costs = drafters_[drafter];
+  (first ? costs.first : costs.further).note(sharing, ms);
+}
+
+void Planner::note_trial(std::size_t drafter, double ms) { drafters_[drafter].trials_ms += ms; }
+
+void Planner::forget(std::size_t drafter) {
+  drafters_[drafter] = DrafterCosts();
+  acceptance_.forget(drafter);
+}
+
+void Planner::learn(const TokenTree& proposed, std::span<const Token> emitted, DrafterMask asked,
+                    RequestPlan& plan) {
+  learn_from(proposed, emitted, asked, acceptance_, plan.bias, &score_);
+}
+
+}  // namespace outrider

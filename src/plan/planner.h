@@ -1,0 +1,107 @@
+// Planner: what was learned about costs and acceptance, and what follows from it.
+//
+// One for each engine: it learns from all requests and outlives them. plan/cost_curve.h says what
+// steps take, plan/acceptance_table.h what guesses are worth, plan/outlook.h what to do about it.
+//
+// A drafter that does not pay rests. It may be asked once more when the time that such trials have
+// taken is, with the next one, under one part in a hundred of all time spent in steps: so a useless
+// drafter costs at most that, however dear it is, and one that has become useful is found out.
+//
+// One thread. Tested by planner_test.cc, on made-up machines and drafts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plan/acceptance_table.h"
+#include "plan/calibrate.h"
+#include "plan/cost_curve.h"
+#include "plan/outlook.h"
+
+namespace outrider {
+
+// What is particular to one request.
+class RequestPlan {
+ public:
+  AcceptanceBias bias;
+
+  // The text's length when the drafter was asked last; 0: never.
+  std::int64_t asked_at(std::size_t drafter) const {
+    return drafter < asked_at_.size() ? asked_at_[drafter] : 0;
+  }
+  void set_asked_at(std::size_t drafter, std::int64_t length) {
+    if (asked_at_.size() <= drafter) asked_at_.resize(drafter + 1, 0);
+    asked_at_[drafter] = length;
+  }
+
+ private:
+  std::vector<std::int64_t> asked_at_;  // [drafters]
+};
+
+class Planner {
+ public:
+  static constexpr std::size_t kDrafters = 31;
+  static constexpr double kTrialShare = 0.01;
+
+  // The target's pass was measured, at load or elsewhere.
+  void set_target_cost(const CostCurve& curve) { target_ = curve; }
+  const CostCurve& target_cost() const { return target_; }
+
+  // Whether enough is known to choose by; before that, widths are tried (see trial_width()).
+  bool knows_costs() const;
+  // The most tokens to send to find out, when nothing was measured at load: 1 or kTrialWidth.
+  static constexpr std::int32_t kTrialWidth = 4;
+  std::int32_t trial_width() const;
+
+  const AcceptanceTable& acceptance() const { return acceptance_; }
+  const CalibrationScore& score() const { return score_; }
+
+  // --- drafters, by their index in the engine ---
+
+  // Whether another guess of `drafter` behind a node of `tip_chance` at `tip_depth` makes a better
+  // step. `sharing`: requests that are drafted for in the same pass.
+  bool another_pass_pays(std::size_t drafter, const RequestPlan& plan, float tip_chance,
+                         std::int32_t tip_depth, std::int32_t sharing,
+                         std::span<const float> chances, std::int32_t n_ready,
+                         const StepCosts& costs, double spent_ms) const;
+
+  // Whether a trial of a drafter that does not pay may be made now. `missed`: tokens of the text
+  // that it was not asked about, and will have to read.
+  bool may_try(std::size_t drafter, std::int64_t missed) const;
+
+  // A pass for `sharing` requests took `ms`: the first of a draft, which reads what is new as well,
+  // or a further one.
+  void note_pass(std::size_t drafter, bool first, std::int32_t sharing, double ms);
+  // A trial took `ms`, all in all.
+  void note_trial(std::size_t drafter, double ms);
+  // Another drafter has this index.
+  void forget(std::size_t drafter);
+
+  // --- steps ---
+
+  // A pass of the target with `width` tokens took `ms`.
+  void note_target(std::int32_t width, double ms) { target_.note(width, ms); }
+  // A step took `ms`, all in all.
+  void note_step(double ms) { spent_ms_ += ms; }
+  // The text went on with `emitted` behind `proposed`.
+  void learn(const TokenTree& proposed, std::span<const Token> emitted, DrafterMask asked,
+             RequestPlan& plan);
+
+ private:
+  struct DrafterCosts {
+    CostCurve first;  // by requests that share the pass
+    CostCurve further;
+    double trials_ms = 0.0;
+  };
+
+  double pass_ms(std::size_t drafter, bool first, std::int32_t sharing) const;
+
+  CostCurve target_;
+  AcceptanceTable acceptance_;
+  CalibrationScore score_;
+  std::vector<DrafterCosts> drafters_ = std::vector<DrafterCosts>(kDrafters);
+  double spent_ms_ = 0.0;
+};
+
+}  // namespace outrider

@@ -1,0 +1,21 @@
+// Made-up machines for the planner: what a pass of so many tokens takes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace outrider::testing {
+
+struct PlanMachine {
+  std::string name;
+  std::function<double(std::int32_t)> ms;  // by the number of tokens, >= 1
+};
+
+// Flat (many tokens for the price of one), linear (none), tiled (as measured on a Zen 4 with Q4_0
+// weights, where four tokens take less than two), like a GPU (flat, then stairs), saw-toothed, and
+// steep at once.
+std::vector<PlanMachine> plan_machines();
+
+}  // namespace outrider::testing
