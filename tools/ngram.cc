@@ -43,8 +43,8 @@ constexpr const char* kDetails =
     "too, cannot be told from a good one.";
 
 const std::vector<std::string>& actions() {
-  static const std::vector<std::string> kActions = {"create", "merge", "stats", "import", "export"};
-  return kActions;
+  static const std::vector<std::string> all = {"create", "merge", "stats", "import", "export"};
+  return all;
 }
 
 class NgramCommand : public Command {

@@ -96,8 +96,8 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
   group.add_texts("--suffix-store", a.suffix_stores, "FILE",
                   "a store of texts for --drafter suffix, made by 'outrider suffix build'; may be "
                   "given several times");
-  add_ngram_options(app, a.ngrams, "Speculation");
   add_width_option(app, a);
+  add_ngram_options(app, a.ngrams, "Speculation");
   group.add_choice(
       "--rule", a.rule, {"coupled", "rejection", "block"},
       "how guesses are accepted. coupled: the target draws its own token with noise that "

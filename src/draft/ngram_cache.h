@@ -49,7 +49,7 @@ struct Ngram {
 
   std::int32_t size() const;
   friend bool operator==(const Ngram&, const Ngram&) = default;
-  friend auto operator<=>(const Ngram&, const Ngram&) = default;
+  friend auto operator<=>(const Ngram&, const Ngram&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct Follower {

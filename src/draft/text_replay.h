@@ -17,7 +17,7 @@
 //
 // The same as llama.cpp's examples/lookup/lookup-stats.cpp, for any drafter that needs no model.
 // Tested by text_replay_test.cc, against the engine's own counts by
-// engine/engine_drafters_test.cc, and beside llama.cpp's program by tests/peers_ngram_test.cc.
+// engine/engine_replay_test.cc, and beside llama.cpp's program by tests/peers_ngram_test.cc.
 #pragma once
 
 #include <atomic>
