@@ -38,6 +38,23 @@ function(outrider_embedding_tests)
   add_test(NAME embedding/c_test COMMAND c_test "${target}" "${draft}")
   set_tests_properties(embedding/c_test PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
 
+  # Many threads on the C interface while drafters come and go.
+  outrider_third_party(nlohmann nlohmann)
+  if(TARGET outrider AND nlohmann)
+    add_executable(c_stress "${PROJECT_SOURCE_DIR}/tests/stress/c_stress.cc")
+    target_link_libraries(c_stress PRIVATE outrider_shared ${nlohmann} outrider_sanitizer_defaults
+                          Threads::Threads)
+    set_target_properties(c_stress PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+    target_compile_options(c_stress PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # of lists of Json, wrongly (GCC 12)
+      target_compile_options(c_stress PRIVATE -Wno-maybe-uninitialized)
+    endif()
+    add_test(NAME embedding/c_stress
+             COMMAND c_stress "${target}" "${draft}" "$<TARGET_FILE:outrider>"
+                     "${PROJECT_BINARY_DIR}/tests")
+    set_tests_properties(embedding/c_stress PROPERTIES TIMEOUT 1200 ENVIRONMENT "${environment}")
+  endif()
+
   # The seed's flow, as its user would write it; and a control: it notices when a draft is missing.
   if(TARGET rpcserver_shared)
     add_executable(rpcserver_flow "${PROJECT_SOURCE_DIR}/tests/rpcserver_flow.c")

@@ -61,6 +61,8 @@ OUTRIDER_EXPORT const char *outrider_version(void);
  *   "retention_ms"   how long a finished result waits to be polled; default 60000
  *   "model"          a target to load at once: model.load's parameters without "role"
  *   "draft"          a draft model likewise
+ *   "suffix_store"   a file, or an array of files, for the drafter suffix: stores that `outrider
+ *                    suffix build` made for the target's tokenizer
  *
  * Returns before the models are loaded: whether that goes well is in system.status and in the
  * events. On failure returns NULL and, where `error` is not NULL, leaves the reason in *error: a
@@ -87,6 +89,20 @@ OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
  * detokenize, completion.start, completion.poll, completion.cancel, completion.run, drafters.list,
  * stats.
  *
+ * Who guesses ahead for a completion is in its "speculative": {"drafters": [...]}: "draft-model",
+ * which is also the one when none is named; "suffix" and "recycle", which every target has;
+ * "ngram-cache". ["a","b"] merges their guesses, ["a/b"] asks b only where a has none. One that is
+ * not there guesses nothing, and "speculation"."reason" in the result says so; a name that is not
+ * known is an error. Drafters come and go while completions run, whose texts stay what they are:
+ *
+ *   model.load {"role":"draft","path":"draft.gguf"}                        a draft model
+ *   model.load {"role":"drafter","drafter":"suffix","path":"my.store"}     a file of a drafter
+ *   model.unload {"role":"drafter","drafter":"suffix","path":"my.store"}   without "path": all
+ *
+ * A file of another tokenizer, a damaged or a missing one is refused, and those at work go on; its
+ * "error" is in drafters.list and system.status. Files wait for a target, are opened anew for the
+ * next one, and leave with one that is unloaded.
+ *
  * NULL only when there is no memory even for an error's text; otherwise out of memory is an error
  * whose data.code is "resource_exhausted". */
 OUTRIDER_EXPORT char *outrider_call(outrider *instance, const char *request_json);
@@ -95,7 +111,8 @@ OUTRIDER_EXPORT char *outrider_call(outrider *instance, const char *request_json
 OUTRIDER_EXPORT void outrider_free(char *string);
 
 /* An event: {"event":"model","role":"target"|"draft","state":...,"progress":...,...} while models
- * load, fail, come and go; {"event":"completion","id":...,"updates":[...],"finished":...} with new
+ * load, fail, come and go; {"event":"drafter","drafter":...,"path":...,"state":...,"error":...,...}
+ * while drafters' files do; {"event":"completion","id":...,"updates":[...],"finished":...} with new
  * text, and "result" in the last one. They come in order, one at a time, on a thread of the
  * instance that does nothing else: a callback may take its time and may call every function,
  * outrider_destroy included; what happens meanwhile is joined, so that it gets fewer and larger

@@ -89,8 +89,8 @@ RPCSERVER_API const char *tokenize(const char *req_json);
 /* {"init_success": 0 not (yet) | 1 ready | -1 failed, "model_alias", "model", "loading_progress":
    0.0 to 1.0, "error": text or null, "warnings": [texts], "notes": [what the settings cost],
    "draft": {"state": "absent" | "loading" | "ready" | "failed", "model", "progress", "error",
-   "waits_for_target"}, "speculation": {"drafters": [names], "exactness", "exactness_coverage",
-   "exactness_reason"}} */
+   "waits_for_target"}, "speculation": {"drafters": [names of those that are
+   there], "exactness", "exactness_coverage", "exactness_reason"}} */
 RPCSERVER_API const char *poll_system_status(void);
 
 /* Runs a completion to its end and returns the final response below with "content" whole, and
@@ -111,7 +111,9 @@ RPCSERVER_API const char *get_completion(const char *req_json);
    at most), ignore_eos false, logit_bias [] ([id, number or false] each), stop [] (strings),
    n_beams 0 (else refused), stream and __debug (no effect), stream_tokens false (true: one update a
    token), speculative false: true, or {"drafters": [names], "rule": "coupled" | "rejection" | "block",
-   "width", "branches", "split_p", "draft_p_min", "draft_p_ratio"}.
+   "width", "branches", "split_p", "draft_p_min", "draft_p_ratio"}. Names: draft-model (also when
+   none is given), suffix and recycle, which need no model, and ngram-cache; "a/b" asks b only where
+   a has no guess. One that is not there guesses nothing; "reason" in "speculation" says so.
 
    A prompt that is too long is cut: its first n_keep tokens stay, of the rest the beginning goes in
    blocks ("truncated": true). A full context is shifted in the same way and the text goes on. */

@@ -176,6 +176,44 @@ TEST(CliRpc, AModelThatCannotBeLoadedIsSaidAndEndsIt) {
   EXPECT_EQ(run_cli(rpc({"--calls", "0"}, "")).exit_code, 2);
 }
 
+TEST(CliRpc, StoresAreAttachedBeforeTheFirstLineAndComeAndGoByMethod) {
+  const CliFolder folder;
+  const std::string store = folder.path("store");
+  CliCall build = folder.call({"suffix", "build", "--vocab", cli_models().target,
+                               folder.write("text.txt", "Once upon a time, and once upon a tree"),
+                               "-o", store});
+  ASSERT_EQ(run_cli(build).exit_code, 0);
+  const Json off = {
+      {"prompt", "Once upon"}, {"max_tokens", 24}, {"seed", 3}, {"speculative", false}};
+  Json on = off;
+  on["speculative"] = {{"drafters", {"suffix/recycle"}}, {"width", 6}};
+  const Json file = {{"role", "drafter"}, {"drafter", "suffix"}, {"path", store}};
+  const CliResult result = run_cli(with_models(
+      {"--suffix-store", store, "--calls", "1"},
+      request(1, "drafters.list", Json::object()) + request(2, "completion.run", off) +
+          request(3, "completion.run", on) + request(4, "model.unload", file) +
+          request(5, "drafters.list", Json::object()) + request(6, "completion.run", on)));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::map<std::string, Json> answers = answers_of(result.out);
+  const Json before = answers["1"]["result"]["drafters"][1]["files"];
+  ASSERT_EQ(before.size(), 1U) << result.out;
+  EXPECT_EQ(before[0]["state"], "ready");
+  EXPECT_EQ(before[0]["path"], store);
+  EXPECT_EQ(answers["5"]["result"]["drafters"][1]["files"], Json::array());
+  for (const char* id : {"3", "6"}) {
+    EXPECT_EQ(answers[id]["result"]["tokens"], answers["2"]["result"]["tokens"]);
+    EXPECT_EQ(answers[id]["result"]["speculation"]["enabled"], true);
+    EXPECT_TRUE(answers[id]["result"]["speculation"]["drafters"].contains("suffix"));
+  }
+}
+
+TEST(CliRpc, AStoreThatCannotBeUsedIsSaidAndEndsIt) {
+  const CliResult result = run_cli(with_models({"--suffix-store", "/no/such.store"}, ""));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("/no/such.store"), std::string::npos) << result.err;
+  EXPECT_EQ(run_cli(rpc({"--suffix-store", "a.store"}, "")).exit_code, 2) << "without a target";
+}
+
 TEST(CliRpc, EndsWhenNobodyReadsItsAnswers) {
   std::string input;
   for (int i = 0; i < 20'000; ++i) input += request(i, "system.methods", Json::object());

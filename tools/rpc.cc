@@ -19,6 +19,7 @@
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/signals.h"
+#include "tools/speculation_options.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -48,6 +49,7 @@ class RpcCommand : public Command {
  private:
   int load_models(Runtime& runtime, const SignalWatch& signals) const;
   Status load_one(Runtime& runtime, ModelRole role, const SignalWatch& signals) const;
+  Status attach_files(Runtime& runtime) const;
   void read_lines(api::Service& service, LineReader& reader, CallPool& pool);
   void wait_for_results(const Runtime& runtime, const SignalWatch& signals);
   void say(const std::string& line);
@@ -57,6 +59,7 @@ class RpcCommand : public Command {
 
   ModelArguments model_;
   RuntimeOptions runtime_;
+  std::vector<std::string> suffix_stores_;
   std::int32_t calls_ = 64;
   bool events_ = false;
   std::atomic<std::int64_t> results_told_{0};  // events that hold a completion's result
@@ -69,6 +72,8 @@ class RpcCommand : public Command {
 void RpcCommand::add_options(CLI::App& app) {
   add_model_options(app, model_);
   add_exact_option(app, "Model", model_);
+  OptionGroup speculation(app, "Speculation");
+  add_suffix_store_option(speculation, suffix_stores_);
   OptionGroup serving(app, "Serving");
   serving.add_integer("--slots", runtime_.slots, 1, 64, "completions that run at once");
   serving.add_integer("--max-queue", runtime_.max_queue, 0, kMaxInt32,
@@ -89,6 +94,10 @@ void RpcCommand::check() {
   if (model_.model) require_model(model_);
   if (model_.draft_model && !model_.model) {
     throw UsageError("--draft-model is given, but no --model",
+                     "give the target with -m FILE, or load both with model.load");
+  }
+  if (!suffix_stores_.empty() && !model_.model) {
+    throw UsageError("--suffix-store is given, but no --model",
                      "give the target with -m FILE, or load both with model.load");
   }
 }
@@ -150,11 +159,25 @@ Status RpcCommand::load_one(Runtime& runtime, ModelRole role, const SignalWatch&
   return loaded.error;
 }
 
+Status RpcCommand::attach_files(Runtime& runtime) const {
+  for (const std::string& path : suffix_stores_) {
+    OUTRIDER_RETURN_IF_ERROR(runtime.attach({.drafter = "suffix", .path = path}));
+  }
+  (void)runtime.wait_loaded(-1);
+  for (const DrafterStatus& drafter : runtime.status().drafters) {
+    for (const DrafterFileStatus& file : drafter.files) {
+      if (!file.error.ok()) return file.error;
+    }
+  }
+  return Status();
+}
+
 // Before the first line is read, so that it finds them.
 int RpcCommand::load_models(Runtime& runtime, const SignalWatch& signals) const {
   Status status;
   if (model_.model) status = load_one(runtime, ModelRole::kTarget, signals);
   if (status.ok() && model_.draft_model) status = load_one(runtime, ModelRole::kDraft, signals);
+  if (status.ok()) status = attach_files(runtime);
   if (status.ok()) return kDone;
   return signals.raised() ? signals.exit_code() : fail(status);
 }

@@ -82,6 +82,13 @@ void check_shape(const DraftShape& shape) {
   if (!status.ok()) throw UsageError(status.message());
 }
 
+void add_suffix_store_option(OptionGroup& group, std::vector<std::string>& files) {
+  group.add_texts(
+      "--suffix-store", files, "FILE",
+      "a store of texts for the drafter suffix, made by 'outrider suffix build'; may be "
+      "given several times");
+}
+
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
   CLI::Option* drafter = app.add_option(
@@ -93,9 +100,7 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
       "guesses into one tree, 'a/b' asks b only where a has none");
   drafter->group("Speculation")->type_name("EXPR")->default_str(a.drafter);
   drafter->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  group.add_texts("--suffix-store", a.suffix_stores, "FILE",
-                  "a store of texts for --drafter suffix, made by 'outrider suffix build'; may be "
-                  "given several times");
+  add_suffix_store_option(group, a.suffix_stores);
   add_width_option(app, a);
   add_ngram_options(app, a.ngrams, "Speculation");
   group.add_choice(
@@ -155,9 +160,8 @@ DrafterPlan chosen_drafters(const SpeculationArguments& a) {
 DraftShape chosen_shape(const SpeculationArguments& a) {
   DraftShape shape = a.shape;
   const bool given = a.branches != nullptr && a.branches->count() > 0;
-  const DrafterPlan plan = chosen_drafters(a);
-  const bool costs_passes = plan.empty() || plan.mentions("draft-model");
-  if (!costs_passes && !given && a.rule != "block") shape.branches = chosen_width(a);
+  if (!given)
+    shape.branches = default_branches(chosen_drafters(a), chosen_rule(a), chosen_width(a));
   return shape;
 }
 

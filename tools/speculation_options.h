@@ -10,6 +10,7 @@
 #include "engine/request.h"
 #include "tools/model_options.h"
 #include "tools/ngram_options.h"
+#include "tools/options.h"
 
 namespace outrider::tools {
 
@@ -30,6 +31,8 @@ void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths);
 // How the draft model's trees branch, and where drafting stops.
 // Returns --branches.
 CLI::Option* add_tree_options(CLI::App& app, DraftShape& shape);
+// --suffix-store, for every command that takes it.
+void add_suffix_store_option(OptionGroup& group, std::vector<std::string>& files);
 // Throws UsageError for what is out of range.
 void check_shape(const DraftShape& shape);
 

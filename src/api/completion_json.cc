@@ -37,21 +37,10 @@ Json timings_json(const Timings& t) {
           {"first_token_ms", t.first_token_ms}};
 }
 
-Json drafter_json(const DrafterStats& d) {
-  return {{"calls", d.calls},
-          {"drafts", d.drafts},
-          {"accepted_drafts", d.accepted_drafts},
-          {"drafted", d.drafted},
-          {"accepted", d.accepted},
-          {"acceptance_rate", ratio(d.accepted, d.drafted)},
-          {"foregone", d.foregone},
-          {"draft_ms", d.draft_ms},
-          {"accept_ms", d.accept_ms}};
-}
-
 Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
   Json drafters = Json::object();
-  for (const DrafterStats& drafter : s.drafters) drafters[drafter.name] = drafter_json(drafter);
+  for (const DrafterStats& drafter : s.drafters)
+    drafters[drafter.name] = drafter_stats_json(drafter);
   // Whatever the backend can: these rules keep the distribution, not the text.
   const bool same_text = !s.enabled || s.rule == AcceptanceRule::kCoupled;
   const std::string rule(rule_name(s.rule));
@@ -102,6 +91,18 @@ Json logprobs_json(const Completion& c) {
 }
 
 }  // namespace
+
+Json drafter_stats_json(const DrafterStats& d) {
+  return {{"calls", d.calls},
+          {"drafts", d.drafts},
+          {"accepted_drafts", d.accepted_drafts},
+          {"drafted", d.drafted},
+          {"accepted", d.accepted},
+          {"acceptance_rate", ratio(d.accepted, d.drafted)},
+          {"foregone", d.foregone},
+          {"draft_ms", d.draft_ms},
+          {"accept_ms", d.accept_ms}};
+}
 
 Json logprob_json(const TokenLogprob& token) {
   Json top = Json::array();

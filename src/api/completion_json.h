@@ -29,6 +29,9 @@ namespace outrider::api {
 // below) when it ended with one.
 json::Json completion_json(const Completion& completion, const Exactness& exactness);
 
+// One drafter's counts: an object of "speculation.drafters".
+json::Json drafter_stats_json(const DrafterStats& stats);
+
 // One object of "logprobs".
 json::Json logprob_json(const TokenLogprob& token);
 

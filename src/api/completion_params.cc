@@ -24,8 +24,9 @@ void read_prompt(JsonFields& fields, CompletionRequest& request) {
     request.prompt.emplace_back(given->get<std::string>());
     return;
   }
-  if (!given->is_array()) {
-    return fields.refuse("prompt", *given, "a string, or an array of strings and token ids");
+  if (!given->is_array() || given->empty()) {
+    return fields.refuse("prompt", *given,
+                         "a string, or an array of at least one string or token id");
   }
   for (const Json& part : *given) {
     const std::optional<Token> id = as_token(part);
@@ -204,14 +205,14 @@ void read_shape(JsonFields& fields, CompletionRequest& request) {
 
 constexpr std::size_t kMaxPlanBytes = 256;
 
-// "a/b,c" (draft/drafter_plan.h) of the drafters of this build. `spelled`: the name in messages.
+// "a/b,c" (draft/drafter_plan.h); whether one is there is the runtime's to say, in the result.
+// `spelled`: the name in messages.
 void read_plan(JsonFields& fields, const std::string& name, const std::string& spelled,
                const std::string& expression, CompletionRequest& request) {
-  const std::string_view known[] = {kDraftModelName};
   if (expression.size() > kMaxPlanBytes) {
     return fields.refuse(name, Json(expression), "at most 256 bytes");
   }
-  Result<DrafterPlan> plan = parse_drafter_plan(expression, known, spelled);
+  Result<DrafterPlan> plan = parse_drafter_plan(expression, kDrafterNames, spelled);
   if (!plan.ok()) return fields.fail(name, plan.status().message());
   request.drafters = std::move(*plan);
 }
@@ -222,8 +223,8 @@ void read_drafters(JsonFields& fields, CompletionRequest& request) {
   if (!fields.ok() || fields.any("drafters") == nullptr) return;
   if (chains.empty()) {
     return fields.refuse("drafters", *fields.any("drafters"),
-                         "an array of at least one drafter's name; without it, all that are there "
-                         "draft");
+                         "an array of at least one drafter's name; without it, the draft model "
+                         "drafts");
   }
   std::string expression;
   for (const std::string& chain : chains) expression += (expression.empty() ? "" : ",") + chain;
@@ -259,6 +260,13 @@ void read_speculation(JsonFields& fields, CompletionRequest& request, const Json
   }
   const std::optional<Error> error = inner.finish();
   if (error) fields.fail(error->field, error->message);
+}
+
+bool gives_branches(const Json& params) {
+  if (!params.is_object()) return false;
+  const Json::const_iterator nested = params.find("speculative");
+  return params.contains("branches") ||
+         (nested != params.end() && nested->is_object() && nested->contains("branches"));
 }
 
 // What goes through the lower layers' own checks, and what only goes together here.
@@ -336,12 +344,15 @@ constexpr Parameter kParameters[] = {
      "the grammar binds from where the text says one of these"},
     {"rule", "string", "coupled (default), rejection or block"},
     {"width", "integer | string", "tokens of a target step at most, 1 to 64; auto (default) is 4"},
-    {"branches", "integer", "leaves of the draft's tree at most, 1 (default, a chain) to 64"},
+    {"branches", "integer",
+     "leaves of the draft's tree at most, 1 (a chain) to 64; default 1 with a draft model, else "
+     "width"},
     {"split_p", "number", "branch where the next likeliest has this chance; default 0.1"},
     {"draft_p_min", "number", "draft on only where the likeliest has this chance; default 0"},
     {"draft_p_ratio", "number", "and is so many times as likely as the next; default 0"},
     {"drafter", "string",
-     "auto (default: all that are there), none, or names: a,b merges, a/b falls back"},
+     "auto (default: the draft model), none, or names of draft-model, suffix, ngram-cache and "
+     "recycle: a,b merges, a/b falls back"},
     {"speculative", "boolean | object",
      "true (default), false, or {drafters, rule, width, branches, split_p, draft_p_min, "
      "draft_p_ratio}"},
@@ -354,6 +365,9 @@ Answer<CompletionRequest> read_completion(const Json& params) {
   JsonFields fields(params);
   read_all(fields, request, params);
   std::optional<Error> error = fields.finish();
+  if (!gives_branches(params)) {
+    request.draft.branches = default_branches(request.drafters, request.rule, request.width);
+  }
   if (!error) error = check(request, params);
   if (error) return *error;
   return request;

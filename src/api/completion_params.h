@@ -35,9 +35,6 @@ struct Parameter {
   std::string_view help;  // with range and default
 };
 
-// Who can guess ahead in this build, whether it is there or not.
-inline constexpr std::string_view kDraftModelName = "draft-model";
-
 // Limits that only clients over JSON meet.
 inline constexpr std::size_t kMaxStops = 64;
 inline constexpr std::size_t kMaxStopBytes = 4096;  // of one

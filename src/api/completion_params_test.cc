@@ -220,7 +220,12 @@ TEST(ReadCompletion, SpeculationInsideOrBesideButNotBoth) {
   EXPECT_FALSE(read(R"(,"speculative":false)")->speculative);
   EXPECT_FALSE(read(R"(,"drafter":"none")")->speculative);
   EXPECT_EQ(to_string(read(R"(,"drafter":"draft-model")")->drafters), "draft-model");
-  EXPECT_TRUE(read("")->drafters.empty()) << "all that are there";
+  EXPECT_TRUE(read("")->drafters.empty()) << "the draft model";
+  EXPECT_EQ(to_string(read(R"(,"drafter":"suffix/recycle,draft-model")")->drafters),
+            "suffix/recycle,draft-model");
+  EXPECT_EQ(
+      to_string(read(R"(,"speculative":{"drafters":["suffix/recycle","draft-model"]})")->drafters),
+      "suffix/recycle,draft-model");
   EXPECT_EQ(wrong_field(R"(,"drafter":"nobody")"), "drafter");
   EXPECT_EQ(wrong_field(R"(,"drafter":"")"), "drafter");
   EXPECT_EQ(read(R"(,"width":"auto")")->width, 4);
@@ -234,6 +239,19 @@ TEST(ReadCompletion, SpeculationInsideOrBesideButNotBoth) {
   EXPECT_EQ(wrong_field(R"(,"speculative":{"rule":"block","branches":2})"), "speculative.branches");
   EXPECT_EQ(wrong_field(R"(,"speculative":"yes")"), "speculative");
   EXPECT_EQ(wrong_field(R"(,"speculative":null)"), "speculative");
+}
+
+TEST(ReadCompletion, BranchesCostNothingWithoutADraftModel) {
+  const auto branches = [](const std::string& more) { return read(more)->draft.branches; };
+  EXPECT_EQ(branches(""), 1) << "the draft model";
+  EXPECT_EQ(branches(R"(,"drafter":"suffix")"), 4) << "the width";
+  EXPECT_EQ(branches(R"(,"drafter":"suffix","width":8)"), 8);
+  EXPECT_EQ(branches(R"(,"speculative":{"drafters":["recycle"],"width":6})"), 6);
+  EXPECT_EQ(branches(R"(,"speculative":{"drafters":["recycle/suffix"],"width":6,"branches":2})"),
+            2);
+  EXPECT_EQ(branches(R"(,"branches":1,"speculative":{"drafters":["suffix"]})"), 1);
+  EXPECT_EQ(branches(R"(,"drafter":"draft-model,suffix","width":8)"), 1);
+  EXPECT_EQ(branches(R"(,"drafter":"suffix","rule":"block")"), 1);
 }
 
 TEST(ReadCompletion, WhatDoesNotGoTogetherIsRefusedByName) {

@@ -52,7 +52,7 @@ Error error_of(const Status& status, const Json& params) {
   assert(!status.ok());
   Error error{.code = status.code(), .message = "", .field = ""};
   error.message = translate(status.message(), params, error.field);
-  for (const char* start : {"the prompt", "prompt token"}) {
+  for (const char* start : {"the prompt", "prompt token", "the messages"}) {
     if (error.message.rfind(start, 0) != 0) continue;
     error.field = has(params, "messages") ? "messages" : "prompt";
   }

@@ -43,9 +43,9 @@ class Answer {
 };
 
 // The layers below name options as `run` spells them ("--top-p is 2, but ..."). Here they become
-// the names of fields ("top_p is 2, but ..."), and the first one, or "the prompt" at the start, is
-// what the error is about. `params` are the client's: a name that is in their "speculative" and not
-// beside it is spelled "speculative.width". REQUIRES: !status.ok()
+// the names of fields ("top_p is 2, but ..."), and the first one, or "the prompt" or "the messages"
+// at the start, is what the error is about. `params` are the client's: a name that is in their
+// "speculative" and not beside it is spelled "speculative.width". REQUIRES: !status.ok()
 Error error_of(const Status& status, const json::Json& params);
 
 // The same without a client's fields: for texts that are shown later, such as a failed load's.

@@ -51,7 +51,31 @@ Answer<Json> system_methods(const MethodContext& /*context*/, const Json& params
   return Json{{"methods", std::move(list)}};
 }
 
+Answer<Json> drafter_file_load(const MethodContext& context, const Json& params) {
+  Answer<DrafterFile> file = read_drafter_file(params, /*needs_path=*/true);
+  if (!file.ok()) return file.error();
+  const Status status = context.runtime.attach(*file);
+  if (!status.ok()) return error_of(status, params);
+  return Json{
+      {"role", "drafter"}, {"drafter", file->drafter}, {"path", file->path}, {"state", "loading"}};
+}
+
+Answer<Json> drafter_file_unload(const MethodContext& context, const Json& params) {
+  Answer<DrafterFile> file = read_drafter_file(params, /*needs_path=*/false);
+  if (!file.ok()) return file.error();
+  const Status status = context.runtime.detach(*file);
+  if (!status.ok()) {
+    Error error = error_of(status, params);
+    if (error.field.empty()) error.field = "drafter";
+    return error;
+  }
+  return Json{{"role", "drafter"},
+              {"drafter", file->drafter},
+              {"path", file->path.empty() ? Json() : Json(file->path)}};
+}
+
 Answer<Json> model_load(const MethodContext& context, const Json& params) {
+  if (about_drafter_file(params)) return drafter_file_load(context, params);
   Answer<ModelOrder> order = read_model_order(params);
   if (!order.ok()) return order.error();
   const Status status = context.runtime.load(order->role, order->options);
@@ -59,11 +83,16 @@ Answer<Json> model_load(const MethodContext& context, const Json& params) {
   return Json{{"role", std::string(model_role_name(order->role))}, {"state", "loading"}};
 }
 
-// The role of model.unload and model.cancel_load.
-void read_role(JsonFields& fields, ModelRole& role) {
+// The role of model.unload (with_files: it takes "drafter" as well, see above) and
+// model.cancel_load, where a file's order is short and ends with model.unload.
+void read_role(JsonFields& fields, ModelRole& role, bool with_files) {
   std::string name = "target";
   fields.require("role");
-  fields.choice("role", name, {"target", "draft"});
+  if (with_files) {
+    fields.choice("role", name, {"target", "draft", "drafter"});
+  } else {
+    fields.choice("role", name, {"target", "draft"});
+  }
   role = name == "draft" ? ModelRole::kDraft : ModelRole::kTarget;
 }
 
@@ -76,10 +105,16 @@ Answer<Json> about_role(const Status& status, ModelRole role) {
 }
 
 Answer<Json> model_unload(const MethodContext& context, const Json& params) {
+  if (about_drafter_file(params)) return drafter_file_unload(context, params);
   JsonFields fields(params);
   ModelRole role = ModelRole::kTarget;
   bool at_once = false;
-  read_role(fields, role);
+  read_role(fields, role, /*with_files=*/true);
+  for (const char* name : {"drafter", "path"}) {
+    if (fields.any(name) == nullptr) continue;
+    fields.fail(name,
+                std::string(name) + " goes with the role 'drafter'; a model's role is enough");
+  }
   fields.boolean("at_once", at_once);
   const std::optional<Error> error = fields.finish();
   if (error) return *error;
@@ -89,7 +124,7 @@ Answer<Json> model_unload(const MethodContext& context, const Json& params) {
 Answer<Json> model_cancel_load(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   ModelRole role = ModelRole::kTarget;
-  read_role(fields, role);
+  read_role(fields, role, /*with_files=*/false);
   const std::optional<Error> error = fields.finish();
   if (error) return *error;
   return about_role(context.runtime.cancel_load(role), role);
@@ -188,7 +223,9 @@ constexpr Parameter kStatusParameters[] = {
     {"wait_ms", "integer", "wait so long for a load that is going on to end; default 0"}};
 constexpr Parameter kRoleParameters[] = {{"role", "string", "target or draft"}};
 constexpr Parameter kUnloadParameters[] = {
-    {"role", "string", "target or draft"},
+    {"role", "string", "target, draft or drafter"},
+    {"drafter", "string", "with the role drafter: whose file"},
+    {"path", "string", "with the role drafter: which file; without it, all of that drafter"},
     {"at_once", "boolean", "end the target's requests with what they have; default false"}};
 constexpr Parameter kTokenizeParameters[] = {
     {"text", "string", "UTF-8"},
@@ -207,10 +244,13 @@ std::span<const Method> methods() {
   static const Method kMethods[] = {
       {"system.status", "models, exactness, requests", kStatusParameters, system_status},
       {"system.methods", "this list", {}, system_methods},
-      {"model.load", "orders a model; returns at once, progress is in the status and as events",
+      {"model.load",
+       "orders a model or a drafter's file; returns at once, progress is in the status and as "
+       "events",
        model_parameters(), model_load},
       {"model.cancel_load", "ends an order that is not done", kRoleParameters, model_cancel_load},
-      {"model.unload", "takes a model out of service", kUnloadParameters, model_unload},
+      {"model.unload", "takes a model or a drafter's file out of service", kUnloadParameters,
+       model_unload},
       {"tokenize", "text -> token ids", kTokenizeParameters, tokenize},
       {"detokenize", "token ids -> text", kDetokenizeParameters, detokenize},
       {"completion.start", "starts a completion; returns its id and what became of the prompt",

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "testing/fake_service.h"
+#include "testing/suffix_file.h"
+#include "testing/tiny_dir.h"
 
 namespace outrider::api {
 namespace {
@@ -81,7 +83,7 @@ TEST(Methods, StatusSaysWhatIsLoadedAndWhatFailed) {
   EXPECT_NE(status["draft"]["error"]["message"].get<std::string>().find("see ctx"),
             std::string::npos)
       << "options become fields: " << status["draft"]["error"];
-  EXPECT_EQ(status["drafters"], Json::array());
+  EXPECT_EQ(status["drafters"], fake.result("drafters.list", Json::object())["drafters"]);
 }
 
 TEST(Methods, ALoadIsWaitedForOrCancelled) {
@@ -202,14 +204,28 @@ TEST(Methods, ARequestThatCannotRunIsRefusedByItsField) {
 
 TEST(Methods, CountsAndDraftersAreToldAsTheyAre) {
   FakeService fake;
-  EXPECT_EQ(
-      fake.result("drafters.list", Json::object())["drafters"][0],
-      Json({{"name", "draft-model"}, {"state", "absent"}, {"attached", false}, {"path", nullptr}}));
-  fake.load("target", "target");
+  const auto listed = [&fake](std::size_t i) {
+    return fake.result("drafters.list", Json::object())["drafters"][i];
+  };
+  EXPECT_EQ(listed(0), Json({{"name", "draft-model"},
+                             {"kind", "model"},
+                             {"state", "absent"},
+                             {"attached", false},
+                             {"path", nullptr},
+                             {"error", nullptr},
+                             {"memory_bytes", 0},
+                             {"files", Json::array()}}));
   fake.load("draft", "draft");
-  EXPECT_EQ(
-      fake.result("drafters.list", Json::object())["drafters"][0],
-      Json({{"name", "draft-model"}, {"state", "ready"}, {"attached", true}, {"path", "draft"}}));
+  EXPECT_EQ(listed(0)["state"], "loading") << "until there is a target";
+  EXPECT_EQ(listed(1)["attached"], false);
+  fake.load("target", "target");
+  EXPECT_EQ(listed(0)["state"], "ready");
+  EXPECT_EQ(listed(0)["path"], "draft");
+  EXPECT_EQ(listed(1)["name"], "suffix");
+  EXPECT_EQ(listed(1)["kind"], "lookup");
+  EXPECT_EQ(listed(1)["attached"], true);
+  EXPECT_EQ(listed(2)["name"], "recycle");
+  EXPECT_EQ(listed(2)["state"], "ready");
   EXPECT_EQ(fake.result("stats", Json::object())["acceptance_rate"], Json());
   fake.result("completion.run", ask("abc", 20));
   const Json stats = fake.result("stats", Json::object());
@@ -217,6 +233,121 @@ TEST(Methods, CountsAndDraftersAreToldAsTheyAre) {
   EXPECT_EQ(stats["finished"], 1);
   EXPECT_EQ(stats["generated_tokens"], 20);
   EXPECT_GT(stats["acceptance_rate"], 0.0);
+  EXPECT_EQ(keys(stats["drafters"]), (std::set<std::string>{"draft-model", "suffix", "recycle"}));
+  EXPECT_EQ(keys(stats["drafters"]["suffix"]),
+            (std::set<std::string>{"calls", "drafts", "accepted_drafts", "drafted", "accepted",
+                                   "acceptance_rate", "foregone", "draft_ms", "accept_ms"}));
+  EXPECT_GT(stats["drafters"]["draft-model"]["accepted"], 0);
+  EXPECT_EQ(stats["drafters"]["suffix"]["calls"], 0);
+}
+
+TEST(Methods, ADraftersFileIsAttachedUsedAndTakenAway) {
+  FakeService fake;
+  fake.load("target", "target");
+  const Json plain = fake.result("completion.run", ask("abc", 30));
+  const testing::TempDir dir;
+  std::vector<Token> text = {0, 1, 2};
+  for (const Json& token : plain["tokens"]) text.push_back(token.get<Token>());
+  testing::write_suffix_store(dir.file("store"),
+                              tokenizer_id(fake.runtime().target()->vocabulary()), {text});
+  const Json order = {{"role", "drafter"}, {"drafter", "suffix"}, {"path", dir.file("store")}};
+  Json answer = order;
+  answer["state"] = "loading";
+  EXPECT_EQ(fake.result("model.load", order), answer);
+  const Json status = fake.result("system.status", {{"wait_ms", 60'000}});
+  const Json& file = status["drafters"][1]["files"][0];
+  EXPECT_EQ(file["path"], dir.file("store"));
+  EXPECT_EQ(file["state"], "ready");
+  EXPECT_EQ(file["attached"], true);
+  EXPECT_EQ(file["error"], nullptr);
+  EXPECT_GT(file["file_bytes"], 100);
+  Json request = ask("abc", 30);
+  for (const Json& drafters : {Json({"suffix"}), Json({"suffix/recycle"}), Json({"recycle"}),
+                               Json({"suffix", "recycle"}), Json({"ngram-cache"})}) {
+    request["speculative"] = {{"drafters", drafters}};
+    const Json fast = fake.result("completion.run", request);
+    EXPECT_EQ(fast["tokens"], plain["tokens"]) << drafters;
+    const bool there = drafters[0] != "ngram-cache";
+    EXPECT_EQ(fast["speculation"]["enabled"], there) << drafters;
+    if (there) {
+      EXPECT_EQ(fast["speculation"]["reason"], nullptr);
+    } else {
+      EXPECT_EQ(fast["speculation"]["reason"], "'ngram-cache' is not attached");
+    }
+    if (drafters == Json({"suffix"})) {
+      EXPECT_GT(fast["speculation"]["drafters"]["suffix"]["accepted"], 15);
+    }
+  }
+  EXPECT_EQ(fake.error("model.load", {{"role", "drafter"}, {"drafter", "suffix"}})["data"]["field"],
+            "path");
+  EXPECT_EQ(fake.error("model.unload", {{"role", "drafter"}})["data"]["field"], "drafter");
+  EXPECT_EQ(fake.error("model.unload", {{"role", "target"}, {"path", "x"}})["data"]["field"],
+            "path");
+  EXPECT_EQ(fake.error("model.cancel_load", {{"role", "drafter"}})["data"]["field"], "role");
+  Json unknown = order;
+  unknown["path"] = "elsewhere";
+  EXPECT_EQ(fake.error("model.unload", unknown)["data"],
+            Json({{"code", "not_found"}, {"field", "path"}}));
+  EXPECT_EQ(fake.result("model.unload", order), order);
+  unknown.erase("path");
+  EXPECT_EQ(fake.error("model.unload", unknown)["data"],
+            Json({{"code", "not_found"}, {"field", "drafter"}}))
+      << "none is left";
+}
+
+TEST(Methods, AnUnknownDrafterIsRefusedWithTheNamesThatAreKnown) {
+  FakeService fake;
+  fake.load("target", "target");
+  Json request = ask("abc", 5);
+  request["speculative"] = {{"drafters", {"sufix"}}};
+  Json error = fake.error("completion.run", request);
+  EXPECT_EQ(error["data"]["field"], "speculative.drafters");
+  EXPECT_NE(error["message"].get<std::string>().find("draft-model, suffix, ngram-cache or recycle"),
+            std::string::npos)
+      << error;
+  error = fake.error("model.load", {{"role", "drafter"}, {"drafter", "recycle"}, {"path", "x"}});
+  EXPECT_EQ(error["data"]["field"], "drafter");
+  EXPECT_EQ(error["message"],
+            "drafter is 'recycle', but must be suffix: no other drafter takes files");
+}
+
+// Whatever is refused, by whichever layer: the client is told which field it is.
+TEST(Methods, EveryRefusalNamesItsField) {
+  FakeService fake;
+  fake.load("target", "target");
+  const Json message = {{"role", "user"}, {"content", "a"}};
+  const std::vector<std::pair<std::string, Json>> cases = {
+      {"prompt", {{"prompt", Json::array()}}},
+      {"prompt", {{"prompt", ""}}},
+      {"prompt", {{"prompt", Json::array({""})}}},
+      {"prompt", {{"prompt", Json::array({99})}}},
+      {"prompt", {{"prompt", "ABC"}}},
+      {"prompt", {{"prompt", std::string(5000, 'a')}}},
+      {"prompt", {{"prompt", Json::array({Json::object()})}}},
+      {"prompt", Json::object()},
+      {"messages", {{"messages", Json::array()}}},
+      {"messages", {{"messages", Json::array({message})}}},  // no chat template
+      {"prompt", {{"prompt", Json::array()}, {"messages", Json::array({message})}}},
+      {"stop", {{"prompt", "a"}, {"stop", ""}}},
+      {"temp", {{"prompt", "a"}, {"temp", -1}}},
+      {"top_p", {{"prompt", "a"}, {"top_p", 0}}},
+      {"width", {{"prompt", "a"}, {"width", 0}}},
+      {"branches", {{"prompt", "a"}, {"rule", "block"}, {"branches", 2}}},
+      {"drafter", {{"prompt", "a"}, {"drafter", "suffix,suffix"}}},
+      {"drafter", {{"prompt", "a"}, {"drafter", ","}}},
+      {"speculative.drafters", {{"prompt", "a"}, {"speculative", {{"drafters", Json::array()}}}}},
+      {"speculative.drafters", {{"prompt", "a"}, {"speculative", {{"drafters", {"a/"}}}}}},
+      {"timeout_ms", {{"prompt", "a"}, {"timeout_ms", -1}}},
+      {"logit_bias", {{"prompt", "a"}, {"logit_bias", {{"x", 1}}}}},
+  };
+  for (const char* method : {"completion.start", "completion.run"}) {
+    for (const auto& [field, params] : cases) {
+      const Json error = fake.error(method, params);
+      const Json told = error["data"]["field"];
+      ASSERT_TRUE(told.is_string()) << params << " -> " << error;
+      EXPECT_EQ(told.get<std::string>().rfind(field, 0), 0U) << params << " -> " << error;
+    }
+  }
 }
 
 TEST(Service, StoppingEndsRunsWithWhatTheyHaveAndRefusesMore) {

@@ -12,7 +12,15 @@ constexpr std::int64_t kMaxThreads = 512;
 constexpr std::int64_t kMaxBatch = 65536;
 constexpr std::int64_t kMaxLayers = 10000;
 constexpr std::size_t kMaxWorkers = 64;
-constexpr const char* kRoles = "'target' or 'draft'";
+constexpr const char* kRoles = "'target', 'draft' or 'drafter'";
+
+constexpr const char* kWithoutDrafter =
+    "drafter goes with the role 'drafter', for a file of one; a model has none";
+
+bool is_path(const Json& value) {
+  return value.is_string() && !value.get_ref<const std::string&>().empty() &&
+         value.get_ref<const std::string&>().find('\0') == std::string::npos;
+}
 
 void read_context(JsonFields& fields, ModelOptions& o) {
   fields.integer("ctx", o.n_ctx, 0, kMaxContext);
@@ -51,9 +59,7 @@ void read_options(JsonFields& fields, ModelOrder& order) {
   const Json* path = fields.any("path");
   fields.require("path");
   if (path != nullptr) {
-    const bool fits = path->is_string() && !path->get_ref<const std::string&>().empty() &&
-                      path->get_ref<const std::string&>().find('\0') == std::string::npos;
-    if (!fits) return fields.refuse("path", *path, "the path of a GGUF file");
+    if (!is_path(*path)) return fields.refuse("path", *path, "the path of a GGUF file");
     order.options.path = path->get<std::string>();
   }
   read_context(fields, order.options);
@@ -65,8 +71,11 @@ void read_options(JsonFields& fields, ModelOrder& order) {
 }
 
 constexpr Parameter kParameters[] = {
-    {"role", "string", "target (whose text you want) or draft (which guesses ahead)"},
-    {"path", "string", "a GGUF file"},
+    {"role", "string",
+     "target (whose text you want), draft (a model that guesses ahead) or drafter (a file for a "
+     "drafter without a model; takes drafter and path only)"},
+    {"path", "string", "a GGUF file; for a drafter, a store"},
+    {"drafter", "string", "with the role drafter: suffix, for a store of 'outrider suffix build'"},
     {"ctx", "integer", "tokens of one request's context; 0: as trained; default 4096"},
     {"threads", "integer", "threads to compute with; 0 (default): the physical cores"},
     {"batch", "integer", "tokens of one pass at most; default 512"},
@@ -92,6 +101,7 @@ Answer<ModelOrder> read_model_order(const Json& params) {
   } else if (role != nullptr && !is_text(*role, "target")) {
     fields.refuse("role", *role, kRoles);
   }
+  if (fields.any("drafter") != nullptr) fields.fail("drafter", kWithoutDrafter);
   read_options(fields, order);
   const std::optional<Error> error = fields.finish();
   if (error) return *error;
@@ -106,6 +116,35 @@ Answer<ModelOrder> read_model_order(const Json& object, ModelRole role, const st
   const std::optional<Error> error = fields.finish();
   if (error) return *error;
   return order;
+}
+
+bool about_drafter_file(const Json& params) {
+  return params.is_object() && params.contains("role") && is_text(params["role"], "drafter");
+}
+
+Answer<DrafterFile> read_drafter_file(const Json& params, bool needs_path) {
+  DrafterFile file;
+  JsonFields fields(params);
+  (void)fields.any("role");
+  fields.require("drafter");
+  const Json* drafter = fields.any("drafter");
+  if (drafter != nullptr) {
+    const std::string name = drafter->is_string() ? drafter->get<std::string>() : "";
+    const Status known = check_file_drafter(name);
+    if (!drafter->is_string()) {
+      fields.refuse("drafter", *drafter, "the name of a drafter that takes files");
+    } else if (!known.ok()) {
+      fields.fail("drafter", with_field_names(known.message()));
+    }
+    file.drafter = name;
+  }
+  if (needs_path) fields.require("path");
+  const Json* path = fields.any("path");
+  if (path != nullptr && !is_path(*path)) fields.refuse("path", *path, "the path of a file");
+  const std::optional<Error> error = fields.finish();
+  if (error) return *error;
+  if (path != nullptr) file.path = path->get<std::string>();
+  return file;
 }
 
 std::span<const Parameter> model_parameters() { return kParameters; }

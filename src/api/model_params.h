@@ -4,6 +4,8 @@
 // "draft"), path, ctx, threads, batch, gpu_layers, cache_type_k, cache_type_v, flash_attn, exact;
 // and for a target only: workers, isolate, widest (what --width is opened for).
 //
+// And to drafters' files: role "drafter", drafter ("suffix"), path.
+//
 // Tested by model_params_test.cc.
 #pragma once
 
@@ -28,6 +30,13 @@ Answer<ModelOrder> read_model_order(const json::Json& params);
 // names in messages ("model.").
 Answer<ModelOrder> read_model_order(const json::Json& object, ModelRole role,
                                     const std::string& path);
+
+// Whether `params` are about a drafter's file: their role says so.
+bool about_drafter_file(const json::Json& params);
+
+// The fields of model.load and model.unload for one; unload may leave `path` out, for all.
+// Errors: kInvalidArgument with the field.
+Answer<DrafterFile> read_drafter_file(const json::Json& params, bool needs_path);
 
 std::span<const Parameter> model_parameters();
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/completion_params.h"
+#include "api/completion_json.h"
 #include "api/error.h"
 
 namespace outrider::api {
@@ -70,10 +70,12 @@ Json status_json(const RuntimeStatus& status) {
           {"slots", status.slots},
           {"running", status.running},
           {"queued", status.queued},
-          {"drafters", status.drafters}};
+          {"drafters", drafters_json(status)}};
 }
 
 Json stats_json(const RuntimeStatus& s) {
+  Json drafters = Json::object();
+  for (const DrafterStatus& d : s.drafters) drafters[d.name] = drafter_stats_json(d.totals);
   return {{"started", s.started},
           {"finished", s.finished},
           {"running", s.running},
@@ -85,19 +87,31 @@ Json stats_json(const RuntimeStatus& s) {
           {"drafted_tokens", s.drafted_tokens},
           {"accepted_tokens", s.accepted_tokens},
           {"acceptance_rate", ratio(s.accepted_tokens, s.drafted_tokens)},
-          {"tokens_per_step", ratio(s.generated_tokens, s.steps)}};
+          {"tokens_per_step", ratio(s.generated_tokens, s.steps)},
+          {"drafters", std::move(drafters)}};
+}
+
+Json drafter_file_json(const DrafterFileStatus& status) {
+  return {{"path", status.file.path},
+          {"state", std::string(model_state_name(status.state))},
+          {"attached", status.serving},
+          {"error", load_error(status.error)},
+          {"file_bytes", status.file_bytes}};
 }
 
 Json drafters_json(const RuntimeStatus& status) {
   Json list = Json::array();
-  list.push_back({{"name", std::string(kDraftModelName)},
-                  {"state", std::string(model_state_name(status.draft.state))},
-                  {"attached", status.draft.serving},
-                  {"path", text_or_null(status.draft.serving ? status.draft.serving_path
-                                                             : status.draft.path)}});
-  for (const std::string& name : status.drafters) {
-    if (name == kDraftModelName) continue;
-    list.push_back({{"name", name}, {"state", "ready"}, {"attached", true}, {"path", Json()}});
+  for (const DrafterStatus& d : status.drafters) {
+    Json files = Json::array();
+    for (const DrafterFileStatus& file : d.files) files.push_back(drafter_file_json(file));
+    list.push_back({{"name", d.name},
+                    {"kind", d.name == kDraftModelName ? "model" : "lookup"},
+                    {"state", std::string(model_state_name(d.state))},
+                    {"attached", d.attached},
+                    {"path", text_or_null(d.path)},
+                    {"error", load_error(d.error)},
+                    {"memory_bytes", d.memory_bytes},
+                    {"files", std::move(files)}});
   }
   return list;
 }

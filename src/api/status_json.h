@@ -5,10 +5,12 @@
 //                 "architecture","name","description","n_params","size_bytes","n_ctx_train",
 //                 "has_chat_template"}, "notes": [...]}
 //   system.status {"version","target": model status,"draft": model status,"exactness": null or
-//                 {"verdict","coverage","reason"},"n_ctx","slots","running","queued","drafters"}
+//                 {"verdict","coverage","reason"},"n_ctx","slots","running","queued","drafters":
+//                 as in drafters.list}
 //   stats         {"started","finished","running","queued","prompt_tokens","cached_tokens",
 //                 "generated_tokens","steps","drafted_tokens","accepted_tokens","acceptance_rate",
-//                 "tokens_per_step"}; ratios are null when there is nothing to divide by
+//                 "tokens_per_step","drafters": {NAME: as in a result's "speculation"}}; ratios are
+//                 null when there is nothing to divide by
 //
 // Paths and texts that are not known are null.
 #pragma once
@@ -22,8 +24,11 @@ json::Json model_status_json(const ModelStatus& status);
 json::Json status_json(const RuntimeStatus& status);
 json::Json stats_json(const RuntimeStatus& status);
 
-// [{"name","state","attached","path"}]: the drafters that are there or could be. Without
-// "attached" a drafter takes no part; its state says why.
+// [{"name","kind": "model"|"lookup","state","attached","path","error","memory_bytes","files":
+// [{"path","state","attached","error","file_bytes"}]}]: the drafters that are there or could be.
+// Without "attached" one takes no part; its state says why. "memory_bytes" is what it holds for its
+// texts, and a draft model's weights; files are mapped, and count when they are touched.
 json::Json drafters_json(const RuntimeStatus& status);
+json::Json drafter_file_json(const DrafterFileStatus& status);
 
 }  // namespace outrider::api

@@ -60,6 +60,12 @@ Json event_json(const RuntimeEvent& event) {
     object.update(model_status_json(event.model->status));
     return object;
   }
+  if (event.drafter) {
+    Json object = {{"event", "drafter"}, {"drafter", event.drafter->file.file.drafter}};
+    object.update(drafter_file_json(event.drafter->file));
+    if (!event.drafter->attached) object["state"] = "absent";
+    return object;
+  }
   if (!event.completion) return {{"event", "none"}};
   Json object = {{"event", "completion"},
                  {"id", event.completion->id},

@@ -35,9 +35,9 @@ OpenOrder order_for(const ModelOptions& options, const LlamaLoaderOptions& how) 
 
 }  // namespace
 
-Result<std::unique_ptr<Target>> load_isolated_target(const ModelOptions& options,
-                                                     const LlamaLoaderOptions& how,
-                                                     const LoadHooks& hooks) {
+Result<std::unique_ptr<LoadedTarget>> load_isolated_target(const ModelOptions& options,
+                                                           const LlamaLoaderOptions& how,
+                                                           const LoadHooks& hooks) {
   OUTRIDER_RETURN_IF_ERROR(check_workers(options.workers, hooks.cancel));
   const Result<std::string> program = find_host_program();
   if (!program.ok()) return program.status();
@@ -56,9 +56,10 @@ Result<std::unique_ptr<Target>> load_isolated_target(const ModelOptions& options
                             .file = std::move(*file),
                             .exactness = report.exactness,
                             .info = report.info,
-                            .notes = report.notes};
+                            .notes = report.notes,
+                            .costs = {}};
   parts.model = std::move(*model);
-  return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(std::move(parts)));
+  return std::make_unique<LoadedTarget>(std::move(parts));
 }
 
 }  // namespace outrider

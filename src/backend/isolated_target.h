@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "backend/llama_loader.h"
+#include "backend/loaded_target.h"
 #include "base/status.h"
 #include "model/model_options.h"
-#include "serve/loader.h"
 
 namespace outrider {
 
@@ -14,8 +14,8 @@ namespace outrider {
 // this process. Workers are asked before the child is started.
 // Errors: ModelLoader::load_target's; kNotFound for a worker that is not there and when the command
 // outrider cannot be found (remote/host_program.h); kInternal when the child dies.
-Result<std::unique_ptr<Target>> load_isolated_target(const ModelOptions& options,
-                                                     const LlamaLoaderOptions& how,
-                                                     const LoadHooks& hooks);
+Result<std::unique_ptr<LoadedTarget>> load_isolated_target(const ModelOptions& options,
+                                                           const LlamaLoaderOptions& how,
+                                                           const LoadHooks& hooks);
 
 }  // namespace outrider

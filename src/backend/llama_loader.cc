@@ -7,6 +7,7 @@
 
 #include "backend/isolated_target.h"
 #include "backend/loaded_target.h"
+#include "backend/target_costs.h"
 #include "backend/vocabulary_side.h"
 #include "draft/draft_model.h"
 #include "draft/translated_model.h"
@@ -52,6 +53,22 @@ class LoadedDraft : public Draft {
   DraftModelDrafter drafter_;
 };
 
+Result<std::unique_ptr<LoadedTarget>> load_here(const ModelOptions& options,
+                                                const LlamaLoaderOptions& how,
+                                                const LoadHooks& hooks) {
+  Result<llama::OpenedTarget> opened =
+      llama::open_target(options, hooks, target_options(how, options.widest));
+  if (!opened.ok()) return opened.status();
+  ModelInfo info = info_of(opened->file->facts());
+  return std::make_unique<LoadedTarget>(
+      LoadedTarget::Parts{.model = std::move(opened->model),
+                          .file = std::move(opened->file),
+                          .exactness = std::move(opened->exactness),
+                          .info = std::move(info),
+                          .notes = std::move(opened->notes),
+                          .costs = {}});
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& options,
@@ -63,19 +80,17 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
     hooks.progress = [&](double fraction) { caller_hooks.progress(0.5 * fraction); };
     how.probe_progress = [&](double fraction) { caller_hooks.progress(0.5 + 0.5 * fraction); };
   }
-  if (options.isolate || !options.workers.empty()) {
-    return load_isolated_target(options, how, hooks);
+  const bool elsewhere = options.isolate || !options.workers.empty();
+  Result<std::unique_ptr<LoadedTarget>> target =
+      elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks);
+  if (!target.ok()) return target.status();
+  if (options_.speculation && options_.measure_costs) {
+    Result<std::vector<CostPoint>> costs =
+        target_costs((*target)->model(), options, options_.cache_folder, hooks);
+    if (!costs.ok()) return costs.status();
+    (*target)->set_costs(std::move(*costs));
   }
-  Result<llama::OpenedTarget> opened =
-      llama::open_target(options, hooks, target_options(how, options.widest));
-  if (!opened.ok()) return opened.status();
-  ModelInfo info = info_of(opened->file->facts());
-  return std::unique_ptr<Target>(
-      std::make_unique<LoadedTarget>(LoadedTarget::Parts{.model = std::move(opened->model),
-                                                         .file = std::move(opened->file),
-                                                         .exactness = std::move(opened->exactness),
-                                                         .info = std::move(info),
-                                                         .notes = std::move(opened->notes)}));
+  return std::unique_ptr<Target>(std::move(*target));
 }
 
 Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& options,

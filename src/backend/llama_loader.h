@@ -20,7 +20,10 @@ struct LlamaLoaderOptions {
   // Of the probe; 0: $OUTRIDER_PROBE_BUDGET_MS, else 10 s, and 3 s with ExactMode::kOff.
   double probe_budget_ms = 0.0;
 
-  // Where verdicts are kept; not given: the user's cache folder; empty: nowhere.
+  // Whether to measure what passes take by their width (backend/target_costs.h).
+  bool measure_costs = true;
+
+  // Where verdicts and costs are kept; not given: the user's cache folder; empty: nowhere.
   std::optional<std::filesystem::path> cache_folder;
 
   // How far the probe is, 0 to 1, after the file has been read; from the loading thread. Empty: the

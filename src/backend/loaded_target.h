@@ -24,6 +24,7 @@ class LoadedTarget : public Target {
     Exactness exactness;
     ModelInfo info;
     std::vector<std::string> notes;
+    std::vector<CostPoint> costs;
   };
 
   explicit LoadedTarget(Parts parts) : parts_(std::move(parts)) {}
@@ -34,6 +35,8 @@ class LoadedTarget : public Target {
   const Exactness& exactness() const override { return parts_.exactness; }
   const ModelInfo& info() const override { return parts_.info; }
   const std::vector<std::string>& notes() const override { return parts_.notes; }
+  std::vector<CostPoint> costs() const override { return parts_.costs; }
+  void set_costs(std::vector<CostPoint> costs) { parts_.costs = std::move(costs); }
 
   Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options) const override {
     return llama::make_sampler(options, vocabulary());

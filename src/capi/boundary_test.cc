@@ -74,6 +74,8 @@ TEST(Create, AConfigIsReadStrictlyAndItsErrorNamesTheField) {
             std::string::npos);
   EXPECT_NE(refusal(R"({"draft":{}})").find("draft.path is missing"), std::string::npos);
   EXPECT_NE(refusal(R"({"draft":5})").find("draft is 5"), std::string::npos);
+  EXPECT_NE(refusal(R"({"suffix_store":[""]})").find("suffix_store is "), std::string::npos);
+  EXPECT_NE(refusal(R"({"suffix_store":[5]})").find("suffix_store[0] is 5"), std::string::npos);
   EXPECT_NE(refusal("[]").find("must be an object"), std::string::npos);
   EXPECT_NE(refusal("{").find("line 1, column"), std::string::npos);
   EXPECT_NE(refusal("{\"slots\":\xFF}"), "");
@@ -87,6 +89,18 @@ TEST(Create, ModelsOfTheConfigAreLoaded) {
   EXPECT_EQ(status["target"]["state"], "ready");
   EXPECT_EQ(status["draft"]["state"], "ready");
   destroy(instance);
+}
+
+TEST(Create, StoresOfTheConfigAreAttachedOnceThereIsATarget) {
+  Instance* const instance =
+      open(R"({"model":{"path":"target","ctx":64},"suffix_store":"no-such-store"})");
+  const Json status = wait(instance);
+  EXPECT_EQ(status["target"]["state"], "ready");
+  const Json& file = status["drafters"][1]["files"][0];
+  EXPECT_EQ(file["state"], "failed");
+  EXPECT_EQ(file["error"]["code"], "not_found");
+  destroy(instance);
+  destroy(open(R"({"suffix_store":["a","b"]})"));  // they wait for a target
 }
 
 TEST(Call, WhatIsNotThereIsAnError) {

@@ -18,6 +18,22 @@ void read_model(api::JsonFields& fields, const std::string& name, ModelRole role
   config.models.push_back(*std::move(order));
 }
 
+void read_files(api::JsonFields& fields, const std::string& name, const std::string& drafter,
+                Config& config) {
+  std::vector<std::string> paths;
+  fields.texts(name, paths);
+  for (std::string& path : paths) {
+    if (path.empty() || path.find('\0') != std::string::npos) {
+      return fields.refuse(name, Json(path), "a file, or an array of files");
+    }
+    config.files.push_back({.drafter = drafter, .path = std::move(path)});
+  }
+  if (config.files.size() > Runtime::kMaxDrafterFiles) {
+    fields.fail(name, name + " holds " + std::to_string(paths.size()) + ", at most " +
+                          std::to_string(Runtime::kMaxDrafterFiles) + " can be");
+  }
+}
+
 }  // namespace
 
 Answer<Config> read_config(std::string_view text) {
@@ -34,6 +50,7 @@ Answer<Config> read_config(std::string_view text) {
   fields.integer("retention_ms", o.retention_ms, 0, RuntimeOptions::kMaxRetentionMs);
   read_model(fields, "model", ModelRole::kTarget, config);
   read_model(fields, "draft", ModelRole::kDraft, config);
+  read_files(fields, "suffix_store", "suffix", config);
   const std::optional<Error> error = fields.finish();
   if (error) return *error;
   return config;

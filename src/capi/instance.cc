@@ -36,6 +36,10 @@ api::Answer<std::unique_ptr<Instance>> Instance::create(std::string_view text,
     const Status status = instance->runtime_->load(order.role, order.options);
     if (!status.ok()) return api::error_of(status, json::Json());
   }
+  for (const DrafterFile& file : config->files) {
+    const Status status = instance->runtime_->attach(file);
+    if (!status.ok()) return api::error_of(status, json::Json());
+  }
   return instance;
 }
 

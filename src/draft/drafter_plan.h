@@ -16,8 +16,9 @@
 
 namespace outrider {
 
-// All drafters that there are.
-inline constexpr std::array<std::string_view, 4> kDrafterNames = {"draft-model", "suffix",
+// All drafters that there are, for every interface that takes names.
+inline constexpr std::string_view kDraftModelName = "draft-model";
+inline constexpr std::array<std::string_view, 4> kDrafterNames = {kDraftModelName, "suffix",
                                                                   "ngram-cache", "recycle"};
 
 struct DrafterPlan {

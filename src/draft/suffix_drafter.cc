@@ -6,18 +6,37 @@ namespace outrider {
 
 SuffixDrafter::SuffixDrafter(std::int32_t n_sequences, SuffixStores stores,
                              const SuffixBlend& blend, const SuffixReach& reach)
-    : growth_(std::move(stores), blend, reach), indexes_(static_cast<std::size_t>(n_sequences)) {}
+    : growth_(std::move(stores), blend, reach),
+      indexes_(static_cast<std::size_t>(n_sequences)),
+      touched_(indexes_.size(), false) {}
 
 Status SuffixDrafter::begin(SeqId seq, std::size_t kept) {
   SuffixIndex& index = indexes_[static_cast<std::size_t>(seq)];
   if (kept < index.size()) index.clear();
+  touched_[static_cast<std::size_t>(seq)] = false;
   return Status();
 }
 
 // Reading the tokens can wait until the next draft.
 void SuffixDrafter::accept(SeqId /*seq*/, std::span<const Token> /*text*/) {}
 
-void SuffixDrafter::end(SeqId seq) { indexes_[static_cast<std::size_t>(seq)].clear(); }
+void SuffixDrafter::end(SeqId seq) {
+  indexes_[static_cast<std::size_t>(seq)].clear();
+  touched_[static_cast<std::size_t>(seq)] = false;
+}
+
+void SuffixDrafter::add_store(std::shared_ptr<const SuffixStore> store) {
+  const std::string path = store->file().path();
+  growth_.add_store(store);  // first: it may fail
+  growth_.remove_store(path);
+  growth_.add_store(std::move(store));
+}
+
+void SuffixDrafter::remove_store(std::string_view path, std::string reason) {
+  if (!growth_.remove_store(path)) return;
+  removal_ = std::move(reason);
+  touched_.assign(indexes_.size(), true);
+}
 
 Status SuffixDrafter::draft(std::span<DraftRequest> requests) {
   for (DraftRequest& request : requests) {
@@ -33,11 +52,12 @@ Status SuffixDrafter::draft(std::span<DraftRequest> requests) {
   return Status();
 }
 
-std::string SuffixDrafter::limit_reason(SeqId /*seq*/) const {
+std::string SuffixDrafter::limit_reason(SeqId seq) const {
   for (const std::shared_ptr<const SuffixStore>& store : growth_.stores()) {
     const Status damage = store->file().damage();
     if (!damage.ok()) return damage.message();
   }
+  if (touched_[static_cast<std::size_t>(seq)]) return removal_;
   return "";
 }
 

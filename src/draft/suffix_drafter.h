@@ -16,7 +16,9 @@
 // suffix_drafter_test.cc and tests/suffix_output_test.cc.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "draft/drafter.h"
@@ -40,8 +42,15 @@ class SuffixDrafter : public Drafter {
   void accept(SeqId seq, std::span<const Token> text) override;
   void end(SeqId seq) override;
   void set_interrupt(const std::atomic<bool>* flag) override { interrupt_ = flag; }
-  // A damaged store is no longer used, and named here.
+  // A damaged store is no longer used, and named here; so is one that was taken away while `seq`
+  // was drafted for.
   std::string limit_reason(SeqId seq) const override;
+
+  // Stores that come and go between two calls of draft(); what is known of the sequences stays. A
+  // store takes the place of one of the same path. May throw std::bad_alloc, with nothing changed.
+  void add_store(std::shared_ptr<const SuffixStore> store);
+  // `reason`: for the sequences that lose it. Needs no memory. Unknown paths are ignored.
+  void remove_store(std::string_view path, std::string reason);
 
   // Of all indexes and of what is reused between requests; stores are mapped files, see
   // StoreFile::file_bytes().
@@ -53,6 +62,8 @@ class SuffixDrafter : public Drafter {
  private:
   SuffixGrowth growth_;
   std::vector<SuffixIndex> indexes_;  // [n_sequences]
+  std::string removal_;               // of the last store that was taken away
+  std::vector<bool> touched_;         // [n_sequences] drafted for when it was
   const std::atomic<bool>* interrupt_ = nullptr;
 };
 

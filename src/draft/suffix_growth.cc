@@ -15,6 +15,12 @@ std::size_t SuffixGrowth::memory_bytes() const {
          chances_.capacity() * sizeof(SuffixChance);
 }
 
+bool SuffixGrowth::remove_store(std::string_view path) {
+  return std::erase_if(stores_, [path](const std::shared_ptr<const SuffixStore>& store) {
+           return store->file().path() == path;
+         }) > 0;
+}
+
 // The stores' places that agree with the end of the text, longest first over all stores.
 void SuffixGrowth::find_places(std::span<const Token> text) {
   places_.clear();

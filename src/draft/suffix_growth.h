@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "draft/drafter.h"
@@ -39,6 +41,10 @@ class SuffixGrowth {
   void grow(const SuffixIndex& index, const DraftRequest& request);
 
   std::span<const std::shared_ptr<const SuffixStore>> stores() const { return stores_; }
+  // Not while a tree is growing. Adding may throw std::bad_alloc, with nothing changed.
+  void add_store(std::shared_ptr<const SuffixStore> store) { stores_.push_back(std::move(store)); }
+  // True when there was one of this path.
+  bool remove_store(std::string_view path);
   std::size_t memory_bytes() const;
 
  private:

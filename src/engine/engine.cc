@@ -31,6 +31,9 @@ Engine::Engine(LanguageModel& target, const Vocabulary& vocabulary, std::vector<
                const EngineOptions& options)
     : target_(target), vocabulary_(vocabulary), drafters_(std::move(drafters)), options_(options) {
   assert(drafters_.size() <= kMaxDrafters && options_.prompt_chunk >= 1);
+  for (const Drafter* drafter : drafters_) {
+    names_.push_back(drafter == nullptr ? std::string_view() : drafter->name());
+  }
   for (SeqId seq = 0; seq < target.capabilities().n_sequences; ++seq) idle_.put(seq, {});
   set_interrupt(&interrupt_);
 }
@@ -163,10 +166,13 @@ Status Engine::attach(Drafter* drafter) {
       return resource_exhausted("there are " + std::to_string(kMaxDrafters) +
                                 " drafters already; detach one first");
     }
+    names_.reserve(drafters_.size() + 1);
     place = drafters_.insert(place, nullptr);
+    names_.resize(drafters_.size());
   }
   *place = drafter;
   planner_.forget(static_cast<std::size_t>(place - drafters_.begin()));
+  names_[static_cast<std::size_t>(place - drafters_.begin())] = drafter->name();
   drafter->set_interrupt(&interrupt_);
   return Status();
 }
@@ -182,6 +188,13 @@ void Engine::detach(Drafter* drafter, const std::string& reason) {
   for (SeqId seq = 0; seq < target_.capabilities().n_sequences; ++seq) drafter->end(seq);
   drafter->set_interrupt(nullptr);
   *place = nullptr;
+}
+
+// A piece may be held back (half a character, the beginning of a stop string) until after its
+// drafter is gone.
+std::string_view Engine::name_of(std::int32_t by) const {
+  if (by == kByTarget || by < 0 || static_cast<std::size_t>(by) >= names_.size()) return "target";
+  return names_[static_cast<std::size_t>(by)];
 }
 
 double Engine::prompt_progress(RequestId id) const {
@@ -221,7 +234,8 @@ std::vector<Update> Engine::step() {
             .vocabulary = vocabulary_,
             .drafters = drafters_,
             .planner = planner_,
-            .clock = clock};
+            .clock = clock,
+            .planned_width = options_.planned_width};
   step.parts = choose_parts(target_, sequences_, options_.prompt_chunk);
   if (!step.parts.empty()) {
     propose(step);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -35,6 +36,8 @@ struct EngineOptions {
   std::int32_t prompt_chunk = std::numeric_limits<std::int32_t>::max();
   // Whether an ended text's state is kept for prompts that begin alike (engine/idle_texts.h).
   bool reuse_prefix = false;
+  // Most tokens of a sequence in a step where the planner chooses.
+  std::int32_t planned_width = CostCurve::kMaxWidth;
   // By which the planner measures; empty: the machine's monotonic clock.
   NowMs now_ms;
 };
@@ -63,8 +66,13 @@ class Engine {
   // and their results say why: `reason`. Unknown drafters are ignored.
   void detach(Drafter* drafter, const std::string& reason);
 
-  // Those that are attached, in the order in which they are asked; null where one was detached.
+  // Those that are attached, in the order in which they are asked; null where one was detached, or
+  // where the constructor was given a place for one.
   const std::vector<Drafter*>& drafters() const { return drafters_; }
+
+  // Who guessed a piece (Piece::by): "target" or the drafter's name, also when it was detached
+  // since and no other took its place. Static storage.
+  std::string_view name_of(std::int32_t by) const;
 
   // Sequences that no request has, and what they hold.
   const IdleTexts& idle() const { return idle_; }
@@ -110,7 +118,8 @@ class Engine {
 
   LanguageModel& target_;
   const Vocabulary& vocabulary_;
-  std::vector<Drafter*> drafters_;  // null: detached, the index is free
+  std::vector<Drafter*> drafters_;       // null: detached, the index is free
+  std::vector<std::string_view> names_;  // [drafters_] of who has the index, or had it last
   EngineOptions options_;
   Planner planner_;
   std::vector<std::unique_ptr<Sequence>> sequences_;  // running, oldest first

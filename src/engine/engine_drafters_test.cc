@@ -142,5 +142,42 @@ TEST(DrafterUnion, AnyPlanOfAnyDraftersLeavesTheText) {
   }
 }
 
+// A guess that was accepted may be the beginning of a stop string and so be shown later, when its
+// drafter is gone.
+TEST(EngineDrafters, APieceThatWasHeldBackStillKnowsWhoseGuessItWas) {
+  const RowFunction rows = random_rows(kVocab, 1, 3.0f);
+  const std::vector<Token> text = whole(rows, 5);
+  FakeModel target(capabilities(), rows);
+  const FakeVocabulary vocabulary(kVocab, kNoToken);
+  Named first("first", prophet(text, 2, 0, kVocab));
+  Engine engine(target, vocabulary, {&first});
+  Request r = request({1, 2}, 1.0f, 5, 40, 3);
+  // Begins with the text's first six tokens and is never complete.
+  std::string stop;
+  for (std::size_t i = 2; i < 8; ++i) stop += vocabulary.piece(text[i]);
+  stop += "!";
+  r.stop = {stop};
+  const RequestId id = *engine.add(std::move(r));
+  while (target.length(0) < 6) ASSERT_TRUE(engine.step().empty()) << "all is held back";
+  engine.detach(&first, "gone");
+  std::vector<Piece> pieces;
+  while (engine.busy()) {
+    for (const Update& update : engine.step()) {
+      pieces.insert(pieces.end(), update.pieces.begin(), update.pieces.end());
+    }
+  }
+  std::int64_t guessed = 0;
+  for (const Piece& piece : pieces) {
+    if (piece.by == kByTarget) {
+      EXPECT_EQ(engine.name_of(piece.by), "target");
+      continue;
+    }
+    ++guessed;
+    EXPECT_EQ(engine.name_of(piece.by), "first");
+  }
+  EXPECT_GT(guessed, 0);
+  EXPECT_EQ(engine.take(id)->speculation.reason, "gone");
+}
+
 }  // namespace
 }  // namespace outrider

@@ -94,7 +94,7 @@ void plan(Step& step) {
     if (s.planned) calibrate(*s.sent, step.planner.acceptance(), s.plan.bias);
     const std::int32_t room =
         step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());
-    const std::int32_t width = s.planned ? CostCurve::kMaxWidth : s.width;
+    const std::int32_t width = s.planned ? step.planned_width : s.width;
     (s.planned ? planned : fixed)
         .push_back({.tree = &*s.sent,
                     .max_width = std::max(1, std::min({width, caps.max_width, room})),

@@ -16,7 +16,9 @@ constexpr std::int32_t kMostPlanned = 31;
 // How many nodes the drafters may propose for a part: what could be checked, accepted and used.
 std::int32_t useful_nodes(const Step& step, const Sequence& s) {
   const Capabilities& caps = step.target.capabilities();
-  const std::int32_t width = s.planned ? std::min(kMostPlanned, step.costs->most()) + 1 : s.width;
+  const std::int32_t width =
+      s.planned ? std::min({kMostPlanned + 1, step.costs->most() + 1, step.planned_width})
+                : s.width;
   std::int64_t nodes = std::min(width, caps.max_width) - 1;
   const std::int64_t said = static_cast<std::int64_t>(s.output.tokens().size());
   // A step says at most nodes + 1 tokens; more than the text has room for is wasted.

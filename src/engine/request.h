@@ -50,6 +50,11 @@ struct Request {
   std::int32_t shift_keep = -1;
 };
 
+// The leaves of a request's tree when its client says nothing of them: 1 where a draft model
+// guesses, whose branches cost passes (an empty plan counts as one with a draft model), and for
+// `block`, which judges chains; else `width`, as branches of what is looked up cost nothing.
+std::int32_t default_branches(const DrafterPlan& plan, AcceptanceRule rule, std::int32_t width);
+
 enum class FinishReason { kStop, kLength, kCancelled, kError };
 
 // "stop", "length", "cancelled", "error". Static storage.
@@ -105,7 +110,8 @@ struct DrafterStats {
 struct SpeculationStats {
   bool enabled = false;
   AcceptanceRule rule = AcceptanceRule::kCoupled;
-  std::string reason;      // why it is, or went, off; empty: nothing to say
+  // Why it is, or went, off, or goes without a drafter that was asked for; empty: nothing to say.
+  std::string reason;
   std::int64_t steps = 0;  // target evaluations that gave at least one token
   std::int64_t drafted = 0;
   std::int64_t accepted = 0;

@@ -45,7 +45,8 @@ struct Step {
   const Vocabulary& vocabulary;
   std::span<Drafter* const> drafters;  // null: nobody has that index now
   Planner& planner;
-  const NowMs* clock;  // null: the machine's
+  const NowMs* clock;                                 // null: the machine's
+  std::int32_t planned_width = CostCurve::kMaxWidth;  // of a sequence at most
   std::vector<Part> parts;
   std::vector<EvalItem> items;     // of the target's batch
   std::int32_t n_planned = 0;      // ready parts whose width the planner chooses

@@ -36,7 +36,7 @@ struct ModelOptions {
 
   // A target's only: where it runs.
   std::vector<std::string> workers;  // "host:port" of ggml RPC servers that hold its layers
-  bool isolate = false;              // in a child process, whose death is an error; workers imply it
+  bool isolate = false;  // in a child process, whose death is an error; workers imply it
 
   // A target's only: what the settings of ExactMode::kOn and the probe depend on. The same with and
   // without speculation, so that the text is.

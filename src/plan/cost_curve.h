@@ -18,12 +18,9 @@
 #include <span>
 #include <vector>
 
-namespace outrider {
+#include "base/cost_point.h"
 
-struct CostPoint {
-  std::int32_t width = 1;  // tokens of the pass, >= 1
-  double ms = 0.0;         // > 0
-};
+namespace outrider {
 
 class CostCurve {
  public:

@@ -183,7 +183,7 @@ void read_speculative(Fields& fields, RequestOptions& o, std::vector<std::string
   read_drafters(inner, o);
   read_rule(inner, o);
   inner.read("width", o.width, 1, kMaxWidth);
-  std::int64_t branches = o.draft.branches;
+  std::int64_t branches = default_branches(o.drafters, o.rule, static_cast<std::int32_t>(o.width));
   inner.read("branches", branches, 1, kMaxWidth);
   o.draft.branches = static_cast<std::int32_t>(branches);
   read_share(inner, "split_p", o.draft.split_p, 1.0);

@@ -54,7 +54,7 @@ struct RequestOptions {
   // New here.
   bool stream_tokens = false;  // one update a token instead of one a step
   bool speculative = false;
-  DrafterPlan drafters;  // empty: all
+  DrafterPlan drafters;  // empty: the draft model
   AcceptanceRule rule = AcceptanceRule::kCoupled;
   std::int64_t width = 4;  // tokens of a step at most
   DraftShape draft;

@@ -39,7 +39,11 @@ Json draft_json(const RuntimeStatus& status, const std::optional<Refusal>& refus
 }
 
 Json speculation_json(const RuntimeStatus& status) {
-  Json speculation = {{"drafters", status.drafters}};
+  Json names = Json::array();
+  for (const DrafterStatus& drafter : status.drafters) {
+    if (drafter.attached) names.push_back(drafter.name);
+  }
+  Json speculation = {{"drafters", std::move(names)}};
   const std::optional<Exactness>& exactness = status.exactness;
   speculation["exactness"] = exactness ? Json(exactness->verdict()) : Json();
   speculation["exactness_coverage"] = exactness ? text_or_null(exactness->coverage) : Json();

@@ -31,9 +31,9 @@ struct CompletionRequest {
   bool logprobs_after_sampler = false;  // of the distribution behind the chain (engine/request.h)
 
   bool speculative = true;
-  DrafterPlan drafters;  // of those that are there
+  DrafterPlan drafters;  // of those that are there; empty: the draft model
   AcceptanceRule rule = AcceptanceRule::kCoupled;
-  DraftShape draft;
+  DraftShape draft;        // its `branches`: see default_branches()
   std::int32_t width = 4;  // most tokens of one target step, >= 1; 1: no speculation
 
   // Milliseconds from start() on, >= 1, after which it ends with what it has, as if cancelled; 0:

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cost_point.h"
 #include "base/status.h"
 #include "draft/drafter.h"
 #include "model/exactness.h"
@@ -29,6 +30,9 @@ class Target {
   virtual const Vocabulary& vocabulary() const = 0;
   virtual const Exactness& exactness() const = 0;
   virtual const ModelInfo& info() const = 0;
+
+  // What its passes took when it was opened, by width; empty: not measured.
+  virtual std::vector<CostPoint> costs() const { return {}; }
 
   // For the user: what his choices cost, what was replaced.
   virtual const std::vector<std::string>& notes() const = 0;

@@ -46,11 +46,13 @@ Result<Prompt> make_prompt(const CompletionRequest& request, const Target& targe
   std::vector<PromptPart> parts = request.prompt;
   if (parts.empty()) {
     Result<std::string> text = vocabulary.apply_chat_template(request.messages);
-    if (!text.ok()) return text.status();
+    if (!text.ok()) return text.status().with_context("the messages");
     parts.emplace_back(std::move(*text));
   }
   Result<std::vector<Token>> tokens = tokenize_parts(parts, vocabulary);
-  if (!tokens.ok()) return tokens.status();
+  if (!tokens.ok()) {
+    return tokens.status().with_context(request.prompt.empty() ? "the messages" : "the prompt");
+  }
   Prompt prompt;
   prompt.n_asked = static_cast<std::int64_t>(tokens->size());
   const std::int64_t n_ctx = target.capabilities().n_ctx;

@@ -81,6 +81,7 @@ Result<Request> make_request(CompletionRequest& r, std::vector<Token> prompt,
   request.logprobs = r.logprobs;
   request.logprobs_after_sampler = r.logprobs_after_sampler;
   request.drafters = std::move(r.drafters);
+  if (request.drafters.empty()) request.drafters.chains = {{std::string(kDraftModelName)}};
   if (r.shift_keep) {
     request.shift_keep =
         *r.shift_keep < 0 ? static_cast<std::int32_t>(request.prompt.size()) : *r.shift_keep;
@@ -269,6 +270,8 @@ Status Runtime::load(ModelRole role, ModelOptions options) {
 
 Status Runtime::cancel_load(ModelRole role) { return impl_->cancel_load(role); }
 Status Runtime::unload(ModelRole role, bool at_once) { return impl_->unload(role, at_once); }
+Status Runtime::attach(DrafterFile file) { return impl_->attach(std::move(file)); }
+Status Runtime::detach(const DrafterFile& file) { return impl_->detach(file); }
 RuntimeStatus Runtime::status() const { return impl_->status(); }
 std::shared_ptr<const Target> Runtime::target() const { return impl_->target(); }
 bool Runtime::wait_loaded(std::int64_t wait_ms) const { return impl_->wait_loaded(wait_ms); }

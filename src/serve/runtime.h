@@ -14,6 +14,13 @@
 // target that is being loaded. A failed load changes nothing but the status. When a target's
 // process is lost (an isolated one's), its requests end with an error, and it is kFailed.
 //
+// Drafters. `suffix` and `recycle` need no model and no file: every target has them. A request is
+// guessed for by those that it names, and by the draft model when it names none. Files for them
+// (suffix stores) come and go like a draft, in the background and between two steps, and running
+// requests go on: with what is left of the drafter, and their results say so. A file belongs to a
+// tokenizer: when another target comes it is opened and checked anew for that one. What a target
+// that is unloaded had at work goes with it.
+//
 // Requests. At most `slots` run at once on a target, the others wait in order of arrival. What a
 // request gets does not depend on the others where the backend is bit-exact. A request that was
 // admitted before a draft was there runs plain to its end, and its result says so.
@@ -34,6 +41,7 @@
 #include "engine/request.h"
 #include "model/exactness.h"
 #include "serve/completion_request.h"
+#include "serve/drafter_file.h"
 #include "serve/loader.h"
 
 namespace outrider {
@@ -69,6 +77,27 @@ struct ModelStatus {
   std::vector<std::string> notes;  // of the one at work
 };
 
+struct DrafterFileStatus {
+  DrafterFile file;
+  ModelState state =
+      ModelState::kLoading;      // of the newest order; kFailed also when damage is found
+  Status error;                  // when it failed
+  bool serving = false;          // one is at work (which a failed order does not change)
+  std::uint64_t file_bytes = 0;  // of the one at work: mapped, not read as a whole
+};
+
+// Of one that is there or could be.
+struct DrafterStatus {
+  std::string name;
+  ModelState state = ModelState::kAbsent;
+  bool attached = false;                 // to the target at work
+  std::string path;                      // of the draft model; else empty
+  Status error;                          // of the draft model, when it failed
+  std::uint64_t memory_bytes = 0;        // what it holds for its sequences; a draft model's weights
+  std::vector<DrafterFileStatus> files;  // in the order in which they came
+  DrafterStats totals;                   // over all requests that have ended
+};
+
 struct RuntimeStatus {
   ModelStatus target;
   ModelStatus draft;
@@ -77,7 +106,7 @@ struct RuntimeStatus {
   std::int32_t slots = 0;
   std::int64_t running = 0;  // requests
   std::int64_t queued = 0;
-  std::vector<std::string> drafters;  // attached to the target at work
+  std::vector<DrafterStatus> drafters;  // draft-model, suffix, recycle
   // Since the start:
   std::int64_t started = 0;
   std::int64_t finished = 0;       // in any way
@@ -128,15 +157,21 @@ struct ModelEvent {
   ModelStatus status;
 };
 
+struct DrafterEvent {
+  DrafterFileStatus file;
+  bool attached = true;  // false: it was taken away
+};
+
 struct CompletionEvent {
   CompletionId id = 0;
   std::vector<SaidToken> tokens;
   std::shared_ptr<const CompletionResult> result;  // with the last one; else null
 };
 
-// Exactly one of the two is set.
+// Exactly one of them is set.
 struct RuntimeEvent {
   std::optional<ModelEvent> model;
+  std::optional<DrafterEvent> drafter;
   std::optional<CompletionEvent> completion;
 };
 
@@ -171,13 +206,25 @@ class Runtime {
   // done. kNotFound when there is neither.
   Status unload(ModelRole role, bool at_once);
 
+  // Orders a file for a drafter; returns at once. One of the same path is opened anew, and works on
+  // until the new one is there. It waits until there is a target.
+  // Errors: kInvalidArgument (an empty path, a drafter that takes no files), kResourceExhausted
+  // (kMaxDrafterFiles are there).
+  static constexpr std::size_t kMaxDrafterFiles = 64;
+  Status attach(DrafterFile file);
+
+  // Takes a file away, or calls its order off; with an empty path, all of that drafter. Running
+  // requests go on without it from their next step on. Errors: kInvalidArgument as above; kNotFound
+  // when there is none.
+  Status detach(const DrafterFile& file);
+
   RuntimeStatus status() const;
 
   // The target that new requests get; null when there is none. It stays alive while it is held.
   std::shared_ptr<const Target> target() const;
 
-  // Waits until no order is being worked on; for callers with nothing else to do. False when `wait`
-  // (milliseconds, negative: for ever) ran out.
+  // Waits until no order, of a model or a file, is being worked on; for callers with nothing else
+  // to do. False when `wait` (milliseconds, negative: for ever) ran out.
   bool wait_loaded(std::int64_t wait_ms) const;
 
   // Errors: kInvalidArgument naming the option as `run` spells it ("--top-p"); kUnsupported (no

@@ -1,8 +1,9 @@
 // What is behind Runtime. Implemented in runtime.cc (clients' calls), runtime_loop.cc (the decode
-// thread), runtime_load.cc (the loading thread).
+// thread), runtime_load.cc (the loading thread), runtime_drafters.cc (drafters' files).
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -14,6 +15,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "serve/events.h"
@@ -33,6 +35,8 @@ class Runtime::Impl {
   Status cancel_load(ModelRole role);
   Status unload(ModelRole role, bool at_once);
   RuntimeStatus status();
+  Status attach(DrafterFile file);         // runtime_drafters.cc
+  Status detach(const DrafterFile& file);  // runtime_drafters.cc
   bool wait_loaded(std::int64_t wait_ms);
 
   // runtime.cc
@@ -63,6 +67,37 @@ class Runtime::Impl {
     ModelStatus status;
   };
 
+  // A drafter's file, from attach() until detach().
+  struct FileEntry {
+    DrafterFile file;
+    std::uint64_t order = 0;  // number of the order that is not done; 0: none
+    bool active = false;      // the loading thread has it
+    ModelState state = ModelState::kLoading;
+    Status error;
+    std::optional<OpenedDrafterFile> opened;  // the one at work
+  };
+
+  // What is on its way to the decode thread: a draft (null: take away the one that is there), a
+  // file that was opened, or one that is to go.
+  struct Change {
+    std::shared_ptr<Station> station;  // null: all
+    std::variant<std::unique_ptr<Draft>, OpenedDrafterFile, DrafterFile> what;
+    std::string reason;  // for the requests that lose something
+  };
+
+  // runtime_drafters.cc
+  FileEntry* find_file(const DrafterFile& file);
+  FileEntry* next_file();
+  void open_file(Lock& lock);
+  void order_file(FileEntry& entry);
+  void set_file_state(FileEntry& entry, ModelState state, Status error);
+  void announce(const FileEntry& entry, bool attached);
+  bool file_orders_wait() const;
+  void reorder_files();
+  void drop_files();
+  DrafterFileStatus status_of(const FileEntry& entry) const;
+  std::vector<DrafterStatus> drafter_statuses() const;
+
   // The loading thread.
   void load_loop();
   std::optional<ModelRole> next_order() const;
@@ -91,10 +126,15 @@ class Runtime::Impl {
   void end_all();
   std::optional<Job::Clock::time_point> next_expiry() const;
   void add_to_engine(Job& job, Request request, Lock& lock);
-  std::string why_plain(const Job& job) const;
+  void install_draft(Change change);
+  void install_file(Change change);
+  std::string why_without(const Job& job) const;
+  std::string why_no_draft(const Job& job) const;
   void publish(Station& station, std::vector<Update> updates);
   void note_progress(const Station& station);
   void note_idle(const Station& station);
+  void note_drafters(const Station& station);
+  void no_drafters();
   void restart(Station& station);
   void lose_target(const Station& station, const Status& why);
 
@@ -126,19 +166,26 @@ class Runtime::Impl {
   Role target_role_;
   Role draft_role_;
 
-  // A draft on its way to the decode thread; `draft` null: take away the one that is there.
-  struct DraftChange {
-    std::shared_ptr<Station> station;
-    std::unique_ptr<Draft> draft;
-    std::string reason;  // for the requests that lose theirs
-  };
-  std::deque<DraftChange> draft_changes_;
+  std::deque<Change> changes_;
+  std::vector<FileEntry> files_;  // in order of attach()
+  std::uint64_t next_file_order_ = 1;
 
   std::shared_ptr<Station> current_;                // new requests get it; may be null
   std::vector<std::shared_ptr<Station>> stations_;  // all that are at work, current_ last
   // What the idle sequences of current_ hold, as of its last change. For PromptStats.
   IdleTexts idle_;
-  std::vector<std::string> drafters_;  // attached to current_
+
+  // Of a drafter, by its place in kDrafterNames.
+  struct DrafterNote {
+    bool attached = false;           // to current_
+    std::uint64_t memory_bytes = 0;  // as of its last change
+    DrafterStats totals;
+  };
+  std::array<DrafterNote, kDrafterNames.size() + 1> drafters_;  // the last: any other name
+  DrafterNote& note_of(std::string_view drafter) {
+    return drafters_[static_cast<std::size_t>(
+        std::find(kDrafterNames.begin(), kDrafterNames.end(), drafter) - kDrafterNames.begin())];
+  }
 
   std::deque<JobPtr> queue_;             // waiting, in order of arrival
   std::vector<JobPtr> running_;          // in order of admission

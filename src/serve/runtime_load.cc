@@ -106,7 +106,7 @@ Status Runtime::Impl::unload(ModelRole role, bool at_once) {
   if (r.order) r.order->cancel.store(true);
   r.order.reset();
   if (role == ModelRole::kDraft && current_) {
-    draft_changes_.push_back({current_, nullptr, "the draft model was unloaded"});
+    changes_.push_back({current_, std::unique_ptr<Draft>(), "the draft model was unloaded"});
   } else if (role == ModelRole::kTarget && current_) {
     if (at_once) end_requests_of(*current_);
     take_out_of_service();
@@ -127,11 +127,13 @@ void Runtime::Impl::end_requests_of(const Station& station) {
   }
 }
 
-// There is no target for new requests any more, and no draft. What runs is not touched.
+// There is no target for new requests any more, no draft and none of their files. What runs is not
+// touched.
 void Runtime::Impl::take_out_of_service() {
   current_.reset();
   idle_ = IdleTexts();
-  drafters_.clear();
+  no_drafters();
+  drop_files();
   target_role_.status.serving = false;
   draft_role_.status.serving = false;
   if (draft_role_.order) return;
@@ -168,12 +170,12 @@ RuntimeStatus Runtime::Impl::status() {
   s.target = target_role_.status;
   s.draft = draft_role_.status;
   s.slots = options.slots;
+  s.drafters = drafter_statuses();
   s.running = static_cast<std::int64_t>(running_.size());
   s.queued = static_cast<std::int64_t>(queue_.size());
   if (!current_) return s;
   s.exactness = current_->target()->exactness();
   s.n_ctx = current_->target()->capabilities().n_ctx;
-  s.drafters = drafters_;
   return s;
 }
 
@@ -181,7 +183,7 @@ bool Runtime::Impl::wait_loaded(std::int64_t wait_ms) {
   Lock lock(mutex_);
   const auto done = [this] {
     const bool draft_waits = draft_role_.order && !draft_role_.order->active && !current_;
-    return !target_role_.order && (!draft_role_.order || draft_waits);
+    return !target_role_.order && (!draft_role_.order || draft_waits) && !file_orders_wait();
   };
   if (wait_ms >= 0) {
     return loaded_.wait_for(lock, wait_time(wait_ms), done);
@@ -200,12 +202,16 @@ std::optional<ModelRole> Runtime::Impl::next_order() const {
 void Runtime::Impl::load_loop() {
   Lock lock(mutex_);
   while (true) {
-    load_work_.wait(lock, [this] { return stop_ || next_order().has_value(); });
+    load_work_.wait(lock, [this] { return stop_ || next_order() || next_file() != nullptr; });
     if (stop_) return;
-    const ModelRole role = *next_order();
-    const OrderPtr order = role_of(role).order;
-    order->active = true;
-    carry_out(role, order, lock);
+    const std::optional<ModelRole> role = next_order();
+    if (role) {
+      const OrderPtr order = role_of(*role).order;
+      order->active = true;
+      carry_out(*role, order, lock);
+    } else {
+      open_file(lock);
+    }
     loaded_.notify_all();
   }
 }
@@ -266,7 +272,8 @@ Status Runtime::Impl::open_target(const Order& order, const LoadHooks& hooks, Lo
   stations_.push_back(station);
   current_ = std::move(station);
   idle_ = current_->engine().idle();
-  drafters_.clear();
+  note_drafters(*current_);  // nobody else has it yet
+  reorder_files();
   const Target& target = *current_->target();
   target_role_.status.serving = true;
   target_role_.status.serving_path = order.options.path;
@@ -298,7 +305,7 @@ Status Runtime::Impl::open_draft(const Order& order, const LoadHooks& hooks, Loc
   draft_role_.status.serving_path = order.options.path;
   draft_role_.status.info = (*opened)->info();
   draft_role_.status.notes = (*opened)->notes();
-  draft_changes_.push_back({station, std::move(*opened), "the draft model was replaced"});
+  changes_.push_back({station, std::move(*opened), "the draft model was replaced"});
   decode_work_.notify_all();
   return Status();
 }

@@ -1,6 +1,6 @@
 // The decode thread. A turn is a list of passes:
 //
-//   install   drafts that were loaded, unloads that were asked for: between two steps
+//   install   drafts and drafters' files that were loaded or are to go: between two steps
 //   admit     waiting requests into free slots, in order of arrival
 //   step      one engine step per station; what it says goes to the jobs
 //   expire    results that nobody fetched
@@ -16,7 +16,7 @@
 namespace outrider {
 
 bool Runtime::Impl::has_work() const {
-  return stop_ || !draft_changes_.empty() || !running_.empty() || !queue_.empty() ||
+  return stop_ || !changes_.empty() || !running_.empty() || !queue_.empty() ||
          std::any_of(stations_.begin(), stations_.end(),
                      [this](const std::shared_ptr<Station>& s) { return s != current_; });
 }
@@ -72,31 +72,36 @@ void Runtime::Impl::end_all() {
 
 void Runtime::Impl::install() {
   while (true) {
-    DraftChange change;
+    Change change;
     {
       const Lock lock(mutex_);
-      if (draft_changes_.empty()) return;
-      change = std::move(draft_changes_.front());
-      draft_changes_.pop_front();
+      if (changes_.empty()) return;
+      change = std::move(changes_.front());
+      changes_.pop_front();
     }
-    bool failed = false;
-    try {
-      change.station->set_draft(std::move(change.draft), change.reason);
-    } catch (const std::exception&) {
-      failed = true;
-      change.station->set_draft(nullptr, "out of memory");
-    }
-    const Lock lock(mutex_);
-    if (change.station != current_) continue;
-    drafters_.clear();
-    if (failed) {
-      draft_role_.status.serving = false;
-      set_status(ModelRole::kDraft, ModelState::kFailed, resource_exhausted("out of memory"));
-    }
-    for (const Drafter* drafter : change.station->engine().drafters()) {
-      if (drafter != nullptr) drafters_.emplace_back(drafter->name());
+    if (std::holds_alternative<std::unique_ptr<Draft>>(change.what)) {
+      install_draft(std::move(change));
+    } else {
+      install_file(std::move(change));
     }
   }
+}
+
+void Runtime::Impl::install_draft(Change change) {
+  bool failed = false;
+  try {
+    change.station->set_draft(std::move(std::get<std::unique_ptr<Draft>>(change.what)),
+                              change.reason);
+  } catch (const std::exception&) {
+    failed = true;
+    change.station->set_draft(nullptr, "out of memory");
+  }
+  const Lock lock(mutex_);
+  if (change.station != current_) return;
+  note_drafters(*change.station);
+  if (!failed) return;
+  draft_role_.status.serving = false;
+  set_status(ModelRole::kDraft, ModelState::kFailed, resource_exhausted("out of memory"));
 }
 
 void Runtime::Impl::admit() {
@@ -107,7 +112,7 @@ void Runtime::Impl::admit() {
       ++i;
       continue;
     }
-    std::string why = why_plain(*job);
+    std::string why = why_without(*job);
     running_.reserve(running_.size() + 1);  // from here on nothing is lost for want of memory
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
     running_.push_back(job);
@@ -116,28 +121,6 @@ void Runtime::Impl::admit() {
     add_to_engine(*job, std::move(request), lock);
     i = 0;  // the queue may have changed while it was unlocked
   }
-}
-
-// Why a request that asked for speculation will be decoded plainly; empty: it need not be.
-std::string Runtime::Impl::why_plain(const Job& job) const {
-  if (!job.speculative) return "";
-  const DrafterPlan& asked = job.request.drafters;
-  for (const Drafter* drafter : job.station->engine().drafters()) {
-    if (drafter == nullptr) continue;
-    if (asked.empty() || asked.mentions(drafter->name())) return "";
-  }
-  const ModelStatus& draft = draft_role_.status;
-  if (job.station != current_) return "its target was replaced, and has no draft model";
-  switch (draft.state) {
-    case ModelState::kLoading:
-      return "the draft model was still loading when the request began";
-    case ModelState::kFailed:
-      return "the draft model could not be loaded: " + draft.error.message();
-    default:
-      break;
-  }
-  if (!asked.empty() && draft.serving) return "'" + to_string(asked) + "' is not attached";
-  return "no draft model is loaded";
 }
 
 // `lock` is open while the engine is at work.
@@ -190,9 +173,7 @@ void Runtime::Impl::publish(Station& station, std::vector<Update> updates) {
       SaidToken& said = tokens.emplace_back();
       said.id = piece.id;
       said.text = std::move(piece.text);
-      said.by = piece.by == kByTarget
-                    ? std::string_view("target")
-                    : station.engine().drafters()[static_cast<std::size_t>(piece.by)]->name();
+      said.by = station.engine().name_of(piece.by);
       if (i < update.logprobs.size()) said.logprob = std::move(update.logprobs[i]);
     }
     std::optional<Completion> completion;
@@ -215,6 +196,7 @@ void Runtime::Impl::publish(Station& station, std::vector<Update> updates) {
 
 void Runtime::Impl::note_progress(const Station& station) {
   const Lock lock(mutex_);
+  note_drafters(station);
   for (const JobPtr& job : running_) {
     if (job->station.get() != &station || !job->running) continue;
     job->prompt_progress = station.engine().prompt_progress(*job->running);
@@ -258,6 +240,7 @@ void Runtime::Impl::lose_target(const Station& station, const Status& why) {
   const Lock lock(mutex_);
   if (current_.get() != &station) return;
   const bool had_draft = draft_role_.status.serving && !draft_role_.order;
+  reorder_files();  // they wait for the next target, as the draft does
   take_out_of_service();
   if (had_draft) order(ModelRole::kDraft, draft_role_.serving);  // waits for the next target
   set_status(ModelRole::kTarget, target_role_.order ? ModelState::kLoading : ModelState::kFailed,
@@ -334,6 +317,17 @@ void Runtime::Impl::count(const Completion& c) {
   totals_.drafted_tokens += c.speculation.drafted;
   totals_.accepted_tokens += c.speculation.accepted;
   totals_.steps += c.speculation.steps;
+  for (const DrafterStats& d : c.speculation.drafters) {
+    DrafterStats& sum = note_of(d.name).totals;
+    sum.calls += d.calls;
+    sum.drafts += d.drafts;
+    sum.accepted_drafts += d.accepted_drafts;
+    sum.drafted += d.drafted;
+    sum.accepted += d.accepted;
+    sum.foregone += d.foregone;
+    sum.draft_ms += d.draft_ms;
+    sum.accept_ms += d.accept_ms;
+  }
 }
 
 void Runtime::Impl::expire() {

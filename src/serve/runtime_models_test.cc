@@ -75,6 +75,38 @@ TEST_F(RuntimeModels, ADraftComesAndGoesWhileRequestsRun) {
   EXPECT_EQ(runtime->status().draft.state, ModelState::kAbsent);
 }
 
+// What may be the beginning of a stop string is shown later, when its drafter is gone.
+TEST_F(RuntimeModels, ATokenThatWasHeldBackKnowsItsDraftWhenThatIsGone) {
+  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  const std::vector<Token> text = alone({1, 2}, 3, 40);
+  const Vocabulary& vocabulary = runtime->target()->vocabulary();
+  std::int64_t by_draft = 0;
+  for (int ms = 1; ms < 60; ms += 7) {
+    ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+    ASSERT_TRUE(runtime->wait_loaded(-1));
+    CompletionRequest r = ask({1, 2}, 3, 40);
+    std::string stop;  // nearly all of the text
+    for (std::size_t i = 0; i < 36; ++i) stop += vocabulary.piece(text[i]);
+    r.stop = {stop + "!"};
+    const CompletionId id = runtime->start(std::move(r))->id;
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    ASSERT_TRUE(runtime->unload(ModelRole::kDraft, false).ok());
+    std::shared_ptr<const CompletionResult> result;
+    std::vector<Token> said;
+    while (!result) {
+      const Result<PolledCompletion> polled = runtime->poll(id, 1000);
+      for (const SaidToken& token : polled->tokens) {
+        said.push_back(token.id);
+        by_draft += token.by == "draft-model" ? 1 : 0;
+        EXPECT_TRUE(token.by == "draft-model" || token.by == "target") << token.by;
+      }
+      result = polled->result;
+    }
+    EXPECT_EQ(said, text);
+  }
+  EXPECT_GT(by_draft, 0);
+}
+
 TEST_F(RuntimeModels, AnotherTargetTakesOverWhileTheOldOnesRequestsEndOnIt) {
   const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "lazy");
   const CompletionId running = runtime->start(ask({1, 2}, 3, 40))->id;

@@ -12,6 +12,8 @@
 #include "testing/chi_square.h"
 #include "testing/fake_engine.h"
 #include "testing/fake_loader.h"
+#include "testing/suffix_file.h"
+#include "testing/tiny_dir.h"
 
 namespace outrider {
 namespace {
@@ -93,6 +95,9 @@ class Client {
     r.seed = draw(1000);
     r.max_tokens = static_cast<std::int32_t>(draw(30));
     r.speculative = draw(4) != 0;
+    static constexpr const char* kExpressions[] = {
+        "draft-model", "suffix", "recycle", "draft-model,suffix", "suffix/draft-model,recycle"};
+    if (draw(3) != 0) r.drafters = *parse_drafter_plan(kExpressions[draw(5)], kDrafterNames);
     r.width = 1 + static_cast<std::int32_t>(draw(8));
     if (draw(6) == 0) r.timeout_ms = 1 + draw(3);
     const bool cancel = draw(4) == 0;
@@ -152,6 +157,14 @@ TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
   loader.add("target", {.seed = 1});
   loader.add("other", {.seed = 2});
   loader.add("draft", {.seed = 1, .noise = 0.5f});
+  testing::TempDir dir;
+  const testing::FakeVocabulary vocabulary(testing::kVocab, kNoToken);
+  std::vector<std::vector<Token>> texts;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    texts.push_back(testing::reference(testing::random_rows(testing::kVocab, 1, 3.0f),
+                                       {static_cast<Token>(i % 3), 2}, 1.0f, i, 40));
+  }
+  testing::write_suffix_store(dir.file("store"), tokenizer_id(vocabulary), texts);
   loader.add("bad", {.failure = internal_error("on purpose")});
   Result<std::unique_ptr<Runtime>> made = Runtime::create({.slots = 5, .max_queue = 8}, loader);
   ASSERT_TRUE(made.ok());
@@ -173,7 +186,7 @@ TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
   std::atomic<bool> done{false};
   std::thread operator_thread([&] {
     for (std::uint32_t i = 0; !done.load(); ++i) {
-      switch (noise_bits(noise_key(seed, 999), i) % 6) {
+      switch (noise_bits(noise_key(seed, 999), i) % 8) {
         case 0:
         case 1:
           (void)runtime.load(ModelRole::kDraft, model("draft"));
@@ -186,6 +199,12 @@ TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
           break;
         case 4:
           (void)runtime.load(i % 2 == 0 ? ModelRole::kTarget : ModelRole::kDraft, model("bad"));
+          break;
+        case 5:
+          EXPECT_TRUE(runtime.attach({"suffix", dir.file(i % 4 == 0 ? "missing" : "store")}).ok());
+          break;
+        case 6:
+          (void)runtime.detach({"suffix", i % 2 == 0 ? "" : dir.file("store")});
           break;
         default:
           EXPECT_EQ(runtime.check_integrity(), "");

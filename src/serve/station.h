@@ -1,13 +1,19 @@
-// Station: one target at work, with the draft that was loaded for it.
+// Station: one target at work, with the draft that was loaded for it, and with the drafters that
+// need no model and so are there from the start.
 //
 // The decode thread's, except for what is said to be for any thread. A station that new requests no
 // longer get (`retired`) stays until its last request has ended.
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
+#include "draft/recycle.h"
+#include "draft/suffix_drafter.h"
 #include "engine/engine.h"
+#include "serve/drafter_file.h"
 #include "serve/loader.h"
 #include "serve/runtime.h"
 
@@ -23,6 +29,9 @@ class Station {
   // Immutable; any thread.
   const std::shared_ptr<Target>& target() const { return target_; }
 
+  // Of the target's vocabulary; any thread. The first call reads all of it (milliseconds).
+  const TokenizerId& tokenizer() const;
+
   // engine().cancel() is for any thread that keeps restart() from running meanwhile.
   Engine& engine() { return *engine_; }
   const Engine& engine() const { return *engine_; }
@@ -32,6 +41,16 @@ class Station {
   // one guessed for go on plain and say `reason`.
   void set_draft(std::unique_ptr<Draft> draft, const std::string& reason);
 
+  // A file that its drafter uses from now on, in place of one of the same path; for all requests,
+  // the running ones too. May throw std::bad_alloc, with nothing changed.
+  void add_file(const OpenedDrafterFile& file);
+  // Running requests that lose it say `reason`. Unknown files are ignored. Needs no memory.
+  void remove_file(const DrafterFile& file, std::string reason);
+
+  // What the drafter holds for its sequences, in bytes; of the draft model's only its weights. 0
+  // for names that are not attached.
+  std::uint64_t memory_of(std::string_view drafter) const;
+
   // After an exception out of the engine: its requests are gone, models and draft are as new.
   void restart();
 
@@ -40,7 +59,11 @@ class Station {
 
   const EngineOptions options_;
   const std::shared_ptr<Target> target_;
+  mutable std::once_flag tokenizer_once_;
+  mutable TokenizerId tokenizer_;
   std::unique_ptr<Draft> draft_;
+  SuffixDrafter suffix_;
+  RecycleDrafter recycle_;
   std::unique_ptr<Engine> engine_;  // ends before what it uses
 };
 

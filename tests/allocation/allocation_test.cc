@@ -18,6 +18,8 @@
 
 #include "capi/boundary.h"
 #include "testing/fake_loader.h"
+#include "testing/suffix_file.h"
+#include "testing/tiny_dir.h"
 
 namespace {
 
@@ -106,9 +108,34 @@ constexpr const char* kCalls[] = {
     R"("max_tokens":6,"temp":1}})",
     R"([{"jsonrpc":"2.0","id":1,"method":"stats"},{"jsonrpc":"2.0","id":2,"method":"nothing"}])",
     R"({"jsonrpc":"2.0","id":1,"method":"completion.cancel","params":{"id":2}})",
+    R"({"jsonrpc":"2.0","id":1,"method":"model.load","params":{"role":"drafter",)"
+    R"("drafter":"suffix","path":"STORE"}})",
+    R"({"jsonrpc":"2.0","id":1,"method":"system.status","params":{"wait_ms":20000}})",
+    R"({"jsonrpc":"2.0","id":1,"method":"completion.run","params":{"prompt":"abcabc",)"
+    R"("max_tokens":8,"temp":1,"speculative":{"drafters":["suffix/recycle","draft-model"]}}})",
+    R"({"jsonrpc":"2.0","id":1,"method":"model.unload","params":{"role":"drafter",)"
+    R"("drafter":"suffix"}})",
     R"({"jsonrpc":"2.0","id":1,"method":"model.unload","params":{"role":"draft"}})",
     R"({"jsonrpc":"2.0","id":1,"method":"completion.run","params":{"prompt":"a","top_p":7}})",
     R"({"jsonrpc":"2.0","id":1)"};
+
+// The calls with a store that is there. Made once, while nothing fails.
+const std::vector<std::string>& calls() {
+  static const testing::TempDir folder;
+  static const std::vector<std::string> made = [] {
+    const std::string store = folder.file("store");
+    const testing::FakeVocabulary vocabulary(12);
+    testing::write_suffix_store(store, tokenizer_id(vocabulary), {{0, 1, 2, 0, 1, 2, 3, 4, 5}});
+    std::vector<std::string> texts;
+    for (std::string text : kCalls) {
+      const std::size_t place = text.find("STORE");
+      if (place != std::string::npos) text.replace(place, 5, store);
+      texts.push_back(std::move(text));
+    }
+    return texts;
+  }();
+  return made;
+}
 
 std::unique_ptr<FakeLoader> make_loader() {
   std::unique_ptr<FakeLoader> loader = std::make_unique<FakeLoader>();
@@ -138,9 +165,9 @@ const char* use_the_library(std::unique_ptr<FakeLoader> loader) {
   if (instance == nullptr) return reason ? nullptr : "no instance and no reason";
   const int subscribed = subscribe(instance, &on_event, &heard);
   const char* wrong = subscribed == 0 || subscribed == ENOMEM ? nullptr : "subscribe";
-  for (const char* request : kCalls) {
-    char* const answer = call(instance, request);
-    if (answer == nullptr || (answer[0] != '{' && answer[0] != '[')) wrong = request;
+  for (const std::string& request : calls()) {
+    char* const answer = call(instance, request.c_str());
+    if (answer == nullptr || (answer[0] != '{' && answer[0] != '[')) wrong = request.c_str();
     free_string(answer);
   }
   destroy(instance);

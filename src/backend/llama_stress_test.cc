@@ -1,0 +1,276 @@
+// The runtime on real files under everything at once: a thousand requests from sixteen threads with
+// cancels, deadlines and every drafter, while the draft model and a suffix store come and go. Each
+// gets the tokens that plain decoding gives it alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backend/llama_loader.h"
+#include "base/random.h"
+#include "serve/runtime.h"
+#include "testing/chi_square.h"
+#include "testing/suffix_file.h"
+#include "testing/tiny_dir.h"
+#include "testing/tiny_pair.h"
+
+namespace outrider {
+namespace {
+
+constexpr int kThreads = 16;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kRequests = 160;
+#else
+constexpr int kRequests = 1000;
+#endif
+constexpr std::uint32_t kTexts = 32;  // different ones; each is asked for many times
+
+// Ends the process when nothing has happened for two minutes (a request takes well under one).
+class Watchdog {
+ public:
+  explicit Watchdog(const std::atomic<int>& progress)
+      : thread_([this, &progress] {
+          std::unique_lock<std::mutex> lock(mutex_);
+          for (int last = -1; !stop_;) {
+            const int now = progress.load();
+            if (now == last) {
+              fprintf(stderr, "no progress since %d requests\n", now);
+              abort();
+            }
+            last = now;
+            changed_.wait_for(lock, std::chrono::seconds(120), [this] { return stop_; });
+          }
+        }) {}
+  ~Watchdog() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+ModelOptions model(const std::string& path) {
+  ModelOptions o;
+  o.path = path;
+  o.n_ctx = 256;
+  o.n_batch = 64;
+  o.n_threads = 1;
+  o.widest = 8;
+  return o;
+}
+
+// The i-th text of a seed: beginnings are shared, and repeat themselves so that there is something
+// to look up.
+CompletionRequest text_request(std::uint64_t seed, std::uint32_t i) {
+  const NoiseKey key = noise_key(seed, i);
+  const std::vector<std::string> beginnings = {"one two three one two three one two ", "Once ",
+                                               std::string(90, 'x') + " "};
+  CompletionRequest r;
+  r.prompt.emplace_back(beginnings[noise_bits(key, 0) % beginnings.size()] +
+                        std::to_string(noise_bits(key, 1) % 5));
+  r.seed = i;
+  r.max_tokens = 1 + static_cast<std::int32_t>(noise_bits(key, 2) % 40);
+  r.sampling.temperature = static_cast<float>(noise_bits(key, 3) % 3) * 0.6f;
+  if (noise_bits(key, 4) % 3 == 0) r.sampling.repeat_penalty = 1.2f;
+  if (noise_bits(key, 5) % 4 == 0) r.stop = {"e", "12"};
+  if (noise_bits(key, 6) % 6 == 0) r.sampling.grammar = "root ::= [a-z ]+";
+  r.speculative = false;
+  return r;
+}
+
+class LlamaStress : public ::testing::Test {
+ protected:
+  LlamaStress()
+      : seed_(testing::test_seed(17)),
+        loader_({.probe_budget_ms = 100, .cache_folder = std::filesystem::path()}) {}
+
+  std::unique_ptr<Runtime> make(const RuntimeOptions& options) {
+    Result<std::unique_ptr<Runtime>> made = Runtime::create(options, loader_);
+    EXPECT_TRUE(made.ok());
+    EXPECT_TRUE((*made)->load(ModelRole::kTarget, model(dir_.file("target.gguf"))).ok());
+    EXPECT_TRUE((*made)->wait_loaded(-1));
+    EXPECT_TRUE((*made)->status().target.serving);
+    return *std::move(made);
+  }
+
+  // Plain, one after the other; and the first half of them as a store.
+  void write_plain_texts(Runtime& alone) {
+    const Vocabulary& vocabulary = alone.target()->vocabulary();
+    std::vector<std::vector<Token>> texts;
+    for (std::uint32_t i = 0; i < kTexts; ++i) {
+      const CompletionRequest request = text_request(seed_, i);
+      const Result<std::shared_ptr<const CompletionResult>> result = alone.run(request);
+      ASSERT_TRUE(result.ok()) << result.status().message();
+      plain_.push_back((*result)->completion);
+      std::vector<Token> text =
+          *vocabulary.tokenize(std::get<std::string>(request.prompt[0]), true, true);
+      text.insert(text.end(), plain_.back().tokens.begin(), plain_.back().tokens.end());
+      if (i < kTexts / 2) texts.push_back(std::move(text));
+    }
+    testing::write_suffix_store(dir_.file("store"), tokenizer_id(vocabulary), texts);
+    testing::write_suffix_store(dir_.file("foreign"), {.hash = 1, .n_vocab = 40}, {{1, 2, 3}});
+  }
+
+  // One request of a client's; how it differs from plain decoding, or nothing.
+  void ask(Runtime& runtime, NoiseKey key, std::uint32_t& count) {
+    const auto draw = [&](std::uint32_t n) { return noise_bits(key, count++) % n; };
+    static constexpr const char* kExpressions[] = {"draft-model",
+                                                   "suffix",
+                                                   "recycle",
+                                                   "draft-model,suffix",
+                                                   "suffix/draft-model",
+                                                   "recycle,suffix/draft-model"};
+    const std::uint32_t i = draw(kTexts);
+    CompletionRequest r = text_request(seed_, i);
+    r.speculative = draw(5) != 0;
+    r.width = 2 + static_cast<std::int32_t>(draw(7));
+    r.draft.branches = 1 + static_cast<std::int32_t>(draw(3));
+    const std::string expression = kExpressions[draw(6)];
+    if (draw(4) != 0) r.drafters = *parse_drafter_plan(expression, kDrafterNames);
+    if (draw(8) == 0) r.timeout_ms = 1 + draw(40);
+    const bool cancel = draw(8) == 0;
+    const Result<StartedCompletion> started = runtime.start(std::move(r));
+    if (!started.ok()) return note(started.status().message());
+    std::shared_ptr<const CompletionResult> result;
+    std::vector<Token> streamed;
+    for (std::uint32_t polls = 0; !result; ++polls) {
+      if (cancel && polls == 2) (void)runtime.cancel(started->id);
+      const Result<PolledCompletion> polled = runtime.poll(started->id, 10);
+      if (!polled.ok()) return note(polled.status().message());
+      for (const SaidToken& said : polled->tokens) streamed.push_back(said.id);
+      result = polled->result;
+    }
+    check(result->completion, plain_[i], streamed, expression + ", text " + std::to_string(i));
+  }
+
+  void check(const Completion& got, const Completion& expected, const std::vector<Token>& streamed,
+             const std::string& what) {
+    if (streamed != got.tokens) note(what + ": streamed otherwise than told");
+    if (got.finish == FinishReason::kError) note(what + ": " + got.error.message());
+    if (got.finish == FinishReason::kCancelled) {
+      ++ended_early_;
+      const bool begins = got.tokens.size() <= expected.tokens.size() &&
+                          std::equal(got.tokens.begin(), got.tokens.end(), expected.tokens.begin());
+      if (!begins) note(what + ": another text, ended early");
+    } else if (got.tokens != expected.tokens || got.text != expected.text ||
+               got.finish != expected.finish) {
+      note(what + ": another text");
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const DrafterStats& d : got.speculation.drafters) accepted_[d.name] += d.accepted;
+  }
+
+  void note(std::string wrong) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    wrong_.push_back(std::move(wrong));
+  }
+
+  // The operator: until it is done.
+  void come_and_go(Runtime& runtime, const std::atomic<bool>& done) {
+    for (std::uint32_t i = 0; !done.load(); ++i) {
+      switch (noise_bits(noise_key(seed_, 999), i) % 8) {
+        case 0:
+        case 1:
+          EXPECT_TRUE(runtime.load(ModelRole::kDraft, model(dir_.file("draft.gguf"))).ok());
+          break;
+        case 2:
+          (void)runtime.unload(ModelRole::kDraft, false);
+          break;
+        case 3:
+        case 4:
+          EXPECT_TRUE(runtime.attach({"suffix", dir_.file("store")}).ok());
+          break;
+        case 5:
+          (void)runtime.detach({"suffix", dir_.file("store")});
+          break;
+        case 6:
+          EXPECT_TRUE(runtime.attach({"suffix", dir_.file(i % 2 == 0 ? "foreign" : "none")}).ok());
+          break;
+        default:
+          EXPECT_EQ(runtime.check_integrity(), "");
+      }
+      ++changes_;
+      std::this_thread::sleep_for(std::chrono::milliseconds(15));
+    }
+  }
+
+  const std::uint64_t seed_;
+  testing::TempDir dir_;
+  LlamaLoader loader_;
+  std::vector<Completion> plain_;  // [kTexts]
+  std::atomic<int> ended_early_{0};
+  std::atomic<int> changes_{0};
+
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::string> wrong_;
+  std::map<std::string, std::int64_t> accepted_;
+};
+
+TEST_F(LlamaStress, AThousandRequestsWithDraftersThatComeAndGoGiveThePlainTexts) {
+  testing::TinyPairOptions pair;
+  pair.target.weight_type = testing::WeightType::kQ8_0;
+  pair.target.eos_bias = -4.0f;
+  pair.noise = 0.05f;
+  ASSERT_TRUE(
+      testing::write_tiny_pair(dir_.file("target.gguf"), dir_.file("draft.gguf"), pair).ok());
+  {
+    const std::unique_ptr<Runtime> alone = make({.slots = 1, .reuse_prefix = false});
+    write_plain_texts(*alone);
+  }
+  if (HasFatalFailure()) return;
+  const std::unique_ptr<Runtime> runtime =
+      make({.slots = 4, .max_queue = kThreads, .prompt_chunk = 32});
+  EXPECT_EQ(runtime->status().exactness->reason.find("differ"), std::string::npos);
+  std::atomic<int> progress{0};
+  std::atomic<int> next{0};
+  std::atomic<bool> done{false};
+  const Watchdog watchdog(progress);
+  std::thread operator_thread([&] { come_and_go(*runtime, done); });
+  std::vector<std::thread> clients;
+  for (int i = 0; i < kThreads; ++i) {
+    clients.emplace_back([&, i] {
+      std::uint32_t count = 0;
+      while (next++ < kRequests) {
+        ask(*runtime, noise_key(seed_, 100 + static_cast<std::uint64_t>(i)), count);
+        ++progress;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  done.store(true);
+  operator_thread.join();
+
+  for (const std::string& wrong : wrong_) ADD_FAILURE() << wrong << ", seed " << seed_;
+  EXPECT_EQ(progress.load(), kRequests);
+  EXPECT_EQ(runtime->check_integrity(), "");
+  const RuntimeStatus status = runtime->status();
+  EXPECT_EQ(status.running + status.queued, 0);
+  EXPECT_EQ(status.finished, status.started);
+  EXPECT_GT(ended_early_.load(), kRequests / 50);
+  EXPECT_GT(changes_.load(), 8);
+  for (const char* name : {"draft-model", "suffix", "recycle"})
+    EXPECT_GT(accepted_[name], 0) << name;
+  printf(
+      "%d requests from %d threads, seed %llu: %d ended early, %d changes of drafters; accepted: "
+      "draft-model %lld, suffix %lld, recycle %lld\n",
+      kRequests, kThreads, static_cast<unsigned long long>(seed_), ended_early_.load(),
+      changes_.load(), static_cast<long long>(accepted_["draft-model"]),
+      static_cast<long long>(accepted_["suffix"]), static_cast<long long>(accepted_["recycle"]));
+}
+
+}  // namespace
+}  // namespace outrider

@@ -1,0 +1,106 @@
+#include "backend/target_costs.h"
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <system_error>
+
+#include "llama/backend.h"
+#include "llama/exactness_cache.h"
+#include "llama/exactness_key.h"
+#include "model/measure_costs.h"
+#include "store/atomic_file.h"
+
+namespace outrider {
+namespace {
+
+constexpr const char* kHead = "outrider costs 1";
+constexpr std::size_t kMostPoints = 64;
+
+// All that the times depend on, one line.
+Result<std::string> key_of(const LanguageModel& model, const ModelOptions& o) {
+  const Result<std::string> file = llama::fingerprint_file(o.path);
+  if (!file.ok()) return file.status();
+  std::ostringstream key;
+  const std::int32_t threads = o.n_threads > 0 ? o.n_threads : llama::physical_cores();
+  key << *file << " | " << llama::build_identity() << " | "
+      << llama::machine_identity(/*on_cpu=*/false) << " | threads " << threads << " | batch "
+      << model.capabilities().n_batch << " | widest " << model.capabilities().max_width
+      << " | gpu layers " << o.n_gpu_layers << " | cache " << o.cache_type_k << ' '
+      << o.cache_type_v << " | flash " << static_cast<int>(o.flash_attention) << " | exact "
+      << static_cast<int>(o.exact) << " | isolated " << o.isolate;
+  for (const std::string& worker : o.workers) key << " | " << worker;
+  return key.str();
+}
+
+std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
+  llama::Fingerprint fingerprint;
+  fingerprint.add(key);
+  return folder / "costs" / (fingerprint.hex() + ".txt");
+}
+
+// Empty: there is nothing that can be used.
+std::vector<CostPoint> load(const std::filesystem::path& path, const std::string& key) {
+  std::ifstream file(path);
+  std::string head;
+  std::string written_for;
+  std::getline(file, head);
+  std::getline(file, written_for);
+  if (!file || head != kHead || written_for != key) return {};
+  std::vector<CostPoint> points;
+  CostPoint point;
+  while (points.size() < kMostPoints && file >> point.width >> point.ms) {
+    const bool possible = point.width >= 1 && point.ms > 0.0 && std::isfinite(point.ms);
+    if (!possible) return {};
+    points.push_back(point);
+  }
+  return file.eof() ? points : std::vector<CostPoint>();
+}
+
+Status save(const std::filesystem::path& path, const std::string& key,
+            const std::vector<CostPoint>& points) {
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  std::ostringstream text;
+  text << kHead << '\n' << key << '\n';
+  for (const CostPoint& point : points) text << point.width << ' ' << point.ms << '\n';
+  FileOps ops;
+  Result<AtomicFile> file = AtomicFile::create(path.string(), ops);
+  if (!file.ok()) return file.status();
+  const std::string bytes = text.str();
+  OUTRIDER_RETURN_IF_ERROR(file->write(std::as_bytes(std::span(bytes))));
+  return file->commit();
+}
+
+void tell(const LoadHooks& hooks, const std::string& text) {
+  if (hooks.log) hooks.log(LogLevel::kWarning, text);
+}
+
+}  // namespace
+
+Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const ModelOptions& options,
+                                            const std::optional<std::filesystem::path>& given,
+                                            const LoadHooks& hooks) {
+  const std::filesystem::path folder = given ? *given : llama::default_cache_folder();
+  const Result<std::string> key = key_of(model, options);
+  const bool kept = key.ok() && !folder.empty();
+  if (kept) {
+    std::vector<CostPoint> known = load(file_of(folder, *key), *key);
+    if (!known.empty()) return known;
+  }
+  Result<std::vector<CostPoint>> measured = measure_costs(model, {.cancel = hooks.cancel});
+  if (measured.status().code() == StatusCode::kCancelled) return measured.status();
+  if (!measured.ok()) {
+    tell(hooks, "what steps take could not be measured, and is found out while running: " +
+                    measured.status().message());
+    return std::vector<CostPoint>();
+  }
+  if (kept && !measured->empty()) {
+    const Status saved = save(file_of(folder, *key), *key, *measured);
+    if (!saved.ok()) tell(hooks, "the measured costs cannot be kept: " + saved.message());
+  }
+  return measured;
+}
+
+}  // namespace outrider

@@ -1,0 +1,24 @@
+// What a target's passes take, measured once and kept in a file: "<folder>/costs/<hash>.txt", by
+// model, machine, build and settings. A file that cannot be read or is damaged is as if it were not
+// there.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "base/cost_point.h"
+#include "base/status.h"
+#include "model/language_model.h"
+#include "model/model_options.h"
+
+namespace outrider {
+
+// `model` was opened with `options`; its sequence 0 is empty. `folder`: not given: the user's cache
+// folder; empty: nowhere. Empty where measuring failed, which the log tells: it can be learned
+// while running. Errors: kCancelled.
+Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const ModelOptions& options,
+                                            const std::optional<std::filesystem::path>& folder,
+                                            const LoadHooks& hooks);
+
+}  // namespace outrider

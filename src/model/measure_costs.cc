@@ -1,0 +1,97 @@
+#include "model/measure_costs.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/random.h"
+#include "tree/token_tree.h"
+
+namespace outrider {
+namespace {
+
+constexpr SeqId kSeq = 0;
+
+Token some_token(const LanguageModel& model, std::uint64_t i) {
+  return static_cast<Token>(mix64(i) % static_cast<std::uint64_t>(model.capabilities().n_vocab));
+}
+
+Status read_text(LanguageModel& model, std::int32_t depth) {
+  std::vector<Token> text;
+  for (std::int32_t i = 0; i < depth; ++i) {
+    text.push_back(some_token(model, static_cast<std::uint64_t>(i)));
+  }
+  const std::size_t n_batch = static_cast<std::size_t>(model.capabilities().n_batch);
+  for (std::size_t at = 0; at < text.size(); at += n_batch) {
+    const std::span<const Token> rest = std::span<const Token>(text).subspan(at);
+    const std::array<EvalItem, 1> item = {
+        EvalItem{.seq = kSeq, .prefix = rest.first(std::min(n_batch, rest.size()))}};
+    OUTRIDER_RETURN_IF_ERROR(model.evaluate(item));
+    OUTRIDER_RETURN_IF_ERROR(model.commit(kSeq, {}));
+  }
+  return Status();
+}
+
+Status pass(LanguageModel& model, std::int32_t width) {
+  TokenTree chain(some_token(model, 1000));
+  for (std::int32_t i = 1; i < width; ++i) {
+    chain.add(i - 1, some_token(model, 1000 + static_cast<std::uint64_t>(i)), 1.0f, 1);
+  }
+  const std::array<EvalItem, 1> item = {EvalItem{.seq = kSeq, .prefix = {}, .tree = &chain}};
+  return model.evaluate(item);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[(values.size() - 1) / 2];
+}
+
+// [widths][rounds]
+Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
+                      std::span<const std::int32_t> widths,
+                      std::vector<std::vector<double>>& times) {
+  const NowMs* clock = options.now_ms ? &options.now_ms : nullptr;
+  const Stopwatch all(clock);
+  for (std::int32_t round = 0; round <= kMeasureRounds; ++round) {
+    const Stopwatch own(clock);
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (options.cancel != nullptr && options.cancel->load()) {
+        return cancelled("measuring was cancelled");
+      }
+      const Stopwatch watch(clock);
+      OUTRIDER_RETURN_IF_ERROR(pass(model, widths[i]));
+      if (round > 0) times[i].push_back(watch.elapsed_ms());
+      OUTRIDER_RETURN_IF_ERROR(model.commit(kSeq, {}));
+    }
+    const double spent = all.elapsed_ms();
+    if (options.progress) options.progress(std::min(1.0, spent / options.budget_ms));
+    if (round >= 2 && spent + own.elapsed_ms() > options.budget_ms) break;
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<std::vector<CostPoint>> measure_costs(LanguageModel& model, const MeasureOptions& options) {
+  const Capabilities& caps = model.capabilities();
+  std::vector<std::int32_t> widths;
+  for (const std::int32_t width : options.widths) {
+    const bool fits = width >= 1 && width <= std::min(caps.max_width, caps.n_batch) &&
+                      width + options.depth <= caps.n_ctx;
+    if (fits) widths.push_back(width);
+  }
+  std::vector<CostPoint> points;
+  if (widths.size() < 2 || caps.rollback != Rollback::kAny) return points;
+  std::vector<std::vector<double>> times(widths.size());
+  Status status = read_text(model, options.depth);
+  if (status.ok()) status = measure_rounds(model, options, widths, times);
+  const Status emptied = model.truncate(kSeq, 0);
+  if (!status.ok()) return status;
+  if (!emptied.ok()) return emptied;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    const double ms = median(times[i]);
+    if (ms > 0.0) points.push_back({.width = widths[i], .ms = ms});
+  }
+  return points;
+}
+
+}  // namespace outrider

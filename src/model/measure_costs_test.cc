@@ -1,0 +1,103 @@
+#include "model/measure_costs.h"
+
+#include <gtest/gtest.h>
+
+#include "testing/fake_model.h"
+#include "testing/plan_machines.h"
+
+namespace outrider {
+namespace {
+
+using testing::FakeModel;
+
+Capabilities capabilities() {
+  return {.n_vocab = 8,
+          .n_ctx = 256,
+          .n_batch = 32,
+          .n_sequences = 2,
+          .rollback = Rollback::kAny,
+          .max_leaves = 4,
+          .max_width = 16};
+}
+
+class MeasureCosts : public ::testing::Test {
+ protected:
+  MeasureOptions options() {
+    MeasureOptions o;
+    o.now_ms = [this] { return now_ms_; };
+    return o;
+  }
+
+  // Every pass takes what `ms` says of its tokens, and the n-th one `held_up` times as long.
+  void run_on(FakeModel& model, std::function<double(std::int32_t)> ms,
+              std::int64_t n_held_up = -1) {
+    model.on_evaluated([this, ms, n_held_up](std::int64_t tokens) {
+      now_ms_ += ms(static_cast<std::int32_t>(tokens)) * (passes_ == n_held_up ? 50.0 : 1.0);
+      ++passes_;
+    });
+  }
+
+  double now_ms_ = 0.0;
+  std::int64_t passes_ = 0;
+};
+
+TEST_F(MeasureCosts, FindsEveryMachinesTimes) {
+  for (const testing::PlanMachine& machine : testing::plan_machines()) {
+    FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
+    run_on(model, machine.ms);
+    const Result<std::vector<CostPoint>> points = measure_costs(model, options());
+    ASSERT_TRUE(points.ok());
+    ASSERT_EQ(points->size(), 6U);
+    for (const CostPoint& point : *points) {
+      EXPECT_NEAR(point.ms, machine.ms(point.width), 1e-9) << machine.name << point.width;
+    }
+    EXPECT_EQ(model.length(0), 0);
+    EXPECT_FALSE(model.waits(0));
+  }
+}
+
+TEST_F(MeasureCosts, OnePassThatIsHeldUpDoesNotCount) {
+  for (std::int64_t held_up = 2; held_up < 20; ++held_up) {
+    FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
+    passes_ = 0;
+    run_on(
+        model, [](std::int32_t width) { return 2.0 + width; }, held_up);
+    const Result<std::vector<CostPoint>> points = measure_costs(model, options());
+    ASSERT_TRUE(points.ok());
+    for (const CostPoint& point : *points) EXPECT_NEAR(point.ms, 2.0 + point.width, 1e-9);
+  }
+}
+
+TEST_F(MeasureCosts, KeepsToItsBudget) {
+  FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
+  run_on(model, [](std::int32_t width) { return 60.0 * width; });
+  ASSERT_TRUE(measure_costs(model, options()).ok());
+  // A round takes 2,040 ms: one to warm up and two that count, however small the budget.
+  EXPECT_LT(now_ms_, 3 * 2040.0 + 64 * 60.0 + 1.0);
+}
+
+TEST_F(MeasureCosts, MeasuresWhatTheModelTakes) {
+  Capabilities caps = capabilities();
+  caps.max_width = 3;
+  FakeModel narrow(caps, testing::random_rows(8, 1, 1.0f));
+  run_on(narrow, [](std::int32_t width) { return 1.0 * width; });
+  EXPECT_EQ(measure_costs(narrow, options())->size(), 3U);
+  caps.rollback = Rollback::kNone;
+  FakeModel stuck(caps, testing::random_rows(8, 1, 1.0f));
+  EXPECT_TRUE(measure_costs(stuck, options())->empty());
+}
+
+TEST_F(MeasureCosts, EndsEmptyWhenItFailsOrIsCancelled) {
+  FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
+  model.fail_evaluate({Status(), Status(), Status(), Status(), internal_error("on purpose")});
+  EXPECT_EQ(measure_costs(model, options()).status().code(), StatusCode::kInternal);
+  EXPECT_EQ(model.length(0), 0);
+  const std::atomic<bool> cancel{true};
+  MeasureOptions o = options();
+  o.cancel = &cancel;
+  EXPECT_EQ(measure_costs(model, o).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(model.length(0), 0);
+}
+
+}  // namespace
+}  // namespace outrider
