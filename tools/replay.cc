@@ -156,9 +156,7 @@ void ReplayCommand::add_options(CLI::App& app) {
   drafting.add_number("--split-p", shape_.split_p,
                       "branch where the next likeliest token has at least this chance, 0 to 1");
   add_ngram_options(app, ngrams_, "Drafting");
-  drafting.add_texts("--suffix-store", suffix_stores_, "FILE",
-                     "suffix: a store of texts, from 'outrider suffix build'; may be given several "
-                     "times");
+  add_suffix_store_option(drafting, suffix_stores_);
   drafting.add_text("--cost", cost_, "FILE",
                     "what a step of each width costs, as JSON [{\"width\": 1, \"ms\": 72.0}, ...]: "
                     "predicts the speed-up");

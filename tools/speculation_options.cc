@@ -1,7 +1,6 @@
 #include "tools/speculation_options.h"
 
 #include <algorithm>
-#include <array>
 
 #include "tools/options.h"
 #include "tools/usage.h"
@@ -10,8 +9,6 @@ namespace outrider::tools {
 namespace {
 
 constexpr std::int32_t kMaxWidth = 64;
-constexpr std::array<std::string_view, 4> kCommandDrafters = {"draft-model", "suffix",
-                                                              "ngram-cache", "recycle"};
 constexpr std::int32_t kAutoWidth = 4;  // until the planner measures what a width costs
 
 }  // namespace
@@ -127,7 +124,7 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
   }
   const bool named = a.drafter != "auto" && a.drafter != "none";
   const Result<DrafterPlan> plan =
-      named ? parse_drafter_plan(a.drafter, kCommandDrafters) : Result<DrafterPlan>(DrafterPlan());
+      named ? parse_drafter_plan(a.drafter, kDrafterNames) : Result<DrafterPlan>(DrafterPlan());
   if (!plan.ok()) {
     throw UsageError(plan.status().message() + "; or auto, or none");
   }
@@ -154,7 +151,7 @@ std::int32_t opened_width(const SpeculationArguments& a) {
 // Empty for auto and none.
 DrafterPlan chosen_drafters(const SpeculationArguments& a) {
   if (a.drafter == "auto" || a.drafter == "none") return {};
-  return *parse_drafter_plan(a.drafter, kCommandDrafters);
+  return *parse_drafter_plan(a.drafter, kDrafterNames);
 }
 
 DraftShape chosen_shape(const SpeculationArguments& a) {
