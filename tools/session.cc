@@ -55,8 +55,11 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
     drafters.push_back(*drafter);
   }
   hooks.progress.clear();
+  EngineOptions engine_options;
+  engine_options.planned_width = planned_width(session->exactness());
   session->engine_ = std::make_unique<Engine>(session->target_->model(), session->vocabulary(),
-                                              std::move(drafters));
+                                              std::move(drafters), engine_options);
+  session->engine_->planner().set_target_cost(CostCurve(session->target_->costs()));
   session->collect_warnings(options);
   return session;
 }

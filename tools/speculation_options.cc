@@ -9,7 +9,8 @@ namespace outrider::tools {
 namespace {
 
 constexpr std::int32_t kMaxWidth = 64;
-constexpr std::int32_t kAutoWidth = 4;  // until the planner measures what a width costs
+constexpr std::int32_t kComparedWidth = 4;
+constexpr std::int32_t kOpenedWidth = 16;  // what a target is opened for when the planner chooses
 
 }  // namespace
 
@@ -26,9 +27,8 @@ void add_width_option(CLI::App& app, SpeculationArguments& a) {
         }
         return true;
       },
-      "tokens of one target step at most, its own last one included: auto (now 4), or 1 to 64; 1 "
-      "is "
-      "plain decoding");
+      "tokens of one target step at most, its own last one included: auto (as many as pay, by what "
+      "steps cost here and how often guesses are right), or 1 to 64; 1 is plain decoding");
   option->group("Speculation")->type_name("N")->default_str(a.width);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
@@ -36,7 +36,7 @@ void add_width_option(CLI::App& app, SpeculationArguments& a) {
 }  // namespace
 
 void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths) {
-  widths.push_back(kAutoWidth);
+  widths.push_back(kComparedWidth);
   CLI::Option* option = app.add_option(
       "--width",
       [&widths](const CLI::results_t& results) {
@@ -55,7 +55,7 @@ void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths) {
       },
       "tokens of one target step at most, its own last one included; several widths are compared "
       "one after the other");
-  option->group("Speculation")->type_name("N,...")->default_str(std::to_string(kAutoWidth));
+  option->group("Speculation")->type_name("N,...")->default_str(std::to_string(kComparedWidth));
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
@@ -145,7 +145,7 @@ std::int32_t chosen_width(const SpeculationArguments& a) {
 
 std::int32_t opened_width(const SpeculationArguments& a) {
   const std::int32_t width = chosen_width(a);
-  return width == 1 ? kAutoWidth : width;
+  return width == 1 || width == kAutoWidth ? kOpenedWidth : width;
 }
 
 // Empty for auto and none.

@@ -51,7 +51,8 @@ std::string speculation_row(const SpeculationStats& s, std::int32_t width) {
   if (s.enabled) {
     for (const DrafterStats& drafter : s.drafters)
       text += (text.empty() ? "" : ", ") + drafter.name;
-    text += ", rule " + std::string(api::rule_name(s.rule)) + ", width " + std::to_string(width);
+    text += ", rule " + std::string(api::rule_name(s.rule)) + ", width " +
+            (width == kAutoWidth ? "auto" : std::to_string(width));
   } else {
     text = "off";
   }

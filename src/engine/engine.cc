@@ -47,6 +47,11 @@ void Engine::set_interrupt(const std::atomic<bool>* flag) {
   }
 }
 
+std::int32_t planned_width(const Exactness& exactness) {
+  const bool limited = exactness.kind == Exactness::Kind::kUpToWidth;
+  return limited ? std::max(1, exactness.width) : CostCurve::kMaxWidth;
+}
+
 namespace {
 
 Status check_options(const Request& r) {

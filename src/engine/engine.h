@@ -20,6 +20,7 @@
 #include "engine/idle_texts.h"
 #include "engine/request.h"
 #include "engine/sequence.h"
+#include "model/exactness.h"
 #include "model/language_model.h"
 #include "model/vocabulary.h"
 
@@ -41,6 +42,10 @@ struct EngineOptions {
   // By which the planner measures; empty: the machine's monotonic clock.
   NowMs now_ms;
 };
+
+// The widest step to be chosen for a target: not wider than what is known to be exact, where a
+// width is known.
+std::int32_t planned_width(const Exactness& exactness);
 
 class Engine {
  public:

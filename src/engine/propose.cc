@@ -128,6 +128,20 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> candidates) {
   }
 }
 
+// In the order of their indices; where the planner chooses, the cheapest first: what they guess
+// decides whether the others are asked.
+std::vector<std::size_t> asking_order(const Step& step) {
+  std::vector<std::size_t> order;
+  for (std::size_t index = 0; index < step.drafters.size(); ++index) {
+    if (step.drafters[index] != nullptr) order.push_back(index);
+  }
+  if (step.n_planned == 0) return order;
+  std::stable_sort(order.begin(), order.end(), [&step](std::size_t a, std::size_t b) {
+    return step.planner.first_pass_ms(a) < step.planner.first_pass_ms(b);
+  });
+  return order;
+}
+
 // What the planner decides for, and what the rest of the step's batch costs anyway.
 void begin_planning(Step& step) {
   const Capabilities& caps = step.target.capabilities();
@@ -160,10 +174,9 @@ void propose(Step& step) {
     s.draws.clear();
     for (const std::vector<std::size_t>& chain : s.chains) stages = std::max(stages, chain.size());
   }
+  const std::vector<std::size_t> order = asking_order(step);
   for (std::size_t stage = 0; stage < stages; ++stage) {
-    for (std::size_t index = 0; index < step.drafters.size(); ++index) {
-      if (step.drafters[index] != nullptr) ask(step, index, askers(step, index, stage));
-    }
+    for (const std::size_t index : order) ask(step, index, askers(step, index, stage));
   }
 }
 

@@ -53,6 +53,8 @@ struct Request {
 // The leaves of a request's tree when its client says nothing of them: 1 where a draft model
 // guesses, whose branches cost passes (an empty plan counts as one with a draft model), and for
 // `block`, which judges chains; else `width`, as branches of what is looked up cost nothing.
+// With kAutoWidth, kAutoBranches of them.
+inline constexpr std::int32_t kAutoBranches = 8;
 std::int32_t default_branches(const DrafterPlan& plan, AcceptanceRule rule, std::int32_t width);
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };

@@ -70,6 +70,9 @@ class Planner {
   // that it was not asked about, and will have to read.
   bool may_try(std::size_t drafter, std::int64_t missed) const;
 
+  // What asking it for a first guess takes; 0: nobody knows.
+  double first_pass_ms(std::size_t drafter) const { return pass_ms(drafter, true, 1); }
+
   // A pass for `sharing` requests took `ms`: the first of a draft, which reads what is new as well,
   // or a further one.
   void note_pass(std::size_t drafter, bool first, std::int32_t sharing, double ms);

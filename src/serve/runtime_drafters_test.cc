@@ -126,9 +126,9 @@ TEST_F(RuntimeDrafters, WhatIsNotAttachedIsNamedAndTheOthersGoOn) {
 }
 
 TEST_F(RuntimeDrafters, AStoreComesAndGoesWhileARequestRuns) {
-  const std::unique_ptr<Runtime> runtime = make({}, "lazy", 400);
-  const std::string path = right_store("right", {1, 2}, 3, 300);
-  const CompletionId id = runtime->start(asking("suffix", {1, 2}, 3, 300))->id;
+  const std::unique_ptr<Runtime> runtime = make({}, "lazy", 1000);
+  const std::string path = right_store("right", {1, 2}, 3, 900);
+  const CompletionId id = runtime->start(asking("suffix", {1, 2}, 3, 900))->id;
   std::vector<SaidToken> said;
   const auto poll = [&] {
     Result<PolledCompletion> polled = runtime->poll(id, 1000);
@@ -155,7 +155,7 @@ TEST_F(RuntimeDrafters, AStoreComesAndGoesWhileARequestRuns) {
   EXPECT_TRUE(status_of(*runtime, "suffix").attached);
   std::shared_ptr<const CompletionResult> result;
   while (!result) result = poll();
-  EXPECT_EQ(result->completion.tokens, alone({1, 2}, 3, 300));
+  EXPECT_EQ(result->completion.tokens, alone({1, 2}, 3, 900));
   EXPECT_EQ(result->completion.speculation.reason,
             "the file '" + path + "' of the drafter 'suffix' was taken away");
   EXPECT_TRUE(result->completion.speculation.enabled) << "its own text is still looked up";
@@ -268,6 +268,25 @@ TEST_F(RuntimeDrafters, FilesWaitForATargetFollowTheNextOneAndLeaveWithTheLast) 
   EXPECT_TRUE(status_of(*runtime, "suffix").files.empty());
   EXPECT_FALSE(status_of(*runtime, "suffix").attached);
   EXPECT_EQ(runtime->check_integrity(), "");
+}
+
+TEST_F(RuntimeDrafters, FilesOfATargetThatIsLostWaitForTheNextOne) {
+  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  ASSERT_TRUE(runtime->attach({"suffix", right_store("right", {1, 2}, 3, 40)}).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  const std::shared_ptr<const Target> target = runtime->target();
+  const_cast<testing::FakeTarget&>(dynamic_cast<const testing::FakeTarget&>(*target))
+      .die_in_next_step(internal_error("its process died"));
+  EXPECT_EQ((*runtime->run(asking("suffix", {1, 2}, 3, 40)))->completion.finish,
+            FinishReason::kError);
+  while (runtime->status().target.serving) std::this_thread::yield();
+  EXPECT_EQ(file_of(*runtime).state, ModelState::kLoading);
+  EXPECT_FALSE(file_of(*runtime).serving);
+  EXPECT_FALSE(status_of(*runtime, "suffix").attached);
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(file_of(*runtime).state, ModelState::kReady);
+  EXPECT_GT((*runtime->run(asking("suffix", {1, 2}, 3, 40)))->completion.speculation.accepted, 20);
 }
 
 TEST_F(RuntimeDrafters, EventsTellOfFilesInOrder) {
