@@ -256,7 +256,8 @@ function(outrider_integration_tests folder)
     if(TARGET outrider)
       add_dependencies(integration_test outrider)
       target_compile_definitions(integration_test PRIVATE
-                                 "OUTRIDER_BINARY=\"$<TARGET_FILE:outrider>\"")
+                                 "OUTRIDER_BINARY=\"$<TARGET_FILE:outrider>\""
+                                 "OUTRIDER_PEERS_DIR=\"${PROJECT_BINARY_DIR}/bin\"")
     endif()
   endif()
 
@@ -268,6 +269,29 @@ function(outrider_integration_tests folder)
       add_test(NAME sources/${name} COMMAND "${Python3_EXECUTABLE}" "${check}")
       set_tests_properties(sources/${name} PROPERTIES TIMEOUT 300)
     endforeach()
+  endif()
+endfunction()
+
+# Programs that show how draft and verify are used in a decode loop of one's own: <folder>/a_b.cc
+# becomes a_b, which sees llama.cpp as a user's own program would. Built with the tests, which run
+# them as OUTRIDER_EXAMPLES_DIR/a_b. (Examples of what apps embed: embedding_tests.cmake.)
+function(outrider_draft_examples folder)
+  if(NOT OUTRIDER_TESTS OR NOT OUTRIDER_LLAMA)
+    return()
+  endif()
+  foreach(name IN LISTS ARGN)
+    add_executable(example_${name} "${PROJECT_SOURCE_DIR}/${folder}/${name}.cc")
+    target_link_libraries(example_${name} PRIVATE outrider_flags outrider_sanitizer_defaults
+                          outrider_draft outrider_verify llama)
+    set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
+                          RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
+    if(TARGET integration_test)
+      add_dependencies(integration_test example_${name})
+    endif()
+  endforeach()
+  if(TARGET integration_test)
+    target_compile_definitions(integration_test PRIVATE
+                               "OUTRIDER_EXAMPLES_DIR=\"${PROJECT_BINARY_DIR}/${folder}\"")
   endif()
 endfunction()
 

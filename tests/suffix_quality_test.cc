@@ -8,17 +8,26 @@
 #include <filesystem>
 
 #include "draft/suffix_drafter.h"
+#include "draft/text_replay.h"
 #include "llama/model_file.h"
 #include "llama/vocabulary.h"
-#include "testing/text_replay.h"
+#include "testing/naive_drafter.h"
 #include "tools/corpus.h"
 
 namespace outrider {
 namespace {
 
-using testing::TextReplay;
+// `text` as if it were being generated, in steps of `width` tokens with up to `branches` leaves.
+ReplayStats replay_text(Drafter& drafter, std::span<const Token> text, std::int32_t width,
+                        std::int32_t branches) {
+  DraftShape shape;
+  shape.branches = branches;
+  TextReplay replay(drafter, {.width = width, .shape = shape});
+  EXPECT_TRUE(replay.run(text, /*given=*/1, /*keep=*/false, nullptr).ok());
+  return replay.stats();
+}
 
-std::string figures(const char* name, const TextReplay& r) {
+std::string figures(const char* name, const ReplayStats& r) {
   char text[160];
   std::snprintf(text, sizeof(text),
                 "  %-22s %5.3f tokens a step (%lld accepted of %lld drafted), %.1f us a step", name,
@@ -51,9 +60,9 @@ TEST(RealModelSuffix, GivesMoreTokensAStepThanTheNaiveLongestMatchOnEveryText) {
       testing::NaiveLongestMatch naive;
       SuffixDrafter tree(1);
       SuffixDrafter chain(1);
-      const TextReplay n = testing::replay_text(naive, *tokens, width, 1);
-      const TextReplay t = testing::replay_text(tree, *tokens, width, width);
-      const TextReplay c = testing::replay_text(chain, *tokens, width, 1);
+      const ReplayStats n = replay_text(naive, *tokens, width, 1);
+      const ReplayStats t = replay_text(tree, *tokens, width, width);
+      const ReplayStats c = replay_text(chain, *tokens, width, 1);
       std::printf(" width %d\n%s\n%s\n%s\n", width, figures("naive", n).c_str(),
                   figures("suffix", t).c_str(), figures("suffix, chains", c).c_str());
       std::printf("  suffix / naive: %.3f\n", t.tokens_per_step() / n.tokens_per_step());

@@ -30,6 +30,8 @@ class Command {
 std::unique_ptr<Command> make_run_command();
 std::unique_ptr<Command> make_compare_command();
 std::unique_ptr<Command> make_inspect_command();
+std::unique_ptr<Command> make_ngram_command();
+std::unique_ptr<Command> make_replay_command();
 std::unique_ptr<Command> make_worker_command();
 std::unique_ptr<Command> make_rpc_command();
 std::unique_ptr<Command> make_suffix_command();

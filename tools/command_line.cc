@@ -128,6 +128,8 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_inspect_command());
   commands.push_back(make_worker_command());
   commands.push_back(make_rpc_command());
+  commands.push_back(make_replay_command());
+  commands.push_back(make_ngram_command());
   commands.push_back(make_suffix_command());
   return commands;
 }

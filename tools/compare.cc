@@ -12,6 +12,7 @@
 #include "tools/comparison.h"
 #include "tools/logit_gap.h"
 #include "tools/model_options.h"
+#include "tools/ngram_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
@@ -69,6 +70,8 @@ class CompareCommand : public Command {
   SamplingArguments sampling_;
   std::vector<std::int32_t> widths_;  // rising
   DraftShape shape_;
+  std::string drafter_ = "auto";
+  NgramArguments ngrams_;
   OutputArguments output_;
 
   // While it runs.
@@ -92,6 +95,10 @@ void CompareCommand::add_options(CLI::App& app) {
   add_sampling_options(app, sampling_);
   add_stop_option(app, sampling_);
   OptionGroup speculation(app, "Speculation");
+  speculation.add_choice("--drafter", drafter_, {"auto", "draft-model", "ngram-cache"},
+                         "who guesses ahead: auto (the draft model, or without -d the plain run's "
+                         "own tokens), draft-model, or ngram-cache, which then guesses alone");
+  add_ngram_options(app, ngrams_, "Speculation");
   add_widths_option(app, widths_);
   add_tree_options(app, shape_);
   add_exact_option(app, "Speculation", model_);
@@ -111,6 +118,11 @@ void CompareCommand::check() {
         "compare");
   }
   check_shape(shape_);
+  check_ngram_options(ngrams_, drafter_, drafter_ == NgramDrafter::kName);
+  if (drafter_ == "draft-model" && !model_.draft_model) {
+    throw UsageError("--drafter is 'draft-model', but there is none",
+                     "give a draft model with -d FILE, a GGUF file");
+  }
 }
 
 Result<std::vector<Token>> CompareCommand::tokenize(const Session& session,
@@ -243,7 +255,10 @@ int CompareCommand::run() {
   ProgressBar progress;
   signals_ = &signals;
   progress_ = &progress;
-  comparison_ = {.drafter = model_.draft_model ? "draft-model" : "replay",
+  const bool use_ngrams = drafter_ == NgramDrafter::kName;
+  comparison_ = {.drafter = use_ngrams           ? drafter_
+                            : model_.draft_model ? "draft-model"
+                                                 : "replay",
                  .temperature = sampling_.options.temperature,
                  .seed = chosen_seed(sampling_)};
 
@@ -252,7 +267,15 @@ int CompareCommand::run() {
   ReplayDrafter replay;
   SessionOptions options{.target = target_options(model_)};
   options.target.widest = widths_.back();
-  if (model_.draft_model) {
+  NgramDrafting ngrams;
+  if (use_ngrams) {
+    options.make_drafter = [this, &ngrams](const Vocabulary& vocabulary) -> Result<Drafter*> {
+      Result<NgramDrafting> opened = open_ngram_drafting(ngrams_, tokenizer_id(vocabulary));
+      if (!opened.ok()) return opened.status();
+      ngrams = std::move(*opened);
+      return ngrams.drafter.get();
+    };
+  } else if (model_.draft_model) {
     options.draft = draft_options(model_);
   } else {
     replay_ = &replay;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/completion_json.h"
+#include "draft/ngram_file.h"
 #include "json/json.h"
 #include "tools/command.h"
 #include "tools/model_options.h"
@@ -44,6 +45,8 @@ class RunCommand : public Command {
 
  private:
   Status read_prompt();
+  Result<Drafter*> open_ngrams(const Vocabulary& vocabulary);
+  Status save_ngrams(const Session& session, const Completion& completion) const;
   Result<Request> make_request(const Session& session) const;
   int report(const Completion& completion, const Session& session, const SignalWatch& signals,
              TextOutput& output) const;
@@ -62,6 +65,8 @@ class RunCommand : public Command {
 
   std::string text_;  // of the prompt
   SpeculationPlan plan_;
+  NgramDrafting ngrams_;  // with --drafter ngram-cache
+  std::vector<Token> prompt_tokens_;
 };
 
 void RunCommand::add_options(CLI::App& app) {
@@ -151,6 +156,26 @@ Result<Request> RunCommand::make_request(const Session& session) const {
   return request;
 }
 
+Result<Drafter*> RunCommand::open_ngrams(const Vocabulary& vocabulary) {
+  Result<NgramDrafting> drafting =
+      open_ngram_drafting(speculation_.ngrams, tokenizer_id(vocabulary));
+  if (!drafting.ok()) return drafting.status();
+  ngrams_ = std::move(*drafting);
+  return ngrams_.drafter.get();
+}
+
+// The prompt and what was said join the dynamic cache's file, for later texts. A text that was cut
+// short by Ctrl-C does, too. Counted from the text: the drafter has forgotten it with its end.
+Status RunCommand::save_ngrams(const Session& session, const Completion& completion) const {
+  if (!ngrams_.dynamic) return Status();
+  std::vector<Token> text = prompt_tokens_;
+  text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
+  ngrams_.dynamic->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
+  return outrider::save_ngrams(*ngrams_.dynamic, tokenizer_id(session.vocabulary()),
+                               *speculation_.ngrams.dynamic_file)
+      .with_context("--ngram-dynamic");
+}
+
 int RunCommand::report(const Completion& completion, const Session& session,
                        const SignalWatch& signals, TextOutput& output) const {
   const std::string object =
@@ -158,7 +183,8 @@ int RunCommand::report(const Completion& completion, const Session& session,
   output_.json ? output.write(object) : output.finish();
   const std::int32_t width = std::min(plan_.width, session.target().capabilities().max_width);
   if (stats_) std::fputs(stats_table(completion, session.exactness(), width).c_str(), stderr);
-  const Status written = result_ ? write_file(*result_, object) : Status();
+  Status written = result_ ? write_file(*result_, object) : Status();
+  if (written.ok()) written = save_ngrams(session, completion);
   if (!completion.error.ok()) return fail(completion.error);
   if (!written.ok()) return fail(written);
   if (!output.status().ok()) return fail(output.status());
@@ -179,6 +205,9 @@ int RunCommand::run() {
   if (plan_.use_draft_model) options.draft = draft_options(model_);
   options.suffix = plan_.use_suffix;
   options.recycle = plan_.use_recycle;
+  if (plan_.use_ngrams) {
+    options.make_drafter = [this](const Vocabulary& vocabulary) { return open_ngrams(vocabulary); };
+  }
   options.suffix_stores = speculation_.suffix_stores;
   const SessionHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
@@ -192,6 +221,7 @@ int RunCommand::run() {
 
   Result<Request> request = make_request(**session);
   if (!request.ok()) return fail(request.status());
+  prompt_tokens_ = request->prompt;
   TextOutput output(STDOUT_FILENO, use_color(color_));
   Result<Completion> completion =
       generate(**session, std::move(*request), signals, progress, [&](const Update& update) {

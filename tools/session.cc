@@ -49,6 +49,11 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
     drafters.push_back(session->recycle_.get());
   }
   drafters.insert(drafters.end(), options.other_drafters.begin(), options.other_drafters.end());
+  if (options.make_drafter) {
+    Result<Drafter*> drafter = options.make_drafter(session->vocabulary());
+    if (!drafter.ok()) return drafter.status();
+    drafters.push_back(*drafter);
+  }
   hooks.progress.clear();
   EngineOptions engine_options;
   engine_options.planned_width = planned_width(session->exactness());

@@ -32,6 +32,9 @@ struct SessionOptions {
   bool recycle = false;                    // guess from what the target found likely before
   bool speculation = true;                 // false: only single steps will be asked for
   std::vector<Drafter*> other_drafters;    // asked after the draft model; must outlive the session
+  // Makes a further drafter, asked after those, once the target's vocabulary is known; it must
+  // outlive the session. May be empty.
+  std::function<Result<Drafter*>(const Vocabulary& target)> make_drafter;
 };
 
 // What the opening needs of its caller.

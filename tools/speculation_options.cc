@@ -1,7 +1,6 @@
 #include "tools/speculation_options.h"
 
 #include <algorithm>
-#include <array>
 
 #include "tools/options.h"
 #include "tools/usage.h"
@@ -10,7 +9,6 @@ namespace outrider::tools {
 namespace {
 
 constexpr std::int32_t kMaxWidth = 64;
-constexpr std::array<std::string_view, 3> kCommandDrafters = {"draft-model", "suffix", "recycle"};
 constexpr std::int32_t kComparedWidth = 4;
 constexpr std::int32_t kOpenedWidth = 16;  // what a target is opened for when the planner chooses
 
@@ -93,13 +91,15 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
   CLI::Option* drafter = app.add_option(
       "--drafter", a.drafter,
       "who guesses ahead: auto (the draft model, if one is given), none (plain decoding), "
-      "draft-model, suffix (what followed the text's last tokens earlier, in it or in a store), or "
+      "draft-model, suffix (what followed the text's last tokens earlier, in it or in a store), "
+      "ngram-cache (what followed the last one to four tokens, in it and in the files given), or "
       "recycle (what the target found likely after a token before). Several: 'a,b' merges their "
       "guesses into one tree, 'a/b' asks b only where a has none");
   drafter->group("Speculation")->type_name("EXPR")->default_str(a.drafter);
   drafter->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_suffix_store_option(group, a.suffix_stores);
   add_width_option(app, a);
+  add_ngram_options(app, a.ngrams, "Speculation");
   group.add_choice(
       "--rule", a.rule, {"coupled", "rejection", "block"},
       "how guesses are accepted. coupled: the target draws its own token with noise that "
@@ -124,7 +124,7 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
   }
   const bool named = a.drafter != "auto" && a.drafter != "none";
   const Result<DrafterPlan> plan =
-      named ? parse_drafter_plan(a.drafter, kCommandDrafters) : Result<DrafterPlan>(DrafterPlan());
+      named ? parse_drafter_plan(a.drafter, kDrafterNames) : Result<DrafterPlan>(DrafterPlan());
   if (!plan.ok()) {
     throw UsageError(plan.status().message() + "; or auto, or none");
   }
@@ -132,6 +132,7 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
     throw UsageError("--suffix-store is given, but --drafter is '" + a.drafter + "'",
                      "add --drafter suffix, or leave the store out");
   }
+  check_ngram_options(a.ngrams, a.drafter, plan->mentions(NgramDrafter::kName));
   if (plan->mentions("draft-model") && !model.draft_model) {
     throw UsageError("--drafter is '" + a.drafter + "', but there is no draft model",
                      "give one with -d FILE, a GGUF file");
@@ -150,7 +151,7 @@ std::int32_t opened_width(const SpeculationArguments& a) {
 // Empty for auto and none.
 DrafterPlan chosen_drafters(const SpeculationArguments& a) {
   if (a.drafter == "auto" || a.drafter == "none") return {};
-  return *parse_drafter_plan(a.drafter, kCommandDrafters);
+  return *parse_drafter_plan(a.drafter, kDrafterNames);
 }
 
 DraftShape chosen_shape(const SpeculationArguments& a) {
@@ -182,6 +183,7 @@ SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArgum
     plan.use_draft_model = a.drafter == "auto" || plan.drafters.mentions("draft-model");
     plan.use_suffix = plan.drafters.mentions("suffix");
     plan.use_recycle = plan.drafters.mentions("recycle");
+    plan.use_ngrams = plan.drafters.mentions(NgramDrafter::kName);
   }
   if (!plan.off_reason.empty()) plan.width = 1;
   return plan;

@@ -9,6 +9,7 @@
 
 #include "engine/request.h"
 #include "tools/model_options.h"
+#include "tools/ngram_options.h"
 #include "tools/options.h"
 
 namespace outrider::tools {
@@ -16,6 +17,7 @@ namespace outrider::tools {
 struct SpeculationArguments {
   std::string drafter = "auto";
   std::string rule = "coupled";
+  NgramArguments ngrams;
   DraftShape shape;
   CLI::Option* branches = nullptr;  // --branches, to know whether it was given
   std::string width = "auto";
@@ -42,6 +44,7 @@ struct SpeculationPlan {
   bool use_draft_model = false;
   bool use_suffix = false;
   bool use_recycle = false;
+  bool use_ngrams = false;
   DrafterPlan drafters;    // how they go together; empty: all that are used, merged
   std::int32_t width = 1;  // tokens of a target step at most; 1: no speculation
   std::string off_reason;  // why there is none; empty when there is

@@ -154,6 +154,21 @@ Status DraftChain::accept(std::int32_t n_accepted) {
   return Status();
 }
 
+bool DraftChain::wants_rows() const {
+  for (std::size_t i = 0; i < methods_.size(); ++i) {
+    if (ready_[i] && methods_[i]->wants_rows()) return true;
+  }
+  return false;
+}
+
+void DraftChain::observe(Token token, std::span<const float> row) {
+  for (std::size_t i = 0; i < methods_.size(); ++i) {
+    if (!ready_[i] || !methods_[i]->wants_rows()) continue;
+    ScopedTimer timer(stats_[i].accept_ms);
+    methods_[i]->observe(options_.seq, token, row);
+  }
+}
+
 std::string_view DraftChain::drafted_by() const {
   return outstanding_ > 0 ? std::string_view(stats_[winner_].name) : std::string_view();
 }

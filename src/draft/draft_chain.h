@@ -92,6 +92,13 @@ class DraftChain {
   // changed then.
   Status accept(std::int32_t n_accepted);
 
+  // For methods that learn from what the target thought of and did not say (draft/recycle.h): the
+  // target's raw logits of the token after `token`, which was the text's last one or a drafted one,
+  // on its own path: [n_vocab]. For every token of the batch, before accept(); not calling it is
+  // fine, and pointless when nobody wants_rows().
+  bool wants_rows() const;
+  void observe(Token token, std::span<const float> row);
+
   // The method of the outstanding draft; empty when there is none.
   std::string_view drafted_by() const;
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "draft/ngram_drafter.h"
+#include "draft/recycle.h"
 #include "testing/fake_drafter.h"
 
 namespace outrider {
@@ -222,6 +223,25 @@ TEST(DraftChain, TextsThatAreNoneAreRefusedAndChangeNothing) {
 }
 
 // The whole loop, with a real drafter and a "target" that says a given text.
+TEST(DraftChain, MethodsThatLearnFromTheTargetsLogitsAreShownThem) {
+  Says first({});
+  DraftChain without({&first});
+  EXPECT_EQ(draft(without, {1, 2}), Tokens());
+  EXPECT_FALSE(without.wants_rows());
+  RecycleDrafter recycle(/*n_vocab=*/10, /*n_sequences=*/1);
+  DraftChain chain({&first, &recycle});
+  EXPECT_FALSE(chain.wants_rows()) << "no text has begun";
+  EXPECT_EQ(draft(chain, {1, 2}), Tokens()) << "nothing was learned yet";
+  EXPECT_TRUE(chain.wants_rows());
+  std::vector<float> row(10, 0.0f);
+  row[7] = 5.0f;
+  chain.observe(2, row);
+  const Tokens guess = draft(chain, {1, 2, 3, 2});
+  ASSERT_FALSE(guess.empty());
+  EXPECT_EQ(guess[0], 7);
+  EXPECT_EQ(chain.drafted_by(), "recycle");
+}
+
 TEST(DraftChain, TheLoopOfTheExampleEndsWithTheTargetsOwnText) {
   const Tokens whole = {1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 5, 1, 2, 3, 5, 1, 2, 3, 5, 6};
   NgramDrafter ngrams;

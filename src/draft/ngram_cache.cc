@@ -66,8 +66,8 @@ std::size_t NgramCache::bucket_of(const Ngram& ngram) const {
 
 // Entries go in again in their order, so the last one's bucket is always one that no other's search
 // passes through: take_back() may simply free it.
-void NgramCache::grow_index() {
-  index_.assign(std::max(kFirstIndex, 2 * index_.size()), 0);
+void NgramCache::resize_index(std::size_t buckets) {
+  index_.assign(buckets, 0);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     index_[bucket_of(entries_[i].ngram)] = static_cast<std::uint32_t>(i + 1);
   }
@@ -136,7 +136,9 @@ void NgramCache::remove_follower(Entry& entry, std::uint32_t at) {
 
 Token NgramCache::add(const Ngram& ngram, Token token, std::uint32_t times) {
   assert(token >= 0 && ngram.tokens[0] >= 0 && times >= 1 && times <= kMaxNgramCount);
-  if (2 * (entries_.size() + 1) > index_.size()) grow_index();
+  if (2 * (entries_.size() + 1) > index_.size()) {
+    resize_index(std::max(kFirstIndex, 2 * index_.size()));
+  }
   std::uint32_t& bucket = index_[bucket_of(ngram)];
   if (bucket == 0) {
     Entry entry;
@@ -227,12 +229,10 @@ void NgramCache::merge(const NgramCache& other) {
   }
 }
 
-void NgramCache::prefer(const Ngram& ngram, Token token) {
-  if (index_.empty()) return;
-  const std::uint32_t place = index_[bucket_of(ngram)];
-  if (place == 0) return;
-  Entry& entry = entries_[place - 1];
-  if (part_of(entry).count(token) == entry.best.count) entry.best.token = token;
+void NgramCache::reserve(std::size_t ngrams) {
+  entries_.reserve(ngrams);
+  const std::size_t buckets = std::bit_ceil(std::max(kFirstIndex, 2 * ngrams));
+  if (buckets > index_.size()) resize_index(buckets);
 }
 
 void NgramCache::clear() {

@@ -49,7 +49,7 @@ struct Ngram {
 
   std::int32_t size() const;
   friend bool operator==(const Ngram&, const Ngram&) = default;
-  friend auto operator<=>(const Ngram&, const Ngram&) = default;
+  friend auto operator<=>(const Ngram&, const Ngram&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct Follower {
@@ -89,11 +89,11 @@ class NgramCache {
              std::int32_t max_order);
 
   // Adds all that `other` holds; where counts come out equal, its best followers are the newer.
+  // REQUIRES: `other` is not this cache
   void merge(const NgramCache& other);
 
-  // Replaces the best follower among those with the largest count, as a file had it. No effect when
-  // `token` is not one of them.
-  void prefer(const Ngram& ngram, Token token);
+  // Makes room for so many n-grams, so that adding them moves nothing.
+  void reserve(std::size_t ngrams);
 
   // Empty again; keeps the memory.
   void clear();
@@ -128,7 +128,7 @@ class NgramCache {
   static std::uint32_t size_class(std::uint32_t n);  // of a block for n >= 2: capacity 2 << class
   NgramPart part_of(const Entry& entry) const;
   std::size_t bucket_of(const Ngram& ngram) const;  // where it is, or the free one for it
-  void grow_index();
+  void resize_index(std::size_t buckets);
   std::uint32_t allocate(std::uint32_t size_class);
   void release(std::uint32_t block, std::uint32_t size_class);
   std::uint32_t insert_follower(Entry& entry, Token token);

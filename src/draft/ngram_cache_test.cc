@@ -120,20 +120,6 @@ TEST(NgramCache, ClearedItIsAsNew) {
   EXPECT_EQ(naive.difference(cache), "");
 }
 
-TEST(NgramCache, PreferOnlyChoosesAmongTheLargestCounts) {
-  NgramCache cache;
-  const Ngram ngram(std::vector<Token>{1});
-  for (const Token token : {5, 5, 6, 6, 9}) (void)cache.add(ngram, token);
-  NgramPart part;
-  cache.prefer(ngram, 9);
-  ASSERT_TRUE(cache.find(ngram, part));
-  EXPECT_EQ(part.best.token, 6);
-  cache.prefer(ngram, 5);
-  ASSERT_TRUE(cache.find(ngram, part));
-  EXPECT_EQ(part.best.token, 5);
-  EXPECT_EQ(cache.check_integrity(), "");
-}
-
 TEST(NgramCache, MemoryIsThatOfWhatItHolds) {
   NgramCache cache;
   EXPECT_EQ(cache.memory_bytes(), 0U);

@@ -20,7 +20,7 @@
 // follower of the shorter list.
 //
 // Tested by ngram_lookup_test.cc against the rules written out slowly, and against llama.cpp itself
-// (testing/llama_ngram.h).
+// (testing/llama_ngrams_test.cc).
 #pragma once
 
 #include <array>

@@ -1,8 +1,6 @@
-#include "testing/text_replay.h"
+#include "testing/naive_drafter.h"
 
 #include <algorithm>
-
-#include "base/clock.h"
 
 namespace outrider::testing {
 namespace {
@@ -13,35 +11,6 @@ std::string gram(std::span<const Token> text, std::size_t end, std::size_t n) {
 }
 
 }  // namespace
-
-TextReplay replay_text(Drafter& drafter, std::span<const Token> text, std::int32_t width,
-                       std::int32_t branches) {
-  TextReplay result;
-  std::size_t at = 1;
-  (void)drafter.begin(0, 0);
-  while (at < text.size()) {
-    TokenTree tree(text[at - 1]);
-    DraftRequest request;
-    request.text = text.first(at);
-    request.max_nodes = width - 1;
-    request.shape.branches = branches;
-    request.mask = 1;
-    request.tree = &tree;
-    const Stopwatch watch;
-    (void)drafter.draft(std::span(&request, 1));
-    result.draft_ms += watch.elapsed_ms();
-    NodeId node = kRoot;
-    std::size_t n = 0;
-    while (at + n < text.size() && (node = tree.child(node, text[at + n])) != kNoNode) ++n;
-    ++result.steps;
-    result.drafted += tree.drafted();
-    result.accepted += static_cast<std::int64_t>(n);
-    at = std::min(at + n + 1, text.size());
-    drafter.accept(0, text.first(at));
-  }
-  result.tokens = static_cast<std::int64_t>(text.size()) - 1;
-  return result;
-}
 
 Status NaiveLongestMatch::draft(std::span<DraftRequest> requests) {
   for (DraftRequest& request : requests) {

@@ -1,0 +1,353 @@
+// outrider ngram, outrider replay, and the drafter "ngram-cache" in run and compare.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/cli_process.h"
+
+namespace outrider::testing {
+namespace {
+
+using json::Json;
+
+std::string story(int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) {
+    text += "The lighthouse keeper climbed the stairs for the " + std::to_string(i % 7) +
+            "th time and lit the lamp. Once upon a time the sea was calm.\n";
+  }
+  return text;
+}
+
+CliResult ngram(const CliFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "ngram");
+  return run_cli(folder.call(std::move(arguments)));
+}
+
+TEST(CliNgram, CreatedMergedExportedAndImportedFilesHoldTheSame) {
+  const CliFolder folder;
+  const std::string& vocab = cli_models().target;
+  const std::string a = folder.write("a.txt", story(20));
+  const std::string b = folder.write("b.txt", story(3) + "Something else altogether.");
+  const auto create = [&](const std::vector<std::string>& texts, const std::string& out) {
+    std::vector<std::string> arguments = {"create", "--vocab", vocab, "-o", folder.path(out)};
+    arguments.insert(arguments.end(), texts.begin(), texts.end());
+    return ngram(folder, arguments);
+  };
+  for (const auto& [texts, out] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{a}, "a"}, {{b}, "b"}, {{a, b}, "both"}}) {
+    const CliResult result = create(texts, out);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  }
+  const CliResult merged =
+      ngram(folder, {"merge", folder.path("a"), folder.path("b"), "-o", folder.path("merged")});
+  ASSERT_EQ(merged.exit_code, 0) << merged.err;
+  ASSERT_EQ(ngram(folder, {"export", folder.path("merged"), "-o", folder.path("llama")}).exit_code,
+            0);
+  const CliResult imported = ngram(
+      folder, {"import", "--vocab", vocab, folder.path("llama"), "-o", folder.path("imported")});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_EQ(read_file(folder.path("imported")), read_file(folder.path("merged")));
+
+  const Json files = ngram(folder, {"stats", folder.path("both"), folder.path("merged"), "--json"})
+                         .object()["files"];
+  ASSERT_EQ(files.size(), 2U);
+  for (const char* field : {"ngrams", "by_order", "followers", "counts", "tokenizer"}) {
+    EXPECT_EQ(files[0][field], files[1][field]) << field;
+  }
+  EXPECT_EQ(files[0]["by_order"][1], files[0]["ngrams"]) << "a static cache has order 2 only";
+  EXPECT_GT(files[0]["counts"], files[0]["followers"]);
+}
+
+TEST(CliNgram, MistakesAreNamedAndWriteNothing) {
+  const CliFolder folder;
+  const std::string& vocab = cli_models().target;
+  const std::string text = folder.write("t.txt", story(3));
+  const std::string good = folder.path("good");
+  ASSERT_EQ(ngram(folder, {"create", "--vocab", vocab, text, "-o", good}).exit_code, 0);
+  const std::string other = folder.path("other");
+  ASSERT_EQ(ngram(folder, {"create", "--vocab", cli_models().other, text, "-o", other}).exit_code,
+            0);
+  const std::string cut = folder.write("cut", read_file(good).substr(0, 200));
+  const std::string out = folder.path("out");
+  struct Case {
+    std::vector<std::string> arguments;
+    int exit_code;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {{}, 2, "an action is missing"},
+      {{"creat", text}, 2, "did you mean create?"},
+      {{"create", text, "-o", out}, 2, "--vocab"},
+      {{"create", "--vocab", vocab, "-o", out}, 2, "at least one file"},
+      {{"merge", good}, 2, "-o FILE"},
+      {{"stats", good, "-o", out}, 2, "writes no file"},
+      {{"export", good, good, "-o", out}, 2, "one file"},
+      {{"merge", good, "--dynamic", "-o", out}, 2, "--dynamic"},
+      {{"merge", good, other, "-o", out}, 1, "another tokenizer"},
+      {{"stats", cut}, 1, cut},
+      {{"stats", folder.path("none")}, 1, folder.path("none")},
+      {{"import", "--vocab", vocab, good, "-o", out}, 1, "no sound n-gram file of llama.cpp"},
+      {{"create", "--vocab", vocab, text, "-o", folder.path("no/such/folder")}, 1, "no/such"},
+  };
+  for (const Case& c : cases) {
+    const CliResult result = ngram(folder, c.arguments);
+    EXPECT_EQ(result.exit_code, c.exit_code) << result.err;
+    EXPECT_NE(result.err.find(c.message), std::string::npos) << c.message << "\n" << result.err;
+    EXPECT_FALSE(std::filesystem::exists(out));
+  }
+}
+
+CliResult replay(const CliFolder& folder, std::vector<std::string> arguments) {
+  const std::vector<std::string> front = {"replay", "--vocab", cli_models().target, "--drafter",
+                                          "ngram-cache"};
+  arguments.insert(arguments.begin(), front.begin(), front.end());
+  return run_cli(folder.call(std::move(arguments)));
+}
+
+TEST(CliReplay, TellsWhatARepetitiveTextWouldHaveGiven) {
+  const CliFolder folder;
+  const std::string text = folder.write("t.txt", story(30));
+  const std::string cost = folder.write(
+      "cost.json", "{\"curve\": [{\"width\": 1, \"ms\": 10}, {\"width\": 8, \"ms\": 17}]}");
+  const CliResult result = replay(folder, {text, "--width", "8", "--cost", cost, "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json o = result.object();
+  // Each step gives what held and one token more, but for one that reaches the text's end.
+  const std::int64_t beyond = o["accepted"].get<std::int64_t>() + o["steps"].get<std::int64_t>() -
+                              o["tokens"].get<std::int64_t>();
+  EXPECT_GE(beyond, 0);
+  EXPECT_LE(beyond, 1);
+  EXPECT_GT(o["tokens_per_step"], 3.0);
+  EXPECT_LE(o["tokens_per_step"], 8.0);
+  EXPECT_GT(o["predicted_speedup"], 1.5);
+  EXPECT_LT(o["predicted_speedup"], 80.0 / 17.0);
+  EXPECT_TRUE(o["draft_us_per_step"].is_number());
+  const Json plain = replay(folder, {text, "--width", "1", "--json"}).object();
+  EXPECT_EQ(plain["steps"], plain["tokens"]);
+  EXPECT_EQ(plain["acceptance_rate"], Json());
+  EXPECT_EQ(plain["predicted_speedup"], Json());
+}
+
+TEST(CliReplay, OnlyTheAssistantsTurnsOfAConversationAreDrafted) {
+  const CliFolder folder;
+  const std::string said = "The lamp was lit and the sea was calm.";
+  const std::string chat = folder.write(
+      "c.jsonl", "{\"messages\": [{\"role\": \"user\", \"content\": \"Say: " + said +
+                     "\"}, {\"role\": \"assistant\", \"content\": \"" + said +
+                     "\"}, {\"role\": \"user\", \"content\": \"Again\"}, {\"role\": \"assistant\", "
+                     "\"content\": \"" +
+                     said + "\"}]}\n");
+  const Json chats = replay(folder, {chat, "--json"}).object();
+  EXPECT_EQ(chats["texts"], 2);
+  EXPECT_LT(chats["tokens"], 2.2 * static_cast<double>(said.size()));
+  EXPECT_GT(chats["tokens_per_step"], 1.5) << "the prompt says it already";
+  const std::string turns =
+      folder.write("t.jsonl", "{\"turns\": [\"" + said + "\"]}\n{\"prompt\": \"" + said + "\"}\n");
+  EXPECT_EQ(replay(folder, {turns, "--json"}).object()["texts"], 2);
+}
+
+TEST(CliReplay, ChunksLearnAndAnIncompleteTailIsSkipped) {
+  const CliFolder folder;
+  const std::string text = folder.write("t.txt", story(30));
+  const Json whole = replay(folder, {text, "--json"}).object();
+  const Json chunks = replay(folder, {text, "-c", "64", "--json"}).object();
+  const std::int64_t n = whole["tokens"].get<std::int64_t>() + 1;
+  EXPECT_EQ(chunks["texts"], (n - 1) / 64);
+  EXPECT_EQ(chunks["skipped"], n - 64 * chunks["texts"].get<std::int64_t>());
+  EXPECT_GT(chunks["memory_bytes"]["dynamic"], 0);
+  EXPECT_GT(chunks["tokens_per_step"], 2.0) << "what a chunk held drafts for the next ones";
+}
+
+TEST(CliReplay, AMissingStaticFileIsAnErrorAndAMissingDynamicOneStartsEmpty) {
+  const CliFolder folder;
+  const std::string text = folder.write("t.txt", story(5));
+  const std::string none = folder.path("none");
+  const CliResult missing = replay(folder, {text, "--ngram-static", none});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_NE(missing.err.find("--ngram-static"), std::string::npos) << missing.err;
+  EXPECT_NE(missing.err.find(none), std::string::npos) << missing.err;
+  EXPECT_EQ(replay(folder, {text, "--ngram-dynamic", none}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(none)) << "replay writes no file";
+  // Another tokenizer's file is refused for both.
+  ASSERT_EQ(ngram(folder, {"create", "--vocab", cli_models().other, text, "-o", none}).exit_code,
+            0);
+  for (const char* option : {"--ngram-static", "--ngram-dynamic"}) {
+    const CliResult refused = replay(folder, {text, option, none});
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_NE(refused.err.find("tokenizer"), std::string::npos) << refused.err;
+  }
+  // So is a damaged one, by replay and by run, which leaves it as it is.
+  const std::string good = folder.path("good");
+  ASSERT_EQ(ngram(folder, {"create", "--vocab", cli_models().target, text, "-o", good}).exit_code,
+            0);
+  EXPECT_EQ(replay(folder, {text, "--ngram-dynamic", good}).exit_code, 0);
+  const std::string damaged = read_file(good).substr(0, read_file(good).size() - 50);
+  const std::string cut = folder.write("cut", damaged);
+  for (const char* option : {"--ngram-static", "--ngram-dynamic"}) {
+    for (const CliResult& refused :
+         {replay(folder, {text, option, cut}),
+          run_cli(folder.call({"run", "-m", cli_models().target, "-p", "Once", "-n", "4",
+                               "--drafter", "ngram-cache", option, cut}))}) {
+      EXPECT_EQ(refused.exit_code, 1);
+      EXPECT_NE(refused.err.find(option), std::string::npos) << refused.err;
+      EXPECT_NE(refused.err.find(cut), std::string::npos) << refused.err;
+      EXPECT_EQ(refused.err.find("tokenizer"), std::string::npos) << refused.err;
+    }
+  }
+  EXPECT_EQ(read_file(cut), damaged);
+}
+
+TEST(CliReplay, TheSuffixDrafterIsReplayedWithAndWithoutAStore) {
+  const CliFolder folder;
+  const std::string& vocab = cli_models().target;
+  const std::string text = folder.write("t.txt", story(12));
+  const std::string store = folder.path("s.store");
+  ASSERT_EQ(
+      run_cli(folder.call({"suffix", "build", "--vocab", vocab, text, "-o", store})).exit_code, 0);
+  const auto suffix = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"replay",  "--vocab", vocab, "--drafter", "suffix",
+                                          "--width", "8",       text,  "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_cli(folder.call(arguments)).object();
+  };
+  const Json alone = suffix({});
+  const Json with_store = suffix({"--suffix-store", store});
+  EXPECT_GT(alone["tokens_per_step"], 2.0);
+  EXPECT_GT(with_store["tokens_per_step"], alone["tokens_per_step"]) << "the store holds the text";
+  EXPECT_GT(with_store["memory_bytes"]["stores_mapped"], 0);
+  EXPECT_GE(suffix({"--branches", "1"})["tokens_per_step"], 2.0);
+}
+
+TEST(CliReplay, SeveralDraftersAreMergedOrAskedInTurn) {
+  const CliFolder folder;
+  const std::string text = folder.write("t.txt", story(20));
+  const auto replayed = [&](const std::string& drafters) {
+    return run_cli(folder.call({"replay", "--vocab", cli_models().target, "--drafter", drafters,
+                                "--width", "6", text, "--json"}))
+        .object();
+  };
+  const Json alone = replayed("suffix");
+  const Json merged = replayed("suffix,ngram-cache");
+  EXPECT_GT(merged["drafters"]["ngram-cache"]["drafted"], 0);
+  EXPECT_EQ(merged["drafters"]["ngram-cache"]["calls"], merged["steps"]);
+  EXPECT_GT(merged["tokens_per_step"], 0.9 * alone["tokens_per_step"].get<double>());
+  const Json chain = replayed("ngram-cache/suffix");
+  const Json& first = chain["drafters"]["ngram-cache"];
+  EXPECT_EQ(chain["drafters"]["suffix"]["calls"],
+            chain["steps"].get<std::int64_t>() - first["drafts"].get<std::int64_t>());
+  EXPECT_EQ(first["drafted"].get<std::int64_t>() +
+                chain["drafters"]["suffix"]["drafted"].get<std::int64_t>(),
+            chain["drafted"]);
+  EXPECT_TRUE(first.contains("foregone"));
+}
+
+TEST(CliReplay, DraftersThatNeedAModelAreRefusedByName) {
+  const CliFolder folder;
+  const std::string text = folder.write("t.txt", story(2));
+  for (const char* name : {"recycle", "draft-model", "magic", "suffix,recycle", "suffix,suffix"}) {
+    const CliResult result =
+        run_cli(folder.call({"replay", "--vocab", cli_models().target, "--drafter", name, text}));
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.err.find(name), std::string::npos) << result.err;
+  }
+  const CliResult cost = replay(folder, {text, "--cost", folder.write("c.json", "[]")});
+  EXPECT_EQ(cost.exit_code, 1);
+  EXPECT_NE(cost.err.find("c.json"), std::string::npos) << cost.err;
+}
+
+TEST(CliNgram, RunWithNgramCacheGivesThePlainTextAndLearnsOnlyIntoTheGivenFile) {
+  const CliFolder folder;
+  const std::string dynamic = folder.path("dynamic");
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"run",    "-m",        cli_models().target,
+                                          "-p",     "Once upon", "--seed",
+                                          "3",      "-n",        "200",
+                                          "--temp", "0",         "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_cli(folder.call(arguments));
+  };
+  const Json plain = run({}).object();
+  const Json alone = run({"--drafter", "ngram-cache"}).object();
+  EXPECT_EQ(alone["tokens"], plain["tokens"]);
+  EXPECT_EQ(alone["speculation"]["enabled"], true);
+  EXPECT_TRUE(alone["speculation"]["drafters"].contains("ngram-cache"));
+  const Json first = run({"--drafter", "ngram-cache", "--ngram-dynamic", dynamic}).object();
+  EXPECT_EQ(first["tokens"], plain["tokens"]);
+  ASSERT_TRUE(std::filesystem::exists(dynamic));
+  const Json stats = ngram(folder, {"stats", dynamic, "--json"}).object()["files"][0];
+  EXPECT_GT(stats["by_order"][3], 50);
+  // Strict thresholds want two sightings: after the second run it knows the text.
+  EXPECT_EQ(run({"--drafter", "ngram-cache", "--ngram-dynamic", dynamic}).object()["tokens"],
+            plain["tokens"]);
+  const Json third = run({"--drafter", "ngram-cache", "--ngram-dynamic", dynamic}).object();
+  EXPECT_EQ(third["tokens"], plain["tokens"]);
+  EXPECT_GT(third["speculation"]["accepted"], alone["speculation"]["accepted"]);
+  const CliResult lost = run({"--ngram-dynamic", dynamic});
+  EXPECT_EQ(lost.exit_code, 2);
+  EXPECT_NE(lost.err.find("--drafter ngram-cache"), std::string::npos) << lost.err;
+}
+
+TEST(CliNgram, CompareFindsTheTextsIdentical) {
+  const CliFolder folder;
+  const std::string prompts = folder.write(
+      "p.jsonl", "{\"prompt\": \"Once upon a time\"}\n{\"prompt\": \"The lighthouse\"}\n");
+  for (const char* temperature : {"0", "1"}) {
+    const CliResult result = run_cli(folder.call(
+        {"compare", "-m", cli_models().target, "--prompts", prompts, "-n", "64", "--temp",
+         temperature, "--seed", "5", "--drafter", "ngram-cache", "--width", "2,8", "--json"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.object()["identical"], 2) << result.out;
+    EXPECT_EQ(result.object()["drafter"], "ngram-cache");
+  }
+}
+
+// What a program prints on stdout.
+std::string output_of(const std::string& command) {
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return "cannot run";
+  std::string text;
+  char block[4096];
+  for (std::size_t n; (n = fread(block, 1, sizeof(block), pipe)) > 0;) text.append(block, n);
+  const int status = pclose(pipe);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << command;
+  return text;
+}
+
+TEST(Examples, OnesOwnLoopSaysTheSameWithAndWithoutDrafts) {
+  const std::string program = std::string(OUTRIDER_EXAMPLES_DIR) + "/own_loop";
+  const std::string call = "'" + program + "' '" + cli_models().target +
+                           "' 'Once upon a time there was a time upon a time' 120 ";
+  for (const std::string& sampling : {std::string(" 0"), std::string(" 1 7")}) {
+    const std::string plain = output_of(call + "0" + sampling + " 2>/dev/null");
+    EXPECT_GT(plain.size(), 100U);
+    EXPECT_EQ(output_of(call + "8" + sampling + " 2>/dev/null"), plain) << sampling;
+  }
+  EXPECT_NE(output_of(call + "8 1 7 2>/dev/null"), output_of(call + "8 1 8 2>/dev/null"));
+  // A line a method: name, calls, drafts, drafts of which something held, drafted, accepted.
+  std::istringstream table(output_of(call + "8 0 2>&1 >/dev/null"));
+  std::string line;
+  std::getline(table, line);
+  std::vector<std::int64_t> counts[2];
+  for (int method = 0; method < 2; ++method) {
+    std::string name;
+    table >> name;
+    EXPECT_EQ(name, method == 0 ? "suffix" : "ngram-cache");
+    counts[method].resize(5);
+    for (std::int64_t& count : counts[method]) table >> count;
+    std::getline(table, line);
+    ASSERT_TRUE(table.good() || method == 1);
+  }
+  EXPECT_GT(counts[0][4], 0) << "something held";
+  EXPECT_EQ(counts[1][0], counts[0][0] - counts[0][1]) << "the second is asked for the rest";
+  EXPECT_LE(counts[0][2], counts[0][1]);
+  EXPECT_LE(counts[0][4], counts[0][3]);
+}
+
+}  // namespace
+}  // namespace outrider::testing

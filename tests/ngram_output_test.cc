@@ -1,0 +1,93 @@
+// The promise with n-gram caches, on real files: the text with them equals plain decoding's, token
+// for token, whatever the caches hold, at every temperature.
+#include <gtest/gtest.h>
+
+#include "draft/ngram_drafter.h"
+#include "testing/chi_square.h"
+#include "testing/tiny_dir.h"
+#include "testing/tiny_pair.h"
+#include "tests/pair.h"
+
+namespace outrider {
+namespace {
+
+using testing::OpenModel;
+using testing::RunOptions;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t kPrompts = 4;
+#else
+constexpr std::size_t kPrompts = 30;
+#endif
+
+std::shared_ptr<NgramCache> cache_of(const std::vector<Token>& text, std::int32_t min_order,
+                                     std::int32_t max_order) {
+  std::shared_ptr<NgramCache> cache = std::make_shared<NgramCache>();
+  // Four times, so that it is sure enough for the strict thresholds.
+  for (int i = 0; i < 4; ++i) cache->count(text, 0, min_order, max_order);
+  return cache;
+}
+
+TEST(NgramOutput, EmptyRightAndWrongCachesGiveThePlainText) {
+  testing::TempDir dir;
+  testing::TinyPairOptions pair;
+  pair.target.weight_type = testing::WeightType::kQ8_0;
+  pair.target.eos_bias = -4.0f;
+  const Status written =
+      testing::write_tiny_pair(dir.file("target.gguf"), dir.file("draft.gguf"), pair);
+  ASSERT_TRUE(written.ok()) << written.message();
+  ModelOptions options;
+  options.n_ctx = 256;
+  options.n_batch = 64;
+  options.n_threads = 1;
+  const OpenModel target(dir.file("target.gguf"), options, llama::ContextSettings{}, true);
+  const Vocabulary& vocabulary = target.file->text_vocabulary();
+  std::vector<std::vector<Token>> prompts =
+      testing::seeded_prompts(vocabulary, testing::test_seed(20261122), kPrompts, 30);
+  for (std::vector<Token>& prompt : prompts) {
+    const std::vector<Token> once = prompt;
+    prompt.insert(prompt.end(), once.begin(), once.end());
+  }
+  const std::function<std::string()> sound = [&target] { return target.model->check_integrity(); };
+  std::int64_t accepted[3] = {};
+  std::int64_t drafted[3] = {};
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    for (const float temperature : {0.0f, 0.7f, 1.0f}) {
+      RunOptions run{.prompt = prompts[i], .seed = 100 + i, .max_tokens = 24};
+      run.sampling.temperature = temperature;
+      const Completion plain = testing::run_checked(*target.model, vocabulary, {}, run, sound);
+      std::vector<Token> right = prompts[i];
+      right.insert(right.end(), plain.tokens.begin(), plain.tokens.end());
+      // The same beginnings, other ends.
+      std::vector<Token> wrong = right;
+      for (std::size_t k = 2; k < wrong.size(); k += 3)
+        wrong[k] = (wrong[k] + 1) % vocabulary.size();
+      const std::shared_ptr<NgramCache> caches[3][2] = {
+          {nullptr, nullptr},
+          {cache_of(right, kStaticNgram, kStaticNgram), cache_of(right, 1, kMaxNgram)},
+          {cache_of(wrong, kStaticNgram, kStaticNgram), cache_of(wrong, 1, kMaxNgram)}};
+      for (const std::int32_t width : {2, 4, 16}) {
+        for (int kind = 0; kind < 3; ++kind) {
+          NgramDrafter drafter(caches[kind][0], caches[kind][1]);
+          run.width = width;
+          const std::function<std::string()> all_sound = [&] {
+            const std::string problem = target.model->check_integrity();
+            return problem.empty() ? drafter.check_integrity() : problem;
+          };
+          const Completion got =
+              testing::run_checked(*target.model, vocabulary, {&drafter}, run, all_sound);
+          ASSERT_EQ(got.tokens, plain.tokens) << "prompt " << i << ", T " << temperature
+                                              << ", width " << width << ", caches " << kind;
+          ASSERT_EQ(got.text, plain.text);
+          drafted[kind] += got.speculation.drafted;
+          accepted[kind] += got.speculation.accepted;
+        }
+      }
+    }
+  }
+  EXPECT_GT(accepted[1], accepted[0]) << "right caches help";
+  EXPECT_GT(drafted[2], 2 * accepted[2]) << "wrong guesses were among them";
+}
+
+}  // namespace
+}  // namespace outrider
