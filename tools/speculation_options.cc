@@ -9,8 +9,8 @@ namespace outrider::tools {
 namespace {
 
 constexpr std::int32_t kMaxWidth = 64;
-constexpr std::int32_t kComparedWidth = 4;
-constexpr std::int32_t kOpenedWidth = 16;  // what a target is opened for when the planner chooses
+constexpr std::int32_t kComparedWidth = 4;  // and run's default
+constexpr std::int32_t kOpenedWidth = 16;   // what a target is opened for when the planner chooses
 
 }  // namespace
 
@@ -27,8 +27,8 @@ void add_width_option(CLI::App& app, SpeculationArguments& a) {
         }
         return true;
       },
-      "tokens of one target step at most, its own last one included: auto (as many as pay, by what "
-      "steps cost here and how often guesses are right), or 1 to 64; 1 is plain decoding");
+      "tokens of one target step at most, its own last one included: 1 (plain decoding) to 64, or "
+      "auto: in each step as many as pay, by what steps cost here and how often guesses are right");
   option->group("Speculation")->type_name("N")->default_str(a.width);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
@@ -145,7 +145,8 @@ std::int32_t chosen_width(const SpeculationArguments& a) {
 
 std::int32_t opened_width(const SpeculationArguments& a) {
   const std::int32_t width = chosen_width(a);
-  return width == 1 || width == kAutoWidth ? kOpenedWidth : width;
+  if (width == kAutoWidth) return kOpenedWidth;
+  return width == 1 ? kComparedWidth : width;
 }
 
 // Empty for auto and none.

@@ -20,13 +20,13 @@ struct SpeculationArguments {
   NgramArguments ngrams;
   DraftShape shape;
   CLI::Option* branches = nullptr;  // --branches, to know whether it was given
-  std::string width = "auto";
+  std::string width = "4";
   std::vector<std::string> suffix_stores;  // files
 };
 
 // Adds them and --exact under "Speculation". Both arguments must outlive the parsing.
 void add_speculation_options(CLI::App& app, SpeculationArguments& arguments, ModelArguments& model);
-// --width as a list, rising when parsed; the default is what auto means. REQUIRES: `widths` empty.
+// --width as a list, rising when parsed; the default is run's. REQUIRES: `widths` empty.
 void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths);
 // How the draft model's trees branch, and where drafting stops.
 // Returns --branches.
@@ -67,7 +67,7 @@ SpeculationPlan plan_speculation(const SpeculationArguments& arguments,
 // The width of --width. REQUIRES: checked
 std::int32_t chosen_width(const SpeculationArguments& arguments);
 
-// The same, but with plain decoding (1) what auto means: a target is opened for this width, whether
+// The same, but with plain decoding (1) the default, and 16 with auto: a target is opened for this width, whether
 // it is used or not, so that its settings do not depend on that.
 std::int32_t opened_width(const SpeculationArguments& arguments);
 

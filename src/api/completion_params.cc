@@ -180,7 +180,11 @@ void read_output(JsonFields& fields, CompletionRequest& request) {
 
 void read_width(JsonFields& fields, CompletionRequest& request) {
   const Json* given = fields.any("width");
-  if (given == nullptr || is_text(*given, "auto")) return;
+  if (given == nullptr) return;
+  if (is_text(*given, "auto")) {
+    request.width = kAutoWidth;
+    return;
+  }
   const std::optional<std::int64_t> width = as_integer(*given);
   if (!width || *width < 1 || *width > kMaxWidth) {
     return fields.refuse("width", *given,
@@ -343,7 +347,8 @@ constexpr Parameter kParameters[] = {
     {"grammar_trigger", "string | array",
      "the grammar binds from where the text says one of these"},
     {"rule", "string", "coupled (default), rejection or block"},
-    {"width", "integer | string", "tokens of a target step at most, 1 to 64; auto (default) is 4"},
+    {"width", "integer | string",
+     "tokens of a target step at most, 1 to 64, default 4; auto: as many as pay"},
     {"branches", "integer",
      "leaves of the draft's tree at most, 1 (a chain) to 64; default 1 with a draft model, else "
      "width"},

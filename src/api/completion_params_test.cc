@@ -228,7 +228,7 @@ TEST(ReadCompletion, SpeculationInsideOrBesideButNotBoth) {
       "suffix/recycle,draft-model");
   EXPECT_EQ(wrong_field(R"(,"drafter":"nobody")"), "drafter");
   EXPECT_EQ(wrong_field(R"(,"drafter":"")"), "drafter");
-  EXPECT_EQ(read(R"(,"width":"auto")")->width, 4);
+  EXPECT_EQ(read(R"(,"width":"auto")")->width, kAutoWidth);
   EXPECT_EQ(read(R"(,"width":8)")->width, 8);
   EXPECT_EQ(wrong_field(R"(,"width":8,"speculative":{"width":8})"), "speculative.width");
   EXPECT_EQ(wrong_field(R"(,"speculative":{"width":0})"), "speculative.width");

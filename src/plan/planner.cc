@@ -7,6 +7,9 @@ namespace {
 
 // Passes of the trial width to see before widths are chosen.
 constexpr std::int64_t kTrialPasses = 2;
+// What may be spent on finding out about a drafter before it has shown anything, in single tokens of
+// the target: eight guesses of a draft model that takes 0.3 of it.
+constexpr double kFirstTrials = 2.5;
 // What reading a missed token takes, in passes: batches are several times quicker than single
 // tokens. Only decides when a trial is made; what it takes is counted as it was.
 constexpr double kMissedTokenPasses = 0.3;
@@ -42,7 +45,8 @@ bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, fl
 bool Planner::may_try(std::size_t drafter, std::int64_t missed) const {
   const double expected =
       pass_ms(drafter, true, 1) * (1.0 + kMissedTokenPasses * static_cast<double>(missed));
-  return drafters_[drafter].trials_ms + expected <= kTrialShare * spent_ms_;
+  const double allowed = kTrialShare * spent_ms_ + kFirstTrials * target_.ms(1);
+  return drafters_[drafter].trials_ms + expected <= allowed;
 }
 
 void Planner::note_pass(std::size_t drafter, bool first, std::int32_t sharing, double ms) {

@@ -4,8 +4,9 @@
 // steps take, plan/acceptance_table.h what guesses are worth, plan/outlook.h what to do about it.
 //
 // A drafter that does not pay rests. It may be asked once more when the time that such trials have
-// taken is, with the next one, under one part in a hundred of all time spent in steps: so a useless
-// drafter costs at most that, however dear it is, and one that has become useful is found out.
+// taken is, with the next one, under one part in a hundred of all time spent in steps, and the time
+// of two and a half tokens at the beginning: so a useless drafter costs at most that, however dear
+// it is, and one that is or has become useful is found out.
 //
 // One thread. Tested by planner_test.cc, on made-up machines and drafts.
 #pragma once

@@ -156,7 +156,7 @@ Result<StartedCompletion> Runtime::Impl::start(CompletionRequest r) {
   const std::optional<IdleTexts::Choice> choice = idle.choose(prompt->tokens, whole_only);
   OUTRIDER_RETURN_IF_ERROR(
       note_cached(stats, prompt->tokens, choice ? choice->kept : 0, target.vocabulary()));
-  job->speculative = r.speculative && r.width > 1;
+  job->speculative = r.speculative && r.width != 1;
   Result<Request> request = make_request(r, std::move(prompt->tokens), target);
   if (!request.ok()) return request.status();
   job->request = std::move(*request);
