@@ -185,8 +185,8 @@ function(outrider_tool folder)
   outrider_test(${folder}_test ${folder} "${tests}" outrider_${folder} ${arg_TESTED_WITH})
 endfunction()
 
-# Test support. Files that match GGUF_FILES go to outrider_testing_gguf, which needs llama.cpp; the
-# others to outrider_testing, which does not. <folder>/tools/a_b.cc becomes the program a-b.
+# Test support. Files that match GGUF_FILES go to outrider_testing_gguf, which needs llama.cpp (or
+# the JSON library that comes with it); the others to outrider_testing, which does not. <folder>/tools/a_b.cc becomes the program a-b.
 function(outrider_testing folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;THIRD_PARTY;GGUF_FILES")
   set(root "${PROJECT_SOURCE_DIR}/${folder}")

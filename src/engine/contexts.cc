@@ -36,8 +36,11 @@ void Engine::make_room() {
     if (s->over()) continue;
     const std::int64_t length = target_.length(s->seq);
     const std::int64_t missing = static_cast<std::int64_t>(s->text.size()) - length;
+    const std::int32_t width = s->request.width == kAutoWidth
+                                   ? std::min(options_.planned_width, caps.max_width)
+                                   : s->request.width;
     const std::int64_t wanted =
-        std::min<std::int64_t>({missing + s->request.width - 1, caps.n_batch, caps.n_ctx - length});
+        std::min<std::int64_t>({missing + width - 1, caps.n_batch, caps.n_ctx - length});
     while (target_.room(s->seq) < wanted) {
       const std::optional<SeqId> oldest = idle_.oldest();
       if (!oldest) return;

@@ -91,6 +91,7 @@ void note_cost(const Step& step) {
 void evaluate(Step& step) {
   const Stopwatch watch(step.clock);
   Status status = evaluate_all(step);
+  const bool at_once = status.ok();
   if (!status.ok() && status.code() != StatusCode::kCancelled) {
     const bool fewer = drop_lost(step, status);
     if (drop_drafts(step) || fewer) status = evaluate_all(step);
@@ -109,7 +110,7 @@ void evaluate(Step& step) {
         static_cast<std::int64_t>(part.prefix.size()) + (part.ready ? 1 : 0);  // the root
   }
   step.evaluate_ms = watch.elapsed_ms();
-  note_cost(step);
+  if (at_once) note_cost(step);
 }
 
 }  // namespace outrider

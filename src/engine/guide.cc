@@ -11,39 +11,49 @@ constexpr std::int64_t kFewMissed = 16;
 
 }  // namespace
 
-std::vector<float> planned_chances(const Step& step) {
-  std::vector<float> chances;
-  for (const Part& part : step.parts) {
-    const Sequence& s = *part.sequence;
-    if (!part.ready || !s.planned || !s.proposed || s.proposed->size() == 1) continue;
-    TokenTree tree = *s.proposed;
-    calibrate(tree, step.planner.acceptance(), s.plan.bias);
-    for (NodeId id = 1; id < tree.size(); ++id) chances.push_back(tree.node(id).chance);
-  }
-  std::sort(chances.begin(), chances.end(), std::greater<float>());
-  return chances;
-}
-
-StepGuide::StepGuide(Step& step, Sequence& sequence, std::size_t drafter, std::int32_t sharing,
-                     bool timekeeper)
+StepGuide::StepGuide(Step& step, Sequence& sequence, std::size_t drafter)
     : step_(step),
       sequence_(sequence),
       drafter_(drafter),
-      sharing_(sharing),
-      timekeeper_(timekeeper),
-      missed_(static_cast<std::int64_t>(sequence.text.size()) - sequence.plan.asked_at(drafter)),
+      // A context that was shifted is shorter than it was.
+      missed_(std::max<std::int64_t>(
+          0, static_cast<std::int64_t>(sequence.text.size()) - sequence.plan.asked_at(drafter))),
       draft_(step.clock),
       pass_(step.clock) {}
 
-bool StepGuide::pays(float tip_chance, std::int32_t tip_depth) const {
-  return step_.planner.another_pass_pays(drafter_, sequence_.plan, tip_chance, tip_depth, sharing_,
-                                         planned_chances(step_), step_.n_planned, *step_.costs,
+void StepGuide::look_at_tree() {
+  sequence_.chances.clear();
+  if (sequence_.proposed->size() == 1) return;
+  TokenTree tree = *sequence_.proposed;
+  calibrate(tree, step_.planner.acceptance(), sequence_.plan.bias);
+  for (NodeId id = 1; id < tree.size(); ++id) sequence_.chances.push_back(tree.node(id).chance);
+}
+
+bool StepGuide::pays(float tip_chance, std::int32_t tip_depth) {
+  look_at_tree();
+  std::vector<float> chances;  // of all requests that the planner chooses for, falling
+  for (const Part& part : step_.parts) {
+    const std::vector<float>& more = part.sequence->chances;
+    if (part.ready) chances.insert(chances.end(), more.begin(), more.end());
+  }
+  std::sort(chances.begin(), chances.end(), std::greater<float>());
+  const std::int32_t sharing = shared_ == nullptr ? 1 : shared_->requests;
+  return step_.planner.another_pass_pays(drafter_, sequence_.plan, tip_chance, tip_depth, sharing,
+                                         chances, step_.n_ready, *step_.costs,
                                          step_.draft_ms + draft_.elapsed_ms());
 }
 
-bool StepGuide::first_pass_pays() const { return pays(1.0f, 0); }
+bool StepGuide::first_pass_pays() { return pays(1.0f, 0); }
 
-bool StepGuide::may_try() const { return step_.planner.may_try(drafter_, missed_); }
+bool StepGuide::take_trial() { return step_.planner.take_trial(drafter_, missed_); }
+
+void StepGuide::begin(SharedPasses* passes, bool timekeeper) {
+  shared_ = passes;
+  ++shared_->requests;
+  timekeeper_ = timekeeper;
+  draft_.restart();
+  pass_.restart();
+}
 
 float StepGuide::chance(std::int32_t depth, float confidence) const {
   const GuessClaim claim{.drafter = drafter_, .depth = depth, .confidence = confidence};
@@ -56,20 +66,22 @@ void StepGuide::note_pass() {
   passing_ = false;
   const bool first = passes_++ == 0;
   if (timekeeper_ && (!first || missed_ <= kFewMissed)) {
-    step_.planner.note_pass(drafter_, first, sharing_, pass_.elapsed_ms());
+    step_.planner.note_pass(drafter_, first, shared_->requests, pass_.elapsed_ms());
   }
 }
 
 bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
   note_pass();
   passing_ = pays(tip_chance, tip_depth);
+  if (!passing_) --shared_->requests;
   pass_.restart();
   return passing_;
 }
 
-void StepGuide::finish(double ms, bool trial) {
+void StepGuide::finish(double ms, bool trial, std::int32_t sharing) {
   note_pass();
-  if (trial) step_.planner.note_trial(drafter_, ms / static_cast<double>(sharing_));
+  look_at_tree();
+  if (trial) step_.planner.note_trial(drafter_, missed_, ms / static_cast<double>(sharing));
   sequence_.plan.set_asked_at(drafter_, static_cast<std::int64_t>(sequence_.text.size()));
 }
 

@@ -9,36 +9,41 @@
 
 namespace outrider {
 
-// The chances of all that is proposed in a step for requests whose width the planner chooses,
-// falling.
-std::vector<float> planned_chances(const Step& step);
+// The passes that one drafter makes for several requests at once.
+struct SharedPasses {
+  std::int32_t requests = 0;  // that the pass to come, or the one that is running, is for
+};
 
 class StepGuide : public DraftGuide {
  public:
-  // `sharing`: requests that are drafted for in the same passes. Of these guides one, the
-  // `timekeeper`, notes how long passes take. All arguments must outlive this.
-  StepGuide(Step& step, Sequence& sequence, std::size_t drafter, std::int32_t sharing,
-            bool timekeeper);
+  // All arguments must outlive this.
+  StepGuide(Step& step, Sequence& sequence, std::size_t drafter);
 
-  // Whether the drafter is asked at all. After a "no" it may be asked all the same, as a trial.
-  bool first_pass_pays() const;
-  bool may_try() const;
+  // Whether the drafter is asked at all. After a "no" it is asked all the same, as a trial, if that
+  // is granted.
+  bool first_pass_pays();
+  bool take_trial();
+
+  // Drafting begins. `passes` must outlive this; of the guides that share them one, the
+  // `timekeeper`, notes how long they take.
+  void begin(SharedPasses* passes, bool timekeeper);
 
   float chance(std::int32_t depth, float confidence) const override;
   bool another_pass(float tip_chance, std::int32_t tip_depth) override;
 
-  // The drafter is done; it took `ms` for all who share.
-  void finish(double ms, bool trial);
+  // The drafter is done; it took `ms` for all `sharing` requests.
+  void finish(double ms, bool trial, std::int32_t sharing);
 
  private:
-  bool pays(float tip_chance, std::int32_t tip_depth) const;
+  bool pays(float tip_chance, std::int32_t tip_depth);
   void note_pass();
+  void look_at_tree();
 
   Step& step_;
   Sequence& sequence_;
   std::size_t drafter_;
-  std::int32_t sharing_;
-  bool timekeeper_;
+  SharedPasses* shared_ = nullptr;  // null: the drafter has not been asked
+  bool timekeeper_ = false;
   std::int64_t missed_;  // tokens that the drafter was not asked about before
   std::int32_t passes_ = 0;
   bool passing_ = true;  // a pass is under way

@@ -69,7 +69,7 @@ void plan_by_cost(Step& step, std::span<WidthRequest> requests, std::int32_t bud
   const std::vector<RankedNode> ranked = rank_nodes(requests, budget);
   std::vector<float> chances;
   for (const RankedNode& node : ranked) chances.push_back(node.chance);
-  const Outlook best = best_outlook(chances, step.n_planned, *step.costs, step.draft_ms);
+  const Outlook best = best_outlook(chances, step.n_ready, *step.costs, step.draft_ms);
   keep_ranked(requests, std::span(ranked).first(static_cast<std::size_t>(best.nodes)));
   fill(requests, step.costs->filled(best.nodes) - best.nodes);
 }
@@ -99,8 +99,7 @@ void plan(Step& step) {
         .push_back({.tree = &*s.sent,
                     .max_width = std::max(1, std::min({width, caps.max_width, room})),
                     .max_leaves = caps.max_leaves,
-                    // Block verification is about chains that one drafter drew.
-                    .may_fill = s.request.rule != AcceptanceRule::kBlock});
+                    .may_fill = s.planned});
   }
   // The planner's requests have their roots in the batch whatever the others take.
   const std::int32_t n_planned = static_cast<std::int32_t>(planned.size());

@@ -69,23 +69,21 @@ struct Asking {
   std::vector<Sequence*> sequences;
   std::vector<DraftRequest> requests;              // [sequences]
   std::vector<std::unique_ptr<StepGuide>> guides;  // [sequences]; null: not planned
-  std::vector<bool> trial;                         // [sequences] it is asked though it does not pay
+  std::unique_ptr<SharedPasses> passes = std::make_unique<SharedPasses>();
+  std::vector<bool> trial;  // [sequences] it is asked though it does not pay
 };
 
 Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const> candidates) {
   Asking asking;
-  bool kept = false;  // somebody keeps the time
   for (Sequence* s : candidates) {
     const std::int32_t nodes = useful_nodes(step, *s);
     if (nodes == 0) continue;
     std::unique_ptr<StepGuide> guide;
     bool trial = false;
     if (s->planned) {
-      guide = std::make_unique<StepGuide>(step, *s, index,
-                                          static_cast<std::int32_t>(candidates.size()), !kept);
+      guide = std::make_unique<StepGuide>(step, *s, index);
       trial = !guide->first_pass_pays();
-      if (trial && !guide->may_try()) continue;
-      kept = true;
+      if (trial && !guide->take_trial()) continue;
     }
     asking.sequences.push_back(s);
     DraftShape shape = s->request.draft;
@@ -101,9 +99,15 @@ Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const>
                                .draws = coupled ? nullptr : &s->draws,
                                .mask = DrafterMask{1} << index,
                                .tree = &*s->proposed});
-    s->asked |= DrafterMask{1} << index;
     asking.guides.push_back(std::move(guide));
     asking.trial.push_back(trial);
+  }
+  // One of the guides keeps the time of the passes that they share.
+  bool kept = false;
+  for (const std::unique_ptr<StepGuide>& guide : asking.guides) {
+    if (!guide) continue;
+    guide->begin(asking.passes.get(), !kept);
+    kept = true;
   }
   return asking;
 }
@@ -117,7 +121,11 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> candidates) {
   const Status status = drafter.draft(asking.requests);
   const double ms = watch.elapsed_ms();
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    if (asking.guides[i]) asking.guides[i]->finish(ms, asking.trial[i]);
+    const std::int32_t sharing = static_cast<std::int32_t>(sequences.size());
+    if (asking.guides[i]) asking.guides[i]->finish(ms, asking.trial[i], sharing);
+    // Who could not guess has not broken its promise.
+    const bool could = status.ok() && drafter.limit_reason(sequences[i]->seq).empty();
+    if (could) sequences[i]->asked |= DrafterMask{1} << index;
   }
   step.draft_ms += ms;
   note_results(asking.requests, sequences, drafter, index, ms);
@@ -151,9 +159,14 @@ void begin_planning(Step& step) {
   for (Part& part : step.parts) {
     Sequence& s = *part.sequence;
     s.asked = 0;
-    s.planned = part.ready && knows && s.wants_drafts() && s.request.width == kAutoWidth;
-    s.width = s.request.width == kAutoWidth ? step.planner.trial_width() : s.request.width;
+    const bool is_auto = s.request.width == kAutoWidth;
+    const bool may_look = s.request.rule == AcceptanceRule::kCoupled;
+    s.planned = part.ready && knows && may_look && s.wants_drafts() && is_auto;
+    const std::int32_t found_out = may_look ? step.planner.trial_width() : Planner::kTrialWidth;
+    s.width = is_auto ? std::min(found_out, step.planned_width) : s.request.width;
+    s.chances.clear();
     step.n_planned += s.planned ? 1 : 0;
+    step.n_ready += part.ready ? 1 : 0;
     base += static_cast<std::int32_t>(part.prefix.size());
     if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : s.width;
   }

@@ -38,6 +38,8 @@ struct Request {
   DraftShape draft;         // for drafters that can branch
   bool speculative = true;  // false: drafters are not asked
   // Most tokens of a target step; 1: no speculation; kAutoWidth: the planner chooses, step by step.
+  // It looks at all that was drafted, which the rules that draw must not (dist/draws.h): with them,
+  // kAutoWidth is Planner::kTrialWidth.
   std::int32_t width = 4;
   std::string speculation_off_reason;  // why it is not speculative, for the result
   std::int32_t logprobs = -1;  // likeliest tokens to report with each token, 0 to 20; -1: nothing

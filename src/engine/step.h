@@ -49,6 +49,7 @@ struct Step {
   std::int32_t planned_width = CostCurve::kMaxWidth;  // of a sequence at most
   std::vector<Part> parts;
   std::vector<EvalItem> items;     // of the target's batch
+  std::int32_t n_ready = 0;        // parts that will give tokens
   std::int32_t n_planned = 0;      // ready parts whose width the planner chooses
   std::optional<StepCosts> costs;  // for these, once `propose` has begun
   bool interrupted = false;        // the target was told to stop; nothing was evaluated

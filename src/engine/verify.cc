@@ -141,8 +141,14 @@ void credit_drafters(Sequence& s, const Walk& walk) {
 
 void note_walk(Sequence& s, const Walk& walk) {
   ++s.stats.steps;
-  s.stats.drafted += s.sent->drafted();
+  for (NodeId id = 1; id < s.sent->size(); ++id) {
+    s.stats.drafted += (s.sent->node(id).proposed_by & kFillerMask) == 0 ? 1 : 0;
+  }
   s.stats.accepted += static_cast<std::int64_t>(walk.accepted());
+  // What only filled the step and happened to be right is drafted and accepted as well.
+  for (const NodeId id : walk.path) {
+    s.stats.drafted += (s.sent->node(id).proposed_by & kFillerMask) != 0 ? 1 : 0;
+  }
   s.stats.emitted += static_cast<std::int64_t>(walk.emitted.size());
   credit_drafters(s, walk);
   if (s.answered) {

@@ -64,10 +64,24 @@ Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
     }
     const double spent = all.elapsed_ms();
     if (options.progress) options.progress(std::min(1.0, spent / options.budget_ms));
-    if (round >= 2 && spent + own.elapsed_ms() > options.budget_ms) break;
+    if (round >= 1 && spent + own.elapsed_ms() > options.budget_ms) break;
   }
   return Status();
 }
+
+// While it lives, the flag ends the model's passes.
+class Interruptible {
+ public:
+  Interruptible(LanguageModel& model, const std::atomic<bool>* flag) : model_(model) {
+    model_.set_interrupt(flag);
+  }
+  ~Interruptible() { model_.set_interrupt(nullptr); }
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+
+ private:
+  LanguageModel& model_;
+};
 
 }  // namespace
 
@@ -82,8 +96,12 @@ Result<std::vector<CostPoint>> measure_costs(LanguageModel& model, const Measure
   std::vector<CostPoint> points;
   if (widths.size() < 2 || caps.rollback != Rollback::kAny) return points;
   std::vector<std::vector<double>> times(widths.size());
-  Status status = read_text(model, options.depth);
-  if (status.ok()) status = measure_rounds(model, options, widths, times);
+  Status status;
+  {
+    const Interruptible interruptible(model, options.cancel);
+    status = read_text(model, options.depth);
+    if (status.ok()) status = measure_rounds(model, options, widths, times);
+  }
   const Status emptied = model.truncate(kSeq, 0);
   if (!status.ok()) return status;
   if (!emptied.ok()) return emptied;

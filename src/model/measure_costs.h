@@ -2,10 +2,10 @@
 //
 // Idea. A text of some depth, and behind it chains of each width in turn, round after round, each
 // taken back again; the median over the rounds. Interleaved, so that a machine that becomes slower
-// meanwhile does so for all widths alike. The first round only warms up.
+// meanwhile does so for all widths alike. A round before them only warms up.
 //
 // Cost: about 12 single tokens a round for the usual widths on a CPU; rounds until the budget is
-// spent, at least 2 and at most `rounds`. Tested by measure_costs_test.cc on made-up clocks.
+// spent, at least 1 and at most `rounds`. Tested by measure_costs_test.cc on made-up clocks.
 #pragma once
 
 #include <atomic>
@@ -26,15 +26,16 @@ struct MeasureOptions {
                                       4, 8, 16};  // those that the model takes are measured
   std::int32_t depth = 64;                        // tokens in front, >= 1
   double budget_ms = 3000.0;
-  std::int32_t rounds = kMeasureRounds;                // most, >= 2
+  std::int32_t rounds = kMeasureRounds;                // most, >= 1
   NowMs now_ms;                                        // empty: the machine's clock
   std::function<void(double fraction)> progress = {};  // may be empty
   const std::atomic<bool>* cancel = nullptr;           // raised: kCancelled
 };
 
-// Uses sequence 0, which must be empty and is left empty. Empty when there is nothing to choose:
-// the model takes one token at a time, or cannot take back.
-// Errors: kCancelled; what the model's own calls return.
+// The model's own flag of interruption is options.cancel meanwhile, and none afterwards. Uses
+// sequence 0, which must be empty and is left empty. Empty when there is nothing to choose: the
+// model takes one token at a time, or cannot take back. Errors: kCancelled; what the model's own
+// calls return.
 Result<std::vector<CostPoint>> measure_costs(LanguageModel& model, const MeasureOptions& options);
 
 }  // namespace outrider

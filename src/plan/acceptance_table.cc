@@ -16,6 +16,8 @@ constexpr double kPromiseMemory = 100.0;
 // As how many guesses a broader figure counts in a narrower one.
 constexpr double kPriorWeight = 6.0;
 constexpr double kPromiseWeight = 3.0;
+// How far above the promise the hope is.
+constexpr double kHope = 0.7;          // standard deviations
 constexpr double kFirstPromise = 0.5;  // of a drafter that nothing is known of
 
 constexpr double kBiasRate = 0.05;
@@ -51,7 +53,7 @@ double AcceptanceTable::chance(const GuessClaim& claim) const {
   assert(claim.drafter < kDrafters);
   const PerDrafter& drafter = drafters_[claim.drafter];
   const std::size_t b = bucket(claim.confidence);
-  const double said = static_cast<double>(claim.confidence);
+  const double said = claim.confidence > 0.0f ? static_cast<double>(claim.confidence) : 0.0;
   const double broad = drafter.by_confidence[b].share(said, kPriorWeight);
   const Count& cell = drafter.by_depth[depth_class(claim.depth)][b];
   return bounded(cell.share(broad, kPriorWeight));
@@ -72,6 +74,12 @@ double AcceptanceTable::promise(std::size_t drafter, std::int32_t depth) const {
     expected = d.promises[i].share(expected, kPromiseWeight);
   }
   return bounded(expected);
+}
+
+double AcceptanceTable::hope(std::size_t drafter, std::int32_t depth) const {
+  const double expected = promise(drafter, depth);
+  const double seen = drafters_[drafter].promises[depth_class(depth)].seen + kPromiseWeight;
+  return bounded(expected + kHope * std::sqrt(expected * (1.0 - expected) / seen));
 }
 
 void AcceptanceTable::learn_promise(std::size_t drafter, std::int32_t depth, bool right) {

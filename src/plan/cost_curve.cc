@@ -13,6 +13,7 @@ constexpr double kShapeRate = 0.03;
 constexpr std::int64_t kMeasured = 8;
 // How far one pass may be off and still count in full: a quarter more, or a fifth less.
 constexpr double kClip = 0.22;
+constexpr double kFirstClip = 0.7;  // of a width's first: twice, or half
 
 }  // namespace
 
@@ -25,6 +26,7 @@ CostCurve::CostCurve(std::span<const CostPoint> measured) {
                                                      .n = kMeasured};
     largest_ = std::max(largest_, point.width);
     ++n_noted_;
+    ++n_widths_;
   }
 }
 
@@ -33,12 +35,17 @@ void CostCurve::note(std::int32_t width, double ms) {
   Cell& cell = cells_[static_cast<std::size_t>(width)];
   const double time = std::log(ms);
   if (n_noted_ == 0) level_ = time;
-  ++n_noted_;
-  largest_ = std::max(largest_, width);
   if (cell.n == 0) {
-    cell = {.shape = time - level_, .n = 1};
+    // One pass may have been held up: what its neighbours say bounds what it says.
+    const double expected = n_widths_ > 1 ? std::log(this->ms(width)) : time;
+    cell = {.shape = std::clamp(time, expected - kFirstClip, expected + kFirstClip) - level_,
+            .n = 1};
+    largest_ = std::max(largest_, width);
+    ++n_noted_;
+    ++n_widths_;
     return;
   }
+  ++n_noted_;
   ++cell.n;
   const double off = std::clamp(time - level_ - cell.shape, -kClip, kClip);
   level_ += kLevelRate * off;

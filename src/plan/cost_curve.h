@@ -39,6 +39,10 @@ class CostCurve {
   // What a pass of `width` tokens takes now; 0 for a width of 0 or less.
   double ms(std::int32_t width) const;
 
+  // How many passes were noted, and of how many widths.
+  std::int64_t passes_noted() const { return n_noted_; }
+  std::int32_t widths_noted() const { return n_widths_; }
+
   // How many passes of this width were noted.
   std::int64_t noted(std::int32_t width) const;
 
@@ -56,6 +60,7 @@ class CostCurve {
   std::array<Cell, kMaxWidth + 1> cells_{};  // [width]
   double level_ = 0.0;
   std::int64_t n_noted_ = 0;
+  std::int32_t n_widths_ = 0;
   std::int32_t largest_ = 0;  // width that was noted
 };
 

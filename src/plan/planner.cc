@@ -7,9 +7,9 @@ namespace {
 
 // Passes of the trial width to see before widths are chosen.
 constexpr std::int64_t kTrialPasses = 2;
-// What may be spent on finding out about a drafter before it has shown anything, in single tokens of
-// the target: eight guesses of a draft model that takes 0.3 of it.
-constexpr double kFirstTrials = 2.5;
+// What trials of a drafter may take at once, in single tokens of the target: eight guesses of a
+// draft model that takes 0.3 of it.
+constexpr double kAtOnce = 2.5;
 // What reading a missed token takes, in passes: batches are several times quicker than single
 // tokens. Only decides when a trial is made; what it takes is counted as it was.
 constexpr double kMissedTokenPasses = 0.3;
@@ -19,7 +19,7 @@ constexpr double kMissedTokenPasses = 0.3;
 bool Planner::knows_costs() const { return target_.noted(1) > 0 && target_.points().size() > 1; }
 
 std::int32_t Planner::trial_width() const {
-  return target_.noted(1) < kTrialPasses ? 1 : kTrialWidth;
+  return target_.passes_noted() < kTrialPasses ? 1 : kTrialWidth;
 }
 
 // Of a pass that nobody has seen yet, nothing is expected: it is found out at once.
@@ -37,16 +37,23 @@ bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, fl
   prospect.tip_chance = tip_chance;
   prospect.pass_ms = pass_ms(drafter, tip_depth == 0, sharing);
   prospect.promise = [&](std::int32_t i) {
-    return plan.bias.shifted(drafter, acceptance_.promise(drafter, tip_depth + 1 + i));
+    return plan.bias.shifted(drafter, acceptance_.hope(drafter, tip_depth + 1 + i));
   };
   return more_guesses_pay(prospect, chances, n_ready, costs, spent_ms);
 }
 
-bool Planner::may_try(std::size_t drafter, std::int64_t missed) const {
-  const double expected =
-      pass_ms(drafter, true, 1) * (1.0 + kMissedTokenPasses * static_cast<double>(missed));
-  const double allowed = kTrialShare * spent_ms_ + kFirstTrials * target_.ms(1);
-  return drafters_[drafter].trials_ms + expected <= allowed;
+double Planner::trial_ms(std::size_t drafter, std::int64_t missed) const {
+  return pass_ms(drafter, true, 1) * (1.0 + kMissedTokenPasses * static_cast<double>(missed));
+}
+
+bool Planner::take_trial(std::size_t drafter, std::int64_t missed) {
+  double& balance = drafters_[drafter].trials_ms;
+  const double expected = trial_ms(drafter, missed);
+  balance =
+      std::min(balance, expected);  // what was not used for long is not for many trials in turn
+  if (expected > balance + kAtOnce * target_.ms(1)) return false;
+  balance -= expected;
+  return true;
 }
 
 void Planner::note_pass(std::size_t drafter, bool first, std::int32_t sharing, double ms) {
@@ -54,7 +61,13 @@ void Planner::note_pass(std::size_t drafter, bool first, std::int32_t sharing, d
   (first ? costs.first : costs.further).note(sharing, ms);
 }
 
-void Planner::note_trial(std::size_t drafter, double ms) { drafters_[drafter].trials_ms += ms; }
+void Planner::note_trial(std::size_t drafter, std::int64_t missed, double ms) {
+  drafters_[drafter].trials_ms += trial_ms(drafter, missed) - ms;
+}
+
+void Planner::note_step(double ms) {
+  for (DrafterCosts& costs : drafters_) costs.trials_ms += kTrialShare * ms;
+}
 
 void Planner::forget(std::size_t drafter) {
   drafters_[drafter] = DrafterCosts();

@@ -3,12 +3,12 @@
 // One for each engine: it learns from all requests and outlives them. plan/cost_curve.h says what
 // steps take, plan/acceptance_table.h what guesses are worth, plan/outlook.h what to do about it.
 //
-// A drafter that does not pay rests. It may be asked once more when the time that such trials have
-// taken is, with the next one, under one part in a hundred of all time spent in steps, and the time
-// of two and a half tokens at the beginning: so a useless drafter costs at most that, however dear
-// it is, and one that is or has become useful is found out.
+// A drafter that does not pay rests. It is asked now and then all the same: such trials may take
+// one part in a hundred of the time spent in steps, each drafter's, and two and a half tokens' time
+// at once. So a useless drafter costs about that, however dear it is, and one that is or has become
+// useful is found out.
 //
-// One thread. Tested by planner_test.cc, on made-up machines and drafts.
+// One thread. Tested by engine/engine_planner_test.cc, on made-up machines and drafts.
 #pragma once
 
 #include <cstdint>
@@ -67,9 +67,10 @@ class Planner {
                          std::span<const float> chances, std::int32_t n_ready,
                          const StepCosts& costs, double spent_ms) const;
 
-  // Whether a trial of a drafter that does not pay may be made now. `missed`: tokens of the text
-  // that it was not asked about, and will have to read.
-  bool may_try(std::size_t drafter, std::int64_t missed) const;
+  // Whether a trial of a drafter that does not pay may be made now; if so, it is counted with what
+  // it is expected to take, until note_trial(). `missed`: tokens of the text that it was not asked
+  // about, and will have to read.
+  bool take_trial(std::size_t drafter, std::int64_t missed);
 
   // What asking it for a first guess takes; 0: nobody knows.
   double first_pass_ms(std::size_t drafter) const { return pass_ms(drafter, true, 1); }
@@ -77,8 +78,8 @@ class Planner {
   // A pass for `sharing` requests took `ms`: the first of a draft, which reads what is new as well,
   // or a further one.
   void note_pass(std::size_t drafter, bool first, std::int32_t sharing, double ms);
-  // A trial took `ms`, all in all.
-  void note_trial(std::size_t drafter, double ms);
+  // The trial that was taken with `missed` took `ms`, all in all.
+  void note_trial(std::size_t drafter, std::int64_t missed, double ms);
   // Another drafter has this index.
   void forget(std::size_t drafter);
 
@@ -87,7 +88,7 @@ class Planner {
   // A pass of the target with `width` tokens took `ms`.
   void note_target(std::int32_t width, double ms) { target_.note(width, ms); }
   // A step took `ms`, all in all.
-  void note_step(double ms) { spent_ms_ += ms; }
+  void note_step(double ms);
   // The text went on with `emitted` behind `proposed`.
   void learn(const TokenTree& proposed, std::span<const Token> emitted, DrafterMask asked,
              RequestPlan& plan);
@@ -96,16 +97,16 @@ class Planner {
   struct DrafterCosts {
     CostCurve first;  // by requests that share the pass
     CostCurve further;
-    double trials_ms = 0.0;
+    double trials_ms = 0.0;  // granted for trials, less what they took
   };
 
   double pass_ms(std::size_t drafter, bool first, std::int32_t sharing) const;
+  double trial_ms(std::size_t drafter, std::int64_t missed) const;
 
   CostCurve target_;
   AcceptanceTable acceptance_;
   CalibrationScore score_;
   std::vector<DrafterCosts> drafters_ = std::vector<DrafterCosts>(kDrafters);
-  double spent_ms_ = 0.0;
 };
 
 }  // namespace outrider

@@ -70,11 +70,10 @@ std::optional<Refusal> Session::begin(const char* request, Started& started) {
   ParsedObject parsed = parse_object(request, /*may_be_empty=*/false);
   if (parsed.refusal) return parsed.refusal;
   RequestDefaults defaults;
-  const RuntimeStatus status = runtime_->status();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return shut_down();
-    promote(status);
+    promote(runtime_->status());
     defaults = config_.defaults;
     started.model = config_.alias;
   }

@@ -146,8 +146,9 @@ std::optional<Refusal> Session::order_draft(InitCommand command) {
 }
 
 Json Session::status() const {
-  const RuntimeStatus status = runtime_->status();
+  // Under the lock: what it says must not be older than an order that is given meanwhile.
   const std::lock_guard<std::mutex> lock(mutex_);
+  const RuntimeStatus status = runtime_->status();
   promote(status);
   const ModelStatus& target = status.target;
   const int success = target_refusal_ ? -1 : init_success(target.state);

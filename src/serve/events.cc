@@ -22,14 +22,17 @@ bool joined(std::deque<RuntimeEvent>& waiting, RuntimeEvent& event) {
     return true;
   }
   if (!event.completion) return false;
-  const std::deque<RuntimeEvent>::iterator same =
-      std::find_if(waiting.begin(), waiting.end(), [&event](const RuntimeEvent& other) {
-        return other.completion && other.completion->id == event.completion->id;
-      });
-  if (same == waiting.end()) return false;
-  same->completion->tokens.insert(same->completion->tokens.end(),
-                                  std::make_move_iterator(event.completion->tokens.begin()),
-                                  std::make_move_iterator(event.completion->tokens.end()));
+  // Not past a model's or a drafter's event: these stay where they are in the order.
+  std::deque<RuntimeEvent>::reverse_iterator same = waiting.rbegin();
+  while (same != waiting.rend() && same->completion &&
+         same->completion->id != event.completion->id) {
+    ++same;
+  }
+  if (same == waiting.rend() || !same->completion) return false;
+  std::vector<SaidToken>& tokens = same->completion->tokens;
+  tokens.reserve(tokens.size() + event.completion->tokens.size());  // whatever throws does so here
+  tokens.insert(tokens.end(), std::make_move_iterator(event.completion->tokens.begin()),
+                std::make_move_iterator(event.completion->tokens.end()));
   same->completion->result = std::move(event.completion->result);
   return true;
 }

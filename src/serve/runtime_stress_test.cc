@@ -98,7 +98,7 @@ class Client {
     static constexpr const char* kExpressions[] = {
         "draft-model", "suffix", "recycle", "draft-model,suffix", "suffix/draft-model,recycle"};
     if (draw(3) != 0) r.drafters = *parse_drafter_plan(kExpressions[draw(5)], kDrafterNames);
-    r.width = 1 + static_cast<std::int32_t>(draw(8));
+    r.width = draw(3) == 0 ? kAutoWidth : 1 + static_cast<std::int32_t>(draw(8));
     if (draw(6) == 0) r.timeout_ms = 1 + draw(3);
     const bool cancel = draw(4) == 0;
     const std::uint64_t seed = *r.seed;
