@@ -29,7 +29,7 @@ void StepGuide::look_at_tree() {
   for (NodeId id = 1; id < tree.size(); ++id) sequence_.chances.push_back(tree.node(id).chance);
 }
 
-bool StepGuide::pays(float tip_chance, std::int32_t tip_depth) {
+bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing) {
   look_at_tree();
   std::vector<float> chances;  // of all requests that the planner chooses for, falling
   for (const Part& part : step_.parts) {
@@ -37,13 +37,12 @@ bool StepGuide::pays(float tip_chance, std::int32_t tip_depth) {
     if (part.ready) chances.insert(chances.end(), more.begin(), more.end());
   }
   std::sort(chances.begin(), chances.end(), std::greater<float>());
-  const std::int32_t sharing = shared_ == nullptr ? 1 : shared_->requests;
   return step_.planner.another_pass_pays(drafter_, sequence_.plan, tip_chance, tip_depth, sharing,
                                          chances, step_.n_ready, *step_.costs,
                                          step_.draft_ms + draft_.elapsed_ms());
 }
 
-bool StepGuide::first_pass_pays() { return pays(1.0f, 0); }
+bool StepGuide::first_pass_pays(std::int32_t sharing) { return pays(1.0f, 0, sharing); }
 
 bool StepGuide::take_trial() { return step_.planner.take_trial(drafter_, missed_); }
 
@@ -72,7 +71,7 @@ void StepGuide::note_pass() {
 
 bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
   note_pass();
-  passing_ = pays(tip_chance, tip_depth);
+  passing_ = pays(tip_chance, tip_depth, shared_->requests);
   if (!passing_) --shared_->requests;
   pass_.restart();
   return passing_;

@@ -21,7 +21,8 @@ class StepGuide : public DraftGuide {
 
   // Whether the drafter is asked at all. After a "no" it is asked all the same, as a trial, if that
   // is granted.
-  bool first_pass_pays();
+  // `sharing`: requests that the pass would be for.
+  bool first_pass_pays(std::int32_t sharing);
   bool take_trial();
 
   // Drafting begins. `passes` must outlive this; of the guides that share them one, the
@@ -35,7 +36,7 @@ class StepGuide : public DraftGuide {
   void finish(double ms, bool trial, std::int32_t sharing);
 
  private:
-  bool pays(float tip_chance, std::int32_t tip_depth);
+  bool pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing);
   void note_pass();
   void look_at_tree();
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "engine/guide.h"
@@ -73,18 +74,41 @@ struct Asking {
   std::vector<bool> trial;  // [sequences] it is asked though it does not pay
 };
 
-Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const> candidates) {
-  Asking asking;
-  for (Sequence* s : candidates) {
+// A sequence that the drafter could be asked about.
+struct Candidate {
+  Sequence* sequence = nullptr;
+  std::int32_t nodes = 0;            // to propose at most
+  std::unique_ptr<StepGuide> guide;  // null: not planned
+  bool pays = true;
+};
+
+std::vector<Candidate> candidates_of(Step& step, std::size_t index,
+                                     std::span<Sequence* const> askers) {
+  std::vector<Candidate> candidates;
+  for (Sequence* s : askers) {
     const std::int32_t nodes = useful_nodes(step, *s);
     if (nodes == 0) continue;
-    std::unique_ptr<StepGuide> guide;
-    bool trial = false;
-    if (s->planned) {
-      guide = std::make_unique<StepGuide>(step, *s, index);
-      trial = !guide->first_pass_pays();
-      if (trial && !guide->take_trial()) continue;
+    candidates.push_back({.sequence = s, .nodes = nodes, .guide = nullptr});
+    if (s->planned) candidates.back().guide = std::make_unique<StepGuide>(step, *s, index);
+  }
+  // They would share the passes, so what pays depends on how many take part: all, to begin with,
+  // then those for whom that pays.
+  for (int round = 0; round < 2; ++round) {
+    const std::int32_t sharing = static_cast<std::int32_t>(std::count_if(
+        candidates.begin(), candidates.end(), [](const Candidate& c) { return c.pays; }));
+    for (Candidate& c : candidates) {
+      if (c.guide && c.pays) c.pays = c.guide->first_pass_pays(sharing);
     }
+  }
+  return candidates;
+}
+
+Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const> askers) {
+  Asking asking;
+  bool kept = false;  // one of the guides keeps the time of the passes that they share
+  for (Candidate& c : candidates_of(step, index, askers)) {
+    if (!c.pays && !c.guide->take_trial()) continue;
+    Sequence* const s = c.sequence;
     asking.sequences.push_back(s);
     DraftShape shape = s->request.draft;
     shape.branches = std::min(shape.branches, step.target.capabilities().max_leaves);
@@ -93,28 +117,22 @@ Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const>
                                .text = s->text,
                                .seed = s->noise_seed,
                                .sampler = s->request.sampler.get(),
-                               .max_nodes = nodes,
+                               .max_nodes = c.nodes,
                                .shape = shape,
-                               .guide = guide.get(),
+                               .guide = c.guide.get(),
                                .draws = coupled ? nullptr : &s->draws,
                                .mask = DrafterMask{1} << index,
                                .tree = &*s->proposed});
-    asking.guides.push_back(std::move(guide));
-    asking.trial.push_back(trial);
-  }
-  // One of the guides keeps the time of the passes that they share.
-  bool kept = false;
-  for (const std::unique_ptr<StepGuide>& guide : asking.guides) {
-    if (!guide) continue;
-    guide->begin(asking.passes.get(), !kept);
-    kept = true;
+    if (c.guide) c.guide->begin(asking.passes.get(), !std::exchange(kept, true));
+    asking.guides.push_back(std::move(c.guide));
+    asking.trial.push_back(!c.pays);
   }
   return asking;
 }
 
-void ask(Step& step, std::size_t index, std::span<Sequence* const> candidates) {
+void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   Drafter& drafter = *step.drafters[index];
-  Asking asking = choose_requests(step, index, candidates);
+  Asking asking = choose_requests(step, index, askers);
   const std::vector<Sequence*>& sequences = asking.sequences;
   if (sequences.empty()) return;
   const Stopwatch watch(step.clock);
