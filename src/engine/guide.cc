@@ -37,8 +37,9 @@ bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t shar
     if (part.ready) chances.insert(chances.end(), more.begin(), more.end());
   }
   std::sort(chances.begin(), chances.end(), std::greater<float>());
+  const bool comes_back = missed_ > kFewMissed && sequence_.plan.asked_at(drafter_) > 0;
   return step_.planner.another_pass_pays(drafter_, sequence_.plan, tip_chance, tip_depth, sharing,
-                                         chances, step_.n_ready, *step_.costs,
+                                         !comes_back, chances, step_.n_ready, *step_.costs,
                                          step_.draft_ms + draft_.elapsed_ms());
 }
 

@@ -30,14 +30,16 @@ double Planner::pass_ms(std::size_t drafter, bool first, std::int32_t sharing) c
 }
 
 bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, float tip_chance,
-                                std::int32_t tip_depth, std::int32_t sharing,
+                                std::int32_t tip_depth, std::int32_t sharing, bool hopeful,
                                 std::span<const float> chances, std::int32_t n_ready,
                                 const StepCosts& costs, double spent_ms) const {
   Prospect prospect;
   prospect.tip_chance = tip_chance;
   prospect.pass_ms = pass_ms(drafter, tip_depth == 0, sharing);
   prospect.promise = [&](std::int32_t i) {
-    return plan.bias.shifted(drafter, acceptance_.hope(drafter, tip_depth + 1 + i));
+    const std::int32_t depth = tip_depth + 1 + i;
+    return plan.bias.shifted(
+        drafter, hopeful ? acceptance_.hope(drafter, depth) : acceptance_.promise(drafter, depth));
   };
   return more_guesses_pay(prospect, chances, n_ready, costs, spent_ms);
 }
