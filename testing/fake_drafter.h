@@ -42,6 +42,17 @@ class ScriptedDrafter : public Drafter {
   Script script_;
 };
 
+// A scripted drafter with a name of its own.
+class NamedDrafter : public ScriptedDrafter {
+ public:
+  NamedDrafter(std::string_view name, Script script)
+      : ScriptedDrafter(std::move(script)), name_(name) {}
+  std::string_view name() const override { return name_; }
+
+ private:
+  std::string_view name_;
+};
+
 // Adds `tokens` as one chain below the root.
 inline void add_chain(DraftRequest& request, std::span<const Token> tokens) {
   NodeId at = kRoot;

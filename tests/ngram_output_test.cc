@@ -4,8 +4,6 @@
 
 #include "draft/ngram_drafter.h"
 #include "testing/chi_square.h"
-#include "testing/tiny_dir.h"
-#include "testing/tiny_pair.h"
 #include "tests/pair.h"
 
 namespace outrider {
@@ -13,12 +11,6 @@ namespace {
 
 using testing::OpenModel;
 using testing::RunOptions;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kPrompts = 4;
-#else
-constexpr std::size_t kPrompts = 30;
-#endif
 
 std::shared_ptr<NgramCache> cache_of(const std::vector<Token>& text, std::int32_t min_order,
                                      std::int32_t max_order) {
@@ -29,21 +21,11 @@ std::shared_ptr<NgramCache> cache_of(const std::vector<Token>& text, std::int32_
 }
 
 TEST(NgramOutput, EmptyRightAndWrongCachesGiveThePlainText) {
-  testing::TempDir dir;
-  testing::TinyPairOptions pair;
-  pair.target.weight_type = testing::WeightType::kQ8_0;
-  pair.target.eos_bias = -4.0f;
-  const Status written =
-      testing::write_tiny_pair(dir.file("target.gguf"), dir.file("draft.gguf"), pair);
-  ASSERT_TRUE(written.ok()) << written.message();
-  ModelOptions options;
-  options.n_ctx = 256;
-  options.n_batch = 64;
-  options.n_threads = 1;
-  const OpenModel target(dir.file("target.gguf"), options, llama::ContextSettings{}, true);
+  const testing::TinyTarget tiny;
+  const OpenModel& target = tiny.open;
   const Vocabulary& vocabulary = target.file->text_vocabulary();
   std::vector<std::vector<Token>> prompts =
-      testing::seeded_prompts(vocabulary, testing::test_seed(20261122), kPrompts, 30);
+      testing::seeded_prompts(vocabulary, testing::test_seed(20261122), testing::kTinyPrompts, 30);
   for (std::vector<Token>& prompt : prompts) {
     const std::vector<Token> once = prompt;
     prompt.insert(prompt.end(), once.begin(), once.end());

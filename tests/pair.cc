@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "base/random.h"
 #include "llama/sampler_chain.h"
 #include "llama/vocabulary.h"
+#include "testing/tiny_pair.h"
 
 namespace outrider::testing {
 namespace {
@@ -24,6 +26,34 @@ OpenModel::OpenModel(const std::string& path, const ModelOptions& options,
                      const llama::ContextSettings& settings, bool extra_bufts)
     : file(or_abort(llama::ModelFile::load(path, options.n_gpu_layers, extra_bufts, {}))),
       model(or_abort(llama::LlamaModel::create(file, options, settings))) {}
+
+namespace {
+
+std::string write_tiny_target(const TempDir& dir) {
+  TinyPairOptions pair;
+  pair.target.weight_type = WeightType::kQ8_0;
+  pair.target.eos_bias = -4.0f;
+  const std::string path = dir.file("target.gguf");
+  const Status written = write_tiny_pair(path, dir.file("draft.gguf"), pair);
+  if (!written.ok()) {
+    std::fprintf(stderr, "%s\n", written.message().c_str());
+    std::abort();
+  }
+  return path;
+}
+
+ModelOptions tiny_options() {
+  ModelOptions options;
+  options.n_ctx = 256;
+  options.n_batch = 64;
+  options.n_threads = 1;
+  return options;
+}
+
+}  // namespace
+
+TinyTarget::TinyTarget()
+    : open(write_tiny_target(dir), tiny_options(), llama::ContextSettings{}, true) {}
 
 Completion run_checked(LanguageModel& target, const Vocabulary& vocabulary,
                        std::vector<Drafter*> drafters, const RunOptions& options,

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "llama/llama_model.h"
 #include "llama/model_file.h"
+#include "testing/tiny_dir.h"
 
 namespace outrider::testing {
 
@@ -21,6 +22,22 @@ struct OpenModel {
   std::shared_ptr<llama::ModelFile> file;
   std::unique_ptr<llama::LlamaModel> model;
 };
+
+// A small target with Q8_0 weights that seldom ends a text by itself, for drafters that need no
+// model. Aborts the test when it cannot be made.
+struct TinyTarget {
+  TinyTarget();
+
+  TempDir dir;
+  OpenModel open;
+};
+
+// How many prompts it is tried with.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::size_t kTinyPrompts = 4;
+#else
+inline constexpr std::size_t kTinyPrompts = 30;
+#endif
 
 // What one run is asked for.
 struct RunOptions {

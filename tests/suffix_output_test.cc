@@ -4,8 +4,6 @@
 
 #include "draft/suffix_drafter.h"
 #include "testing/chi_square.h"
-#include "testing/tiny_dir.h"
-#include "testing/tiny_pair.h"
 #include "tests/pair.h"
 
 namespace outrider {
@@ -14,28 +12,12 @@ namespace {
 using testing::OpenModel;
 using testing::RunOptions;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kPrompts = 4;
-#else
-constexpr std::size_t kPrompts = 30;
-#endif
-
 TEST(SuffixOutput, ChainsTreesAndStoresGiveThePlainText) {
-  testing::TempDir dir;
-  testing::TinyPairOptions pair;
-  pair.target.weight_type = testing::WeightType::kQ8_0;
-  pair.target.eos_bias = -4.0f;
-  const Status written =
-      testing::write_tiny_pair(dir.file("target.gguf"), dir.file("draft.gguf"), pair);
-  ASSERT_TRUE(written.ok()) << written.message();
-  ModelOptions options;
-  options.n_ctx = 256;
-  options.n_batch = 64;
-  options.n_threads = 1;
-  const OpenModel target(dir.file("target.gguf"), options, llama::ContextSettings{}, true);
+  const testing::TinyTarget tiny;
+  const OpenModel& target = tiny.open;
   const Vocabulary& vocabulary = target.file->text_vocabulary();
   std::vector<std::vector<Token>> prompts =
-      testing::seeded_prompts(vocabulary, testing::test_seed(20261121), kPrompts, 30);
+      testing::seeded_prompts(vocabulary, testing::test_seed(20261121), testing::kTinyPrompts, 30);
   // A text that repeats itself has something to guess from.
   for (std::vector<Token>& prompt : prompts) {
     const std::vector<Token> once = prompt;
@@ -57,13 +39,13 @@ TEST(SuffixOutput, ChainsTreesAndStoresGiveThePlainText) {
       ASSERT_TRUE(right.add(whole).ok());
       for (Token& token : whole) token = (token * 7 + 3) % vocabulary.size();
       ASSERT_TRUE(wrong.add(whole).ok());
-      ASSERT_TRUE(right.write(dir.file("right")).ok());
-      ASSERT_TRUE(wrong.write(dir.file("wrong")).ok());
+      ASSERT_TRUE(right.write(tiny.dir.file("right")).ok());
+      ASSERT_TRUE(wrong.write(tiny.dir.file("wrong")).ok());
       for (const std::int32_t width : {2, 4, 16}) {
         for (const std::int32_t branches : {1, 8}) {
           for (const char* store : {"", "right", "wrong"}) {
             SuffixStores stores;
-            if (*store != '\0') stores.push_back(SuffixStore::open(dir.file(store)).value());
+            if (*store != '\0') stores.push_back(SuffixStore::open(tiny.dir.file(store)).value());
             SuffixDrafter drafter(target.model->capabilities().n_sequences, std::move(stores));
             run.width = width;
             run.shape.branches = branches;

@@ -176,10 +176,7 @@ void ReplayCommand::check() {
   check_ngram_options(ngrams_, *drafter_, plan_.mentions(NgramDrafter::kName));
   shape_.branches = branches_.value_or(width_);  // as `run` has it for drafters without a model
   check_shape(shape_);
-  if (!suffix_stores_.empty() && !plan_.mentions("suffix")) {
-    throw UsageError("--suffix-store is given, but --drafter is '" + *drafter_ + "'",
-                     "add --drafter suffix, or leave the store out");
-  }
+  check_suffix_stores(suffix_stores_, plan_, *drafter_);
 }
 
 Result<Drafting> ReplayCommand::open_drafting(const TokenizerId& tokenizer) const {
@@ -192,9 +189,8 @@ Result<Drafting> ReplayCommand::open_drafting(const TokenizerId& tokenizer) cons
   if (!plan_.mentions("suffix")) return result;
   SuffixStores stores;
   for (const std::string& path : suffix_stores_) {
-    Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(path);
+    Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(path, tokenizer);
     if (!store.ok()) return store.status();
-    OUTRIDER_RETURN_IF_ERROR((*store)->file().check_tokenizer(tokenizer));
     result.store_bytes += (*store)->file().file_bytes();
     stores.push_back(*std::move(store));
   }

@@ -200,7 +200,9 @@ int RunCommand::run() {
   SignalWatch signals;
   ProgressBar progress;
 
-  SessionOptions options{.target = target_options(model_), .speculation = plan_.width != 1};
+  SessionOptions options{.target = target_options(model_),
+                         .speculation = plan_.width != 1,
+                         .planned = plan_.width == kAutoWidth};
   options.target.widest = opened_width(speculation_);
   if (plan_.use_draft_model) options.draft = draft_options(model_);
   options.suffix = plan_.use_suffix;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "backend/llama_loader.h"
+#include "serve/station.h"
 
 namespace outrider::tools {
 namespace {
@@ -24,6 +25,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   std::unique_ptr<Session> session(new Session());
   LlamaLoaderOptions how;
   how.speculation = options.speculation;
+  how.measure_costs = options.planned;
   how.probe_progress = [&bar = hooks.progress](double f) { bar.update("checking exactness", f); };
   LlamaLoader loader(how);
   Result<std::unique_ptr<Target>> target = loader.load_target(
@@ -56,10 +58,9 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   }
   hooks.progress.clear();
   EngineOptions engine_options;
-  engine_options.planned_width = planned_width(session->exactness());
+  set_planning(*session->target_, engine_options);
   session->engine_ = std::make_unique<Engine>(session->target_->model(), session->vocabulary(),
                                               std::move(drafters), engine_options);
-  session->engine_->planner().set_target_cost(CostCurve(session->target_->costs()));
   session->collect_warnings(options);
   return session;
 }
@@ -68,9 +69,8 @@ Status Session::open_suffix(const SessionOptions& options) {
   SuffixStores stores;
   const TokenizerId tokenizer = tokenizer_id(vocabulary());
   for (const std::string& path : options.suffix_stores) {
-    Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(path);
+    Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(path, tokenizer);
     if (!store.ok()) return store.status();
-    OUTRIDER_RETURN_IF_ERROR((*store)->file().check_tokenizer(tokenizer));
     stores.push_back(*std::move(store));
   }
   suffix_ = std::make_unique<SuffixDrafter>(target().capabilities().n_sequences, std::move(stores));

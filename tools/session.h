@@ -31,6 +31,7 @@ struct SessionOptions {
   std::vector<std::string> suffix_stores;  // files that it looks things up in
   bool recycle = false;                    // guess from what the target found likely before
   bool speculation = true;                 // false: only single steps will be asked for
+  bool planned = false;                    // widths will be chosen by what steps cost here
   std::vector<Drafter*> other_drafters;    // asked after the draft model; must outlive the session
   // Makes a further drafter, asked after those, once the target's vocabulary is known; it must
   // outlive the session. May be empty.

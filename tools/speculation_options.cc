@@ -86,6 +86,13 @@ void add_suffix_store_option(OptionGroup& group, std::vector<std::string>& files
       "given several times");
 }
 
+void check_suffix_stores(const std::vector<std::string>& files, const DrafterPlan& plan,
+                         const std::string& drafter) {
+  if (files.empty() || plan.mentions("suffix")) return;
+  throw UsageError("--suffix-store is given, but --drafter is '" + drafter + "'",
+                   "add --drafter suffix, or leave the store out");
+}
+
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
   CLI::Option* drafter = app.add_option(
@@ -128,10 +135,7 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
   if (!plan.ok()) {
     throw UsageError(plan.status().message() + "; or auto, or none");
   }
-  if (!a.suffix_stores.empty() && !plan->mentions("suffix")) {
-    throw UsageError("--suffix-store is given, but --drafter is '" + a.drafter + "'",
-                     "add --drafter suffix, or leave the store out");
-  }
+  check_suffix_stores(a.suffix_stores, *plan, a.drafter);
   check_ngram_options(a.ngrams, a.drafter, plan->mentions(NgramDrafter::kName));
   if (plan->mentions("draft-model") && !model.draft_model) {
     throw UsageError("--drafter is '" + a.drafter + "', but there is no draft model",

@@ -33,6 +33,11 @@ void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths);
 CLI::Option* add_tree_options(CLI::App& app, DraftShape& shape);
 // --suffix-store, for every command that takes it.
 void add_suffix_store_option(OptionGroup& group, std::vector<std::string>& files);
+
+// Throws UsageError for files that no drafter of the plan reads. `drafter`: the plan as it was
+// given.
+void check_suffix_stores(const std::vector<std::string>& files, const DrafterPlan& plan,
+                         const std::string& drafter);
 // Throws UsageError for what is out of range.
 void check_shape(const DraftShape& shape);
 
@@ -67,8 +72,8 @@ SpeculationPlan plan_speculation(const SpeculationArguments& arguments,
 // The width of --width. REQUIRES: checked
 std::int32_t chosen_width(const SpeculationArguments& arguments);
 
-// The same, but with plain decoding (1) the default, and 16 with auto: a target is opened for this width, whether
-// it is used or not, so that its settings do not depend on that.
+// The same, but with plain decoding (1) the default, and 16 with auto: a target is opened for this
+// width, whether it is used or not, so that its settings do not depend on that.
 std::int32_t opened_width(const SpeculationArguments& arguments);
 
 }  // namespace outrider::tools

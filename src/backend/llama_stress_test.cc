@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <string>
@@ -19,6 +19,7 @@
 #include "testing/suffix_file.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
+#include "testing/watchdog.h"
 
 namespace outrider {
 namespace {
@@ -30,38 +31,6 @@ constexpr int kRequests = 160;
 constexpr int kRequests = 1000;
 #endif
 constexpr std::uint32_t kTexts = 32;  // different ones; each is asked for many times
-
-// Ends the process when nothing has happened for two minutes (a request takes well under one).
-class Watchdog {
- public:
-  explicit Watchdog(const std::atomic<int>& progress)
-      : thread_([this, &progress] {
-          std::unique_lock<std::mutex> lock(mutex_);
-          for (int last = -1; !stop_;) {
-            const int now = progress.load();
-            if (now == last) {
-              fprintf(stderr, "no progress since %d requests\n", now);
-              abort();
-            }
-            last = now;
-            changed_.wait_for(lock, std::chrono::seconds(120), [this] { return stop_; });
-          }
-        }) {}
-  ~Watchdog() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stop_ = false;
-  std::thread thread_;
-};
 
 ModelOptions model(const std::string& path) {
   ModelOptions o;
@@ -238,7 +207,8 @@ TEST_F(LlamaStress, AThousandRequestsWithDraftersThatComeAndGoGiveThePlainTexts)
   std::atomic<int> progress{0};
   std::atomic<int> next{0};
   std::atomic<bool> done{false};
-  const Watchdog watchdog(progress);
+  const testing::Watchdog watchdog(progress,
+                                   std::chrono::seconds(120));  // a request takes well under one
   std::thread operator_thread([&] { come_and_go(*runtime, done); });
   std::vector<std::thread> clients;
   for (int i = 0; i < kThreads; ++i) {

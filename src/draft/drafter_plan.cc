@@ -58,6 +58,14 @@ Result<DrafterPlan> parse_drafter_plan(std::string_view expression,
   return plan;
 }
 
+bool asks_at(std::span<const std::size_t> chain, std::size_t stage, std::size_t drafter,
+             const TokenTree& proposed) {
+  if (chain.size() <= stage || chain[stage] != drafter) return false;
+  DrafterMask earlier = 0;
+  for (const std::size_t before : chain.first(stage)) earlier |= DrafterMask{1} << before;
+  return !proposed.has_proposed(earlier);
+}
+
 std::string to_string(const DrafterPlan& plan) {
   std::string text;
   for (const std::vector<std::string>& chain : plan.chains) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "tree/token_tree.h"
 
 namespace outrider {
 
@@ -35,6 +36,11 @@ struct DrafterPlan {
 Result<DrafterPlan> parse_drafter_plan(std::string_view expression,
                                        std::span<const std::string_view> known,
                                        std::string_view option = "--drafter");
+
+// Whether a chain, as indices of drafters, asks this one at this stage: it is the chain's next, and
+// those before it have found nothing.
+bool asks_at(std::span<const std::size_t> chain, std::size_t stage, std::size_t drafter,
+             const TokenTree& proposed);
 
 // The expression.
 std::string to_string(const DrafterPlan& plan);

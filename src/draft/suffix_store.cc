@@ -13,6 +13,14 @@ Result<std::unique_ptr<SuffixStore>> SuffixStore::open(const std::string& path) 
   return store;
 }
 
+Result<std::unique_ptr<SuffixStore>> SuffixStore::open(const std::string& path,
+                                                       const TokenizerId& tokenizer) {
+  Result<std::unique_ptr<SuffixStore>> store = open(path);
+  if (!store.ok()) return store.status();
+  OUTRIDER_RETURN_IF_ERROR((*store)->file().check_tokenizer(tokenizer));
+  return store;
+}
+
 Status SuffixStore::read_sections() {
   Result<std::span<const std::uint32_t>> tokens = file_->section<std::uint32_t>("tokens");
   if (!tokens.ok()) return tokens.status();

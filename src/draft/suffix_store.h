@@ -62,6 +62,9 @@ class SuffixStore {
 
   // Errors: those of StoreFile::open, kDataLoss for sections that do not fit each other.
   static Result<std::unique_ptr<SuffixStore>> open(const std::string& path);
+  // For texts of this tokenizer. Also those of StoreFile::check_tokenizer.
+  static Result<std::unique_ptr<SuffixStore>> open(const std::string& path,
+                                                   const TokenizerId& tokenizer);
 
   const StoreFile& file() const { return *file_; }
   std::uint64_t n_tokens() const { return order_.size(); }

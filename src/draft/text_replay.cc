@@ -24,13 +24,6 @@ std::vector<NodeId> walk(const TokenTree& tree, std::span<const Token> said) {
   return path;
 }
 
-bool has_proposed(const TokenTree& tree, DrafterMask mask) {
-  for (NodeId id = 1; id < tree.size(); ++id) {
-    if ((tree.node(id).proposed_by & mask) != 0) return true;
-  }
-  return false;
-}
-
 // The `width` likeliest nodes, the root among them. A child is never likelier than its parent, and
 // of equals the one nearer the root stays, so they form a tree. (plan/width_plan.h, for one tree.)
 TokenTree likeliest(const TokenTree& tree, std::int32_t width) {
@@ -56,7 +49,7 @@ TokenTree likeliest(const TokenTree& tree, std::int32_t width) {
 // What one drafter gets credit for in a step that gave the tokens `said`.
 void credit(ReplayDrafterStats& stats, DrafterMask mask, const TokenTree& proposed,
             const TokenTree& sent, std::span<const Token> said) {
-  stats.drafts += has_proposed(proposed, mask) ? 1 : 0;
+  stats.drafts += proposed.has_proposed(mask) ? 1 : 0;
   for (NodeId id = 1; id < sent.size(); ++id) {
     stats.drafted += (sent.node(id).proposed_by & mask) != 0 ? 1 : 0;
   }
@@ -77,7 +70,7 @@ void credit(ReplayDrafterStats& stats, DrafterMask mask, const TokenTree& propos
 TextReplay::TextReplay(std::vector<Drafter*> drafters, const DrafterPlan& plan,
                        const ReplayOptions& options)
     : drafters_(std::move(drafters)), options_(options) {
-  assert(drafters_.size() <= 32);
+  assert(drafters_.size() <= kMaxDrafters);
   stats_.steps_by_width.assign(static_cast<std::size_t>(options.width) + 1, 0);
   for (std::size_t d = 0; d < drafters_.size(); ++d) {
     stats_.drafters.push_back({.name = std::string(drafters_[d]->name())});
@@ -106,13 +99,9 @@ Status TextReplay::propose(std::span<const Token> text, TokenTree& tree) {
   for (const std::vector<std::size_t>& chain : chains_) stages = std::max(stages, chain.size());
   for (std::size_t stage = 0; stage < stages; ++stage) {
     for (std::size_t d = 0; d < drafters_.size(); ++d) {
-      const bool asked =
-          std::any_of(chains_.begin(), chains_.end(), [&](const std::vector<std::size_t>& chain) {
-            if (chain.size() <= stage || chain[stage] != d) return false;
-            DrafterMask earlier = 0;
-            for (std::size_t i = 0; i < stage; ++i) earlier |= DrafterMask{1} << chain[i];
-            return !has_proposed(tree, earlier);
-          });
+      const bool asked = std::any_of(
+          chains_.begin(), chains_.end(),
+          [&](const std::vector<std::size_t>& chain) { return asks_at(chain, stage, d, tree); });
       if (!asked) continue;
       DraftRequest request{.seq = 0,
                            .text = text,

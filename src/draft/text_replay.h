@@ -69,7 +69,7 @@ struct ReplayOptions {
 class TextReplay {
  public:
   // The drafters must outlive this; their sequence 0 is used. They must not need a sampler or the
-  // target's rows. An empty plan merges all. REQUIRES: at most 32 drafters, with different names;
+  // target's rows. An empty plan merges all. REQUIRES: at most kMaxDrafters, with different names;
   // those that the plan mentions are among them
   TextReplay(std::vector<Drafter*> drafters, const DrafterPlan& plan, const ReplayOptions& options);
   TextReplay(Drafter& drafter, const ReplayOptions& options);

@@ -13,7 +13,7 @@ void teach_drafters(const Step& step, const Part& part) {
     ScopedTimer timer(s.stats.drafters[d].accept_ms);
     Drafter& drafter = *step.drafters[d];
     for (NodeId id = 0; drafter.wants_rows() && id < s.sent->size(); ++id) {
-      if ((s.sent->node(id).proposed_by & kFillerMask) != 0) continue;  // nobody's guess
+      if (s.sent->is_filler(id)) continue;  // nobody's guess
       const std::span<const float> row =
           step.target.logits(static_cast<std::size_t>(part.item), id);
       drafter.observe(s.seq, s.sent->token(id), row);

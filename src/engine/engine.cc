@@ -30,6 +30,7 @@ void Sequence::drop_drafter(std::size_t drafter, const std::string& reason) {
 Engine::Engine(LanguageModel& target, const Vocabulary& vocabulary, std::vector<Drafter*> drafters,
                const EngineOptions& options)
     : target_(target), vocabulary_(vocabulary), drafters_(std::move(drafters)), options_(options) {
+  planner_.set_target_cost(CostCurve(options_.costs));
   assert(drafters_.size() <= kMaxDrafters && options_.prompt_chunk >= 1);
   for (const Drafter* drafter : drafters_) {
     names_.push_back(drafter == nullptr ? std::string_view() : drafter->name());

@@ -39,6 +39,8 @@ struct EngineOptions {
   bool reuse_prefix = false;
   // Most tokens of a sequence in a step where the planner chooses.
   std::int32_t planned_width = CostCurve::kMaxWidth;
+  // What passes of the target take, as far as that was measured; the rest is found out.
+  std::vector<CostPoint> costs;
   // By which the planner measures; empty: the machine's monotonic clock.
   NowMs now_ms;
 };
@@ -64,7 +66,7 @@ class Engine {
 
   // `drafter`, which must outlive the engine or be detached, guesses for requests that are added
   // from now on. kResourceExhausted when there are kMaxDrafters already.
-  static constexpr std::size_t kMaxDrafters = Planner::kDrafters;
+  static constexpr std::size_t kMaxDrafters = outrider::kMaxDrafters;
   Status attach(Drafter* drafter);
 
   // `drafter` is not used any more. Requests that it guessed for go on with the others, or plain,

@@ -11,16 +11,6 @@ namespace {
 
 using namespace testing;  // NOLINT: the shared names of these tests
 
-// A scripted drafter with a name of its own.
-class Named : public ScriptedDrafter {
- public:
-  Named(std::string_view name, Script script) : ScriptedDrafter(std::move(script)), name_(name) {}
-  std::string_view name() const override { return name_; }
-
- private:
-  std::string_view name_;
-};
-
 std::vector<Token> whole(const RowFunction& rows, std::uint64_t seed) {
   std::vector<Token> text = {1, 2};
   const std::vector<Token> said = reference(rows, text, 1.0f, seed, 60);
@@ -47,8 +37,8 @@ TEST(DrafterChain, TheFirstThatHasSomethingWinsAndAloneGetsTheCredit) {
   const RowFunction rows = random_rows(kVocab, 1, 3.0f);
   FakeModel target(capabilities(), rows);
   const FakeVocabulary vocabulary(kVocab);
-  Named first("first", now_and_then(whole(rows, 5)));
-  Named second("second", prophet(whole(rows, 5), 100, 2, kVocab));
+  NamedDrafter first("first", now_and_then(whole(rows, 5)));
+  NamedDrafter second("second", prophet(whole(rows, 5), 100, 2, kVocab));
   Request r = request({1, 2}, 1.0f, 5, 40, 4);
   r.drafters.chains = {{"first", "second"}};
   // The engine asks "second" first where both are asked: the chain's order counts, not its own.
@@ -71,8 +61,8 @@ TEST(DrafterChain, OneThatFailsOrIsNotThereLeavesTheNextInItsPlace) {
   const RowFunction rows = random_rows(kVocab, 2, 3.0f);
   const FakeVocabulary vocabulary(kVocab);
   FakeModel target(capabilities(), rows);
-  Named failing("failing", [](DraftRequest&) { return internal_error("on purpose"); });
-  Named second("second", prophet(whole(rows, 6), 100, 0, kVocab));
+  NamedDrafter failing("failing", [](DraftRequest&) { return internal_error("on purpose"); });
+  NamedDrafter second("second", prophet(whole(rows, 6), 100, 0, kVocab));
   Request r = request({1, 2}, 1.0f, 6, 30, 4);
   r.drafters.chains = {{"absent", "failing", "second"}};
   const Completion got = complete(target, vocabulary, {&failing, &second}, std::move(r));
@@ -88,9 +78,9 @@ TEST(DrafterUnion, MergedProposalsCountForAllWhoMadeThem) {
   const RowFunction rows = random_rows(kVocab, 3, 3.0f);
   const FakeVocabulary vocabulary(kVocab);
   FakeModel target(capabilities(), rows);
-  Named right("right", prophet(whole(rows, 7), 100, 0, kVocab));
-  Named half("half", prophet(whole(rows, 7), 100, 3, kVocab));
-  Named fallback("fallback", prophet(whole(rows, 7), 100, 0, kVocab));
+  NamedDrafter right("right", prophet(whole(rows, 7), 100, 0, kVocab));
+  NamedDrafter half("half", prophet(whole(rows, 7), 100, 3, kVocab));
+  NamedDrafter fallback("fallback", prophet(whole(rows, 7), 100, 0, kVocab));
   Request r = request({1, 2}, 1.0f, 7, 30, 6);
   r.drafters.chains = {{"half", "fallback"}, {"right"}};
   const Completion got = complete(target, vocabulary, {&right, &half, &fallback}, std::move(r));
@@ -116,10 +106,10 @@ TEST(DrafterUnion, AnyPlanOfAnyDraftersLeavesTheText) {
   for (std::uint32_t i = 0; i < 200; ++i) {
     const NoiseKey key = noise_key(seed, i);
     FakeModel target(capabilities(), rows);
-    std::vector<std::unique_ptr<Named>> drafters;
+    std::vector<std::unique_ptr<NamedDrafter>> drafters;
     std::vector<Drafter*> pointers;
     for (const std::pair<std::string, Script>& script : all) {
-      drafters.push_back(std::make_unique<Named>(script.first, script.second));
+      drafters.push_back(std::make_unique<NamedDrafter>(script.first, script.second));
       pointers.push_back(drafters.back().get());
     }
     Request r = request({1, 2}, 1.0f, 8, 30, 1 + static_cast<std::int32_t>(i % 8));
@@ -149,7 +139,7 @@ TEST(EngineDrafters, APieceThatWasHeldBackStillKnowsWhoseGuessItWas) {
   const std::vector<Token> text = whole(rows, 5);
   FakeModel target(capabilities(), rows);
   const FakeVocabulary vocabulary(kVocab, kNoToken);
-  Named first("first", prophet(text, 2, 0, kVocab));
+  NamedDrafter first("first", prophet(text, 2, 0, kVocab));
   Engine engine(target, vocabulary, {&first});
   Request r = request({1, 2}, 1.0f, 5, 40, 3);
   // Begins with the text's first six tokens and is never complete.

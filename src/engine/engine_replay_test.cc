@@ -12,15 +12,6 @@ namespace {
 
 using namespace testing;  // NOLINT: the shared names of these tests
 
-class Named : public ScriptedDrafter {
- public:
-  Named(std::string_view name, Script script) : ScriptedDrafter(std::move(script)), name_(name) {}
-  std::string_view name() const override { return name_; }
-
- private:
-  std::string_view name_;
-};
-
 // A request that was stopped between two steps, as far as it came.
 Completion stopped_after(LanguageModel& target, const std::vector<Drafter*>& drafters, Request r,
                          std::size_t n_tokens) {
@@ -57,11 +48,11 @@ TEST(EngineReplay, AReplayOfTheTextCountsWhatTheEngineCounted) {
   for (std::uint32_t i = 0; i < 200; ++i) {
     const NoiseKey key = noise_key(seed, 1000 + i);
     FakeModel target(capabilities(3, 256), rows);
-    std::vector<std::unique_ptr<Named>> drafters;
+    std::vector<std::unique_ptr<NamedDrafter>> drafters;
     std::vector<Drafter*> pointers;
     DrafterPlan plan;
     for (std::uint32_t d = 0; d < all.size(); ++d) {
-      drafters.push_back(std::make_unique<Named>(all[d].first, all[d].second));
+      drafters.push_back(std::make_unique<NamedDrafter>(all[d].first, all[d].second));
       pointers.push_back(drafters.back().get());
       if (plan.chains.empty() || noise_bits(key, d) % 2 == 0) plan.chains.emplace_back();
       plan.chains.back().push_back(all[d].first);

@@ -58,7 +58,7 @@ void keep_first_children(TokenTree& tree, const Draws& draws) {
 void fill(std::span<WidthRequest> requests, std::int32_t n) {
   for (WidthRequest& request : requests) {
     TokenTree& tree = *request.tree;
-    while (n > 0 && request.may_fill && tree.size() < request.max_width) {
+    while (n > 0 && tree.size() < request.max_width) {
       tree.add(tree.size() - 1, tree.token(kRoot), 0.0f, kFillerMask);
       --n;
     }
@@ -98,8 +98,7 @@ void plan(Step& step) {
     (s.planned ? planned : fixed)
         .push_back({.tree = &*s.sent,
                     .max_width = std::max(1, std::min({width, caps.max_width, room})),
-                    .max_leaves = caps.max_leaves,
-                    .may_fill = s.planned});
+                    .max_leaves = caps.max_leaves});
   }
   // The planner's requests have their roots in the batch whatever the others take.
   const std::int32_t n_planned = static_cast<std::int32_t>(planned.size());

@@ -28,20 +28,13 @@ std::int32_t useful_nodes(const Step& step, const Sequence& s) {
   return static_cast<std::int32_t>(std::max<std::int64_t>(nodes, 0));
 }
 
-bool has_proposed(const TokenTree& tree, DrafterMask drafters) {
-  for (NodeId id = 1; id < tree.size(); ++id) {
-    if ((tree.node(id).proposed_by & drafters) != 0) return true;
-  }
-  return false;
-}
-
 void note_results(std::span<DraftRequest> requests, std::span<Sequence* const> sequences,
                   const Drafter& drafter, std::size_t index, double ms) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     Sequence& s = *sequences[i];
     DrafterStats& stats = s.stats.drafters[index];
     ++stats.calls;
-    stats.drafts += has_proposed(*s.proposed, requests[i].mask) ? 1 : 0;
+    stats.drafts += s.proposed->has_proposed(requests[i].mask) ? 1 : 0;
     stats.draft_ms += ms;
     (s.answered ? s.stats.draft_ms : s.stats.draft_prompt_ms) += ms;
     const std::string limit = drafter.limit_reason(s.seq);
@@ -56,10 +49,7 @@ std::vector<Sequence*> askers(const Step& step, std::size_t drafter, std::size_t
     Sequence& s = *part.sequence;
     if (!part.ready || !s.wants_drafts() || !s.asks(drafter)) continue;
     for (const std::vector<std::size_t>& chain : s.chains) {
-      if (chain.size() <= stage || chain[stage] != drafter) continue;
-      DrafterMask earlier = 0;
-      for (std::size_t i = 0; i < stage; ++i) earlier |= DrafterMask{1} << chain[i];
-      if (!has_proposed(*s.proposed, earlier)) result.push_back(&s);
+      if (asks_at(chain, stage, drafter, *s.proposed)) result.push_back(&s);
     }
   }
   return result;
@@ -161,7 +151,9 @@ std::vector<std::size_t> asking_order(const Step& step) {
   for (std::size_t index = 0; index < step.drafters.size(); ++index) {
     if (step.drafters[index] != nullptr) order.push_back(index);
   }
-  if (step.n_planned == 0) return order;
+  const bool planned = std::any_of(step.parts.begin(), step.parts.end(),
+                                   [](const Part& part) { return part.sequence->planned; });
+  if (!planned) return order;
   std::stable_sort(order.begin(), order.end(), [&step](std::size_t a, std::size_t b) {
     return step.planner.first_pass_ms(a) < step.planner.first_pass_ms(b);
   });
@@ -173,7 +165,6 @@ void begin_planning(Step& step) {
   const Capabilities& caps = step.target.capabilities();
   const bool knows = step.planner.knows_costs();
   std::int32_t base = 0;
-  step.n_planned = 0;
   for (Part& part : step.parts) {
     Sequence& s = *part.sequence;
     s.asked = 0;
@@ -183,7 +174,6 @@ void begin_planning(Step& step) {
     const std::int32_t found_out = may_look ? step.planner.trial_width() : Planner::kTrialWidth;
     s.width = is_auto ? std::min(found_out, step.planned_width) : s.request.width;
     s.chances.clear();
-    step.n_planned += s.planned ? 1 : 0;
     step.n_ready += part.ready ? 1 : 0;
     base += static_cast<std::int32_t>(part.prefix.size());
     if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : s.width;

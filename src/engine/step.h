@@ -50,7 +50,6 @@ struct Step {
   std::vector<Part> parts;
   std::vector<EvalItem> items;     // of the target's batch
   std::int32_t n_ready = 0;        // parts that will give tokens
-  std::int32_t n_planned = 0;      // ready parts whose width the planner chooses
   std::optional<StepCosts> costs;  // for these, once `propose` has begun
   bool interrupted = false;        // the target was told to stop; nothing was evaluated
   double draft_ms = 0.0;

@@ -37,7 +37,7 @@ class StepDistributions : public TargetDistributions {
   bool accept(Token token) override {
     Sequence& s = sequence_;
     const NodeId child = node_ == kNoNode ? kNoNode : s.sent->child(node_, token);
-    const bool drafted = child != kNoNode && (s.sent->node(child).proposed_by & kFillerMask) == 0;
+    const bool drafted = child != kNoNode && !s.sent->is_filler(child);
     const std::int32_t by = drafted ? std::countr_zero(s.sent->node(child).proposed_by) : kByTarget;
     if (s.request.logprobs >= 0) s.logprobs.push_back(logprob_of(token));
     // A rule that only peeked: the chain learns from the row that the token was chosen from.
@@ -141,14 +141,10 @@ void credit_drafters(Sequence& s, const Walk& walk) {
 
 void note_walk(Sequence& s, const Walk& walk) {
   ++s.stats.steps;
-  for (NodeId id = 1; id < s.sent->size(); ++id) {
-    s.stats.drafted += (s.sent->node(id).proposed_by & kFillerMask) == 0 ? 1 : 0;
-  }
+  for (NodeId id = 1; id < s.sent->size(); ++id) s.stats.drafted += s.sent->is_filler(id) ? 0 : 1;
   s.stats.accepted += static_cast<std::int64_t>(walk.accepted());
   // What only filled the step and happened to be right is drafted and accepted as well.
-  for (const NodeId id : walk.path) {
-    s.stats.drafted += (s.sent->node(id).proposed_by & kFillerMask) != 0 ? 1 : 0;
-  }
+  for (const NodeId id : walk.path) s.stats.drafted += s.sent->is_filler(id) ? 1 : 0;
   s.stats.emitted += static_cast<std::int64_t>(walk.emitted.size());
   credit_drafters(s, walk);
   if (s.answered) {

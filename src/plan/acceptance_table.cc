@@ -28,7 +28,7 @@ double bounded(double chance) { return std::clamp(chance, kLeast, 1.0 - kLeast);
 
 }  // namespace
 
-AcceptanceTable::AcceptanceTable() : drafters_(kDrafters) {}
+AcceptanceTable::AcceptanceTable() : drafters_(kMaxDrafters) {}
 
 std::size_t AcceptanceTable::bucket(float confidence) {
   return static_cast<std::size_t>(std::upper_bound(kEdges.begin(), kEdges.end(), confidence) -
@@ -50,7 +50,7 @@ void AcceptanceTable::Count::add(bool was_right, double memory) {
 }
 
 double AcceptanceTable::chance(const GuessClaim& claim) const {
-  assert(claim.drafter < kDrafters);
+  assert(claim.drafter < kMaxDrafters);
   const PerDrafter& drafter = drafters_[claim.drafter];
   const std::size_t b = bucket(claim.confidence);
   const double said = claim.confidence > 0.0f ? static_cast<double>(claim.confidence) : 0.0;

@@ -21,11 +21,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "tree/token_tree.h"
+
 namespace outrider {
 
 // A drafter's word on one guess.
 struct GuessClaim {
-  std::size_t drafter = 0;  // its index in the engine, below 32
+  std::size_t drafter = 0;  // its index in the engine, below kMaxDrafters
   std::int32_t depth = 1;   // of the guess in its tree, >= 1
   float confidence = 0.0f;  // 0 to 1
 };
@@ -52,7 +54,6 @@ class AcceptanceTable {
   void forget(std::size_t drafter);
 
  private:
-  static constexpr std::size_t kDrafters = 32;
   static constexpr std::size_t kBuckets = 14;
   static constexpr std::size_t kDepths = 8;
 
@@ -75,7 +76,7 @@ class AcceptanceTable {
   static std::size_t bucket(float confidence);
   static std::size_t depth_class(std::int32_t depth);
 
-  std::vector<PerDrafter> drafters_;  // [kDrafters]
+  std::vector<PerDrafter> drafters_;  // [kMaxDrafters]
 };
 
 // One request's shift of the odds, per drafter.
@@ -86,7 +87,7 @@ class AcceptanceBias {
   void learn(std::size_t drafter, double chance, bool right);
 
  private:
-  std::array<float, 32> shift_{};  // of the log-odds
+  std::array<float, kMaxDrafters> shift_{};  // of the log-odds
 };
 
 }  // namespace outrider

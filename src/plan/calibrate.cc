@@ -7,7 +7,7 @@
 namespace outrider {
 namespace {
 
-constexpr std::int32_t kDrafters = 31;  // above: fillers
+constexpr std::int32_t kDrafters = static_cast<std::int32_t>(kMaxDrafters);
 
 // Claims by the node they are about, and what each says of its last step alone.
 class Confidences {

@@ -18,7 +18,7 @@
 
 namespace outrider {
 
-// Sets every node's chance. Drafters from index 31 on (fillers) have none.
+// Sets every node's chance. Fillers have none.
 void calibrate(TokenTree& tree, const AcceptanceTable& table, const AcceptanceBias& bias);
 
 // The text went on with `emitted` behind the tree's root: learns from all that was proposed, sent

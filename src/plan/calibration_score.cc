@@ -19,21 +19,6 @@ void CalibrationScore::add(std::int32_t depth, double predicted, bool right) {
   ++n_;
 }
 
-void CalibrationScore::add(const CalibrationScore& other) {
-  n_ += other.n_;
-  squares_ += other.squares_;
-  for (std::size_t i = 0; i < kBins; ++i) {
-    bins_[i].n += other.bins_[i].n;
-    bins_[i].predicted += other.bins_[i].predicted;
-    bins_[i].right += other.bins_[i].right;
-  }
-  for (std::size_t i = 0; i < kDepths; ++i) {
-    depths_[i].n += other.depths_[i].n;
-    depths_[i].predicted += other.depths_[i].predicted;
-    depths_[i].right += other.depths_[i].right;
-  }
-}
-
 double CalibrationScore::calibration_error() const {
   if (n_ == 0) return 0.0;
   double off = 0.0;

@@ -22,7 +22,6 @@ class CalibrationScore {
   };
 
   void add(std::int32_t depth, double predicted, bool right);
-  void add(const CalibrationScore& other);
 
   std::int64_t n() const { return n_; }
   const std::array<Bin, kBins>& bins() const { return bins_; }

@@ -4,20 +4,27 @@
 
 #include <cmath>
 #include <functional>
+#include <stdexcept>
+#include <string>
 
 #include "base/random.h"
+#include "testing/plan_machines.h"
 
 namespace outrider {
 namespace {
 
 using Machine = std::function<double(std::int32_t)>;
 
-double flat(std::int32_t) { return 20.0; }
-double linear(std::int32_t width) { return 10.0 * width; }
-double tiled(std::int32_t width) {
-  constexpr std::array<double, 9> kTimes = {0, 72, 107, 130, 94, 134, 158, 188, 166};
-  return width <= 8 ? kTimes[static_cast<std::size_t>(width)] : 20.0 * width;
+Machine machine(const std::string& name) {
+  for (const testing::PlanMachine& machine : testing::plan_machines()) {
+    if (machine.name == name) return machine.ms;
+  }
+  throw std::invalid_argument(name);
 }
+
+const Machine flat = machine("flat");
+const Machine linear = machine("linear");
+const Machine tiled = machine("tiled");
 
 CostCurve measured(const Machine& machine) {
   std::vector<CostPoint> points;
@@ -39,7 +46,7 @@ TEST(CostCurve, SaysWhatWasMeasuredAndStraightLinesBetween) {
   for (const std::int32_t width : {1, 2, 3, 4, 8, 16}) {
     EXPECT_NEAR(curve.ms(width), tiled(width), 1e-9) << width;
   }
-  EXPECT_NEAR(curve.ms(6), (94.0 + 166.0) / 2, 1e-9) << "not 158: never measured";
+  EXPECT_NEAR(curve.ms(6), (tiled(4) + tiled(8)) / 2, 1e-9) << "not tiled(6): never measured";
   EXPECT_NEAR(curve.ms(32), 2 * tiled(16), 1e-9) << "in proportion";
   EXPECT_EQ(curve.ms(0), 0.0);
 }
@@ -48,7 +55,7 @@ TEST(CostCurve, AnUnknownWidthIsLearnedFromOnePass) {
   CostCurve curve = measured(tiled);
   curve.note(6, 158.0);
   EXPECT_NEAR(curve.ms(6), 158.0, 1e-9);
-  EXPECT_NEAR(curve.ms(4), 94.0, 1e-9) << "the others stay";
+  EXPECT_NEAR(curve.ms(4), tiled(4), 1e-9) << "the others stay";
   EXPECT_EQ(curve.noted(6), 1);
 }
 
@@ -81,7 +88,7 @@ TEST(CostCurve, AChangedShapeIsLearnedWhereBothAreSeen) {
 }
 
 TEST(CostCurve, PassesThatWereHeldUpCountLittle) {
-  for (const Machine& machine : {Machine(flat), Machine(linear), Machine(tiled)}) {
+  for (const Machine& machine : {flat, linear, tiled}) {
     std::uint64_t state = 7;
     CostCurve curve = measured(machine);
     for (int i = 0; i < 400; ++i) {

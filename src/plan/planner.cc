@@ -16,7 +16,7 @@ constexpr double kMissedTokenPasses = 0.3;
 
 }  // namespace
 
-bool Planner::knows_costs() const { return target_.noted(1) > 0 && target_.points().size() > 1; }
+bool Planner::knows_costs() const { return target_.noted(1) > 0 && target_.widths_noted() > 1; }
 
 std::int32_t Planner::trial_width() const {
   return target_.passes_noted() < kTrialPasses ? 1 : kTrialWidth;

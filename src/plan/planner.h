@@ -42,7 +42,6 @@ class RequestPlan {
 
 class Planner {
  public:
-  static constexpr std::size_t kDrafters = 31;
   static constexpr double kTrialShare = 0.01;
 
   // The target's pass was measured, at load or elsewhere.
@@ -108,7 +107,7 @@ class Planner {
   CostCurve target_;
   AcceptanceTable acceptance_;
   CalibrationScore score_;
-  std::vector<DrafterCosts> drafters_ = std::vector<DrafterCosts>(kDrafters);
+  std::vector<DrafterCosts> drafters_ = std::vector<DrafterCosts>(kMaxDrafters);
 };
 
 }  // namespace outrider

@@ -21,7 +21,6 @@ struct WidthRequest {
   TokenTree* tree = nullptr;   // in: what is proposed; out: what is sent
   std::int32_t max_width = 1;  // at least 1
   std::int32_t max_leaves = std::numeric_limits<std::int32_t>::max();  // at least 1
-  bool may_fill = false;  // nodes that nobody proposed may be added
 };
 
 // A node that may be sent.

@@ -27,9 +27,8 @@ Status check_file_drafter(std::string_view drafter) {
 
 Result<OpenedDrafterFile> open_drafter_file(const DrafterFile& file, const TokenizerId& tokenizer) {
   OUTRIDER_RETURN_IF_ERROR(check_file_drafter(file.drafter));
-  Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(file.path);
+  Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(file.path, tokenizer);
   if (!store.ok()) return store.status();
-  OUTRIDER_RETURN_IF_ERROR((*store)->file().check_tokenizer(tokenizer));
   return OpenedDrafterFile{.file = file, .suffix = *std::move(store)};
 }
 

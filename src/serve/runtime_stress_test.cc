@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
+#include <chrono>
 #include <thread>
 
 #include "base/random.h"
@@ -14,45 +13,13 @@
 #include "testing/fake_loader.h"
 #include "testing/suffix_file.h"
 #include "testing/tiny_dir.h"
+#include "testing/watchdog.h"
 
 namespace outrider {
 namespace {
 
 constexpr int kThreads = 16;
 constexpr int kRequestsEach = 63;
-
-// Fails the test when nothing has happened for a minute (the requests take milliseconds).
-class Watchdog {
- public:
-  explicit Watchdog(const std::atomic<int>& progress)
-      : thread_([this, &progress] {
-          std::unique_lock<std::mutex> lock(mutex_);
-          int last = -1;
-          while (!stop_) {
-            const int now = progress.load();
-            if (now == last) {
-              fprintf(stderr, "no progress since %d requests\n", now);
-              abort();
-            }
-            last = now;
-            changed_.wait_for(lock, std::chrono::seconds(60), [this] { return stop_; });
-          }
-        }) {}
-  ~Watchdog() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stop_ = false;
-  std::thread thread_;
-};
 
 ModelOptions model(const std::string& path) {
   ModelOptions o;
@@ -174,7 +141,8 @@ TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
   std::atomic<int> progress{0};
   std::atomic<int> events{0};
   runtime.subscribe([&](const RuntimeEvent&) { ++events; });
-  const Watchdog watchdog(progress);
+  const testing::Watchdog watchdog(progress,
+                                   std::chrono::seconds(60));  // requests take milliseconds
 
   std::vector<std::unique_ptr<Client>> clients;
   std::vector<std::thread> threads;

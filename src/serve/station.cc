@@ -3,12 +3,25 @@
 #include <utility>
 
 namespace outrider {
+namespace {
+
+EngineOptions engine_options(const Target& target, const RuntimeOptions& options) {
+  EngineOptions result;
+  result.prompt_chunk = options.prompt_chunk;
+  result.reuse_prefix = options.reuse_prefix;
+  set_planning(target, result);
+  return result;
+}
+
+}  // namespace
+
+void set_planning(const Target& target, EngineOptions& options) {
+  options.planned_width = planned_width(target.exactness());
+  options.costs = target.costs();
+}
 
 Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
-    : options_{.prompt_chunk = options.prompt_chunk,
-               .reuse_prefix = options.reuse_prefix,
-               .planned_width = planned_width(target->exactness()),
-               .now_ms = {}},
+    : options_(engine_options(*target, options)),
       target_(std::move(target)),
       suffix_(target_->capabilities().n_sequences),
       recycle_(target_->capabilities().n_vocab, target_->capabilities().n_sequences) {
@@ -22,7 +35,6 @@ void Station::make_engine() {
   std::vector<Drafter*> drafters = {draft_ ? &draft_->drafter() : nullptr, &suffix_, &recycle_};
   engine_ = std::make_unique<Engine>(target_->model(), target_->vocabulary(), std::move(drafters),
                                      options_);
-  engine_->planner().set_target_cost(CostCurve(target_->costs()));
 }
 
 void Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason) {

@@ -45,6 +45,11 @@ NodeId TokenTree::child(NodeId parent, Token token) const {
   return kNoNode;
 }
 
+bool TokenTree::has_proposed(DrafterMask drafters) const {
+  return std::any_of(nodes_.begin(), nodes_.end(),
+                     [drafters](const Node& node) { return (node.proposed_by & drafters) != 0; });
+}
+
 bool TokenTree::is_chain() const {
   for (NodeId id = 1; id < size(); ++id) {
     if (node(id).parent != id - 1) return false;

@@ -19,6 +19,7 @@
 //  (4) 0 <= chance(child) <= chance(parent) <= 1 for a node's estimate to be reached and accepted.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -31,8 +32,11 @@ namespace outrider {
 // Which drafters proposed a node: bit i for the i-th drafter of the engine.
 using DrafterMask = std::uint32_t;
 
+// Drafters at once; the last bit is kFillerMask.
+inline constexpr std::size_t kMaxDrafters = 31;
+
 // Marks what nobody proposed: nodes that only fill a step up to a width that takes less time.
-inline constexpr DrafterMask kFillerMask = DrafterMask{1} << 31;
+inline constexpr DrafterMask kFillerMask = DrafterMask{1} << kMaxDrafters;
 
 // One drafter's word on a node.
 struct Claim {
@@ -55,9 +59,9 @@ class TokenTree {
 
   explicit TokenTree(Token root);
 
-  // Adds `token` below `parent` and returns its id; `chance` is the drafter's own estimate. When `parent` has such a child already, that
-  // child is returned with `proposed_by` merged and the larger chance kept (bounded by the
-  // parent's). REQUIRES: 0 <= parent < size().
+  // Adds `token` below `parent` and returns its id; `chance` is the drafter's own estimate. When
+  // `parent` has such a child already, that child is returned with `proposed_by` merged and the
+  // larger chance kept (bounded by the parent's). REQUIRES: 0 <= parent < size().
   NodeId add(NodeId parent, Token token, float chance, DrafterMask proposed_by);
 
   // The children of `node` were drawn by `by`: see Node::draw.
@@ -79,6 +83,10 @@ class TokenTree {
   std::int32_t drafted() const { return size() - 1; }
   const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   Token token(NodeId id) const { return node(id).token; }
+  bool is_filler(NodeId id) const { return (node(id).proposed_by & kFillerMask) != 0; }
+
+  // Whether any of these drafters proposed a node. Linear in size().
+  bool has_proposed(DrafterMask drafters) const;
 
   // The child of `parent` with this token, or kNoNode. Linear in size().
   NodeId child(NodeId parent, Token token) const;
