@@ -29,7 +29,7 @@ CliCall compare_call(const CliFolder& folder, const std::vector<std::string>& mo
       "compare",           "-m",     models.target, "-c", "1024", "--prompts",
       prompt_file(folder), "--seed", "5",           "-n", "48"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  return models.folder.call(arguments);
+  return whole_probe(models.folder.call(arguments));
 }
 
 TEST(CliCompare, AQuantisedPairIsIdenticalAtEveryTemperatureAndWidth) {
@@ -66,11 +66,11 @@ TEST(CliCompare, SeveralWidthsAndTreesAreComparedInOneCall) {
   const CliFolder folder;
   const std::string prompts =
       folder.write("p.jsonl", "{\"prompt\": \"Once\"}\n{\"prompt\": \"The\"}\n");
-  const CliResult result = run_cli(
+  const CliResult result = run_cli(whole_probe(
       folder.call({"compare", "-m",        models.target, "-d",      models.draft, "--prompts",
                    prompts,   "-n",        "24",          "--temp",  "1",          "--seed",
                    "3",       "--exact",   "on",          "--width", "8,2,4",      "--branches",
-                   "3",       "--split-p", "0.02",        "--json"}));
+                   "3",       "--split-p", "0.02",        "--json"})));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json object = result.object();
   EXPECT_EQ(object["identical"], 2) << result.out;

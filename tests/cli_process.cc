@@ -225,6 +225,11 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
+CliCall whole_probe(CliCall call) {
+  call.environment["OUTRIDER_PROBE_BUDGET_MS"] = "120000";
+  return call;
+}
+
 const CliModels& cli_models() {
   static const CliModels& models = []() -> const CliModels& {
     static CliModels made;

@@ -62,6 +62,10 @@ class CliFolder {
   std::string root_;
 };
 
+// The call, its probe free to run to the end: for tests of the verdict, which a short probe on a
+// busy machine leaves at "exact up to width 4".
+CliCall whole_probe(CliCall call);
+
 std::string read_file(const std::string& path);
 
 // A pair of tiny quantised models, written once per process: the draft agrees with the target in
