@@ -32,6 +32,7 @@ struct SessionOptions {
   bool recycle = false;                    // guess from what the target found likely before
   bool speculation = true;                 // false: only single steps will be asked for
   bool planned = false;                    // widths will be chosen by what steps cost here
+  bool refresh_costs = false;              // what steps cost is measured although it is known
   std::vector<Drafter*> other_drafters;    // asked after the draft model; must outlive the session
   // Makes a further drafter, asked after those, once the target's vocabulary is known; it must
   // outlive the session. May be empty.
@@ -58,6 +59,10 @@ class Session {
 
   Engine& engine() { return *engine_; }
   const LanguageModel& target() const { return target_->model(); }
+  // To measure it. REQUIRES: the engine is not busy
+  LanguageModel& idle_target() { return target_->model(); }
+  const ModelInfo& target_info() const { return target_->info(); }
+  const ModelInfo* draft_info() const { return draft_ ? &draft_->info() : nullptr; }
   const Vocabulary& vocabulary() const { return target_->vocabulary(); }
   const Exactness& exactness() const { return target_->exactness(); }
 
