@@ -148,7 +148,7 @@ Status CalibrateCommand::measure_depth(Session& session, std::int32_t depth,
   MeasureOptions options;
   options.widths = widths_;
   // One width alone has nothing to be compared with: a second one is measured and not shown.
-  if (options.widths.size() == 1) options.widths.push_back(1);
+  if (widths_.size() == 1) options.widths = {1, 1};
   options.depth = depth;
   options.budget_ms = 1e12;
   options.rounds = repeat_;

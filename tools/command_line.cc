@@ -152,6 +152,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_ngram_command());
   commands.push_back(make_suffix_command());
   commands.push_back(make_calibrate_command());
+  commands.push_back(make_bench_command());
   return commands;
 }
 

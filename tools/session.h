@@ -58,6 +58,7 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   Engine& engine() { return *engine_; }
+  const Engine& engine() const { return *engine_; }
   const LanguageModel& target() const { return target_->model(); }
   // To measure it. REQUIRES: the engine is not busy
   LanguageModel& idle_target() { return target_->model(); }
