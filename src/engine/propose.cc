@@ -135,7 +135,10 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
     const bool could = status.ok() && drafter.limit_reason(sequences[i]->seq).empty();
     if (could) sequences[i]->asked |= DrafterMask{1} << index;
   }
-  step.draft_ms += ms;
+  const double drafting_ms = ms - asking.passes->reading_ms;
+  step.draft_ms += drafting_ms;
+  step.drafter_ms.resize(step.drafters.size(), 0.0);
+  step.drafter_ms[index] += drafting_ms;
   note_results(asking.requests, sequences, drafter, index, ms);
   if (status.ok() || status.code() == StatusCode::kCancelled) return;
   // It drafts no more for these requests: their text goes on without it.
@@ -155,7 +158,7 @@ std::vector<std::size_t> asking_order(const Step& step) {
                                    [](const Part& part) { return part.sequence->planned; });
   if (!planned) return order;
   std::stable_sort(order.begin(), order.end(), [&step](std::size_t a, std::size_t b) {
-    return step.planner.first_pass_ms(a) < step.planner.first_pass_ms(b);
+    return step.planner.account(a).pass_ms(true, 1) < step.planner.account(b).pass_ms(true, 1);
   });
   return order;
 }
