@@ -61,7 +61,7 @@ Deeds deeds_of(const Step& step) {
 // The books of those who were asked: the tokens that came for their guesses, at the price of plain
 // decoding, less what their guesses made the step take and what making them took.
 void settle(Step& step) {
-  if (step.drafter_ms.empty() || !step.planner.knows_costs()) return;
+  if (step.drafter_ms.empty()) return;
   const Deeds deeds = deeds_of(step);
   const double worth_ms = step.planner.target_cost().ms(step.n_ready) / step.n_ready;
   for (std::size_t d = 0; d < step.drafters.size(); ++d) {

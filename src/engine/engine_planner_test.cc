@@ -322,7 +322,7 @@ TEST(Planner, WithoutAMeasurementTheCostsAreFoundOut) {
     Setting setting{.machine = machine, .draft_rows = useless_draft(), .measured = false};
     PlannedWorld world(setting);
     world.run(kAutoWidth, 5);
-    EXPECT_TRUE(world.engine().planner().knows_costs());
+    EXPECT_TRUE(world.engine().planner().knows_costs(1));
     EXPECT_GT(plain_ms(setting, 6) / world.run(kAutoWidth, 6), 0.97) << machine.name;
     setting.draft_rows = good_draft();
     PlannedWorld better(setting);
@@ -330,6 +330,18 @@ TEST(Planner, WithoutAMeasurementTheCostsAreFoundOut) {
     if (machine.name == "flat") {
       EXPECT_GT(plain_ms(setting, 6) / better.run(kAutoWidth, 6), 1.5);
     }
+  }
+}
+
+TEST(Planner, CostsAreFoundOutWhereRequestsAlwaysOverlap) {
+  for (const PlanMachine& machine : plan_machines()) {
+    const Setting setting{
+        .machine = machine, .draft_rows = useless_draft(), .measured = false, .n_sequences = 3};
+    PlannedWorld plain(setting);
+    PlannedWorld planned(setting);
+    const double ratio = plain.ms_per_token(1, 9, 5) / planned.ms_per_token(kAutoWidth, 9, 5);
+    EXPECT_TRUE(planned.engine().planner().knows_costs(3));
+    EXPECT_GT(ratio, 0.97) << machine.name;
   }
 }
 

@@ -166,7 +166,9 @@ std::vector<std::size_t> asking_order(const Step& step) {
 // What the planner decides for, and what the rest of the step's batch costs anyway.
 void begin_planning(Step& step) {
   const Capabilities& caps = step.target.capabilities();
-  const bool knows = step.planner.knows_costs();
+  for (const Part& part : step.parts) step.n_ready += part.ready ? 1 : 0;
+  const bool knows = step.planner.knows_costs(step.n_ready);
+  const std::int32_t trial = step.planner.trial_width(step.n_ready);
   std::int32_t base = 0;
   for (Part& part : step.parts) {
     Sequence& s = *part.sequence;
@@ -174,10 +176,9 @@ void begin_planning(Step& step) {
     const bool is_auto = s.request.width == kAutoWidth;
     const bool may_look = s.request.rule == AcceptanceRule::kCoupled;
     s.planned = part.ready && knows && may_look && s.wants_drafts() && is_auto;
-    const std::int32_t found_out = may_look ? step.planner.trial_width() : Planner::kTrialWidth;
+    const std::int32_t found_out = may_look ? trial : Planner::kTrialWidth;
     s.width = is_auto ? std::min(found_out, step.planned_width) : s.request.width;
     s.chances.clear();
-    step.n_ready += part.ready ? 1 : 0;
     base += static_cast<std::int32_t>(part.prefix.size());
     if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : s.width;
   }

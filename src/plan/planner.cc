@@ -8,10 +8,13 @@ constexpr std::int64_t kTrialPasses = 2;
 
 }  // namespace
 
-bool Planner::knows_costs() const { return target_.noted(1) > 0 && target_.widths_noted() > 1; }
+bool Planner::knows_costs(std::int32_t n_ready) const {
+  return target_.widths_noted() > 1 && target_.smallest() <= n_ready;
+}
 
-std::int32_t Planner::trial_width() const {
-  return target_.passes_noted() < kTrialPasses ? 1 : kTrialWidth;
+std::int32_t Planner::trial_width(std::int32_t n_ready) const {
+  const bool plain_seen = target_.passes_noted() >= kTrialPasses && target_.smallest() <= n_ready;
+  return plain_seen ? kTrialWidth : 1;
 }
 
 bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, float tip_chance,

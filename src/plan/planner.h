@@ -45,11 +45,13 @@ class Planner {
   void set_target_cost(const CostCurve& curve) { target_ = curve; }
   const CostCurve& target_cost() const { return target_; }
 
-  // Whether enough is known to choose by; before that, widths are tried (see trial_width()).
-  bool knows_costs() const;
-  // The most tokens to send to find out, when nothing was measured at load: 1 or kTrialWidth.
+  // Whether enough is known to choose for `n_ready` requests: what their plain step takes, or a
+  // smaller one, and another. Before that, widths are tried (see trial_width()).
+  bool knows_costs(std::int32_t n_ready) const;
+  // The most tokens to send for each to find out, when nothing was measured at load: 1 or
+  // kTrialWidth.
   static constexpr std::int32_t kTrialWidth = 4;
-  std::int32_t trial_width() const;
+  std::int32_t trial_width(std::int32_t n_ready) const;
 
   const AcceptanceTable& acceptance() const { return acceptance_; }
   const CalibrationScore& score() const { return score_; }
