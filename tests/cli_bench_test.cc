@@ -162,6 +162,19 @@ TEST(CliBench, MistakesAreNamed) {
   EXPECT_EQ(missing.err.rfind("outrider: error: --prompts is missing", 0), 0U) << missing.err;
 }
 
+TEST(CliBench, TheHelpOfBothKeepsToAHundredColumns) {
+  const CliFolder folder;
+  for (const char* command : {"bench", "calibrate"}) {
+    const CliResult help = run_cli(folder.call({command, "--help"}));
+    ASSERT_EQ(help.exit_code, 0);
+    std::size_t start = 0;
+    for (std::size_t end; (end = help.out.find('\n', start)) != std::string::npos;
+         start = end + 1) {
+      EXPECT_LE(end - start, 100U) << help.out.substr(start, end - start);
+    }
+  }
+}
+
 CliCall calibrate_call(const CliFolder& folder, const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {"calibrate", "-m", cli_models().target, "-c", "512"};
   arguments.insert(arguments.end(), more.begin(), more.end());

@@ -30,18 +30,17 @@ constexpr std::int32_t kMostDepth = 1 << 20;
 constexpr std::int32_t kOpenedWidth = 16;  // as run --width auto has it: the cache's key holds it
 
 constexpr const char* kDetails =
-    "T(b) is what one pass of the target over b tokens takes, the quantity on which every choice "
-    "of "
+    "T(b) is what one pass of the target over b tokens takes, on which every choice of "
     "speculation\n"
     "rests: a step of b tokens pays when it yields more than T(b)/T(1). It is jagged (four tokens "
-    "may take less\n"
-    "than two), so widths are measured and not computed. Each is measured --repeat times in turn; "
-    "medians are\n"
-    "shown, and between which times half of the measurements lie.\n"
+    "may\n"
+    "take less than two), so widths are measured and not computed. Each is measured --repeat "
+    "times, in\n"
+    "turn with the others; shown are the median, and between which times half of the passes lie.\n"
     "With -d also what the draft model's passes take.\n"
-    "Loading a model measures the usual widths once and keeps them in the cache folder for 'run "
-    "--width auto' and\n"
-    "the others; so does this command, and --refresh replaces what is kept.\n"
+    "Loading a model measures the usual widths once and keeps them in the cache folder for "
+    "--width\n"
+    "auto; so does this command, and --refresh replaces what is kept.\n"
     "The output of --json is a cost file for 'replay --cost'.";
 
 class CalibrateCommand : public Command {
