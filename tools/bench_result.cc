@@ -278,11 +278,12 @@ std::string speedup_text(const BenchGroup& g) {
 std::string bench_table(const BenchResult& r) {
   const BenchSetting& s = r.setting;
   std::string table =
-      "measured " + std::to_string(s.prompts) + " prompts, " + std::to_string(r.repetitions) +
-      " of " + std::to_string(s.repetitions) + " repetitions, plain and with " + s.drafter +
-      ", width " + s.width + "; temperature " + shortly(static_cast<double>(s.temperature)) +
-      ", seed " + std::to_string(s.seed) + "\nmachine  " + machine_text(s.machine) + ", " +
-      std::to_string(s.threads) + (s.threads == 1 ? " thread" : " threads") + "\n\n";
+      "measured " + std::to_string(s.prompts) + (s.prompts == 1 ? " prompt, " : " prompts, ") +
+      std::to_string(r.repetitions) + " of " + std::to_string(s.repetitions) +
+      " repetitions, plain and with " + s.drafter + ", width " + s.width + "; temperature " +
+      shortly(static_cast<double>(s.temperature)) + ", seed " + std::to_string(s.seed) +
+      "\nmachine  " + machine_text(s.machine) + ", " + std::to_string(s.threads) +
+      (s.threads == 1 ? " thread" : " threads") + "\n\n";
   table += padded("category", 24, false) + padded("plain t/s", 9, true) +
            padded("speculative", 12, true) + padded("speed-up (95 %)", 22, true) +
            padded("per step", 10, true) + padded("accepted", 10, true) +
