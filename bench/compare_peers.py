@@ -1,134 +1,118 @@
 #!/usr/bin/env python3
-"""Measures outrider beside llama-server: same files, same prompts, one after the other in one run.
+"""Measures Outrider beside llama-server: same files, same prompts, one after the other in one run.
 
-For each prompt and temperature, in every round: llama-server plain, llama-server with draft-simple,
-outrider plain (--width 1), outrider with the draft. The order turns from round to round. A figure is
-tokens a second after the first token, (n - 1) / time between first and last token, by each program's
-own clock; the median over the rounds. Needs build/bin/llama-server (`./dev peers`).
+--peers names llama-server's settings: "none", "draft-simple:N" (N drafted tokens at most) or one of
+its n-gram types. --ours names Outrider's: "plain", or DRAFTERS@WIDTH, such as draft-model@auto,
+draft-model@4 or suffix,draft-model@auto. Every setting is a process of its own that answers all
+prompts, so what ours learns on the way counts. The order turns from round to round.
+
+A figure is tokens a second after the first token, (n - 1) / (time between the first token and the
+last), by each program's own clock; the median over prompts and rounds of a category. "Best peer" is
+llama-server's best setting for that category and temperature, chosen afterwards. Temperatures are
+without filters; "0.8d" is 0.8 with llama.cpp's default filters. Needs llama-server (`./dev peers`).
 """
 import argparse
 import json
 import math
 import os
-import platform
-import signal
-import socket
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-import urllib.request
+
+from subjects import Rpc, Server, processor
 
 NO_FILTERS = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
+DEFAULT_FILTERS = {"top_k": 40, "top_p": 0.95, "min_p": 0.05}
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+class Peer:
+    def __init__(self, args, setting):
+        extra = ["-m", args.target]
+        kind, _, n = setting.partition(":")
+        if kind == "draft-simple":
+            extra += ["-md", args.draft, "--spec-draft-n-max", n or "3", "-td", str(args.threads)]
+        if kind != "none":
+            extra += ["--spec-type", kind]
+        self.server = Server(args.server, extra, args.threads)
 
-
-class Server:
-    """llama-server with one slot and no prompt cache."""
-
-    def __init__(self, program, args, threads):
-        self.port = free_port()
-        command = [program, "--port", str(self.port), "--parallel", "1", "-t", str(threads),
-                   "-c", "2048", "--cache-ram", "0", "--no-ui"] + args
-        self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
-        for _ in range(600):
-            try:
-                self.get("/health")
-                return
-            except OSError:
-                if self.process.poll() is not None:
-                    break
-                time.sleep(0.2)
-        self.log.seek(0)
-        sys.stderr.write(self.log.read().decode(errors="replace")[-2000:])
-        sys.exit("llama-server did not start: " + " ".join(command))
-
-    def get(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
-            return answer.read()
-
-    def post(self, path, body):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}",
-                                         json.dumps(body).encode(),
-                                         {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=600) as answer:
-            return json.load(answer)
-
-    def complete(self, prompt, temperature, seed, tokens):
-        result = self.post("/completion", {
-            "prompt": prompt, "n_predict": tokens, "temperature": temperature, "seed": seed,
-            "cache_prompt": False, **NO_FILTERS})
+    def complete(self, prompt, sampling, seed, tokens):
+        result = self.server.post("/completion", {
+            "prompt": prompt, "n_predict": tokens, "seed": seed, "cache_prompt": False,
+            "temperature": sampling["temp"], **{k: v for k, v in sampling.items() if k != "temp"}})
         t = result["timings"]
-        return {"tps": 1000.0 * (t["predicted_n"] - 1) / t["predicted_ms"],
+        return {"tps": 1000.0 * max(t["predicted_n"] - 1, 1) / t["predicted_ms"],
                 "drafted": t.get("draft_n", 0), "accepted": t.get("draft_n_accepted", 0),
-                "text": result["content"]}
+                "tokens": t["predicted_n"], "text": result["content"]}
 
     def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(20)
+        self.server.stop()
 
 
-class Outrider:
-    def __init__(self, program, args, threads):
-        self.command = [program, "run", "-t", str(threads), "-c", "2048", "--json",
-                        "--top-k", "0", "--top-p", "1", "--min-p", "0"] + args
+class Ours:
+    def __init__(self, args, setting):
+        drafters, _, width = setting.partition("@")
+        draft = "draft-model" in drafters
+        self.rpc = Rpc([args.outrider, "rpc", "-m", args.target, "-t", str(args.threads), "-c",
+                        "2048", "--slots", "1"] + (["-d", args.draft] if draft else []))
+        self.rpc.wait_until_loaded(draft)
+        self.speculative = False
+        if setting != "plain":
+            self.speculative = {"drafters": drafters,
+                                "width": int(width) if width.isdigit() else "auto"}
 
-    def complete(self, prompt, temperature, seed, tokens):
-        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-            file.write(prompt)
-            file.flush()
-            run = subprocess.run(self.command + ["-f", file.name, "--temp", str(temperature),
-                                                 "--seed", str(seed), "-n", str(tokens)],
-                                 stdout=subprocess.PIPE, check=True)
-        result = json.loads(run.stdout)
+    def complete(self, prompt, sampling, seed, tokens):
+        result = self.rpc.call("completion.run", {
+            "prompt": prompt, "max_tokens": tokens, "seed": seed, **sampling,
+            "speculative": self.speculative})
         s = result["speculation"]
         return {"tps": result["timings"]["predicted_per_second"], "drafted": s["drafted"],
-                "accepted": s["accepted"], "text": result["text"], "exactness": s["exactness"],
-                "tokens_per_step": s["tokens_per_step"],
-                "overhead": overhead(result)}
+                "accepted": s["accepted"], "tokens": result["usage"]["completion_tokens"],
+                "text": result["text"], "tokens_per_step": s["tokens_per_step"]}
 
     def stop(self):
-        pass
+        self.rpc.stop()
 
 
-def overhead(result):
-    """Share of the time after the first token that is neither target nor draft model."""
-    s = result["speculation"]
-    busy = s["verify_ms"] + s["draft_ms"]
-    total = result["timings"]["predicted_ms"]
-    return 1.0 - busy / total if total else 0.0
+def sampling_of(text):
+    if text.endswith("d"):
+        return {"temp": float(text[:-1]), **DEFAULT_FILTERS}
+    return {"temp": float(text), **NO_FILTERS}
 
 
-def processor():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-        return f"{len(names)} x {names[0]}"
-    except (OSError, IndexError):
-        return platform.processor() or platform.machine()
+def prompts_of(path, categories, per_category):
+    """[(category, prompt)]: `turns` become one ChatML turn of the user, the first."""
+    found = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if not line.strip():
+                continue
+            entry = json.loads(line)
+            category = entry.get("category", "all")
+            prompt = entry.get("prompt")
+            if prompt is None:
+                prompt = (f"<|im_start|>user\n{entry['turns'][0]}<|im_end|>\n"
+                          "<|im_start|>assistant\n")
+            found.setdefault(category, []).append(prompt)
+    wanted = categories.split(",") if categories else list(found)
+    return [(c, p) for c in wanted for p in found[c][:per_category]]
 
 
 def measure(subjects, prompts, temperatures, rounds, tokens):
-    """{(category, temperature): {subject: [result of each round]}}"""
+    """{(category, temperature): {subject: [result of each prompt and round]}}"""
     results = {}
-    for prompt in prompts:
-        for temperature in temperatures:
-            cell = results.setdefault((prompt["category"], temperature), {n: [] for n in subjects})
-            for turn in range(rounds):
-                names = list(subjects)
-                names = names[turn % len(names):] + names[:turn % len(names)]
-                for name in names:
-                    cell[name].append(
-                        subjects[name].complete(prompt["prompt"], temperature, 1 + turn, tokens))
-            speeds = "  ".join(f"{n} {median(cell[n]):.1f}" for n in subjects)
-            print(f"{prompt['category']:10} T={temperature}: {speeds}", file=sys.stderr)
+    names = list(subjects)
+    turn = 0
+    for temperature in temperatures:
+        for i, (category, prompt) in enumerate(prompts):
+            cell = results.setdefault((category, temperature), {n: [] for n in names})
+            for seed in range(1, rounds + 1):
+                order = names[turn % len(names):] + names[:turn % len(names)]
+                turn += 1
+                for name in order:
+                    cell[name].append(subjects[name].complete(prompt, sampling_of(temperature),
+                                                              seed, tokens))
+            speeds = "  ".join(f"{n} {cell[n][-1]['tps']:.1f}" for n in names)
+            print(f"T={temperature} {i + 1}/{len(prompts)} {category}: {speeds}", file=sys.stderr)
     return results
 
 
@@ -141,23 +125,45 @@ def rate(results):
     return f" ({sum(r['accepted'] for r in results)}/{drafted})" if drafted else ""
 
 
-def print_table(results, subjects):
-    names = list(subjects)
-    print("| T | prompt | " + " | ".join(names) + " | outrider / its plain | outrider / best peer | same text |")
-    print("| --- " * (len(names) + 5) + "|")
-    ratios = {}
-    for (category, temperature), cell in results.items():
-        plain, ours = median(cell["outrider plain"]), median(cell["outrider"])
-        peers = [median(cell[n]) for n in names if n.startswith("llama-server")]
-        same = all(a["text"] == b["text"] for a, b in zip(cell["outrider plain"], cell["outrider"]))
-        ratios.setdefault(temperature, []).append((ours / plain, ours / max(peers), plain / peers[0]))
-        columns = " | ".join(f"{median(cell[n]):.1f}{rate(cell[n])}" for n in names)
-        print(f"| {temperature} | {category} | {columns} | {ours / plain:.2f} | "
-              f"{ours / max(peers):.2f} | {'yes' if same else 'NO'} |")
-    for temperature, values in ratios.items():
-        means = [math.exp(statistics.mean(math.log(v[i]) for v in values)) for i in range(3)]
-        print(f"\nT={temperature}, geometric means: {means[0]:.2f} of our plain decoding, "
-              f"{means[1]:.2f} of the best peer, our plain {means[2]:.2f} of llama-server's plain")
+def geometric_mean(values):
+    return math.exp(statistics.mean(math.log(v) for v in values))
+
+
+def print_tables(results, peers, ours):
+    """One table a temperature; what is compared is the first of `ours` that is not plain."""
+    best_ours = next((n for n in ours if n != "plain"), None)
+    for temperature in dict.fromkeys(t for _, t in results):
+        ratios = {"its plain": [], "best peer": [], "plain": []}
+        print(f"\nTemperature {temperature}\n")
+        print("| prompts | " + " | ".join([f"llama-server {n}" for n in peers] +
+                                          [f"Outrider {n}" for n in ours]) +
+              " | best peer | ours / best peer | ours / our plain | same text |")
+        print("| --- " * (len(peers) + len(ours) + 5) + "|")
+        for (category, t), cell in results.items():
+            if t != temperature:
+                continue
+            columns = [f"{median(cell[n]):.1f}{rate(cell[n])}" for n in peers + ours]
+            best = max(peers, key=lambda n: median(cell[n])) if peers else None
+            row = [category] + columns + [best or ""]
+            ours_tps = median(cell[best_ours]) if best_ours else 0.0
+            if best and best_ours:
+                ratios["best peer"].append(ours_tps / median(cell[best]))
+            row.append(f"{ratios['best peer'][-1]:.2f}" if best and best_ours else "")
+            same = ""
+            if "plain" in ours and best_ours:
+                ratios["its plain"].append(ours_tps / median(cell["plain"]))
+                same = all(a["text"] == b["text"]
+                           for n in ours for a, b in zip(cell["plain"], cell[n]))
+                same = "yes" if same else "NO"
+            row.append(f"{ratios['its plain'][-1]:.2f}" if same else "")
+            if "plain" in ours and "none" in peers:
+                ratios["plain"].append(median(cell["plain"]) / median(cell["none"]))
+            print("| " + " | ".join(row + [same]) + " |")
+        for name, values in ratios.items():
+            if values:
+                what = "our plain / llama-server's plain" if name == "plain" else f"ours / {name}"
+                print(f"\nGeometric mean of {what}: {geometric_mean(values):.3f} "
+                      f"(least {min(values):.2f})")
 
 
 def main():
@@ -168,40 +174,39 @@ def main():
     parser.add_argument("--draft", required=True)
     parser.add_argument("--server", default=os.path.join(here, "build/bin/llama-server"))
     parser.add_argument("--outrider", default=os.path.join(here, "build/outrider"))
-    parser.add_argument("--prompts", default=os.path.join(here, "bench/prompts.jsonl"))
+    parser.add_argument("--prompts", default=os.path.join(here, "bench/prompts.jsonl"),
+                        help="JSON lines with category, and prompt or turns (Spec-Bench)")
+    parser.add_argument("--categories", help="of the prompts, separated by commas; default: all")
+    parser.add_argument("--per-category", type=int, default=1, help="prompts")
+    parser.add_argument("--peers", nargs="*", metavar="SETTING",
+                        default=["none"] + [f"draft-simple:{n}" for n in (1, 2, 3, 4, 6, 8)])
+    parser.add_argument("--ours", nargs="+", metavar="SETTING",
+                        default=["plain", "draft-model@auto", "draft-model@4"])
     parser.add_argument("--tokens", type=int, default=96)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=1, help="each with another seed")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--width", type=int, default=4)
-    parser.add_argument("--n-max", type=int, default=3, help="llama-server's drafted tokens")
-    parser.add_argument("--temps", default="0,1")
+    parser.add_argument("--temps", default="0,0.8d,1")
     parser.add_argument("--json", help="also write all figures to this file")
     args = parser.parse_args()
-    with open(args.prompts, encoding="utf-8") as file:
-        prompts = [json.loads(line) for line in file if line.strip()]
-    pair = ["-m", args.target, "-d", args.draft]
-    peer = ["-m", args.target]
-    drafting = peer + ["-md", args.draft, "--spec-type", "draft-simple", "--spec-draft-n-max",
-                       str(args.n_max), "-td", str(args.threads)]
-    subjects = {
-        "llama-server plain": Server(args.server, peer, args.threads),
-        f"llama-server draft-simple n={args.n_max}": Server(args.server, drafting, args.threads),
-        "outrider plain": Outrider(args.outrider, pair + ["--width", "1"], args.threads),
-        "outrider": Outrider(args.outrider, pair + ["--width", str(args.width)], args.threads),
-    }
-    temperatures = [float(t) if "." in t else int(t) for t in args.temps.split(",")]
+    prompts = prompts_of(args.prompts, args.categories, args.per_category)
+    temperatures = args.temps.split(",")
+    subjects = {}
     try:
+        for setting in args.peers:
+            subjects[setting] = Peer(args, setting)
+        for setting in args.ours:
+            subjects[setting] = Ours(args, setting)
+        for subject in subjects.values():  # warm
+            subject.complete(prompts[0][1], sampling_of("0"), 1, 4)
         results = measure(subjects, prompts, temperatures, args.rounds, args.tokens)
     finally:
         for subject in subjects.values():
             subject.stop()
     print(f"{time.strftime('%Y-%m-%d')}, {processor()}, {args.threads} threads, target "
           f"{os.path.basename(args.target)}, draft {os.path.basename(args.draft)}, {args.tokens} "
-          f"tokens, median of {args.rounds} rounds; tokens a second (accepted/drafted)\n")
-    print_table(results, subjects)
-    ours = [r for cell in results.values() for r in cell["outrider"]]
-    print(f"\nNeither target nor draft: {100 * statistics.median(r['overhead'] for r in ours):.1f} % "
-          f"of the time after the first token; exactness: {ours[0]['exactness']}")
+          f"tokens, {args.per_category} prompts a category, {args.rounds} rounds; tokens a second "
+          "(accepted/drafted)")
+    print_tables(results, args.peers, args.ours)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump([{"category": c, "temperature": t, "results": cell}

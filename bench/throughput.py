@@ -11,56 +11,9 @@ import argparse
 import concurrent.futures
 import json
 import statistics
-import subprocess
-import sys
-import threading
 import time
 
-from compare_peers import Server, processor
-
-
-class Rpc:
-    """`outrider rpc`, asked by many threads at once."""
-
-    def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True)
-        self.lock = threading.Lock()
-        self.waiting = {}
-        self.next_id = 0
-        threading.Thread(target=self.read, daemon=True).start()
-
-    def read(self):
-        for line in self.process.stdout:
-            answer = json.loads(line)
-            self.waiting.pop(answer["id"]).set_result(answer)
-
-    def call(self, method, params):
-        future = concurrent.futures.Future()
-        with self.lock:
-            self.next_id += 1
-            self.waiting[self.next_id] = future
-            message = {"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params}
-            self.process.stdin.write(json.dumps(message) + "\n")
-            self.process.stdin.flush()
-        answer = future.result()
-        if "error" in answer:
-            sys.exit(f"{method}: {answer['error']}")
-        return answer["result"]
-
-    def wait_until_loaded(self, draft):
-        while True:
-            status = self.call("system.status", {})
-            states = [status["target"]["state"]] + ([status["draft"]["state"]] if draft else [])
-            if all(state == "ready" for state in states):
-                return
-            if "failed" in states:
-                sys.exit(f"loading failed: {status}")
-            time.sleep(0.1)
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.wait(60)
+from subjects import Rpc, Server, processor
 
 
 class Outrider:

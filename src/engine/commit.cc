@@ -1,3 +1,6 @@
+#include <bit>
+#include <vector>
+
 #include "base/clock.h"
 #include "engine/step.h"
 
@@ -22,6 +25,54 @@ void teach_drafters(const Step& step, const Part& part) {
   }
 }
 
+// What the drafters did in a step that the planner chose.
+struct Deeds {
+  std::vector<std::int32_t> sent;     // [drafters] nodes; of several who guessed one, the first's
+  std::vector<std::int32_t> right;    // [drafters] of these
+  std::vector<std::int64_t> emitted;  // [drafters] tokens, in the texts that it was asked about
+  std::int32_t n_sent = 0;
+};
+
+Deeds deeds_of(const Step& step) {
+  const std::size_t n = step.drafters.size();
+  Deeds deeds{.sent = std::vector<std::int32_t>(n, 0),
+              .right = std::vector<std::int32_t>(n, 0),
+              .emitted = std::vector<std::int64_t>(n, 0)};
+  for (const Part& part : step.parts) {
+    if (!part.walk || !part.sequence->planned) continue;
+    const TokenTree& tree = *part.sequence->sent;
+    const auto count = [&tree](NodeId id, std::vector<std::int32_t>& into) {
+      if (tree.is_filler(id)) return 0;
+      ++into[static_cast<std::size_t>(std::countr_zero(tree.node(id).proposed_by))];
+      return 1;
+    };
+    for (NodeId id = 1; id < tree.size(); ++id) deeds.n_sent += count(id, deeds.sent);
+    for (const NodeId id : part.walk->path) {
+      if (id != kRoot) count(id, deeds.right);
+    }
+    for (std::size_t d = 0; d < n; ++d) {
+      if (((part.sequence->asked >> d) & 1) == 0) continue;
+      deeds.emitted[d] += static_cast<std::int64_t>(part.walk->emitted.size());
+    }
+  }
+  return deeds;
+}
+
+// The books of those who were asked: the tokens that came for their guesses, at the price of plain
+// decoding, less what their guesses made the step take and what making them took.
+void settle(Step& step) {
+  if (step.drafter_ms.empty()) return;
+  const Deeds deeds = deeds_of(step);
+  const double worth_ms = step.planner.target_cost().ms(step.n_ready) / step.n_ready;
+  for (std::size_t d = 0; d < step.drafters.size(); ++d) {
+    if (deeds.emitted[d] == 0) continue;
+    const double wider_ms =
+        step.costs->ms(deeds.n_sent) - step.costs->ms(deeds.n_sent - deeds.sent[d]);
+    step.planner.account(d).note_gain(deeds.right[d] * worth_ms - wider_ms - step.drafter_ms[d],
+                                      deeds.emitted[d], step.planner.token_ms());
+  }
+}
+
 }  // namespace
 
 void commit(Step& step) {
@@ -34,6 +85,7 @@ void commit(Step& step) {
     if (!status.ok()) s.error = status;
     if (part.walk) teach_drafters(step, part);
   }
+  settle(step);
 }
 
 }  // namespace outrider

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 
 #include "engine/schedule.h"
 #include "engine/step.h"
@@ -20,6 +21,11 @@ Sequence::Sequence(RequestId request_id, SeqId seq_id, Request r, std::int64_t n
               .context_tokens = request.shift_keep >= 0
                                     ? std::numeric_limits<std::int64_t>::max()
                                     : n_ctx - static_cast<std::int64_t>(text.size())}) {}
+
+std::int64_t Sequence::remaining() const {
+  if (request.max_tokens < 0) return std::numeric_limits<std::int64_t>::max();
+  return request.max_tokens - static_cast<std::int64_t>(output.tokens().size());
+}
 
 void Sequence::drop_drafter(std::size_t drafter, const std::string& reason) {
   drafters &= ~(DrafterMask{1} << drafter);

@@ -77,6 +77,28 @@ class PlannedWorld {
     return now_ms_ - before;
   }
 
+  // The made-up time of a token where all sequences are always at work, until `total` requests are
+  // done.
+  double ms_per_token(std::int32_t width, std::int32_t total, std::uint64_t seed) {
+    std::vector<RequestId> running;
+    const double before = now_ms_;
+    std::int64_t tokens = 0;
+    for (std::int32_t done = 0; done < total;) {
+      while (static_cast<std::int32_t>(running.size()) < setting_.n_sequences) {
+        running.push_back(
+            *engine_.add(request({1, 2}, setting_.temperature, seed++, kTokens, width)));
+      }
+      for (const Update& update : engine_.step()) {
+        tokens += static_cast<std::int64_t>(update.pieces.size());
+        if (!update.finished) continue;
+        last_ = *engine_.take(update.id);
+        std::erase(running, update.id);
+        ++done;
+      }
+    }
+    return (now_ms_ - before) / static_cast<double>(tokens);
+  }
+
   const Completion& last() const { return last_; }
   Engine& engine() { return engine_; }
 
@@ -131,6 +153,11 @@ RowFunction collapsing_draft(std::size_t from) {
   };
 }
 
+std::vector<std::pair<std::string, RowFunction>> drafts() {
+  return {
+      {"useless", useless_draft()}, {"good", good_draft()}, {"collapsing", collapsing_draft(150)}};
+}
+
 double plain_ms(const Setting& setting, std::uint64_t seed) {
   PlannedWorld world(setting);
   return world.run(1, seed);
@@ -159,12 +186,7 @@ TEST(Planner, AGoodCheapDraftIsAboutAsGoodAsTheBestFixedWidthOrBetter) {
 TEST(Planner, NeverSlowerThanPlainWhateverTheDraft) {
   for (const PlanMachine& machine : plan_machines()) {
     for (const double share : {0.1, 0.3, 1.0}) {
-      const std::vector<std::pair<std::string, RowFunction>> drafts = {
-          {"useless", useless_draft()},
-          {"good", good_draft()},
-          {"collapsing", collapsing_draft(150)},
-      };
-      for (const auto& [name, rows] : drafts) {
+      for (const auto& [name, rows] : drafts()) {
         const Setting setting{.machine = machine, .draft_rows = rows, .draft_share = share};
         PlannedWorld world(setting);
         for (const std::uint64_t seed : {5, 6, 7}) {
@@ -192,6 +214,26 @@ TEST(Planner, SeveralRequestsWithAGoodDraftAreNotSlowerThanPlainOnes) {
         << machine.name << ": " << all.last().speculation.drafters[0].calls << " calls, "
         << all.last().speculation.accepted << " of " << all.last().speculation.drafted << " in "
         << all.last().speculation.steps << " steps";
+  }
+}
+
+// Under a steady load, where a token of any request is worth the same.
+TEST(Planner, SeveralRequestsAreNotSlowerThanPlainOnesWhateverTheDraft) {
+  for (const std::int32_t n : {2, 4, 16}) {
+    for (const PlanMachine& machine : plan_machines()) {
+      for (const double share : {0.1, 0.3, 1.0}) {
+        for (const auto& [name, rows] : drafts()) {
+          const Setting setting{
+              .machine = machine, .draft_rows = rows, .draft_share = share, .n_sequences = n};
+          PlannedWorld plain(setting);
+          PlannedWorld planned(setting);
+          const double ratio =
+              plain.ms_per_token(1, 2 * n, 5) / planned.ms_per_token(kAutoWidth, 2 * n, 5);
+          EXPECT_GT(ratio, 0.97) << n << " requests, " << machine.name << ", a draft that is "
+                                 << name << " and takes " << share << " of the target";
+        }
+      }
+    }
   }
 }
 
@@ -280,7 +322,7 @@ TEST(Planner, WithoutAMeasurementTheCostsAreFoundOut) {
     Setting setting{.machine = machine, .draft_rows = useless_draft(), .measured = false};
     PlannedWorld world(setting);
     world.run(kAutoWidth, 5);
-    EXPECT_TRUE(world.engine().planner().knows_costs());
+    EXPECT_TRUE(world.engine().planner().knows_costs(1));
     EXPECT_GT(plain_ms(setting, 6) / world.run(kAutoWidth, 6), 0.97) << machine.name;
     setting.draft_rows = good_draft();
     PlannedWorld better(setting);
@@ -288,6 +330,18 @@ TEST(Planner, WithoutAMeasurementTheCostsAreFoundOut) {
     if (machine.name == "flat") {
       EXPECT_GT(plain_ms(setting, 6) / better.run(kAutoWidth, 6), 1.5);
     }
+  }
+}
+
+TEST(Planner, CostsAreFoundOutWhereRequestsAlwaysOverlap) {
+  for (const PlanMachine& machine : plan_machines()) {
+    const Setting setting{
+        .machine = machine, .draft_rows = useless_draft(), .measured = false, .n_sequences = 3};
+    PlannedWorld plain(setting);
+    PlannedWorld planned(setting);
+    const double ratio = plain.ms_per_token(1, 9, 5) / planned.ms_per_token(kAutoWidth, 9, 5);
+    EXPECT_TRUE(planned.engine().planner().knows_costs(3));
+    EXPECT_GT(ratio, 0.97) << machine.name;
   }
 }
 

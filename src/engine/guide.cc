@@ -6,7 +6,7 @@
 namespace outrider {
 namespace {
 
-// A first pass that reads more than that as well says nothing of the next ones.
+// A first pass that reads more than that as well, for each request, says nothing of the next ones.
 constexpr std::int64_t kFewMissed = 16;
 
 }  // namespace
@@ -37,19 +37,33 @@ bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t shar
     if (part.ready) chances.insert(chances.end(), more.begin(), more.end());
   }
   std::sort(chances.begin(), chances.end(), std::greater<float>());
+  // Reading is not for this step alone.
+  const double spent_ms =
+      step_.draft_ms + draft_.elapsed_ms() - (shared_ != nullptr ? shared_->reading_ms : 0.0);
   const bool comes_back = missed_ > kFewMissed && sequence_.plan.asked_at(drafter_) > 0;
   return step_.planner.another_pass_pays(drafter_, sequence_.plan, tip_chance, tip_depth, sharing,
                                          !comes_back, chances, step_.n_ready, *step_.costs,
-                                         step_.draft_ms + draft_.elapsed_ms());
+                                         spent_ms);
 }
 
-bool StepGuide::first_pass_pays(std::int32_t sharing) { return pays(1.0f, 0, sharing); }
+bool StepGuide::first_pass_pays(std::int32_t sharing) {
+  const DrafterAccount& account = step_.planner.account(drafter_);
+  if (account.in_debt()) return false;
+  const bool few = missed_ <= kFewMissed;
+  if (!few && !account.may_read(missed_, sequence_.remaining(), step_.planner.token_ms())) {
+    return false;
+  }
+  return pays(1.0f, 0, sharing);
+}
 
-bool StepGuide::take_trial() { return step_.planner.take_trial(drafter_, missed_); }
+bool StepGuide::take_trial() {
+  return step_.planner.account(drafter_).take_trial(missed_, step_.planner.token_ms());
+}
 
 void StepGuide::begin(SharedPasses* passes, bool timekeeper) {
   shared_ = passes;
   ++shared_->requests;
+  shared_->missed += missed_;
   timekeeper_ = timekeeper;
   draft_.restart();
   pass_.restart();
@@ -65,9 +79,16 @@ void StepGuide::note_pass() {
   if (!passing_) return;
   passing_ = false;
   const bool first = passes_++ == 0;
-  if (timekeeper_ && (!first || missed_ <= kFewMissed)) {
-    step_.planner.note_pass(drafter_, first, shared_->requests, pass_.elapsed_ms());
+  if (!timekeeper_) return;
+  DrafterAccount& account = step_.planner.account(drafter_);
+  const double ms = pass_.elapsed_ms();
+  const std::int32_t sharing = shared_->requests;
+  if (!first || shared_->missed <= kFewMissed * sharing) {
+    account.note_pass(first, sharing, ms);
+    return;
   }
+  shared_->reading_ms = std::max(0.0, ms - account.pass_ms(true, sharing) * sharing);
+  account.note_reading(shared_->missed, shared_->reading_ms);
 }
 
 bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
@@ -81,7 +102,7 @@ bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
 void StepGuide::finish(double ms, bool trial, std::int32_t sharing) {
   note_pass();
   look_at_tree();
-  if (trial) step_.planner.note_trial(drafter_, missed_, ms / static_cast<double>(sharing));
+  if (trial) step_.planner.account(drafter_).note_trial(missed_, ms / sharing);
   sequence_.plan.set_asked_at(drafter_, static_cast<std::int64_t>(sequence_.text.size()));
 }
 

@@ -12,6 +12,8 @@ namespace outrider {
 // The passes that one drafter makes for several requests at once.
 struct SharedPasses {
   std::int32_t requests = 0;  // that the pass to come, or the one that is running, is for
+  std::int64_t missed = 0;    // tokens of theirs that are read in the first pass
+  double reading_ms = 0.0;    // what that took beside the pass
 };
 
 class StepGuide : public DraftGuide {

@@ -136,7 +136,10 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
     const bool could = status.ok() && drafter.limit_reason(sequences[i]->seq).empty();
     if (could) sequences[i]->asked |= DrafterMask{1} << index;
   }
-  step.draft_ms += ms;
+  const double drafting_ms = ms - asking.passes->reading_ms;
+  step.draft_ms += drafting_ms;
+  step.drafter_ms.resize(step.drafters.size(), 0.0);
+  step.drafter_ms[index] += drafting_ms;
   note_results(asking.requests, sequences, drafter, index, ms);
   if (status.ok() || status.code() == StatusCode::kCancelled) return;
   // It drafts no more for these requests: their text goes on without it.
@@ -156,7 +159,7 @@ std::vector<std::size_t> asking_order(const Step& step) {
                                    [](const Part& part) { return part.sequence->planned; });
   if (!planned) return order;
   std::stable_sort(order.begin(), order.end(), [&step](std::size_t a, std::size_t b) {
-    return step.planner.first_pass_ms(a) < step.planner.first_pass_ms(b);
+    return step.planner.account(a).pass_ms(true, 1) < step.planner.account(b).pass_ms(true, 1);
   });
   return order;
 }
@@ -164,7 +167,9 @@ std::vector<std::size_t> asking_order(const Step& step) {
 // What the planner decides for, and what the rest of the step's batch costs anyway.
 void begin_planning(Step& step) {
   const Capabilities& caps = step.target.capabilities();
-  const bool knows = step.planner.knows_costs();
+  for (const Part& part : step.parts) step.n_ready += part.ready ? 1 : 0;
+  const bool knows = step.planner.knows_costs(step.n_ready);
+  const std::int32_t trial = step.planner.trial_width(step.n_ready);
   std::int32_t base = 0;
   for (Part& part : step.parts) {
     Sequence& s = *part.sequence;
@@ -172,10 +177,9 @@ void begin_planning(Step& step) {
     const bool is_auto = s.request.width == kAutoWidth;
     const bool may_look = s.request.rule == AcceptanceRule::kCoupled;
     s.planned = part.ready && knows && may_look && s.wants_drafts() && is_auto;
-    const std::int32_t found_out = may_look ? step.planner.trial_width() : Planner::kTrialWidth;
+    const std::int32_t found_out = may_look ? trial : Planner::kTrialWidth;
     s.width = is_auto ? std::min(found_out, step.planned_width) : s.request.width;
     s.chances.clear();
-    step.n_ready += part.ready ? 1 : 0;
     base += static_cast<std::int32_t>(part.prefix.size());
     if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : s.width;
   }

@@ -61,6 +61,8 @@ struct Sequence {
   std::span<const Token> unseen(Pos length) const {
     return std::span<const Token>(text).subspan(static_cast<std::size_t>(length));
   }
+  // Tokens that the text may still go on by.
+  std::int64_t remaining() const;
   bool wants_drafts() const { return stats.enabled; }
   bool asks(std::size_t drafter) const { return ((drafters >> drafter) & 1) != 0; }
   // This drafter guesses no more for it. Without any, speculation is off.

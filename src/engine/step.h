@@ -53,6 +53,7 @@ struct Step {
   std::optional<StepCosts> costs;  // for these, once `propose` has begun
   bool interrupted = false;        // the target was told to stop; nothing was evaluated
   double draft_ms = 0.0;
+  std::vector<double> drafter_ms;  // [drafters], what each took
   double plan_ms = 0.0;
   double evaluate_ms = 0.0;
 };

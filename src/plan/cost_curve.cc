@@ -25,6 +25,7 @@ CostCurve::CostCurve(std::span<const CostPoint> measured) {
     cells_[static_cast<std::size_t>(point.width)] = {.shape = std::log(point.ms) - level_,
                                                      .n = kMeasured};
     largest_ = std::max(largest_, point.width);
+    smallest_ = smallest_ == 0 ? point.width : std::min(smallest_, point.width);
     ++n_noted_;
     ++n_widths_;
   }
@@ -41,6 +42,7 @@ void CostCurve::note(std::int32_t width, double ms) {
     cell = {.shape = std::clamp(time, expected - kFirstClip, expected + kFirstClip) - level_,
             .n = 1};
     largest_ = std::max(largest_, width);
+    smallest_ = smallest_ == 0 ? width : std::min(smallest_, width);
     ++n_noted_;
     ++n_widths_;
     return;

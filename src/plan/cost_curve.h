@@ -42,6 +42,7 @@ class CostCurve {
   // How many passes were noted, and of how many widths.
   std::int64_t passes_noted() const { return n_noted_; }
   std::int32_t widths_noted() const { return n_widths_; }
+  std::int32_t smallest() const { return smallest_; }  // width that was noted; 0: none
 
   // How many passes of this width were noted.
   std::int64_t noted(std::int32_t width) const;
@@ -61,7 +62,8 @@ class CostCurve {
   double level_ = 0.0;
   std::int64_t n_noted_ = 0;
   std::int32_t n_widths_ = 0;
-  std::int32_t largest_ = 0;  // width that was noted
+  std::int32_t smallest_ = 0;  // width that was noted
+  std::int32_t largest_ = 0;
 };
 
 }  // namespace outrider

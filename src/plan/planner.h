@@ -3,10 +3,8 @@
 // One for each engine: it learns from all requests and outlives them. plan/cost_curve.h says what
 // steps take, plan/acceptance_table.h what guesses are worth, plan/outlook.h what to do about it.
 //
-// A drafter that does not pay rests. It is asked now and then all the same: such trials may take
-// one part in a hundred of the time spent in steps, each drafter's, and two and a half tokens' time
-// at once. So a useless drafter costs about that, however dear it is, and one that is or has become
-// useful is found out.
+// A drafter is asked when its next guess makes a better step and its books allow it
+// (plan/drafter_account.h), which bounds what can be lost.
 //
 // One thread. Tested by engine/engine_planner_test.cc, on made-up machines and drafts.
 #pragma once
@@ -18,6 +16,7 @@
 #include "plan/acceptance_table.h"
 #include "plan/calibrate.h"
 #include "plan/cost_curve.h"
+#include "plan/drafter_account.h"
 #include "plan/outlook.h"
 
 namespace outrider {
@@ -42,17 +41,17 @@ class RequestPlan {
 
 class Planner {
  public:
-  static constexpr double kTrialShare = 0.01;
-
   // The target's pass was measured, at load or elsewhere.
   void set_target_cost(const CostCurve& curve) { target_ = curve; }
   const CostCurve& target_cost() const { return target_; }
 
-  // Whether enough is known to choose by; before that, widths are tried (see trial_width()).
-  bool knows_costs() const;
-  // The most tokens to send to find out, when nothing was measured at load: 1 or kTrialWidth.
+  // Whether enough is known to choose for `n_ready` requests: what their plain step takes, or a
+  // smaller one, and another. Before that, widths are tried (see trial_width()).
+  bool knows_costs(std::int32_t n_ready) const;
+  // The most tokens to send for each to find out, when nothing was measured at load: 1 or
+  // kTrialWidth.
   static constexpr std::int32_t kTrialWidth = 4;
-  std::int32_t trial_width() const;
+  std::int32_t trial_width(std::int32_t n_ready) const;
 
   const AcceptanceTable& acceptance() const { return acceptance_; }
   const CalibrationScore& score() const { return score_; }
@@ -68,19 +67,13 @@ class Planner {
                          std::span<const float> chances, std::int32_t n_ready,
                          const StepCosts& costs, double spent_ms) const;
 
-  // Whether a trial of a drafter that does not pay may be made now; if so, it is counted with what
-  // it is expected to take, until note_trial(). `missed`: tokens of the text that it was not asked
-  // about, and will have to read.
-  bool take_trial(std::size_t drafter, std::int64_t missed);
+  // Its books. What is noted there stays until forget().
+  DrafterAccount& account(std::size_t drafter) { return accounts_[drafter]; }
+  const DrafterAccount& account(std::size_t drafter) const { return accounts_[drafter]; }
 
-  // What asking it for a first guess takes; 0: nobody knows.
-  double first_pass_ms(std::size_t drafter) const { return pass_ms(drafter, true, 1); }
+  // What the target takes for a single token.
+  double token_ms() const { return target_.ms(1); }
 
-  // A pass for `sharing` requests took `ms`: the first of a draft, which reads what is new as well,
-  // or a further one.
-  void note_pass(std::size_t drafter, bool first, std::int32_t sharing, double ms);
-  // The trial that was taken with `missed` took `ms`, all in all.
-  void note_trial(std::size_t drafter, std::int64_t missed, double ms);
   // Another drafter has this index.
   void forget(std::size_t drafter);
 
@@ -95,19 +88,10 @@ class Planner {
              RequestPlan& plan);
 
  private:
-  struct DrafterCosts {
-    CostCurve first;  // by requests that share the pass
-    CostCurve further;
-    double trials_ms = 0.0;  // granted for trials, less what they took
-  };
-
-  double pass_ms(std::size_t drafter, bool first, std::int32_t sharing) const;
-  double trial_ms(std::size_t drafter, std::int64_t missed) const;
-
   CostCurve target_;
   AcceptanceTable acceptance_;
   CalibrationScore score_;
-  std::vector<DrafterCosts> drafters_ = std::vector<DrafterCosts>(kMaxDrafters);
+  std::vector<DrafterAccount> accounts_ = std::vector<DrafterAccount>(kMaxDrafters);
 };
 
 }  // namespace outrider

@@ -1,0 +1,111 @@
+"""What the benchmarks measure: llama-server and Outrider as processes that answer prompts."""
+import concurrent.futures
+import json
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+
+def processor():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+        return f"{len(names)} x {names[0]}"
+    except (OSError, IndexError):
+        return platform.processor() or platform.machine()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """llama-server, without its prompt cache; one slot unless `args` say otherwise."""
+
+    def __init__(self, program, args, threads):
+        self.port = free_port()
+        command = [program, "--port", str(self.port), "--parallel", "1", "-t", str(threads),
+                   "-c", "2048", "--cache-ram", "0", "--no-ui"] + args
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+        for _ in range(600):
+            try:
+                self.get("/health")
+                return
+            except OSError:
+                if self.process.poll() is not None:
+                    break
+                time.sleep(0.2)
+        self.log.seek(0)
+        sys.stderr.write(self.log.read().decode(errors="replace")[-2000:])
+        sys.exit("llama-server did not start: " + " ".join(command))
+
+    def get(self, path):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+            return answer.read()
+
+    def post(self, path, body):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}",
+                                         json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=600) as answer:
+            return json.load(answer)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(20)
+
+
+class Rpc:
+    """`outrider rpc`, which many threads may ask at once."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        self.lock = threading.Lock()
+        self.waiting = {}
+        self.next_id = 0
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            answer = json.loads(line)
+            if "id" in answer:
+                self.waiting.pop(answer["id"]).set_result(answer)
+        for future in list(self.waiting.values()):
+            future.set_exception(EOFError("outrider rpc ended"))
+
+    def call(self, method, params):
+        future = concurrent.futures.Future()
+        with self.lock:
+            self.next_id += 1
+            self.waiting[self.next_id] = future
+            message = {"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params}
+            self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.flush()
+        answer = future.result()
+        if "error" in answer:
+            sys.exit(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def wait_until_loaded(self, draft):
+        while True:
+            status = self.call("system.status", {})
+            states = [status["target"]["state"]] + ([status["draft"]["state"]] if draft else [])
+            if all(state == "ready" for state in states):
+                return
+            if "failed" in states:
+                sys.exit(f"loading failed: {status}")
+            time.sleep(0.1)
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait(60)

@@ -1,0 +1,80 @@
+#include "plan/drafter_account.h"
+
+#include <algorithm>
+
+namespace outrider {
+namespace {
+
+// What reading a token takes, in passes, while nothing of it was seen: batches are several times
+// quicker than single tokens.
+constexpr double kReadPasses = 0.3;
+constexpr double kReadMemory = 4096.0;  // tokens that count most
+
+constexpr double kGainMemory = 200.0;
+// What an unknown drafter may earn per token of the text, in single tokens, and as how many tokens
+// of experience that counts.
+constexpr double kFirstGain = 0.3;
+constexpr double kFirstGainTokens = 8.0;
+// Texts end before their limit; what an investment may rely on.
+constexpr std::int64_t kHorizon = 256;
+
+}  // namespace
+
+void DrafterAccount::note_pass(bool first, std::int32_t sharing, double ms) {
+  (first ? first_ : further_).note(sharing, ms);
+}
+
+void DrafterAccount::note_reading(std::int64_t tokens, double ms) {
+  if (tokens <= 0) return;
+  const double n = static_cast<double>(tokens);
+  const double fade = std::max(0.0, 1.0 - n / kReadMemory);
+  read_tokens_ = read_tokens_ * fade + n;
+  read_ms_ = read_ms_ * fade + std::max(ms, 0.0);
+}
+
+double DrafterAccount::pass_ms(bool first, std::int32_t sharing) const {
+  const CostCurve& curve = first || further_.empty() ? first_ : further_;
+  return curve.ms(sharing) / static_cast<double>(std::max(sharing, 1));
+}
+
+double DrafterAccount::reading_ms(std::int64_t tokens) const {
+  const double each = read_tokens_ > 0.0 ? read_ms_ / read_tokens_ : kReadPasses * pass_ms(true, 1);
+  return each * static_cast<double>(tokens);
+}
+
+void DrafterAccount::note_gain(double ms, std::int64_t tokens, double token_ms) {
+  const double n = static_cast<double>(tokens);
+  const double fade = std::max(0.0, 1.0 - n / kGainMemory);
+  gained_ms_ = gained_ms_ * fade + ms;
+  gained_tokens_ = gained_tokens_ * fade + n;
+  balance_ms_ = std::min(balance_ms_ + ms, kWealth * token_ms);
+  if (balance_ms_ < -kDebt * token_ms) in_debt_ = true;
+}
+
+bool DrafterAccount::may_read(std::int64_t missed, std::int64_t remaining, double token_ms) const {
+  const double each =
+      (gained_ms_ + kFirstGain * token_ms * kFirstGainTokens) / (gained_tokens_ + kFirstGainTokens);
+  return reading_ms(missed) <= each * static_cast<double>(std::min(remaining, kHorizon));
+}
+
+bool DrafterAccount::take_trial(std::int64_t missed, double token_ms) {
+  const double expected = trial_ms(missed);
+  // What was not used for long is not for many trials in turn.
+  trials_ms_ = std::min(trials_ms_, expected);
+  if (expected > trials_ms_ + kAtOnce * token_ms) return false;
+  trials_ms_ -= expected;
+  return true;
+}
+
+void DrafterAccount::note_trial(std::int64_t missed, double ms) {
+  trials_ms_ += trial_ms(missed) - ms;
+}
+
+void DrafterAccount::note_step(double ms) {
+  trials_ms_ += kTrialShare * ms;
+  if (!in_debt_) return;
+  balance_ms_ += kTrialShare * ms;
+  in_debt_ = balance_ms_ < 0.0;
+}
+
+}  // namespace outrider

@@ -1,0 +1,86 @@
+// DrafterAccount: what one drafter costs, what it brings, and so whether it may go on.
+//
+// Idea. Chances and costs are estimates, and a rule that follows them step by step can lose a
+// little in each of a thousand steps. So there are books as well. A drafter is credited with the
+// time that plain decoding would have taken for the tokens that came for its guesses, and charged
+// with what its guesses made the step take and what making them took. One that has lost the time
+// of kDebt single tokens more than it brought rests, whatever the estimates say, until its
+// allowance has paid for that: one part in a hundred of all time. Gains count up to kWealth single
+// tokens, so that a good past does not pay for a long bad time. What speculation loses is bounded
+// by that: the fortune, the debt and the allowance.
+//
+// A drafter that rests, or does not seem to pay, is asked now and then all the same: such trials
+// may take one part in a hundred as well, and kAtOnce tokens' time at once. So a useless drafter
+// costs about that, however dear it is, and one that is or has become useful is found out.
+//
+// Reading a text that the drafter has not followed (a prompt, what was said while it rested) is an
+// investment: it is made when what the drafter earns per token pays for it in the rest of the text.
+//
+// Example. The target takes 70 ms a token, a draft model 12 ms a guess. In a step of four tokens
+// (94 ms) two of three guesses were right: credited 2 * 70, charged 24 + 36 ms, gain 80 ms.
+//
+// Times are milliseconds; `token_ms` is what the target takes for a single token. One thread. Cost:
+// O(1). Tested by drafter_account_test.cc, and by engine/engine_planner_test.cc with made-up
+// machines, drafts and loads.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/cost_curve.h"
+
+namespace outrider {
+
+class DrafterAccount {
+ public:
+  static constexpr double kTrialShare = 0.01;
+  static constexpr double kAtOnce = 2.5;
+  static constexpr double kDebt = 2.0;
+  static constexpr double kWealth = 3.0;
+
+  // --- what it costs ---
+
+  // A pass for `sharing` requests took `ms`: the first of a draft, or a further one.
+  void note_pass(bool first, std::int32_t sharing, double ms);
+  // Reading `tokens` tokens took `ms` beside the pass that they were read in.
+  void note_reading(std::int64_t tokens, double ms);
+
+  // What one more pass takes for each of `sharing` requests; 0: nobody knows. Of a pass that was
+  // not seen yet, nothing is expected: it is found out at once.
+  double pass_ms(bool first, std::int32_t sharing) const;
+  // What reading `tokens` tokens is expected to take.
+  double reading_ms(std::int64_t tokens) const;
+
+  // --- what it brings ---
+
+  // In a step it brought `ms` (less than 0: it lost that), reading left out, where the texts that
+  // it was asked about went on by `tokens`.
+  void note_gain(double ms, std::int64_t tokens, double token_ms);
+  // It cost more than it brought: only trials are made.
+  bool in_debt() const { return in_debt_; }
+  // Whether reading `missed` tokens pays in a text that may go on by `remaining`.
+  bool may_read(std::int64_t missed, std::int64_t remaining, double token_ms) const;
+
+  // --- trials and allowances ---
+
+  // Whether a trial may be made now of a drafter that has missed so many tokens; if so, it is
+  // counted with what it is expected to take, until note_trial().
+  bool take_trial(std::int64_t missed, double token_ms);
+  void note_trial(std::int64_t missed, double ms);
+  // A step took `ms`, all in all.
+  void note_step(double ms);
+
+ private:
+  double trial_ms(std::int64_t missed) const { return pass_ms(true, 1) + reading_ms(missed); }
+
+  CostCurve first_;  // by requests that share the pass
+  CostCurve further_;
+  double read_tokens_ = 0.0;  // the older ones fading, as all sums here
+  double read_ms_ = 0.0;
+  double gained_ms_ = 0.0;
+  double gained_tokens_ = 0.0;
+  double balance_ms_ = 0.0;
+  bool in_debt_ = false;
+  double trials_ms_ = 0.0;  // granted for trials, less what they took
+};
+
+}  // namespace outrider

@@ -1,0 +1,107 @@
+#include "plan/drafter_account.h"
+
+#include <gtest/gtest.h>
+
+namespace outrider {
+namespace {
+
+constexpr double kToken = 70.0;  // ms
+
+TEST(DrafterAccount, WhoLosesRestsUntilTheAllowanceHasPaidForIt) {
+  DrafterAccount account;
+  account.note_gain(-DrafterAccount::kDebt * kToken, 10, kToken);
+  EXPECT_FALSE(account.in_debt()) << "so much is lent";
+  account.note_gain(-1.0, 1, kToken);
+  EXPECT_TRUE(account.in_debt());
+  const double owed = DrafterAccount::kDebt * kToken + 1.0;
+  const double until = owed / DrafterAccount::kTrialShare;
+  account.note_step(until - 10.0);
+  EXPECT_TRUE(account.in_debt());
+  account.note_step(10.1);
+  EXPECT_FALSE(account.in_debt());
+}
+
+TEST(DrafterAccount, ATrialThatBringsMuchEndsTheRestEarly) {
+  DrafterAccount account;
+  account.note_gain(-3.0 * kToken, 10, kToken);
+  ASSERT_TRUE(account.in_debt());
+  account.note_gain(3.5 * kToken, 4, kToken);
+  account.note_step(1.0);
+  EXPECT_FALSE(account.in_debt());
+}
+
+TEST(DrafterAccount, AGoodPastPaysForNoMoreThanItsBound) {
+  DrafterAccount account;
+  for (int i = 0; i < 1000; ++i) account.note_gain(kToken, 3, kToken);
+  double lost = 0.0;
+  while (!account.in_debt()) {
+    account.note_gain(-0.5 * kToken, 1, kToken);
+    lost += 0.5 * kToken;
+  }
+  EXPECT_LE(lost, (DrafterAccount::kDebt + DrafterAccount::kWealth + 0.5) * kToken);
+  EXPECT_GE(lost, DrafterAccount::kDebt * kToken);
+}
+
+TEST(DrafterAccount, WhatIsLostInAllIsBoundedByTheAllowance) {
+  DrafterAccount account;
+  double lost = 0.0;
+  double time = 0.0;
+  for (int step = 0; step < 100000; ++step) {
+    double ms = kToken;
+    if (!account.in_debt()) {
+      account.note_gain(-0.4 * kToken, 1, kToken);
+      ms += 0.4 * kToken;
+      lost += 0.4 * kToken;
+    }
+    account.note_step(ms);
+    time += ms;
+  }
+  EXPECT_LE(lost, DrafterAccount::kTrialShare * time + (DrafterAccount::kDebt + 1.0) * kToken);
+  EXPECT_GT(lost, 0.5 * DrafterAccount::kTrialShare * time) << "it is asked again now and then";
+}
+
+TEST(DrafterAccount, TrialsTakeTheirShareAndNoMore) {
+  DrafterAccount account;
+  account.note_pass(/*first=*/true, 1, 0.3 * kToken);
+  double spent = 0.0;
+  double time = 0.0;
+  int trials = 0;
+  for (int step = 0; step < 10000; ++step) {
+    account.note_step(kToken);
+    time += kToken;
+    if (!account.take_trial(0, kToken)) continue;
+    account.note_trial(0, 0.5 * kToken);  // it takes more than was expected
+    spent += 0.5 * kToken;
+    ++trials;
+  }
+  EXPECT_LE(spent, DrafterAccount::kTrialShare * time + DrafterAccount::kAtOnce * kToken);
+  EXPECT_GT(trials, 100);
+}
+
+TEST(DrafterAccount, ATextThatTheDrafterDoesNotKnowIsReadWhenTheRestOfItPaysForThat) {
+  DrafterAccount account;
+  account.note_reading(1000, 1000 * 0.05 * kToken);
+  EXPECT_DOUBLE_EQ(account.reading_ms(200), 10.0 * kToken);
+  EXPECT_TRUE(account.may_read(200, 100, kToken)) << "an unknown drafter has credit";
+  for (int i = 0; i < 100; ++i) account.note_gain(0.2 * kToken, 2, kToken);  // 0.1 a token
+  EXPECT_TRUE(account.may_read(200, 150, kToken));
+  EXPECT_FALSE(account.may_read(200, 50, kToken)) << "too little is left of the text";
+  EXPECT_FALSE(account.may_read(2000, 1000000, kToken)) << "no text is sure to go on for long";
+  for (int i = 0; i < 300; ++i) account.note_gain(-0.1 * kToken, 1, kToken);
+  EXPECT_FALSE(account.may_read(20, 1000, kToken)) << "what loses does not read on";
+}
+
+TEST(DrafterAccount, FurtherPassesHaveTheirOwnCostOnceSeen) {
+  DrafterAccount account;
+  EXPECT_EQ(account.pass_ms(true, 1), 0.0);
+  account.note_pass(/*first=*/true, 1, 20.0);
+  EXPECT_DOUBLE_EQ(account.pass_ms(false, 1), 20.0);
+  account.note_pass(/*first=*/false, 1, 10.0);
+  EXPECT_DOUBLE_EQ(account.pass_ms(false, 1), 10.0);
+  EXPECT_DOUBLE_EQ(account.pass_ms(true, 1), 20.0);
+  account.note_pass(/*first=*/true, 4, 40.0);
+  EXPECT_DOUBLE_EQ(account.pass_ms(true, 4), 10.0) << "each request's part";
+}
+
+}  // namespace
+}  // namespace outrider
