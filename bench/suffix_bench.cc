@@ -1,5 +1,6 @@
 // What the suffix drafter costs: a step of generation in a long context, alone and with a store of
-// ten million tokens; opening such a store; reading a prompt.
+// ten million tokens, or with a million tokens of finished texts; opening such a store; reading a
+// prompt; remembering a text.
 //
 // The text is made up: words of a Zipf-like distribution with copied passages, as a file that is
 // edited or an agent's log has them. A step accepts one token and drafts 15 nodes.
@@ -65,9 +66,11 @@ const BigStore& big_store() {
 }
 
 void draft_steps(benchmark::State& state, SuffixStores stores, std::span<const Token> text,
-                 std::size_t n_before) {
+                 std::size_t n_before, SuffixMemory* memory = nullptr) {
   SuffixDrafter drafter(1, std::move(stores));
+  drafter.use_memory(memory);
   DraftRequest request;
+  request.name_space = "a";
   request.max_nodes = 15;
   request.shape.branches = 16;
   request.mask = 1;
@@ -114,6 +117,60 @@ void BM_StepAt32768WithTenMillionTokens(benchmark::State& state) {
 BENCHMARK(BM_StepAt32768WithTenMillionTokens)->Unit(benchmark::kMicrosecond);
 // With the first reading and checking of each block that is touched.
 BENCHMARK(BM_StepAt32768WithTenMillionTokens)->Iterations(2000)->Unit(benchmark::kMicrosecond);
+
+// A namespace that is full: a quarter of a million tokens in eight automatons.
+void fill(SuffixMemory& memory, std::span<const Token> text) {
+  SuffixMemory::Cursor cursor;
+  for (std::size_t at = 0; at + 4096 <= text.size(); at += 4096) {
+    memory.add("a", text.subspan(at, 4096));
+    for (int i = 0; i < 2; ++i) memory.look_up("a", text.first(1), cursor);
+  }
+}
+
+void BM_StepAt32768WithAMillionTokensRemembered(benchmark::State& state) {
+  std::vector<Token> text = made_up_text(32768 + 4096, 7);
+  const std::vector<Token> earlier = made_up_text(300'000, 1);
+  for (std::size_t i = 32768; i + 64 < text.size(); i += 128) {
+    const std::size_t from = 60'000 + (i * 977) % 200'000;
+    std::copy_n(earlier.begin() + static_cast<long>(from), 64, text.begin() + static_cast<long>(i));
+  }
+  SuffixMemory memory(1 << 20);
+  fill(memory, earlier);
+  draft_steps(state, {}, text, 32768, &memory);
+}
+BENCHMARK(BM_StepAt32768WithAMillionTokensRemembered)->Unit(benchmark::kMicrosecond);
+
+void BM_RememberATextOf4096(benchmark::State& state) {
+  const std::vector<Token> text = made_up_text(1'000'000, 1);
+  SuffixMemory memory(1 << 20);
+  fill(memory, text);
+  SuffixMemory::Cursor cursor;
+  std::size_t at = 0;
+  for (auto _ : state) {
+    at = at + 4096 <= text.size() - 4096 ? at + 4096 : 0;
+    benchmark::DoNotOptimize(memory.add("a", std::span(text).subspan(at, 4096)));
+    state.PauseTiming();
+    for (int i = 0; i < 2; ++i) memory.look_up("a", std::span(text).first(1), cursor);
+    state.ResumeTiming();
+  }
+}
+BENCHMARK(BM_RememberATextOf4096)->Unit(benchmark::kMicrosecond);
+
+void BM_ReadTwoThousandRememberedTokens(benchmark::State& state) {
+  const std::vector<Token> text = made_up_text(1'000'000, 1);
+  SuffixMemory memory(1 << 20);
+  fill(memory, text);
+  SuffixMemory::Cursor cursor;
+  std::size_t at = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    at = at + 4096 <= text.size() ? at + 2048 : 0;
+    memory.add("a", std::span(text).subspan(at, 2047));  // and the mark
+    state.ResumeTiming();
+    memory.look_up("a", std::span(text).first(1), cursor);
+  }
+}
+BENCHMARK(BM_ReadTwoThousandRememberedTokens)->Unit(benchmark::kMillisecond);
 
 void BM_OpenTenMillionTokens(benchmark::State& state) {
   const std::string path = big_store().path();

@@ -59,10 +59,16 @@ OUTRIDER_EXPORT const char *outrider_version(void);
  *   "prompt_chunk"   prompt tokens of a step while other texts go on, at least 1; default 128
  *   "reuse_prefix"   keep the state of ended texts for prompts that begin alike; default true
  *   "retention_ms"   how long a finished result waits to be polled; default 60000
+ *   "remember_tokens"  tokens of finished texts that the drafter suffix remembers, 1024 to 2097152
+ *                    (136 bytes each), a quarter of them for one namespace at most; default 0: none.
+ *                    Only completions that name a "namespace" are remembered, for that one
  *   "model"          a target to load at once: model.load's parameters without "role"
  *   "draft"          a draft model likewise
  *   "suffix_store"   a file, or an array of files, for the drafter suffix: stores that `outrider
  *                    suffix build` made for the target's tokenizer
+ *   "ngram_static"   a file for the drafter ngram-cache, made by `outrider ngram create`: what is
+ *                    common in a large corpus
+ *   "ngram_dynamic"  another one, of earlier texts; both are only read
  *
  * Returns before the models are loaded: whether that goes well is in system.status and in the
  * events. On failure returns NULL and, where `error` is not NULL, leaves the reason in *error: a
@@ -90,14 +96,24 @@ OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
  * stats.
  *
  * Who guesses ahead for a completion is in its "speculative": {"drafters": [...]}: "draft-model",
- * which is also the one when none is named; "suffix" and "recycle", which every target has;
- * "ngram-cache". ["a","b"] merges their guesses, ["a/b"] asks b only where a has none. One that is
+ * which is also the one when none is named; "suffix", "ngram-cache" and "recycle", which every
+ * target has. ["a","b"] merges their guesses, ["a/b"] asks b only where a has none. One that is
  * not there guesses nothing, and "speculation"."reason" in the result says so; a name that is not
  * known is an error. Drafters come and go while completions run, whose texts stay what they are:
  *
  *   model.load {"role":"draft","path":"draft.gguf"}                        a draft model
  *   model.load {"role":"drafter","drafter":"suffix","path":"my.store"}     a file of a drafter
+ *   model.load {"role":"drafter","drafter":"ngram-cache","tier":"static","path":"my.ngrams"}
  *   model.unload {"role":"drafter","drafter":"suffix","path":"my.store"}   without "path": all
+ *
+ * The drafter ngram-cache reads one file a tier, "static" (the default) and "dynamic"; another one
+ * is refused until the first is taken away.
+ *
+ * "speculative": {"namespace": "user-7"} says whose completion it is. Where the operator has texts
+ * remembered ("remember_tokens"), the drafter suffix looks at what was said to that namespace before,
+ * and what is said now joins it, also when it is cancelled, but not when it fails. No other namespace,
+ * and no completion without one, ever sees it. "speculation"."remembered" in the result says how many
+ * tokens were, or the reason why not; drafters.list has what they take. They go with the target.
  *
  * A file of another tokenizer, a damaged or a missing one is refused, and those at work go on; its
  * "error" is in drafters.list and system.status. Files wait for a target, are opened anew for the

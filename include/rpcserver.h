@@ -112,7 +112,7 @@ RPCSERVER_API const char *get_completion(const char *req_json);
    n_beams 0 (else refused), stream and __debug (no effect), stream_tokens false (true: one update a
    token), speculative false: true, or {"drafters": [names], "rule": "coupled" | "rejection" | "block",
    "width", "branches", "split_p", "draft_p_min", "draft_p_ratio"}. Names: draft-model (also when
-   none is given), suffix and recycle, which need no model, and ngram-cache; "a/b" asks b only where
+   none is given), and suffix, ngram-cache and recycle, which need no model; "a/b" asks b only where
    a has no guess. One that is not there guesses nothing; "reason" in "speculation" says so.
 
    A prompt that is too long is cut: its first n_keep tokens stay, of the rest the beginning goes in

@@ -207,6 +207,88 @@ TEST(CliRpc, StoresAreAttachedBeforeTheFirstLineAndComeAndGoByMethod) {
   }
 }
 
+TEST(CliRpc, NgramFilesAreAttachedBeforeTheFirstLineAndComeAndGoByMethod) {
+  const CliFolder folder;
+  const std::string corpus = folder.path("corpus");
+  const std::string earlier = folder.path("earlier");
+  const std::string text = folder.write("text.txt", "Once upon a time, and once upon a tree");
+  for (const std::string& path : {corpus, earlier}) {
+    CliCall create =
+        folder.call({"ngram", "create", "--vocab", cli_models().target, text, "-o", path});
+    const CliResult created = run_cli(create);
+    ASSERT_EQ(created.exit_code, 0) << created.err;
+  }
+  const Json off = {
+      {"prompt", "Once upon"}, {"max_tokens", 24}, {"seed", 3}, {"speculative", false}};
+  Json on = off;
+  on["speculative"] = {{"drafters", {"ngram-cache"}}, {"width", 6}};
+  const Json file = {{"role", "drafter"}, {"drafter", "ngram-cache"}, {"tier", "static"}};
+  const CliResult result = run_cli(with_models(
+      {"--ngram-static", corpus, "--ngram-dynamic", earlier, "--calls", "1"},
+      request(1, "drafters.list", Json::object()) + request(2, "completion.run", off) +
+          request(3, "completion.run", on) + request(4, "model.unload", file) +
+          request(5, "drafters.list", Json::object()) + request(6, "completion.run", on)));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::map<std::string, Json> answers = answers_of(result.out);
+  const Json before = answers["1"]["result"]["drafters"][2]["files"];
+  ASSERT_EQ(before.size(), 2U) << result.out;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(before[i]["state"], "ready");
+    EXPECT_EQ(before[i]["path"], i == 0 ? corpus : earlier);
+    EXPECT_EQ(before[i]["tier"], i == 0 ? "static" : "dynamic");
+    EXPECT_GT(before[i]["memory_bytes"], 0);
+  }
+  EXPECT_EQ(answers["5"]["result"]["drafters"][2]["files"].size(), 1U);
+  for (const char* id : {"3", "6"}) {
+    EXPECT_EQ(answers[id]["result"]["tokens"], answers["2"]["result"]["tokens"]);
+    EXPECT_EQ(answers[id]["result"]["speculation"]["enabled"], true);
+    EXPECT_TRUE(answers[id]["result"]["speculation"]["drafters"].contains("ngram-cache"));
+  }
+  for (const char* option : {"--ngram-static", "--ngram-dynamic"}) {
+    const CliResult missing = run_cli(with_models({option, "/no/such.ngrams"}, ""));
+    EXPECT_EQ(missing.exit_code, 1);
+    EXPECT_NE(missing.err.find("/no/such.ngrams"), std::string::npos) << missing.err;
+    EXPECT_EQ(run_cli(rpc({option, "a.ngrams"}, "")).exit_code, 2) << "without a target";
+  }
+}
+
+TEST(CliRpc, TextsAreRememberedForTheirNamespaceWhenTheOperatorSaysSo) {
+  Json none = {{"prompt", "Once upon"}, {"max_tokens", 60}, {"seed", 3}};
+  none["speculative"] = {{"drafters", {"suffix"}}, {"width", 6}};
+  Json mine = none;
+  mine["speculative"]["namespace"] = "me";
+  Json other = none;
+  other["speculative"]["namespace"] = "you";
+  const std::string input =
+      request(1, "completion.run", none) + request(2, "completion.run", mine) +
+      request(3, "completion.run", mine) + request(4, "completion.run", other) +
+      request(5, "drafters.list", Json::object());
+  const CliResult result =
+      run_cli(with_models({"--remember-tokens", "4096", "--calls", "1"}, input));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::map<std::string, Json> answers = answers_of(result.out);
+  const auto accepted = [&](const char* id) {
+    const Json& completion = answers[id]["result"];
+    EXPECT_EQ(completion["tokens"], answers["1"]["result"]["tokens"]) << id;
+    return completion["speculation"]["accepted"].get<std::int64_t>();
+  };
+  EXPECT_EQ(accepted("2"), accepted("1"));
+  EXPECT_GT(accepted("3"), accepted("2"));
+  EXPECT_EQ(accepted("4"), accepted("1")) << "nobody else's";
+  EXPECT_EQ(answers["5"]["result"]["drafters"][1]["remembered"]["namespaces"], 2);
+  EXPECT_EQ(answers["3"]["result"]["speculation"]["remembered"]["tokens"], 60);
+
+  answers = answers_of(run_cli(with_models({"--calls", "1"}, input)).out);
+  EXPECT_EQ(accepted("3"), accepted("1")) << "by default nothing is remembered";
+  EXPECT_EQ(answers["3"]["result"]["speculation"]["remembered"]["tokens"], 0);
+  EXPECT_EQ(answers["5"]["result"]["drafters"][1]["remembered"], nullptr);
+  for (const char* tokens : {"7", "x", "-1"}) {
+    const CliResult refused = run_cli(rpc({"--remember-tokens", tokens}, ""));
+    EXPECT_EQ(refused.exit_code, 2) << tokens;
+    EXPECT_NE(refused.err.find("--remember-tokens"), std::string::npos) << refused.err;
+  }
+}
+
 TEST(CliRpc, AStoreThatCannotBeUsedIsSaidAndEndsIt) {
   const CliResult result = run_cli(with_models({"--suffix-store", "/no/such.store"}, ""));
   EXPECT_EQ(result.exit_code, 1);

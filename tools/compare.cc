@@ -12,7 +12,6 @@
 #include "tools/comparison.h"
 #include "tools/logit_gap.h"
 #include "tools/model_options.h"
-#include "tools/ngram_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
@@ -38,7 +37,9 @@ constexpr const char* kDetails =
     "what was seen. Where texts differ, the logit gap at the first difference tells a near-tie "
     "that\n"
     "rounding decides from a bug (above 0.5). Exit code 0: compared, whatever came out.\n"
-    "Without -d, the plain run's own tokens are proposed, every fifth one made wrong.";
+    "Without a drafter and without -d, the plain run's own tokens are proposed, every fifth one "
+    "made\n"
+    "wrong. With several drafters the counts of each are told. Files are only read.";
 
 class CompareCommand : public Command {
  public:
@@ -69,12 +70,11 @@ class CompareCommand : public Command {
   ModelArguments model_;
   SamplingArguments sampling_;
   std::vector<std::int32_t> widths_;  // rising
-  DraftShape shape_;
-  std::string drafter_ = "auto";
-  NgramArguments ngrams_;
+  SpeculationArguments speculation_;
   OutputArguments output_;
 
   // While it runs.
+  SpeculationPlan plan_;
   Comparison comparison_;
   ReplayDrafter* replay_ = nullptr;  // without a draft model
   SignalWatch* signals_ = nullptr;
@@ -94,13 +94,10 @@ void CompareCommand::add_options(CLI::App& app) {
   sampling_.max_tokens = 128;
   add_sampling_options(app, sampling_);
   add_stop_option(app, sampling_);
-  OptionGroup speculation(app, "Speculation");
-  speculation.add_choice("--drafter", drafter_, {"auto", "draft-model", "ngram-cache"},
-                         "who guesses ahead: auto (the draft model, or without -d the plain run's "
-                         "own tokens), draft-model, or ngram-cache, which then guesses alone");
-  add_ngram_options(app, ngrams_, "Speculation");
+  add_drafter_options(app, speculation_,
+                      "auto (the draft model, or without -d the plain run's own tokens)");
   add_widths_option(app, widths_);
-  add_tree_options(app, shape_);
+  speculation_.branches = add_tree_options(app, speculation_.shape);
   add_exact_option(app, "Speculation", model_);
   add_output_options(app, output_);
 }
@@ -117,12 +114,12 @@ void CompareCommand::check() {
         "--max-tokens is 0, but must be at least 1, or -1: there would be nothing to "
         "compare");
   }
-  check_shape(shape_);
-  check_ngram_options(ngrams_, drafter_, drafter_ == NgramDrafter::kName);
-  if (drafter_ == "draft-model" && !model_.draft_model) {
-    throw UsageError("--drafter is 'draft-model', but there is none",
-                     "give a draft model with -d FILE, a GGUF file");
+  check_shape(speculation_.shape);
+  if (speculation_.drafter == "none") {
+    throw UsageError("--drafter is 'none', but there would be nothing to compare",
+                     "leave it out: then the plain run's own tokens are proposed");
   }
+  check_drafters(speculation_, model_);
 }
 
 Result<std::vector<Token>> CompareCommand::tokenize(const Session& session,
@@ -140,7 +137,8 @@ Result<Completion> CompareCommand::generate_tokens(Session& session,
   request->max_tokens = sampling_.max_tokens;
   request->stop = sampling_.stop;
   request->logprobs = 0;  // the token's own
-  request->draft = shape_;
+  request->draft = chosen_shape(speculation_, width);
+  request->drafters = plan_.drafters;
   Result<Completion> completion = generate(session, std::move(*request), *signals_, *progress_,
                                            [](const Update&) { return true; });
   if (completion.ok() && !completion->error.ok()) return completion->error;
@@ -224,6 +222,7 @@ Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt,
     w.drafted += stats.drafted;
     w.accepted += stats.accepted;
     w.emitted += stats.emitted;
+    add_drafters(w, stats);
     note_logprobs(*plain, *speculative);
     if (plain->tokens == speculative->tokens) {
       ++w.identical;
@@ -255,10 +254,11 @@ int CompareCommand::run() {
   ProgressBar progress;
   signals_ = &signals;
   progress_ = &progress;
-  const bool use_ngrams = drafter_ == NgramDrafter::kName;
-  comparison_ = {.drafter = use_ngrams           ? drafter_
-                            : model_.draft_model ? "draft-model"
-                                                 : "replay",
+  const DrafterPlan named = chosen_drafters(speculation_);
+  const bool replays = named.empty() && !model_.draft_model;
+  comparison_ = {.drafter = !named.empty() ? speculation_.drafter
+                            : replays      ? "replay"
+                                           : std::string(kDraftModelName),
                  .temperature = sampling_.options.temperature,
                  .seed = chosen_seed(sampling_)};
 
@@ -267,19 +267,12 @@ int CompareCommand::run() {
   ReplayDrafter replay;
   SessionOptions options{.target = target_options(model_)};
   options.target.widest = widths_.back();
-  NgramDrafting ngrams;
-  if (use_ngrams) {
-    options.make_drafter = [this, &ngrams](const Vocabulary& vocabulary) -> Result<Drafter*> {
-      Result<NgramDrafting> opened = open_ngram_drafting(ngrams_, tokenizer_id(vocabulary));
-      if (!opened.ok()) return opened.status();
-      ngrams = std::move(*opened);
-      return ngrams.drafter.get();
-    };
-  } else if (model_.draft_model) {
-    options.draft = draft_options(model_);
-  } else {
+  if (replays) {
     replay_ = &replay;
     options.other_drafters.push_back(&replay);
+  } else {
+    plan_ = plan_drafters(named);
+    choose_drafters(plan_, speculation_, model_, options);
   }
   const SessionHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};

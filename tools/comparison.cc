@@ -40,6 +40,16 @@ Json ratio(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? Json(static_cast<double>(part) / static_cast<double>(whole)) : Json();
 }
 
+Json drafters_json(const std::vector<DrafterComparison>& drafters) {
+  Json object = Json::object();
+  for (const DrafterComparison& d : drafters) {
+    object[d.name] = {{"drafted", d.drafted},
+                      {"accepted", d.accepted},
+                      {"acceptance_rate", ratio(d.accepted, d.drafted)}};
+  }
+  return object;
+}
+
 std::int64_t count_suspicious(const Comparison& c) {
   return std::count_if(c.divergences.begin(), c.divergences.end(),
                        [](const Divergence& d) { return d.suspicious(); });
@@ -68,6 +78,20 @@ std::string divergence_line(const Divergence& d) {
 }
 
 }  // namespace
+
+void add_drafters(WidthComparison& width, const SpeculationStats& stats) {
+  for (const DrafterStats& d : stats.drafters) {
+    if (d.name.empty()) continue;
+    std::vector<DrafterComparison>::iterator known =
+        std::find_if(width.drafters.begin(), width.drafters.end(),
+                     [&d](const DrafterComparison& other) { return other.name == d.name; });
+    if (known == width.drafters.end()) {
+      known = width.drafters.insert(known, {.name = d.name});
+    }
+    known->drafted += d.drafted;
+    known->accepted += d.accepted;
+  }
+}
 
 // Written as !(inside) so that NaN is suspicious.
 bool Divergence::suspicious() const { return !repeatable || !(logit_gap <= kSuspiciousGap); }
@@ -104,7 +128,8 @@ Json comparison_json(const Comparison& c) {
                       {"identical", w.identical},
                       {"verdict", w.identical == c.prompts ? "identical" : "different"},
                       {"tokens_per_step", ratio(w.emitted, w.steps)},
-                      {"acceptance_rate", ratio(w.accepted, w.drafted)}});
+                      {"acceptance_rate", ratio(w.accepted, w.drafted)},
+                      {"drafters", drafters_json(w.drafters)}});
   }
   return {
       {"prompts", c.prompts},
@@ -148,6 +173,13 @@ std::string comparison_table(const Comparison& c) {
         row("width " + std::to_string(w.width),
             numbers + percent(static_cast<double>(w.accepted), static_cast<double>(w.drafted)) +
                 " of the drafted tokens accepted");
+    for (const DrafterComparison& d : w.drafters) {
+      if (w.drafters.size() < 2) break;
+      std::snprintf(numbers, sizeof(numbers), "  %s: %lld/%lld = ", d.name.c_str(),
+                    static_cast<long long>(d.accepted), static_cast<long long>(d.drafted));
+      table += row(
+          "", numbers + percent(static_cast<double>(d.accepted), static_cast<double>(d.drafted)));
+    }
   }
   std::snprintf(numbers, sizeof(numbers), "%.2g at most, between tokens that agree",
                 c.logprob_difference);

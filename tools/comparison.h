@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "base/types.h"
+#include "engine/request.h"
 #include "json/json.h"
 #include "model/exactness.h"
 
@@ -28,6 +29,13 @@ struct Divergence {
   bool suspicious() const;
 };
 
+// What one drafter did at one width.
+struct DrafterComparison {
+  std::string name;
+  std::int64_t drafted = 0;
+  std::int64_t accepted = 0;
+};
+
 // The speculative runs of one width.
 struct WidthComparison {
   std::int32_t width = 1;
@@ -36,7 +44,11 @@ struct WidthComparison {
   std::int64_t drafted = 0;
   std::int64_t accepted = 0;
   std::int64_t emitted = 0;
+  std::vector<DrafterComparison> drafters;  // that took part, in the order in which they are asked
 };
+
+// Adds what one run's drafters did.
+void add_drafters(WidthComparison& width, const SpeculationStats& stats);
 
 struct Comparison {
   std::int64_t prompts = 0;
@@ -63,8 +75,8 @@ std::string verdict_reason(const Comparison& comparison);
 // divergence's `width`, `id`, both tokens and `suspicious`; `suspicious` (how many),
 // `verdict_reason`, `exactness_coverage`, `logprob_difference`, `drafter`, `width` (the widest),
 // `temperature`, `seed`, `tokens_per_step`, `acceptance_rate`, and for each of the `widths`:
-// `width`, `identical`, `verdict` ("identical" or "different"), `tokens_per_step` and
-// `acceptance_rate`.
+// `width`, `identical`, `verdict` ("identical" or "different"), `tokens_per_step`,
+// `acceptance_rate`, and `drafters`: {NAME: {"drafted","accepted","acceptance_rate"}}.
 json::Json comparison_json(const Comparison& comparison);
 
 // The same as a table for people.

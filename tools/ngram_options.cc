@@ -9,13 +9,13 @@
 
 namespace outrider::tools {
 
-void add_ngram_options(CLI::App& app, NgramArguments& a, const std::string& heading) {
+void add_ngram_options(CLI::App& app, NgramArguments& a, const std::string& heading,
+                       const std::string& dynamic) {
   OptionGroup group(app, heading);
   group.add_text("--ngram-static", a.static_file, "FILE",
                  "ngram-cache: what is common in a large corpus, from 'outrider ngram create'; is "
                  "only read");
-  group.add_text("--ngram-dynamic", a.dynamic_file, "FILE",
-                 "ngram-cache: what earlier texts held; starts empty when the file does not exist");
+  group.add_text("--ngram-dynamic", a.dynamic_file, "FILE", dynamic);
 }
 
 void check_ngram_options(const NgramArguments& a, const std::string& drafter, bool used) {

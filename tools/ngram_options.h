@@ -19,7 +19,11 @@ struct NgramArguments {
 };
 
 // Adds --ngram-static and --ngram-dynamic under `heading`. `arguments` must outlive the parsing.
-void add_ngram_options(CLI::App& app, NgramArguments& arguments, const std::string& heading);
+// `dynamic`: the help of the latter, which not every command writes to.
+void add_ngram_options(CLI::App& app, NgramArguments& arguments, const std::string& heading,
+                       const std::string& dynamic =
+                           "ngram-cache: what earlier texts held; starts "
+                           "empty when the file does not exist");
 
 // Throws UsageError when files are given although `drafter`, the value of --drafter, does not name
 // "ngram-cache" (`used` is false).

@@ -11,6 +11,7 @@
 #include "api/service.h"
 #include "api/update_json.h"
 #include "backend/llama_loader.h"
+#include "draft/suffix_memory.h"
 #include "tools/call_pool.h"
 #include "tools/command.h"
 #include "tools/line_reader.h"
@@ -49,6 +50,7 @@ class RpcCommand : public Command {
  private:
   int load_models(Runtime& runtime, const SignalWatch& signals) const;
   Status load_one(Runtime& runtime, ModelRole role, const SignalWatch& signals) const;
+  std::vector<DrafterFile> drafter_files() const;
   Status attach_files(Runtime& runtime) const;
   void read_lines(api::Service& service, LineReader& reader, CallPool& pool);
   void wait_for_results(const Runtime& runtime, const SignalWatch& signals);
@@ -60,6 +62,7 @@ class RpcCommand : public Command {
   ModelArguments model_;
   RuntimeOptions runtime_;
   std::vector<std::string> suffix_stores_;
+  NgramArguments ngrams_;
   std::int32_t calls_ = 64;
   bool events_ = false;
   std::atomic<std::int64_t> results_told_{0};  // events that hold a completion's result
@@ -74,6 +77,13 @@ void RpcCommand::add_options(CLI::App& app) {
   add_exact_option(app, "Model", model_);
   OptionGroup speculation(app, "Speculation");
   add_suffix_store_option(speculation, suffix_stores_);
+  add_ngram_options(app, ngrams_, "Speculation",
+                    "ngram-cache: what earlier texts held; is only read");
+  speculation.add_integer(
+      "--remember-tokens", runtime_.remember_tokens, 0, SuffixMemory::kMostTokens,
+      "tokens of finished texts that the drafter suffix remembers, a quarter of them for one "
+      "namespace at most; 0 (none), or at least 1024. A completion's text is remembered for later "
+      "ones with the same \"speculative\":{\"namespace\":...}, and for no others");
   OptionGroup serving(app, "Serving");
   serving.add_integer("--slots", runtime_.slots, 1, 64, "completions that run at once");
   serving.add_integer("--max-queue", runtime_.max_queue, 0, kMaxInt32,
@@ -92,12 +102,22 @@ void RpcCommand::add_options(CLI::App& app) {
 
 void RpcCommand::check() {
   if (model_.model) require_model(model_);
+  if (runtime_.remember_tokens > 0 &&
+      static_cast<std::size_t>(runtime_.remember_tokens) < SuffixMemory::kLeastTokens) {
+    throw UsageError("--remember-tokens is " + std::to_string(runtime_.remember_tokens) +
+                     ", but must be 0 (nothing is remembered), or at least " +
+                     std::to_string(SuffixMemory::kLeastTokens));
+  }
   if (model_.draft_model && !model_.model) {
     throw UsageError("--draft-model is given, but no --model",
                      "give the target with -m FILE, or load both with model.load");
   }
-  if (!suffix_stores_.empty() && !model_.model) {
-    throw UsageError("--suffix-store is given, but no --model",
+  for (const auto& [option, given] :
+       {std::pair("--suffix-store", !suffix_stores_.empty()),
+        std::pair("--ngram-static", ngrams_.static_file.has_value()),
+        std::pair("--ngram-dynamic", ngrams_.dynamic_file.has_value())}) {
+    if (!given || model_.model) continue;
+    throw UsageError(std::string(option) + " is given, but no --model",
                      "give the target with -m FILE, or load both with model.load");
   }
 }
@@ -159,10 +179,16 @@ Status RpcCommand::load_one(Runtime& runtime, ModelRole role, const SignalWatch&
   return loaded.error;
 }
 
+std::vector<DrafterFile> RpcCommand::drafter_files() const {
+  std::vector<DrafterFile> files;
+  for (const std::string& path : suffix_stores_) files.push_back({"suffix", path});
+  if (ngrams_.static_file) files.push_back({"ngram-cache", *ngrams_.static_file, "static"});
+  if (ngrams_.dynamic_file) files.push_back({"ngram-cache", *ngrams_.dynamic_file, "dynamic"});
+  return files;
+}
+
 Status RpcCommand::attach_files(Runtime& runtime) const {
-  for (const std::string& path : suffix_stores_) {
-    OUTRIDER_RETURN_IF_ERROR(runtime.attach({.drafter = "suffix", .path = path}));
-  }
+  for (const DrafterFile& file : drafter_files()) OUTRIDER_RETURN_IF_ERROR(runtime.attach(file));
   (void)runtime.wait_loaded(-1);
   for (const DrafterStatus& drafter : runtime.status().drafters) {
     for (const DrafterFileStatus& file : drafter.files) {

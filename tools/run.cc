@@ -45,10 +45,9 @@ class RunCommand : public Command {
 
  private:
   Status read_prompt();
-  Result<Drafter*> open_ngrams(const Vocabulary& vocabulary);
-  Status save_ngrams(const Session& session, const Completion& completion) const;
+  Status save_ngrams(Session& session, const Completion& completion) const;
   Result<Request> make_request(const Session& session) const;
-  int report(const Completion& completion, const Session& session, const SignalWatch& signals,
+  int report(const Completion& completion, Session& session, const SignalWatch& signals,
              TextOutput& output) const;
 
   std::optional<std::string> prompt_;
@@ -65,7 +64,6 @@ class RunCommand : public Command {
 
   std::string text_;  // of the prompt
   SpeculationPlan plan_;
-  NgramDrafting ngrams_;  // with --drafter ngram-cache
   std::vector<Token> prompt_tokens_;
 };
 
@@ -156,28 +154,21 @@ Result<Request> RunCommand::make_request(const Session& session) const {
   return request;
 }
 
-Result<Drafter*> RunCommand::open_ngrams(const Vocabulary& vocabulary) {
-  Result<NgramDrafting> drafting =
-      open_ngram_drafting(speculation_.ngrams, tokenizer_id(vocabulary));
-  if (!drafting.ok()) return drafting.status();
-  ngrams_ = std::move(*drafting);
-  return ngrams_.drafter.get();
-}
-
 // The prompt and what was said join the dynamic cache's file, for later texts. A text that was cut
 // short by Ctrl-C does, too. Counted from the text: the drafter has forgotten it with its end.
-Status RunCommand::save_ngrams(const Session& session, const Completion& completion) const {
-  if (!ngrams_.dynamic) return Status();
+Status RunCommand::save_ngrams(Session& session, const Completion& completion) const {
+  const NgramDrafting* ngrams = session.ngrams();
+  if (ngrams == nullptr || !ngrams->dynamic) return Status();
   std::vector<Token> text = prompt_tokens_;
   text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
-  ngrams_.dynamic->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
-  return outrider::save_ngrams(*ngrams_.dynamic, tokenizer_id(session.vocabulary()),
+  ngrams->dynamic->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
+  return outrider::save_ngrams(*ngrams->dynamic, tokenizer_id(session.vocabulary()),
                                *speculation_.ngrams.dynamic_file)
       .with_context("--ngram-dynamic");
 }
 
-int RunCommand::report(const Completion& completion, const Session& session,
-                       const SignalWatch& signals, TextOutput& output) const {
+int RunCommand::report(const Completion& completion, Session& session, const SignalWatch& signals,
+                       TextOutput& output) const {
   const std::string object =
       json::encode(api::completion_json(completion, session.exactness())) + "\n";
   output_.json ? output.write(object) : output.finish();
@@ -204,13 +195,7 @@ int RunCommand::run() {
                          .speculation = plan_.width != 1,
                          .planned = plan_.width == kAutoWidth};
   options.target.widest = opened_width(speculation_);
-  if (plan_.use_draft_model) options.draft = draft_options(model_);
-  options.suffix = plan_.use_suffix;
-  options.recycle = plan_.use_recycle;
-  if (plan_.use_ngrams) {
-    options.make_drafter = [this](const Vocabulary& vocabulary) { return open_ngrams(vocabulary); };
-  }
-  options.suffix_stores = speculation_.suffix_stores;
+  choose_drafters(plan_, speculation_, model_, options);
   const SessionHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
   Result<std::unique_ptr<Session>> session = Session::open(options, hooks);

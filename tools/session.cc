@@ -42,21 +42,8 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
     session->draft_ = std::move(*draft);
     drafters.push_back(&session->draft_->drafter());
   }
-  if (options.suffix) {
-    OUTRIDER_RETURN_IF_ERROR(session->open_suffix(options));
-    drafters.push_back(session->suffix_.get());
-  }
-  if (options.recycle) {
-    const Capabilities& caps = session->target().capabilities();
-    session->recycle_ = std::make_unique<RecycleDrafter>(caps.n_vocab, caps.n_sequences);
-    drafters.push_back(session->recycle_.get());
-  }
+  OUTRIDER_RETURN_IF_ERROR(session->open_lookups(options, drafters));
   drafters.insert(drafters.end(), options.other_drafters.begin(), options.other_drafters.end());
-  if (options.make_drafter) {
-    Result<Drafter*> drafter = options.make_drafter(session->vocabulary());
-    if (!drafter.ok()) return drafter.status();
-    drafters.push_back(*drafter);
-  }
   hooks.progress.clear();
   EngineOptions engine_options;
   set_planning(*session->target_, engine_options);
@@ -64,6 +51,25 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
                                               std::move(drafters), engine_options);
   session->collect_warnings(options);
   return session;
+}
+
+// The drafters without a model, in the order of their names (draft/drafter_plan.h).
+Status Session::open_lookups(const SessionOptions& options, std::vector<Drafter*>& drafters) {
+  if (options.suffix) {
+    OUTRIDER_RETURN_IF_ERROR(open_suffix(options));
+    drafters.push_back(suffix_.get());
+  }
+  if (options.ngrams) {
+    Result<NgramDrafting> opened = open_ngram_drafting(*options.ngrams, tokenizer_id(vocabulary()));
+    if (!opened.ok()) return opened.status();
+    drafters.push_back(ngrams_.emplace(*std::move(opened)).drafter.get());
+  }
+  if (options.recycle) {
+    const Capabilities& caps = target().capabilities();
+    recycle_ = std::make_unique<RecycleDrafter>(caps.n_vocab, caps.n_sequences);
+    drafters.push_back(recycle_.get());
+  }
+  return Status();
 }
 
 Status Session::open_suffix(const SessionOptions& options) {

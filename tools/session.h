@@ -17,6 +17,7 @@
 #include "model/exactness.h"
 #include "model/model_options.h"
 #include "serve/loader.h"
+#include "tools/ngram_options.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
@@ -30,13 +31,11 @@ struct SessionOptions {
   bool suffix = false;                     // the suffix drafter, behind the draft model
   std::vector<std::string> suffix_stores;  // files that it looks things up in
   bool recycle = false;                    // guess from what the target found likely before
+  std::optional<NgramArguments> ngrams;    // the drafter ngram-cache, with its files
   bool speculation = true;                 // false: only single steps will be asked for
   bool planned = false;                    // widths will be chosen by what steps cost here
   bool refresh_costs = false;              // what steps cost is measured although it is known
-  std::vector<Drafter*> other_drafters;    // asked after the draft model; must outlive the session
-  // Makes a further drafter, asked after those, once the target's vocabulary is known; it must
-  // outlive the session. May be empty.
-  std::function<Result<Drafter*>(const Vocabulary& target)> make_drafter;
+  std::vector<Drafter*> other_drafters;    // asked after all of these; must outlive the session
 };
 
 // What the opening needs of its caller.
@@ -50,8 +49,8 @@ class Session {
  public:
   // Opens the target, then the draft model, and checks that they fit. Takes seconds.
   // Errors: what the adapter gives, with the file's name; kUnsupported for a draft model whose
-  // vocabulary shares too little with the target's; what SuffixStore::open and
-  // StoreFile::check_tokenizer give.
+  // vocabulary shares too little with the target's; what SuffixStore::open,
+  // StoreFile::check_tokenizer and open_ngram_drafting give.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options,
                                                const SessionHooks& hooks);
   Session(const Session&) = delete;
@@ -67,6 +66,9 @@ class Session {
   const Vocabulary& vocabulary() const { return target_->vocabulary(); }
   const Exactness& exactness() const { return target_->exactness(); }
 
+  // Null without the drafter ngram-cache.
+  NgramDrafting* ngrams() { return ngrams_ ? &*ngrams_ : nullptr; }
+
   // What the user should know although it works: "the context is larger than ...".
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -81,6 +83,7 @@ class Session {
 
  private:
   Session() = default;
+  Status open_lookups(const SessionOptions& options, std::vector<Drafter*>& drafters);
   Status open_suffix(const SessionOptions& options);
   void collect_warnings(const SessionOptions& options);
 
@@ -88,6 +91,7 @@ class Session {
   std::unique_ptr<Draft> draft_;
   std::unique_ptr<SuffixDrafter> suffix_;
   std::unique_ptr<RecycleDrafter> recycle_;
+  std::optional<NgramDrafting> ngrams_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::string> warnings_;
   std::string off_reason_;  // why no step may hold more than one token; empty: it may

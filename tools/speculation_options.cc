@@ -93,20 +93,28 @@ void check_suffix_stores(const std::vector<std::string>& files, const DrafterPla
                    "add --drafter suffix, or leave the store out");
 }
 
-void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
+void add_drafter_options(CLI::App& app, SpeculationArguments& a, const std::string& automatic) {
   OptionGroup group(app, "Speculation");
-  CLI::Option* drafter = app.add_option(
-      "--drafter", a.drafter,
-      "who guesses ahead: auto (the draft model, if one is given), none (plain decoding), "
-      "draft-model, suffix (what followed the text's last tokens earlier, in it or in a store), "
-      "ngram-cache (what followed the last one to four tokens, in it and in the files given), or "
-      "recycle (what the target found likely after a token before). Several: 'a,b' merges their "
-      "guesses into one tree, 'a/b' asks b only where a has none");
+  CLI::Option* drafter =
+      app.add_option("--drafter", a.drafter,
+                     "who guesses ahead: " + automatic +
+                         ", draft-model, suffix (what followed the text's last tokens earlier, in "
+                         "it or in a store), "
+                         "ngram-cache (what followed the last one to four tokens, in it and in the "
+                         "files given), or "
+                         "recycle (what the target found likely after a token before). Several: "
+                         "'a,b' merges their "
+                         "guesses into one tree, 'a/b' asks b only where a has none");
   drafter->group("Speculation")->type_name("EXPR")->default_str(a.drafter);
   drafter->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_suffix_store_option(group, a.suffix_stores);
-  add_width_option(app, a);
   add_ngram_options(app, a.ngrams, "Speculation");
+}
+
+void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
+  OptionGroup group(app, "Speculation");
+  add_drafter_options(app, a, "auto (the draft model, if one is given), none (plain decoding)");
+  add_width_option(app, a);
   group.add_choice(
       "--rule", a.rule, {"coupled", "rejection", "block"},
       "how guesses are accepted. coupled: the target draws its own token with noise that "
@@ -115,6 +123,21 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
       "same distribution, but the text differs from run setting to run setting");
   a.branches = add_tree_options(app, a.shape);
   add_exact_option(app, "Speculation", model);
+}
+
+void check_drafters(const SpeculationArguments& a, const ModelArguments& model) {
+  const bool named = a.drafter != "auto" && a.drafter != "none";
+  const Result<DrafterPlan> plan =
+      named ? parse_drafter_plan(a.drafter, kDrafterNames) : Result<DrafterPlan>(DrafterPlan());
+  if (!plan.ok()) {
+    throw UsageError(plan.status().message() + "; or auto, or none");
+  }
+  check_suffix_stores(a.suffix_stores, *plan, a.drafter);
+  check_ngram_options(a.ngrams, a.drafter, plan->mentions(NgramDrafter::kName));
+  if (plan->mentions("draft-model") && !model.draft_model) {
+    throw UsageError("--drafter is '" + a.drafter + "', but there is no draft model",
+                     "give one with -d FILE, a GGUF file");
+  }
 }
 
 void check_speculation(const SpeculationArguments& a, const ModelArguments& model) {
@@ -129,18 +152,7 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
                          "', but must be 1 with --rule block, which judges chains",
                      "take --rule coupled or rejection for trees");
   }
-  const bool named = a.drafter != "auto" && a.drafter != "none";
-  const Result<DrafterPlan> plan =
-      named ? parse_drafter_plan(a.drafter, kDrafterNames) : Result<DrafterPlan>(DrafterPlan());
-  if (!plan.ok()) {
-    throw UsageError(plan.status().message() + "; or auto, or none");
-  }
-  check_suffix_stores(a.suffix_stores, *plan, a.drafter);
-  check_ngram_options(a.ngrams, a.drafter, plan->mentions(NgramDrafter::kName));
-  if (plan->mentions("draft-model") && !model.draft_model) {
-    throw UsageError("--drafter is '" + a.drafter + "', but there is no draft model",
-                     "give one with -d FILE, a GGUF file");
-  }
+  check_drafters(a, model);
 }
 
 std::int32_t chosen_width(const SpeculationArguments& a) {
@@ -159,13 +171,14 @@ DrafterPlan chosen_drafters(const SpeculationArguments& a) {
   return *parse_drafter_plan(a.drafter, kDrafterNames);
 }
 
-DraftShape chosen_shape(const SpeculationArguments& a) {
+DraftShape chosen_shape(const SpeculationArguments& a, std::int32_t width) {
   DraftShape shape = a.shape;
   const bool given = a.branches != nullptr && a.branches->count() > 0;
-  if (!given)
-    shape.branches = default_branches(chosen_drafters(a), chosen_rule(a), chosen_width(a));
+  if (!given) shape.branches = default_branches(chosen_drafters(a), chosen_rule(a), width);
   return shape;
 }
+
+DraftShape chosen_shape(const SpeculationArguments& a) { return chosen_shape(a, chosen_width(a)); }
 
 AcceptanceRule chosen_rule(const SpeculationArguments& a) {
   if (a.rule == "rejection") return AcceptanceRule::kRejection;
@@ -173,24 +186,37 @@ AcceptanceRule chosen_rule(const SpeculationArguments& a) {
   return AcceptanceRule::kCoupled;
 }
 
-SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArguments& model) {
+SpeculationPlan plan_drafters(DrafterPlan drafters) {
   SpeculationPlan plan;
-  plan.width = chosen_width(a);
+  plan.use_draft_model = drafters.empty() || drafters.mentions(kDraftModelName);
+  plan.use_suffix = drafters.mentions("suffix");
+  plan.use_recycle = drafters.mentions("recycle");
+  plan.use_ngrams = drafters.mentions(NgramDrafter::kName);
+  plan.drafters = std::move(drafters);
+  return plan;
+}
+
+void choose_drafters(const SpeculationPlan& plan, const SpeculationArguments& a,
+                     const ModelArguments& model, SessionOptions& session) {
+  if (plan.use_draft_model) session.draft = draft_options(model);
+  session.suffix = plan.use_suffix;
+  session.suffix_stores = a.suffix_stores;
+  session.recycle = plan.use_recycle;
+  if (plan.use_ngrams) session.ngrams = a.ngrams;
+}
+
+SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArguments& model) {
+  SpeculationPlan off;
   if (a.drafter == "none") {
-    plan.off_reason = "switched off with --drafter none";
+    off.off_reason = "switched off with --drafter none";
   } else if (a.drafter == "auto" && !model.draft_model) {
-    plan.off_reason = "no draft model was given (-d FILE)";
-  } else if (plan.width == 1) {
-    plan.off_reason = "--width 1 is plain decoding";
+    off.off_reason = "no draft model was given (-d FILE)";
+  } else if (chosen_width(a) == 1) {
+    off.off_reason = "--width 1 is plain decoding";
   }
-  if (plan.off_reason.empty()) {
-    plan.drafters = chosen_drafters(a);
-    plan.use_draft_model = a.drafter == "auto" || plan.drafters.mentions("draft-model");
-    plan.use_suffix = plan.drafters.mentions("suffix");
-    plan.use_recycle = plan.drafters.mentions("recycle");
-    plan.use_ngrams = plan.drafters.mentions(NgramDrafter::kName);
-  }
-  if (!plan.off_reason.empty()) plan.width = 1;
+  if (!off.off_reason.empty()) return off;
+  SpeculationPlan plan = plan_drafters(chosen_drafters(a));
+  plan.width = chosen_width(a);
   return plan;
 }
 

@@ -11,6 +11,7 @@
 #include "tools/model_options.h"
 #include "tools/ngram_options.h"
 #include "tools/options.h"
+#include "tools/session.h"
 
 namespace outrider::tools {
 
@@ -23,6 +24,14 @@ struct SpeculationArguments {
   std::string width = "4";
   std::vector<std::string> suffix_stores;  // files
 };
+
+// --drafter, --suffix-store, --ngram-static and --ngram-dynamic under "Speculation". `automatic`:
+// what auto and none mean, for the help.
+void add_drafter_options(CLI::App& app, SpeculationArguments& arguments,
+                         const std::string& automatic);
+// Throws UsageError for an expression that is none, and for what a drafter would need or has no use
+// for. "auto" and "none" are fine.
+void check_drafters(const SpeculationArguments& arguments, const ModelArguments& model);
 
 // Adds them and --exact under "Speculation". Both arguments must outlive the parsing.
 void add_speculation_options(CLI::App& app, SpeculationArguments& arguments, ModelArguments& model);
@@ -41,7 +50,7 @@ void check_suffix_stores(const std::vector<std::string>& files, const DrafterPla
 // Throws UsageError for what is out of range.
 void check_shape(const DraftShape& shape);
 
-// Throws UsageError for what is out of range, and for what a drafter would need or has no use for.
+// Throws UsageError for what is out of range, and what check_drafters does.
 void check_speculation(const SpeculationArguments& arguments, const ModelArguments& model);
 
 // What the options come to.
@@ -55,11 +64,20 @@ struct SpeculationPlan {
   std::string off_reason;  // why there is none; empty when there is
 };
 
+// The drafters of `plan`, with their files, as what a session is opened with.
+void choose_drafters(const SpeculationPlan& plan, const SpeculationArguments& arguments,
+                     const ModelArguments& model, SessionOptions& session);
+
+// Who is used for `drafters`; empty: the draft model. Only the drafters are set.
+SpeculationPlan plan_drafters(DrafterPlan drafters);
+
 // REQUIRES: checked
 DrafterPlan chosen_drafters(const SpeculationArguments& arguments);
 
-// The shape of --branches and the like. Without --branches, drafters that are no models may branch
-// as far as the width goes: their branches cost no passes. REQUIRES: checked
+// The shape of --branches and the like for this width. Without --branches, drafters that are no
+// models may branch as far as the width goes: their branches cost no passes. REQUIRES: checked
+DraftShape chosen_shape(const SpeculationArguments& arguments, std::int32_t width);
+// For the width of --width.
 DraftShape chosen_shape(const SpeculationArguments& arguments);
 
 // REQUIRES: checked

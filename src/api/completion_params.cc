@@ -205,6 +205,9 @@ void read_shape(JsonFields& fields, CompletionRequest& request) {
   fields.number("split_p", request.draft.split_p);
   fields.number("draft_p_min", request.draft.p_min);
   fields.number("draft_p_ratio", request.draft.p_ratio);
+  std::string name;
+  fields.text("namespace", name);
+  if (fields.any("namespace") != nullptr) request.name_space = std::move(name);
 }
 
 constexpr std::size_t kMaxPlanBytes = 256;
@@ -360,7 +363,10 @@ constexpr Parameter kParameters[] = {
      "recycle: a,b merges, a/b falls back"},
     {"speculative", "boolean | object",
      "true (default), false, or {drafters, rule, width, branches, split_p, draft_p_min, "
-     "draft_p_ratio}"},
+     "draft_p_ratio, namespace}"},
+    {"namespace", "string",
+     "whose request it is, 1 to 64 bytes: where the operator has texts remembered, the drafter "
+     "suffix looks at those of the same namespace, and the answer joins them; default: nobody's"},
 };
 
 }  // namespace

@@ -7,7 +7,8 @@
 //   prompt        a string, or an array of strings and token ids; or
 //   messages      [{"role","content"}], which go through the model's own chat template
 //   speculative   true, false, or {"drafters":[...],"rule","width","branches","split_p",
-//                 "draft_p_min","draft_p_ratio"}; the last six may also stand beside it
+//                 "draft_p_min","draft_p_ratio","namespace"}; the last seven may also stand beside
+//                 it
 //   grammar       the grammar itself; json_schema: an object, or its text
 //   logit_bias    {"15043": 1.5, "2": false} or [[15043, 1.5], [2, false]]; false: never
 //   stop, dry_sequence_breaker, grammar_trigger   a string or an array of strings

@@ -51,13 +51,22 @@ Answer<Json> system_methods(const MethodContext& /*context*/, const Json& params
   return Json{{"methods", std::move(list)}};
 }
 
+// A file's name, as model.load and model.unload repeat it.
+Json named_file(const DrafterFile& file) {
+  Json named = {{"role", "drafter"}, {"drafter", file.drafter}};
+  if (!file.tier.empty()) named["tier"] = file.tier;
+  named["path"] = file.path.empty() ? Json() : Json(file.path);
+  return named;
+}
+
 Answer<Json> drafter_file_load(const MethodContext& context, const Json& params) {
   Answer<DrafterFile> file = read_drafter_file(params, /*needs_path=*/true);
   if (!file.ok()) return file.error();
   const Status status = context.runtime.attach(*file);
   if (!status.ok()) return error_of(status, params);
-  return Json{
-      {"role", "drafter"}, {"drafter", file->drafter}, {"path", file->path}, {"state", "loading"}};
+  Json answer = named_file(*file);
+  answer["state"] = "loading";
+  return answer;
 }
 
 Answer<Json> drafter_file_unload(const MethodContext& context, const Json& params) {
@@ -69,9 +78,7 @@ Answer<Json> drafter_file_unload(const MethodContext& context, const Json& param
     if (error.field.empty()) error.field = "drafter";
     return error;
   }
-  return Json{{"role", "drafter"},
-              {"drafter", file->drafter},
-              {"path", file->path.empty() ? Json() : Json(file->path)}};
+  return named_file(*file);
 }
 
 Answer<Json> model_load(const MethodContext& context, const Json& params) {
@@ -110,7 +117,7 @@ Answer<Json> model_unload(const MethodContext& context, const Json& params) {
   ModelRole role = ModelRole::kTarget;
   bool at_once = false;
   read_role(fields, role, /*with_files=*/true);
-  for (const char* name : {"drafter", "path"}) {
+  for (const char* name : {"drafter", "path", "tier"}) {
     if (fields.any(name) == nullptr) continue;
     fields.fail(name,
                 std::string(name) + " goes with the role 'drafter'; a model's role is enough");
@@ -226,6 +233,7 @@ constexpr Parameter kUnloadParameters[] = {
     {"role", "string", "target, draft or drafter"},
     {"drafter", "string", "with the role drafter: whose file"},
     {"path", "string", "with the role drafter: which file; without it, all of that drafter"},
+    {"tier", "string", "with the drafter ngram-cache: static or dynamic; without it, both"},
     {"at_once", "boolean", "end the target's requests with what they have; default false"}};
 constexpr Parameter kTokenizeParameters[] = {
     {"text", "string", "UTF-8"},

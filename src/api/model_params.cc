@@ -15,7 +15,7 @@ constexpr std::size_t kMaxWorkers = 64;
 constexpr const char* kRoles = "'target', 'draft' or 'drafter'";
 
 constexpr const char* kWithoutDrafter =
-    "drafter goes with the role 'drafter', for a file of one; a model has none";
+    " goes with the role 'drafter', for a file of one; a model has none";
 
 bool is_path(const Json& value) {
   return value.is_string() && !value.get_ref<const std::string&>().empty() &&
@@ -73,9 +73,14 @@ void read_options(JsonFields& fields, ModelOrder& order) {
 constexpr Parameter kParameters[] = {
     {"role", "string",
      "target (whose text you want), draft (a model that guesses ahead) or drafter (a file for a "
-     "drafter without a model; takes drafter and path only)"},
+     "drafter without a model; takes drafter, path and tier only)"},
     {"path", "string", "a GGUF file; for a drafter, a store"},
-    {"drafter", "string", "with the role drafter: suffix, for a store of 'outrider suffix build'"},
+    {"drafter", "string",
+     "with the role drafter: suffix, for a store of 'outrider suffix build', or ngram-cache, for a "
+     "file of 'outrider ngram create'"},
+    {"tier", "string",
+     "with the drafter ngram-cache: static (default; a corpus) or dynamic (earlier texts, with "
+     "stricter thresholds); one file each"},
     {"ctx", "integer", "tokens of one request's context; 0: as trained; default 4096"},
     {"threads", "integer", "threads to compute with; 0 (default): the physical cores"},
     {"batch", "integer", "tokens of one pass at most; default 512"},
@@ -101,7 +106,9 @@ Answer<ModelOrder> read_model_order(const Json& params) {
   } else if (role != nullptr && !is_text(*role, "target")) {
     fields.refuse("role", *role, kRoles);
   }
-  if (fields.any("drafter") != nullptr) fields.fail("drafter", kWithoutDrafter);
+  for (const char* name : {"drafter", "tier"}) {
+    if (fields.any(name) != nullptr) fields.fail(name, name + std::string(kWithoutDrafter));
+  }
   read_options(fields, order);
   const std::optional<Error> error = fields.finish();
   if (error) return *error;
@@ -129,14 +136,18 @@ Answer<DrafterFile> read_drafter_file(const Json& params, bool needs_path) {
   fields.require("drafter");
   const Json* drafter = fields.any("drafter");
   if (drafter != nullptr) {
-    const std::string name = drafter->is_string() ? drafter->get<std::string>() : "";
-    const Status known = check_file_drafter(name);
+    file.drafter = drafter->is_string() ? drafter->get<std::string>() : "";
+    const Status known = check_file_drafter(file);
     if (!drafter->is_string()) {
       fields.refuse("drafter", *drafter, "the name of a drafter that takes files");
     } else if (!known.ok()) {
       fields.fail("drafter", with_field_names(known.message()));
     }
-    file.drafter = name;
+  }
+  fields.choice("tier", file.tier, {kFileTiers[0], kFileTiers[1]});
+  if (fields.ok() && !file.tier.empty()) {
+    const Status known = check_file_drafter(file);
+    if (!known.ok()) fields.fail("tier", with_field_names(known.message()));
   }
   if (needs_path) fields.require("path");
   const Json* path = fields.any("path");

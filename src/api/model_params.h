@@ -4,7 +4,8 @@
 // "draft"), path, ctx, threads, batch, gpu_layers, cache_type_k, cache_type_v, flash_attn, exact;
 // and for a target only: workers, isolate, widest (what --width is opened for).
 //
-// And to drafters' files: role "drafter", drafter ("suffix"), path.
+// And to drafters' files: role "drafter", drafter ("suffix", "ngram-cache"), path, and for
+// ngram-cache tier ("static", the default, or "dynamic").
 //
 // Tested by model_params_test.cc.
 #pragma once
@@ -34,7 +35,8 @@ Answer<ModelOrder> read_model_order(const json::Json& object, ModelRole role,
 // Whether `params` are about a drafter's file: their role says so.
 bool about_drafter_file(const json::Json& params);
 
-// The fields of model.load and model.unload for one; unload may leave `path` out, for all.
+// The fields of model.load and model.unload for one; unload may leave `path` out, for all, and
+// `tier`, for both.
 // Errors: kInvalidArgument with the field.
 Answer<DrafterFile> read_drafter_file(const json::Json& params, bool needs_path);
 

@@ -48,6 +48,14 @@ Json exactness_json(const std::optional<Exactness>& exactness) {
           {"reason", text_or_null(exactness->reason)}};
 }
 
+Json memory_json(const std::optional<MemoryStatus>& memory) {
+  if (!memory) return {};
+  return {{"max_tokens", memory->max_tokens},
+          {"namespaces", memory->namespaces},
+          {"tokens", memory->tokens},
+          {"memory_bytes", memory->memory_bytes}};
+}
+
 }  // namespace
 
 Json model_status_json(const ModelStatus& status) {
@@ -93,10 +101,12 @@ Json stats_json(const RuntimeStatus& s) {
 
 Json drafter_file_json(const DrafterFileStatus& status) {
   return {{"path", status.file.path},
+          {"tier", text_or_null(status.file.tier)},
           {"state", std::string(model_state_name(status.state))},
           {"attached", status.serving},
           {"error", load_error(status.error)},
-          {"file_bytes", status.file_bytes}};
+          {"file_bytes", status.file_bytes},
+          {"memory_bytes", status.memory_bytes}};
 }
 
 Json drafters_json(const RuntimeStatus& status) {
@@ -112,6 +122,7 @@ Json drafters_json(const RuntimeStatus& status) {
                     {"error", load_error(d.error)},
                     {"memory_bytes", d.memory_bytes},
                     {"files", std::move(files)}});
+    if (d.name == "suffix") list.back()["remembered"] = memory_json(d.memory);
   }
   return list;
 }

@@ -1,6 +1,7 @@
 #include "api/update_json.h"
 
 #include "api/completion_json.h"
+#include "api/error.h"
 #include "api/status_json.h"
 #include "base/utf8.h"
 
@@ -41,6 +42,13 @@ Json result_json(const CompletionResult& result) {
   object["model"] = result.model;
   object["shifted"] = result.shifted;
   object["truncated"] = result.prompt.truncated();
+  if (result.remembered) {
+    const std::string& reason = result.remembered->reason;
+    object["speculation"]["remembered"] = {
+        {"namespace", result.remembered->name_space},
+        {"tokens", result.remembered->tokens},
+        {"reason", reason.empty() ? Json() : Json(with_field_names(reason))}};
+  }
   return object;
 }
 

@@ -76,6 +76,9 @@ TEST(Create, AConfigIsReadStrictlyAndItsErrorNamesTheField) {
   EXPECT_NE(refusal(R"({"draft":5})").find("draft is 5"), std::string::npos);
   EXPECT_NE(refusal(R"({"suffix_store":[""]})").find("suffix_store is "), std::string::npos);
   EXPECT_NE(refusal(R"({"suffix_store":[5]})").find("suffix_store[0] is 5"), std::string::npos);
+  EXPECT_NE(refusal(R"({"remember_tokens":5})").find("remember_tokens is 5"), std::string::npos);
+  EXPECT_NE(refusal(R"({"ngram_static":""})").find("ngram_static is "), std::string::npos);
+  EXPECT_NE(refusal(R"({"ngram_dynamic":[]})").find("ngram_dynamic is "), std::string::npos);
   EXPECT_NE(refusal("[]").find("must be an object"), std::string::npos);
   EXPECT_NE(refusal("{").find("line 1, column"), std::string::npos);
   EXPECT_NE(refusal("{\"slots\":\xFF}"), "");
@@ -101,6 +104,8 @@ TEST(Create, StoresOfTheConfigAreAttachedOnceThereIsATarget) {
   EXPECT_EQ(file["error"]["code"], "not_found");
   destroy(instance);
   destroy(open(R"({"suffix_store":["a","b"]})"));  // they wait for a target
+  destroy(open(R"({"remember_tokens":65536})"));
+  destroy(open(R"({"ngram_static":"a","ngram_dynamic":"a"})"));
 }
 
 TEST(Call, WhatIsNotThereIsAnError) {

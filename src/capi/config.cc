@@ -18,20 +18,31 @@ void read_model(api::JsonFields& fields, const std::string& name, ModelRole role
   config.models.push_back(*std::move(order));
 }
 
-void read_files(api::JsonFields& fields, const std::string& name, const std::string& drafter,
-                Config& config) {
+bool is_path(const std::string& text) {
+  return !text.empty() && text.find('\0') == std::string::npos;
+}
+
+void read_stores(api::JsonFields& fields, const std::string& name, Config& config) {
   std::vector<std::string> paths;
   fields.texts(name, paths);
   for (std::string& path : paths) {
-    if (path.empty() || path.find('\0') != std::string::npos) {
-      return fields.refuse(name, Json(path), "a file, or an array of files");
-    }
-    config.files.push_back({.drafter = drafter, .path = std::move(path)});
+    if (!is_path(path)) return fields.refuse(name, Json(path), "a file, or an array of files");
+    config.files.push_back({.drafter = "suffix", .path = std::move(path)});
   }
   if (config.files.size() > Runtime::kMaxDrafterFiles) {
     fields.fail(name, name + " holds " + std::to_string(paths.size()) + ", at most " +
                           std::to_string(Runtime::kMaxDrafterFiles) + " can be");
   }
+}
+
+void read_ngrams(api::JsonFields& fields, const std::string& tier, Config& config) {
+  const std::string name = "ngram_" + tier;
+  std::string path;
+  fields.text(name, path);
+  const Json* given = fields.any(name);
+  if (given == nullptr) return;
+  if (!is_path(path)) return fields.refuse(name, *given, "a file");
+  config.files.push_back({.drafter = "ngram-cache", .path = std::move(path), .tier = tier});
 }
 
 }  // namespace
@@ -48,9 +59,11 @@ Answer<Config> read_config(std::string_view text) {
   fields.integer("prompt_chunk", o.prompt_chunk, 1, kMaxInt32);
   fields.boolean("reuse_prefix", o.reuse_prefix);
   fields.integer("retention_ms", o.retention_ms, 0, RuntimeOptions::kMaxRetentionMs);
+  fields.integer("remember_tokens", o.remember_tokens, 0, kMaxInt32);
   read_model(fields, "model", ModelRole::kTarget, config);
   read_model(fields, "draft", ModelRole::kDraft, config);
-  read_files(fields, "suffix_store", "suffix", config);
+  for (const std::string_view tier : kFileTiers) read_ngrams(fields, std::string(tier), config);
+  read_stores(fields, "suffix_store", config);
   const std::optional<Error> error = fields.finish();
   if (error) return *error;
   return config;

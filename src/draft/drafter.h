@@ -67,6 +67,8 @@ struct DraftRequest {
   Draws* draws = nullptr;
   DrafterMask mask = 0;       // marks this drafter's nodes
   TokenTree* tree = nullptr;  // in: the root, and what others proposed; out: with ours
+  // Whose earlier texts may be looked at (draft/suffix_memory.h); empty: nobody's.
+  std::string_view name_space = {};
 };
 
 class Drafter {

@@ -8,22 +8,50 @@ namespace outrider {
 
 NgramDrafter::NgramDrafter(std::shared_ptr<const NgramCache> corpus,
                            std::shared_ptr<NgramCache> dynamic)
-    : corpus_(std::move(corpus)), dynamic_(std::move(dynamic)) {}
+    : corpus_(std::move(corpus)), dynamic_(dynamic), learning_(std::move(dynamic)) {}
 
 NgramContext& NgramDrafter::context(SeqId seq) {
   const std::size_t i = static_cast<std::size_t>(seq);
-  if (i >= contexts_.size()) contexts_.resize(i + 1);
+  if (i >= contexts_.size()) {
+    touched_.resize(i + 1, false);
+    contexts_.resize(i + 1);
+  }
   return contexts_[i];
 }
 
 Status NgramDrafter::begin(SeqId seq, std::size_t kept) {
   context(seq).cut(kept);
+  touched_[static_cast<std::size_t>(seq)] = false;
   return Status();
 }
 
 void NgramDrafter::accept(SeqId seq, std::span<const Token> text) { context(seq).extend(text); }
 
-void NgramDrafter::end(SeqId seq) { context(seq).cut(0); }
+void NgramDrafter::end(SeqId seq) {
+  context(seq).cut(0);
+  touched_[static_cast<std::size_t>(seq)] = false;
+}
+
+void NgramDrafter::set_cache(NgramTier tier, std::shared_ptr<const NgramCache> cache) {
+  if (tier == NgramTier::kStatic) {
+    corpus_ = std::move(cache);
+  } else {
+    dynamic_ = std::move(cache);
+    learning_.reset();
+  }
+}
+
+void NgramDrafter::remove_cache(NgramTier tier, std::string reason) {
+  if ((tier == NgramTier::kStatic ? corpus_ : dynamic_) == nullptr) return;
+  set_cache(tier, nullptr);
+  removal_ = std::move(reason);
+  touched_.assign(touched_.size(), true);
+}
+
+std::string NgramDrafter::limit_reason(SeqId seq) const {
+  const std::size_t i = static_cast<std::size_t>(seq);
+  return i < touched_.size() && touched_[i] ? removal_ : "";
+}
 
 Status NgramDrafter::draft(std::span<DraftRequest> requests) {
   for (DraftRequest& request : requests) {
@@ -59,7 +87,7 @@ void NgramDrafter::draft_one(DraftRequest& request) {
 }
 
 void NgramDrafter::learn(SeqId seq) {
-  if (dynamic_ != nullptr) dynamic_->merge(context(seq).cache());
+  if (learning_ != nullptr) learning_->merge(context(seq).cache());
 }
 
 std::size_t NgramDrafter::memory_bytes() const {

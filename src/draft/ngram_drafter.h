@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "draft/drafter.h"
@@ -36,7 +37,15 @@ class NgramDrafter : public Drafter {
   void end(SeqId seq) override;
   // Drafting takes microseconds: there is nothing to interrupt.
   void set_interrupt(const std::atomic<bool>* /*flag*/) override {}
-  std::string limit_reason(SeqId /*seq*/) const override { return ""; }
+  // A cache that was taken away while `seq` was drafted for.
+  std::string limit_reason(SeqId seq) const override;
+
+  // Caches that come and go between two calls of draft(); what is known of the sequences stays.
+  // kStatic or kDynamic; the cache takes the place of the one that is there. A dynamic one that is
+  // put here is only read: learn() adds to the constructor's only. Need no memory.
+  void set_cache(NgramTier tier, std::shared_ptr<const NgramCache> cache);
+  // `reason`: for the sequences that lose it. No effect when there is none.
+  void remove_cache(NgramTier tier, std::string reason);
 
   // Adds what it counted of the text of `seq` to the dynamic cache, if there is one. The text goes
   // on as before; calling it twice counts it twice. Not while another thread reads that cache.
@@ -53,8 +62,11 @@ class NgramDrafter : public Drafter {
   void draft_one(DraftRequest& request);
 
   std::shared_ptr<const NgramCache> corpus_;
-  std::shared_ptr<NgramCache> dynamic_;
-  std::vector<NgramContext> contexts_;  // [sequences seen]
+  std::shared_ptr<const NgramCache> dynamic_;
+  std::shared_ptr<NgramCache> learning_;  // dynamic_, where learn() may write; else null
+  std::vector<NgramContext> contexts_;    // [sequences seen]
+  std::string removal_;                   // of the last cache that was taken away
+  std::vector<bool> touched_;             // [contexts_] drafted for when it was
 };
 
 }  // namespace outrider

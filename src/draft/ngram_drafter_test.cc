@@ -115,6 +115,33 @@ TEST(NgramDrafter, WhatTheOperatorLetsItLearnDraftsForLaterTexts) {
   EXPECT_EQ(dynamic->check_integrity(), "");
 }
 
+TEST(NgramDrafter, CachesComeAndGoBetweenDrafts) {
+  const std::shared_ptr<NgramCache> learned = std::make_shared<NgramCache>();
+  NgramDrafter drafter(nullptr, learned);
+  NgramCache four;
+  for (int i = 0; i < 4; ++i) four.count(Tokens({1, 2, 3, 4}), 0, 1, kMaxNgram);
+  const std::shared_ptr<const NgramCache> cache = std::make_shared<NgramCache>(four);
+  for (const NgramTier tier : {NgramTier::kStatic, NgramTier::kDynamic}) {
+    ASSERT_TRUE(drafter.begin(0, 0).ok());
+    EXPECT_EQ(tokens_of(draft(drafter, {9, 1, 2, 3}, 1)), Tokens());
+    drafter.set_cache(tier, cache);
+    EXPECT_EQ(tokens_of(draft(drafter, {9, 1, 2, 3}, 1)), Tokens({4}));
+    EXPECT_EQ(drafter.limit_reason(0), "");
+    drafter.remove_cache(tier, "it was taken away");
+    EXPECT_EQ(tokens_of(draft(drafter, {9, 1, 2, 3}, 1)), Tokens());
+    EXPECT_EQ(drafter.limit_reason(0), "it was taken away");
+    ASSERT_TRUE(drafter.begin(0, 0).ok());
+    EXPECT_EQ(drafter.limit_reason(0), "") << "the next text never had it";
+    drafter.remove_cache(tier, "again");
+    EXPECT_EQ(drafter.limit_reason(0), "") << "there was none";
+  }
+  drafter.set_cache(NgramTier::kDynamic, cache);
+  drafter.accept(0, Tokens({5, 6, 7, 8, 5, 6, 7, 8}));
+  drafter.learn(0);
+  EXPECT_EQ(cache->size(), four.size()) << "what was put here is only read";
+  EXPECT_TRUE(learned->empty());
+}
+
 TEST(NgramDrafter, MemoryIsGivenBackWithTheText) {
   NgramDrafter drafter;
   std::mt19937_64 random(testing::test_seed(6105));

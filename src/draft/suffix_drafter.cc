@@ -8,11 +8,13 @@ SuffixDrafter::SuffixDrafter(std::int32_t n_sequences, SuffixStores stores,
                              const SuffixBlend& blend, const SuffixReach& reach)
     : growth_(std::move(stores), blend, reach),
       indexes_(static_cast<std::size_t>(n_sequences)),
+      cursors_(indexes_.size()),
       touched_(indexes_.size(), false) {}
 
 Status SuffixDrafter::begin(SeqId seq, std::size_t kept) {
   SuffixIndex& index = indexes_[static_cast<std::size_t>(seq)];
   if (kept < index.size()) index.clear();
+  cursors_[static_cast<std::size_t>(seq)] = SuffixMemory::Cursor();
   touched_[static_cast<std::size_t>(seq)] = false;
   return Status();
 }
@@ -22,6 +24,7 @@ void SuffixDrafter::accept(SeqId /*seq*/, std::span<const Token> /*text*/) {}
 
 void SuffixDrafter::end(SeqId seq) {
   indexes_[static_cast<std::size_t>(seq)].clear();
+  cursors_[static_cast<std::size_t>(seq)] = SuffixMemory::Cursor();
   touched_[static_cast<std::size_t>(seq)] = false;
 }
 
@@ -47,7 +50,13 @@ Status SuffixDrafter::draft(std::span<DraftRequest> requests) {
     SuffixIndex& index = indexes_[static_cast<std::size_t>(request.seq)];
     if (request.text.size() < index.size()) index.clear();
     for (const Token token : request.text.subspan(index.size())) index.append(token);
-    growth_.grow(index, request);
+    std::span<const SuffixMemory::Place> remembered;
+    if (memory_ != nullptr && !request.name_space.empty()) {
+      SuffixMemory::Cursor& cursor = cursors_[static_cast<std::size_t>(request.seq)];
+      memory_->look_up(request.name_space, request.text, cursor);
+      remembered = cursor.places;
+    }
+    growth_.grow(index, request, remembered);
   }
   return Status();
 }

@@ -7,7 +7,8 @@
 // Where the counts agree the tree is a chain.
 //
 // Stores are the operator's choice. A sequence's own text is its own: another sequence, and the
-// next text of the same one beyond what it shares with it, never sees it.
+// next text of the same one beyond what it shares with it, never sees it. Finished texts that are
+// remembered (draft/suffix_memory.h) are seen by requests of their namespace only.
 //
 // Cost, measured (docs/benchmarks.md): microseconds a step, no model, about 120 bytes a token of
 // text.
@@ -52,8 +53,12 @@ class SuffixDrafter : public Drafter {
   // `reason`: for the sequences that lose it. Needs no memory. Unknown paths are ignored.
   void remove_store(std::string_view path, std::string reason);
 
+  // Where earlier texts are looked up, for requests that name a namespace; null (as at the start):
+  // nowhere. Must outlive this, or be replaced.
+  void use_memory(SuffixMemory* memory) { memory_ = memory; }
+
   // Of all indexes and of what is reused between requests; stores are mapped files, see
-  // StoreFile::file_bytes().
+  // StoreFile::file_bytes(), and the memory is its owner's.
   std::size_t memory_bytes() const;
 
   // Empty when every index is sound, else what is broken.
@@ -62,8 +67,10 @@ class SuffixDrafter : public Drafter {
  private:
   SuffixGrowth growth_;
   std::vector<SuffixIndex> indexes_;  // [n_sequences]
-  std::string removal_;               // of the last store that was taken away
-  std::vector<bool> touched_;         // [n_sequences] drafted for when it was
+  SuffixMemory* memory_ = nullptr;
+  std::vector<SuffixMemory::Cursor> cursors_;  // [n_sequences]
+  std::string removal_;                        // of the last store that was taken away
+  std::vector<bool> touched_;                  // [n_sequences] drafted for when it was
   const std::atomic<bool>* interrupt_ = nullptr;
 };
 

@@ -9,7 +9,8 @@ SuffixGrowth::SuffixGrowth(SuffixStores stores, const SuffixBlend& blend, const 
 
 std::size_t SuffixGrowth::memory_bytes() const {
   return open_.capacity() * sizeof(Open) + candidates_.capacity() * sizeof(Candidate) +
-         places_.capacity() * sizeof(Place) + found_.capacity() * sizeof(SuffixStore::Place) +
+         places_.capacity() * sizeof(Place) + remembered_.capacity() * sizeof(SuffixMemory::Place) +
+         found_.capacity() * sizeof(SuffixStore::Place) +
          continuations_.capacity() * sizeof(SuffixIndex::Continuation) +
          levels_.capacity() * (sizeof(SuffixLevel) + sizeof(std::size_t)) +
          chances_.capacity() * sizeof(SuffixChance);
@@ -36,22 +37,42 @@ void SuffixGrowth::find_places(std::span<const Token> text) {
                    [](const Place& a, const Place& b) { return a.length > b.length; });
 }
 
-void SuffixGrowth::add_own_levels(const SuffixIndex& index, SuffixIndex::Context context) {
-  for (std::size_t i = 0; i < reach_.own_levels && context.length >= reach_.own_shortest; ++i) {
+// Of the remembered places the ones that agree longest; of equals the newer.
+void SuffixGrowth::find_remembered(std::span<const SuffixMemory::Place> remembered) {
+  remembered_.clear();
+  for (const SuffixMemory::Place& place : remembered) {
+    if (place.context.length >= reach_.store_shortest) remembered_.push_back(place);
+  }
+  if (remembered_.size() < 2) return;
+  std::stable_sort(remembered_.begin(), remembered_.end(),
+                   [](const SuffixMemory::Place& a, const SuffixMemory::Place& b) {
+                     return a.context.length > b.context.length;
+                   });
+  remembered_.resize(std::min(remembered_.size(), reach_.memory_places));
+}
+
+// A text's end counts as something that followed, but is nothing to guess.
+void SuffixGrowth::add_levels(const SuffixIndex& index, SuffixIndex::Context context,
+                              std::size_t most, std::size_t shortest) {
+  for (std::size_t i = 0; i < most && context.length >= shortest; ++i) {
     const std::size_t begin = continuations_.size();
     index.continuations(context.state, reach_.continuations, continuations_);
     const std::size_t n = continuations_.size() - begin;
-    if (n > 0) {
-      std::uint32_t total = 0;
-      for (std::size_t k = begin; k < continuations_.size(); ++k) {
-        total += continuations_[k].count;
-      }
+    std::uint32_t total = 0;
+    std::size_t mark = continuations_.size();
+    for (std::size_t k = begin; k < continuations_.size(); ++k) {
+      total += continuations_[k].count;
+      if (continuations_[k].token == SuffixMemory::kTextEnd) mark = k;
+    }
+    const bool has_mark = mark < continuations_.size();
+    if (has_mark) continuations_.erase(continuations_.begin() + static_cast<std::ptrdiff_t>(mark));
+    if (continuations_.size() > begin) {
       const std::uint32_t n_distinct = index.n_continuations(context.state);
       if (n_distinct > n) total = std::max(total, index.count(context.state));
       levels_.push_back({.length = context.length,
                          .total = total,
                          .n_distinct = n_distinct,
-                         .first_is_last_used = true});
+                         .first_is_last_used = !has_mark || mark > begin});
       level_begins_.push_back(begin);
     }
     context = index.shorter(context);
@@ -94,15 +115,20 @@ void SuffixGrowth::expand(const SuffixIndex& index, const DraftShape& shape, std
   levels_.clear();
   level_begins_.clear();
   continuations_.clear();
-  add_own_levels(index, open.own);
+  add_levels(index, open.own, reach_.own_levels, reach_.own_shortest);
   const std::size_t n_own = levels_.size();
+  for (std::size_t i = 0; i < open.n_remembered; ++i) {
+    const SuffixMemory::Place& place = remembered_[open.first_remembered + i];
+    add_levels(*place.index, place.context, reach_.memory_levels, reach_.store_shortest);
+  }
   add_store_levels(open);
   for (std::size_t i = 0; i < levels_.size(); ++i) {  // now that the list stays where it is
     const std::size_t end = i + 1 < levels_.size() ? level_begins_[i + 1] : continuations_.size();
     levels_[i].continuations =
         std::span(continuations_).subspan(level_begins_[i], end - level_begins_[i]);
   }
-  if (n_own > 0 && n_own < levels_.size()) {  // else they are in order
+  const bool stores_only = n_own == 0 && open.n_remembered == 0;
+  if (!stores_only && n_own < levels_.size()) {  // else they are in order
     std::stable_sort(
         levels_.begin(), levels_.end(),
         [](const SuffixLevel& a, const SuffixLevel& b) { return a.length > b.length; });
@@ -139,7 +165,8 @@ void SuffixGrowth::follow(const SuffixIndex& index, const Candidate& candidate, 
   Open child{.node = node,
              .chance = candidate.chance,
              .own = index.advance(parent.own, candidate.token),
-             .first_place = places_.size()};
+             .first_place = places_.size(),
+             .first_remembered = remembered_.size()};
   const std::size_t end = parent.first_place + parent.n_places;
   for (std::size_t i = parent.first_place; i < end; ++i) {
     const Place place = places_[i];
@@ -147,16 +174,27 @@ void SuffixGrowth::follow(const SuffixIndex& index, const Candidate& candidate, 
     places_.push_back({.store = place.store, .length = place.length + 1, .next = place.next + 1});
   }
   child.n_places = places_.size() - child.first_place;
+  for (std::size_t i = 0; i < parent.n_remembered; ++i) {
+    const SuffixMemory::Place place = remembered_[parent.first_remembered + i];
+    const SuffixIndex::Context context = place.index->advance(place.context, candidate.token);
+    if (context.length < reach_.store_shortest) continue;
+    remembered_.push_back({.index = place.index, .context = context});
+  }
+  child.n_remembered = remembered_.size() - child.first_remembered;
   open_.push_back(child);
 }
 
-void SuffixGrowth::grow(const SuffixIndex& index, const DraftRequest& request) {
+void SuffixGrowth::grow(const SuffixIndex& index, const DraftRequest& request,
+                        std::span<const SuffixMemory::Place> remembered) {
   TokenTree& tree = *request.tree;
   open_.clear();
   candidates_.clear();
   order_ = 0;
   find_places(request.text);
-  open_.push_back({.own = index.longest_match(), .n_places = places_.size()});
+  find_remembered(remembered);
+  open_.push_back({.own = index.longest_match(),
+                   .n_places = places_.size(),
+                   .n_remembered = remembered_.size()});
   expand(index, request.shape, 0);
 
   has_child_.assign(static_cast<std::size_t>(tree.size()), false);

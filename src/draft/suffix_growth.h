@@ -10,6 +10,7 @@
 #include "draft/drafter.h"
 #include "draft/suffix_blend.h"
 #include "draft/suffix_index.h"
+#include "draft/suffix_memory.h"
 #include "draft/suffix_store.h"
 
 namespace outrider {
@@ -21,6 +22,9 @@ struct SuffixReach {
   std::size_t store_places = 24;   // of each store
   std::size_t own_shortest = 1;    // tokens of a match in the own text at least
   std::size_t store_shortest = 2;  // and in a store, where a single token says nothing
+  // What is remembered is looked at as the own text is, where it agrees as a store must.
+  std::size_t memory_places = 4;  // parts of the memory, those that agree longest
+  std::size_t memory_levels = 2;  // matches of different lengths in each
 };
 
 using SuffixStores = std::vector<std::shared_ptr<const SuffixStore>>;
@@ -37,8 +41,10 @@ class SuffixGrowth {
   // Of the shape, split_p is passed over: it keeps a draft model from paying for branches level by
   // level, and here a node costs the same wherever it hangs, so the likeliest are taken (with a
   // split_p of 0.1, 3 to 8 % fewer tokens a step at width 16).
-  // `index` holds request.text.
-  void grow(const SuffixIndex& index, const DraftRequest& request);
+  // `index` holds request.text; `remembered` are the places where its end occurs in earlier texts,
+  // newest first.
+  void grow(const SuffixIndex& index, const DraftRequest& request,
+            std::span<const SuffixMemory::Place> remembered = {});
 
   std::span<const std::shared_ptr<const SuffixStore>> stores() const { return stores_; }
   // Not while a tree is growing. Adding may throw std::bad_alloc, with nothing changed.
@@ -61,6 +67,8 @@ class SuffixGrowth {
     SuffixIndex::Context own;
     std::size_t first_place = 0;  // in places_, longest agreement first
     std::size_t n_places = 0;
+    std::size_t first_remembered = 0;  // in remembered_
+    std::size_t n_remembered = 0;
   };
   // A child that may be added.
   struct Candidate {
@@ -75,8 +83,10 @@ class SuffixGrowth {
   };
 
   void find_places(std::span<const Token> text);
+  void find_remembered(std::span<const SuffixMemory::Place> remembered);
   void expand(const SuffixIndex& index, const DraftShape& shape, std::uint32_t at);
-  void add_own_levels(const SuffixIndex& index, SuffixIndex::Context context);
+  void add_levels(const SuffixIndex& index, SuffixIndex::Context context, std::size_t most,
+                  std::size_t shortest);
   void add_store_levels(const Open& open);
   void tally(std::span<const Place> places);
   void follow(const SuffixIndex& index, const Candidate& candidate, NodeId node);
@@ -88,6 +98,7 @@ class SuffixGrowth {
   std::vector<Open> open_;
   std::vector<Candidate> candidates_;  // a heap
   std::vector<Place> places_;
+  std::vector<SuffixMemory::Place> remembered_;
   std::vector<SuffixStore::Place> found_;
   std::vector<SuffixIndex::Continuation> continuations_;
   std::vector<SuffixLevel> levels_;

@@ -112,7 +112,8 @@ Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const>
                                .guide = c.guide.get(),
                                .draws = coupled ? nullptr : &s->draws,
                                .mask = DrafterMask{1} << index,
-                               .tree = &*s->proposed});
+                               .tree = &*s->proposed,
+                               .name_space = s->request.name_space});
     if (c.guide) c.guide->begin(asking.passes.get(), !std::exchange(kept, true));
     asking.guides.push_back(std::move(c.guide));
     asking.trial.push_back(!c.pays);

@@ -47,6 +47,8 @@ struct Request {
   bool logprobs_after_sampler = false;
   // Which drafters may guess, of those that are there when it is added.
   DrafterPlan drafters;
+  // Whose earlier texts drafters may look at (DraftRequest::name_space); empty: nobody's.
+  std::string name_space;
   // What to do when the context is full: forget half of what lies behind the first `shift_keep`
   // tokens of the text, read the rest again and go on. -1: the text ends there (kLength).
   std::int32_t shift_keep = -1;

@@ -93,7 +93,8 @@ TEST_F(SessionLoadTest, TheSecondInitAttachesTheDraftWhileARequestRuns) {
   EXPECT_EQ(plain.back()["speculation"]["reason"], "no draft model is loaded");
   const Json fast = complete(request);
   EXPECT_EQ(fast["speculation"]["enabled"], true);
-  EXPECT_EQ(status()["speculation"]["drafters"], Json::array({"draft-model", "suffix", "recycle"}));
+  EXPECT_EQ(status()["speculation"]["drafters"],
+            Json::array({"draft-model", "suffix", "ngram-cache", "recycle"}));
   EXPECT_EQ(fast["content"], text + text_of(meanwhile["completion_updates"]) + text_of(plain));
 }
 

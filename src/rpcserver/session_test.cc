@@ -46,15 +46,12 @@ TEST_F(SessionTest, EveryDrafterThatIsThereGivesTheSameText) {
       R"({"prompt":"abcabc","n_predict":30,"seed":1,"temperature":1,"speculative":)";
   const Json plain = complete(common + "false}");
   for (const char* drafters : {R"(["suffix"])", R"(["recycle"])", R"(["suffix","recycle"])",
-                               R"(["suffix/draft-model"])", R"([])"}) {
+                               R"(["suffix/draft-model"])", R"(["ngram-cache"])", R"([])"}) {
     const Json fast = complete(common + R"({"drafters":)" + drafters + R"(,"width":5}})");
     EXPECT_EQ(fast["content"], plain["content"]) << drafters;
     EXPECT_EQ(fast["speculation"]["enabled"], true) << drafters;
     EXPECT_EQ(fast["speculation"]["reason"], Json()) << drafters;
   }
-  const Json absent = complete(common + R"({"drafters":["ngram-cache"]}})");
-  EXPECT_EQ(absent["content"], plain["content"]);
-  EXPECT_EQ(absent["speculation"]["reason"], "'ngram-cache' is not attached");
   EXPECT_EQ(complete(common + R"({"drafters":["suffix"],"width":5}})")["generation_settings"]
                                                                       ["speculative"]["branches"],
             5)

@@ -36,6 +36,11 @@ struct CompletionRequest {
   DraftShape draft;        // its `branches`: see default_branches()
   std::int32_t width = 4;  // most tokens of one target step, >= 1; 1: no speculation
 
+  // Whose request it is, for RuntimeOptions::remember_tokens: 1 to 64 bytes without control
+  // characters. What is said is remembered for later requests of the same namespace, and the
+  // suffix drafter looks at what was said to earlier ones. Not given: neither.
+  std::optional<std::string> name_space;
+
   // Milliseconds from start() on, >= 1, after which it ends with what it has, as if cancelled; 0:
   // none.
   std::int64_t timeout_ms = 0;

@@ -4,6 +4,7 @@
 #include <random>
 #include <system_error>
 
+#include "draft/suffix_memory.h"
 #include "serve/prompt.h"
 #include "serve/runtime_impl.h"
 
@@ -55,7 +56,38 @@ Status validate(const RuntimeOptions& o) {
   if (o.max_queue < 0) return out_of_range("max-queue", o.max_queue, "at least 0");
   if (o.prompt_chunk < 1) return out_of_range("prompt-chunk", o.prompt_chunk, "at least 1");
   if (o.retention_ms < 0) return out_of_range("retention-ms", o.retention_ms, "at least 0");
+  if (o.remember_tokens == 0) return Status();
+  const std::int64_t least = SuffixMemory::kLeastTokens;
+  const std::int64_t most = SuffixMemory::kMostTokens;
+  if (o.remember_tokens < least || o.remember_tokens > most) {
+    return out_of_range(
+        "remember-tokens", o.remember_tokens,
+        "0 (nothing), or from " + std::to_string(least) + " to " + std::to_string(most));
+  }
   return Status();
+}
+
+constexpr std::size_t kMaxNamespaceBytes = 64;
+
+Status check_namespace(const std::string& name) {
+  const bool printable = std::none_of(name.begin(), name.end(), [](char c) {
+    const unsigned char byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7F;
+  });
+  if (!name.empty() && name.size() <= kMaxNamespaceBytes && printable) return Status();
+  return invalid_argument("--namespace has " + std::to_string(name.size()) + " bytes" +
+                          (printable ? "" : " with control characters among them") +
+                          ", but must have 1 to " + std::to_string(kMaxNamespaceBytes) +
+                          ", none of them a control character");
+}
+
+// Until the text is finished; what is there then takes its place.
+Remembered not_remembered_yet(std::string name, bool remembering) {
+  return {.name_space = std::move(name),
+          .tokens = 0,
+          .reason = remembering ? "the text was not finished"
+                                : "no texts are remembered here: the operator has not switched it "
+                                  "on (--remember-tokens)"};
 }
 
 // Below 2^32: any JSON reader can hold it.
@@ -80,6 +112,7 @@ Result<Request> make_request(CompletionRequest& r, std::vector<Token> prompt,
   request.width = r.width;
   request.logprobs = r.logprobs;
   request.logprobs_after_sampler = r.logprobs_after_sampler;
+  request.name_space = r.name_space.value_or("");
   request.drafters = std::move(r.drafters);
   if (request.drafters.empty()) request.drafters.chains = {{std::string(kDraftModelName)}};
   if (r.shift_keep) {
@@ -133,6 +166,7 @@ Result<StartedCompletion> Runtime::Impl::start(CompletionRequest r) {
     return invalid_argument("--timeout-ms is " + std::to_string(r.timeout_ms) +
                             ", but must be at least 1, or 0 for none");
   }
+  if (r.name_space) OUTRIDER_RETURN_IF_ERROR(check_namespace(*r.name_space));
   const JobPtr job = std::make_shared<Job>();
   job->result = std::make_shared<CompletionResult>();
   IdleTexts idle;
@@ -164,6 +198,9 @@ Result<StartedCompletion> Runtime::Impl::start(CompletionRequest r) {
   job->result->completion.prompt_tokens = stats.n_tokens;
   job->result->exactness = target.exactness();
   job->result->model = target.info().path;
+  if (r.name_space) {
+    job->result->remembered = not_remembered_yet(*r.name_space, options.remember_tokens > 0);
+  }
 
   const Lock lock(mutex_);
   const std::size_t at_once =

@@ -14,12 +14,18 @@
 // target that is being loaded. A failed load changes nothing but the status. When a target's
 // process is lost (an isolated one's), its requests end with an error, and it is kFailed.
 //
-// Drafters. `suffix` and `recycle` need no model and no file: every target has them. A request is
-// guessed for by those that it names, and by the draft model when it names none. Files for them
-// (suffix stores) come and go like a draft, in the background and between two steps, and running
-// requests go on: with what is left of the drafter, and their results say so. A file belongs to a
-// tokenizer: when another target comes it is opened and checked anew for that one. What a target
-// that is unloaded had at work goes with it.
+// Drafters. `suffix`, `ngram-cache` and `recycle` need no model and no file: every target has them.
+// A request is guessed for by those that it names, and by the draft model when it names none. Files
+// for them (suffix stores, n-gram caches) come and go like a draft, in the background and between
+// two steps, and running requests go on: with what is left of the drafter, and their results say
+// so. A file belongs to a tokenizer: when another target comes it is opened and checked anew for
+// that one. What a target that is unloaded had at work goes with it.
+//
+// Memory. With remember_tokens, what was said to a request that names a namespace drafts for later
+// requests of that namespace that use the suffix drafter, and for nobody else (draft/
+// suffix_memory.h): all that was said, also of a text that was cancelled, but not of one that
+// failed. It belongs to a target and goes with it. The decode thread owns it; to remember
+// a text costs it microseconds.
 //
 // Requests. At most `slots` run at once on a target, the others wait in order of arrival. What a
 // request gets does not depend on the others where the backend is bit-exact. A request that was
@@ -54,6 +60,9 @@ struct RuntimeOptions {
   std::int32_t prompt_chunk = 128;     // prompt tokens of a step while other texts go on, >= 1
   bool reuse_prefix = true;            // keep the state of ended texts for prompts that begin alike
   std::int64_t retention_ms = 60'000;  // how long a finished result waits to be fetched, >= 0
+  // Tokens of finished texts that the suffix drafter remembers, over all namespaces (a quarter of
+  // them for one at most): 0: none; else from SuffixMemory::kLeastTokens to kMostTokens.
+  std::int64_t remember_tokens = 0;
 
   // A year: the most that those who read the options from a user let him say.
   static constexpr std::int64_t kMaxRetentionMs = 31'536'000'000;
@@ -83,18 +92,31 @@ struct DrafterFileStatus {
       ModelState::kLoading;      // of the newest order; kFailed also when damage is found
   Status error;                  // when it failed
   bool serving = false;          // one is at work (which a failed order does not change)
-  std::uint64_t file_bytes = 0;  // of the one at work: mapped, not read as a whole
+  std::uint64_t file_bytes = 0;  // of the one at work
+  // That it takes: 0 for a store, which is mapped and not read as a whole.
+  std::uint64_t memory_bytes = 0;
+};
+
+// What finished texts take (RuntimeOptions::remember_tokens), of the target at work.
+struct MemoryStatus {
+  std::int64_t max_tokens = 0;
+  std::int64_t namespaces = 0;
+  std::int64_t tokens = 0;
+  std::uint64_t memory_bytes = 0;
 };
 
 // Of one that is there or could be.
 struct DrafterStatus {
   std::string name;
   ModelState state = ModelState::kAbsent;
-  bool attached = false;                 // to the target at work
-  std::string path;                      // of the draft model; else empty
-  Status error;                          // of the draft model, when it failed
-  std::uint64_t memory_bytes = 0;        // what it holds for its sequences; a draft model's weights
+  bool attached = false;  // to the target at work
+  std::string path;       // of the draft model; else empty
+  Status error;           // of the draft model, when it failed
+  // What it holds: for its sequences, of its files what is in memory as a whole, and what it
+  // remembers; of a draft model the weights.
+  std::uint64_t memory_bytes = 0;
   std::vector<DrafterFileStatus> files;  // in the order in which they came
+  std::optional<MemoryStatus> memory;    // of suffix, when texts are remembered
   DrafterStats totals;                   // over all requests that have ended
 };
 
@@ -106,7 +128,7 @@ struct RuntimeStatus {
   std::int32_t slots = 0;
   std::int64_t running = 0;  // requests
   std::int64_t queued = 0;
-  std::vector<DrafterStatus> drafters;  // draft-model, suffix, recycle
+  std::vector<DrafterStatus> drafters;  // in the order of kDrafterNames
   // Since the start:
   std::int64_t started = 0;
   std::int64_t finished = 0;       // in any way
@@ -122,6 +144,13 @@ struct RuntimeStatus {
 enum class EndedBy { kItself, kClient, kTimeout, kUnload, kShutdown };
 std::string_view ended_by_name(EndedBy by);  // "itself", "client", "timeout", "unload", "shutdown"
 
+// What became of a text that was to be remembered.
+struct Remembered {
+  std::string name_space;
+  std::int64_t tokens = 0;  // of the text; 0: see `reason`
+  std::string reason;       // why it is not remembered; empty: it is
+};
+
 // A completion and where it came from.
 struct CompletionResult {
   Completion completion;
@@ -129,7 +158,8 @@ struct CompletionResult {
   std::string model;  // path of the target
   PromptStats prompt;
   EndedBy ended_by = EndedBy::kItself;
-  bool shifted = false;  // the context was full and was shifted (shift_keep)
+  bool shifted = false;                  // the context was full and was shifted (shift_keep)
+  std::optional<Remembered> remembered;  // of a request that named a namespace
 };
 
 struct StartedCompletion {
@@ -207,13 +237,15 @@ class Runtime {
   Status unload(ModelRole role, bool at_once);
 
   // Orders a file for a drafter; returns at once. One of the same path is opened anew, and works on
-  // until the new one is there. It waits until there is a target.
-  // Errors: kInvalidArgument (an empty path, a drafter that takes no files), kResourceExhausted
+  // until the new one is there. It waits until there is a target. ngram-cache reads one file a
+  // tier; without a tier it is the static one. Errors: kInvalidArgument (an empty path, a drafter
+  // that takes no files, a tier that has another file already), kResourceExhausted
   // (kMaxDrafterFiles are there).
   static constexpr std::size_t kMaxDrafterFiles = 64;
   Status attach(DrafterFile file);
 
-  // Takes a file away, or calls its order off; with an empty path, all of that drafter. Running
+  // Takes a file away, or calls its order off; with an empty path, all of that drafter (and tier,
+  // when it names one). Running
   // requests go on without it from their next step on. Errors: kInvalidArgument as above; kNotFound
   // when there is none.
   Status detach(const DrafterFile& file);

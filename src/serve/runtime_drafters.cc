@@ -4,6 +4,7 @@
 #include <exception>
 #include <new>
 
+#include "draft/ngram_drafter.h"
 #include "serve/runtime_impl.h"
 
 namespace outrider {
@@ -14,12 +15,28 @@ Runtime::Impl::FileEntry* Runtime::Impl::find_file(const DrafterFile& file) {
   return found == files_.end() ? nullptr : &*found;
 }
 
+// A tier is one cache, and merging two is `ngram merge`'s: which of them a guess came from could
+// not be said otherwise.
+Status Runtime::Impl::check_tier_is_free(const DrafterFile& file) const {
+  if (file.tier.empty()) return Status();
+  for (const FileEntry& entry : files_) {
+    if (entry.file.drafter != file.drafter || entry.file.tier != file.tier) continue;
+    return invalid_argument("--path is '" + file.path + "', but the " + file.tier + " tier of '" +
+                            file.drafter + "' has '" + entry.file.path +
+                            "' already; take that away first, or join them with 'outrider ngram "
+                            "merge'");
+  }
+  return Status();
+}
+
 Status Runtime::Impl::attach(DrafterFile file) {
-  OUTRIDER_RETURN_IF_ERROR(check_file_drafter(file.drafter));
+  OUTRIDER_RETURN_IF_ERROR(check_file_drafter(file));
   if (file.path.empty()) return invalid_argument("--path is '', but must be a file");
+  if (file.drafter == NgramDrafter::kName && file.tier.empty()) file.tier = kFileTiers[0];
   const Lock lock(mutex_);
   FileEntry* entry = find_file(file);
   if (entry == nullptr) {
+    OUTRIDER_RETURN_IF_ERROR(check_tier_is_free(file));
     if (files_.size() >= kMaxDrafterFiles) {
       return resource_exhausted("--path: " + std::to_string(files_.size()) +
                                 " files are there already, the most that can be; take one away");
@@ -32,16 +49,19 @@ Status Runtime::Impl::attach(DrafterFile file) {
 }
 
 Status Runtime::Impl::detach(const DrafterFile& file) {
-  OUTRIDER_RETURN_IF_ERROR(check_file_drafter(file.drafter));
+  OUTRIDER_RETURN_IF_ERROR(check_file_drafter(file));
   const Lock lock(mutex_);
   const auto meant = [&file](const FileEntry& entry) {
     return entry.file.drafter == file.drafter &&
-           (file.path.empty() || entry.file.path == file.path);
+           (file.path.empty() || entry.file.path == file.path) &&
+           (file.tier.empty() || entry.file.tier == file.tier);
   };
   if (std::none_of(files_.begin(), files_.end(), meant)) {
-    return not_found(file.path.empty() ? "the drafter '" + file.drafter + "' has no files"
-                                       : "--path is '" + file.path + "', but the drafter '" +
-                                             file.drafter + "' has no such file");
+    const std::string whose =
+        "the drafter '" + file.drafter + "' has no " + (file.tier.empty() ? "" : file.tier + " ");
+    return not_found(file.path.empty() ? whose + "files"
+                                       : "--path is '" + file.path + "', but " + whose +
+                                             (file.tier.empty() ? "such " : "") + "file");
   }
   for (FileEntry& entry : files_) {
     if (!meant(entry)) continue;
@@ -227,6 +247,7 @@ void Runtime::Impl::note_drafters(const Station& station) {
     DrafterNote& note = note_of(drafter->name());
     note.attached = true;
     note.memory_bytes = station.memory_of(drafter->name());
+    if (drafter->name() == "suffix") note.memory = station.memory();
   }
 }
 
@@ -239,7 +260,8 @@ DrafterFileStatus Runtime::Impl::status_of(const FileEntry& entry) const {
                            .state = entry.state,
                            .error = entry.error,
                            .serving = entry.opened.has_value(),
-                           .file_bytes = entry.opened ? entry.opened->file_bytes() : 0};
+                           .file_bytes = entry.opened ? entry.opened->file_bytes : 0,
+                           .memory_bytes = entry.opened ? entry.opened->memory_bytes() : 0};
   const Status damage = entry.opened ? entry.opened->damage() : Status();
   if (damage.ok()) return status;
   status.serving = false;
@@ -252,7 +274,6 @@ std::vector<DrafterStatus> Runtime::Impl::drafter_statuses() const {
   std::vector<DrafterStatus> list;
   for (std::size_t i = 0; i < kDrafterNames.size(); ++i) {
     const DrafterNote& note = drafters_[i];
-    if (kDrafterNames[i] == "ngram-cache" && !note.attached) continue;
     DrafterStatus& s = list.emplace_back();
     s.name = kDrafterNames[i];
     s.attached = note.attached;
@@ -260,8 +281,14 @@ std::vector<DrafterStatus> Runtime::Impl::drafter_statuses() const {
     s.totals = note.totals;
     s.totals.name = s.name;
     s.state = note.attached ? ModelState::kReady : ModelState::kAbsent;
+    if (note.attached && note.memory) {
+      s.memory = note.memory;
+      s.memory_bytes += note.memory->memory_bytes;
+    }
     for (const FileEntry& entry : files_) {
-      if (entry.file.drafter == s.name) s.files.push_back(status_of(entry));
+      if (entry.file.drafter != s.name) continue;
+      s.files.push_back(status_of(entry));
+      s.memory_bytes += s.files.back().memory_bytes;
     }
     if (s.name != kDraftModelName) continue;
     const ModelStatus& draft = draft_role_.status;

@@ -7,69 +7,15 @@
 #include <thread>
 
 #include "serve/runtime.h"
-#include "testing/runtime_fixture.h"
-#include "testing/suffix_file.h"
-#include "testing/tiny_dir.h"
+#include "testing/drafter_fixture.h"
 
 namespace outrider {
 namespace {
 
 using testing::ask;
-using testing::kVocab;
 using testing::model;
-using testing::RuntimeTest;
-
-DrafterPlan plan(const std::string& expression) {
-  return *parse_drafter_plan(expression, kDrafterNames);
-}
-
-class RuntimeDrafters : public RuntimeTest {
- protected:
-  CompletionRequest asking(const std::string& drafters, std::vector<Token> prompt,
-                           std::uint64_t seed, std::int32_t n) {
-    CompletionRequest r = ask(std::move(prompt), seed, n);
-    r.drafters = plan(drafters);
-    r.draft.branches = default_branches(r.drafters, r.rule, r.width);
-    return r;
-  }
-
-  // A store of what this request will say: right guesses all the way.
-  std::string right_store(const std::string& name, std::vector<Token> prompt, std::uint64_t seed,
-                          std::size_t n) {
-    const std::vector<Token> said = alone(prompt, seed, n);
-    prompt.insert(prompt.end(), said.begin(), said.end());
-    return store(name, kVocab, {prompt});
-  }
-  std::string store(const std::string& name, std::int32_t n_vocab,
-                    const std::vector<std::vector<Token>>& texts) {
-    const testing::FakeVocabulary vocabulary(n_vocab, kNoToken);
-    testing::write_suffix_store(dir_.file(name), tokenizer_id(vocabulary), texts);
-    return dir_.file(name);
-  }
-
-  static DrafterStatus status_of(const Runtime& runtime, const std::string& name) {
-    for (const DrafterStatus& drafter : runtime.status().drafters) {
-      if (drafter.name == name) return drafter;
-    }
-    ADD_FAILURE() << name << " is not listed";
-    return {};
-  }
-  // The only file of the suffix drafter.
-  static DrafterFileStatus file_of(const Runtime& runtime) {
-    const DrafterStatus suffix = status_of(runtime, "suffix");
-    EXPECT_EQ(suffix.files.size(), 1U);
-    return suffix.files.empty() ? DrafterFileStatus{} : suffix.files[0];
-  }
-
-  static const DrafterStats* stats_of(const Completion& completion, const std::string& name) {
-    for (const DrafterStats& stats : completion.speculation.drafters) {
-      if (stats.name == name) return &stats;
-    }
-    return nullptr;
-  }
-
-  testing::TempDir dir_;
-};
+using testing::plan;
+using RuntimeDrafters = testing::DrafterTest;
 
 TEST_F(RuntimeDrafters, EveryExpressionGivesThePlainText) {
   const std::unique_ptr<Runtime> runtime = make();
@@ -77,8 +23,9 @@ TEST_F(RuntimeDrafters, EveryExpressionGivesThePlainText) {
   ASSERT_TRUE(runtime->attach({"suffix", right_store("right", {1, 2}, 3, 40)}).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
   for (const char* expression :
-       {"suffix", "recycle", "draft-model", "suffix,recycle", "suffix/recycle", "recycle/suffix",
-        "draft-model,suffix,recycle", "suffix/draft-model", "draft-model,suffix/recycle"}) {
+       {"suffix", "recycle", "ngram-cache", "draft-model", "suffix,recycle", "suffix/recycle",
+        "recycle/suffix", "ngram-cache/recycle", "draft-model,suffix,recycle", "suffix/draft-model",
+        "draft-model,suffix/recycle", "draft-model,suffix,ngram-cache,recycle"}) {
     std::int64_t drafted = 0;
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
       const Completion c = (*runtime->run(asking(expression, {1, 2}, seed, 40)))->completion;
@@ -111,9 +58,9 @@ TEST_F(RuntimeDrafters, ARequestThatNamesNoneUsesTheDraftModelOnly) {
 
 TEST_F(RuntimeDrafters, WhatIsNotAttachedIsNamedAndTheOthersGoOn) {
   const std::unique_ptr<Runtime> runtime = make();
-  Completion c = (*runtime->run(asking("ngram-cache", {1, 2}, 3, 20)))->completion;
+  Completion c = (*runtime->run(asking("draft-model", {1, 2}, 3, 20)))->completion;
   EXPECT_FALSE(c.speculation.enabled);
-  EXPECT_EQ(c.speculation.reason, "'ngram-cache' is not attached");
+  EXPECT_EQ(c.speculation.reason, "no draft model is loaded");
   EXPECT_EQ(c.tokens, alone({1, 2}, 3, 20));
   c = (*runtime->run(asking("draft-model,recycle", {1, 2}, 3, 20)))->completion;
   EXPECT_TRUE(c.speculation.enabled);
@@ -202,7 +149,8 @@ TEST_F(RuntimeDrafters, FilesThatCannotBeUsedSayWhy) {
   EXPECT_EQ((*runtime->run(asking("suffix", {1, 2}, 3, 20)))->completion.tokens,
             alone({1, 2}, 3, 20));
   EXPECT_EQ(runtime->attach({"recycle", "x"}).message(),
-            "--drafter is 'recycle', but must be suffix: no other drafter takes files");
+            "--drafter is 'recycle', but must be suffix or ngram-cache: no other drafter takes "
+            "files");
   EXPECT_EQ(runtime->attach({"suffix", ""}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(runtime->detach({"suffix", "x"}).code(), StatusCode::kNotFound);
   EXPECT_EQ(runtime->detach({"suffix", ""}).code(), StatusCode::kNotFound);

@@ -87,6 +87,7 @@ class Runtime::Impl {
 
   // runtime_drafters.cc
   FileEntry* find_file(const DrafterFile& file);
+  Status check_tier_is_free(const DrafterFile& file) const;
   FileEntry* next_file();
   void open_file(Lock& lock);
   void order_file(FileEntry& entry);
@@ -131,6 +132,9 @@ class Runtime::Impl {
   std::string why_without(const Job& job) const;
   std::string why_no_draft(const Job& job) const;
   void publish(Station& station, std::vector<Update> updates);
+  JobPtr running_job(const Station& station, RequestId id) const;
+  std::optional<Remembered> remember(Station& station, const Job& job,
+                                     const Completion& completion) const;
   void note_progress(const Station& station);
   void note_idle(const Station& station);
   void note_drafters(const Station& station);
@@ -178,7 +182,8 @@ class Runtime::Impl {
   // Of a drafter, by its place in kDrafterNames.
   struct DrafterNote {
     bool attached = false;           // to current_
-    std::uint64_t memory_bytes = 0;  // as of its last change
+    std::uint64_t memory_bytes = 0;  // as of its last change, as is the next one
+    std::optional<MemoryStatus> memory;
     DrafterStats totals;
   };
   std::array<DrafterNote, kDrafterNames.size() + 1> drafters_;  // the last: any other name

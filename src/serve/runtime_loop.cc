@@ -178,20 +178,40 @@ void Runtime::Impl::publish(Station& station, std::vector<Update> updates) {
     }
     std::optional<Completion> completion;
     if (update.finished) completion = std::move(*station.engine().take(update.id));
+    const JobPtr job = running_job(station, update.id);
+    if (job == nullptr) continue;
+    std::optional<Remembered> remembered;
+    if (completion) remembered = remember(station, *job, *completion);
     const Lock lock(mutex_);
-    const std::vector<JobPtr>::iterator found =
-        std::find_if(running_.begin(), running_.end(), [&](const JobPtr& job) {
-          return job->station.get() == &station && job->running == update.id;
-        });
-    if (found == running_.end()) continue;
-    const JobPtr job = *found;
     if (!tokens.empty()) give_out(*job, std::move(tokens));
     if (!completion) continue;
+    if (remembered) {
+      note_drafters(station);  // whoever sees the result sees what is remembered, too
+      job->result->remembered = std::move(remembered);
+    }
     job->result->shifted = completion->shifts > 0;
     job->result->completion = std::move(*completion);
     job->result->prompt.n_cached = job->result->completion.cached_tokens;
     finish(*job);
   }
+}
+
+Runtime::Impl::JobPtr Runtime::Impl::running_job(const Station& station, RequestId id) const {
+  const Lock lock(mutex_);
+  const std::vector<JobPtr>::const_iterator found = std::find_if(
+      running_.begin(), running_.end(),
+      [&](const JobPtr& job) { return job->station.get() == &station && job->running == id; });
+  return found == running_.end() ? nullptr : *found;
+}
+
+// All that was said: its last tokens too, though a stop string cuts off what they say, as a later
+// text is likely to end like this one. A text that was cancelled is remembered as far as it went:
+// editors cancel what they ask for again. Without the lock.
+std::optional<Remembered> Runtime::Impl::remember(Station& station, const Job& job,
+                                                  const Completion& completion) const {
+  const std::optional<Remembered>& wish = job.result->remembered;
+  if (!wish || !station.memory() || completion.finish == FinishReason::kError) return std::nullopt;
+  return station.remember(wish->name_space, completion.tokens);
 }
 
 void Runtime::Impl::note_progress(const Station& station) {

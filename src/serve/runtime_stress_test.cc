@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/random.h"
+#include "draft/ngram_file.h"
 #include "serve/runtime.h"
 #include "testing/chi_square.h"
 #include "testing/fake_engine.h"
@@ -62,9 +63,11 @@ class Client {
     r.seed = draw(1000);
     r.max_tokens = static_cast<std::int32_t>(draw(30));
     r.speculative = draw(4) != 0;
-    static constexpr const char* kExpressions[] = {
-        "draft-model", "suffix", "recycle", "draft-model,suffix", "suffix/draft-model,recycle"};
-    if (draw(3) != 0) r.drafters = *parse_drafter_plan(kExpressions[draw(5)], kDrafterNames);
+    static constexpr const char* kExpressions[] = {"draft-model", "suffix",
+                                                   "recycle",     "draft-model,suffix",
+                                                   "ngram-cache", "suffix/draft-model,recycle"};
+    if (draw(3) != 0) r.drafters = *parse_drafter_plan(kExpressions[draw(6)], kDrafterNames);
+    if (draw(2) != 0) r.name_space = "user-" + std::to_string(draw(3));
     r.width = draw(3) == 0 ? kAutoWidth : 1 + static_cast<std::int32_t>(draw(8));
     if (draw(6) == 0) r.timeout_ms = 1 + draw(3);
     const bool cancel = draw(4) == 0;
@@ -132,8 +135,12 @@ TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
                                        {static_cast<Token>(i % 3), 2}, 1.0f, i, 40));
   }
   testing::write_suffix_store(dir.file("store"), tokenizer_id(vocabulary), texts);
+  NgramCache ngrams;
+  for (const std::vector<Token>& text : texts) ngrams.count(text, 0, 1, kMaxNgram);
+  ASSERT_TRUE(save_ngrams(ngrams, tokenizer_id(vocabulary), dir.file("ngrams")).ok());
   loader.add("bad", {.failure = internal_error("on purpose")});
-  Result<std::unique_ptr<Runtime>> made = Runtime::create({.slots = 5, .max_queue = 8}, loader);
+  Result<std::unique_ptr<Runtime>> made =
+      Runtime::create({.slots = 5, .max_queue = 8, .remember_tokens = 1024}, loader);
   ASSERT_TRUE(made.ok());
   Runtime& runtime = **made;
   ASSERT_TRUE(runtime.load(ModelRole::kTarget, model("target")).ok());
@@ -172,6 +179,9 @@ TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
           EXPECT_TRUE(runtime.attach({"suffix", dir.file(i % 4 == 0 ? "missing" : "store")}).ok());
           break;
         case 6:
+          (void)runtime.attach(
+              {"ngram-cache", dir.file("ngrams"), i % 4 < 2 ? "static" : "dynamic"});
+          (void)runtime.detach({"ngram-cache", "", i % 3 == 0 ? "static" : ""});
           (void)runtime.detach({"suffix", i % 2 == 0 ? "" : dir.file("store")});
           break;
         default:

@@ -73,7 +73,8 @@ TEST_F(RuntimeTest, ManyRequestsAtOnceGetWhatEachGetsAlone) {
   for (const DrafterStatus& drafter : status.drafters) {
     if (drafter.attached) attached.push_back(drafter.name);
   }
-  EXPECT_EQ(attached, (std::vector<std::string>{"draft-model", "suffix", "recycle"}));
+  EXPECT_EQ(attached,
+            (std::vector<std::string>{"draft-model", "suffix", "ngram-cache", "recycle"}));
 }
 
 TEST_F(RuntimeTest, TheQueueHasABoundAndKeepsTheOrderOfArrival) {

@@ -8,10 +8,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
+#include "draft/ngram_drafter.h"
 #include "draft/recycle.h"
 #include "draft/suffix_drafter.h"
+#include "draft/suffix_memory.h"
 #include "engine/engine.h"
 #include "serve/drafter_file.h"
 #include "serve/loader.h"
@@ -44,17 +47,25 @@ class Station {
   // one guessed for go on plain and say `reason`.
   void set_draft(std::unique_ptr<Draft> draft, const std::string& reason);
 
-  // A file that its drafter uses from now on, in place of one of the same path; for all requests,
-  // the running ones too. May throw std::bad_alloc, with nothing changed.
+  // A file that its drafter uses from now on, in place of one of the same path (ngram-cache: of the
+  // same tier); for all requests, the running ones too. May throw std::bad_alloc, with nothing
+  // changed.
   void add_file(const OpenedDrafterFile& file);
   // Running requests that lose it say `reason`. Unknown files are ignored. Needs no memory.
   void remove_file(const DrafterFile& file, std::string reason);
 
-  // What the drafter holds for its sequences, in bytes; of the draft model's only its weights. 0
-  // for names that are not attached.
+  // DrafterStatus::memory_bytes, without its files' (DrafterFileStatus). 0 for names that are not
+  // attached.
   std::uint64_t memory_of(std::string_view drafter) const;
 
-  // After an exception out of the engine: its requests are gone, models and draft are as new.
+  // Keeps a finished text for later requests of its namespace, which see it from their next step
+  // on. REQUIRES: memory(). Never throws.
+  Remembered remember(std::string name_space, std::span<const Token> text);
+  // Not given: nothing is remembered here.
+  std::optional<MemoryStatus> memory() const;
+
+  // After an exception out of the engine: its requests are gone, models and draft are as new, and
+  // nothing is remembered.
   void restart();
 
  private:
@@ -65,7 +76,9 @@ class Station {
   mutable std::once_flag tokenizer_once_;
   mutable TokenizerId tokenizer_;
   std::unique_ptr<Draft> draft_;
+  std::optional<SuffixMemory> remembered_;  // outlives suffix_, which looks into it
   SuffixDrafter suffix_;
+  NgramDrafter ngrams_;
   RecycleDrafter recycle_;
   std::unique_ptr<Engine> engine_;  // ends before what it uses
 };
