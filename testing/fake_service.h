@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -69,5 +70,19 @@ class FakeService {
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<api::Service> service_;
 };
+
+// The names of an object's fields.
+inline std::set<std::string> keys(const json::Json& object) {
+  std::set<std::string> names;
+  for (json::Json::const_iterator it = object.begin(); it != object.end(); ++it) {
+    names.insert(it.key());
+  }
+  return names;
+}
+
+// The parameters of a completion of `n` tokens at temperature 1.
+inline json::Json ask(const std::string& prompt, int n) {
+  return {{"prompt", prompt}, {"max_tokens", n}, {"seed", 7}, {"temp", 1}};
+}
 
 }  // namespace outrider::testing

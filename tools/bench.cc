@@ -64,7 +64,6 @@ class BenchCommand : public Command {
 
   Result<std::vector<Work>> read_work(const Session& session) const;
   Result<std::unique_ptr<Session>> open(const SessionHooks& hooks);
-  Result<Drafter*> open_ngrams(const Vocabulary& vocabulary);
   void describe(const Session& session);
   Result<Completion> generate_text(Session& session, const Work& work, std::int32_t repetition,
                                    bool speculative, std::int32_t max_tokens);
@@ -88,7 +87,6 @@ class BenchCommand : public Command {
   // While it runs.
   std::vector<Prompt> prompts_;
   SpeculationPlan plan_;
-  NgramDrafting ngrams_;
   BenchSetting setting_;
   std::vector<BenchPair> pairs_;
   SignalWatch* signals_ = nullptr;
@@ -156,25 +154,11 @@ void BenchCommand::check() {
   }
 }
 
-Result<Drafter*> BenchCommand::open_ngrams(const Vocabulary& vocabulary) {
-  Result<NgramDrafting> drafting =
-      open_ngram_drafting(speculation_.ngrams, tokenizer_id(vocabulary));
-  if (!drafting.ok()) return drafting.status();
-  ngrams_ = std::move(*drafting);
-  return ngrams_.drafter.get();
-}
-
 // With measured costs also where the width is fixed: they are part of the result.
 Result<std::unique_ptr<Session>> BenchCommand::open(const SessionHooks& hooks) {
   SessionOptions options{.target = target_options(model_), .planned = true};
   options.target.widest = opened_width(speculation_);
-  if (plan_.use_draft_model) options.draft = draft_options(model_);
-  options.suffix = plan_.use_suffix;
-  options.recycle = plan_.use_recycle;
-  if (plan_.use_ngrams) {
-    options.make_drafter = [this](const Vocabulary& vocabulary) { return open_ngrams(vocabulary); };
-  }
-  options.suffix_stores = speculation_.suffix_stores;
+  choose_drafters(plan_, speculation_, model_, options);
   return Session::open(options, hooks);
 }
 
