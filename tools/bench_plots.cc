@@ -44,7 +44,7 @@ std::string speedup_plot(const BenchResult& r) {
                  .mark = 1.0};
   const auto add = [&chart](const BenchGroup& g, int colour) {
     if (!g.speedup) return;
-    BarRow row{.label = g.name, .parts = {*g.speedup}, .colour = colour, .value = ""};
+    BarRow row{.label = g.name, .parts = {*g.speedup}, .colour = colour, .value = speedup_text(g)};
     if (g.interval) {
       row.low = g.interval->low;
       row.high = g.interval->high;
@@ -128,7 +128,7 @@ std::string time_plot(const BenchResult& r) {
                  .parts = {"draft", "verify (the target's pass)", "sample", "plan", "rest"},
                  .rows = {}};
   chart.rows.push_back(time_row("overall, plain", r.overall.plain_time));
-  chart.rows.push_back(time_row("overall", r.overall.speculative_time));
+  chart.rows.push_back(time_row("overall, speculative", r.overall.speculative_time));
   for (const BenchGroup& group : r.categories) {
     if (r.categories.size() < 2 || group.speculative_time.tokens == 0) continue;
     chart.rows.push_back(time_row(group.name, group.speculative_time));

@@ -24,6 +24,7 @@ constexpr const char* kStyle =
     ".card b{display:block;font-size:24px}.card span{color:var(--muted);font-size:13px}"
     "table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}"
     "th,td{text-align:right;padding:6px 10px;border-bottom:1px solid var(--line)}"
+    "td{white-space:nowrap}table.facts td:last-child{white-space:normal}"
     "th:first-child,td:first-child{text-align:left}th{font-weight:600;color:var(--muted)}"
     "tr.all td{font-weight:600;border-top:2px solid var(--line)}"
     "table.facts td{text-align:left}table.facts td:first-child{color:var(--muted);width:150px;"
@@ -166,7 +167,8 @@ std::string bench_report(const BenchResult& r) {
   }
   html += cards(r) + results(r);
   html += "<h2>Plots</h2>\n";
-  html += figure(speedup_plot(r), "Whiskers: 95 % intervals over the repetitions.");
+  html += figure(speedup_plot(r),
+                 "Whiskers: 95 % intervals over the repetitions; one without an end goes on.");
   html += figure(time_plot(r),
                  "Rest: what is between the parts, such as text, stop rules and the drafters' "
                  "bookkeeping.");

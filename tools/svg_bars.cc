@@ -12,6 +12,8 @@ namespace {
 constexpr double kRow = 22.0;
 constexpr double kBar = 13.0;
 constexpr double kMostLabel = 200.0;
+// Whiskers make the axis so many times as long as the bars do, at most; what is longer has no end.
+constexpr double kMostWhisker = 1.5;
 
 double total(const BarRow& row) { return std::accumulate(row.parts.begin(), row.parts.end(), 0.0); }
 
@@ -69,17 +71,20 @@ class BarDrawing {
   }
 
   void measure() {
-    double most = chart_.mark.value_or(chart_.origin);
-    double least = std::min(chart_.origin, most);
+    double most = std::max(chart_.origin, chart_.mark.value_or(chart_.origin));
+    double least = std::min(chart_.origin, chart_.mark.value_or(chart_.origin));
+    double whiskers = most;
     double label = 0.0;
     double value = 0.0;
     for (const BarRow& row : chart_.rows) {
       if (row.heading) continue;
-      most = std::max({most, total(row), row.high});
+      most = std::max(most, total(row));
+      whiskers = std::max(whiskers, row.high);
       least = std::min({least, total(row), is_spread(row) ? row.low : least});
       label = std::max(label, SvgCanvas::width_of(row.label));
       value = std::max(value, SvgCanvas::width_of(value_of(row)));
     }
+    most = std::max(most, std::min(whiskers, kMostWhisker * most));
     if (!(most > least)) most = least + 1.0;
     ticks_ = round_ticks(least, most, 6);
     if (ticks_.size() < 2) ticks_.push_back(ticks_.front() + 1.0);
@@ -108,11 +113,12 @@ class BarDrawing {
     double end = std::max(x(from), x(chart_.origin));
     if (is_spread(row)) {
       const double middle = y + kRow / 2.0;
-      canvas_.line(x(row.low), middle, x(row.high), middle, "axis");
+      const double high = std::min(row.high, ticks_.back());
+      canvas_.line(x(row.low), middle, x(high), middle, "axis");
       for (const double edge : {row.low, row.high}) {
-        canvas_.line(x(edge), middle - 4, x(edge), middle + 4, "axis");
+        if (edge <= ticks_.back()) canvas_.line(x(edge), middle - 4, x(edge), middle + 4, "axis");
       }
-      end = std::max(end, x(row.high));
+      end = std::max(end, x(high));
     }
     canvas_.text(end + 7, y + 15, Anchor::kStart, value_of(row));
   }

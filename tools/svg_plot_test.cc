@@ -101,6 +101,20 @@ TEST(SvgPlot, NothingAndOnePointCanBeDrawn) {
   EXPECT_EQ(count(svg_of(one), "<circle"), 1U);
 }
 
+TEST(SvgBars, AWhiskerThatIsFarTooLongDoesNotSquashTheBars) {
+  BarChart chart{.title = "", .label = "", .parts = {}, .rows = {}, .origin = 1.0};
+  chart.rows.push_back({.label = "sure", .parts = {1.5}, .low = 1.4, .high = 1.6});
+  const std::string alone = svg_of(chart);
+  chart.rows.push_back({.label = "unsure", .parts = {1.2}, .low = 0.5, .high = 900.0});
+  const std::string both = svg_of(chart);
+  const std::string last_tick = ">2.5<";
+  EXPECT_EQ(alone.find(last_tick), std::string::npos);
+  EXPECT_NE(both.find(last_tick), std::string::npos) << both;
+  EXPECT_EQ(both.find(">1000<"), std::string::npos);
+  EXPECT_EQ(count(both, "class=\"axis\"") - count(alone, "class=\"axis\""), 2U)
+      << "its line and one end";
+}
+
 TEST(SvgBars, EachPartHasItsBarAndLongNamesAreShortened) {
   BarChart chart{.title = "time", .label = "ms", .parts = {"draft", "verify"}, .rows = {}};
   chart.rows.push_back({.label = std::string(200, 'x'), .parts = {1.0, 2.0}});
