@@ -35,6 +35,9 @@ struct SessionOptions {
   bool speculation = true;                 // false: only single steps will be asked for
   bool planned = false;                    // widths will be chosen by what steps cost here
   std::vector<Drafter*> other_drafters;    // asked after all of these; must outlive the session
+  // Makes a further drafter, asked last, once the target's vocabulary is known; it must outlive the
+  // session. May be empty.
+  std::function<Result<Drafter*>(const Vocabulary& target)> make_drafter;
 };
 
 // What the opening needs of its caller.
