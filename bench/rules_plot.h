@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
-#include <sstream>
 #include <string>
+
+#include "tools/markup.h"
+#include "tools/svg_plot.h"
 
 namespace outrider {
 
@@ -33,50 +35,34 @@ inline double share(std::int64_t part, std::int64_t whole) {
 // Horizontal bars of tokens a step, one group for each draft, temperature and filter.
 class RulesPlot {
  public:
+  RulesPlot() {
+    chart_.title = "Tokens a step, by acceptance rule";
+    chart_.label = "tokens a step (bars begin at 1: plain decoding)";
+    chart_.origin = 1.0;
+  }
+
   void add(const Setting& s, const Counts& c) {
-    char group[64];
-    std::snprintf(group, sizeof group, "%s, T %.1f, top-p %.2f", s.draft.c_str(),
-                  static_cast<double>(s.temperature), static_cast<double>(s.top_p));
+    const std::string group = s.draft + ", T " + tools::fixed(s.temperature, 1) + ", top-p " +
+                              tools::fixed(s.top_p, 2);
     if (group_ != group) {
       group_ = group;
-      y_ += 14;
-      text(10, group_, "bold");
+      chart_.rows.push_back({.label = group, .heading = true});
     }
-    const double tokens = share(c.emitted, c.steps);
-    const double width = (tokens - 1.0) * 120.0;
-    char bar[256];
-    std::snprintf(bar, sizeof bar,
-                  "<rect x=\"150\" y=\"%d\" width=\"%.1f\" height=\"11\" fill=\"%s\"/>\n", y_ - 10,
-                  width, s.tree ? "#2a9d8f" : "#457b9d");
-    body_ << bar;
-    std::snprintf(bar, sizeof bar, "<text x=\"%.1f\" y=\"%d\">%.2f</text>\n", 156.0 + width, y_,
-                  tokens);
-    body_ << bar;
-    text(20, s.rule + (s.tree ? ", tree" : ", chain"), "normal");
+    chart_.rows.push_back({.label = s.rule + (s.tree ? ", tree" : ", chain"),
+                           .parts = {share(c.emitted, c.steps)},
+                           .colour = s.tree ? 2 : 0});
   }
 
   // False when the file cannot be written.
   bool write(const std::string& path) const {
     std::ofstream file(path);
-    file << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 660 " << y_ + 10
-         << "\" font-family=\"sans-serif\" font-size=\"11\">\n"
-         << "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-         << "<text x=\"10\" y=\"16\" font-size=\"13\">Tokens a step (bars begin at 1: plain "
-            "decoding)</text>\n"
-         << body_.str() << "</svg>\n";
+    file << tools::svg_of(chart_);
     return static_cast<bool>(file.flush());
   }
 
  private:
-  void text(int x, const std::string& what, const char* weight) {
-    body_ << "<text x=\"" << x << "\" y=\"" << y_ << "\" font-weight=\"" << weight << "\">" << what
-          << "</text>\n";
-    y_ += 15;
-  }
-
   std::string group_;
-  std::ostringstream body_;
-  int y_ = 26;
+  tools::BarChart chart_;
 };
 
 }  // namespace outrider

@@ -63,6 +63,26 @@ inline Completion complete(LanguageModel& target, const Vocabulary& vocabulary,
   return std::move(completion).value();
 }
 
+// Steps by width and guesses by depth are the steps and the guesses. Fillers count as drafted where
+// they are accepted, and have no depth.
+inline void expect_shape_adds_up(const SpeculationStats& s) {
+  std::int64_t steps = 0;
+  for (const std::int64_t n : s.steps_by_width) steps += n;
+  EXPECT_EQ(steps, s.steps);
+  DepthStats all;
+  std::int64_t before = s.steps;
+  for (const DepthStats& depth : s.by_depth) {
+    EXPECT_LE(depth.accepted, depth.tested);
+    EXPECT_LE(depth.tested, depth.drafted);
+    EXPECT_LE(depth.tested, before) << "tested behind what was accepted only";
+    before = depth.accepted;
+    all.drafted += depth.drafted;
+    all.accepted += depth.accepted;
+  }
+  EXPECT_LE(all.accepted, s.accepted);
+  EXPECT_EQ(s.accepted - all.accepted, s.drafted - all.drafted) << "fillers";
+}
+
 // Plain decoding by the book: no engine, no trees, one row at a time.
 inline std::vector<Token> reference(const RowFunction& rows, std::vector<Token> text,
                                     float temperature, std::uint64_t seed, std::size_t n,

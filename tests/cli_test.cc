@@ -41,8 +41,8 @@ TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
   const CliResult help = outrider({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
-  for (const char* word :
-       {"run", "compare", "inspect", "suffix", "Exit codes: 0 done, 1 failed", "--version"}) {
+  for (const char* word : {"run", "compare", "inspect", "suffix", "bench", "calibrate",
+                           "Exit codes: 0 done, 1 failed", "--version"}) {
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
   }
   const CliResult version = outrider({"--version"});

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -25,6 +26,13 @@ class Command {
 
   // Does the work and returns the exit code. REQUIRES: check() has passed
   virtual int run() = 0;
+
+  // The call as it could be typed again, for results that say how they were made.
+  const std::string& command_line() const { return command_line_; }
+  void set_command_line(std::string text) { command_line_ = std::move(text); }
+
+ private:
+  std::string command_line_;
 };
 
 std::unique_ptr<Command> make_run_command();
@@ -35,6 +43,8 @@ std::unique_ptr<Command> make_replay_command();
 std::unique_ptr<Command> make_worker_command();
 std::unique_ptr<Command> make_rpc_command();
 std::unique_ptr<Command> make_suffix_command();
+std::unique_ptr<Command> make_bench_command();
+std::unique_ptr<Command> make_calibrate_command();
 
 // All of them, in the order of the help.
 std::vector<std::unique_ptr<Command>> make_commands();

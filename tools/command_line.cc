@@ -84,6 +84,25 @@ Command& chosen_command(const CLI::App& root,
   throw UsageError("no command was given");
 }
 
+// The arguments as one line that a shell reads as the same arguments.
+std::string typed(int argc, const char* const* argv) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=+@%";
+  std::string line = "outrider";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    line += ' ';
+    if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string_view::npos) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
 int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands, int argc,
                   const char* const* argv) {
   Command* command = nullptr;
@@ -101,6 +120,7 @@ int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& c
     print_error(ours.what(), ours.hint());
     return kWrongUsage;
   }
+  command->set_command_line(typed(argc, argv));
   return command->run();
 }
 
@@ -131,6 +151,8 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_replay_command());
   commands.push_back(make_ngram_command());
   commands.push_back(make_suffix_command());
+  commands.push_back(make_calibrate_command());
+  commands.push_back(make_bench_command());
   return commands;
 }
 

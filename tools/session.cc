@@ -26,6 +26,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   LlamaLoaderOptions how;
   how.speculation = options.speculation;
   how.measure_costs = options.planned;
+  how.refresh_costs = options.refresh_costs;
   how.probe_progress = [&bar = hooks.progress](double f) { bar.update("checking exactness", f); };
   LlamaLoader loader(how);
   Result<std::unique_ptr<Target>> target = loader.load_target(

@@ -34,6 +34,7 @@ struct SessionOptions {
   std::optional<NgramArguments> ngrams;    // the drafter ngram-cache, with its files
   bool speculation = true;                 // false: only single steps will be asked for
   bool planned = false;                    // widths will be chosen by what steps cost here
+  bool refresh_costs = false;              // what steps cost is measured although it is known
   std::vector<Drafter*> other_drafters;    // asked after all of these; must outlive the session
   // Makes a further drafter, asked last, once the target's vocabulary is known; it must outlive the
   // session. May be empty.
@@ -59,7 +60,12 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   Engine& engine() { return *engine_; }
+  const Engine& engine() const { return *engine_; }
   const LanguageModel& target() const { return target_->model(); }
+  // To measure it. REQUIRES: the engine is not busy
+  LanguageModel& idle_target() { return target_->model(); }
+  const ModelInfo& target_info() const { return target_->info(); }
+  const ModelInfo* draft_info() const { return draft_ ? &draft_->info() : nullptr; }
   const Vocabulary& vocabulary() const { return target_->vocabulary(); }
   const Exactness& exactness() const { return target_->exactness(); }
 

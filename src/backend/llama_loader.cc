@@ -85,8 +85,8 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
       elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks);
   if (!target.ok()) return target.status();
   if (options_.speculation && options_.measure_costs) {
-    Result<std::vector<CostPoint>> costs =
-        target_costs((*target)->model(), options, options_.cache_folder, hooks);
+    Result<std::vector<CostPoint>> costs = target_costs(
+        (*target)->model(), options, options_.cache_folder, options_.refresh_costs, hooks);
     if (!costs.ok()) return costs.status();
     (*target)->set_costs(std::move(*costs));
   }

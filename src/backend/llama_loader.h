@@ -22,6 +22,8 @@ struct LlamaLoaderOptions {
 
   // Whether to measure what passes take by their width (backend/target_costs.h).
   bool measure_costs = true;
+  // Whether to measure them although they are known.
+  bool refresh_costs = false;
 
   // Where verdicts and costs are kept; not given: the user's cache folder; empty: nowhere.
   std::optional<std::filesystem::path> cache_folder;

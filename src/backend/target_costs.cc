@@ -104,11 +104,11 @@ void tell(const LoadHooks& hooks, const std::string& text) {
 
 Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const ModelOptions& options,
                                             const std::optional<std::filesystem::path>& given,
-                                            const LoadHooks& hooks) {
+                                            bool refresh, const LoadHooks& hooks) {
   const std::filesystem::path folder = given ? *given : llama::default_cache_folder();
   const Result<std::string> key = key_of(model, options);
   const bool kept = key.ok() && !folder.empty();
-  if (kept) {
+  if (kept && !refresh) {
     std::vector<CostPoint> known = load(file_of(folder, *key), *key);
     const Result<bool> holds = still_holds(model, known, hooks);
     if (!holds.ok()) return holds.status();

@@ -16,10 +16,10 @@
 namespace outrider {
 
 // `model` was opened with `options`; its sequence 0 is empty. `folder`: not given: the user's cache
-// folder; empty: nowhere. Empty where measuring failed, which the log tells: it can be learned
-// while running. Errors: kCancelled.
+// folder; empty: nowhere. `refresh`: what is known is not used, and replaced. Empty where measuring
+// failed, which the log tells: it can be learned while running. Errors: kCancelled.
 Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const ModelOptions& options,
                                             const std::optional<std::filesystem::path>& folder,
-                                            const LoadHooks& hooks);
+                                            bool refresh, const LoadHooks& hooks);
 
 }  // namespace outrider

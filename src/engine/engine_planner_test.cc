@@ -115,6 +115,7 @@ class PlannedWorld {
     EXPECT_EQ(last_.tokens, reference(target_rows(), {1, 2}, setting_.temperature, seed, kTokens));
     const SpeculationStats& s = last_.speculation;
     EXPECT_LE(s.emitted, s.accepted + s.steps);  // the last step may be cut off
+    expect_shape_adds_up(s);
     if (s.drafters.empty() || !s.enabled) return;
     // What only filled a step counts where it happened to be right.
     const std::int64_t fillers = s.drafted - s.drafters[0].drafted;

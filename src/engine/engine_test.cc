@@ -34,6 +34,7 @@ TEST(Engine, EveryDrafterWidthAndTemperatureGivesThePlainText) {
           // The last step may have been cut by the limit: its own token was not said then.
           ASSERT_GE(s.accepted + s.steps, s.emitted);
           ASSERT_LE(s.accepted + s.steps, s.emitted + 1);
+          expect_shape_adds_up(s);
         }
       }
     }
@@ -55,6 +56,44 @@ TEST(Engine, ARightDrafterIsAcceptedWhole) {
   EXPECT_EQ(got.speculation.drafted, 30);
   EXPECT_EQ(got.speculation.accepted, 30);
   EXPECT_EQ(target.tokens_evaluated(), 40);
+  EXPECT_EQ(got.speculation.steps_by_width, (std::vector<std::int64_t>{0, 0, 0, 0, 10}));
+  ASSERT_EQ(got.speculation.by_depth.size(), 3U);
+  for (const DepthStats& depth : got.speculation.by_depth) {
+    EXPECT_EQ(depth.drafted, 10);
+    EXPECT_EQ(depth.tested, 10);
+    EXPECT_EQ(depth.accepted, 10);
+  }
+}
+
+// What was guessed wrong ends the walk: deeper guesses of that step were not put to the test.
+TEST(Engine, AcceptanceByDepthCountsOnlyWhatWasPutToTheTest) {
+  const RowFunction rows = random_rows(kVocab, 5, 3.0f);
+  const std::vector<Token> prompt = {1};
+  std::vector<Token> whole = prompt;
+  for (const Token token : reference(rows, prompt, 1.0f, 9, 40)) whole.push_back(token);
+  FakeModel target(capabilities(), rows);
+  // Right at depth 1, wrong at depth 2, and depth 3 hangs below what is wrong.
+  ScriptedDrafter drafter([&whole](DraftRequest& r) {
+    std::vector<Token> chain;
+    for (std::size_t i = 0; i < 3 && r.text.size() + i < whole.size(); ++i) {
+      const Token right = whole[r.text.size() + i];
+      chain.push_back(i == 0 ? right : (right + 1) % kVocab);
+    }
+    add_chain(r, chain);
+    return Status();
+  });
+  const FakeVocabulary vocabulary(kVocab);
+  const Completion got = complete(target, vocabulary, {&drafter}, request(prompt, 1.0f, 9, 40, 4));
+  const SpeculationStats& s = got.speculation;
+  EXPECT_EQ(s.steps, 20);
+  ASSERT_EQ(s.by_depth.size(), 3U);
+  EXPECT_EQ(s.by_depth[0].tested, 20);
+  EXPECT_EQ(s.by_depth[0].accepted, 20);
+  EXPECT_EQ(s.by_depth[1].accepted, 0);
+  EXPECT_EQ(s.by_depth[1].tested, s.by_depth[1].drafted);
+  EXPECT_GT(s.by_depth[1].tested, 15);
+  EXPECT_GT(s.by_depth[2].drafted, 15);
+  EXPECT_EQ(s.by_depth[2].tested, 0);
 }
 
 TEST(Engine, EveryAcceptanceCountFromNoneToAllKeepsBothCachesInStep) {

@@ -111,6 +111,13 @@ struct DrafterStats {
   double accept_ms = 0.0;
 };
 
+// What was sent at one depth of a request's trees (a child of the root has depth 1).
+struct DepthStats {
+  std::int64_t drafted = 0;   // nodes
+  std::int64_t tested = 0;    // steps that sent a guess behind a path that was accepted up to here
+  std::int64_t accepted = 0;  // of these, where such a guess was right
+};
+
 // Counts follow shared definitions (docs/glossary.md): the target's own token of a step is never
 // drafted or accepted; emitted = accepted + steps, less what a stop cut off.
 struct SpeculationStats {
@@ -129,6 +136,9 @@ struct SpeculationStats {
   double sample_ms = 0.0;  // samplers and the walk
   double plan_ms = 0.0;
   std::vector<DrafterStats> drafters;
+  // Of the `steps`, those of each width, fillers included: [width], as long as the widest.
+  std::vector<std::int64_t> steps_by_width;
+  std::vector<DepthStats> by_depth;  // [depth - 1], as long as the deepest; without fillers
 };
 
 struct Timings {

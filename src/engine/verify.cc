@@ -139,6 +139,32 @@ void credit_drafters(Sequence& s, const Walk& walk) {
   for (std::size_t d = 0; d < drafters.size(); ++d) drafters[d].accepted_drafts += (lucky >> d) & 1;
 }
 
+DepthStats& at_depth(SpeculationStats& stats, std::int32_t depth) {
+  const std::size_t needed = static_cast<std::size_t>(depth);
+  if (stats.by_depth.size() < needed) stats.by_depth.resize(needed);
+  return stats.by_depth[needed - 1];
+}
+
+// How wide the step was, and how deep its guesses were right.
+void note_shape(SpeculationStats& stats, const TokenTree& sent, const Walk& walk) {
+  const std::size_t width = static_cast<std::size_t>(sent.size());
+  if (stats.steps_by_width.size() <= width) stats.steps_by_width.resize(width + 1);
+  ++stats.steps_by_width[width];
+  std::vector<bool> has_guess(width, false);  // behind this node
+  for (NodeId id = 1; id < sent.size(); ++id) {
+    if (sent.is_filler(id)) continue;
+    ++at_depth(stats, sent.node(id).depth).drafted;
+    has_guess[static_cast<std::size_t>(sent.node(id).parent)] = true;
+  }
+  for (std::size_t i = 0; i < walk.path.size(); ++i) {
+    if (!has_guess[static_cast<std::size_t>(walk.path[i])]) continue;
+    DepthStats& depth = at_depth(stats, sent.node(walk.path[i]).depth + 1);
+    ++depth.tested;
+    const bool right = i + 1 < walk.path.size() && !sent.is_filler(walk.path[i + 1]);
+    depth.accepted += right ? 1 : 0;
+  }
+}
+
 void note_walk(Sequence& s, const Walk& walk) {
   ++s.stats.steps;
   for (NodeId id = 1; id < s.sent->size(); ++id) s.stats.drafted += s.sent->is_filler(id) ? 0 : 1;
@@ -147,6 +173,7 @@ void note_walk(Sequence& s, const Walk& walk) {
   for (const NodeId id : walk.path) s.stats.drafted += s.sent->is_filler(id) ? 1 : 0;
   s.stats.emitted += static_cast<std::int64_t>(walk.emitted.size());
   credit_drafters(s, walk);
+  note_shape(s.stats, *s.sent, walk);
   if (s.answered) {
     s.timings.predicted_after_first += static_cast<std::int64_t>(walk.emitted.size());
     s.timings.predicted_ms = s.since_first.elapsed_ms();

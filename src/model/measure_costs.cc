@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/random.h"
 #include "tree/token_tree.h"
@@ -40,11 +41,6 @@ Status pass(LanguageModel& model, std::int32_t width) {
   return model.evaluate(item);
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[(values.size() - 1) / 2];
-}
-
 // [widths][rounds]
 Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
                       std::span<const std::int32_t> widths,
@@ -62,6 +58,7 @@ Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
       if (round > 0) times[i].push_back(watch.elapsed_ms());
       OUTRIDER_RETURN_IF_ERROR(model.commit(kSeq, {}));
     }
+    if (options.on_round) options.on_round(round);
     const double spent = all.elapsed_ms();
     if (options.progress) options.progress(std::min(1.0, spent / options.budget_ms));
     if (round >= 1 && spent + own.elapsed_ms() > options.budget_ms) break;
@@ -85,7 +82,13 @@ class Interruptible {
 
 }  // namespace
 
-Result<std::vector<CostPoint>> measure_costs(LanguageModel& model, const MeasureOptions& options) {
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+Result<std::vector<CostSamples>> measure_cost_samples(LanguageModel& model,
+                                                      const MeasureOptions& options) {
   const Capabilities& caps = model.capabilities();
   std::vector<std::int32_t> widths;
   for (const std::int32_t width : options.widths) {
@@ -93,8 +96,8 @@ Result<std::vector<CostPoint>> measure_costs(LanguageModel& model, const Measure
                       width + options.depth <= caps.n_ctx;
     if (fits) widths.push_back(width);
   }
-  std::vector<CostPoint> points;
-  if (widths.size() < 2 || caps.rollback != Rollback::kAny) return points;
+  std::vector<CostSamples> samples;
+  if (widths.size() < 2 || caps.rollback != Rollback::kAny) return samples;
   std::vector<std::vector<double>> times(widths.size());
   Status status;
   {
@@ -106,8 +109,18 @@ Result<std::vector<CostPoint>> measure_costs(LanguageModel& model, const Measure
   if (!status.ok()) return status;
   if (!emptied.ok()) return emptied;
   for (std::size_t i = 0; i < widths.size(); ++i) {
-    const double ms = median(times[i]);
-    if (ms > 0.0) points.push_back({.width = widths[i], .ms = ms});
+    samples.push_back({.width = widths[i], .ms = std::move(times[i])});
+  }
+  return samples;
+}
+
+Result<std::vector<CostPoint>> measure_costs(LanguageModel& model, const MeasureOptions& options) {
+  const Result<std::vector<CostSamples>> samples = measure_cost_samples(model, options);
+  if (!samples.ok()) return samples.status();
+  std::vector<CostPoint> points;
+  for (const CostSamples& width : *samples) {
+    const double ms = quantile(width.ms, 0.5);
+    if (ms > 0.0) points.push_back({.width = width.width, .ms = ms});
   }
   return points;
 }

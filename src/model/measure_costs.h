@@ -26,16 +26,31 @@ struct MeasureOptions {
                                       4, 8, 16};  // those that the model takes are measured
   std::int32_t depth = 64;                        // tokens in front, >= 1
   double budget_ms = 3000.0;
-  std::int32_t rounds = kMeasureRounds;                // most, >= 1
-  NowMs now_ms;                                        // empty: the machine's clock
-  std::function<void(double fraction)> progress = {};  // may be empty
-  const std::atomic<bool>* cancel = nullptr;           // raised: kCancelled
+  std::int32_t rounds = kMeasureRounds;                   // most, >= 1
+  NowMs now_ms;                                           // empty: the machine's clock
+  std::function<void(double fraction)> progress = {};     // of the budget; may be empty
+  std::function<void(std::int32_t round)> on_round = {};  // each that ended, from 0; may be empty
+  const std::atomic<bool>* cancel = nullptr;              // raised: kCancelled
+};
+
+// What passes of one width took: the times of all rounds but the first, in their order.
+struct CostSamples {
+  std::int32_t width = 1;
+  std::vector<double> ms;  // [rounds], never empty
 };
 
 // The model's own flag of interruption is options.cancel meanwhile, and none afterwards. Uses
 // sequence 0, which must be empty and is left empty. Empty when there is nothing to choose: the
 // model takes one token at a time, or cannot take back. Errors: kCancelled; what the model's own
 // calls return.
+Result<std::vector<CostSamples>> measure_cost_samples(LanguageModel& model,
+                                                      const MeasureOptions& options);
+
+// The same, and of each width the median.
 Result<std::vector<CostPoint>> measure_costs(LanguageModel& model, const MeasureOptions& options);
+
+// The `share`-th quantile of what was measured (0.5: the median), the lower of two. REQUIRES:
+// `values` not empty, share in [0, 1]
+double quantile(std::vector<double> values, double share);
 
 }  // namespace outrider

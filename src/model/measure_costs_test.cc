@@ -68,6 +68,26 @@ TEST_F(MeasureCosts, OnePassThatIsHeldUpDoesNotCount) {
   }
 }
 
+TEST_F(MeasureCosts, SamplesAreAllRoundsButTheFirst) {
+  FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
+  double slower = 0.0;
+  model.on_evaluated(
+      [&](std::int64_t tokens) { now_ms_ += static_cast<double>(tokens) + (slower += 0.125); });
+  MeasureOptions o = options();
+  o.widths = {1, 4};
+  o.depth = 1;
+  o.rounds = 5;
+  const Result<std::vector<CostSamples>> samples = measure_cost_samples(model, o);
+  ASSERT_TRUE(samples.ok());
+  ASSERT_EQ(samples->size(), 2U);
+  // The text is the first pass, the round that warms up the second and third.
+  EXPECT_EQ((*samples)[0].ms, (std::vector<double>{1.5, 1.75, 2.0, 2.25, 2.5}));
+  EXPECT_EQ((*samples)[1].ms, (std::vector<double>{4.625, 4.875, 5.125, 5.375, 5.625}));
+  EXPECT_EQ(quantile((*samples)[0].ms, 0.5), 2.0);
+  EXPECT_EQ(quantile((*samples)[0].ms, 0.25), 1.75);
+  EXPECT_EQ(quantile({3.0}, 0.75), 3.0);
+}
+
 TEST_F(MeasureCosts, KeepsToItsBudget) {
   FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
   run_on(model, [](std::int32_t width) { return 60.0 * width; });

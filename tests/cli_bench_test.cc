@@ -1,0 +1,277 @@
+// outrider bench and outrider calibrate.
+#include <signal.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/cli_process.h"
+
+namespace outrider::testing {
+namespace {
+
+using json::Json;
+
+std::string prompt_file(const CliFolder& folder) {
+  return folder.write(
+      "prompts.jsonl",
+      "{\"category\": \"writing\", \"turns\": [\"Once upon a time\", \"more\"]}\n"
+      "{\"category\": \"writing\", \"prompt\": \"The lighthouse\"}\n"
+      "{\"category\": \"<chat>\", \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}\n");
+}
+
+CliCall bench_call(const CliFolder& folder, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"bench",
+                                        "-m",
+                                        cli_models().target,
+                                        "-c",
+                                        "512",
+                                        "--prompts",
+                                        prompt_file(folder),
+                                        "--seed",
+                                        "5",
+                                        "-n",
+                                        "24"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return whole_probe(cli_models().folder.call(arguments));
+}
+
+// `drafts`: something was drafted for sure; the planner may find that nothing pays.
+void expect_group(const Json& group, bool drafts) {
+  for (const char* key :
+       {"plain_tps", "speculative_tps", "speedup", "tokens_per_step", "acceptance_rate"}) {
+    ASSERT_TRUE(group.contains(key)) << key;
+    if (!drafts && std::string(key) == "acceptance_rate") continue;
+    ASSERT_TRUE(group[key].is_number()) << key << group;
+    EXPECT_GT(group[key], 0.0) << key;
+  }
+  EXPECT_EQ(group["identical"], true);
+  EXPECT_NEAR(group["speedup"].get<double>(),
+              group["speculative_tps"].get<double>() / group["plain_tps"].get<double>(), 1e-6);
+  EXPECT_LE(group["speedup_low"], group["speedup"]);
+  EXPECT_GE(group["speedup_high"], group["speedup"]);
+}
+
+TEST(CliBench, TheObjectHasTheContractsKeysPerCategoryAndOverall) {
+  const CliFolder folder;
+  for (const char* width : {"auto", "4"}) {
+    const CliResult result = run_cli(bench_call(
+        folder, {"-d", cli_models().draft, "--width", width, "--repeat", "2", "--json"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const Json object = result.object();
+    const bool drafts = std::string(width) == "4";
+    expect_group(object["overall"], drafts);
+    ASSERT_EQ(object["categories"].size(), 2U);
+    expect_group(object["categories"]["writing"], drafts);
+    expect_group(object["categories"]["<chat>"], drafts);
+    EXPECT_EQ(object["overall"]["pairs"], 6);
+    EXPECT_EQ(object["categories"]["writing"]["pairs"], 4);
+    EXPECT_EQ(object["repetitions"], 2);
+    EXPECT_EQ(object["interrupted"], false);
+    EXPECT_EQ(object["drafter"], "draft-model");
+    ASSERT_GE(object["cost_curve"].size(), 2U);
+    EXPECT_EQ(object["cost_curve"][0]["width"], 1);
+    EXPECT_GE(object["machine"]["cores"], 1);
+    std::int64_t steps = 0;
+    for (const Json& bin : object["overall"]["steps_by_width"]) {
+      steps += bin["steps"].get<std::int64_t>();
+    }
+    EXPECT_EQ(steps, object["overall"]["steps"]);
+    EXPECT_EQ(object["calibration"].is_null(), drafts) << object["calibration"];
+  }
+}
+
+TEST(CliBench, WithoutADraftTheSuffixDrafterGuesses) {
+  const CliFolder folder;
+  const CliResult result = run_cli(bench_call(
+      folder, {"--temp", "0", "--repeat", "1", "--categories", "writing", "--per-category", "1"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* text : {"1 prompt, 1 of 1 repetitions", "with suffix", "writing", "yes"}) {
+    EXPECT_NE(result.out.find(text), std::string::npos) << text << "\n" << result.out;
+  }
+}
+
+TEST(CliBench, TheReportIsWholeOrNotThere) {
+  const CliFolder folder;
+  const std::string report = folder.path("report.html");
+  const CliResult result =
+      run_cli(bench_call(folder, {"-d", cli_models().draft, "--repeat", "2", "--width", "auto",
+                                  "--json", "--report", report}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string page = read_file(report);
+  EXPECT_EQ(page.rfind("<!DOCTYPE html>", 0), 0U);
+  EXPECT_NE(page.find("</html>\n"), std::string::npos);
+  EXPECT_NE(page.find("&lt;chat&gt;"), std::string::npos);
+  EXPECT_EQ(page.find("<chat>"), std::string::npos);
+  EXPECT_NE(page.find("outrider bench -m "), std::string::npos) << "how it was made";
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+
+  // A place that cannot be written to is found before anything is measured, and nothing is left.
+  const CliResult nowhere = run_cli(bench_call(
+      folder, {"-d", cli_models().draft, "--report", folder.path("no/such/report.html")}));
+  EXPECT_EQ(nowhere.exit_code, 1);
+  EXPECT_EQ(nowhere.out, "");
+  EXPECT_EQ(nowhere.err.rfind("outrider: error: --report: ", 0), 0U) << nowhere.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.path("no")));
+
+  const CliResult failed = run_cli(bench_call(
+      folder, {"-d", folder.path("missing.gguf"), "--report", folder.path("other.html")}));
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("other.html")));
+}
+
+TEST(CliBench, CtrlCEndsItWithTheResultsSoFar) {
+  const CliFolder folder;
+  CliCall call = bench_call(folder, {"-d", cli_models().draft, "--repeat", "9999"});
+  call.terminal = true;  // its progress tells how far it is
+  bool sent = false;
+  call.on_output = [&sent](pid_t child, const std::string& out, const std::string&) {
+    if (!sent && out.find("repetition 2 of 9999, prompt 2") != std::string::npos) {
+      sent = true;
+      kill(child, SIGINT);
+    }
+    return true;
+  };
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 128 + SIGINT) << result.out;
+  for (const char* text : {"outrider: warning: interrupted: ", " of 9999 repetitions", "overall"}) {
+    EXPECT_NE(result.out.find(text), std::string::npos) << text << "\n" << result.out;
+  }
+}
+
+TEST(CliBench, MistakesAreNamed) {
+  const CliFolder folder;
+  const std::vector<std::tuple<std::vector<std::string>, int, std::string>> cases = {
+      {{"--drafter", "none"}, 2, "there is nothing to measure: switched off with --drafter none"},
+      {{"--width", "1"}, 2, "there is nothing to measure: --width 1 is plain decoding"},
+      {{"-n", "1"}, 2, "--max-tokens is 1, but must be at least 2"},
+      {{"--repeat", "0"}, 2, "--repeat is '0', but must be a whole number from 1"},
+      {{"--categories", "writing,,x"}, 2, "--categories is 'writing,,x', but must be names"},
+      {{"--categories", "poems"}, 1, "--categories has 'poems', which no prompt is of; there are "},
+      {{"--prompts", folder.path("none")}, 1, "'" + folder.path("none") + "' does not exist"},
+      {{"--report", ""}, 2, "--report is '', but must be a file's name"},
+  };
+  for (const auto& [more, code, message] : cases) {
+    const CliResult result = run_cli(bench_call(folder, more));
+    EXPECT_EQ(result.exit_code, code) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err.rfind("outrider: error: " + message, 0), 0U) << result.err;
+  }
+  const CliResult missing =
+      run_cli(folder.call({"bench", "-m", cli_models().target, "-d", cli_models().draft}));
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_EQ(missing.err.rfind("outrider: error: --prompts is missing", 0), 0U) << missing.err;
+}
+
+TEST(CliBench, TheHelpOfBothKeepsToAHundredColumns) {
+  const CliFolder folder;
+  for (const char* command : {"bench", "calibrate"}) {
+    const CliResult help = run_cli(folder.call({command, "--help"}));
+    ASSERT_EQ(help.exit_code, 0);
+    std::size_t start = 0;
+    for (std::size_t end; (end = help.out.find('\n', start)) != std::string::npos;
+         start = end + 1) {
+      EXPECT_LE(end - start, 100U) << help.out.substr(start, end - start);
+    }
+  }
+}
+
+CliCall calibrate_call(const CliFolder& folder, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"calibrate", "-m", cli_models().target, "-c", "512"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return folder.call(arguments);
+}
+
+TEST(CliCalibrate, ItsObjectIsACostFileForReplay) {
+  const CliFolder folder;
+  const CliResult result = run_cli(
+      calibrate_call(folder, {"-d", cli_models().draft, "--widths", "8,2,3", "--depth", "40,100",
+                              "--repeat", "3", "--json", "--plot", folder.path("plot.svg")}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json object = result.object();
+  ASSERT_EQ(object["curve"].size(), 4U) << "and width 1, without which there is no comparing";
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Json& point = object["curve"][i];
+    EXPECT_EQ(point["width"], std::vector<int>({1, 2, 3, 8})[i]);
+    EXPECT_GT(point["ms"], 0.0);
+    EXPECT_LE(point["low_ms"], point["ms"]);
+    EXPECT_GE(point["high_ms"], point["ms"]);
+    EXPECT_EQ(point["n"], 3);
+  }
+  EXPECT_EQ(object["depth"], 40);
+  ASSERT_EQ(object["depths"].size(), 2U);
+  EXPECT_EQ(object["depths"][1]["depth"], 100);
+  EXPECT_GT(object["draft"]["first_pass"]["ms"], 0.0);
+  EXPECT_GT(object["draft"]["further_pass"]["ms"], 0.0);
+  const std::string plot = read_file(folder.path("plot.svg"));
+  EXPECT_EQ(plot.rfind("<svg ", 0), 0U);
+  EXPECT_NE(plot.find("</svg>\n"), std::string::npos);
+
+  const std::string curve = folder.write("curve.json", result.out);
+  const CliResult replay = run_cli(
+      folder.call({"replay", "--vocab", cli_models().target, "--drafter", "suffix", "--width", "8",
+                   "--cost", curve, "--json",
+                   folder.write("text.txt", "round and round and round and round and round")}));
+  ASSERT_EQ(replay.exit_code, 0) << replay.err;
+  EXPECT_GT(replay.object()["predicted_speedup"], 0.0);
+}
+
+TEST(CliCalibrate, TheTableSaysWhatAStepMustYield) {
+  const CliFolder folder;
+  const CliResult result =
+      run_cli(calibrate_call(folder, {"--widths", "4", "--repeat", "2", "--refresh"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* text : {"T(b) behind 64 tokens", "x T(1)", "(plain decoding: one token)"}) {
+    EXPECT_NE(result.out.find(text), std::string::npos) << text << "\n" << result.out;
+  }
+}
+
+// What loading keeps is kept, and --refresh replaces it.
+TEST(CliCalibrate, KeepsTheCostsThatLoadingReads) {
+  const CliFolder folder;
+  const auto kept = [&folder] {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path(""))) {
+      if (entry.path().parent_path().filename() == "costs") files.push_back(entry.path());
+    }
+    return files;
+  };
+  const std::vector<std::string> few = {"--widths", "2", "--repeat", "1"};
+  ASSERT_EQ(run_cli(calibrate_call(folder, few)).exit_code, 0);
+  ASSERT_EQ(kept().size(), 1U);
+  const std::string first = read_file(kept()[0].string());
+  EXPECT_NE(first.find("\n16 "), std::string::npos) << "the usual widths, not those of the call";
+  // Widths that no measurement gives show whether the file is read, checked and replaced.
+  std::string marked = first;
+  marked += "33 77.5\n";
+  folder.write(kept()[0].lexically_relative(folder.path("")).string(), marked);
+  std::vector<std::string> refresh = few;
+  refresh.push_back("--refresh");
+  ASSERT_EQ(run_cli(calibrate_call(folder, refresh)).exit_code, 0);
+  ASSERT_EQ(kept().size(), 1U);
+  EXPECT_EQ(read_file(kept()[0].string()).find("33 77.5"), std::string::npos);
+}
+
+TEST(CliCalibrate, MistakesAreNamed) {
+  const CliFolder folder;
+  const std::vector<std::tuple<std::vector<std::string>, int, std::string>> cases = {
+      {{"--widths", "2,x"}, 2, "--widths is 'x', but must be whole numbers from 1 to 64"},
+      {{"--widths", ""}, 2, "--widths is '', but must be"},
+      {{"--depth", "0"}, 2, "--depth is '0', but must be whole numbers from 1 to"},
+      {{"--depth", "600"}, 1, "--depth 600 and a pass of 16 do not fit the context of 512 tokens"},
+      {{"--widths", "60", "-b", "32"}, 1, "--widths has 60, but '"},
+      {{"--plot", folder.path("no/plot.svg")}, 1, "--plot: "},
+      {{"--plot", ""}, 2, "--plot is '', but must be a file's name"},
+  };
+  for (const auto& [more, code, message] : cases) {
+    const CliResult result = run_cli(calibrate_call(folder, more));
+    EXPECT_EQ(result.exit_code, code) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_NE(result.err.find("outrider: error: " + message), std::string::npos) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace outrider::testing

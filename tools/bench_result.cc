@@ -1,0 +1,313 @@
+#include "tools/bench_result.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/measure_costs.h"
+#include "tools/calibration.h"
+#include "tools/markup.h"
+#include "tools/stats_table.h"
+
+namespace outrider::tools {
+namespace {
+
+using json::Json;
+
+// Tokens and time of one category in one repetition.
+struct Speed {
+  double tokens[2] = {0.0, 0.0};  // plain, speculative
+  double ms[2] = {0.0, 0.0};
+
+  bool known() const { return tokens[0] > 0 && tokens[1] > 0 && ms[0] > 0 && ms[1] > 0; }
+  double tps(std::size_t which) const { return 1000.0 * tokens[which] / ms[which]; }
+};
+
+struct Rates {
+  std::vector<double> plain;  // [repetitions]
+  std::vector<double> speculative;
+};
+
+template <class T>
+void add_each(std::vector<T>& sums, const std::vector<T>& more, void (*add)(T&, const T&)) {
+  if (sums.size() < more.size()) sums.resize(more.size());
+  for (std::size_t i = 0; i < more.size(); ++i) add(sums[i], more[i]);
+}
+
+void add_pair(BenchGroup& group, const BenchPair& pair) {
+  const SpeculationStats& s = pair.speculative_steps;
+  ++group.pairs;
+  group.identical += pair.identical ? 1 : 0;
+  group.steps += s.steps;
+  group.emitted += s.emitted;
+  group.drafted += s.drafted;
+  group.accepted += s.accepted;
+  group.plain_time.add(pair.plain, pair.plain_steps);
+  group.speculative_time.add(pair.speculative, s);
+  add_each<std::int64_t>(group.steps_by_width, s.steps_by_width,
+                         [](std::int64_t& sum, const std::int64_t& n) { sum += n; });
+  add_each<DepthStats>(group.by_depth, s.by_depth, [](DepthStats& sum, const DepthStats& d) {
+    sum.drafted += d.drafted;
+    sum.tested += d.tested;
+    sum.accepted += d.accepted;
+  });
+}
+
+// Short texts say nothing of the speed: the first token's time is not part of it.
+Speed speed_of(const std::vector<BenchPair>& pairs, std::size_t category, std::int32_t repetition) {
+  Speed speed;
+  for (const BenchPair& pair : pairs) {
+    if (pair.category != category || pair.repetition != repetition) continue;
+    const Timings* const timings[2] = {&pair.plain, &pair.speculative};
+    if (timings[0]->predicted_after_first == 0 || timings[1]->predicted_after_first == 0) continue;
+    for (std::size_t i = 0; i < 2; ++i) {
+      speed.tokens[i] += static_cast<double>(timings[i]->predicted_after_first);
+      speed.ms[i] += timings[i]->predicted_ms;
+    }
+  }
+  return speed;
+}
+
+void set_speeds(BenchGroup& group, const Rates& rates) {
+  group.plain_tps = geometric_mean(rates.plain);
+  group.speculative_tps = geometric_mean(rates.speculative);
+  for (std::size_t i = 0; i < rates.plain.size(); ++i) {
+    group.ratios.push_back(rates.speculative[i] / rates.plain[i]);
+  }
+  group.speedup = geometric_mean(group.ratios);
+  group.interval = ratio_interval(group.ratios);
+}
+
+void set_first_tokens(BenchGroup& group, const std::vector<BenchPair>& pairs,
+                      std::optional<std::size_t> category) {
+  std::vector<double> plain;
+  std::vector<double> speculative;
+  for (const BenchPair& pair : pairs) {
+    if (category && pair.category != *category) continue;
+    plain.push_back(pair.plain.first_token_ms);
+    speculative.push_back(pair.speculative.first_token_ms);
+  }
+  if (plain.empty()) return;
+  group.plain_first_token_ms = quantile(std::move(plain), 0.5);
+  group.speculative_first_token_ms = quantile(std::move(speculative), 0.5);
+}
+
+// Those of whole repetitions, where there is one.
+std::vector<BenchPair> counting(const BenchSetting& setting, const std::vector<BenchPair>& pairs,
+                                std::int32_t& repetitions) {
+  const std::size_t whole = static_cast<std::size_t>(setting.prompts);
+  const std::size_t n_whole = whole == 0 ? 0 : pairs.size() / whole;
+  if (n_whole == 0) {
+    repetitions = pairs.empty() ? 0 : 1;
+    return pairs;
+  }
+  repetitions = static_cast<std::int32_t>(n_whole);
+  return {pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(n_whole * whole)};
+}
+
+Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+Json ratio(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? Json(static_cast<double>(part) / static_cast<double>(whole)) : Json();
+}
+
+Json time_json(const TimeParts& t) {
+  return {{"draft_ms", t.draft_ms}, {"verify_ms", t.verify_ms}, {"sample_ms", t.sample_ms},
+          {"plan_ms", t.plan_ms},   {"total_ms", t.total_ms},   {"tokens", t.tokens}};
+}
+
+Json group_json(const BenchGroup& g) {
+  Json widths = Json::array();
+  for (std::size_t width = 1; width < g.steps_by_width.size(); ++width) {
+    if (g.steps_by_width[width] == 0) continue;
+    widths.push_back({{"width", width}, {"steps", g.steps_by_width[width]}});
+  }
+  Json depths = Json::array();
+  for (std::size_t i = 0; i < g.by_depth.size(); ++i) {
+    const DepthStats& d = g.by_depth[i];
+    depths.push_back(
+        {{"depth", i + 1}, {"drafted", d.drafted}, {"tested", d.tested}, {"accepted", d.accepted}});
+  }
+  return {{"plain_tps", number(g.plain_tps)},
+          {"speculative_tps", number(g.speculative_tps)},
+          {"speedup", number(g.speedup)},
+          {"tokens_per_step", ratio(g.emitted, g.steps)},
+          {"acceptance_rate", ratio(g.accepted, g.drafted)},
+          {"identical", g.pairs > 0 ? Json(g.identical == g.pairs) : Json()},
+          {"speedup_low", g.interval ? Json(g.interval->low) : Json()},
+          {"speedup_high", g.interval ? Json(g.interval->high) : Json()},
+          {"pairs", g.pairs},
+          {"identical_pairs", g.identical},
+          {"plain_first_token_ms", g.plain_first_token_ms},
+          {"speculative_first_token_ms", g.speculative_first_token_ms},
+          {"steps", g.steps},
+          {"drafted", g.drafted},
+          {"accepted", g.accepted},
+          {"steps_by_width", std::move(widths)},
+          {"by_depth", std::move(depths)},
+          {"plain_time", time_json(g.plain_time)},
+          {"speculative_time", time_json(g.speculative_time)}};
+}
+
+Json score_json(const CalibrationScore& score) {
+  if (score.n() == 0) return {};
+  Json bins = Json::array();
+  for (const CalibrationScore::Bin& bin : score.bins()) {
+    if (bin.n == 0) continue;
+    bins.push_back({{"n", bin.n},
+                    {"predicted", bin.predicted / static_cast<double>(bin.n)},
+                    {"observed", ratio(bin.right, bin.n)}});
+  }
+  return {{"guesses", score.n()},
+          {"calibration_error", score.calibration_error()},
+          {"brier", score.brier()},
+          {"brier_of_means", score.brier_of_means()},
+          {"bins", std::move(bins)}};
+}
+
+std::string padded(const std::string& text, std::size_t width, bool to_right) {
+  if (text.size() >= width) return text;
+  const std::string space(width - text.size(), ' ');
+  return to_right ? space + text : text + space;
+}
+
+std::string group_row(const BenchGroup& g) {
+  const double steps = static_cast<double>(g.steps);
+  std::string name = g.name;
+  if (name.size() > 22) name = name.substr(0, 19) + "...";
+  return padded(name, 24, false) + padded(g.plain_tps ? fixed(*g.plain_tps, 1) : "-", 9, true) +
+         padded(g.speculative_tps ? fixed(*g.speculative_tps, 1) : "-", 12, true) +
+         padded(speedup_text(g), 22, true) +
+         padded(g.steps > 0 ? fixed(static_cast<double>(g.emitted) / steps, 2) : "-", 10, true) +
+         padded(percent(static_cast<double>(g.accepted), static_cast<double>(g.drafted)), 10,
+                true) +
+         padded(g.identical == g.pairs
+                    ? "yes"
+                    : std::to_string(g.identical) + " of " + std::to_string(g.pairs),
+                12, true) +
+         "\n";
+}
+
+}  // namespace
+
+void TimeParts::add(const Timings& timings, const SpeculationStats& stats) {
+  draft_ms += stats.draft_ms;
+  verify_ms += stats.verify_ms;
+  sample_ms += stats.sample_ms;
+  plan_ms += stats.plan_ms;
+  total_ms += timings.predicted_ms;
+  tokens += timings.predicted_after_first;
+}
+
+BenchResult sum_up(BenchSetting setting, const std::vector<BenchPair>& pairs, bool interrupted) {
+  BenchResult result;
+  result.interrupted = interrupted;
+  const std::vector<BenchPair> used = counting(setting, pairs, result.repetitions);
+  BenchGroup& overall = result.overall;
+  overall.name = "overall";
+  // [repetitions][categories]
+  std::vector<std::vector<double>> plain(static_cast<std::size_t>(result.repetitions));
+  std::vector<std::vector<double>> speculative(plain.size());
+  for (std::size_t c = 0; c < setting.categories.size(); ++c) {
+    BenchGroup group{.name = setting.categories[c]};
+    Rates rates;
+    for (const BenchPair& pair : used) {
+      if (pair.category == c) add_pair(group, pair);
+    }
+    if (group.pairs == 0) continue;
+    for (std::size_t r = 0; r < plain.size(); ++r) {
+      const Speed speed = speed_of(used, c, static_cast<std::int32_t>(r));
+      if (!speed.known()) continue;
+      rates.plain.push_back(speed.tps(0));
+      rates.speculative.push_back(speed.tps(1));
+      plain[r].push_back(speed.tps(0));
+      speculative[r].push_back(speed.tps(1));
+    }
+    set_speeds(group, rates);
+    set_first_tokens(group, used, c);
+    result.categories.push_back(std::move(group));
+  }
+  Rates all;
+  for (std::size_t r = 0; r < plain.size(); ++r) {
+    if (plain[r].empty()) continue;
+    all.plain.push_back(*geometric_mean(plain[r]));
+    all.speculative.push_back(*geometric_mean(speculative[r]));
+  }
+  for (const BenchPair& pair : used) add_pair(overall, pair);
+  set_speeds(overall, all);
+  set_first_tokens(overall, used, std::nullopt);
+  result.setting = std::move(setting);
+  return result;
+}
+
+Json bench_json(const BenchResult& r) {
+  const BenchSetting& s = r.setting;
+  Json categories = Json::object();
+  for (const BenchGroup& group : r.categories) categories[group.name] = group_json(group);
+  return {{"overall", group_json(r.overall)},
+          {"categories", std::move(categories)},
+          {"cost_curve", points_json(r.costs)},
+          {"calibration", score_json(r.score)},
+          {"prompts", s.prompts},
+          {"repetitions", r.repetitions},
+          {"interrupted", r.interrupted},
+          {"model", s.target},
+          {"model_description", s.target_description},
+          {"draft_model", s.draft ? Json(*s.draft) : Json()},
+          {"drafter", s.drafter},
+          {"width", s.width},
+          {"rule", s.rule},
+          {"exactness", s.exactness},
+          {"exactness_coverage", s.exactness_coverage},
+          {"temperature", s.temperature},
+          {"seed", s.seed},
+          {"max_tokens", s.max_tokens},
+          {"threads", s.threads},
+          {"machine", machine_json(s.machine)},
+          {"date", s.machine.date},
+          {"command", s.command}};
+}
+
+std::string speedup_text(const BenchGroup& g) {
+  if (!g.speedup) return "-";
+  std::string text = fixed(*g.speedup, 2);
+  if (g.interval)
+    text += " (" + fixed(g.interval->low, 2) + " to " + fixed(g.interval->high, 2) + ")";
+  return text;
+}
+
+std::string bench_table(const BenchResult& r) {
+  const BenchSetting& s = r.setting;
+  std::string table =
+      "measured " + std::to_string(s.prompts) + (s.prompts == 1 ? " prompt, " : " prompts, ") +
+      std::to_string(r.repetitions) + " of " + std::to_string(s.repetitions) +
+      " repetitions, plain and with " + s.drafter + ", width " + s.width + "; temperature " +
+      shortly(static_cast<double>(s.temperature)) + ", seed " + std::to_string(s.seed) +
+      "\nmachine  " + machine_text(s.machine) + ", " + std::to_string(s.threads) +
+      (s.threads == 1 ? " thread" : " threads") + "\n\n";
+  table += padded("category", 24, false) + padded("plain t/s", 9, true) +
+           padded("speculative", 12, true) + padded("speed-up (95 %)", 22, true) +
+           padded("per step", 10, true) + padded("accepted", 10, true) +
+           padded("identical", 12, true) + "\n";
+  for (const BenchGroup& group : r.categories) table += group_row(group);
+  if (r.categories.size() != 1) table += group_row(r.overall);
+  if (r.categories.size() > 1) table += "(overall: geometric mean over the categories)\n";
+  if (!r.costs.empty()) {
+    std::string curve = "\na step of b tokens, in single ones:";
+    for (const CostPoint& point : r.costs) {
+      const std::string part =
+          " " + std::to_string(point.width) + ": " + fixed(point.ms / r.costs[0].ms, 2);
+      const std::size_t line = curve.size() - curve.rfind('\n') - 1;
+      curve += (line + part.size() > 98 ? "\n " : "") + part + ",";
+    }
+    curve.back() = '\n';
+    table += curve;
+  }
+  if (r.score.n() > 0) {
+    table += "predictions of acceptance: calibration error " +
+             fixed(r.score.calibration_error(), 3) + ", Brier score " + fixed(r.score.brier(), 3) +
+             " (mean of each depth: " + fixed(r.score.brier_of_means(), 3) + ")\n";
+  }
+  return table;
+}
+
+}  // namespace outrider::tools

@@ -1,0 +1,110 @@
+// What `outrider bench` measured, summed up: a pair of runs, plain and speculative, for each prompt
+// and repetition, becomes figures for each category and all together.
+//
+// In a repetition a category's speed is its tokens over its time, all prompts together; over the
+// repetitions it is the geometric mean, and so is the ratio: speedup is speculative_tps over
+// plain_tps exactly. Overall is the geometric mean over categories, so that a category with many
+// prompts counts no more than others. Tested by bench_result_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cost_point.h"
+#include "engine/request.h"
+#include "json/json.h"
+#include "plan/calibration_score.h"
+#include "tools/bench_statistics.h"
+#include "tools/machine.h"
+
+namespace outrider::tools {
+
+// One prompt, run once each way with the same seed.
+struct BenchPair {
+  std::size_t category = 0;  // index of BenchSetting::categories
+  std::int32_t repetition = 0;
+  bool identical = false;
+  Timings plain;
+  Timings speculative;
+  SpeculationStats plain_steps;
+  SpeculationStats speculative_steps;
+};
+
+// Milliseconds of decoding, and the tokens said in them.
+struct TimeParts {
+  double draft_ms = 0.0;
+  double verify_ms = 0.0;
+  double sample_ms = 0.0;
+  double plan_ms = 0.0;
+  double total_ms = 0.0;
+  std::int64_t tokens = 0;
+
+  void add(const Timings& timings, const SpeculationStats& stats);
+};
+
+struct BenchGroup {
+  std::string name;
+  std::int64_t pairs = 0;
+  std::int64_t identical = 0;
+  std::optional<double> plain_tps;  // not given: no text had two tokens
+  std::optional<double> speculative_tps;
+  std::optional<double> speedup;
+  std::optional<Interval> interval;   // of the speedup
+  double plain_first_token_ms = 0.0;  // median over the pairs
+  double speculative_first_token_ms = 0.0;
+  std::int64_t steps = 0;
+  std::int64_t emitted = 0;
+  std::int64_t drafted = 0;
+  std::int64_t accepted = 0;
+  TimeParts plain_time;
+  TimeParts speculative_time;
+  std::vector<std::int64_t> steps_by_width;  // [width]
+  std::vector<DepthStats> by_depth;          // [depth - 1]
+  std::vector<double> ratios;                // [repetitions] of the speeds
+};
+
+struct BenchSetting {
+  std::vector<std::string> categories;  // in the file's order
+  std::string target;                   // file
+  std::string target_description;
+  std::optional<std::string> draft;
+  std::string drafter;  // as in --drafter
+  std::string width;
+  std::string rule;
+  std::string exactness;  // the verdict
+  std::string exactness_coverage;
+  float temperature = 0.0f;
+  std::uint64_t seed = 0;
+  std::int32_t max_tokens = -1;
+  std::int32_t threads = 0;
+  std::int32_t repetitions = 1;  // that were asked for
+  std::int64_t prompts = 0;
+  std::string command;
+  Machine machine;
+};
+
+struct BenchResult {
+  BenchSetting setting;
+  std::vector<BenchGroup> categories;  // those with pairs
+  BenchGroup overall;
+  std::int32_t repetitions = 0;  // that count
+  bool interrupted = false;
+  std::vector<CostPoint> costs;  // what steps took, by rising width
+  CalibrationScore score;        // of the planner's predictions
+};
+
+// A repetition that was cut off counts only when there is no whole one.
+BenchResult sum_up(BenchSetting setting, const std::vector<BenchPair>& pairs, bool interrupted);
+
+// The contract's object: "categories" by name, "overall", "cost_curve", "machine", ...
+json::Json bench_json(const BenchResult& result);
+
+// For people, in lines of at most 100 columns.
+std::string bench_table(const BenchResult& result);
+
+// "1.31 (1.22 to 1.40)"; "-" when it is not known.
+std::string speedup_text(const BenchGroup& group);
+
+}  // namespace outrider::tools

@@ -1,0 +1,243 @@
+// outrider calibrate: what passes of the models take here.
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "json/json.h"
+#include "llama/backend.h"
+#include "tools/calibration.h"
+#include "tools/command.h"
+#include "tools/draft_costs.h"
+#include "tools/model_options.h"
+#include "tools/options.h"
+#include "tools/output_options.h"
+#include "tools/progress.h"
+#include "tools/report.h"
+#include "tools/session.h"
+#include "tools/signals.h"
+#include "tools/text_output.h"
+#include "tools/usage.h"
+#include "tools/whole_file.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr std::int32_t kMostWidth = 64;
+constexpr std::int32_t kMostDepth = 1 << 20;
+constexpr std::int32_t kOpenedWidth = 16;  // as run --width auto has it: the cache's key holds it
+
+constexpr const char* kDetails =
+    "T(b) is what one pass of the target over b tokens takes, on which every choice of "
+    "speculation\n"
+    "rests: a step of b tokens pays when it yields more than T(b)/T(1). It is jagged (four tokens "
+    "may\n"
+    "take less than two), so widths are measured and not computed. Each is measured --repeat "
+    "times, in\n"
+    "turn with the others; shown are the median, and between which times half of the passes lie.\n"
+    "With -d also what the draft model's passes take.\n"
+    "Loading a model measures the usual widths once and keeps them in the cache folder for "
+    "--width\n"
+    "auto; so does this command, and --refresh replaces what is kept.\n"
+    "The output of --json is a cost file for 'replay --cost'.";
+
+class CalibrateCommand : public Command {
+ public:
+  std::string name() const override { return "calibrate"; }
+  std::string summary() const override {
+    return "measure what steps of each width take on this machine";
+  }
+  std::string details() const override { return kDetails; }
+  void add_options(CLI::App& app) override;
+  void check() override;
+  int run() override;
+
+ private:
+  Status measure(Session& session, const SignalWatch& signals, ProgressBar& progress);
+  Status measure_depth(Session& session, std::int32_t depth, const SignalWatch& signals,
+                       const std::function<void(double)>& progress);
+  Status measure_draft(Session& session, const SignalWatch& signals);
+
+  ModelArguments model_;
+  std::vector<std::int32_t> widths_ = {1, 2, 3, 4, 8, 16};  // rising
+  std::vector<std::int32_t> depths_ = {64};
+  std::int32_t repeat_ = 9;
+  bool refresh_ = false;
+  std::optional<std::string> plot_;
+  OutputArguments output_;
+
+  Calibration result_;
+};
+
+// A comma-separated list of whole numbers; the default is what `values` holds.
+void add_list(CLI::App& app, const std::string& name, std::vector<std::int32_t>& values,
+              std::int64_t most, const std::string& help) {
+  std::string shown;
+  for (const std::int32_t value : values)
+    shown += (shown.empty() ? "" : ",") + std::to_string(value);
+  CLI::Option* option = app.add_option(
+      name,
+      [&values, name, most](const CLI::results_t& results) {
+        values.clear();
+        std::string rest = results.back() + ",";
+        for (std::size_t comma; (comma = rest.find(',')) != std::string::npos;
+             rest.erase(0, comma + 1)) {
+          const std::int32_t value = static_cast<std::int32_t>(parse_integer(
+              name, rest.substr(0, comma), 1, most,
+              "whole numbers from 1 to " + std::to_string(most) + " with commas between them"));
+          const bool twice = std::find(values.begin(), values.end(), value) != values.end();
+          if (!twice) values.push_back(value);
+        }
+        return true;
+      },
+      help);
+  option->group("Measuring")->type_name("N,...")->default_str(shown);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void CalibrateCommand::add_options(CLI::App& app) {
+  add_model_options(app, model_);
+  add_list(app, "--widths", widths_, kMostWidth,
+           "tokens of a pass that are measured; 1 is always among them");
+  add_list(
+      app, "--depth", depths_, kMostDepth,
+      "tokens in front of the passes: attention over a longer text takes longer. The first one "
+      "is the curve of --json, and what the draft model is measured at");
+  OptionGroup measuring(app, "Measuring");
+  measuring.add_integer("--repeat", repeat_, 1, 10000, "how often each width is measured");
+  measuring.add_switch("--refresh", refresh_,
+                       "measure anew what loading keeps of this model in the cache folder");
+  add_exact_option(app, "Measuring", model_);
+  OptionGroup output(app, "Output");
+  output.add_text("--plot", plot_, "FILE",
+                  "also draw the curve into this file, as SVG (replaced if it exists)");
+  add_output_options(app, output_);
+}
+
+void CalibrateCommand::check() {
+  require_model(model_);
+  if (plot_ && plot_->empty()) throw UsageError("--plot is '', but must be a file's name");
+  widths_.push_back(1);
+  std::sort(widths_.begin(), widths_.end());
+  widths_.erase(std::unique(widths_.begin(), widths_.end()), widths_.end());
+}
+
+Status CalibrateCommand::measure_depth(Session& session, std::int32_t depth,
+                                       const SignalWatch& signals,
+                                       const std::function<void(double)>& progress) {
+  LanguageModel& model = session.idle_target();
+  const Capabilities& caps = model.capabilities();
+  if (caps.rollback != Rollback::kAny) {
+    return unsupported("nothing can be measured: '" + *model_.model + "' cannot take tokens back" +
+                       (caps.rollback_reason.empty() ? "" : ": " + caps.rollback_reason));
+  }
+  const std::int32_t most = std::min(caps.max_width, caps.n_batch);
+  const std::int32_t widest = widths_.back();
+  if (widest > most) {
+    return invalid_argument("--widths has " + std::to_string(widest) + ", but '" + *model_.model +
+                            "' takes at most " + std::to_string(most) + " tokens in a step here");
+  }
+  if (depth + widest > caps.n_ctx) {
+    return invalid_argument("--depth " + std::to_string(depth) + " and a pass of " +
+                            std::to_string(widest) + " do not fit the context of " +
+                            std::to_string(caps.n_ctx) + " tokens; give a larger --ctx");
+  }
+  MeasureOptions options;
+  options.widths = widths_;
+  // One width alone has nothing to be compared with: a second one is measured and not shown.
+  if (widths_.size() == 1) options.widths = {1, 1};
+  options.depth = depth;
+  options.budget_ms = 1e12;
+  options.rounds = repeat_;
+  options.cancel = signals.flag();
+  options.on_round = [&](std::int32_t round) {
+    progress(static_cast<double>(round) / static_cast<double>(repeat_ + 1));
+  };
+  Result<std::vector<CostSamples>> samples = measure_cost_samples(model, options);
+  if (!samples.ok()) return samples.status();
+  samples->resize(widths_.size());
+  result_.curves.push_back(curve_of(depth, *samples));
+  return Status();
+}
+
+Status CalibrateCommand::measure_draft(Session& session, const SignalWatch& signals) {
+  Result<Request> request =
+      session.request({}, SamplingOptions(), /*seed=*/1, /*width=*/kOpenedWidth);
+  if (!request.ok()) return request.status();
+  DraftMeasureOptions options;
+  options.n_vocab = session.vocabulary().size();
+  options.depth = depths_.front();
+  options.rounds = repeat_;
+  options.cancelled = [&signals] { return signals.raised(); };
+  Drafter& drafter = *session.engine().drafters().front();
+  drafter.set_interrupt(signals.flag());
+  const Result<DraftSamples> samples = measure_draft_costs(drafter, *request->sampler, options);
+  drafter.set_interrupt(nullptr);
+  if (!samples.ok()) return samples.status().with_context("measuring the draft model");
+  if (samples->first_ms.empty()) return internal_error("the draft model made no pass");
+  result_.draft = *session.draft_info();
+  result_.draft_threads = model_.draft_threads.value_or(result_.threads);
+  if (result_.draft_threads == 0) result_.draft_threads = llama::physical_cores();
+  result_.first_pass = summarise(samples->first_ms);
+  if (!samples->further_ms.empty()) result_.further_pass = summarise(samples->further_ms);
+  return Status();
+}
+
+Status CalibrateCommand::measure(Session& session, const SignalWatch& signals,
+                                 ProgressBar& progress) {
+  result_.target = session.target_info();
+  result_.threads = model_.threads > 0 ? model_.threads : llama::physical_cores();
+  const double n = static_cast<double>(depths_.size());
+  for (std::size_t i = 0; i < depths_.size(); ++i) {
+    OUTRIDER_RETURN_IF_ERROR(measure_depth(session, depths_[i], signals, [&](double fraction) {
+      progress.update("measuring behind " + std::to_string(depths_[i]) + " tokens",
+                      (static_cast<double>(i) + fraction) / n);
+    }));
+  }
+  return session.draft_info() == nullptr ? Status() : measure_draft(session, signals);
+}
+
+int CalibrateCommand::run() {
+  if (plot_) {
+    const Status writable = check_writable(*plot_);
+    if (!writable.ok()) return fail(writable.with_context("--plot"));
+  }
+  SignalWatch signals;
+  ProgressBar progress;
+  SessionOptions options{
+      .target = target_options(model_), .planned = true, .refresh_costs = refresh_};
+  options.target.widest = std::max(kOpenedWidth, widths_.back());
+  if (model_.draft_model) options.draft = draft_options(model_);
+  const SessionHooks hooks{
+      .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
+  const Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
+  progress.clear();
+  if (!session.ok()) {
+    const int code = fail(session.status());
+    return signals.raised() ? signals.exit_code() : code;
+  }
+  for (const std::string& warning : (*session)->warnings()) print_warning(warning);
+  result_.machine = this_machine();
+  result_.command = command_line();
+  const Status measured = measure(**session, signals, progress);
+  progress.clear();
+  if (!measured.ok()) {
+    const int code = fail(measured);
+    return signals.raised() ? signals.exit_code() : code;
+  }
+  TextOutput output(STDOUT_FILENO, /*color=*/false);
+  output.write(output_.json ? json::encode(calibration_json(result_)) + "\n"
+                            : calibration_table(result_));
+  if (!output.status().ok()) return fail(output.status());
+  if (!plot_) return kDone;
+  const Status drawn = write_whole_file(*plot_, calibration_plot(result_));
+  return drawn.ok() ? kDone : fail(drawn.with_context("--plot"));
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_calibrate_command() { return std::make_unique<CalibrateCommand>(); }
+
+}  // namespace outrider::tools
