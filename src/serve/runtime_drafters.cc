@@ -1,5 +1,5 @@
 // Drafters' files: ordered by clients, opened by the loading thread, put to work by the decode
-// thread; and what is said of the drafters and their absence.
+// thread; what is remembered; and what is said of the drafters and their absence.
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -254,6 +254,16 @@ void Runtime::Impl::note_drafters(const Station& station) {
     note.memory_bytes = station.memory_of(drafter->name());
     if (drafter->name() == "suffix") note.memory = station.memory();
   }
+}
+
+// All that was said: its last tokens too, though a stop string cuts off what they say, as a later
+// text is likely to end like this one. A text that was cancelled is remembered as far as it went:
+// editors cancel what they ask for again. Without the lock.
+std::optional<Remembered> Runtime::Impl::remember(Station& station, const Job& job,
+                                                  const Completion& completion) const {
+  const std::optional<Remembered>& wish = job.result->remembered;
+  if (!wish || !station.memory() || completion.finish == FinishReason::kError) return std::nullopt;
+  return station.remember(wish->name_space, completion.tokens);
 }
 
 void Runtime::Impl::no_drafters() {
