@@ -141,6 +141,74 @@ TEST(CliCompare, ADivergenceIsShownWithItsGapAndNotCalledExact) {
   }
 }
 
+TEST(CliCompare, EveryDrafterAndCombinationGivesThePlainText) {
+  const CliFolder folder;
+  const std::string prompts = folder.write(
+      "p.jsonl", "{\"prompt\": \"Once upon a time\"}\n{\"prompt\": \"The lighthouse\"}\n");
+  const std::string text = folder.write("t.txt", "Once upon a time there was a lighthouse");
+  const std::string store = folder.path("store");
+  const std::string ngrams = folder.path("ngrams");
+  ASSERT_EQ(
+      run_cli(folder.call({"suffix", "build", "--vocab", cli_models().target, text, "-o", store}))
+          .exit_code,
+      0);
+  ASSERT_EQ(
+      run_cli(folder.call({"ngram", "create", "--vocab", cli_models().target, text, "-o", ngrams}))
+          .exit_code,
+      0);
+  const auto compare = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"compare",
+                                          "-m",
+                                          cli_models().target,
+                                          "-d",
+                                          cli_models().draft,
+                                          "--prompts",
+                                          prompts,
+                                          "-n",
+                                          "96",
+                                          "--temp",
+                                          "1",
+                                          "--seed",
+                                          "5",
+                                          "--width",
+                                          "3,8",
+                                          "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_cli(folder.call(arguments));
+  };
+  const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> cases = {
+      {{"--drafter", "suffix", "--suffix-store", store}, {"suffix"}},
+      {{"--drafter", "recycle"}, {"recycle"}},
+      {{"--drafter", "suffix,ngram-cache", "--ngram-static", ngrams}, {"suffix", "ngram-cache"}},
+      {{"--drafter", "suffix/draft-model,recycle"}, {"draft-model", "suffix", "recycle"}}};
+  for (const auto& [options, names] : cases) {
+    const CliResult result = compare(options);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const Json object = result.object();
+    EXPECT_EQ(object["identical"], 2) << result.out;
+    EXPECT_EQ(object["drafter"], options[1]);
+    ASSERT_EQ(object["widths"].size(), 2U);
+    for (const Json& width : object["widths"]) {
+      EXPECT_EQ(width["verdict"], "identical") << result.out;
+      EXPECT_EQ(width["drafters"].size(), names.size()) << result.out;
+      std::int64_t drafted = 0;
+      for (const std::string& name : names) {
+        drafted += width["drafters"][name]["drafted"].get<std::int64_t>();
+      }
+      EXPECT_GT(drafted, 0) << options[1];
+    }
+  }
+  for (const std::vector<std::string>& mistake :
+       {std::vector<std::string>{"--drafter", "none"},
+        {"--drafter", "sufix"},
+        {"--drafter", "recycle", "--suffix-store", store},
+        {"--drafter", "suffix", "--ngram-dynamic", ngrams}}) {
+    const CliResult result = compare(mistake);
+    EXPECT_EQ(result.exit_code, 2) << mistake[1];
+    EXPECT_NE(result.err.find("--drafter"), std::string::npos) << result.err;
+  }
+}
+
 TEST(CliCompare, TheTableSaysTheSameToPeople) {
   const CliFolder folder;
   const CliResult result =

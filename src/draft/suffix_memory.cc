@@ -128,8 +128,8 @@ void SuffixMemory::look_up(std::string_view name, std::span<const Token> text, C
   Space& space = found->second;
   space.last_used = ++clock_;
   read_some(space);
-  const bool same =
-      cursor.space == space.number && cursor.version == space.version && cursor.read <= text.size();
+  const bool same = cursor.space == space.number && cursor.version == space.version &&
+                    cursor.read <= text.size() && text.size() - cursor.read <= kRetrace;
   if (!same) {
     cursor.space = space.number;
     cursor.version = space.version;

@@ -106,6 +106,16 @@ TEST_F(Remembering, WhatAFinishedTextAddsIsSeenByRequestsThatRun) {
   EXPECT_TRUE(std::find(both.begin(), both.end(), 112) != both.end());
 }
 
+TEST_F(Remembering, ADrafterThatRestedFindsItsPlaceAgain) {
+  memory_.add("a", counting(100, 40));
+  Tokens text = {7, 110, 111};
+  EXPECT_EQ(tokens_of(draft(drafter_, "a", text)), counting(112, 8));
+  const Tokens missed = counting(5000, 400);
+  text.insert(text.end(), missed.begin(), missed.end());
+  text.insert(text.end(), {120, 121});
+  EXPECT_EQ(tokens_of(draft(drafter_, "a", text)), counting(122, 8));
+}
+
 TEST_F(Remembering, OwnTextAndMemoryAreBlendedByLength) {
   memory_.add("a", Tokens{1, 2, 3, 4, 5, 60, 61});
   // Behind the last token alone the own text says 50, behind four the memory 60.

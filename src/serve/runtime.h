@@ -239,7 +239,7 @@ class Runtime {
   // Orders a file for a drafter; returns at once. One of the same path is opened anew, and works on
   // until the new one is there. It waits until there is a target. ngram-cache reads one file a
   // tier; without a tier it is the static one. Errors: kInvalidArgument (an empty path, a drafter
-  // that takes no files, a tier that has another file already), kResourceExhausted
+  // that takes no files, a tier that has another file, unless that failed), kResourceExhausted
   // (kMaxDrafterFiles are there).
   static constexpr std::size_t kMaxDrafterFiles = 64;
   Status attach(DrafterFile file);

@@ -1,5 +1,5 @@
 // Drafters' files: ordered by clients, opened by the loading thread, put to work by the decode
-// thread; and what is said of the drafters and their absence.
+// thread; what is remembered; and what is said of the drafters and their absence.
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -15,12 +15,17 @@ Runtime::Impl::FileEntry* Runtime::Impl::find_file(const DrafterFile& file) {
   return found == files_.end() ? nullptr : &*found;
 }
 
-// A tier is one cache, and merging two is `ngram merge`'s: which of them a guess came from could
-// not be said otherwise.
-Status Runtime::Impl::check_tier_is_free(const DrafterFile& file) const {
+// A tier is one cache, and merging two is `ngram merge`'s. What could not be used makes room.
+Status Runtime::Impl::free_tier(const DrafterFile& file) {
   if (file.tier.empty()) return Status();
-  for (const FileEntry& entry : files_) {
+  for (FileEntry& entry : files_) {
     if (entry.file.drafter != file.drafter || entry.file.tier != file.tier) continue;
+    if (entry.state == ModelState::kFailed && !entry.opened) {
+      entry.state = ModelState::kAbsent;
+      announce(entry, /*attached=*/false);
+      std::erase_if(files_, [](const FileEntry& e) { return e.state == ModelState::kAbsent; });
+      return Status();
+    }
     return invalid_argument("--path is '" + file.path + "', but the " + file.tier + " tier of '" +
                             file.drafter + "' has '" + entry.file.path +
                             "' already; take that away first, or join them with 'outrider ngram "
@@ -36,7 +41,7 @@ Status Runtime::Impl::attach(DrafterFile file) {
   const Lock lock(mutex_);
   FileEntry* entry = find_file(file);
   if (entry == nullptr) {
-    OUTRIDER_RETURN_IF_ERROR(check_tier_is_free(file));
+    OUTRIDER_RETURN_IF_ERROR(free_tier(file));
     if (files_.size() >= kMaxDrafterFiles) {
       return resource_exhausted("--path: " + std::to_string(files_.size()) +
                                 " files are there already, the most that can be; take one away");
@@ -249,6 +254,16 @@ void Runtime::Impl::note_drafters(const Station& station) {
     note.memory_bytes = station.memory_of(drafter->name());
     if (drafter->name() == "suffix") note.memory = station.memory();
   }
+}
+
+// All that was said: its last tokens too, though a stop string cuts off what they say, as a later
+// text is likely to end like this one. A text that was cancelled is remembered as far as it went:
+// editors cancel what they ask for again. Without the lock.
+std::optional<Remembered> Runtime::Impl::remember(Station& station, const Job& job,
+                                                  const Completion& completion) const {
+  const std::optional<Remembered>& wish = job.result->remembered;
+  if (!wish || !station.memory() || completion.finish == FinishReason::kError) return std::nullopt;
+  return station.remember(wish->name_space, completion.tokens);
 }
 
 void Runtime::Impl::no_drafters() {

@@ -87,7 +87,7 @@ class Runtime::Impl {
 
   // runtime_drafters.cc
   FileEntry* find_file(const DrafterFile& file);
-  Status check_tier_is_free(const DrafterFile& file) const;
+  Status free_tier(const DrafterFile& file);
   FileEntry* next_file();
   void open_file(Lock& lock);
   void order_file(FileEntry& entry);

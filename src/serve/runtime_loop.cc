@@ -204,16 +204,6 @@ Runtime::Impl::JobPtr Runtime::Impl::running_job(const Station& station, Request
   return found == running_.end() ? nullptr : *found;
 }
 
-// All that was said: its last tokens too, though a stop string cuts off what they say, as a later
-// text is likely to end like this one. A text that was cancelled is remembered as far as it went:
-// editors cancel what they ask for again. Without the lock.
-std::optional<Remembered> Runtime::Impl::remember(Station& station, const Job& job,
-                                                  const Completion& completion) const {
-  const std::optional<Remembered>& wish = job.result->remembered;
-  if (!wish || !station.memory() || completion.finish == FinishReason::kError) return std::nullopt;
-  return station.remember(wish->name_space, completion.tokens);
-}
-
 void Runtime::Impl::note_progress(const Station& station) {
   const Lock lock(mutex_);
   note_drafters(station);

@@ -1,0 +1,192 @@
+// Drafters over the methods: their files, what is remembered, and what is told of them.
+#include <gtest/gtest.h>
+
+#include "draft/ngram_file.h"
+#include "testing/fake_service.h"
+#include "testing/suffix_file.h"
+#include "testing/tiny_dir.h"
+
+namespace outrider::api {
+namespace {
+
+using json::Json;
+using testing::FakeService;
+
+Json ask(const std::string& prompt, int n) {
+  return {{"prompt", prompt}, {"max_tokens", n}, {"seed", 7}, {"temp", 1}};
+}
+
+TEST(DrafterMethods, ADraftersFileIsAttachedUsedAndTakenAway) {
+  FakeService fake;
+  fake.load("target", "target");
+  const Json plain = fake.result("completion.run", ask("abc", 30));
+  const testing::TempDir dir;
+  std::vector<Token> text = {0, 1, 2};
+  for (const Json& token : plain["tokens"]) text.push_back(token.get<Token>());
+  testing::write_suffix_store(dir.file("store"),
+                              tokenizer_id(fake.runtime().target()->vocabulary()), {text});
+  const Json order = {{"role", "drafter"}, {"drafter", "suffix"}, {"path", dir.file("store")}};
+  Json answer = order;
+  answer["state"] = "loading";
+  EXPECT_EQ(fake.result("model.load", order), answer);
+  const Json status = fake.result("system.status", {{"wait_ms", 60'000}});
+  const Json& file = status["drafters"][1]["files"][0];
+  EXPECT_EQ(file["path"], dir.file("store"));
+  EXPECT_EQ(file["state"], "ready");
+  EXPECT_EQ(file["attached"], true);
+  EXPECT_EQ(file["error"], nullptr);
+  EXPECT_GT(file["file_bytes"], 100);
+  Json request = ask("abc", 30);
+  for (const Json& drafters :
+       {Json({"suffix"}), Json({"suffix/recycle"}), Json({"recycle"}), Json({"suffix", "recycle"}),
+        Json({"ngram-cache"}), Json({"draft-model"})}) {
+    request["speculative"] = {{"drafters", drafters}};
+    const Json fast = fake.result("completion.run", request);
+    EXPECT_EQ(fast["tokens"], plain["tokens"]) << drafters;
+    const bool there = drafters[0] != "draft-model";
+    EXPECT_EQ(fast["speculation"]["enabled"], there) << drafters;
+    if (there) {
+      EXPECT_EQ(fast["speculation"]["reason"], nullptr);
+    } else {
+      EXPECT_EQ(fast["speculation"]["reason"], "no draft model is loaded");
+    }
+    if (drafters == Json({"suffix"})) {
+      EXPECT_GT(fast["speculation"]["drafters"]["suffix"]["accepted"], 15);
+    }
+  }
+  EXPECT_EQ(fake.error("model.load", {{"role", "drafter"}, {"drafter", "suffix"}})["data"]["field"],
+            "path");
+  EXPECT_EQ(fake.error("model.unload", {{"role", "drafter"}})["data"]["field"], "drafter");
+  EXPECT_EQ(fake.error("model.unload", {{"role", "target"}, {"path", "x"}})["data"]["field"],
+            "path");
+  EXPECT_EQ(fake.error("model.cancel_load", {{"role", "drafter"}})["data"]["field"], "role");
+  Json unknown = order;
+  unknown["path"] = "elsewhere";
+  EXPECT_EQ(fake.error("model.unload", unknown)["data"],
+            Json({{"code", "not_found"}, {"field", "path"}}));
+  EXPECT_EQ(fake.result("model.unload", order), order);
+  unknown.erase("path");
+  EXPECT_EQ(fake.error("model.unload", unknown)["data"],
+            Json({{"code", "not_found"}, {"field", "drafter"}}))
+      << "none is left";
+}
+
+TEST(DrafterMethods, AnNgramFileIsAttachedToItsTierUsedAndTakenAway) {
+  FakeService fake;
+  fake.load("target", "target");
+  Json request = ask("abc", 30);
+  request["speculative"] = {{"drafters", {"ngram-cache"}}};
+  const Json plain = fake.result("completion.run", request);
+  std::vector<Token> text = {0, 1, 2};
+  for (const Json& token : plain["tokens"]) text.push_back(token.get<Token>());
+  NgramCache cache;
+  for (int i = 0; i < 4; ++i) cache.count(text, 0, 1, kMaxNgram);
+  const testing::TempDir dir;
+  const std::string path = dir.file("ngrams");
+  const TokenizerId tokenizer = tokenizer_id(fake.runtime().target()->vocabulary());
+  ASSERT_TRUE(save_ngrams(cache, tokenizer, path).ok());
+  Json order = {
+      {"role", "drafter"}, {"drafter", "ngram-cache"}, {"tier", "dynamic"}, {"path", path}};
+  Json answer = order;
+  answer["state"] = "loading";
+  EXPECT_EQ(fake.result("model.load", order), answer);
+  const Json status = fake.result("system.status", {{"wait_ms", 60'000}});
+  const Json& file = status["drafters"][2]["files"][0];
+  EXPECT_EQ(file["path"], path);
+  EXPECT_EQ(file["tier"], "dynamic");
+  EXPECT_EQ(file["state"], "ready");
+  EXPECT_EQ(file["attached"], true);
+  EXPECT_GT(file["file_bytes"], 100);
+  EXPECT_GT(file["memory_bytes"], 100);
+  const Json fast = fake.result("completion.run", request);
+  EXPECT_EQ(fast["tokens"], plain["tokens"]);
+  EXPECT_GT(fast["speculation"]["accepted"], plain["speculation"]["accepted"]);
+
+  Json wrong = order;
+  wrong["path"] = "elsewhere";
+  EXPECT_EQ(fake.error("model.load", wrong)["data"]["field"], "path") << "the tier is taken";
+  wrong["tier"] = "context";
+  EXPECT_EQ(fake.error("model.load", wrong)["message"],
+            "tier is 'context', but must be static or dynamic");
+  wrong["tier"] = "static";
+  wrong["drafter"] = "suffix";
+  EXPECT_EQ(fake.error("model.load", wrong)["data"]["field"], "tier");
+  EXPECT_EQ(fake.error("model.load",
+                       {{"role", "target"}, {"path", "x"}, {"tier", "static"}})["data"]["field"],
+            "tier");
+  EXPECT_EQ(fake.error("model.unload", {{"role", "draft"}, {"tier", "static"}})["data"]["field"],
+            "tier");
+  EXPECT_EQ(fake.result("model.unload", order), order);
+  EXPECT_EQ(fake.result("drafters.list", Json::object())["drafters"][2]["files"], Json::array());
+}
+
+TEST(DrafterMethods, TextsAreRememberedForTheNamespaceThatTheRequestNames) {
+  RuntimeOptions options;
+  options.remember_tokens = 4096;
+  FakeService fake(options);
+  fake.load("target", "target");
+  Json request = ask("abc", 50);
+  request["speculative"] = {{"drafters", {"suffix"}}};
+  const Json nobodys = fake.result("completion.run", request);
+  EXPECT_FALSE(nobodys["speculation"].contains("remembered"));
+  request["speculative"]["namespace"] = "user-7";
+  const Json first = fake.result("completion.run", request);
+  EXPECT_EQ(first["tokens"], nobodys["tokens"]);
+  EXPECT_EQ(first["speculation"]["remembered"],
+            Json({{"namespace", "user-7"}, {"tokens", 50}, {"reason", nullptr}}));
+  const Json second = fake.result("completion.run", request);
+  EXPECT_EQ(second["tokens"], nobodys["tokens"]);
+  EXPECT_GT(second["speculation"]["accepted"], first["speculation"]["accepted"]);
+  request["speculative"]["namespace"] = "user-8";
+  EXPECT_EQ(fake.result("completion.run", request)["speculation"]["accepted"],
+            first["speculation"]["accepted"]);
+  const Json memory = fake.result("drafters.list", Json::object())["drafters"][1]["remembered"];
+  EXPECT_EQ(memory["max_tokens"], 4096);
+  EXPECT_EQ(memory["namespaces"], 2);
+  EXPECT_EQ(memory["tokens"], 3 * 51);
+  EXPECT_GT(memory["memory_bytes"], 3 * 51 * 4);
+
+  for (const Json& bad : {Json(""), Json(std::string(65, 'x')), Json("a\n"), Json(5)}) {
+    request["speculative"]["namespace"] = bad;
+    EXPECT_EQ(fake.error("completion.run", request)["data"]["field"], "speculative.namespace")
+        << bad;
+  }
+  request["speculative"] = true;
+  request["namespace"] = "user-7";
+  request["drafter"] = "suffix";
+  EXPECT_GT(fake.result("completion.run", request)["speculation"]["accepted"],
+            first["speculation"]["accepted"]);
+  request["namespace"] = "";
+  EXPECT_EQ(fake.error("completion.run", request)["data"]["field"], "namespace");
+}
+
+TEST(DrafterMethods, WhereNothingIsRememberedARequestIsToldSo) {
+  FakeService fake;
+  fake.load("target", "target");
+  Json request = ask("abc", 20);
+  request["namespace"] = "user-7";
+  const Json remembered = fake.result("completion.run", request)["speculation"]["remembered"];
+  EXPECT_EQ(remembered["tokens"], 0);
+  EXPECT_NE(remembered["reason"].get<std::string>().find("(remember_tokens)"), std::string::npos);
+  EXPECT_EQ(fake.result("drafters.list", Json::object())["drafters"][1]["remembered"], nullptr);
+}
+
+TEST(DrafterMethods, AnUnknownDrafterIsRefusedWithTheNamesThatAreKnown) {
+  FakeService fake;
+  fake.load("target", "target");
+  Json request = ask("abc", 5);
+  request["speculative"] = {{"drafters", {"sufix"}}};
+  Json error = fake.error("completion.run", request);
+  EXPECT_EQ(error["data"]["field"], "speculative.drafters");
+  EXPECT_NE(error["message"].get<std::string>().find("draft-model, suffix, ngram-cache or recycle"),
+            std::string::npos)
+      << error;
+  error = fake.error("model.load", {{"role", "drafter"}, {"drafter", "recycle"}, {"path", "x"}});
+  EXPECT_EQ(error["data"]["field"], "drafter");
+  EXPECT_EQ(error["message"],
+            "drafter is 'recycle', but must be suffix or ngram-cache: no other drafter takes "
+            "files");
+}
+
+}  // namespace
+}  // namespace outrider::api
