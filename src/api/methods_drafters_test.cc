@@ -232,7 +232,5 @@ TEST(Methods, AnUnknownDrafterIsRefusedWithTheNamesThatAreKnown) {
             "files");
 }
 
-// Whatever is refused, by whichever layer: the client is told which field it is.
-
 }  // namespace
 }  // namespace outrider::api

@@ -192,6 +192,7 @@ TEST(Methods, ARequestThatCannotRunIsRefusedByItsField) {
             0U);
 }
 
+// Whatever is refused, by whichever layer: the client is told which field it is.
 TEST(Methods, EveryRefusalNamesItsField) {
   FakeService fake;
   fake.load("target", "target");
