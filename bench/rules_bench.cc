@@ -58,9 +58,7 @@ class ArgmaxDrafter : public Drafter {
  public:
   ArgmaxDrafter(Drafter& inner, Sampler& greedy) : inner_(inner), greedy_(greedy) {}
   std::string_view name() const override { return inner_.name(); }
-  Status begin(SeqId seq, std::size_t kept) override {
-    return inner_.begin(seq, kept);
-  }
+  Status begin(SeqId seq, std::size_t kept) override { return inner_.begin(seq, kept); }
   Status draft(std::span<DraftRequest> requests) override {
     for (DraftRequest& request : requests) request.sampler = &greedy_;
     return inner_.draft(requests);

@@ -42,8 +42,8 @@ class RulesPlot {
   }
 
   void add(const Setting& s, const Counts& c) {
-    const std::string group = s.draft + ", T " + tools::fixed(s.temperature, 1) + ", top-p " +
-                              tools::fixed(s.top_p, 2);
+    const std::string group =
+        s.draft + ", T " + tools::fixed(s.temperature, 1) + ", top-p " + tools::fixed(s.top_p, 2);
     if (group_ != group) {
       group_ = group;
       chart_.rows.push_back({.label = group, .heading = true});

@@ -55,23 +55,16 @@ TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
 TEST(CliUsage, TheHelpOfACommandNamesEveryOptionOfTheContract) {
   const CliResult help = outrider({"run", "--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* option : {"-m, --model",    "-d, --draft-model",
-                             "-p, --prompt",   "-f, --file",
-                             "--chat",         "-c, --ctx",
-                             "-t, --threads",  "-b, --batch",
-                             "--draft-ctx",    "--draft-threads",
-                             "--gpu-layers",   "--draft-gpu-layers",
-                             "--cache-type-k", "--cache-type-v",
-                             "--flash-attn",   "-n, --max-tokens",
-                             "--workers",      "--isolate",
-                             "--seed",         "--temp",
-                             "--top-k",        "--top-p",
-                             "--min-p",        "--typical",
-                             "--stop",         "--drafter",
-                             "--rule",         "--exact",
-                             "--width",        "--stats",
-                             "--color",        "--json",
-                             "--log-level",    "--config"}) {
+  for (const char* option :
+       {"-m, --model",    "-d, --draft-model", "-p, --prompt",  "-f, --file",
+        "--chat",         "-c, --ctx",         "-t, --threads", "-b, --batch",
+        "--draft-ctx",    "--draft-threads",   "--gpu-layers",  "--draft-gpu-layers",
+        "--cache-type-k", "--cache-type-v",    "--flash-attn",  "-n, --max-tokens",
+        "--workers",      "--isolate",         "--seed",        "--temp",
+        "--top-k",        "--top-p",           "--min-p",       "--typical",
+        "--stop",         "--drafter",         "--rule",        "--exact",
+        "--width",        "--stats",           "--color",       "--json",
+        "--log-level",    "--config"}) {
     EXPECT_NE(help.out.find(option), std::string::npos) << option;
   }
   std::size_t start = 0;
@@ -289,8 +282,7 @@ TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
                    "config file '" + file + "', " + message, hint);
   };
   refused("ctx = 512\n\ntempp = 1\n", "line 3: unknown option 'tempp'", "did you mean 'temp'?");
-  refused("[rnu]\ntemp = 1\n", "line 2: [rnu] is no command",
-          "tables are run, compare, ");
+  refused("[rnu]\ntemp = 1\n", "line 2: [rnu] is no command", "tables are run, compare, ");
   refused("[inspect]\ntemp = 1\n", "line 2: unknown option 'temp'");
   refused("ctx 512\n", "line 1: Error while parsing key-value pair: expected '='");
   refused("temp = [1, 2]\n", "line 1: 'temp' takes one value");

@@ -44,11 +44,6 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   }
   OUTRIDER_RETURN_IF_ERROR(session->open_lookups(options, drafters));
   drafters.insert(drafters.end(), options.other_drafters.begin(), options.other_drafters.end());
-  if (options.make_drafter) {
-    Result<Drafter*> drafter = options.make_drafter(session->vocabulary());
-    if (!drafter.ok()) return drafter.status();
-    drafters.push_back(*drafter);
-  }
   hooks.progress.clear();
   EngineOptions engine_options;
   set_planning(*session->target_, engine_options);

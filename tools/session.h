@@ -36,9 +36,6 @@ struct SessionOptions {
   bool planned = false;                    // widths will be chosen by what steps cost here
   bool refresh_costs = false;              // what steps cost is measured although it is known
   std::vector<Drafter*> other_drafters;    // asked after all of these; must outlive the session
-  // Makes a further drafter, asked last, once the target's vocabulary is known; it must outlive the
-  // session. May be empty.
-  std::function<Result<Drafter*>(const Vocabulary& target)> make_drafter;
 };
 
 // What the opening needs of its caller.

@@ -44,8 +44,8 @@ class DraftGrowth {
     NodeId node;    // in the request's tree
     NodeId parent;  // in the trial tree
     NodeId trial;   // there, or kNoNode while it has not been run
-    float chance;  // estimate
-    float claim;   // by the model's own account
+    float chance;   // estimate
+    float claim;    // by the model's own account
     bool is_end;
     std::unique_ptr<Sampler> sampler;  // the chain behind this node, when the chain has state
   };

@@ -30,8 +30,8 @@
 
 #include "base/status.h"
 #include "llama/llama_model.h"
-#include "model/model_options.h"
 #include "model/exactness.h"
+#include "model/model_options.h"
 
 namespace outrider::llama {
 

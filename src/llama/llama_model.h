@@ -27,9 +27,9 @@
 #include "base/status.h"
 #include "llama/cell_ledger.h"
 #include "llama/model_file.h"
-#include "model/model_options.h"
 #include "llama/tree_ids.h"
 #include "model/language_model.h"
+#include "model/model_options.h"
 
 struct llama_context;
 

@@ -23,9 +23,9 @@
 #include "base/status.h"
 #include "llama/llama_model.h"
 #include "llama/model_file.h"
-#include "model/model_options.h"
 #include "llama/tree_ids.h"
 #include "model/language_model.h"
+#include "model/model_options.h"
 
 namespace outrider::llama {
 

@@ -1,7 +1,7 @@
 // EventThread: hands events to a callback, one at a time, in order, from a thread of its own, so
-// that a slow callback holds up nobody else. What it has not taken yet is joined, so that a callback
-// that does not keep up gets fewer and larger events: of each completion at most one waits, with
-// all its new tokens, and of a model's progress only the newest.
+// that a slow callback holds up nobody else. What it has not taken yet is joined, so that a
+// callback that does not keep up gets fewer and larger events: of each completion at most one
+// waits, with all its new tokens, and of a model's progress only the newest.
 #pragma once
 
 #include <condition_variable>

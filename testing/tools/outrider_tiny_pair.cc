@@ -1,5 +1,6 @@
 // outrider-tiny-pair TARGET.gguf DRAFT.gguf [NOISE]: two tiny models with random weights, for tests
-// that are no C++ and for examples. The draft is the target with so much noise (testing/tiny_pair.h).
+// that are no C++ and for examples. The draft is the target with so much noise
+// (testing/tiny_pair.h).
 #include <cstdio>
 #include <cstdlib>
 
