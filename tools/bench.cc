@@ -9,6 +9,7 @@
 
 #include "json/json.h"
 #include "llama/backend.h"
+#include "store/atomic_file.h"
 #include "tools/bench_prompts.h"
 #include "tools/bench_report.h"
 #include "tools/bench_result.h"
@@ -25,7 +26,6 @@
 #include "tools/speculation_options.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
-#include "tools/whole_file.h"
 
 namespace outrider::tools {
 namespace {
@@ -162,23 +162,17 @@ Result<std::unique_ptr<Session>> BenchCommand::open(const SessionHooks& hooks) {
   return Session::open(options, hooks);
 }
 
-// All prompts as tokens, before the first is run: a mistake in the last one costs no work.
 Result<std::vector<BenchCommand::Work>> BenchCommand::read_work(const Session& session) const {
+  Result<std::vector<std::vector<Token>>> tokens = session.tokenize(prompts_, chat_);
+  if (!tokens.ok()) return tokens.status();
+  const std::vector<std::string>& names = setting_.categories;
   std::vector<Work> all;
-  for (const Prompt& prompt : prompts_) {
-    Result<std::vector<Token>> tokens =
-        !prompt.messages.empty() ? session.tokenize(prompt.messages)
-        : chat_                  ? session.tokenize({{.role = "user", .content = prompt.text}})
-                                 : session.tokenize(prompt.text);
-    Status status = tokens.status();
-    if (status.ok()) status = check_prompt(session.target().capabilities(), *tokens);
-    if (!status.ok()) return status.with_context("prompt " + prompt.id);
-    const std::vector<std::string>& names = setting_.categories;
+  for (std::size_t i = 0; i < prompts_.size(); ++i) {
     const std::ptrdiff_t category =
-        std::find(names.begin(), names.end(), prompt.category) - names.begin();
-    all.push_back({.tokens = std::move(*tokens),
+        std::find(names.begin(), names.end(), prompts_[i].category) - names.begin();
+    all.push_back({.tokens = std::move((*tokens)[i]),
                    .category = static_cast<std::size_t>(category),
-                   .id = prompt.id});
+                   .id = prompts_[i].id});
   }
   return all;
 }
@@ -318,10 +312,7 @@ int BenchCommand::run() {
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
   const Result<std::unique_ptr<Session>> session = open(hooks);
   progress.clear();
-  if (!session.ok()) {
-    const int code = fail(session.status());
-    return signals.raised() ? signals.exit_code() : code;
-  }
+  if (!session.ok()) return fail(session.status(), signals);
   for (const std::string& warning : (*session)->warnings()) print_warning(warning);
   describe(**session);
   const Result<std::vector<Work>> work = read_work(**session);

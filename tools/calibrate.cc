@@ -8,6 +8,7 @@
 
 #include "json/json.h"
 #include "llama/backend.h"
+#include "store/atomic_file.h"
 #include "tools/calibration.h"
 #include "tools/command.h"
 #include "tools/draft_costs.h"
@@ -18,16 +19,15 @@
 #include "tools/report.h"
 #include "tools/session.h"
 #include "tools/signals.h"
+#include "tools/speculation_options.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
-#include "tools/whole_file.h"
 
 namespace outrider::tools {
 namespace {
 
 constexpr std::int32_t kMostWidth = 64;
 constexpr std::int32_t kMostDepth = 1 << 20;
-constexpr std::int32_t kOpenedWidth = 16;  // as run --width auto has it: the cache's key holds it
 
 constexpr const char* kDetails =
     "T(b) is what one pass of the target over b tokens takes, on which every choice of "
@@ -214,19 +214,13 @@ int CalibrateCommand::run() {
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
   const Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
   progress.clear();
-  if (!session.ok()) {
-    const int code = fail(session.status());
-    return signals.raised() ? signals.exit_code() : code;
-  }
+  if (!session.ok()) return fail(session.status(), signals);
   for (const std::string& warning : (*session)->warnings()) print_warning(warning);
   result_.machine = this_machine();
   result_.command = command_line();
   const Status measured = measure(**session, signals, progress);
   progress.clear();
-  if (!measured.ok()) {
-    const int code = fail(measured);
-    return signals.raised() ? signals.exit_code() : code;
-  }
+  if (!measured.ok()) return fail(measured, signals);
   TextOutput output(STDOUT_FILENO, /*color=*/false);
   output.write(output_.json ? json::encode(calibration_json(result_)) + "\n"
                             : calibration_table(result_));

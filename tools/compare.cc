@@ -56,9 +56,6 @@ class CompareCommand : public Command {
   Status compare_prompt(Session& session, const Prompt& prompt, const std::vector<Token>& tokens,
                         std::size_t index);
   void note_logprobs(const Completion& plain, const Completion& speculative);
-  Result<std::vector<std::vector<Token>>> tokenize_all(Session& session,
-                                                       const std::vector<Prompt>& prompts) const;
-  Result<std::vector<Token>> tokenize(const Session& session, const Prompt& prompt) const;
   Result<Completion> generate_tokens(Session& session, const std::vector<Token>& prompt,
                                      std::int32_t width);
   Result<Divergence> examine(Session& session, const std::vector<Token>& prompt,
@@ -122,13 +119,6 @@ void CompareCommand::check() {
   check_drafters(speculation_, model_);
 }
 
-Result<std::vector<Token>> CompareCommand::tokenize(const Session& session,
-                                                    const Prompt& prompt) const {
-  if (!prompt.messages.empty()) return session.tokenize(prompt.messages);
-  if (chat_) return session.tokenize({{.role = "user", .content = prompt.text}});
-  return session.tokenize(prompt.text);
-}
-
 Result<Completion> CompareCommand::generate_tokens(Session& session,
                                                    const std::vector<Token>& prompt,
                                                    std::int32_t width) {
@@ -177,20 +167,6 @@ Result<Divergence> CompareCommand::examine(Session& session, const std::vector<T
     d.logit_gap = logit_gap(row, sampling_.options.temperature, key, d.plain, d.speculative);
   }
   return d;
-}
-
-// All prompts as tokens, before the first is run, so that a mistake in the last one costs no work.
-Result<std::vector<std::vector<Token>>> CompareCommand::tokenize_all(
-    Session& session, const std::vector<Prompt>& prompts) const {
-  std::vector<std::vector<Token>> all;
-  for (const Prompt& prompt : prompts) {
-    Result<std::vector<Token>> tokens = tokenize(session, prompt);
-    Status status = tokens.status();
-    if (status.ok()) status = check_prompt(session.target().capabilities(), *tokens);
-    if (!status.ok()) return status.with_context("prompt " + prompt.id);
-    all.push_back(std::move(*tokens));
-  }
-  return all;
 }
 
 // Differences of single bits show here before they show in a text.
@@ -278,14 +254,11 @@ int CompareCommand::run() {
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
   const Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
   progress.clear();
-  if (!session.ok()) {
-    const int code = fail(session.status());
-    return signals.raised() ? signals.exit_code() : code;
-  }
+  if (!session.ok()) return fail(session.status(), signals);
   for (const std::string& warning : (*session)->warnings()) print_warning(warning);
   comparison_.exactness = (*session)->exactness();
 
-  const Result<std::vector<std::vector<Token>>> tokens = tokenize_all(**session, *prompts);
+  const Result<std::vector<std::vector<Token>>> tokens = (*session)->tokenize(*prompts, chat_);
   if (!tokens.ok()) return fail(tokens.status());
   Status failure;
   for (std::size_t i = 0; i < prompts->size() && !signals.raised() && failure.ok(); ++i) {

@@ -261,8 +261,7 @@ int NgramCommand::run() {
   }
   progress.clear();
   if (file.ok() && !signals.raised()) return save(*file);
-  const int code = file.ok() ? fail(cancelled("interrupted")) : fail(file.status());
-  return signals.raised() ? signals.exit_code() : code;
+  return fail(file.ok() ? cancelled("interrupted") : file.status(), signals);
 }
 
 }  // namespace

@@ -338,10 +338,6 @@ int ReplayCommand::run() {
   const LoadHooks hooks{.progress = [&](double f) { progress.update("reading the vocabulary", f); },
                         .cancel = signals.flag(),
                         .log = log_sink(output_, progress)};
-  const auto failed = [&signals](const Status& status) {
-    const int code = fail(status);
-    return signals.raised() ? signals.exit_code() : code;
-  };
   std::optional<CostFile> cost;
   if (cost_) {
     Result<CostFile> file = CostFile::read(*cost_);
@@ -350,11 +346,11 @@ int ReplayCommand::run() {
   }
   const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, hooks);
   progress.clear();
-  if (!vocabulary.ok()) return failed(vocabulary.status());
+  if (!vocabulary.ok()) return fail(vocabulary.status(), signals);
   Result<Drafting> drafting = open_drafting(vocabulary->id());
-  if (!drafting.ok()) return failed(drafting.status());
+  if (!drafting.ok()) return fail(drafting.status(), signals);
   const Result<ReplayTexts> corpus = read_replay_texts(*corpus_, vocabulary->vocabulary());
-  if (!corpus.ok()) return failed(corpus.status());
+  if (!corpus.ok()) return fail(corpus.status(), signals);
   for (const std::string& note : corpus->notes) print_warning(note);
   // Behind a chunk its context goes into the dynamic cache, whether a file began it or not.
   NgramDrafting& ngrams = drafting->ngrams;
@@ -366,7 +362,7 @@ int ReplayCommand::run() {
   TextReplay replay(drafting->drafters(), plan_, {.width = width_, .shape = shape_});
   const Status done = this->replay(pieces, *drafting, replay, corpus->plain, signals, progress);
   progress.clear();
-  if (!done.ok()) return failed(done);
+  if (!done.ok()) return fail(done, signals);
   const ReplayStats& stats = replay.stats();
   if (stats.steps == 0) {
     return fail(invalid_argument("there is nothing to draft: the text has not more than " +

@@ -28,4 +28,9 @@ int fail(const Status& status) {
   return kFailed;
 }
 
+int fail(const Status& status, const SignalWatch& signals) {
+  const int code = fail(status);
+  return signals.raised() ? signals.exit_code() : code;
+}
+
 }  // namespace outrider::tools

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "tools/signals.h"
 
 namespace outrider::tools {
 
@@ -20,6 +21,8 @@ void print_warning(std::string_view message);
 
 // Says what failed and returns kFailed.
 int fail(const Status& status);
+// The same, but where a signal was what ended the work the exit code tells of it.
+int fail(const Status& status, const SignalWatch& signals);
 
 // `text` without newlines and other control characters (they become spaces), so that a message
 // stays one line and no file name can write escape sequences to a terminal.

@@ -200,10 +200,7 @@ int RunCommand::run() {
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
   Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
   progress.clear();
-  if (!session.ok()) {
-    const int code = fail(session.status());
-    return signals.raised() ? signals.exit_code() : code;
-  }
+  if (!session.ok()) return fail(session.status(), signals);
   for (const std::string& warning : (*session)->warnings()) print_warning(warning);
 
   Result<Request> request = make_request(**session);

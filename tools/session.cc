@@ -136,6 +136,22 @@ Result<std::vector<Token>> Session::tokenize(const std::vector<ChatMessage>& mes
   return tokenize(*text);
 }
 
+Result<std::vector<std::vector<Token>>> Session::tokenize(std::span<const Prompt> prompts,
+                                                          bool chat) const {
+  std::vector<std::vector<Token>> all;
+  for (const Prompt& prompt : prompts) {
+    Result<std::vector<Token>> tokens = !prompt.messages.empty() ? tokenize(prompt.messages)
+                                        : chat
+                                            ? tokenize({{.role = "user", .content = prompt.text}})
+                                            : tokenize(prompt.text);
+    Status status = tokens.status();
+    if (status.ok()) status = check_prompt(target().capabilities(), *tokens);
+    if (!status.ok()) return status.with_context("prompt " + prompt.id);
+    all.push_back(std::move(*tokens));
+  }
+  return all;
+}
+
 Result<Completion> generate(Session& session, Request request, SignalWatch& signals,
                             ProgressBar& progress,
                             const std::function<bool(const Update&)>& on_update) {

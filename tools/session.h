@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "serve/loader.h"
 #include "tools/ngram_options.h"
 #include "tools/progress.h"
+#include "tools/prompt_file.h"
 #include "tools/signals.h"
 
 namespace outrider::tools {
@@ -80,6 +82,10 @@ class Session {
   // Errors: kInvalidArgument (not UTF-8), kUnsupported (no template).
   Result<std::vector<Token>> tokenize(std::string_view text) const;
   Result<std::vector<Token>> tokenize(const std::vector<ChatMessage>& messages) const;
+  // All prompts as tokens, so that a mistake in the last one is found before the first is run. With
+  // `chat` texts are a user's messages. Also the errors of check_prompt(); each names the prompt.
+  Result<std::vector<std::vector<Token>>> tokenize(std::span<const Prompt> prompts,
+                                                   bool chat) const;
 
  private:
   Session() = default;

@@ -87,6 +87,9 @@ AcceptanceRule chosen_rule(const SpeculationArguments& arguments);
 SpeculationPlan plan_speculation(const SpeculationArguments& arguments,
                                  const ModelArguments& model);
 
+// What a target is opened for when the planner chooses. Measured costs are kept for it.
+inline constexpr std::int32_t kOpenedWidth = 16;
+
 // The width of --width. REQUIRES: checked
 std::int32_t chosen_width(const SpeculationArguments& arguments);
 

@@ -65,12 +65,7 @@ Status save(const std::filesystem::path& path, const std::string& key,
   std::ostringstream text;
   text << kHead << '\n' << key << '\n';
   for (const CostPoint& point : points) text << point.width << ' ' << point.ms << '\n';
-  FileOps ops;
-  Result<AtomicFile> file = AtomicFile::create(path.string(), ops);
-  if (!file.ok()) return file.status();
-  const std::string bytes = text.str();
-  OUTRIDER_RETURN_IF_ERROR(file->write(std::as_bytes(std::span(bytes))));
-  return file->commit();
+  return write_whole_file(path.string(), text.str());
 }
 
 double ms_of(const std::vector<CostPoint>& points, std::int32_t width) {

@@ -21,9 +21,8 @@ std::int32_t useful_nodes(const Step& step, const Sequence& s) {
       s.planned ? std::min({kMostPlanned + 1, step.costs->most() + 1, step.planned_width})
                 : s.width;
   std::int64_t nodes = std::min(width, caps.max_width) - 1;
-  const std::int64_t said = static_cast<std::int64_t>(s.output.tokens().size());
   // A step says at most nodes + 1 tokens; more than the text has room for is wasted.
-  if (s.request.max_tokens >= 0) nodes = std::min(nodes, s.request.max_tokens - said - 1);
+  nodes = std::min(nodes, s.remaining() - 1);
   nodes = std::min<std::int64_t>(nodes, caps.n_ctx - static_cast<std::int64_t>(s.text.size()) - 1);
   return static_cast<std::int32_t>(std::max<std::int64_t>(nodes, 0));
 }

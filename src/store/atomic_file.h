@@ -15,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "store/file_ops.h"
@@ -55,5 +56,12 @@ class AtomicFile {
   int file_ = -1;       // -1: closed
   bool exists_ = true;  // the part file
 };
+
+// A whole file at once. Errors: those of create(), write() and commit().
+Status write_whole_file(const std::string& path, std::string_view contents);
+
+// Whether that can begin, so that a mistake in a name is found before hours of work are. Changes
+// nothing.
+Status check_writable(const std::string& path);
 
 }  // namespace outrider
