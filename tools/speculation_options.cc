@@ -9,7 +9,7 @@ namespace outrider::tools {
 namespace {
 
 constexpr std::int32_t kMaxWidth = 64;
-constexpr std::int32_t kComparedWidth = 4;  // and run's default
+constexpr std::int32_t kComparedWidth = 4;  // compare's default
 constexpr std::int32_t kOpenedWidth = 16;   // what a target is opened for when the planner chooses
 
 }  // namespace

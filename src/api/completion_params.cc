@@ -351,7 +351,7 @@ constexpr Parameter kParameters[] = {
      "the grammar binds from where the text says one of these"},
     {"rule", "string", "coupled (default), rejection or block"},
     {"width", "integer | string",
-     "tokens of a target step at most, 1 to 64, default 4; auto: as many as pay"},
+     "tokens of a target step at most, 1 to 64, or auto (default): as many as pay"},
     {"branches", "integer",
      "leaves of the draft's tree at most, 1 (a chain) to 64; default 1 with a draft model, else "
      "width"},

@@ -33,7 +33,7 @@ TEST(ReadCompletion, DefaultsAreThoseOfTheCommand) {
   EXPECT_EQ(request->sampling.temperature, plain.sampling.temperature);
   EXPECT_FALSE(request->seed);
   EXPECT_TRUE(request->speculative);
-  EXPECT_EQ(request->width, 4);
+  EXPECT_EQ(request->width, kAutoWidth);
   EXPECT_FALSE(request->shift_keep);
 }
 
