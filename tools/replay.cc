@@ -361,7 +361,7 @@ int ReplayCommand::run() {
     ngrams.drafter = std::make_unique<NgramDrafter>(ngrams.corpus, ngrams.dynamic);
   }
   if (chunk_ > 0 && !corpus->plain) {
-    return fail(invalid_argument("--chunk cuts a plain text into pieces, but '" + *corpus_ +
+    return failed(invalid_argument("--chunk cuts a plain text into pieces, but '" + *corpus_ +
                                  "' has JSON lines, which are texts of their own; leave it out"));
   }
   const std::vector<Piece> pieces = cut(*corpus);
