@@ -80,9 +80,10 @@ inline std::set<std::string> keys(const json::Json& object) {
   return names;
 }
 
-// The parameters of a completion of `n` tokens at temperature 1.
+// The parameters of a completion of `n` tokens at temperature 1, with a fixed width: what the
+// planner chooses depends on how quick the machine is.
 inline json::Json ask(const std::string& prompt, int n) {
-  return {{"prompt", prompt}, {"max_tokens", n}, {"seed", 7}, {"temp", 1}};
+  return {{"prompt", prompt}, {"max_tokens", n}, {"seed", 7}, {"temp", 1}, {"width", 4}};
 }
 
 }  // namespace outrider::testing

@@ -22,8 +22,10 @@ inline ModelOptions model(const std::string& path, std::int32_t n_ctx = 64) {
   return o;
 }
 
+// With a fixed width: what the planner chooses depends on how quick the machine is.
 inline CompletionRequest ask(std::vector<Token> prompt, std::uint64_t seed, std::int32_t n) {
   CompletionRequest r;
+  r.width = 4;
   for (const Token token : prompt) r.prompt.emplace_back(token);
   r.sampling.temperature = 1.0f;
   r.seed = seed;

@@ -214,6 +214,7 @@ CliCall CliFolder::call(std::vector<std::string> arguments) const {
           // One thread: several wait for each other by spinning, which takes ages where tests run
           // side by side.
           .environment = {{"OUTRIDER_CACHE", path("cache")},
+                          {"OUTRIDER_WIDTH", "4"},  // auto depends on how quick the machine is
                           {"OUTRIDER_PROBE_BUDGET_MS", "300"},
                           {"OUTRIDER_THREADS", "1"}}};
 }

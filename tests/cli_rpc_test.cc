@@ -62,7 +62,7 @@ TEST(CliRpc, AnswersEachLineUnderItsIdAndEndsWithTheInput) {
   const Json off = {
       {"prompt", "Once upon"}, {"max_tokens", 24}, {"seed", 3}, {"speculative", false}};
   Json on = off;
-  on["speculative"] = true;
+  on["speculative"] = {{"width", 4}};
   const CliResult result = run_cli(with_models(
       {}, request(1, "completion.run", off) + "\n  \n" + request("two", "completion.run", on) +
               "{\"jsonrpc\":\"2.0\",\"method\":\"stats\"}\n" + "[" +

@@ -56,6 +56,7 @@ class IsolatedRuntime : public ::testing::Test {
     r.prompt.emplace_back("Once upon");
     r.seed = seed;
     r.max_tokens = max_tokens;
+    r.width = 4;
     r.sampling.ignore_eos = true;
     return r;
   }

@@ -23,7 +23,7 @@ struct NgramArguments {
 void add_ngram_options(CLI::App& app, NgramArguments& arguments, const std::string& heading,
                        const std::string& dynamic =
                            "ngram-cache: what earlier texts held; starts "
-                           "empty when the file does not exist");
+                           "empty when the file does not exist; 'run' adds its prompt and answer");
 
 // Throws UsageError when files are given although `drafter`, the value of --drafter, does not name
 // "ngram-cache" (`used` is false).

@@ -152,9 +152,7 @@ void ReplayCommand::add_options(CLI::App& app) {
   drafting.add_integer("--width", width_, 1, 1024,
                        "tokens of a step at most, its own last one included");
   drafting.add_integer("--branches", branches_, 1, 1024, "as --width",
-                       "leaves of a tree of guesses at most; 1: a chain");
-  drafting.add_number("--split-p", shape_.split_p,
-                      "branch where the next likeliest token has at least this chance, 0 to 1");
+                       "leaves of the suffix drafter's guesses at most; 1: a chain");
   add_ngram_options(app, ngrams_, "Drafting");
   add_suffix_store_option(drafting, suffix_stores_);
   drafting.add_text("--cost", cost_, "FILE",
@@ -357,6 +355,11 @@ int ReplayCommand::run() {
   if (corpus->plain && chunk_ > 0 && ngrams.drafter && !ngrams.dynamic) {
     ngrams.dynamic = std::make_shared<NgramCache>();
     ngrams.drafter = std::make_unique<NgramDrafter>(ngrams.corpus, ngrams.dynamic);
+  }
+  if (chunk_ > 0 && !corpus->plain) {
+    return fail(invalid_argument("--chunk cuts a plain text into pieces, but '" + *corpus_ +
+                                 "' has JSON lines, which are texts of their own; leave it out"),
+                signals);
   }
   const std::vector<Piece> pieces = cut(*corpus);
   TextReplay replay(drafting->drafters(), plan_, {.width = width_, .shape = shape_});

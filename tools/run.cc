@@ -24,6 +24,7 @@
 #include "tools/stats_table.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
+#include "tools/whole_file.h"
 
 namespace outrider::tools {
 namespace {
@@ -186,6 +187,10 @@ int RunCommand::run() {
   plan_ = plan_speculation(speculation_, model_);
   const int constraint = read_constraint(sampling_);
   if (constraint != kDone) return constraint;
+  if (plan_.use_ngrams && speculation_.ngrams.dynamic_file) {
+    const Status writable = check_writable(*speculation_.ngrams.dynamic_file);
+    if (!writable.ok()) return fail(writable.with_context("--ngram-dynamic"));
+  }
   const Status prompt = read_prompt();  // before signals are blocked: Ctrl-C must end the waiting
   if (!prompt.ok()) return fail(prompt);
   SignalWatch signals;

@@ -9,7 +9,7 @@ namespace outrider::tools {
 namespace {
 
 constexpr std::int32_t kMaxWidth = 64;
-constexpr std::int32_t kComparedWidth = 4;  // and run's default
+constexpr std::int32_t kComparedWidth = 4;  // compare's default
 
 }  // namespace
 
@@ -62,7 +62,8 @@ CLI::Option* add_tree_options(CLI::App& app, DraftShape& shape) {
   OptionGroup group(app, "Speculation");
   CLI::Option* branches = group.add_integer(
       "--branches", shape.branches, 1, kMaxWidth,
-      "leaves of the tree of guesses at most; 1: a chain. The suffix drafter's default is --width");
+      "leaves of each drafter's guesses at most; 1: a chain (chains of several drafters may part). "
+      "Without a draft model the default is --width");
   group.add_number("--split-p", shape.split_p,
                    "branch where the next likeliest token has at least this probability, 0 to 1");
   group.add_number("--draft-p-min", shape.p_min,

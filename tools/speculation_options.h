@@ -21,7 +21,7 @@ struct SpeculationArguments {
   NgramArguments ngrams;
   DraftShape shape;
   CLI::Option* branches = nullptr;  // --branches, to know whether it was given
-  std::string width = "4";
+  std::string width = "auto";
   std::vector<std::string> suffix_stores;  // files
 };
 

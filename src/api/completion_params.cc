@@ -351,9 +351,10 @@ constexpr Parameter kParameters[] = {
      "the grammar binds from where the text says one of these"},
     {"rule", "string", "coupled (default), rejection or block"},
     {"width", "integer | string",
-     "tokens of a target step at most, 1 to 64, default 4; auto: as many as pay"},
+     "tokens of a target step at most, 1 to 64, or auto (default): as many as pay"},
     {"branches", "integer",
-     "leaves of the draft's tree at most, 1 (a chain) to 64; default 1 with a draft model, else "
+     "leaves of each drafter's guesses at most, 1 (a chain) to 64; default 1 with a draft model, "
+     "else "
      "width"},
     {"split_p", "number", "branch where the next likeliest has this chance; default 0.1"},
     {"draft_p_min", "number", "draft on only where the likeliest has this chance; default 0"},

@@ -33,7 +33,7 @@ TEST(ReadCompletion, DefaultsAreThoseOfTheCommand) {
   EXPECT_EQ(request->sampling.temperature, plain.sampling.temperature);
   EXPECT_FALSE(request->seed);
   EXPECT_TRUE(request->speculative);
-  EXPECT_EQ(request->width, 4);
+  EXPECT_EQ(request->width, kAutoWidth);
   EXPECT_FALSE(request->shift_keep);
 }
 
@@ -244,7 +244,8 @@ TEST(ReadCompletion, SpeculationInsideOrBesideButNotBoth) {
 TEST(ReadCompletion, BranchesCostNothingWithoutADraftModel) {
   const auto branches = [](const std::string& more) { return read(more)->draft.branches; };
   EXPECT_EQ(branches(""), 1) << "the draft model";
-  EXPECT_EQ(branches(R"(,"drafter":"suffix")"), 4) << "the width";
+  EXPECT_EQ(branches(R"(,"drafter":"suffix")"), kAutoBranches);
+  EXPECT_EQ(branches(R"(,"drafter":"suffix","width":4)"), 4) << "the width";
   EXPECT_EQ(branches(R"(,"drafter":"suffix","width":8)"), 8);
   EXPECT_EQ(branches(R"(,"speculative":{"drafters":["recycle"],"width":6})"), 6);
   EXPECT_EQ(branches(R"(,"speculative":{"drafters":["recycle/suffix"],"width":6,"branches":2})"),

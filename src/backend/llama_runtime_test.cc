@@ -185,6 +185,7 @@ TEST_F(LlamaRuntime, AFullContextShiftsOnARealModelToo) {
     r.sampling.ignore_eos = true;
     r.seed = 5;
     r.max_tokens = 700;
+    r.width = 4;
     r.shift_keep = 4;
     r.speculative = speculative;
     const Result<std::shared_ptr<const CompletionResult>> result = runtime->run(r);

@@ -40,6 +40,10 @@ void DraftModelDrafter::accept(SeqId /*seq*/, std::span<const Token> /*text*/) {
 
 void DraftModelDrafter::end(SeqId seq) { (void)begin(seq, 0); }
 
+std::int64_t DraftModelDrafter::known(SeqId seq) const {
+  return static_cast<std::int64_t>(sequences_[static_cast<std::size_t>(seq)].n_seen);
+}
+
 std::string DraftModelDrafter::limit_reason(SeqId seq) const {
   return sequences_[static_cast<std::size_t>(seq)].limit_reason;
 }

@@ -51,6 +51,7 @@ class DraftModelDrafter : public Drafter {
   void end(SeqId seq) override;
 
   void set_interrupt(const std::atomic<bool>* flag) override { model_.set_interrupt(flag); }
+  std::int64_t known(SeqId seq) const override;
   std::string limit_reason(SeqId seq) const override;
 
   // Empty when the model's state is what this drafter believes, else what differs.

@@ -23,7 +23,8 @@ namespace outrider {
 // what was drawn from them (dist/draws.h). Probabilities are those behind the sampler chain; at
 // temperature 0, which leaves one token, those of the whole vocabulary in front of it.
 struct DraftShape {
-  std::int32_t branches = 1;  // leaves of the tree at most, >= 1; 1: a chain
+  // Leaves of this drafter's guesses at most, >= 1; 1: a chain. Merged drafters may still disagree.
+  std::int32_t branches = 1;
   // A node gets a k-th child where the k-th likeliest token is at least this likely; in [0, 1].
   float split_p = 0.1f;
   // Nothing is drafted behind a node whose likeliest next token is less likely than this; in [0,
@@ -102,6 +103,10 @@ class Drafter {
 
   // While *flag is true, draft() ends early with kCancelled. Null: never. See LanguageModel.
   virtual void set_interrupt(const std::atomic<bool>* flag) = 0;
+
+  // How many tokens of the text it need not read any more (those of a cached prompt, ...). 0 where
+  // reading takes next to nothing.
+  virtual std::int64_t known(SeqId /*seq*/) const { return 0; }
 
   // Why `seq` gets no drafts although they were asked for (a full context, ...); empty: nothing
   // stands in the way.

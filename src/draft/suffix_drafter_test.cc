@@ -104,6 +104,24 @@ TEST(SuffixDrafter, ContinuationsThatDifferBecomeBranchesTheLastUsedFirst) {
   EXPECT_EQ(draft(drafter, text, 8, 2).leaves().size(), 2u);
 }
 
+TEST(SuffixDrafter, ItsGuessesJoinWhatOthersProposedAndTheirLeavesAreNotItsOwn) {
+  SuffixDrafter drafter(1);
+  const std::vector<Token> text = {1, 2, 3, 4, 5, 90, 1, 2, 3};
+  TokenTree tree(text.back());
+  const NodeId other = tree.add(kRoot, 77, 0.9f, 1);
+  tree.add(other, 78, 0.8f, 1);
+  DraftRequest request = request_for(text, tree, 3, /*branches=*/1);
+  ASSERT_TRUE(drafter.draft(std::span(&request, 1)).ok());
+  EXPECT_EQ(tree.check_integrity(), "");
+  EXPECT_EQ(tree.drafted(), 5);
+  const NodeId first = tree.child(kRoot, 4);
+  ASSERT_NE(first, kNoNode);
+  EXPECT_EQ(tree.node(first).proposed_by, DrafterMask{2});
+  const NodeId second = tree.child(first, 5);
+  ASSERT_NE(second, kNoNode) << "a chain of its own";
+  EXPECT_EQ(tree.token(other), 77);
+}
+
 TEST(SuffixDrafter, RandomTextsKeepEveryLimitAndGrowTheSameAtOnceAndStepByStep) {
   const std::uint64_t seed = testing::test_seed(20261122);
   std::mt19937_64 random(seed);

@@ -199,27 +199,20 @@ void SuffixGrowth::grow(const SuffixIndex& index, const DraftRequest& request,
 
   has_child_.assign(static_cast<std::size_t>(tree.size()), false);
   std::int32_t leaves = 0;
-  for (NodeId id = 1; id < tree.size(); ++id) {
-    has_child_[static_cast<std::size_t>(tree.node(id).parent)] = true;
-  }
-  for (NodeId id = 1; id < tree.size(); ++id) {
-    leaves += has_child_[static_cast<std::size_t>(id)] ? 0 : 1;
-  }
   for (std::int32_t added = 0; added < request.max_nodes && !candidates_.empty();) {
     std::pop_heap(candidates_.begin(), candidates_.end());
     const Candidate best = candidates_.back();
     candidates_.pop_back();
     const NodeId parent = open_[best.parent].node;
+    // A node's first child takes over its place as a leaf; the root is none.
+    const bool new_leaf = has_child_[static_cast<std::size_t>(parent)] || parent == kRoot;
+    if (new_leaf && leaves >= request.shape.branches) continue;
+    leaves += new_leaf ? 1 : 0;
+    has_child_[static_cast<std::size_t>(parent)] = true;
     // What another drafter proposed too is marked as ours as well, and costs nothing.
     const bool known = tree.child(parent, best.token) != kNoNode;
-    // A node's first child takes over its place as a leaf; the root's is none.
-    const bool first = !has_child_[static_cast<std::size_t>(parent)];
-    const bool new_leaf = !known && (!first || parent == kRoot);
-    if (new_leaf && leaves >= request.shape.branches) continue;
     const NodeId node = tree.add(parent, best.token, best.chance, request.mask);
     if (!known) {
-      leaves += new_leaf ? 1 : 0;
-      has_child_[static_cast<std::size_t>(parent)] = true;
       has_child_.push_back(false);
       ++added;
     }

@@ -1,4 +1,3 @@
-#include <bit>
 #include <vector>
 
 #include "base/clock.h"
@@ -27,7 +26,7 @@ void teach_drafters(const Step& step, const Part& part) {
 
 // What the drafters did in a step that the planner chose.
 struct Deeds {
-  std::vector<std::int32_t> sent;     // [drafters] nodes; of several who guessed one, the first's
+  std::vector<std::int32_t> sent;     // [drafters] nodes; of several who guessed one, who was first
   std::vector<std::int32_t> right;    // [drafters] of these
   std::vector<std::int64_t> emitted;  // [drafters] tokens, in the texts that it was asked about
   std::int32_t n_sent = 0;
@@ -43,7 +42,7 @@ Deeds deeds_of(const Step& step) {
     const TokenTree& tree = *part.sequence->sent;
     const auto count = [&tree](NodeId id, std::vector<std::int32_t>& into) {
       if (tree.is_filler(id)) return 0;
-      ++into[static_cast<std::size_t>(std::countr_zero(tree.node(id).proposed_by))];
+      ++into[static_cast<std::size_t>(tree.node(id).first_by)];
       return 1;
     };
     for (NodeId id = 1; id < tree.size(); ++id) deeds.n_sent += count(id, deeds.sent);

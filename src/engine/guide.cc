@@ -16,17 +16,27 @@ StepGuide::StepGuide(Step& step, Sequence& sequence, std::size_t drafter)
       sequence_(sequence),
       drafter_(drafter),
       // A context that was shifted is shorter than it was.
-      missed_(std::max<std::int64_t>(
-          0, static_cast<std::int64_t>(sequence.text.size()) - sequence.plan.asked_at(drafter))),
+      missed_(std::max<std::int64_t>(0, static_cast<std::int64_t>(sequence.text.size()) -
+                                            std::max(sequence.plan.asked_at(drafter),
+                                                     step.drafters[drafter]->known(sequence.seq)))),
       draft_(step.clock),
       pass_(step.clock) {}
 
 void StepGuide::look_at_tree() {
   sequence_.chances.clear();
+  covered_.clear();
   if (sequence_.proposed->size() == 1) return;
   TokenTree tree = *sequence_.proposed;
   calibrate(tree, step_.planner.acceptance(), sequence_.plan.bias);
-  for (NodeId id = 1; id < tree.size(); ++id) sequence_.chances.push_back(tree.node(id).chance);
+  covered_.assign(static_cast<std::size_t>(tree.max_depth()) + 1, 0.0f);
+  const DrafterMask ours = DrafterMask{1} << drafter_;
+  for (NodeId id = 1; id < tree.size(); ++id) {
+    const TokenTree::Node& node = tree.node(id);
+    sequence_.chances.push_back(node.chance);
+    if ((node.proposed_by & ours) == 0) {
+      covered_[static_cast<std::size_t>(node.depth)] += node.chance;
+    }
+  }
 }
 
 bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing) {
@@ -42,8 +52,8 @@ bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t shar
       step_.draft_ms + draft_.elapsed_ms() - (shared_ != nullptr ? shared_->reading_ms : 0.0);
   const bool comes_back = missed_ > kFewMissed && sequence_.plan.asked_at(drafter_) > 0;
   return step_.planner.another_pass_pays(drafter_, sequence_.plan, tip_chance, tip_depth, sharing,
-                                         !comes_back, chances, step_.n_ready, *step_.costs,
-                                         spent_ms);
+                                         !comes_back, covered_, chances, step_.n_ready,
+                                         *step_.costs, spent_ms);
 }
 
 bool StepGuide::first_pass_pays(std::int32_t sharing) {
@@ -82,7 +92,7 @@ void StepGuide::note_pass() {
   if (!timekeeper_) return;
   DrafterAccount& account = step_.planner.account(drafter_);
   const double ms = pass_.elapsed_ms();
-  const std::int32_t sharing = shared_->requests;
+  const std::int32_t sharing = shared_->requests + shared_->others;
   if (!first || shared_->missed <= kFewMissed * sharing) {
     account.note_pass(first, sharing, ms);
     return;

@@ -12,6 +12,7 @@ namespace outrider {
 // The passes that one drafter makes for several requests at once.
 struct SharedPasses {
   std::int32_t requests = 0;  // that the pass to come, or the one that is running, is for
+  std::int32_t others = 0;    // requests of a fixed width, for which it is as well
   std::int64_t missed = 0;    // tokens of theirs that are read in the first pass
   double reading_ms = 0.0;    // what that took beside the pass
 };
@@ -47,7 +48,8 @@ class StepGuide : public DraftGuide {
   std::size_t drafter_;
   SharedPasses* shared_ = nullptr;  // null: the drafter has not been asked
   bool timekeeper_ = false;
-  std::int64_t missed_;  // tokens that the drafter was not asked about before
+  std::int64_t missed_;         // tokens that the drafter was not asked about before
+  std::vector<float> covered_;  // [depth] chance that what others propose is right there
   std::int32_t passes_ = 0;
   bool passing_ = true;  // a pass is under way
   Stopwatch draft_;      // since the drafter was asked

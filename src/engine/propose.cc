@@ -113,7 +113,11 @@ Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const>
                                .mask = DrafterMask{1} << index,
                                .tree = &*s->proposed,
                                .name_space = s->request.name_space});
-    if (c.guide) c.guide->begin(asking.passes.get(), !std::exchange(kept, true));
+    if (c.guide) {
+      c.guide->begin(asking.passes.get(), !std::exchange(kept, true));
+    } else {
+      ++asking.passes->others;
+    }
     asking.guides.push_back(std::move(c.guide));
     asking.trial.push_back(!c.pays);
   }
@@ -138,7 +142,9 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   const double drafting_ms = ms - asking.passes->reading_ms;
   step.draft_ms += drafting_ms;
   step.drafter_ms.resize(step.drafters.size(), 0.0);
-  step.drafter_ms[index] += drafting_ms;
+  // The books are about what the planner chose.
+  const double n_asked = static_cast<double>(sequences.size());
+  step.drafter_ms[index] += drafting_ms * (1.0 - asking.passes->others / n_asked);
   note_results(asking.requests, sequences, drafter, index, ms);
   if (status.ok() || status.code() == StatusCode::kCancelled) return;
   // It drafts no more for these requests: their text goes on without it.

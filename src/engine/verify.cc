@@ -38,7 +38,7 @@ class StepDistributions : public TargetDistributions {
     Sequence& s = sequence_;
     const NodeId child = node_ == kNoNode ? kNoNode : s.sent->child(node_, token);
     const bool drafted = child != kNoNode && !s.sent->is_filler(child);
-    const std::int32_t by = drafted ? std::countr_zero(s.sent->node(child).proposed_by) : kByTarget;
+    const std::int32_t by = drafted ? s.sent->node(child).first_by : kByTarget;
     if (s.request.logprobs >= 0) s.logprobs.push_back(logprob_of(token));
     // A rule that only peeked: the chain learns from the row that the token was chosen from.
     if (s.request.sampler->has_state() && applied_ != node_) static_cast<void>(at(node_));

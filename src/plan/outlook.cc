@@ -52,7 +52,9 @@ bool more_guesses_pay(const Prospect& prospect, std::span<const float> chances,
   double chance = static_cast<double>(prospect.tip_chance);
   for (std::int32_t i = 0; i < kFurthest; ++i) {
     chance *= prospect.promise(i);
-    const float guess = static_cast<float>(chance);
+    // Only one token can be right, and what others said already is not worth saying again.
+    const double open = prospect.covered ? std::max(0.0, 1.0 - prospect.covered(i)) : 1.0;
+    const float guess = static_cast<float>(chance * open);
     with.insert(std::upper_bound(with.begin(), with.end(), guess, std::greater<float>()), guess);
     spent_ms += prospect.pass_ms;
     if (best_outlook(with, n_ready, costs, spent_ms).rate() > now * kBetter) return true;

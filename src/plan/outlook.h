@@ -62,6 +62,8 @@ struct Prospect {
   double pass_ms = 0.0;     // of each further guess
   // The chance of its i-th further guess, given that the one before it is right; i from 0.
   std::function<double(std::int32_t)> promise;
+  // The chance that what others propose is already right there. Empty: nothing is.
+  std::function<double(std::int32_t)> covered;
 };
 
 // Whether asking for one to kFurthest further guesses makes a better step than sending the best of

@@ -19,8 +19,9 @@ std::int32_t Planner::trial_width(std::int32_t n_ready) const {
 
 bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, float tip_chance,
                                 std::int32_t tip_depth, std::int32_t sharing, bool hopeful,
-                                std::span<const float> chances, std::int32_t n_ready,
-                                const StepCosts& costs, double spent_ms) const {
+                                std::span<const float> covered, std::span<const float> chances,
+                                std::int32_t n_ready, const StepCosts& costs,
+                                double spent_ms) const {
   Prospect prospect;
   prospect.tip_chance = tip_chance;
   prospect.pass_ms = accounts_[drafter].pass_ms(tip_depth == 0, sharing);
@@ -28,6 +29,10 @@ bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, fl
     const std::int32_t depth = tip_depth + 1 + i;
     return plan.bias.shifted(
         drafter, hopeful ? acceptance_.hope(drafter, depth) : acceptance_.promise(drafter, depth));
+  };
+  prospect.covered = [&](std::int32_t i) {
+    const std::size_t depth = static_cast<std::size_t>(tip_depth + 1 + i);
+    return depth < covered.size() ? static_cast<double>(covered[depth]) : 0.0;
   };
   return more_guesses_pay(prospect, chances, n_ready, costs, spent_ms);
 }

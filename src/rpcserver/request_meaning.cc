@@ -68,7 +68,7 @@ Json speculative_json(const RequestOptions& o) {
   }
   return {{"drafters", std::move(drafters)},
           {"rule", api::rule_name(o.rule)},
-          {"width", o.width},
+          {"width", o.width == kAutoWidth ? Json("auto") : Json(o.width)},
           {"branches", o.draft.branches},
           {"split_p", as_written(o.draft.split_p)},
           {"draft_p_min", as_written(o.draft.p_min)},

@@ -165,6 +165,15 @@ void read_share(Fields& fields, const char* key, float& value, double max) {
   if (fields.read(key, number, 0.0, max)) value = static_cast<float>(number);
 }
 
+void read_width(Fields& fields, RequestOptions& o) {
+  const Json* value = fields.find("width");
+  if (value != nullptr && value->is_string() && value->get<std::string>() == "auto") {
+    o.width = kAutoWidth;
+  } else {
+    fields.read("width", o.width, 1, kMaxWidth);
+  }
+}
+
 // true, false, or an object, which means true.
 void read_speculative(Fields& fields, RequestOptions& o, std::vector<std::string>& warnings,
                       std::optional<Refusal>& refusal) {
@@ -182,7 +191,7 @@ void read_speculative(Fields& fields, RequestOptions& o, std::vector<std::string
   Fields inner(*value, "speculative.");
   read_drafters(inner, o);
   read_rule(inner, o);
-  inner.read("width", o.width, 1, kMaxWidth);
+  read_width(inner, o);
   std::int64_t branches = default_branches(o.drafters, o.rule, static_cast<std::int32_t>(o.width));
   inner.read("branches", branches, 1, kMaxWidth);
   o.draft.branches = static_cast<std::int32_t>(branches);

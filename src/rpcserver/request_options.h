@@ -56,7 +56,7 @@ struct RequestOptions {
   bool speculative = false;
   DrafterPlan drafters;  // empty: the draft model
   AcceptanceRule rule = AcceptanceRule::kCoupled;
-  std::int64_t width = 4;  // tokens of a step at most
+  std::int64_t width = kAutoWidth;  // tokens of a step at most
   DraftShape draft;
 
   std::vector<PromptPart> prompt{std::string()};

@@ -253,7 +253,7 @@ TEST(RequestOptionsTest, SpeculationIsOffUnlessAskedForByTheRequestOrTheCmd) {
   EXPECT_FALSE(asked("{}").speculative);
   EXPECT_EQ(asked("{}").width, 1);
   EXPECT_TRUE(asked(R"({"speculative":true})").speculative);
-  EXPECT_EQ(asked(R"({"speculative":true})").width, 4);
+  EXPECT_EQ(asked(R"({"speculative":true})").width, kAutoWidth);
   const RequestDefaults on = defaults_of(R"({"speculative":true,"n_draft":7})");
   EXPECT_TRUE(asked("{}", on).speculative);
   EXPECT_EQ(asked("{}", on).width, 8);

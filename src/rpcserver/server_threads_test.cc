@@ -58,7 +58,7 @@ TEST_F(ServerThreadsTest, ThousandsOfMalformedTextsAreAnsweredAndChangeNothing) 
   const std::uint64_t seed = outrider::testing::test_seed(20261121);
   std::mt19937 random(static_cast<std::uint32_t>(seed));
   ASSERT_EQ(server_.init(R"({"model":"target","model_draft":"draft","n_ctx":64})"), 0);
-  const std::string sound = R"({"prompt":"abc","n_predict":20,"seed":1,"speculative":true})";
+  const std::string sound = R"({"prompt":"abc","n_predict":20,"seed":1,"speculative":{"width":4}})";
   const Json before = complete(sound);
   std::size_t n_refused = 0;
   std::size_t n_accepted = 0;
@@ -124,7 +124,7 @@ TEST_F(ServerThreadsTest, EveryFunctionMayBeCalledFromManyThreadsDeinitIncluded)
   std::atomic<int> completed{0};
   std::string expected;
   const std::string request =
-      R"({"prompt":"abc","n_predict":30,"seed":5,"temperature":1,"speculative":true})";
+      R"({"prompt":"abc","n_predict":30,"seed":5,"temperature":1,"speculative":{"width":4}})";
   ASSERT_EQ(server_.init(R"({"model":"target","n_ctx":64})"), 0);
   expected = complete(request)["content"];
   ASSERT_EQ(expected.size(), 30U);

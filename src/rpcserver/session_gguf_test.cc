@@ -85,7 +85,7 @@ TEST_F(SessionGgufTest, EveryOptionGivesTheSameTextWithSpeculation) {
                           {{"n_predict", 400}, {"n_keep", 8}}};
   for (const Json& choice : choices) {
     Json fast_choice = choice;
-    fast_choice["speculative"] = true;
+    fast_choice["speculative"] = {{"width", 4}};
     const Json plain = complete(choice);
     const Json fast = complete(fast_choice);
     ASSERT_EQ(plain["status"], 200) << choice << plain;

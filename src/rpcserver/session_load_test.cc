@@ -80,7 +80,7 @@ TEST_F(SessionLoadTest, TheSecondInitAttachesTheDraftWhileARequestRuns) {
   server_.init_async(R"({"model":"lazy"})", false);
   wait_for(1);
   const std::string request =
-      R"({"prompt":"abc","n_predict":300,"seed":1,"temperature":1,"speculative":true})";
+      R"({"prompt":"abc","n_predict":300,"seed":1,"temperature":1,"speculative":{"width":4}})";
   const Json running = start(request);
   std::string text;
   while (text.empty()) text = text_of(poll(running["id"])["completion_updates"]);  // it is admitted

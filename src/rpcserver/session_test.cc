@@ -29,7 +29,7 @@ TEST_F(SessionTest, SpeculationGivesTheSameTextInFewerUpdates) {
   const std::string request =
       R"({"prompt":"abc","n_predict":40,"seed":1,"temperature":1,"speculative":)";
   const Json plain = updates_of(start(request + "false}")["id"]);
-  const Json fast = updates_of(start(request + "true}")["id"]);
+  const Json fast = updates_of(start(request + R"({"width":4}})")["id"]);
   expect_golden("updates_speculative", fast);
   EXPECT_EQ(text_of(plain), text_of(fast));
   EXPECT_EQ(plain.size(), 41U);
@@ -61,7 +61,7 @@ TEST_F(SessionTest, EveryDrafterThatIsThereGivesTheSameText) {
 TEST_F(SessionTest, EachTokenIsAnUpdateWhenStreamTokensIsSet) {
   load_pair();
   const Json updates = updates_of(start(
-      R"({"prompt":"abc","n_predict":10,"seed":1,"speculative":true,"stream_tokens":true})")["id"]);
+      R"({"prompt":"abc","n_predict":10,"seed":1,"speculative":{"width":4},"stream_tokens":true})")["id"]);
   EXPECT_EQ(updates.size(), 11U);
   EXPECT_EQ(updates.back()["generation_settings"]["stream_tokens"], true);
 }
@@ -77,7 +77,7 @@ TEST_F(SessionTest, ASynchronousCompletionIsOneAnswer) {
 TEST_F(SessionTest, ProbabilitiesComeWithEachUpdateAndAllOfThemAtTheEnd) {
   load_pair();
   const std::string request =
-      R"({"prompt":"abc","n_predict":6,"seed":1,"temperature":1,"n_probs":2,"speculative":true})";
+      R"({"prompt":"abc","n_predict":6,"seed":1,"temperature":1,"n_probs":2,"speculative":{"width":4}})";
   const Json updates = updates_of(start(request)["id"]);
   expect_golden("updates_probabilities", updates);
   Json sent = Json::array();
@@ -104,7 +104,7 @@ TEST_F(SessionTest, AStopStringEndsTheTextBeforeIt) {
   const std::string stop = whole.substr(11, 3);
   const std::size_t at = whole.find(stop);
   const std::string request =
-      start_of + R"(,"n_probs":1,"stop":[")" + stop + R"("],"speculative":true})";
+      start_of + R"(,"n_probs":1,"stop":[")" + stop + R"("],"speculative":{"width":4}})";
   const Json answer = complete(request);
   EXPECT_EQ(answer["content"], whole.substr(0, at));
   EXPECT_EQ(answer["stopped_word"], true);
@@ -183,7 +183,7 @@ TEST_F(SessionTest, ALongPromptIsCutAndAFullContextIsShifted) {
   EXPECT_EQ(updates.back()["truncated"], true);
   EXPECT_EQ(updates.back()["tokens_predicted"], 60);
   EXPECT_EQ(updates.back()["tokens_evaluated"], 100);
-  EXPECT_EQ(complete(request + R"(,"speculative":true})")["content"], text_of(updates));
+  EXPECT_EQ(complete(request + R"(,"speculative":{"width":4}})")["content"], text_of(updates));
   const Json shifted = complete(R"({"prompt":"abc","n_predict":60,"seed":1})");
   EXPECT_EQ(shifted["truncated"], true) << "as the seed has it after a shift";
   EXPECT_EQ(shifted["tokens_predicted"], 60);

@@ -33,8 +33,9 @@ struct CompletionRequest {
   bool speculative = true;
   DrafterPlan drafters;  // of those that are there; empty: the draft model
   AcceptanceRule rule = AcceptanceRule::kCoupled;
-  DraftShape draft;        // its `branches`: see default_branches()
-  std::int32_t width = 4;  // most tokens of one target step, >= 1; 1: no speculation
+  DraftShape draft;  // its `branches`: see default_branches()
+  // Most tokens of one target step, >= 1; 1: no speculation; kAutoWidth: the planner chooses.
+  std::int32_t width = kAutoWidth;
 
   // Whose request it is, for RuntimeOptions::remember_tokens: 1 to 64 bytes without control
   // characters. What is said is remembered for later requests of the same namespace, and the

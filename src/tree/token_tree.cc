@@ -25,7 +25,8 @@ NodeId TokenTree::add(NodeId parent, Token token, float chance, DrafterMask prop
                         .parent = parent,
                         .depth = node(parent).depth + 1,
                         .chance = bounded,
-                        .proposed_by = proposed_by});
+                        .proposed_by = proposed_by,
+                        .first_by = std::countr_zero(proposed_by)});
   return size() - 1;
 }
 

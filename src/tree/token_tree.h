@@ -53,6 +53,7 @@ class TokenTree {
     std::int32_t depth = 0;
     float chance = 1.0f;          // estimated chance that the walk reaches and accepts this node
     DrafterMask proposed_by = 0;  // 0 for the root only
+    std::int32_t first_by = -1;   // the drafter that proposed it first; -1 for the root
     std::int32_t draw = -1;       // what its children were drawn from (dist/draws.h); -1: nothing
     DrafterMask drawn_by = 0;     // who drew them
   };
