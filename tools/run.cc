@@ -10,6 +10,7 @@
 #include "api/completion_json.h"
 #include "draft/ngram_file.h"
 #include "json/json.h"
+#include "store/atomic_file.h"
 #include "tools/command.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
@@ -24,7 +25,6 @@
 #include "tools/stats_table.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
-#include "tools/whole_file.h"
 
 namespace outrider::tools {
 namespace {
