@@ -1,0 +1,96 @@
+// What the planner's books charge, and to whom, on made-up machines with a made-up clock.
+#include <gtest/gtest.h>
+
+#include "testing/planned_world.h"
+
+namespace outrider {
+namespace {
+
+using namespace testing;  // NOLINT: the shared names of these tests
+
+// A dear draft model beside a cheap one that is as good: what was guessed once is not bought again.
+TEST(Planner, ADearDraftBesideACheapOneIsNotSlowerThanTheCheapOneAlone) {
+  for (const PlanMachine& machine : plan_machines()) {
+    const auto ms_of = [&machine](bool with_dear) {
+      double now_ms = 0.0;
+      FakeModel target(testing::capabilities(1, kPlannedContext), PlannedWorld::target_rows());
+      FakeModel cheap(testing::capabilities(1, kPlannedContext), good_draft());
+      FakeModel dear(testing::capabilities(1, kPlannedContext), good_draft());
+      target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+      cheap.on_evaluated([&](std::int64_t n) { now_ms += 0.01 * static_cast<double>(n); });
+      dear.on_evaluated([&](std::int64_t n) {
+        now_ms += 0.2 * machine.ms(1) * (1.0 + 0.2 * static_cast<double>(n - 1));
+      });
+      const FakeVocabulary vocabulary(kVocab);
+      DraftModelDrafter dear_drafter(dear, kVocab, {});
+      DraftModelDrafter cheap_drafter(cheap, kVocab, {});
+      std::vector<Drafter*> drafters = {&cheap_drafter};
+      if (with_dear) drafters.insert(drafters.begin(), &dear_drafter);
+      Engine engine(target, vocabulary, drafters, {.now_ms = [&] { return now_ms; }});
+      engine.planner().set_target_cost(measured_curve(machine));
+      for (const std::uint64_t seed : {5, 6, 7}) {
+        const RequestId id = *engine.add(request({1, 2}, 1.0f, seed, kPlannedTokens, kAutoWidth));
+        while (engine.busy()) engine.step();
+        EXPECT_EQ(engine.take(id)->tokens,
+                  reference(PlannedWorld::target_rows(), {1, 2}, 1.0f, seed, kPlannedTokens));
+      }
+      return now_ms;
+    };
+    const double ratio = ms_of(false) / ms_of(true);
+    EXPECT_GT(ratio, 0.965) << machine.name;  // 0.948 where what is there is bought again
+  }
+}
+
+// A request of a fixed width drafts in each step, whatever that costs; the others' books are not
+// charged for it.
+TEST(Planner, AFixedWidthIsNotChargedToThePlannersBooks) {
+  const PlanMachine machine = plan_machines()[0];
+  PlannedSetting setting{
+      .machine = machine, .draft_rows = good_draft(), .draft_share = 0.08, .n_sequences = 4};
+  PlannedWorld world(setting);
+  world.run_together({4, 4, 4, kAutoWidth}, 5);
+  EXPECT_FALSE(world.engine().planner().account(0).in_debt());
+  EXPECT_GT(world.last().speculation.accepted, 100) << "the last one's";
+}
+
+// A text that begins as an earlier one did is not new to a draft model that has read it.
+TEST(Planner, ACachedPromptNeedsNoReading) {
+  const PlanMachine machine = plan_machines()[0];
+  double now_ms = 0.0;
+  FakeModel target(testing::capabilities(1, kPlannedContext), PlannedWorld::target_rows());
+  FakeModel draft(testing::capabilities(1, kPlannedContext), good_draft());
+  target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+  // Reading is dear here, so that a long text is not read for the rest of it.
+  draft.on_evaluated([&](std::int64_t n) {
+    now_ms += (n > 16 ? 0.3 : 0.05) * machine.ms(1) * static_cast<double>(n);
+  });
+  const FakeVocabulary vocabulary(kVocab);
+  DraftModelDrafter drafter(draft, kVocab, {});
+  Engine engine(target, vocabulary, {&drafter},
+                {.reuse_prefix = true, .now_ms = [&] { return now_ms; }});
+  engine.planner().set_target_cost(
+      CostCurve(std::vector<CostPoint>{{.width = 1, .ms = machine.ms(1)},
+                                       {.width = 4, .ms = machine.ms(4)},
+                                       {.width = 16, .ms = machine.ms(16)}}));
+  const auto said = [&](std::vector<Token> prompt) {
+    const RequestId id = *engine.add(request(std::move(prompt), 1.0f, 5, 250, kAutoWidth));
+    while (engine.busy()) engine.step();
+    return *engine.take(id);
+  };
+  std::vector<Token> text;
+  for (std::uint64_t i = 0; i < 200; ++i) text.push_back(static_cast<Token>(mix64(i) % kVocab));
+  for (int turn = 0; turn < 6; ++turn) {
+    const std::int64_t length = static_cast<std::int64_t>(text.size());
+    const Completion next = said(text);
+    if (turn > 0) {
+      EXPECT_GT(next.cached_tokens, length - 10);
+    }
+    EXPECT_GT(next.speculation.accepted, 40) << "turn " << turn;
+    text.insert(text.end(), next.tokens.begin(), next.tokens.end());
+  }
+  // Nor is reading taken for cheap because nothing had to be read.
+  EXPECT_GT(engine.planner().account(0).reading_ms(100), 20.0 * machine.ms(1));
+}
+
+}  // namespace
+}  // namespace outrider

@@ -1,0 +1,158 @@
+// An engine on a made-up machine with a made-up clock and a draft model: what the planner chooses
+// costs what the machine says, to the millisecond.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "testing/fake_engine.h"
+#include "testing/plan_machines.h"
+
+namespace outrider::testing {
+
+inline constexpr std::int32_t kPlannedContext = 2048;
+inline constexpr std::int32_t kPlannedTokens = 400;
+
+// What `machine` takes, as measured at load.
+inline CostCurve measured_curve(const PlanMachine& machine) {
+  std::vector<CostPoint> points;
+  for (const std::int32_t width : {1, 2, 3, 4, 8, 16}) {
+    points.push_back({.width = width, .ms = machine.ms(width)});
+  }
+  return CostCurve(points);
+}
+
+struct PlannedSetting {
+  PlanMachine machine;
+  RowFunction draft_rows;
+  double draft_share = 0.1;  // of the target's single token, for one of the draft's
+  float temperature = 1.0f;
+  bool measured = true;  // at load
+  std::int32_t n_sequences = 1;
+  double noise = 0.0;         // passes take up to so much longer, and one in twelve four times
+  double slowdown_at = 1e18;  // from here on (ms) everything takes 1.7 times as long
+};
+
+class PlannedWorld {
+ public:
+  explicit PlannedWorld(PlannedSetting setting)
+      : setting_(std::move(setting)),
+        target_(capabilities(setting_.n_sequences), target_rows()),
+        draft_(capabilities(setting_.n_sequences), setting_.draft_rows),
+        vocabulary_(kVocab),
+        drafter_(draft_, kVocab, {}),
+        engine_(target_, vocabulary_, {&drafter_}, {.now_ms = [this] { return now_ms_; }}) {
+    target_.on_evaluated([this](std::int64_t tokens) {
+      spend(setting_.machine.ms(static_cast<std::int32_t>(tokens)));
+    });
+    draft_.on_evaluated([this](std::int64_t tokens) {
+      const double batch = 1.0 + 0.2 * static_cast<double>(tokens - 1);
+      spend(setting_.draft_share * setting_.machine.ms(1) * batch);
+    });
+    if (!setting_.measured) return;
+    engine_.planner().set_target_cost(measured_curve(setting_.machine));
+  }
+
+  static RowFunction target_rows() { return random_rows(kVocab, 3, 3.0f); }
+
+  // The made-up time of one request.
+  double run(std::int32_t width, std::uint64_t seed) {
+    const double before = now_ms_;
+    const Result<RequestId> id =
+        engine_.add(request({1, 2}, setting_.temperature, seed, kPlannedTokens, width));
+    EXPECT_TRUE(id.ok());
+    while (engine_.busy()) engine_.step();
+    check(*engine_.take(*id), seed);
+    return now_ms_ - before;
+  }
+
+  // The made-up time of one request for each width, all at once.
+  double run_together(const std::vector<std::int32_t>& widths, std::uint64_t seed) {
+    const double before = now_ms_;
+    std::vector<RequestId> ids;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      ids.push_back(
+          *engine_.add(request({1, 2}, setting_.temperature, seed + i, kPlannedTokens, widths[i])));
+    }
+    while (engine_.busy()) engine_.step();
+    for (std::size_t i = 0; i < widths.size(); ++i) check(*engine_.take(ids[i]), seed + i);
+    return now_ms_ - before;
+  }
+
+  // The made-up time of a token where all sequences are always at work, until `total` requests are
+  // done.
+  double ms_per_token(std::int32_t width, std::int32_t total, std::uint64_t seed) {
+    std::vector<RequestId> running;
+    const double before = now_ms_;
+    std::int64_t tokens = 0;
+    for (std::int32_t done = 0; done < total;) {
+      while (static_cast<std::int32_t>(running.size()) < setting_.n_sequences) {
+        running.push_back(
+            *engine_.add(request({1, 2}, setting_.temperature, seed++, kPlannedTokens, width)));
+      }
+      for (const Update& update : engine_.step()) {
+        tokens += static_cast<std::int64_t>(update.pieces.size());
+        if (!update.finished) continue;
+        last_ = *engine_.take(update.id);
+        std::erase(running, update.id);
+        ++done;
+      }
+    }
+    return (now_ms_ - before) / static_cast<double>(tokens);
+  }
+
+  const Completion& last() const { return last_; }
+  Engine& engine() { return engine_; }
+
+ private:
+  static Capabilities capabilities(std::int32_t n_sequences) {
+    Capabilities caps = testing::capabilities(n_sequences, kPlannedContext);
+    caps.n_batch = 64;
+    caps.max_width = 32;
+    return caps;
+  }
+
+  void check(Completion completion, std::uint64_t seed) {
+    last_ = std::move(completion);
+    EXPECT_EQ(last_.tokens,
+              reference(target_rows(), {1, 2}, setting_.temperature, seed, kPlannedTokens));
+    const SpeculationStats& s = last_.speculation;
+    EXPECT_LE(s.emitted, s.accepted + s.steps);  // the last step may be cut off
+    expect_shape_adds_up(s);
+    if (s.drafters.empty() || !s.enabled) return;
+    // What only filled a step counts where it happened to be right.
+    const std::int64_t fillers = s.drafted - s.drafters[0].drafted;
+    EXPECT_GE(fillers, 0);
+    EXPECT_EQ(fillers, s.accepted - s.drafters[0].accepted);
+  }
+
+  void spend(double ms) {
+    std::uint64_t draw = mix64(++draws_);
+    if (setting_.noise > 0.0) {
+      ms *= 1.0 + setting_.noise * static_cast<double>(draw % 1000) / 1000.0;
+      if (mix64(draw) % 12 == 0) ms *= 4.0;
+    }
+    if (now_ms_ > setting_.slowdown_at) ms *= 1.7;
+    now_ms_ += ms;
+  }
+
+  PlannedSetting setting_;
+  double now_ms_ = 0.0;
+  std::uint64_t draws_ = 0;
+  FakeModel target_;
+  FakeModel draft_;
+  FakeVocabulary vocabulary_;
+  DraftModelDrafter drafter_;
+  Engine engine_;
+  Completion last_;
+};
+
+inline RowFunction good_draft() { return noisy_rows(PlannedWorld::target_rows(), 9, 0.4f); }
+inline RowFunction useless_draft() { return random_rows(kVocab, 77, 3.0f); }
+
+}  // namespace outrider::testing
