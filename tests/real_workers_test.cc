@@ -29,7 +29,8 @@ TEST(RealModelWorkers, TheTextIsThatOfOneProcessWithPlainWeightBuffers) {
   options.n_ctx = 512;
   options.exact = ExactMode::kOn;
   options.widest = 4;
-  testing::OpenModel near(options.path, options, llama::ContextSettings{}, /*extra_bufts=*/false);
+  testing::OpenModel near(options.path, options, {.type_k = "q8_0", .type_v = "q8_0"},
+                          /*extra_bufts=*/false);
   testing::OpenModel drafts(std::filesystem::path(folder) / "draft-q3_k_s.gguf", options,
                             llama::ContextSettings{}, /*extra_bufts=*/true);
   options.workers = {one.address(), two.address()};

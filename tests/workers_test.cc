@@ -66,7 +66,8 @@ TEST_F(Workers, TheTextIsThatOfOneProcessWithPlainWeightBuffers) {
   // Long enough for the whole probe on any machine: its verdict is looked at.
   const Result<std::unique_ptr<Target>> far = load({one.address(), two.address()}, 120e3);
   ASSERT_TRUE(far.ok()) << far.status().message();
-  testing::OpenModel near(target(), options({}), llama::ContextSettings{}, /*extra_bufts=*/false);
+  testing::OpenModel near(target(), options({}), {.type_k = "q8_0", .type_v = "q8_0"},
+                          /*extra_bufts=*/false);
   testing::OpenModel drafts(draft(), options({}), llama::ContextSettings{}, /*extra_bufts=*/true);
   const Vocabulary& vocabulary = near.file->text_vocabulary();
   DraftModelDrafter drafter(*drafts.model, vocabulary.size(), {});

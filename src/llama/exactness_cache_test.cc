@@ -201,7 +201,7 @@ TEST(ExactnessKey, ChangesWithEachThingThatAVerdictDependsOn) {
   };
   EXPECT_NE(key, with_plan([](LoadPlan& p) { p.extra_bufts = false; }));
   EXPECT_NE(key, with_plan([](LoadPlan& p) { p.context.type_k = "f16"; }));
-  EXPECT_NE(key, with_plan([](LoadPlan& p) { p.context.type_v = "f16"; }));
+  EXPECT_NE(key, with_plan([](LoadPlan& p) { p.context.type_v = "q8_0"; }));
   EXPECT_NE(key, with_plan([](LoadPlan& p) { p.context.flash_attention = false; }));
   EXPECT_EQ(key, with_plan([](LoadPlan& p) { p.context.max_width = 3; }));
 

@@ -96,12 +96,20 @@ bool exact_cache(const std::string& type_k, const std::string& type_v) {
   return type_k != "f16" && type_k != "f32";
 }
 
-// q8_0 has blocks of 32; other heads take bf16, the other type that is exact.
-std::string exact_cache_type(const RuleFacts& facts) {
+struct CacheTypes {
+  std::string k;
+  std::string v;
+};
+
+// Devices other than this processor know mixed types in special builds only. q8_0 has blocks of 32;
+// other heads take bf16, the other type that is exact.
+CacheTypes exact_cache_types(const RuleFacts& facts, const ModelOptions& options) {
+  if (facts.on_cpu && options.workers.empty()) return {.k = "bf16", .v = "f16"};
   constexpr std::int32_t kBlock = 32;
   const bool divides = std::all_of(facts.head_sizes.begin(), facts.head_sizes.end(),
                                    [](std::int32_t size) { return size % kBlock == 0; });
-  return divides ? "q8_0" : "bf16";
+  const std::string type = divides ? "q8_0" : "bf16";
+  return {.k = type, .v = type};
 }
 
 // True when a single product over `name` uses the whole matrix: everything two-dimensional or more,
@@ -145,7 +153,7 @@ void apply_user_choices(const ModelOptions& options, bool exactness_matters, Loa
       !exact_cache(context.type_k, context.type_v)) {
     plan->notes.push_back("with a " + context.type_k +
                           " cache a batch gives the bits of single steps only within the first 256 "
-                          "cells; the default, q8_0, does throughout");
+                          "cells; with bf16 keys (--cache-type-k bf16) it does throughout");
   }
 }
 
@@ -197,9 +205,10 @@ LoadPlan settings_rule(const RuleFacts& facts, const ModelOptions& options) {
   const bool attainable = facts.on_cpu && sum_of(facts, kNeverExact) == 0;
   const bool exact =
       options.exact == ExactMode::kOn || (options.exact == ExactMode::kAuto && attainable);
-  const std::string type = exact ? exact_cache_type(facts) : "f16";
-  plan.context.type_k = type;
-  plan.context.type_v = type;
+  const CacheTypes types =
+      exact ? exact_cache_types(facts, options) : CacheTypes{.k = "f16", .v = "f16"};
+  plan.context.type_k = types.k;
+  plan.context.type_v = types.v;
   if (exact) {
     const double most = options.exact == ExactMode::kOn ? 1.0 : kCheap;
     plan.extra_bufts = sum_of(facts, kExactOnlyPlain) == 0 || cost_of_plain(facts) > most;
@@ -211,12 +220,12 @@ LoadPlan settings_rule(const RuleFacts& facts, const ModelOptions& options) {
 LoadPlan strictest_plan(const RuleFacts& facts, const ModelOptions& options, const LoadPlan& plan) {
   LoadPlan strict = plan;
   if (sum_of(facts, kRepacked) > 0) strict.extra_bufts = false;
-  const std::string type = exact_cache_type(facts);
+  const CacheTypes types = exact_cache_types(facts, options);
   const bool flash_free = options.flash_attention == FlashAttention::kAuto;
   if (flash_free) strict.context.flash_attention = true;
   if (strict.context.flash_attention) {
-    if (options.cache_type_k.empty()) strict.context.type_k = type;
-    if (options.cache_type_v.empty()) strict.context.type_v = type;
+    if (options.cache_type_k.empty()) strict.context.type_k = types.k;
+    if (options.cache_type_v.empty()) strict.context.type_v = types.v;
   }
   return strict;
 }
@@ -237,7 +246,8 @@ std::string inexact_hint(const RuleFacts& facts, const LoadPlan& plan) {
   }
   if (!exact_cache(plan.context.type_k, plan.context.type_v)) {
     return "a single token over more than 256 cells of a " + plan.context.type_k +
-           " cache is added up in another order than several; a q8_0 cache is exact";
+           " cache is added up in another order than several; bf16 keys (--cache-type-k bf16) are "
+           "exact";
   }
   const std::string panels = present(facts, kExactBelowEight);
   if (!panels.empty()) return panels + " weights take other code from 8 tokens on";

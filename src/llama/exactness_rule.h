@@ -6,10 +6,12 @@
 // same text on every run, with speculation and without.
 //
 // On the processor (measured on AVX512, 17 weight types; docs/decisions.md has the table):
-//  - Attention. With flash attention a q8_0 (or bf16) cache goes through one loop over the cells,
-//    whatever the batch. With f16 and f32 a single query over more than 256 cells is split over the
-//    threads and one of several is not: from there on no position keeps its bits (1 to 3 % of
-//    greedy choices flip). Without flash attention nothing is exact.
+//  - Attention. Flash attention goes through one loop over the cells whatever the batch, except
+//    where keys and values are both f16 or both f32: there a single query over more than 256 cells
+//    is split over the threads and one of several is not, and from there on no position keeps its
+//    bits (1 to 3 % of greedy choices flip). Of the exact pairs, bf16 keys with f16 values are the
+//    fastest: at 1,700 tokens a step takes what it takes with f16, and half of what it takes with
+//    q8_0 for both. Without flash attention nothing is exact.
 //  - Weight buffers. ggml repacks some types into its own layouts. Repacked Q4_0 is exact; repacked
 //    Q4_K and Q2_K are not from width 4 on, plain they are. Plain buffers make a single step of a
 //    file that is all Q4_K 1.5 times as dear (Q4_0 1.3, Q2_K 1.2), so the rule takes them only
@@ -17,7 +19,9 @@
 //  - F32, F16, BF16 and IQ4_NL are never exact: one token and several take different kernels. A
 //    file that multiplies with one of them gets llama.cpp's defaults, since nothing would be
 //    gained. IQ types with lookup grids (IQ4_XS, ...) are exact below 8 tokens.
-// Elsewhere nothing is known, so llama.cpp's defaults are taken and the probe reports.
+// Elsewhere nothing is known, so llama.cpp's defaults are taken and the probe reports. Other
+// devices know mixed cache types in special builds only, so --exact on, and workers, take q8_0 for
+// both.
 //
 // Tested by exactness_rule_test.cc.
 #pragma once

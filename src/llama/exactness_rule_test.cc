@@ -25,12 +25,12 @@ LoadPlan rule(const RuleFacts& facts, ExactMode exact = ExactMode::kAuto) {
   return settings_rule(facts, options);
 }
 
-TEST(ExactnessRule, TakesFlashAttentionAndAQ8CacheOnTheProcessor) {
+TEST(ExactnessRule, TakesFlashAttentionAndBf16KeysOnTheProcessor) {
   for (const ExactMode exact : {ExactMode::kAuto, ExactMode::kOn}) {
     const LoadPlan plan = rule(facts_of({{"q4_0", 100}}), exact);
     EXPECT_TRUE(plan.context.flash_attention);
-    EXPECT_EQ(plan.context.type_k, "q8_0");
-    EXPECT_EQ(plan.context.type_v, "q8_0");
+    EXPECT_EQ(plan.context.type_k, "bf16");
+    EXPECT_EQ(plan.context.type_v, "f16");
     EXPECT_TRUE(plan.extra_bufts);
     EXPECT_TRUE(plan.notes.empty());
   }
@@ -51,14 +51,24 @@ TEST(ExactnessRule, WhatCannotBeExactGetsLlamaCppsDefaultsUnlessInsistedOn) {
   const RuleFacts facts = facts_of({{"q8_0", 90}, {"f32", 1}});
   EXPECT_EQ(rule(facts).context.type_k, "f16");
   EXPECT_TRUE(rule(facts).extra_bufts);
-  EXPECT_EQ(rule(facts, ExactMode::kOn).context.type_k, "q8_0");
+  EXPECT_EQ(rule(facts, ExactMode::kOn).context.type_k, "bf16");
 }
 
-TEST(ExactnessRule, HeadsThatDoNotDivideBy32GetAnotherExactCache) {
-  RuleFacts facts = facts_of({{"q4_0", 100}});
-  facts.head_sizes = {64, 80};
-  EXPECT_EQ(rule(facts).context.type_k, "bf16");
-  EXPECT_EQ(rule(facts).context.type_v, "bf16");
+// Mixed types are in special builds of other devices only; and blocks of 32 must divide a head.
+TEST(ExactnessRule, WorkersAndOtherDevicesGetTheSameTypeForKeysAndValues) {
+  for (const bool on_cpu : {false, true}) {
+    for (const std::int32_t second : {64, 80}) {
+      RuleFacts facts = facts_of({{"q4_0", 100}});
+      facts.head_sizes = {64, second};
+      facts.on_cpu = on_cpu;
+      ModelOptions options;
+      options.exact = ExactMode::kOn;
+      if (on_cpu) options.workers = {"there:50052"};
+      const LoadPlan plan = settings_rule(facts, options);
+      EXPECT_EQ(plan.context.type_k, second == 64 ? "q8_0" : "bf16");
+      EXPECT_EQ(plan.context.type_v, plan.context.type_k);
+    }
+  }
 }
 
 TEST(ExactnessRule, PlainBuffersWhereTheyAreCheapAndWhereTheyAreInsistedOn) {
@@ -88,24 +98,24 @@ TEST(ExactnessRule, DoesNotDependOnWhatHasNothingToDoWithIt) {
 TEST(ExactnessRule, TheUsersOwnChoicesWinAndTheirCostIsTold) {
   const RuleFacts facts = facts_of({{"q4_0", 100}});
   ModelOptions options;
-  options.cache_type_k = "f16";
+  options.cache_type_k = "q8_0";
   LoadPlan plan = settings_rule(facts, options);
-  EXPECT_EQ(plan.context.type_k, "f16");
-  EXPECT_EQ(plan.context.type_v, "q8_0");
+  EXPECT_EQ(plan.context.type_k, "q8_0");
+  EXPECT_EQ(plan.context.type_v, "f16");
   EXPECT_TRUE(plan.notes.empty()) << "mixed types take the exact path";
 
-  options.cache_type_v = "f16";
+  options.cache_type_k = "f16";
   plan = settings_rule(facts, options);
   EXPECT_EQ(plan.context.type_v, "f16");
   ASSERT_EQ(plan.notes.size(), 1u);
   EXPECT_NE(plan.notes[0].find("256 cells"), std::string::npos);
-  EXPECT_NE(inexact_hint(facts, plan).find("q8_0"), std::string::npos);
+  EXPECT_NE(inexact_hint(facts, plan).find("bf16"), std::string::npos);
 
   options = {};
   options.flash_attention = FlashAttention::kOff;
   plan = settings_rule(facts, options);
   EXPECT_FALSE(plan.context.flash_attention);
-  EXPECT_EQ(plan.context.type_v, "f16") << "a q8_0 cache for values needs flash attention";
+  EXPECT_EQ(plan.context.type_v, "f16") << "what is exact with flash attention is not without";
   ASSERT_EQ(plan.notes.size(), 1u);
   EXPECT_NE(inexact_hint(facts, plan).find("--flash-attn off"), std::string::npos);
 
@@ -119,7 +129,7 @@ TEST(ExactnessRule, TheStrictestPlanKeepsWhatTheUserChose) {
   options.exact = ExactMode::kOn;
   LoadPlan strict = strictest_plan(facts, options, settings_rule(facts, options));
   EXPECT_FALSE(strict.extra_bufts);
-  EXPECT_EQ(strict.context.type_k, "q8_0");
+  EXPECT_EQ(strict.context.type_k, "bf16");
 
   options.cache_type_k = options.cache_type_v = "f16";
   strict = strictest_plan(facts, options, settings_rule(facts, options));

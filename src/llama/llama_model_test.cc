@@ -47,8 +47,8 @@ TEST_F(LlamaModelTest, SingleStepsGiveLlamasOwnLogits) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = 512;
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
-  params.type_k = GGML_TYPE_Q8_0;
-  params.type_v = GGML_TYPE_Q8_0;
+  params.type_k = GGML_TYPE_BF16;
+  params.type_v = GGML_TYPE_F16;
   params.n_threads = 1;
   params.n_threads_batch = 1;
   const ContextHandle context(llama_init_from_model(file().handle(), params));
@@ -106,7 +106,8 @@ TEST_F(LlamaModelTest, OptionsOutOfRangeAreRefusedByName) {
   refuses(ok, {.max_width = 0}, StatusCode::kInvalidArgument, "width is 0");
   refuses(ok, {.type_k = "q8"}, StatusCode::kInvalidArgument, "'q8' is not a cache type");
   refuses(ok, {.type_v = ""}, StatusCode::kInvalidArgument, "f16, bf16");
-  refuses(ok, {.flash_attention = false}, StatusCode::kInvalidArgument, "--flash-attn");
+  refuses(ok, {.flash_attention = false, .type_v = "q8_0"}, StatusCode::kInvalidArgument,
+          "--flash-attn");
   refuses({.n_ctx = 2000000000}, {}, StatusCode::kResourceExhausted, "GiB");
   refuses({.n_ctx = 2000000000, .n_sequences = 2}, {}, StatusCode::kResourceExhausted, "smaller");
 }

@@ -25,7 +25,7 @@ TEST_F(MemoryTest, TheEstimateIsWhatTheModelThenTakes) {
   const MemoryEstimate bytes = estimate(options);
   const std::unique_ptr<LlamaModel> model = make(options);
   // 512 cells to spare, rounded up to 2,560.
-  EXPECT_EQ(bytes.cache, 2560 * file().facts().kv_bytes_per_token("q8_0", "q8_0"));
+  EXPECT_EQ(bytes.cache, 2560 * file().facts().kv_bytes_per_token("bf16", "f16"));
   EXPECT_EQ(model->settings().n_cells, 2560);
   EXPECT_EQ(bytes.weights, file().facts().size_bytes);
   EXPECT_GT(bytes.compute, 0u);
@@ -36,8 +36,8 @@ TEST_F(MemoryTest, ALongerContextAndWiderTypesTakeMore) {
   // With 256 cells to spare: 1,024 and 2,048.
   const MemoryEstimate small = estimate({.n_ctx = 768});
   EXPECT_EQ(estimate({.n_ctx = 1792}).cache, 2 * small.cache);
-  EXPECT_EQ(estimate({.n_ctx = 768}, {.type_k = "f16", .type_v = "f16"}).cache * 34,
-            small.cache * 64);
+  EXPECT_EQ(estimate({.n_ctx = 768}, {.type_k = "q8_0", .type_v = "q8_0"}).cache * 64,
+            small.cache * 34);
   EXPECT_EQ(estimate({.n_ctx = 2048}).weights, small.weights);
 }
 

@@ -102,12 +102,13 @@ class OpenTargetTest : public ::testing::Test {
   TempDir dir_;
 };
 
-TEST_F(OpenTargetTest, QuantisedWeightsWithAQ8CacheAreExactAtEveryWidth) {
+TEST_F(OpenTargetTest, QuantisedWeightsWithBf16KeysAreExactAtEveryWidth) {
   for (const char* type : {"Q4_0", "Q8_0"}) {
     OpenedTarget opened = open(options(model(type)), target(/*widest=*/16));
     EXPECT_EQ(opened.exactness.verdict(), "exact") << type << ": " << opened.exactness.reason;
     EXPECT_EQ(opened.exactness.width, 16);
-    EXPECT_EQ(opened.settings.type_k, "q8_0");
+    EXPECT_EQ(opened.settings.type_k, "bf16");
+    EXPECT_EQ(opened.settings.type_v, "f16");
     EXPECT_TRUE(opened.settings.flash_attention);
     EXPECT_EQ(opened.settings.max_width, 16);
     EXPECT_EQ(opened.longest_piece, 512);
@@ -188,7 +189,7 @@ TEST_F(OpenTargetTest, InsistingRefusesTheUsersOwnInexactSettings) {
   with.exact = ExactMode::kOn;
   const Result<OpenedTarget> refused = open_target(with, {}, target());
   EXPECT_EQ(refused.status().code(), StatusCode::kUnsupported);
-  EXPECT_NE(refused.status().message().find("q8_0"), std::string::npos);
+  EXPECT_NE(refused.status().message().find("--cache-type-k bf16"), std::string::npos);
 }
 
 TEST_F(OpenTargetTest, InsistingRefusesMoreSequencesThanABatchMayHave) {
