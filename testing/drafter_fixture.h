@@ -23,7 +23,7 @@ class DrafterTest : public RuntimeTest {
                            std::uint64_t seed, std::int32_t n) {
     CompletionRequest r = ask(std::move(prompt), seed, n);
     r.drafters = plan(drafters);
-    r.draft.branches = default_branches(r.drafters, r.rule, r.width);
+    set_default_branches(r.draft, r.rule, r.width);
     return r;
   }
 

@@ -161,12 +161,24 @@ TEST(CliRun, WhySpeculationIsOffIsAlwaysSaid) {
     EXPECT_TRUE(speculation["acceptance_rate"].is_null());
     return speculation["reason"].is_string() ? speculation["reason"].get<std::string>() : "";
   };
-  EXPECT_EQ(reason({}, false), "no draft model was given (-d FILE)");
   EXPECT_EQ(reason({"--drafter", "none"}, true), "switched off with --drafter none");
   EXPECT_EQ(reason({"--width", "1"}, true), "--width 1 is plain decoding");
-  const CliResult table = run({"-p", kPrompt, "-n", "3", "--stats"}, false);
-  EXPECT_NE(table.err.find("speculation   off: no draft model was given"), std::string::npos)
-      << table.err;
+  const CliResult table = run({"-p", kPrompt, "-n", "3", "--stats", "--drafter", "none"}, false);
+  EXPECT_NE(table.err.find("speculation   off: switched off"), std::string::npos) << table.err;
+}
+
+TEST(CliRun, AllThatIsGivenGuesses) {
+  const auto names = [](bool with_draft) {
+    std::vector<std::string> used;
+    const Json result = run({"-p", kPrompt, "-n", "30", "--json"}, with_draft).object();
+    EXPECT_EQ(result["speculation"]["enabled"], true);
+    for (const auto& drafter : result["speculation"]["drafters"].items()) {
+      used.push_back(drafter.key());
+    }
+    return used;
+  };
+  EXPECT_EQ(names(false), (std::vector<std::string>{"suffix"}));
+  EXPECT_EQ(names(true), (std::vector<std::string>{"draft-model", "suffix"}));
 }
 
 TEST(CliRun, ANarrowerTargetThanAskedForIsWarnedOf) {

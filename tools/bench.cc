@@ -40,8 +40,6 @@ constexpr const char* kDetails =
     "mean over the repetitions, its interval (95 %) Student's t over the logarithms of their "
     "ratios;\n"
     "overall is the geometric mean over the categories. 'identical': all texts were the same.\n"
-    "Without -d and --drafter, suffix guesses: what followed the text's last tokens earlier in "
-    "it.\n"
     "Ctrl-C ends it with the results of what was done, and exit code 130.";
 
 class BenchCommand : public Command {
@@ -145,7 +143,6 @@ void BenchCommand::check() {
     throw UsageError("--max-tokens is " + std::to_string(sampling_.max_tokens) +
                      ", but must be at least 2, or -1: speeds are of what follows the first token");
   }
-  if (speculation_.drafter == "auto" && !model_.draft_model) speculation_.drafter = "suffix";
   check_speculation(speculation_, model_);
   plan_ = plan_speculation(speculation_, model_);
   if (!plan_.off_reason.empty()) {
@@ -181,7 +178,7 @@ void BenchCommand::describe(const Session& session) {
   setting_.target = session.target_info().path;
   setting_.target_description = session.target_info().description;
   if (session.draft_info() != nullptr) setting_.draft = session.draft_info()->path;
-  setting_.drafter = speculation_.drafter == "auto" ? "draft-model" : speculation_.drafter;
+  setting_.drafter = to_string(plan_.drafters);
   setting_.width = speculation_.width;
   setting_.rule = speculation_.rule;
   setting_.exactness = session.exactness().verdict();

@@ -117,6 +117,10 @@ void CompareCommand::check() {
                      "leave it out: then the plain run's own tokens are proposed");
   }
   check_drafters(speculation_, model_);
+  if (speculation_.drafter == "auto") {  // the draft model or nobody: files would not be read
+    check_suffix_stores(speculation_.suffix_stores, {}, speculation_.drafter);
+    check_ngram_options(speculation_.ngrams, speculation_.drafter, /*used=*/false);
+  }
 }
 
 Result<Completion> CompareCommand::generate_tokens(Session& session,
@@ -230,11 +234,11 @@ int CompareCommand::run() {
   ProgressBar progress;
   signals_ = &signals;
   progress_ = &progress;
-  const DrafterPlan named = chosen_drafters(speculation_);
-  const bool replays = named.empty() && !model_.draft_model;
-  comparison_ = {.drafter = !named.empty() ? speculation_.drafter
-                            : replays      ? "replay"
-                                           : std::string(kDraftModelName),
+  const bool automatic = speculation_.drafter == "auto";
+  const bool replays = automatic && !model_.draft_model;
+  const DrafterPlan named = automatic ? DrafterPlan{.chains = {{std::string(kDraftModelName)}}}
+                                      : chosen_drafters(speculation_);
+  comparison_ = {.drafter = replays ? "replay" : to_string(named),
                  .temperature = sampling_.options.temperature,
                  .seed = chosen_seed(sampling_)};
 

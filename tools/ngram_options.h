@@ -16,6 +16,8 @@ namespace outrider::tools {
 struct NgramArguments {
   std::optional<std::string> static_file;
   std::optional<std::string> dynamic_file;
+
+  bool any() const { return static_file.has_value() || dynamic_file.has_value(); }
 };
 
 // Adds --ngram-static and --ngram-dynamic under `heading`. `arguments` must outlive the parsing.

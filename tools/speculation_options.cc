@@ -63,7 +63,7 @@ CLI::Option* add_tree_options(CLI::App& app, DraftShape& shape) {
   CLI::Option* branches = group.add_integer(
       "--branches", shape.branches, 1, kMaxWidth,
       "leaves of each drafter's guesses at most; 1: a chain (chains of several drafters may part). "
-      "Without a draft model the default is --width");
+      "The default for drafters without a model is --width");
   group.add_number("--split-p", shape.split_p,
                    "branch where the next likeliest token has at least this probability, 0 to 1");
   group.add_number("--draft-p-min", shape.p_min,
@@ -113,7 +113,9 @@ void add_drafter_options(CLI::App& app, SpeculationArguments& a, const std::stri
 
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
-  add_drafter_options(app, a, "auto (the draft model, if one is given), none (plain decoding)");
+  add_drafter_options(app, a,
+                      "auto (the draft model, suffix, and ngram-cache, of those whose files are "
+                      "given), none (plain decoding)");
   add_width_option(app, a);
   group.add_choice(
       "--rule", a.rule, {"coupled", "rejection", "block"},
@@ -132,8 +134,10 @@ void check_drafters(const SpeculationArguments& a, const ModelArguments& model) 
   if (!plan.ok()) {
     throw UsageError(plan.status().message() + "; or auto, or none");
   }
-  check_suffix_stores(a.suffix_stores, *plan, a.drafter);
-  check_ngram_options(a.ngrams, a.drafter, plan->mentions(NgramDrafter::kName));
+  if (a.drafter != "auto") {
+    check_suffix_stores(a.suffix_stores, *plan, a.drafter);
+    check_ngram_options(a.ngrams, a.drafter, plan->mentions(NgramDrafter::kName));
+  }
   if (plan->mentions("draft-model") && !model.draft_model) {
     throw UsageError("--drafter is '" + a.drafter + "', but there is no draft model",
                      "give one with -d FILE, a GGUF file");
@@ -165,16 +169,16 @@ std::int32_t opened_width(const SpeculationArguments& a) {
   return width == 1 ? kComparedWidth : width;
 }
 
-// Empty for auto and none.
 DrafterPlan chosen_drafters(const SpeculationArguments& a) {
-  if (a.drafter == "auto" || a.drafter == "none") return {};
+  if (a.drafter == "none") return {};
+  if (a.drafter == "auto") return automatic_drafters(chosen_rule(a), a.ngrams.any());
   return *parse_drafter_plan(a.drafter, kDrafterNames);
 }
 
 DraftShape chosen_shape(const SpeculationArguments& a, std::int32_t width) {
   DraftShape shape = a.shape;
   const bool given = a.branches != nullptr && a.branches->count() > 0;
-  if (!given) shape.branches = default_branches(chosen_drafters(a), chosen_rule(a), width);
+  if (!given) set_default_branches(shape, chosen_rule(a), width);
   return shape;
 }
 
@@ -188,7 +192,7 @@ AcceptanceRule chosen_rule(const SpeculationArguments& a) {
 
 SpeculationPlan plan_drafters(DrafterPlan drafters) {
   SpeculationPlan plan;
-  plan.use_draft_model = drafters.empty() || drafters.mentions(kDraftModelName);
+  plan.use_draft_model = drafters.mentions(kDraftModelName);
   plan.use_suffix = drafters.mentions("suffix");
   plan.use_recycle = drafters.mentions("recycle");
   plan.use_ngrams = drafters.mentions(NgramDrafter::kName);
@@ -205,17 +209,26 @@ void choose_drafters(const SpeculationPlan& plan, const SpeculationArguments& a,
   if (plan.use_ngrams) session.ngrams = a.ngrams;
 }
 
+namespace {
+
+void without(DrafterPlan& plan, std::string_view name) {
+  for (std::vector<std::string>& chain : plan.chains) std::erase(chain, name);
+  std::erase_if(plan.chains, [](const std::vector<std::string>& chain) { return chain.empty(); });
+}
+
+}  // namespace
+
 SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArguments& model) {
   SpeculationPlan off;
   if (a.drafter == "none") {
     off.off_reason = "switched off with --drafter none";
-  } else if (a.drafter == "auto" && !model.draft_model) {
-    off.off_reason = "no draft model was given (-d FILE)";
   } else if (chosen_width(a) == 1) {
     off.off_reason = "--width 1 is plain decoding";
   }
   if (!off.off_reason.empty()) return off;
-  SpeculationPlan plan = plan_drafters(chosen_drafters(a));
+  DrafterPlan drafters = chosen_drafters(a);
+  if (a.drafter == "auto" && !model.draft_model) without(drafters, kDraftModelName);
+  SpeculationPlan plan = plan_drafters(std::move(drafters));
   plan.width = chosen_width(a);
   return plan;
 }

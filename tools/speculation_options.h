@@ -59,7 +59,7 @@ struct SpeculationPlan {
   bool use_suffix = false;
   bool use_recycle = false;
   bool use_ngrams = false;
-  DrafterPlan drafters;    // how they go together; empty: all that are used, merged
+  DrafterPlan drafters;    // how they go together
   std::int32_t width = 1;  // tokens of a target step at most; 1: no speculation
   std::string off_reason;  // why there is none; empty when there is
 };
@@ -68,10 +68,10 @@ struct SpeculationPlan {
 void choose_drafters(const SpeculationPlan& plan, const SpeculationArguments& arguments,
                      const ModelArguments& model, SessionOptions& session);
 
-// Who is used for `drafters`; empty: the draft model. Only the drafters are set.
+// Who is used for `drafters`. Only the drafters are set.
 SpeculationPlan plan_drafters(DrafterPlan drafters);
 
-// REQUIRES: checked
+// None for "none". REQUIRES: checked
 DrafterPlan chosen_drafters(const SpeculationArguments& arguments);
 
 // The shape of --branches and the like for this width. Without --branches, drafters that are no

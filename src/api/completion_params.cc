@@ -230,8 +230,8 @@ void read_drafters(JsonFields& fields, CompletionRequest& request) {
   if (!fields.ok() || fields.any("drafters") == nullptr) return;
   if (chains.empty()) {
     return fields.refuse("drafters", *fields.any("drafters"),
-                         "an array of at least one drafter's name; without it, the draft model "
-                         "drafts");
+                         "an array of at least one drafter's name; without it, all that are there "
+                         "draft");
   }
   std::string expression;
   for (const std::string& chain : chains) expression += (expression.empty() ? "" : ",") + chain;
@@ -353,15 +353,14 @@ constexpr Parameter kParameters[] = {
     {"width", "integer | string",
      "tokens of a target step at most, 1 to 64, or auto (default): as many as pay"},
     {"branches", "integer",
-     "leaves of each drafter's guesses at most, 1 (a chain) to 64; default 1 with a draft model, "
-     "else "
-     "width"},
+     "leaves of each drafter's guesses at most, 1 (a chain) to 64; default 1 for the draft model, "
+     "else width"},
     {"split_p", "number", "branch where the next likeliest has this chance; default 0.1"},
     {"draft_p_min", "number", "draft on only where the likeliest has this chance; default 0"},
     {"draft_p_ratio", "number", "and is so many times as likely as the next; default 0"},
     {"drafter", "string",
-     "auto (default: the draft model), none, or names of draft-model, suffix, ngram-cache and "
-     "recycle: a,b merges, a/b falls back"},
+     "auto (default: the draft model, suffix, and ngram-cache where it has files), none, or names "
+     "of draft-model, suffix, ngram-cache and recycle: a,b merges, a/b falls back"},
     {"speculative", "boolean | object",
      "true (default), false, or {drafters, rule, width, branches, split_p, draft_p_min, "
      "draft_p_ratio, namespace}"},
@@ -378,7 +377,7 @@ Answer<CompletionRequest> read_completion(const Json& params) {
   read_all(fields, request, params);
   std::optional<Error> error = fields.finish();
   if (!gives_branches(params)) {
-    request.draft.branches = default_branches(request.drafters, request.rule, request.width);
+    set_default_branches(request.draft, request.rule, request.width);
   }
   if (!error) error = check(request, params);
   if (error) return *error;

@@ -97,8 +97,10 @@ void DraftGrowth::take_row(NodeId trial_node, std::span<const float> row,
   }
   Sampler& chain = from.sampler ? *from.sampler : *request_->sampler;
   const DraftShape& shape = request_->shape;
+  const std::int32_t branches =
+      shape.model_branches > 0 ? std::min(shape.model_branches, shape.branches) : shape.branches;
   const ChoiceContext context{.shape = shape,
-                              .max_children = std::max(1, 1 + shape.branches - leaves_),
+                              .max_children = std::max(1, 1 + branches - leaves_),
                               .seed = request_->seed,
                               .root_position = request_->text.size() - 1,
                               .depth = trial_->node(trial_node).depth,

@@ -23,8 +23,10 @@ namespace outrider {
 // what was drawn from them (dist/draws.h). Probabilities are those behind the sampler chain; at
 // temperature 0, which leaves one token, those of the whole vocabulary in front of it.
 struct DraftShape {
-  // Leaves of this drafter's guesses at most, >= 1; 1: a chain. Merged drafters may still disagree.
+  // Leaves of each drafter's guesses at most, >= 1; 1: a chain. Merged drafters may still disagree.
   std::int32_t branches = 1;
+  // The same for drafters whose branches cost passes of a model; 0: as `branches`.
+  std::int32_t model_branches = 0;
   // A node gets a k-th child where the k-th likeliest token is at least this likely; in [0, 1].
   float split_p = 0.1f;
   // Nothing is drafted behind a node whose likeliest next token is less likely than this; in [0,

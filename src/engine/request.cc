@@ -2,10 +2,19 @@
 
 namespace outrider {
 
-std::int32_t default_branches(const DrafterPlan& plan, AcceptanceRule rule, std::int32_t width) {
-  if (width == kAutoWidth) width = kAutoBranches;
-  const bool costs_passes = plan.empty() || plan.mentions(kDraftModelName);
-  return costs_passes || rule == AcceptanceRule::kBlock ? 1 : width;
+void set_default_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width) {
+  shape.branches = width == kAutoWidth ? kAutoBranches : width;
+  if (rule == AcceptanceRule::kBlock) shape.branches = 1;
+  shape.model_branches = 1;
+}
+
+DrafterPlan automatic_drafters(AcceptanceRule rule, bool ngram_files) {
+  std::vector<std::string> names = {"draft-model", "suffix"};
+  if (ngram_files) names.push_back("ngram-cache");
+  if (rule != AcceptanceRule::kCoupled) return {.chains = {std::move(names)}};
+  DrafterPlan plan;
+  for (std::string& name : names) plan.chains.push_back({std::move(name)});
+  return plan;
 }
 
 }  // namespace outrider

@@ -54,12 +54,16 @@ struct Request {
   std::int32_t shift_keep = -1;
 };
 
-// The leaves of a request's tree when its client says nothing of them: 1 where a draft model
-// guesses, whose branches cost passes (an empty plan counts as one with a draft model), and for
-// `block`, which judges chains; else `width`, as branches of what is looked up cost nothing.
-// With kAutoWidth, kAutoBranches of them.
+// The branches of a request whose client says nothing of them: none of a draft model, whose
+// branches cost passes; of what is looked up as many as `width`, or kAutoBranches with kAutoWidth.
+// None at all with `block`, which judges chains.
 inline constexpr std::int32_t kAutoBranches = 8;
-std::int32_t default_branches(const DrafterPlan& plan, AcceptanceRule rule, std::int32_t width);
+void set_default_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width);
+
+// What "auto" stands for: the draft model, suffix and, where it has files, ngram-cache, merged.
+// With the rules that draw each guesses only where those before it have nothing. The engine passes
+// over those that are not there.
+DrafterPlan automatic_drafters(AcceptanceRule rule, bool ngram_files);
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
 

@@ -177,6 +177,7 @@ void read_width(Fields& fields, RequestOptions& o) {
 // true, false, or an object, which means true.
 void read_speculative(Fields& fields, RequestOptions& o, std::vector<std::string>& warnings,
                       std::optional<Refusal>& refusal) {
+  set_default_branches(o.draft, o.rule, static_cast<std::int32_t>(o.width));
   const Json* value = fields.find("speculative");
   if (value == nullptr) return;
   if (value->is_boolean()) {
@@ -192,9 +193,13 @@ void read_speculative(Fields& fields, RequestOptions& o, std::vector<std::string
   read_drafters(inner, o);
   read_rule(inner, o);
   read_width(inner, o);
-  std::int64_t branches = default_branches(o.drafters, o.rule, static_cast<std::int32_t>(o.width));
-  inner.read("branches", branches, 1, kMaxWidth);
-  o.draft.branches = static_cast<std::int32_t>(branches);
+  std::int64_t branches = 1;
+  if (inner.read("branches", branches, 1, kMaxWidth)) {
+    o.draft.branches = static_cast<std::int32_t>(branches);
+    o.draft.model_branches = 0;
+  } else {
+    set_default_branches(o.draft, o.rule, static_cast<std::int32_t>(o.width));
+  }
   read_share(inner, "split_p", o.draft.split_p, 1.0);
   read_share(inner, "draft_p_min", o.draft.p_min, 1.0);
   read_share(inner, "draft_p_ratio", o.draft.p_ratio, kMaxFloat);

@@ -54,7 +54,7 @@ struct RequestOptions {
   // New here.
   bool stream_tokens = false;  // one update a token instead of one a step
   bool speculative = false;
-  DrafterPlan drafters;  // empty: the draft model
+  DrafterPlan drafters;  // empty: automatic_drafters()
   AcceptanceRule rule = AcceptanceRule::kCoupled;
   std::int64_t width = kAutoWidth;  // tokens of a step at most
   DraftShape draft;

@@ -89,8 +89,7 @@ TEST_F(SessionLoadTest, TheSecondInitAttachesTheDraftWhileARequestRuns) {
   const Json meanwhile = poll(running["id"]);
   EXPECT_EQ(meanwhile["finished"], false) << "it still runs";
   const Json plain = updates_of(running["id"]);
-  EXPECT_EQ(plain.back()["speculation"]["enabled"], false);
-  EXPECT_EQ(plain.back()["speculation"]["reason"], "no draft model is loaded");
+  EXPECT_EQ(plain.back()["speculation"]["reason"], nullptr) << "none was ordered when it began";
   const Json fast = complete(request);
   EXPECT_EQ(fast["speculation"]["enabled"], true);
   EXPECT_EQ(status()["speculation"]["drafters"],

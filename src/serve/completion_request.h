@@ -31,9 +31,9 @@ struct CompletionRequest {
   bool logprobs_after_sampler = false;  // of the distribution behind the chain (engine/request.h)
 
   bool speculative = true;
-  DrafterPlan drafters;  // of those that are there; empty: the draft model
+  DrafterPlan drafters;  // of those that are there; empty: automatic_drafters()
   AcceptanceRule rule = AcceptanceRule::kCoupled;
-  DraftShape draft;  // its `branches`: see default_branches()
+  DraftShape draft;  // its branches: see set_default_branches()
   // Most tokens of one target step, >= 1; 1: no speculation; kAutoWidth: the planner chooses.
   std::int32_t width = kAutoWidth;
 

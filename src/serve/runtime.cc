@@ -114,7 +114,6 @@ Result<Request> make_request(CompletionRequest& r, std::vector<Token> prompt,
   request.logprobs_after_sampler = r.logprobs_after_sampler;
   request.name_space = r.name_space.value_or("");
   request.drafters = std::move(r.drafters);
-  if (request.drafters.empty()) request.drafters.chains = {{std::string(kDraftModelName)}};
   if (r.shift_keep) {
     request.shift_keep =
         *r.shift_keep < 0 ? static_cast<std::int32_t>(request.prompt.size()) : *r.shift_keep;

@@ -213,11 +213,15 @@ void Runtime::Impl::install_file(Change change) {
   }
 }
 
-// Why a request that asked for speculation will go without a drafter that it named; empty: it need
-// not.
+// Why a request that asked for speculation will go without a drafter that it named, or without the
+// draft model that its operator ordered; empty: it need not.
 std::string Runtime::Impl::why_without(const Job& job) const {
   if (!job.speculative) return "";
   const std::vector<Drafter*>& drafters = job.station->engine().drafters();
+  if (job.request.drafters.empty()) {
+    const bool ordered = draft_role_.status.state != ModelState::kAbsent;
+    return ordered && job.station->draft() == nullptr ? why_no_draft(job) : "";
+  }
   std::string why;
   for (const std::vector<std::string>& chain : job.request.drafters.chains) {
     for (const std::string& name : chain) {

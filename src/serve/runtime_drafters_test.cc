@@ -43,17 +43,33 @@ TEST_F(RuntimeDrafters, EveryExpressionGivesThePlainText) {
   EXPECT_EQ(runtime->check_integrity(), "");
 }
 
-TEST_F(RuntimeDrafters, ARequestThatNamesNoneUsesTheDraftModelOnly) {
+TEST_F(RuntimeDrafters, ARequestThatNamesNoneUsesAllThatAreThere) {
   const std::unique_ptr<Runtime> runtime = make();
-  Completion c = (*runtime->run(ask({1, 2}, 3, 20)))->completion;
-  EXPECT_FALSE(c.speculation.enabled);
-  EXPECT_EQ(c.speculation.reason, "no draft model is loaded");
+  const auto names = [&](AcceptanceRule rule = AcceptanceRule::kCoupled) {
+    CompletionRequest request = ask({1, 2}, 3, 20);
+    request.rule = rule;
+    const Completion c = (*runtime->run(std::move(request)))->completion;
+    EXPECT_TRUE(c.speculation.enabled);
+    EXPECT_EQ(c.speculation.reason, "");
+    std::vector<std::string> used;
+    for (const DrafterStats& drafter : c.speculation.drafters) used.push_back(drafter.name);
+    return used;
+  };
+  EXPECT_EQ(names(), (std::vector<std::string>{"suffix"}));
   ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
-  c = (*runtime->run(ask({1, 2}, 3, 20)))->completion;
-  EXPECT_TRUE(c.speculation.enabled);
-  ASSERT_EQ(c.speculation.drafters.size(), 1U);
-  EXPECT_EQ(c.speculation.drafters[0].name, "draft-model");
+  EXPECT_EQ(names(), (std::vector<std::string>{"draft-model", "suffix"}));
+  EXPECT_EQ(names(AcceptanceRule::kRejection), (std::vector<std::string>{"draft-model", "suffix"}));
+}
+
+TEST_F(RuntimeDrafters, ADraftModelThatWasOrderedAndIsNotThereIsMissed) {
+  const std::unique_ptr<Runtime> runtime = make();
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("no such draft")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  const Completion c = (*runtime->run(ask({1, 2}, 3, 20)))->completion;
+  EXPECT_TRUE(c.speculation.enabled) << "suffix is there";
+  EXPECT_NE(c.speculation.reason.find("the draft model could not be loaded"), std::string::npos)
+      << c.speculation.reason;
 }
 
 TEST_F(RuntimeDrafters, WhatIsNotAttachedIsNamedAndTheOthersGoOn) {

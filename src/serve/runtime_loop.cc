@@ -117,6 +117,9 @@ void Runtime::Impl::admit() {
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
     running_.push_back(job);
     Request request = std::move(job->request);
+    if (request.drafters.empty()) {
+      request.drafters = automatic_drafters(request.rule, job->station->has_ngram_files());
+    }
     if (request.speculation_off_reason.empty()) request.speculation_off_reason = std::move(why);
     add_to_engine(*job, std::move(request), lock);
     i = 0;  // the queue may have changed while it was unlocked
