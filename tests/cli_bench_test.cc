@@ -70,7 +70,7 @@ TEST(CliBench, TheObjectHasTheContractsKeysPerCategoryAndOverall) {
     EXPECT_EQ(object["categories"]["writing"]["pairs"], 4);
     EXPECT_EQ(object["repetitions"], 2);
     EXPECT_EQ(object["interrupted"], false);
-    EXPECT_EQ(object["drafter"], "draft-model");
+    EXPECT_EQ(object["drafter"], "draft-model,suffix");
     ASSERT_GE(object["cost_curve"].size(), 2U);
     EXPECT_EQ(object["cost_curve"][0]["width"], 1);
     EXPECT_GE(object["machine"]["cores"], 1);

@@ -257,7 +257,7 @@ TEST(CliInspect, SaysWhatAModelIsAndNeeds) {
             target["memory"]["weights_bytes"].get<std::uint64_t>() +
                 target["memory"]["cache_bytes"].get<std::uint64_t>());
   // 2 layers, one key and one value head of 64, Q8_0: 2 * 2 * 68 bytes a token.
-  EXPECT_EQ(target["memory"]["cache_bytes"], 2048 * 2 * 2 * 68);
+  EXPECT_EQ(target["memory"]["cache_bytes"], 2048 * 2 * 2 * 128);
   EXPECT_EQ(target["exactness"]["cache_type_k"], "bf16");
   EXPECT_EQ(object["vocabulary_match"]["kind"], "identical");
   EXPECT_EQ(object["vocabulary_match"]["usable"], true);

@@ -288,7 +288,10 @@ TEST(CliNgram, RunWithNgramCacheGivesThePlainTextAndLearnsOnlyIntoTheGivenFile) 
   const Json third = run({"--drafter", "ngram-cache", "--ngram-dynamic", dynamic}).object();
   EXPECT_EQ(third["tokens"], plain["tokens"]);
   EXPECT_GT(third["speculation"]["accepted"], alone["speculation"]["accepted"]);
-  const CliResult lost = run({"--ngram-dynamic", dynamic});
+  const CliResult automatic = run({"--ngram-dynamic", dynamic});
+  EXPECT_EQ(automatic.object()["tokens"], plain["tokens"]);
+  EXPECT_TRUE(automatic.object()["speculation"]["drafters"].contains("ngram-cache"));
+  const CliResult lost = run({"--drafter", "suffix", "--ngram-dynamic", dynamic});
   EXPECT_EQ(lost.exit_code, 2);
   EXPECT_NE(lost.err.find("--drafter ngram-cache"), std::string::npos) << lost.err;
 }

@@ -141,7 +141,10 @@ TEST(CliRun, AStopStringEndsTheTextBeforeIt) {
   const Json whole = run({"-p", kPrompt, "-n", "60", "--json", "--temp", "0"}).object();
   const std::string text = whole["text"];
   ASSERT_GT(text.size(), 20U);
-  const std::string stop = text.substr(10, 3);
+  std::size_t from = 0;  // three letters in a row, whole characters
+  const auto ascii = [&text](std::size_t i) { return text[i] > ' ' && text[i] < 127; };
+  while (from < 8 || !ascii(from) || !ascii(from + 1) || !ascii(from + 2)) ++from;
+  const std::string stop = text.substr(from, 3);
   const std::size_t at = text.find(stop);
   const Json cut = run({"-p", kPrompt, "-n", "60", "--json", "--temp", "0", "--stop", "never said",
                         "--stop", stop})

@@ -193,7 +193,8 @@ TEST(CliSuffix, WrongUsageIsSaid) {
     EXPECT_EQ(result.exit_code, 2) << result.err;
     EXPECT_NE(result.err.find("outrider: error: "), std::string::npos);
   }
-  EXPECT_EQ(run_cli(folder.call(run_arguments({"--suffix-store", "x"}))).exit_code, 2);
+  const std::vector<std::string> recycle = {"--drafter", "recycle", "--suffix-store", "x"};
+  EXPECT_EQ(run_cli(folder.call(run_arguments(recycle))).exit_code, 2);
 }
 
 }  // namespace

@@ -241,9 +241,11 @@ TEST(ReadCompletion, SpeculationInsideOrBesideButNotBoth) {
   EXPECT_EQ(wrong_field(R"(,"speculative":null)"), "speculative");
 }
 
-TEST(ReadCompletion, BranchesCostNothingWithoutADraftModel) {
+TEST(ReadCompletion, BranchesCostADraftModelOnly) {
   const auto branches = [](const std::string& more) { return read(more)->draft.branches; };
-  EXPECT_EQ(branches(""), 1) << "the draft model";
+  EXPECT_EQ(branches(""), kAutoBranches);
+  EXPECT_EQ(read("")->draft.model_branches, 1);
+  EXPECT_EQ(read(R"(,"branches":3)")->draft.model_branches, 0) << "as the others'";
   EXPECT_EQ(branches(R"(,"drafter":"suffix")"), kAutoBranches);
   EXPECT_EQ(branches(R"(,"drafter":"suffix","width":4)"), 4) << "the width";
   EXPECT_EQ(branches(R"(,"drafter":"suffix","width":8)"), 8);
@@ -251,7 +253,7 @@ TEST(ReadCompletion, BranchesCostNothingWithoutADraftModel) {
   EXPECT_EQ(branches(R"(,"speculative":{"drafters":["recycle/suffix"],"width":6,"branches":2})"),
             2);
   EXPECT_EQ(branches(R"(,"branches":1,"speculative":{"drafters":["suffix"]})"), 1);
-  EXPECT_EQ(branches(R"(,"drafter":"draft-model,suffix","width":8)"), 1);
+  EXPECT_EQ(branches(R"(,"drafter":"draft-model,suffix","width":8)"), 8);
   EXPECT_EQ(branches(R"(,"drafter":"suffix","rule":"block")"), 1);
 }
 

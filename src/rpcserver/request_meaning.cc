@@ -60,6 +60,13 @@ Json logit_bias_json(const std::vector<LogitBias>& biases) {
   return list;
 }
 
+// Where a draft model alone guesses, its own.
+std::int32_t leaves(const RequestOptions& o) {
+  const bool model_alone =
+      o.drafters.chains == std::vector<std::vector<std::string>>{{std::string(kDraftModelName)}};
+  return model_alone && o.draft.model_branches > 0 ? o.draft.model_branches : o.draft.branches;
+}
+
 Json speculative_json(const RequestOptions& o) {
   if (!o.speculative) return false;
   Json drafters = Json::array();
@@ -69,7 +76,7 @@ Json speculative_json(const RequestOptions& o) {
   return {{"drafters", std::move(drafters)},
           {"rule", api::rule_name(o.rule)},
           {"width", o.width == kAutoWidth ? Json("auto") : Json(o.width)},
-          {"branches", o.draft.branches},
+          {"branches", leaves(o)},
           {"split_p", as_written(o.draft.split_p)},
           {"draft_p_min", as_written(o.draft.p_min)},
           {"draft_p_ratio", as_written(o.draft.p_ratio)}};

@@ -97,14 +97,17 @@ TEST_F(SessionLoadTest, TheSecondInitAttachesTheDraftWhileARequestRuns) {
   EXPECT_EQ(fast["content"], text + text_of(meanwhile["completion_updates"]) + text_of(plain));
 }
 
-TEST_F(SessionLoadTest, ARequestBeforeTheDraftIsReadyRunsPlainAndSaysSo) {
+TEST_F(SessionLoadTest, ARequestBeforeTheDraftIsReadyRunsWithoutItAndSaysSo) {
   ASSERT_EQ(server_.init(R"({"model":"target"})"), 0);
   server_.init_async(R"({"model":"slow draft"})", true);
   wait_for_draft("loading");
-  const Json answer = complete(R"({"prompt":"abc","n_predict":3,"speculative":true})");
-  EXPECT_EQ(answer["speculation"]["enabled"], false);
-  EXPECT_EQ(answer["speculation"]["reason"],
-            "the draft model was still loading when the request began");
+  for (const char* speculative : {"true", R"({"drafters":["draft-model"]})"}) {
+    const Json answer = complete(R"({"prompt":"abc","n_predict":3,"speculative":)" +
+                                 std::string(speculative) + "}");
+    EXPECT_EQ(answer["speculation"]["enabled"], std::string(speculative) == "true") << "by others";
+    EXPECT_EQ(answer["speculation"]["reason"],
+              "the draft model was still loading when the request began");
+  }
 }
 
 TEST_F(SessionLoadTest, ADraftThatFailsLeavesTheTargetServing) {

@@ -29,7 +29,7 @@ TEST_F(SessionTest, SpeculationGivesTheSameTextInFewerUpdates) {
   const std::string request =
       R"({"prompt":"abc","n_predict":40,"seed":1,"temperature":1,"speculative":)";
   const Json plain = updates_of(start(request + "false}")["id"]);
-  const Json fast = updates_of(start(request + R"({"width":4}})")["id"]);
+  const Json fast = updates_of(start(request + R"({"width":4,"drafters":["draft-model"]}})")["id"]);
   expect_golden("updates_speculative", fast);
   EXPECT_EQ(text_of(plain), text_of(fast));
   EXPECT_EQ(plain.size(), 41U);
@@ -61,7 +61,8 @@ TEST_F(SessionTest, EveryDrafterThatIsThereGivesTheSameText) {
 TEST_F(SessionTest, EachTokenIsAnUpdateWhenStreamTokensIsSet) {
   load_pair();
   const Json updates = updates_of(start(
-      R"({"prompt":"abc","n_predict":10,"seed":1,"speculative":{"width":4},"stream_tokens":true})")["id"]);
+      R"({"prompt":"abc","n_predict":10,"seed":1,"speculative":{"width":4},"stream_tokens":true})")
+                                      ["id"]);
   EXPECT_EQ(updates.size(), 11U);
   EXPECT_EQ(updates.back()["generation_settings"]["stream_tokens"], true);
 }
@@ -77,7 +78,7 @@ TEST_F(SessionTest, ASynchronousCompletionIsOneAnswer) {
 TEST_F(SessionTest, ProbabilitiesComeWithEachUpdateAndAllOfThemAtTheEnd) {
   load_pair();
   const std::string request =
-      R"({"prompt":"abc","n_predict":6,"seed":1,"temperature":1,"n_probs":2,"speculative":{"width":4}})";
+      R"({"prompt":"abc","n_predict":6,"seed":1,"temperature":1,"n_probs":2,"speculative":{"width":4,"drafters":["draft-model"]}})";
   const Json updates = updates_of(start(request)["id"]);
   expect_golden("updates_probabilities", updates);
   Json sent = Json::array();

@@ -54,7 +54,9 @@ TEST_F(RuntimeModels, ADraftComesAndGoesWhileRequestsRun) {
   const std::unique_ptr<Runtime> runtime = make({}, "lazy");
   loader_.hold(true);
   ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
-  const CompletionId before = runtime->start(ask({1, 2}, 3, 40))->id;
+  CompletionRequest early = ask({1, 2}, 3, 40);
+  early.drafters.chains = {{"draft-model"}};
+  const CompletionId before = runtime->start(std::move(early))->id;
   while (runtime->status().running == 0) std::this_thread::yield();
   loader_.hold(false);
   ASSERT_TRUE(runtime->wait_loaded(-1));
@@ -85,6 +87,7 @@ TEST_F(RuntimeModels, ATokenThatWasHeldBackKnowsItsDraftWhenThatIsGone) {
     ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
     ASSERT_TRUE(runtime->wait_loaded(-1));
     CompletionRequest r = ask({1, 2}, 3, 40);
+    r.drafters.chains = {{"draft-model"}};
     std::string stop;  // nearly all of the text
     for (std::size_t i = 0; i < 36; ++i) stop += vocabulary.piece(text[i]);
     r.stop = {stop + "!"};
