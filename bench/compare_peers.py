@@ -2,13 +2,15 @@
 """Measures Outrider beside llama-server: same files, same prompts, one after the other in one run.
 
 --peers names llama-server's settings: "none", "draft-simple:N" (N drafted tokens at most) or one of
-its n-gram types. --ours names Outrider's: "plain", or DRAFTERS@WIDTH, such as draft-model@auto,
-draft-model@4 or suffix,draft-model@auto. Every setting is a process of its own that answers all
-prompts, so what ours learns on the way counts. The order turns from round to round.
+its n-gram types. --ours names Outrider's: "plain", "auto" (the default: all that is there, as many as
+pay), or DRAFTERS@WIDTH, such as draft-model@auto, draft-model@4 or suffix,draft-model@auto. Every
+setting is a process of its own that answers all prompts, so what ours learns on the way counts. The
+order turns from round to round; further rounds of a prompt find it in every program's cache.
 
 A figure is tokens a second after the first token, (n - 1) / (time between the first token and the
 last), by each program's own clock; the median over prompts and rounds of a category. "Best peer" is
-llama-server's best setting for that category and temperature, chosen afterwards. Temperatures are
+llama-server's best setting for that category and temperature, chosen afterwards; its ratio is
+followed by the least and the greatest of the rounds, each by itself. Temperatures are
 without filters; "0.8d" is 0.8 with llama.cpp's default filters. Needs llama-server (`./dev peers`).
 """
 import argparse
@@ -19,7 +21,7 @@ import statistics
 import sys
 import time
 
-from subjects import Rpc, Server, processor
+from subjects import CONTEXT, Rpc, Server, processor
 
 NO_FILTERS = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
 DEFAULT_FILTERS = {"top_k": 40, "top_p": 0.95, "min_p": 0.05}
@@ -37,7 +39,7 @@ class Peer:
 
     def complete(self, prompt, sampling, seed, tokens):
         result = self.server.post("/completion", {
-            "prompt": prompt, "n_predict": tokens, "seed": seed, "cache_prompt": False,
+            "prompt": prompt, "n_predict": tokens, "seed": seed, "cache_prompt": True,
             "temperature": sampling["temp"], **{k: v for k, v in sampling.items() if k != "temp"}})
         t = result["timings"]
         return {"tps": 1000.0 * max(t["predicted_n"] - 1, 1) / t["predicted_ms"],
@@ -51,12 +53,12 @@ class Peer:
 class Ours:
     def __init__(self, args, setting):
         drafters, _, width = setting.partition("@")
-        draft = "draft-model" in drafters
+        draft = args.draft and (drafters == "auto" or "draft-model" in drafters)
         self.rpc = Rpc([args.outrider, "rpc", "-m", args.target, "-t", str(args.threads), "-c",
-                        "2048", "--slots", "1"] + (["-d", args.draft] if draft else []))
+                        str(CONTEXT), "--slots", "1"] + (["-d", args.draft] if draft else []))
         self.rpc.wait_until_loaded(draft)
-        self.speculative = False
-        if setting != "plain":
+        self.speculative = setting != "plain"
+        if self.speculative and setting != "auto":
             self.speculative = {"drafters": drafters,
                                 "width": int(width) if width.isdigit() else "auto"}
 
@@ -129,7 +131,15 @@ def geometric_mean(values):
     return math.exp(statistics.mean(math.log(v) for v in values))
 
 
-def print_tables(results, peers, ours):
+def spread(ours, peer, rounds):
+    """The ratio of each round alone, least and greatest, as " (0.97-1.12)"."""
+    if rounds < 2:
+        return ""
+    ratios = [median(ours[r::rounds]) / median(peer[r::rounds]) for r in range(rounds)]
+    return f" ({min(ratios):.2f}-{max(ratios):.2f})"
+
+
+def print_tables(results, peers, ours, rounds):
     """One table a temperature; what is compared is the first of `ours` that is not plain."""
     best_ours = next((n for n in ours if n != "plain"), None)
     for temperature in dict.fromkeys(t for _, t in results):
@@ -148,7 +158,8 @@ def print_tables(results, peers, ours):
             ours_tps = median(cell[best_ours]) if best_ours else 0.0
             if best and best_ours:
                 ratios["best peer"].append(ours_tps / median(cell[best]))
-            row.append(f"{ratios['best peer'][-1]:.2f}" if best and best_ours else "")
+            row.append(f"{ratios['best peer'][-1]:.2f}{spread(cell[best_ours], cell[best], rounds)}"
+                       if best and best_ours else "")
             same = ""
             if "plain" in ours and best_ours:
                 ratios["its plain"].append(ours_tps / median(cell["plain"]))
@@ -171,7 +182,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", required=True)
-    parser.add_argument("--draft", required=True)
+    parser.add_argument("--draft", help="for draft-simple, and for what of ours uses it")
     parser.add_argument("--server", default=os.path.join(here, "build/bin/llama-server"))
     parser.add_argument("--outrider", default=os.path.join(here, "build/outrider"))
     parser.add_argument("--prompts", default=os.path.join(here, "bench/prompts.jsonl"),
@@ -181,7 +192,7 @@ def main():
     parser.add_argument("--peers", nargs="*", metavar="SETTING",
                         default=["none"] + [f"draft-simple:{n}" for n in (1, 2, 3, 4, 6, 8)])
     parser.add_argument("--ours", nargs="+", metavar="SETTING",
-                        default=["plain", "draft-model@auto", "draft-model@4"])
+                        default=["auto", "plain"])
     parser.add_argument("--tokens", type=int, default=96)
     parser.add_argument("--rounds", type=int, default=1, help="each with another seed")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -203,10 +214,10 @@ def main():
         for subject in subjects.values():
             subject.stop()
     print(f"{time.strftime('%Y-%m-%d')}, {processor()}, {args.threads} threads, target "
-          f"{os.path.basename(args.target)}, draft {os.path.basename(args.draft)}, {args.tokens} "
+          f"{os.path.basename(args.target)}, draft {os.path.basename(args.draft or 'none')}, {args.tokens} "
           f"tokens, {args.per_category} prompts a category, {args.rounds} rounds; tokens a second "
           "(accepted/drafted)")
-    print_tables(results, args.peers, args.ours)
+    print_tables(results, args.peers, args.ours, args.rounds)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump([{"category": c, "temperature": t, "results": cell}

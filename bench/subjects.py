@@ -21,6 +21,9 @@ def processor():
         return platform.processor() or platform.machine()
 
 
+CONTEXT = 4096  # tokens of prompt and answer together
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -33,7 +36,7 @@ class Server:
     def __init__(self, program, args, threads):
         self.port = free_port()
         command = [program, "--port", str(self.port), "--parallel", "1", "-t", str(threads),
-                   "-c", "2048", "--cache-ram", "0", "--no-ui"] + args
+                   "-c", str(CONTEXT), "--cache-ram", "0", "--no-ui"] + args
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
         for _ in range(600):
