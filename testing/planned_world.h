@@ -155,4 +155,16 @@ class PlannedWorld {
 inline RowFunction good_draft() { return noisy_rows(PlannedWorld::target_rows(), 9, 0.4f); }
 inline RowFunction useless_draft() { return random_rows(kVocab, 77, 3.0f); }
 
+// Good for the first part of the text only.
+inline RowFunction collapsing_draft(std::size_t from) {
+  return [good = good_draft(), bad = useless_draft(), from](std::span<const Token> context) {
+    return context.size() < from ? good(context) : bad(context);
+  };
+}
+
+inline std::vector<std::pair<std::string, RowFunction>> drafts() {
+  return {
+      {"useless", useless_draft()}, {"good", good_draft()}, {"collapsing", collapsing_draft(150)}};
+}
+
 }  // namespace outrider::testing

@@ -11,18 +11,6 @@ namespace {
 
 using namespace testing;  // NOLINT: the shared names of these tests
 
-// Good for the first part of the text only.
-RowFunction collapsing_draft(std::size_t from) {
-  return [good = good_draft(), bad = useless_draft(), from](std::span<const Token> context) {
-    return context.size() < from ? good(context) : bad(context);
-  };
-}
-
-std::vector<std::pair<std::string, RowFunction>> drafts() {
-  return {
-      {"useless", useless_draft()}, {"good", good_draft()}, {"collapsing", collapsing_draft(150)}};
-}
-
 double plain_ms(const PlannedSetting& setting, std::uint64_t seed) {
   PlannedWorld world(setting);
   return world.run(1, seed);
