@@ -93,7 +93,7 @@ void RunCommand::add_options(CLI::App& app) {
   output.add_switch("--stats", stats_, "print a table of speeds, counts and times at the end");
   output.add_flag_choice(
       "--color", color_, {"never", "auto", "always"}, "auto",
-      "colour the tokens that the draft model guessed (green): auto, which is "
+      "colour the tokens that were guessed (green): auto, which is "
       "meant without a value, on a terminal unless NO_COLOR is set; always; never");
   output.add_text("--result", result_, "FILE",
                   "also write the result object of --json to this file (replaced if it exists)");

@@ -27,7 +27,8 @@ void add_width_option(CLI::App& app, SpeculationArguments& a) {
         return true;
       },
       "tokens of one target step at most, its own last one included: 1 (plain decoding) to 64, or "
-      "auto: in each step as many as pay, by what steps cost here and how often guesses are right");
+      "auto: in each step as many as pay, by what steps cost here and how often guesses are right "
+      "(4 with the rules rejection and block)");
   option->group("Speculation")->type_name("N")->default_str(a.width);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
@@ -114,8 +115,8 @@ void add_drafter_options(CLI::App& app, SpeculationArguments& a, const std::stri
 void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArguments& model) {
   OptionGroup group(app, "Speculation");
   add_drafter_options(app, a,
-                      "auto (the draft model, suffix, and ngram-cache, of those whose files are "
-                      "given), none (plain decoding)");
+                      "auto (the draft model and n-gram files, if given, and suffix; with --rule "
+                      "rejection and block the draft model alone), none (plain decoding)");
   add_width_option(app, a);
   group.add_choice(
       "--rule", a.rule, {"coupled", "rejection", "block"},
@@ -134,7 +135,7 @@ void check_drafters(const SpeculationArguments& a, const ModelArguments& model) 
   if (!plan.ok()) {
     throw UsageError(plan.status().message() + "; or auto, or none");
   }
-  if (a.drafter != "auto") {
+  if (a.drafter != "auto" || a.rule != "coupled" || a.width == "1") {
     check_suffix_stores(a.suffix_stores, *plan, a.drafter);
     check_ngram_options(a.ngrams, a.drafter, plan->mentions(NgramDrafter::kName));
   }
@@ -228,6 +229,11 @@ SpeculationPlan plan_speculation(const SpeculationArguments& a, const ModelArgum
   if (!off.off_reason.empty()) return off;
   DrafterPlan drafters = chosen_drafters(a);
   if (a.drafter == "auto" && !model.draft_model) without(drafters, kDraftModelName);
+  if (drafters.empty()) {
+    off.off_reason = "no draft model was given (-d FILE), and --rule " + a.rule +
+                     " takes no other drafter unasked (--drafter)";
+    return off;
+  }
   SpeculationPlan plan = plan_drafters(std::move(drafters));
   plan.width = chosen_width(a);
   return plan;

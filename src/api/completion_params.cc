@@ -351,7 +351,9 @@ constexpr Parameter kParameters[] = {
      "the grammar binds from where the text says one of these"},
     {"rule", "string", "coupled (default), rejection or block"},
     {"width", "integer | string",
-     "tokens of a target step at most, 1 to 64, or auto (default): as many as pay"},
+     "tokens of a target step at most, 1 to 64, or auto (default): as many as pay (4 with the "
+     "rules "
+     "rejection and block)"},
     {"branches", "integer",
      "leaves of each drafter's guesses at most, 1 (a chain) to 64; default 1 for the draft model, "
      "else width"},
@@ -359,8 +361,9 @@ constexpr Parameter kParameters[] = {
     {"draft_p_min", "number", "draft on only where the likeliest has this chance; default 0"},
     {"draft_p_ratio", "number", "and is so many times as likely as the next; default 0"},
     {"drafter", "string",
-     "auto (default: the draft model, suffix, and ngram-cache where it has files), none, or names "
-     "of draft-model, suffix, ngram-cache and recycle: a,b merges, a/b falls back"},
+     "auto (default: the draft model, suffix, and ngram-cache where it has files; with the rules "
+     "rejection and block the draft model), none, or names of draft-model, suffix, ngram-cache and "
+     "recycle: a,b merges, a/b falls back"},
     {"speculative", "boolean | object",
      "true (default), false, or {drafters, rule, width, branches, split_p, draft_p_min, "
      "draft_p_ratio, namespace}"},

@@ -46,8 +46,6 @@ class NgramDrafter : public Drafter {
   void set_cache(NgramTier tier, std::shared_ptr<const NgramCache> cache);
   // `reason`: for the sequences that lose it. No effect when there is none.
   void remove_cache(NgramTier tier, std::string reason);
-  // Whether there is one, besides what the texts themselves hold.
-  bool has_caches() const { return corpus_ != nullptr || dynamic_ != nullptr; }
 
   // Adds what it counted of the text of `seq` to the dynamic cache, if there is one. The text goes
   // on as before; calling it twice counts it twice. Not while another thread reads that cache.

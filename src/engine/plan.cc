@@ -35,9 +35,9 @@ void keep_draws_apart(TokenTree& tree, const Draws& draws) {
   tree.prune(keep);
 }
 
-// Where the target takes chains only, the first child of each node stays; of drawn ones, the one
-// that was drawn first, whatever it is.
-void keep_first_children(TokenTree& tree, const Draws& draws) {
+// Where the target takes chains only, the likeliest child of each node stays; of drawn ones, the
+// one that was drawn first, whatever it is.
+void keep_one_child_each(TokenTree& tree, const Draws& draws) {
   std::vector<bool> keep(static_cast<std::size_t>(tree.size()), false);
   NodeId at = kRoot;
   while (at != kNoNode) {
@@ -45,8 +45,9 @@ void keep_first_children(TokenTree& tree, const Draws& draws) {
     const Draw* draw = draws.find(tree.node(at).draw);
     NodeId next = kNoNode;
     if (draw != nullptr && !draw->tokens.empty()) next = tree.child(at, draw->tokens[0]);
-    for (NodeId id = at + 1; draw == nullptr && id < tree.size() && next == kNoNode; ++id) {
-      if (tree.node(id).parent == at) next = id;
+    for (NodeId id = at + 1; draw == nullptr && id < tree.size(); ++id) {
+      if (tree.node(id).parent != at) continue;
+      if (next == kNoNode || tree.node(id).chance > tree.node(next).chance) next = id;
     }
     at = next;
   }
@@ -90,8 +91,8 @@ void plan(Step& step) {
     drop_foreign_tokens(*s.sent, caps.n_vocab);
     if (s.request.rule != AcceptanceRule::kCoupled) keep_draws_apart(*s.sent, s.draws);
     const bool chain = caps.max_leaves == 1 || s.request.rule == AcceptanceRule::kBlock;
-    if (chain) keep_first_children(*s.sent, s.draws);
     if (s.planned) calibrate(*s.sent, step.planner.acceptance(), s.plan.bias);
+    if (chain) keep_one_child_each(*s.sent, s.draws);
     const std::int32_t room =
         step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());
     const std::int32_t width = s.planned ? step.planned_width : s.width;

@@ -9,11 +9,10 @@ void set_default_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t w
 }
 
 DrafterPlan automatic_drafters(AcceptanceRule rule, bool ngram_files) {
-  std::vector<std::string> names = {"draft-model", "suffix"};
-  if (ngram_files) names.push_back("ngram-cache");
-  if (rule != AcceptanceRule::kCoupled) return {.chains = {std::move(names)}};
-  DrafterPlan plan;
-  for (std::string& name : names) plan.chains.push_back({std::move(name)});
+  DrafterPlan plan{.chains = {{"draft-model"}}};
+  if (rule != AcceptanceRule::kCoupled) return plan;
+  plan.chains.push_back({"suffix"});
+  if (ngram_files) plan.chains.push_back({"ngram-cache"});
   return plan;
 }
 

@@ -61,8 +61,8 @@ inline constexpr std::int32_t kAutoBranches = 8;
 void set_default_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width);
 
 // What "auto" stands for: the draft model, suffix and, where it has files, ngram-cache, merged.
-// With the rules that draw each guesses only where those before it have nothing. The engine passes
-// over those that are not there.
+// With the rules that draw, whose steps nobody plans, the draft model alone. The engine passes over
+// those that are not there.
 DrafterPlan automatic_drafters(AcceptanceRule rule, bool ngram_files);
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };

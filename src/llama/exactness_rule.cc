@@ -101,15 +101,27 @@ struct CacheTypes {
   std::string v;
 };
 
-// Devices other than this processor know mixed types in special builds only. q8_0 has blocks of 32;
-// other heads take bf16, the other type that is exact.
-CacheTypes exact_cache_types(const RuleFacts& facts, const ModelOptions& options) {
-  if (facts.on_cpu && options.workers.empty()) return {.k = "bf16", .v = "f16"};
+// One that is exact for keys and values alike: q8_0 has blocks of 32; other heads take bf16.
+std::string single_cache_type(const RuleFacts& facts) {
   constexpr std::int32_t kBlock = 32;
   const bool divides = std::all_of(facts.head_sizes.begin(), facts.head_sizes.end(),
                                    [](std::int32_t size) { return size % kBlock == 0; });
-  const std::string type = divides ? "q8_0" : "bf16";
-  return {.k = type, .v = type};
+  return divides ? "q8_0" : "bf16";
+}
+
+// With what the user chose. Devices other than this processor know mixed types in special builds
+// only, and ggml has no fast product with bf16 on ARM.
+CacheTypes exact_cache_types(const RuleFacts& facts, const ModelOptions& options) {
+  const std::string single = single_cache_type(facts);
+  CacheTypes types{.k = single, .v = single};
+#if !defined(__aarch64__)
+  if (facts.on_cpu && options.workers.empty()) types = {.k = "bf16", .v = "f16"};
+#endif
+  if (!options.cache_type_v.empty()) types.v = options.cache_type_v;
+  if (options.cache_type_k.empty()) return types;
+  types.k = options.cache_type_k;
+  if (options.cache_type_v.empty() && !exact_cache(types.k, types.v)) types.v = single;
+  return types;
 }
 
 // True when a single product over `name` uses the whole matrix: everything two-dimensional or more,
@@ -224,8 +236,8 @@ LoadPlan strictest_plan(const RuleFacts& facts, const ModelOptions& options, con
   const bool flash_free = options.flash_attention == FlashAttention::kAuto;
   if (flash_free) strict.context.flash_attention = true;
   if (strict.context.flash_attention) {
-    if (options.cache_type_k.empty()) strict.context.type_k = types.k;
-    if (options.cache_type_v.empty()) strict.context.type_v = types.v;
+    strict.context.type_k = types.k;
+    strict.context.type_v = types.v;
   }
   return strict;
 }

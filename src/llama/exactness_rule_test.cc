@@ -103,6 +103,11 @@ TEST(ExactnessRule, TheUsersOwnChoicesWinAndTheirCostIsTold) {
   EXPECT_EQ(plan.context.type_k, "q8_0");
   EXPECT_EQ(plan.context.type_v, "f16");
   EXPECT_TRUE(plan.notes.empty()) << "mixed types take the exact path";
+  options.cache_type_k = "f16";
+  plan = settings_rule(facts, options);
+  EXPECT_EQ(plan.context.type_k, "f16");
+  EXPECT_EQ(plan.context.type_v, "q8_0") << "what is free makes the pair exact";
+  EXPECT_TRUE(plan.notes.empty());
 
   options.cache_type_k = "f16";
   plan = settings_rule(facts, options);

@@ -75,6 +75,12 @@ std::optional<Claim> best_child(const TokenTree& tree, NodeId parent, std::int32
   return best;
 }
 
+struct Child {
+  NodeId parent = kRoot;
+  double chance = 0.0;  // given that the parent is right
+  NodeId id = kNoNode;
+};
+
 void learn_at(const TokenTree& tree, NodeId at, Token next, const Confidences& said,
               AcceptanceTable& table, AcceptanceBias& bias) {
   for (NodeId id = at + 1; id < tree.size(); ++id) {
@@ -93,13 +99,23 @@ void learn_at(const TokenTree& tree, NodeId at, Token next, const Confidences& s
 
 void calibrate(TokenTree& tree, const AcceptanceTable& table, const AcceptanceBias& bias) {
   const Confidences said(tree);
-  std::vector<double> left(static_cast<std::size_t>(tree.size()), 1.0);  // for further children
+  std::vector<Child> children;
   for (NodeId id = 1; id < tree.size(); ++id) {
-    const NodeId parent = tree.node(id).parent;
-    double& share = left[static_cast<std::size_t>(parent)];
-    const double chance = std::min(chance_at(id, said, table, bias), share);
-    share -= chance;
-    tree.set_chance(id, static_cast<float>(chance) * tree.node(parent).chance);
+    children.push_back({tree.node(id).parent, chance_at(id, said, table, bias), id});
+  }
+  // Parents come before their children, and among siblings the surest is served first.
+  std::sort(children.begin(), children.end(), [](const Child& a, const Child& b) {
+    if (a.parent != b.parent) return a.parent < b.parent;
+    return a.chance != b.chance ? a.chance > b.chance : a.id < b.id;
+  });
+  NodeId parent = kNoNode;
+  double left = 1.0;  // for further children
+  for (const Child& child : children) {
+    if (child.parent != parent) left = 1.0;
+    parent = child.parent;
+    const double chance = std::min(child.chance, left);
+    left -= chance;
+    tree.set_chance(child.id, static_cast<float>(chance) * tree.node(parent).chance);
   }
 }
 

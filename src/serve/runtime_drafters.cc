@@ -213,15 +213,34 @@ void Runtime::Impl::install_file(Change change) {
   }
 }
 
-// Why a request that asked for speculation will go without a drafter that it named, or without the
-// draft model that its operator ordered; empty: it need not.
+// Also those that are on their way: requests that run get them as they come.
+bool Runtime::Impl::has_ngram_files() const {
+  return std::any_of(files_.begin(), files_.end(), [](const FileEntry& entry) {
+    return entry.file.drafter == NgramDrafter::kName && entry.state != ModelState::kFailed;
+  });
+}
+
+// Of what guesses unasked, what was ordered and is not there.
+std::string Runtime::Impl::why_without_ordered(const Job& job) const {
+  const bool coupled = job.request.rule == AcceptanceRule::kCoupled;
+  const bool missed = !coupled || draft_role_.status.state != ModelState::kAbsent;
+  std::string why = missed && job.station->draft() == nullptr ? why_no_draft(job) : "";
+  if (!coupled || job.station != current_) return why;
+  for (const FileEntry& entry : files_) {
+    if (entry.state != ModelState::kFailed) continue;
+    if (!why.empty()) why += "; ";
+    why += "the file '" + entry.file.path + "' of '" + entry.file.drafter +
+           "' could not be used: " + entry.error.message();
+  }
+  return why;
+}
+
+// Why a request that asked for speculation will go without a drafter that it named, or that its
+// operator ordered; empty: it need not.
 std::string Runtime::Impl::why_without(const Job& job) const {
   if (!job.speculative) return "";
+  if (job.request.drafters.empty()) return why_without_ordered(job);
   const std::vector<Drafter*>& drafters = job.station->engine().drafters();
-  if (job.request.drafters.empty()) {
-    const bool ordered = draft_role_.status.state != ModelState::kAbsent;
-    return ordered && job.station->draft() == nullptr ? why_no_draft(job) : "";
-  }
   std::string why;
   for (const std::vector<std::string>& chain : job.request.drafters.chains) {
     for (const std::string& name : chain) {

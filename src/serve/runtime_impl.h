@@ -129,6 +129,8 @@ class Runtime::Impl {
   void add_to_engine(Job& job, Request request, Lock& lock);
   void install_draft(Change change);
   void install_file(Change change);
+  bool has_ngram_files() const;
+  std::string why_without_ordered(const Job& job) const;
   std::string why_without(const Job& job) const;
   std::string why_no_draft(const Job& job) const;
   void publish(Station& station, std::vector<Update> updates);

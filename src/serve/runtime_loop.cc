@@ -113,13 +113,12 @@ void Runtime::Impl::admit() {
       continue;
     }
     std::string why = why_without(*job);
+    DrafterPlan automatic = automatic_drafters(job->request.rule, has_ngram_files());
     running_.reserve(running_.size() + 1);  // from here on nothing is lost for want of memory
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
     running_.push_back(job);
     Request request = std::move(job->request);
-    if (request.drafters.empty()) {
-      request.drafters = automatic_drafters(request.rule, job->station->has_ngram_files());
-    }
+    if (request.drafters.empty()) request.drafters = std::move(automatic);
     if (request.speculation_off_reason.empty()) request.speculation_off_reason = std::move(why);
     add_to_engine(*job, std::move(request), lock);
     i = 0;  // the queue may have changed while it was unlocked

@@ -36,7 +36,7 @@ Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
 Station::~Station() = default;
 
 void Station::make_engine() {
-  // The draft model's place is the first: it has the credit for what others guess as well.
+  // The draft model's place is the first; drafters are listed by their places.
   std::vector<Drafter*> drafters = {draft_ ? &draft_->drafter() : nullptr, &suffix_, &ngrams_,
                                     &recycle_};
   engine_ = std::make_unique<Engine>(target_->model(), target_->vocabulary(), std::move(drafters),

@@ -54,8 +54,6 @@ class Station {
   // Running requests that lose it say `reason`. Unknown files are ignored. Needs no memory.
   void remove_file(const DrafterFile& file, std::string reason);
 
-  bool has_ngram_files() const { return ngrams_.has_caches(); }
-
   // DrafterStatus::memory_bytes, without its files' (DrafterFileStatus). 0 for names that are not
   // attached.
   std::uint64_t memory_of(std::string_view drafter) const;
