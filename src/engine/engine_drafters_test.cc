@@ -97,6 +97,32 @@ TEST(DrafterUnion, MergedProposalsCountForAllWhoMadeThem) {
 }
 
 // Whatever is asked, merged or in turn, the text is that of plain decoding.
+// A weak guess that was made first must not take a sure one's place.
+TEST(DrafterUnion, WhereTheTargetTakesChainsTheLikelierGuessStays) {
+  const RowFunction rows = random_rows(kVocab, 1, 3.0f);
+  Capabilities chains = capabilities();
+  chains.max_leaves = 1;
+  FakeModel target(chains, rows);
+  const FakeVocabulary vocabulary(kVocab);
+  NamedDrafter weak("weak", [text = whole(rows, 5)](DraftRequest& request) {
+    const Token right = text[request.text.size()];
+    request.tree->add(kRoot, (right + 1) % kVocab, 0.05f, request.mask);
+    return Status();
+  });
+  NamedDrafter sure("sure", prophet(whole(rows, 5), 3, 0, kVocab));
+  for (const std::int32_t width : {4, kAutoWidth}) {
+    Engine engine(target, vocabulary, {&weak, &sure});
+    const std::vector<CostPoint> flat = {{.width = 1, .ms = 10.0}, {.width = 4, .ms = 11.0}};
+    engine.planner().set_target_cost(CostCurve(flat));
+    const RequestId id = *engine.add(request({1, 2}, 1.0f, 5, 40, width));
+    while (engine.busy()) engine.step();
+    const Completion got = *engine.take(id);
+    EXPECT_EQ(got.tokens, reference(rows, {1, 2}, 1.0f, 5, 40));
+    EXPECT_GT(of(got, "sure").accepted, 20) << width;
+    EXPECT_EQ(of(got, "weak").accepted, 0);
+  }
+}
+
 TEST(DrafterUnion, AnyPlanOfAnyDraftersLeavesTheText) {
   const std::uint64_t seed = test_seed(4);
   const RowFunction rows = random_rows(kVocab, seed, 3.0f);

@@ -37,6 +37,18 @@ TEST(Calibrate, SiblingsShareOneTokensChance) {
   EXPECT_EQ(tree.check_integrity(), "");
 }
 
+// Else a sure guess would be starved by whoever was asked before.
+TEST(Calibrate, TheSurestSiblingIsServedFirst) {
+  TokenTree tree(0);
+  for (Token token = 1; token <= 3; ++token) tree.add(kRoot, token, 0.3f, kFirst);
+  const NodeId sure = tree.add(kRoot, 9, 0.9f, kSecond);
+  const NodeId behind = tree.add(sure, 8, 0.81f, kSecond);
+  calibrate(tree, AcceptanceTable(), AcceptanceBias());
+  EXPECT_NEAR(tree.node(sure).chance, 0.9f, 1e-5f);
+  EXPECT_NEAR(tree.node(behind).chance, 0.81f, 1e-5f);
+  EXPECT_EQ(tree.check_integrity(), "");
+}
+
 // What else is said of a drawn token depends on what was drawn.
 TEST(Calibrate, OfDrawnChildrenOnlyTheDrafterThatDrewThemSpeaks) {
   TokenTree tree(0);
