@@ -12,6 +12,14 @@ namespace {
 using testing::TempDir;
 using testing::WeightType;
 
+#if defined(__aarch64__)
+constexpr const char* kKeys = "q8_0";
+constexpr const char* kValues = "q8_0";
+#else
+constexpr const char* kKeys = "bf16";
+constexpr const char* kValues = "f16";
+#endif
+
 RuleFacts facts_of(std::vector<std::pair<std::string, std::uint64_t>> weights) {
   RuleFacts facts;
   facts.weights = std::move(weights);
@@ -29,8 +37,8 @@ TEST(ExactnessRule, TakesFlashAttentionAndBf16KeysOnTheProcessor) {
   for (const ExactMode exact : {ExactMode::kAuto, ExactMode::kOn}) {
     const LoadPlan plan = rule(facts_of({{"q4_0", 100}}), exact);
     EXPECT_TRUE(plan.context.flash_attention);
-    EXPECT_EQ(plan.context.type_k, "bf16");
-    EXPECT_EQ(plan.context.type_v, "f16");
+    EXPECT_EQ(plan.context.type_k, kKeys);
+    EXPECT_EQ(plan.context.type_v, kValues);
     EXPECT_TRUE(plan.extra_bufts);
     EXPECT_TRUE(plan.notes.empty());
   }
@@ -101,7 +109,7 @@ TEST(ExactnessRule, TheUsersOwnChoicesWinAndTheirCostIsTold) {
   options.cache_type_k = "q8_0";
   LoadPlan plan = settings_rule(facts, options);
   EXPECT_EQ(plan.context.type_k, "q8_0");
-  EXPECT_EQ(plan.context.type_v, "f16");
+  EXPECT_EQ(plan.context.type_v, kValues);
   EXPECT_TRUE(plan.notes.empty()) << "mixed types take the exact path";
   options.cache_type_k = "f16";
   plan = settings_rule(facts, options);
@@ -109,7 +117,7 @@ TEST(ExactnessRule, TheUsersOwnChoicesWinAndTheirCostIsTold) {
   EXPECT_EQ(plan.context.type_v, "q8_0") << "what is free makes the pair exact";
   EXPECT_TRUE(plan.notes.empty());
 
-  options.cache_type_k = "f16";
+  options.cache_type_v = "f16";
   plan = settings_rule(facts, options);
   EXPECT_EQ(plan.context.type_v, "f16");
   ASSERT_EQ(plan.notes.size(), 1u);
@@ -134,7 +142,7 @@ TEST(ExactnessRule, TheStrictestPlanKeepsWhatTheUserChose) {
   options.exact = ExactMode::kOn;
   LoadPlan strict = strictest_plan(facts, options, settings_rule(facts, options));
   EXPECT_FALSE(strict.extra_bufts);
-  EXPECT_EQ(strict.context.type_k, "bf16");
+  EXPECT_EQ(strict.context.type_k, kKeys);
 
   options.cache_type_k = options.cache_type_v = "f16";
   strict = strictest_plan(facts, options, settings_rule(facts, options));
