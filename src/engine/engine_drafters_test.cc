@@ -110,9 +110,11 @@ TEST(DrafterUnion, WhereTheTargetTakesChainsTheLikelierGuessStays) {
     return Status();
   });
   NamedDrafter sure("sure", prophet(whole(rows, 5), 3, 0, kVocab));
+  double now_ms = 0.0;
+  target.on_evaluated([&now_ms](std::int64_t) { now_ms += 10.0; });
   for (const std::int32_t width : {4, kAutoWidth}) {
-    Engine engine(target, vocabulary, {&weak, &sure});
-    const std::vector<CostPoint> flat = {{.width = 1, .ms = 10.0}, {.width = 4, .ms = 11.0}};
+    Engine engine(target, vocabulary, {&weak, &sure}, {.now_ms = [&now_ms] { return now_ms; }});
+    const std::vector<CostPoint> flat = {{.width = 1, .ms = 10.0}, {.width = 4, .ms = 10.0}};
     engine.planner().set_target_cost(CostCurve(flat));
     const RequestId id = *engine.add(request({1, 2}, 1.0f, 5, 40, width));
     while (engine.busy()) engine.step();
