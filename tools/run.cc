@@ -156,16 +156,24 @@ Result<Request> RunCommand::make_request(const Session& session) const {
 }
 
 // The prompt and what was said join the dynamic cache's file, for later texts. A text that was cut
-// short by Ctrl-C does, too. Counted from the text: the drafter has forgotten it with its end.
+// short by Ctrl-C does, too. Counted from the text: the drafter has forgotten it with its end. Into
+// the file as it is now: another run may have added to it meanwhile.
 Status RunCommand::save_ngrams(Session& session, const Completion& completion) const {
   const NgramDrafting* ngrams = session.ngrams();
   if (ngrams == nullptr || !ngrams->dynamic) return Status();
+  const std::string& path = *speculation_.ngrams.dynamic_file;
+  const TokenizerId tokenizer = tokenizer_id(session.vocabulary());
+  Result<NgramCache> cache = load_ngrams(path, tokenizer);
+  if (!cache.ok()) {
+    if (cache.status().code() != StatusCode::kNotFound) {
+      return cache.status().with_context("--ngram-dynamic");
+    }
+    cache = NgramCache();
+  }
   std::vector<Token> text = prompt_tokens_;
   text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
-  ngrams->dynamic->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
-  return outrider::save_ngrams(*ngrams->dynamic, tokenizer_id(session.vocabulary()),
-                               *speculation_.ngrams.dynamic_file)
-      .with_context("--ngram-dynamic");
+  cache->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
+  return outrider::save_ngrams(*cache, tokenizer, path).with_context("--ngram-dynamic");
 }
 
 int RunCommand::report(const Completion& completion, Session& session, const SignalWatch& signals,
