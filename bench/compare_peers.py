@@ -2,8 +2,8 @@
 """Measures Outrider beside llama-server: same files, same prompts, one after the other in one run.
 
 --peers names llama-server's settings: "none", "draft-simple:N" (N drafted tokens at most) or one of
-its n-gram types. --ours names Outrider's: "plain", "auto" (the default: all that is there, as many as
-pay), or DRAFTERS@WIDTH, such as draft-model@auto, draft-model@4 or suffix,draft-model@auto. Every
+its n-gram types. --ours names Outrider's: "plain", "auto" (the default: all that is there, as many
+as pay), or DRAFTERS@WIDTH, such as draft-model@auto, draft-model@4 or suffix,draft-model@auto. Every
 setting is a process of its own that answers all prompts, so what ours learns on the way counts. The
 order turns from round to round; further rounds of a prompt find it in every program's cache.
 
@@ -214,9 +214,9 @@ def main():
         for subject in subjects.values():
             subject.stop()
     print(f"{time.strftime('%Y-%m-%d')}, {processor()}, {args.threads} threads, target "
-          f"{os.path.basename(args.target)}, draft {os.path.basename(args.draft or 'none')}, {args.tokens} "
-          f"tokens, {args.per_category} prompts a category, {args.rounds} rounds; tokens a second "
-          "(accepted/drafted)")
+          f"{os.path.basename(args.target)}, draft {os.path.basename(args.draft or 'none')}, "
+          f"{args.tokens} tokens, {args.per_category} prompts a category, {args.rounds} rounds; "
+          "tokens a second (accepted/drafted)")
     print_tables(results, args.peers, args.ours, args.rounds)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:

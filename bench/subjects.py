@@ -11,6 +11,8 @@ import threading
 import time
 import urllib.request
 
+CONTEXT = 4096  # tokens of prompt and answer together
+
 
 def processor():
     try:
@@ -19,9 +21,6 @@ def processor():
         return f"{len(names)} x {names[0]}"
     except (OSError, IndexError):
         return platform.processor() or platform.machine()
-
-
-CONTEXT = 4096  # tokens of prompt and answer together
 
 
 def free_port():

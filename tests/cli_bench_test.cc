@@ -93,6 +93,18 @@ TEST(CliBench, WithoutADraftTheSuffixDrafterGuesses) {
   }
 }
 
+TEST(CliBench, SaysWhenTheWidthAskedForIsNotToBeHad) {
+  const CliFolder folder;
+  for (const auto& [width, warned] : {std::pair{"4", true}, std::pair{"auto", false}}) {
+    const CliResult result = run_cli(bench_call(
+        folder, {"--batch", "2", "--width", width, "--repeat", "1", "--per-category", "1"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err.find("--batch 2 leaves no room for wider steps") != std::string::npos,
+              warned)
+        << result.err;
+  }
+}
+
 TEST(CliBench, TheReportIsWholeOrNotThere) {
   const CliFolder folder;
   const std::string report = folder.path("report.html");

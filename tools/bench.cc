@@ -153,7 +153,9 @@ void BenchCommand::check() {
 
 // With measured costs also where the width is fixed: they are part of the result.
 Result<std::unique_ptr<Session>> BenchCommand::open(const SessionHooks& hooks) {
-  SessionOptions options{.target = target_options(model_), .planned = true};
+  SessionOptions options{.target = target_options(model_),
+                         .planned = true,
+                         .widest_is_wish = plan_.width != kAutoWidth};
   options.target.widest = opened_width(speculation_);
   choose_drafters(plan_, speculation_, model_, options);
   return Session::open(options, hooks);

@@ -116,11 +116,7 @@ void CompareCommand::check() {
     throw UsageError("--drafter is 'none', but there would be nothing to compare",
                      "leave it out: then the plain run's own tokens are proposed");
   }
-  check_drafters(speculation_, model_);
-  if (speculation_.drafter == "auto") {  // the draft model or nobody: files would not be read
-    check_suffix_stores(speculation_.suffix_stores, {}, speculation_.drafter);
-    check_ngram_options(speculation_.ngrams, speculation_.drafter, /*used=*/false);
-  }
+  check_drafters(speculation_, model_, /*automatic=*/{.chains = {{std::string(kDraftModelName)}}});
 }
 
 Result<Completion> CompareCommand::generate_tokens(Session& session,

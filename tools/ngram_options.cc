@@ -28,6 +28,13 @@ void check_ngram_options(const NgramArguments& a, const std::string& drafter, bo
   }
 }
 
+Result<NgramCache> load_dynamic_ngrams(const std::string& path, const TokenizerId& tokenizer) {
+  Result<NgramCache> cache = load_ngrams(path, tokenizer);
+  if (cache.status().code() == StatusCode::kNotFound) return NgramCache();
+  if (!cache.ok()) return cache.status().with_context("--ngram-dynamic");
+  return cache;
+}
+
 Result<NgramDrafting> open_ngram_drafting(const NgramArguments& a, const TokenizerId& tokenizer) {
   NgramDrafting result;
   Stopwatch watch;
@@ -38,11 +45,9 @@ Result<NgramDrafting> open_ngram_drafting(const NgramArguments& a, const Tokeniz
   }
   result.static_ms = watch.restart();
   if (a.dynamic_file) {
-    Result<NgramCache> cache = load_ngrams(*a.dynamic_file, tokenizer);
-    if (!cache.ok() && cache.status().code() != StatusCode::kNotFound) {
-      return cache.status().with_context("--ngram-dynamic");
-    }
-    result.dynamic = std::make_shared<NgramCache>(cache.ok() ? std::move(*cache) : NgramCache());
+    Result<NgramCache> cache = load_dynamic_ngrams(*a.dynamic_file, tokenizer);
+    if (!cache.ok()) return cache.status();
+    result.dynamic = std::make_shared<NgramCache>(std::move(*cache));
   }
   result.dynamic_ms = watch.restart();
   result.drafter = std::make_unique<NgramDrafter>(result.corpus, result.dynamic);

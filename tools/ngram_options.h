@@ -40,6 +40,9 @@ struct NgramDrafting {
   double dynamic_ms = 0.0;
 };
 
+// The file of --ngram-dynamic, empty when it is not there. Errors: load_ngrams()'s others.
+Result<NgramCache> load_dynamic_ngrams(const std::string& path, const TokenizerId& tokenizer);
+
 // A static file that is not there is an error; a dynamic one that is not there starts empty. Other
 // failures, another tokenizer's file among them, are errors for both.
 Result<NgramDrafting> open_ngram_drafting(const NgramArguments& arguments,

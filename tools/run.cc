@@ -163,13 +163,8 @@ Status RunCommand::save_ngrams(Session& session, const Completion& completion) c
   if (ngrams == nullptr || !ngrams->dynamic) return Status();
   const std::string& path = *speculation_.ngrams.dynamic_file;
   const TokenizerId tokenizer = tokenizer_id(session.vocabulary());
-  Result<NgramCache> cache = load_ngrams(path, tokenizer);
-  if (!cache.ok()) {
-    if (cache.status().code() != StatusCode::kNotFound) {
-      return cache.status().with_context("--ngram-dynamic");
-    }
-    cache = NgramCache();
-  }
+  Result<NgramCache> cache = load_dynamic_ngrams(path, tokenizer);
+  if (!cache.ok()) return cache.status();
   std::vector<Token> text = prompt_tokens_;
   text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
   cache->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
@@ -206,7 +201,8 @@ int RunCommand::run() {
 
   SessionOptions options{.target = target_options(model_),
                          .speculation = plan_.width != 1,
-                         .planned = plan_.width == kAutoWidth};
+                         .planned = plan_.width == kAutoWidth,
+                         .widest_is_wish = plan_.width != kAutoWidth};
   options.target.widest = opened_width(speculation_);
   choose_drafters(plan_, speculation_, model_, options);
   const SessionHooks hooks{

@@ -93,7 +93,7 @@ void Session::collect_warnings(const SessionOptions& options) {
   const Capabilities& caps = target().capabilities();
   const std::int32_t width = options.target.widest;
   if (!options.speculation || caps.max_width >= width) return;
-  if (options.planned && caps.max_width > 1) return;  // nobody asked for this width
+  if (!options.widest_is_wish && caps.max_width > 1) return;
   if (caps.n_batch < width && caps.max_width == caps.n_batch) {
     const std::string limit =
         "--batch " + std::to_string(caps.n_batch) + " leaves no room for wider steps";

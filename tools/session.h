@@ -35,9 +35,10 @@ struct SessionOptions {
   bool recycle = false;                    // guess from what the target found likely before
   std::optional<NgramArguments> ngrams;    // the drafter ngram-cache, with its files
   bool speculation = true;                 // false: only single steps will be asked for
-  bool planned = false;                    // widths will be chosen by what steps cost here
-  bool refresh_costs = false;              // what steps cost is measured although it is known
-  std::vector<Drafter*> other_drafters;    // asked after all of these; must outlive the session
+  bool planned = false;                    // what steps cost here is wanted, to choose widths by
+  bool widest_is_wish = true;  // false: the planner chooses, and a narrower target is no news
+  bool refresh_costs = false;  // what steps cost is measured although it is known
+  std::vector<Drafter*> other_drafters;  // asked after all of these; must outlive the session
 };
 
 // What the opening needs of its caller.

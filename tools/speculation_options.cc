@@ -128,18 +128,18 @@ void add_speculation_options(CLI::App& app, SpeculationArguments& a, ModelArgume
   add_exact_option(app, "Speculation", model);
 }
 
-void check_drafters(const SpeculationArguments& a, const ModelArguments& model) {
+void check_drafters(const SpeculationArguments& a, const ModelArguments& model,
+                    const DrafterPlan& automatic) {
   const bool named = a.drafter != "auto" && a.drafter != "none";
   const Result<DrafterPlan> plan =
-      named ? parse_drafter_plan(a.drafter, kDrafterNames) : Result<DrafterPlan>(DrafterPlan());
+      named ? parse_drafter_plan(a.drafter, kDrafterNames)
+            : Result<DrafterPlan>(a.drafter == "auto" ? automatic : DrafterPlan());
   if (!plan.ok()) {
     throw UsageError(plan.status().message() + "; or auto, or none");
   }
-  if (a.drafter != "auto" || a.rule != "coupled" || a.width == "1") {
-    check_suffix_stores(a.suffix_stores, *plan, a.drafter);
-    check_ngram_options(a.ngrams, a.drafter, plan->mentions(NgramDrafter::kName));
-  }
-  if (plan->mentions("draft-model") && !model.draft_model) {
+  check_suffix_stores(a.suffix_stores, *plan, a.drafter);
+  check_ngram_options(a.ngrams, a.drafter, plan->mentions(NgramDrafter::kName));
+  if (named && plan->mentions("draft-model") && !model.draft_model) {
     throw UsageError("--drafter is '" + a.drafter + "', but there is no draft model",
                      "give one with -d FILE, a GGUF file");
   }
@@ -157,7 +157,9 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
                          "', but must be 1 with --rule block, which judges chains",
                      "take --rule coupled or rejection for trees");
   }
-  check_drafters(a, model);
+  check_drafters(
+      a, model,
+      chosen_width(a) == 1 ? DrafterPlan() : automatic_drafters(chosen_rule(a), a.ngrams.any()));
 }
 
 std::int32_t chosen_width(const SpeculationArguments& a) {

@@ -30,8 +30,9 @@ struct SpeculationArguments {
 void add_drafter_options(CLI::App& app, SpeculationArguments& arguments,
                          const std::string& automatic);
 // Throws UsageError for an expression that is none, and for what a drafter would need or has no use
-// for. "auto" and "none" are fine.
-void check_drafters(const SpeculationArguments& arguments, const ModelArguments& model);
+// for. `automatic`: what "auto" stands for.
+void check_drafters(const SpeculationArguments& arguments, const ModelArguments& model,
+                    const DrafterPlan& automatic);
 
 // Adds them and --exact under "Speculation". Both arguments must outlive the parsing.
 void add_speculation_options(CLI::App& app, SpeculationArguments& arguments, ModelArguments& model);

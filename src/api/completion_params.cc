@@ -352,8 +352,7 @@ constexpr Parameter kParameters[] = {
     {"rule", "string", "coupled (default), rejection or block"},
     {"width", "integer | string",
      "tokens of a target step at most, 1 to 64, or auto (default): as many as pay (4 with the "
-     "rules "
-     "rejection and block)"},
+     "rules rejection and block)"},
     {"branches", "integer",
      "leaves of each drafter's guesses at most, 1 (a chain) to 64; default 1 for the draft model, "
      "else width"},

@@ -193,12 +193,11 @@ void read_speculative(Fields& fields, RequestOptions& o, std::vector<std::string
   read_drafters(inner, o);
   read_rule(inner, o);
   read_width(inner, o);
+  set_default_branches(o.draft, o.rule, static_cast<std::int32_t>(o.width));
   std::int64_t branches = 1;
   if (inner.read("branches", branches, 1, kMaxWidth)) {
     o.draft.branches = static_cast<std::int32_t>(branches);
     o.draft.model_branches = 0;
-  } else {
-    set_default_branches(o.draft, o.rule, static_cast<std::int32_t>(o.width));
   }
   read_share(inner, "split_p", o.draft.split_p, 1.0);
   read_share(inner, "draft_p_min", o.draft.p_min, 1.0);
