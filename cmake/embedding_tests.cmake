@@ -37,6 +37,12 @@ function(outrider_embedding_tests)
   target_compile_options(c_test PRIVATE -Wall -Wextra -Wpedantic)
   add_test(NAME embedding/c_test COMMAND c_test "${target}" "${draft}")
   set_tests_properties(embedding/c_test PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
+  foreach(leaving "load 0" "load 20" "load 60" "load 150" "text 0" "text 20" "text 150")
+    string(REPLACE " " ";" arguments "${leaving}")  # a crash at exit is a failure
+    string(REPLACE " " "_" name "embedding/c_leaves_${leaving}_ms")
+    add_test(NAME ${name} COMMAND c_test "${target}" "${draft}" ${arguments})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
+  endforeach()
 
   # Many threads on the C interface while drafters come and go.
   outrider_third_party(nlohmann nlohmann)

@@ -82,7 +82,11 @@ OUTRIDER_EXPORT outrider *outrider_create(const char *config_json, char **error)
  * Calls of other threads that have begun are waited for; none may begin once this one has. No
  * callback runs any more when it returns, with one exception: called from inside a callback (also
  * of outrider_set_log), it returns at once, the ending goes on in the background after the callback
- * has returned, and no further event comes. The process's normal exit waits for that. */
+ * has returned, and no further event comes. The process's normal exit waits for that.
+ *
+ * A process that exits without having destroyed an instance ends what it loads and computes first:
+ * before any handler of atexit() where the main thread has created an instance and is the one that
+ * exits. From then on calls are answered with an error. */
 OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
 
 /* JSON-RPC 2.0, by name: {"jsonrpc":"2.0","id":1,"method":"completion.start","params":{...}} gives

@@ -53,6 +53,17 @@ class LoadedDraft : public Draft {
   DraftModelDrafter drafter_;
 };
 
+// The hooks of reading a file, with a call at the end of that.
+LoadHooks then(const LoadHooks& hooks, const std::function<void()>& at_weights) {
+  if (!at_weights) return hooks;
+  LoadHooks with_call = hooks;
+  with_call.progress = [inner = hooks.progress, &at_weights](double fraction) {
+    if (fraction >= 1.0) at_weights();
+    if (inner) inner(fraction);
+  };
+  return with_call;
+}
+
 Result<std::unique_ptr<LoadedTarget>> load_here(const ModelOptions& options,
                                                 const LlamaLoaderOptions& how,
                                                 const LoadHooks& hooks) {
@@ -80,6 +91,7 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
     hooks.progress = [&](double fraction) { caller_hooks.progress(0.5 * fraction); };
     how.probe_progress = [&](double fraction) { caller_hooks.progress(0.5 + 0.5 * fraction); };
   }
+  hooks = then(hooks, options_.at_weights);
   const bool elsewhere = options.isolate || !options.workers.empty();
   Result<std::unique_ptr<LoadedTarget>> target =
       elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks);
@@ -106,7 +118,8 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
     return unsupported("the draft model '" + options.path + "' cannot draft for '" +
                        target->info().path + "': that one was not opened by llama.cpp");
   }
-  Result<std::unique_ptr<llama::LlamaModel>> model = llama::open_draft(options, hooks);
+  Result<std::unique_ptr<llama::LlamaModel>> model =
+      llama::open_draft(options, then(hooks, options_.at_weights));
   if (!model.ok()) return model.status();
   const llama::LlamaVocabulary& own = (*model)->file()->vocabulary();
   const llama::VocabularyMatch match = llama::match_vocabularies(*vocabulary, own);

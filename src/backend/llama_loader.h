@@ -28,6 +28,10 @@ struct LlamaLoaderOptions {
   // Where verdicts and costs are kept; not given: the user's cache folder; empty: nowhere.
   std::optional<std::filesystem::path> cache_folder;
 
+  // Whenever a model's weights have been read, from the loading thread. For base/process_end.h:
+  // what ggml makes for weights, and computes with, is a static.
+  std::function<void()> at_weights;
+
   // How far the probe is, 0 to 1, after the file has been read; from the loading thread. Empty: the
   // hooks' progress goes to 0.5 while the file is read, and from there to 1 with the probe.
   std::function<void(double fraction)> probe_progress;

@@ -1,10 +1,11 @@
 #include "capi/background.h"
 
-#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
+
+#include "capi/living.h"
 
 namespace outrider::capi {
 namespace {
@@ -48,6 +49,7 @@ class Background {
         if (first_ != nullptr) first_ = first_->next;
       }
       if (instance == nullptr) return;
+      remove_living(instance.get());
     }
   }
 
@@ -78,12 +80,10 @@ Background& background() {
 
 void end_in_background(std::unique_ptr<Instance> instance) noexcept {
   instance->close();
-  // Once for each: what runs at exit runs in the reverse order of its being asked for, and this
-  // must come before the destructors of all that the instance uses. Where it cannot be asked for,
-  // the process ends without waiting.
-  (void)std::atexit([] { background().finish(); });
   background().add(std::move(instance));
 }
+
+void finish_background() noexcept { background().finish(); }
 
 void end_waiting() noexcept { background().drain(); }
 

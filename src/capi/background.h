@@ -8,11 +8,13 @@
 namespace outrider::capi {
 
 // Closes `instance` and ends it on another thread, as soon as there can be one: at once, or when
-// this or end_waiting() is next called. The process's exit, or the library's unloading, waits for
-// it.
+// this or end_waiting() is next called.
 void end_in_background(std::unique_ptr<Instance> instance) noexcept;
 
 // Ends those for which there was no thread, on this one. REQUIRES: not from a callback
 void end_waiting() noexcept;
+
+// Returns when all have ended; for the process's end.
+void finish_background() noexcept;
 
 }  // namespace outrider::capi

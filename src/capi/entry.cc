@@ -1,10 +1,15 @@
 #include "capi/entry.h"
 
-#include <new>
+#include <memory>
+#include <mutex>
 
 #include "backend/llama_loader.h"
+#include "base/process_end.h"
+#include "capi/background.h"
 #include "capi/boundary.h"
+#include "capi/living.h"
 #include "capi/log.h"
+#include "llama/backend.h"
 
 namespace outrider_c {
 namespace {
@@ -13,13 +18,29 @@ outrider::capi::Instance* of(void* instance) {
   return static_cast<outrider::capi::Instance*>(instance);
 }
 
+// What instances compute must not outlive what they compute with. An exit() from inside a callback
+// cannot wait for the thread it is on.
+void end_all() noexcept {
+  if (outrider::capi::in_callback()) return;
+  outrider::capi::finish_background();
+  outrider::capi::shut_down_living();
+}
+
 }  // namespace
 
 const char* version() noexcept { return OUTRIDER_VERSION; }
 
 void* create(const char* config_json, char** error) noexcept {
-  std::unique_ptr<outrider::ModelLoader> loader(new (std::nothrow) outrider::LlamaLoader());
-  if (loader == nullptr) {
+  std::unique_ptr<outrider::ModelLoader> loader;
+  try {
+    static std::once_flag once;
+    std::call_once(once, [] {
+      outrider::llama::ensure_backend();
+      outrider::at_process_end(end_all);
+    });
+    loader = std::make_unique<outrider::LlamaLoader>(
+        outrider::LlamaLoaderOptions{.at_weights = [] { outrider::at_process_end(end_all); }});
+  } catch (...) {
     outrider::capi::leave_error(error, "out of memory");
     return nullptr;
   }

@@ -60,6 +60,11 @@ void Instance::subscribe(EventFunction callback, void* user) {
   });
 }
 
+void Instance::shut_down() {
+  close();
+  runtime_->shut_down();
+}
+
 void Instance::close() {
   closed_.store(true);
   service_->stop();

@@ -35,6 +35,10 @@ class Instance {
   // From now on no callback is made and no call taken; those that wait return. Any thread.
   void close();
 
+  // Closes, and ends what is loaded and computed; see Runtime::shut_down(). Any thread but a
+  // callback's.
+  void shut_down();
+
   // For the list of those that end in the background (capi/background.h).
   Instance* next = nullptr;
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "backend/llama_loader.h"
+#include "base/process_end.h"
 #include "llama/backend.h"
 #include "rpcserver/server.h"
 
@@ -22,39 +23,10 @@ constexpr std::string_view kNoMemory = R"({"success":false,"status":500,"error":
 
 void end_session() noexcept;
 
-// Has the session ended at the process's exit once more, whenever a model's weights were read.
-// Handlers run in the reverse order, mixed with the destructors of statics; what ggml has made for
-// weights, and computes with, is destroyed behind a handler that was registered after it. The probe
-// computes while a model is still being loaded, so the end of loading would be too late.
-class Loader : public ModelLoader {
- public:
-  Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
-                                              const LoadHooks& hooks) override {
-    return loader_.load_target(options, with_end(hooks));
-  }
-
-  Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
-                                            std::shared_ptr<const Target> target,
-                                            const LoadHooks& hooks) override {
-    return loader_.load_draft(options, std::move(target), with_end(hooks));
-  }
-
- private:
-  static LoadHooks with_end(LoadHooks hooks) {
-    hooks.progress = [inner = std::move(hooks.progress)](double fraction) {
-      if (fraction >= 1.0) std::atexit(end_session);
-      if (inner) inner(fraction);
-    };
-    return hooks;
-  }
-
-  LlamaLoader loader_;
-};
-
 // The API has no handle, so there is one of these. Never destroyed: threads that are still inside a
 // function when the process ends find it whole. end_session() ends what it does.
 struct Process {
-  Loader loader;
+  LlamaLoader loader{{.at_weights = [] { at_process_end(end_session); }}};
   Server server{loader};
 };
 
@@ -77,7 +49,7 @@ void prepare() {
   static std::once_flag once;
   std::call_once(once, [] {
     llama::ensure_backend();
-    std::atexit(end_session);
+    at_process_end(end_session);
   });
 }
 

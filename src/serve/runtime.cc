@@ -202,6 +202,7 @@ Result<StartedCompletion> Runtime::Impl::start(CompletionRequest r) {
   }
 
   const Lock lock(mutex_);
+  if (stop_) return is_shut_down();
   const std::size_t at_once =
       static_cast<std::size_t>(options.slots) + static_cast<std::size_t>(options.max_queue);
   if (queue_.size() + running_.size() >= at_once) {
@@ -303,6 +304,8 @@ const RuntimeOptions& Runtime::options() const { return impl_->options; }
 Status Runtime::load(ModelRole role, ModelOptions options) {
   return impl_->load(role, std::move(options));
 }
+
+void Runtime::shut_down() { impl_->shut_down(); }
 
 Status Runtime::cancel_load(ModelRole role) { return impl_->cancel_load(role); }
 Status Runtime::unload(ModelRole role, bool at_once) { return impl_->unload(role, at_once); }

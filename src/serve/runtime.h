@@ -219,6 +219,11 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
+  // Ends what is running and loading, and joins the threads that compute, without waiting for a
+  // callback; what has been said can still be polled. Nothing can be ordered or started from then
+  // on: kCancelled. For the process's end, which what computes must not outlive.
+  void shut_down();
+
   const RuntimeOptions& options() const;
 
   // Orders a model; returns at once. An order for a target takes the place of one that is not done;

@@ -39,6 +39,7 @@ Status Runtime::Impl::attach(DrafterFile file) {
   if (file.path.empty()) return invalid_argument("--path is '', but must be a file");
   if (file.drafter == NgramDrafter::kName && file.tier.empty()) file.tier = kFileTiers[0];
   const Lock lock(mutex_);
+  if (stop_) return is_shut_down();
   FileEntry* entry = find_file(file);
   if (entry == nullptr) {
     OUTRIDER_RETURN_IF_ERROR(free_tier(file));

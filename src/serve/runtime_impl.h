@@ -29,6 +29,7 @@ class Runtime::Impl {
  public:
   Impl(const RuntimeOptions& options, ModelLoader& loader);
   ~Impl();
+  void shut_down();
 
   // runtime_load.cc
   Status load(ModelRole role, ModelOptions options);
@@ -117,6 +118,7 @@ class Runtime::Impl {
   void deadline_loop();
 
   // The decode thread: one turn is these passes.
+  void join_threads();
   void decode_loop();
   void install();
   void admit();
@@ -152,6 +154,7 @@ class Runtime::Impl {
   void post(const Job& job, const std::vector<SaidToken>& tokens);
   void count(const Completion& completion);
   Status no_target() const;
+  static Status is_shut_down() { return cancelled("the runtime is shut down"); }
   // Of a wait that a client wishes for: 11 days at most, more would overflow the clock.
   static std::chrono::milliseconds wait_time(std::int64_t ms) {
     return std::chrono::milliseconds(std::min<std::int64_t>(ms, 1'000'000'000));
@@ -166,6 +169,7 @@ class Runtime::Impl {
   std::condition_variable loaded_;       // an order is done
   std::condition_variable deadline_set_;
   bool stop_ = false;
+  std::once_flag shut_down_;
   int polls_ = 0;                    // calls of poll() that are waiting
   std::condition_variable no_poll_;  // polls_ is 0
 

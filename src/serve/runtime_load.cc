@@ -42,6 +42,14 @@ Runtime::Impl::Impl(const RuntimeOptions& o, ModelLoader& loader) : options(o), 
 
 Runtime::Impl::~Impl() {
   events.subscribe({});  // no callback finds this half gone
+  shut_down();
+}
+
+void Runtime::Impl::shut_down() {
+  std::call_once(shut_down_, [this] { join_threads(); });
+}
+
+void Runtime::Impl::join_threads() {
   {
     const Lock lock(mutex_);
     stop_ = true;
@@ -68,6 +76,7 @@ Status Runtime::Impl::load(ModelRole role, ModelOptions o) {
   if (o.path.empty()) return invalid_argument("--path is '', but must be a GGUF file");
   o.n_sequences = options.slots;
   const Lock lock(mutex_);
+  if (stop_) return is_shut_down();
   order(role, std::move(o));
   return Status();
 }

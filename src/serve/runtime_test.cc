@@ -228,6 +228,21 @@ TEST_F(RuntimeTest, ASlowCallbackIsReplacedWhileEventsKeepComing) {
   while (others == 0) std::this_thread::yield();
 }
 
+TEST_F(RuntimeTest, ShutDownEndsWhatRunsAndTakesNothingMore) {
+  const std::unique_ptr<Runtime> runtime = make();
+  const Result<StartedCompletion> running = runtime->start(ask({1}, 1, 1'000'000));
+  ASSERT_TRUE(running.ok());
+  runtime->shut_down();
+  runtime->shut_down();
+  EXPECT_EQ(runtime->start(ask({1}, 1, 5)).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(runtime->load(ModelRole::kTarget, model("again")).code(), StatusCode::kCancelled);
+  EXPECT_EQ(runtime->attach({.drafter = "suffix", .path = "store"}).code(), StatusCode::kCancelled);
+  const Result<PolledCompletion> ended = runtime->poll(running->id, 60'000);
+  ASSERT_TRUE(ended.ok());
+  ASSERT_TRUE(ended->finished);
+  EXPECT_EQ(ended->result->ended_by, EndedBy::kShutdown);
+}
+
 TEST_F(RuntimeTest, OptionsOutOfRangeAreRefusedByName) {
   EXPECT_NE(Runtime::create({.slots = 0}, loader_).status().message().find("--slots"),
             std::string::npos);

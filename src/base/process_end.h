@@ -1,0 +1,16 @@
+// What must be done before the process's statics are destroyed.
+#pragma once
+
+namespace outrider {
+
+// Has `handler` run when the process ends by exit() or by the return of main(): before the
+// destructors of all statics that are made before this call, and, called on the main thread and
+// where that one ends the process, before every static's and every handler of std::atexit. The
+// first is not enough for threads that compute: ggml and llama.cpp make statics as they go. (A main
+// thread that ends alone, by pthread_exit, runs it too.)
+//
+// `handler` may run more than once, and must not throw. Asking again is fine, and has it run before
+// what was made in between. Any thread; throws std::bad_alloc.
+void at_process_end(void (*handler)());
+
+}  // namespace outrider
