@@ -109,13 +109,14 @@ class PlannedWorld {
   const Completion& last() const { return last_; }
   Engine& engine() { return engine_; }
 
- private:
   static Capabilities capabilities(std::int32_t n_sequences) {
     Capabilities caps = testing::capabilities(n_sequences, kPlannedContext);
     caps.n_batch = 64;
     caps.max_width = 32;
     return caps;
   }
+
+ private:
 
   void check(Completion completion, std::uint64_t seed) {
     last_ = std::move(completion);

@@ -93,6 +93,17 @@ TEST(CliBench, WithoutADraftTheSuffixDrafterGuesses) {
   }
 }
 
+TEST(CliBench, AnOracleIsNeverSlower) {
+  const CliFolder folder;
+  const CliResult result = run_cli(bench_call(
+      folder, {"-d", cli_models().draft, "--width", "4", "--repeat", "2", "--oracle", "--json"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json object = result.object();
+  EXPECT_GT(object["overall"]["oracle_share"], 0.0);
+  EXPECT_LE(object["overall"]["oracle_share"], 1.0);
+  EXPECT_GE(object["ceiling"]["speedup"], 1.0);
+}
+
 TEST(CliBench, SaysWhenTheWidthAskedForIsNotToBeHad) {
   const CliFolder folder;
   for (const auto& [width, warned] : {std::pair{"4", true}, std::pair{"auto", false}}) {
@@ -158,6 +169,7 @@ TEST(CliBench, MistakesAreNamed) {
   const std::vector<std::tuple<std::vector<std::string>, int, std::string>> cases = {
       {{"--drafter", "none"}, 2, "there is nothing to measure: switched off with --drafter none"},
       {{"--width", "1"}, 2, "there is nothing to measure: --width 1 is plain decoding"},
+      {{"--oracle", "--rule", "rejection"}, 2, "--oracle is there, but --rule is 'rejection'"},
       {{"-n", "1"}, 2, "--max-tokens is 1, but must be at least 2"},
       {{"--repeat", "0"}, 2, "--repeat is '0', but must be a whole number from 1"},
       {{"--categories", "writing,,x"}, 2, "--categories is 'writing,,x', but must be names"},

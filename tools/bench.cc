@@ -10,6 +10,7 @@
 #include "json/json.h"
 #include "llama/backend.h"
 #include "store/atomic_file.h"
+#include "tools/bench_oracle.h"
 #include "tools/bench_prompts.h"
 #include "tools/bench_report.h"
 #include "tools/bench_result.h"
@@ -68,6 +69,7 @@ class BenchCommand : public Command {
   Status measure_pair(Session& session, const Work& work, std::size_t index,
                       std::int32_t repetition);
   Status measure(Session& session, const std::vector<Work>& work);
+  Status ask_oracles(Session& session, const std::vector<Work>& work);
   int report(const Session& session, const Status& failure);
 
   std::optional<std::string> prompts_file_;
@@ -76,6 +78,7 @@ class BenchCommand : public Command {
   bool chat_ = false;
   std::int32_t repeat_ = 3;
   std::int32_t warm_up_ = 1;
+  bool oracle_ = false;
   ModelArguments model_;
   SamplingArguments sampling_;
   SpeculationArguments speculation_;
@@ -111,6 +114,10 @@ void BenchCommand::add_options(CLI::App& app) {
                         "how often each prompt is run each way; two give an interval");
   measuring.add_integer("--warm-up", warm_up_, 0, 10000,
                         "prompts that are run once, 16 tokens each way, before it counts");
+  measuring.add_switch(
+      "--oracle", oracle_,
+      "afterwards say how much of the time an oracle would have taken, which knows "
+      "which guesses will hold (of the first repetition; takes about as long)");
   add_model_options(app, model_);
   sampling_.max_tokens = 128;
   add_sampling_options(app, sampling_);
@@ -144,6 +151,10 @@ void BenchCommand::check() {
                      ", but must be at least 2, or -1: speeds are of what follows the first token");
   }
   check_speculation(speculation_, model_);
+  if (oracle_ && speculation_.rule != "coupled") {
+    throw UsageError("--oracle is there, but --rule is '" + speculation_.rule + "'",
+                     "which guesses hold is drawn with that rule; take --rule coupled");
+  }
   plan_ = plan_speculation(speculation_, model_);
   if (!plan_.off_reason.empty()) {
     throw UsageError("there is nothing to measure: " + plan_.off_reason,
@@ -242,7 +253,9 @@ Status BenchCommand::measure_pair(Session& session, const Work& work, std::size_
                     .plain = texts[0]->timings,
                     .speculative = texts[1]->timings,
                     .plain_steps = texts[0]->speculation,
-                    .speculative_steps = stats});
+                    .speculative_steps = stats,
+                    .prompt = index});
+  if (oracle_ && repetition == 0) pairs_.back().said = std::move(texts[1]->tokens);
   return Status();
 }
 
@@ -263,6 +276,26 @@ Status BenchCommand::measure(Session& session, const std::vector<Work>& work) {
       OUTRIDER_RETURN_IF_ERROR(
           measure_pair(session, work[i], i, r).with_context("prompt " + work[i].id));
     }
+  }
+  return Status();
+}
+
+// Last of all: the drafters know no text afterwards.
+Status BenchCommand::ask_oracles(Session& session, const std::vector<Work>& work) {
+  for (std::size_t i = 0; i < pairs_.size(); ++i) {
+    BenchPair& pair = pairs_[i];
+    if (pair.repetition != 0) continue;
+    progress_->update("asking an oracle",
+                      static_cast<double>(i) / static_cast<double>(work.size()));
+    const Result<OracleTimes> times =
+        ask_oracle(session,
+                   {.prompt = work[pair.prompt].tokens,
+                    .said = pair.said,
+                    .seed = setting_.seed,
+                    .stats = &pair.speculative_steps},
+                   sampling_.options, chosen_shape(speculation_), *signals_);
+    if (!times.ok()) return times.status().with_context("the oracle");
+    pair.oracle = *times;
   }
   return Status();
 }
@@ -317,6 +350,7 @@ int BenchCommand::run() {
   const Result<std::vector<Work>> work = read_work(**session);
   if (!work.ok()) return fail(work.status());
   Status failure = measure(**session, *work);
+  if (failure.ok() && oracle_) failure = ask_oracles(**session, *work);
   progress.clear();
   if (signals.raised()) failure = Status();
   return report(**session, failure);

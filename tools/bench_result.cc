@@ -43,6 +43,10 @@ void add_pair(BenchGroup& group, const BenchPair& pair) {
   group.accepted += s.accepted;
   group.plain_time.add(pair.plain, pair.plain_steps);
   group.speculative_time.add(pair.speculative, s);
+  if (pair.oracle) {
+    group.oracle.taken_ms += pair.oracle->taken_ms;
+    group.oracle.oracle_ms += pair.oracle->oracle_ms;
+  }
   add_each<std::int64_t>(group.steps_by_width, s.steps_by_width,
                          [](std::int64_t& sum, const std::int64_t& n) { sum += n; });
   add_each<DepthStats>(group.by_depth, s.by_depth, [](DepthStats& sum, const DepthStats& d) {
@@ -139,6 +143,7 @@ Json group_json(const BenchGroup& g) {
           {"identical_pairs", g.identical},
           {"plain_first_token_ms", g.plain_first_token_ms},
           {"speculative_first_token_ms", g.speculative_first_token_ms},
+          {"oracle_share", number(g.oracle_share())},
           {"steps", g.steps},
           {"drafted", g.drafted},
           {"accepted", g.accepted},
@@ -164,6 +169,12 @@ Json score_json(const CalibrationScore& score) {
           {"bins", std::move(bins)}};
 }
 
+Json ceiling_json(const std::vector<CostPoint>& costs) {
+  const std::optional<Ceiling> ceiling = ceiling_of(costs);
+  if (!ceiling) return {};
+  return {{"width", ceiling->width}, {"speedup", ceiling->speedup}};
+}
+
 std::string padded(const std::string& text, std::size_t width, bool to_right) {
   if (text.size() >= width) return text;
   const std::string space(width - text.size(), ' ');
@@ -185,6 +196,23 @@ std::string group_row(const BenchGroup& g) {
                     : std::to_string(g.identical) + " of " + std::to_string(g.pairs),
                 12, true) +
          "\n";
+}
+
+// Which share of the time an oracle would have taken, overall and by category.
+std::string oracle_lines(const BenchResult& r) {
+  if (!r.overall.oracle_share()) return "";
+  std::string text = "an oracle, which knows what will hold, would take " +
+                     fixed(100.0 * *r.overall.oracle_share(), 0) + " % of the time";
+  if (r.categories.size() < 2) return text + "\n";
+  text += ":";
+  for (const BenchGroup& group : r.categories) {
+    if (!group.oracle_share()) continue;
+    const std::string part = " " + group.name + " " + fixed(100.0 * *group.oracle_share(), 0) + ",";
+    const std::size_t line = text.size() - text.rfind('\n') - 1;
+    text += (line + part.size() > 98 ? "\n " : "") + part;
+  }
+  text.back() = '\n';
+  return text;
 }
 
 }  // namespace
@@ -246,6 +274,7 @@ Json bench_json(const BenchResult& r) {
   return {{"overall", group_json(r.overall)},
           {"categories", std::move(categories)},
           {"cost_curve", points_json(r.costs)},
+          {"ceiling", ceiling_json(r.costs)},
           {"calibration", score_json(r.score)},
           {"prompts", s.prompts},
           {"repetitions", r.repetitions},
@@ -265,6 +294,16 @@ Json bench_json(const BenchResult& r) {
           {"machine", machine_json(s.machine)},
           {"date", s.machine.date},
           {"command", s.command}};
+}
+
+std::optional<Ceiling> ceiling_of(const std::vector<CostPoint>& costs) {
+  if (costs.empty() || costs[0].width != 1) return std::nullopt;
+  Ceiling best;
+  for (const CostPoint& point : costs) {
+    const double speedup = point.width * costs[0].ms / point.ms;
+    if (speedup > best.speedup) best = {.width = point.width, .speedup = speedup};
+  }
+  return best;
 }
 
 std::string speedup_text(const BenchGroup& g) {
@@ -302,6 +341,11 @@ std::string bench_table(const BenchResult& r) {
     curve.back() = '\n';
     table += curve;
   }
+  if (const std::optional<Ceiling> ceiling = ceiling_of(r.costs)) {
+    table += "ceiling: " + fixed(ceiling->speedup, 2) + " times plain decoding (steps of " +
+             std::to_string(ceiling->width) + ", every guess right, guessed in no time)\n";
+  }
+  table += oracle_lines(r);
   if (r.score.n() > 0) {
     table += "predictions of acceptance: calibration error " +
              fixed(r.score.calibration_error(), 3) + ", Brier score " + fixed(r.score.brier(), 3) +

@@ -21,6 +21,13 @@
 
 namespace outrider::tools {
 
+// What a run took, and what it would have taken an oracle (engine/oracle.h), both by the cost curve
+// and the measured costs of drafting.
+struct OracleTimes {
+  double taken_ms = 0.0;
+  double oracle_ms = 0.0;
+};
+
 // One prompt, run once each way with the same seed.
 struct BenchPair {
   std::size_t category = 0;  // index of BenchSetting::categories
@@ -30,6 +37,9 @@ struct BenchPair {
   Timings speculative;
   SpeculationStats plain_steps;
   SpeculationStats speculative_steps;
+  std::size_t prompt = 0;                  // its index
+  std::vector<Token> said;                 // with speculation, when an oracle is to be asked
+  std::optional<OracleTimes> oracle = {};  // when it was
 };
 
 // Milliseconds of decoding, and the tokens said in them.
@@ -63,6 +73,13 @@ struct BenchGroup {
   std::vector<std::int64_t> steps_by_width;  // [width]
   std::vector<DepthStats> by_depth;          // [depth - 1]
   std::vector<double> ratios;                // [repetitions] of the speeds
+  OracleTimes oracle;                        // of the pairs for which it was asked; 0: none
+
+  // The part of the time that an oracle would have taken.
+  std::optional<double> oracle_share() const {
+    if (!(oracle.taken_ms > 0.0)) return std::nullopt;
+    return oracle.oracle_ms / oracle.taken_ms;
+  }
 };
 
 struct BenchSetting {
@@ -103,6 +120,14 @@ json::Json bench_json(const BenchResult& result);
 
 // For people, in lines of at most 100 columns.
 std::string bench_table(const BenchResult& result);
+
+// The greatest speed-up that any drafting could have here: most tokens for the time of a step, in
+// plain steps. Not given without costs.
+struct Ceiling {
+  std::int32_t width = 1;
+  double speedup = 1.0;
+};
+std::optional<Ceiling> ceiling_of(const std::vector<CostPoint>& costs);
 
 // "1.31 (1.22 to 1.40)"; "-" when it is not known.
 std::string speedup_text(const BenchGroup& group);

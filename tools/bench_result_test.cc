@@ -114,6 +114,32 @@ TEST(BenchResult, OneTextThatDiffersIsNotIdentical) {
   EXPECT_EQ(object["categories"]["<maths> & \"more\""]["identical"], true);
 }
 
+TEST(BenchResult, TheOraclesTimeIsAddedUpOverThePairsThatHaveIt) {
+  std::vector<BenchPair> pairs = all_pairs();
+  const BenchResult without = sum_up(setting(), pairs, false);
+  EXPECT_FALSE(without.overall.oracle_share());
+  EXPECT_TRUE(bench_json(without)["overall"]["oracle_share"].is_null());
+  EXPECT_EQ(bench_table(without).find("oracle"), std::string::npos);
+  pairs[0].oracle = OracleTimes{.taken_ms = 100.0, .oracle_ms = 80.0};
+  pairs[1].oracle = OracleTimes{.taken_ms = 300.0, .oracle_ms = 180.0};
+  const BenchResult result = sum_up(setting(), pairs, false);
+  EXPECT_DOUBLE_EQ(*result.overall.oracle_share(), 0.65);
+  EXPECT_DOUBLE_EQ(*result.categories[0].oracle_share(), 0.8);
+  EXPECT_DOUBLE_EQ(bench_json(result)["overall"]["oracle_share"], 0.65);
+  EXPECT_NE(bench_table(result).find("would take 65 % of the time: "), std::string::npos);
+}
+
+TEST(BenchResult, TheCeilingIsTheBestWidthsTokensForItsTime) {
+  EXPECT_FALSE(ceiling_of({}));
+  const std::optional<Ceiling> ceiling =
+      ceiling_of({{.width = 1, .ms = 10.0}, {.width = 8, .ms = 20.0}, {.width = 16, .ms = 50.0}});
+  ASSERT_TRUE(ceiling);
+  EXPECT_EQ(ceiling->width, 8);
+  EXPECT_DOUBLE_EQ(ceiling->speedup, 4.0);
+  // Where wider steps never pay, plain decoding is the best there is.
+  EXPECT_DOUBLE_EQ(ceiling_of({{.width = 1, .ms = 1.0}, {.width = 2, .ms = 3.0}})->speedup, 1.0);
+}
+
 TEST(BenchTable, KeepsToItsColumns) {
   BenchSetting long_names = setting();
   long_names.categories[0] = "a category with a name that is much too long for its column";

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "engine/oracle.h"
 #include "testing/planned_world.h"
 
 namespace outrider {
@@ -44,7 +45,7 @@ std::vector<std::size_t> right_guesses(const RowFunction& draft, const std::vect
 // A step of at least `tokens`: where a wider one takes less, it is filled with anything.
 double step_ms(const PlanMachine& machine, std::size_t tokens) {
   double least = 1e300;
-  for (std::size_t width = tokens; width <= 2 * kFarthest + 2; ++width) {
+  for (std::size_t width = tokens; width <= kFarthest + 1; ++width) {
     least = std::min(least, machine.ms(static_cast<std::int32_t>(width)));
   }
   return least;
@@ -63,6 +64,58 @@ double oracle_ms(const PlannedSetting& setting, const std::vector<Token>& text,
     }
   }
   return step_ms(setting.machine, kPrompt.size()) + rest[1];
+}
+
+TEST(Oracle, IsWhatTheMadeUpWorldsOwnBooksSay) {
+  for (const PlanMachine& machine : plan_machines()) {
+    for (const auto& [name, rows] : drafts()) {
+      const PlannedSetting setting{.machine = machine, .draft_rows = rows, .draft_share = 0.15};
+      const std::vector<Token> text =
+          reference(PlannedWorld::target_rows(), kPrompt, 1.0f, 7, kPlannedTokens);
+      FakeModel model(PlannedWorld::capabilities(1), rows);
+      DraftModelDrafter drafter(model, kVocab, {});
+      FakeSampler sampler(1.0f);
+      const double pass_ms = setting.draft_share * machine.ms(1);
+      const OracleDrafter with{.drafter = &drafter, .first_ms = pass_ms, .further_ms = pass_ms};
+      const Result<double> ms =
+          oracle_ms(kPrompt, text, sampler, std::span(&with, 1),
+                    {.seed = 7, .width = kFarthest + 1, .step_ms = [&](std::int32_t w) {
+                       return machine.ms(w);
+                     }});
+      ASSERT_TRUE(ms.ok()) << ms.status().message();
+      EXPECT_NEAR(*ms + step_ms(machine, kPrompt.size()), oracle_ms(setting, text, 7), 1e-6)
+          << machine.name << ", " << name;
+    }
+  }
+}
+
+TEST(Oracle, TakesTheDrafterThatIsWorthItAtEachPlace) {
+  // Two drafters that know the text, one of them at even places only, but for less.
+  const std::vector<Token> text = {3, 4, 5, 6, 3, 4, 5, 6, 3};
+  const auto knows = [&text](DraftRequest& r, bool even) {
+    const std::size_t place = r.text.size() - kPrompt.size();
+    if (even && place % 2 == 1) return Status();
+    NodeId at = kRoot;
+    for (std::size_t i = place; i < text.size() && r.tree->size() <= r.max_nodes; ++i) {
+      at = r.tree->add(at, text[i], 0.9f, r.mask);
+    }
+    return Status();
+  };
+  ScriptedDrafter dear([&](DraftRequest& r) { return knows(r, false); });
+  ScriptedDrafter cheap([&](DraftRequest& r) { return knows(r, true); });
+  const std::vector<OracleDrafter> with = {{.drafter = &dear, .first_ms = 5, .further_ms = 5},
+                                           {.drafter = &cheap, .first_ms = 1, .further_ms = 1}};
+  FakeSampler sampler(1.0f);
+  OracleOptions options{.width = 4, .step_ms = [](std::int32_t w) { return 10.0 + w; }};
+  // Eight tokens behind the first: one plain (11), then 4 (14 + 3 * 1) from place 2, and the last
+  // three (13 + 2 * 1) from place 6.
+  const Result<double> ms = oracle_ms(kPrompt, text, sampler, with, options);
+  ASSERT_TRUE(ms.ok()) << ms.status().message();
+  EXPECT_DOUBLE_EQ(*ms, 11.0 + 17.0 + 15.0);
+  const std::atomic<bool> interrupt{true};
+  options.interrupt = &interrupt;
+  EXPECT_EQ(oracle_ms(kPrompt, text, sampler, with, options).status().code(),
+            StatusCode::kCancelled);
 }
 
 TEST(Planner, IsAtThreeQuartersOfAnOracleOrNearer) {

@@ -1,0 +1,55 @@
+#include "tools/bench_oracle.h"
+
+#include <algorithm>
+
+#include "engine/oracle.h"
+
+namespace outrider::tools {
+namespace {
+
+// Those that the run had, with what their guesses take.
+std::vector<OracleDrafter> drafters_of(const Session& session, const SpeculationStats& stats) {
+  const Engine& engine = session.engine();
+  std::vector<OracleDrafter> chosen;
+  for (std::size_t i = 0; i < engine.drafters().size(); ++i) {
+    Drafter* const drafter = engine.drafters()[i];
+    const bool took_part =
+        drafter != nullptr &&
+        std::any_of(stats.drafters.begin(), stats.drafters.end(),
+                    [drafter](const DrafterStats& d) { return d.name == drafter->name(); });
+    if (!took_part || drafter->wants_rows()) continue;  // an oracle has no rows of the target
+    const DrafterAccount& account = engine.planner().account(i);
+    chosen.push_back({.drafter = drafter,
+                      .first_ms = account.pass_ms(/*first=*/true, /*sharing=*/1),
+                      .further_ms = account.pass_ms(/*first=*/false, /*sharing=*/1)});
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Result<OracleTimes> ask_oracle(Session& session, const OracleWork& work,
+                               const SamplingOptions& sampling, const DraftShape& shape,
+                               const SignalWatch& signals) {
+  const CostCurve& costs = session.engine().planner().target_cost();
+  const SpeculationStats& stats = *work.stats;
+  OracleTimes times{.taken_ms = stats.draft_ms};
+  for (std::size_t width = 1; width < stats.steps_by_width.size(); ++width) {
+    times.taken_ms += static_cast<double>(stats.steps_by_width[width]) *
+                      costs.ms(static_cast<std::int32_t>(width));
+  }
+  const Result<Request> request = session.request({}, sampling, work.seed, /*width=*/kAutoWidth);
+  if (!request.ok()) return request.status();
+  const Result<double> ms =
+      oracle_ms(work.prompt, work.said, *request->sampler, drafters_of(session, stats),
+                {.seed = work.seed,
+                 .shape = shape,
+                 .width = session.target().capabilities().max_width,
+                 .step_ms = [&costs](std::int32_t width) { return costs.ms(width); },
+                 .interrupt = signals.flag()});
+  if (!ms.ok()) return ms.status();
+  times.oracle_ms = *ms;
+  return times;
+}
+
+}  // namespace outrider::tools

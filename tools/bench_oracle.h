@@ -1,0 +1,28 @@
+// How near the runs of `outrider bench` came to an oracle's (engine/oracle.h).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/request.h"
+#include "tools/bench_result.h"
+#include "tools/session.h"
+
+namespace outrider::tools {
+
+// One run with speculation, under the coupled rule.
+struct OracleWork {
+  std::span<const Token> prompt;
+  std::span<const Token> said;
+  std::uint64_t seed = 0;
+  const SpeculationStats* stats = nullptr;
+};
+
+// What the run took, and what an oracle would have, both by what steps and guesses cost in the
+// session by now. Its drafters are used and know no text afterwards: nothing may be generated in it
+// any more. Errors: kCancelled by a signal; the drafters'.
+Result<OracleTimes> ask_oracle(Session& session, const OracleWork& work,
+                               const SamplingOptions& sampling, const DraftShape& shape,
+                               const SignalWatch& signals);
+
+}  // namespace outrider::tools
