@@ -242,6 +242,24 @@ TEST(CliCalibrate, ItsObjectIsACostFileForReplay) {
   EXPECT_GT(replay.object()["predicted_speedup"], 0.0);
 }
 
+// Loading compares for so long at most, and goes on the next time; calibrate does all of it.
+TEST(CliCalibrate, ProvesAllWidthsHoweverLongItTakes) {
+  const CliFolder folder;
+  CliCall run =
+      folder.call({"run", "-m", cli_models().target, "-c", "512", "-p", "x", "-n", "2", "--json"});
+  run.environment["OUTRIDER_PROBE_BUDGET_MS"] = "0.001";
+  const Json hurried = run_cli(run).object()["speculation"];
+  EXPECT_NE(hurried["exactness_coverage"].get<std::string>().find("cut off"), std::string::npos);
+  CliCall calibrate = calibrate_call(folder, {"--repeat", "2", "--json"});
+  calibrate.environment["OUTRIDER_PROBE_BUDGET_MS"] = "0.001";
+  const Json whole = run_cli(calibrate).object();
+  EXPECT_EQ(whole["exactness"], "exact");
+  EXPECT_EQ(whole["exactness_coverage"].get<std::string>().find("cut off"), std::string::npos);
+  const Json after = run_cli(run).object()["speculation"];
+  EXPECT_EQ(after["exactness"], "exact") << after["exactness_coverage"];
+  EXPECT_NE(after["exactness_coverage"].get<std::string>().find("cached"), std::string::npos);
+}
+
 TEST(CliCalibrate, TheTableSaysWhatAStepMustYield) {
   const CliFolder folder;
   const CliResult result =

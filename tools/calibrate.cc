@@ -40,7 +40,14 @@ constexpr const char* kDetails =
     "With -d also what the draft model's passes take.\n"
     "Loading a model measures the usual widths once and keeps them in the cache folder for "
     "--width\n"
-    "auto; so does this command, and --refresh replaces what is kept.\n"
+    "auto; so does this command, and --refresh replaces what is kept. Loading also compares "
+    "batches "
+    "with\n"
+    "single steps, for ten seconds each time, until all widths are proved to give the same text; "
+    "this\n"
+    "command does all of that at once, which takes minutes for a large model, for as many --slots, "
+    "and\n"
+    "the same --threads, --batch and cache types, as it will be used with.\n"
     "The output of --json is a cost file for 'replay --cost'.";
 
 class CalibrateCommand : public Command {
@@ -65,6 +72,7 @@ class CalibrateCommand : public Command {
   std::vector<std::int32_t> depths_ = {64};
   std::int32_t repeat_ = 9;
   bool refresh_ = false;
+  std::int32_t slots_ = 1;
   std::optional<std::string> plot_;
   OutputArguments output_;
 
@@ -109,6 +117,9 @@ void CalibrateCommand::add_options(CLI::App& app) {
   measuring.add_integer("--repeat", repeat_, 1, 10000, "how often each width is measured");
   measuring.add_switch("--refresh", refresh_,
                        "measure anew what loading keeps of this model in the cache folder");
+  measuring.add_integer("--slots", slots_, 1, 64,
+                        "completions that will run at once, as of 'rpc': what is proved exact is "
+                        "kept for this number");
   add_exact_option(app, "Measuring", model_);
   OptionGroup output(app, "Output");
   output.add_text("--plot", plot_, "FILE",
@@ -188,6 +199,8 @@ Status CalibrateCommand::measure_draft(Session& session, const SignalWatch& sign
 Status CalibrateCommand::measure(Session& session, const SignalWatch& signals,
                                  ProgressBar& progress) {
   result_.target = session.target_info();
+  result_.exactness = session.exactness().verdict();
+  result_.exactness_coverage = session.exactness().coverage;
   result_.threads = model_.threads > 0 ? model_.threads : llama::physical_cores();
   const double n = static_cast<double>(depths_.size());
   for (std::size_t i = 0; i < depths_.size(); ++i) {
@@ -206,8 +219,11 @@ int CalibrateCommand::run() {
   }
   SignalWatch signals;
   ProgressBar progress;
-  SessionOptions options{
-      .target = target_options(model_), .planned = true, .refresh_costs = refresh_};
+  SessionOptions options{.target = target_options(model_),
+                         .planned = true,
+                         .refresh_costs = refresh_,
+                         .whole_probe = true};
+  options.target.n_sequences = slots_;
   options.target.widest = std::max(kOpenedWidth, widths_.back());
   if (model_.draft_model) options.draft = draft_options(model_);
   const SessionHooks hooks{

@@ -116,6 +116,8 @@ Json calibration_json(const Calibration& c) {
                  {"depth", c.curves[0].depth},
                  {"depths", std::move(depths)},
                  {"model", model_json(c.target, c.threads)},
+                 {"exactness", c.exactness},
+                 {"exactness_coverage", c.exactness_coverage},
                  {"draft", Json()},
                  {"machine", machine_json(c.machine)},
                  {"date", c.machine.date},
@@ -136,7 +138,7 @@ std::string calibration_table(const Calibration& c) {
   std::string table = left("model", 9) + c.target.path +
                       (c.target.description.empty() ? "" : " (" + c.target.description + ")") +
                       ", " + threads(c.threads) + "\n" + left("machine", 9) +
-                      machine_text(c.machine) + "\n";
+                      machine_text(c.machine) + "\n" + left("steps", 9) + c.exactness + "\n";
   for (const MeasuredCurve& curve : c.curves) table += curve_table(curve);
   if (c.draft) {
     const double single = c.curves[0].points[0].time.ms;

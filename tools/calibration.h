@@ -42,6 +42,8 @@ struct MeasuredCurve {
 struct Calibration {
   ModelInfo target;
   std::int32_t threads = 0;
+  std::string exactness;  // the verdict, and what was compared for it
+  std::string exactness_coverage;
   std::vector<MeasuredCurve> curves;  // in the order asked for; not empty
   std::optional<ModelInfo> draft;
   std::int32_t draft_threads = 0;

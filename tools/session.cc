@@ -27,6 +27,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   how.speculation = options.speculation;
   how.measure_costs = options.planned;
   how.refresh_costs = options.refresh_costs;
+  if (options.whole_probe) how.probe_budget_ms = 1e12;
   how.probe_progress = [&bar = hooks.progress](double f) { bar.update("checking exactness", f); };
   LlamaLoader loader(how);
   Result<std::unique_ptr<Target>> target = loader.load_target(

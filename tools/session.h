@@ -38,6 +38,7 @@ struct SessionOptions {
   bool planned = false;                    // what steps cost here is wanted, to choose widths by
   bool widest_is_wish = true;  // false: the planner chooses, and a narrower target is no news
   bool refresh_costs = false;  // what steps cost is measured although it is known
+  bool whole_probe = false;    // the probe takes all the time that it needs
   std::vector<Drafter*> other_drafters;  // asked after all of these; must outlive the session
 };
 

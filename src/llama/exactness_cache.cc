@@ -1,5 +1,6 @@
 #include "llama/exactness_cache.h"
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -17,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::uintmax_t kMostBytes = 1 << 20;  // of a file that is worth reading
 constexpr std::int32_t kMostWidth = 1 << 20;
 
@@ -46,6 +47,15 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// [kind, start, width, round] each.
+Json units_json(const std::vector<ProbeUnit>& units) {
+  Json all = Json::array();
+  for (const ProbeUnit& unit : units) {
+    all.push_back({static_cast<int>(unit.kind), unit.start, unit.width, unit.round});
+  }
+  return all;
+}
+
 Json to_json(const std::string& key, const CachedProbe& probe) {
   const ProbeReport& report = probe.report;
   return {{"version", kVersion},
@@ -60,6 +70,7 @@ Json to_json(const std::string& key, const CachedProbe& probe) {
           {"pieces_differ", report.pieces_differ},
           {"rows", report.rows},
           {"elapsed_ms", report.elapsed_ms},
+          {"passed", units_json(report.passed)},
           {"widest", probe.widest},
           {"budget_ms", probe.budget_ms}};
 }
@@ -87,6 +98,21 @@ std::int32_t small_integer(const Json& json, const char* name) {
   return static_cast<std::int32_t>(value);
 }
 
+std::vector<ProbeUnit> units_of(const Json& json) {
+  std::vector<ProbeUnit> units;
+  for (const Json& unit : json) {
+    const auto [kind, start, width, round] = unit.get<std::array<std::int32_t, 4>>();
+    if (kind < 0 || kind > static_cast<int>(ProbeUnit::Kind::kPiece)) {
+      throw std::invalid_argument("passed");
+    }
+    units.push_back({.kind = static_cast<ProbeUnit::Kind>(kind),
+                     .start = start,
+                     .width = width,
+                     .round = round});
+  }
+  return units;
+}
+
 std::optional<CachedProbe> from_json(const Json& json, const std::string& key) {
   if (json.at("version") != kVersion || json.at("key") != key) return std::nullopt;
   const std::optional<Exactness::Kind> kind = kind_of(json.at("kind").get<std::string>());
@@ -103,6 +129,7 @@ std::optional<CachedProbe> from_json(const Json& json, const std::string& key) {
   json.at("pieces_differ").get_to(report.pieces_differ);
   report.rows = integer(json, "rows");
   json.at("elapsed_ms").get_to(report.elapsed_ms);
+  report.passed = units_of(json.at("passed"));
   probe.widest = small_integer(json, "widest");
   json.at("budget_ms").get_to(probe.budget_ms);
   if (!plausible(probe)) return std::nullopt;
@@ -112,7 +139,8 @@ std::optional<CachedProbe> from_json(const Json& json, const std::string& key) {
 }  // namespace
 
 bool CachedProbe::answers(std::int32_t widest_now, double budget_now) const {
-  return widest >= widest_now && (report.complete || budget_ms >= budget_now);
+  if (widest < widest_now) return false;
+  return report.complete || (budget_ms >= budget_now && !report.could_go_on(widest_now));
 }
 
 std::filesystem::path ExactnessCache::file_of(const std::string& key) const {

@@ -19,8 +19,9 @@ struct CachedProbe {
   std::int32_t widest = 2;  // as asked for then
   double budget_ms = 0.0;   // as given then
 
-  // True when a probe of `widest_now` within `budget_now` would not say more: it was at least as
-  // wide, and either complete or given at least this time.
+  // True when a probe of `widest_now` within `budget_now` would not say more of widths: it was at
+  // least as wide, and either complete or given at least this time and not cut off on the way to
+  // its widest.
   bool answers(std::int32_t widest_now, double budget_now) const;
 };
 

@@ -26,6 +26,8 @@ CachedProbe some_probe() {
   probe.report.pieces_differ = true;
   probe.report.rows = 802;
   probe.report.elapsed_ms = 1234.5;
+  probe.report.passed = {{.start = 2, .width = 4, .round = 1},
+                         {.kind = ProbeUnit::Kind::kTree, .start = 0, .width = 8}};
   return probe;
 }
 
@@ -45,6 +47,10 @@ TEST(ExactnessCache, GivesBackWhatWasStored) {
   EXPECT_TRUE(probe->report.pieces_differ);
   EXPECT_EQ(probe->report.rows, 802);
   EXPECT_EQ(probe->report.elapsed_ms, 1234.5);
+  ASSERT_EQ(probe->report.passed.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(probe->report.passed[i] == some_probe().report.passed[i]) << i;
+  }
   EXPECT_EQ(probe->widest, 16);
   EXPECT_EQ(probe->budget_ms, 2000.0);
   EXPECT_FALSE(cache.load("another key").has_value());
@@ -72,11 +78,12 @@ TEST(ExactnessCache, ADamagedFileIsAsIfItWereNotThere) {
     EXPECT_FALSE(cache.load("key").has_value()) << "cut to " << n;
   }
   const std::pair<const char*, const char*> replacements[] = {
-      {"\"version\": 1", "\"version\": 2"}, {"\"key\": \"key\"", "\"key\": \"kei\""},
+      {"\"version\": 2", "\"version\": 1"}, {"\"key\": \"key\"", "\"key\": \"kei\""},
       {"\"width\": 7", "\"width\": -7"},    {"\"width\": 7", "\"width\": 1e300"},
       {"\"width\": 7", "\"width\": 17"},    {"\"width\": 7", "\"width\": \"7\""},
       {"\"width\": 7", "\"width\": 1"},     {"\"widest\": 16", "\"widest\": 99999999999"},
       {"\"up_to_width\"", "\"perhaps\""},   {"\"complete\": true", "\"complete\": 1"},
+      {"\"passed\": [", "\"passed\": [3,"}, {"\"passed\": [", "\"passed\": [[9,0,2,0],"},
       {"\"rows\": 802", "\"rows\": 0"},     {"\"rows\": 802", "\"row\": 802"},
   };
   for (const std::pair<const char*, const char*>& replacement : replacements) {
@@ -115,8 +122,11 @@ TEST(ExactnessCache, AVerdictAnswersNarrowerQuestionsAndCutOffOnesOnlyShorterTim
   EXPECT_TRUE(probe.answers(2, 1.0));
   EXPECT_FALSE(probe.answers(17, 1.0));
   probe.report.complete = false;
-  EXPECT_TRUE(probe.answers(16, 2000.0));
   EXPECT_FALSE(probe.answers(16, 2001.0)) << "more time would compare more";
+  EXPECT_FALSE(probe.answers(16, 2000.0)) << "wider batches are still to be compared";
+  EXPECT_TRUE(probe.answers(6, 2000.0));
+  probe.report.passed.clear();
+  EXPECT_TRUE(probe.answers(16, 2000.0)) << "something differed";
 }
 
 TEST(ExactnessCache, FollowsTheEnvironment) {

@@ -69,7 +69,7 @@ class Opener {
   Status judge(const LoadPlan& plan);
   Status judge_by_probe(const LoadPlan& plan);
   Result<ProbeReport> probe(const LoadPlan& plan, const std::vector<std::int32_t>& starts,
-                            double budget_ms);
+                            double budget_ms, const ProbePassed& passed);
   Status insist(const RuleFacts& facts, const LoadPlan& plan);
   Status limit_to_exact(const RuleFacts& facts, const LoadPlan& plan);
   bool needs_probe() const;
@@ -205,9 +205,10 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
       options_.workers.empty()
           ? exactness_key(*opened_.file, options_, in_effect, model.n_threads(), starts)
           : unsupported("verdicts with workers are not kept");
+  std::optional<CachedProbe> known;
   if (key.ok()) {
-    if (const std::optional<CachedProbe> known = cache_.load(*key);
-        known && known->answers(widest_to_probe(), budget_ms) &&
+    known = cache_.load(*key);
+    if (known && known->answers(widest_to_probe(), budget_ms) &&
         (options_.exact != ExactMode::kOn || known->report.everywhere > 1)) {
       report_ = known->report;
       exactness = report_.exactness;
@@ -218,7 +219,11 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
     }
   }
   const Stopwatch watch;
-  Result<ProbeReport> report = probe(in_effect, starts, budget_ms);
+  const ProbePassed passed = known ? ProbePassed{.units = known->report.passed,
+                                                 .rows = known->report.rows,
+                                                 .elapsed_ms = known->report.elapsed_ms}
+                                   : ProbePassed();
+  Result<ProbeReport> report = probe(in_effect, starts, budget_ms, passed);
   opened_.probe_seconds += watch.elapsed_ms() / 1000.0;
   opened_.probe_cached = false;
   if (report.status().code() == StatusCode::kCancelled) {
@@ -244,12 +249,13 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
 }
 
 Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::int32_t>& starts,
-                                  double budget_ms) {
+                                  double budget_ms, const ProbePassed& passed) {
   const std::int32_t widest = widest_to_probe();
   const llama_vocab* vocab = opened_.file->vocabulary().handle();
   ProbeOptions options;
   options.widest = widest;
   options.budget_ms = budget_ms;
+  options.passed = passed;
   options.insist = options_.exact == ExactMode::kOn;
   options.starts = starts;
   options.usable = [vocab](Token token) { return is_text(vocab, token); };

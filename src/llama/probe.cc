@@ -15,7 +15,6 @@
 namespace outrider::llama {
 namespace {
 
-constexpr double kRequiredFactor = 3.0;  // of the budget, for what is required
 constexpr std::int32_t kPieceWidth = 8;  // batches that pieces of prompts are compared with
 constexpr std::int32_t kDearPiece = 65;  // longer ones are not fed in single steps
 
@@ -50,6 +49,7 @@ class Prober {
 
   std::vector<ProbeUnit> units_;
   std::size_t n_done_ = 0;  // units run or passed over
+  bool any_run_ = false;
   double progress_ = 0.0;
   bool complete_ = true;
 
@@ -75,6 +75,7 @@ Prober::Prober(LanguageModel& model, const ProbeOptions& options)
                    .n_sequences = std::min(capabilities.n_sequences, 3),
                    .max_leaves = capabilities.max_leaves,
                    .n_batch = std::min(capabilities.n_batch, capabilities.n_ctx - 1)};
+  coverage_.add_rows(options.passed.rows);
 }
 
 Result<ProbeReport> Prober::run() {
@@ -98,10 +99,16 @@ Status Prober::compare_all() {
     // Where a batch differs, so does a piece of that length, even if its last rows do not show it.
     const bool hopeless = pieces_differ_ || limit_ < options_.widest;
     if (unit.kind == ProbeUnit::Kind::kPiece && hopeless) continue;
+    const std::vector<ProbeUnit>& before = options_.passed.units;
+    if (std::find(before.begin(), before.end(), unit) != before.end()) {
+      coverage_.add(unit);
+      continue;
+    }
     if (!worthwhile(unit)) {
       complete_ = false;
       continue;
     }
+    any_run_ = true;
     const bool was_suspicious = suspicious_;
     OUTRIDER_RETURN_IF_ERROR(run_unit(unit));
     if (suspicious_ && !was_suspicious) {
@@ -120,11 +127,11 @@ Status Prober::compare_all() {
 }
 
 bool Prober::worthwhile(const ProbeUnit& unit) const {
-  if (n_done_ == 0) return true;
+  if (!any_run_) return true;
   const std::int32_t rows = truth_.known(unit.start, unit.round);
   if (unit.required && options_.insist) return true;
-  const double limit = options_.budget_ms * (unit.required ? kRequiredFactor : 1.0);
-  return walk_.now_ms() - begin_ms_ + unit.cost(rows) * walk_.single_ms() <= limit;
+  const double spent_ms = walk_.now_ms() - begin_ms_ + unit.cost(rows) * walk_.single_ms();
+  return spent_ms <= unit.budgets * options_.budget_ms;
 }
 
 Status Prober::run_unit(const ProbeUnit& unit) {
@@ -176,7 +183,7 @@ Status Prober::width_unit(const ProbeUnit& unit) {
                      where + " and a rollback");
   }
   OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(0, {}));
-  if (equal) coverage_.add(unit.start, width);
+  if (equal) coverage_.add(unit);
   return Status();
 }
 
@@ -205,7 +212,7 @@ Status Prober::tree_unit(const ProbeUnit& unit) {
   for (std::size_t i = 0; i < chain.size(); ++i) {
     equal &= compare(0, chain[i], truth.rows[i], unit.width, where);
   }
-  if (equal) coverage_.add_tree(unit.width);
+  if (equal) coverage_.add(unit);
   return walk_.model().commit(0, {});
 }
 
@@ -249,7 +256,7 @@ Status Prober::others_unit(const ProbeUnit& unit) {
   }
   for (SeqId seq = 1; seq <= n_others; ++seq)
     OUTRIDER_RETURN_IF_ERROR(walk_.model().truncate(seq, 0));
-  if (equal) coverage_.add_others(unit.start);
+  if (equal) coverage_.add(unit);
   return Status();
 }
 
@@ -281,7 +288,7 @@ Status Prober::piece_unit(const ProbeUnit& unit) {
   OUTRIDER_RETURN_IF_ERROR(walk_.single_step(next, &parts[1]));
   coverage_.add_rows(2);
   if (same_bits(whole[0], parts[0]) && same_bits(whole[1], parts[1])) {
-    coverage_.add_piece(unit.width);
+    coverage_.add(unit);
   } else {
     pieces_differ_ = true;
   }
@@ -344,7 +351,8 @@ ProbeReport Prober::report() const {
   report.longest_piece = coverage_.longest_piece();
   report.pieces_differ = pieces_differ_ || limited;
   report.rows = coverage_.rows();
-  report.elapsed_ms = walk_.now_ms() - begin_ms_;
+  report.elapsed_ms = options_.passed.elapsed_ms + walk_.now_ms() - begin_ms_;
+  if (!suspicious_ && !others_differ_ && !pieces_differ_) report.passed = coverage_.units();
 
   // Only what was compared at every place counts.
   Exactness& exactness = report.exactness;

@@ -17,7 +17,8 @@
 //
 // Cost. About 40 single steps per place for widths up to 16, twice (two sets of tokens); measured
 // 3 s for SmolLM2-135M, all of the default budget of 10 s for models beyond 1 B on two cores. What
-// did not fit is missing from the coverage text.
+// did not fit is missing from the coverage text, and may be compared by a later probe, which begins
+// where this one ended.
 //
 // Tested by probe_test.cc on a fake model with wrong rows at chosen widths and depths.
 #pragma once
@@ -28,18 +29,28 @@
 #include <vector>
 
 #include "base/status.h"
+#include "llama/probe_plan.h"
 #include "model/exactness.h"
 #include "model/language_model.h"
 
 namespace outrider::llama {
 
+// What an earlier probe of the same model, settings and places found equal before its time was up.
+struct ProbePassed {
+  std::vector<ProbeUnit> units;
+  std::int64_t rows = 0;
+  double elapsed_ms = 0.0;
+};
+
 struct ProbeOptions {
   std::int32_t widest = 16;    // widths 2..widest are asked for; >= 2
-  double budget_ms = 10000.0;  // what is required may take three times as long
+  double budget_ms = 10000.0;  // what speculation rests on may take two or three times as long
   bool insist = false;         // what is required (widths to 4) is compared however long it takes
   std::uint64_t seed = 1;
   // Cells in front of the batches, ascending. The first is the length of the text to start from.
   std::vector<std::int32_t> starts = {24, 254, 520};
+
+  ProbePassed passed = {};  // is not compared again; counts as if it had been
 
   // Tokens that may be evaluated; empty: all of the vocabulary.
   std::function<bool(Token)> usable = {};
@@ -59,8 +70,14 @@ struct ProbeReport {
   std::int32_t everywhere = 1;     // widest width that was compared at every start and found equal
   std::int32_t longest_piece = 0;  // prompt pieces up to this leave the state of exact batches
   bool pieces_differ = false;      // a longer one did not
-  std::int64_t rows = 0;           // compared
-  double elapsed_ms = 0.0;
+  std::int64_t rows = 0;           // compared, in earlier probes too
+  double elapsed_ms = 0.0;         // likewise
+  std::vector<ProbeUnit> passed;   // all that was found equal; empty once anything differed
+
+  // A further probe may allow wider batches: time was all that was missing.
+  bool could_go_on(std::int32_t widest) const {
+    return !complete && !passed.empty() && everywhere < widest;
+  }
 };
 
 // Uses the model's sequences 0, 1 and 2 (as many as it has), which must be empty and are left

@@ -1,8 +1,7 @@
 #include "llama/probe_coverage.h"
 
+#include <algorithm>
 #include <iterator>
-
-#include "llama/probe_plan.h"
 
 namespace outrider::llama {
 namespace {
@@ -19,15 +18,24 @@ std::string listed(const std::vector<std::int32_t>& numbers) {
 
 }  // namespace
 
-void ProbeCoverage::add(std::int32_t start, std::int32_t width) {
-  std::vector<std::int32_t>& widths = widths_[static_cast<std::size_t>(start)];
-  const std::vector<std::int32_t>::iterator at =
-      std::lower_bound(widths.begin(), widths.end(), width);
-  if (at == widths.end() || *at != width) widths.insert(at, width);
-}
-
-void ProbeCoverage::add_others(std::int32_t start) {
-  if (std::find(others_.begin(), others_.end(), start) == others_.end()) others_.push_back(start);
+void ProbeCoverage::add(const ProbeUnit& unit) {
+  units_.push_back(unit);
+  const auto insert = [](std::vector<std::int32_t>& numbers, std::int32_t number) {
+    const auto at = std::lower_bound(numbers.begin(), numbers.end(), number);
+    if (at == numbers.end() || *at != number) numbers.insert(at, number);
+  };
+  switch (unit.kind) {
+    case ProbeUnit::Kind::kWidth:
+      return insert(widths_[static_cast<std::size_t>(unit.start)], unit.width);
+    case ProbeUnit::Kind::kOthers:
+      return insert(others_, unit.start);
+    case ProbeUnit::Kind::kTree:
+      largest_tree_ = std::max(largest_tree_, unit.width);
+      return;
+    case ProbeUnit::Kind::kPiece:
+      longest_piece_ = std::max(longest_piece_, unit.width);
+      return;
+  }
 }
 
 std::vector<std::int32_t> ProbeCoverage::widths_at(std::size_t start, std::int32_t limit) const {

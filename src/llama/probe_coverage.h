@@ -1,11 +1,12 @@
 // What a probe has compared, and how to say it.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "llama/probe_plan.h"
 
 namespace outrider::llama {
 
@@ -15,11 +16,9 @@ class ProbeCoverage {
   explicit ProbeCoverage(std::vector<std::int32_t> starts)
       : starts_(std::move(starts)), widths_(starts_.size()) {}
 
-  // Batches of `width` were compared at the place with this index and found equal.
-  void add(std::int32_t start, std::int32_t width);
-  void add_others(std::int32_t start);  // with other sequences in the batch
-  void add_tree(std::int32_t nodes) { largest_tree_ = std::max(largest_tree_, nodes); }
-  void add_piece(std::int32_t length) { longest_piece_ = std::max(longest_piece_, length); }
+  // All of it was compared and found equal.
+  void add(const ProbeUnit& unit);
+  const std::vector<ProbeUnit>& units() const { return units_; }
   void forget_pieces() { longest_piece_ = 0; }
   void add_rows(std::int64_t n) { rows_ += n; }
 
@@ -37,6 +36,7 @@ class ProbeCoverage {
  private:
   std::vector<std::int32_t> widths_at(std::size_t start, std::int32_t limit) const;
 
+  std::vector<ProbeUnit> units_;
   std::vector<std::int32_t> starts_;
   std::vector<std::vector<std::int32_t>> widths_;  // per place, ascending, each once
   std::vector<std::int32_t> others_;               // indices of places

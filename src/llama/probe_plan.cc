@@ -8,6 +8,9 @@ namespace {
 constexpr std::int32_t kSmall = 4;   // widths up to here are required
 constexpr std::int32_t kRounds = 2;  // times that the telling widths are compared at each start
 constexpr std::int32_t kSuspiciousRounds = 5;
+// What speculation rests on may take longer than asked for: small widths, and then wide ones.
+constexpr double kSmallBudgets = 3.0;
+constexpr double kWideBudgets = 2.0;
 
 // Powers of two, where kernels change, 3, and the widest itself.
 std::vector<std::int32_t> telling_widths(std::int32_t widest) {
@@ -29,9 +32,9 @@ class Plan {
   }
 
   // At each start, the deepest first: what holds there mostly holds before.
-  void add_everywhere(std::int32_t width, std::int32_t round) {
+  void add_everywhere(std::int32_t width, std::int32_t round, double budgets = 1.0) {
     for (std::int32_t i = options_.n_starts - 1; i >= 0; --i) {
-      add({.start = i, .width = width, .round = round});
+      add({.start = i, .width = width, .round = round, .budgets = budgets});
     }
   }
 
@@ -74,11 +77,12 @@ std::vector<ProbeUnit> plan_probe(const ProbePlanOptions& options) {
   const std::vector<std::int32_t> widths = telling_widths(options.widest);
   for (std::int32_t start = 0; start < options.n_starts; ++start) {
     for (const std::int32_t width : widths) {
-      if (width <= kSmall) plan.add({.start = start, .width = width, .required = true});
+      if (width > kSmall) continue;
+      plan.add({.start = start, .width = width, .required = true, .budgets = kSmallBudgets});
     }
   }
   for (const std::int32_t width : widths) {
-    if (width > kSmall) plan.add_everywhere(width, /*round=*/0);
+    if (width > kSmall) plan.add_everywhere(width, /*round=*/0, kWideBudgets);
   }
   if (options.n_sequences > 1) {
     for (std::int32_t start = options.n_starts - 1; start >= 0; --start) {

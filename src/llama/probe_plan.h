@@ -35,7 +35,14 @@ struct ProbeUnit {
   std::int32_t start = 0;  // index of the place in the cache; not for kPiece
   std::int32_t width = 2;
   std::int32_t round = 0;  // selects the tokens
-  bool required = false;   // run even if the budget is spent
+  bool required = false;   // --exact on needs it
+  double budgets = 1.0;    // how many times the budget may be spent with it
+
+  // The same work.
+  bool operator==(const ProbeUnit& other) const {
+    return kind == other.kind && start == other.start && width == other.width &&
+           round == other.round;
+  }
 
   // Estimate, in single steps. `known`: rows of single steps that need not be made again.
   double cost(std::int32_t known) const;

@@ -188,7 +188,9 @@ TEST(Probe, AWidthThatTheTimeDidNotReachIsNotClaimed) {
   const auto wrong = [](const RowFacts& row) { return row.batch >= 8; };
   WrongModel hurried(wrong);
   hurried.set_ms_per_evaluation(100.0);
-  EXPECT_EQ(probe(hurried, {.budget_ms = 3000.0}).exactness.verdict(), "exact up to width 4");
+  const ProbeReport report = probe(hurried, {.budget_ms = 1500.0});
+  EXPECT_EQ(report.exactness.verdict(), "exact up to width 4");
+  EXPECT_NE(report.exactness.reason.find("not compared"), std::string::npos);
   WrongModel starved(wrong);
   starved.set_ms_per_evaluation(100.0);
   EXPECT_EQ(probe(starved, {.budget_ms = 1.0}).exactness.verdict(), "distributional");
@@ -211,6 +213,53 @@ TEST(Probe, MoreTimeComparesMore) {
     last = report.rows;
     EXPECT_EQ(report.complete, budget_ms == 1e6);
   }
+}
+
+ProbePassed passed_by(const ProbeReport& report) {
+  return {.units = report.passed, .rows = report.rows, .elapsed_ms = report.elapsed_ms};
+}
+
+TEST(Probe, GoesOnWhereAnEarlierOneEnded) {
+  const ProbeReport whole = [] {
+    WrongModel model(nullptr);
+    return probe(model, {.budget_ms = 1e9});
+  }();
+  ProbeReport report;
+  int n = 0;
+  do {  // each has time for its first comparison and for what fits a second
+    WrongModel model(nullptr);
+    model.set_ms_per_evaluation(50.0);
+    const ProbeReport before = report;
+    report = probe(model, {.budget_ms = 1000.0, .passed = passed_by(before)});
+    EXPECT_GT(report.passed.size(), before.passed.size());
+    EXPECT_GE(report.everywhere, before.everywhere);
+    EXPECT_GT(report.rows, before.rows);
+    EXPECT_GT(report.elapsed_ms, before.elapsed_ms);
+    EXPECT_EQ(report.could_go_on(16), report.everywhere < 16) << report.exactness.coverage;
+    ASSERT_LT(++n, 100);
+  } while (!report.complete);
+  EXPECT_GT(n, 3);
+  EXPECT_EQ(report.exactness.verdict(), "exact");
+  EXPECT_EQ(report.passed.size(), whole.passed.size());
+  const auto said = [](const ProbeReport& r) {  // rows differ: truth is made again
+    return r.exactness.coverage.substr(0, r.exactness.coverage.find(" rows"));
+  };
+  EXPECT_EQ(said(report).substr(0, said(report).rfind(' ')),
+            said(whole).substr(0, said(whole).rfind(' ')));
+}
+
+TEST(Probe, WhatPassedIsNotComparedAgainAndALaterDifferenceCounts) {
+  const auto wrong = [](const RowFacts& row) { return row.batch >= 8; };
+  WrongModel hurried(wrong);
+  hurried.set_ms_per_evaluation(100.0);
+  const ProbeReport first = probe(hurried, {.budget_ms = 1500.0});
+  ASSERT_EQ(first.exactness.verdict(), "exact up to width 4");
+  ASSERT_TRUE(first.could_go_on(16));
+  WrongModel model(wrong);
+  const ProbeReport second = probe(model, {.budget_ms = 1e9, .passed = passed_by(first)});
+  EXPECT_EQ(second.exactness.verdict(), "exact up to width 7") << second.exactness.coverage;
+  EXPECT_TRUE(second.passed.empty());
+  EXPECT_FALSE(second.could_go_on(16));
 }
 
 TEST(Probe, CopiedCellsReplaceALongText) {
