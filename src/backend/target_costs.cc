@@ -80,11 +80,13 @@ Result<bool> still_holds(LanguageModel& model, const std::vector<CostPoint>& kno
                          const LoadHooks& hooks) {
   constexpr std::int32_t kCheck = 4;
   constexpr double kSame = 0.15;
+  constexpr std::int32_t kDepth =
+      8;  // attention is next to nothing there as well, and it is soon read
   if (known.empty()) return false;
   const double before = ms_of(known, kCheck) / ms_of(known, 1);
   if (!(before > 0.0)) return true;  // the model takes no four
-  const Result<std::vector<CostPoint>> now =
-      measure_costs(model, {.widths = {1, kCheck}, .rounds = 2, .cancel = hooks.cancel});
+  const Result<std::vector<CostPoint>> now = measure_costs(
+      model, {.widths = {1, kCheck}, .depth = kDepth, .rounds = 2, .cancel = hooks.cancel});
   if (now.status().code() == StatusCode::kCancelled) return now.status();
   if (!now.ok() || now->size() != 2) return true;
   const double ratio = (*now)[1].ms / (*now)[0].ms;
