@@ -86,7 +86,8 @@ OUTRIDER_EXPORT outrider *outrider_create(const char *config_json, char **error)
  *
  * A process that exits without having destroyed an instance ends what it loads and computes first:
  * before any handler of atexit() where the main thread has created an instance and is the one that
- * exits. From then on calls are answered with an error. */
+ * exits. From then on calls are answered with an error, and no callback is made. An exit() from
+ * inside the log callback ends nothing first. */
 OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
 
 /* JSON-RPC 2.0, by name: {"jsonrpc":"2.0","id":1,"method":"completion.start","params":{...}} gives

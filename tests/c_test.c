@@ -1,10 +1,13 @@
 /* The C interface as a C program sees it: compiled as C99, linked with the shared library.
  * Usage: c_test TARGET.gguf DRAFT.gguf. Exit 0: all is well; else the first thing that is not.
  *        c_test TARGET.gguf DRAFT.gguf load|text MS: ends the process MS milliseconds after both
- *        began to load, or a text began, and destroys nothing. */
+ *        began to load, or a text began, and destroys nothing.
+ *        c_test TARGET.gguf DRAFT.gguf made-elsewhere|on-thread|while-destroyed|in-callback MS:
+ *        ends the process while both are loaded; made on another thread, by another thread, while
+ *        another one destroys, from inside a callback. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <outrider.h>
-
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +15,7 @@
 
 static int failures = 0;
 
-static void check(int right, const char* what, int line) {
+static void check(int right, const char *what, int line) {
   if (right) return;
   fprintf(stderr, "c_test.c:%d: not so: %s\n", line, what);
   ++failures;
@@ -20,8 +23,8 @@ static void check(int right, const char* what, int line) {
 #define CHECK(condition) check((condition) ? 1 : 0, #condition, __LINE__)
 
 /* Calls and keeps the answer in a buffer that the next call frees. */
-static const char* ask(outrider* o, const char* method, const char* params) {
-  static char* answer = NULL;
+static const char *ask(outrider *o, const char *method, const char *params) {
+  static char *answer = NULL;
   char request[4096];
   outrider_free(answer);
   snprintf(request, sizeof request,
@@ -31,12 +34,12 @@ static const char* ask(outrider* o, const char* method, const char* params) {
   return answer != NULL ? answer : "";
 }
 
-static int has(const char* text, const char* part) { return strstr(text, part) != NULL; }
+static int has(const char *text, const char *part) { return strstr(text, part) != NULL; }
 
 /* Copies what stands between `before` and `end` to `out`. */
-static void between(const char* text, const char* before, const char* end, char* out, size_t size) {
-  const char* start = strstr(text, before);
-  const char* stop = start == NULL ? NULL : strstr(start + strlen(before), end);
+static void between(const char *text, const char *before, const char *end, char *out, size_t size) {
+  const char *start = strstr(text, before);
+  const char *stop = start == NULL ? NULL : strstr(start + strlen(before), end);
   size_t n = 0;
   if (stop != NULL) {
     start += strlen(before);
@@ -51,20 +54,20 @@ struct heard {
   int finished;
 };
 
-static void on_event(void* user, const char* event) {
-  struct heard* heard = user;
+static void on_event(void *user, const char *event) {
+  struct heard *heard = user;
   ++heard->events;
   if (has(event, "\"finished\":true")) ++heard->finished;
 }
 
-static void on_log(void* user, int level, const char* text) {
-  int* lines = user;
+static void on_log(void *user, int level, const char *text) {
+  int *lines = user;
   if (level >= 0 && level <= 3 && text[0] != '\0') ++*lines;
 }
 
 static void misuse(void) {
-  char* error = NULL;
-  char* answer;
+  char *error = NULL;
+  char *answer;
   CHECK(outrider_version()[0] != '\0');
   outrider_free(NULL);
   outrider_destroy(NULL);
@@ -79,8 +82,8 @@ static void misuse(void) {
 }
 
 static void no_model(void) {
-  char* error = NULL;
-  outrider* o = outrider_create(NULL, &error);
+  char *error = NULL;
+  outrider *o = outrider_create(NULL, &error);
   CHECK(o != NULL && error == NULL);
   CHECK(has(ask(o, "system.status", "{}"), "\"state\":\"absent\""));
   CHECK(has(ask(o, "completion.run", "{\"prompt\":\"x\"}"), "\"not_found\""));
@@ -92,7 +95,7 @@ static void no_model(void) {
 }
 
 /* The same text with speculation and without, polled and in one call. */
-static void texts(const char* target, const char* draft) {
+static void texts(const char *target, const char *draft) {
   char config[2048];
   char plain[2048];
   char fast[2048];
@@ -100,7 +103,7 @@ static void texts(const char* target, const char* draft) {
   char id[32];
   char params[128];
   struct heard heard = {0, 0};
-  outrider* o;
+  outrider *o;
   snprintf(config, sizeof config,
            "{\"slots\":2,\"model\":{\"path\":\"%s\",\"ctx\":512,\"threads\":1},"
            "\"draft\":{\"path\":\"%s\",\"ctx\":512,\"threads\":1}}",
@@ -119,7 +122,7 @@ static void texts(const char* target, const char* draft) {
           "\"result\":{\"id\":", ",", id, sizeof id);
   snprintf(params, sizeof params, "{\"id\":%s,\"wait_ms\":10000}", id);
   for (;;) {
-    const char* answer = ask(o, "completion.poll", params);
+    const char *answer = ask(o, "completion.poll", params);
     if (!has(answer, "\"finished\":false")) {
       between(answer, "\"tokens\":[", "]", polled, sizeof polled);
       between(strstr(answer, "\"result\":{\"text\"") ? strstr(answer, "\"result\":{\"text\"") : "",
@@ -135,17 +138,42 @@ static void texts(const char* target, const char* draft) {
   CHECK(heard.events > 0 && heard.finished >= 2);
 }
 
-static outrider* create(const char* target, const char* draft) {
+static outrider *create(const char *target, const char *draft) {
   char config[2048];
   snprintf(config, sizeof config, "{\"model\":{\"path\":\"%s\"},\"draft\":{\"path\":\"%s\"}}",
            target, draft);
   return outrider_create(config, NULL);
 }
 
+static outrider *made_elsewhere;
+static const char *paths[2];
+
+static void *create_elsewhere(void *unused) {
+  (void)unused;
+  made_elsewhere = create(paths[0], paths[1]);
+  return NULL;
+}
+
+static void *exit_elsewhere(void *unused) {
+  (void)unused;
+  exit(failures == 0 ? 0 : 1);
+}
+
+static void *destroy_elsewhere(void *instance) {
+  outrider_destroy(instance);
+  return NULL;
+}
+
+static void exit_in_event(void *user, const char *event) {
+  (void)user;
+  (void)event;
+  exit(failures == 0 ? 0 : 1);
+}
+
 /* The app forgets to destroy what it has. */
-static int leave(const char* target, const char* draft, int in_text, long ms) {
+static int leave(const char *target, const char *draft, int in_text, long ms) {
   const struct timespec wait = {ms / 1000, ms % 1000 * 1000000};
-  outrider* o = create(target, draft);
+  outrider *o = create(target, draft);
   CHECK(o != NULL);
   if (in_text) {
     CHECK(has(ask(o, "system.status", "{\"wait_ms\":120000}"), "\"ready\""));
@@ -157,8 +185,41 @@ static int leave(const char* target, const char* draft, int in_text, long ms) {
   return failures == 0 ? 0 : 1;
 }
 
+/* The same, in ways that are less common. */
+static int leave_oddly(const char *target, const char *draft, const char *how, long ms) {
+  const struct timespec wait = {ms / 1000, ms % 1000 * 1000000};
+  const struct timespec minute = {60, 0};
+  outrider *o = NULL;
+  pthread_t thread;
+  paths[0] = target;
+  paths[1] = draft;
+  if (strcmp(how, "made-elsewhere") == 0) {
+    CHECK(pthread_create(&thread, NULL, create_elsewhere, NULL) == 0);
+    pthread_join(thread, NULL);
+    o = made_elsewhere;
+    CHECK(create(target, draft) != NULL); /* and one here */
+  } else {
+    o = create(target, draft);
+  }
+  CHECK(o != NULL);
+  if (strcmp(how, "in-callback") == 0) CHECK(outrider_subscribe(o, exit_in_event, NULL) == 0);
+  nanosleep(&wait, NULL);
+  if (strcmp(how, "on-thread") == 0) {
+    CHECK(pthread_create(&thread, NULL, exit_elsewhere, NULL) == 0);
+    pthread_join(thread, NULL);
+  }
+  if (strcmp(how, "while-destroyed") == 0) {
+    CHECK(pthread_create(&thread, NULL, destroy_elsewhere, o) == 0);
+  }
+  if (strcmp(how, "in-callback") == 0) nanosleep(&minute, NULL); /* it does not come to that */
+  return failures == 0 ? 0 : 1;
+}
+
 int main(int argc, char** argv) {
   int lines = 0;
+  if (argc == 5 && strcmp(argv[3], "load") != 0 && strcmp(argv[3], "text") != 0) {
+    return leave_oddly(argv[1], argv[2], argv[3], atol(argv[4]));
+  }
   if (argc == 5) return leave(argv[1], argv[2], strcmp(argv[3], "text") == 0, atol(argv[4]));
   if (argc != 3) {
     fprintf(stderr, "usage: c_test TARGET.gguf DRAFT.gguf\n");

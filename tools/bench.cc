@@ -156,6 +156,10 @@ void BenchCommand::check() {
                      "which guesses hold is drawn with that rule; take --rule coupled");
   }
   plan_ = plan_speculation(speculation_, model_);
+  if (oracle_ && plan_.drafters.mentions("recycle")) {
+    throw UsageError("--oracle is there, but --drafter has 'recycle'",
+                     "which guesses from what the target says in its run; leave it out");
+  }
   if (!plan_.off_reason.empty()) {
     throw UsageError("there is nothing to measure: " + plan_.off_reason,
                      "plain decoding is always measured beside speculation");
@@ -292,6 +296,7 @@ Status BenchCommand::ask_oracles(Session& session, const std::vector<Work>& work
                    {.prompt = work[pair.prompt].tokens,
                     .said = pair.said,
                     .seed = setting_.seed,
+                    .after_first = pair.speculative.predicted_after_first,
                     .stats = &pair.speculative_steps},
                    sampling_.options, chosen_shape(speculation_), *signals_);
     if (!times.ok()) return times.status().with_context("the oracle");

@@ -15,6 +15,7 @@ struct OracleWork {
   std::span<const Token> prompt;
   std::span<const Token> said;
   std::uint64_t seed = 0;
+  std::int64_t after_first = 0;  // tokens said behind the first step's
   const SpeculationStats* stats = nullptr;
 };
 

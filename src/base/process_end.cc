@@ -1,17 +1,28 @@
 #include "base/process_end.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <vector>
 
-#if defined(__linux__)
+#if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
-#elif defined(__APPLE__)
+#endif
+#if defined(__APPLE__)
 #include <pthread.h>
 #endif
 
 namespace outrider {
 namespace {
+
+long process_id() {
+#if defined(__unix__) || defined(__APPLE__)
+  return getpid();
+#else
+  return 0;
+#endif
+}
 
 bool is_main_thread() {
 #if defined(__linux__)
@@ -23,28 +34,52 @@ bool is_main_thread() {
 #endif
 }
 
+struct Handlers {
+  std::mutex mutex;  // guards what follows
+  std::vector<void (*)()> all;
+  std::atomic<long> process{0};  // in which they were asked for last
+};
+
+// Never destroyed: it is for the end.
+Handlers& handlers() {
+  static Handlers& instance = *new Handlers();
+  return instance;
+}
+
+// A forked child has copies of the handlers, but none of the threads that they would wait for.
+void run_all() {
+  if (handlers().process.load() != process_id()) return;
+  std::vector<void (*)()> all;
+  {
+    const std::lock_guard<std::mutex> lock(handlers().mutex);
+    all = handlers().all;
+  }
+  for (void (*const handler)() : all) handler();
+}
+
 thread_local bool main_thread_ended = false;
 
 // Destroyed first of all at the process's end: exit() begins with its thread's own objects.
-struct MainThreadHandlers {
-  std::vector<void (*)()> handlers;
-
-  ~MainThreadHandlers() {
+struct MainThread {
+  ~MainThread() {
     main_thread_ended = true;
-    for (void (*const handler)() : handlers) handler();
+    run_all();
   }
 };
 
 }  // namespace
 
 void at_process_end(void (*handler)()) {
-  (void)std::atexit(handler);  // where it cannot be had, the process ends without waiting
-  if (!is_main_thread() || main_thread_ended) return;
-  static thread_local MainThreadHandlers at_end;
-  std::vector<void (*)()>& handlers = at_end.handlers;
-  if (std::find(handlers.begin(), handlers.end(), handler) == handlers.end()) {
-    handlers.push_back(handler);
+  {
+    Handlers& h = handlers();
+    const std::lock_guard<std::mutex> lock(h.mutex);
+    if (std::find(h.all.begin(), h.all.end(), handler) == h.all.end()) h.all.push_back(handler);
+    h.process.store(process_id());
   }
+  (void)std::atexit(run_all);  // where it cannot be had, the process ends without waiting
+  if (!is_main_thread() || main_thread_ended) return;
+  static thread_local MainThread at_end;
+  (void)at_end;
 }
 
 }  // namespace outrider

@@ -9,8 +9,9 @@ namespace outrider {
 // first is not enough for threads that compute: ggml and llama.cpp make statics as they go. (A main
 // thread that ends alone, by pthread_exit, runs it too.)
 //
-// `handler` may run more than once, and must not throw. Asking again is fine, and has it run before
-// what was made in between. Any thread; throws std::bad_alloc.
+// Not in a child that was forked and has not asked for it itself. `handler` may run more than once,
+// and must not throw. Asking again is fine, and has all handlers run before what was made in
+// between. Any thread; throws std::bad_alloc.
 void at_process_end(void (*handler)());
 
 }  // namespace outrider

@@ -1,5 +1,8 @@
 #include "base/process_end.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <thread>
 
@@ -42,6 +45,31 @@ TEST(AtProcessEnd, AskedForOnAnyThreadItRunsBeforeWhatWasMadeEarlier) {
       testing::ExitedWithCode(7), "");
 }
 
+TEST(AtProcessEnd, AForkedChildEndsWithoutIt) {
+  EXPECT_EXIT(
+      {
+        at_process_end(handler);
+        const pid_t child = fork();
+        if (child == 0) std::exit(0);
+        int status = 0;
+        waitpid(child, &status, 0);
+        if (WEXITSTATUS(status) != 0) std::_Exit(4);
+        std::exit(0);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST(AtProcessEnd, TheMainThreadsPlaceIsHadWhoeverAskedFirst) {
+  EXPECT_EXIT(
+      {
+        std::thread([] { at_process_end(handler); }).join();
+        at_process_end(handler);
+        make_static();
+        std::exit(0);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
 int calls = 0;
 
 TEST(AtProcessEnd, AHandlerMayBeAskedForAgainAndAtTheEnd) {
@@ -51,7 +79,7 @@ TEST(AtProcessEnd, AHandlerMayBeAskedForAgainAndAtTheEnd) {
           if (++calls >= 4) std::_Exit(7);
           at_process_end([] { ++calls; });
         };
-        at_process_end(count);  // once as the main thread's, and as often as it was asked for
+        at_process_end(count);  // once as the main thread's, then as often as it was asked for
         at_process_end(count);
         std::exit(0);
       },

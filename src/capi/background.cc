@@ -5,8 +5,6 @@
 #include <system_error>
 #include <thread>
 
-#include "capi/living.h"
-
 namespace outrider::capi {
 namespace {
 
@@ -49,7 +47,6 @@ class Background {
         if (first_ != nullptr) first_ = first_->next;
       }
       if (instance == nullptr) return;
-      remove_living(instance.get());
     }
   }
 

@@ -7,7 +7,6 @@
 
 #include "api/json_rpc.h"
 #include "capi/background.h"
-#include "capi/living.h"
 #include "capi/log.h"
 
 namespace outrider::capi {
@@ -49,10 +48,7 @@ Instance* create(const char* config_json, char** error,
     if (!in_callback()) end_waiting();
     api::Answer<std::unique_ptr<Instance>> made =
         Instance::create(config_json == nullptr ? "" : config_json, std::move(loader));
-    if (made.ok()) {
-      add_living(made->get());
-      return made->release();
-    }
+    if (made.ok()) return made->release();
     leave_error(error, made.error().message.c_str());
   } catch (const std::bad_alloc&) {
     leave_error(error, "out of memory");
@@ -68,7 +64,6 @@ void destroy(Instance* instance) noexcept {
   if (instance == nullptr) return;
   std::unique_ptr<Instance> owned(instance);
   if (in_callback()) return end_in_background(std::move(owned));
-  remove_living(instance);
   owned.reset();
   end_waiting();
 }

@@ -1,7 +1,6 @@
 #include "capi/entry.h"
 
 #include <memory>
-#include <mutex>
 
 #include "backend/llama_loader.h"
 #include "base/process_end.h"
@@ -18,12 +17,15 @@ outrider::capi::Instance* of(void* instance) {
   return static_cast<outrider::capi::Instance*>(instance);
 }
 
-// What instances compute must not outlive what they compute with. An exit() from inside a callback
-// cannot wait for the thread it is on.
+// What instances compute must not outlive what they compute with. The app's log callback may be
+// part of what is gone. An exit() from inside a callback cannot wait for who waits for that callback,
+// nor, from a log line's, for the thread that it is on.
 void end_all() noexcept {
-  if (outrider::capi::in_callback()) return;
-  outrider::capi::finish_background();
-  outrider::capi::shut_down_living();
+  outrider::capi::end_log();
+  if (outrider::capi::in_log_callback()) return;
+  const bool wait = !outrider::capi::in_callback();
+  if (wait) outrider::capi::finish_background();
+  outrider::capi::shut_down_living(wait);
 }
 
 }  // namespace
@@ -33,11 +35,8 @@ const char* version() noexcept { return OUTRIDER_VERSION; }
 void* create(const char* config_json, char** error) noexcept {
   std::unique_ptr<outrider::ModelLoader> loader;
   try {
-    static std::once_flag once;
-    std::call_once(once, [] {
-      outrider::llama::ensure_backend();
-      outrider::at_process_end(end_all);
-    });
+    outrider::llama::ensure_backend();
+    outrider::at_process_end(end_all);
     loader = std::make_unique<outrider::LlamaLoader>(
         outrider::LlamaLoaderOptions{.at_weights = [] { outrider::at_process_end(end_all); }});
   } catch (...) {

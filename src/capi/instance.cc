@@ -1,6 +1,7 @@
 #include "capi/instance.h"
 
 #include "api/update_json.h"
+#include "capi/living.h"
 #include "capi/log.h"
 
 namespace outrider::capi {
@@ -32,6 +33,7 @@ api::Answer<std::unique_ptr<Instance>> Instance::create(std::string_view text,
   if (!runtime.ok()) return api::error_of(runtime.status(), json::Json());
   instance->runtime_ = std::move(*runtime);
   instance->service_ = std::make_unique<api::Service>(*instance->runtime_);
+  add_living(instance.get());  // before anything is loaded
   for (const api::ModelOrder& order : config->models) {
     const Status status = instance->runtime_->load(order.role, order.options);
     if (!status.ok()) return api::error_of(status, json::Json());
@@ -44,10 +46,14 @@ api::Answer<std::unique_ptr<Instance>> Instance::create(std::string_view text,
 }
 
 Instance::~Instance() {
-  if (service_ == nullptr) return;
-  close();
-  runtime_->subscribe({});  // waits for a callback that is running; its calls are refused by now
-  service_->wait_idle();
+  begin_destroying(this);
+  if (service_ != nullptr) {
+    close();
+    runtime_->subscribe({});  // waits for a callback that is running; its calls are refused by now
+    service_->wait_idle();
+  }
+  runtime_.reset();
+  remove_living(this);
 }
 
 std::string Instance::call(std::string_view request) { return service_->call(request); }

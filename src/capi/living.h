@@ -1,5 +1,5 @@
-// The instances that there are. A process may end without having destroyed them, and what they
-// compute must not outlive the statics that it computes with.
+// The instances that there are. A process may end without having destroyed them, or while another
+// thread does, and what they compute must not outlive the statics that it computes with.
 #pragma once
 
 #include "capi/instance.h"
@@ -10,10 +10,13 @@ namespace outrider::capi {
 // not.
 void add_living(Instance* instance);
 
-// No more. Waits while that is being done; fine for one that was never added.
+// `instance` is about to be destroyed, which the exit waits for: until remove_living(). Waits while
+// it is being shut down. Fine for one that was never added, like the next.
+void begin_destroying(Instance* instance) noexcept;
 void remove_living(Instance* instance) noexcept;
 
-// Shuts all of them down; for the process's end.
-void shut_down_living() noexcept;
+// Shuts all of them down, and, with `wait`, waits for those that are being destroyed; for the
+// process's end.
+void shut_down_living(bool wait) noexcept;
 
 }  // namespace outrider::capi

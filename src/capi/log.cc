@@ -3,6 +3,7 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace outrider::capi {
 namespace {
@@ -24,6 +25,11 @@ LogState& log_state() {
 int& callback_depth() {
   static thread_local int depth = 0;
   return depth;
+}
+
+bool& giving_out_line() {
+  static thread_local bool line = false;
+  return line;
 }
 
 LoadHooks logged(const LoadHooks& hooks) {
@@ -55,6 +61,12 @@ void set_log(LogFunction callback, void* user) {
   if (!in_callback()) const std::lock_guard<std::recursive_mutex> wait(state.line);
 }
 
+void end_log() noexcept {
+  LogState& state = log_state();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  state.callback = nullptr;
+}
+
 void log_line(LogLevel level, std::string_view line) noexcept {
   try {
     LogState& state = log_state();
@@ -69,12 +81,18 @@ void log_line(LogLevel level, std::string_view line) noexcept {
     if (callback == nullptr) return;
     const std::string text(line);
     const CallbackScope scope;
+    const bool outer = std::exchange(giving_out_line(), true);
+    struct Restore {
+      bool value;
+      ~Restore() { giving_out_line() = value; }
+    } restore{outer};
     callback(user, static_cast<int>(level), text.c_str());
   } catch (...) {  // no memory, or what a C++ client's callback threw: the line is lost
   }
 }
 
 bool in_callback() { return callback_depth() > 0; }
+bool in_log_callback() { return giving_out_line(); }
 
 CallbackScope::CallbackScope() { ++callback_depth(); }
 CallbackScope::~CallbackScope() { --callback_depth(); }

@@ -17,12 +17,18 @@ using LogFunction = void (*)(void* user, int level, const char* text);
 // See outrider_set_log. Any thread.
 void set_log(LogFunction callback, void* user);
 
+// From now on lines are dropped. Unlike set_log() it waits for nobody; for the process's end.
+void end_log() noexcept;
+
 // One line to the callback; dropped when there is none. Any thread; lines come one at a time. A
 // line for which there is no memory is lost.
 void log_line(LogLevel level, std::string_view line) noexcept;
 
 // True on a thread that is inside one of the client's callbacks, for a log line or an event.
 bool in_callback();
+
+// The same, for a log line: the thread may be one that loads.
+bool in_log_callback();
 
 // While it lives, in_callback() is true on this thread. They nest.
 class CallbackScope {

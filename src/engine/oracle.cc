@@ -57,7 +57,7 @@ class Oracle {
         return cancelled("interrupted");
       }
       sampler.accept(text_[n_prompt_ + place - 1]);
-      for (std::size_t i = 0; i < drafters_.size(); ++i) {
+      for (std::size_t i = 0; i < drafters_.size() && place >= options_.begun; ++i) {
         OUTRIDER_RETURN_IF_ERROR(ask(*drafters_[i].drafter, sampler, place, right_[place][i]));
       }
     }
@@ -68,7 +68,7 @@ class Oracle {
   double least_ms() const {
     const std::size_t n = right_.size();
     std::vector<double> rest(n + 1, 0.0);  // [place] the least time from there on
-    for (std::size_t place = n; place-- > 1;) {
+    for (std::size_t place = n; place-- > options_.begun;) {
       rest[place] = step_ms(1) + rest[place + 1];
       for (std::size_t i = 0; i < drafters_.size(); ++i) {
         double guesses_ms = 0.0;
@@ -79,7 +79,7 @@ class Oracle {
         }
       }
     }
-    return n > 1 ? rest[1] : 0.0;
+    return rest[std::min(options_.begun, n)];
   }
 
  private:

@@ -35,15 +35,16 @@ struct OracleDrafter {
 struct OracleOptions {
   std::uint64_t seed = 1;
   DraftShape shape;
+  std::size_t begun = 1;    // tokens of the text that came with the reading of the prompt, >= 1
   std::int32_t width = 16;  // most tokens of a step, >= 1
   std::function<double(std::int32_t width)>
       step_ms;                                   // of the target, by a step's tokens; not empty
   const std::atomic<bool>* interrupt = nullptr;  // while true: kCancelled; null: never
 };
 
-// The least time in milliseconds for `said` behind `prompt`, its first token left out: that one
-// comes with the reading of the prompt. `sampler`: as a new request has it. Takes as long as making
-// all guesses that hold, and one more at each place.
+// The least time in milliseconds for `said` behind `prompt`, without its first `begun` tokens.
+// `sampler`: as a new request has it. Drafters that want the target's rows have none here. Takes as
+// long as making all guesses that hold, and one more at each place.
 // Errors: kCancelled; a drafter's own. REQUIRES: `prompt` is not empty
 Result<double> oracle_ms(std::span<const Token> prompt, std::span<const Token> said,
                          Sampler& sampler, std::span<const OracleDrafter> drafters,

@@ -140,6 +140,7 @@ struct SpeculationStats {
   double sample_ms = 0.0;  // samplers and the walk
   double plan_ms = 0.0;
   std::vector<DrafterStats> drafters;
+  std::int32_t first_width = 0;  // of the step that gave the first token
   // Of the `steps`, those of each width, fillers included: [width], as long as the widest.
   std::vector<std::int64_t> steps_by_width;
   std::vector<DepthStats> by_depth;  // [depth - 1], as long as the deepest; without fillers

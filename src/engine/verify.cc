@@ -180,6 +180,7 @@ void note_walk(Sequence& s, const Walk& walk) {
     return;
   }
   s.answered = true;
+  s.stats.first_width = s.sent->size();
   s.timings.first_token_ms = s.age.elapsed_ms();
   s.timings.prompt_ms = s.timings.first_token_ms - s.waited_ms;
   s.since_first.restart();

@@ -143,6 +143,11 @@ bool CachedProbe::answers(std::int32_t widest_now, double budget_now) const {
   return report.complete || (budget_ms >= budget_now && !report.could_go_on(widest_now));
 }
 
+bool CachedProbe::says_more_than(const CachedProbe& other) const {
+  if (other.report.passed.empty()) return false;  // something differed
+  return widest >= other.widest && report.passed.size() >= other.report.passed.size();
+}
+
 std::filesystem::path ExactnessCache::file_of(const std::string& key) const {
   Fingerprint fingerprint;
   fingerprint.add(key);

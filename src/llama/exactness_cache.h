@@ -23,6 +23,9 @@ struct CachedProbe {
   // least as wide, and either complete or given at least this time and not cut off on the way to
   // its widest.
   bool answers(std::int32_t widest_now, double budget_now) const;
+
+  // True when `other` adds nothing: no difference, and no more was compared for it.
+  bool says_more_than(const CachedProbe& other) const;
 };
 
 class ExactnessCache {

@@ -129,6 +129,19 @@ TEST(ExactnessCache, AVerdictAnswersNarrowerQuestionsAndCutOffOnesOnlyShorterTim
   EXPECT_TRUE(probe.answers(16, 2000.0)) << "something differed";
 }
 
+TEST(ExactnessCache, AVerdictIsNotReplacedByOneThatComparedLess) {
+  const CachedProbe more = some_probe();
+  CachedProbe less = some_probe();
+  less.report.passed.pop_back();
+  EXPECT_TRUE(more.says_more_than(less));
+  EXPECT_FALSE(less.says_more_than(more));
+  less.widest = 64;
+  EXPECT_FALSE(more.says_more_than(less)) << "it was asked for more";
+  less.widest = 16;
+  less.report.passed.clear();
+  EXPECT_FALSE(more.says_more_than(less)) << "it found a difference";
+}
+
 TEST(ExactnessCache, FollowsTheEnvironment) {
   const auto with = [](const char* own, const char* xdg, const char* home) {
     const char* names[] = {"OUTRIDER_CACHE", "XDG_CACHE_HOME", "HOME"};

@@ -219,7 +219,9 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
     }
   }
   const Stopwatch watch;
-  const ProbePassed passed = known ? ProbePassed{.units = known->report.passed,
+  // What a unit compares depends on the widest width.
+  const bool go_on = known && known->widest == widest_to_probe() && !known->report.passed.empty();
+  const ProbePassed passed = go_on ? ProbePassed{.units = known->report.passed,
                                                  .rows = known->report.rows,
                                                  .elapsed_ms = known->report.elapsed_ms}
                                    : ProbePassed();
@@ -240,9 +242,11 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
   report_ = *report;
   exactness = report_.exactness;
   opened_.longest_piece = report_.longest_piece;
-  if (key.ok()) {
-    const Status stored = cache_.store(
-        *key, {.report = report_, .widest = widest_to_probe(), .budget_ms = budget_ms});
+  const CachedProbe probed{.report = report_, .widest = widest_to_probe(), .budget_ms = budget_ms};
+  // Another process may have stored more meanwhile, or a load that asked for more before.
+  if (known && key.ok()) known = cache_.load(*key);
+  if (key.ok() && !(known && known->says_more_than(probed))) {
+    const Status stored = cache_.store(*key, probed);
     if (!stored.ok() && hooks_.log) hooks_.log(LogLevel::kDebug, stored.message());
   }
   return Status();

@@ -338,7 +338,7 @@ void Prober::report_progress() {
   if (!options_.progress) return;
   const double by_units = static_cast<double>(n_done_) / static_cast<double>(units_.size());
   const double by_time =
-      options_.budget_ms > 0.0 ? (walk_.now_ms() - begin_ms_) / options_.budget_ms : 0.0;
+      options_.budget_ms > 0.0 ? (walk_.now_ms() - begin_ms_) / (2.0 * options_.budget_ms) : 0.0;
   progress_ = std::max(progress_, std::min(0.99, std::max(by_units, by_time)));
   options_.progress(progress_);
 }
@@ -356,7 +356,8 @@ ProbeReport Prober::report() const {
 
   // Only what was compared at every place counts.
   Exactness& exactness = report.exactness;
-  exactness.width = others_differ_ ? 1 : report.everywhere;
+  const bool others_open = plan_options_.n_sequences > 1 && !coverage_.others_everywhere();
+  exactness.width = others_differ_ || others_open ? 1 : report.everywhere;
   if (exactness.width < 2) {
     exactness.kind = Exactness::Kind::kDistributional;
   } else if (exactness.width < options_.widest) {
@@ -366,7 +367,9 @@ ProbeReport Prober::report() const {
   }
   exactness.reason = reason_;
   if (exactness.kind != Exactness::Kind::kExact && reason_.empty()) {
-    exactness.reason = "wider batches were not compared everywhere in the probe's time";
+    exactness.reason =
+        others_open ? "batches with other requests were not compared everywhere in the probe's time"
+                    : "wider batches were not compared everywhere in the probe's time";
   }
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "; %.1f s", report.elapsed_ms / 1000.0);

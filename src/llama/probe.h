@@ -76,7 +76,7 @@ struct ProbeReport {
 
   // A further probe may allow wider batches: time was all that was missing.
   bool could_go_on(std::int32_t widest) const {
-    return !complete && !passed.empty() && everywhere < widest;
+    return !complete && !passed.empty() && exactness.width < widest;
   }
 };
 

@@ -23,6 +23,8 @@ class ProbeCoverage {
   void add_rows(std::int64_t n) { rows_ += n; }
 
   std::int64_t rows() const { return rows_; }
+  // Whether batches with other sequences were compared at every place.
+  bool others_everywhere() const { return others_.size() == starts_.size(); }
   std::int32_t longest_piece() const { return longest_piece_; }
 
   // The widest width up to `limit` that was compared at some (at every) place; 1 when none was.

@@ -38,6 +38,16 @@ class Plan {
     }
   }
 
+  void add_others(std::int32_t width, double budgets) {
+    for (std::int32_t i = options_.n_starts - 1; i >= 0; --i) {
+      add({.kind = ProbeUnit::Kind::kOthers,
+           .start = i,
+           .width = width,
+           .required = width <= kSmall / 2,
+           .budgets = budgets});
+    }
+  }
+
   void add_piece(std::int32_t length) { add({.kind = ProbeUnit::Kind::kPiece, .width = length}); }
 
   std::vector<ProbeUnit> take() { return std::move(units_); }
@@ -81,14 +91,11 @@ std::vector<ProbeUnit> plan_probe(const ProbePlanOptions& options) {
       plan.add({.start = start, .width = width, .required = true, .budgets = kSmallBudgets});
     }
   }
+  if (options.n_sequences > 1) plan.add_others(kSmall / 2, kSmallBudgets);
   for (const std::int32_t width : widths) {
     if (width > kSmall) plan.add_everywhere(width, /*round=*/0, kWideBudgets);
   }
-  if (options.n_sequences > 1) {
-    for (std::int32_t start = options.n_starts - 1; start >= 0; --start) {
-      plan.add({.kind = ProbeUnit::Kind::kOthers, .start = start, .width = kSmall});
-    }
-  }
+  if (options.n_sequences > 1) plan.add_others(kSmall, kWideBudgets);
   for (const std::int32_t width : {kSmall, 2 * kSmall}) {
     if (options.max_leaves < width / 2 || width > options.widest) continue;
     for (std::int32_t start = options.n_starts - 1; start >= 0; --start) {

@@ -2,8 +2,8 @@
 //
 // Idea. A probe has a budget, and a large model may need all of it for its first few batches. So
 // the work is cut into units that are worth something alone, the telling ones first: small widths
-// everywhere in the cache (kernels change with its size), then wide ones, then several requests at
-// once, then pieces of prompts, then the same with other tokens (some differences show in one row
+// everywhere in the cache (kernels change with its size), then several requests at once, then wide
+// ones, then pieces of prompts, then the same with other tokens (some differences show in one row
 // of three only), then the widths between.
 //
 // Example, widest 16, one sequence, starts 24, 254, 520:

@@ -149,6 +149,22 @@ TEST(Probe, OtherRequestsInTheBatchAreCompared) {
   EXPECT_NE(report.exactness.reason.find("with other requests in the batch"), std::string::npos);
 }
 
+TEST(Probe, WithSeveralSequencesNothingIsExactThatWasNotComparedWithOthers) {
+  int open = 0;
+  for (double budget_ms = 100.0; budget_ms < 10000.0; budget_ms += 100.0) {
+    WrongModel model(nullptr, /*n_sequences=*/4);
+    model.set_ms_per_evaluation(100.0);
+    const ProbeReport report = probe(model, {.budget_ms = budget_ms});
+    const std::string& reason = report.exactness.reason;
+    const bool compared = reason.find("other requests were not") == std::string::npos;
+    if (compared || report.everywhere < 2) continue;
+    ++open;
+    EXPECT_EQ(report.exactness.verdict(), "distributional") << report.exactness.coverage;
+    EXPECT_TRUE(report.could_go_on(16));
+  }
+  EXPECT_GT(open, 0);
+}
+
 TEST(Probe, OtherRequestsStayWithinTheExactWidth) {
   WrongModel model([](const RowFacts& row) { return row.batch >= 4; }, /*n_sequences=*/4);
   EXPECT_EQ(probe(model).exactness.verdict(), "exact up to width 3");
@@ -220,32 +236,50 @@ ProbePassed passed_by(const ProbeReport& report) {
 }
 
 TEST(Probe, GoesOnWhereAnEarlierOneEnded) {
-  const ProbeReport whole = [] {
-    WrongModel model(nullptr);
-    return probe(model, {.budget_ms = 1e9});
-  }();
+  for (const std::int32_t n_sequences : {1, 4}) {
+    const ProbeReport whole = [n_sequences] {
+      WrongModel model(nullptr, n_sequences);
+      return probe(model, {.budget_ms = 1e9});
+    }();
+    ProbeReport report;
+    int n = 0;
+    do {  // each has time for a few comparisons
+      WrongModel model(nullptr, n_sequences);
+      model.set_ms_per_evaluation(50.0);
+      const ProbeReport before = report;
+      report = probe(model, {.budget_ms = 500.0, .passed = passed_by(before)});
+      EXPECT_GT(report.passed.size(), before.passed.size());
+      EXPECT_GE(report.exactness.width, before.exactness.width);
+      EXPECT_GT(report.rows, before.rows);
+      EXPECT_GT(report.elapsed_ms, before.elapsed_ms);
+      EXPECT_EQ(report.could_go_on(16), !report.complete && report.exactness.width < 16);
+      const bool others = report.exactness.coverage.find("other requests") != std::string::npos;
+      EXPECT_TRUE(n_sequences == 1 || others || report.exactness.verdict() == "distributional");
+      ASSERT_LT(++n, 100);
+    } while (!report.complete);
+    EXPECT_GT(n, 3);
+    EXPECT_EQ(report.exactness.verdict(), "exact");
+    EXPECT_EQ(report.passed.size(), whole.passed.size());
+    const auto said = [](const ProbeReport& r) {  // rows differ: truth is made again
+      const std::string text = r.exactness.coverage.substr(0, r.exactness.coverage.find(" rows"));
+      return text.substr(0, text.rfind(' '));
+    };
+    EXPECT_EQ(said(report), said(whole));
+  }
+}
+
+TEST(Probe, ADifferenceWithOthersIsFoundByAContinuedOneToo) {
+  const auto wrong = [](const RowFacts& row) { return row.n_items > 1 && row.pos >= 512; };
   ProbeReport report;
-  int n = 0;
-  do {  // each has time for its first comparison and for what fits a second
-    WrongModel model(nullptr);
+  for (int n = 0; n == 0 || report.could_go_on(16); ++n) {
+    ASSERT_LT(n, 100);
+    WrongModel model(wrong, /*n_sequences=*/4);
     model.set_ms_per_evaluation(50.0);
-    const ProbeReport before = report;
-    report = probe(model, {.budget_ms = 1000.0, .passed = passed_by(before)});
-    EXPECT_GT(report.passed.size(), before.passed.size());
-    EXPECT_GE(report.everywhere, before.everywhere);
-    EXPECT_GT(report.rows, before.rows);
-    EXPECT_GT(report.elapsed_ms, before.elapsed_ms);
-    EXPECT_EQ(report.could_go_on(16), report.everywhere < 16) << report.exactness.coverage;
-    ASSERT_LT(++n, 100);
-  } while (!report.complete);
-  EXPECT_GT(n, 3);
-  EXPECT_EQ(report.exactness.verdict(), "exact");
-  EXPECT_EQ(report.passed.size(), whole.passed.size());
-  const auto said = [](const ProbeReport& r) {  // rows differ: truth is made again
-    return r.exactness.coverage.substr(0, r.exactness.coverage.find(" rows"));
-  };
-  EXPECT_EQ(said(report).substr(0, said(report).rfind(' ')),
-            said(whole).substr(0, said(whole).rfind(' ')));
+    report = probe(model, {.budget_ms = 100.0, .passed = passed_by(report)});
+    EXPECT_EQ(report.exactness.verdict(), "distributional");
+  }
+  EXPECT_NE(report.exactness.reason.find("with other requests in the batch"), std::string::npos);
+  EXPECT_TRUE(report.passed.empty());
 }
 
 TEST(Probe, WhatPassedIsNotComparedAgainAndALaterDifferenceCounts) {

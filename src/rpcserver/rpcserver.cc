@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -44,13 +43,10 @@ void end_session() noexcept {
   }
 }
 
-// Before the first session: one that has loaded nothing yet is ended at exit too.
+// Before a session: one that has loaded nothing yet is ended at exit too.
 void prepare() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    llama::ensure_backend();
-    at_process_end(end_session);
-  });
+  llama::ensure_backend();
+  at_process_end(end_session);
 }
 
 // A block for the answer that there is no memory.

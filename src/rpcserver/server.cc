@@ -109,18 +109,22 @@ std::string Server::async_completion_cancel(const char* which) {
 }
 
 void Server::deinit() {
-  std::unique_ptr<Entry> entry;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    entry = std::move(entry_);
-    init_error_.clear();
-  }
-  if (entry == nullptr) return;
-  entry->session->close();
   std::unique_lock<std::mutex> lock(mutex_);
-  left_.wait(lock, [&entry] { return entry->calls == 0; });
-  lock.unlock();
-  entry.reset();
+  std::unique_ptr<Entry> entry = std::move(entry_);
+  init_error_.clear();
+  if (entry != nullptr) {
+    ++ending_;
+    lock.unlock();
+    entry->session->close();
+    lock.lock();
+    left_.wait(lock, [&entry] { return entry->calls == 0; });
+    lock.unlock();
+    entry.reset();
+    lock.lock();
+    --ending_;
+    left_.notify_all();
+  }
+  left_.wait(lock, [this] { return ending_ == 0; });
 }
 
 }  // namespace outrider::rpcserver

@@ -3,7 +3,8 @@
 //   nothing --init--> session --deinit--> nothing --init--> another session ...
 //
 // Calls enter the session that is there; deinit takes it away from later calls, ends what it does,
-// and waits until the calls inside have left before it is freed. So every function may be called
+// and waits until the calls inside have left before it is freed, and until what other threads' deinit
+// took away is freed too. So every function may be called
 // from any thread at any time, and none meets a session that is gone.
 //
 // Answers are compact JSON texts. What is thrown inside (no memory) is the caller's to catch.
@@ -68,7 +69,8 @@ class Server {
   ModelLoader& loader_;
   std::atomic<CompletionId> last_id_{0};  // over all sessions
   std::mutex mutex_;                      // guards what follows, and Entry::calls
-  std::condition_variable left_;          // a call has left
+  std::condition_variable left_;          // a call has left, or a session has ended
+  int ending_ = 0;                        // sessions that deinit() is ending
   std::unique_ptr<Entry> entry_;          // null: before init, or after deinit
   std::string init_error_;                // why the last init made no session, or empty
 };
