@@ -29,7 +29,7 @@ DEFAULT_FILTERS = {"top_k": 40, "top_p": 0.95, "min_p": 0.05}
 
 class Peer:
     def __init__(self, args, setting):
-        extra = ["-m", args.target]
+        extra = ["-m", args.target] + args.peer_args.split()
         kind, _, n = setting.partition(":")
         if kind == "draft-simple":
             extra += ["-md", args.draft, "--spec-draft-n-max", n or "3", "-td", str(args.threads)]
@@ -197,6 +197,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=1, help="each with another seed")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--temps", default="0,0.8d,1")
+    parser.add_argument("--peer-args", default="", help="for every llama-server; with '-ctk bf16 "
+                        "-ctv f16 -fa on' it says what ours says, so that all work on one text")
     parser.add_argument("--json", help="also write all figures to this file")
     args = parser.parse_args()
     prompts = prompts_of(args.prompts, args.categories, args.per_category)
@@ -216,6 +218,7 @@ def main():
     print(f"{time.strftime('%Y-%m-%d')}, {processor()}, {args.threads} threads, target "
           f"{os.path.basename(args.target)}, draft {os.path.basename(args.draft or 'none')}, "
           f"{args.tokens} tokens, {args.per_category} prompts a category, {args.rounds} rounds; "
+          f"llama-server's arguments: {args.peer_args or 'none'}; "
           "tokens a second (accepted/drafted)")
     print_tables(results, args.peers, args.ours, args.rounds)
     if args.json:

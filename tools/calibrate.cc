@@ -29,26 +29,18 @@ namespace {
 constexpr std::int32_t kMostWidth = 64;
 constexpr std::int32_t kMostDepth = 1 << 20;
 
-constexpr const char* kDetails =
-    "T(b) is what one pass of the target over b tokens takes, on which every choice of "
-    "speculation\n"
-    "rests: a step of b tokens pays when it yields more than T(b)/T(1). It is jagged (four tokens "
-    "may\n"
-    "take less than two), so widths are measured and not computed. Each is measured --repeat "
-    "times, in\n"
-    "turn with the others; shown are the median, and between which times half of the passes lie.\n"
-    "With -d also what the draft model's passes take.\n"
-    "Loading a model measures the usual widths once and keeps them in the cache folder for "
-    "--width\n"
-    "auto; so does this command, and --refresh replaces what is kept. Loading also compares "
-    "batches "
-    "with\n"
-    "single steps, for ten seconds each time, until all widths are proved to give the same text; "
-    "this\n"
-    "command does all of that at once, which takes minutes for a large model, for as many --slots, "
-    "and\n"
-    "the same --threads, --batch and cache types, as it will be used with.\n"
-    "The output of --json is a cost file for 'replay --cost'.";
+constexpr const char* kDetails = R"(T(b) is what one pass of the target over b tokens takes, on which every choice of speculation
+rests: a step of b tokens pays when it yields more than T(b)/T(1). It is jagged (four tokens may
+take less than two), so widths are measured and not computed. Each is measured --repeat times, in
+turn with the others; shown are the median, and between which times half of the passes lie.
+With -d also what the draft model's passes take.
+Loading a model measures the usual widths once and keeps them in the cache folder for --width
+auto; so does this command, and --refresh replaces what is kept. Loading also compares batches with
+single steps, for 10 to 30 seconds each time, until all widths are compared; this command does all
+of that at once, which takes minutes for a large model. What is found is kept for the options that
+it depends on: give the --threads, --batch, --exact and cache types that the model will be used
+with, and --slots 4 for 'rpc' and the C interface.
+The output of --json is a cost file for 'replay --cost'.)";
 
 class CalibrateCommand : public Command {
  public:
@@ -118,8 +110,8 @@ void CalibrateCommand::add_options(CLI::App& app) {
   measuring.add_switch("--refresh", refresh_,
                        "measure anew what loading keeps of this model in the cache folder");
   measuring.add_integer("--slots", slots_, 1, 64,
-                        "completions that will run at once, as of 'rpc': what is proved exact is "
-                        "kept for this number");
+                        "completions that will run at once, as of 'rpc': what is found exact is "
+                        "kept for 1, 2, and 3 or more of them");
   add_exact_option(app, "Measuring", model_);
   OptionGroup output(app, "Output");
   output.add_text("--plot", plot_, "FILE",
