@@ -1,33 +1,36 @@
 #!/usr/bin/env python3
 """Total tokens a second with 1, 4 and 16 requests at once, beside llama-server.
 
-Same file, same prompts, one after the other in one run. Every request is plain decoding of --tokens
-tokens at temperature 0 (ends of text ignored), or with --draft also with the draft model. A figure
-is all generated tokens divided by the time from the first request to the last answer, prompts
-included; the median over the rounds. Outrider runs as `outrider rpc`. Needs llama-server
-(`./dev peers`).
+Same file, same prompts, one after the other in one run. Every request is --tokens tokens at
+temperature 0 (ends of text ignored). llama-server decodes plainly, and with --draft also by
+draft-simple; Outrider, as `outrider rpc`, plainly and by its defaults, in turn in one process. A
+figure is all generated tokens divided by the time from the first request to the last answer,
+prompts included (each with another beginning, so that nothing of it is cached); the median over the
+rounds. Needs llama-server (`./dev peers`).
 """
 import argparse
 import concurrent.futures
+import itertools
 import json
 import statistics
 import time
 
 from subjects import Rpc, Server, processor
 
+numbers = itertools.count()
+
 
 class Outrider:
-    def __init__(self, args, slots, draft):
-        command = [args.outrider, "rpc", "-m", args.target, "-t", str(args.threads), "-c", "1024",
+    def __init__(self, args, slots):
+        command = [args.outrider, "rpc", "-m", args.target, "-t", str(args.threads), "-c", "2048",
                    "--slots", str(slots)]
-        self.rpc = Rpc(command + (["-d", args.draft] if draft else []))
-        self.rpc.wait_until_loaded(draft)
-        self.draft = draft
+        self.rpc = Rpc(command + (["-d", args.draft] if args.draft else []))
+        self.rpc.wait_until_loaded(args.draft)
 
-    def complete(self, prompt, tokens):
+    def complete(self, prompt, tokens, speculative):
         result = self.rpc.call("completion.run", {
             "prompt": prompt, "temp": 0, "max_tokens": tokens, "ignore_eos": True,
-            "speculative": self.draft})
+            "speculative": speculative})
         return result["usage"]["completion_tokens"]
 
     def stop(self):
@@ -36,12 +39,12 @@ class Outrider:
 
 class Peer:
     def __init__(self, args, slots, draft):
-        extra = ["-m", args.target, "--parallel", str(slots), "-c", str(1024 * slots)]
+        extra = ["-m", args.target, "--parallel", str(slots), "-c", str(2048 * slots)]
         if draft:
-            extra += ["-md", args.draft, "--draft-max", "3", "--draft-min", "0"]
+            extra += ["-md", args.draft, "--spec-type", "draft-simple", "--spec-draft-n-max", "3"]
         self.server = Server(args.llama_server, extra, args.threads)
 
-    def complete(self, prompt, tokens):
+    def complete(self, prompt, tokens, _):
         body = {"prompt": prompt, "n_predict": tokens, "temperature": 0, "ignore_eos": True,
                 "cache_prompt": False}
         return self.server.post("/completion", body)["timings"]["predicted_n"]
@@ -50,12 +53,32 @@ class Peer:
         self.server.stop()
 
 
-def measure(subject, prompts, clients, tokens):
+def measure(subject, prompts, clients, tokens, speculative=False):
+    asked = [f"{next(numbers)}. " + prompts[i % len(prompts)] for i in range(clients)]
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(clients) as pool:
-        counts = list(pool.map(lambda i: subject.complete(prompts[i % len(prompts)] + f" ({i})",
-                                                          tokens), range(clients)))
+        counts = list(pool.map(lambda p: subject.complete(p, tokens, speculative), asked))
     return sum(counts) / (time.monotonic() - begin)
+
+
+def measure_peer(args, prompts, clients, draft):
+    peer = Peer(args, clients, draft)
+    measure(peer, prompts, clients, 4)  # warm
+    speeds = [measure(peer, prompts, clients, args.tokens) for _ in range(args.rounds)]
+    peer.stop()
+    return statistics.median(speeds)
+
+
+def measure_ours(args, prompts, clients):
+    ours = Outrider(args, clients)
+    measure(ours, prompts, clients, 4)  # warm
+    speeds = {False: [], True: []}
+    for turn in range(args.rounds):
+        for speculative in ((False, True) if turn % 2 == 0 else (True, False)):
+            speeds[speculative].append(
+                measure(ours, prompts, clients, args.tokens, speculative))
+    ours.stop()
+    return [statistics.median(speeds[kind]) for kind in (False, True)]
 
 
 def main():
@@ -73,23 +96,17 @@ def main():
     args = parser.parse_args()
     with open(args.prompts, encoding="utf-8") as file:
         prompts = [json.loads(line)["prompt"] for line in file if line.strip()]
-    kinds = [("plain", False)] + ([("draft", True)] if args.draft else [])
     print(f"{processor()}, {args.threads} threads, {args.tokens} tokens each, median of "
           f"{args.rounds} rounds; total tokens a second\n")
-    print("| requests at once | | llama-server | Outrider | ratio |")
-    print("| --- | --- | --- | --- | --- |")
+    print("| requests at once | llama-server | draft-simple 3 | Outrider plain | Outrider | "
+          "plain / llama-server | Outrider / its plain |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
     for clients in [int(n) for n in args.clients.split(",")]:
-        for kind, draft in kinds:
-            figures = {}
-            for name, make in (("llama-server", Peer), ("outrider", Outrider)):
-                subject = make(args, clients, draft)
-                measure(subject, prompts, clients, 4)  # warm
-                figures[name] = statistics.median(
-                    measure(subject, prompts, clients, args.tokens) for _ in range(args.rounds))
-                subject.stop()
-            print(f"| {clients} | {kind} | {figures['llama-server']:.1f} | "
-                  f"{figures['outrider']:.1f} | {figures['outrider'] / figures['llama-server']:.2f} |",
-                  flush=True)
+        peer = measure_peer(args, prompts, clients, draft=False)
+        drafted = f"{measure_peer(args, prompts, clients, True):.1f}" if args.draft else "-"
+        plain, auto = measure_ours(args, prompts, clients)
+        print(f"| {clients} | {peer:.1f} | {drafted} | {plain:.1f} | {auto:.1f} | "
+              f"{plain / peer:.2f} | {auto / plain:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
