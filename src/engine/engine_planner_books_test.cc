@@ -92,5 +92,14 @@ TEST(Planner, ACachedPromptNeedsNoReading) {
   EXPECT_GT(engine.planner().account(0).reading_ms(100), 20.0 * machine.ms(1));
 }
 
+TEST(PlannedWidth, KeepsToWhatIsKnownToBeExact) {
+  using Kind = Exactness::Kind;
+  EXPECT_EQ(planned_width({.kind = Kind::kExact, .width = 16}), CostCurve::kMaxWidth);
+  EXPECT_EQ(planned_width({.kind = Kind::kUpToWidth, .width = 4}), 4);
+  EXPECT_EQ(planned_width({.kind = Kind::kDistributional, .width = 1}), CostCurve::kMaxWidth);
+  EXPECT_EQ(planned_width({.kind = Kind::kDistributional, .width = 4}), 4)
+      << "alone it is exact up to there";
+}
+
 }  // namespace
 }  // namespace outrider

@@ -79,7 +79,7 @@ Json to_json(const std::string& key, const CachedProbe& probe) {
 bool plausible(const CachedProbe& probe) {
   const ProbeReport& report = probe.report;
   const bool kind_fits =
-      (report.exactness.kind == Exactness::Kind::kDistributional) == (report.exactness.width == 1);
+      report.exactness.kind == Exactness::Kind::kDistributional || report.exactness.width > 1;
   return kind_fits && report.exactness.width >= 1 && report.exactness.width <= probe.widest &&
          probe.widest >= 2 && probe.widest <= kMostWidth && report.everywhere >= 1 &&
          report.everywhere <= probe.widest && report.longest_piece >= 0 && report.rows > 0 &&

@@ -357,8 +357,8 @@ ProbeReport Prober::report() const {
   // Only what was compared at every place counts.
   Exactness& exactness = report.exactness;
   const bool others_open = plan_options_.n_sequences > 1 && !coverage_.others_everywhere();
-  exactness.width = others_differ_ || others_open ? 1 : report.everywhere;
-  if (exactness.width < 2) {
+  exactness.width = others_differ_ ? 1 : report.everywhere;
+  if (exactness.width < 2 || others_open) {
     exactness.kind = Exactness::Kind::kDistributional;
   } else if (exactness.width < options_.widest) {
     exactness.kind = Exactness::Kind::kUpToWidth;

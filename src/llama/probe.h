@@ -76,7 +76,9 @@ struct ProbeReport {
 
   // A further probe may allow wider batches: time was all that was missing.
   bool could_go_on(std::int32_t widest) const {
-    return !complete && !passed.empty() && exactness.width < widest;
+    const bool open =
+        exactness.width < widest || exactness.kind == Exactness::Kind::kDistributional;
+    return !complete && !passed.empty() && open;
   }
 };
 

@@ -18,12 +18,14 @@ struct Exactness {
   enum class Kind {
     kExact,          // every probed width gives the bits of single steps
     kUpToWidth,      // widths 1..width do, a wider one does not
-    kDistributional  // not even width 2: only the distribution is the target's
+    kDistributional  // not even width 2, or not beside other sequences: only the distribution is
+                     // the target's, as far as is known
   };
   Kind kind = Kind::kDistributional;
-  std::int32_t width = 1;  // for kUpToWidth: the widest exact width; else the widest width probed
-  std::string coverage;    // what the probe covered: "widths 2-16, depths to 576, 3.1 s, cached"
-  std::string reason;      // why it is not exact, with the first difference; empty when exact
+  // The widest that was found equal everywhere, for one sequence at least; 1: none.
+  std::int32_t width = 1;
+  std::string coverage;  // what the probe covered: "widths 2-16, depths to 576, 3.1 s, cached"
+  std::string reason;    // why it is not exact, with the first difference; empty when exact
 
   // "exact", "exact up to width 4", "distributional": the contract's verdicts.
   std::string verdict() const {
