@@ -229,7 +229,8 @@ TEST_F(RuntimeTest, ASlowCallbackIsReplacedWhileEventsKeepComing) {
 }
 
 TEST_F(RuntimeTest, ShutDownEndsWhatRunsAndTakesNothingMore) {
-  const std::unique_ptr<Runtime> runtime = make();
+  loader_.add("stuck", {.seed = 1, .step_us = 100'000});  // its text would take many seconds
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "stuck");
   const Result<StartedCompletion> running = runtime->start(ask({1}, 1, 1'000'000));
   ASSERT_TRUE(running.ok());
   runtime->shut_down();
