@@ -117,7 +117,6 @@ class PlannedWorld {
   }
 
  private:
-
   void check(Completion completion, std::uint64_t seed) {
     last_ = std::move(completion);
     EXPECT_EQ(last_.tokens,

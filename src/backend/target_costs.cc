@@ -80,8 +80,8 @@ Result<bool> still_holds(LanguageModel& model, const std::vector<CostPoint>& kno
                          const LoadHooks& hooks) {
   constexpr std::int32_t kCheck = 4;
   constexpr double kSame = 0.15;
-  constexpr std::int32_t kDepth =
-      8;  // attention is next to nothing there as well, and it is soon read
+  // Soon read; attention is next to nothing there as well.
+  constexpr std::int32_t kDepth = 8;
   if (known.empty()) return false;
   const double before = ms_of(known, kCheck) / ms_of(known, 1);
   if (!(before > 0.0)) return true;  // the model takes no four

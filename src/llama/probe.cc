@@ -99,8 +99,7 @@ Status Prober::compare_all() {
     // Where a batch differs, so does a piece of that length, even if its last rows do not show it.
     const bool hopeless = pieces_differ_ || limit_ < options_.widest;
     if (unit.kind == ProbeUnit::Kind::kPiece && hopeless) continue;
-    const std::vector<ProbeUnit>& before = options_.passed.units;
-    if (std::find(before.begin(), before.end(), unit) != before.end()) {
+    if (options_.passed.holds(unit)) {
       coverage_.add(unit);
       continue;
     }
@@ -367,9 +366,8 @@ ProbeReport Prober::report() const {
   }
   exactness.reason = reason_;
   if (exactness.kind != Exactness::Kind::kExact && reason_.empty()) {
-    exactness.reason =
-        others_open ? "batches with other requests were not compared everywhere in the probe's time"
-                    : "wider batches were not compared everywhere in the probe's time";
+    exactness.reason = others_open ? "batches with other requests" : "wider batches";
+    exactness.reason += " were not compared everywhere in the probe's time";
   }
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "; %.1f s", report.elapsed_ms / 1000.0);

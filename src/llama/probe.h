@@ -23,6 +23,7 @@
 // Tested by probe_test.cc on a fake model with wrong rows at chosen widths and depths.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -40,6 +41,10 @@ struct ProbePassed {
   std::vector<ProbeUnit> units;
   std::int64_t rows = 0;
   double elapsed_ms = 0.0;
+
+  bool holds(const ProbeUnit& unit) const {
+    return std::find(units.begin(), units.end(), unit) != units.end();
+  }
 };
 
 struct ProbeOptions {

@@ -3,9 +3,9 @@
 //   nothing --init--> session --deinit--> nothing --init--> another session ...
 //
 // Calls enter the session that is there; deinit takes it away from later calls, ends what it does,
-// and waits until the calls inside have left before it is freed, and until what other threads' deinit
-// took away is freed too. So every function may be called
-// from any thread at any time, and none meets a session that is gone.
+// and waits until the calls inside have left before it is freed, and until what another thread's
+// deinit took away is freed too. So every function may be called from any thread at any time, and
+// none meets a session that is gone.
 //
 // Answers are compact JSON texts. What is thrown inside (no memory) is the caller's to catch.
 //

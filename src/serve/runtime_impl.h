@@ -29,9 +29,9 @@ class Runtime::Impl {
  public:
   Impl(const RuntimeOptions& options, ModelLoader& loader);
   ~Impl();
-  void shut_down();
 
   // runtime_load.cc
+  void shut_down();
   Status load(ModelRole role, ModelOptions options);
   Status cancel_load(ModelRole role);
   Status unload(ModelRole role, bool at_once);
@@ -114,11 +114,13 @@ class Runtime::Impl {
   void announce(ModelRole role);
   Role& role_of(ModelRole role) { return role == ModelRole::kTarget ? target_role_ : draft_role_; }
 
+  // Who shuts down.
+  void join_threads();
+
   // The deadlines' thread: a step that does not return keeps nobody waiting.
   void deadline_loop();
 
   // The decode thread: one turn is these passes.
-  void join_threads();
   void decode_loop();
   void install();
   void admit();
