@@ -29,7 +29,8 @@ namespace {
 constexpr std::int32_t kMostWidth = 64;
 constexpr std::int32_t kMostDepth = 1 << 20;
 
-constexpr const char* kDetails = R"(T(b) is what one pass of the target over b tokens takes, on which every choice of speculation
+constexpr const char* kDetails =
+    R"(T(b) is what one pass of the target over b tokens takes, on which every choice of speculation
 rests: a step of b tokens pays when it yields more than T(b)/T(1). It is jagged (four tokens may
 take less than two), so widths are measured and not computed. Each is measured --repeat times, in
 turn with the others; shown are the median, and between which times half of the passes lie.
@@ -97,6 +98,11 @@ void add_list(CLI::App& app, const std::string& name, std::vector<std::int32_t>&
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+std::string too_deep(std::int32_t depth, std::int32_t widest, std::int32_t n_ctx) {
+  return "--depth " + std::to_string(depth) + " and a pass of " + std::to_string(widest) +
+         " do not fit the context of " + std::to_string(n_ctx) + " tokens; give a larger --ctx";
+}
+
 void CalibrateCommand::add_options(CLI::App& app) {
   add_model_options(app, model_);
   add_list(app, "--widths", widths_, kMostWidth,
@@ -125,6 +131,12 @@ void CalibrateCommand::check() {
   widths_.push_back(1);
   std::sort(widths_.begin(), widths_.end());
   widths_.erase(std::unique(widths_.begin(), widths_.end()), widths_.end());
+  // Said now, and not after half a minute of probing. 0: as the model was trained.
+  for (const std::int32_t depth : depths_) {
+    if (model_.ctx > 0 && depth + widths_.back() > model_.ctx) {
+      throw UsageError(too_deep(depth, widths_.back(), model_.ctx));
+    }
+  }
 }
 
 Status CalibrateCommand::measure_depth(Session& session, std::int32_t depth,
@@ -143,9 +155,7 @@ Status CalibrateCommand::measure_depth(Session& session, std::int32_t depth,
                             "' takes at most " + std::to_string(most) + " tokens in a step here");
   }
   if (depth + widest > caps.n_ctx) {
-    return invalid_argument("--depth " + std::to_string(depth) + " and a pass of " +
-                            std::to_string(widest) + " do not fit the context of " +
-                            std::to_string(caps.n_ctx) + " tokens; give a larger --ctx");
+    return invalid_argument(too_deep(depth, widest, caps.n_ctx));
   }
   MeasureOptions options;
   options.widths = widths_;

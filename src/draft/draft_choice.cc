@@ -29,24 +29,29 @@ std::vector<double> largest(const Distribution& q, std::size_t n) {
   return p;
 }
 
-// The probabilities of `tokens`, which are of `q`.
-std::vector<float> probabilities_of(const Distribution& q, std::span<const Token> tokens) {
+// Of the first `n` choices, how far each is ahead of the best of the others, as a chance: 1/2 where
+// they are even. Nothing else is possible: 1.
+std::vector<float> leads(std::span<const PerturbedChoice> choices, std::size_t n) {
+  if (choices.size() == 1) return {1.0f};
   std::vector<float> result;
-  const bool raw = q.tokens.empty() && q.scale == 1.0f;
-  const double log_sum = raw ? log_sum_exp(q.logits) : 0.0;
-  const std::vector<double> p = raw ? std::vector<double>() : probabilities(q);
-  for (const Token token : tokens) {
-    double chance = 0.0;
-    if (raw) {
-      chance = std::exp(static_cast<double>(q.logits[static_cast<std::size_t>(token)]) - log_sum);
-    } else {
-      for (std::size_t i = 0; i < q.size(); ++i) {
-        if (q.token(i) == token) chance = p[i];
-      }
-    }
-    result.push_back(static_cast<float>(chance));
+  for (std::size_t i = 0; i < n; ++i) {
+    const double lead = choices[i].score - choices[i == 0 ? 1 : 0].score;
+    result.push_back(std::isnan(lead) ? 0.0f : static_cast<float>(1.0 / (1.0 + std::exp(-lead))));
   }
   return result;
+}
+
+// Where one token is left of the row (temperature 0): that one, and the row's likeliest others.
+std::vector<PerturbedChoice> greedy_top(std::span<const float> row, Token chosen,
+                                        std::size_t count) {
+  const auto with_score = [row](Token token) {
+    return PerturbedChoice{token, static_cast<double>(row[static_cast<std::size_t>(token)])};
+  };
+  std::vector<PerturbedChoice> top = {with_score(chosen)};
+  for (const Token token : likeliest(row, count)) {
+    if (token != chosen && top.size() < count) top.push_back(with_score(token));
+  }
+  return top;
 }
 
 // How many children the shape wants here.
@@ -81,27 +86,27 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
       c.draws ? noise_key(mix64(c.seed) ^ c.root_position,
                           (c.node << 16) + static_cast<std::uint64_t>(c.depth), kDraftStream)
               : noise_key(c.seed, position);
-  for (const PerturbedChoice& best : perturbed_top(q, key, static_cast<std::size_t>(wanted))) {
-    choice.tokens.push_back(best.token);
+  // One more than is proposed: how far the last one is ahead, too.
+  const std::size_t count =
+      static_cast<std::size_t>(wanted) + (c.wants_confidence && !c.draws ? 1 : 0);
+  std::vector<PerturbedChoice> best = perturbed_top(q, key, count);
+  if (best.empty()) return choice;
+  if (single && count > 1) best = greedy_top(row, best[0].token, count);
+  const std::size_t n = std::min(best.size(), static_cast<std::size_t>(wanted));
+  for (std::size_t i = 0; i < n; ++i) choice.tokens.push_back(best[i].token);
+  if (c.draws) {
+    const std::size_t n_drawn = single ? 1 : n;
+    choice.draw = {.p = Pmf::of(q),
+                   .tokens = {choice.tokens.begin(),
+                              choice.tokens.begin() + static_cast<std::ptrdiff_t>(n_drawn)}};
   }
-  if (choice.tokens.empty()) return choice;
-  if (c.draws) choice.draw = {.p = Pmf::of(q), .tokens = choice.tokens};
-  if (single && wanted > 1) {
-    for (const Token token : likeliest(row, static_cast<std::size_t>(wanted))) {
-      if (token != choice.tokens[0] && choice.tokens.size() < static_cast<std::size_t>(wanted)) {
-        choice.tokens.push_back(token);
-      }
-    }
+  if (!c.wants_confidence) return choice;
+  if (!c.draws) {
+    choice.confidence = leads(best, n);
+    return choice;
   }
-  if (c.wants_confidence) {
-    const Distribution said = single ? Distribution{.logits = row} : q;
-    if (c.draws) {
-      for (const double p : largest(said, choice.tokens.size())) {
-        choice.confidence.push_back(static_cast<float>(p));
-      }
-    } else {
-      choice.confidence = probabilities_of(said, choice.tokens);
-    }
+  for (const double p : largest(single ? Distribution{.logits = row} : q, n)) {
+    choice.confidence.push_back(static_cast<float>(p));
   }
   return choice;
 }

@@ -28,8 +28,13 @@ namespace outrider {
 struct DraftChoice {
   // The node may be followed by these, best first; empty: nothing is drafted here.
   std::vector<Token> tokens;
-  // [tokens] how sure the model is of each, if that was asked for: their probabilities, or, where
-  // tokens are drawn, the largest ones in order, which know nothing of what was drawn.
+  // [tokens] how sure the model is of each, if that was asked for: by how much it is ahead of the
+  // best other token, 1 / (1 + exp(-lead)), or, where tokens are drawn, the largest probabilities
+  // in order, which know nothing of what was drawn.
+  //
+  // The lead is in log p + g, the target's noise included: the target says another token only where
+  // its log q differs from log p by as much. A token that won against the odds, by a hair, and one
+  // that won by far may have the same p. Greedy: in the raw row.
   std::vector<float> confidence;
   // What they were drawn from, and which of them were; no tokens: none were.
   Draw draw;

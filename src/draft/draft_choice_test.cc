@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/random.h"
 #include "dist/gumbel.h"
@@ -55,6 +56,38 @@ TEST(DraftChoice, UnsureNodesEndTheDraft) {
     EXPECT_EQ(chosen({.p_ratio = 1.6f}, 1, draws).size(), 1U);
     EXPECT_EQ(chosen({.p_ratio = 1.7f}, 1, draws).size(), 0U);
   }
+}
+
+// The lead is over the best other token, under the noise that the target has there.
+TEST(DraftChoice, HowSureItIsSaysByHowMuchATokenIsAhead) {
+  const Distribution q{.logits = kRow};
+  const DraftShape shape{.split_p = 0.0f};
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const std::vector<PerturbedChoice> all = perturbed_top(q, noise_key(seed, 1), 5);
+    const DraftChoice c = choose_draft(
+        kRow, q, {.shape = shape, .max_children = 3, .seed = seed, .wants_confidence = true});
+    ASSERT_EQ(c.confidence.size(), c.tokens.size());
+    for (std::size_t i = 0; i < c.tokens.size(); ++i) {
+      const double lead = all[i].score - all[i == 0 ? 1 : 0].score;
+      EXPECT_EQ(c.tokens[i], all[i].token);
+      EXPECT_NEAR(c.confidence[i], 1.0 / (1.0 + std::exp(-lead)), 1e-6);
+    }
+  }
+}
+
+TEST(DraftChoice, TheOnlyPossibleTokenIsSure) {
+  const float never = -std::numeric_limits<float>::infinity();
+  const std::vector<float> row = {never, 1.0f, never};
+  const DraftShape shape;
+  const Distribution dense{.logits = row};
+  EXPECT_EQ(choose_draft(row, dense, {.shape = shape, .wants_confidence = true}).confidence,
+            std::vector<float>{1.0f});
+  const Token only = 1;
+  const float logit = 1.0f;
+  const Distribution greedy{.logits = std::span(&logit, 1), .tokens = std::span(&only, 1)};
+  EXPECT_EQ(choose_draft(row, greedy, {.shape = shape, .greedy = true, .wants_confidence = true})
+                .confidence,
+            std::vector<float>{1.0f});
 }
 
 TEST(DraftChoice, WhetherSomethingIsDraftedNeverDependsOnWhatIsDrawn) {

@@ -28,6 +28,7 @@ void teach_drafters(const Step& step, const Part& part) {
 struct Deeds {
   std::vector<std::int32_t> sent;     // [drafters] nodes; of several who guessed one, who was first
   std::vector<std::int32_t> right;    // [drafters] of these
+  std::vector<double> expected;       // [drafters] how many of them were expected to be
   std::vector<std::int64_t> emitted;  // [drafters] tokens, in the texts that it was asked about
   std::int32_t n_sent = 0;
 };
@@ -36,6 +37,7 @@ Deeds deeds_of(const Step& step) {
   const std::size_t n = step.drafters.size();
   Deeds deeds{.sent = std::vector<std::int32_t>(n, 0),
               .right = std::vector<std::int32_t>(n, 0),
+              .expected = std::vector<double>(n, 0.0),
               .emitted = std::vector<std::int64_t>(n, 0)};
   for (const Part& part : step.parts) {
     if (!part.walk || !part.sequence->planned) continue;
@@ -45,7 +47,12 @@ Deeds deeds_of(const Step& step) {
       ++into[static_cast<std::size_t>(tree.node(id).first_by)];
       return 1;
     };
-    for (NodeId id = 1; id < tree.size(); ++id) deeds.n_sent += count(id, deeds.sent);
+    for (NodeId id = 1; id < tree.size(); ++id) {
+      if (tree.is_filler(id)) continue;
+      deeds.n_sent += count(id, deeds.sent);
+      deeds.expected[static_cast<std::size_t>(tree.node(id).first_by)] +=
+          static_cast<double>(tree.node(id).chance);
+    }
     for (const NodeId id : part.walk->path) {
       if (id != kRoot) count(id, deeds.right);
     }
@@ -57,8 +64,9 @@ Deeds deeds_of(const Step& step) {
   return deeds;
 }
 
-// The books of those who were asked: the tokens that came for their guesses, at the price of plain
-// decoding, less what their guesses made the step take and what making them took.
+// The books of those who were asked: the tokens that came for their guesses, and that were expected
+// to, at the price of plain decoding, less what their guesses made the step take and what making
+// them took.
 void settle(Step& step) {
   if (step.drafter_ms.empty()) return;
   const Deeds deeds = deeds_of(step);
@@ -67,8 +75,10 @@ void settle(Step& step) {
     if (deeds.emitted[d] == 0) continue;
     const double wider_ms =
         step.costs->ms(deeds.n_sent) - step.costs->ms(deeds.n_sent - deeds.sent[d]);
-    step.planner.account(d).note_gain(deeds.right[d] * worth_ms - wider_ms - step.drafter_ms[d],
-                                      deeds.emitted[d], step.planner.token_ms());
+    const double taken_ms = wider_ms + step.drafter_ms[d];
+    step.planner.account(d).note_gain(deeds.expected[d] * worth_ms - taken_ms,
+                                      deeds.right[d] * worth_ms - taken_ms, deeds.emitted[d],
+                                      step.planner.token_ms());
   }
 }
 

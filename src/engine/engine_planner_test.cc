@@ -131,6 +131,19 @@ TEST(Planner, ADraftThatCannotGuessForOneRequestIsAskedForTheNext) {
   EXPECT_GT(said(50).accepted, 20);
 }
 
+// Sixteen requests fill no machine that takes sixty tokens in the time of one. Wider steps than
+// were measured are found out.
+TEST(Planner, ManyRequestsAreWidenedWhereTheMachineHasRoom) {
+  for (const PlanMachine& machine : plan_machines()) {
+    const PlannedSetting setting{
+        .machine = machine, .draft_rows = good_draft(), .draft_share = 0.01, .n_sequences = 16};
+    PlannedWorld plain(setting);
+    PlannedWorld planned(setting);
+    const double ratio = plain.ms_per_token(1, 32, 5) / planned.ms_per_token(kAutoWidth, 32, 5);
+    EXPECT_GT(ratio, machine.name == "flat" ? 1.5 : 0.97) << machine.name;
+  }
+}
+
 TEST(Planner, ADraftThatBecomesGoodAgainIsFoundOut) {
   const PlanMachine machine = plan_machines()[2];
   bool good = false;
@@ -209,10 +222,11 @@ TEST(Planner, PredictedChancesComeTrue) {
     for (std::uint64_t seed = 5; seed < 25; ++seed) world.run(kAutoWidth, seed);
     const CalibrationScore& score = world.engine().planner().score();
     EXPECT_GT(score.n(), 1000);
-    EXPECT_LT(score.calibration_error(), 0.05) << "temperature " << temperature;
-    // At temperature 1 this draft's confidence says next to nothing: drawn tokens agree or do not.
-    EXPECT_LT(score.brier(), score.brier_of_means() * (temperature > 0.0f ? 1.02 : 1.0))
+    // At temperature 0 this text goes round in circles, so that the same guesses are right, and
+    // wrong, in turn. On real models the error is 0.02 (docs/benchmarks.md).
+    EXPECT_LT(score.calibration_error(), temperature > 0.0f ? 0.05 : 0.1)
         << "temperature " << temperature;
+    EXPECT_LT(score.brier(), 0.95 * score.brier_of_means()) << "temperature " << temperature;
   }
 }
 

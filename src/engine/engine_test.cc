@@ -118,7 +118,7 @@ TEST(Engine, EveryAcceptanceCountFromNoneToAllKeepsBothCachesInStep) {
     ScriptedDrafter drafter(script);
     const FakeVocabulary vocabulary(kVocab);
     Engine engine(target, vocabulary, {&drafter});
-    ASSERT_TRUE(engine.add(request(prompt, 1.0f, 9, 40, 8)).ok());
+    const RequestId id = *engine.add(request(prompt, 1.0f, 9, 40, 8));
     std::size_t said = 0;
     while (engine.busy()) {
       for (const Update& u : engine.step()) said += u.pieces.size();
@@ -129,7 +129,7 @@ TEST(Engine, EveryAcceptanceCountFromNoneToAllKeepsBothCachesInStep) {
         ASSERT_EQ(target.text(0)[i], whole[i]);
       ASSERT_EQ(drafter.last_accepted.size(), prompt.size() + said);
     }
-    Result<Completion> got = engine.take(1);
+    Result<Completion> got = engine.take(id);
     ASSERT_TRUE(got.ok());
     EXPECT_EQ(got->tokens, want);
     const double per_step = static_cast<double>(got->speculation.accepted) /

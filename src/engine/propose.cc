@@ -175,7 +175,9 @@ void begin_planning(Step& step) {
   for (const Part& part : step.parts) step.n_ready += part.ready ? 1 : 0;
   const bool knows = step.planner.knows_costs(step.n_ready);
   const std::int32_t trial = step.planner.trial_width(step.n_ready);
+  const std::int32_t each = std::min({kMostPlanned, step.planned_width - 1, caps.max_width - 1});
   std::int32_t base = 0;
+  std::int32_t most = 0;
   for (Part& part : step.parts) {
     Sequence& s = *part.sequence;
     s.asked = 0;
@@ -187,9 +189,10 @@ void begin_planning(Step& step) {
     s.chances.clear();
     base += static_cast<std::int32_t>(part.prefix.size());
     if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : s.width;
+    if (s.planned) most += each;
   }
   step.costs.emplace(step.planner.target_cost(), std::max(base, 1),
-                     std::max(0, std::min(caps.n_batch - base, CostCurve::kMaxWidth)));
+                     std::max(0, std::min(caps.n_batch - base, most)));
 }
 
 }  // namespace

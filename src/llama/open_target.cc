@@ -244,7 +244,7 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
   opened_.longest_piece = report_.longest_piece;
   const CachedProbe probed{.report = report_, .widest = widest_to_probe(), .budget_ms = budget_ms};
   // Another process may have stored more meanwhile, or a load that asked for more before.
-  if (known && key.ok()) known = cache_.load(*key);
+  if (key.ok()) known = cache_.load(*key);
   if (key.ok() && !(known && known->says_more_than(probed))) {
     const Status stored = cache_.store(*key, probed);
     if (!stored.ok() && hooks_.log) hooks_.log(LogLevel::kDebug, stored.message());

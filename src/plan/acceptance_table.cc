@@ -12,13 +12,13 @@ constexpr std::array<float, 13> kEdges = {0.02f, 0.05f, 0.1f, 0.2f, 0.3f,  0.4f,
                                           0.6f,  0.7f,  0.8f, 0.9f, 0.96f, 0.99f};
 // The last that many guesses of a cell count most of what it says.
 constexpr double kMemory = 400.0;
-constexpr double kPromiseMemory = 100.0;
+constexpr double kPromiseMemory = 40.0;
 // As how many guesses a broader figure counts in a narrower one.
-constexpr double kPriorWeight = 6.0;
-constexpr double kPromiseWeight = 3.0;
+constexpr double kPriorWeight = 4.0;
+constexpr double kPromiseWeight = 5.0;
 // How far above the promise the hope is.
-constexpr double kHope = 0.7;          // standard deviations
-constexpr double kFirstPromise = 0.5;  // of a drafter that nothing is known of
+constexpr double kHope = 1.5;          // standard deviations
+constexpr double kFirstPromise = 0.6;  // of a drafter that nothing is known of
 
 constexpr double kBiasRate = 0.05;
 constexpr double kMaxBias = 3.0;
@@ -84,10 +84,6 @@ double AcceptanceTable::hope(std::size_t drafter, std::int32_t depth) const {
 
 void AcceptanceTable::learn_promise(std::size_t drafter, std::int32_t depth, bool right) {
   drafters_[drafter].promises[depth_class(depth)].add(right, kPromiseMemory);
-}
-
-double AcceptanceTable::experience(std::size_t drafter) const {
-  return drafters_[drafter].promises[0].seen;
 }
 
 void AcceptanceTable::forget(std::size_t drafter) { drafters_[drafter] = PerDrafter(); }

@@ -43,12 +43,10 @@ class AcceptanceTable {
   // The chance that the drafter's best guess at this depth is right, given that the one before it
   // is, and counting having no guess as being wrong: what asking it for one more promises.
   double promise(std::size_t drafter, std::int32_t depth) const;
-  // As good as it may well be, given how little was seen of it: above promise() by a part of its
-  // standard deviation. Whoever asks by this finds out what an unknown drafter is worth.
+  // As good as it may well be, given how little was seen of it: above promise() by one and a half
+  // times its standard deviation. Whoever asks by this finds out what an unknown drafter is worth.
   double hope(std::size_t drafter, std::int32_t depth) const;
   void learn_promise(std::size_t drafter, std::int32_t depth, bool right);
-  // How many promises were seen kept or broken at the first depth, the older ones fading.
-  double experience(std::size_t drafter) const;
 
   // What was learned of this drafter is void: another one has its index.
   void forget(std::size_t drafter);

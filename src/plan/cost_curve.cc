@@ -55,27 +55,33 @@ void CostCurve::note(std::int32_t width, double ms) {
   cell.shape += std::max(kShapeRate, 1.0 / (static_cast<double>(cell.n) + 1.0)) * off;
 }
 
-double CostCurve::shape_at(std::int32_t width) const {
-  return cells_[static_cast<std::size_t>(width)].shape;
+double CostCurve::time_of(std::int32_t width) const {
+  return std::exp(level_ + cells_[static_cast<std::size_t>(width)].shape);
+}
+
+// Two widths that are close to each other would say little of the slope: tiles, and noise.
+double CostCurve::beyond(std::int32_t width) const {
+  std::int32_t half = largest_ / 2;
+  while (half > 0 && noted(half) == 0) --half;
+  const double high = time_of(largest_);
+  const double low = half > 0 ? time_of(half) : 0.0;
+  const double slope = std::max(0.0, high - low) / static_cast<double>(largest_ - half);
+  return high + slope * static_cast<double>(width - largest_);
 }
 
 double CostCurve::ms(std::int32_t width) const {
   if (width < 1 || n_noted_ == 0) return 0.0;
-  const double scale = std::exp(level_);
-  if (width >= largest_) {
-    return scale * std::exp(shape_at(largest_)) * static_cast<double>(width) /
-           static_cast<double>(largest_);
-  }
+  if (width >= largest_) return beyond(width);
   std::int32_t above = width;
-  while (cells_[static_cast<std::size_t>(above)].n == 0) ++above;
-  if (above == width) return scale * std::exp(shape_at(width));
+  while (noted(above) == 0) ++above;
   std::int32_t below = width;
-  while (below > 0 && cells_[static_cast<std::size_t>(below)].n == 0) --below;
-  const double high = std::exp(shape_at(above));
-  if (below == 0) return scale * high;  // it cannot be told how much less
-  const double low = std::exp(shape_at(below));
+  while (below > 0 && noted(below) == 0) --below;
+  const double high = time_of(above);
+  // Below the smallest it cannot be told how much less.
+  if (above == width || below == 0) return high;
+  const double low = time_of(below);
   const double share = static_cast<double>(width - below) / static_cast<double>(above - below);
-  return scale * (low + share * (high - low));
+  return low + share * (high - low);
 }
 
 std::int64_t CostCurve::noted(std::int32_t width) const {

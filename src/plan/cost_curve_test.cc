@@ -47,8 +47,21 @@ TEST(CostCurve, SaysWhatWasMeasuredAndStraightLinesBetween) {
     EXPECT_NEAR(curve.ms(width), tiled(width), 1e-9) << width;
   }
   EXPECT_NEAR(curve.ms(6), (tiled(4) + tiled(8)) / 2, 1e-9) << "not tiled(6): never measured";
-  EXPECT_NEAR(curve.ms(32), 2 * tiled(16), 1e-9) << "in proportion";
   EXPECT_EQ(curve.ms(0), 0.0);
+}
+
+TEST(CostCurve, BeyondTheLargestItGoesOnAsFromHalfOfItOn) {
+  CostCurve curve = measured(tiled);
+  EXPECT_NEAR(curve.ms(32), tiled(16) + 2 * (tiled(16) - tiled(8)), 1e-9);
+  EXPECT_NEAR(measured(flat).ms(64), flat(16), 1e-9);
+  EXPECT_NEAR(measured(linear).ms(64), linear(64), 1e-9);
+  curve.note(17, tiled(17));
+  EXPECT_NEAR(curve.ms(26), tiled(17) + (tiled(17) - tiled(8)), 1e-9) << "still from 8 on";
+
+  const std::vector<CostPoint> falling = {{.width = 4, .ms = 20.0}, {.width = 8, .ms = 10.0}};
+  EXPECT_NEAR(CostCurve(falling).ms(16), 10.0, 1e-9) << "not less and less";
+  const std::vector<CostPoint> one = {{.width = 3, .ms = 30.0}};
+  EXPECT_NEAR(CostCurve(one).ms(6), 60.0, 1e-9) << "nothing else is known: in proportion";
 }
 
 TEST(CostCurve, AnUnknownWidthIsLearnedFromOnePass) {

@@ -42,13 +42,15 @@ double DrafterAccount::reading_ms(std::int64_t tokens) const {
   return each * static_cast<double>(tokens);
 }
 
-void DrafterAccount::note_gain(double ms, std::int64_t tokens, double token_ms) {
+void DrafterAccount::note_gain(double expected_ms, double actual_ms, std::int64_t tokens,
+                               double token_ms) {
   const double n = static_cast<double>(tokens);
   const double fade = std::max(0.0, 1.0 - n / kGainMemory);
-  gained_ms_ = gained_ms_ * fade + ms;
+  gained_ms_ = gained_ms_ * fade + expected_ms;
   gained_tokens_ = gained_tokens_ * fade + n;
-  balance_ms_ = std::min(balance_ms_ + ms, kWealth * token_ms);
-  if (balance_ms_ < -kDebt * token_ms) in_debt_ = true;
+  expected_ms_ = std::min(expected_ms_ + expected_ms, kWealth * token_ms);
+  actual_ms_ = std::min(actual_ms_ + actual_ms, kActualWealth * token_ms);
+  if (expected_ms_ < -kDebt * token_ms || actual_ms_ < -kActualDebt * token_ms) in_debt_ = true;
 }
 
 bool DrafterAccount::may_read(std::int64_t missed, std::int64_t remaining, double token_ms) const {
@@ -73,8 +75,9 @@ void DrafterAccount::note_trial(std::int64_t missed, double ms) {
 void DrafterAccount::note_step(double ms) {
   trials_ms_ += kTrialShare * ms;
   if (!in_debt_) return;
-  balance_ms_ += kTrialShare * ms;
-  in_debt_ = balance_ms_ < 0.0;
+  if (expected_ms_ < 0.0) expected_ms_ += kTrialShare * ms;
+  if (actual_ms_ < 0.0) actual_ms_ += kTrialShare * ms;
+  in_debt_ = expected_ms_ < 0.0 || actual_ms_ < 0.0;
 }
 
 }  // namespace outrider

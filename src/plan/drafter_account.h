@@ -2,12 +2,17 @@
 //
 // Idea. Chances and costs are estimates, and a rule that follows them step by step can lose a
 // little in each of a thousand steps. So there are books as well. A drafter is credited with the
-// time that plain decoding would have taken for the tokens that came for its guesses, and charged
-// with what its guesses made the step take and what making them took. One that has lost the time
-// of kDebt single tokens more than it brought rests, whatever the estimates say, until its
-// allowance has paid for that: one part in a hundred of all time. Gains count up to kWealth single
-// tokens, so that a good past does not pay for a long bad time. What speculation loses is bounded
-// by that: the fortune, the debt and the allowance.
+// time that plain decoding would have taken for the tokens that its guesses bring, and charged with
+// what they make the step take and what making them took.
+//
+// The books are kept twice: by what the guesses that were sent were expected to bring, and by what
+// they brought. What one step brings is mostly luck (none of three guesses, or all), and a good
+// drafter that loses the first throws must not rest for that; its chances are learned from every
+// guess, so expectations that are wrong do not stay so. One that is expected to have lost the time
+// of kDebt single tokens more than it brought rests until its allowance has paid for that: one part
+// in a hundred of all time. So does, whatever the estimates say, one that has lost kActualDebt.
+// Gains count up to kWealth and kActualWealth, so that a good past does not pay for a long bad
+// time. What speculation loses is bounded by that: the fortune, the debt and the allowance.
 //
 // A drafter that rests, or does not seem to pay, is asked now and then all the same: such trials
 // may take one part in a hundred as well, and kAtOnce tokens' time at once. So a useless drafter
@@ -17,7 +22,8 @@
 // investment: it is made when what the drafter earns per token pays for it in the rest of the text.
 //
 // Example. The target takes 70 ms a token, a draft model 12 ms a guess. In a step of four tokens
-// (94 ms) two of three guesses were right: credited 2 * 70, charged 24 + 36 ms, gain 80 ms.
+// (94 ms) two of three guesses were right: credited 2 * 70, charged 24 + 36 ms, gain 80 ms. With
+// chances of 0.7, 0.5 and 0.35 the gain was expected to be 1.55 * 70 - 60 = 48.5 ms.
 //
 // Times are milliseconds; `token_ms` is what the target takes for a single token. One thread. Cost:
 // O(1). Tested by drafter_account_test.cc, and by engine/engine_planner_test.cc with made-up
@@ -36,6 +42,8 @@ class DrafterAccount {
   static constexpr double kAtOnce = 2.5;
   static constexpr double kDebt = 2.0;
   static constexpr double kWealth = 3.0;
+  static constexpr double kActualDebt = 8.0;
+  static constexpr double kActualWealth = 8.0;
 
   // --- what it costs ---
 
@@ -52,10 +60,10 @@ class DrafterAccount {
 
   // --- what it brings ---
 
-  // In a step it brought `ms` (less than 0: it lost that), reading left out, where the texts that
-  // it was asked about went on by `tokens`.
-  void note_gain(double ms, std::int64_t tokens, double token_ms);
-  // It cost more than it brought: only trials are made.
+  // In a step it brought `actual_ms` (less than 0: it lost that) and was expected to bring
+  // `expected_ms`, reading left out, where the texts that it was asked about went on by `tokens`.
+  void note_gain(double expected_ms, double actual_ms, std::int64_t tokens, double token_ms);
+  // It cost more than it brings: only trials are made.
   bool in_debt() const { return in_debt_; }
   // Whether reading `missed` tokens pays in a text that may go on by `remaining`.
   bool may_read(std::int64_t missed, std::int64_t remaining, double token_ms) const;
@@ -78,7 +86,8 @@ class DrafterAccount {
   double read_ms_ = 0.0;
   double gained_ms_ = 0.0;
   double gained_tokens_ = 0.0;
-  double balance_ms_ = 0.0;
+  double expected_ms_ = 0.0;  // the two balances
+  double actual_ms_ = 0.0;
   bool in_debt_ = false;
   double trials_ms_ = 0.0;  // granted for trials, less what they took
 };

@@ -9,9 +9,9 @@ constexpr double kToken = 70.0;  // ms
 
 TEST(DrafterAccount, WhoLosesRestsUntilTheAllowanceHasPaidForIt) {
   DrafterAccount account;
-  account.note_gain(-DrafterAccount::kDebt * kToken, 10, kToken);
+  account.note_gain(-DrafterAccount::kDebt * kToken, -DrafterAccount::kDebt * kToken, 10, kToken);
   EXPECT_FALSE(account.in_debt()) << "so much is lent";
-  account.note_gain(-1.0, 1, kToken);
+  account.note_gain(-1.0, -1.0, 1, kToken);
   EXPECT_TRUE(account.in_debt());
   const double owed = DrafterAccount::kDebt * kToken + 1.0;
   const double until = owed / DrafterAccount::kTrialShare;
@@ -23,19 +23,32 @@ TEST(DrafterAccount, WhoLosesRestsUntilTheAllowanceHasPaidForIt) {
 
 TEST(DrafterAccount, ATrialThatBringsMuchEndsTheRestEarly) {
   DrafterAccount account;
-  account.note_gain(-3.0 * kToken, 10, kToken);
+  account.note_gain(-3.0 * kToken, -3.0 * kToken, 10, kToken);
   ASSERT_TRUE(account.in_debt());
-  account.note_gain(3.5 * kToken, 4, kToken);
+  account.note_gain(3.5 * kToken, 3.5 * kToken, 4, kToken);
   account.note_step(1.0);
   EXPECT_FALSE(account.in_debt());
 }
 
+TEST(DrafterAccount, WhatIsExpectedCountsFirstWhatComesInTheEnd) {
+  DrafterAccount unlucky;
+  for (int i = 0; i < 7; ++i) unlucky.note_gain(0.1 * kToken, -kToken, 1, kToken);
+  EXPECT_FALSE(unlucky.in_debt());
+  unlucky.note_gain(0.1 * kToken, -1.5 * kToken, 1, kToken);
+  EXPECT_TRUE(unlucky.in_debt());
+  DrafterAccount lucky;
+  for (int i = 0; i < 21; ++i) lucky.note_gain(-0.1 * kToken, kToken, 2, kToken);
+  EXPECT_TRUE(lucky.in_debt());
+  lucky.note_step(210.0 * kToken);
+  EXPECT_FALSE(lucky.in_debt());
+}
+
 TEST(DrafterAccount, AGoodPastPaysForNoMoreThanItsBound) {
   DrafterAccount account;
-  for (int i = 0; i < 1000; ++i) account.note_gain(kToken, 3, kToken);
+  for (int i = 0; i < 1000; ++i) account.note_gain(kToken, kToken, 3, kToken);
   double lost = 0.0;
   while (!account.in_debt()) {
-    account.note_gain(-0.5 * kToken, 1, kToken);
+    account.note_gain(-0.5 * kToken, -0.5 * kToken, 1, kToken);
     lost += 0.5 * kToken;
   }
   EXPECT_LE(lost, (DrafterAccount::kDebt + DrafterAccount::kWealth + 0.5) * kToken);
@@ -49,7 +62,7 @@ TEST(DrafterAccount, WhatIsLostInAllIsBoundedByTheAllowance) {
   for (int step = 0; step < 100000; ++step) {
     double ms = kToken;
     if (!account.in_debt()) {
-      account.note_gain(-0.4 * kToken, 1, kToken);
+      account.note_gain(-0.4 * kToken, -0.4 * kToken, 1, kToken);
       ms += 0.4 * kToken;
       lost += 0.4 * kToken;
     }
@@ -83,11 +96,12 @@ TEST(DrafterAccount, ATextThatTheDrafterDoesNotKnowIsReadWhenTheRestOfItPaysForT
   account.note_reading(1000, 1000 * 0.05 * kToken);
   EXPECT_DOUBLE_EQ(account.reading_ms(200), 10.0 * kToken);
   EXPECT_TRUE(account.may_read(200, 100, kToken)) << "an unknown drafter has credit";
-  for (int i = 0; i < 100; ++i) account.note_gain(0.2 * kToken, 2, kToken);  // 0.1 a token
+  for (int i = 0; i < 100; ++i)
+    account.note_gain(0.2 * kToken, 0.2 * kToken, 2, kToken);  // 0.1 a token
   EXPECT_TRUE(account.may_read(200, 150, kToken));
   EXPECT_FALSE(account.may_read(200, 50, kToken)) << "too little is left of the text";
   EXPECT_FALSE(account.may_read(2000, 1000000, kToken)) << "no text is sure to go on for long";
-  for (int i = 0; i < 300; ++i) account.note_gain(-0.1 * kToken, 1, kToken);
+  for (int i = 0; i < 300; ++i) account.note_gain(-0.1 * kToken, -0.1 * kToken, 1, kToken);
   EXPECT_FALSE(account.may_read(20, 1000, kToken)) << "what loses does not read on";
 }
 

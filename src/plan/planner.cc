@@ -25,10 +25,12 @@ bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, fl
   Prospect prospect;
   prospect.tip_chance = tip_chance;
   prospect.pass_ms = accounts_[drafter].pass_ms(tip_depth == 0, sharing);
+  // Hope is for finding out. Where a first guess is made, its own chance says more.
+  const bool hopes = hopeful && tip_depth == 0;
   prospect.promise = [&](std::int32_t i) {
     const std::int32_t depth = tip_depth + 1 + i;
     return plan.bias.shifted(
-        drafter, hopeful ? acceptance_.hope(drafter, depth) : acceptance_.promise(drafter, depth));
+        drafter, hopes ? acceptance_.hope(drafter, depth) : acceptance_.promise(drafter, depth));
   };
   prospect.covered = [&](std::int32_t i) {
     const std::size_t depth = static_cast<std::size_t>(tip_depth + 1 + i);
