@@ -111,7 +111,7 @@ class PlannedWorld {
 
   static Capabilities capabilities(std::int32_t n_sequences) {
     Capabilities caps = testing::capabilities(n_sequences, kPlannedContext);
-    caps.n_batch = 64;
+    caps.n_batch = 512;
     caps.max_width = 32;
     return caps;
   }

@@ -9,7 +9,7 @@
 // never decides whether it is sent.
 //
 // Where the sampler chain is greedy (temperature 0), the raw row stands in for what it leaves: its
-// likeliest tokens in order, the probabilities at temperature 1.
+// likeliest tokens in order, and for the shape the probabilities at temperature 1.
 //
 // Tested by draft_choice_test.cc.
 #pragma once

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "base/clock.h"
@@ -64,6 +65,9 @@ Deeds deeds_of(const Step& step) {
   return deeds;
 }
 
+// A pass that takes longer than that by the clock was held up by something else.
+constexpr double kMostOff = 2.0;
+
 // The books of those who were asked: the tokens that came for their guesses, and that were expected
 // to, at the price of plain decoding, less what their guesses made the step take and what making
 // them took.
@@ -71,14 +75,20 @@ void settle(Step& step) {
   if (step.drafter_ms.empty()) return;
   const Deeds deeds = deeds_of(step);
   const double worth_ms = step.planner.target_cost().ms(step.n_ready) / step.n_ready;
+  const double planned_ms = step.costs->ms(deeds.n_sent);
+  const double took_ms =
+      step.timed ? std::clamp(step.evaluate_ms, planned_ms / kMostOff, planned_ms * kMostOff)
+                 : planned_ms;
+  const double actual_ms = took_ms - step.costs->ms(0);
   for (std::size_t d = 0; d < step.drafters.size(); ++d) {
     if (deeds.emitted[d] == 0) continue;
     const double wider_ms =
         step.costs->ms(deeds.n_sent) - step.costs->ms(deeds.n_sent - deeds.sent[d]);
-    const double taken_ms = wider_ms + step.drafter_ms[d];
-    step.planner.account(d).note_gain(deeds.expected[d] * worth_ms - taken_ms,
-                                      deeds.right[d] * worth_ms - taken_ms, deeds.emitted[d],
-                                      step.planner.token_ms());
+    const double share = deeds.n_sent > 0 ? static_cast<double>(deeds.sent[d]) / deeds.n_sent : 0.0;
+    const double made_ms = step.drafter_ms[d];
+    step.planner.account(d).note_gain(deeds.expected[d] * worth_ms - wider_ms - made_ms,
+                                      deeds.right[d] * worth_ms - share * actual_ms - made_ms,
+                                      deeds.emitted[d], step.planner.token_ms());
   }
 }
 

@@ -75,12 +75,13 @@ void evaluate_one(Step& step) {
 }
 
 // Of a batch as it was planned, without prompts.
-void note_cost(const Step& step) {
+void note_cost(Step& step) {
   std::int32_t width = 0;
   for (const Part& part : step.parts) {
     if (part.item < 0 || !part.ready || !part.sequence->answered) return;
     width += static_cast<std::int32_t>(part.prefix.size()) + part.sequence->sent->size();
   }
+  step.timed = true;
   step.planner.note_target(width, step.evaluate_ms);
 }
 

@@ -13,6 +13,8 @@ namespace {
 // Most nodes to propose where the planner chooses the width: beyond it, a step is hardly ever worth
 // more on any machine.
 constexpr std::int32_t kMostPlanned = 31;
+// What may be planned where nothing wider was measured.
+constexpr std::int32_t kFirstReach = 16;
 
 // How many nodes the drafters may propose for a part: what could be checked, accepted and used.
 std::int32_t useful_nodes(const Step& step, const Sequence& s) {
@@ -191,8 +193,10 @@ void begin_planning(Step& step) {
     if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : s.width;
     if (s.planned) most += each;
   }
+  // Beside a prompt's tokens, which are more than any curve has, as many nodes as without.
+  const std::int32_t reach = std::max(step.planner.target_cost().reach(), kFirstReach);
   step.costs.emplace(step.planner.target_cost(), std::max(base, 1),
-                     std::max(0, std::min(caps.n_batch - base, most)));
+                     std::max(0, std::min({caps.n_batch - base, reach - step.n_ready, most})));
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ struct Step {
   std::vector<double> drafter_ms;  // [drafters], what each took
   double plan_ms = 0.0;
   double evaluate_ms = 0.0;
+  bool timed = false;  // evaluate_ms is that of the batch as it was planned, without prompts
 };
 
 void propose(Step& step);

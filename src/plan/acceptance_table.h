@@ -1,11 +1,10 @@
 // AcceptanceTable: how often a drafter's guesses are right.
 //
-// Idea. A drafter says of each guess how sure it is. That figure is not the chance of acceptance
-// (at temperature 1 a draft that gives a token 0.5 may be right in 0.7 of the cases), but guesses
-// that it is equally sure of, at the same depth, are right equally often. So hits and misses are
-// counted per drafter, depth and confidence, with the older ones fading, and each count leans on a
-// broader one while it is small: a depth's on the drafter's as a whole, and that on the figure
-// itself.
+// Idea. A drafter says of each guess how sure it is. That figure is not the chance of acceptance (a
+// draft that is sure to 0.9 may be right in 0.7 of the cases), but guesses that it is equally sure
+// of, at the same depth, are right equally often. So hits and misses are counted per drafter, depth
+// and confidence, with the older ones fading, and each count leans on a broader one while it is
+// small: a depth's on the drafter's as a whole, and that on the figure itself.
 //
 // All guesses count whose parent was right, also those that were not checked: what the target said
 // there is known. What follows a wrong guess is not.

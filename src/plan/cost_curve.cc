@@ -13,7 +13,8 @@ constexpr double kShapeRate = 0.03;
 constexpr std::int64_t kMeasured = 8;
 // How far one pass may be off and still count in full: a quarter more, or a fifth less.
 constexpr double kClip = 0.22;
-constexpr double kFirstClip = 0.7;  // of a width's first: twice, or half
+constexpr double kFirstClip = 0.7;   // of a width's first: twice, or half
+constexpr double kBeyondClip = 1.4;  // where it is the widest so far: four times, or a quarter
 
 }  // namespace
 
@@ -39,8 +40,8 @@ void CostCurve::note(std::int32_t width, double ms) {
   if (cell.n == 0) {
     // One pass may have been held up: what its neighbours say bounds what it says.
     const double expected = n_widths_ > 1 ? std::log(this->ms(width)) : time;
-    cell = {.shape = std::clamp(time, expected - kFirstClip, expected + kFirstClip) - level_,
-            .n = 1};
+    const double clip = width > largest_ ? kBeyondClip : kFirstClip;
+    cell = {.shape = std::clamp(time, expected - clip, expected + clip) - level_, .n = 1};
     largest_ = std::max(largest_, width);
     smallest_ = smallest_ == 0 ? width : std::min(smallest_, width);
     ++n_noted_;
@@ -54,6 +55,8 @@ void CostCurve::note(std::int32_t width, double ms) {
   // The first passes of a width are averaged: one alone may have been held up.
   cell.shape += std::max(kShapeRate, 1.0 / (static_cast<double>(cell.n) + 1.0)) * off;
 }
+
+std::int32_t CostCurve::reach() const { return std::min(2 * largest_, kMaxWidth); }
 
 double CostCurve::time_of(std::int32_t width) const {
   return std::exp(level_ + cells_[static_cast<std::size_t>(width)].shape);

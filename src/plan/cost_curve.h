@@ -10,7 +10,7 @@
 // largest width, off the line through it and the largest one of at most half its size. (Not in
 // proportion: then a token more would cost what each of them costs on average, and a batch of many
 // requests would never be widened on a machine that has room for it.) It is measured as soon as it
-// is tried.
+// is tried; what is further away than twice the largest width is too far for a guess (reach()).
 //
 // Example. 16 tokens took 25 ms and 8 took 22: 32 are expected to take 31, not 50.
 //
@@ -48,6 +48,8 @@ class CostCurve {
   std::int64_t passes_noted() const { return n_noted_; }
   std::int32_t widths_noted() const { return n_widths_; }
   std::int32_t smallest() const { return smallest_; }  // width that was noted; 0: none
+  // The widest pass that may be planned: twice the largest that was noted, at most kMaxWidth.
+  std::int32_t reach() const;
 
   // How many passes of this width were noted.
   std::int64_t noted(std::int32_t width) const;

@@ -58,6 +58,12 @@ TEST(CostCurve, BeyondTheLargestItGoesOnAsFromHalfOfItOn) {
   curve.note(17, tiled(17));
   EXPECT_NEAR(curve.ms(26), tiled(17) + (tiled(17) - tiled(8)), 1e-9) << "still from 8 on";
 
+  EXPECT_EQ(curve.reach(), 34);
+  curve.note(100, 1.0);
+  EXPECT_EQ(curve.reach(), 200);
+  curve.note(200, 1.0);
+  EXPECT_EQ(curve.reach(), CostCurve::kMaxWidth);
+
   const std::vector<CostPoint> falling = {{.width = 4, .ms = 20.0}, {.width = 8, .ms = 10.0}};
   EXPECT_NEAR(CostCurve(falling).ms(16), 10.0, 1e-9) << "not less and less";
   const std::vector<CostPoint> one = {{.width = 3, .ms = 30.0}};
@@ -80,6 +86,14 @@ TEST(CostCurve, WhatIsImpossibleIsNotNoted) {
   EXPECT_TRUE(curve.empty());
   const std::vector<CostPoint> wrong = {{.width = 0, .ms = 1.0}, {.width = 2, .ms = -1.0}};
   EXPECT_TRUE(CostCurve(wrong).empty());
+}
+
+// What is seen beyond all that was known may be far from a straight line.
+TEST(CostCurve, AKneeIsSeenAtOnce) {
+  CostCurve curve = measured(flat);
+  curve.note(32, 3.0 * flat(1));
+  EXPECT_NEAR(curve.ms(32), 3.0 * flat(1), 1e-9);
+  EXPECT_GT(curve.ms(24), 1.9 * flat(1));
 }
 
 // A machine that becomes slower as a whole, seen at one width only.

@@ -50,7 +50,9 @@ void DrafterAccount::note_gain(double expected_ms, double actual_ms, std::int64_
   gained_tokens_ = gained_tokens_ * fade + n;
   expected_ms_ = std::min(expected_ms_ + expected_ms, kWealth * token_ms);
   actual_ms_ = std::min(actual_ms_ + actual_ms, kActualWealth * token_ms);
-  if (expected_ms_ < -kDebt * token_ms || actual_ms_ < -kActualDebt * token_ms) in_debt_ = true;
+  if (expected_ms_ < -kDebt * token_ms) owes_expected_ = true;
+  if (actual_ms_ < -kActualDebt * token_ms) owes_actual_ = true;
+  token_ms_ = token_ms;
 }
 
 bool DrafterAccount::may_read(std::int64_t missed, std::int64_t remaining, double token_ms) const {
@@ -74,10 +76,11 @@ void DrafterAccount::note_trial(std::int64_t missed, double ms) {
 
 void DrafterAccount::note_step(double ms) {
   trials_ms_ += kTrialShare * ms;
-  if (!in_debt_) return;
-  if (expected_ms_ < 0.0) expected_ms_ += kTrialShare * ms;
-  if (actual_ms_ < 0.0) actual_ms_ += kTrialShare * ms;
-  in_debt_ = expected_ms_ < 0.0 || actual_ms_ < 0.0;
+  if (!in_debt()) return;
+  expected_ms_ += owes_expected_ ? kTrialShare * ms : 0.0;
+  actual_ms_ += owes_actual_ ? kTrialShare * ms : 0.0;
+  owes_expected_ = owes_expected_ && expected_ms_ < 0.0;
+  owes_actual_ = owes_actual_ && actual_ms_ < -(kActualDebt - kDebt) * token_ms_;
 }
 
 }  // namespace outrider

@@ -10,9 +10,10 @@
 // drafter that loses the first throws must not rest for that; its chances are learned from every
 // guess, so expectations that are wrong do not stay so. One that is expected to have lost the time
 // of kDebt single tokens more than it brought rests until its allowance has paid for that: one part
-// in a hundred of all time. So does, whatever the estimates say, one that has lost kActualDebt.
-// Gains count up to kWealth and kActualWealth, so that a good past does not pay for a long bad
-// time. What speculation loses is bounded by that: the fortune, the debt and the allowance.
+// in a hundred of all time. So does, whatever the estimates say, one that has lost kActualDebt by
+// the clock, until kDebt of it are paid for. Gains count up to kWealth and kActualWealth, so that a
+// good past does not pay for a long bad time. What speculation loses is bounded by that: the
+// fortune, the debt and the allowance.
 //
 // A drafter that rests, or does not seem to pay, is asked now and then all the same: such trials
 // may take one part in a hundred as well, and kAtOnce tokens' time at once. So a useless drafter
@@ -42,8 +43,8 @@ class DrafterAccount {
   static constexpr double kAtOnce = 2.5;
   static constexpr double kDebt = 2.0;
   static constexpr double kWealth = 3.0;
-  static constexpr double kActualDebt = 8.0;
-  static constexpr double kActualWealth = 8.0;
+  static constexpr double kActualDebt = 6.0;
+  static constexpr double kActualWealth = 6.0;
 
   // --- what it costs ---
 
@@ -64,7 +65,7 @@ class DrafterAccount {
   // `expected_ms`, reading left out, where the texts that it was asked about went on by `tokens`.
   void note_gain(double expected_ms, double actual_ms, std::int64_t tokens, double token_ms);
   // It cost more than it brings: only trials are made.
-  bool in_debt() const { return in_debt_; }
+  bool in_debt() const { return owes_expected_ || owes_actual_; }
   // Whether reading `missed` tokens pays in a text that may go on by `remaining`.
   bool may_read(std::int64_t missed, std::int64_t remaining, double token_ms) const;
 
@@ -88,7 +89,9 @@ class DrafterAccount {
   double gained_tokens_ = 0.0;
   double expected_ms_ = 0.0;  // the two balances
   double actual_ms_ = 0.0;
-  bool in_debt_ = false;
+  bool owes_expected_ = false;
+  bool owes_actual_ = false;
+  double token_ms_ = 0.0;   // when a gain was noted last
   double trials_ms_ = 0.0;  // granted for trials, less what they took
 };
 

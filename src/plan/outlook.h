@@ -13,8 +13,7 @@
 // ms for drafting them: 1/72 = 0.0139; 1.7/(94 + 12) = 0.0160 (filled up to four);
 // 2.2/106 = 0.0208; 2.55/106 = 0.0241 tokens a millisecond. Three nodes are sent.
 //
-// Cost: a table of as many times as nodes may be sent, per step, then O(nodes) a question: 1 us for
-// one request, 20 us for sixteen.
+// Cost: a table of as many times as nodes may be sent, per step, then O(nodes) a question.
 // Tested by outlook_test.cc against all subsets of small trees, on six kinds of machines.
 #pragma once
 

@@ -25,7 +25,7 @@ bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, fl
   Prospect prospect;
   prospect.tip_chance = tip_chance;
   prospect.pass_ms = accounts_[drafter].pass_ms(tip_depth == 0, sharing);
-  // Hope is for finding out. Where a first guess is made, its own chance says more.
+  // Hope is for finding out. Where a first guess is made already, its own chance says more.
   const bool hopes = hopeful && tip_depth == 0;
   prospect.promise = [&](std::int32_t i) {
     const std::int32_t depth = tip_depth + 1 + i;

@@ -60,9 +60,10 @@ class Planner {
 
   // Whether another guess of `drafter` behind a node of `tip_chance` at `tip_depth` makes a better
   // step. `covered`: [depth] the chance that what others propose is right there. `sharing`:
-  // requests that are drafted for in the same pass. `hopeful`: its first guess by what may be hoped
-  // of it, else by what was seen, which is for coming back after a rest: there is a text to catch
-  // up with then, so little should be in favour of going to and fro.
+  // requests that are drafted for in the same pass. `hopeful`: whether to make a first guess is
+  // decided by what may be hoped of it and those after it, else by what was seen, which is for
+  // coming back after a rest: there is a text to catch up with then, so little should be in favour
+  // of going to and fro.
   bool another_pass_pays(std::size_t drafter, const RequestPlan& plan, float tip_chance,
                          std::int32_t tip_depth, std::int32_t sharing, bool hopeful,
                          std::span<const float> covered, std::span<const float> chances,
