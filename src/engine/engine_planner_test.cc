@@ -134,7 +134,14 @@ TEST(Planner, ADraftThatCannotGuessForOneRequestIsAskedForTheNext) {
 // Sixteen requests fill no machine that takes sixty tokens in the time of one. Wider steps than
 // were measured are found out.
 TEST(Planner, ManyRequestsAreWidenedWhereTheMachineHasRoom) {
-  for (const PlanMachine& machine : plan_machines()) {
+  std::vector<PlanMachine> machines = plan_machines();
+  // Flat as far as was measured, then as dear as can be, or falling before it rises.
+  machines.push_back(
+      {"knee", [](std::int32_t width) { return width <= 16 ? 20.0 : 1.25 * width; }});
+  machines.push_back({"dip", [](std::int32_t width) {
+                        return width == 16 ? 20.0 : 20.0 + 1.5 * std::max(0, width - 4);
+                      }});
+  for (const PlanMachine& machine : machines) {
     const PlannedSetting setting{
         .machine = machine, .draft_rows = good_draft(), .draft_share = 0.01, .n_sequences = 16};
     PlannedWorld plain(setting);
