@@ -18,8 +18,8 @@ outrider::capi::Instance* of(void* instance) {
 }
 
 // What instances compute must not outlive what they compute with. The app's log callback may be
-// part of what is gone. An exit() from inside a callback cannot wait for who waits for that callback,
-// nor, from a log line's, for the thread that it is on.
+// part of what is gone. An exit() from inside a callback cannot wait for who waits for that
+// callback, nor, from a log line's, for the thread that it is on.
 void end_all() noexcept {
   outrider::capi::end_log();
   if (outrider::capi::in_log_callback()) return;
