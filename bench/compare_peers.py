@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import os
+import signal
 import statistics
 import sys
 import time
@@ -204,6 +205,7 @@ def main():
     prompts = prompts_of(args.prompts, args.categories, args.per_category)
     temperatures = args.temps.split(",")
     subjects = {}
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # or the servers would stay
     try:
         for setting in args.peers:
             subjects[setting] = Peer(args, setting)
