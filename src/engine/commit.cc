@@ -49,8 +49,8 @@ Deeds deeds_of(const Step& step) {
       return 1;
     };
     for (NodeId id = 1; id < tree.size(); ++id) {
-      if (tree.is_filler(id)) continue;
-      deeds.n_sent += count(id, deeds.sent);
+      if (count(id, deeds.sent) == 0) continue;
+      ++deeds.n_sent;
       deeds.expected[static_cast<std::size_t>(tree.node(id).first_by)] +=
           static_cast<double>(tree.node(id).chance);
     }
@@ -65,7 +65,8 @@ Deeds deeds_of(const Step& step) {
   return deeds;
 }
 
-// A pass that takes longer than that by the clock was held up by something else.
+// A pass that took more than so many times what was expected, or less than its part, was held up by
+// something else, or is too good to be true: no more than that counts.
 constexpr double kMostOff = 2.0;
 
 // The books of those who were asked: the tokens that came for their guesses, and that were expected
@@ -82,8 +83,7 @@ void settle(Step& step) {
   const double actual_ms = took_ms - step.costs->ms(0);
   for (std::size_t d = 0; d < step.drafters.size(); ++d) {
     if (deeds.emitted[d] == 0) continue;
-    const double wider_ms =
-        step.costs->ms(deeds.n_sent) - step.costs->ms(deeds.n_sent - deeds.sent[d]);
+    const double wider_ms = planned_ms - step.costs->ms(deeds.n_sent - deeds.sent[d]);
     const double share = deeds.n_sent > 0 ? static_cast<double>(deeds.sent[d]) / deeds.n_sent : 0.0;
     const double made_ms = step.drafter_ms[d];
     step.planner.account(d).note_gain(deeds.expected[d] * worth_ms - wider_ms - made_ms,

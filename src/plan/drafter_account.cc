@@ -76,11 +76,14 @@ void DrafterAccount::note_trial(std::int64_t missed, double ms) {
 
 void DrafterAccount::note_step(double ms) {
   trials_ms_ += kTrialShare * ms;
-  if (!in_debt()) return;
-  expected_ms_ += owes_expected_ ? kTrialShare * ms : 0.0;
-  actual_ms_ += owes_actual_ ? kTrialShare * ms : 0.0;
-  owes_expected_ = owes_expected_ && expected_ms_ < 0.0;
-  owes_actual_ = owes_actual_ && actual_ms_ < -(kActualDebt - kDebt) * token_ms_;
+  if (owes_expected_) {
+    expected_ms_ += kTrialShare * ms;
+    owes_expected_ = expected_ms_ < 0.0;
+  }
+  if (owes_actual_) {
+    actual_ms_ += kTrialShare * ms;
+    owes_actual_ = actual_ms_ < -(kActualDebt - kDebt) * token_ms_;
+  }
 }
 
 }  // namespace outrider
