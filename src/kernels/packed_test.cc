@@ -1,0 +1,83 @@
+#include "kernels/packed.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "kernels/instruction_set.h"
+#include "testing/kernel_reference.h"
+
+namespace outrider::kernels {
+namespace {
+
+TEST(Packed, TakesThePlaceOfTheFileButForAFewPerCent) {
+  for (int i = 0; i < kWeightTypes; ++i) {
+    const auto type = static_cast<WeightType>(i);
+    for (const int strip_rows : {8, 16, 32}) {
+      const PackedLayout layout(type, 4096, 4096, strip_rows);
+      const double file = 4096.0 * static_cast<double>(layout.row_bytes);
+      EXPECT_LE(static_cast<double>(layout.bytes()), 1.03 * file) << weight_format(type).name;
+      EXPECT_GE(static_cast<double>(layout.bytes()), file);
+      EXPECT_EQ(layout.strip_bytes % 64, 0U);
+    }
+  }
+}
+
+TEST(Packed, AnOddNumberOfRowsFillsTheLastStripWithZeros) {
+  std::mt19937_64 random(3);
+  const std::vector<std::uint8_t> rows = testing::random_rows(WeightType::kQ80, 9, 64, &random);
+  const PackedLayout layout(WeightType::kQ80, 9, 64, 8);
+  ASSERT_EQ(layout.n_strips, 2);
+  std::vector<std::uint8_t> packed(layout.bytes(), 0xEE);
+  pack_strips(layout, rows.data(), 0, 2, 0, packed.data());
+  const std::uint8_t* second = packed.data() + layout.strip_bytes;
+  EXPECT_EQ(std::count(second, second + layout.header_bytes, 0xEE), 0);
+  // Byte 4 * r + e of each vector of 32 bytes is row r's.
+  for (int vector = 0; vector < 16; ++vector) {
+    const std::uint8_t* bytes = second + layout.header_bytes + 32 * vector;
+    for (int e = 0; e < 4; ++e) {
+      EXPECT_EQ(bytes[e], rows[8 * layout.row_bytes + 34U * static_cast<unsigned>(vector / 8) + 2U +
+                               4U * static_cast<unsigned>(vector % 8) + static_cast<unsigned>(e)]);
+    }
+    EXPECT_TRUE(std::all_of(bytes + 4, bytes + 32, [](std::uint8_t byte) { return byte == 0; }));
+  }
+}
+
+TEST(Packed, PartsPackedByThemselvesAreTheWhole) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < kWeightTypes; ++i) {
+    const auto type = static_cast<WeightType>(i);
+    const std::vector<std::uint8_t> rows = testing::random_rows(type, 70, 256, &random);
+    const PackedLayout layout(type, 70, 256, 16);
+    std::vector<std::uint8_t> whole(layout.bytes());
+    std::vector<std::uint8_t> parts(layout.bytes(), 1);
+    pack_strips(layout, rows.data(), 0, layout.n_strips, 0, whole.data());
+    for (std::int64_t strip = layout.n_strips; strip-- > 0;) {
+      pack_strips(layout, rows.data(), strip, strip + 1, 0, parts.data());
+    }
+    EXPECT_EQ(whole, parts) << weight_format(type).name;
+  }
+}
+
+TEST(WeightTypes, AreFoundByGgmlsNamesAndByNoOther) {
+  for (int i = 0; i < kWeightTypes; ++i) {
+    const auto type = static_cast<WeightType>(i);
+    EXPECT_EQ(weight_type(weight_format(type).name), type);
+  }
+  EXPECT_FALSE(weight_type("iq2_xxs").has_value());
+  EXPECT_FALSE(weight_type("").has_value());
+}
+
+TEST(InstructionSets, EndWithPlainCodeAndAreFoundByName) {
+  const std::vector<const InstructionSet*>& sets = instruction_sets();
+  ASSERT_FALSE(sets.empty());
+  EXPECT_EQ(sets.back()->name, "scalar");
+  for (const InstructionSet* set : sets) EXPECT_EQ(instruction_set(set->name), set);
+  EXPECT_EQ(instruction_set("abacus"), nullptr);
+}
+
+}  // namespace
+}  // namespace outrider::kernels

@@ -1,0 +1,22 @@
+// AVX2, FMA and F16C: nearly every x86 processor since 2013.
+#if defined(__x86_64__)
+#include "kernels/instruction_sets.h"
+#include "kernels/set_table.h"
+#include "kernels/simd_avx2.h"
+
+namespace outrider::kernels {
+namespace {
+
+bool supported() {
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
+         __builtin_cpu_supports("f16c") != 0;
+}
+
+constexpr InstructionSet kSet = SetTable<Avx2Plain>::make("avx2", supported);
+
+}  // namespace
+
+const InstructionSet& avx2_set() { return kSet; }
+
+}  // namespace outrider::kernels
+#endif

@@ -1,0 +1,22 @@
+// AVX512 without VNNI: Intel's Skylake servers.
+#if defined(__x86_64__)
+#include "kernels/instruction_sets.h"
+#include "kernels/set_table.h"
+#include "kernels/simd_avx512.h"
+
+namespace outrider::kernels {
+namespace {
+
+bool supported() {
+  return __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+         __builtin_cpu_supports("avx512vl") != 0;
+}
+
+constexpr InstructionSet kSet = SetTable<Avx512Plain>::make("avx512", supported);
+
+}  // namespace
+
+const InstructionSet& avx512_set() { return kSet; }
+
+}  // namespace outrider::kernels
+#endif

@@ -1,0 +1,173 @@
+// AVX2 for kernels/strip.h: 16 rows a strip, two vectors of 8, so that each load of four
+// activations serves two products. Two products are summed in 16 bits, which the ranges of the
+// values allow for some vectors in a row; with AVX-VNNI four products and their sum are one
+// instruction.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/weight_type.h"
+
+namespace outrider::kernels {
+
+struct Avx2 {
+  struct Bytes {
+    __m256i a, b;
+  };
+  using Ints = Bytes;
+  struct Floats {
+    __m256 a, b;
+  };
+  static constexpr int kRows = 16;
+  static constexpr int kTile = 4;
+
+  static Bytes load(const std::uint8_t* at) { return {load_32(at), load_32(at + 32)}; }
+  static void store(std::uint8_t* at, Bytes v) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(at), v.a);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(at + 32), v.b);
+  }
+  static Floats load_floats(const float* at) {
+    return {_mm256_loadu_ps(at), _mm256_loadu_ps(at + 8)};
+  }
+  static void store_floats(float* at, Floats v) {
+    _mm256_storeu_ps(at, v.a);
+    _mm256_storeu_ps(at + 8, v.b);
+  }
+  static Ints set_int(std::int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
+  static Floats set_float(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+  static Floats set_float_bits(std::int32_t x) { return set_float(__builtin_bit_cast(float, x)); }
+
+  static Bytes either(Bytes x, Bytes y) {
+    return {_mm256_or_si256(x.a, y.a), _mm256_or_si256(x.b, y.b)};
+  }
+  template <int kFrom, int kTo, int kWidth>
+  static Bytes move_bits(Bytes v) {
+    return {move_bits<kFrom, kTo, kWidth>(v.a), move_bits<kFrom, kTo, kWidth>(v.b)};
+  }
+  static Bytes lookup(__m256i table, Bytes v) {
+    return {_mm256_shuffle_epi8(table, v.a), _mm256_shuffle_epi8(table, v.b)};
+  }
+  static __m256i table(const std::int8_t* values, char flip) {
+    const __m128i t = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
+    return _mm256_broadcastsi128_si256(_mm_xor_si128(t, _mm_set1_epi8(flip)));
+  }
+  static __m256i mxfp4_table() { return table(kMxfp4ValuesPlus12, 0); }
+
+  static Floats halves(const std::uint8_t* at) {
+    return {_mm256_cvtph_ps(load_16(at)), _mm256_cvtph_ps(load_16(at + 16))};
+  }
+  static Floats bfloats(const std::uint8_t* at) {
+    const auto half = [](const std::uint8_t* from) {
+      return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_16(from)), 16));
+    };
+    return {half(at), half(at + 16)};
+  }
+  static Floats unsigned_bytes(const std::uint8_t* at) {
+    return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(load_8(at))),
+            _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(load_8(at + 8)))};
+  }
+  static Floats signed_bytes(const std::uint8_t* at) {
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(load_8(at))),
+            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(load_8(at + 8)))};
+  }
+  // 2^(x - 128): a float's exponent from 2 on, below that subnormal.
+  static Floats exponents(const std::uint8_t* at) {
+    const auto half = [](const std::uint8_t* from) {
+      const __m256i x = _mm256_cvtepu8_epi32(load_8(from));
+      const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(x, _mm256_set1_epi32(1)), 23);
+      const __m256i tiny = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), x);
+      const __m256i is_tiny = _mm256_cmpgt_epi32(_mm256_set1_epi32(2), x);
+      return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, tiny, is_tiny));
+    };
+    return {half(at), half(at + 8)};
+  }
+
+  static Floats multiply(Floats x, Floats y) {
+    return {_mm256_mul_ps(x.a, y.a), _mm256_mul_ps(x.b, y.b)};
+  }
+  static Floats add(Floats x, Floats y) {
+    return {_mm256_add_ps(x.a, y.a), _mm256_add_ps(x.b, y.b)};
+  }
+  static Floats fma(Floats x, Floats y, Floats z) {
+    return {_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)};
+  }
+  static Floats negative(Floats x) { return multiply(x, set_float(-1.0F)); }
+  static Floats to_float(Ints v) { return {_mm256_cvtepi32_ps(v.a), _mm256_cvtepi32_ps(v.b)}; }
+
+  // Four activations in each lane.
+  static __m256i four(const std::int8_t* q) {
+    std::int32_t bits = 0;
+    __builtin_memcpy(&bits, q, sizeof bits);
+    return _mm256_set1_epi32(bits);
+  }
+
+ private:
+  template <int kFrom, int kTo, int kWidth>
+  static __m256i move_bits(__m256i v) {
+    // Shifts of 16 bits: what comes from the other byte lies outside the mask.
+    if constexpr (kFrom > kTo) v = _mm256_srli_epi16(v, kFrom - kTo);
+    if constexpr (kFrom < kTo) v = _mm256_slli_epi16(v, kTo - kFrom);
+    return _mm256_and_si256(v, _mm256_set1_epi8(static_cast<char>(((1 << kWidth) - 1) << kTo)));
+  }
+  static __m128i load_8(const std::uint8_t* at) {
+    return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at));
+  }
+  static __m128i load_16(const std::uint8_t* at) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  }
+  static __m256i load_32(const std::uint8_t* at) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+  }
+};
+
+#if defined(__AVXVNNI__)
+struct AvxVnni : Avx2 {
+  static constexpr std::uint8_t kFlip = 128;
+  static __m256i iq4_table() { return table(kIq4Values, static_cast<char>(kFlip)); }
+
+  template <Values kValues, int kVectors>
+  static Ints dot(Ints sum, const Bytes* v, const std::int8_t* q) {
+    for (int j = 0; j < kVectors; ++j) {
+      const __m256i a = four(q + 4 * j);
+      sum.a = _mm256_dpbusd_avx_epi32(sum.a, v[j].a, a);
+      sum.b = _mm256_dpbusd_avx_epi32(sum.b, v[j].b, a);
+    }
+    return sum;
+  }
+};
+#else
+struct Avx2Plain : Avx2 {
+  static constexpr std::uint8_t kFlip = 0;
+  static __m256i iq4_table() { return table(kIq4Values, 0); }
+
+  template <Values kValues, int kVectors>
+  static Ints dot(Ints sum, const Bytes* v, const std::int8_t* q) {
+    constexpr int kSafe = sums_in_16_bits(kValues) < kVectors ? sums_in_16_bits(kValues) : kVectors;
+    const __m256i one = _mm256_set1_epi16(1);
+    for (int j = 0; j < kVectors; j += kSafe) {
+      __m256i a = four(q + 4 * j);
+      Ints pairs = {products<kValues>(v[j].a, a), products<kValues>(v[j].b, a)};
+      for (int i = j + 1; i < j + kSafe; ++i) {
+        a = four(q + 4 * i);
+        pairs.a = _mm256_add_epi16(pairs.a, products<kValues>(v[i].a, a));
+        pairs.b = _mm256_add_epi16(pairs.b, products<kValues>(v[i].b, a));
+      }
+      sum.a = _mm256_add_epi32(sum.a, _mm256_madd_epi16(pairs.a, one));
+      sum.b = _mm256_add_epi32(sum.b, _mm256_madd_epi16(pairs.b, one));
+    }
+    return sum;
+  }
+
+ private:
+  template <Values kValues>
+  static __m256i products(__m256i v, __m256i a) {
+    if constexpr (kValues != Values::kSigned8) return _mm256_maddubs_epi16(v, a);
+    // |v| * (a with the sign of v)
+    return _mm256_maddubs_epi16(_mm256_abs_epi8(v), _mm256_sign_epi8(a, v));
+  }
+};
+#endif
+
+}  // namespace outrider::kernels

@@ -1,0 +1,174 @@
+// AVX512 for kernels/strip.h: 32 rows a strip, two vectors of 16, so that each load of four
+// activations serves two products. With VNNI four products and their sum are one instruction;
+// without, two products are summed in 16 bits first, which the ranges of the values allow for some
+// vectors in a row.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/weight_type.h"
+
+namespace outrider::kernels {
+
+struct Avx512 {
+  struct Bytes {
+    __m512i a, b;
+  };
+  using Ints = Bytes;
+  struct Floats {
+    __m512 a, b;
+  };
+  static constexpr int kRows = 32;
+  static constexpr int kTile = 4;
+
+  static Bytes load(const std::uint8_t* at) {
+    return {_mm512_loadu_si512(at), _mm512_loadu_si512(at + 64)};
+  }
+  static void store(std::uint8_t* at, Bytes v) {
+    _mm512_store_si512(at, v.a);
+    _mm512_store_si512(at + 64, v.b);
+  }
+  static Floats load_floats(const float* at) {
+    return {_mm512_loadu_ps(at), _mm512_loadu_ps(at + 16)};
+  }
+  static void store_floats(float* at, Floats v) {
+    _mm512_storeu_ps(at, v.a);
+    _mm512_storeu_ps(at + 16, v.b);
+  }
+  static Ints set_int(std::int32_t x) { return {_mm512_set1_epi32(x), _mm512_set1_epi32(x)}; }
+  static Floats set_float(float x) { return {_mm512_set1_ps(x), _mm512_set1_ps(x)}; }
+  static Floats set_float_bits(std::int32_t x) { return set_float(__builtin_bit_cast(float, x)); }
+
+  static Bytes either(Bytes x, Bytes y) {
+    return {_mm512_or_si512(x.a, y.a), _mm512_or_si512(x.b, y.b)};
+  }
+  template <int kFrom, int kTo, int kWidth>
+  static Bytes move_bits(Bytes v) {
+    return {move_bits<kFrom, kTo, kWidth>(v.a), move_bits<kFrom, kTo, kWidth>(v.b)};
+  }
+  static Bytes lookup(__m512i table, Bytes v) {
+    return {_mm512_shuffle_epi8(table, v.a), _mm512_shuffle_epi8(table, v.b)};
+  }
+  static __m512i table(const std::int8_t* values, char flip) {
+    const __m128i t = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
+    return _mm512_broadcast_i32x4(_mm_xor_si128(t, _mm_set1_epi8(flip)));
+  }
+  static __m512i mxfp4_table() { return table(kMxfp4ValuesPlus12, 0); }
+
+  static Floats halves(const std::uint8_t* at) {
+    return {_mm512_cvtph_ps(load_32(at)), _mm512_cvtph_ps(load_32(at + 32))};
+  }
+  static Floats bfloats(const std::uint8_t* at) {
+    const auto half = [](const std::uint8_t* from) {
+      return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load_32(from)), 16));
+    };
+    return {half(at), half(at + 32)};
+  }
+  static Floats unsigned_bytes(const std::uint8_t* at) {
+    return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(load_16(at))),
+            _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(load_16(at + 16)))};
+  }
+  static Floats signed_bytes(const std::uint8_t* at) {
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_16(at))),
+            _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_16(at + 16)))};
+  }
+  // 2^(x - 128): a float's exponent from 2 on, below that subnormal.
+  static Floats exponents(const std::uint8_t* at) {
+    const auto half = [](const std::uint8_t* from) {
+      const __m512i x = _mm512_cvtepu8_epi32(load_16(from));
+      const __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(x, _mm512_set1_epi32(1)), 23);
+      const __m512i tiny = _mm512_sllv_epi32(_mm512_set1_epi32(0x00200000), x);
+      const __mmask16 is_tiny = _mm512_cmplt_epi32_mask(x, _mm512_set1_epi32(2));
+      return _mm512_castsi512_ps(_mm512_mask_blend_epi32(is_tiny, normal, tiny));
+    };
+    return {half(at), half(at + 16)};
+  }
+
+  static Floats multiply(Floats x, Floats y) {
+    return {_mm512_mul_ps(x.a, y.a), _mm512_mul_ps(x.b, y.b)};
+  }
+  static Floats add(Floats x, Floats y) {
+    return {_mm512_add_ps(x.a, y.a), _mm512_add_ps(x.b, y.b)};
+  }
+  static Floats fma(Floats x, Floats y, Floats z) {
+    return {_mm512_fmadd_ps(x.a, y.a, z.a), _mm512_fmadd_ps(x.b, y.b, z.b)};
+  }
+  static Floats negative(Floats x) { return multiply(x, set_float(-1.0F)); }
+  static Floats to_float(Ints v) { return {_mm512_cvtepi32_ps(v.a), _mm512_cvtepi32_ps(v.b)}; }
+
+  // Four activations in each lane.
+  static __m512i four(const std::int8_t* q) {
+    std::int32_t bits = 0;
+    __builtin_memcpy(&bits, q, sizeof bits);
+    return _mm512_set1_epi32(bits);
+  }
+
+ private:
+  template <int kFrom, int kTo, int kWidth>
+  static __m512i move_bits(__m512i v) {
+    // Shifts of 16 bits: what comes from the other byte lies outside the mask.
+    if constexpr (kFrom > kTo) v = _mm512_srli_epi16(v, kFrom - kTo);
+    if constexpr (kFrom < kTo) v = _mm512_slli_epi16(v, kTo - kFrom);
+    return _mm512_and_si512(v, _mm512_set1_epi8(static_cast<char>(((1 << kWidth) - 1) << kTo)));
+  }
+  static __m128i load_16(const std::uint8_t* at) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  }
+  static __m256i load_32(const std::uint8_t* at) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+  }
+};
+
+#if defined(__AVX512VNNI__)
+struct Avx512Vnni : Avx512 {
+  static constexpr std::uint8_t kFlip = 128;
+  static __m512i iq4_table() { return table(kIq4Values, static_cast<char>(kFlip)); }
+
+  template <Values kValues, int kVectors>
+  static Ints dot(Ints sum, const Bytes* v, const std::int8_t* q) {
+    for (int j = 0; j < kVectors; ++j) {
+      const __m512i a = four(q + 4 * j);
+      sum.a = _mm512_dpbusd_epi32(sum.a, v[j].a, a);
+      sum.b = _mm512_dpbusd_epi32(sum.b, v[j].b, a);
+    }
+    return sum;
+  }
+};
+#else
+struct Avx512Plain : Avx512 {
+  static constexpr std::uint8_t kFlip = 0;
+  static __m512i iq4_table() { return table(kIq4Values, 0); }
+
+  template <Values kValues, int kVectors>
+  static Ints dot(Ints sum, const Bytes* v, const std::int8_t* q) {
+    constexpr int kSafe = sums_in_16_bits(kValues) < kVectors ? sums_in_16_bits(kValues) : kVectors;
+    const __m512i one = _mm512_set1_epi16(1);
+    for (int j = 0; j < kVectors; j += kSafe) {
+      __m512i a = four(q + 4 * j);
+      Ints pairs = {products<kValues>(v[j].a, a), products<kValues>(v[j].b, a)};
+      for (int i = j + 1; i < j + kSafe; ++i) {
+        a = four(q + 4 * i);
+        pairs.a = _mm512_add_epi16(pairs.a, products<kValues>(v[i].a, a));
+        pairs.b = _mm512_add_epi16(pairs.b, products<kValues>(v[i].b, a));
+      }
+      sum.a = _mm512_add_epi32(sum.a, _mm512_madd_epi16(pairs.a, one));
+      sum.b = _mm512_add_epi32(sum.b, _mm512_madd_epi16(pairs.b, one));
+    }
+    return sum;
+  }
+
+ private:
+  template <Values kValues>
+  static __m512i products(__m512i v, __m512i a) {
+    if constexpr (kValues != Values::kSigned8) return _mm512_maddubs_epi16(v, a);
+    // |v| * (a with the sign of v)
+    const __m512i signed_a =
+        _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(v), _mm512_setzero_si512(), a);
+    return _mm512_maddubs_epi16(_mm512_abs_epi8(v), signed_a);
+  }
+};
+#endif
+
+}  // namespace outrider::kernels

@@ -1,0 +1,311 @@
+// A strip of packed weights times some rows of activations, for one instruction set `S`.
+//
+// Idea. The strip is worked on in chunks of 256 columns, and each chunk with all rows of
+// activations, a few rows (a tile) at a time with their sums in registers: a step of several tokens
+// reads each weight once from memory. With one tile the weights are unpacked into registers; with
+// several they are unpacked once, into 8 KiB that stay in the first-level cache.
+//
+// `S` wraps the instructions (kernels/simd_*.h): vectors of bytes and integers with 4 * R bytes, of
+// R floats, and
+//   load, store, load_floats, store_floats
+//   move_bits<from, to, width>(v)  of every byte the bits from `from` on, put at `to`; else 0
+//   lookup(table, v)               table[v] for bytes below 16; `table` has 16 bytes
+//   dot<values, n>(start, v, q)    per lane r: start + sum over j < n, e of v[j][4r + e] * q[4j +
+//   e] halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats multiply, fma,
+//   negative, to_float, either `set` of one value
+//
+// Only the files set_*.cc include this, each compiled for its instructions. Nothing here may call a
+// function of the standard library that is not part of the compiler: the linker keeps one copy of
+// an inline function, which may be that with instructions the processor lacks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "kernels/activations.h"
+#include "kernels/instruction_set.h"
+#include "kernels/weight_type.h"
+
+namespace outrider::kernels {
+
+inline constexpr int kVectors = 8;      // of an unpacked group
+inline constexpr int kChunkGroups = 8;  // groups unpacked at a time
+
+// Up to 256 columns of a strip, unpacked.
+template <class S>
+struct Unpacked {
+  alignas(64) std::uint8_t values[kChunkGroups][kVectors][4 * S::kRows];
+  alignas(64) float scale[kChunkGroups][2][S::kRows];    // of a group, or of its two halves
+  alignas(64) float minimum[kChunkGroups][2][S::kRows];  // as it is added: negative for K types
+};
+
+// The values of one group, from planes (kernels/packed.h) to a byte each.
+template <class S, WeightType kType>
+struct ValueReader {
+  static constexpr int kBits =
+      kType == WeightType::kQ80                                                             ? 8
+      : kType == WeightType::kQ6K                                                           ? 6
+      : kType == WeightType::kQ50 || kType == WeightType::kQ51 || kType == WeightType::kQ5K ? 5
+      : kType == WeightType::kQ3K                                                           ? 3
+      : kType == WeightType::kQ2K                                                           ? 2
+                                                                                            : 4;
+  static constexpr int kLow = kBits >= 4 ? 4 : 2;  // bits of the first plane
+  static constexpr int kHigh = kBits - kLow;       // of the second
+  static constexpr int kVectorBytes = 4 * S::kRows;
+  static constexpr int kGroupBytes = kBits * kVectorBytes;
+
+  // To memory, [kVectors, 4 * R].
+  static void store(const std::uint8_t* in, std::uint8_t* out) {
+    [&]<std::size_t... kJ>(std::index_sequence<kJ...>) {
+      (S::store(out + kJ * kVectorBytes, vector<kJ>(in)), ...);
+    }
+    (std::make_index_sequence<kVectors>());
+  }
+  // To registers.
+  static void read(const std::uint8_t* in, typename S::Bytes* v) {
+    [&]<std::size_t... kJ>(std::index_sequence<kJ...>) { ((v[kJ] = vector<kJ>(in)), ...); }
+    (std::make_index_sequence<kVectors>());
+  }
+
+ private:
+  template <int kJ>
+  static typename S::Bytes vector(const std::uint8_t* in) {
+    if constexpr (kBits == 8) return S::load(in + kJ * kVectorBytes);
+    typename S::Bytes v = plane<kJ, kLow, 0>(in);
+    if constexpr (kHigh > 0) {
+      v = S::either(v, plane<kJ, kHigh, kLow>(in + kLow * kVectorBytes));
+    }
+    if constexpr (kType == WeightType::kIq4Nl || kType == WeightType::kIq4Xs) {
+      v = S::lookup(S::iq4_table(), v);
+    }
+    if constexpr (kType == WeightType::kMxfp4) v = S::lookup(S::mxfp4_table(), v);
+    return v;
+  }
+
+  template <int kJ, int kWidth, int kTo>
+  static typename S::Bytes plane(const std::uint8_t* in) {
+    const typename S::Bytes v = S::load(in + kJ * kWidth / 8 * kVectorBytes);
+    return S::template move_bits<kJ * kWidth % 8, kTo, kWidth>(v);
+  }
+};
+
+// The scales and minimums of the groups of one block.
+template <class S, WeightType kType>
+struct HeaderReader {
+  using Floats = typename S::Floats;
+  static constexpr int kRows = S::kRows;
+  static constexpr bool kSuper = kType == WeightType::kQ4K || kType == WeightType::kQ5K ||
+                                 kType == WeightType::kQ6K || kType == WeightType::kQ3K ||
+                                 kType == WeightType::kQ2K || kType == WeightType::kIq4Xs;
+  static constexpr int kBlockGroups = kSuper ? 8 : 1;
+  static constexpr int kBytes =
+      kRows * (kType == WeightType::kQ4K || kType == WeightType::kQ5K || kType == WeightType::kQ2K
+                   ? 20
+               : kType == WeightType::kQ6K                              ? 18
+               : kType == WeightType::kQ3K                              ? 14
+               : kType == WeightType::kIq4Xs                            ? 10
+               : kType == WeightType::kQ41 || kType == WeightType::kQ51 ? 4
+               : kType == WeightType::kMxfp4                            ? 1
+                                                                        : 2);
+
+  static void read(const std::uint8_t* in, int group, Unpacked<S>* out) {
+    auto* scale = out->scale + group;
+    auto* minimum = out->minimum + group;
+    if constexpr (kType == WeightType::kMxfp4) {
+      S::store_floats(scale[0][0], S::exponents(in));
+      return;
+    } else {
+      const Floats d = S::halves(in);
+      in += 2 * kRows;
+      if constexpr (!kSuper) {
+        S::store_floats(scale[0][0], d);
+        if constexpr (kBytes == 4 * kRows) {
+          S::store_floats(minimum[0][0], S::halves(in));  // the file's are added
+        }
+      } else {
+        read_super(d, in, scale, minimum);
+      }
+    }
+  }
+
+ private:
+  static void read_super(Floats d, const std::uint8_t* in, float (*scale)[2][kRows],
+                         float (*minimum)[2][kRows]) {
+    if constexpr (kType == WeightType::kQ4K || kType == WeightType::kQ5K) {
+      const Floats m = S::negative(S::halves(in));
+      in += 2 * kRows;
+      for (int g = 0; g < 8; ++g) {
+        S::store_floats(scale[g][0], S::multiply(d, S::unsigned_bytes(in + g * kRows)));
+        S::store_floats(minimum[g][0], S::multiply(m, S::unsigned_bytes(in + (8 + g) * kRows)));
+      }
+    } else if constexpr (kType == WeightType::kIq4Xs) {
+      for (int g = 0; g < 8; ++g) {
+        S::store_floats(scale[g][0], S::multiply(d, S::signed_bytes(in + g * kRows)));
+      }
+    } else if constexpr (kType == WeightType::kQ6K) {
+      for (int i = 0; i < 16; ++i) {
+        S::store_floats(scale[i / 2][i % 2], S::multiply(d, S::signed_bytes(in + i * kRows)));
+      }
+    } else if constexpr (kType == WeightType::kQ3K) {
+      read_six_bits(d, in, scale);
+    } else {
+      const Floats m = S::negative(S::halves(in));
+      in += 2 * kRows;
+      alignas(64) std::uint8_t part[kRows];
+      for (int i = 0; i < 16; ++i) {
+        const std::uint8_t* both = in + i * kRows;
+        for (int r = 0; r < kRows; ++r) part[r] = both[r] & 15U;
+        S::store_floats(scale[i / 2][i % 2], S::multiply(d, S::unsigned_bytes(part)));
+        for (int r = 0; r < kRows; ++r) part[r] = both[r] >> 4;
+        S::store_floats(minimum[i / 2][i % 2], S::multiply(m, S::unsigned_bytes(part)));
+      }
+    }
+  }
+
+  // Q3_K: kernels/block.h says where the bits lie.
+  static void read_six_bits(Floats d, const std::uint8_t* in, float (*scale)[2][kRows]) {
+    alignas(64) std::uint8_t six[kRows];
+    for (int i = 0; i < 16; ++i) {
+      const std::uint8_t* low = in + i % 8 * kRows;
+      const std::uint8_t* high = in + (8 + i % 4) * kRows;
+      const int low_shift = i < 8 ? 0 : 4;
+      const int high_shift = i / 4 * 2;
+      for (int r = 0; r < kRows; ++r) {
+        const int code = ((low[r] >> low_shift) & 15) | ((high[r] >> high_shift) & 3) << 4;
+        six[r] = static_cast<std::uint8_t>(code - 32);
+      }
+      S::store_floats(scale[i / 2][i % 2], S::multiply(d, S::signed_bytes(six)));
+    }
+  }
+};
+
+// The values of a group that ValueReader::store has unpacked.
+template <class S>
+struct UnpackedReader {
+  static constexpr int kGroupBytes = kVectors * 4 * S::kRows;
+  static void read(const std::uint8_t* in, typename S::Bytes* v) {
+    for (int j = 0; j < kVectors; ++j) v[j] = S::load(in + j * 4 * S::kRows);
+  }
+};
+
+// What a product needs to know of a type.
+template <Values kV, int kScaleGroup, bool kMin>
+struct Shape {
+  static constexpr Values kValues = kV;
+  static constexpr int kParts = kGroup / kScaleGroup;  // scales of a group
+  static constexpr bool kMinimum = kMin;
+};
+
+// The part of a strip that is worked on, up to 256 columns, and the rows it meets.
+template <class S>
+struct Chunk {
+  const Unpacked<S>* weights;  // scales and minimums
+  const std::uint8_t* values;  // packed or unpacked: what the Reader reads
+  int n_groups;
+  const std::uint8_t* activations;  // ActivationGroup, [rows, n_groups]
+  std::size_t stride;               // bytes from row to row
+  const std::uint8_t* ahead;        // packed values that come later, to be fetched meanwhile,
+  int ahead_bytes;                  // so many for each group
+};
+
+// Packed values are fetched this much before they are needed, into the second-level cache. Left to
+// the processor, a step of 2 to 4 rows took as long as reading and computing one after the other:
+// on a Zen 4 (Q4_0, one thread, ms) 6.4, 8.2, 9.1, 11.0 for 1 to 4 rows; with
+// it 5.6, 5.5, 5.6, 6.9. 2 and 4 KiB, and fetching into the first level, are slower.
+inline constexpr int kAhead = 9216;
+
+// Adds the products of the chunk and `kN` rows of activations to `sums`, [kN, R].
+template <class S, class Reader, class kShape, int kN>
+void multiply_tile(const Chunk<S>& chunk, float* sums) {
+  using Floats = typename S::Floats;
+  constexpr int kOfPart = kVectors / kShape::kParts;
+  Floats sum[kN];
+  for (int c = 0; c < kN; ++c) sum[c] = S::load_floats(sums + c * S::kRows);
+  for (int g = 0; g < chunk.n_groups; ++g) {
+    const std::uint8_t* ahead = chunk.ahead + g * chunk.ahead_bytes;
+    for (int i = 0; i < chunk.ahead_bytes; i += 64) __builtin_prefetch(ahead + i, 0, 2);
+    typename S::Bytes v[kVectors];
+    Reader::read(chunk.values + g * Reader::kGroupBytes, v);
+#pragma GCC unroll 8
+    for (int c = 0; c < kN; ++c) {
+      const std::uint8_t* row = chunk.activations + static_cast<std::size_t>(c) * chunk.stride;
+      const auto* a = reinterpret_cast<const ActivationGroup*>(row) + g;
+      const Floats a_scale = S::set_float(a->scale);
+#pragma GCC unroll 2
+      for (int part = 0; part < kShape::kParts; ++part) {
+        const auto start = S::set_int(kShape::kMinimum ? 0 : a->offset[part]);
+        const auto dot = S::template dot<kShape::kValues, kOfPart>(start, v + part * kOfPart,
+                                                                   a->value + part * kOfPart * 4);
+        const Floats scale = S::multiply(S::load_floats(chunk.weights->scale[g][part]), a_scale);
+        sum[c] = S::fma(S::to_float(dot), scale, sum[c]);
+        if constexpr (kShape::kMinimum) {
+          const Floats total = S::set_float_bits(a->offset[part]);
+          sum[c] = S::fma(S::load_floats(chunk.weights->minimum[g][part]), total, sum[c]);
+        }
+      }
+    }
+  }
+  for (int c = 0; c < kN; ++c) S::store_floats(sums + c * S::kRows, sum[c]);
+}
+
+// multiply_tile for `n` rows, 1 <= n <= S::kTile.
+template <class S, class Reader, class kShape>
+void multiply_rows(const Chunk<S>& chunk, int n, float* sums) {
+  [&]<std::size_t... kI>(std::index_sequence<kI...>) {
+    const auto one = [&]<int kN>() {
+      if (n == kN) multiply_tile<S, Reader, kShape, kN>(chunk, sums);
+    };
+    (one.template operator()<static_cast<int>(kI) + 1>(), ...);
+  }
+  (std::make_index_sequence<S::kTile>());
+}
+
+// InstructionSet::multiply for the quantised types.
+template <class S, WeightType kType, class kShape>
+void multiply_strip(const std::uint8_t* headers, const std::uint8_t* values, std::int64_t n_columns,
+                    const void* activations, std::size_t stride, int n, float* out) {
+  using Header = HeaderReader<S, kType>;
+  using Packed = ValueReader<S, kType>;
+  for (int i = 0; i < n * S::kRows; ++i) out[i] = 0.0F;
+  // Tiles of nearly the same size: 9 rows are 3 times 3, not 4, 4 and 1. A single tile takes the
+  // values from where they are packed; several from memory, where they are unpacked once.
+  const int n_tiles = (n + S::kTile - 1) / S::kTile;
+  const bool in_memory = Packed::kBits < 8 && n_tiles > 1;
+  Unpacked<S> weights;
+  const auto n_groups = static_cast<int>(n_columns / kGroup);
+  for (int first = 0; first < n_groups; first += kChunkGroups) {
+    const int count = n_groups - first < kChunkGroups ? n_groups - first : kChunkGroups;
+    for (int g = 0; g < count; g += Header::kBlockGroups, headers += Header::kBytes) {
+      Header::read(headers, g, &weights);
+    }
+    if (in_memory) {
+      for (int g = 0; g < count; ++g) {
+        Packed::store(values + g * Packed::kGroupBytes, weights.values[g][0]);
+      }
+    }
+    for (int tile = 0; tile < n_tiles; ++tile) {
+      const int begin = tile * n / n_tiles;
+      const int size = (tile + 1) * n / n_tiles - begin;
+      const auto* rows = static_cast<const std::uint8_t*>(activations) +
+                         static_cast<std::size_t>(begin) * stride +
+                         static_cast<std::size_t>(first) * sizeof(ActivationGroup);
+      const Chunk<S> chunk{.weights = &weights,
+                           .values = in_memory ? weights.values[0][0] : values,
+                           .n_groups = count,
+                           .activations = rows,
+                           .stride = stride,
+                           .ahead = values + kAhead,
+                           .ahead_bytes = tile == 0 ? Packed::kGroupBytes : 0};
+      float* sums = out + begin * S::kRows;
+      if (in_memory) {
+        multiply_rows<S, UnpackedReader<S>, kShape>(chunk, size, sums);
+      } else {
+        multiply_rows<S, Packed, kShape>(chunk, size, sums);
+      }
+    }
+    values += count * Packed::kGroupBytes;
+  }
+}
+
+}  // namespace outrider::kernels
