@@ -17,6 +17,7 @@
 #include "common.h"
 #include "ggml-backend.h"
 #include "llama.h"
+#include "llama/own_kernels.h"
 #include "log.h"
 
 namespace outrider::llama {
@@ -96,6 +97,7 @@ void ensure_backend() {
     llama_log_set(on_log, nullptr);
     // llama-common has a log of its own, a thread that writes to stdout and stderr.
     common_log_set_verbosity_thold(-1);
+    register_own_kernels();  // before ggml's devices are asked for anything
     llama_backend_init();
     make_tables();
   });

@@ -8,6 +8,7 @@
 #include "llama/backend.h"
 #include "llama/gguf_header.h"
 #include "llama/handles.h"
+#include "llama/own_kernels.h"
 #include "llama/rpc_worker.h"
 #include "llama/vocabulary.h"
 
@@ -131,6 +132,7 @@ FileOptions file_options(const ModelOptions& options, bool extra_bufts) {
   FileOptions file;
   file.n_gpu_layers = options.n_gpu_layers;
   file.extra_bufts = extra_bufts;
+  file.kernels = options.kernels;
   file.workers = options.workers;
   file.tensor_split = options.tensor_split;
   file.lora = options.lora;
@@ -171,6 +173,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
     devices.push_back(nullptr);  // the end, for llama.cpp
     params.devices = devices.data();
   }
+  const KernelsForLoad kernels(options.kernels == KernelChoice::kAuto && options.extra_bufts);
   OUTRIDER_RETURN_IF_ERROR(file->read(path, params, hooks));
   Result<Adapters> adapters = Adapters::load(file->handle(), options.lora);
   if (!adapters.ok()) return adapters.status();
@@ -178,6 +181,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   file->facts_ = read_facts(file->handle(), *header);
   file->facts_.path = path;
   file->facts_.extra_bufts = options.extra_bufts;
+  file->facts_.kernels = kernels.use(options.kernels);
   file->facts_.all_on_cpu =
       options.n_gpu_layers == 0 || (options.workers.empty() && !any_other_device());
   OUTRIDER_RETURN_IF_ERROR(file->read_vocabulary());

@@ -53,6 +53,7 @@ struct ModelFacts {
   bool diffusion = false;
   bool all_on_cpu = true;   // no other device holds weights
   bool extra_bufts = true;  // as given to load(): repacked weights where ggml has them
+  KernelUse kernels;
 
   // Bytes that one token's keys and values take over all layers with these cache types ("f16",
   // "q8_0", ...), an upper bound for sliding windows; 0 for an unknown type.
@@ -69,6 +70,8 @@ struct FileOptions {
   std::int32_t n_gpu_layers = -1;  // layers on GPUs or workers, negative for all
   bool extra_bufts = true;  // let ggml repack weights into its own layouts (faster for some types,
                             // not always exact)
+
+  KernelChoice kernels = KernelChoice::kAuto;
 
   // "host:port" of workers that take the layers, instead of local GPUs, in this order and in
   // proportion to their free memory (llama/rpc_worker.h). When one of them dies, so does this

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "model/kernel_use.h"
+
 namespace outrider {
 
 struct ModelInfo {
@@ -15,6 +17,7 @@ struct ModelInfo {
   std::uint64_t size_bytes = 0;
   std::int32_t n_ctx_train = 0;
   bool has_chat_template = false;
+  KernelUse kernels;
 };
 
 }  // namespace outrider

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "model/exactness.h"
+#include "model/kernel_use.h"
 
 namespace outrider {
 
@@ -25,6 +26,7 @@ struct ModelOptions {
   std::string cache_type_v;
   FlashAttention flash_attention = FlashAttention::kAuto;  // kAuto: by the exactness rule
   ExactMode exact = ExactMode::kAuto;
+  KernelChoice kernels = KernelChoice::kAuto;
 
   // Of the file and its devices. What is not given is as the file and llama.cpp have it.
   std::vector<float> tensor_split;  // share of each GPU, >= 0; empty: by their free memory

@@ -1,0 +1,32 @@
+# Whether src/llama/kernel_buffer.cc, which puts our kernels into ggml, fits this llama.cpp: its
+# private headers have no version. Where a small file that uses what it uses does not compile, the
+# program is built without, uses ggml's kernels and says so.
+function(outrider_own_kernels)
+  if(NOT OUTRIDER_LLAMA)
+    return()
+  endif()
+  set(folders "${OUTRIDER_LLAMA_DIR}/ggml/include" "${OUTRIDER_LLAMA_DIR}/ggml/src"
+      "${OUTRIDER_LLAMA_DIR}/ggml/src/ggml-cpu")
+  if(GGML_BACKEND_DL)
+    set(OUTRIDER_OWN_KERNELS_FIT OFF)
+    set(why "ggml's backends are loaded as plugins (GGML_BACKEND_DL)")
+  else()
+    set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)  # nothing to link with yet
+    try_compile(OUTRIDER_OWN_KERNELS_FIT "${CMAKE_BINARY_DIR}/own_kernels"
+                SOURCES "${PROJECT_SOURCE_DIR}/cmake/own_kernels_fit.cc"
+                CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${folders}"
+                CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON OUTPUT_VARIABLE why)
+  endif()
+  if(OUTRIDER_OWN_KERNELS_FIT)
+    message(STATUS "Own kernels: built in")
+    set_source_files_properties("${PROJECT_SOURCE_DIR}/src/llama/kernel_buffer.cc"
+                                "${PROJECT_SOURCE_DIR}/src/llama/kernel_buffer_check.cc" PROPERTIES
+                                INCLUDE_DIRECTORIES "${folders}"
+                                COMPILE_DEFINITIONS OUTRIDER_OWN_KERNELS
+                                # ggml's headers are C with C++ around it.
+                                COMPILE_OPTIONS "-Wno-pedantic;-Wno-conversion;-Wno-shadow;-Wno-unused-function"
+                                SKIP_UNITY_BUILD_INCLUSION ON)
+  else()
+    message(STATUS "Own kernels: left out, llama.cpp's are used:\n${why}")
+  endif()
+endfunction()

@@ -1,0 +1,46 @@
+// Outrider's own kernels (src/kernels) in ggml: which models get them, and why not.
+//
+// They come in as a buffer type of ggml's processor backend, beside those in which ggml repacks
+// weights itself. While a model is loaded, llama.cpp offers each matrix to it first; it takes those
+// whose type the kernels know and that are only multiplied with, and packs them. From then on ggml
+// asks it for every product (MUL_MAT) and every product with experts (MUL_MAT_ID) with such
+// weights, and they are computed with ggml's threads. Everything else is ggml's as before.
+//
+// What may keep a process from them: ggml's private headers do not fit (found out when
+// configuring), or what they compute is not, bit for bit, what plain code computes (found out when
+// they are registered). Then ggml's own kernels are used, and the reason is told.
+#pragma once
+
+#include <string>
+
+#include "model/kernel_use.h"
+
+namespace outrider::llama {
+
+// Puts the buffer type into ggml's list and tests it; the first call of the process does the work.
+// It must come before the first question for ggml's devices, since ggml copies the list then:
+// ensure_backend() calls it.
+void register_own_kernels();
+
+// The state of the process, after register_own_kernels(). Any thread.
+struct OwnKernels {
+  bool available = false;
+  std::string instruction_set;  // of kernels::InstructionSet: "avx512-vnni", ...; else empty
+  std::string reason;           // why they are not available; else empty
+};
+const OwnKernels& own_kernels();
+
+// While it lives, models that this thread loads get the kernels if `wanted`, and what they take is
+// counted. One a thread at a time.
+class KernelsForLoad {
+ public:
+  explicit KernelsForLoad(bool wanted);
+  ~KernelsForLoad();
+  KernelsForLoad(const KernelsForLoad&) = delete;
+  KernelsForLoad& operator=(const KernelsForLoad&) = delete;
+
+  // Of the model that was loaded since, for which `choice` was asked.
+  KernelUse use(KernelChoice choice) const;
+};
+
+}  // namespace outrider::llama
