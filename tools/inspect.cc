@@ -12,6 +12,7 @@
 #include "llama/backend.h"
 #include "llama/exactness_rule.h"
 #include "llama/model_file.h"
+#include "llama/own_kernels.h"
 #include "llama/vocab_match.h"
 #include "llama/vocabulary.h"
 #include "tools/command.h"
@@ -41,6 +42,7 @@ struct Inspected {
   ModelOptions options;
   llama::LoadPlan plan;
   std::string hint;  // why it may not be exact
+  KernelUse kernels;
 };
 
 class InspectCommand : public Command {
@@ -79,11 +81,12 @@ Result<Inspected> InspectCommand::inspect(const ModelOptions& options,
   Result<std::shared_ptr<llama::ModelFile>> file =
       llama::ModelFile::load(options.path, /*n_gpu_layers=*/0, /*extra_bufts=*/false, hooks);
   if (!file.ok()) return file.status();
-  Result<llama::RuleFacts> facts = llama::read_rule_facts(options.path, options.n_gpu_layers);
+  Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
   if (!facts.ok()) return facts.status();
   Inspected result{.file = std::move(*file), .options = options};
   result.plan = llama::settings_rule(*facts, options);
   result.hint = llama::inexact_hint(*facts, result.plan);
+  result.kernels = llama::kernel_use(options.kernels, facts->own_bytes);
   if (result.options.n_ctx == 0) result.options.n_ctx = result.file->facts().n_ctx_train;
   return result;
 }
@@ -114,6 +117,8 @@ Json model_json(const Inspected& m) {
           {"vocabulary", f.n_vocab},
           {"chat_template", f.has_chat_template},
           {"rollback", rollback_kind(f)},
+          {"kernels", m.kernels.name()},
+          {"kernels_reason", m.kernels.own ? Json() : Json(m.kernels.reason)},
           {"memory",
            {{"context", m.options.n_ctx},
             {"weights_bytes", f.size_bytes},
@@ -200,7 +205,9 @@ std::string model_table(const std::string& role, const Inspected& m, bool needs_
                              " tokens = " + size_text(f.size_bytes + cache_bytes(m)));
   table += row("settings", std::string("flash attention ") + (c.flash_attention ? "on" : "off") +
                                ", keys " + c.type_k + ", values " + c.type_v + ", weights " +
-                               (m.plan.extra_bufts ? "repacked where ggml can" : "as in the file"));
+                               (m.plan.extra_bufts ? "packed where it can be" : "as in the file"));
+  table += row("kernels", m.kernels.own ? "Outrider's, " + m.kernels.instruction_set
+                                        : "llama.cpp's: " + m.kernels.reason);
   for (const std::string& note : m.plan.notes) table += row("", note);
   if (!needs_exactness) return table;
   table += row("exactness", m.hint.empty() ? "nothing is known against it; run and compare probe it"

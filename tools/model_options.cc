@@ -63,6 +63,10 @@ void add_context_options(OptionGroup& group, ModelArguments& a) {
   group.add_choice("--cache-type-v", a.cache_type_v, cache_types(),
                    "type of the cached values, as --cache-type-k; a quantised one needs flash "
                    "attention [default: by --exact's rule]");
+  group.add_choice("--kernels", a.kernels, {"auto", "stock"},
+                   "what multiplies weights on the processor: auto (Outrider's own kernels, which "
+                   "read each weight once for all tokens of a step, where they can be had; the "
+                   "result says which) or stock (llama.cpp's)");
   group.add_choice("--flash-attn", a.flash_attn, {"auto", "on", "off"},
                    "flash attention: auto (by --exact's rule), on or off");
 }
@@ -141,6 +145,7 @@ ModelOptions target_options(const ModelArguments& a) {
   options.cache_type_v = a.cache_type_v;
   options.flash_attention = flash_attention(a.flash_attn);
   options.exact = exact_mode(a.exact);
+  if (a.kernels == "stock") options.kernels = KernelChoice::kStock;
   if (a.workers) options.workers = parts_of(*a.workers);
   options.isolate = a.isolate;
   return options;

@@ -28,6 +28,7 @@ struct ModelArguments {
   std::string draft_cache_type_v;
   std::string exact = "auto";
   std::optional<std::string> workers;  // "host:port,..."
+  std::string kernels = "auto";
   bool isolate = false;
 };
 

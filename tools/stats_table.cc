@@ -70,7 +70,8 @@ std::string duration(double ms) {
   return ms < 10000.0 ? number(ms, 1) + " ms" : number(ms / 1000.0, 1) + " s";
 }
 
-std::string stats_table(const Completion& c, const Exactness& exactness, std::int32_t width) {
+std::string stats_table(const Completion& c, const Exactness& exactness, const KernelUse& kernels,
+                        std::int32_t width) {
   const SpeculationStats& s = c.speculation;
   const Timings& t = c.timings;
   std::string table;
@@ -98,6 +99,8 @@ std::string stats_table(const Completion& c, const Exactness& exactness, std::in
   if (!exactness.coverage.empty()) verdict += " (" + exactness.coverage + ")";
   if (!exactness.reason.empty()) verdict += ": " + exactness.reason;
   table += row("exactness", verdict);
+  table += row("kernels", kernels.own ? "Outrider's, " + kernels.instruction_set
+                                      : "llama.cpp's: " + kernels.reason);
   table += row("seed", std::to_string(c.seed));
   return table;
 }

@@ -5,12 +5,13 @@
 
 #include "engine/request.h"
 #include "model/exactness.h"
+#include "model/kernel_use.h"
 
 namespace outrider::tools {
 
 // A few lines "label   value", each ending in a newline. `width` is the widest step asked for.
 std::string stats_table(const Completion& completion, const Exactness& exactness,
-                        std::int32_t width);
+                        const KernelUse& kernels, std::int32_t width);
 
 // "12.3 %", or "-" when `whole` is zero.
 std::string percent(double part, double whole);

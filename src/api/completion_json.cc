@@ -129,7 +129,12 @@ Json error_json(const Status& status) {
   return {{"code", std::string(status_code_name(status.code()))}, {"message", status.message()}};
 }
 
-Json completion_json(const Completion& c, const Exactness& exactness) {
+void add_kernels(const KernelUse& kernels, Json* object) {
+  (*object)["kernels"] = kernels.name();
+  (*object)["kernels_reason"] = text_or_null(kernels.reason);
+}
+
+Json completion_json(const Completion& c, const Exactness& exactness, const KernelUse& kernels) {
   Json result = {{"text", c.text},
                  {"tokens", c.tokens},
                  {"seed", c.seed},
@@ -139,6 +144,7 @@ Json completion_json(const Completion& c, const Exactness& exactness) {
                  {"usage", usage_json(c)},
                  {"timings", timings_json(c.timings)},
                  {"speculation", speculation_json(c.speculation, exactness)}};
+  add_kernels(kernels, &result);
   if (!c.error.ok()) result["error"] = error_json(c.error);
   return result;
 }

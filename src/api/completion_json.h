@@ -21,13 +21,18 @@
 #include "engine/request.h"
 #include "json/json.h"
 #include "model/exactness.h"
+#include "model/kernel_use.h"
 
 namespace outrider::api {
 
-// `exactness` is the target's verdict. Besides the contract's fields:
-// speculation.exactness_coverage and .exactness_reason (what the verdict rests on), and "error" (as
-// below) when it ended with one.
-json::Json completion_json(const Completion& completion, const Exactness& exactness);
+// `exactness` is the target's verdict, `kernels` what multiplies its weights. Besides the
+// contract's fields: speculation.exactness_coverage and .exactness_reason (what the verdict rests
+// on), and "error" (as below) when it ended with one.
+json::Json completion_json(const Completion& completion, const Exactness& exactness,
+                           const KernelUse& kernels);
+
+// "kernels": "own" or "stock", and "kernels_reason" when stock, into an object.
+void add_kernels(const KernelUse& kernels, json::Json* object);
 
 // One drafter's counts: an object of "speculation.drafters".
 json::Json drafter_stats_json(const DrafterStats& stats);

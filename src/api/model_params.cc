@@ -37,6 +37,9 @@ void read_context(JsonFields& fields, ModelOptions& o) {
   choice = "auto";
   fields.choice("exact", choice, {"auto", "on", "off"});
   if (choice != "auto") o.exact = choice == "on" ? ExactMode::kOn : ExactMode::kOff;
+  choice = "auto";
+  fields.choice("kernels", choice, {"auto", "stock"});
+  if (choice == "stock") o.kernels = KernelChoice::kStock;
 }
 
 void read_place(JsonFields& fields, ModelOptions& o) {
@@ -89,6 +92,8 @@ constexpr Parameter kParameters[] = {
     {"cache_type_v", "string", "type of cached values; default: by the exactness rule"},
     {"flash_attn", "string", "auto (default), on or off"},
     {"exact", "string", "auto (default), on or off: must a batch give the bits of single steps?"},
+    {"kernels", "string",
+     "auto (default): Outrider's own on the processor where they can be had; stock: llama.cpp's"},
     {"workers", "string | array", "host:port of ggml RPC servers that hold a target's layers"},
     {"isolate", "boolean", "a target in a child process; default false"},
     {"widest", "integer", "widest step that a target is opened for, 1 to 64; default 16"},

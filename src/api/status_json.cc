@@ -19,14 +19,16 @@ Json ratio(std::int64_t numerator, std::int64_t denominator) {
 
 Json info_json(const std::optional<ModelInfo>& info) {
   if (!info) return {};
-  return {{"path", info->path},
-          {"architecture", text_or_null(info->architecture)},
-          {"name", text_or_null(info->name)},
-          {"description", text_or_null(info->description)},
-          {"n_params", info->n_params},
-          {"size_bytes", info->size_bytes},
-          {"n_ctx_train", info->n_ctx_train},
-          {"has_chat_template", info->has_chat_template}};
+  Json object = {{"path", info->path},
+                 {"architecture", text_or_null(info->architecture)},
+                 {"name", text_or_null(info->name)},
+                 {"description", text_or_null(info->description)},
+                 {"n_params", info->n_params},
+                 {"size_bytes", info->size_bytes},
+                 {"n_ctx_train", info->n_ctx_train},
+                 {"has_chat_template", info->has_chat_template}};
+  add_kernels(info->kernels, &object);
+  return object;
 }
 
 Json load_error(const Status& error) {

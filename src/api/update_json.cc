@@ -37,7 +37,7 @@ Json updates_json(const std::vector<SaidToken>& tokens) {
 }
 
 Json result_json(const CompletionResult& result) {
-  Json object = completion_json(result.completion, result.exactness);
+  Json object = completion_json(result.completion, result.exactness, result.kernels);
   object["ended_by"] = std::string(ended_by_name(result.ended_by));
   object["model"] = result.model;
   object["shifted"] = result.shifted;

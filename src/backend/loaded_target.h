@@ -64,7 +64,8 @@ inline ModelInfo info_of(const llama::ModelFacts& facts) {
           .n_params = facts.n_params,
           .size_bytes = facts.size_bytes,
           .n_ctx_train = facts.n_ctx_train,
-          .has_chat_template = facts.has_chat_template};
+          .has_chat_template = facts.has_chat_template,
+          .kernels = facts.kernels};
 }
 
 }  // namespace outrider

@@ -9,6 +9,7 @@
 #include "llama/backend.h"
 #include "llama/exactness_cache.h"
 #include "llama/exactness_key.h"
+#include "llama/own_kernels.h"
 #include "model/measure_costs.h"
 #include "store/atomic_file.h"
 
@@ -29,7 +30,8 @@ Result<std::string> key_of(const LanguageModel& model, const ModelOptions& o) {
       << model.capabilities().n_batch << " | widest " << model.capabilities().max_width
       << " | gpu layers " << o.n_gpu_layers << " | cache " << o.cache_type_k << ' '
       << o.cache_type_v << " | flash " << static_cast<int>(o.flash_attention) << " | exact "
-      << static_cast<int>(o.exact) << " | isolated " << o.isolate;
+      << static_cast<int>(o.exact) << " | isolated " << o.isolate << " | kernels "
+      << (o.kernels == KernelChoice::kAuto ? llama::own_kernels().instruction_set : "");
   for (const std::string& worker : o.workers) key << " | " << worker;
   return key.str();
 }

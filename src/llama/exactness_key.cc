@@ -155,6 +155,7 @@ Result<std::string> exactness_key(const ModelFile& file, const ModelOptions& opt
          line("batch", std::to_string(std::min(options.n_batch, 512))) +
          line("sequences", std::to_string(std::clamp(options.n_sequences, 1, 3))) +
          line("starts", places) + line("buffers", plan.extra_bufts ? "extra" : "plain") +
+         line("kernels", facts.kernels.own ? facts.kernels.instruction_set : "stock") +
          line("flash attention", context.flash_attention ? "on" : "off") +
          line("cache", context.type_k + "/" + context.type_v);
 }

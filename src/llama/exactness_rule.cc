@@ -9,6 +9,8 @@
 #include "llama/backend.h"
 #include "llama/gguf_header.h"
 #include "llama/handles.h"
+#include "llama/kernel_buffer.h"
+#include "llama/own_kernels.h"
 
 namespace outrider::llama {
 namespace {
@@ -178,7 +180,13 @@ std::uint64_t RuleFacts::bytes_of(std::string_view type) const {
   return 0;
 }
 
-Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_layers) {
+Result<RuleFacts> read_rule_facts(const ModelOptions& options) {
+  const KernelChoice kernels = options.workers.empty() ? options.kernels : KernelChoice::kStock;
+  return read_rule_facts(options.path, options.n_gpu_layers, kernels);
+}
+
+Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_layers,
+                                  KernelChoice kernels) {
   ensure_backend();
   const Result<GgufHeader> header = read_gguf_header(path);
   if (!header.ok()) return header.status();
@@ -197,11 +205,16 @@ Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_la
   const GgufHandle gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors}));
   const std::unique_ptr<ggml_context, decltype(&ggml_free)> owner(tensors, &ggml_free);
   if (!gguf || tensors == nullptr) return data_loss("'" + path + "' is damaged");
+  const bool own = kernels == KernelChoice::kAuto && own_kernels().available;
   const bool tied_output = ggml_get_tensor(tensors, "output.weight") == nullptr;
   std::map<std::string, std::uint64_t> bytes;
   for (ggml_tensor* tensor = ggml_get_first_tensor(tensors); tensor != nullptr;
        tensor = ggml_get_next_tensor(tensors, tensor)) {
     if (!is_multiplied(tensor->name, ggml_nrows(tensor), tied_output)) continue;
+    if (own && kernel_buffer_takes(tensor)) {
+      facts.own_bytes += ggml_nbytes(tensor);
+      continue;
+    }
     bytes[ggml_type_name(tensor->type)] += ggml_nbytes(tensor);
   }
   facts.weights.assign(bytes.begin(), bytes.end());

@@ -12,6 +12,9 @@
 //    bits (1 to 3 % of greedy choices flip). Of the exact pairs, bf16 keys with f16 values are the
 //    fastest: at 1,700 tokens a step takes what it takes with f16, and half of what it takes with
 //    q8_0 for both. Without flash attention nothing is exact.
+//  - Outrider's own kernels (src/kernels) give a row the same bits in any batch, whatever the
+//  weight
+//    type. What follows is about the weights that they do not take, and about --kernels stock.
 //  - Weight buffers. ggml repacks some types into its own layouts. Repacked Q4_0 is exact; repacked
 //    Q4_K and Q2_K are not from width 4 on, plain they are. Plain buffers make a single step of a
 //    file that is all Q4_K 1.5 times as dear (Q4_0 1.3, Q2_K 1.2), so the rule takes them only
@@ -41,9 +44,11 @@ namespace outrider::llama {
 
 // What the rule looks at.
 struct RuleFacts {
-  // Bytes of the matrices that tokens are multiplied with, per ggml type ("q4_K", "f16"), most
-  // bytes first. Tables that are only looked up do not count.
+  // Bytes of the matrices that llama.cpp's kernels multiply tokens with, per ggml type ("q4_K",
+  // "f16"), most bytes first. Tables that are only looked up do not count, and what Outrider's own
+  // kernels take does not either: they are exact whatever the type.
   std::vector<std::pair<std::string, std::uint64_t>> weights;
+  std::uint64_t own_bytes = 0;           // of those that Outrider's kernels take
   std::vector<std::int32_t> head_sizes;  // of keys and values, distinct; may be empty
   bool on_cpu = true;                    // all layers are on the processor
 
@@ -69,7 +74,12 @@ struct LoadPlan {
 
 // Reads the file's header; the weights stay on the disk. `n_gpu_layers` as in ModelOptions.
 // Errors: read_gguf_header()'s.
-Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_layers);
+// With kAuto, matrices that Outrider's kernels would take are left out.
+Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_layers,
+                                  KernelChoice kernels);
+
+// The same for a model that is to be opened: with workers, whose matrices lie elsewhere, kStock.
+Result<RuleFacts> read_rule_facts(const ModelOptions& options);
 
 // The rule. `options.exact` kAuto and kOn: exact settings where they are cheap; kOff: the fastest.
 // The user's cache types and flash attention win; `notes` says what that costs.

@@ -183,7 +183,7 @@ TEST(ExactnessRule, ReadsTheFactsFromTheFile) {
     testing::TinyModelOptions tiny;
     tiny.weight_type = type.first;
     ASSERT_TRUE(testing::write_tiny_gguf(path, tiny).ok());
-    const Result<RuleFacts> facts = read_rule_facts(path, /*n_gpu_layers=*/0);
+    const Result<RuleFacts> facts = read_rule_facts(path, /*n_gpu_layers=*/0, KernelChoice::kStock);
     ASSERT_TRUE(facts.ok()) << facts.status().message();
     ASSERT_EQ(facts->weights.size(), 1u) << "norms and look-up tables do not count";
     EXPECT_EQ(facts->weights[0].first, type.second);
@@ -195,10 +195,11 @@ TEST(ExactnessRule, ReadsTheFactsFromTheFile) {
 
     tiny.tied_output = true;
     ASSERT_TRUE(testing::write_tiny_gguf(path, tiny).ok());
-    EXPECT_EQ(read_rule_facts(path, 0)->bytes_of(type.second), bytes)
+    EXPECT_EQ(read_rule_facts(path, 0, KernelChoice::kStock)->bytes_of(type.second), bytes)
         << "a table that is the output too counts as one";
   }
-  EXPECT_EQ(read_rule_facts(dir.file("none.gguf"), 0).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(read_rule_facts(dir.file("none.gguf"), 0, KernelChoice::kAuto).status().code(),
+            StatusCode::kNotFound);
 }
 
 }  // namespace

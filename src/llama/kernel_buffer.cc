@@ -378,6 +378,8 @@ ggml_backend_buffer_type_t kernel_buffer_type() {
   return the_set() == nullptr ? nullptr : buffer_type();
 }
 
+bool kernel_buffer_takes(const ggml_tensor* weights) { return takes(weights); }
+
 std::string register_kernel_buffer(const InstructionSet& set) {
   the_set() = &set;
   std::vector<ggml_backend_buffer_type_t>& all = ggml_backend_cpu_get_extra_buffer_types();
@@ -397,6 +399,8 @@ KernelLoad& kernel_load() {
 }
 
 ggml_backend_buffer_type_t kernel_buffer_type() { return nullptr; }
+
+bool kernel_buffer_takes(const ggml_tensor* /*weights*/) { return false; }
 
 std::string register_kernel_buffer(const kernels::InstructionSet& /*set*/) {
   return "ggml's private headers are not those that they were written for (configure's output "

@@ -15,6 +15,9 @@ std::string register_kernel_buffer(const kernels::InstructionSet& set);
 // The buffer type, once registered; else null.
 ggml_backend_buffer_type_t kernel_buffer_type();
 
+// True when the buffer type holds such a matrix: a tensor of a file, with its name.
+bool kernel_buffer_takes(const ggml_tensor* weights);
+
 // Multiplies random matrices of every type through `set` and, for one type, through ggml, and
 // compares with plain code, bit for bit. Returns the first difference, or an empty string.
 std::string test_kernel_buffer(const kernels::InstructionSet& set);

@@ -7,9 +7,11 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "llama/llama_model.h"
+#include "llama/own_kernels.h"
 #include "testing/llama_fixture.h"
 
 namespace outrider::llama {
@@ -40,10 +42,18 @@ struct Outcome {
   std::int32_t most_parked = 0;
 };
 
+// A weight type, and whether Outrider's own kernels multiply it.
+using Weights = std::tuple<WeightType, bool>;
+
 class LlamaModelExactTest : public testing::TinyModelTest,
-                            public ::testing::WithParamInterface<WeightType> {
+                            public ::testing::WithParamInterface<Weights> {
  protected:
-  void SetUp() override { load({.weight_type = GetParam()}); }
+  void SetUp() override {
+    const auto [type, own] = GetParam();
+    load({.weight_type = type}, /*extra_bufts=*/own);
+    if (own && !own_kernels().available) GTEST_SKIP() << own_kernels().reason;
+    ASSERT_EQ(file().facts().kernels.own, own);
+  }
 
   Outcome run(const Script& script);
 
@@ -167,9 +177,14 @@ Outcome LlamaModelExactTest::run(const Script& script) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Weights, LlamaModelExactTest,
-                         ::testing::Values(WeightType::kQ8_0, WeightType::kQ4_0),
-                         [](const ::testing::TestParamInfo<WeightType>& which) {
-                           return testing::weight_type_name(which.param);
+                         ::testing::Values(Weights{WeightType::kQ8_0, false},
+                                           Weights{WeightType::kQ4_0, false},
+                                           Weights{WeightType::kQ8_0, true},
+                                           Weights{WeightType::kQ4_0, true},
+                                           Weights{WeightType::kF32, true}),
+                         [](const ::testing::TestParamInfo<Weights>& test) {
+                           return std::string(weight_type_name(std::get<0>(test.param))) +
+                                  (std::get<1>(test.param) ? "_own_kernels" : "_plain");
                          });
 
 TEST_P(LlamaModelExactTest, ASingleSequenceGivesFreshBitsPastSeveralBlocksOfCells) {

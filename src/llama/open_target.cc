@@ -91,7 +91,7 @@ Result<OpenedTarget> Opener::open() {
     return invalid_argument("the width is " + std::to_string(target_.widest) +
                             ", but must be at least 1");
   }
-  const Result<RuleFacts> facts = read_rule_facts(options_.path, options_.n_gpu_layers);
+  const Result<RuleFacts> facts = read_rule_facts(options_);
   if (!facts.ok()) return facts.status();
   const LoadPlan plan = settings_rule(*facts, options_);
   OUTRIDER_RETURN_IF_ERROR(load(plan));
@@ -358,7 +358,7 @@ Result<std::unique_ptr<LlamaModel>> open_draft(const ModelOptions& options,
                                                const LoadHooks& hooks) {
   ModelOptions fastest = options;
   fastest.exact = ExactMode::kOff;
-  const Result<RuleFacts> facts = read_rule_facts(options.path, options.n_gpu_layers);
+  const Result<RuleFacts> facts = read_rule_facts(options);
   if (!facts.ok()) return facts.status();
   LoadPlan plan = settings_rule(*facts, fastest);
   plan.context.max_width = kDraftWidth;

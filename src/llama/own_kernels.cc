@@ -35,23 +35,26 @@ KernelsForLoad::KernelsForLoad(bool wanted) {
 
 KernelsForLoad::~KernelsForLoad() { kernel_load() = {}; }
 
-KernelUse KernelsForLoad::use(KernelChoice choice) const {
-  const KernelLoad& load = kernel_load();
+KernelUse kernel_use(KernelChoice choice, std::uint64_t bytes) {
   KernelUse use;
-  use.own = load.packed_bytes > 0;
-  use.packed_bytes = load.packed_bytes;
-  use.packed_in_file_bytes = load.file_bytes;
+  use.own = bytes > 0;
   if (use.own) {
     use.instruction_set = own_kernels().instruction_set;
   } else if (choice == KernelChoice::kStock) {
     use.reason = "asked for (--kernels stock)";
   } else if (!own_kernels().available) {
     use.reason = own_kernels().reason;
-  } else if (!load.wanted) {
-    use.reason = "the weights were asked for as they are in the file";
   } else {
     use.reason = "no weights on this processor are of a type that Outrider's kernels know";
   }
+  return use;
+}
+
+KernelUse KernelsForLoad::use(KernelChoice choice) const {
+  const KernelLoad& load = kernel_load();
+  KernelUse use = kernel_use(choice, load.packed_bytes);
+  use.packed_bytes = load.packed_bytes;
+  use.packed_in_file_bytes = load.file_bytes;
   return use;
 }
 

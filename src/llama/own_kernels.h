@@ -30,6 +30,9 @@ struct OwnKernels {
 };
 const OwnKernels& own_kernels();
 
+// What multiplies a model of whose weights the kernels take so many bytes.
+KernelUse kernel_use(KernelChoice choice, std::uint64_t bytes);
+
 // While it lives, models that this thread loads get the kernels if `wanted`, and what they take is
 // counted. One a thread at a time.
 class KernelsForLoad {

@@ -21,6 +21,7 @@ void put(WireWriter& to, const ModelOptions& options) {
   to.text(options.cache_type_v);
   put_choice(to, options.flash_attention);
   put_choice(to, options.exact);
+  put_choice(to, options.kernels);
   to.numbers<float>(options.tensor_split);
   to.texts(options.lora);
   to.number<std::uint8_t>(options.use_mmap);
@@ -44,6 +45,7 @@ ModelOptions read_options(WireReader& from) {
   options.cache_type_v = from.text();
   options.flash_attention = from.choice(FlashAttention::kOff);
   options.exact = from.choice(ExactMode::kOff);
+  options.kernels = from.choice(KernelChoice::kStock);
   options.tensor_split = from.numbers<float>();
   options.lora = from.texts();
   options.use_mmap = from.flag();
@@ -107,6 +109,11 @@ void put(WireWriter& to, const ModelInfo& info) {
   to.number(info.size_bytes);
   to.number(info.n_ctx_train);
   to.number<std::uint8_t>(info.has_chat_template);
+  to.number<std::uint8_t>(info.kernels.own);
+  to.text(info.kernels.instruction_set);
+  to.text(info.kernels.reason);
+  to.number(info.kernels.packed_bytes);
+  to.number(info.kernels.packed_in_file_bytes);
 }
 
 ModelInfo read_info(WireReader& from) {
@@ -119,6 +126,11 @@ ModelInfo read_info(WireReader& from) {
   info.size_bytes = from.number<std::uint64_t>();
   info.n_ctx_train = from.number<std::int32_t>();
   info.has_chat_template = from.flag();
+  info.kernels.own = from.flag();
+  info.kernels.instruction_set = from.text();
+  info.kernels.reason = from.text();
+  info.kernels.packed_bytes = from.number<std::uint64_t>();
+  info.kernels.packed_in_file_bytes = from.number<std::uint64_t>();
   return info;
 }
 

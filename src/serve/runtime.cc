@@ -196,6 +196,7 @@ Result<StartedCompletion> Runtime::Impl::start(CompletionRequest r) {
   job->result->completion.seed = job->request.seed;
   job->result->completion.prompt_tokens = stats.n_tokens;
   job->result->exactness = target.exactness();
+  job->result->kernels = target.info().kernels;
   job->result->model = target.info().path;
   if (r.name_space) {
     job->result->remembered = not_remembered_yet(*r.name_space, options.remember_tokens > 0);

@@ -155,6 +155,7 @@ struct Remembered {
 struct CompletionResult {
   Completion completion;
   Exactness exactness;
+  KernelUse kernels;  // of the target
   std::string model;  // path of the target
   PromptStats prompt;
   EndedBy ended_by = EndedBy::kItself;
