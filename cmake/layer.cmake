@@ -89,6 +89,7 @@ function(outrider_library target sources)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${target} PRIVATE outrider_flags PUBLIC Threads::Threads ${CMAKE_DL_LIBS} ${ARGN})
+    outrider_unity(${target})
   else()
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}/src")
@@ -118,6 +119,7 @@ function(outrider_test target prefix sources)
                         GTest::gtest_main)
   set_target_properties(${target} PROPERTIES
                         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  outrider_unity(${target})
   set(common DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 TEST_PREFIX "${prefix}/"
       NO_PRETTY_VALUES)
   gtest_discover_tests(${target} ${common} TEST_FILTER "-RealModel*:*/RealModel*"
