@@ -244,10 +244,12 @@ function(outrider_testing_part target name sources)
 endfunction()
 
 # Tests of everything together: <folder>/x_test.cc. They link all layers and the test support, and
-# find the command as OUTRIDER_BINARY. Those that check the sources themselves are Python.
+# find the command by tests/build_paths.h. Those that check the sources themselves are Python.
 function(outrider_integration_tests folder)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
   if(OUTRIDER_TESTS AND OUTRIDER_LLAMA AND sources)
+    set_source_files_properties("${PROJECT_SOURCE_DIR}/${folder}/build_paths.cc" PROPERTIES
+                                COMPILE_DEFINITIONS "OUTRIDER_BUILD_DIR=\"${PROJECT_BINARY_DIR}\"")
     set(links outrider_testing_gguf)
     foreach(candidate outrider_tools outrider_http outrider_capi outrider_api outrider_llama)
       if(TARGET ${candidate})
@@ -257,9 +259,6 @@ function(outrider_integration_tests folder)
     outrider_test(integration_test integration "${sources}" ${links})
     if(TARGET outrider)
       add_dependencies(integration_test outrider)
-      target_compile_definitions(integration_test PRIVATE
-                                 "OUTRIDER_BINARY=\"$<TARGET_FILE:outrider>\""
-                                 "OUTRIDER_PEERS_DIR=\"${PROJECT_BINARY_DIR}/bin\"")
     endif()
   endif()
 
@@ -276,7 +275,7 @@ endfunction()
 
 # Programs that show how draft and verify are used in a decode loop of one's own: <folder>/a_b.cc
 # becomes a_b, which sees llama.cpp as a user's own program would. Built with the tests, which run
-# them as OUTRIDER_EXAMPLES_DIR/a_b. (Examples of what apps embed: embedding_tests.cmake.)
+# them (tests/build_paths.h). (Examples of what apps embed: embedding_tests.cmake.)
 function(outrider_draft_examples folder)
   if(NOT OUTRIDER_TESTS OR NOT OUTRIDER_LLAMA)
     return()
@@ -291,10 +290,6 @@ function(outrider_draft_examples folder)
       add_dependencies(integration_test example_${name})
     endif()
   endforeach()
-  if(TARGET integration_test)
-    target_compile_definitions(integration_test PRIVATE
-                               "OUTRIDER_EXAMPLES_DIR=\"${PROJECT_BINARY_DIR}/${folder}\"")
-  endif()
 endfunction()
 
 # Micro-benchmarks: <folder>/x_bench.cc becomes the program bench_x.
