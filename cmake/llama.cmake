@@ -73,6 +73,9 @@ if(OUTRIDER_UNITY AND NOT defect)
   outrider_unity_groups("${OUTRIDER_LLAMA_LINK}" 4000 llama src src/models)
   outrider_unity_groups("${OUTRIDER_LLAMA_LINK}" 4000 llama-common
                         common common/jinja common/parsers)
+  # It specializes templates that others instantiate.
+  set_source_files_properties("${OUTRIDER_LLAMA_LINK}/common/json.cpp" TARGET_DIRECTORY llama-common
+                              PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   outrider_unity(llama)
   outrider_unity(llama-common)
 endif()
