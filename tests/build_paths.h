@@ -6,8 +6,9 @@
 
 namespace outrider::testing {
 
-std::string outrider_binary();                  // the command itself
-std::string peer_path(const std::string& name);  // a program of llama.cpp's; `./dev peers` builds it
+std::string outrider_binary();  // the command itself
+std::string peer_path(
+    const std::string& name);  // a program of llama.cpp's; `./dev peers` builds it
 std::string example_path(const std::string& name);
 
 }  // namespace outrider::testing

@@ -1,7 +1,7 @@
-// Loaded into every process of a command (LD_PRELOAD): appends each file that is opened, for reading
-// or writing and with success, to the file that OUTRIDER_OPENS names. One line: program, tab, path.
-// Folders are not noted: CMake looks through all that are near $PATH. What a program opens by system
-// calls of its own, or when linked statically, is not seen.
+// Loaded into every process of a command (LD_PRELOAD): appends each file that is opened, for
+// reading or writing and with success, to the file that OUTRIDER_OPENS names. One line: program,
+// tab, path. Folders are not noted: CMake looks through all that are near $PATH. What a program
+// opens by system calls of its own, or when linked statically, is not seen.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,7 +31,8 @@ static void note(int descriptor) {
   const ssize_t length = readlink(link, line + n, PATH_MAX);
   if (length > 0) {
     line[n + length] = '\n';
-    const long out = syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    const long out =
+        syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (out >= 0) {
       if (write((int)out, line, (size_t)(n + length + 1)) < 0) abort();
       close((int)out);
@@ -58,23 +59,23 @@ static mode_t mode_of(int flags, va_list rest) {
 OPEN(open)
 OPEN(open64)
 
-#define OPENAT(name)                                              \
-  int name(int at, const char* path, int flags, ...) {            \
-    va_list rest;                                                 \
-    va_start(rest, flags);                                        \
+#define OPENAT(name)                                                  \
+  int name(int at, const char* path, int flags, ...) {                \
+    va_list rest;                                                     \
+    va_start(rest, flags);                                            \
     const int fd = REAL(name)(at, path, flags, mode_of(flags, rest)); \
-    va_end(rest);                                                 \
-    note(fd);                                                     \
-    return fd;                                                    \
+    va_end(rest);                                                     \
+    note(fd);                                                         \
+    return fd;                                                        \
   }
 OPENAT(openat)
 OPENAT(openat64)
 
-#define FOPEN(name)                                               \
-  FILE* name(const char* path, const char* mode) {                \
-    FILE* file = REAL(name)(path, mode);                          \
-    if (file != NULL) note(fileno(file));                         \
-    return file;                                                  \
+#define FOPEN(name)                                \
+  FILE* name(const char* path, const char* mode) { \
+    FILE* file = REAL(name)(path, mode);           \
+    if (file != NULL) note(fileno(file));          \
+    return file;                                   \
   }
 FOPEN(fopen)
 FOPEN(fopen64)
