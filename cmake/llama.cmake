@@ -38,7 +38,15 @@ add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-w>"
                     "$<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:C,CXX>>:-O2>")
 set(saved_shared "${BUILD_SHARED_LIBS}")
 set(BUILD_SHARED_LIBS OFF)
-add_subdirectory("${OUTRIDER_LLAMA_DIR}" llama.cpp EXCLUDE_FROM_ALL SYSTEM)
+# Through a link in the build folder every path of a command line lies below the checkout, wherever
+# the cache is, and ccache can make it relative.
+set(OUTRIDER_LLAMA_LINK "${PROJECT_BINARY_DIR}/llama.cpp-source")
+file(REMOVE "${OUTRIDER_LLAMA_LINK}")
+file(CREATE_LINK "${OUTRIDER_LLAMA_DIR}" "${OUTRIDER_LLAMA_LINK}" SYMBOLIC RESULT linked)
+if(NOT linked STREQUAL "0")  # a system without links
+  set(OUTRIDER_LLAMA_LINK "${OUTRIDER_LLAMA_DIR}")
+endif()
+add_subdirectory("${OUTRIDER_LLAMA_LINK}" llama.cpp EXCLUDE_FROM_ALL SYSTEM)
 set(BUILD_SHARED_LIBS "${saved_shared}")
 set_directory_properties(PROPERTIES COMPILE_OPTIONS "${saved_options}")
 # The worker's side reads a graph's tensors where they lie in the message, behind 4-byte counts, so
@@ -56,6 +64,21 @@ foreach(peer llama-server llama-speculative llama-speculative-simple llama-looku
   endif()
 endforeach()
 add_custom_target(outrider_peers DEPENDS ${peers})
+
+# What costs in llama.cpp is parsing as well. Its own CMake puts only src/models together; here the
+# rest of `llama` and `llama-common` follows, as far as names allow, with the flags that it has. For
+# the pinned commit only, which we have tried.
+outrider_llama_defect("${OUTRIDER_LLAMA_DIR}" defect)
+if(OUTRIDER_UNITY AND NOT defect)
+  outrider_unity_groups("${OUTRIDER_LLAMA_LINK}" 4000 llama src src/models)
+  outrider_unity_groups("${OUTRIDER_LLAMA_LINK}" 4000 llama-common
+                        common common/jinja common/parsers)
+  # It specializes templates that others instantiate.
+  set_source_files_properties("${OUTRIDER_LLAMA_LINK}/common/json.cpp" TARGET_DIRECTORY llama-common
+                              PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  outrider_unity(llama)
+  outrider_unity(llama-common)
+endif()
 
 # Which llama.cpp, and built how: in every result and in the key of cached measurements.
 outrider_git(head -C "${OUTRIDER_LLAMA_DIR}" rev-parse HEAD)

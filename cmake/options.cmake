@@ -29,7 +29,8 @@ endif()
 find_package(Threads REQUIRED)
 
 # ccache. base_dir makes paths below the checkout relative and no_hash_dir forgets the build folder,
-# so that a fresh clone elsewhere hits; llama.cpp's source lies at one fixed path for all clones.
+# so that a fresh clone elsewhere hits, whatever its cache folder: llama.cpp's source is compiled
+# through a link below the build folder (llama.cmake).
 if(OUTRIDER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(OUTRIDER_CCACHE_PROGRAM ccache)
   mark_as_advanced(OUTRIDER_CCACHE_PROGRAM)
@@ -40,6 +41,13 @@ if(OUTRIDER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       set(CMAKE_${language}_COMPILER_LAUNCHER ${launcher})
     endforeach()
   endif()
+endif()
+
+# A unit of several files (unity.cmake) includes them by whole paths, which __FILE__ would put into
+# the assertions: ccache missed 21 of 112 objects in another checkout, none with this.
+check_cxx_compiler_flag(-fmacro-prefix-map=/a/=/b/ OUTRIDER_HAS_MACRO_PREFIX_MAP)
+if(OUTRIDER_HAS_MACRO_PREFIX_MAP)
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>")
 endif()
 
 # Sanitizers cover llama.cpp too (directory options reach the subproject): a buffer of ours that

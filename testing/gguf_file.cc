@@ -13,7 +13,7 @@
 namespace outrider::testing {
 namespace {
 
-std::string quoted(const std::string& path) { return "'" + path + "'"; }
+std::string in_quotes(const std::string& path) { return "'" + path + "'"; }
 
 std::string error_text(int error) { return std::strerror(error); }
 
@@ -30,12 +30,12 @@ Status check_magic(const std::string& path, std::FILE* file) {
   char magic[4];
   const std::size_t got = std::fread(magic, 1, sizeof magic, file);
   if (std::ferror(file) != 0) {
-    return not_found(quoted(path) + " cannot be read: " + error_text(errno));
+    return not_found(in_quotes(path) + " cannot be read: " + error_text(errno));
   }
   if (got != sizeof magic || std::memcmp(magic, GGUF_MAGIC, sizeof magic) != 0) {
     const std::string what =
         got == 0 ? "it is empty" : "starts with \"" + printable(magic, got) + "\"";
-    return invalid_argument(quoted(path) + " is not a GGUF file (" + what +
+    return invalid_argument(in_quotes(path) + " is not a GGUF file (" + what +
                             "); give a llama.cpp model in GGUF format");
   }
   std::rewind(file);
@@ -93,11 +93,11 @@ Result<GgufReader> GgufReader::open(const std::string& path) {
   reader.path_ = path;
   reader.file_.reset(std::fopen(path.c_str(), "rb"));
   if (reader.file_ == nullptr) {
-    return not_found(quoted(path) + " cannot be opened: " + error_text(errno));
+    return not_found(in_quotes(path) + " cannot be opened: " + error_text(errno));
   }
   struct stat info;
   if (fstat(fileno(reader.file_.get()), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return invalid_argument(quoted(path) + " is not a regular file; give a GGUF file");
+    return invalid_argument(in_quotes(path) + " is not a regular file; give a GGUF file");
   }
   reader.file_bytes_ = static_cast<std::uint64_t>(info.st_size);
   OUTRIDER_RETURN_IF_ERROR(check_magic(path, reader.file_.get()));
@@ -106,7 +106,7 @@ Result<GgufReader> GgufReader::open(const std::string& path) {
   params.no_alloc = true;
   reader.metadata_.reset(gguf_init_from_file(path.c_str(), params));
   if (reader.metadata_ == nullptr) {
-    return data_loss(quoted(path) +
+    return data_loss(in_quotes(path) +
                      " starts like a GGUF file but its header cannot be read; "
                      "it is damaged or was cut short");
   }
@@ -117,8 +117,8 @@ Result<GgufReader> GgufReader::open(const std::string& path) {
                               gguf_get_tensor_offset(reader.metadata(), id) +
                               reader.tensors_.back().bytes();
     if (end > reader.file_bytes_) {
-      return data_loss(quoted(path) + " is cut short: tensor " +
-                       quoted(reader.tensors_.back().name) + " ends at byte " +
+      return data_loss(in_quotes(path) + " is cut short: tensor " +
+                       in_quotes(reader.tensors_.back().name) + " ends at byte " +
                        std::to_string(end) + " of " + std::to_string(reader.file_bytes_));
     }
   }
@@ -127,7 +127,7 @@ Result<GgufReader> GgufReader::open(const std::string& path) {
 
 Result<std::uint32_t> GgufReader::u32(const std::string& key) const {
   const std::int64_t id = gguf_find_key(metadata(), key.c_str());
-  if (id < 0) return data_loss(quoted(path_) + " has no metadata '" + key + "'");
+  if (id < 0) return data_loss(in_quotes(path_) + " has no metadata '" + key + "'");
   std::int64_t value = -1;
   switch (gguf_get_kv_type(metadata(), id)) {
     case GGUF_TYPE_UINT8:
@@ -150,29 +150,29 @@ Result<std::uint32_t> GgufReader::u32(const std::string& key) const {
           std::min<std::uint64_t>(gguf_get_val_u64(metadata(), id), std::uint64_t{1} << 40));
       break;
     default:
-      return data_loss(quoted(path_) + ": metadata '" + key + "' is not a single integer but " +
+      return data_loss(in_quotes(path_) + ": metadata '" + key + "' is not a single integer but " +
                        gguf_type_name(gguf_get_kv_type(metadata(), id)));
   }
   if (value < 0 || value > std::numeric_limits<std::uint32_t>::max()) {
-    return data_loss(quoted(path_) + ": metadata '" + key + "' is out of range");
+    return data_loss(in_quotes(path_) + ": metadata '" + key + "' is out of range");
   }
   return static_cast<std::uint32_t>(value);
 }
 
 Result<float> GgufReader::f32(const std::string& key) const {
   const std::int64_t id = gguf_find_key(metadata(), key.c_str());
-  if (id < 0) return data_loss(quoted(path_) + " has no metadata '" + key + "'");
+  if (id < 0) return data_loss(in_quotes(path_) + " has no metadata '" + key + "'");
   if (gguf_get_kv_type(metadata(), id) != GGUF_TYPE_FLOAT32) {
-    return data_loss(quoted(path_) + ": metadata '" + key + "' is not a 32-bit float");
+    return data_loss(in_quotes(path_) + ": metadata '" + key + "' is not a 32-bit float");
   }
   return gguf_get_val_f32(metadata(), id);
 }
 
 Result<std::string> GgufReader::string(const std::string& key) const {
   const std::int64_t id = gguf_find_key(metadata(), key.c_str());
-  if (id < 0) return data_loss(quoted(path_) + " has no metadata '" + key + "'");
+  if (id < 0) return data_loss(in_quotes(path_) + " has no metadata '" + key + "'");
   if (gguf_get_kv_type(metadata(), id) != GGUF_TYPE_STRING) {
-    return data_loss(quoted(path_) + ": metadata '" + key + "' is not a string");
+    return data_loss(in_quotes(path_) + ": metadata '" + key + "' is not a string");
   }
   return std::string(gguf_get_val_str(metadata(), id));
 }
@@ -184,7 +184,7 @@ Status GgufReader::read_tensor(std::size_t index, std::vector<std::uint8_t>& dat
                                gguf_get_tensor_offset(metadata(), static_cast<std::int64_t>(index));
   if (fseeko(file_.get(), static_cast<off_t>(offset), SEEK_SET) != 0 ||
       std::fread(data.data(), 1, data.size(), file_.get()) != data.size()) {
-    return data_loss(quoted(path_) + ": tensor " + quoted(info.name) + " cannot be read (" +
+    return data_loss(in_quotes(path_) + ": tensor " + in_quotes(info.name) + " cannot be read (" +
                      std::to_string(data.size()) + " bytes at " + std::to_string(offset) + ")");
   }
   return Status();
@@ -195,7 +195,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   static std::atomic<unsigned> count{0};
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    return invalid_argument(quoted(path) + " exists and is not a regular file");
+    return invalid_argument(in_quotes(path) + " exists and is not a regular file");
   }
   AtomicFile file;
   file.path_ = path;
@@ -205,7 +205,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   if (file.descriptor_ < 0) {
     const int error = errno;
     file.temporary_path_.clear();
-    return invalid_argument(quoted(path) + " cannot be written: " + error_text(error));
+    return invalid_argument(in_quotes(path) + " cannot be written: " + error_text(error));
   }
   return file;
 }
@@ -226,7 +226,7 @@ AtomicFile::~AtomicFile() {
 
 Status AtomicFile::failure(const char* what) const {
   const int error = errno;
-  const std::string message = quoted(path_) + ": " + what + ": " + error_text(error);
+  const std::string message = in_quotes(path_) + ": " + what + ": " + error_text(error);
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   return full ? resource_exhausted(message) : internal_error(message);
 }
@@ -283,7 +283,7 @@ Status write_gguf(const std::string& path, const gguf_context* metadata,
   for (const TensorInfo& info : tensors) {
     const ggml_tensor tensor = describe(info);
     if (info.name.size() >= GGML_MAX_NAME || gguf_find_tensor(head.get(), info.name.c_str()) >= 0) {
-      return invalid_argument(quoted(path) + ": tensor name " + quoted(info.name) +
+      return invalid_argument(in_quotes(path) + ": tensor name " + in_quotes(info.name) +
                               " is too long or there twice");
     }
     gguf_add_tensor(head.get(), &tensor);
@@ -297,7 +297,7 @@ Status write_gguf(const std::string& path, const gguf_context* metadata,
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     OUTRIDER_RETURN_IF_ERROR(source(i, data));
     if (data.size() != tensors[i].bytes()) {
-      return internal_error("tensor " + quoted(tensors[i].name) + " has " +
+      return internal_error("tensor " + in_quotes(tensors[i].name) + " has " +
                             std::to_string(data.size()) + " bytes, expected " +
                             std::to_string(tensors[i].bytes()));
     }

@@ -10,8 +10,8 @@
 namespace outrider::testing {
 namespace {
 
-constexpr int kFailed = 1;
-constexpr int kWrongUsage = 2;
+constexpr int kRequantizingFailed = 1;
+constexpr int kWrongRequantizing = 2;
 
 Status requantize(const std::string& input, const std::string& output,
                   const RequantizeOptions& options, bool quiet) {
@@ -43,13 +43,13 @@ int run_requantize_command(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kWrongUsage;
+    return app.exit(error) == 0 ? 0 : kWrongRequantizing;
   }
 
   const Status status = requantize(input, output, options, quiet);
   if (status.ok()) return 0;
   std::fprintf(stderr, "outrider-requantize: %s\n", status.message().c_str());
-  return kFailed;
+  return kRequantizingFailed;
 }
 
 }  // namespace outrider::testing

@@ -11,8 +11,8 @@
 namespace outrider::testing {
 namespace {
 
-constexpr int kFailed = 1;
-constexpr int kWrongUsage = 2;
+constexpr int kWideningFailed = 1;
+constexpr int kWrongWidening = 2;
 
 // The one thing that a signal handler may touch.
 volatile std::sig_atomic_t interrupted = 0;
@@ -48,7 +48,7 @@ int run_widen_command(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kWrongUsage;
+    return app.exit(error) == 0 ? 0 : kWrongWidening;
   }
 
   interrupted = 0;
@@ -59,7 +59,7 @@ int run_widen_command(int argc, const char* const* argv) {
   std::signal(SIGTERM, old_term);
   if (status.ok()) return 0;
   std::fprintf(stderr, "outrider-widen: %s\n", status.message().c_str());
-  return kFailed;
+  return kWideningFailed;
 }
 
 }  // namespace outrider::testing

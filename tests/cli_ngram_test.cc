@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/build_paths.h"
 #include "tests/cli_process.h"
 
 namespace outrider::testing {
@@ -323,7 +324,7 @@ std::string output_of(const std::string& command) {
 }
 
 TEST(Examples, OnesOwnLoopSaysTheSameWithAndWithoutDrafts) {
-  const std::string program = std::string(OUTRIDER_EXAMPLES_DIR) + "/own_loop";
+  const std::string program = example_path("own_loop");
   const std::string call = "'" + program + "' '" + cli_models().target +
                            "' 'Once upon a time there was a time upon a time' 120 ";
   for (const std::string& sampling : {std::string(" 0"), std::string(" 1 7")}) {

@@ -19,6 +19,7 @@
 
 #include "draft/vocabulary_map.h"
 #include "testing/tiny_pair.h"
+#include "tests/build_paths.h"
 
 namespace outrider::testing {
 namespace {
@@ -98,7 +99,7 @@ class Child {
 
  private:
   void start() {
-    std::vector<std::string> arguments = {OUTRIDER_BINARY};
+    std::vector<std::string> arguments = {outrider_binary()};
     arguments.insert(arguments.end(), call_.arguments.begin(), call_.arguments.end());
     std::vector<std::string> variables = child_environment(call_);
     const std::vector<char*> argv = pointers(arguments);

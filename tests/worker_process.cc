@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "llama/rpc_worker.h"
+#include "tests/build_paths.h"
 
 namespace outrider::testing {
 namespace {
@@ -46,7 +47,7 @@ WorkerProcess::WorkerProcess() {
   for (int i = 0; i < kAttempts; ++i) {
     const std::string port = std::to_string(free_port());
     Result<std::unique_ptr<ChildProcess>> process = ChildProcess::start(
-        OUTRIDER_BINARY, {"outrider", "worker", "--port", port, "--threads", "1"}, {});
+        outrider_binary(), {"outrider", "worker", "--port", port, "--threads", "1"}, {});
     if (!process.ok()) break;
     process_ = std::move(*process);
     address_ = "127.0.0.1:" + port;
@@ -69,7 +70,7 @@ void WorkerProcess::kill() {
   }
 }
 
-HostProgram::HostProgram() : HostProgram(OUTRIDER_BINARY) {}
+HostProgram::HostProgram() : HostProgram(outrider_binary()) {}
 
 HostProgram::HostProgram(const std::string& program) {
   const char* before = std::getenv(kVariable);

@@ -31,7 +31,7 @@
 namespace outrider::tools {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kBenchDetails =
     "Runs each prompt plain and with speculation, with the same seed, in turn (the order changes "
     "from\n"
     "repetition to repetition; repetition r has seed S + r - 1), on one model that stays loaded. "
@@ -49,7 +49,7 @@ class BenchCommand : public Command {
   std::string summary() const override {
     return "measure over many prompts how much faster speculation is";
   }
-  std::string details() const override { return kDetails; }
+  std::string details() const override { return kBenchDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;

@@ -29,7 +29,7 @@ namespace {
 constexpr std::int32_t kMostWidth = 64;
 constexpr std::int32_t kMostDepth = 1 << 20;
 
-constexpr const char* kDetails =
+constexpr const char* kCalibrateDetails =
     R"(T(b) is what one pass of the target over b tokens takes, on which every choice of speculation
 rests: a step of b tokens pays when it yields more than T(b)/T(1). It is jagged (four tokens may
 take less than two), so widths are measured and not computed. Each is measured --repeat times, in
@@ -49,7 +49,7 @@ class CalibrateCommand : public Command {
   std::string summary() const override {
     return "measure what steps of each width take on this machine";
   }
-  std::string details() const override { return kDetails; }
+  std::string details() const override { return kCalibrateDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;

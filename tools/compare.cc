@@ -28,7 +28,7 @@
 namespace outrider::tools {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kCompareDetails =
     "Runs each prompt with the same seed, plain and with speculation at each width, and compares "
     "the\n"
     "tokens. (Under the coupled rule: the others give other texts of the same distribution.)\n"
@@ -47,7 +47,7 @@ class CompareCommand : public Command {
   std::string summary() const override {
     return "check over many prompts that speculation does not change the text";
   }
-  std::string details() const override { return kDetails; }
+  std::string details() const override { return kCompareDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;

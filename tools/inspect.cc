@@ -30,7 +30,7 @@ namespace {
 
 using json::Json;
 
-constexpr const char* kDetails =
+constexpr const char* kInspectDetails =
     "Nothing is computed and no weights are read: a file's header and vocabulary are enough.\n"
     "Memory is weights and the cache of keys and values for --ctx tokens; llama.cpp's working "
     "memory\n"
@@ -51,7 +51,7 @@ class InspectCommand : public Command {
   std::string summary() const override {
     return "say what a model is and needs, and whether a draft model fits it";
   }
-  std::string details() const override { return kDetails; }
+  std::string details() const override { return kInspectDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;

@@ -28,7 +28,7 @@ namespace {
 
 using json::Json;
 
-constexpr const char* kDetails =
+constexpr const char* kNgramDetails =
     "  ngram create --vocab T.gguf TEXT... -o F   count texts (JSON lines, too) for "
     "--ngram-static;\n"
     "                                             with --dynamic for --ngram-dynamic\n"
@@ -53,7 +53,7 @@ class NgramCommand : public Command {
   std::string summary() const override {
     return "make, merge, describe and convert files of n-gram caches";
   }
-  std::string details() const override { return kDetails; }
+  std::string details() const override { return kNgramDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;

@@ -35,7 +35,7 @@ namespace {
 
 using json::Json;
 
-constexpr const char* kDetails =
+constexpr const char* kReplayDetails =
     "No model runs: a text that was once said tells what each step would have accepted.\n"
     "JSON lines with 'messages' are conversations: the assistant's turns are drafted, what comes "
     "before\n"
@@ -97,7 +97,7 @@ class ReplayCommand : public Command {
   std::string summary() const override {
     return "measure a drafter over given texts, without running a model";
   }
-  std::string details() const override { return kDetails; }
+  std::string details() const override { return kReplayDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::int64_t kMaxInt32 = 2147483647;
 
-constexpr const char* kDetails =
+constexpr const char* kRpcDetails =
     "One JSON-RPC 2.0 message a line on standard input, one answer a line on standard output; "
     "'system.methods' lists what can be asked. Lines are worked on at once, so answers may come in "
     "another order than their questions: they carry the ids. The end of the input is waited for, "
@@ -42,7 +42,7 @@ class RpcCommand : public Command {
  public:
   std::string name() const override { return "rpc"; }
   std::string summary() const override { return "serve JSON-RPC 2.0 on stdin and stdout"; }
-  std::string details() const override { return kDetails; }
+  std::string details() const override { return kRpcDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;

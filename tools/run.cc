@@ -29,7 +29,7 @@
 namespace outrider::tools {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kRunDetails =
     "The text goes to stdout as it is accepted, without the prompt; everything else goes to "
     "stderr.\n"
     "Ctrl-C ends it with what there is, statistics included, and exit code 130; a second one kills "
@@ -39,7 +39,7 @@ class RunCommand : public Command {
  public:
   std::string name() const override { return "run"; }
   std::string summary() const override { return "generate text from a prompt"; }
-  std::string details() const override { return kDetails; }
+  std::string details() const override { return kRunDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;

@@ -26,7 +26,7 @@ namespace {
 
 using json::Json;
 
-constexpr const char* kDetails =
+constexpr const char* kSuffixDetails =
     "  outrider suffix build --vocab T.gguf FILES... -o STORE   from texts and JSON lines\n"
     "  outrider suffix merge STORES... -o STORE                 all their texts in one store\n"
     "  outrider suffix stats STORE...                           what they hold; checks every "
@@ -42,7 +42,7 @@ class SuffixCommand : public Command {
   std::string summary() const override {
     return "build, merge and describe stores of texts that the suffix drafter guesses from";
   }
-  std::string details() const override { return kDetails; }
+  std::string details() const override { return kSuffixDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;

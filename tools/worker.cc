@@ -15,7 +15,7 @@
 namespace outrider::tools {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kWorkerDetails =
     "It holds layers of a target that runs elsewhere with --workers HOST:PORT, one client at a "
     "time,\n"
     "and computes with this machine's accelerators, or its processor where it has none. All "
@@ -31,7 +31,7 @@ class WorkerCommand : public Command {
   std::string summary() const override {
     return "lend this machine to another one's target (a ggml RPC server)";
   }
-  std::string details() const override { return kDetails; }
+  std::string details() const override { return kWorkerDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;

@@ -1,0 +1,92 @@
+# shellcheck shell=bash
+# A part of ./dev: what must be installed.
+
+have_cmake() {
+  local version
+  version=$(cmake --version 2>/dev/null | sed -n 's/^cmake version //p') && [[ -n $version ]] &&
+    [[ $(printf '%s\n' 3.25 "$version" | sort -V | head -n1) == 3.25 ]]
+}
+have_header() {
+  [[ -e /usr/include/$1 || -e /usr/local/include/$1 ]] ||
+    printf '#include <%s>\n' "$1" | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1
+}
+have_pip() {
+  python3 -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("pip"))' 2>/dev/null
+}
+have_llama() {
+  [[ -d $CACHE/llama.cpp-$LLAMA_COMMIT || -n ${OUTRIDER_LLAMA_PACKAGE:-} ]] ||
+    [[ ${OUTRIDER_CMAKE_ARGS:-} == *OUTRIDER_LLAMA_SOURCE_DIR=* ]]
+}
+
+# Prints the Debian packages that are wanting for one purpose, one a line.
+wanting() {
+  case $1 in
+    build)
+      command -v g++ >/dev/null || echo g++
+      have_cmake || echo cmake
+      command -v ninja >/dev/null || echo ninja-build
+      command -v git >/dev/null || echo git
+      have_header CLI/CLI.hpp || echo libcli11-dev
+      have_header toml++/toml.h || echo libtomlplusplus-dev
+      have_header gtest/gtest.h || echo libgtest-dev
+      command -v python3 >/dev/null || echo python3
+      have_llama || command -v npm >/dev/null || echo npm ;;
+    models) have_pip || echo python3-pip ;;
+    examples)
+      command -v node >/dev/null || echo nodejs
+      command -v npm >/dev/null || echo npm
+      command -v pkg-config >/dev/null || echo pkg-config ;;
+    speed) command -v ccache >/dev/null || echo ccache ;;
+    bench) have_header benchmark/benchmark.h || echo libbenchmark-dev ;;
+    lint)
+      command -v clang-format >/dev/null || echo clang-format
+      command -v clang-tidy >/dev/null || echo clang-tidy
+      command -v shellcheck >/dev/null || echo shellcheck ;;
+  esac
+}
+
+install_packages() {
+  local as_root=()
+  command -v apt-get >/dev/null || { say "./dev: there is no apt-get here"; return 1; }
+  if [[ $(id -u) != 0 ]]; then
+    if sudo -n true 2>/dev/null || { command -v sudo >/dev/null && [[ -t 0 ]]; }; then
+      as_root=(sudo)
+    else
+      say "./dev: not root, and no sudo without a password"
+      return 1
+    fi
+  fi
+  local apt=(${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get
+    -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -qq)
+  local install=("${apt[@]}" install -y --no-install-recommends "$@")
+  say "./dev: installing $*"
+  "${install[@]}" >&2 || { "${apt[@]}" update >&2 && "${install[@]}" >&2; }
+}
+
+# need PURPOSE...: installs what is wanting; if it can't, says what is missing and how to get it.
+need() {
+  local purpose missing=()
+  for purpose in "$@"; do
+    mapfile -t -O "${#missing[@]}" missing < <(wanting "$purpose")
+  done
+  [[ ${#missing[@]} == 0 ]] && return
+  if install_packages "${missing[@]}"; then
+    mapfile -t missing < <(for purpose in "$@"; do wanting "$purpose"; done)
+    [[ ${#missing[@]} == 0 ]] && return
+  fi
+  [[ " ${missing[*]} " != *" cmake "* ]] || say "./dev: CMake must be 3.25 or newer"
+  die "missing: ${missing[*]}. They can't be installed from here (see above: no root, or no" \
+    "network). Install them by hand; on Debian or Ubuntu: apt-get install ${missing[*]}"
+}
+
+# What every build needs. ccache only saves time.
+need_build() {
+  need build
+  (need speed) || say "./dev: going on without ccache; builds just take longer"
+}
+
+cmd_setup() {
+  need_build
+  need models
+  if [[ ${1:-} == --all ]]; then need bench lint; fi
+}

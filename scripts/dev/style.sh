@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# A part of ./dev: format and lint.
+
+sources() {
+  local folder folders=()
+  for folder in src tools testing tests bench; do
+    if [[ -d $folder ]]; then folders+=("$folder"); fi
+  done
+  { find "${folders[@]}" \( -name '*.h' -o -name '*.cc' -o -name '*.c' \)
+    find examples -name '*.cc'  # those in C look as C programs do
+  } | sort
+}
+
+cmd_format() {
+  need lint
+  sources | xargs -r clang-format -i
+}
+
+cmd_lint() {
+  local failed=0
+  need build lint
+  configure lint  # without units: its compile_commands.json names every file, for clangd as well
+  python3 tests/check_layers.py || failed=1
+  sources | xargs -r clang-format --dry-run --Werror || failed=1
+  shellcheck -x dev .ci/run || failed=1
+  if [[ ${1:-} != --quick ]]; then
+    # Only files of the build have flags; headers are looked at through them.
+    sources | grep '\.cc$' | grep -v '^bench/' |
+      xargs -r -n1 -P "$JOBS" clang-tidy -p build/lint --quiet --warnings-as-errors='*' || failed=1
+  fi
+  [[ $failed == 0 ]] || die "lint found something (see above)"
+}

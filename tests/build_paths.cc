@@ -1,0 +1,15 @@
+#include "tests/build_paths.h"
+
+namespace outrider::testing {
+
+std::string outrider_binary() { return std::string(OUTRIDER_BUILD_DIR) + "/outrider"; }
+
+std::string peer_path(const std::string& name) {
+  return std::string(OUTRIDER_BUILD_DIR) + "/bin/" + name;
+}
+
+std::string example_path(const std::string& name) {
+  return std::string(OUTRIDER_BUILD_DIR) + "/examples/" + name;
+}
+
+}  // namespace outrider::testing

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Tests of ./dev in a copy of the checkout, with a home, a cache and registries of their own: what it
+prints, what it says when nothing can be fetched, and that no command opens anything outside the
+checkout, the cache and the system. Compiling and the tests themselves are faked; CMake is real."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODELS = {"smollm2": "SmolLM2-135M-Instruct-Q4_1.gguf", "smollm2_q4_0": "smollm2-q4_0.gguf",
+          "draft_q4_k_s": "draft-q4_k_s.gguf", "draft_q3_k_s": "draft-q3_k_s.gguf",
+          "draft_q2_k": "draft-q2_k.gguf", "standin": "standin-4x-q4_0.gguf",
+          "gemma": "gemma-3-270m-q4_k_m.gguf"}
+
+# Our builds do nothing; those with which CMake tries the compiler are real.
+NINJA = """#!/bin/sh
+case $2 in "$FAKE_ROOT"/checkout/build*) case $1 in -C) exit 0 ;; esac ;; esac
+exec "$REAL_NINJA" "$@"
+"""
+CTEST = """#!/bin/sh
+while [ "$1" != --output-junit ]; do shift; done
+echo '<testsuite tests="2" failures="0" disabled="0" skipped="0"></testsuite>' >"$2"
+"""
+FAILING_NPM = "#!/bin/sh\necho 'npm error code EAI_AGAIN' >&2\nexit 1\n"
+PYTHON = """#!/bin/sh
+case "$*" in "-m pip download"*) echo 'ERROR: no way there' >&2; exit 1 ;; esac
+exec "$REAL_PYTHON" "$@"
+"""
+
+
+def tools_there():
+    return all(shutil.which(name) for name in ("bash", "cmake", "ninja", "git", "cc"))
+
+
+@unittest.skipUnless(sys.platform == "linux" and tools_there(), "needs Linux and what a build needs")
+class DevCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = pathlib.Path(folder.name).resolve()
+        self.checkout, self.cache = self.dir / "checkout", self.dir / "cache"
+        self.home = self.dir / "home"
+        shutil.copytree(ROOT, self.checkout, symlinks=True,
+                        ignore=shutil.ignore_patterns("build", ".git", "__pycache__"))
+        for name in ("cache/models", "tmp", "bin", "home/.cache/outrider/models"):
+            (self.dir / name).mkdir(parents=True)
+        self.env = {key: value for key, value in os.environ.items()
+                    if not key.startswith(("OUTRIDER_", "GIT_", "XDG_", "CCACHE_", "npm_", "NPM_"))
+                    and key not in ("CI", "LD_PRELOAD")}
+        self.env.update(HOME=str(self.home), TMPDIR=str(self.dir / "tmp"),
+                        CCACHE_DIR=str(self.dir / "ccache"), OUTRIDER_CACHE=str(self.cache),
+                        PATH=f"{self.dir / 'bin'}:{os.environ['PATH']}",
+                        REAL_NINJA=shutil.which("ninja"), REAL_PYTHON=sys.executable,
+                        FAKE_ROOT=str(self.dir), OUTRIDER_CMAKE_ARGS="-DOUTRIDER_LLAMA=OFF")
+        # A machine that has everything already, and no way to install more.
+        for name in ("apt-get", "sudo"):
+            self.fake(name, "#!/bin/sh\nexit 1\n")
+        self.fake("ninja", NINJA)
+        self.fake("ctest", CTEST)
+        self.fake("npm", FAILING_NPM)
+        self.fake("python3", PYTHON)
+
+    def fake(self, name, script):
+        path = self.dir / "bin" / name
+        path.write_text(script)
+        path.chmod(0o755)
+
+    def plant(self, folder, names=tuple(MODELS)):
+        for name in names:
+            (folder / MODELS[name]).write_text("GGUF")
+
+    def dev(self, *arguments, **environment):
+        """Exit status, standard output, and both outputs in one line."""
+        result = subprocess.run(["./dev", *arguments], cwd=self.checkout, text=True, check=False,
+                                env={**self.env, **environment}, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return result.returncode, result.stdout, " ".join((result.stdout + result.stderr).split())
+
+
+class Models(DevCase):
+    def test_every_name_of_the_contract_is_printed(self):
+        self.plant(self.cache / "models")
+        expected = [f"{name}={self.cache}/models/{file}" for name, file in MODELS.items()]
+        for arguments in ((), ("--all",)):
+            code, printed, output = self.dev("models", *arguments)
+            self.assertEqual((code, printed.splitlines()), (0, expected), output)
+
+    def test_a_name_that_is_not_one_is_refused_with_all_that_are(self):
+        code, _, output = self.dev("models", "llama")
+        self.assertEqual(code, 1)
+        self.assertIn("no model 'llama'; give " + " ".join(MODELS), output)
+
+
+class WithoutANetwork(DevCase):
+    def setUp(self):
+        super().setUp()
+        del self.env["OUTRIDER_CMAKE_ARGS"]
+
+    def test_both_commands_name_all_that_is_missing_and_where_it_would_go(self):
+        for command in ("demo", "test"):
+            code, _, output = self.dev(command)
+            self.assertEqual(code, 1, output)
+            for part in ("is there a network?", "OUTRIDER_LLAMA_PACKAGE=FILE.tgz",
+                         f"the model smollm2: put it at '{self.cache}/models/Smol", "EAI_AGAIN"):
+                self.assertIn(part, output)
+            self.assertEqual("the model gemma: put it at" in output, command == "test", output)
+
+    def test_tests_that_need_models_fail_for_ci_and_are_left_out_with_a_word_elsewhere(self):
+        self.env["OUTRIDER_CMAKE_ARGS"] = "-DOUTRIDER_LLAMA=OFF"
+        self.plant(self.cache / "models", [name for name in MODELS if name != "gemma"])
+        code, _, output = self.dev("test", CI="true")
+        self.assertEqual(code, 1)
+        self.assertIn("the tests labelled 'model' need the models", output)
+        self.assertNotIn("the model smollm2", output)
+        code, _, output = self.dev("test")
+        self.assertEqual(code, 0, output)
+        self.assertIn("the model gemma: put it at", output)
+        self.assertTrue(output.endswith("4 passed, 0 failed") or "were not run" in output, output)
+
+
+class Opens(DevCase):
+    COMMANDS = (["help"], ["models"], ["build", "core"], ["test"], ["sanitize", "address"],
+                ["lint", "--quick"])
+
+    def setUp(self):
+        super().setUp()
+        self.plant(self.cache / "models")
+        # What an earlier checkout may have left: nothing of it may be used.
+        self.plant(self.home / ".cache" / "outrider" / "models")
+        for name in ("clang-format", "clang-tidy", "shellcheck"):
+            self.fake(name, "#!/bin/sh\nexit 0\n")
+        library = self.dir / "opens.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, ROOT / "tests" / "dev" / "opens.c",
+                        "-ldl"], check=True)
+        self.env.update(LD_PRELOAD=str(library), OUTRIDER_OPENS=str(self.dir / "opens"))
+
+    def outside(self):
+        """What was opened that is neither in our folder, but for the home, nor of the system."""
+        system = {pathlib.Path(p) for p in ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/proc",
+                                            "/sys", "/dev", "/run", "/var/lib/dpkg")}
+        system.add(pathlib.Path(sysconfig.get_path("stdlib")).parent)
+        for name in ("cmake", "ninja", "git", "cc", "ccache", "python3"):
+            program = shutil.which(name, path=os.environ["PATH"])
+            if program and len(pathlib.Path(program).resolve().parts) > 3:
+                system.add(pathlib.Path(program).resolve().parent.parent)
+        found = set()
+        for line in (self.dir / "opens").read_text(errors="replace").splitlines():
+            program, _, name = line.partition("\t")
+            path = pathlib.Path(name)
+            ours = path.is_relative_to(self.dir) and not path.is_relative_to(self.home)
+            if name.startswith("/") and not ours and not any(path.is_relative_to(s)
+                                                              for s in system):
+                found.add(f"{program}: {name}")
+        return found
+
+    def test_no_command_opens_anything_outside_the_checkout_the_cache_and_the_system(self):
+        for command in self.COMMANDS:
+            (self.dir / "opens").write_text("")
+            code, _, output = self.dev(*command)
+            self.assertEqual(code, 0, f"{command}: {output}")
+            self.assertIn(str(self.checkout), (self.dir / "opens").read_text(), command)
+            self.assertEqual(self.outside(), set(), command)
+
+    def test_control_what_lies_elsewhere_is_noticed(self):
+        left = self.home / ".cache" / "outrider" / "models" / MODELS["gemma"]
+        for reader in (["cat", left], [sys.executable, "-c", f"open('{left}')"],
+                       ["bash", "-c", f"read -r line <'{left}'"]):
+            (self.dir / "opens").write_text("")
+            subprocess.run([str(word) for word in reader], env=self.env, check=False,
+                           stdout=subprocess.DEVNULL)
+            self.assertEqual(len(self.outside()), 1, reader)
+
+
+if __name__ == "__main__":
+    unittest.main()
