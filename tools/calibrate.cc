@@ -2,12 +2,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "json/json.h"
 #include "llama/backend.h"
+#include "llama/open_target.h"
 #include "store/atomic_file.h"
 #include "tools/calibration.h"
 #include "tools/command.h"
@@ -34,6 +36,8 @@ constexpr const char* kCalibrateDetails =
 rests: a step of b tokens pays when it yields more than T(b)/T(1). It is jagged (four tokens may
 take less than two), so widths are measured and not computed. Each is measured --repeat times, in
 turn with the others; shown are the median, and between which times half of the passes lie.
+Beside it stands the least that a step can take on this machine, the longer of reading all weights
+once and of making its products, and what it takes with llama.cpp's kernels (--kernels).
 With -d also what the draft model's passes take.
 Loading a model measures the usual widths once and keeps them in the cache folder for --width
 auto; so does this command, and --refresh replaces what is kept. Loading also compares batches with
@@ -56,8 +60,10 @@ class CalibrateCommand : public Command {
 
  private:
   Status measure(Session& session, const SignalWatch& signals, ProgressBar& progress);
-  Status measure_depth(Session& session, std::int32_t depth, const SignalWatch& signals,
-                       const std::function<void(double)>& progress);
+  Result<MeasuredCurve> measure_curve(LanguageModel& model, std::int32_t depth,
+                                      const SignalWatch& signals,
+                                      const std::function<void(double)>& progress);
+  Status measure_floor(const SignalWatch& signals, ProgressBar& progress);
   Status measure_draft(Session& session, const SignalWatch& signals);
 
   ModelArguments model_;
@@ -139,10 +145,9 @@ void CalibrateCommand::check() {
   }
 }
 
-Status CalibrateCommand::measure_depth(Session& session, std::int32_t depth,
-                                       const SignalWatch& signals,
-                                       const std::function<void(double)>& progress) {
-  LanguageModel& model = session.idle_target();
+Result<MeasuredCurve> CalibrateCommand::measure_curve(LanguageModel& model, std::int32_t depth,
+                                                      const SignalWatch& signals,
+                                                      const std::function<void(double)>& progress) {
   const Capabilities& caps = model.capabilities();
   if (caps.rollback != Rollback::kAny) {
     return unsupported("nothing can be measured: '" + *model_.model + "' cannot take tokens back" +
@@ -171,7 +176,36 @@ Status CalibrateCommand::measure_depth(Session& session, std::int32_t depth,
   Result<std::vector<CostSamples>> samples = measure_cost_samples(model, options);
   if (!samples.ok()) return samples.status();
   samples->resize(widths_.size());
-  result_.curves.push_back(curve_of(depth, *samples));
+  return curve_of(depth, *samples);
+}
+
+// The machine's limits, and the first depth's curve with llama.cpp's kernels. The session is closed
+// by now: two copies of a large model may not fit into memory.
+Status CalibrateCommand::measure_floor(const SignalWatch& signals, ProgressBar& progress) {
+  ModelOptions options = target_options(model_);
+  const Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
+  if (!facts.ok()) return facts.status();
+  if (!options.workers.empty() || !facts->on_cpu) return Status();
+  progress.update("measuring the machine's limits", 0.0);
+  const Result<StepWork> work = read_step_work(options.path);
+  if (!work.ok()) return work.status();
+  result_.limits = measure_limits(result_.threads);
+  result_.floor = floors(*work, result_.limits, widths_);
+  if (!result_.target.kernels.own) return Status();
+  options.kernels = KernelChoice::kStock;
+  options.widest = std::max(kOpenedWidth, widths_.back());
+  const LoadHooks hooks{.progress = {}, .cancel = signals.flag(), .log = {}};
+  llama::TargetOptions how;
+  how.widest = options.widest;
+  how.probe_budget_ms = 1.0;  // only its times are asked for
+  how.cache_folder = std::filesystem::path();
+  Result<llama::OpenedTarget> stock = llama::open_target(options, hooks, how);
+  if (!stock.ok()) return stock.status();
+  Result<MeasuredCurve> curve = measure_curve(
+      *stock->model, depths_.front(), signals,
+      [&](double fraction) { progress.update("measuring llama.cpp's kernels", fraction); });
+  if (!curve.ok()) return curve.status();
+  result_.stock = *std::move(curve);
   return Status();
 }
 
@@ -206,10 +240,13 @@ Status CalibrateCommand::measure(Session& session, const SignalWatch& signals,
   result_.threads = model_.threads > 0 ? model_.threads : llama::physical_cores();
   const double n = static_cast<double>(depths_.size());
   for (std::size_t i = 0; i < depths_.size(); ++i) {
-    OUTRIDER_RETURN_IF_ERROR(measure_depth(session, depths_[i], signals, [&](double fraction) {
-      progress.update("measuring behind " + std::to_string(depths_[i]) + " tokens",
-                      (static_cast<double>(i) + fraction) / n);
-    }));
+    Result<MeasuredCurve> curve =
+        measure_curve(session.idle_target(), depths_[i], signals, [&](double fraction) {
+          progress.update("measuring behind " + std::to_string(depths_[i]) + " tokens",
+                          (static_cast<double>(i) + fraction) / n);
+        });
+    if (!curve.ok()) return curve.status();
+    result_.curves.push_back(*std::move(curve));
   }
   return session.draft_info() == nullptr ? Status() : measure_draft(session, signals);
 }
@@ -230,13 +267,15 @@ int CalibrateCommand::run() {
   if (model_.draft_model) options.draft = draft_options(model_);
   const SessionHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
-  const Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
+  Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
   progress.clear();
   if (!session.ok()) return fail(session.status(), signals);
   for (const std::string& warning : (*session)->warnings()) print_warning(warning);
   result_.machine = this_machine();
   result_.command = command_line();
-  const Status measured = measure(**session, signals, progress);
+  Status measured = measure(**session, signals, progress);
+  session->reset();
+  if (measured.ok()) measured = measure_floor(signals, progress);
   progress.clear();
   if (!measured.ok()) return fail(measured, signals);
   TextOutput output(STDOUT_FILENO, /*color=*/false);

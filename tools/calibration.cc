@@ -48,6 +48,43 @@ std::string spread(const MeasuredTime& time) {
   return fixed(time.low_ms, 2) + " to " + fixed(time.high_ms, 2);
 }
 
+Json floor_json(const std::vector<Floor>& floor) {
+  Json points = Json::array();
+  for (const Floor& point : floor) {
+    points.push_back({{"width", point.width},
+                      {"read_ms", point.read_ms},
+                      {"multiply_ms", point.multiply_ms},
+                      {"ms", point.ms()}});
+  }
+  return points;
+}
+
+// The floor, what a step takes, and what it takes with llama.cpp's kernels.
+std::string floor_table(const Calibration& c) {
+  if (c.floor.empty()) return "";
+  std::string table = "\nThe least a step can take: reading the weights at " +
+                      fixed(c.limits.read_gb_per_s, 1) + " GB/s, or its products at " +
+                      fixed(c.limits.multiply_gmac_per_s, 0) + " billion a second (" +
+                      c.limits.instruction_set + ")\n";
+  table += right("width", 7) + right("read ms", 10) + right("multiply ms", 13) +
+           right("step ms", 10) + right("x floor", 9);
+  if (c.stock) table += right("llama.cpp ms", 14) + right("its / ours", 12);
+  table += "\n";
+  for (std::size_t i = 0; i < c.floor.size(); ++i) {
+    const Floor& floor = c.floor[i];
+    const double ms = c.curves[0].points[i].time.ms;
+    table += right(std::to_string(floor.width), 7) + right(fixed(floor.read_ms, 2), 10) +
+             right(fixed(floor.multiply_ms, 2), 13) + right(fixed(ms, 2), 10) +
+             right(fixed(ms / floor.ms(), 2), 9);
+    if (c.stock) {
+      const double stock = c.stock->points[i].time.ms;
+      table += right(fixed(stock, 2), 14) + right(fixed(stock / ms, 2), 12);
+    }
+    table += "\n";
+  }
+  return table;
+}
+
 std::string curve_table(const MeasuredCurve& curve) {
   std::string table = "\nT(b) behind " + std::to_string(curve.depth) + " tokens, median of " +
                       std::to_string(curve.points[0].time.n) + " passes each\n";
@@ -116,6 +153,12 @@ Json calibration_json(const Calibration& c) {
                  {"depth", c.curves[0].depth},
                  {"depths", std::move(depths)},
                  {"model", model_json(c.target, c.threads)},
+                 {"kernels", c.target.kernels.name()},
+                 {"kernels_reason", c.target.kernels.own ? Json() : Json(c.target.kernels.reason)},
+                 {"floor", floor_json(c.floor)},
+                 {"read_gb_per_s", c.limits.read_gb_per_s},
+                 {"multiply_gmac_per_s", c.limits.multiply_gmac_per_s},
+                 {"stock_curve", c.stock ? curve_json(*c.stock) : Json()},
                  {"exactness", c.exactness},
                  {"exactness_coverage", c.exactness_coverage},
                  {"draft", Json()},
@@ -139,7 +182,12 @@ std::string calibration_table(const Calibration& c) {
                       (c.target.description.empty() ? "" : " (" + c.target.description + ")") +
                       ", " + threads(c.threads) + "\n" + left("machine", 9) +
                       machine_text(c.machine) + "\n" + left("steps", 9) + c.exactness + "\n";
+  table += left("kernels", 9) +
+           (c.target.kernels.own ? "Outrider's, " + c.target.kernels.instruction_set
+                                 : "llama.cpp's: " + c.target.kernels.reason) +
+           "\n";
   for (const MeasuredCurve& curve : c.curves) table += curve_table(curve);
+  table += floor_table(c);
   if (c.draft) {
     const double single = c.curves[0].points[0].time.ms;
     table += "\nThe draft model " + c.draft->path + ", " + threads(c.draft_threads) + "\n";
@@ -191,6 +239,26 @@ std::string calibration_plot(const Calibration& c) {
     }
     plot.series.push_back(std::move(series));
     colour = colour == 0 ? 3 : colour + 1;
+  }
+  if (c.stock) {
+    PlotSeries series{.name = "with llama.cpp's kernels", .colour = colour, .points = {}};
+    for (const MeasuredWidth& point : c.stock->points) {
+      series.points.push_back({.x = static_cast<double>(point.width),
+                               .y = point.time.ms,
+                               .low = point.time.low_ms,
+                               .high = point.time.high_ms});
+    }
+    plot.series.push_back(std::move(series));
+  }
+  if (!c.floor.empty()) {
+    PlotSeries series{.name = "the floor: reading or multiplying, whichever takes longer",
+                      .look = SeriesLook::kReference,
+                      .colour = 4,
+                      .points = {}};
+    for (const Floor& floor : c.floor) {
+      series.points.push_back({.x = static_cast<double>(floor.width), .y = floor.ms()});
+    }
+    plot.series.push_back(std::move(series));
   }
   std::sort(plot.x.ticks.begin(), plot.x.ticks.end());
   plot.x.ticks.erase(std::unique(plot.x.ticks.begin(), plot.x.ticks.end()), plot.x.ticks.end());

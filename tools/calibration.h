@@ -11,6 +11,7 @@
 #include "model/model_info.h"
 #include "tools/draft_costs.h"
 #include "tools/machine.h"
+#include "tools/machine_limits.h"
 
 namespace outrider::tools {
 
@@ -45,6 +46,9 @@ struct Calibration {
   std::string exactness;  // the verdict, and what was compared for it
   std::string exactness_coverage;
   std::vector<MeasuredCurve> curves;  // in the order asked for; not empty
+  MachineLimits limits;
+  std::vector<Floor> floor;            // of the widths of the curves; empty: not on this processor
+  std::optional<MeasuredCurve> stock;  // of the first depth with llama.cpp's kernels
   std::optional<ModelInfo> draft;
   std::int32_t draft_threads = 0;
   MeasuredTime first_pass;  // of the draft model; n is 0 without one

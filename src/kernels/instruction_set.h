@@ -49,6 +49,10 @@ struct InstructionSet {
                             int n, float* out);
   std::array<Multiply, kWeightTypes> multiply{};
 
+  // Multiplies what lies in registers and the first-level cache, `rounds` times, and returns the
+  // number of products of two 8-bit values that this was: for measuring how many the processor can.
+  std::int64_t (*multiply_in_registers)(std::int64_t rounds) = nullptr;
+
   OffsetRule offset_rule(WeightType type) const;
 };
 

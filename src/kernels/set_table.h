@@ -26,6 +26,7 @@ struct SetTable {
     set.flip = S::kFlip;
     set.supported = supported;
     set.quantise = quantise_groups<S>;
+    set.multiply_in_registers = multiply_in_registers<S>;
     set.multiply[static_cast<std::size_t>(kF32)] = multiply_float_strip<S, FloatReader<S, kF32>>;
     set.multiply[static_cast<std::size_t>(kF16)] = multiply_float_strip<S, FloatReader<S, kF16>>;
     set.multiply[static_cast<std::size_t>(kBf16)] = multiply_float_strip<S, FloatReader<S, kBf16>>;

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <memory>
 
 #include "ggml-backend.h"
 #include "llama/backend.h"
 #include "llama/gguf_header.h"
-#include "llama/handles.h"
-#include "llama/kernel_buffer.h"
+#include "llama/matrices.h"
 #include "llama/own_kernels.h"
 
 namespace outrider::llama {
@@ -126,16 +124,6 @@ CacheTypes exact_cache_types(const RuleFacts& facts, const ModelOptions& options
   return types;
 }
 
-// True when a single product over `name` uses the whole matrix: everything two-dimensional or more,
-// except tables of which a token takes one row.
-bool is_multiplied(const std::string& name, std::int64_t n_rows, bool tied_output) {
-  if (n_rows <= 1) return false;
-  if (name.find("token_embd") != std::string::npos) return tied_output;
-  return name.find("position_embd") == std::string::npos &&
-         name.find("token_types") == std::string::npos &&
-         name.find("per_layer_token_embd") == std::string::npos;
-}
-
 bool has_other_device() {
   for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
     const enum ggml_backend_dev_type type = ggml_backend_dev_type(ggml_backend_dev_get(i));
@@ -201,21 +189,16 @@ Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_la
     }
   }
 
-  ggml_context* tensors = nullptr;
-  const GgufHandle gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors}));
-  const std::unique_ptr<ggml_context, decltype(&ggml_free)> owner(tensors, &ggml_free);
-  if (!gguf || tensors == nullptr) return data_loss("'" + path + "' is damaged");
+  const Result<std::vector<Matrix>> matrices = read_matrices(path);
+  if (!matrices.ok()) return matrices.status();
   const bool own = kernels == KernelChoice::kAuto && own_kernels().available;
-  const bool tied_output = ggml_get_tensor(tensors, "output.weight") == nullptr;
   std::map<std::string, std::uint64_t> bytes;
-  for (ggml_tensor* tensor = ggml_get_first_tensor(tensors); tensor != nullptr;
-       tensor = ggml_get_next_tensor(tensors, tensor)) {
-    if (!is_multiplied(tensor->name, ggml_nrows(tensor), tied_output)) continue;
-    if (own && kernel_buffer_takes(tensor)) {
-      facts.own_bytes += ggml_nbytes(tensor);
-      continue;
+  for (const Matrix& matrix : *matrices) {
+    if (own && matrix.own_kernels_take_it) {
+      facts.own_bytes += matrix.bytes;
+    } else {
+      bytes[matrix.type] += matrix.bytes;
     }
-    bytes[ggml_type_name(tensor->type)] += ggml_nbytes(tensor);
   }
   facts.weights.assign(bytes.begin(), bytes.end());
   std::stable_sort(

@@ -1,0 +1,115 @@
+#include "tools/machine_limits.h"
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <functional>
+#include <numeric>
+#include <thread>
+
+#include "base/clock.h"
+#include "kernels/instruction_set.h"
+#include "llama/matrices.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{256} << 20;  // beyond any cache
+constexpr int kReads = 5;
+constexpr std::int64_t kRounds = 2'000'000;
+constexpr int kMultiplications = 5;
+
+// The shortest of `times` runs of `work(thread)` on all threads at once, in ms.
+double fastest(std::int32_t n_threads, int times, const std::function<void(std::int32_t)>& work) {
+  double best = 0.0;
+  for (int i = 0; i < times; ++i) {
+    std::barrier start(n_threads + 1);
+    std::vector<std::jthread> threads;
+    for (std::int32_t t = 0; t < n_threads; ++t) {
+      threads.emplace_back([&, t] {
+        start.arrive_and_wait();
+        work(t);
+      });
+    }
+    start.arrive_and_wait();
+    const Stopwatch watch;
+    threads.clear();  // waits for them
+    const double ms = watch.elapsed_ms();
+    best = i == 0 ? ms : std::min(best, ms);
+  }
+  return best;
+}
+
+}  // namespace
+
+MachineLimits measure_limits(std::int32_t n_threads) {
+  MachineLimits limits;
+  const kernels::InstructionSet& set = *kernels::instruction_sets().front();
+  limits.instruction_set = set.name;
+
+  const std::vector<std::uint64_t> memory(kReadBytes / sizeof(std::uint64_t), 1);
+  std::atomic<std::uint64_t> sum = 0;  // looked at, so that everything has to be read
+  const auto threads = static_cast<std::size_t>(n_threads);
+  const double read_ms = fastest(n_threads, kReads, [&](std::int32_t t) {
+    const auto i = static_cast<std::size_t>(t);
+    const auto begin = memory.begin() + static_cast<std::ptrdiff_t>(memory.size() * i / threads);
+    const auto end =
+        memory.begin() + static_cast<std::ptrdiff_t>(memory.size() * (i + 1) / threads);
+    sum += std::accumulate(begin, end, std::uint64_t{0});
+  });
+  if (sum > 0) limits.read_gb_per_s = static_cast<double>(kReadBytes) / read_ms / 1e6;
+
+  // Rounds that take about 20 ms, whatever the instructions.
+  std::int64_t rounds = 1000;
+  for (; rounds < kRounds; rounds *= 2) {
+    const Stopwatch watch;
+    (void)set.multiply_in_registers(rounds);
+    if (watch.elapsed_ms() >= 20.0) break;
+  }
+  std::atomic<std::int64_t> macs = 0;
+  const double multiply_ms = fastest(n_threads, kMultiplications, [&](std::int32_t /*thread*/) {
+    macs = set.multiply_in_registers(rounds);
+  });
+  limits.multiply_gmac_per_s =
+      static_cast<double>(macs) * static_cast<double>(n_threads) / multiply_ms / 1e6;
+  return limits;
+}
+
+Result<StepWork> read_step_work(const std::string& path) {
+  const Result<std::vector<llama::Matrix>> matrices = llama::read_matrices(path);
+  if (!matrices.ok()) return matrices.status();
+  StepWork work;
+  for (const llama::Matrix& matrix : *matrices) {
+    if (matrix.experts <= 1) {
+      work.bytes += matrix.bytes;
+      work.macs += matrix.elements;
+      continue;
+    }
+    work.experts = matrix.experts;
+    work.experts_used = matrix.experts_used;
+    work.expert_bytes += matrix.bytes;
+    work.macs += matrix.elements / static_cast<std::uint64_t>(matrix.experts) *
+                 static_cast<std::uint64_t>(matrix.experts_used);
+  }
+  return work;
+}
+
+std::vector<Floor> floors(const StepWork& work, const MachineLimits& limits,
+                          const std::vector<std::int32_t>& widths) {
+  std::vector<Floor> result;
+  for (const std::int32_t width : widths) {
+    const double share =
+        work.experts == 0
+            ? 0.0
+            : std::min(1.0, static_cast<double>(width) * work.experts_used / work.experts);
+    const double bytes =
+        static_cast<double>(work.bytes) + share * static_cast<double>(work.expert_bytes);
+    const double macs = static_cast<double>(work.macs) * width;
+    result.push_back({.width = width,
+                      .read_ms = bytes / limits.read_gb_per_s / 1e6,
+                      .multiply_ms = macs / limits.multiply_gmac_per_s / 1e6});
+  }
+  return result;
+}
+
+}  // namespace outrider::tools
