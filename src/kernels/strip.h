@@ -10,7 +10,8 @@
 //   load, store, load_floats, store_floats
 //   move_bits<from, to, width>(v)  of every byte the bits from `from` on, put at `to`; else 0
 //   lookup(table, v)               table[v] for bytes below 16; `table` has 16 bytes
-//   dot<values, n>(start, v, q)    per lane r: start + sum over j < n, e of v[j][4r + e] * q[4j + e]
+//   dot<values, n>(start, v, q)    per lane r: start + the sum over j < n and e < 4 of
+//                                  v[j][4r + e] * q[4j + e]
 //   halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats
 //   multiply, add, fma, negative, to_float, either, `set` of one value
 // and, where an instruction multiplies with two rows of activations at once,
