@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/instruction_set.h"
+#include "kernels/peak.h"
 #include "kernels/quantise.h"
 #include "kernels/strip.h"
 #include "kernels/strip_floats.h"

@@ -10,9 +10,13 @@
 //   load, store, load_floats, store_floats
 //   move_bits<from, to, width>(v)  of every byte the bits from `from` on, put at `to`; else 0
 //   lookup(table, v)               table[v] for bytes below 16; `table` has 16 bytes
-//   dot<values, n>(start, v, q)    per lane r: start + sum over j < n, e of v[j][4r + e] * q[4j +
-//   e] halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats multiply, fma,
-//   negative, to_float, either `set` of one value
+//   dot<values, n>(start, v, q)    per lane r: start + the sum over j < n and e < 4 of
+//                                  v[j][4r + e] * q[4j + e]
+//   halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats
+//   multiply, add, fma, negative, to_float, either, `set` of one value
+// and, where an instruction multiplies with two rows of activations at once,
+//   pair_columns<n>(v)             vectors rearranged as that instruction takes them
+//   dot_pair<n>(starts, v, qs, sums)   dot of such vectors, with two rows
 //
 // Only the files set_*.cc include this, each compiled for its instructions. Nothing here may call a
 // function of the standard library that is not part of the compiler: the linker keeps one copy of
@@ -31,6 +35,12 @@ namespace outrider::kernels {
 
 inline constexpr int kVectors = 8;      // of an unpacked group
 inline constexpr int kChunkGroups = 8;  // groups unpacked at a time
+
+// Whether the rows of activations are taken two at a time.
+template <class S>
+inline constexpr bool kTakesPairs = requires(typename S::Bytes* v) {
+  S::template pair_columns<kVectors>(v);
+};
 
 // Up to 256 columns of a strip, unpacked.
 template <class S>
@@ -54,9 +64,17 @@ struct ValueReader {
   static constexpr int kHigh = kBits - kLow;       // of the second
   static constexpr int kVectorBytes = 4 * S::kRows;
   static constexpr int kGroupBytes = kBits * kVectorBytes;
+  static constexpr bool kPairs = false;
 
-  // To memory, [kVectors, 4 * R].
+  // To memory, [kVectors, 4 * R]; the columns in pairs for an `S` that takes pairs.
   static void store(const std::uint8_t* in, std::uint8_t* out) {
+    if constexpr (kTakesPairs<S>) {
+      typename S::Bytes v[kVectors];
+      read(in, v);
+      S::template pair_columns<kVectors>(v);
+      for (int j = 0; j < kVectors; ++j) S::store(out + j * kVectorBytes, v[j]);
+      return;
+    }
     [&]<std::size_t... kJ>(std::index_sequence<kJ...>) {
       (S::store(out + kJ * kVectorBytes, vector<kJ>(in)), ...);
     }
@@ -184,6 +202,7 @@ struct HeaderReader {
 template <class S>
 struct UnpackedReader {
   static constexpr int kGroupBytes = kVectors * 4 * S::kRows;
+  static constexpr bool kPairs = kTakesPairs<S>;
   static void read(const std::uint8_t* in, typename S::Bytes* v) {
     for (int j = 0; j < kVectors; ++j) v[j] = S::load(in + j * 4 * S::kRows);
   }
@@ -249,49 +268,73 @@ void multiply_tile(const Chunk<S>& chunk, float* sums) {
   for (int c = 0; c < kN; ++c) S::store_floats(sums + c * S::kRows, sum[c]);
 }
 
+// multiply_tile with the rows of activations two at a time, and values as pair_columns leaves them.
+template <class S, class kShape, int kN>
+void multiply_tile_in_pairs(const Chunk<S>& chunk, float* sums) {
+  using Floats = typename S::Floats;
+  constexpr int kOfPart = kVectors / kShape::kParts;
+  Floats sum[kN];
+  for (int c = 0; c < kN; ++c) sum[c] = S::load_floats(sums + c * S::kRows);
+  for (int g = 0; g < chunk.n_groups; ++g) {
+    const std::uint8_t* ahead = chunk.ahead + g * chunk.ahead_bytes;
+    for (int i = 0; i < chunk.ahead_bytes; i += 64) __builtin_prefetch(ahead + i, 0, 2);
+    typename S::Bytes v[kVectors];
+    UnpackedReader<S>::read(chunk.values + g * UnpackedReader<S>::kGroupBytes, v);
+    const auto group = [&](int c) {
+      const std::uint8_t* row = chunk.activations + static_cast<std::size_t>(c) * chunk.stride;
+      return reinterpret_cast<const ActivationGroup*>(row) + g;
+    };
+    const auto add = [&](const ActivationGroup* a, int part, typename S::Ints dot, Floats* to) {
+      const Floats scale =
+          S::multiply(S::load_floats(chunk.weights->scale[g][part]), S::set_float(a->scale));
+      *to = S::fma(S::to_float(dot), scale, *to);
+      if constexpr (kShape::kMinimum) {
+        const Floats total = S::set_float_bits(a->offset[part]);
+        *to = S::fma(S::load_floats(chunk.weights->minimum[g][part]), total, *to);
+      }
+    };
+#pragma GCC unroll 8
+    for (int c = 0; c < kN; c += 2) {
+      // The last of an odd number is its own partner, which is as fast as S::dot.
+      const ActivationGroup* a = group(c);
+      const ActivationGroup* b = c + 1 < kN ? group(c + 1) : a;
+#pragma GCC unroll 2
+      for (int part = 0; part < kShape::kParts; ++part) {
+        const int first = part * kOfPart;
+        typename S::Ints dots[2];
+        S::template dot_pair<kOfPart>(
+            {kShape::kMinimum ? 0 : a->offset[part], kShape::kMinimum ? 0 : b->offset[part]},
+            v + first, {a->value + 4 * first, b->value + 4 * first}, dots);
+        add(a, part, dots[0], &sum[c]);
+        if (c + 1 < kN) add(b, part, dots[1], &sum[c + 1]);
+      }
+    }
+  }
+  for (int c = 0; c < kN; ++c) S::store_floats(sums + c * S::kRows, sum[c]);
+}
+
 // multiply_tile for `n` rows, 1 <= n <= S::kTile.
 template <class S, class Reader, class kShape>
 void multiply_rows(const Chunk<S>& chunk, int n, float* sums) {
   [&]<std::size_t... kI>(std::index_sequence<kI...>) {
     const auto one = [&]<int kN>() {
-      if (n == kN) multiply_tile<S, Reader, kShape, kN>(chunk, sums);
+      if constexpr (Reader::kPairs) {
+        if (n == kN) multiply_tile_in_pairs<S, kShape, kN>(chunk, sums);
+      } else {
+        if (n == kN) multiply_tile<S, Reader, kShape, kN>(chunk, sums);
+      }
     };
     (one.template operator()<static_cast<int>(kI) + 1>(), ...);
   }
   (std::make_index_sequence<S::kTile>());
 }
 
-// InstructionSet::multiply_in_registers: the products of a group of values up to 15, which every
-// set multiplies fastest, with sums that do not wait for each other.
+// The first of a tile's rows. Where rows are taken in pairs, no tile but the last has half a pair.
 template <class S>
-std::int64_t multiply_in_registers(std::int64_t rounds) {
-  constexpr int kSums = 4;
-  alignas(64) std::uint8_t weights[kVectors][4 * S::kRows];
-  std::int8_t activations[kSums][kGroup];
-  for (int j = 0; j < kVectors; ++j) {
-    for (int i = 0; i < 4 * S::kRows; ++i) weights[j][i] = static_cast<std::uint8_t>((i + j) & 15);
-  }
-  for (int c = 0; c < kSums; ++c) {
-    for (int i = 0; i < kGroup; ++i) activations[c][i] = static_cast<std::int8_t>(i - c);
-  }
-  typename S::Bytes v[kVectors];
-  for (int j = 0; j < kVectors; ++j) v[j] = S::load(weights[j]);
-  typename S::Ints sum[kSums];
-  for (int c = 0; c < kSums; ++c) sum[c] = S::set_int(0);
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    for (int c = 0; c < kSums; ++c) {
-      sum[c] = S::template dot<Values::kTo15, kVectors>(sum[c], v, activations[c]);
-    }
-    // Without this the compiler could do the same round only once.
-    asm volatile("" : : "r"(activations), "r"(weights) : "memory");
-  }
-  // The result is looked at, so that it has to be computed.
-  alignas(64) float out[S::kRows];
-  for (int c = 0; c < kSums; ++c) {
-    S::store_floats(out, S::to_float(sum[c]));
-    asm volatile("" : : "r"(out) : "memory");
-  }
-  return rounds * kSums * kGroup * S::kRows;
+int tile_begin(int tile, int n, int n_tiles) {
+  if constexpr (!kTakesPairs<S>) return tile * n / n_tiles;
+  const int begin = tile * ((n + 1) / 2) / n_tiles * 2;
+  return begin < n ? begin : n;
 }
 
 // InstructionSet::multiply for the quantised types.
@@ -304,7 +347,8 @@ void multiply_strip(const std::uint8_t* headers, const std::uint8_t* values, std
   // Tiles of nearly the same size: 9 rows are 3 times 3, not 4, 4 and 1. A single tile takes the
   // values from where they are packed; several from memory, where they are unpacked once.
   const int n_tiles = (n + S::kTile - 1) / S::kTile;
-  const bool in_memory = Packed::kBits < 8 && n_tiles > 1;
+  constexpr bool kAsPacked = Packed::kBits == 8 && !kTakesPairs<S>;  // nothing to unpack
+  const bool in_memory = !kAsPacked && n_tiles > 1;
   Unpacked<S> weights;
   const auto n_groups = static_cast<int>(n_columns / kGroup);
   for (int first = 0; first < n_groups; first += kChunkGroups) {
@@ -318,8 +362,8 @@ void multiply_strip(const std::uint8_t* headers, const std::uint8_t* values, std
       }
     }
     for (int tile = 0; tile < n_tiles; ++tile) {
-      const int begin = tile * n / n_tiles;
-      const int size = (tile + 1) * n / n_tiles - begin;
+      const int begin = tile_begin<S>(tile, n, n_tiles);
+      const int size = tile_begin<S>(tile + 1, n, n_tiles) - begin;
       const auto* rows = static_cast<const std::uint8_t*>(activations) +
                          static_cast<std::size_t>(begin) * stride +
                          static_cast<std::size_t>(first) * sizeof(ActivationGroup);
