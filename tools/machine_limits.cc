@@ -1,6 +1,7 @@
 #include "tools/machine_limits.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <functional>
@@ -15,7 +16,9 @@ namespace outrider::tools {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{256} << 20;  // beyond any cache
-constexpr int kReads = 5;
+constexpr int kReads = 8;
+constexpr std::size_t kStreams = 4;  // at once: one does not fill the memory's queue
+constexpr std::size_t kLine = 8;     // words of a cache line
 constexpr std::int64_t kRounds = 2'000'000;
 constexpr int kMultiplications = 5;
 
@@ -49,13 +52,16 @@ MachineLimits measure_limits(std::int32_t n_threads) {
 
   const std::vector<std::uint64_t> memory(kReadBytes / sizeof(std::uint64_t), 1);
   std::atomic<std::uint64_t> sum = 0;  // looked at, so that everything has to be read
-  const auto threads = static_cast<std::size_t>(n_threads);
+  const std::size_t share = memory.size() / static_cast<std::size_t>(n_threads) / kStreams;
   const double read_ms = fastest(n_threads, kReads, [&](std::int32_t t) {
-    const auto i = static_cast<std::size_t>(t);
-    const auto begin = memory.begin() + static_cast<std::ptrdiff_t>(memory.size() * i / threads);
-    const auto end =
-        memory.begin() + static_cast<std::ptrdiff_t>(memory.size() * (i + 1) / threads);
-    sum += std::accumulate(begin, end, std::uint64_t{0});
+    const std::uint64_t* from = memory.data() + share * kStreams * static_cast<std::size_t>(t);
+    std::array<std::uint64_t, kStreams> sums{};
+    for (std::size_t i = 0; i + kLine <= share; i += kLine) {
+      for (std::size_t s = 0; s < kStreams; ++s) {
+        for (std::size_t j = 0; j < kLine; ++j) sums[s] += from[s * share + i + j];
+      }
+    }
+    sum += std::accumulate(sums.begin(), sums.end(), std::uint64_t{0});
   });
   if (sum > 0) limits.read_gb_per_s = static_cast<double>(kReadBytes) / read_ms / 1e6;
 

@@ -28,8 +28,6 @@ std::int64_t multiply_in_registers(std::int64_t rounds) {
     for (int c = 0; c < kSums; ++c) {
       sum[c] = S::template dot<Values::kTo15, kVectors>(sum[c], v, activations[c]);
     }
-    // Without this the compiler could do the same round only once.
-    asm volatile("" : : "r"(activations), "r"(weights) : "memory");
   }
   // The result is looked at, so that it has to be computed.
   alignas(64) float out[S::kRows];

@@ -21,7 +21,7 @@ struct Avx512 {
     __m512 a, b;
   };
   static constexpr int kRows = 32;
-  static constexpr int kTile = 4;
+  static constexpr int kTile = 8;
 
   static Bytes load(const std::uint8_t* at) {
     return {_mm512_loadu_si512(at), _mm512_loadu_si512(at + 64)};

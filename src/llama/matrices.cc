@@ -41,7 +41,7 @@ Result<std::vector<Matrix>> read_matrices(const std::string& path) {
   if (!gguf || tensors == nullptr) return data_loss("'" + path + "' is damaged");
   const bool tied_output = ggml_get_tensor(tensors, "output.weight") == nullptr;
   std::vector<Matrix> matrices;
-  for (const ggml_tensor* tensor = ggml_get_first_tensor(tensors); tensor != nullptr;
+  for (ggml_tensor* tensor = ggml_get_first_tensor(tensors); tensor != nullptr;
        tensor = ggml_get_next_tensor(tensors, tensor)) {
     if (!is_multiplied(tensor->name, ggml_nrows(tensor), tied_output)) continue;
     Matrix matrix{.name = tensor->name,
