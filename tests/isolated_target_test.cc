@@ -84,7 +84,8 @@ class IsolatedTarget : public ::testing::Test {
   // A program that is used as the host: shell commands, with $REAL for the real one.
   std::string script(const std::string& commands) {
     const std::string path = dir_.file("host.sh");
-    std::ofstream(path) << "#!/bin/sh\nREAL='" << testing::outrider_binary() << "'\n" << commands << "\n";
+    std::ofstream(path) << "#!/bin/sh\nREAL='" << testing::outrider_binary() << "'\n"
+                        << commands << "\n";
     chmod(path.c_str(), 0700);
     return path;
   }

@@ -173,11 +173,15 @@ Status RunCommand::save_ngrams(Session& session, const Completion& completion) c
 
 int RunCommand::report(const Completion& completion, Session& session, const SignalWatch& signals,
                        TextOutput& output) const {
-  const std::string object =
-      json::encode(api::completion_json(completion, session.exactness(), session.target_info().kernels)) + "\n";
+  const std::string object = json::encode(api::completion_json(completion, session.exactness(),
+                                                               session.target_info().kernels)) +
+                             "\n";
   output_.json ? output.write(object) : output.finish();
   const std::int32_t width = std::min(plan_.width, session.target().capabilities().max_width);
-  if (stats_) std::fputs(stats_table(completion, session.exactness(), session.target_info().kernels, width).c_str(), stderr);
+  if (stats_)
+    std::fputs(
+        stats_table(completion, session.exactness(), session.target_info().kernels, width).c_str(),
+        stderr);
   Status written = result_ ? write_file(*result_, object) : Status();
   if (written.ok()) written = save_ngrams(session, completion);
   if (!completion.error.ok()) return fail(completion.error);

@@ -50,6 +50,8 @@ Exactness exact() {
   return {.kind = Exactness::Kind::kExact, .width = 16, .coverage = "widths 2-16"};
 }
 
+KernelUse own() { return {.own = true, .instruction_set = "avx2"}; }
+
 // Every key of `value` and what kind it has, as "key:kind key:kind".
 std::string shape(const Json& value) {
   std::string text;
@@ -61,10 +63,13 @@ std::string shape(const Json& value) {
 }
 
 TEST(CompletionJson, HasEveryFieldOfTheContractInItsOrder) {
-  const Json result = completion_json(full_completion(), exact());
-  EXPECT_EQ(shape(result),
-            "text:a string tokens:an array seed:a number finish_reason:a string stop:a string "
-            "logprobs:null usage:an object timings:an object speculation:an object");
+  const Json result = completion_json(full_completion(), exact(), own());
+  EXPECT_EQ(
+      shape(result),
+      "text:a string tokens:an array seed:a number finish_reason:a string stop:a string "
+      "logprobs:null usage:an object timings:an object speculation:an object kernels:a string "
+      "kernels_reason:null");
+  EXPECT_EQ(result["kernels"], "own");
   EXPECT_EQ(shape(result["usage"]),
             "prompt_tokens:a number cached_tokens:a number completion_tokens:a number");
   EXPECT_EQ(shape(result["timings"]),
@@ -84,7 +89,7 @@ TEST(CompletionJson, HasEveryFieldOfTheContractInItsOrder) {
 }
 
 TEST(CompletionJson, CarriesTheNumbersAndTheirRatios) {
-  const Json result = completion_json(full_completion(), exact());
+  const Json result = completion_json(full_completion(), exact(), own());
   EXPECT_EQ(result["tokens"], Json({5, 6, 7, 8, 9}));
   EXPECT_EQ(result["seed"], 42);
   EXPECT_EQ(result["finish_reason"], "stop");
@@ -108,7 +113,7 @@ TEST(CompletionJson, WhatWasNotMeasuredIsNullNotZero) {
   Completion c;
   c.finish = FinishReason::kLength;
   c.speculation.reason = "no draft model was given";
-  const Json result = completion_json(c, Exactness());
+  const Json result = completion_json(c, Exactness(), KernelUse{.reason = "asked for"});
   EXPECT_EQ(result["text"], "");
   EXPECT_EQ(result["tokens"], Json::array());
   EXPECT_TRUE(result["stop"].is_null());
@@ -120,6 +125,8 @@ TEST(CompletionJson, WhatWasNotMeasuredIsNullNotZero) {
   EXPECT_EQ(result["speculation"]["enabled"], false);
   EXPECT_EQ(result["speculation"]["drafters"], Json::object());
   EXPECT_EQ(result["speculation"]["exactness"], "distributional");
+  EXPECT_EQ(result["kernels"], "stock");
+  EXPECT_EQ(result["kernels_reason"], "asked for");
   EXPECT_FALSE(result.contains("error"));
 }
 
@@ -131,21 +138,21 @@ TEST(CompletionJson, AllFinishReasonsHaveTheirContractNames) {
   for (const auto& [reason, name] : names) {
     Completion c;
     c.finish = reason;
-    EXPECT_EQ(completion_json(c, exact())["finish_reason"], name);
+    EXPECT_EQ(completion_json(c, exact(), own())["finish_reason"], name);
   }
 }
 
 TEST(CompletionJson, LogprobsAreOneObjectATokenAndNullWhenNotAskedFor) {
   Completion c;
-  EXPECT_TRUE(completion_json(c, exact())["logprobs"].is_null());
+  EXPECT_TRUE(completion_json(c, exact(), own())["logprobs"].is_null());
   c.has_logprobs = true;
-  EXPECT_EQ(completion_json(c, exact())["logprobs"], Json::array());
+  EXPECT_EQ(completion_json(c, exact(), own())["logprobs"], Json::array());
   TokenLogprob token;
   token.chosen = {.id = 5, .text = "a", .logprob = -1.5};
   token.top.push_back(token.chosen);
   token.top.push_back({.id = 7, .text = "b", .logprob = -INFINITY});
   c.logprobs.push_back(token);
-  EXPECT_EQ(json::encode(completion_json(c, exact())["logprobs"]),
+  EXPECT_EQ(json::encode(completion_json(c, exact(), own())["logprobs"]),
             R"([{"id":5,"token":"a","bytes":[97],"logprob":-1.5,"top_logprobs":[{"id":5,)"
             R"("token":"a","bytes":[97],"logprob":-1.5},{"id":7,"token":"b","bytes":[98],)"
             R"("logprob":null}]}])");
@@ -161,7 +168,8 @@ TEST(CompletionJson, LogprobsKeepTheBytesOfPartsOfCharacters) {
     c.logprobs.push_back(token);
   }
   c.logprobs.push_back({.chosen = {.id = 2, .text = "", .logprob = -1.0}, .top = {}});
-  const json::Parsed parsed = json::parse(json::encode(completion_json(c, exact())["logprobs"]));
+  const json::Parsed parsed =
+      json::parse(json::encode(completion_json(c, exact(), own())["logprobs"]));
   ASSERT_TRUE(parsed.ok());
   std::string text;
   for (const Json& token : *parsed.value) {
@@ -178,7 +186,7 @@ TEST(CompletionJson, AFailureSaysWhatFailed) {
   Completion c;
   c.finish = FinishReason::kError;
   c.error = resource_exhausted("no cells are left");
-  const Json result = completion_json(c, exact());
+  const Json result = completion_json(c, exact(), own());
   EXPECT_EQ(result["error"]["code"], "resource_exhausted");
   EXPECT_EQ(result["error"]["message"], "no cells are left");
 }
@@ -186,13 +194,13 @@ TEST(CompletionJson, AFailureSaysWhatFailed) {
 TEST(CompletionJson, InvalidUtf8InTheTextStillEncodes) {
   Completion c;
   c.text = "a\xC3";
-  EXPECT_EQ(json::encode(completion_json(c, exact())["text"]), "\"a\xEF\xBF\xBD\"");
+  EXPECT_EQ(json::encode(completion_json(c, exact(), own())["text"]), "\"a\xEF\xBF\xBD\"");
 }
 
 TEST(CompletionJson, LargeSeedsKeepAllTheirDigits) {
   Completion c;
   c.seed = 18446744073709551615ULL;
-  EXPECT_EQ(json::encode(completion_json(c, exact())["seed"]), "18446744073709551615");
+  EXPECT_EQ(json::encode(completion_json(c, exact(), own())["seed"]), "18446744073709551615");
 }
 
 }  // namespace

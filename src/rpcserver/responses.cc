@@ -107,8 +107,7 @@ Json final_response(const FinalParts& parts, const CompletionResult& result) {
       {"stopping_word", c.stop},
       {"tokens_cached", std::min(n_cached, result.prompt.n_ctx)},
       {"timings", timings_json(c.timings, n_predicted)},
-      {"speculation",
-       api::completion_json(c, result.exactness, result.kernels)["speculation"]},
+      {"speculation", api::completion_json(c, result.exactness, result.kernels)["speculation"]},
       {"status", failed ? 500 : 200}};
   if (failed) response["error"] = c.error.message();
   if (options.n_probs > 0) response["completion_probabilities"] = probabilities_json(parts.tokens);
