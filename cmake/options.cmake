@@ -44,7 +44,7 @@ if(OUTRIDER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # A unit of several files (unity.cmake) includes them by whole paths, which __FILE__ would put into
-# the assertions: ccache missed 21 of 112 objects in another checkout, none with this.
+# the assertions: ccache missed 21 of 112 objects in another checkout.
 check_cxx_compiler_flag(-fmacro-prefix-map=/a/=/b/ OUTRIDER_HAS_MACRO_PREFIX_MAP)
 if(OUTRIDER_HAS_MACRO_PREFIX_MAP)
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>")

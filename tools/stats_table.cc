@@ -62,6 +62,13 @@ std::string speculation_row(const SpeculationStats& s, std::int32_t width) {
 
 }  // namespace
 
+std::string packed_text(const KernelUse& kernels) {
+  const auto mega = [](std::uint64_t bytes) {
+    return number(static_cast<double>(bytes) / 1e6, 0) + " MB";
+  };
+  return mega(kernels.packed_bytes) + " packed, in the file " + mega(kernels.packed_in_file_bytes);
+}
+
 std::string percent(double part, double whole) {
   return whole > 0.0 ? number(100.0 * part / whole, 1) + " %" : "-";
 }
@@ -99,8 +106,9 @@ std::string stats_table(const Completion& c, const Exactness& exactness, const K
   if (!exactness.coverage.empty()) verdict += " (" + exactness.coverage + ")";
   if (!exactness.reason.empty()) verdict += ": " + exactness.reason;
   table += row("exactness", verdict);
-  table += row("kernels", kernels.own ? "Outrider's, " + kernels.instruction_set
-                                      : "llama.cpp's: " + kernels.reason);
+  table += row("kernels",
+               kernels.own ? "Outrider's, " + kernels.instruction_set + ", " + packed_text(kernels)
+                           : "llama.cpp's: " + kernels.reason);
   table += row("seed", std::to_string(c.seed));
   return table;
 }

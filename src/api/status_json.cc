@@ -28,6 +28,7 @@ Json info_json(const std::optional<ModelInfo>& info) {
                  {"n_ctx_train", info->n_ctx_train},
                  {"has_chat_template", info->has_chat_template}};
   add_kernels(info->kernels, &object);
+  object["packed_bytes"] = info->kernels.packed_bytes;
   return object;
 }
 

@@ -273,8 +273,9 @@ class Dispatcher : public ggml::cpu::extra_buffer_type {
            (x->buffer == nullptr || ggml_backend_buft_is_host(x->buffer->buft));
   }
   ggml::cpu::tensor_traits* get_tensor_traits(const ggml_tensor* op) override {
-    static Products products;
-    return is_product(op) ? &products : nullptr;
+    // Never destroyed: a thread that computes while the process ends still asks for it.
+    static Products* const kProducts = new Products();
+    return is_product(op) ? kProducts : nullptr;
   }
 
  private:
@@ -352,7 +353,7 @@ ggml_backend_buffer_t allocate(ggml_backend_buffer_type_t type, std::size_t size
 }
 
 ggml_backend_buffer_type* buffer_type() {
-  static Dispatcher dispatcher;
+  static Dispatcher* const kDispatcher = new Dispatcher();  // never destroyed, either
   static ggml_backend_buffer_type type = {
       .iface = {.get_name = name_of_type,
                 .alloc_buffer = allocate,
@@ -362,7 +363,7 @@ ggml_backend_buffer_type* buffer_type() {
                 .is_host = nullptr},
       .device = ggml_backend_reg_dev_get(ggml_backend_cpu_reg(), 0),
       // ggml casts it back to this base.
-      .context = static_cast<ggml::cpu::extra_buffer_type*>(&dispatcher),
+      .context = static_cast<ggml::cpu::extra_buffer_type*>(kDispatcher),
   };
   return &type;
 }
