@@ -60,14 +60,14 @@ std::string speculation_row(const SpeculationStats& s, std::int32_t width) {
   return text;
 }
 
-}  // namespace
-
 std::string packed_text(const KernelUse& kernels) {
   const auto mega = [](std::uint64_t bytes) {
     return number(static_cast<double>(bytes) / 1e6, 0) + " MB";
   };
   return mega(kernels.packed_bytes) + " packed, in the file " + mega(kernels.packed_in_file_bytes);
 }
+
+}  // namespace
 
 std::string percent(double part, double whole) {
   return whole > 0.0 ? number(100.0 * part / whole, 1) + " %" : "-";
