@@ -89,7 +89,9 @@ TEST(CliSuffix, TheTextIsThatOfPlainDecodingAndAStoreIsUsed) {
 
 TEST(CliSuffix, WithoutBranchesItMayBranchAsFarAsTheWidthGoes) {
   const CliFolder folder;
-  const std::vector<std::string> common = {"--drafter", "suffix", "--width", "6"};
+  // Long and varied enough that the same words are followed by different ones.
+  const std::vector<std::string> common = {"--drafter", "suffix", "--width", "6",
+                                           "-n",        "200",    "--temp",  "0.7"};
   std::vector<std::string> chain = common;
   chain.insert(chain.end(), {"--branches", "1"});
   const CliResult free = run_cli(folder.call(run_arguments(common)));

@@ -99,11 +99,14 @@ TEST(CliIsolate, TheTextIsTheSameInAProcessOfItsOwnAndOnWorkers) {
   CliCall by_environment = call(run_arguments({}));
   by_environment.environment["OUTRIDER_ISOLATE"] = "true";
   const json::Json isolated = run_cli(by_environment).object();
+  // What lies on workers is multiplied by llama.cpp's kernels.
+  const json::Json stock = run_cli(call(run_arguments({"--kernels", "stock"}))).object();
   const json::Json spread =
       run_cli(call(run_arguments({"--workers", one.address() + "," + two.address()}))).object();
   EXPECT_EQ(here["tokens"].size(), 24U);
   EXPECT_EQ(isolated["tokens"], here["tokens"]);
-  EXPECT_EQ(spread["tokens"], here["tokens"]);
+  EXPECT_EQ(isolated["kernels"], here["kernels"]);
+  EXPECT_EQ(spread["tokens"], stock["tokens"]);
   EXPECT_GT(isolated["speculation"]["accepted"], 0);
 }
 

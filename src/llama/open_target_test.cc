@@ -9,6 +9,7 @@
 #include <string>
 
 #include "llama/exactness_cache.h"
+#include "llama/own_kernels.h"
 #include "testing/gguf_damage.h"
 #include "testing/llama_fixture.h"
 #include "testing/requantize.h"
@@ -152,7 +153,12 @@ TEST_F(OpenTargetTest, InsistingGivesExactWidthsOrARefusal) {
   int refused = 0;
   for (const char* type : {"F32", "Q4_0", "Q4_K_S", "Q2_K", "IQ4_XS"}) {
     const std::string path = model(type);
-    Result<OpenedTarget> opened = open_target(options(path, ExactMode::kOn), {}, target());
+    ModelOptions with = options(path, ExactMode::kOn);
+    if (own_kernels().available) {
+      EXPECT_TRUE(open_target(with, {}, target()).ok()) << type << ": own kernels are exact";
+    }
+    with.kernels = KernelChoice::kStock;
+    Result<OpenedTarget> opened = open_target(with, {}, target());
     if (!opened.ok()) {
       ++refused;
       EXPECT_EQ(opened.status().code(), StatusCode::kUnsupported);
@@ -160,7 +166,8 @@ TEST_F(OpenTargetTest, InsistingGivesExactWidthsOrARefusal) {
       EXPECT_NE(message.find(path), std::string::npos) << type << ": " << message;
       EXPECT_NE(message.find("--exact on"), std::string::npos);
       EXPECT_NE(message.find("--exact auto"), std::string::npos) << "what would be right";
-      OpenedTarget any = open(options(path), target());
+      with.exact = ExactMode::kAuto;
+      OpenedTarget any = open(with, target());
       EXPECT_EQ(first_inexact(*any.model, 2), 2) << type;
       continue;
     }
@@ -195,6 +202,7 @@ TEST_F(OpenTargetTest, InsistingRefusesTheUsersOwnInexactSettings) {
 TEST_F(OpenTargetTest, InsistingRefusesMoreSequencesThanABatchMayHave) {
   const std::string path = model("IQ4_XS");
   ModelOptions with = options(path);
+  with.kernels = KernelChoice::kStock;
   const OpenedTarget alone = open(with, target());
   if (alone.exactness.kind != Exactness::Kind::kUpToWidth) GTEST_SKIP() << "no limit here";
   with.exact = ExactMode::kOn;
