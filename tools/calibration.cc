@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/markup.h"
+#include "tools/stats_table.h"
 #include "tools/svg_plot.h"
 
 namespace outrider::tools {
@@ -55,6 +56,18 @@ Json floor_json(const std::vector<Floor>& floor) {
                       {"read_ms", point.read_ms},
                       {"multiply_ms", point.multiply_ms},
                       {"ms", point.ms()}});
+  }
+  return points;
+}
+
+// As the plot draws them: the median, and between which times half of the passes lie.
+auto points_of(const MeasuredCurve& curve) {
+  decltype(PlotSeries::points) points;
+  for (const MeasuredWidth& point : curve.points) {
+    points.push_back({.x = static_cast<double>(point.width),
+                      .y = point.time.ms,
+                      .low = point.time.low_ms,
+                      .high = point.time.high_ms});
   }
   return points;
 }
@@ -182,10 +195,7 @@ std::string calibration_table(const Calibration& c) {
                       (c.target.description.empty() ? "" : " (" + c.target.description + ")") +
                       ", " + threads(c.threads) + "\n" + left("machine", 9) +
                       machine_text(c.machine) + "\n" + left("steps", 9) + c.exactness + "\n";
-  table += left("kernels", 9) +
-           (c.target.kernels.own ? "Outrider's, " + c.target.kernels.instruction_set
-                                 : "llama.cpp's: " + c.target.kernels.reason) +
-           "\n";
+  table += left("kernels", 9) + kernels_text(c.target.kernels) + "\n";
   for (const MeasuredCurve& curve : c.curves) table += curve_table(curve);
   table += floor_table(c);
   if (c.draft) {
@@ -229,26 +239,16 @@ std::string calibration_plot(const Calibration& c) {
     PlotSeries series{.name = "T(b) behind " + std::to_string(curve.depth) +
                               " tokens: median, half of the passes",
                       .colour = colour,
-                      .points = {}};
+                      .points = points_of(curve)};
     for (const MeasuredWidth& point : curve.points) {
-      series.points.push_back({.x = static_cast<double>(point.width),
-                               .y = point.time.ms,
-                               .low = point.time.low_ms,
-                               .high = point.time.high_ms});
       plot.x.ticks.push_back(point.width);
     }
     plot.series.push_back(std::move(series));
     colour = colour == 0 ? 3 : colour + 1;
   }
   if (c.stock) {
-    PlotSeries series{.name = "with llama.cpp's kernels", .colour = colour, .points = {}};
-    for (const MeasuredWidth& point : c.stock->points) {
-      series.points.push_back({.x = static_cast<double>(point.width),
-                               .y = point.time.ms,
-                               .low = point.time.low_ms,
-                               .high = point.time.high_ms});
-    }
-    plot.series.push_back(std::move(series));
+    plot.series.push_back(
+        {.name = "with llama.cpp's kernels", .colour = colour, .points = points_of(*c.stock)});
   }
   if (!c.floor.empty()) {
     PlotSeries series{.name = "the floor: reading or multiplying, whichever takes longer",

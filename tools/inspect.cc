@@ -22,6 +22,7 @@
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/signals.h"
+#include "tools/stats_table.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -206,8 +207,7 @@ std::string model_table(const std::string& role, const Inspected& m, bool needs_
   table += row("settings", std::string("flash attention ") + (c.flash_attention ? "on" : "off") +
                                ", keys " + c.type_k + ", values " + c.type_v + ", weights " +
                                (m.plan.extra_bufts ? "packed where it can be" : "as in the file"));
-  table += row("kernels", m.kernels.own ? "Outrider's, " + m.kernels.instruction_set
-                                        : "llama.cpp's: " + m.kernels.reason);
+  table += row("kernels", kernels_text(m.kernels));
   for (const std::string& note : m.plan.notes) table += row("", note);
   if (!needs_exactness) return table;
   table += row("exactness", m.hint.empty() ? "nothing is known against it; run and compare probe it"

@@ -69,6 +69,10 @@ std::string packed_text(const KernelUse& kernels) {
 
 }  // namespace
 
+std::string kernels_text(const KernelUse& kernels) {
+  return kernels.own ? "Outrider's, " + kernels.instruction_set : "llama.cpp's: " + kernels.reason;
+}
+
 std::string percent(double part, double whole) {
   return whole > 0.0 ? number(100.0 * part / whole, 1) + " %" : "-";
 }
@@ -106,9 +110,7 @@ std::string stats_table(const Completion& c, const Exactness& exactness, const K
   if (!exactness.coverage.empty()) verdict += " (" + exactness.coverage + ")";
   if (!exactness.reason.empty()) verdict += ": " + exactness.reason;
   table += row("exactness", verdict);
-  table += row("kernels",
-               kernels.own ? "Outrider's, " + kernels.instruction_set + ", " + packed_text(kernels)
-                           : "llama.cpp's: " + kernels.reason);
+  table += row("kernels", kernels_text(kernels) + (kernels.own ? ", " + packed_text(kernels) : ""));
   table += row("seed", std::to_string(c.seed));
   return table;
 }

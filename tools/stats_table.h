@@ -13,6 +13,9 @@ namespace outrider::tools {
 std::string stats_table(const Completion& completion, const Exactness& exactness,
                         const KernelUse& kernels, std::int32_t width);
 
+// "Outrider's, avx512-vnni", or "llama.cpp's: " and why.
+std::string kernels_text(const KernelUse& kernels);
+
 // "12.3 %", or "-" when `whole` is zero.
 std::string percent(double part, double whole);
 
