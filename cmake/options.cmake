@@ -50,8 +50,8 @@ if(OUTRIDER_HAS_MACRO_PREFIX_MAP)
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>")
 endif()
 
-# Sanitizers cover llama.cpp too (directory options reach the subproject): a buffer of ours that
-# ggml overruns is found where it happens.
+# The address and thread sanitizers cover llama.cpp too (directory options reach the subproject): a
+# buffer of ours that ggml overruns is found where it happens.
 if(OUTRIDER_SANITIZE STREQUAL "address")
   set(sanitizers -fsanitize=address,undefined)
 elseif(OUTRIDER_SANITIZE STREQUAL "thread")

@@ -29,6 +29,7 @@ class CMakeCase(unittest.TestCase):
         self.env = {key: value for key, value in os.environ.items()
                     if not key.startswith(("OUTRIDER_", "GIT_"))}
         self.env["OUTRIDER_CACHE"] = str(self.dir / "cache")
+        self.env["CMAKE_GENERATOR"] = "Ninja"  # make need not be installed
 
     def project(self, text):
         (self.dir / "CMakeLists.txt").write_text(

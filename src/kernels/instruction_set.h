@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "kernels/activations.h"
+#include "kernels/attention.h"
 #include "kernels/weight_type.h"
 
 namespace outrider::kernels {
@@ -40,14 +41,16 @@ struct InstructionSet {
                    ActivationGroup* out) = nullptr;
 
   // One strip times `n` rows of activations: out[i * R + r] is the product of activation row i and
-  // the strip's row r, 1 <= n <= kMaxTile. `headers` and `values` are those of the strip;
-  // `n_columns` as in PackedLayout. Row i of the activations lies at `activations` + i * `stride`
+  // the strip's row r, 1 <= n <= kMaxTile. `strip` is aligned to 64, `n_columns` as in
+  // PackedLayout. Row i of the activations lies at `activations` + i * `stride`
   // bytes: ActivationGroup, [n_columns / 32], made with offset_rule(); for float types float,
   // [n_columns]. Indexed by WeightType.
-  using Multiply = void (*)(const std::uint8_t* headers, const std::uint8_t* values,
-                            std::int64_t n_columns, const void* activations, std::size_t stride,
-                            int n, float* out);
+  using Multiply = void (*)(const std::uint8_t* strip, std::int64_t n_columns,
+                            const void* activations, std::size_t stride, int n, float* out);
   std::array<Multiply, kWeightTypes> multiply{};
+
+  // Attention of some rows; `scratch` as attention_scratch() says.
+  void (*attend)(const Attention& call, float* scratch) = nullptr;
 
   // Multiplies what lies in registers and the first-level cache, `rounds` times, and returns the
   // number of products of two 8-bit values that this was: for measuring how many the processor can.

@@ -8,23 +8,34 @@
 namespace outrider::kernels {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
 constexpr int kVectors = 8;  // of a group, unpacked
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+std::size_t aligned(std::size_t bytes, std::size_t alignment = 64) {
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// One row's blocks of a strip, put between those of the other rows.
+std::size_t chunk_header_bytes(const WeightFormat& format, std::int64_t n_columns, int strip_rows) {
+  const auto blocks = static_cast<std::size_t>(n_columns / format.block_weights);
+  const auto lanes = static_cast<std::size_t>(strip_rows);
+  return aligned(blocks * static_cast<std::size_t>(format.header_bytes) * lanes,
+                 std::min<std::size_t>(4 * lanes, 64));
+}
+
+std::size_t value_bytes(const WeightFormat& format, std::int64_t n_columns, int strip_rows) {
+  return aligned(static_cast<std::size_t>(n_columns * format.value_bits / 8 * strip_rows));
+}
+
+// One row's blocks of a chunk, put between those of the other rows.
 class RowWriter {
  public:
-  RowWriter(const PackedLayout& layout, int row, std::uint8_t flip, std::uint8_t* strip)
+  RowWriter(const PackedLayout& layout, int row, std::uint8_t flip, std::uint8_t* headers,
+            std::uint8_t* values)
       : format_(weight_format(layout.type)),
         rows_(layout.strip_rows),
         row_(row),
         flip_(flip),
-        headers_(strip),
-        values_(strip + layout.header_bytes) {}
+        headers_(headers),
+        values_(values) {}
 
   void add(const Block& block) {
     add_header(block);
@@ -109,24 +120,30 @@ void pack_floats(const PackedLayout& layout, const std::uint8_t* rows, std::int6
   }
 }
 
+// A chunk of a strip at a time, so that what 32 rows have in it stays in the first-level cache.
 void pack_blocks(const PackedLayout& layout, const std::uint8_t* rows, std::int64_t strip,
                  std::uint8_t flip, std::uint8_t* packed) {
   const WeightFormat& format = weight_format(layout.type);
-  const std::int64_t n_blocks = layout.n_columns / format.block_weights;
+  const std::int64_t first_row = strip * layout.strip_rows;
   Block block{};
-  for (int r = 0; r < layout.strip_rows; ++r) {
-    RowWriter writer(layout, r, flip, packed);
-    const std::int64_t row = strip * layout.strip_rows + r;
-    const std::uint8_t* bytes = rows + static_cast<std::size_t>(row) * layout.row_bytes;
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
-      if (row < layout.n_rows) {
-        read_block(layout.type, bytes, &block);
+  for (std::int64_t column = 0; column < layout.n_columns; column += kChunkColumns) {
+    const std::int64_t n_columns = std::min(kChunkColumns, layout.n_columns - column);
+    std::uint8_t* values = packed + chunk_header_bytes(format, n_columns, layout.strip_rows);
+    for (int r = 0; r < layout.strip_rows; ++r) {
+      const bool is_filling = first_row + r >= layout.n_rows;
+      if (is_filling) block = Block{};
+      const std::size_t row = is_filling ? 0 : static_cast<std::size_t>(first_row + r);
+      const std::uint8_t* bytes =
+          rows + row * layout.row_bytes +
+          static_cast<std::size_t>(column / format.block_weights * format.block_bytes);
+      RowWriter writer(layout, r, flip, packed, values);
+      for (std::int64_t b = 0; b < n_columns / format.block_weights; ++b) {
+        if (!is_filling) read_block(layout.type, bytes, &block);
         bytes += format.block_bytes;
-      } else if (b == 0) {
-        block = Block{};
+        writer.add(block);
       }
-      writer.add(block);
     }
+    packed = values + value_bytes(format, n_columns, layout.strip_rows);
   }
 }
 
@@ -140,12 +157,15 @@ PackedLayout::PackedLayout(WeightType the_type, std::int64_t rows, std::int64_t 
       strip_rows(rows_of_strip),
       n_strips((rows + rows_of_strip - 1) / rows_of_strip) {
   const WeightFormat& format = weight_format(type);
-  const auto lanes = static_cast<std::size_t>(strip_rows);
+  strip_bytes = value_bytes(format, n_columns, strip_rows);
+  if (format.header_bytes > 0) {
+    for (std::int64_t column = 0; column < n_columns; column += kChunkColumns) {
+      strip_bytes +=
+          chunk_header_bytes(format, std::min(kChunkColumns, n_columns - column), strip_rows);
+    }
+  }
+  strip_bytes = aligned(strip_bytes);
   const auto blocks = static_cast<std::size_t>(n_columns / format.block_weights);
-  const auto value_bits = static_cast<std::size_t>(format.value_bits);
-  header_bytes = aligned(blocks * static_cast<std::size_t>(format.header_bytes) * lanes);
-  strip_bytes =
-      header_bytes + aligned(static_cast<std::size_t>(n_columns) * value_bits / 8 * lanes);
   row_bytes = blocks * static_cast<std::size_t>(format.block_bytes);
 }
 

@@ -2,10 +2,11 @@
 // several rows.
 //
 // A strip is R rows (8, 16 or 32: the lanes of one or two vectors of floats); the last one is
-// filled up with rows of zeros. Its bytes, for a matrix of `n_columns` weights a row:
+// filled up with rows of zeros. Its bytes are read once, from one end to the other: chunks of 256
+// columns (the last may have fewer), each of which is
 //
 //   headers  of each block of a row: the 16-bit fields, [halves, R], then the 8-bit ones, [.., R];
-//            the region is filled up to a multiple of 64
+//            filled up to a multiple of 4 * R bytes, at most 64
 //   values   of each group of 32 weights: its planes, each a few vectors of 4 * R bytes
 //
 // Byte 4 * r + e of a vector belongs to row r; vector j stands for the weights 4 * j + e, e = 0..3,
@@ -28,6 +29,9 @@
 
 namespace outrider::kernels {
 
+// Columns of a chunk.
+inline constexpr std::int64_t kChunkColumns = 256;
+
 struct PackedLayout {
   // `n_columns` is a multiple of the type's block_weights; `strip_rows` is 8, 16 or 32.
   PackedLayout(WeightType type, std::int64_t n_rows, std::int64_t n_columns, int strip_rows);
@@ -37,9 +41,8 @@ struct PackedLayout {
   std::int64_t n_columns;
   int strip_rows;
   std::int64_t n_strips;
-  std::size_t header_bytes;  // of a strip: where its values begin
-  std::size_t strip_bytes;   // a multiple of 64
-  std::size_t row_bytes;     // of a row in the GGUF file
+  std::size_t strip_bytes;  // a multiple of 64
+  std::size_t row_bytes;    // of a row in the GGUF file
 
   std::size_t bytes() const { return static_cast<std::size_t>(n_strips) * strip_bytes; }
 };

@@ -34,10 +34,11 @@ TEST(Packed, AnOddNumberOfRowsFillsTheLastStripWithZeros) {
   std::vector<std::uint8_t> packed(layout.bytes(), 0xEE);
   pack_strips(layout, rows.data(), 0, 2, 0, packed.data());
   const std::uint8_t* second = packed.data() + layout.strip_bytes;
-  EXPECT_EQ(std::count(second, second + layout.header_bytes, 0xEE), 0);
+  const int header_bytes = 32;  // two blocks' scales, 2 * 2 * 8 bytes
+  EXPECT_EQ(std::count(second, second + header_bytes, 0xEE), 0);
   // Byte 4 * r + e of each vector of 32 bytes is row r's.
   for (int vector = 0; vector < 16; ++vector) {
-    const std::uint8_t* bytes = second + layout.header_bytes + 32 * vector;
+    const std::uint8_t* bytes = second + header_bytes + 32 * vector;
     for (int e = 0; e < 4; ++e) {
       EXPECT_EQ(bytes[e], rows[8 * layout.row_bytes + 34U * static_cast<unsigned>(vector / 8) + 2U +
                                4U * static_cast<unsigned>(vector % 8) + static_cast<unsigned>(e)]);

@@ -25,6 +25,8 @@ std::int64_t multiply_in_registers(std::int64_t rounds) {
   typename S::Ints sum[kSums];
   for (int c = 0; c < kSums; ++c) sum[c] = S::set_int(0);
   for (std::int64_t round = 0; round < rounds; ++round) {
+    // The activations may have changed: or compilers multiply once, and only add from then on.
+    asm volatile("" : : "r"(activations) : "memory");
     for (int c = 0; c < kSums; ++c) {
       sum[c] = S::template dot<Values::kTo15, kVectors>(sum[c], v, activations[c]);
     }

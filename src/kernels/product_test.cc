@@ -121,9 +121,8 @@ TEST_P(Product, HasTheReferencesBitsForOneToThirtyTwoRowsAndMore) {
       for (std::int64_t strip = 0; strip < layout.n_strips; ++strip) {
         const std::uint8_t* at =
             packed.data() + static_cast<std::size_t>(strip) * layout.strip_bytes;
-        set().multiply[static_cast<std::size_t>(type())](at, at + layout.header_bytes, n_columns,
-                                                         operand.from(first), operand.stride(), n,
-                                                         out.data());
+        set().multiply[static_cast<std::size_t>(type())](at, n_columns, operand.from(first),
+                                                         operand.stride(), n, out.data());
         for (int i = 0; i < n; ++i) {
           for (int r = 0; r < set().strip_rows; ++r) {
             const std::int64_t row = strip * set().strip_rows + r;

@@ -4,6 +4,7 @@
 // the processor may lack.
 #pragma once
 
+#include "kernels/attend.h"
 #include "kernels/instruction_set.h"
 #include "kernels/peak.h"
 #include "kernels/quantise.h"
@@ -27,6 +28,7 @@ struct SetTable {
     set.flip = S::kFlip;
     set.supported = supported;
     set.quantise = quantise_groups<S>;
+    set.attend = attend<S>;
     set.multiply_in_registers = multiply_in_registers<S>;
     set.multiply[static_cast<std::size_t>(kF32)] = multiply_float_strip<S, FloatReader<S, kF32>>;
     set.multiply[static_cast<std::size_t>(kF16)] = multiply_float_strip<S, FloatReader<S, kF16>>;

@@ -22,6 +22,7 @@ struct Avx2 {
   };
   static constexpr int kRows = 16;
   static constexpr int kTile = 4;
+  static constexpr bool kUnpacksOnce = true;
 
   static Bytes load(const std::uint8_t* at) { return {load_32(at), load_32(at + 32)}; }
   static void store(std::uint8_t* at, Bytes v) {
@@ -93,6 +94,11 @@ struct Avx2 {
   static Floats fma(Floats x, Floats y, Floats z) {
     return {_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)};
   }
+  // x > y ? x : y: the second where one is a NaN.
+  static Floats largest(Floats x, Floats y) {
+    return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)};
+  }
+  static Floats power_of_two(Floats x) { return {power_of_two(x.a), power_of_two(x.b)}; }
   static Floats negative(Floats x) { return multiply(x, set_float(-1.0F)); }
   static Floats to_float(Ints v) { return {_mm256_cvtepi32_ps(v.a), _mm256_cvtepi32_ps(v.b)}; }
 
@@ -104,6 +110,10 @@ struct Avx2 {
   }
 
  private:
+  static __m256 power_of_two(__m256 x) {
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_slli_epi32(_mm256_castps_si256(x), 23),
+                                                _mm256_set1_epi32(0x3F800000)));
+  }
   template <int kFrom, int kTo, int kWidth>
   static __m256i move_bits(__m256i v) {
     // Shifts of 16 bits: what comes from the other byte lies outside the mask.

@@ -22,6 +22,8 @@ struct Avx512 {
   };
   static constexpr int kRows = 32;
   static constexpr int kTile = 8;
+  // Unpacking again for each tile of 8 is as fast with Q4_K to Q8_0, 10 % faster with Q4_0 (Zen 4).
+  static constexpr bool kUnpacksOnce = false;
 
   static Bytes load(const std::uint8_t* at) {
     return {_mm512_loadu_si512(at), _mm512_loadu_si512(at + 64)};
@@ -95,6 +97,11 @@ struct Avx512 {
   static Floats fma(Floats x, Floats y, Floats z) {
     return {_mm512_fmadd_ps(x.a, y.a, z.a), _mm512_fmadd_ps(x.b, y.b, z.b)};
   }
+  // x > y ? x : y: the second where one is a NaN.
+  static Floats largest(Floats x, Floats y) {
+    return {_mm512_max_ps(x.a, y.a), _mm512_max_ps(x.b, y.b)};
+  }
+  static Floats power_of_two(Floats x) { return {power_of_two(x.a), power_of_two(x.b)}; }
   static Floats negative(Floats x) { return multiply(x, set_float(-1.0F)); }
   static Floats to_float(Ints v) { return {_mm512_cvtepi32_ps(v.a), _mm512_cvtepi32_ps(v.b)}; }
 
@@ -106,6 +113,10 @@ struct Avx512 {
   }
 
  private:
+  static __m512 power_of_two(__m512 x) {
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_slli_epi32(_mm512_castps_si512(x), 23),
+                                                _mm512_set1_epi32(0x3F800000)));
+  }
   template <int kFrom, int kTo, int kWidth>
   static __m512i move_bits(__m512i v) {
     // Shifts of 16 bits: what comes from the other byte lies outside the mask.

@@ -23,6 +23,7 @@ struct NeonDotprod {
   };
   static constexpr int kRows = 8;
   static constexpr int kTile = 4;
+  static constexpr bool kUnpacksOnce = true;
   static constexpr std::uint8_t kFlip = 0;  // sdot wants signed values, and 0 to 63 are such too
 
   static Bytes load(const std::uint8_t* at) { return {vld1q_u8(at), vld1q_u8(at + 16)}; }
@@ -83,6 +84,11 @@ struct NeonDotprod {
   static Floats fma(Floats x, Floats y, Floats z) {
     return {vfmaq_f32(z.a, x.a, y.a), vfmaq_f32(z.b, x.b, y.b)};
   }
+  // x > y ? x : y: the second where one is a NaN.
+  static Floats largest(Floats x, Floats y) {
+    return {vbslq_f32(vcgtq_f32(x.a, y.a), x.a, y.a), vbslq_f32(vcgtq_f32(x.b, y.b), x.b, y.b)};
+  }
+  static Floats power_of_two(Floats x) { return {power_of_two(x.a), power_of_two(x.b)}; }
   static Floats negative(Floats x) { return {vnegq_f32(x.a), vnegq_f32(x.b)}; }
   static Floats to_float(Ints v) { return {vcvtq_f32_s32(v.a), vcvtq_f32_s32(v.b)}; }
 
@@ -101,6 +107,10 @@ struct NeonDotprod {
   }
 
  private:
+  static float32x4_t power_of_two(float32x4_t x) {
+    return vreinterpretq_f32_s32(
+        vaddq_s32(vshlq_n_s32(vreinterpretq_s32_f32(x), 23), vdupq_n_s32(0x3F800000)));
+  }
   struct Words {
     uint32x4_t a, b;
   };

@@ -10,6 +10,7 @@ namespace outrider::kernels {
 struct Scalar {
   static constexpr int kRows = 8;
   static constexpr int kTile = 1;
+  static constexpr bool kUnpacksOnce = true;
   static constexpr std::uint8_t kFlip = 0;
   template <class T, int kSize>
   struct Lanes {
@@ -83,6 +84,16 @@ struct Scalar {
   }
   static Floats fma(const Floats& x, const Floats& y, const Floats& z) {
     return each<Floats>([&](int r) { return __builtin_fmaf(x.lane[r], y.lane[r], z.lane[r]); });
+  }
+  // x > y ? x : y: the second where one is a NaN.
+  static Floats largest(const Floats& x, const Floats& y) {
+    return each<Floats>([&](int r) { return x.lane[r] > y.lane[r] ? x.lane[r] : y.lane[r]; });
+  }
+  static Floats power_of_two(const Floats& x) {
+    return each<Floats>([&](int r) {
+      const auto bits = __builtin_bit_cast(std::uint32_t, x.lane[r]);
+      return __builtin_bit_cast(float, (bits << 23) + 0x3F800000U);
+    });
   }
   static Floats negative(const Floats& x) {
     return each<Floats>([&](int r) { return -x.lane[r]; });

@@ -2,8 +2,8 @@
 //
 // Idea. The strip is worked on in chunks of 256 columns, and each chunk with all rows of
 // activations, a few rows (a tile) at a time with their sums in registers: a step of several tokens
-// reads each weight once from memory. With one tile the weights are unpacked into registers; with
-// several they are unpacked once, into 8 KiB that stay in the first-level cache.
+// reads each weight once from memory. Each tile unpacks the weights into registers; where registers
+// are few, several tiles' weights are unpacked once, into 8 KiB that stay in the first-level cache.
 //
 // `S` wraps the instructions (kernels/simd_*.h): vectors of bytes and integers with 4 * R bytes, of
 // R floats, and
@@ -13,6 +13,9 @@
 //   dot<values, n>(start, v, q)    per lane r: start + the sum over j < n and e < 4 of
 //                                  v[j][4r + e] * q[4j + e]
 //   halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats
+//   kTile, kUnpacksOnce            rows of a tile; whether several tiles unpack once, to memory
+//   largest(x, y)                  x > y ? x : y
+//   power_of_two(v)                2^n for v = 1.5 * 2^23 + n, -127 <= n <= 0; zero for -127
 //   multiply, add, fma, negative, to_float, either, `set` of one value
 // and, where an instruction multiplies with two rows of activations at once,
 //   pair_columns<n>(v)             vectors rearranged as that instruction takes them
@@ -42,6 +45,21 @@ inline constexpr bool kTakesPairs = requires(typename S::Bytes* v) {
   S::template pair_columns<kVectors>(v);
 };
 
+// How much ahead of what is read packed weights are fetched, for `n` rows of activations. With few
+// rows the processor's own fetching keeps up with the memory, if only the lines of a group are
+// asked for all at once. With more rows, computing holds it up: then what comes later is asked for,
+// into the second-level cache. Measured on a Zen 4 (Q4_0, one thread, 100 MB, which it reads in 3.2
+// ms), ms for 1, 2, 3, 4, 8 rows: left to the processor 3.5, 4.7, 7.1; 0
+// ahead 3.2, 3.2, 3.7, 5.3, 10.3; 6,912 ahead 4.3, 3.6, 3.7, 4.8, 9.1.
+inline int bytes_ahead(int n) { return n > 3 ? 6912 : 0; }
+
+// Fetches what comes `ahead` bytes after the `kBytes` at `at`. A strip's bytes are one stream, and
+// the next strip's follow.
+template <int kBytes>
+void fetch(const std::uint8_t* at, int ahead) {
+  for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(at + ahead + i, 0, 2);
+}
+
 // Up to 256 columns of a strip, unpacked.
 template <class S>
 struct Unpacked {
@@ -65,6 +83,7 @@ struct ValueReader {
   static constexpr int kVectorBytes = 4 * S::kRows;
   static constexpr int kGroupBytes = kBits * kVectorBytes;
   static constexpr bool kPairs = false;
+  static constexpr bool kFetches = true;  // what is read comes from memory, and only once
 
   // To memory, [kVectors, 4 * R]; the columns in pairs for an `S` that takes pairs.
   static void store(const std::uint8_t* in, std::uint8_t* out) {
@@ -126,6 +145,12 @@ struct HeaderReader {
                : kType == WeightType::kQ41 || kType == WeightType::kQ51 ? 4
                : kType == WeightType::kMxfp4                            ? 1
                                                                         : 2);
+
+  // Of the headers of a chunk of `n_groups`.
+  static int chunk_bytes(int n_groups) {
+    constexpr int kAlignment = 4 * kRows < 64 ? 4 * kRows : 64;
+    return (n_groups / kBlockGroups * kBytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
 
   static void read(const std::uint8_t* in, int group, Unpacked<S>* out) {
     auto* scale = out->scale + group;
@@ -203,6 +228,7 @@ template <class S>
 struct UnpackedReader {
   static constexpr int kGroupBytes = kVectors * 4 * S::kRows;
   static constexpr bool kPairs = kTakesPairs<S>;
+  static constexpr bool kFetches = false;
   static void read(const std::uint8_t* in, typename S::Bytes* v) {
     for (int j = 0; j < kVectors; ++j) v[j] = S::load(in + j * 4 * S::kRows);
   }
@@ -224,15 +250,8 @@ struct Chunk {
   int n_groups;
   const std::uint8_t* activations;  // ActivationGroup, [rows, n_groups]
   std::size_t stride;               // bytes from row to row
-  const std::uint8_t* ahead;        // packed values that come later, to be fetched meanwhile,
-  int ahead_bytes;                  // so many for each group
+  int ahead;                        // how much ahead packed values are fetched
 };
-
-// Packed values are fetched this much before they are needed, into the second-level cache. Left to
-// the processor, a step of 2 to 4 rows took as long as reading and computing one after the other:
-// on a Zen 4 (Q4_0, one thread, ms) 6.4, 8.2, 9.1, 11.0 for 1 to 4 rows; with
-// it 5.6, 5.5, 5.6, 6.9. 2 and 4 KiB, and fetching into the first level, are slower.
-inline constexpr int kAhead = 9216;
 
 // Adds the products of the chunk and `kN` rows of activations to `sums`, [kN, R].
 template <class S, class Reader, class kShape, int kN>
@@ -242,10 +261,10 @@ void multiply_tile(const Chunk<S>& chunk, float* sums) {
   Floats sum[kN];
   for (int c = 0; c < kN; ++c) sum[c] = S::load_floats(sums + c * S::kRows);
   for (int g = 0; g < chunk.n_groups; ++g) {
-    const std::uint8_t* ahead = chunk.ahead + g * chunk.ahead_bytes;
-    for (int i = 0; i < chunk.ahead_bytes; i += 64) __builtin_prefetch(ahead + i, 0, 2);
+    const std::uint8_t* group = chunk.values + g * Reader::kGroupBytes;
+    if constexpr (Reader::kFetches) fetch<Reader::kGroupBytes>(group, chunk.ahead);
     typename S::Bytes v[kVectors];
-    Reader::read(chunk.values + g * Reader::kGroupBytes, v);
+    Reader::read(group, v);
 #pragma GCC unroll 8
     for (int c = 0; c < kN; ++c) {
       const std::uint8_t* row = chunk.activations + static_cast<std::size_t>(c) * chunk.stride;
@@ -276,8 +295,6 @@ void multiply_tile_in_pairs(const Chunk<S>& chunk, float* sums) {
   Floats sum[kN];
   for (int c = 0; c < kN; ++c) sum[c] = S::load_floats(sums + c * S::kRows);
   for (int g = 0; g < chunk.n_groups; ++g) {
-    const std::uint8_t* ahead = chunk.ahead + g * chunk.ahead_bytes;
-    for (int i = 0; i < chunk.ahead_bytes; i += 64) __builtin_prefetch(ahead + i, 0, 2);
     typename S::Bytes v[kVectors];
     UnpackedReader<S>::read(chunk.values + g * UnpackedReader<S>::kGroupBytes, v);
     const auto group = [&](int c) {
@@ -339,26 +356,31 @@ int tile_begin(int tile, int n, int n_tiles) {
 
 // InstructionSet::multiply for the quantised types.
 template <class S, WeightType kType, class kShape>
-void multiply_strip(const std::uint8_t* headers, const std::uint8_t* values, std::int64_t n_columns,
-                    const void* activations, std::size_t stride, int n, float* out) {
+void multiply_strip(const std::uint8_t* strip, std::int64_t n_columns, const void* activations,
+                    std::size_t stride, int n, float* out) {
   using Header = HeaderReader<S, kType>;
   using Packed = ValueReader<S, kType>;
   for (int i = 0; i < n * S::kRows; ++i) out[i] = 0.0F;
-  // Tiles of nearly the same size: 9 rows are 3 times 3, not 4, 4 and 1. A single tile takes the
-  // values from where they are packed; several from memory, where they are unpacked once.
+  // Tiles of nearly the same size: 9 rows are 3 times 3, not 4, 4 and 1.
   const int n_tiles = (n + S::kTile - 1) / S::kTile;
   constexpr bool kAsPacked = Packed::kBits == 8 && !kTakesPairs<S>;  // nothing to unpack
-  const bool in_memory = !kAsPacked && n_tiles > 1;
+  const bool in_memory = S::kUnpacksOnce && !kAsPacked && n_tiles > 1;
+  const int ahead = bytes_ahead(n);
   Unpacked<S> weights;
   const auto n_groups = static_cast<int>(n_columns / kGroup);
   for (int first = 0; first < n_groups; first += kChunkGroups) {
     const int count = n_groups - first < kChunkGroups ? n_groups - first : kChunkGroups;
-    for (int g = 0; g < count; g += Header::kBlockGroups, headers += Header::kBytes) {
-      Header::read(headers, g, &weights);
+    for (int g = 0; g < count; g += Header::kBlockGroups) {
+      const std::uint8_t* header = strip + g / Header::kBlockGroups * Header::kBytes;
+      fetch<Header::kBytes>(header, ahead);
+      Header::read(header, g, &weights);
     }
+    const std::uint8_t* values = strip + Header::chunk_bytes(count);
     if (in_memory) {
       for (int g = 0; g < count; ++g) {
-        Packed::store(values + g * Packed::kGroupBytes, weights.values[g][0]);
+        const std::uint8_t* group = values + g * Packed::kGroupBytes;
+        fetch<Packed::kGroupBytes>(group, ahead);
+        Packed::store(group, weights.values[g][0]);
       }
     }
     for (int tile = 0; tile < n_tiles; ++tile) {
@@ -372,16 +394,17 @@ void multiply_strip(const std::uint8_t* headers, const std::uint8_t* values, std
                            .n_groups = count,
                            .activations = rows,
                            .stride = stride,
-                           .ahead = values + kAhead,
-                           .ahead_bytes = tile == 0 ? Packed::kGroupBytes : 0};
+                           .ahead = tile == 0 ? ahead : 0};
       float* sums = out + begin * S::kRows;
-      if (in_memory) {
-        multiply_rows<S, UnpackedReader<S>, kShape>(chunk, size, sums);
-      } else {
-        multiply_rows<S, Packed, kShape>(chunk, size, sums);
+      if constexpr (S::kUnpacksOnce) {
+        if (in_memory) {
+          multiply_rows<S, UnpackedReader<S>, kShape>(chunk, size, sums);
+          continue;
+        }
       }
+      multiply_rows<S, Packed, kShape>(chunk, size, sums);
     }
-    values += count * Packed::kGroupBytes;
+    strip = values + count * Packed::kGroupBytes;
   }
 }
 

@@ -52,9 +52,8 @@ void multiply_float_tile(const std::uint8_t* weights, std::int64_t n_columns,
 
 // InstructionSet::multiply for the float types.
 template <class S, class Reader>
-void multiply_float_strip(const std::uint8_t* /*headers*/, const std::uint8_t* values,
-                          std::int64_t n_columns, const void* activations, std::size_t stride,
-                          int n, float* out) {
+void multiply_float_strip(const std::uint8_t* strip, std::int64_t n_columns,
+                          const void* activations, std::size_t stride, int n, float* out) {
   const int n_tiles = (n + S::kTile - 1) / S::kTile;
   for (int tile = 0; tile < n_tiles; ++tile) {
     const int begin = tile * n / n_tiles;
@@ -63,7 +62,7 @@ void multiply_float_strip(const std::uint8_t* /*headers*/, const std::uint8_t* v
     const int size = (tile + 1) * n / n_tiles - begin;
     [&]<std::size_t... kI>(std::index_sequence<kI...>) {
       ((size == static_cast<int>(kI) + 1
-            ? multiply_float_tile<S, Reader, kI + 1>(values, n_columns, rows, stride,
+            ? multiply_float_tile<S, Reader, kI + 1>(strip, n_columns, rows, stride,
                                                      out + begin * S::kRows)
             : void()),
        ...);

@@ -17,6 +17,7 @@
 #include "ggml-cpu-impl.h"
 #include "ggml-cpu.h"
 #include "kernels/packed.h"
+#include "llama/kernel_attention.h"
 #include "llama/kernel_experts.h"
 #include "llama/kernel_products.h"
 #include "traits.h"
@@ -194,6 +195,36 @@ class Products : public ggml::cpu::tensor_traits {
   }
 };
 
+// --- Attention
+// ------------------------------------------------------------------------------------
+
+// Attention has no weights of its own: it belongs to the matrix that its queries were made with.
+bool asks_with_ours(const ggml_tensor* attention) {
+  constexpr int kMostOperations = 16;  // norms, positions, reshaping in between
+  const ggml_tensor* t = attention->src[0];
+  for (int i = 0; i < kMostOperations && t != nullptr; ++i, t = t->src[0]) {
+    if (t->op == GGML_OP_MUL_MAT) return is_ours(t->src[0]);
+  }
+  return false;
+}
+
+class Attentions : public ggml::cpu::tensor_traits {
+ public:
+  bool work_size(int n_threads, const ggml_tensor* op, std::size_t& size) override {
+    size = static_cast<std::size_t>(n_threads) * AttentionPieces(op, n_threads).scratch_bytes();
+    return true;
+  }
+  bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
+    const AttentionPieces all(op, params->nth);
+    std::uint8_t* scratch = static_cast<std::uint8_t*>(params->wdata) +
+                            static_cast<std::size_t>(params->ith) * all.scratch_bytes();
+    for (Pieces pieces(params); pieces.current() < all.count(); pieces.advance()) {
+      all.run(*the_set(), pieces.current(), scratch);
+    }
+    return true;
+  }
+};
+
 // --- The buffer type
 // ------------------------------------------------------------------------------
 
@@ -211,7 +242,9 @@ class Dispatcher : public ggml::cpu::extra_buffer_type {
   ggml::cpu::tensor_traits* get_tensor_traits(const ggml_tensor* op) override {
     // Never destroyed: a thread that computes while the process ends still asks for it.
     static Products* const kProducts = new Products();
-    return is_product(op) ? kProducts : nullptr;
+    static Attentions* const kAttentions = new Attentions();
+    if (is_product(op)) return kProducts;
+    return kernel_attention_takes(op) && asks_with_ours(op) ? kAttentions : nullptr;
   }
 
  private:

@@ -78,6 +78,25 @@ std::vector<float> product(const InstructionSet& set, WeightType type,
   return out;
 }
 
+// Of one row over cells of some half-precision numbers.
+std::vector<float> attention(const InstructionSet& set, const std::vector<float>& x) {
+  constexpr int kSize = 80;
+  constexpr int kCells = 75;
+  std::vector<std::uint16_t> cells(static_cast<std::size_t>(kSize * kCells));
+  std::uint64_t state = 7;
+  for (std::uint16_t& half : cells) half = static_cast<std::uint16_t>(mix64(state++) & 0xBBFFU);
+  std::vector<float> out(kSize);
+  const kernels::QueryRow row{.query = x.data(), .end = kCells, .out = out.data()};
+  const kernels::CacheHead head{.type = WeightType::kF16,
+                                .bytes = reinterpret_cast<const std::uint8_t*>(cells.data()),
+                                .stride = kSize * sizeof(std::uint16_t),
+                                .size = kSize};
+  std::vector<float> scratch(kernels::attention_scratch(1, kSize, kSize, kCells));
+  set.attend({.keys = head, .values = head, .scale = 0.1F, .rows = &row, .n_rows = 1},
+             scratch.data());
+  return out;
+}
+
 bool same(const std::vector<float>& a, const float* b) {
   return std::memcmp(a.data(), b, a.size() * sizeof(float)) == 0;
 }
@@ -114,6 +133,10 @@ std::vector<float> product_by_ggml(const std::vector<std::uint8_t>& bytes,
 std::string test_kernel_buffer(const InstructionSet& set) {
   const InstructionSet& plain = *kernels::instruction_sets().back();
   const std::vector<float> x = some_activations();
+  if (!same(attention(plain, x), attention(set, x).data())) {
+    return "attention with " + std::string(set.name) +
+           " instructions is not that of plain code on this machine";
+  }
   for (int i = 0; i < kernels::kWeightTypes; ++i) {
     const auto type = static_cast<WeightType>(i);
     const std::vector<std::uint8_t> bytes = some_weights(type);

@@ -68,7 +68,7 @@ void StripProduct::multiply(std::int64_t piece, const std::uint8_t* packed,
     const std::uint8_t* rows = activations + static_cast<std::size_t>(first) * row_bytes;
     for (std::int64_t strip = begin; strip < end; ++strip) {
       const std::uint8_t* at = packed + static_cast<std::size_t>(strip) * layout_.strip_bytes;
-      multiply_strip(at, at + layout_.header_bytes, layout_.n_columns, rows, row_bytes, n, tile);
+      multiply_strip(at, layout_.n_columns, rows, row_bytes, n, tile);
       const std::int64_t row = strip * lanes;
       const auto bytes =
           static_cast<std::size_t>(std::min(lanes, layout_.n_rows - row)) * sizeof(float);

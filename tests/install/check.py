@@ -53,7 +53,7 @@ def check_names(lib, name):
 
 
 def check_cmake(prefix, scratch, env):
-    run("cmake", "-S", HERE, "-B", scratch / "cmake", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "-G", "Ninja", "-S", HERE, "-B", scratch / "cmake", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", scratch / "cmake")
     programs = [scratch / "cmake" / f"{name}_{kind}"
                 for name in LIBRARIES for kind in ("shared", "static")]

@@ -1,0 +1,365 @@
+// InstructionSet::attend (kernels/attention.h) for one instruction set `S` of kernels/strip.h.
+//
+// Idea. Cells are worked on in tiles of as many as a vector of `S` has lanes. A tile of keys is
+// made floats and transposed once for all rows, so that a step of several tokens, and the heads of
+// a group, share that; four rows at a time have the scores of a tile in registers. Values are taken
+// the same way, with the dimensions of a head in the lanes. Both are the same product, of numbers
+// that are broadcast and rows of lanes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention.h"
+#include "kernels/quantise.h"
+#include "kernels/strip_floats.h"
+
+namespace outrider::kernels {
+
+inline constexpr float kMinusInfinity = -__builtin_huge_valf();
+
+// e^x for x <= 0, within 2 units in the last place; zero below -87.7. x = n ln 2 + r, and e^r is a
+// polynomial (its Taylor series to the 7th power, |r| <= 0.35).
+template <class S>
+typename S::Floats exponential(typename S::Floats x) {
+  constexpr float kCoefficients[] = {
+      1.38888889e-3F, 8.33333333e-3F, 4.16666667e-2F, 1.66666667e-1F, 0.5F, 1.0F, 1.0F};
+  x = S::largest(S::set_float(-88.0F), x);  // a NaN stays one
+  const auto shifted = S::fma(x, S::set_float(1.44269504F), S::set_float(kRounding));
+  const auto n = S::add(shifted, S::set_float(-kRounding));
+  auto r = S::fma(n, S::set_float(-0.693145752F), x);
+  r = S::fma(n, S::set_float(-1.42860677e-6F), r);
+  auto p = S::set_float(1.98412698e-4F);
+  for (const float coefficient : kCoefficients) p = S::fma(p, r, S::set_float(coefficient));
+  return S::multiply(p, S::power_of_two(shifted));
+}
+
+template <class S>
+class Attend {
+  using Floats = typename S::Floats;
+  static constexpr int kLanes = S::kRows;
+  static constexpr int kRowsAtOnce = 4;
+
+ public:
+  Attend(const Attention& call, float* scratch) : call_(call) {
+    for (int r = 0; r < call.n_rows; ++r) {
+      const QueryRow& row = call.rows[r];
+      if (row.begin >= row.end) continue;
+      first_ = end_ == 0 || row.begin < first_ ? row.begin : first_;
+      end_ = row.end > end_ ? row.end : end_;
+    }
+    key_stride_ = padded(call.keys.size);
+    value_stride_ = padded(call.values.size);
+    score_stride_ = padded(end_ - first_);
+    const auto take = [&scratch](std::size_t rows, std::size_t stride) {
+      float* at = scratch;
+      scratch += rows * stride;
+      return at;
+    };
+    const auto rows = static_cast<std::size_t>(call.n_rows);
+    const std::size_t widest = key_stride_ > value_stride_ ? key_stride_ : value_stride_;
+    queries_ = take(rows, key_stride_);
+    sums_ = take(rows, value_stride_);
+    scores_ = take(rows, score_stride_);
+    cells_ = take(kLanes, widest);
+    columns_ = take(widest, kLanes);
+    mask_ = take(1, 64);
+    divisors_ = take(rows, 1);
+  }
+
+  void run() {
+    for (int r = 0; r < call_.n_rows; ++r) {
+      for (int d = 0; d < call_.keys.size; ++d) {
+        queries_[at(r, key_stride_) + d] = call_.rows[r].query[d] * call_.scale;
+      }
+      for (std::size_t d = 0; d < value_stride_; ++d) sums_[at(r, value_stride_) + d] = 0.0F;
+      for (std::size_t c = 0; c < score_stride_; ++c) {
+        scores_[at(r, score_stride_) + c] = kMinusInfinity;
+      }
+    }
+    for (int cell = first_; cell < end_; cell += kLanes) score_tile(cell);
+    for (int r = 0; r < call_.n_rows; ++r) weigh(r);
+    sum_weights();
+    for (int cell = first_; cell < end_; cell += kLanes) add_tile(cell);
+    for (int r = 0; r < call_.n_rows; ++r) {
+      const float divisor = divisors_[r];
+      const float inverse = divisor == 0.0F ? 0.0F : 1.0F / divisor;
+      for (int d = 0; d < call_.values.size; ++d) {
+        call_.rows[r].out[d] = sums_[at(r, value_stride_) + d] * inverse;
+      }
+    }
+  }
+
+ private:
+  static std::size_t padded(int n) {
+    return static_cast<std::size_t>((n + kLanes - 1) / kLanes * kLanes);
+  }
+  static std::size_t at(int row, std::size_t stride) {
+    return static_cast<std::size_t>(row) * stride;
+  }
+  int count(int cell) const { return end_ - cell < kLanes ? end_ - cell : kLanes; }
+  bool sees(int row, int cell) const {
+    return call_.rows[row].begin < cell + kLanes && call_.rows[row].end > cell;
+  }
+
+  // Calls function.operator()<n>(first) for the rows that see some of the tile's cells, up to four
+  // neighbours at a time.
+  template <class Function>
+  void each_rows(int cell, const Function& function) const {
+    for (int r = 0; r < call_.n_rows;) {
+      int n = 0;
+      while (n < kRowsAtOnce && r + n < call_.n_rows && sees(r + n, cell)) ++n;
+      if (n == 1) function.template operator()<1>(r);
+      if (n == 2) function.template operator()<2>(r);
+      if (n == 3) function.template operator()<3>(r);
+      if (n == 4) function.template operator()<4>(r);
+      r += n > 0 ? n : 1;
+    }
+  }
+
+  // sums[i] += the sum over k of a[i, k] * b[k], from k to k; `b` and `sums` are rows of lanes.
+  template <int kN>
+  static void multiply(const float* a, std::size_t a_stride, const float* b, std::size_t b_stride,
+                       int n_k, float* sums, std::size_t sum_stride, bool from_zero) {
+    Floats sum[kN];
+#pragma GCC unroll 4
+    for (int i = 0; i < kN; ++i) {
+      sum[i] = from_zero ? S::set_float(0.0F) : S::load_floats(sums + at(i, sum_stride));
+    }
+    for (int k = 0; k < n_k; ++k) {
+      const Floats lanes = S::load_floats(b + at(k, b_stride));
+#pragma GCC unroll 4
+      for (int i = 0; i < kN; ++i) {
+        sum[i] =
+            S::fma(S::set_float(a[at(i, a_stride) + static_cast<std::size_t>(k)]), lanes, sum[i]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < kN; ++i) S::store_floats(sums + at(i, sum_stride), sum[i]);
+  }
+
+  // --- Scores
+
+  void score_tile(int cell) {
+    read_cells(call_.keys, cell, key_stride_);
+    transpose();
+    each_rows(cell, [&]<int kN>(int row) {
+      multiply<kN>(queries_ + at(row, key_stride_), key_stride_, columns_, kLanes, call_.keys.size,
+                   scores_ + at(row, score_stride_) + static_cast<std::size_t>(cell - first_),
+                   score_stride_, /*from_zero=*/true);
+      for (int i = 0; i < kN; ++i) mask_scores(row + i, cell);
+    });
+  }
+
+  // Cells that the row does not see get minus infinity, whatever their score.
+  void mask_scores(int row, int cell) {
+    const QueryRow& query = call_.rows[row];
+    float* scores = scores_ + at(row, score_stride_) + static_cast<std::size_t>(cell - first_);
+    if (query.mask != nullptr) {
+      if (query.mask != masked_by_ || cell != masked_at_) read_mask(query.mask, cell);
+      for (int c = 0; c < kLanes; ++c) {
+        const float sum = scores[c] + mask_[c];
+        scores[c] = mask_[c] == kMinusInfinity ? kMinusInfinity : sum;
+      }
+    }
+    for (int c = 0; c < query.begin - cell && c < kLanes; ++c) scores[c] = kMinusInfinity;
+    for (int c = query.end > cell ? query.end - cell : 0; c < kLanes; ++c) {
+      scores[c] = kMinusInfinity;
+    }
+  }
+
+  void read_mask(const std::uint16_t* mask, int cell) {
+    alignas(64) std::uint16_t halves[kLanes] = {};
+    const int n = count(cell);
+    for (int c = 0; c < n; ++c) halves[c] = mask[cell + c];
+    S::store_floats(mask_, S::halves(reinterpret_cast<const std::uint8_t*>(halves)));
+    masked_by_ = mask;
+    masked_at_ = cell;
+  }
+
+  // --- Weights
+
+  void weigh(int row) {
+    const QueryRow& query = call_.rows[row];
+    float* scores = scores_ + at(row, score_stride_);
+    Floats largest = S::set_float(query.has_sink ? query.sink : kMinusInfinity);
+    for (std::size_t c = 0; c < score_stride_; c += kLanes) {
+      largest = S::largest(S::load_floats(scores + c), largest);
+    }
+    alignas(64) float lanes[kLanes];
+    S::store_floats(lanes, largest);
+    float most = lanes[0];
+    for (const float x : lanes) most = x > most ? x : most;
+    if (most == kMinusInfinity) most = 0.0F;  // sees nothing: all weights are to be zero
+    const Floats minus = S::set_float(-most);
+    for (std::size_t c = 0; c < score_stride_; c += kLanes) {
+      const Floats score = S::add(S::load_floats(scores + c), minus);
+      S::store_floats(scores + c, exponential<S>(score));
+    }
+    S::store_floats(lanes, exponential<S>(S::set_float(query.sink - most)));
+    divisors_[row] = query.has_sink ? lanes[0] : 0.0F;
+  }
+
+  // From cell to cell, for eight rows at a time: each addition waits for the one before.
+  void sum_weights() {
+    constexpr int kEach = 8;
+    for (int row = 0; row < call_.n_rows; row += kEach) {
+      const int n = call_.n_rows - row < kEach ? call_.n_rows - row : kEach;
+      const float* weights[kEach];
+      float sum[kEach] = {};
+      for (int i = 0; i < kEach; ++i) {
+        weights[i] = scores_ + at(i < n ? row + i : row, score_stride_);
+        sum[i] = divisors_[i < n ? row + i : row];
+      }
+      for (std::size_t c = 0; c < score_stride_; ++c) {
+#pragma GCC unroll 8
+        for (int i = 0; i < kEach; ++i) sum[i] += weights[i][c];
+      }
+      for (int i = 0; i < n; ++i) divisors_[row + i] = sum[i];
+    }
+  }
+
+  // --- Values
+
+  void add_tile(int cell) {
+    read_cells(call_.values, cell, value_stride_);
+    const bool is_broken = has_broken_values(cell);
+    each_rows(cell, [&]<int kN>(int row) {
+      if (is_broken) {
+        for (int i = 0; i < kN; ++i) add_seen_cells(row + i, cell);
+        return;
+      }
+      for (std::size_t d = 0; d < value_stride_; d += kLanes) {
+        multiply<kN>(weights(row, cell), score_stride_, cells_ + d, value_stride_, count(cell),
+                     sums_ + at(row, value_stride_) + d, value_stride_, /*from_zero=*/false);
+      }
+    });
+  }
+
+  const float* weights(int row, int cell) const {
+    return scores_ + at(row, score_stride_) + static_cast<std::size_t>(cell - first_);
+  }
+
+  bool has_broken_values(int cell) const {
+    std::uint32_t largest = 0;
+    for (std::size_t i = 0; i < at(count(cell), value_stride_); ++i) {
+      const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, cells_[i]) & 0x7FFFFFFFU;
+      largest = bits > largest ? bits : largest;
+    }
+    return largest >= 0x7F800000U;
+  }
+
+  // A weight of zero times an infinity is no zero: what one request has broken must not reach rows
+  // that do not see it.
+  void add_seen_cells(int row, int cell) {
+    for (int c = 0; c < count(cell); ++c) {
+      const float* weight = weights(row, cell) + c;
+      if (*weight == 0.0F) continue;
+      for (std::size_t d = 0; d < value_stride_; d += kLanes) {
+        multiply<1>(weight, 1, cells_ + at(c, value_stride_) + d, value_stride_, 1,
+                    sums_ + at(row, value_stride_) + d, value_stride_, /*from_zero=*/false);
+      }
+    }
+  }
+
+  // --- Cells to floats
+
+  // The cells of a tile to cells_, [kLanes, stride]; zeros where there are none.
+  void read_cells(const CacheHead& head, int cell, std::size_t stride) {
+    for (int c = 0; c < kLanes; ++c) {
+      float* out = cells_ + at(c, stride);
+      if (c >= count(cell)) {
+        for (std::size_t d = 0; d < stride; ++d) out[d] = 0.0F;
+        continue;
+      }
+      const std::uint8_t* in = head.bytes + static_cast<std::size_t>(cell + c) * head.stride;
+      switch (head.type) {
+        case WeightType::kF16:
+          read_floats<FloatReader<S, WeightType::kF16>>(in, head.size, out);
+          break;
+        case WeightType::kBf16:
+          read_floats<FloatReader<S, WeightType::kBf16>>(in, head.size, out);
+          break;
+        case WeightType::kQ80:
+          read_q80(in, head.size, out);
+          break;
+        default:
+          read_floats<FloatReader<S, WeightType::kF32>>(in, head.size, out);
+      }
+    }
+  }
+
+  template <class Reader>
+  static void read_floats(const std::uint8_t* in, int size, float* out) {
+    int d = 0;
+    for (; d + kLanes <= size; d += kLanes, in += Reader::kBytes) {
+      S::store_floats(out + d, Reader::read(in));
+    }
+    if (d == size) return;
+    // Behind the last ones may be the end of the cache.
+    alignas(64) std::uint8_t rest[Reader::kBytes] = {};
+    __builtin_memcpy(rest, in, static_cast<std::size_t>(size - d) * (Reader::kBytes / kLanes));
+    S::store_floats(out + d, Reader::read(rest));
+  }
+
+  static void read_q80(const std::uint8_t* in, int size, float* out) {
+    for (int d = 0; d < size; d += 32, in += 34) {
+      alignas(64) std::uint8_t half[2 * kLanes] = {};
+      half[0] = in[0];
+      half[1] = in[1];
+      alignas(64) float scale[kLanes];
+      S::store_floats(scale, S::halves(half));
+      for (int i = 0; i < 32; ++i) {
+        out[d + i] = scale[0] * static_cast<float>(static_cast<std::int8_t>(in[2 + i]));
+      }
+    }
+    for (std::size_t d = static_cast<std::size_t>(size); d < padded(size); ++d) out[d] = 0.0F;
+  }
+
+  // cells_ [kLanes, key_stride_] to columns_ [key_stride_, kLanes], four by four.
+  void transpose() {
+    using Four = float __attribute__((vector_size(16)));
+    for (std::size_t d = 0; d < key_stride_; d += 4) {
+      for (int c = 0; c < kLanes; c += 4) {
+        Four in[4];
+        for (int i = 0; i < 4; ++i) {
+          __builtin_memcpy(&in[i], cells_ + at(c + i, key_stride_) + d, sizeof in[i]);
+        }
+        const Four low01 = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5);
+        const Four high01 = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7);
+        const Four low23 = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
+        const Four high23 = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+        const Four out[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
+                             __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+                             __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+                             __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+        for (std::size_t i = 0; i < 4; ++i) {
+          __builtin_memcpy(columns_ + (d + i) * kLanes + c, &out[i], sizeof out[i]);
+        }
+      }
+    }
+  }
+
+  const Attention& call_;
+  int first_ = 0;  // cells that some row may see
+  int end_ = 0;
+  std::size_t key_stride_;
+  std::size_t value_stride_;
+  std::size_t score_stride_;
+  float* queries_;   // [n_rows, key_stride_], scaled
+  float* sums_;      // [n_rows, value_stride_]
+  float* scores_;    // [n_rows, score_stride_], of cells from first_ on; then their weights
+  float* cells_;     // a tile, [kLanes, stride]
+  float* columns_;   // a tile of keys, [key_stride_, kLanes]
+  float* mask_;      // of the tile, [kLanes]
+  float* divisors_;  // the sums of the weights, [n_rows]
+  const std::uint16_t* masked_by_ = nullptr;
+  int masked_at_ = -1;
+};
+
+template <class S>
+void attend(const Attention& call, float* scratch) {
+  Attend<S>(call, scratch).run();
+}
+
+}  // namespace outrider::kernels

@@ -1,0 +1,320 @@
+// Attention equals a plain loop in double precision to a few units in the last place of a float,
+// has the same bits from every instruction set, and a row's bits depend on nothing but its query
+// and the cells that it sees.
+#include "kernels/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/instruction_set.h"
+
+namespace outrider::kernels {
+namespace {
+
+constexpr std::uint16_t kMasked = 0xFC00;
+constexpr std::uint16_t kOne = 0x3C00;  // 1 as an IEEE half
+
+// Cells of one head between those of another, as in a cache.
+class Cells {
+ public:
+  Cells(WeightType type, int n_cells, int size, std::mt19937_64* random)
+      : type_(type), size_(size), stride_(2 * bytes_of_head() + 6) {
+    bytes_.resize(static_cast<std::size_t>(n_cells) * stride_);
+    std::uniform_int_distribution<int> byte(0, 255);
+    for (std::uint8_t& x : bytes_) x = static_cast<std::uint8_t>(byte(*random));
+    for (int cell = 0; cell < n_cells; ++cell) make_modest(cell, random);
+  }
+
+  CacheHead head() const {
+    return {.type = type_, .bytes = bytes_.data(), .stride = stride_, .size = size_};
+  }
+
+  std::vector<double> at(int cell) const {
+    const std::uint8_t* in = bytes_.data() + static_cast<std::size_t>(cell) * stride_;
+    std::vector<double> values;
+    for (int d = 0; d < size_; ++d) {
+      if (type_ == WeightType::kQ80) {
+        const std::uint8_t* block = in + d / 32 * 34;
+        values.push_back(half_to_float(sixteen(block)) *
+                         static_cast<std::int8_t>(block[2 + d % 32]));
+      } else if (type_ == WeightType::kF16) {
+        values.push_back(half_to_float(sixteen(in + 2 * d)));
+      } else {
+        std::uint32_t bits = 0;
+        if (type_ == WeightType::kBf16) {
+          bits = std::uint32_t{sixteen(in + 2 * d)} << 16;
+        } else {
+          std::memcpy(&bits, in + 4 * d, sizeof bits);
+        }
+        float value = 0.0F;
+        std::memcpy(&value, &bits, sizeof value);
+        values.push_back(value);
+      }
+    }
+    return values;
+  }
+
+  // A cell whose values are no numbers, as after a request that overflowed.
+  void break_cell(int cell) {
+    std::memset(bytes_.data() + static_cast<std::size_t>(cell) * stride_, 0xFF, bytes_of_head());
+  }
+  void copy_cell(const Cells& from, int source, int target) {
+    std::memcpy(bytes_.data() + static_cast<std::size_t>(target) * stride_,
+                from.bytes_.data() + static_cast<std::size_t>(source) * stride_, bytes_of_head());
+  }
+
+ private:
+  std::size_t bytes_of_head() const {
+    const auto size = static_cast<std::size_t>(size_);
+    return type_ == WeightType::kQ80   ? size / 32 * 34
+           : type_ == WeightType::kF32 ? 4 * size
+                                       : 2 * size;
+  }
+  static std::uint16_t sixteen(const std::uint8_t* at) {
+    return static_cast<std::uint16_t>(at[0] | at[1] << 8);
+  }
+  // Values of about one.
+  void make_modest(int cell, std::mt19937_64* random) {
+    std::normal_distribution<float> normal;
+    std::uint8_t* out = bytes_.data() + static_cast<std::size_t>(cell) * stride_;
+    for (int d = 0; d < size_; ++d) {
+      const float value = normal(*random);
+      std::uint32_t bits = 0;
+      std::memcpy(&bits, &value, sizeof bits);
+      if (type_ == WeightType::kQ80) {
+        out[d / 32 * 34] = static_cast<std::uint8_t>(d);
+        out[d / 32 * 34 + 1] = 0x24;  // a scale of about 0.016
+      } else if (type_ == WeightType::kF32) {
+        std::memcpy(out + 4 * d, &bits, sizeof bits);
+      } else if (type_ == WeightType::kBf16) {
+        std::memcpy(out + 2 * d, reinterpret_cast<const std::uint8_t*>(&bits) + 2, 2);
+      } else {
+        out[2 * d + 1] = static_cast<std::uint8_t>((out[2 * d + 1] & 0x83) | 0x38);
+      }
+    }
+  }
+
+  WeightType type_;
+  int size_;
+  std::size_t stride_;
+  std::vector<std::uint8_t> bytes_;
+};
+
+// Queries and masks, and what they became.
+struct Queries {
+  Queries(int n, int key_size, int n_cells, std::mt19937_64* random)
+      : query(static_cast<std::size_t>(n)), mask(static_cast<std::size_t>(n)) {
+    std::normal_distribution<float> normal;
+    for (int r = 0; r < n; ++r) {
+      auto& q = query[static_cast<std::size_t>(r)];
+      for (int d = 0; d < key_size; ++d) q.push_back(normal(*random));
+      auto& m = mask[static_cast<std::size_t>(r)];
+      for (int c = 0; c < n_cells; ++c) {
+        m.push_back((*random)() % 3 == 0 ? kMasked : (*random)() % 4 == 0 ? kOne : 0);
+      }
+    }
+  }
+
+  std::vector<std::vector<float>> query;
+  std::vector<std::vector<std::uint16_t>> mask;
+};
+
+// Rows `from` to `from` + n - 1 in one call.
+std::vector<std::vector<float>> attend(const InstructionSet& set, const Cells& keys,
+                                       const Cells& values, const Queries& queries, int from, int n,
+                                       bool sinks = false) {
+  std::vector<std::vector<float>> out(static_cast<std::size_t>(n));
+  std::vector<QueryRow> rows;
+  int n_cells = 0;
+  for (int i = 0; i < n; ++i) {
+    const auto r = static_cast<std::size_t>(from + i);
+    auto& to = out[static_cast<std::size_t>(i)];
+    to.assign(static_cast<std::size_t>(values.head().size), -1.0F);
+    n_cells = static_cast<int>(queries.mask[r].size());
+    rows.push_back({.query = queries.query[r].data(),
+                    .mask = queries.mask[r].data(),
+                    .begin = 0,
+                    .end = n_cells,
+                    .sink = 0.5F,
+                    .has_sink = sinks,
+                    .out = to.data()});
+  }
+  std::vector<float> scratch(attention_scratch(n, keys.head().size, values.head().size, n_cells));
+  set.attend({.keys = keys.head(),
+              .values = values.head(),
+              .scale = 0.125F,
+              .rows = rows.data(),
+              .n_rows = n},
+             scratch.data());
+  return out;
+}
+
+std::vector<double> plain_loop(const Cells& keys, const Cells& values,
+                               const std::vector<float>& query,
+                               const std::vector<std::uint16_t>& mask, bool sinks) {
+  std::vector<double> out(static_cast<std::size_t>(values.head().size));
+  double sum = sinks ? std::exp(0.5) : 0.0;
+  for (std::size_t c = 0; c < mask.size(); ++c) {
+    if (mask[c] == kMasked) continue;
+    const std::vector<double> key = keys.at(static_cast<int>(c));
+    double score = 0.0;
+    for (std::size_t d = 0; d < key.size(); ++d) score += query[d] * key[d];
+    const double weight = std::exp(score * 0.125 + half_to_float(mask[c]));
+    sum += weight;
+    const std::vector<double> value = values.at(static_cast<int>(c));
+    for (std::size_t d = 0; d < value.size(); ++d) out[d] += weight * value[d];
+  }
+  for (double& x : out) x = sum == 0.0 ? 0.0 : x / sum;
+  return out;
+}
+
+class AttentionTest : public ::testing::TestWithParam<const InstructionSet*> {
+ protected:
+  const InstructionSet& set() const { return *GetParam(); }
+  std::mt19937_64 random_{17};
+};
+
+TEST_P(AttentionTest, IsThePlainLoopAndHasTheScalarCodesBits) {
+  const InstructionSet& scalar = *instruction_sets().back();
+  using enum WeightType;
+  for (const WeightType key_type : {kF32, kF16, kBf16, kQ80}) {
+    for (const WeightType value_type : {kF32, kF16, kBf16, kQ80}) {
+      for (const int n_cells : {1, 31, 32, 33, 200}) {
+        const int key_size = key_type == kQ80 ? 96 : 80;
+        const int value_size = value_type == kQ80 ? 64 : 72;
+        const Cells keys(key_type, n_cells, key_size, &random_);
+        const Cells values(value_type, n_cells, value_size, &random_);
+        const Queries queries(7, key_size, n_cells, &random_);
+        for (const bool sinks : {false, true}) {
+          const auto got = attend(set(), keys, values, queries, 0, 7, sinks);
+          EXPECT_EQ(got, attend(scalar, keys, values, queries, 0, 7, sinks));
+          for (std::size_t r = 0; r < got.size(); ++r) {
+            const std::vector<double> want =
+                plain_loop(keys, values, queries.query[r], queries.mask[r], sinks);
+            for (std::size_t d = 0; d < want.size(); ++d) {
+              ASSERT_NEAR(got[r][d], want[d], 2e-6 * (1.0 + std::fabs(want[d])))
+                  << "row " << r << ", " << n_cells << " cells";
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AttentionTest, ARowHasTheSameBitsInAnyCompany) {
+  const int n_cells = 150;
+  const Cells keys(WeightType::kF16, n_cells, 64, &random_);
+  const Cells values(WeightType::kF16, n_cells, 64, &random_);
+  const Queries queries(21, 64, n_cells, &random_);
+  std::vector<std::vector<float>> alone;
+  for (int r = 0; r < 21; ++r) alone.push_back(attend(set(), keys, values, queries, r, 1)[0]);
+  for (int n = 2; n <= 21; ++n) {
+    const auto together = attend(set(), keys, values, queries, 21 - n, n);
+    for (int i = 0; i < n; ++i) {
+      ASSERT_EQ(together[static_cast<std::size_t>(i)], alone[static_cast<std::size_t>(21 - n + i)])
+          << n << " rows, row " << i;
+    }
+  }
+}
+
+TEST_P(AttentionTest, WhereTheCellsLieDoesNotMatterOnlyTheirOrder) {
+  const int n_cells = 90;
+  const Cells keys(WeightType::kBf16, n_cells, 64, &random_);
+  const Cells values(WeightType::kF16, n_cells, 64, &random_);
+  Queries queries(3, 64, n_cells, &random_);
+  for (auto& mask : queries.mask) mask = queries.mask[0];
+  const auto want = attend(set(), keys, values, queries, 0, 3);
+  for (int round = 0; round < 20; ++round) {
+    // The cells in their order, with others between them that nobody sees.
+    const int n_wide = 300;
+    Cells wide_keys(WeightType::kBf16, n_wide, 64, &random_);
+    Cells wide_values(WeightType::kF16, n_wide, 64, &random_);
+    Queries moved = queries;
+    std::vector<std::uint16_t> mask(static_cast<std::size_t>(n_wide), kMasked);
+    std::vector<int> places(static_cast<std::size_t>(n_wide));
+    for (int i = 0; i < n_wide; ++i) places[static_cast<std::size_t>(i)] = i;
+    std::shuffle(places.begin(), places.end(), random_);
+    std::sort(places.begin(), places.begin() + n_cells);
+    for (int c = 0; c < n_cells; ++c) {
+      const int place = places[static_cast<std::size_t>(c)];
+      wide_keys.copy_cell(keys, c, place);
+      wide_values.copy_cell(values, c, place);
+      mask[static_cast<std::size_t>(place)] = queries.mask[0][static_cast<std::size_t>(c)];
+    }
+    for (int i = n_cells; i < n_wide; i += 2) {
+      wide_keys.break_cell(places[static_cast<std::size_t>(i)]);
+      wide_values.break_cell(places[static_cast<std::size_t>(i)]);
+    }
+    for (auto& row : moved.mask) row = mask;
+    ASSERT_EQ(attend(set(), wide_keys, wide_values, moved, 0, 3), want) << "round " << round;
+  }
+}
+
+TEST_P(AttentionTest, ABrokenCellReachesTheRowsThatSeeItAndNoOther) {
+  const int n_cells = 70;
+  Cells keys(WeightType::kF16, n_cells, 64, &random_);
+  Cells values(WeightType::kF16, n_cells, 64, &random_);
+  Queries queries(6, 64, n_cells, &random_);
+  for (std::size_t r = 0; r < 6; ++r) queries.mask[r][40] = r == 2 ? 0 : kMasked;
+  const auto before = attend(set(), keys, values, queries, 0, 6);
+  keys.break_cell(40);
+  values.break_cell(40);
+  const auto after = attend(set(), keys, values, queries, 0, 6);
+  for (std::size_t r = 0; r < 6; ++r) {
+    if (r == 2) {
+      EXPECT_TRUE(std::isnan(after[r][0]));
+    } else {
+      EXPECT_EQ(after[r], before[r]) << "row " << r;
+    }
+  }
+}
+
+TEST_P(AttentionTest, ARowThatSeesNothingBecomesZeros) {
+  const Cells keys(WeightType::kF16, 40, 64, &random_);
+  const Cells values(WeightType::kF16, 40, 64, &random_);
+  Queries queries(2, 64, 40, &random_);
+  for (std::uint16_t& mask : queries.mask[1]) mask = kMasked;
+  const auto got = attend(set(), keys, values, queries, 0, 2);
+  EXPECT_EQ(got[1], std::vector<float>(64, 0.0F));
+  EXPECT_NE(got[0], got[1]);
+}
+
+TEST_P(AttentionTest, LargeAndSmallScoresKeepTheirShares) {
+  const Cells keys(WeightType::kF32, 40, 64, &random_);
+  const Cells values(WeightType::kF32, 40, 64, &random_);
+  Queries queries(1, 64, 40, &random_);
+  for (float& x : queries.query[0]) x *= 1000.0F;  // one cell takes it all
+  const auto got = attend(set(), keys, values, queries, 0, 1)[0];
+  // Scores of thousands: compared with the loop after taking the largest away.
+  int best = -1;
+  double most = -std::numeric_limits<double>::infinity();
+  for (int c = 0; c < 40; ++c) {
+    if (queries.mask[0][static_cast<std::size_t>(c)] == kMasked) continue;
+    double score = 0.0;
+    const std::vector<double> key = keys.at(c);
+    for (std::size_t d = 0; d < 64; ++d) score += queries.query[0][d] * key[d];
+    if (score > most) best = c;
+    most = std::max(most, score);
+  }
+  const std::vector<double> value = values.at(best);
+  for (std::size_t d = 0; d < 64; ++d) EXPECT_NEAR(got[d], value[d], 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(EverySet, AttentionTest, ::testing::ValuesIn(instruction_sets()),
+                         [](const ::testing::TestParamInfo<const InstructionSet*>& test) {
+                           std::string name(test.param->name);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace outrider::kernels
