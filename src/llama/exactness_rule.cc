@@ -90,8 +90,13 @@ std::string present(const RuleFacts& facts, const std::array<std::string_view, k
   return names;
 }
 
-// Attention over this cache is one loop over its cells for any number of queries.
-bool exact_cache(const std::string& type_k, const std::string& type_v) {
+bool is_own_cache(const std::string& type) {
+  return type == "f16" || type == "bf16" || type == "q8_0" || type == "f32";
+}
+
+// Attention over this cache does the same for one query and for several.
+bool exact_cache(const RuleFacts& facts, const std::string& type_k, const std::string& type_v) {
+  if (facts.own_attention && is_own_cache(type_k) && is_own_cache(type_v)) return true;
   if (type_k != type_v) return true;
   return type_k != "f16" && type_k != "f32";
 }
@@ -117,10 +122,11 @@ CacheTypes exact_cache_types(const RuleFacts& facts, const ModelOptions& options
 #if !defined(__aarch64__)
   if (facts.on_cpu && options.workers.empty()) types = {.k = "bf16", .v = "f16"};
 #endif
+  if (facts.own_attention) types = {.k = "f16", .v = "f16"};
   if (!options.cache_type_v.empty()) types.v = options.cache_type_v;
   if (options.cache_type_k.empty()) return types;
   types.k = options.cache_type_k;
-  if (options.cache_type_v.empty() && !exact_cache(types.k, types.v)) types.v = single;
+  if (options.cache_type_v.empty() && !exact_cache(facts, types.k, types.v)) types.v = single;
   return types;
 }
 
@@ -132,7 +138,8 @@ bool has_other_device() {
   return false;
 }
 
-void apply_user_choices(const ModelOptions& options, bool exactness_matters, LoadPlan* plan) {
+void apply_user_choices(const RuleFacts& facts, const ModelOptions& options, bool exactness_matters,
+                        LoadPlan* plan) {
   ContextSettings& context = plan->context;
   context.rope_freq_base = options.rope_freq_base;
   context.rope_freq_scale = options.rope_freq_scale;
@@ -152,14 +159,36 @@ void apply_user_choices(const ModelOptions& options, bool exactness_matters, Loa
   if (!options.cache_type_v.empty()) context.type_v = options.cache_type_v;
   const bool chosen = !options.cache_type_k.empty() || !options.cache_type_v.empty();
   if (chosen && exactness_matters && context.flash_attention &&
-      !exact_cache(context.type_k, context.type_v)) {
+      !exact_cache(facts, context.type_k, context.type_v)) {
     plan->notes.push_back("with a " + context.type_k +
                           " cache a batch gives the bits of single steps only within the first 256 "
                           "cells; with bf16 keys (--cache-type-k bf16) it does throughout");
   }
 }
 
+// Own attention follows the matrix that queries come from (llama/kernel_buffer.cc), and leaves out
+// what changes the scores. Where the answer is wrong, the probe finds out.
+bool own_attention(const GgufHeader& header, const std::vector<Matrix>& matrices) {
+  if (header.attention_changes_scores) return false;
+  bool any = false;
+  for (const Matrix& matrix : matrices) {
+    if (matrix.name.find("attn_kv_a") != std::string::npos) return false;  // compressed keys
+    if (matrix.name.find("attn_q.") == std::string::npos &&
+        matrix.name.find("attn_qkv.") == std::string::npos) {
+      continue;
+    }
+    if (!matrix.own_kernels_take_it) return false;
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
+
+bool RuleFacts::is_own_throughout(const ContextSettings& context) const {
+  return weights.empty() && own_attention && context.flash_attention &&
+         is_own_cache(context.type_k) && is_own_cache(context.type_v);
+}
 
 std::uint64_t RuleFacts::bytes_of(std::string_view type) const {
   for (const std::pair<std::string, std::uint64_t>& part : weights) {
@@ -192,6 +221,7 @@ Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_la
   const Result<std::vector<Matrix>> matrices = read_matrices(path);
   if (!matrices.ok()) return matrices.status();
   const bool own = kernels == KernelChoice::kAuto && own_kernels().available;
+  facts.own_attention = own && facts.on_cpu && own_attention(*header, *matrices);
   std::map<std::string, std::uint64_t> bytes;
   for (const Matrix& matrix : *matrices) {
     if (own && matrix.own_kernels_take_it) {
@@ -221,12 +251,15 @@ LoadPlan settings_rule(const RuleFacts& facts, const ModelOptions& options) {
     const double most = options.exact == ExactMode::kOn ? 1.0 : kCheap;
     plan.extra_bufts = sum_of(facts, kExactOnlyPlain) == 0 || cost_of_plain(facts) > most;
   }
-  apply_user_choices(options, options.exact != ExactMode::kOff, &plan);
+  apply_user_choices(facts, options, options.exact != ExactMode::kOff, &plan);
   return plan;
 }
 
-LoadPlan strictest_plan(const RuleFacts& facts, const ModelOptions& options, const LoadPlan& plan) {
+LoadPlan strictest_plan(const RuleFacts& believed, const ModelOptions& options,
+                        const LoadPlan& plan) {
   LoadPlan strict = plan;
+  RuleFacts facts = believed;
+  facts.own_attention = false;  // if it were, there would be nothing to mend
   if (sum_of(facts, kRepacked) > 0) strict.extra_bufts = false;
   const CacheTypes types = exact_cache_types(facts, options);
   const bool flash_free = options.flash_attention == FlashAttention::kAuto;
@@ -252,7 +285,7 @@ std::string inexact_hint(const RuleFacts& facts, const LoadPlan& plan) {
            " weights are multiplied by other code for several tokens than for one; a file " +
            "in Q8_0, Q4_0, Q4_1, Q5_0 or a K type is exact";
   }
-  if (!exact_cache(plan.context.type_k, plan.context.type_v)) {
+  if (!exact_cache(facts, plan.context.type_k, plan.context.type_v)) {
     return "a single token over more than 256 cells of a " + plan.context.type_k +
            " cache is added up in another order than several; bf16 keys (--cache-type-k bf16) are "
            "exact";

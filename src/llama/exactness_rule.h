@@ -14,7 +14,9 @@
 //    q8_0 for both. Without flash attention nothing is exact.
 //  - Outrider's own kernels (src/kernels) give a row the same bits in any batch, whatever the
 //  weight
-//    type. What follows is about the weights that they do not take, and about --kernels stock.
+//    type, and so does their attention for caches in f32, f16, bf16 and q8_0. With them the cache
+//    is f16, as llama.cpp's is by default. The rest is about what they do not take, and about
+//    --kernels stock.
 //  - Weight buffers. ggml repacks some types into its own layouts. Repacked Q4_0 is exact; repacked
 //    Q4_K and Q2_K are not from width 4 on, plain they are. Plain buffers make a single step of a
 //    file that is all Q4_K 1.5 times as dear (Q4_0 1.3, Q2_K 1.2), so the rule takes them only
@@ -49,10 +51,15 @@ struct RuleFacts {
   // kernels take does not either: they are exact whatever the type.
   std::vector<std::pair<std::string, std::uint64_t>> weights;
   std::uint64_t own_bytes = 0;           // of those that Outrider's kernels take
+  bool own_attention = false;            // attention is theirs, too
   std::vector<std::int32_t> head_sizes;  // of keys and values, distinct; may be empty
   bool on_cpu = true;                    // all layers are on the processor
 
   std::uint64_t bytes_of(std::string_view type) const;  // 0 when there is none
+
+  // Whether all products and the attention over such a cache are Outrider's, so that what is left
+  // to a probe is whether they really run.
+  bool is_own_throughout(const ContextSettings& context) const;
 };
 
 // How to load a model, and why.

@@ -44,6 +44,34 @@ TEST(ExactnessRule, TakesFlashAttentionAndBf16KeysOnTheProcessor) {
   }
 }
 
+TEST(ExactnessRule, OwnAttentionTakesLlamaCppsDefaultCacheAndMixesAnyOfItsTypes) {
+  RuleFacts facts = facts_of({});
+  facts.own_bytes = 100;
+  facts.own_attention = true;
+  for (const ExactMode exact : {ExactMode::kAuto, ExactMode::kOn}) {
+    const LoadPlan plan = rule(facts, exact);
+    EXPECT_EQ(plan.context.type_k, "f16");
+    EXPECT_EQ(plan.context.type_v, "f16");
+    EXPECT_TRUE(facts.is_own_throughout(plan.context));
+    EXPECT_EQ(inexact_hint(facts, plan), "");
+  }
+  ModelOptions options;
+  options.cache_type_k = options.cache_type_v = "f32";
+  LoadPlan plan = settings_rule(facts, options);
+  EXPECT_TRUE(plan.notes.empty()) << "exact";
+  EXPECT_TRUE(facts.is_own_throughout(plan.context));
+  options.cache_type_k = "q4_0";
+  plan = settings_rule(facts, options);
+  EXPECT_FALSE(facts.is_own_throughout(plan.context)) << "llama.cpp's attention";
+  options = {};
+  options.flash_attention = FlashAttention::kOff;
+  EXPECT_FALSE(facts.is_own_throughout(settings_rule(facts, options).context));
+  // Should it turn out not to be exact, what is exact with llama.cpp's attention is tried.
+  options = {};
+  options.exact = ExactMode::kOn;
+  EXPECT_EQ(strictest_plan(facts, options, settings_rule(facts, options)).context.type_k, kKeys);
+}
+
 TEST(ExactnessRule, OffTakesLlamaCppsDefaults) {
   const LoadPlan plan = rule(facts_of({{"q4_K", 100}}), ExactMode::kOff);
   EXPECT_TRUE(plan.context.flash_attention);
@@ -192,6 +220,11 @@ TEST(ExactnessRule, ReadsTheFactsFromTheFile) {
     EXPECT_EQ(facts->head_sizes, std::vector<std::int32_t>{64});
     EXPECT_TRUE(facts->on_cpu);
     const std::uint64_t bytes = facts->bytes_of(type.second);
+
+    EXPECT_FALSE(facts->own_attention) << "llama.cpp's kernels were asked for";
+    const Result<RuleFacts> own = read_rule_facts(path, 0, KernelChoice::kAuto);
+    ASSERT_TRUE(own.ok());
+    EXPECT_EQ(own->own_attention, own->weights.empty());
 
     tiny.tied_output = true;
     ASSERT_TRUE(testing::write_tiny_gguf(path, tiny).ok());

@@ -123,6 +123,8 @@ class Metadata {
     return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
   }
 
+  bool has(const std::string& key) const { return gguf_find_key(gguf_, key.c_str()) >= 0; }
+
   std::size_t array_size(const std::string& key) const {
     const std::int64_t id = gguf_find_key(gguf_, key.c_str());
     if (id < 0 || gguf_get_kv_type(gguf_, id) != GGUF_TYPE_ARRAY) return 0;
@@ -169,10 +171,20 @@ class Metadata {
   const gguf_context* gguf_;
 };
 
+// Some architectures do so without saying it in the file.
+bool changes_scores(const Metadata& meta, const GgufHeader& header) {
+  constexpr std::array<std::string_view, 6> kAlways{"baichuan",     "bloom", "gemma2", "grok",
+                                                    "jina-bert-v2", "refact"};
+  return std::find(kAlways.begin(), kAlways.end(), header.architecture) != kAlways.end() ||
+         meta.has(header.architecture + ".attn_logit_softcapping") ||
+         meta.has(header.architecture + ".attention.max_alibi_bias");
+}
+
 void read_attention(const Metadata& meta, const std::string& prefix, GgufHeader* header) {
   header->n_head = meta.number(prefix + "attention.head_count");
   header->n_swa = meta.number(prefix + "attention.sliding_window");
   header->causal = meta.flag(prefix + "attention.causal", true);
+  header->attention_changes_scores = changes_scores(meta, *header);
 
   std::vector<std::int32_t> heads = meta.numbers(prefix + "attention.head_count_kv");
   if (heads.empty()) heads = meta.numbers(prefix + "attention.head_count");

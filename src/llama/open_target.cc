@@ -82,6 +82,7 @@ class Opener {
   ExactnessCache cache_;
   std::int32_t widest_;
 
+  RuleFacts facts_;
   OpenedTarget opened_;
   ProbeReport report_;  // of the plan that is loaded
 };
@@ -93,6 +94,7 @@ Result<OpenedTarget> Opener::open() {
   }
   const Result<RuleFacts> facts = read_rule_facts(options_);
   if (!facts.ok()) return facts.status();
+  facts_ = *facts;
   const LoadPlan plan = settings_rule(*facts, options_);
   OUTRIDER_RETURN_IF_ERROR(load(plan));
   if (needs_probe()) {
@@ -261,6 +263,7 @@ Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::i
   options.budget_ms = budget_ms;
   options.passed = passed;
   options.insist = options_.exact == ExactMode::kOn;
+  options.same_for_all_widths = facts_.is_own_throughout(plan.context);
   options.starts = starts;
   options.usable = [vocab](Token token) { return is_text(vocab, token); };
   options.progress = target_.probe_progress;

@@ -103,16 +103,22 @@ class OpenTargetTest : public ::testing::Test {
   TempDir dir_;
 };
 
-TEST_F(OpenTargetTest, QuantisedWeightsWithBf16KeysAreExactAtEveryWidth) {
-  for (const char* type : {"Q4_0", "Q8_0"}) {
-    OpenedTarget opened = open(options(model(type)), target(/*widest=*/16));
+TEST_F(OpenTargetTest, QuantisedWeightsAreExactAtEveryWidth) {
+  using Case = std::pair<const char*, KernelChoice>;
+  for (const auto& [type, kernels] :
+       {Case{"Q4_0", KernelChoice::kAuto}, Case{"Q8_0", KernelChoice::kAuto},
+        Case{"Q4_0", KernelChoice::kStock}, Case{"Q8_0", KernelChoice::kStock}}) {
+    const bool own = kernels == KernelChoice::kAuto && own_kernels().available;
+    ModelOptions with = options(model(type));
+    with.kernels = kernels;
+    OpenedTarget opened = open(with, target(/*widest=*/16));
     EXPECT_EQ(opened.exactness.verdict(), "exact") << type << ": " << opened.exactness.reason;
     EXPECT_EQ(opened.exactness.width, 16);
-    EXPECT_EQ(opened.settings.type_k, "bf16");
+    EXPECT_EQ(opened.settings.type_k, own ? "f16" : "bf16");
     EXPECT_EQ(opened.settings.type_v, "f16");
     EXPECT_TRUE(opened.settings.flash_attention);
     EXPECT_EQ(opened.settings.max_width, 16);
-    EXPECT_EQ(opened.longest_piece, 512);
+    EXPECT_EQ(opened.longest_piece, own ? 65 : 512) << "a short probe is enough for own kernels";
     EXPECT_NE(opened.exactness.coverage.find("520 cells"), std::string::npos)
         << opened.exactness.coverage;
     EXPECT_FALSE(opened.probe_cached);
@@ -127,11 +133,15 @@ TEST_F(OpenTargetTest, AVerdictIsWhatTheModelDoes) {
   struct Case {
     const char* type;
     const char* cache;
+    KernelChoice kernels = KernelChoice::kAuto;
   };
   int inexact = 0;
-  for (const Case& c : {Case{"F32", ""}, Case{"F16", ""}, Case{"Q4_0", "f16"}, Case{"Q4_K_S", ""},
-                        Case{"IQ4_XS", ""}, Case{"Q6_K", ""}}) {
+  for (const Case& c :
+       {Case{"F32", ""}, Case{"F16", ""}, Case{"Q4_0", "f16"}, Case{"Q4_K_S", ""},
+        Case{"IQ4_XS", ""}, Case{"Q6_K", ""}, Case{"Q4_0", "f16", KernelChoice::kStock},
+        Case{"F32", "", KernelChoice::kStock}, Case{"IQ4_XS", "", KernelChoice::kStock}}) {
     ModelOptions with = options(model(c.type));
+    with.kernels = c.kernels;
     with.cache_type_k = with.cache_type_v = c.cache;
     // A query over a float cache is split over the threads, of which there must be several.
     if (*c.cache != 0) with.n_threads = 2;
@@ -186,6 +196,7 @@ TEST_F(OpenTargetTest, InsistingGivesExactWidthsOrARefusal) {
 
 TEST_F(OpenTargetTest, InsistingRefusesTheUsersOwnInexactSettings) {
   ModelOptions with = options(model("Q4_0"));
+  with.kernels = KernelChoice::kStock;
   with.cache_type_k = with.cache_type_v = "f16";
   with.n_threads = 2;
   OpenedTarget reported = open(with, target());
@@ -227,7 +238,7 @@ TEST_F(OpenTargetTest, TheVerdictIsKeptAndAskedForOnce) {
   other.n_threads = 2;
   EXPECT_FALSE(open(other, target()).probe_cached) << "other threads";
   other = options(path);
-  other.cache_type_k = "f16";
+  other.cache_type_k = "q8_0";
   EXPECT_FALSE(open(other, target()).probe_cached) << "another cache";
 }
 
@@ -372,7 +383,10 @@ TEST_F(OpenTargetTest, ModelsWithRecurrentLayersAreProbedInTheirOwnContext) {
 }
 
 TEST_F(OpenTargetTest, TheProbeOfAnOrdinaryModelComparesTrees) {
-  const OpenedTarget opened = open(options(model("Q8_0")), target());
+  ModelOptions with = options(model("Q8_0"));
+  EXPECT_NE(open(with, target()).exactness.coverage.find("trees to "), std::string::npos);
+  with.kernels = KernelChoice::kStock;
+  const OpenedTarget opened = open(with, target());
   EXPECT_NE(opened.exactness.coverage.find("trees to 8 nodes"), std::string::npos)
       << opened.exactness.coverage;
 }

@@ -74,7 +74,8 @@ Prober::Prober(LanguageModel& model, const ProbeOptions& options)
                    .n_starts = static_cast<std::int32_t>(walk_.starts().size()),
                    .n_sequences = std::min(capabilities.n_sequences, 3),
                    .max_leaves = capabilities.max_leaves,
-                   .n_batch = std::min(capabilities.n_batch, capabilities.n_ctx - 1)};
+                   .n_batch = std::min(capabilities.n_batch, capabilities.n_ctx - 1),
+                   .same_for_all_widths = options.same_for_all_widths};
   coverage_.add_rows(options.passed.rows);
 }
 

@@ -57,6 +57,23 @@ class Plan {
   std::vector<ProbeUnit> units_;
 };
 
+std::vector<ProbeUnit> plan_short_probe(const ProbePlanOptions& options) {
+  Plan plan(options);
+  const std::int32_t most = std::max(2, std::min(options.widest, options.n_batch));
+  for (const std::int32_t width : {2, most}) {
+    for (std::int32_t start = 0; start < options.n_starts; ++start) {
+      plan.add({.start = start, .width = width, .required = true, .budgets = kSmallBudgets});
+    }
+    if (most == 2) break;
+  }
+  if (options.n_sequences > 1) plan.add_others(kSmall / 2, kSmallBudgets);
+  if (options.max_leaves >= 2 && options.widest >= kSmall) {
+    plan.add({.kind = ProbeUnit::Kind::kTree, .start = options.n_starts - 1, .width = kSmall});
+  }
+  plan.add_piece(65);  // kernels take 64 rows at a time
+  return plan.take();
+}
+
 }  // namespace
 
 double ProbeUnit::cost(std::int32_t known) const {
@@ -83,6 +100,7 @@ std::int32_t rows_needed(std::int32_t width, std::int32_t widest) {
 }
 
 std::vector<ProbeUnit> plan_probe(const ProbePlanOptions& options) {
+  if (options.same_for_all_widths) return plan_short_probe(options);
   Plan plan(options);
   const std::vector<std::int32_t> widths = telling_widths(options.widest);
   for (std::int32_t start = 0; start < options.n_starts; ++start) {

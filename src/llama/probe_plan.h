@@ -54,6 +54,9 @@ struct ProbePlanOptions {
   std::int32_t n_sequences = 1;
   std::int32_t max_leaves = 1;
   std::int32_t n_batch = 512;  // no unit holds more tokens in one evaluation
+  // The kernels have no way to tell one width from another, and only whether they run is to be
+  // seen: 2 tokens and the widest at each start, with others, one tree, one piece.
+  bool same_for_all_widths = false;
 };
 
 // All units, in order. Every width from 2 to widest occurs at least once.

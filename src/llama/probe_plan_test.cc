@@ -10,6 +10,32 @@ namespace {
 
 using Kind = ProbeUnit::Kind;
 
+TEST(ProbePlan, IsShortWhereKernelsCannotTellOneWidthFromAnother) {
+  const ProbePlanOptions all{.widest = 16, .n_starts = 3, .n_sequences = 3, .max_leaves = 4};
+  ProbePlanOptions few = all;
+  few.same_for_all_widths = true;
+  double cost_all = 0.0;
+  double cost_few = 0.0;
+  for (const ProbeUnit& unit : plan_probe(all)) cost_all += unit.cost(0);
+  std::vector<std::int32_t> widest_at(3, 0);
+  bool others = false;
+  bool tree = false;
+  for (const ProbeUnit& unit : plan_probe(few)) {
+    cost_few += unit.cost(0);
+    if (unit.kind == ProbeUnit::Kind::kWidth) {
+      std::int32_t& widest = widest_at[static_cast<std::size_t>(unit.start)];
+      widest = std::max(widest, unit.width);
+    }
+    others = others || unit.kind == ProbeUnit::Kind::kOthers;
+    tree = tree || unit.kind == ProbeUnit::Kind::kTree;
+  }
+  EXPECT_EQ(widest_at, (std::vector<std::int32_t>(3, 16))) << "at every start";
+  EXPECT_TRUE(others && tree);
+  EXPECT_LT(cost_few, 0.3 * cost_all);
+  few.widest = 2;
+  EXPECT_GE(plan_probe(few).size(), 3u);
+}
+
 TEST(ProbePlan, ComparesEveryWidthAndTheSmallOnesFirstAtEveryStart) {
   const std::vector<ProbeUnit> units = plan_probe({.widest = 16, .n_starts = 3});
   std::set<std::int32_t> widths;
