@@ -102,6 +102,35 @@ struct Avx2 {
   static Floats negative(Floats x) { return multiply(x, set_float(-1.0F)); }
   static Floats to_float(Ints v) { return {_mm256_cvtepi32_ps(v.a), _mm256_cvtepi32_ps(v.b)}; }
 
+  // For kernels/quantise.h.
+  static std::int32_t largest_magnitude(const float* x) {
+    const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
+    __m256i most = _mm256_setzero_si256();
+    for (int i = 0; i < 32; i += 8) {
+      const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
+      most = _mm256_max_epi32(most, _mm256_and_si256(bits, mask));
+    }
+    __m128i four = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
+    four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4E));
+    return _mm_cvtsi128_si32(_mm_max_epi32(four, _mm_shuffle_epi32(four, 0xB1)));
+  }
+  static void round_to_bytes(const float* x, float factor, std::int8_t* out, std::int32_t* sums) {
+    const __m256 factors = _mm256_set1_ps(factor);
+    for (int half = 0; half < 2; ++half, x += 16, out += 16) {
+      const __m256i low = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), factors));
+      const __m256i high = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8), factors));
+      // Packing takes halves of 128 bits: 0-3, 8-11 of both, then 4-7, 12-15.
+      const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
+      _mm_storeu_si128(
+          reinterpret_cast<__m128i*>(out),
+          _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+      const __m256i sum = _mm256_add_epi32(low, high);
+      __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+      four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4E));
+      sums[half] = _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xB1)));
+    }
+  }
+
   // Four activations in each lane.
   static __m256i four(const std::int8_t* q) {
     std::int32_t bits = 0;

@@ -105,6 +105,22 @@ struct Avx512 {
   static Floats negative(Floats x) { return multiply(x, set_float(-1.0F)); }
   static Floats to_float(Ints v) { return {_mm512_cvtepi32_ps(v.a), _mm512_cvtepi32_ps(v.b)}; }
 
+  // For kernels/quantise.h.
+  static std::int32_t largest_magnitude(const float* x) {
+    const __m512i mask = _mm512_set1_epi32(0x7FFFFFFF);
+    return _mm512_reduce_max_epi32(
+        _mm512_max_epi32(_mm512_and_si512(_mm512_loadu_si512(x), mask),
+                         _mm512_and_si512(_mm512_loadu_si512(x + 16), mask)));
+  }
+  static void round_to_bytes(const float* x, float factor, std::int8_t* out, std::int32_t* sums) {
+    for (int half = 0; half < 2; ++half) {
+      const __m512i values =
+          _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x + 16 * half), _mm512_set1_ps(factor)));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * half), _mm512_cvtepi32_epi8(values));
+      sums[half] = _mm512_reduce_add_epi32(values);
+    }
+  }
+
   // Four activations in each lane.
   static __m512i four(const std::int8_t* q) {
     std::int32_t bits = 0;

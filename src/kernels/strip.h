@@ -51,7 +51,7 @@ inline constexpr bool kTakesPairs = requires(typename S::Bytes* v) {
 // into the second-level cache. Measured on a Zen 4 (Q4_0, one thread, 100 MB, which it reads in 3.2
 // ms), ms for 1, 2, 3, 4, 8 rows: left to the processor 3.5, 4.7, 7.1; 0
 // ahead 3.2, 3.2, 3.7, 5.3, 10.3; 6,912 ahead 4.3, 3.6, 3.7, 4.8, 9.1.
-inline int bytes_ahead(int n) { return n > 3 ? 6912 : 0; }
+inline int bytes_ahead(int n) { return n > 2 ? 6912 : 0; }
 
 // Fetches what comes `ahead` bytes after the `kBytes` at `at`. A strip's bytes are one stream, and
 // the next strip's follow.
