@@ -66,7 +66,7 @@ announce_demo() {
   if [[ -x build/outrider && -s $1 && -s $2 ]]; then return; fi
   say "./dev: first what is missing of: fetching 0.1 GB (llama.cpp's source, a model), compiling" \
     "llama.cpp and Outrider, making the two models; then the demo itself, 1 minute." \
-    "From nothing, 2 cores compiled for 6 minutes; the rest took about 2. You have $JOBS."
+    "From nothing that took 7 minutes with 2 cores. You have $JOBS."
 }
 
 cmd_demo() {
