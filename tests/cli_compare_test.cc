@@ -255,10 +255,12 @@ TEST(CliInspect, SaysWhatAModelIsAndNeeds) {
   EXPECT_EQ(target["memory"]["context"], 2048);
   EXPECT_EQ(target["memory"]["total_bytes"].get<std::uint64_t>(),
             target["memory"]["weights_bytes"].get<std::uint64_t>() +
+                target["memory"]["output_packed_bytes"].get<std::uint64_t>() +
                 target["memory"]["cache_bytes"].get<std::uint64_t>());
   // 2 layers, one key and one value head of 64, Q8_0: 2 * 2 * 68 bytes a token.
   EXPECT_EQ(target["memory"]["cache_bytes"], 2048 * 2 * 2 * 128);
-  EXPECT_EQ(target["exactness"]["cache_type_k"], "bf16");
+  const bool own = target["kernels"] == "own";
+  EXPECT_EQ(target["exactness"]["cache_type_k"], own ? "f16" : "bf16");
   EXPECT_EQ(object["vocabulary_match"]["kind"], "identical");
   EXPECT_EQ(object["vocabulary_match"]["usable"], true);
   const CliResult table = run_cli(models.folder.call({"inspect", models.target}));

@@ -44,6 +44,7 @@ struct Inspected {
   llama::LoadPlan plan;
   std::string hint;  // why it may not be exact
   KernelUse kernels;
+  std::uint64_t twice_bytes = 0;  // llama::RuleFacts::twice_bytes
 };
 
 class InspectCommand : public Command {
@@ -88,6 +89,7 @@ Result<Inspected> InspectCommand::inspect(const ModelOptions& options,
   result.plan = llama::settings_rule(*facts, options);
   result.hint = llama::inexact_hint(*facts, result.plan);
   result.kernels = llama::kernel_use(options.kernels, facts->own_bytes);
+  result.twice_bytes = facts->twice_bytes;
   if (result.options.n_ctx == 0) result.options.n_ctx = result.file->facts().n_ctx_train;
   return result;
 }
@@ -123,8 +125,9 @@ Json model_json(const Inspected& m) {
           {"memory",
            {{"context", m.options.n_ctx},
             {"weights_bytes", f.size_bytes},
+            {"output_packed_bytes", m.twice_bytes},
             {"cache_bytes", cache_bytes(m)},
-            {"total_bytes", f.size_bytes + cache_bytes(m)}}},
+            {"total_bytes", f.size_bytes + m.twice_bytes + cache_bytes(m)}}},
           {"exactness",
            {{"flash_attention", c.flash_attention},
             {"cache_type_k", c.type_k},
@@ -201,9 +204,12 @@ std::string model_table(const std::string& role, const Inspected& m, bool needs_
                           ? "limited: recurrent layers; snapshots or saved copies of their state, "
                             "found out when the model is opened"
                           : "any number of tokens");
-  table += row("memory", size_text(f.size_bytes) + " weights + " + size_text(cache_bytes(m)) +
-                             " cache for " + std::to_string(m.options.n_ctx) +
-                             " tokens = " + size_text(f.size_bytes + cache_bytes(m)));
+  table +=
+      row("memory",
+          size_text(f.size_bytes) + " weights + " +
+              (m.twice_bytes > 0 ? size_text(m.twice_bytes) + " output matrix once more + " : "") +
+              size_text(cache_bytes(m)) + " cache for " + std::to_string(m.options.n_ctx) +
+              " tokens = " + size_text(f.size_bytes + m.twice_bytes + cache_bytes(m)));
   table += row("settings", std::string("flash attention ") + (c.flash_attention ? "on" : "off") +
                                ", keys " + c.type_k + ", values " + c.type_v + ", weights " +
                                (m.plan.extra_bufts ? "packed where it can be" : "as in the file"));

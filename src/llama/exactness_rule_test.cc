@@ -230,6 +230,8 @@ TEST(ExactnessRule, ReadsTheFactsFromTheFile) {
     ASSERT_TRUE(testing::write_tiny_gguf(path, tiny).ok());
     EXPECT_EQ(read_rule_facts(path, 0, KernelChoice::kStock)->bytes_of(type.second), bytes)
         << "a table that is the output too counts as one";
+    EXPECT_EQ(own->twice_bytes, 0U);
+    EXPECT_EQ(read_rule_facts(path, 0, KernelChoice::kAuto)->twice_bytes > 0, own->weights.empty());
   }
   EXPECT_EQ(read_rule_facts(dir.file("none.gguf"), 0, KernelChoice::kAuto).status().code(),
             StatusCode::kNotFound);
