@@ -215,6 +215,26 @@ std::string oracle_lines(const BenchResult& r) {
   return text;
 }
 
+// "label 1: 1.00, 2: 1.04, ...", of the value that `of` makes of each point, in lines of at most
+// 100 columns.
+template <class Function>
+std::string curve_line(const std::string& label, const std::vector<CostPoint>& costs,
+                       const Function& of) {
+  std::string text = label;
+  std::size_t begin = 0;  // of the last line
+  for (const CostPoint& point : costs) {
+    const std::string part =
+        " " + std::to_string(point.width) + ": " + fixed(of(point.ms, point.width), 2);
+    if (text.size() - begin + part.size() > 98) {
+      begin = text.size() + 1;
+      text += "\n ";
+    }
+    text += part + ",";
+  }
+  text.back() = '\n';
+  return text;
+}
+
 }  // namespace
 
 void TimeParts::add(const Timings& timings, const SpeculationStats& stats) {
@@ -274,6 +294,7 @@ Json bench_json(const BenchResult& r) {
   return {{"overall", group_json(r.overall)},
           {"categories", std::move(categories)},
           {"cost_curve", points_json(r.costs)},
+          {"floor", floor_json(r.floor)},
           {"ceiling", ceiling_json(r.costs)},
           {"calibration", score_json(r.score)},
           {"prompts", s.prompts},
@@ -331,15 +352,15 @@ std::string bench_table(const BenchResult& r) {
   if (r.categories.size() != 1) table += group_row(r.overall);
   if (r.categories.size() > 1) table += "(overall: geometric mean over the categories)\n";
   if (!r.costs.empty()) {
-    std::string curve = "\na step of b tokens, in single ones:";
-    for (const CostPoint& point : r.costs) {
-      const std::string part =
-          " " + std::to_string(point.width) + ": " + fixed(point.ms / r.costs[0].ms, 2);
-      const std::size_t line = curve.size() - curve.rfind('\n') - 1;
-      curve += (line + part.size() > 98 ? "\n " : "") + part + ",";
-    }
-    curve.back() = '\n';
-    table += curve;
+    table += "\n" + curve_line("a step of b tokens, in single ones:", r.costs,
+                               [&r](double ms, int) { return ms / r.costs[0].ms; });
+  }
+  if (!r.floor.empty()) {
+    table += curve_line("of the least it could take here:", r.costs, [&r](double ms, int width) {
+      const auto at = std::find_if(r.floor.begin(), r.floor.end(),
+                                   [width](const Floor& floor) { return floor.width == width; });
+      return at == r.floor.end() ? 0.0 : ms / at->ms();
+    });
   }
   if (const std::optional<Ceiling> ceiling = ceiling_of(r.costs)) {
     table += "ceiling: " + fixed(ceiling->speedup, 2) + " times plain decoding (steps of " +

@@ -18,6 +18,7 @@
 #include "plan/calibration_score.h"
 #include "tools/bench_statistics.h"
 #include "tools/machine.h"
+#include "tools/machine_limits.h"
 
 namespace outrider::tools {
 
@@ -109,6 +110,7 @@ struct BenchResult {
   std::int32_t repetitions = 0;  // that count
   bool interrupted = false;
   std::vector<CostPoint> costs;  // what steps took, by rising width
+  std::vector<Floor> floor;      // the least that the machine could take for them; may be empty
   CalibrationScore score;        // of the planner's predictions
 };
 

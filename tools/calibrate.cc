@@ -183,14 +183,12 @@ Result<MeasuredCurve> CalibrateCommand::measure_curve(LanguageModel& model, std:
 // by now: two copies of a large model may not fit into memory.
 Status CalibrateCommand::measure_floor(const SignalWatch& signals, ProgressBar& progress) {
   ModelOptions options = target_options(model_);
-  const Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
-  if (!facts.ok()) return facts.status();
-  if (!options.workers.empty() || !facts->on_cpu) return Status();
   progress.update("measuring the machine's limits", 0.0);
-  const Result<StepWork> work = read_step_work(options.path);
-  if (!work.ok()) return work.status();
-  result_.limits = measure_limits(result_.threads);
-  result_.floor = floors(*work, result_.limits, widths_);
+  Result<MachineFloor> floor = tools::measure_floor(options, result_.threads, widths_);
+  if (!floor.ok()) return floor.status();
+  result_.limits = floor->limits;
+  result_.floor = std::move(floor->floor);
+  if (result_.floor.empty()) return Status();
   if (!result_.target.kernels.own) return Status();
   options.kernels = KernelChoice::kStock;
   options.widest = std::max(kOpenedWidth, widths_.back());

@@ -49,17 +49,6 @@ std::string spread(const MeasuredTime& time) {
   return fixed(time.low_ms, 2) + " to " + fixed(time.high_ms, 2);
 }
 
-Json floor_json(const std::vector<Floor>& floor) {
-  Json points = Json::array();
-  for (const Floor& point : floor) {
-    points.push_back({{"width", point.width},
-                      {"read_ms", point.read_ms},
-                      {"multiply_ms", point.multiply_ms},
-                      {"ms", point.ms()}});
-  }
-  return points;
-}
-
 // As the plot draws them: the median, and between which times half of the passes lie.
 auto points_of(const MeasuredCurve& curve) {
   decltype(PlotSeries::points) points;

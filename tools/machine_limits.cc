@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "kernels/instruction_set.h"
+#include "llama/exactness_rule.h"
 #include "llama/matrices.h"
 
 namespace outrider::tools {
@@ -121,6 +122,29 @@ std::vector<Floor> floors(const StepWork& work, const MachineLimits& limits,
                       .read_ms = bytes / limits.read_gb_per_s / 1e6,
                       .multiply_ms = macs / limits.multiply_gmac_per_s / 1e6});
   }
+  return result;
+}
+
+json::Json floor_json(const std::vector<Floor>& floor) {
+  json::Json points = json::Json::array();
+  for (const Floor& point : floor) {
+    points.push_back({{"width", point.width},
+                      {"read_ms", point.read_ms},
+                      {"multiply_ms", point.multiply_ms},
+                      {"ms", point.ms()}});
+  }
+  return points;
+}
+
+Result<MachineFloor> measure_floor(const ModelOptions& options, std::int32_t n_threads,
+                                   const std::vector<std::int32_t>& widths) {
+  const Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
+  if (!facts.ok()) return facts.status();
+  if (!options.workers.empty() || !facts->on_cpu) return MachineFloor{};
+  const Result<StepWork> work = read_step_work(options.path);
+  if (!work.ok()) return work.status();
+  MachineFloor result{.limits = measure_limits(n_threads), .floor = {}};
+  result.floor = floors(*work, result.limits, widths);
   return result;
 }
 

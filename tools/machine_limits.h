@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "json/json.h"
+#include "model/model_options.h"
 
 namespace outrider::tools {
 
@@ -39,8 +41,20 @@ struct Floor {
   double ms() const { return read_ms > multiply_ms ? read_ms : multiply_ms; }
 };
 
+// [{"width", "read_ms", "multiply_ms", "ms"}]
+json::Json floor_json(const std::vector<Floor>& floor);
+
 // For each width. Where tokens go to experts, the floor is for tokens that all take other ones.
 std::vector<Floor> floors(const StepWork& work, const MachineLimits& limits,
                           const std::vector<std::int32_t>& widths);
+
+// The floor of a model's steps on this machine, measured for about a second. Empty where layers are
+// on other devices or on workers. Errors: as read_step_work().
+struct MachineFloor {
+  MachineLimits limits;
+  std::vector<Floor> floor;
+};
+Result<MachineFloor> measure_floor(const ModelOptions& options, std::int32_t n_threads,
+                                   const std::vector<std::int32_t>& widths);
 
 }  // namespace outrider::tools

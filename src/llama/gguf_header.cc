@@ -173,8 +173,8 @@ class Metadata {
 
 // Some architectures do so without saying it in the file.
 bool changes_scores(const Metadata& meta, const GgufHeader& header) {
-  constexpr std::array<std::string_view, 6> kAlways{"baichuan",     "bloom", "gemma2", "grok",
-                                                    "jina-bert-v2", "refact"};
+  constexpr std::array<std::string_view, 6> kAlways{"baichuan", "bloom",        "gemma2",
+                                                    "grok",     "jina-bert-v2", "refact"};
   return std::find(kAlways.begin(), kAlways.end(), header.architecture) != kAlways.end() ||
          meta.has(header.architecture + ".attn_logit_softcapping") ||
          meta.has(header.architecture + ".attention.max_alibi_bias");

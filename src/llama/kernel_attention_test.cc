@@ -104,7 +104,6 @@ class KernelAttentionTest : public ::testing::Test {
       }
     }
     ggml_tensor* out = ggml_flash_attn_ext(g, q, k, v, mask, 0.125F, 0.0F, 0.0F);
-    ggml_flash_attn_ext_set_prec(out, GGML_PREC_F32);
     if (c.sinks) {
       ggml_tensor* sinks = ggml_new_tensor_1d(g, GGML_TYPE_F32, kHeads);
       std::memcpy(sinks->data, sinks_.data(), ggml_nbytes(sinks));
