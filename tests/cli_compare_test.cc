@@ -114,6 +114,8 @@ TEST(CliCompare, ADivergenceIsShownWithItsGapAndNotCalledExact) {
                               "1",
                               "--min-p",
                               "0",
+                              "--kernels",
+                              "stock",
                               "--exact",
                               "off",
                               "-c",

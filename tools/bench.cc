@@ -314,8 +314,10 @@ int BenchCommand::report(const Session& session, const Status& failure) {
   std::vector<std::int32_t> widths;
   for (const CostPoint& point : result.costs) widths.push_back(point.width);
   // Where it can't be had, the report goes without.
-  Result<MachineFloor> floor = measure_floor(target_options(model_), setting_.threads, widths);
-  if (floor.ok() && !interrupted) result.floor = std::move(floor->floor);
+  if (!interrupted && failure.ok()) {
+    Result<MachineFloor> floor = measure_floor(target_options(model_), setting_.threads, widths);
+    if (floor.ok()) result.floor = std::move(floor->floor);
+  }
   result.score = planner.score();
   if (interrupted) {
     print_warning("interrupted: " + std::to_string(pairs_.size()) + " of " +

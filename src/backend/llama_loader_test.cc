@@ -87,8 +87,10 @@ TEST_F(LlamaLoaderTest, ATargetIsTheModelOfItsFileWithItsVocabulary) {
   const Result<std::shared_ptr<llama::ModelFile>> file =
       llama::ModelFile::load(target(), 0, /*extra_bufts=*/true, {});
   ASSERT_TRUE(file.ok());
+  llama::ContextSettings settings;
+  if ((*file)->facts().kernels.own) settings.type_k = settings.type_v = "f16";  // the rule's choice
   const Result<std::unique_ptr<llama::LlamaModel>> same =
-      llama::LlamaModel::create(*file, options(target()), {});
+      llama::LlamaModel::create(*file, options(target()), settings);
   ASSERT_TRUE(same.ok());
   for (const Token token : {10, 30, 20}) {
     testing::expect_bits(testing::step(opened->model(), 0, token), testing::step(**same, 0, token));

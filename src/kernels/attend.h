@@ -156,7 +156,9 @@ class Attend {
     const QueryRow& query = call_.rows[row];
     float* scores = scores_ + at(row, score_stride_) + static_cast<std::size_t>(cell - first_);
     if (query.mask != nullptr) {
-      if (query.mask != masked_by_ || cell != masked_at_) read_mask(query.mask, cell);
+      if (query.mask != masked_by_ || cell != masked_at_ || query.end != masked_to_) {
+        read_mask(query, cell);
+      }
       for (int c = 0; c < kLanes; ++c) {
         const float sum = scores[c] + mask_[c];
         scores[c] = mask_[c] == kMinusInfinity ? kMinusInfinity : sum;
@@ -168,13 +170,13 @@ class Attend {
     }
   }
 
-  void read_mask(const std::uint16_t* mask, int cell) {
+  void read_mask(const QueryRow& query, int cell) {
     alignas(64) std::uint16_t halves[kLanes] = {};
-    const int n = count(cell);
-    for (int c = 0; c < n; ++c) halves[c] = mask[cell + c];
+    for (int c = 0; c < kLanes && cell + c < query.end; ++c) halves[c] = query.mask[cell + c];
     S::store_floats(mask_, S::halves(reinterpret_cast<const std::uint8_t*>(halves)));
-    masked_by_ = mask;
+    masked_by_ = query.mask;
     masked_at_ = cell;
+    masked_to_ = query.end;
   }
 
   // --- Weights
@@ -355,6 +357,7 @@ class Attend {
   float* divisors_;  // the sums of the weights, [n_rows]
   const std::uint16_t* masked_by_ = nullptr;
   int masked_at_ = -1;
+  int masked_to_ = -1;
 };
 
 template <class S>

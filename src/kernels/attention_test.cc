@@ -278,6 +278,40 @@ TEST_P(AttentionTest, ABrokenCellReachesTheRowsThatSeeItAndNoOther) {
   }
 }
 
+// Masks here are as long as their rows' ranges and no longer: the sanitizers see what is read.
+TEST_P(AttentionTest, ARowsRangeCutsWhatItSeesAsAMaskWould) {
+  const int n_cells = 130;
+  const Cells keys(WeightType::kF16, n_cells, 64, &random_);
+  const Cells values(WeightType::kF16, n_cells, 64, &random_);
+  const int begins[] = {0, 5, 40, 64, 0, 129, 70};
+  const int ends[] = {130, 10, 97, 64, 33, 130, 128};
+  Queries queries(7, 64, n_cells, &random_);
+  Queries masked = queries;
+  std::vector<QueryRow> rows;
+  std::vector<std::vector<float>> out(7, std::vector<float>(64, -1.0F));
+  for (std::size_t r = 0; r < 7; ++r) {
+    for (int c = 0; c < n_cells; ++c) {
+      if (c < begins[r] || c >= ends[r]) masked.mask[r][static_cast<std::size_t>(c)] = kMasked;
+    }
+    queries.mask[r].resize(static_cast<std::size_t>(ends[r]));
+    queries.mask[r].shrink_to_fit();
+    rows.push_back({.query = queries.query[r].data(),
+                    .mask = queries.mask[r].data(),
+                    .begin = begins[r],
+                    .end = ends[r],
+                    .out = out[r].data()});
+  }
+  std::vector<float> scratch(attention_scratch(7, 64, 64, n_cells));
+  set().attend({.keys = keys.head(),
+                .values = values.head(),
+                .scale = 0.125F,
+                .rows = rows.data(),
+                .n_rows = 7},
+               scratch.data());
+  EXPECT_EQ(out, attend(set(), keys, values, masked, 0, 7));
+  EXPECT_EQ(out[3], std::vector<float>(64, 0.0F)) << "an empty range";
+}
+
 TEST_P(AttentionTest, ARowThatSeesNothingBecomesZeros) {
   const Cells keys(WeightType::kF16, 40, 64, &random_);
   const Cells values(WeightType::kF16, 40, 64, &random_);

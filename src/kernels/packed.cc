@@ -17,8 +17,7 @@ std::size_t aligned(std::size_t bytes, std::size_t alignment = 64) {
 std::size_t chunk_header_bytes(const WeightFormat& format, std::int64_t n_columns, int strip_rows) {
   const auto blocks = static_cast<std::size_t>(n_columns / format.block_weights);
   const auto lanes = static_cast<std::size_t>(strip_rows);
-  return aligned(blocks * static_cast<std::size_t>(format.header_bytes) * lanes,
-                 std::min<std::size_t>(4 * lanes, 64));
+  return aligned(blocks * static_cast<std::size_t>(format.header_bytes) * lanes, 2 * lanes);
 }
 
 std::size_t value_bytes(const WeightFormat& format, std::int64_t n_columns, int strip_rows) {

@@ -6,7 +6,7 @@
 // columns (the last may have fewer), each of which is
 //
 //   headers  of each block of a row: the 16-bit fields, [halves, R], then the 8-bit ones, [.., R];
-//            filled up to a multiple of 4 * R bytes, at most 64
+//            filled up to a multiple of 2 * R bytes
 //   values   of each group of 32 weights: its planes, each a few vectors of 4 * R bytes
 //
 // Byte 4 * r + e of a vector belongs to row r; vector j stands for the weights 4 * j + e, e = 0..3,

@@ -226,7 +226,7 @@ Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_la
   for (const Matrix& matrix : *matrices) {
     if (own && matrix.own_kernels_take_it) {
       facts.own_bytes += matrix.bytes;
-      if (matrix.name.find("token_embd") != std::string::npos) facts.twice_bytes += matrix.bytes;
+      if (matrix.name == "token_embd.weight") facts.twice_bytes += matrix.bytes;
     } else {
       bytes[matrix.type] += matrix.bytes;
     }

@@ -10,9 +10,12 @@ namespace {
 using kernels::QueryRow;
 using kernels::WeightType;
 
-// Rows of queries in a piece: their scores over 2,048 cells fit into a second-level cache of half a
-// megabyte, and reading a tile of keys for 64 rows costs next to nothing.
+// Rows of queries in a piece. Reading a tile of keys for 64 of them costs next to nothing.
 constexpr std::int64_t kMostRows = 64;
+
+// Their scores, of which every thread has its own: 2 MiB, 64 rows over 8,192 cells. Over more cells
+// there are fewer rows, down to one token's.
+constexpr std::int64_t kMostScores = std::int64_t{1} << 19;
 
 constexpr std::uint16_t kMasked = 0xFC00;  // minus infinity, as an IEEE half
 
@@ -106,9 +109,11 @@ AttentionPieces::AttentionPieces(const ggml_tensor* op, int nth)
       n_key_heads_(op->src[1]->ne[2]),
       n_tokens_(op->src[0]->ne[1]),
       n_heads_(op->src[0]->ne[2] / n_key_heads_),
-      n_splits_(1),
-      block_tokens_(
-          std::clamp<std::int64_t>(kMostRows / n_heads_, 1, std::max<std::int64_t>(n_tokens_, 1))) {
+      n_splits_(1) {
+  const std::int64_t n_cells = std::max<std::int64_t>(op->src[1]->ne[1], 1);
+  const std::int64_t most_rows = std::min(kMostRows, kMostScores / n_cells);
+  block_tokens_ =
+      std::clamp<std::int64_t>(most_rows / n_heads_, 1, std::max<std::int64_t>(n_tokens_, 1));
   // Each thread should have one; what is cut is read by several.
   const std::int64_t heads = n_streams_ * n_key_heads_;
   while (block_tokens_ > 1 && heads * ((n_tokens_ + block_tokens_ - 1) / block_tokens_) < nth) {

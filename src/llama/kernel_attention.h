@@ -25,7 +25,7 @@ class AttentionPieces {
   // Memory that a thread needs for run(), a multiple of 64.
   std::size_t scratch_bytes() const;
 
-  // `scratch` is aligned to 64. Different threads may run different pieces at once.
+  // `scratch` is aligned to 64 bytes. Different threads may run different pieces at once.
   void run(const kernels::InstructionSet& set, std::int64_t piece, std::uint8_t* scratch) const;
 
  private:

@@ -34,6 +34,7 @@ struct Case {
   int n_threads = 1;
   int n_streams = 1;
   bool own_weights = true;
+  bool rotated = false;  // the queries, as llama.cpp does for quantised keys
   bool sinks = false;
 };
 
@@ -75,6 +76,13 @@ class KernelAttentionTest : public ::testing::Test {
                   x_.data() + s * kWidth * kMostTokens, x->nb[2]);
     }
     ggml_tensor* q = ggml_mul_mat(g, w, ggml_reshape_2d(g, x, kWidth, c.n_tokens * c.n_streams));
+    if (c.rotated) {
+      ggml_tensor* rotation = ggml_new_tensor_2d(g, GGML_TYPE_F32, kSize, kSize);
+      ggml_set_zero(rotation);  // known by the hint, not by its numbers
+      q = ggml_mul_mat(g, rotation,
+                       ggml_reshape_2d(g, q, kSize, kHeads * c.n_tokens * c.n_streams));
+      ggml_mul_mat_set_hint(q, GGML_HINT_SRC0_IS_HADAMARD);
+    }
     q = ggml_reshape_4d(g, q, kSize, kHeads, c.n_tokens, c.n_streams);
     q = ggml_permute(g, ggml_scale(g, q, 0.5F), 0, 2, 1, 3);
     const auto cache = [&](ggml_type type, const std::vector<float>& from) {
@@ -172,6 +180,48 @@ TEST_F(KernelAttentionTest, IsTakenOnlyWhereTheQueriesComeFromOurMatrices) {
   EXPECT_NE(attention({}), attention({.own_weights = false}));
   EXPECT_NE(attention({.type_k = GGML_TYPE_Q8_0, .type_v = GGML_TYPE_Q8_0}),
             attention({.type_k = GGML_TYPE_Q8_0, .type_v = GGML_TYPE_Q8_0, .own_weights = false}));
+}
+
+TEST_F(KernelAttentionTest, QueriesThatWereRotatedAreStillOurs) {
+  const Case own{.type_k = GGML_TYPE_Q8_0, .n_tokens = 3, .rotated = true};
+  Case ggmls = own;
+  ggmls.own_weights = false;
+  EXPECT_NE(attention(own), attention(ggmls));
+  EXPECT_LT(largest_difference(attention(own), attention(ggmls)), 0.05);
+}
+
+// With fewer threads than were planned the pieces are other ones.
+TEST_F(KernelAttentionTest, ThePlannedMemoryIsEnoughForFewerThreads) {
+  for (const int n_tokens : {1, 2, 9, 300}) {
+    for (const int n_key_heads : {1, 2, 8}) {
+      const ggml_context_ptr context(ggml_init({std::size_t{1} << 22, nullptr, true}));
+      ggml_context* g = context.get();
+      const ggml_context_ptr weights_context(
+          ggml_init({ggml_tensor_overhead() * 2, nullptr, true}));
+      ggml_tensor* w = ggml_new_tensor_2d(weights_context.get(), GGML_TYPE_F32, 32, kSize * 32);
+      ggml_set_name(w, "blk.0.attn_q.weight");
+      const ggml_backend_buffer_ptr buffer(
+          ggml_backend_alloc_ctx_tensors_from_buft(weights_context.get(), kernel_buffer_type()));
+      ggml_tensor* x = ggml_new_tensor_2d(g, GGML_TYPE_F32, 32, n_tokens);
+      ggml_tensor* q = ggml_reshape_3d(g, ggml_mul_mat(g, w, x), kSize, 32, n_tokens);
+      ggml_tensor* k = ggml_new_tensor_3d(g, GGML_TYPE_F16, kSize, 32768, n_key_heads);
+      ggml_tensor* out =
+          ggml_flash_attn_ext(g, ggml_permute(g, q, 0, 2, 1, 3), k, k, nullptr, 0.125F, 0.0F, 0.0F);
+      ggml_cgraph* graph = ggml_new_graph(g);
+      ggml_build_forward_expand(graph, out);
+      for (const int planned : {1, 2, 5, 16, 48}) {
+        const ggml_cplan plan = ggml_graph_plan(graph, planned, nullptr);
+        std::size_t most = 0;
+        for (int n = 1; n <= planned; ++n) {
+          const AttentionPieces pieces(out, n);
+          EXPECT_GT(pieces.count(), 0);
+          most = std::max(most, static_cast<std::size_t>(n) * pieces.scratch_bytes());
+        }
+        EXPECT_GE(plan.work_size, most) << n_tokens << " tokens, " << planned << " threads";
+        EXPECT_LT(most, static_cast<std::size_t>(planned) * (std::size_t{6} << 20));
+      }
+    }
+  }
 }
 
 TEST_F(KernelAttentionTest, OtherTypesAndKindsAreLeftToGgml) {

@@ -198,26 +198,48 @@ class Products : public ggml::cpu::tensor_traits {
 // --- Attention
 // ------------------------------------------------------------------------------------
 
+// Queries are rotated where keys are quantised, by a matrix that llama.cpp makes.
+bool is_rotation(const ggml_tensor* product) {
+  std::int32_t hint = 0;
+  std::memcpy(&hint, &product->op_params[1], sizeof hint);
+  return hint == GGML_HINT_SRC0_IS_HADAMARD;
+}
+
 // Attention has no weights of its own: it belongs to the matrix that its queries were made with.
 bool asks_with_ours(const ggml_tensor* attention) {
   constexpr int kMostOperations = 16;  // norms, positions, reshaping in between
   const ggml_tensor* t = attention->src[0];
-  for (int i = 0; i < kMostOperations && t != nullptr; ++i, t = t->src[0]) {
-    if (t->op == GGML_OP_MUL_MAT) return is_ours(t->src[0]);
+  for (int i = 0; i < kMostOperations && t != nullptr; ++i) {
+    if (t->op != GGML_OP_MUL_MAT) {
+      t = t->src[0];
+    } else if (is_rotation(t)) {
+      t = t->src[1];
+    } else {
+      return is_ours(t->src[0]);
+    }
   }
   return false;
 }
 
 class Attentions : public ggml::cpu::tensor_traits {
+  static constexpr std::size_t kLine = 64;
+
  public:
   bool work_size(int n_threads, const ggml_tensor* op, std::size_t& size) override {
-    size = static_cast<std::size_t>(n_threads) * AttentionPieces(op, n_threads).scratch_bytes();
+    // It may be computed with fewer threads than were planned, and then in other pieces.
+    size = 0;
+    for (int n = 1; n <= n_threads; ++n) {
+      size = std::max(size, static_cast<std::size_t>(n) * AttentionPieces(op, n).scratch_bytes());
+    }
+    size += kLine;
     return true;
   }
   bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
     const AttentionPieces all(op, params->nth);
-    std::uint8_t* scratch = static_cast<std::uint8_t*>(params->wdata) +
-                            static_cast<std::size_t>(params->ith) * all.scratch_bytes();
+    const auto begin =
+        (reinterpret_cast<std::uintptr_t>(params->wdata) + kLine - 1) / kLine * kLine;
+    auto* scratch = reinterpret_cast<std::uint8_t*>(begin) +
+                    static_cast<std::size_t>(params->ith) * all.scratch_bytes();
     for (Pieces pieces(params); pieces.current() < all.count(); pieces.advance()) {
       all.run(*the_set(), pieces.current(), scratch);
     }

@@ -17,7 +17,7 @@ namespace {
 // except tables of which a token takes one row.
 bool is_multiplied(const std::string& name, std::int64_t n_rows, bool tied_output) {
   if (n_rows <= 1) return false;
-  if (name.find("token_embd") != std::string::npos) return tied_output;
+  if (name == "token_embd.weight") return tied_output;
   return name.find("position_embd") == std::string::npos &&
          name.find("token_types") == std::string::npos &&
          name.find("per_layer_token_embd") == std::string::npos;

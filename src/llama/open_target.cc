@@ -263,7 +263,8 @@ Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::i
   options.budget_ms = budget_ms;
   options.passed = passed;
   options.insist = options_.exact == ExactMode::kOn;
-  options.same_for_all_widths = facts_.is_own_throughout(plan.context);
+  // What adapters add is multiplied by llama.cpp's kernels.
+  options.same_for_all_widths = options_.lora.empty() && facts_.is_own_throughout(plan.context);
   options.starts = starts;
   options.usable = [vocab](Token token) { return is_text(vocab, token); };
   options.progress = target_.probe_progress;
@@ -297,6 +298,7 @@ Status Opener::insist(const RuleFacts& facts, const LoadPlan& plan) {
   if (opened_.exactness.kind != Exactness::Kind::kExact && first_width < widest_) {
     const LoadPlan strict = strictest_plan(facts, options_, plan);
     if (!(strict == plan)) {
+      facts_.own_attention = false;  // or there would be nothing to look for
       OUTRIDER_RETURN_IF_ERROR(load(strict));
       OUTRIDER_RETURN_IF_ERROR(judge(strict));
       loaded = strict;

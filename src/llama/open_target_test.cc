@@ -108,10 +108,10 @@ TEST_F(OpenTargetTest, QuantisedWeightsAreExactAtEveryWidth) {
   for (const auto& [type, kernels] :
        {Case{"Q4_0", KernelChoice::kAuto}, Case{"Q8_0", KernelChoice::kAuto},
         Case{"Q4_0", KernelChoice::kStock}, Case{"Q8_0", KernelChoice::kStock}}) {
-    const bool own = kernels == KernelChoice::kAuto && own_kernels().available;
     ModelOptions with = options(model(type));
     with.kernels = kernels;
     OpenedTarget opened = open(with, target(/*widest=*/16));
+    const bool own = opened.file->facts().kernels.own;
     EXPECT_EQ(opened.exactness.verdict(), "exact") << type << ": " << opened.exactness.reason;
     EXPECT_EQ(opened.exactness.width, 16);
     EXPECT_EQ(opened.settings.type_k, own ? "f16" : "bf16");
