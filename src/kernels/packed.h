@@ -17,7 +17,8 @@
 // values lie as [n_columns, R].
 //
 // A strip takes the bytes of its rows in the GGUF file, 2.8 % more for Q4_K and 1.5 % for IQ4_XS,
-// whose scales of six bits get a byte each, plus at most 63 bytes.
+// whose scales of six bits get a byte each, plus at most 63 bytes and what fills up a last chunk's
+// headers.
 //
 // Tested by packed_test.cc: every type, odd numbers of rows, taken back bit for bit.
 #pragma once
