@@ -53,7 +53,7 @@ struct RuleFacts {
   std::uint64_t own_bytes = 0;    // of those that Outrider's kernels take
   std::uint64_t twice_bytes = 0;  // of the output matrix where it is also the table of tokens:
                                   // packed beside the mapped file
-  bool own_attention = false;            // attention is theirs, too
+  bool own_attention = false;     // attention is theirs, too
   std::vector<std::int32_t> head_sizes;  // of keys and values, distinct; may be empty
   bool on_cpu = true;                    // all layers are on the processor
 

@@ -25,7 +25,7 @@ struct GgufHeader {
   std::int32_t n_head = 0;  // the most of any layer
   std::int32_t n_swa = 0;
   bool causal = true;
-  bool attention_changes_scores = false;  // by soft caps, or by the distance (ALiBi)
+  bool attention_changes_scores = false;   // by soft caps, or by the distance (ALiBi)
   std::vector<std::int32_t> n_head_kv;     // [n_layer]
   std::vector<std::int32_t> head_sizes_k;  // distinct, of full and of sliding-window layers
   std::vector<std::int32_t> head_sizes_v;
