@@ -119,14 +119,7 @@ std::string cost_plot(const BenchResult& r) {
                   .points = {{.x = first, .y = single}, {.x = widest, .y = single}}},
                  std::move(curve)};
   if (!r.floor.empty()) {
-    PlotSeries floor{.name = "the least it could take here",
-                     .look = SeriesLook::kReference,
-                     .colour = 3,
-                     .points = {}};
-    for (const Floor& point : r.floor) {
-      floor.points.push_back({.x = static_cast<double>(point.width), .y = point.ms()});
-    }
-    plot.series.push_back(std::move(floor));
+    plot.series.push_back(floor_series("the least it could take here", /*colour=*/3, r.floor));
   }
   return svg_of(plot);
 }

@@ -240,14 +240,8 @@ std::string calibration_plot(const Calibration& c) {
         {.name = "with llama.cpp's kernels", .colour = colour, .points = points_of(*c.stock)});
   }
   if (!c.floor.empty()) {
-    PlotSeries series{.name = "the floor: reading or multiplying, whichever takes longer",
-                      .look = SeriesLook::kReference,
-                      .colour = 4,
-                      .points = {}};
-    for (const Floor& floor : c.floor) {
-      series.points.push_back({.x = static_cast<double>(floor.width), .y = floor.ms()});
-    }
-    plot.series.push_back(std::move(series));
+    plot.series.push_back(floor_series("the floor: reading or multiplying, whichever takes longer",
+                                       /*colour=*/4, c.floor));
   }
   std::sort(plot.x.ticks.begin(), plot.x.ticks.end());
   plot.x.ticks.erase(std::unique(plot.x.ticks.begin(), plot.x.ticks.end()), plot.x.ticks.end());

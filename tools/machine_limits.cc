@@ -136,6 +136,14 @@ json::Json floor_json(const std::vector<Floor>& floor) {
   return points;
 }
 
+PlotSeries floor_series(const std::string& name, int colour, const std::vector<Floor>& floor) {
+  PlotSeries series{.name = name, .look = SeriesLook::kReference, .colour = colour, .points = {}};
+  for (const Floor& point : floor) {
+    series.points.push_back({.x = static_cast<double>(point.width), .y = point.ms()});
+  }
+  return series;
+}
+
 Result<MachineFloor> measure_floor(const ModelOptions& options, std::int32_t n_threads,
                                    const std::vector<std::int32_t>& widths) {
   const Result<llama::RuleFacts> facts = llama::read_rule_facts(options);

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "json/json.h"
 #include "model/model_options.h"
+#include "tools/svg_plot.h"
 
 namespace outrider::tools {
 
@@ -43,6 +44,9 @@ struct Floor {
 
 // [{"width", "read_ms", "multiply_ms", "ms"}]
 json::Json floor_json(const std::vector<Floor>& floor);
+
+// As a line of a plot.
+PlotSeries floor_series(const std::string& name, int colour, const std::vector<Floor>& floor);
 
 // For each width. Where tokens go to experts, the floor is for tokens that all take other ones.
 std::vector<Floor> floors(const StepWork& work, const MachineLimits& limits,

@@ -200,9 +200,7 @@ class Products : public ggml::cpu::tensor_traits {
 
 // Queries are rotated where keys are quantised, by a matrix that llama.cpp makes.
 bool is_rotation(const ggml_tensor* product) {
-  std::int32_t hint = 0;
-  std::memcpy(&hint, &product->op_params[1], sizeof hint);
-  return hint == GGML_HINT_SRC0_IS_HADAMARD;
+  return product->op_params[1] == GGML_HINT_SRC0_IS_HADAMARD;
 }
 
 // Attention has no weights of its own: it belongs to the matrix that its queries were made with.
