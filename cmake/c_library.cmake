@@ -138,7 +138,7 @@ function(outrider_static_c_library name symbols archives)
   list(TRANSFORM symbols PREPEND "--keep-global-symbol=" OUTPUT_VARIABLE kept)
   add_custom_command(
     OUTPUT "${archive}"
-    COMMAND "${OUTRIDER_LD}" -r --force-group-allocation -o "${object}"
+    COMMAND "${OUTRIDER_LD}" -r --force-group-allocation ${OUTRIDER_WRAP_OPTIONS} -o "${object}"
             --whole-archive "$<TARGET_FILE:${first}>" --no-whole-archive
             --start-group ${files} --end-group
     COMMAND "${CMAKE_OBJCOPY}" --wildcard ${kept} "${object}"

@@ -80,6 +80,8 @@ if(OUTRIDER_UNITY AND NOT defect)
   outrider_unity(llama-common)
 endif()
 
+outrider_choose_threads()
+
 # Which llama.cpp, and built how: in every result and in the key of cached measurements.
 outrider_git(head -C "${OUTRIDER_LLAMA_DIR}" rev-parse HEAD)
 outrider_git(status --no-optional-locks -C "${OUTRIDER_LLAMA_DIR}" status --porcelain)
@@ -90,7 +92,7 @@ elseif(NOT status_output STREQUAL "")
 endif()
 string(JOIN " " build "${CMAKE_CXX_COMPILER_ID}" "${CMAKE_CXX_COMPILER_VERSION}"
        "${CMAKE_BUILD_TYPE}" "${CMAKE_C_FLAGS}" "machine=${OUTRIDER_MACHINE}"
-       "openmp=${GGML_OPENMP_ENABLED}" "backends=${GGML_AVAILABLE_BACKENDS}"
+       "openmp=${GGML_OPENMP_ENABLED}" "own_threads=${OUTRIDER_OWN_THREADS}" "backends=${GGML_AVAILABLE_BACKENDS}"
        "sanitize=${OUTRIDER_SANITIZE}")
 string(REPLACE ";" "," build "${build}")
 target_compile_definitions(outrider_flags INTERFACE

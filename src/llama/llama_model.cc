@@ -7,6 +7,7 @@
 #include <string>
 
 #include "llama/backend.h"
+#include "llama/compute_threads.h"
 #include "llama/context.h"
 
 namespace outrider::llama {
@@ -172,6 +173,7 @@ Status LlamaModel::decode(bool* out_of_cells) {
   const LogCapture log(decode_log_);
   state_touched_ = true;
   std::int32_t code = 0;
+  const ComputeThreads own_threads(file_->teams());
   try {
     code = llama_decode(handle(), context_->batch.view());
     rows_ = code == 0 && n_rows_ > 0 ? llama_get_logits(handle()) : nullptr;

@@ -17,6 +17,7 @@
 #include "llama/adapters.h"
 #include "model/model_options.h"
 #include "model/vocabulary.h"
+#include "threads/teams.h"
 
 struct llama_model;
 struct llama_model_params;
@@ -134,6 +135,7 @@ class ModelFile {
 
   llama_model* handle() const;  // for this layer
   const Adapters& adapters() const { return adapters_; }
+  threads::Teams& teams() const { return *teams_; }  // compute its graphs
 
  private:
   struct Handle;
@@ -146,6 +148,7 @@ class ModelFile {
   LogSink log_;
   std::unique_ptr<LlamaVocabulary> vocabulary_;
   Adapters adapters_;
+  std::shared_ptr<threads::Teams> teams_ = threads::Teams::shared();
 };
 
 // The types that a key or value cache may have, as --cache-type-k takes them: "f16, q8_0, ...".

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "llama/backend.h"
+#include "llama/compute_threads.h"
 #include "llama/context_params.h"
 #include "llama/handles.h"
 #include "llama/token_batch.h"
@@ -116,6 +117,7 @@ Status ProbeContext::evaluate(std::span<const EvalItem> items) {
   const LogCapture log(file_->log());
   std::int32_t code = 0;
   std::string why;
+  const ComputeThreads own_threads(file_->teams());
   try {
     code = llama_decode(handles.context.get(), handles.batch.view());
     llama_synchronize(handles.context.get());

@@ -15,6 +15,7 @@
 #include "ggml-backend.h"
 #include "ggml-rpc.h"
 #include "llama/backend.h"
+#include "llama/compute_threads.h"
 
 namespace outrider::llama {
 namespace {
@@ -163,6 +164,8 @@ Status serve_worker(const WorkerOptions& options, const std::function<void()>& l
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   });
+  const std::shared_ptr<threads::Teams> teams = threads::Teams::shared();
+  const ComputeThreads own_threads(*teams);  // it computes on this thread, one client at a time
   start_server(endpoint.c_str(),
                options.cache_folder.empty() ? nullptr : options.cache_folder.c_str(),
                static_cast<std::size_t>(n_threads), devices.size(), devices.data());

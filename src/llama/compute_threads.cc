@@ -1,0 +1,79 @@
+#include "llama/compute_threads.h"
+
+#include <algorithm>
+
+namespace outrider::llama {
+namespace {
+
+// The team that computes for this thread; null: OpenMP's.
+threads::Team*& current() {
+  static thread_local threads::Team* team = nullptr;
+  return team;
+}
+
+}  // namespace
+
+ComputeThreads::ComputeThreads(threads::Teams& teams) : team_(teams), before_(current()) {
+  current() = &*team_;
+}
+
+ComputeThreads::~ComputeThreads() { current() = before_; }
+
+bool has_own_threads() {
+#if defined(OUTRIDER_OWN_THREADS)
+  return true;
+#else
+  return false;
+#endif
+}
+
+#if defined(OUTRIDER_OWN_THREADS)
+
+// What GCC makes of `#pragma omp` (libgomp's ABI, libgomp_g.h): __wrap_NAME is called where ggml
+// calls NAME, and __real_NAME is OpenMP's own.
+extern "C" {
+
+using GompWork = void (*)(void*);
+
+void __real_GOMP_parallel(GompWork work, void* data, unsigned n_threads, unsigned flags);
+void __real_GOMP_barrier();
+bool __real_GOMP_single_start();
+int __real_omp_get_thread_num();
+int __real_omp_get_num_threads();
+
+// `#pragma omp parallel num_threads(n)`; 0: as many as OpenMP would take, which ggml never asks for
+// while it computes a graph.
+void __wrap_GOMP_parallel(GompWork work, void* data, unsigned n_threads, unsigned flags) {
+  if (current() == nullptr || n_threads == 0) {
+    return __real_GOMP_parallel(work, data, n_threads, flags);
+  }
+  const unsigned most = threads::Team::kMostThreads;
+  current()->run(static_cast<int>(std::min(n_threads, most)), work, data);
+}
+
+void __wrap_GOMP_barrier() {
+  if (threads::Team::here() == nullptr) return __real_GOMP_barrier();
+  threads::Team::meet();
+}
+
+// `#pragma omp single`: one thread does it, and a barrier follows.
+bool __wrap_GOMP_single_start() {
+  const threads::Team::Member* here = threads::Team::here();
+  return here == nullptr ? __real_GOMP_single_start() : here->index == 0;
+}
+
+int __wrap_omp_get_thread_num() {
+  const threads::Team::Member* here = threads::Team::here();
+  return here == nullptr ? __real_omp_get_thread_num() : here->index;
+}
+
+int __wrap_omp_get_num_threads() {
+  const threads::Team::Member* here = threads::Team::here();
+  return here == nullptr ? __real_omp_get_num_threads() : here->n;
+}
+
+}  // extern "C"
+
+#endif
+
+}  // namespace outrider::llama

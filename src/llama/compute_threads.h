@@ -1,0 +1,34 @@
+// Whose threads compute ggml's graphs on the processor: Outrider's (src/threads) where they can be.
+//
+// ggml has its own threads or OpenMP's, and both spin at every one of the several hundred barriers
+// of a graph: beside another process that wants the cores, they spin for its time slices. Where
+// ggml is compiled for GCC's OpenMP, the five functions of it that a graph calls are directed to
+// this layer by the linker (cmake/own_threads.cmake; ggml's source stays as it is). They go on to
+// OpenMP unless a ComputeThreads lives on the calling thread, so whatever else in the process uses
+// OpenMP, an app that Outrider is linked into among it, is not touched.
+#pragma once
+
+#include <memory>
+
+#include "threads/teams.h"
+
+namespace outrider::llama {
+
+// Whether this build directs ggml to Outrider's threads.
+bool has_own_threads();
+
+// While it lives, what ggml computes on the calling thread is computed by a team of `teams`.
+// Several may live on one thread, the last one counts.
+class ComputeThreads {
+ public:
+  explicit ComputeThreads(threads::Teams& teams);
+  ~ComputeThreads();
+  ComputeThreads(const ComputeThreads&) = delete;
+  ComputeThreads& operator=(const ComputeThreads&) = delete;
+
+ private:
+  threads::Teams::Borrowed team_;
+  threads::Team* before_;
+};
+
+}  // namespace outrider::llama

@@ -1,0 +1,110 @@
+#include "threads/team.h"
+
+#include <algorithm>
+#include <cassert>
+#include <system_error>
+#include <thread>
+
+namespace outrider::threads {
+namespace {
+
+Team::Member*& current() {
+  static thread_local Team::Member* member = nullptr;
+  return member;
+}
+
+// Sets and restores the calling thread's place.
+class Place {
+ public:
+  explicit Place(Team::Member& member) : before_(current()) { current() = &member; }
+  ~Place() { current() = before_; }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+ private:
+  Team::Member* before_;
+};
+
+}  // namespace
+
+// A thread of a team other than the caller's. It ends when a job for no thread is set.
+class Team::Worker {
+ public:
+  // `seen`: the job before the first that it may take part in.
+  Worker(Team& team, int index, std::uint32_t seen)
+      : thread_([&team, index, seen] { serve(team, index, seen); }) {}
+
+ private:
+  static void serve(Team& team, int index, std::uint32_t seen) {
+    Patience patience;
+    Member member{.team = &team, .index = index, .n = 1, .patience = &patience};
+    for (;;) {
+      seen = team.job_.wait_while(seen, patience);
+      member.n = count_of(seen);
+      if (member.n == 0) return;
+      if (index < member.n) team.work_as(member);
+    }
+  }
+
+  std::jthread thread_;
+};
+
+Team::Team() = default;
+
+Team::~Team() {
+  const std::uint32_t number = (job_.value() >> kCountBits) + 1;
+  job_.set(number << kCountBits);
+  workers_.clear();  // what they wait at goes after them
+}
+
+int Team::grow_to(int n) {
+  while (static_cast<int>(workers_.size()) < n - 1) {
+    const int index = static_cast<int>(workers_.size()) + 1;
+    try {
+      workers_.push_back(std::make_unique<Worker>(*this, index, job_.value()));
+    } catch (const std::system_error&) {
+      return index;  // no more threads to be had: index of them are here
+    }
+  }
+  return n;
+}
+
+void Team::work_as(Member& member) {
+  const Place place(member);
+  work_(data_);
+  meet();
+}
+
+void Team::run(int n, void (*work)(void*), void* data) {
+  assert(n >= 1 && n <= kMostThreads);
+  if (current() != nullptr) {
+    Member alone{.team = this, .index = 0, .n = 1};
+    const Place place(alone);
+    return work(data);
+  }
+  Member first{.team = this, .index = 0, .n = grow_to(n), .patience = &patience_};
+  work_ = work;
+  data_ = data;
+  if (first.n > 1) {
+    const std::uint32_t number = (job_.value() >> kCountBits) + 1;
+    job_.set(number << kCountBits | static_cast<std::uint32_t>(first.n));
+  }
+  work_as(first);
+}
+
+const Team::Member* Team::here() { return current(); }
+
+void Team::meet() {
+  Member& member = *current();
+  if (member.n == 1) return;
+  Team& team = *member.team;
+  const std::uint32_t meeting = team.meeting_.value();
+  if (team.n_arrived_.fetch_add(1, std::memory_order_acq_rel) == member.n - 1) {
+    team.n_arrived_.store(0, std::memory_order_relaxed);
+    team.meeting_.set(meeting + 1);
+  } else {
+    team.meeting_.wait_while(meeting, *member.patience);
+  }
+}
+
+}  // namespace outrider::threads

@@ -1,0 +1,177 @@
+#include "threads/team.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "threads/teams.h"
+
+namespace outrider::threads {
+namespace {
+
+// Runs a lambda.
+template <typename Work>
+void run(Team& team, int n, Work&& work) {
+  team.run(
+      n, [](void* data) { (*static_cast<std::remove_reference_t<Work>*>(data))(); }, &work);
+}
+
+TEST(TeamTest, EachThreadOfARunHasANumberOfItsOwn) {
+  Team team;
+  for (const int n : {1, 2, 7, 3, 1, 8, 8, 2}) {  // growing, shrinking, the same again
+    std::array<std::atomic<int>, 8> calls{};
+    std::atomic<int> wrong_counts{0};
+    run(team, n, [&] {
+      const Team::Member& here = *Team::here();
+      ++calls.at(static_cast<std::size_t>(here.index));
+      if (here.n != n) ++wrong_counts;
+    });
+    for (int i = 0; i < 8; ++i) {
+      EXPECT_EQ(calls.at(static_cast<std::size_t>(i)).load(), i < n ? 1 : 0) << i << " of " << n;
+    }
+    EXPECT_EQ(wrong_counts.load(), 0);
+  }
+}
+
+TEST(TeamTest, TheCallersThreadIsNumber0AndOnlyThere) {
+  Team team;
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> wrong{0};
+  EXPECT_EQ(Team::here(), nullptr);
+  run(team, 4, [&] {
+    if ((std::this_thread::get_id() == caller) != (Team::here()->index == 0)) ++wrong;
+  });
+  EXPECT_EQ(Team::here(), nullptr);
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+// Every thread writes, all meet, every thread reads what the others wrote: with plain memory, so
+// that the thread sanitizer sees whether a meeting orders it.
+TEST(TeamTest, WhatWasWrittenBeforeAMeetingIsReadAfterIt) {
+  Team team;
+  for (const int n : {2, 3, 5}) {
+    std::vector<int> written(static_cast<std::size_t>(n), 0);
+    std::atomic<int> wrong{0};
+    run(team, n, [&] {
+      const auto index = static_cast<std::size_t>(Team::here()->index);
+      for (int round = 1; round <= 300; ++round) {
+        written[index] = round;
+        Team::meet();
+        if (std::accumulate(written.begin(), written.end(), 0) != n * round) ++wrong;
+        Team::meet();
+      }
+    });
+    EXPECT_EQ(wrong.load(), 0) << n << " threads";
+  }
+}
+
+TEST(TeamTest, AMeetingWaitsForAThreadThatIsLongOnItsWay) {
+  Team team;
+  std::array<bool, 3> arrived{};
+  std::atomic<int> missed{0};
+  for (int late = 0; late < 3; ++late) {
+    arrived.fill(false);
+    run(team, 3, [&] {
+      const int index = Team::here()->index;
+      // Longer than anybody spins: the others sleep, and are woken.
+      if (index == late) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      arrived.at(static_cast<std::size_t>(index)) = true;
+      Team::meet();
+      if (!(arrived[0] && arrived[1] && arrived[2])) ++missed;
+    });
+  }
+  EXPECT_EQ(missed.load(), 0);
+}
+
+TEST(TeamTest, RunsFollowEachOtherWithoutLosingOne) {
+  Team team;
+  constexpr int kRuns = 3000;
+  std::atomic<int> calls{0};
+  int expected = 0;
+  for (int i = 0; i < kRuns; ++i) {
+    const int n = 1 + i % 4;
+    expected += n;
+    // Now and then so late that the others have gone to sleep.
+    if (i % 1000 == 999) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    run(team, n, [&] { ++calls; });
+  }
+  EXPECT_EQ(calls.load(), expected);
+}
+
+TEST(TeamTest, ARunWithinARunIsTheCallersAlone) {
+  Team team;
+  Team other;
+  std::atomic<int> inner{0};
+  std::atomic<int> wrong{0};
+  run(team, 3, [&] {
+    const int outer_index = Team::here()->index;
+    run(other, 4, [&] {
+      ++inner;
+      if (Team::here()->n != 1 || Team::here()->index != 0) ++wrong;
+      Team::meet();
+    });
+    if (Team::here()->n != 3 || Team::here()->index != outer_index) ++wrong;
+    Team::meet();
+  });
+  EXPECT_EQ(inner.load(), 3);
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(TeamTest, AnotherThreadMayRunItNext) {
+  Team team;
+  std::atomic<int> calls{0};
+  for (int i = 0; i < 3; ++i) {
+    std::thread([&] { run(team, 3, [&] { ++calls; }); }).join();
+  }
+  EXPECT_EQ(calls.load(), 9);
+}
+
+TEST(PatienceTest, SpinsLessWhereThatDidNotHelpAndMoreWhereItWouldHave) {
+  Patience patience;
+  EXPECT_EQ(patience.spin_ns(), Patience::kMostNs);
+  for (int i = 0; i < 20; ++i) patience.learn(3'000'000, 1);
+  EXPECT_EQ(patience.spin_ns(), Patience::kLeastNs);
+  patience.learn(Patience::kMostNs - 1, 1);  // slept, but spinning at its longest would have helped
+  EXPECT_EQ(patience.spin_ns(), 2 * Patience::kLeastNs);
+  for (int i = 0; i < 20; ++i) patience.learn(100, 1);
+  EXPECT_EQ(patience.spin_ns(), Patience::kMostNs);
+}
+
+TEST(CrowdingTest, IsWhereAThreadWaitedForItsCoreSinceTheLastLook) {
+  constexpr std::int64_t kMs = 1'000'000;
+  Crowding crowding;
+  crowding.judge(100 * kMs, 50 * kMs);  // before that: nobody knows
+  EXPECT_FALSE(crowding.crowded());
+  crowding.judge(120 * kMs, 50 * kMs);
+  EXPECT_FALSE(crowding.crowded());
+  crowding.judge(140 * kMs, 60 * kMs);
+  EXPECT_TRUE(crowding.crowded());
+  crowding.judge(160 * kMs, 62 * kMs);
+  EXPECT_TRUE(crowding.crowded());
+  crowding.judge(180 * kMs, 62 * kMs + kMs / 2);
+  EXPECT_FALSE(crowding.crowded());
+}
+
+TEST(TeamsTest, OneAfterTheOtherShareATeamAndTwoAtOnceDoNot) {
+  const std::shared_ptr<Teams> teams = Teams::shared();
+  EXPECT_EQ(Teams::shared(), teams);
+  const Team* first = nullptr;
+  {
+    const Teams::Borrowed a(*teams);
+    first = &*a;
+    const Teams::Borrowed b(*teams);
+    EXPECT_NE(&*b, first);
+  }
+  const Teams::Borrowed c(*teams);
+  EXPECT_EQ(&*c, first);  // given back last
+}
+
+}  // namespace
+}  // namespace outrider::threads
