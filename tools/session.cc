@@ -50,8 +50,24 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   set_planning(*session->target_, engine_options);
   session->engine_ = std::make_unique<Engine>(session->target_->model(), session->vocabulary(),
                                               std::move(drafters), engine_options);
+  session->recall_experience();
   session->collect_warnings(options);
   return session;
+}
+
+Session::~Session() {
+  if (experiences_) experiences_->keep(*engine_);
+}
+
+void Session::recall_experience() {
+  experiences_.emplace(target_->experiences());
+  const auto recall = [this](const Drafter& drafter, const std::string& identity) {
+    experiences_->recall(*engine_, drafter, identity);
+  };
+  if (draft_) recall(draft_->drafter(), draft_->identity());
+  if (suffix_) recall(*suffix_, std::string(suffix_->name()));
+  if (ngrams_) recall(*ngrams_->drafter, std::string(ngrams_->drafter->name()));
+  if (recycle_) recall(*recycle_, std::string(recycle_->name()));
 }
 
 // The drafters without a model, in the order of their names (draft/drafter_plan.h).

@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "model/exactness.h"
 #include "model/model_options.h"
+#include "serve/experiences.h"
 #include "serve/loader.h"
 #include "tools/ngram_options.h"
 #include "tools/progress.h"
@@ -57,6 +58,7 @@ class Session {
   // StoreFile::check_tokenizer and open_ngram_drafting give.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options,
                                                const SessionHooks& hooks);
+  ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -94,6 +96,7 @@ class Session {
   Status open_lookups(const SessionOptions& options, std::vector<Drafter*>& drafters);
   Status open_suffix(const SessionOptions& options);
   void collect_warnings(const SessionOptions& options);
+  void recall_experience();
 
   std::shared_ptr<Target> target_;
   std::unique_ptr<Draft> draft_;
@@ -101,6 +104,7 @@ class Session {
   std::unique_ptr<RecycleDrafter> recycle_;
   std::optional<NgramDrafting> ngrams_;
   std::unique_ptr<Engine> engine_;
+  std::optional<Experiences> experiences_;  // of its drafters
   std::vector<std::string> warnings_;
   std::string off_reason_;  // why no step may hold more than one token; empty: it may
 };

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/experience_files.h"
 #include "backend/isolated_target.h"
 #include "backend/loaded_target.h"
 #include "backend/target_costs.h"
@@ -12,6 +13,7 @@
 #include "draft/draft_model.h"
 #include "draft/translated_model.h"
 #include "draft/vocabulary_map.h"
+#include "llama/exactness_cache.h"
 #include "llama/open_target.h"
 #include "llama/vocab_match.h"
 #include "llama/vocabulary.h"
@@ -23,8 +25,10 @@ class LoadedDraft : public Draft {
  public:
   // `target` owns the vocabulary. `map`: between it and the model's own, where they differ.
   LoadedDraft(std::shared_ptr<const Target> target, const llama::LlamaVocabulary& vocabulary,
-              std::unique_ptr<llama::LlamaModel> model, std::optional<VocabularyMap> map)
+              std::unique_ptr<llama::LlamaModel> model, std::optional<VocabularyMap> map,
+              std::string identity)
       : target_(std::move(target)),
+        identity_(std::move(identity)),
         model_(std::move(model)),
         map_(std::move(map)),
         translated_(map_ ? std::make_unique<TranslatedModel>(*model_, *map_) : nullptr),
@@ -40,11 +44,13 @@ class LoadedDraft : public Draft {
   }
 
   Drafter& drafter() override { return drafter_; }
+  std::string identity() const override { return identity_; }
   const ModelInfo& info() const override { return info_; }
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
   std::shared_ptr<const Target> target_;
+  std::string identity_;
   std::unique_ptr<llama::LlamaModel> model_;
   std::optional<VocabularyMap> map_;
   std::unique_ptr<TranslatedModel> translated_;  // null: the vocabularies are the same
@@ -101,6 +107,12 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
         (*target)->model(), options, options_.cache_folder, options_.refresh_costs, hooks);
     if (!costs.ok()) return costs.status();
     (*target)->set_costs(std::move(*costs));
+    const std::filesystem::path folder =
+        options_.cache_folder ? *options_.cache_folder : llama::default_cache_folder();
+    Result<std::string> key = times_key((*target)->model(), options);
+    if (key.ok() && !folder.empty()) {
+      (*target)->keep_experiences(std::make_unique<ExperienceFiles>(folder, *std::move(key)));
+    }
   }
   return std::unique_ptr<Target>(std::move(*target));
 }
@@ -132,8 +144,10 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
     }
     map = std::move(*shared);
   }
+  const Result<std::string> identity = times_key(**model, options);
   return std::unique_ptr<Draft>(std::make_unique<LoadedDraft>(std::move(target), *vocabulary,
-                                                              std::move(*model), std::move(map)));
+                                                              std::move(*model), std::move(map),
+                                                              identity.ok() ? *identity : ""));
 }
 
 }  // namespace outrider

@@ -12,6 +12,7 @@
 #include "llama/open_target.h"
 #include "llama/sampler_chain.h"
 #include "llama/vocabulary.h"
+#include "serve/experiences.h"
 #include "serve/loader.h"
 
 namespace outrider {
@@ -37,6 +38,8 @@ class LoadedTarget : public Target {
   const std::vector<std::string>& notes() const override { return parts_.notes; }
   std::vector<CostPoint> costs() const override { return parts_.costs; }
   void set_costs(std::vector<CostPoint> costs) { parts_.costs = std::move(costs); }
+  ExperienceStore* experiences() override { return experiences_.get(); }
+  void keep_experiences(std::unique_ptr<ExperienceStore> store) { experiences_ = std::move(store); }
 
   Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options) const override {
     return llama::make_sampler(options, vocabulary());
@@ -44,6 +47,7 @@ class LoadedTarget : public Target {
 
  private:
   Parts parts_;
+  std::unique_ptr<ExperienceStore> experiences_;
 };
 
 inline llama::TargetOptions target_options(const LlamaLoaderOptions& options, std::int32_t widest) {

@@ -19,23 +19,6 @@ namespace {
 constexpr const char* kHead = "outrider costs 1";
 constexpr std::size_t kMostPoints = 64;
 
-// All that the times depend on, one line.
-Result<std::string> key_of(const LanguageModel& model, const ModelOptions& o) {
-  const Result<std::string> file = llama::fingerprint_file(o.path);
-  if (!file.ok()) return file.status();
-  std::ostringstream key;
-  const std::int32_t threads = o.n_threads > 0 ? o.n_threads : llama::physical_cores();
-  key << *file << " | " << llama::build_identity() << " | "
-      << llama::machine_identity(/*on_cpu=*/false) << " | threads " << threads << " | batch "
-      << model.capabilities().n_batch << " | widest " << model.capabilities().max_width
-      << " | gpu layers " << o.n_gpu_layers << " | cache " << o.cache_type_k << ' '
-      << o.cache_type_v << " | flash " << static_cast<int>(o.flash_attention) << " | exact "
-      << static_cast<int>(o.exact) << " | isolated " << o.isolate << " | kernels "
-      << (o.kernels == KernelChoice::kAuto ? llama::own_kernels().instruction_set : "");
-  for (const std::string& worker : o.workers) key << " | " << worker;
-  return key.str();
-}
-
 std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
   llama::Fingerprint fingerprint;
   fingerprint.add(key);
@@ -101,11 +84,27 @@ void tell(const LoadHooks& hooks, const std::string& text) {
 
 }  // namespace
 
+Result<std::string> times_key(const LanguageModel& model, const ModelOptions& o) {
+  const Result<std::string> file = llama::fingerprint_file(o.path);
+  if (!file.ok()) return file.status();
+  std::ostringstream key;
+  const std::int32_t threads = o.n_threads > 0 ? o.n_threads : llama::physical_cores();
+  key << *file << " | " << llama::build_identity() << " | "
+      << llama::machine_identity(/*on_cpu=*/false) << " | threads " << threads << " | batch "
+      << model.capabilities().n_batch << " | widest " << model.capabilities().max_width
+      << " | gpu layers " << o.n_gpu_layers << " | cache " << o.cache_type_k << ' '
+      << o.cache_type_v << " | flash " << static_cast<int>(o.flash_attention) << " | exact "
+      << static_cast<int>(o.exact) << " | isolated " << o.isolate << " | kernels "
+      << (o.kernels == KernelChoice::kAuto ? llama::own_kernels().instruction_set : "");
+  for (const std::string& worker : o.workers) key << " | " << worker;
+  return key.str();
+}
+
 Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const ModelOptions& options,
                                             const std::optional<std::filesystem::path>& given,
                                             bool refresh, const LoadHooks& hooks) {
   const std::filesystem::path folder = given ? *given : llama::default_cache_folder();
-  const Result<std::string> key = key_of(model, options);
+  const Result<std::string> key = times_key(model, options);
   const bool kept = key.ok() && !folder.empty();
   if (kept && !refresh) {
     std::vector<CostPoint> known = load(file_of(folder, *key), *key);

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/cost_point.h"
@@ -14,6 +15,10 @@
 #include "model/model_options.h"
 
 namespace outrider {
+
+// All that the times of a target's passes depend on, in a line: file, machine, build and settings.
+// Errors: those of reading the file.
+Result<std::string> times_key(const LanguageModel& model, const ModelOptions& options);
 
 // `model` was opened with `options`; its sequence 0 is empty. `folder`: not given: the user's cache
 // folder; empty: nowhere. `refresh`: what is known is not used, and replaced. Empty where measuring

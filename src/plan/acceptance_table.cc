@@ -13,6 +13,9 @@ constexpr std::array<float, 13> kEdges = {0.02f, 0.05f, 0.1f, 0.2f, 0.3f,  0.4f,
 // The last that many guesses of a cell count most of what it says.
 constexpr double kMemory = 400.0;
 constexpr double kPromiseMemory = 40.0;
+// As how many guesses what another run learned counts at most.
+constexpr double kRecalled = 40.0;
+constexpr double kPromiseRecalled = 12.0;
 // As how many guesses a broader figure counts in a narrower one.
 constexpr double kPriorWeight = 4.0;
 constexpr double kPromiseWeight = 5.0;
@@ -47,6 +50,21 @@ void AcceptanceTable::Count::add(bool was_right, double memory) {
   const double fade = 1.0 - 1.0 / memory;
   right = right * fade + (was_right ? 1.0 : 0.0);
   seen = seen * fade + 1.0;
+}
+
+void AcceptanceTable::Count::shrink_to(double most) {
+  if (seen <= most) return;
+  right *= most / seen;
+  seen = most;
+}
+
+template <typename Self, typename Visit>
+void AcceptanceTable::PerDrafter::for_each_count(Self& self, Visit&& visit) {
+  for (auto& count : self.by_confidence) visit(count, kRecalled);
+  for (auto& depth : self.by_depth) {
+    for (auto& count : depth) visit(count, kRecalled);
+  }
+  for (auto& count : self.promises) visit(count, kPromiseRecalled);
 }
 
 double AcceptanceTable::chance(const GuessClaim& claim) const {
@@ -87,6 +105,37 @@ void AcceptanceTable::learn_promise(std::size_t drafter, std::int32_t depth, boo
 }
 
 void AcceptanceTable::forget(std::size_t drafter) { drafters_[drafter] = PerDrafter(); }
+
+std::vector<double> AcceptanceTable::numbers(std::size_t drafter) const {
+  std::vector<double> result;
+  double seen = 0.0;
+  PerDrafter::for_each_count(drafters_[drafter], [&](const Count& count, double /*most*/) {
+    result.push_back(count.right);
+    result.push_back(count.seen);
+    seen += count.seen;
+  });
+  return seen > 0.0 ? result : std::vector<double>();
+}
+
+bool AcceptanceTable::recall(std::size_t drafter, std::span<const double> numbers) {
+  PerDrafter recalled;
+  std::size_t at = 0;
+  bool possible = true;
+  PerDrafter::for_each_count(recalled, [&](Count& count, double most) {
+    if (at + 2 > numbers.size()) {
+      possible = false;
+      return;
+    }
+    count = {.right = numbers[at], .seen = numbers[at + 1]};
+    at += 2;
+    // Not written as the negation: a comparison with a NaN is false.
+    possible = possible && count.right >= 0.0 && count.right <= count.seen && count.seen < 1e9;
+    count.shrink_to(most);
+  });
+  if (!possible || at != numbers.size()) return false;
+  drafters_[drafter] = recalled;
+  return true;
+}
 
 double AcceptanceBias::shifted(std::size_t drafter, double chance) const {
   const double odds = bounded(chance) / (1.0 - bounded(chance));

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tree/token_tree.h"
@@ -50,6 +51,12 @@ class AcceptanceTable {
   // What was learned of this drafter is void: another one has its index.
   void forget(std::size_t drafter);
 
+  // All that was learned of a drafter, in an order of its own; empty: nothing. And back, in place
+  // of what is known: false, and nothing has changed, for numbers that were not made by numbers().
+  // Counts come back smaller where they are large, so that what is seen now soon outweighs them.
+  std::vector<double> numbers(std::size_t drafter) const;
+  bool recall(std::size_t drafter, std::span<const double> numbers);
+
  private:
   static constexpr std::size_t kBuckets = 14;
   static constexpr std::size_t kDepths = 8;
@@ -59,6 +66,7 @@ class AcceptanceTable {
     double seen = 0.0;
 
     void add(bool was_right, double memory);
+    void shrink_to(double most);
     // The share, leaning on `prior` as if that had been seen `weight` times.
     double share(double prior, double weight) const {
       return (right + prior * weight) / (seen + weight);
@@ -68,6 +76,10 @@ class AcceptanceTable {
     std::array<Count, kBuckets> by_confidence{};
     std::array<std::array<Count, kBuckets>, kDepths> by_depth{};  // [depth class][bucket]
     std::array<Count, kDepths> promises{};
+
+    // All counts, with as how many guesses each may count when it is recalled.
+    template <typename Self, typename Visit>
+    static void for_each_count(Self& self, Visit&& visit);
   };
 
   static std::size_t bucket(float confidence);

@@ -15,6 +15,9 @@ constexpr double kGainMemory = 200.0;
 // of experience that counts.
 constexpr double kFirstGain = 0.3;
 constexpr double kFirstGainTokens = 8.0;
+// Of what another run learned, as many tokens count at most.
+constexpr double kRecalledTokens = 50.0;
+constexpr double kRecalledReading = 512.0;
 // Texts end before their limit; what an investment may rely on.
 constexpr std::int64_t kHorizon = 256;
 
@@ -83,6 +86,28 @@ void DrafterAccount::note_step(double ms) {
   if (owes_actual_) {
     actual_ms_ += kTrialShare * ms;
     owes_actual_ = actual_ms_ < -(kActualDebt - kDebt) * token_ms_;
+  }
+}
+
+void DrafterAccount::tell(DrafterExperience* experience) const {
+  experience->first_passes = first_.points();
+  experience->further_passes = further_.points();
+  experience->reading_ms = read_tokens_ > 0.0 ? read_ms_ / read_tokens_ : 0.0;
+  experience->gained_ms = gained_ms_;
+  experience->gained_tokens = gained_tokens_;
+}
+
+void DrafterAccount::recall(const DrafterExperience& experience) {
+  *this = DrafterAccount();
+  first_ = CostCurve(experience.first_passes);
+  further_ = CostCurve(experience.further_passes);
+  if (experience.reading_ms > 0.0) {
+    read_tokens_ = kRecalledReading;
+    read_ms_ = experience.reading_ms * kRecalledReading;
+  }
+  if (experience.gained_tokens > 0.0) {
+    gained_tokens_ = std::min(experience.gained_tokens, kRecalledTokens);
+    gained_ms_ = experience.gained_ms * gained_tokens_ / experience.gained_tokens;
   }
 }
 

@@ -34,6 +34,7 @@
 #include <cstdint>
 
 #include "plan/cost_curve.h"
+#include "plan/experience.h"
 
 namespace outrider {
 
@@ -77,6 +78,13 @@ class DrafterAccount {
   void note_trial(std::int64_t missed, double ms);
   // A step took `ms`, all in all.
   void note_step(double ms);
+
+  // --- from run to run ---
+
+  // What it costs and brings, without the books: those are this run's.
+  void tell(DrafterExperience* experience) const;
+  // In place of what is known.
+  void recall(const DrafterExperience& experience);
 
  private:
   double trial_ms(std::int64_t missed) const { return pass_ms(true, 1) + reading_ms(missed); }

@@ -40,12 +40,25 @@ bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, fl
 }
 
 void Planner::note_step(double ms) {
+  ++steps_noted_;
   for (DrafterAccount& account : accounts_) account.note_step(ms);
 }
 
 void Planner::forget(std::size_t drafter) {
   accounts_[drafter] = DrafterAccount();
   acceptance_.forget(drafter);
+}
+
+DrafterExperience Planner::experience(std::size_t drafter) const {
+  DrafterExperience experience;
+  experience.acceptance = acceptance_.numbers(drafter);
+  accounts_[drafter].tell(&experience);
+  return experience;
+}
+
+void Planner::recall(std::size_t drafter, const DrafterExperience& experience) {
+  if (!acceptance_.recall(drafter, experience.acceptance)) return;
+  accounts_[drafter].recall(experience);
 }
 
 void Planner::learn(const TokenTree& proposed, std::span<const Token> emitted, DrafterMask asked,

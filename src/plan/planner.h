@@ -79,12 +79,18 @@ class Planner {
   // Another drafter has this index.
   void forget(std::size_t drafter);
 
+  // What was learned of a drafter that holds from run to run; and back, for one that nothing is
+  // known of yet. What is not possible is as nothing.
+  DrafterExperience experience(std::size_t drafter) const;
+  void recall(std::size_t drafter, const DrafterExperience& experience);
+
   // --- steps ---
 
   // A pass of the target with `width` tokens took `ms`.
   void note_target(std::int32_t width, double ms) { target_.note(width, ms); }
   // A step took `ms`, all in all.
   void note_step(double ms);
+  std::int64_t steps_noted() const { return steps_noted_; }
   // The text went on with `emitted` behind `proposed`.
   void learn(const TokenTree& proposed, std::span<const Token> emitted, DrafterMask asked,
              RequestPlan& plan);
@@ -93,6 +99,7 @@ class Planner {
   CostCurve target_;
   AcceptanceTable acceptance_;
   CalibrationScore score_;
+  std::int64_t steps_noted_ = 0;
   std::vector<DrafterAccount> accounts_ = std::vector<DrafterAccount>(kMaxDrafters);
 };
 

@@ -19,6 +19,8 @@
 
 namespace outrider {
 
+class ExperienceStore;
+
 // A target that is open: its model, and what it takes to talk to it. The model is the decode
 // thread's; everything else is immutable and for any thread.
 class Target {
@@ -34,6 +36,9 @@ class Target {
   // What its passes took when it was opened, by width; empty: not measured.
   virtual std::vector<CostPoint> costs() const { return {}; }
 
+  // What was learned of drafters for it is kept there; null: nowhere (serve/experiences.h).
+  virtual ExperienceStore* experiences() { return nullptr; }
+
   // For the user: what his choices cost, what was replaced.
   virtual const std::vector<std::string>& notes() const = 0;
 
@@ -47,6 +52,8 @@ class Draft {
  public:
   virtual ~Draft() = default;
   virtual Drafter& drafter() = 0;  // the decode thread's
+  // Which model it is, with all that its speed depends on, a line; empty: nobody can tell.
+  virtual std::string identity() const { return ""; }
   virtual const ModelInfo& info() const = 0;
   virtual const std::vector<std::string>& notes() const = 0;
 };

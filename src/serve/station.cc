@@ -26,14 +26,17 @@ Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
     : options_(engine_options(*target, options)),
       target_(std::move(target)),
       suffix_(target_->capabilities().n_sequences),
-      recycle_(target_->capabilities().n_vocab, target_->capabilities().n_sequences) {
+      recycle_(target_->capabilities().n_vocab, target_->capabilities().n_sequences),
+      experiences_(target_->experiences()) {
   if (options.remember_tokens > 0) {
     suffix_.use_memory(&remembered_.emplace(static_cast<std::size_t>(options.remember_tokens)));
   }
   make_engine();
 }
 
-Station::~Station() = default;
+Station::~Station() {
+  if (engine_) experiences_.keep(*engine_);
+}
 
 void Station::make_engine() {
   // The draft model's place is the first; drafters are listed by their places.
@@ -41,15 +44,24 @@ void Station::make_engine() {
                                     &recycle_};
   engine_ = std::make_unique<Engine>(target_->model(), target_->vocabulary(), std::move(drafters),
                                      options_);
+  if (draft_) experiences_.recall(*engine_, draft_->drafter(), draft_->identity());
+  for (const Drafter* drafter : {static_cast<Drafter*>(&suffix_), static_cast<Drafter*>(&ngrams_),
+                                 static_cast<Drafter*>(&recycle_)}) {
+    experiences_.recall(*engine_, *drafter, std::string(drafter->name()));
+  }
 }
 
 void Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason) {
-  if (draft_) engine_->detach(&draft_->drafter(), reason);
+  if (draft_) {
+    experiences_.keep(*engine_);
+    engine_->detach(&draft_->drafter(), reason);
+  }
   draft_ = std::move(draft);
   if (!draft_) return;
   // There is room: a place is kept for it.
   const Status attached = engine_->attach(&draft_->drafter());
-  if (!attached.ok()) draft_.reset();
+  if (!attached.ok()) return draft_.reset();
+  experiences_.recall(*engine_, draft_->drafter(), draft_->identity());
 }
 
 const TokenizerId& Station::tokenizer() const {

@@ -17,6 +17,7 @@
 #include "draft/suffix_memory.h"
 #include "engine/engine.h"
 #include "serve/drafter_file.h"
+#include "serve/experiences.h"
 #include "serve/loader.h"
 #include "serve/runtime.h"
 
@@ -64,6 +65,10 @@ class Station {
   // Not given: nothing is remembered here.
   std::optional<MemoryStatus> memory() const;
 
+  // Keeps what was learned of its drafters for later runs, where enough was said since to be worth
+  // it; for when no request runs.
+  void keep_experience() { experiences_.keep_now_and_then(*engine_); }
+
   // After an exception out of the engine: its requests are gone, models and draft are as new, and
   // nothing is remembered.
   void restart();
@@ -80,6 +85,7 @@ class Station {
   SuffixDrafter suffix_;
   NgramDrafter ngrams_;
   RecycleDrafter recycle_;
+  Experiences experiences_;
   std::unique_ptr<Engine> engine_;  // ends before what it uses
 };
 

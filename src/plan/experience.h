@@ -1,0 +1,34 @@
+// DrafterExperience: what was learned of one drafter that holds from run to run, so that the first
+// request of a process starts with what the last one of another knew: how often its guesses are
+// right, what its passes take, and what it earns.
+//
+// It is about one drafter, one target and one machine; who keeps it sees to that. What it says
+// counts less than what is seen from then on: a few dozen guesses outweigh it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cost_point.h"
+
+namespace outrider {
+
+struct DrafterExperience {
+  std::vector<double> acceptance;       // as AcceptanceTable::numbers() gives them; empty: nothing
+  std::vector<CostPoint> first_passes;  // of a draft: ms, by requests that share the pass
+  std::vector<CostPoint> further_passes;  // likewise
+  double reading_ms = 0.0;  // for each token of a text it had not followed; 0: unknown
+  double gained_ms = 0.0;   // in so many tokens of texts; less than 0: it lost that
+  double gained_tokens = 0.0;
+
+  bool empty() const { return acceptance.empty(); }
+};
+
+// As text, a line for each part, and back. Nothing for a text that is damaged or of another
+// version.
+std::string to_text(const DrafterExperience& experience);
+std::optional<DrafterExperience> experience_from(std::string_view text);
+
+}  // namespace outrider

@@ -1,0 +1,51 @@
+#include "serve/experiences.h"
+
+#include <exception>
+
+namespace outrider {
+namespace {
+
+// Its place in the engine; not there: the number of places.
+std::size_t place_of(const Engine& engine, std::string_view name) {
+  std::size_t place = 0;
+  for (const Drafter* drafter : engine.drafters()) {
+    if (drafter != nullptr && drafter->name() == name) return place;
+    ++place;
+  }
+  return place;
+}
+
+}  // namespace
+
+void Experiences::recall(Engine& engine, const Drafter& drafter, const std::string& identity) {
+  if (store_ == nullptr || identity.empty()) return;
+  const std::size_t place = place_of(engine, drafter.name());
+  if (place == engine.drafters().size()) return;
+  try {
+    identities_[std::string(drafter.name())] = identity;
+    const std::optional<DrafterExperience> known = store_->load(identity);
+    if (known) engine.planner().recall(place, *known);
+  } catch (const std::exception&) {  // out of memory
+  }
+}
+
+void Experiences::keep(const Engine& engine) {
+  const std::int64_t steps = engine.planner().steps_noted();
+  if (store_ == nullptr || steps == kept_at_) return;
+  kept_at_ = steps;
+  try {
+    for (const auto& [name, identity] : identities_) {
+      const std::size_t place = place_of(engine, name);
+      if (place == engine.drafters().size()) continue;
+      const DrafterExperience experience = engine.planner().experience(place);
+      if (!experience.empty()) store_->save(identity, experience);
+    }
+  } catch (const std::exception&) {  // out of memory
+  }
+}
+
+void Experiences::keep_now_and_then(const Engine& engine) {
+  if (engine.planner().steps_noted() - kept_at_ >= kWorthKeeping) keep(engine);
+}
+
+}  // namespace outrider

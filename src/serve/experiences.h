@@ -1,0 +1,50 @@
+// Experiences: what an engine learned of its drafters, kept from run to run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "engine/engine.h"
+#include "plan/experience.h"
+
+namespace outrider {
+
+// Where it is kept, for one target. Any thread. Implementations: backend/experience_files.h,
+// tests'.
+class ExperienceStore {
+ public:
+  virtual ~ExperienceStore() = default;
+  // `drafter` says which one, with all that its speed depends on. Nothing: unknown, or unreadable.
+  virtual std::optional<DrafterExperience> load(const std::string& drafter) = 0;
+  // Losing it is no error.
+  virtual void save(const std::string& drafter, const DrafterExperience& experience) = 0;
+};
+
+// One engine's. The thread's that steps it. Nothing here fails: what cannot be had or kept is as if
+// it were not known.
+class Experiences {
+ public:
+  // Null: nothing is kept. `store` must outlive this.
+  explicit Experiences(ExperienceStore* store) : store_(store) {}
+
+  // `drafter` was attached to the engine: it begins with what was kept of `identity`, and is kept
+  // under that name from now on. An empty identity: it is not kept.
+  void recall(Engine& engine, const Drafter& drafter, const std::string& identity);
+
+  // Saves all that was learned since they were recalled or saved last: a file for each drafter,
+  // brought to the disk.
+  void keep(const Engine& engine);
+  // The same where so much was said since that it is worth it.
+  void keep_now_and_then(const Engine& engine);
+
+ private:
+  static constexpr std::int64_t kWorthKeeping = 256;  // steps
+
+  ExperienceStore* store_;
+  std::map<std::string, std::string> identities_;  // by the drafter's name
+  std::int64_t kept_at_ = 0;                       // steps of the planner
+};
+
+}  // namespace outrider
