@@ -7,11 +7,15 @@ as pay), or DRAFTERS@WIDTH, such as draft-model@auto, draft-model@4 or suffix,dr
 setting is a process of its own that answers all prompts, so what ours learns on the way counts. The
 order turns from round to round; further rounds of a prompt find it in every program's cache.
 
+With --until X rounds are added until the 95 % interval of ours / best peer, over all categories, is
+less than X wide each way at every temperature, and --rounds is the least, --most-rounds the most.
+
 A figure is tokens a second after the first token, (n - 1) / (time between the first token and the
 last), by each program's own clock; the median over prompts and rounds of a category. "Best peer" is
 llama-server's best setting for that category and temperature, chosen afterwards; its ratio is
-followed by the least and the greatest of the rounds, each by itself. Temperatures are
-without filters; "0.8d" is 0.8 with llama.cpp's default filters. Needs llama-server (`./dev peers`).
+followed by the least and the greatest of the rounds, each by itself. Processor time is that of the
+process, prompt included, for each token said: on a machine that is shared it says more than the clock.
+Temperatures are without filters; "0.8d" is 0.8 with llama.cpp's default filters. Needs llama-server (`./dev peers`).
 """
 import argparse
 import json
@@ -22,7 +26,7 @@ import statistics
 import sys
 import time
 
-from subjects import CONTEXT, Rpc, Server, processor
+from subjects import CONTEXT, Rpc, Server, processor, processor_seconds
 
 NO_FILTERS = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
 DEFAULT_FILTERS = {"top_k": 40, "top_p": 0.95, "min_p": 0.05}
@@ -46,6 +50,9 @@ class Peer:
         return {"tps": 1000.0 * max(t["predicted_n"] - 1, 1) / t["predicted_ms"],
                 "drafted": t.get("draft_n", 0), "accepted": t.get("draft_n_accepted", 0),
                 "tokens": t["predicted_n"], "text": result["content"]}
+
+    def process(self):
+        return self.server.process
 
     def stop(self):
         self.server.stop()
@@ -71,6 +78,9 @@ class Ours:
         return {"tps": result["timings"]["predicted_per_second"], "drafted": s["drafted"],
                 "accepted": s["accepted"], "tokens": result["usage"]["completion_tokens"],
                 "text": result["text"], "tokens_per_step": s["tokens_per_step"]}
+
+    def process(self):
+        return self.rpc.process
 
     def stop(self):
         self.rpc.stop()
@@ -100,22 +110,36 @@ def prompts_of(path, categories, per_category):
     return [(c, p) for c in wanted for p in found[c][:per_category]]
 
 
-def measure(subjects, prompts, temperatures, rounds, tokens):
-    """{(category, temperature): {subject: [result of each prompt and round]}}"""
+def complete(subject, prompt, sampling, seed, tokens):
+    """What the subject says of itself, and "cpu_ms", of the processors for each token."""
+    before = processor_seconds(subject.process())
+    result = subject.complete(prompt, sampling, seed, tokens)
+    after = processor_seconds(subject.process())
+    if before is not None and after is not None and result["tokens"] > 0:
+        result["cpu_ms"] = 1000.0 * (after - before) / result["tokens"]
+    return result
+
+
+def measure(subjects, prompts, temperatures, rounds, enough, tokens):
+    """{(category, temperature): {subject: [result of each round and prompt]}}: `rounds` is (least, most),
+    and further rounds are added until enough(results)."""
     results = {}
     names = list(subjects)
     turn = 0
-    for temperature in temperatures:
-        for i, (category, prompt) in enumerate(prompts):
-            cell = results.setdefault((category, temperature), {n: [] for n in names})
-            for seed in range(1, rounds + 1):
+    for seed in range(1, rounds[1] + 1):
+        for temperature in temperatures:
+            for i, (category, prompt) in enumerate(prompts):
+                cell = results.setdefault((category, temperature), {n: [] for n in names})
                 order = names[turn % len(names):] + names[:turn % len(names)]
                 turn += 1
                 for name in order:
-                    cell[name].append(subjects[name].complete(prompt, sampling_of(temperature),
-                                                              seed, tokens))
-            speeds = "  ".join(f"{n} {cell[n][-1]['tps']:.1f}" for n in names)
-            print(f"T={temperature} {i + 1}/{len(prompts)} {category}: {speeds}", file=sys.stderr)
+                    cell[name].append({"round": seed, **complete(
+                        subjects[name], prompt, sampling_of(temperature), seed, tokens)})
+                speeds = "  ".join(f"{n} {cell[n][-1]['tps']:.1f}" for n in names)
+                print(f"{seed}. T={temperature} {i + 1}/{len(prompts)} {category}: {speeds}",
+                      file=sys.stderr)
+        if seed >= rounds[0] and enough(results):
+            break
     return results
 
 
@@ -132,19 +156,45 @@ def geometric_mean(values):
     return math.exp(statistics.mean(math.log(v) for v in values))
 
 
-def spread(ours, peer, rounds):
+def spread(ours, peer):
     """The ratio of each round alone, least and greatest, as " (0.97-1.12)"."""
-    if rounds < 2:
+    rounds = sorted({r["round"] for r in ours})
+    if len(rounds) < 2:
         return ""
-    ratios = [median(ours[r::rounds]) / median(peer[r::rounds]) for r in range(rounds)]
+    ratios = [median([r for r in ours if r["round"] == k]) /
+              median([r for r in peer if r["round"] == k]) for k in rounds]
     return f" ({min(ratios):.2f}-{max(ratios):.2f})"
 
 
-def print_tables(results, peers, ours, rounds):
+def best_of(cell, peers):
+    return max(peers, key=lambda n: median(cell[n]))
+
+
+def interval(results, temperature, ours, peers):
+    """Half of the width of the 95 % interval of the logarithm of ours / best peer, the mean of all
+    categories': from how much the pairs of one prompt and round differ within a category."""
+    squares, freedom, variance, n = 0.0, 0, 0.0, 0
+    cells = [cell for (_, t), cell in results.items() if t == temperature]
+    for cell in cells:
+        best = best_of(cell, peers)
+        logs = [math.log(a["tps"] / b["tps"]) for a, b in zip(cell[ours], cell[best])]
+        squares += sum((x - statistics.mean(logs)) ** 2 for x in logs)
+        freedom += len(logs) - 1
+        n += 1
+    if freedom < 1:
+        return math.inf
+    pooled = squares / freedom
+    for cell in cells:
+        variance += pooled / len(cell[ours])
+    student = 1.96 + 2.4 / freedom  # of the t distribution, within 2 % from 4 degrees on
+    return student * math.sqrt(variance) / n
+
+
+def print_tables(results, peers, ours):
     """One table a temperature; what is compared is the first of `ours` that is not plain."""
     best_ours = next((n for n in ours if n != "plain"), None)
     for temperature in dict.fromkeys(t for _, t in results):
-        ratios = {"its plain": [], "best peer": [], "plain": []}
+        ratios = {"its plain": [], "best peer": [], "plain": [], "best peer, processor time": []}
         print(f"\nTemperature {temperature}\n")
         print("| prompts | " + " | ".join([f"llama-server {n}" for n in peers] +
                                           [f"Outrider {n}" for n in ours]) +
@@ -154,12 +204,16 @@ def print_tables(results, peers, ours, rounds):
             if t != temperature:
                 continue
             columns = [f"{median(cell[n]):.1f}{rate(cell[n])}" for n in peers + ours]
-            best = max(peers, key=lambda n: median(cell[n])) if peers else None
+            best = best_of(cell, peers) if peers else None
             row = [category] + columns + [best or ""]
             ours_tps = median(cell[best_ours]) if best_ours else 0.0
             if best and best_ours:
                 ratios["best peer"].append(ours_tps / median(cell[best]))
-            row.append(f"{ratios['best peer'][-1]:.2f}{spread(cell[best_ours], cell[best], rounds)}"
+                cpu = [[r["cpu_ms"] for r in cell[n] if r.get("cpu_ms")] for n in (best_ours, best)]
+                if cpu[0] and cpu[1]:
+                    ratios["best peer, processor time"].append(
+                        statistics.median(cpu[1]) / statistics.median(cpu[0]))
+            row.append(f"{ratios['best peer'][-1]:.2f}{spread(cell[best_ours], cell[best])}"
                        if best and best_ours else "")
             same = ""
             if "plain" in ours and best_ours:
@@ -174,7 +228,11 @@ def print_tables(results, peers, ours, rounds):
         for name, values in ratios.items():
             if values:
                 what = "our plain / llama-server's plain" if name == "plain" else f"ours / {name}"
-                print(f"\nGeometric mean of {what}: {geometric_mean(values):.3f} "
+                half = (interval(results, temperature, best_ours, peers)
+                        if name == "best peer" else math.inf)
+                within = (f", 95 %: {geometric_mean(values) * math.exp(-half):.3f} to "
+                          f"{geometric_mean(values) * math.exp(half):.3f}" if half < 1 else "")
+                print(f"\nGeometric mean of {what}: {geometric_mean(values):.3f}{within} "
                       f"(least {min(values):.2f})")
 
 
@@ -196,6 +254,8 @@ def main():
                         default=["auto", "plain"])
     parser.add_argument("--tokens", type=int, default=96)
     parser.add_argument("--rounds", type=int, default=1, help="each with another seed")
+    parser.add_argument("--until", type=float, help="repeat until the interval is that narrow: 0.05")
+    parser.add_argument("--most-rounds", type=int, default=12, help="with --until")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--temps", default="0,0.8d,1")
     parser.add_argument("--peer-args", default="", help="for every llama-server; with '-ctk bf16 "
@@ -213,16 +273,26 @@ def main():
             subjects[setting] = Ours(args, setting)
         for subject in subjects.values():  # warm
             subject.complete(prompts[0][1], sampling_of("0"), 1, 4)
-        results = measure(subjects, prompts, temperatures, args.rounds, args.tokens)
+        judged = next((n for n in args.ours if n != "plain"), None)
+
+        def enough(so_far):
+            return not (args.until and args.peers and judged) or all(
+                interval(so_far, t, judged, args.peers) < args.until for t in temperatures)
+
+        most = max(args.rounds, args.most_rounds) if args.until else args.rounds
+        results = measure(subjects, prompts, temperatures, (args.rounds, most), enough, args.tokens)
+        if not enough(results):
+            print(f"After {most} rounds the interval is still wider than {args.until}.")
     finally:
         for subject in subjects.values():
             subject.stop()
     print(f"{time.strftime('%Y-%m-%d')}, {processor()}, {args.threads} threads, target "
           f"{os.path.basename(args.target)}, draft {os.path.basename(args.draft or 'none')}, "
-          f"{args.tokens} tokens, {args.per_category} prompts a category, {args.rounds} rounds; "
+          f"{args.tokens} tokens, {args.per_category} prompts a category, "
+          f"{len({r['round'] for cell in results.values() for r in cell[args.ours[0]]})} rounds; "
           f"llama-server's arguments: {args.peer_args or 'none'}; "
           "tokens a second (accepted/drafted)")
-    print_tables(results, args.peers, args.ours, args.rounds)
+    print_tables(results, args.peers, args.ours)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump([{"category": c, "temperature": t, "results": cell}

@@ -1,6 +1,7 @@
 """What the benchmarks measure: llama-server and Outrider as processes that answer prompts."""
 import concurrent.futures
 import json
+import os
 import platform
 import signal
 import socket
@@ -21,6 +22,16 @@ def processor():
         return f"{len(names)} x {names[0]}"
     except (OSError, IndexError):
         return platform.processor() or platform.machine()
+
+
+def processor_seconds(process):
+    """What a process has used of the processors, all its threads; None where nobody tells."""
+    try:
+        with open(f"/proc/{process.pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return None
 
 
 def free_port():

@@ -4,9 +4,13 @@
 PASSED=0
 FAILED=0
 
-# Statistics and simulations: an eighth of the sanitized tests' time, and nothing in them that the
-# other tests of the same code do not touch. `./dev sanitize` runs them, too.
+# Statistics, simulations, and the same bits compared again for one more weight type or tokenizer: a
+# third of the sanitized tests' time, and nothing in them that the other tests of the same code do not
+# touch. `./dev sanitize` runs them, too.
 NUMBERS_ONLY='RejectionProof|RulesProof|AMillionDraws|TenThousandTexts|Planner\.SeveralRequests|Planner\.IsAtThreeQuarters'
+NUMBERS_ONLY+='|OpenTargetTest\.(AVerdictIs|QuantisedWeights|InsistingGives)|SameOutput\..*Q8_0'
+NUMBERS_ONLY+='|OtherVocabulary\..*(same_tokens|with_pieces|BPE_drafted)|LlamaTreeTest\.(RandomShapes|FreeingCells)'
+NUMBERS_ONLY+='|LlamaModelExactTest\..*(Q4_0|Q8_0)'
 
 # run_tests PRESET [CTEST ARGUMENTS]: adds to PASSED and FAILED.
 run_tests() {
