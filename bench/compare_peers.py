@@ -7,8 +7,8 @@ as pay), or DRAFTERS@WIDTH, such as draft-model@auto, draft-model@4 or suffix,dr
 setting is a process of its own that answers all prompts, so what ours learns on the way counts. The
 order turns from round to round; further rounds of a prompt find it in every program's cache.
 
-With --until X rounds are added until the 95 % interval of ours / best peer, over all categories, is
-less than X wide each way at every temperature, and --rounds is the least, --most-rounds the most.
+With --until X rounds are added until the 95 % interval of ours / best peer, over all of these prompts,
+is less than X wide each way at every temperature, and --rounds is the least, --most-rounds the most.
 
 A figure is tokens a second after the first token, (n - 1) / (time between the first token and the
 last), by each program's own clock; the median over prompts and rounds of a category. "Best peer" is
@@ -133,7 +133,7 @@ def measure(subjects, prompts, temperatures, rounds, enough, tokens):
                 order = names[turn % len(names):] + names[:turn % len(names)]
                 turn += 1
                 for name in order:
-                    cell[name].append({"round": seed, **complete(
+                    cell[name].append({"round": seed, "prompt": i, **complete(
                         subjects[name], prompt, sampling_of(temperature), seed, tokens)})
                 speeds = "  ".join(f"{n} {cell[n][-1]['tps']:.1f}" for n in names)
                 print(f"{seed}. T={temperature} {i + 1}/{len(prompts)} {category}: {speeds}",
@@ -171,23 +171,27 @@ def best_of(cell, peers):
 
 
 def interval(results, temperature, ours, peers):
-    """Half of the width of the 95 % interval of the logarithm of ours / best peer, the mean of all
-    categories': from how much the pairs of one prompt and round differ within a category."""
-    squares, freedom, variance, n = 0.0, 0, 0.0, 0
-    cells = [cell for (_, t), cell in results.items() if t == temperature]
-    for cell in cells:
+    """Ours / best peer, the geometric mean of all prompts, and half of the width of its 95 % interval as
+    a logarithm: for these prompts, by how much a prompt's rounds differ. (How much prompts differ is in
+    the table.)"""
+    means, squares, freedom, variance = [], 0.0, 0, 0.0
+    for (_, t), cell in results.items():
+        if t != temperature:
+            continue
         best = best_of(cell, peers)
-        logs = [math.log(a["tps"] / b["tps"]) for a, b in zip(cell[ours], cell[best])]
-        squares += sum((x - statistics.mean(logs)) ** 2 for x in logs)
-        freedom += len(logs) - 1
-        n += 1
+        prompts = {}
+        for a, b in zip(cell[ours], cell[best]):
+            prompts.setdefault(a["prompt"], []).append(math.log(a["tps"] / b["tps"]))
+        for logs in prompts.values():
+            means.append(statistics.mean(logs))
+            squares += sum((x - means[-1]) ** 2 for x in logs)
+            freedom += len(logs) - 1
+            variance += 1.0 / len(logs)
+    mean = math.exp(statistics.mean(means))
     if freedom < 1:
-        return math.inf
-    pooled = squares / freedom
-    for cell in cells:
-        variance += pooled / len(cell[ours])
-    student = 1.96 + 2.4 / freedom  # of the t distribution, within 2 % from 4 degrees on
-    return student * math.sqrt(variance) / n
+        return mean, math.inf
+    student = 1.96 + 2.4 / freedom + 3.0 / freedom ** 2  # of the t distribution, 1 % from 3 on
+    return mean, student * math.sqrt(variance * squares / freedom) / len(means)
 
 
 def print_tables(results, peers, ours):
@@ -228,12 +232,13 @@ def print_tables(results, peers, ours):
         for name, values in ratios.items():
             if values:
                 what = "our plain / llama-server's plain" if name == "plain" else f"ours / {name}"
-                half = (interval(results, temperature, best_ours, peers)
-                        if name == "best peer" else math.inf)
-                within = (f", 95 %: {geometric_mean(values) * math.exp(-half):.3f} to "
-                          f"{geometric_mean(values) * math.exp(half):.3f}" if half < 1 else "")
-                print(f"\nGeometric mean of {what}: {geometric_mean(values):.3f}{within} "
+                print(f"\nGeometric mean of {what}: {geometric_mean(values):.3f} "
                       f"(least {min(values):.2f})")
+        if peers and best_ours:
+            mean, half = interval(results, temperature, best_ours, peers)
+            if half < 1:
+                print(f"\nOver all rounds of these prompts, ours / best peer: {mean:.3f}, 95 %: "
+                      f"{mean * math.exp(-half):.3f} to {mean * math.exp(half):.3f}")
 
 
 def main():
@@ -277,7 +282,7 @@ def main():
 
         def enough(so_far):
             return not (args.until and args.peers and judged) or all(
-                interval(so_far, t, judged, args.peers) < args.until for t in temperatures)
+                interval(so_far, t, judged, args.peers)[1] < args.until for t in temperatures)
 
         most = max(args.rounds, args.most_rounds) if args.until else args.rounds
         results = measure(subjects, prompts, temperatures, (args.rounds, most), enough, args.tokens)

@@ -62,7 +62,7 @@ class Second:
 
     def __init__(self, other, prompt):
         self.over = False
-        self.thread = threading.Thread(target=self.ask, args=(other, prompt))
+        self.thread = threading.Thread(target=self.ask, args=(other, prompt), daemon=True)
         self.thread.start()
 
     def ask(self, other, prompt):
@@ -86,16 +86,17 @@ def measure(args, subjects, other, prompts):
         prompt = prompts[turn % len(prompts)]
         for situation in SITUATIONS:
             beside = neighbour(situation, other, prompt)
-            time.sleep(0.5)
-            for name, subject, speculative in subjects:
-                tokens = args.tokens if situation == "quiet" else max(8, args.tokens // 3)
-                begin = time.monotonic()
-                subject.complete(f"{next(numbers)}. {prompt}", tokens, speculative)
-                speed = tokens / (time.monotonic() - begin)
-                speeds[situation, name].append(speed)
-                print(f"{turn + 1}. {situation}, {name}: {speed:.2f}", file=sys.stderr)
-            if beside:
-                beside.stop()
+            try:
+                time.sleep(0.5)
+                for name, subject, speculative in subjects:
+                    begin = time.monotonic()
+                    subject.complete(f"{next(numbers)}. {prompt}", args.tokens, speculative)
+                    speed = args.tokens / (time.monotonic() - begin)
+                    speeds[situation, name].append(speed)
+                    print(f"{turn + 1}. {situation}, {name}: {speed:.2f}", file=sys.stderr)
+            finally:
+                if beside:
+                    beside.stop()
     return speeds
 
 
@@ -108,7 +109,7 @@ def main():
     parser.add_argument("--outrider", default="build/outrider")
     parser.add_argument("--second", help="the other Outrider's program [the same]")
     parser.add_argument("--llama-server", default="build/bin/llama-server")
-    parser.add_argument("--tokens", type=int, default=48, help="of a request on the quiet machine")
+    parser.add_argument("--tokens", type=int, default=48, help="of a request")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()

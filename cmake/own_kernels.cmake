@@ -20,7 +20,8 @@ function(outrider_own_kernels)
   if(OUTRIDER_OWN_KERNELS_FIT)
     message(STATUS "Own kernels: built in")
     set_source_files_properties("${PROJECT_SOURCE_DIR}/src/llama/kernel_buffer.cc"
-                                "${PROJECT_SOURCE_DIR}/src/llama/kernel_buffer_check.cc" PROPERTIES
+                                "${PROJECT_SOURCE_DIR}/src/llama/kernel_buffer_check.cc"
+                                "${PROJECT_SOURCE_DIR}/src/llama/kernel_worker.cc" PROPERTIES
                                 INCLUDE_DIRECTORIES "${folders}"
                                 COMPILE_DEFINITIONS OUTRIDER_OWN_KERNELS
                                 # ggml's headers are C with C++ around it.

@@ -1,5 +1,5 @@
-// A real pair with the target on two workers: the text of one process with plain weight buffers,
-// with speculation and without. Needs the files of `./dev models` (OUTRIDER_MODELS_DIR).
+// A real pair with the target on two workers: the text of one process, with speculation and
+// without. Needs the files of `./dev models` (OUTRIDER_MODELS_DIR).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ const char* kPrompts[] = {
     "The three laws of motion say that",
 };
 
-TEST(RealModelWorkers, TheTextIsThatOfOneProcessWithPlainWeightBuffers) {
+TEST(RealModelWorkers, TheTextIsThatOfOneProcess) {
   const char* folder = std::getenv("OUTRIDER_MODELS_DIR");
   if (folder == nullptr) GTEST_SKIP() << "OUTRIDER_MODELS_DIR does not name the models";
   const testing::HostProgram host;
@@ -30,7 +30,7 @@ TEST(RealModelWorkers, TheTextIsThatOfOneProcessWithPlainWeightBuffers) {
   options.exact = ExactMode::kOn;
   options.widest = 4;
   testing::OpenModel near(options.path, options, {.type_k = "q8_0", .type_v = "q8_0"},
-                          /*extra_bufts=*/false);
+                          /*extra_bufts=*/true);
   testing::OpenModel drafts(std::filesystem::path(folder) / "draft-q3_k_s.gguf", options,
                             llama::ContextSettings{}, /*extra_bufts=*/true);
   options.workers = {one.address(), two.address()};

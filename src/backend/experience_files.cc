@@ -1,11 +1,12 @@
 #include "backend/experience_files.h"
 
+#include <unistd.h>
+
 #include <fstream>
 #include <iterator>
 #include <system_error>
 
 #include "llama/exactness_key.h"
-#include "store/atomic_file.h"
 
 namespace outrider {
 
@@ -22,12 +23,18 @@ std::optional<DrafterExperience> ExperienceFiles::load(const std::string& drafte
   return experience_from(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
+// Whole or not at all, but not brought to the disk: that can take a second, and requests wait.
 void ExperienceFiles::save(const std::string& drafter, const DrafterExperience& experience) {
   const std::filesystem::path path = file_of(drafter);
+  std::filesystem::path part = path;
+  part += "." + std::to_string(getpid()) + ".part";
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
-  if (error) return;
-  (void)write_whole_file(path.string(), key_of(drafter) + "\n" + to_text(experience));
+  std::ofstream file(part, std::ios::binary);
+  file << key_of(drafter) << '\n' << to_text(experience);
+  file.close();
+  if (file) std::filesystem::rename(part, path, error);
+  if (!file || error) std::filesystem::remove(part, error);
 }
 
 }  // namespace outrider

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "draft/vocabulary_map.h"
+#include "serve/experiences.h"
 #include "testing/gguf_damage.h"
 #include "testing/llama_fixture.h"
 #include "testing/tiny_pair.h"
@@ -130,6 +131,32 @@ TEST_F(LlamaLoaderTest, ADraftKeepsItsTargetAlive) {
   EXPECT_TRUE((*draft_model)->drafter().begin(0, 0).ok());
   draft_model = not_found("freed");
   EXPECT_TRUE(watched.expired());
+}
+
+// By model, adapters, machine, build and settings.
+TEST_F(LlamaLoaderTest, WhatDraftersTaughtIsKeptForThisTargetAndThisDraft) {
+  const std::shared_ptr<Target> opened = open(options(target()));
+  ASSERT_NE(opened, nullptr);
+  ASSERT_NE(opened->experiences(), nullptr);
+  const auto identity = [&](const ModelOptions& options) {
+    Result<std::unique_ptr<Draft>> draft = loader().load_draft(options, opened, {});
+    EXPECT_TRUE(draft.ok()) << draft.status().message();
+    return draft.ok() ? (*draft)->identity() : "";
+  };
+  const std::string plain = identity(options(draft()));
+  EXPECT_NE(plain, "");
+  EXPECT_EQ(identity(options(draft())), plain);
+  ModelOptions other = options(draft());
+  other.n_threads = 2;
+  EXPECT_NE(identity(other), plain);
+  EXPECT_NE(identity(options(target())), plain);
+  const DrafterExperience learned{.acceptance = {1.0, 2.0}};
+  opened->experiences()->save(plain, learned);
+  const std::shared_ptr<Target> again = open(options(target()));
+  EXPECT_TRUE(again->experiences()->load(plain));
+  ModelOptions wider = options(target());
+  wider.n_threads = 2;
+  EXPECT_FALSE(open(wider)->experiences()->load(plain));
 }
 
 TEST_F(LlamaLoaderTest, ADraftModelWithTheTargetsTokensAtOtherIdsDraftsAndSaysWhatItShares) {

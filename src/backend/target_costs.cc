@@ -97,6 +97,15 @@ Result<std::string> times_key(const LanguageModel& model, const ModelOptions& o)
       << static_cast<int>(o.exact) << " | isolated " << o.isolate << " | kernels "
       << (o.kernels == KernelChoice::kAuto ? llama::own_kernels().instruction_set : "");
   for (const std::string& worker : o.workers) key << " | " << worker;
+  for (const float share : o.tensor_split) key << " | share " << share;
+  for (const std::string& path : o.lora) {
+    const Result<std::string> adapter = llama::fingerprint_file(path);
+    if (!adapter.ok()) return adapter.status();
+    key << " | adapter " << *adapter;
+  }
+  if (o.rope_freq_base > 0.0F || o.rope_freq_scale > 0.0F) {
+    key << " | rope " << o.rope_freq_base << ' ' << o.rope_freq_scale;
+  }
   return key.str();
 }
 

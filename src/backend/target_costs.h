@@ -16,8 +16,8 @@
 
 namespace outrider {
 
-// All that the times of a target's passes depend on, in a line: file, machine, build and settings.
-// Errors: those of reading the file.
+// All that the times of a model's passes and what it says depend on, in a line: file, adapters,
+// machine, build and settings. Errors: those of reading the files.
 Result<std::string> times_key(const LanguageModel& model, const ModelOptions& options);
 
 // `model` was opened with `options`; its sequence 0 is empty. `folder`: not given: the user's cache

@@ -1,6 +1,7 @@
 #include "llama/compute_threads.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace outrider::llama {
 namespace {
@@ -11,7 +12,14 @@ threads::Team*& current() {
   return team;
 }
 
+std::atomic<std::int64_t>& n_graphs() {
+  static std::atomic<std::int64_t> n{0};
+  return n;
+}
+
 }  // namespace
+
+std::int64_t graphs_by_own_threads() { return n_graphs().load(std::memory_order_relaxed); }
 
 ComputeThreads::ComputeThreads(threads::Teams& teams) : team_(teams), before_(current()) {
   current() = &*team_;
@@ -44,9 +52,12 @@ int __real_omp_get_num_threads();
 // `#pragma omp parallel num_threads(n)`; 0: as many as OpenMP would take, which ggml never asks for
 // while it computes a graph.
 void __wrap_GOMP_parallel(GompWork work, void* data, unsigned n_threads, unsigned flags) {
+  // Within a run, whose place is all that can be told, the caller works alone.
+  if (threads::Team::here() != nullptr) return threads::Team::run_alone(work, data);
   if (current() == nullptr || n_threads == 0) {
     return __real_GOMP_parallel(work, data, n_threads, flags);
   }
+  n_graphs().fetch_add(1, std::memory_order_relaxed);
   const unsigned most = threads::Team::kMostThreads;
   current()->run(static_cast<int>(std::min(n_threads, most)), work, data);
 }

@@ -8,6 +8,7 @@
 // OpenMP, an app that Outrider is linked into among it, is not touched.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "threads/teams.h"
@@ -16,6 +17,9 @@ namespace outrider::llama {
 
 // Whether this build directs ggml to Outrider's threads.
 bool has_own_threads();
+
+// Graphs of the process that they have computed. Any thread.
+std::int64_t graphs_by_own_threads();
 
 // While it lives, what ggml computes on the calling thread is computed by a team of `teams`.
 // Several may live on one thread, the last one counts.

@@ -5,13 +5,17 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "ggml-cpp.h"
 #include "ggml-cpu.h"
 #include "ggml.h"
+#include "llama.h"
 #include "llama/backend.h"
+#include "llama/llama_model.h"
+#include "testing/llama_fixture.h"
 
 namespace outrider::llama {
 namespace {
@@ -131,6 +135,32 @@ TEST_F(ComputeThreadsTest, SeveralThreadsComputeAtOnce) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(wrong.load(), 0);
+}
+
+// Where they can be had they are there: GCC, Linux, and a ggml that was built for OpenMP.
+TEST(OwnThreads, AreBuiltInWhereTheyCanBe) {
+#if defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+  const std::string ggml = llama_print_system_info();
+  if (ggml.find("OPENMP = 1") == std::string::npos) GTEST_SKIP() << "ggml without OpenMP: " << ggml;
+  EXPECT_TRUE(has_own_threads());
+#else
+  GTEST_SKIP() << "not here";
+#endif
+}
+
+class OwnThreadsOfAModel : public testing::TinyModelTest {};
+
+// The product's own way, not only this file's.
+TEST_F(OwnThreadsOfAModel, ComputeItsEvaluations) {
+  if (!has_own_threads()) GTEST_SKIP() << "this build uses ggml's threads";
+  const std::unique_ptr<LlamaModel> model = make({.n_ctx = 64, .n_threads = 2});
+  const std::int64_t before = graphs_by_own_threads();
+  testing::step(*model, 0, 7);
+  EXPECT_GT(graphs_by_own_threads(), before);
+  const std::unique_ptr<LlamaModel> alone = make({.n_ctx = 64, .n_threads = 1});
+  const std::int64_t between = graphs_by_own_threads();
+  testing::step(*alone, 0, 7);
+  EXPECT_EQ(graphs_by_own_threads(), between) << "one thread has nobody to meet";
 }
 
 }  // namespace

@@ -97,8 +97,8 @@ std::string build_identity() {
 #if defined(OUTRIDER_VERSION)
   text += ", outrider " OUTRIDER_VERSION;
 #endif
-#if defined(OUTRIDER_BUILD_FLAGS)
-  text += ", " OUTRIDER_BUILD_FLAGS;
+#if defined(OUTRIDER_BUILD)
+  text += ", " OUTRIDER_BUILD;
 #endif
 #if defined(OUTRIDER_MACHINE)
   text += ", machine " + std::to_string(OUTRIDER_MACHINE);

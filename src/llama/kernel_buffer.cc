@@ -20,6 +20,7 @@
 #include "llama/kernel_attention.h"
 #include "llama/kernel_experts.h"
 #include "llama/kernel_products.h"
+#include "llama/kernel_worker.h"
 #include "traits.h"
 
 namespace outrider::llama {
@@ -37,7 +38,8 @@ const InstructionSet*& the_set() {
 ggml_backend_buffer_type* buffer_type();
 
 bool is_ours(const ggml_tensor* tensor) {
-  return tensor != nullptr && tensor->buffer != nullptr && tensor->buffer->buft == buffer_type();
+  return tensor != nullptr && tensor->buffer != nullptr &&
+         (tensor->buffer->buft == buffer_type() || is_packed_for_worker(tensor));
 }
 
 // --- Which matrices are taken
@@ -300,7 +302,7 @@ void pack(const ggml_tensor* weights, const std::uint8_t* bytes, std::uint8_t* p
 void set_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, const void* data,
                 std::size_t offset, std::size_t size) {
   GGML_ASSERT(offset == 0 && size == ggml_nbytes(tensor));
-  pack(tensor, static_cast<const std::uint8_t*>(data), static_cast<std::uint8_t*>(tensor->data));
+  kernel_pack(tensor, data, tensor->data);
   kernel_load().packed_bytes += ggml_backend_buft_get_alloc_size(buffer_type(), tensor);
   kernel_load().file_bytes += size;
 }
@@ -310,8 +312,7 @@ const char* name_of_type(ggml_backend_buffer_type_t /*type*/) { return "Outrider
 std::size_t alignment_of_type(ggml_backend_buffer_type_t /*type*/) { return 64; }
 
 std::size_t allocated_size(ggml_backend_buffer_type_t /*type*/, const ggml_tensor* tensor) {
-  if (!takes(tensor)) return ggml_nbytes(tensor);
-  return layout_of(tensor).bytes() * static_cast<std::size_t>(tensor->ne[2]);
+  return takes(tensor) ? kernel_packed_bytes(tensor) : ggml_nbytes(tensor);
 }
 
 // Weights are read from one end to the other in each step: with pages of 2 MiB that takes 15 % less
@@ -369,6 +370,16 @@ ggml_backend_buffer_type_t kernel_buffer_type() {
 }
 
 bool kernel_buffer_takes(const ggml_tensor* weights) { return takes(weights); }
+
+std::size_t kernel_packed_bytes(const ggml_tensor* weights) {
+  return layout_of(weights).bytes() * static_cast<std::size_t>(weights->ne[2]);
+}
+
+void kernel_pack(const ggml_tensor* weights, const void* bytes, void* packed) {
+  pack(weights, static_cast<const std::uint8_t*>(bytes), static_cast<std::uint8_t*>(packed));
+}
+
+bool kernel_only_multiplies(std::string_view name) { return is_only_multiplied(name); }
 
 std::string register_kernel_buffer(const InstructionSet& set) {
   the_set() = &set;

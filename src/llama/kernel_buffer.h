@@ -1,8 +1,10 @@
 // The buffer type behind llama/own_kernels.h: the only code that knows ggml's private headers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "ggml-backend.h"
 #include "kernels/instruction_set.h"
@@ -17,6 +19,14 @@ ggml_backend_buffer_type_t kernel_buffer_type();
 
 // True when the buffer type holds such a matrix: a tensor of a file, with its name.
 bool kernel_buffer_takes(const ggml_tensor* weights);
+
+// Of such a matrix: how much memory it takes packed, and the packing, from `bytes` as in the file.
+// It is packed with as many threads as there are processors.
+std::size_t kernel_packed_bytes(const ggml_tensor* weights);
+void kernel_pack(const ggml_tensor* weights, const void* bytes, void* packed);
+
+// True for names of matrices with which graphs do nothing but multiply.
+bool kernel_only_multiplies(std::string_view name);
 
 // Multiplies random matrices of every type through `set` and, for one type, through ggml, and
 // compares with plain code, bit for bit. Returns the first difference, or an empty string.

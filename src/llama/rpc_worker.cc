@@ -16,6 +16,7 @@
 #include "ggml-rpc.h"
 #include "llama/backend.h"
 #include "llama/compute_threads.h"
+#include "llama/kernel_worker.h"
 
 namespace outrider::llama {
 namespace {
@@ -48,7 +49,7 @@ std::vector<ggml_backend_dev_t> devices_to_serve() {
     }
   }
   const ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-  if (devices.empty() && cpu != nullptr) devices.push_back(cpu);
+  if (devices.empty() && cpu != nullptr) devices.push_back(worker_device(cpu));
   return devices;
 }
 

@@ -54,7 +54,7 @@ void AcceptanceTable::Count::add(bool was_right, double memory) {
 
 void AcceptanceTable::Count::shrink_to(double most) {
   if (seen <= most) return;
-  right *= most / seen;
+  right = std::min(right * (most / seen), most);  // never above it by rounding
   seen = most;
 }
 

@@ -15,8 +15,11 @@ constexpr double kGainMemory = 200.0;
 // of experience that counts.
 constexpr double kFirstGain = 0.3;
 constexpr double kFirstGainTokens = 8.0;
-// Of what another run learned, as many tokens count at most.
+// Of what another run learned, as many tokens count at most. A loss counts less, and half as much
+// with each run that does not confirm it: else a drafter that lost in one bad run, beside another
+// program perhaps, would not be let into a long text again, and nobody would find out.
 constexpr double kRecalledTokens = 50.0;
+constexpr double kRecalledLossTokens = 8.0;
 constexpr double kRecalledReading = 512.0;
 // Texts end before their limit; what an investment may rely on.
 constexpr std::int64_t kHorizon = 256;
@@ -106,7 +109,9 @@ void DrafterAccount::recall(const DrafterExperience& experience) {
     read_ms_ = experience.reading_ms * kRecalledReading;
   }
   if (experience.gained_tokens > 0.0) {
-    gained_tokens_ = std::min(experience.gained_tokens, kRecalledTokens);
+    gained_tokens_ = experience.gained_ms < 0.0
+                         ? std::min(experience.gained_tokens, kRecalledLossTokens) / 2.0
+                         : std::min(experience.gained_tokens, kRecalledTokens);
     gained_ms_ = experience.gained_ms * gained_tokens_ / experience.gained_tokens;
   }
 }

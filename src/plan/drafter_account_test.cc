@@ -144,5 +144,27 @@ TEST(DrafterAccount, FurtherPassesHaveTheirOwnCostOnceSeen) {
   EXPECT_DOUBLE_EQ(account.pass_ms(true, 4), 10.0) << "each request's part";
 }
 
+// Not let into a long text for what another run lost, it could never show that it has become
+// better.
+TEST(DrafterAccount, ALossOfAnotherRunIsForgottenWhereNoneConfirmsIt) {
+  DrafterExperience kept{.first_passes = {{.width = 1, .ms = 5.6}},
+                         .reading_ms = 0.73,
+                         .gained_ms = -6000.0,
+                         .gained_tokens = 60.0};
+  DrafterAccount fresh;
+  fresh.note_pass(true, 1, 5.6);
+  ASSERT_TRUE(fresh.may_read(300, 256, kToken));
+  int runs = 0;
+  for (bool may_read = false; !may_read && runs < 20; ++runs) {
+    DrafterAccount account;
+    account.recall(kept);
+    may_read = account.may_read(300, 256, kToken);
+    EXPECT_TRUE(runs > 0 || !may_read) << "it is not forgotten at once";
+    account.tell(&kept);
+  }
+  EXPECT_LE(runs, 4);
+  EXPECT_NEAR(kept.reading_ms, 0.73, 1e-9);
+}
+
 }  // namespace
 }  // namespace outrider

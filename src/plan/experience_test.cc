@@ -51,6 +51,26 @@ TEST(Experience, APlannerThatRecallsItExpectsWhatTheOtherOneDid) {
   }
 }
 
+// A drafter that was always right has counts at their limits, which rounding must not push beyond.
+TEST(Experience, LastsForManyRuns) {
+  Planner planner = taught(997, 4);
+  for (int run = 0; run < 50; ++run) {
+    const std::optional<DrafterExperience> read = experience_from(to_text(planner.experience(0)));
+    ASSERT_TRUE(read);
+    Planner next;
+    next.recall(0, *read);
+    ASSERT_FALSE(next.experience(0).empty()) << run;
+    RequestPlan plan;
+    for (int i = 0; i < 13 * run; ++i) {
+      TokenTree tree(0);
+      tree.add(kRoot, 1, 0.8f, kFirst);
+      next.learn(tree, std::vector<Token>{1}, kFirst, plan);
+    }
+    planner = next;
+  }
+  EXPECT_GT(planner.acceptance().chance(kClaim), 0.95);
+}
+
 TEST(Experience, WhatIsSeenNowSoonOutweighsIt) {
   Planner planner;
   planner.recall(0, taught(2000, 4).experience(0));

@@ -1,5 +1,6 @@
 #include "serve/experiences.h"
 
+#include <algorithm>
 #include <exception>
 
 namespace outrider {
@@ -18,10 +19,12 @@ std::size_t place_of(const Engine& engine, std::string_view name) {
 }  // namespace
 
 void Experiences::recall(Engine& engine, const Drafter& drafter, const std::string& identity) {
-  if (store_ == nullptr || identity.empty()) return;
+  if (store_ == nullptr) return;
+  kept_at_ = std::min(kept_at_, engine.planner().steps_noted());  // the engine may be a new one
   const std::size_t place = place_of(engine, drafter.name());
-  if (place == engine.drafters().size()) return;
   try {
+    identities_.erase(std::string(drafter.name()));
+    if (identity.empty() || place == engine.drafters().size()) return;
     identities_[std::string(drafter.name())] = identity;
     const std::optional<DrafterExperience> known = store_->load(identity);
     if (known) engine.planner().recall(place, *known);

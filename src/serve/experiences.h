@@ -33,8 +33,7 @@ class Experiences {
   // under that name from now on. An empty identity: it is not kept.
   void recall(Engine& engine, const Drafter& drafter, const std::string& identity);
 
-  // Saves all that was learned since they were recalled or saved last: a file for each drafter,
-  // brought to the disk.
+  // Saves all that was learned since they were recalled or saved last.
   void keep(const Engine& engine);
   // The same where so much was said since that it is worth it.
   void keep_now_and_then(const Engine& engine);

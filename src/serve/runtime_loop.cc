@@ -155,7 +155,7 @@ void Runtime::Impl::step() {
     try {
       publish(*station, station->engine().step());
       note_progress(*station);
-      if (!station->engine().busy()) station->keep_experience();
+      station->keep_experience();
       const Status health = station->target()->model().health();
       if (!health.ok()) lose_target(*station, health);
     } catch (const std::exception&) {  // out of memory

@@ -66,7 +66,7 @@ class Station {
   std::optional<MemoryStatus> memory() const;
 
   // Keeps what was learned of its drafters for later runs, where enough was said since to be worth
-  // it; for when no request runs.
+  // it. Between steps.
   void keep_experience() { experiences_.keep_now_and_then(*engine_); }
 
   // After an exception out of the engine: its requests are gone, models and draft are as new, and

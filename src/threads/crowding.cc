@@ -3,14 +3,35 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cinttypes>
 #include <cstdio>
 
 namespace outrider::threads {
 
-Crowding::~Crowding() {
-  if (file_ >= 0) (void)close(file_);
+namespace {
+
+std::uint64_t this_thread() {
+  static std::atomic<std::uint64_t> last{0};
+  static thread_local const std::uint64_t number = ++last;
+  return number;
 }
+
+// Nanoseconds that the calling thread was ready to run and did not; less than 0: nobody tells. The
+// file is not kept open: an app that closes what it does not know would close it under us.
+std::int64_t waited_by_this_thread() {
+  const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;
+  char text[64] = {};
+  const ssize_t n = read(file, text, sizeof text - 1);
+  (void)close(file);
+  std::int64_t ran_ns = 0;
+  std::int64_t waited_ns = 0;
+  const bool known = n > 0 && std::sscanf(text, "%" SCNd64 " %" SCNd64, &ran_ns, &waited_ns) == 2;
+  return known ? waited_ns : -1;
+}
+
+}  // namespace
 
 void Crowding::judge(std::int64_t now_ns, std::int64_t waited_ns) {
   if (looked_at_ns_ != 0 && now_ns > looked_at_ns_) {
@@ -22,27 +43,14 @@ void Crowding::judge(std::int64_t now_ns, std::int64_t waited_ns) {
   waited_ns_ = waited_ns;
 }
 
-// Which thread the file is about is decided when it is opened.
-bool Crowding::open_for_this_thread() {
-  static thread_local char this_thread = 0;
-  if (thread_ == &this_thread) return file_ >= 0;
-  if (file_ >= 0) (void)close(file_);
-  file_ = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-  thread_ = &this_thread;
-  looked_at_ns_ = 0;
-  crowded_ = false;
-  return file_ >= 0;
-}
-
 void Crowding::look(std::int64_t now_ns) {
-  if (looked_at_ns_ != 0 && now_ns - looked_at_ns_ < kEachNs) return;
-  if (!open_for_this_thread()) return;
-  char text[64] = {};
-  std::int64_t ran_ns = 0;
-  std::int64_t waited_ns = 0;
-  const bool known = pread(file_, text, sizeof text - 1, 0) > 0 &&
-                     std::sscanf(text, "%" SCNd64 " %" SCNd64, &ran_ns, &waited_ns) == 2;
-  if (known) judge(now_ns, waited_ns);
+  if (looked_at_ns_ != 0 && now_ns - looked_at_ns_ < kEachNs && thread_ == this_thread()) return;
+  if (thread_ != this_thread()) *this = Crowding();
+  thread_ = this_thread();
+  const std::int64_t waited_ns = waited_by_this_thread();
+  if (waited_ns >= 0) return judge(now_ns, waited_ns);
+  looked_at_ns_ = now_ns;
+  crowded_ = false;
 }
 
 }  // namespace outrider::threads

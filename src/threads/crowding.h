@@ -10,18 +10,13 @@
 
 namespace outrider::threads {
 
-// About the thread that looks; another may do so later. Where the kernel does not tell, nothing is
-// crowded.
+// About the thread that looks. Another may look later: then what was known is forgotten. Where the
+// kernel does not tell, nothing is crowded.
 class Crowding {
  public:
-  Crowding() = default;
-  ~Crowding();
-  Crowding(const Crowding&) = delete;
-  Crowding& operator=(const Crowding&) = delete;
-
   bool crowded() const { return crowded_; }
 
-  // Looks again if that is due (every 20 ms; 2 microseconds). `now_ns`: a clock that never falls.
+  // Looks again if that is due (every 20 ms; 5 microseconds). `now_ns`: a clock that never falls.
   void look(std::int64_t now_ns);
 
   // Of the time since the last look, what part a thread waits for its core where it is crowded.
@@ -32,10 +27,7 @@ class Crowding {
   void judge(std::int64_t now_ns, std::int64_t waited_ns);
 
  private:
-  bool open_for_this_thread();
-
-  int file_ = -1;
-  const void* thread_ = nullptr;  // that the file is about
+  std::uint64_t thread_ = 0;  // that it is about; numbers are not used again, as addresses are
   bool crowded_ = false;
   std::int64_t looked_at_ns_ = 0;
   std::int64_t waited_ns_ = 0;

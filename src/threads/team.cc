@@ -58,6 +58,7 @@ Team::~Team() {
 }
 
 int Team::grow_to(int n) {
+  workers_.reserve(static_cast<std::size_t>(n));  // nothing may fail once a thread runs
   while (static_cast<int>(workers_.size()) < n - 1) {
     const int index = static_cast<int>(workers_.size()) + 1;
     try {
@@ -75,13 +76,15 @@ void Team::work_as(Member& member) {
   meet();
 }
 
+void Team::run_alone(void (*work)(void*), void* data) {
+  Member alone;
+  const Place place(alone);
+  work(data);
+}
+
 void Team::run(int n, void (*work)(void*), void* data) {
   assert(n >= 1 && n <= kMostThreads);
-  if (current() != nullptr) {
-    Member alone{.team = this, .index = 0, .n = 1};
-    const Place place(alone);
-    return work(data);
-  }
+  if (current() != nullptr) return run_alone(work, data);
   Member first{.team = this, .index = 0, .n = grow_to(n), .patience = &patience_};
   work_ = work;
   data_ = data;

@@ -36,6 +36,9 @@ class Team {
   // team, `work` is run on the caller's thread alone.
   void run(int n, void (*work)(void*), void* data);
 
+  // Runs work(data) on the calling thread alone, as a run within a run.
+  static void run_alone(void (*work)(void*), void* data);
+
   // The calling thread's place in the run that it works for; null outside of one.
   static const Member* here();
 

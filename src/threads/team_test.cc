@@ -9,6 +9,8 @@
 #include <memory>
 #include <numeric>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "threads/teams.h"
@@ -157,6 +159,41 @@ TEST(CrowdingTest, IsWhereAThreadWaitedForItsCoreSinceTheLastLook) {
   EXPECT_TRUE(crowding.crowded());
   crowding.judge(180 * kMs, 62 * kMs + kMs / 2);
   EXPECT_FALSE(crowding.crowded());
+}
+
+TEST(CrowdingTest, AnotherThreadBeginsWithoutKnowing) {
+  constexpr std::int64_t kMs = 1'000'000;
+  Crowding crowding;
+  crowding.look(1 * kMs);
+  crowding.judge(100 * kMs, 0);
+  crowding.judge(120 * kMs, 10 * kMs);
+  EXPECT_TRUE(crowding.crowded());
+  std::thread([&] { crowding.look(121 * kMs); }).join();
+  EXPECT_FALSE(crowding.crowded());
+}
+
+TEST(TeamsTest, AThreadGetsTheTeamThatItHadLast) {
+  const std::shared_ptr<Teams> teams = Teams::shared();
+  const Team* mine = nullptr;
+  const Team* other = nullptr;
+  {
+    const Teams::Borrowed a(*teams);
+    mine = &*a;
+    std::thread([&] {
+      const Teams::Borrowed b(*teams);
+      other = &*b;
+    }).join();
+  }
+  EXPECT_NE(mine, other);
+  std::thread([&] {  // has both, and gives the other one back last
+    auto c = std::make_unique<Teams::Borrowed>(*teams);
+    auto d = std::make_unique<Teams::Borrowed>(*teams);
+    if (&**c == other) std::swap(c, d);
+    c.reset();
+  })
+      .join();
+  const Teams::Borrowed again(*teams);
+  EXPECT_EQ(&*again, mine);
 }
 
 TEST(TeamsTest, OneAfterTheOtherShareATeamAndTwoAtOnceDoNot) {

@@ -1,6 +1,17 @@
 #include "threads/teams.h"
 
+#include <algorithm>
+
 namespace outrider::threads {
+namespace {
+
+// The team that this thread had last, if it is still there; only compared, never followed.
+const Team*& last_team() {
+  static thread_local const Team* team = nullptr;
+  return team;
+}
+
+}  // namespace
 
 std::shared_ptr<Teams> Teams::shared() {
   static std::mutex mutex;
@@ -19,13 +30,17 @@ std::unique_ptr<Team> Teams::take() {
     ++n_made_;
     return team;
   }
-  std::unique_ptr<Team> team = std::move(idle_.back());
-  idle_.pop_back();
+  const auto mine = std::find_if(idle_.begin(), idle_.end(),
+                                 [](const auto& team) { return team.get() == last_team(); });
+  const auto chosen = mine != idle_.end() ? mine : idle_.end() - 1;
+  std::unique_ptr<Team> team = std::move(*chosen);
+  idle_.erase(chosen);
   return team;
 }
 
 void Teams::give_back(std::unique_ptr<Team> team) {
   const std::lock_guard lock(mutex_);
+  last_team() = team.get();
   idle_.push_back(std::move(team));
 }
 

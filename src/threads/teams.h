@@ -1,7 +1,7 @@
 // Teams: the process' teams of threads, one for each computation that goes on at a time.
 //
 // A target and its draft, which compute one after the other, get the same threads; two requests
-// that compute at once on two models get two teams.
+// that compute at once on two models get two teams, and each the one that its thread had last.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class Teams {
 
   std::mutex mutex_;
   std::size_t n_made_ = 0;
-  std::vector<std::unique_ptr<Team>> idle_;  // the last one back is the first one out
+  std::vector<std::unique_ptr<Team>> idle_;  // by when they came back
 };
 
 }  // namespace outrider::threads

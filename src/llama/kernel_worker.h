@@ -1,0 +1,21 @@
+// The processor as a worker lends it: a device whose weights are packed for Outrider's kernels as
+// they arrive.
+//
+// ggml's RPC server keeps all that its client sends in buffers of its device: weights, the cache
+// and activations alike, and the client counts with ggml's sizes. So a tensor is packed where it
+// lies, if it is a whole matrix that a model only multiplies with, by its name, and packed takes no
+// more room.
+#pragma once
+
+#include "ggml-backend.h"
+
+namespace outrider::llama {
+
+// A device that is `processor` but for its buffers; `processor` itself where there are no own
+// kernels. Lives as long as the process. Its buffers are one thread's, the server's.
+ggml_backend_dev_t worker_device(ggml_backend_dev_t processor);
+
+// True for a matrix that was packed in a buffer of that device.
+bool is_packed_for_worker(const ggml_tensor* weights);
+
+}  // namespace outrider::llama
