@@ -10,7 +10,6 @@ quiet speed that is.
 """
 import argparse
 import itertools
-import json
 import os
 import statistics
 import subprocess
@@ -18,30 +17,10 @@ import sys
 import threading
 import time
 
-from subjects import Rpc, Server, processor
+from subjects import Outrider, Peer, arguments, processor, prompts_of
 
 SITUATIONS = ["quiet", "busy", "second run"]
 numbers = itertools.count()  # each prompt gets another beginning, so that nothing of it is cached
-
-
-class Outrider:
-    def __init__(self, args):
-        command = [args.outrider, "rpc", "-m", args.target, "-t", str(args.threads), "-c", "2048"]
-        self.rpc = Rpc(command + (["-d", args.draft] if args.draft else []))
-        self.rpc.wait_until_loaded(args.draft)
-
-    def complete(self, prompt, tokens, speculative):
-        self.rpc.call("completion.run", {"prompt": prompt, "temp": 0, "max_tokens": tokens,
-                                         "ignore_eos": True, "speculative": speculative})
-
-
-class Peer:
-    def __init__(self, args):
-        self.server = Server(args.llama_server, ["-m", args.target], args.threads)
-
-    def complete(self, prompt, tokens, _):
-        self.server.post("/completion", {"prompt": prompt, "n_predict": tokens, "temperature": 0,
-                                         "ignore_eos": True, "cache_prompt": False})
 
 
 class Busy:
@@ -101,20 +80,13 @@ def measure(args, subjects, other, prompts):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", required=True, help="a GGUF file")
-    parser.add_argument("--draft", help="a GGUF file: measure speculation too")
-    parser.add_argument("--prompts", default="bench/prompts.jsonl")
-    parser.add_argument("--outrider", default="build/outrider")
+    parser = arguments(__doc__)
     parser.add_argument("--second", help="the other Outrider's program [the same]")
-    parser.add_argument("--llama-server", default="build/bin/llama-server")
     parser.add_argument("--tokens", type=int, default=48, help="of a request")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    with open(args.prompts, encoding="utf-8") as file:
-        prompts = [json.loads(line)["prompt"] for line in file if line.strip()]
+    prompts = prompts_of(args.prompts)
     ours = Outrider(args)
     subjects = [("plain", ours, False)] + ([("Outrider", ours, True)] if args.draft else [])
     peer = Peer(args) if args.llama_server else None
@@ -134,9 +106,9 @@ def main():
                  for i, m in enumerate(medians)]
         print(f"| {name} | " + " | ".join(cells) + " |")
     for process in (ours, other):
-        process.rpc.stop()
+        process.stop()
     if peer:
-        peer.server.stop()
+        peer.stop()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """What the benchmarks measure: llama-server and Outrider as processes that answer prompts."""
+import argparse
 import concurrent.futures
 import json
 import os
@@ -122,3 +123,57 @@ class Rpc:
     def stop(self):
         self.process.stdin.close()
         self.process.wait(60)
+
+
+class Outrider:
+    """`outrider rpc` with a target and perhaps a draft, asked one question after the other or many at once."""
+
+    def __init__(self, args, slots=1):
+        command = [args.outrider, "rpc", "-m", args.target, "-t", str(args.threads), "-c", "2048",
+                   "--slots", str(slots)]
+        self.rpc = Rpc(command + (["-d", args.draft] if args.draft else []))
+        self.rpc.wait_until_loaded(args.draft)
+
+    def complete(self, prompt, tokens, speculative):
+        result = self.rpc.call("completion.run", {
+            "prompt": prompt, "temp": 0, "max_tokens": tokens, "ignore_eos": True,
+            "speculative": speculative})
+        return result["usage"]["completion_tokens"]
+
+    def stop(self):
+        self.rpc.stop()
+
+
+class Peer:
+    """llama-server with as many slots; with `draft`, by draft-simple with three guesses at most."""
+
+    def __init__(self, args, slots=1, draft=False):
+        extra = ["-m", args.target, "--parallel", str(slots), "-c", str(2048 * slots)]
+        if draft:
+            extra += ["-md", args.draft, "--spec-type", "draft-simple", "--spec-draft-n-max", "3"]
+        self.server = Server(args.llama_server, extra, args.threads)
+
+    def complete(self, prompt, tokens, _):
+        body = {"prompt": prompt, "n_predict": tokens, "temperature": 0, "ignore_eos": True,
+                "cache_prompt": False}
+        return self.server.post("/completion", body)["timings"]["predicted_n"]
+
+    def stop(self):
+        self.server.stop()
+
+
+def arguments(description):
+    """What the benchmarks of whole requests have in common."""
+    parser = argparse.ArgumentParser(description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", required=True, help="a GGUF file")
+    parser.add_argument("--draft", help="a GGUF file: measure speculation too")
+    parser.add_argument("--prompts", default="bench/prompts.jsonl")
+    parser.add_argument("--outrider", default="build/outrider")
+    parser.add_argument("--llama-server", default="build/bin/llama-server")
+    return parser
+
+
+def prompts_of(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line)["prompt"] for line in file if line.strip()]

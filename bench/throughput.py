@@ -8,49 +8,14 @@ figure is all generated tokens divided by the time from the first request to the
 prompts included (each with another beginning, so that nothing of it is cached); the median over the
 rounds. Needs llama-server (`./dev peers`).
 """
-import argparse
 import concurrent.futures
 import itertools
-import json
 import statistics
 import time
 
-from subjects import Rpc, Server, processor
+from subjects import Outrider, Peer, arguments, processor, prompts_of
 
 numbers = itertools.count()
-
-
-class Outrider:
-    def __init__(self, args, slots):
-        command = [args.outrider, "rpc", "-m", args.target, "-t", str(args.threads), "-c", "2048",
-                   "--slots", str(slots)]
-        self.rpc = Rpc(command + (["-d", args.draft] if args.draft else []))
-        self.rpc.wait_until_loaded(args.draft)
-
-    def complete(self, prompt, tokens, speculative):
-        result = self.rpc.call("completion.run", {
-            "prompt": prompt, "temp": 0, "max_tokens": tokens, "ignore_eos": True,
-            "speculative": speculative})
-        return result["usage"]["completion_tokens"]
-
-    def stop(self):
-        self.rpc.stop()
-
-
-class Peer:
-    def __init__(self, args, slots, draft):
-        extra = ["-m", args.target, "--parallel", str(slots), "-c", str(2048 * slots)]
-        if draft:
-            extra += ["-md", args.draft, "--spec-type", "draft-simple", "--spec-draft-n-max", "3"]
-        self.server = Server(args.llama_server, extra, args.threads)
-
-    def complete(self, prompt, tokens, _):
-        body = {"prompt": prompt, "n_predict": tokens, "temperature": 0, "ignore_eos": True,
-                "cache_prompt": False}
-        return self.server.post("/completion", body)["timings"]["predicted_n"]
-
-    def stop(self):
-        self.server.stop()
 
 
 def measure(subject, prompts, clients, tokens, speculative=False):
@@ -82,20 +47,13 @@ def measure_ours(args, prompts, clients):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", required=True, help="a GGUF file")
-    parser.add_argument("--draft", help="a GGUF file: measure speculation too")
-    parser.add_argument("--prompts", default="bench/prompts.jsonl")
-    parser.add_argument("--outrider", default="build/outrider")
-    parser.add_argument("--llama-server", default="build/bin/llama-server")
+    parser = arguments(__doc__)
     parser.add_argument("--clients", default="1,4,16", help="requests at once")
     parser.add_argument("--tokens", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
-    with open(args.prompts, encoding="utf-8") as file:
-        prompts = [json.loads(line)["prompt"] for line in file if line.strip()]
+    prompts = prompts_of(args.prompts)
     print(f"{processor()}, {args.threads} threads, {args.tokens} tokens each, median of "
           f"{args.rounds} rounds; total tokens a second\n")
     print("| requests at once | llama-server | draft-simple 3 | Outrider plain | Outrider | "

@@ -1,4 +1,5 @@
-// The buffer type behind llama/own_kernels.h: the only code that knows ggml's private headers.
+// The buffer type behind llama/own_kernels.h: with its check and llama/kernel_worker.h the only
+// code that knows ggml's private headers.
 #pragma once
 
 #include <cstddef>
