@@ -61,13 +61,10 @@ Session::~Session() {
 
 void Session::recall_experience() {
   experiences_.emplace(target_->experiences());
-  const auto recall = [this](const Drafter& drafter, const std::string& identity) {
-    experiences_->recall(*engine_, drafter, identity);
-  };
-  if (draft_) recall(draft_->drafter(), draft_->identity());
-  if (suffix_) recall(*suffix_, std::string(suffix_->name()));
-  if (ngrams_) recall(*ngrams_->drafter, std::string(ngrams_->drafter->name()));
-  if (recycle_) recall(*recycle_, std::string(recycle_->name()));
+  if (draft_) experiences_->recall(*engine_, draft_->drafter(), draft_->identity());
+  if (suffix_) experiences_->recall(*engine_, *suffix_);
+  if (ngrams_) experiences_->recall(*engine_, *ngrams_->drafter);
+  if (recycle_) experiences_->recall(*engine_, *recycle_);
 }
 
 // The drafters without a model, in the order of their names (draft/drafter_plan.h).

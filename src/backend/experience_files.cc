@@ -1,19 +1,28 @@
 #include "backend/experience_files.h"
 
-#include <unistd.h>
-
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <system_error>
 
-#include "llama/exactness_key.h"
+#include "llama/exactness_cache.h"
+#include "store/atomic_file.h"
 
 namespace outrider {
+namespace {
+
+// Nothing is brought to the disk: that can take a second, in which requests wait, and a file that
+// is lost costs nothing.
+class Unsynced : public FileOps {
+ public:
+  int sync(int /*file*/) override { return 0; }
+  int sync_folder(const std::string& /*folder*/) override { return 0; }
+};
+
+}  // namespace
 
 std::filesystem::path ExperienceFiles::file_of(const std::string& drafter) const {
-  llama::Fingerprint fingerprint;
-  fingerprint.add(key_of(drafter));
-  return folder_ / "experience" / (fingerprint.hex() + ".txt");
+  return llama::cache_file(folder_, "experience", key_of(drafter), ".txt");
 }
 
 std::optional<DrafterExperience> ExperienceFiles::load(const std::string& drafter) {
@@ -23,18 +32,15 @@ std::optional<DrafterExperience> ExperienceFiles::load(const std::string& drafte
   return experience_from(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-// Whole or not at all, but not brought to the disk: that can take a second, and requests wait.
 void ExperienceFiles::save(const std::string& drafter, const DrafterExperience& experience) {
   const std::filesystem::path path = file_of(drafter);
-  std::filesystem::path part = path;
-  part += "." + std::to_string(getpid()) + ".part";
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
-  std::ofstream file(part, std::ios::binary);
-  file << key_of(drafter) << '\n' << to_text(experience);
-  file.close();
-  if (file) std::filesystem::rename(part, path, error);
-  if (!file || error) std::filesystem::remove(part, error);
+  Unsynced ops;
+  Result<AtomicFile> file = AtomicFile::create(path.string(), ops);
+  if (!file.ok()) return;
+  const std::string text = key_of(drafter) + '\n' + to_text(experience);
+  if (file->write(std::as_bytes(std::span(text))).ok()) (void)file->commit();
 }
 
 }  // namespace outrider

@@ -103,15 +103,16 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
       elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks);
   if (!target.ok()) return target.status();
   if (options_.speculation && options_.measure_costs) {
-    Result<std::vector<CostPoint>> costs = target_costs(
-        (*target)->model(), options, options_.cache_folder, options_.refresh_costs, hooks);
+    const Result<std::string> key = times_key((*target)->model(), options);
+    std::filesystem::path folder;  // empty: nothing is kept
+    if (key.ok()) folder = options_.cache_folder.value_or(llama::default_cache_folder());
+    const std::string name = key.ok() ? *key : "";
+    Result<std::vector<CostPoint>> costs =
+        target_costs((*target)->model(), name, folder, options_.refresh_costs, hooks);
     if (!costs.ok()) return costs.status();
     (*target)->set_costs(std::move(*costs));
-    const std::filesystem::path folder =
-        options_.cache_folder ? *options_.cache_folder : llama::default_cache_folder();
-    Result<std::string> key = times_key((*target)->model(), options);
-    if (key.ok() && !folder.empty()) {
-      (*target)->keep_experiences(std::make_unique<ExperienceFiles>(folder, *std::move(key)));
+    if (!folder.empty()) {
+      (*target)->keep_experiences(std::make_unique<ExperienceFiles>(folder, name));
     }
   }
   return std::unique_ptr<Target>(std::move(*target));

@@ -20,9 +20,7 @@ constexpr const char* kHead = "outrider costs 1";
 constexpr std::size_t kMostPoints = 64;
 
 std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
-  llama::Fingerprint fingerprint;
-  fingerprint.add(key);
-  return folder / "costs" / (fingerprint.hex() + ".txt");
+  return llama::cache_file(folder, "costs", key, ".txt");
 }
 
 // Empty: there is nothing that can be used.
@@ -109,14 +107,12 @@ Result<std::string> times_key(const LanguageModel& model, const ModelOptions& o)
   return key.str();
 }
 
-Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const ModelOptions& options,
-                                            const std::optional<std::filesystem::path>& given,
-                                            bool refresh, const LoadHooks& hooks) {
-  const std::filesystem::path folder = given ? *given : llama::default_cache_folder();
-  const Result<std::string> key = times_key(model, options);
-  const bool kept = key.ok() && !folder.empty();
+Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::string& key,
+                                            const std::filesystem::path& folder, bool refresh,
+                                            const LoadHooks& hooks) {
+  const bool kept = !folder.empty();
   if (kept && !refresh) {
-    std::vector<CostPoint> known = load(file_of(folder, *key), *key);
+    std::vector<CostPoint> known = load(file_of(folder, key), key);
     const Result<bool> holds = still_holds(model, known, hooks);
     if (!holds.ok()) return holds.status();
     if (*holds) return known;
@@ -129,7 +125,7 @@ Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const ModelOpt
     return std::vector<CostPoint>();
   }
   if (kept && !measured->empty()) {
-    const Status saved = save(file_of(folder, *key), *key, *measured);
+    const Status saved = save(file_of(folder, key), key, *measured);
     if (!saved.ok()) tell(hooks, "the measured costs cannot be kept: " + saved.message());
   }
   return measured;

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +19,11 @@ namespace outrider {
 // machine, build and settings. Errors: those of reading the files.
 Result<std::string> times_key(const LanguageModel& model, const ModelOptions& options);
 
-// `model` was opened with `options`; its sequence 0 is empty. `folder`: not given: the user's cache
-// folder; empty: nowhere. `refresh`: what is known is not used, and replaced. Empty where measuring
-// failed, which the log tells: it can be learned while running. Errors: kCancelled.
-Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const ModelOptions& options,
-                                            const std::optional<std::filesystem::path>& folder,
-                                            bool refresh, const LoadHooks& hooks);
+// Sequence 0 of `model` is empty. `key`: times_key(). `folder`: where the file lies; empty: nothing
+// is kept. `refresh`: what is known is not used, and replaced. Empty where measuring failed, which
+// the log tells: it can be learned while running. Errors: kCancelled.
+Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::string& key,
+                                            const std::filesystem::path& folder, bool refresh,
+                                            const LoadHooks& hooks);
 
 }  // namespace outrider

@@ -149,9 +149,7 @@ bool CachedProbe::says_more_than(const CachedProbe& other) const {
 }
 
 std::filesystem::path ExactnessCache::file_of(const std::string& key) const {
-  Fingerprint fingerprint;
-  fingerprint.add(key);
-  return folder_ / "exactness" / (fingerprint.hex() + ".json");
+  return cache_file(folder_, "exactness", key, ".json");
 }
 
 std::optional<CachedProbe> ExactnessCache::load(const std::string& key) const {
@@ -192,6 +190,13 @@ Status ExactnessCache::store(const std::string& key, const CachedProbe& probe) c
   }
   std::filesystem::remove(temporary, error);
   return internal_error("cannot write '" + path.string() + "'");
+}
+
+std::filesystem::path cache_file(const std::filesystem::path& folder, const char* kind,
+                                 const std::string& key, const char* extension) {
+  Fingerprint fingerprint;
+  fingerprint.add(key);
+  return folder / kind / (fingerprint.hex() + extension);
 }
 
 std::filesystem::path default_cache_folder() {

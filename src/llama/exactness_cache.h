@@ -45,6 +45,10 @@ class ExactnessCache {
   std::filesystem::path folder_;
 };
 
+// Where what is kept under `key` lies: "<folder>/<kind>/<hash of the key><extension>".
+std::filesystem::path cache_file(const std::filesystem::path& folder, const char* kind,
+                                 const std::string& key, const char* extension);
+
 // $OUTRIDER_CACHE, else $XDG_CACHE_HOME/outrider, else $HOME/.cache/outrider, else empty.
 std::filesystem::path default_cache_folder();
 

@@ -32,6 +32,10 @@ class Experiences {
   // `drafter` was attached to the engine: it begins with what was kept of `identity`, and is kept
   // under that name from now on. An empty identity: it is not kept.
   void recall(Engine& engine, const Drafter& drafter, const std::string& identity);
+  // The same for one that is the same in all processes: its name says which.
+  void recall(Engine& engine, const Drafter& drafter) {
+    recall(engine, drafter, std::string(drafter.name()));
+  }
 
   // Saves all that was learned since they were recalled or saved last.
   void keep(const Engine& engine);

@@ -45,10 +45,9 @@ void Station::make_engine() {
   engine_ = std::make_unique<Engine>(target_->model(), target_->vocabulary(), std::move(drafters),
                                      options_);
   if (draft_) experiences_.recall(*engine_, draft_->drafter(), draft_->identity());
-  for (const Drafter* drafter : {static_cast<Drafter*>(&suffix_), static_cast<Drafter*>(&ngrams_),
-                                 static_cast<Drafter*>(&recycle_)}) {
-    experiences_.recall(*engine_, *drafter, std::string(drafter->name()));
-  }
+  experiences_.recall(*engine_, suffix_);
+  experiences_.recall(*engine_, ngrams_);
+  experiences_.recall(*engine_, recycle_);
 }
 
 void Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason) {
