@@ -1,0 +1,70 @@
+// Attention of one layer over caches that no processor's cache holds: 64 heads of keys, F16, heads
+// of 64, three rows of queries each (SmolLM2's shape), one thread. Arguments: cells, tokens in the
+// step. `us` is of one head.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "kernels/instruction_set.h"
+
+namespace outrider::kernels {
+namespace {
+
+constexpr int kSize = 64;
+constexpr int kKeyHeads = 64;
+constexpr int kShare = 3;
+
+struct Free {
+  void operator()(void* p) const { std::free(p); }
+};
+
+void BM_Attend(benchmark::State& state, WeightType type) {
+  const auto n_cells = static_cast<int>(state.range(0));
+  const auto n_tokens = static_cast<int>(state.range(1));
+  const std::size_t head_bytes = type == WeightType::kQ80 ? kSize / 32 * 34 : 2 * kSize;
+  // As llama.cpp lays it out: a cell's heads side by side, three of them.
+  const std::size_t stride = 3 * head_bytes;
+  const std::size_t one = stride * static_cast<std::size_t>(n_cells);
+  std::vector<std::uint8_t> keys(one * (kKeyHeads / 3 + 1), 0x11);
+  std::vector<std::uint8_t> values(one * (kKeyHeads / 3 + 1), 0x12);
+  const int n_rows = n_tokens * kShare;
+  std::vector<float> queries(static_cast<std::size_t>(n_rows) * kSize, 0.01F);
+  std::vector<float> out(queries.size());
+  std::vector<std::uint16_t> mask(static_cast<std::size_t>(n_cells), 0);
+  std::vector<QueryRow> rows(static_cast<std::size_t>(n_rows));
+  for (int r = 0; r < n_rows; ++r) {
+    rows[static_cast<std::size_t>(r)] = {.query = queries.data() + r * kSize,
+                                         .mask = mask.data(),
+                                         .end = n_cells,
+                                         .out = out.data() + r * kSize};
+  }
+  const std::size_t n_scratch = attention_scratch(n_rows, kSize, kSize, n_cells);
+  const std::unique_ptr<float, Free> scratch(
+      static_cast<float*>(std::aligned_alloc(64, (n_scratch * sizeof(float) + 63) / 64 * 64)));
+  const InstructionSet& set = *instruction_sets().front();
+  std::size_t head = 0;
+  for (auto _ : state) {
+    const std::size_t at = head / 3 * one + head % 3 * head_bytes;
+    set.attend({.keys = {type, keys.data() + at, stride, kSize},
+                .values = {type, values.data() + at, stride, kSize},
+                .scale = 0.125F,
+                .rows = rows.data(),
+                .n_rows = n_rows},
+               scratch.get());
+    head = (head + 1) % kKeyHeads;
+  }
+  state.SetLabel(std::string(set.name));
+}
+
+void arguments(benchmark::internal::Benchmark* bench) {
+  bench->ArgsProduct({{256, 2048, 8192}, {1, 4, 16}})->Unit(benchmark::kMicrosecond);
+}
+BENCHMARK_CAPTURE(BM_Attend, F16, WeightType::kF16)->Apply(arguments);
+BENCHMARK_CAPTURE(BM_Attend, BF16, WeightType::kBf16)->Apply(arguments);
+BENCHMARK_CAPTURE(BM_Attend, Q8_0, WeightType::kQ80)->Apply(arguments);
+
+}  // namespace
+}  // namespace outrider::kernels
