@@ -14,8 +14,7 @@ constexpr float kNever = -std::numeric_limits<float>::infinity();
 double exact_score(const Distribution& q, std::size_t i, NoiseKey key) {
   const double logit = q.logits[i];
   if (std::isnan(logit) || logit == kNever) return kNever;
-  const double v = noise_uniform(key, static_cast<std::uint32_t>(q.token(i)));
-  return static_cast<double>(q.scale) * logit - std::log(-std::log1p(-v));
+  return static_cast<double>(q.scale) * logit + gumbel_noise(key, q.token(i));
 }
 
 // Falling score; the smaller id first among equals, so that the order of entries cannot matter.
@@ -115,6 +114,10 @@ std::vector<PerturbedChoice> dense_top(const Distribution& q, NoiseKey key, std:
 }
 
 }  // namespace
+
+double gumbel_noise(NoiseKey key, Token token) {
+  return -std::log(-std::log1p(-noise_uniform(key, static_cast<std::uint32_t>(token))));
+}
 
 std::vector<PerturbedChoice> perturbed_top_reference(const Distribution& q, NoiseKey key,
                                                      std::size_t count) {

@@ -33,6 +33,9 @@ struct PerturbedChoice {
   double score = 0.0;  // scale * logit + g
 };
 
+// The noise g of a token under `key`.
+double gumbel_noise(NoiseKey key, Token token);
+
 // The token with the largest perturbed log-probability under `key`, or kNoToken when no entry of
 // `q` is possible. Exactly repeatable: depends on q's values and key only, not on the order of
 // sparse entries or on the vector width.

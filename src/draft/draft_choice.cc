@@ -41,6 +41,15 @@ std::vector<float> leads(std::span<const PerturbedChoice> choices, std::size_t n
   return result;
 }
 
+DraftRivals rivals_of(std::span<const PerturbedChoice> choices, NoiseKey key, float sharpness) {
+  if (choices.size() < 2) return {};
+  const PerturbedChoice& first = choices[0];
+  const PerturbedChoice& second = choices[1];
+  const double noise_lead = gumbel_noise(key, first.token) - gumbel_noise(key, second.token);
+  const double lead = first.score - second.score - noise_lead;
+  return {first.token, second.token, lead / static_cast<double>(sharpness), noise_lead};
+}
+
 // Where one token is left of the row (temperature 0): that one, and the row's likeliest others.
 std::vector<PerturbedChoice> greedy_top(std::span<const float> row, Token chosen,
                                         std::size_t count) {
@@ -89,7 +98,9 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
   // One more than is proposed: how far the last one is ahead, too.
   const std::size_t count =
       static_cast<std::size_t>(wanted) + (c.wants_confidence && !c.draws ? 1 : 0);
-  std::vector<PerturbedChoice> best = perturbed_top(q, key, count);
+  Distribution scored = q;
+  if (!c.draws) scored.scale *= c.sharpness;
+  std::vector<PerturbedChoice> best = perturbed_top(scored, key, count);
   if (best.empty()) return choice;
   if (single && count > 1) best = greedy_top(row, best[0].token, count);
   const std::size_t n = std::min(best.size(), static_cast<std::size_t>(wanted));
@@ -103,6 +114,7 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
   if (!c.wants_confidence) return choice;
   if (!c.draws) {
     choice.confidence = leads(best, n);
+    if (!single) choice.rivals = rivals_of(best, key, c.sharpness);
     return choice;
   }
   for (const double p : largest(single ? Distribution{.logits = row} : q, n)) {

@@ -1,6 +1,6 @@
 // DraftChoice: which tokens a draft model proposes behind one of its nodes.
 //
-// Coupled: the tokens in falling order of log p + g under the target's own noise, so the first is
+// Coupled: the tokens in falling order of a log p + g under the target's own noise, so the first is
 // the draft's guess of the target's draw and the next ones are the best further guesses
 // (dist/gumbel.h). For the rules that need draws: tokens drawn from p one after the other, without
 // replacement, with noise of their own, and a note of p.
@@ -21,6 +21,7 @@
 #include "base/types.h"
 #include "dist/distribution.h"
 #include "dist/draws.h"
+#include "draft/draft_sharpness.h"
 #include "draft/drafter.h"
 
 namespace outrider {
@@ -32,12 +33,14 @@ struct DraftChoice {
   // best other token, 1 / (1 + exp(-lead)), or, where tokens are drawn, the largest probabilities
   // in order, which know nothing of what was drawn.
   //
-  // The lead is in log p + g, the target's noise included: the target says another token only where
-  // its log q differs from log p by as much. A token that won against the odds, by a hair, and one
+  // The lead is in a log p + g, the target's noise included: the target says another token only
+  // where its log q differs by as much. A token that won against the odds, by a hair, and one
   // that won by far may have the same p. Greedy: in the raw row.
   std::vector<float> confidence;
   // What they were drawn from, and which of them were; no tokens: none were.
   Draw draw;
+  // The first two, where the target's noise decides between them and confidence was asked for.
+  DraftRivals rivals;
 };
 
 struct ChoiceContext {
@@ -50,6 +53,7 @@ struct ChoiceContext {
   bool draws = false;               // the rule needs draws
   bool greedy = false;              // the sampler chain is
   bool wants_confidence = false;
+  float sharpness = 1.0f;  // > 0; scales log p, where nothing is drawn (draft/draft_sharpness.h)
 };
 
 // `q` is the sampler chain's distribution for `row` ([n_vocab] logits).

@@ -37,6 +37,44 @@ TEST(DraftChoice, CoupledChildrenAreTheFirstTokensInTheTargetsPerturbedOrder) {
   }
 }
 
+TEST(DraftChoice, SharpnessScalesWhatTheNoiseIsAddedTo) {
+  const DraftShape shape{.branches = 2, .split_p = 0.0f};
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    for (const float sharpness : {0.5f, 1.0f, 1.7f}) {
+      const Distribution q{.logits = kRow, .scale = 0.8f};
+      const NoiseKey key = noise_key(seed, 8);
+      const std::vector<PerturbedChoice> want =
+          perturbed_top_reference({.logits = kRow, .scale = 0.8f * sharpness}, key, 3);
+      ChoiceContext context{.shape = shape,
+                            .max_children = 2,
+                            .seed = seed,
+                            .root_position = 5,
+                            .depth = 2,
+                            .wants_confidence = true,
+                            .sharpness = sharpness};
+      const DraftChoice got = choose_draft(kRow, q, context);
+      ASSERT_EQ(got.tokens.size(), 2U);
+      EXPECT_EQ(got.tokens[0], want[0].token);
+      EXPECT_EQ(got.tokens[1], want[1].token);
+      // The rivals' leads, in log p as the model says it, and in noise.
+      EXPECT_EQ(got.rivals.first, want[0].token);
+      EXPECT_EQ(got.rivals.second, want[1].token);
+      const auto logit = [](Token t) {
+        return 0.8 * static_cast<double>(kRow[static_cast<std::size_t>(t)]);
+      };
+      EXPECT_NEAR(got.rivals.log_p_lead, logit(want[0].token) - logit(want[1].token), 1e-6);
+      EXPECT_NEAR(static_cast<double>(sharpness) * got.rivals.log_p_lead + got.rivals.noise_lead,
+                  want[0].score - want[1].score, 1e-6);
+      // Where tokens are drawn, what they are drawn from stays what it is.
+      context.draws = true;
+      const DraftChoice drawn = choose_draft(kRow, q, context);
+      context.sharpness = 1.0f;
+      EXPECT_EQ(drawn.tokens, choose_draft(kRow, q, context).tokens);
+      EXPECT_EQ(drawn.rivals.first, kNoToken);
+    }
+  }
+}
+
 TEST(DraftChoice, BranchesFollowTheLargestProbabilities) {
   const std::vector<double> p = probabilities({.logits = kRow});  // 0.45 0.27 0.17 0.06 0.02
   for (const bool draws : {false, true}) {

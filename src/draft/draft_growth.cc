@@ -18,8 +18,8 @@ constexpr float kTipShare = 0.5f;
 
 }  // namespace
 
-DraftGrowth::DraftGrowth(const DraftRequest& request, TokenTree* trial)
-    : request_(&request), trial_(trial) {
+DraftGrowth::DraftGrowth(const DraftRequest& request, TokenTree* trial, float sharpness)
+    : request_(&request), trial_(trial), sharpness_(sharpness) {
   nodes_.push_back({.node = kRoot,
                     .parent = kNoNode,
                     .trial = kNoNode,
@@ -89,8 +89,8 @@ void DraftGrowth::forget_pass() {
   trial_->prune(keep);
 }
 
-void DraftGrowth::take_row(NodeId trial_node, std::span<const float> row,
-                           const std::function<bool(Token)>& is_end) {
+DraftRivals DraftGrowth::take_row(NodeId trial_node, std::span<const float> row,
+                                  const std::function<bool(Token)>& is_end) {
   Proposed& from = nodes_[by_trial_[static_cast<std::size_t>(trial_node)]];
   if (trial_node == kRoot && request_->sampler->has_state()) {
     from.sampler = request_->sampler->clone();
@@ -107,9 +107,11 @@ void DraftGrowth::take_row(NodeId trial_node, std::span<const float> row,
                               .node = static_cast<std::uint64_t>(trial_node),
                               .draws = request_->draws != nullptr,
                               .greedy = chain.greedy(),
-                              .wants_confidence = request_->guide != nullptr};
+                              .wants_confidence = request_->guide != nullptr,
+                              .sharpness = sharpness_};
   const DraftChoice choice = choose_draft(row, chain.apply(row), context);
   propose(from, choice, is_end);
+  return choice.rivals;
 }
 
 void DraftGrowth::propose(Proposed& from, const DraftChoice& choice,

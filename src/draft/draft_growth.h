@@ -20,8 +20,9 @@ namespace outrider {
 
 class DraftGrowth {
  public:
-  // `trial` is the model's tree, with the text's last token as its root.
-  DraftGrowth(const DraftRequest& request, TokenTree* trial);
+  // `trial` is the model's tree, with the text's last token as its root. `sharpness`: see
+  // ChoiceContext.
+  DraftGrowth(const DraftRequest& request, TokenTree* trial, float sharpness = 1.0f);
 
   const DraftRequest& request() const { return *request_; }
   const TokenTree& trial() const { return *trial_; }
@@ -36,8 +37,9 @@ class DraftGrowth {
   void forget_pass();
 
   // The row for a node of the last pass. `is_end`: tokens that nothing follows; may be empty.
-  void take_row(NodeId trial_node, std::span<const float> row,
-                const std::function<bool(Token)>& is_end);
+  // Returns who was best behind it.
+  DraftRivals take_row(NodeId trial_node, std::span<const float> row,
+                       const std::function<bool(Token)>& is_end);
 
  private:
   struct Proposed {
@@ -56,6 +58,7 @@ class DraftGrowth {
 
   const DraftRequest* request_;
   TokenTree* trial_;
+  float sharpness_;
   std::vector<Proposed> nodes_;  // [0]: the root
   std::int32_t leaves_ = 1;      // of our nodes
   NodeId first_new_ = 0;

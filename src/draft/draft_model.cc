@@ -15,10 +15,11 @@ struct DraftModelDrafter::Growing {
 };
 
 DraftModelDrafter::DraftModelDrafter(LanguageModel& model, std::int32_t n_target_vocab,
-                                     std::function<bool(Token)> is_end)
+                                     std::function<bool(Token)> is_end, bool learns)
     : model_(model),
       n_target_vocab_(std::min(n_target_vocab, model.capabilities().n_vocab)),
       is_end_(std::move(is_end)),
+      learns_(learns),
       sequences_(static_cast<std::size_t>(model.capabilities().n_sequences)) {}
 
 // Of the old text's last draft only the prefix is worth keeping: the tree is a few tokens.
@@ -76,8 +77,9 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
     }
     const std::size_t last = request.text.size() - 1;
     state.trial.emplace(request.text[last]);
+    state.rivals.clear();
     state.n_prefix = last - state.n_seen;
-    growing.push_back({.growth = DraftGrowth(request, &*state.trial),
+    growing.push_back({.growth = DraftGrowth(request, &*state.trial, sharpness_.factor()),
                        .prefix = request.text.subspan(state.n_seen, state.n_prefix)});
   }
   while (!growing.empty()) OUTRIDER_RETURN_IF_ERROR(extend(growing));
@@ -103,6 +105,9 @@ Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
   while (node != kNoNode && at < end) {
     path.push_back(node);
     ++at;
+    if (learns_ && static_cast<std::size_t>(node) < state.rivals.size()) {
+      sharpness_.learn(state.rivals[static_cast<std::size_t>(node)], text[at]);
+    }
     node = state.trial->child(node, text[at]);
   }
   const Status status = model_.commit(seq, path);
@@ -174,8 +179,9 @@ Status DraftModelDrafter::extend(std::vector<Growing>& growing) {
     DraftGrowth& growth = running[i].growth;
     running[i].prefix = {};
     for (NodeId node = growth.first_new(); node < growth.trial().size(); ++node) {
-      growth.take_row(node, model_.logits(i, node).first(static_cast<std::size_t>(n_target_vocab_)),
-                      is_end_);
+      const std::span<const float> row = model_.logits(i, node);
+      sequences_[static_cast<std::size_t>(growth.request().seq)].rivals.push_back(
+          growth.take_row(node, row.first(static_cast<std::size_t>(n_target_vocab_)), is_end_));
     }
   }
   growing = std::move(running);

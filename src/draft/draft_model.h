@@ -29,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "draft/draft_sharpness.h"
 #include "draft/drafter.h"
 #include "model/language_model.h"
 
@@ -39,8 +40,9 @@ class DraftModelDrafter : public Drafter {
   // `model` must outlive this; it has at least as many sequences as the engine, and nobody else may
   // use it. `n_target_vocab`: ids from there on (a padded draft vocabulary) are never proposed.
   // `is_end` tells tokens that end a text, after which nothing is drafted; empty: none do.
+  // `learns`: how sharp guesses should be (draft/draft_sharpness.h); else they are as the model is.
   DraftModelDrafter(LanguageModel& model, std::int32_t n_target_vocab,
-                    std::function<bool(Token)> is_end);
+                    std::function<bool(Token)> is_end, bool learns = true);
 
   std::string_view name() const override { return "draft-model"; }
   Status begin(SeqId seq, std::size_t kept) override;
@@ -54,14 +56,19 @@ class DraftModelDrafter : public Drafter {
   std::int64_t known(SeqId seq) const override;
   std::string limit_reason(SeqId seq) const override;
 
+  // How sharp its guesses should be.
+  std::vector<double> learned() const override { return sharpness_.numbers(); }
+  void recall(std::span<const double> learned) override { sharpness_.recall(learned); }
+
   // Empty when the model's state is what this drafter believes, else what differs.
   std::string check_integrity() const;
 
  private:
   struct SeqState {
-    std::size_t n_seen = 0;          // tokens of the text that the model holds for good
-    std::optional<TokenTree> trial;  // behind them; its root is text[n_seen + n_prefix]
-    std::size_t n_prefix = 0;        // tokens on trial in front of the trial's root
+    std::size_t n_seen = 0;           // tokens of the text that the model holds for good
+    std::optional<TokenTree> trial;   // behind them; its root is text[n_seen + n_prefix]
+    std::vector<DraftRivals> rivals;  // [trial nodes that were run] what it said behind them
+    std::size_t n_prefix = 0;         // tokens on trial in front of the trial's root
     std::string limit_reason;
   };
   struct Growing;
@@ -76,7 +83,9 @@ class DraftModelDrafter : public Drafter {
   LanguageModel& model_;
   std::int32_t n_target_vocab_;
   std::function<bool(Token)> is_end_;
+  bool learns_;
   std::vector<SeqState> sequences_;  // [n_sequences]
+  DraftSharpness sharpness_;
 };
 
 }  // namespace outrider

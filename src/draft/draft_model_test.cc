@@ -105,6 +105,53 @@ TEST(DraftModel, AfterEveryAcceptanceCountTheNextDraftCostsNoExtraPass) {
   }
 }
 
+// Asks how sure the drafter is, and wants chains of three.
+class WantsThree : public DraftGuide {
+ public:
+  float chance(std::int32_t /*depth*/, float confidence) const override { return confidence; }
+  bool another_pass(float /*tip_chance*/, std::int32_t tip_depth) override { return tip_depth < 3; }
+};
+
+// A model that is flatter than its target learns to guess more sharply, and is right more often.
+TEST(DraftModel, LearnsHowSharpItsGuessesShouldBe) {
+  constexpr std::size_t kTokens = 3000;
+  const testing::RowFunction rows = testing::random_rows(kVocab, 1, 2.0f);
+  const auto flat_rows = [&rows](std::span<const Token> text) {
+    std::vector<float> row = rows(text);
+    for (float& logit : row) logit *= 0.5f;
+    return row;
+  };
+  const auto accepted = [&](bool learns, std::vector<double>* learned) {
+    FakeModel model(capabilities(1, 2 * kTokens), flat_rows);
+    DraftModelDrafter drafter(model, kVocab, {}, learns);
+    EXPECT_TRUE(drafter.begin(0, 0).ok());
+    Talk talk({1, 2, 3});
+    const std::vector<Token> said = expected(rows, talk.text, kTokens);
+    WantsThree guide;
+    std::size_t n_accepted = 0;
+    for (std::size_t at = 0; at + 4 < kTokens;) {
+      DraftRequest request[] = {talk.request(3)};
+      request[0].guide = &guide;
+      EXPECT_TRUE(drafter.draft(request).ok());
+      const std::vector<Token> guesses = talk.drafted();
+      std::size_t right = 0;
+      while (right < guesses.size() && guesses[right] == said[at + right]) ++right;
+      n_accepted += right;
+      for (std::size_t i = 0; i <= right; ++i) talk.text.push_back(said[at++]);
+      drafter.accept(0, talk.text);
+      EXPECT_EQ(drafter.check_integrity(), "");
+    }
+    *learned = drafter.learned();
+    return n_accepted;
+  };
+  std::vector<double> learned;
+  const std::size_t plain = accepted(false, &learned);
+  EXPECT_EQ(learned[0], 1.0);
+  const std::size_t sharp = accepted(true, &learned);
+  EXPECT_GT(learned[0], 1.4);
+  EXPECT_GT(sharp, plain + plain / 20);
+}
+
 TEST(DraftModel, LongTextsAreCaughtUpInBatches) {
   const testing::RowFunction rows = testing::random_rows(kVocab, 3, 2.0f);
   FakeModel model(capabilities(), rows);

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "base/types.h"
@@ -109,6 +110,11 @@ class Drafter {
   // How many tokens of the text it need not read any more (those of a cached prompt, ...). 0 where
   // reading takes next to nothing.
   virtual std::int64_t known(SeqId /*seq*/) const { return 0; }
+
+  // What it has learned that holds from run to run, as numbers of its own, and back, in place of
+  // what it knows; numbers that it cannot have given are passed over.
+  virtual std::vector<double> learned() const { return {}; }
+  virtual void recall(std::span<const double> /*learned*/) {}
 
   // Why `seq` gets no drafts although they were asked for (a full context, ...); empty: nothing
   // stands in the way.

@@ -73,7 +73,7 @@ TEST(Oracle, IsWhatTheMadeUpWorldsOwnBooksSay) {
       const std::vector<Token> text =
           reference(PlannedWorld::target_rows(), kPrompt, 1.0f, 7, kPlannedTokens);
       FakeModel model(PlannedWorld::capabilities(1), rows);
-      DraftModelDrafter drafter(model, kVocab, {});
+      DraftModelDrafter drafter(model, kVocab, {}, /*learns=*/false);
       FakeSampler sampler(1.0f);
       const double pass_ms = setting.draft_share * machine.ms(1);
       const OracleDrafter with{.drafter = &drafter, .first_ms = pass_ms, .further_ms = pass_ms};

@@ -22,8 +22,9 @@ TEST(Planner, ADearDraftBesideACheapOneIsNotSlowerThanTheCheapOneAlone) {
         now_ms += 0.2 * machine.ms(1) * (1.0 + 0.2 * static_cast<double>(n - 1));
       });
       const FakeVocabulary vocabulary(kVocab);
-      DraftModelDrafter dear_drafter(dear, kVocab, {});
-      DraftModelDrafter cheap_drafter(cheap, kVocab, {});
+      // Two that learned apart how to guess would guess differently.
+      DraftModelDrafter dear_drafter(dear, kVocab, {}, /*learns=*/false);
+      DraftModelDrafter cheap_drafter(cheap, kVocab, {}, /*learns=*/false);
       std::vector<Drafter*> drafters = {&cheap_drafter};
       if (with_dear) drafters.insert(drafters.begin(), &dear_drafter);
       Engine engine(target, vocabulary, drafters, {.now_ms = [&] { return now_ms; }});

@@ -8,7 +8,7 @@
 namespace outrider {
 namespace {
 
-constexpr const char* kHead = "drafter-experience 1";
+constexpr const char* kHead = "drafter-experience 2";
 constexpr std::size_t kMostNumbers = 4096;
 
 void write(std::ostream& out, const char* name, const std::vector<double>& numbers) {
@@ -58,6 +58,7 @@ std::string to_text(const DrafterExperience& e) {
   write(out, "further", flat(e.further_passes));
   write(out, "reading", {e.reading_ms});
   write(out, "gained", {e.gained_ms, e.gained_tokens});
+  write(out, "own", e.own);
   return out.str();
 }
 
@@ -73,7 +74,7 @@ std::optional<DrafterExperience> experience_from(std::string_view text) {
   std::vector<double> gained;
   const bool whole = read(in, "acceptance", &e.acceptance) && read(in, "first", &first) &&
                      read(in, "further", &further) && read(in, "reading", &reading) &&
-                     read(in, "gained", &gained);
+                     read(in, "gained", &gained) && read(in, "own", &e.own);
   if (!whole || reading.size() != 1 || reading[0] < 0.0 || gained.size() != 2 || gained[1] < 0.0) {
     return std::nullopt;
   }

@@ -22,6 +22,7 @@ struct DrafterExperience {
   double reading_ms = 0.0;  // for each token of a text it had not followed; 0: unknown
   double gained_ms = 0.0;   // in so many tokens of texts; less than 0: it lost that
   double gained_tokens = 0.0;
+  std::vector<double> own;  // what the drafter itself learned (Drafter::learned)
 
   bool empty() const { return acceptance.empty(); }
 };

@@ -27,7 +27,9 @@ void Experiences::recall(Engine& engine, const Drafter& drafter, const std::stri
     if (identity.empty() || place == engine.drafters().size()) return;
     identities_[std::string(drafter.name())] = identity;
     const std::optional<DrafterExperience> known = store_->load(identity);
-    if (known) engine.planner().recall(place, *known);
+    if (!known) return;
+    engine.planner().recall(place, *known);
+    engine.drafters()[place]->recall(known->own);
   } catch (const std::exception&) {  // out of memory
   }
 }
@@ -40,7 +42,8 @@ void Experiences::keep(const Engine& engine) {
     for (const auto& [name, identity] : identities_) {
       const std::size_t place = place_of(engine, name);
       if (place == engine.drafters().size()) continue;
-      const DrafterExperience experience = engine.planner().experience(place);
+      DrafterExperience experience = engine.planner().experience(place);
+      experience.own = engine.drafters()[place]->learned();
       if (!experience.empty()) store_->save(identity, experience);
     }
   } catch (const std::exception&) {  // out of memory

@@ -62,6 +62,19 @@ TEST(Experiences, AFirstTextIsSaidFasterWithWhatAnotherProcessLearned) {
   EXPECT_LT(best, 0.99);
 }
 
+// What a drafter itself has learned, too: how sharp its guesses should be.
+TEST(Experiences, ADraftersOwnNumbersAreAmongThem) {
+  const PlannedSetting setting{.machine = plan_machines()[0], .draft_rows = good_draft()};
+  KeptInMemory store;
+  run_process(setting, &store, 3);
+  const std::vector<double> own = store.load("the draft")->own;
+  ASSERT_EQ(own.size(), 2U);
+  EXPECT_GT(own[1], 100.0);
+  PlannedWorld world(setting);
+  Experiences(&store).recall(world.engine(), draft_of(world), "the draft");
+  EXPECT_EQ(draft_of(world).learned(), own);
+}
+
 TEST(Experiences, WithoutAStoreOrANameNothingIsKept) {
   const PlannedSetting setting{.machine = plan_machines()[0], .draft_rows = good_draft()};
   const double alone = run_process(setting, nullptr, 1);
