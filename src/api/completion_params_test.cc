@@ -244,7 +244,9 @@ TEST(ReadCompletion, SpeculationInsideOrBesideButNotBoth) {
 TEST(ReadCompletion, BranchesCostADraftModelOnly) {
   const auto branches = [](const std::string& more) { return read(more)->draft.branches; };
   EXPECT_EQ(branches(""), kAutoBranches);
-  EXPECT_EQ(read("")->draft.model_branches, 1);
+  EXPECT_EQ(read("")->draft.model_branches, kAutoModelBranches);
+  EXPECT_EQ(read(R"(,"width":4)")->draft.model_branches, 1);
+  EXPECT_EQ(read(R"(,"rule":"rejection")")->draft.model_branches, 1);
   EXPECT_EQ(read(R"(,"branches":3)")->draft.model_branches, 0) << "as the others'";
   EXPECT_EQ(branches(R"(,"drafter":"suffix")"), kAutoBranches);
   EXPECT_EQ(branches(R"(,"drafter":"suffix","width":4)"), 4) << "the width";

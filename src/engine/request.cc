@@ -5,7 +5,8 @@ namespace outrider {
 void set_default_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width) {
   shape.branches = width == kAutoWidth ? kAutoBranches : width;
   if (rule == AcceptanceRule::kBlock) shape.branches = 1;
-  shape.model_branches = 1;
+  shape.model_branches =
+      width == kAutoWidth && rule == AcceptanceRule::kCoupled ? kAutoModelBranches : 1;
 }
 
 DrafterPlan automatic_drafters(AcceptanceRule rule, bool ngram_files) {

@@ -54,10 +54,13 @@ struct Request {
   std::int32_t shift_keep = -1;
 };
 
-// The branches of a request whose client says nothing of them: none of a draft model, whose
-// branches cost passes; of what is looked up as many as `width`, or kAutoBranches with kAutoWidth.
-// None at all with `block`, which judges chains.
+// The branches of a request whose client says nothing of them: of what is looked up as many as
+// `width`, or kAutoBranches with kAutoWidth; of a draft model, whose longer branches cost passes,
+// none, or kAutoModelBranches where the planner chooses (docs/decisions.md: 2 to 4 % with our
+// kernels, 5 to 12 % where width costs next to nothing). None at all with `block`, which judges
+// chains.
 inline constexpr std::int32_t kAutoBranches = 8;
+inline constexpr std::int32_t kAutoModelBranches = 3;
 void set_default_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width);
 
 // What "auto" stands for: the draft model, suffix and, where it has files, ngram-cache, merged.
