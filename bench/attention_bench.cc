@@ -1,6 +1,6 @@
-// Attention of one layer over caches that no processor's cache holds: 64 heads of keys, F16, heads
-// of 64, three rows of queries each (SmolLM2's shape), one thread. Arguments: cells, tokens in the
-// step. `us` is of one head.
+// Attention over 64 heads of keys one after the other, which a processor's cache does not hold but
+// for the shortest: heads of 64, three rows of queries each (SmolLM2's shape), one thread.
+// Arguments: cells, tokens in the step. `us` is of one head.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

@@ -9,7 +9,8 @@
 // text stands in for it afterwards, and costs what a machine is said to cost. So speeds, beside
 // plain decoding, chains of fixed length and an oracle (engine/oracle.h), are the same on any
 // machine up to rounding in the draft model. Each row is one process: its planner and drafters
-// begin with nothing and learn from text to text. Reading prompts is not counted.
+// begin with nothing and learn from text to text. Reading prompts is not counted. The oracle takes
+// one chain of the draft model a step, the planner up to three branches.
 //
 // Prints a Markdown table for each temperature.
 #include <algorithm>
@@ -52,7 +53,8 @@ T need(Result<T> result, const std::string& what) {
   return std::move(result).value();
 }
 
-// What steps and passes take, in single steps of the target.
+// What steps take, and single passes of the draft model, whose wider ones rise as the target's do.
+// In single steps of the target.
 struct Machine {
   std::string name;
   std::vector<CostPoint> steps;
@@ -270,8 +272,8 @@ class Bench {
     testing::FakeModel draft(draft_->capabilities(), [this](std::span<const Token> context) {
       return draft_rows_->row(context);
     });
-    draft.on_evaluated([&](std::int64_t) {
-      if (!reading) now += machine.draft_pass;
+    draft.on_evaluated([&](std::int64_t n) {
+      if (!reading) now += machine.draft_pass * costs.ms(static_cast<std::int32_t>(n));
     });
     DraftModelDrafter drafter(draft, n_vocab, [this](Token t) { return is_end(t); });
     SuffixDrafter suffix(1);
@@ -302,7 +304,7 @@ class Bench {
       measured.ms += now - before;
       measured.drafted += c.speculation.drafted;
       measured.accepted += c.speculation.accepted;
-      measured.steps += c.speculation.steps;
+      measured.steps += c.speculation.steps - 1;  // without that of the first token
     }
     return measured;
   }
@@ -310,11 +312,12 @@ class Bench {
   double oracle_of(const Machine& machine) {
     const CostCurve costs(machine.steps);
     double ms = 0.0;
+    testing::FakeModel draft(draft_->capabilities(), [this](std::span<const Token> context) {
+      return draft_rows_->row(context);
+    });
+    // One for all texts, as in play(): it learns.
+    DraftModelDrafter drafter(draft, vocabulary_->size(), [this](Token t) { return is_end(t); });
     for (const Text& text : texts_) {
-      testing::FakeModel draft(draft_->capabilities(), [this](std::span<const Token> context) {
-        return draft_rows_->row(context);
-      });
-      DraftModelDrafter drafter(draft, vocabulary_->size(), [this](Token t) { return is_end(t); });
       const OracleDrafter with{
           .drafter = &drafter, .first_ms = machine.draft_pass, .further_ms = machine.draft_pass};
       const std::unique_ptr<Sampler> chain = sampler();

@@ -83,6 +83,38 @@ TEST(CliBench, TheObjectHasTheContractsKeysPerCategoryAndOverall) {
   }
 }
 
+TEST(CliBench, RepeatsUntilItIsSureOrSaysThatItIsNot) {
+  const CliFolder folder;
+  const std::vector<std::string> one = {"-n", "8", "--per-category", "1", "--json"};
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.end(), one.begin(), one.end());
+    const CliResult result = run_cli(bench_call(folder, more));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.object();
+  };
+  // Steps of a tiny model differ by more than half a percent, and by less than as much again.
+  const Json strict = run({"--until", "0.005"});
+  EXPECT_GE(strict["repetitions"], 4);
+  EXPECT_LE(strict["repetitions"], 10);
+  EXPECT_EQ(strict["until"].get<float>(), 0.005f);
+  if (strict["sure"] == false) {
+    EXPECT_EQ(strict["repetitions"], 10);
+  }
+  const Json loose = run({"--until", "1"});
+  EXPECT_LE(loose["repetitions"], strict["repetitions"]);
+  EXPECT_GE(loose["repetitions"], 4);
+  // What is asked for is what is done.
+  const Json exactly = run({"--repeat", "2", "--until", "0.005"});
+  EXPECT_EQ(exactly["repetitions"], 2);
+  // Processor time, of each token.
+  const Json& overall = exactly["overall"];
+  EXPECT_GT(overall["plain_processor_ms"], 0.0);
+  EXPECT_NEAR(overall["processor_speedup"].get<double>(),
+              overall["plain_processor_ms"].get<double>() /
+                  overall["speculative_processor_ms"].get<double>(),
+              1e-6);
+}
+
 TEST(CliBench, WithoutADraftTheSuffixDrafterGuesses) {
   const CliFolder folder;
   const CliResult result = run_cli(bench_call(
@@ -171,7 +203,8 @@ TEST(CliBench, MistakesAreNamed) {
       {{"--width", "1"}, 2, "there is nothing to measure: --width 1 is plain decoding"},
       {{"--oracle", "--rule", "rejection"}, 2, "--oracle is there, but --rule is 'rejection'"},
       {{"-n", "1"}, 2, "--max-tokens is 1, but must be at least 2"},
-      {{"--repeat", "0"}, 2, "--repeat is '0', but must be a whole number from 1"},
+      {{"--repeat", "-1"}, 2, "--repeat is '-1', but must be a whole number from 0"},
+      {{"--until", "0"}, 2, "--until is 0, but must be from 0.005 to 1"},
       {{"--categories", "writing,,x"}, 2, "--categories is 'writing,,x', but must be names"},
       {{"--categories", "poems"}, 1, "--categories has 'poems', which no prompt is of; there are "},
       {{"--prompts", folder.path("none")}, 1, "'" + folder.path("none") + "' does not exist"},

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "tools/bench_report.h"
 #include "tools/bench_result.h"
 #include "tools/command.h"
+#include "tools/markup.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
@@ -41,7 +43,19 @@ constexpr const char* kBenchDetails =
     "mean over the repetitions, its interval (95 %) Student's t over the logarithms of their "
     "ratios;\n"
     "overall is the geometric mean over the categories. 'identical': all texts were the same.\n"
+    "Without --repeat, all prompts are repeated until the overall interval is as narrow as\n"
+    "--until says, 4 to 10 times; an interval that ended it is a little too narrow, so for\n"
+    "figures that count give --repeat. Processor time is that of this process, prompts and\n"
+    "threads that wait for each other included; other programs add little to it.\n"
     "Ctrl-C ends it with the results of what was done, and exit code 130.";
+
+// How often, where it is not said. With fewer than four, Student's t is large (12.7, 4.3), and a
+// narrow interval mostly luck.
+constexpr std::int32_t kLeastRepetitions = 4;
+constexpr std::int32_t kMostRepetitions = 10;
+
+// What this process has computed so far, all threads together.
+double processor_ms() { return 1000.0 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 class BenchCommand : public Command {
  public:
@@ -76,7 +90,8 @@ class BenchCommand : public Command {
   std::optional<std::string> category_list_;
   PromptChoice choice_;
   bool chat_ = false;
-  std::int32_t repeat_ = 3;
+  std::int32_t repeat_ = 0;
+  float until_ = 0.05f;
   std::int32_t warm_up_ = 1;
   bool oracle_ = false;
   ModelArguments model_;
@@ -110,8 +125,12 @@ void BenchCommand::add_options(CLI::App& app) {
                     "prompts are user's messages: put them into the model's own chat template "
                     "('messages' always are)");
   OptionGroup measuring(app, "Measuring");
-  measuring.add_integer("--repeat", repeat_, 1, 10000,
-                        "how often each prompt is run each way; two give an interval");
+  measuring.add_integer("--repeat", repeat_, 0, 10000,
+                        "how often each prompt is run each way; 0: 4 to 10 times, until the result "
+                        "is as sure as --until says");
+  measuring.add_number("--until", until_,
+                       "how narrow the 95 % interval of the overall speed-up is to be, each way, "
+                       "as a part of it: 0.005 to 1; the result says whether it is");
   measuring.add_integer("--warm-up", warm_up_, 0, 10000,
                         "prompts that are run once, 16 tokens each way, before it counts");
   measuring.add_switch(
@@ -144,6 +163,10 @@ void BenchCommand::check() {
                        "', but must be names with commas between them");
     }
     choice_.categories.push_back(rest.substr(0, comma));
+  }
+  if (!(until_ >= 0.005f && until_ <= 1.0f)) {
+    throw UsageError("--until is " + shortly(static_cast<double>(until_)) +
+                     ", but must be from 0.005 to 1");
   }
   check_sampling(sampling_);
   if (sampling_.max_tokens == 0 || sampling_.max_tokens == 1) {
@@ -204,7 +227,8 @@ void BenchCommand::describe(const Session& session) {
   setting_.seed = chosen_seed(sampling_);
   setting_.max_tokens = sampling_.max_tokens;
   setting_.threads = model_.threads > 0 ? model_.threads : llama::physical_cores();
-  setting_.repetitions = repeat_;
+  setting_.repetitions = repeat_ > 0 ? repeat_ : kLeastRepetitions;
+  setting_.until = static_cast<double>(until_);
   setting_.prompts = static_cast<std::int64_t>(prompts_.size());
   setting_.command = command_line();
   setting_.machine = this_machine();
@@ -239,9 +263,12 @@ Status BenchCommand::measure_pair(Session& session, const Work& work, std::size_
   const std::int32_t max_tokens = counts ? n : (n < 0 ? 16 : std::min(n, 16));
   const std::size_t turn = index + static_cast<std::size_t>(std::max(repetition, 0));
   std::optional<Completion> texts[2];  // plain, speculative
+  double cpu_ms[2] = {0.0, 0.0};
   for (const std::size_t i : {turn % 2, (turn + 1) % 2}) {
+    const double before = processor_ms();
     Result<Completion> text =
         generate_text(session, work, std::max(repetition, 0), /*speculative=*/i == 1, max_tokens);
+    cpu_ms[i] = processor_ms() - before;
     if (!text.ok()) return text.status();
     if (signals_->raised()) return cancelled("interrupted");
     texts[i] = std::move(*text);
@@ -259,6 +286,10 @@ Status BenchCommand::measure_pair(Session& session, const Work& work, std::size_
                     .plain_steps = texts[0]->speculation,
                     .speculative_steps = stats,
                     .prompt = index});
+  // Of a target elsewhere this process sees nothing.
+  if (!model_.isolate && !model_.workers) {
+    pairs_.back().processor = {.plain_ms = cpu_ms[0], .speculative_ms = cpu_ms[1]};
+  }
   if (oracle_ && repetition == 0) pairs_.back().said = std::move(texts[1]->tokens);
   return Status();
 }
@@ -270,15 +301,20 @@ Status BenchCommand::measure(Session& session, const std::vector<Work>& work) {
     OUTRIDER_RETURN_IF_ERROR(
         measure_pair(session, work[i], i, /*repetition=*/-1).with_context("prompt " + work[i].id));
   }
-  const double all = static_cast<double>(work.size()) * repeat_;
-  for (std::int32_t r = 0; r < repeat_; ++r) {
+  std::int32_t n = setting_.repetitions;
+  for (std::int32_t r = 0; r < n; ++r) {
+    const double all = static_cast<double>(work.size()) * n;
     for (std::size_t i = 0; i < work.size(); ++i) {
-      progress_->update("repetition " + std::to_string(r + 1) + " of " + std::to_string(repeat_) +
+      progress_->update("repetition " + std::to_string(r + 1) + " of " + std::to_string(n) +
                             ", prompt " + std::to_string(i + 1) + " of " +
                             std::to_string(work.size()),
                         static_cast<double>(pairs_.size()) / all);
       OUTRIDER_RETURN_IF_ERROR(
           measure_pair(session, work[i], i, r).with_context("prompt " + work[i].id));
+    }
+    const bool more = repeat_ == 0 && r + 1 == n && n < kMostRepetitions;
+    if (more && !sum_up(setting_, pairs_, /*interrupted=*/false).is_sure()) {
+      setting_.repetitions = ++n;
     }
   }
   return Status();
@@ -320,10 +356,10 @@ int BenchCommand::report(const Session& session, const Status& failure) {
   }
   result.score = planner.score();
   if (interrupted) {
-    print_warning("interrupted: " + std::to_string(pairs_.size()) + " of " +
-                  std::to_string(static_cast<std::int64_t>(prompts_.size()) * repeat_) +
-                  " pairs of runs were measured, and " + std::to_string(result.overall.pairs) +
-                  " count");
+    print_warning(
+        "interrupted: " + std::to_string(pairs_.size()) + " of " +
+        std::to_string(static_cast<std::int64_t>(prompts_.size()) * setting_.repetitions) +
+        " pairs of runs were measured, and " + std::to_string(result.overall.pairs) + " count");
   }
   const bool anything = result.overall.pairs > 0;
   TextOutput output(STDOUT_FILENO, /*color=*/false);

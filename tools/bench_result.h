@@ -29,6 +29,12 @@ struct OracleTimes {
   double oracle_ms = 0.0;
 };
 
+// Processor time of this process, all threads together, reading of prompts included.
+struct ProcessorTimes {
+  double plain_ms = 0.0;  // 0: not known
+  double speculative_ms = 0.0;
+};
+
 // One prompt, run once each way with the same seed.
 struct BenchPair {
   std::size_t category = 0;  // index of BenchSetting::categories
@@ -41,6 +47,7 @@ struct BenchPair {
   std::size_t prompt = 0;                  // its index
   std::vector<Token> said;                 // with speculation, when an oracle is to be asked
   std::optional<OracleTimes> oracle = {};  // when it was
+  ProcessorTimes processor = {};
 };
 
 // Milliseconds of decoding, and the tokens said in them.
@@ -75,12 +82,19 @@ struct BenchGroup {
   std::vector<DepthStats> by_depth;          // [depth - 1]
   std::vector<double> ratios;                // [repetitions] of the speeds
   OracleTimes oracle;                        // of the pairs for which it was asked; 0: none
+  ProcessorTimes processor;
+  std::int64_t plain_tokens = 0;  // all that were said, the first ones included
+  std::int64_t speculative_tokens = 0;
 
   // The part of the time that an oracle would have taken.
   std::optional<double> oracle_share() const {
     if (!(oracle.taken_ms > 0.0)) return std::nullopt;
     return oracle.oracle_ms / oracle.taken_ms;
   }
+  // A token of plain decoding takes so many times as much processor time as one with speculation.
+  std::optional<double> processor_speedup() const;
+  // By how much the interval reaches beyond the speed-up, the wider way, as a part of it.
+  std::optional<double> interval_width() const;
 };
 
 struct BenchSetting {
@@ -97,7 +111,8 @@ struct BenchSetting {
   std::uint64_t seed = 0;
   std::int32_t max_tokens = -1;
   std::int32_t threads = 0;
-  std::int32_t repetitions = 1;  // that were asked for
+  std::int32_t repetitions = 1;  // that were to be made
+  double until = 0.05;           // how narrow the overall interval is to be (interval_width())
   std::int64_t prompts = 0;
   std::string command;
   Machine machine;
@@ -112,6 +127,9 @@ struct BenchResult {
   std::vector<CostPoint> costs;  // what steps took, by rising width
   std::vector<Floor> floor;      // the least that the machine could take for them; may be empty
   CalibrationScore score;        // of the planner's predictions
+
+  // The overall interval is as narrow as was asked for.
+  bool is_sure() const;
 };
 
 // A repetition that was cut off counts only when there is no whole one.

@@ -52,6 +52,39 @@ std::vector<BenchPair> all_pairs() {
   return {pair_of(0, 0, 1.0), pair_of(1, 0, 2.0), pair_of(0, 1, 1.21), pair_of(1, 1, 2.0)};
 }
 
+TEST(BenchResult, IsSureWhereTheOverallIntervalIsNarrow) {
+  BenchSetting wanted = setting();
+  // 1.0 and 2.0, then 1.21 and 2.0: 1.41 and 1.56, 1.48 in the mean, 0.82 to 2.71.
+  const BenchResult result = sum_up(wanted, all_pairs(), false);
+  EXPECT_NEAR(*result.overall.interval_width(), result.overall.interval->high / 1.483 - 1.0, 1e-3);
+  EXPECT_FALSE(result.is_sure());
+  EXPECT_NE(bench_table(result).find("and not 5 %"), std::string::npos) << bench_table(result);
+  wanted.until = 0.9;
+  const BenchResult enough = sum_up(wanted, all_pairs(), false);
+  EXPECT_TRUE(enough.is_sure());
+  EXPECT_EQ(bench_table(enough).find("wide each way"), std::string::npos);
+  // One repetition has no interval, and says nothing of one.
+  const BenchResult one = sum_up(wanted, {pair_of(0, 0, 1.5), pair_of(1, 0, 1.5)}, false);
+  EXPECT_FALSE(one.overall.interval_width());
+  EXPECT_FALSE(one.is_sure());
+}
+
+TEST(BenchResult, ProcessorTimeIsThatOfAToken) {
+  std::vector<BenchPair> pairs = {pair_of(0, 0, 2.0, 99), pair_of(1, 0, 2.0, 99)};
+  EXPECT_FALSE(sum_up(setting(), pairs, false).overall.processor_speedup());
+  pairs[0].processor = {.plain_ms = 3000.0, .speculative_ms = 1500.0};
+  pairs[1].processor = {.plain_ms = 1000.0, .speculative_ms = 1000.0};
+  const BenchResult result = sum_up(setting(), pairs, false);
+  EXPECT_NEAR(*result.overall.processor_speedup(), 1.6, 1e-9);
+  EXPECT_NEAR(*result.categories[1].processor_speedup(), 1.0, 1e-9);
+  EXPECT_NE(bench_table(result).find("20.0 ms plain, 12.5 ms with speculation (1.60 times)"),
+            std::string::npos)
+      << bench_table(result);
+  const json::Json object = bench_json(result);
+  EXPECT_NEAR(object["overall"]["plain_processor_ms"].get<double>(), 20.0, 1e-9);
+  EXPECT_TRUE(object["categories"]["writing"]["processor_speedup"].is_number());
+}
+
 TEST(BenchResult, SpeedsAreGeometricMeansOverRepetitionsAndCategories) {
   const BenchResult result = sum_up(setting(), all_pairs(), false);
   ASSERT_EQ(result.categories.size(), 2U);

@@ -75,8 +75,8 @@ SpeculationPlan plan_drafters(DrafterPlan drafters);
 // None for "none". REQUIRES: checked
 DrafterPlan chosen_drafters(const SpeculationArguments& arguments);
 
-// The shape of --branches and the like for this width. Without --branches, drafters that are no
-// models may branch as far as the width goes: their branches cost no passes. REQUIRES: checked
+// The shape of --branches and the like for this width; without --branches that of
+// set_default_branches(). REQUIRES: checked
 DraftShape chosen_shape(const SpeculationArguments& arguments, std::int32_t width);
 // For the width of --width.
 DraftShape chosen_shape(const SpeculationArguments& arguments);

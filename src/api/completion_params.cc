@@ -355,7 +355,7 @@ constexpr Parameter kParameters[] = {
      "rules rejection and block)"},
     {"branches", "integer",
      "leaves of each drafter's guesses at most, 1 (a chain) to 64; default 1 for the draft model, "
-     "else width"},
+     "else width; with width auto 3 and 8"},
     {"split_p", "number", "branch where the next likeliest has this chance; default 0.1"},
     {"draft_p_min", "number", "draft on only where the likeliest has this chance; default 0"},
     {"draft_p_ratio", "number", "and is so many times as likely as the next; default 0"},

@@ -35,13 +35,15 @@ float exp_of_negative(float x) {
   return p * std::bit_cast<float>(exponent << 23);
 }
 
-float sum_of_block(const float* values, std::size_t n, float best) {
+float sum_of_block(const float* values, std::size_t n, float best, float scale) {
   float lanes[kLanes] = {};
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    for (std::size_t k = 0; k < kLanes; ++k) lanes[k] += exp_of_negative(values[i + k] - best);
+    for (std::size_t k = 0; k < kLanes; ++k) {
+      lanes[k] += exp_of_negative((values[i + k] - best) * scale);
+    }
   }
-  for (; i < n; ++i) lanes[0] += exp_of_negative(values[i] - best);
+  for (; i < n; ++i) lanes[0] += exp_of_negative((values[i] - best) * scale);
   float sum = 0.0F;
   for (const float lane : lanes) sum += lane;
   return sum;
@@ -49,7 +51,7 @@ float sum_of_block(const float* values, std::size_t n, float best) {
 
 }  // namespace
 
-double log_sum_exp(std::span<const float> row) {
+double log_sum_exp(std::span<const float> row, float scale) {
   constexpr std::size_t kBlock = 1024;
   const std::ptrdiff_t top = argmax(row);
   if (top < 0) return kNever;
@@ -57,9 +59,9 @@ double log_sum_exp(std::span<const float> row) {
   if (std::isinf(best)) return best;
   double sum = 0.0;
   for (std::size_t begin = 0; begin < row.size(); begin += kBlock) {
-    sum += sum_of_block(row.data() + begin, std::min(kBlock, row.size() - begin), best);
+    sum += sum_of_block(row.data() + begin, std::min(kBlock, row.size() - begin), best, scale);
   }
-  return static_cast<double>(best) + std::log(sum);
+  return static_cast<double>(scale) * static_cast<double>(best) + std::log(sum);
 }
 
 std::vector<Token> likeliest(std::span<const float> row, std::size_t count) {

@@ -16,9 +16,9 @@
 
 namespace outrider {
 
-// log of the sum of exp(logit) over `row`, natural. NaN counts as minus infinity. Minus infinity
-// when nothing is possible; +infinity when a logit is.
-double log_sum_exp(std::span<const float> row);
+// log of the sum of exp(scale * logit) over `row`, natural; scale > 0. NaN counts as minus
+// infinity. Minus infinity when nothing is possible; +infinity when a logit is.
+double log_sum_exp(std::span<const float> row, float scale = 1.0f);
 
 // The `count` tokens with the highest logits, best first, the smaller id first among equals; those
 // that are impossible (minus infinity, NaN) left out.

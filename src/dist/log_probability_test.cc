@@ -34,6 +34,12 @@ TEST(LogProbability, TheSumIsTheObviousOne) {
       for (float& value : row) value = normal(random);
       EXPECT_NEAR(log_sum_exp(row), obvious(row), 1e-6 * (1.0 + std::fabs(obvious(row))))
           << n << " values, spread " << spread;
+      for (const float scale : {0.5f, 1.0f / 0.7f}) {
+        std::vector<float> scaled = row;
+        for (float& value : scaled) value *= scale;
+        EXPECT_NEAR(log_sum_exp(row, scale), obvious(scaled),
+                    2e-6 * (1.0 + std::fabs(obvious(scaled))));
+      }
       if (n < 3) continue;
       row[n / 2] = kNever;
       row[n / 3] = std::nanf("");

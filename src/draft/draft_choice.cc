@@ -12,12 +12,12 @@ namespace {
 
 // The `n` largest probabilities, falling.
 std::vector<double> largest(const Distribution& q, std::size_t n) {
-  if (q.tokens.empty() && q.scale == 1.0f) {
-    const double log_sum = log_sum_exp(q.logits);
+  if (q.tokens.empty()) {
+    const double log_sum = log_sum_exp(q.logits, q.scale);
     std::vector<double> p;
     for (const Token token : likeliest(q.logits, n)) {
-      p.push_back(
-          std::exp(static_cast<double>(q.logits[static_cast<std::size_t>(token)]) - log_sum));
+      const float logit = q.logits[static_cast<std::size_t>(token)];
+      p.push_back(std::exp(static_cast<double>(q.scale) * static_cast<double>(logit) - log_sum));
     }
     return p;
   }
@@ -96,8 +96,7 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
                           (c.node << 16) + static_cast<std::uint64_t>(c.depth), kDraftStream)
               : noise_key(c.seed, position);
   // One more than is proposed: how far the last one is ahead, too.
-  const std::size_t count =
-      static_cast<std::size_t>(wanted) + (c.wants_confidence && !c.draws ? 1 : 0);
+  const std::size_t count = static_cast<std::size_t>(wanted) + (c.draws ? 0 : 1);
   Distribution scored = q;
   if (!c.draws) scored.scale *= c.sharpness;
   std::vector<PerturbedChoice> best = perturbed_top(scored, key, count);
@@ -111,10 +110,10 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
                    .tokens = {choice.tokens.begin(),
                               choice.tokens.begin() + static_cast<std::ptrdiff_t>(n_drawn)}};
   }
+  if (!single && !c.draws) choice.rivals = rivals_of(best, key, c.sharpness);
   if (!c.wants_confidence) return choice;
   if (!c.draws) {
     choice.confidence = leads(best, n);
-    if (!single) choice.rivals = rivals_of(best, key, c.sharpness);
     return choice;
   }
   for (const double p : largest(single ? Distribution{.logits = row} : q, n)) {

@@ -39,7 +39,7 @@ struct DraftChoice {
   std::vector<float> confidence;
   // What they were drawn from, and which of them were; no tokens: none were.
   Draw draw;
-  // The first two, where the target's noise decides between them and confidence was asked for.
+  // The first two, where the target's noise decides between them.
   DraftRivals rivals;
 };
 

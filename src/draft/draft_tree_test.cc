@@ -99,7 +99,7 @@ TEST(DraftTree, AfterAnyAcceptedPathTheNextDraftCostsNoExtraPassAndIsThatOfAFres
     std::int32_t n_nodes = 1;
     for (NodeId accepted = 0; accepted < n_nodes; ++accepted) {
       FakeModel model(capabilities(), rows);
-      DraftModelDrafter drafter(model, kVocab, {});
+      DraftModelDrafter drafter(model, kVocab, {}, /*learns=*/false);
       ASSERT_TRUE(drafter.begin(0, 0).ok());
       const TokenTree tree = draft(drafter, text, shape, 8, /*draws=*/false).tree;
       n_nodes = tree.size();
@@ -111,7 +111,7 @@ TEST(DraftTree, AfterAnyAcceptedPathTheNextDraftCostsNoExtraPassAndIsThatOfAFres
       const std::int64_t passes = model.evaluations();
       const TokenTree next = draft(drafter, longer, shape, 8, /*draws=*/false).tree;
       FakeModel fresh(capabilities(), rows);
-      DraftModelDrafter other_drafter(fresh, kVocab, {});
+      DraftModelDrafter other_drafter(fresh, kVocab, {}, /*learns=*/false);
       ASSERT_TRUE(other_drafter.begin(0, 0).ok());
       const TokenTree want = draft(other_drafter, longer, shape, 8, /*draws=*/false).tree;
       ASSERT_EQ(next.size(), want.size());

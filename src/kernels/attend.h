@@ -86,8 +86,10 @@ class Attend {
     for (int r = 0; r < call_.n_rows; ++r) weigh(r);
     sum_weights();
     for (int cell = first_; cell < end_; cell += kLanes) add_tile(cell);
+    if (forget_broken_sums()) {
+      for (int cell = first_; cell < end_; cell += kLanes) add_seen_cells(cell);
+    }
     for (int r = 0; r < call_.n_rows; ++r) {
-      if (is_broken(sums_ + at(r, value_stride_), value_stride_)) sum_seen_cells(r);
       const float divisor = divisors_[r];
       const float inverse = divisor == 0.0F ? 0.0F : 1.0F / divisor;
       for (int d = 0; d < call_.values.size; ++d) {
@@ -264,14 +266,27 @@ class Attend {
   }
 
   // A weight of zero times an infinity is no zero: what one request has broken must not reach rows
-  // that do not see it.
-  void sum_seen_cells(int row) {
-    float* sums = sums_ + at(row, value_stride_);
-    for (std::size_t d = 0; d < value_stride_; ++d) sums[d] = 0.0F;
-    for (int cell = first_; cell < end_; cell += kLanes) {
-      if (!sees(row, cell)) continue;
-      read_cells(call_.values, cell, value_stride_);
-      if (!is_broken(cells_, at(count(cell), value_stride_))) {
+  // that do not see it. Rows whose sums are broken are summed again, from what they see alone.
+  // True: there are such rows.
+  bool forget_broken_sums() {
+    bool any = false;
+    for (int r = 0; r < call_.n_rows; ++r) {
+      float* sums = sums_ + at(r, value_stride_);
+      const bool again = is_broken(sums, value_stride_);
+      queries_[at(r, key_stride_)] = again ? 1.0F : 0.0F;  // the query is done with
+      if (!again) continue;
+      any = true;
+      for (std::size_t d = 0; d < value_stride_; ++d) sums[d] = 0.0F;
+    }
+    return any;
+  }
+
+  void add_seen_cells(int cell) {
+    read_cells(call_.values, cell, value_stride_);
+    const bool broken = is_broken(cells_, at(count(cell), value_stride_));
+    for (int row = 0; row < call_.n_rows; ++row) {
+      if (queries_[at(row, key_stride_)] == 0.0F || !sees(row, cell)) continue;
+      if (!broken) {
         add_rows<1>(row, cell);
         continue;
       }
@@ -279,8 +294,8 @@ class Attend {
         const float* weight = weights(row, cell) + c;
         if (*weight == 0.0F) continue;
         for (std::size_t d = 0; d < value_stride_; d += kLanes) {
-          multiply<1>(weight, 1, cells_ + at(c, value_stride_) + d, value_stride_, 1, sums + d,
-                      value_stride_, /*from_zero=*/false);
+          multiply<1>(weight, 1, cells_ + at(c, value_stride_) + d, value_stride_, 1,
+                      sums_ + at(row, value_stride_) + d, value_stride_, /*from_zero=*/false);
         }
       }
     }

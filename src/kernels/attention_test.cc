@@ -259,21 +259,32 @@ TEST_P(AttentionTest, WhereTheCellsLieDoesNotMatterOnlyTheirOrder) {
   }
 }
 
+// In the first, a middle and the last tile, alone and together, for all types that can hold one.
 TEST_P(AttentionTest, ABrokenCellReachesTheRowsThatSeeItAndNoOther) {
   const int n_cells = 70;
-  Cells keys(WeightType::kF16, n_cells, 64, &random_);
-  Cells values(WeightType::kF16, n_cells, 64, &random_);
-  Queries queries(6, 64, n_cells, &random_);
-  for (std::size_t r = 0; r < 6; ++r) queries.mask[r][40] = r == 2 ? 0 : kMasked;
-  const auto before = attend(set(), keys, values, queries, 0, 6);
-  keys.break_cell(40);
-  values.break_cell(40);
-  const auto after = attend(set(), keys, values, queries, 0, 6);
-  for (std::size_t r = 0; r < 6; ++r) {
-    if (r == 2) {
-      EXPECT_TRUE(std::isnan(after[r][0]));
-    } else {
-      EXPECT_EQ(after[r], before[r]) << "row " << r;
+  for (const WeightType type : {WeightType::kF16, WeightType::kBf16, WeightType::kF32}) {
+    for (const std::vector<int>& broken : {std::vector<int>{40}, {0}, {69}, {3, 40, 69}}) {
+      Cells keys(type, n_cells, 64, &random_);
+      Cells values(type, n_cells, 64, &random_);
+      Queries queries(6, 64, n_cells, &random_);
+      for (std::size_t r = 0; r < 6; ++r) {
+        for (const int cell : broken) {
+          queries.mask[r][static_cast<std::size_t>(cell)] = r == 2 ? 0 : kMasked;
+        }
+      }
+      const auto before = attend(set(), keys, values, queries, 0, 6);
+      for (const int cell : broken) {
+        keys.break_cell(cell);
+        values.break_cell(cell);
+      }
+      const auto after = attend(set(), keys, values, queries, 0, 6);
+      for (std::size_t r = 0; r < 6; ++r) {
+        if (r == 2) {
+          EXPECT_TRUE(std::isnan(after[r][0]));
+        } else {
+          EXPECT_EQ(after[r], before[r]) << "row " << r << ", cell " << broken[0];
+        }
+      }
     }
   }
 }

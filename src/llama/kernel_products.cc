@@ -52,9 +52,12 @@ StripProduct::StripProduct(const kernels::InstructionSet& set, const kernels::Pa
                            std::int64_t n_rows, int nth)
     : set_(set), layout_(layout) {
   const auto fit = static_cast<std::int64_t>(kPieceBytes / layout.strip_bytes);
-  const auto least = static_cast<std::int64_t>(kLeastPieceBytes / layout.strip_bytes);
-  const std::int64_t even =
-      std::max(layout.n_strips / (nth * kPiecesPerThread), std::min(least, layout.n_strips / nth));
+  // Each thread gets as many pieces as the others, all of them alike.
+  const auto least =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(kLeastPieceBytes / layout.strip_bytes));
+  const std::int64_t each =
+      std::clamp<std::int64_t>(layout.n_strips / (nth * least), 1, kPiecesPerThread);
+  const std::int64_t even = (layout.n_strips + nth * each - 1) / (nth * each);
   // Up to kMaxTile rows pass once, so that the cache does not matter.
   const std::int64_t most = n_rows > kernels::kMaxTile ? fit : layout.n_strips;
   strips_of_piece_ = std::max<std::int64_t>(1, std::min(most, even));
