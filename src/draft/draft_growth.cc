@@ -12,10 +12,6 @@ namespace {
 // what is left in the same proportion.
 constexpr float kPriorAcceptance = 0.7f;
 
-// With a guide, a pass runs the likeliest node and those that are at least this much as likely: the
-// rest would cost more than it is likely to give.
-constexpr float kTipShare = 0.5f;
-
 }  // namespace
 
 DraftGrowth::DraftGrowth(const DraftRequest& request, TokenTree* trial, float sharpness)
@@ -59,12 +55,13 @@ std::int32_t DraftGrowth::plan_pass(std::int32_t room, std::int32_t max_leaves,
     return nodes_[a].chance > nodes_[b].chance;
   });
   if (request_->guide != nullptr && !wants_pass(candidates)) return 0;
+  // With a guide the likeliest node alone: a second row makes a pass dearer than it is likely to
+  // give (docs/decisions.md, "A draft model branches where the planner chooses").
+  const std::int32_t most = request_->guide != nullptr ? std::min(room, 1) : room;
   std::int32_t n = 0;
   for (const std::size_t i : candidates) {
     Proposed& p = nodes_[i];
-    const bool too_unlikely =
-        request_->guide != nullptr && p.chance < kTipShare * nodes_[candidates[0]].chance;
-    if (too_unlikely || n == room || trial_->size() == max_width) break;
+    if (n == most || trial_->size() == max_width) break;
     TokenTree grown = *trial_;
     const NodeId at = grown.add(p.parent, request_->tree->token(p.node), 0.5f, request_->mask);
     if (grown.leaves().size() > static_cast<std::size_t>(max_leaves)) continue;

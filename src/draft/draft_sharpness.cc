@@ -24,6 +24,8 @@ constexpr double kCurvature = 0.5;
 void DraftSharpness::learn(const DraftRivals& rivals, Token said) {
   if (rivals.first == kNoToken || (said != rivals.first && said != rivals.second)) return;
   if (!std::isfinite(rivals.log_p_lead) || !std::isfinite(rivals.noise_lead)) return;
+  // A draft that is always right is sharp enough.
+  if (seen_ == 0.0 && said == rivals.first) return;
   const double sign = said == rivals.first ? 1.0 : -1.0;
   const double d = sign * rivals.log_p_lead;
   const double lead = factor_ * d + sign * rivals.noise_lead;

@@ -95,12 +95,18 @@ TEST(DraftSharpness, LearnsNothingFromWhatSaysNothing) {
   EXPECT_EQ(sharpness.numbers(), DraftSharpness().numbers());
 }
 
+TEST(DraftSharpness, StaysWhereItIsWhileEveryGuessHolds) {
+  DraftSharpness sharpness;
+  for (int i = 0; i < 1000; ++i) sharpness.learn({1, 2, 1.0, -0.9}, 1);
+  EXPECT_EQ(sharpness.factor(), 1.0f);
+}
+
 TEST(DraftSharpness, StaysInItsRangeWhateverIsSaid) {
   DraftSharpness low;
   DraftSharpness high;
   for (int i = 0; i < 100000; ++i) {
+    high.learn({1, 2, -2.0, 3.0}, 2);
     low.learn({1, 2, 2.0, -1.0}, 2);
-    high.learn({1, 2, 2.0, -1.0}, 1);
   }
   EXPECT_GE(static_cast<double>(low.factor()), DraftSharpness::kLeast);
   EXPECT_LT(low.factor(), 0.8f);
