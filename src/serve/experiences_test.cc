@@ -28,13 +28,14 @@ class KeptInMemory : public ExperienceStore {
 const Drafter& draft_of(PlannedWorld& world) { return *world.engine().drafters()[0]; }
 
 // A process that says some texts. Gives the made-up time of the first.
-double run_process(const PlannedSetting& setting, ExperienceStore* store, int n_texts) {
+double run_process(const PlannedSetting& setting, ExperienceStore* store, int n_texts,
+                   std::uint64_t seed = 70) {
   PlannedWorld world(setting);
   Experiences experiences(store);
   experiences.recall(world.engine(), draft_of(world), "the draft");
   double first_ms = 0.0;
   for (int i = 0; i < n_texts; ++i) {
-    const double ms = world.run(kAutoWidth, 70 + static_cast<std::uint64_t>(i));
+    const double ms = world.run(kAutoWidth, seed + static_cast<std::uint64_t>(i));
     if (i == 0) first_ms = ms;
   }
   experiences.keep(world.engine());
@@ -51,10 +52,17 @@ TEST(Experiences, AFirstTextIsSaidFasterWithWhatAnotherProcessLearned) {
           .machine = machine,
           .draft_rows = good ? good_draft() : random_rows(kVocab, 99, 3.0f),
           .draft_share = 0.15};
-      KeptInMemory store;
-      const double fresh = run_process(setting, &store, 4);
-      ASSERT_EQ(store.kept.size(), 1U);
-      const double knowing = run_process(setting, &store, 1);
+      KeptInMemory learned;
+      run_process(setting, &learned, 4);
+      ASSERT_EQ(learned.kept.size(), 1U);
+      // Several first texts: one says little (0.9 to 1.14 of each other).
+      double fresh = 0.0;
+      double knowing = 0.0;
+      for (std::uint64_t seed = 70; seed < 78; ++seed) {
+        fresh += run_process(setting, nullptr, 1, seed);
+        KeptInMemory store = learned;
+        knowing += run_process(setting, &store, 1, seed);
+      }
       EXPECT_LT(knowing, 1.03 * fresh) << machine.name << (good ? ", good" : ", useless");
       best = std::min(best, knowing / fresh);
     }
