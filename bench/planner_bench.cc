@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "bench/give_up.h"
 #include "draft/draft_model.h"
 #include "draft/suffix_drafter.h"
 #include "engine/engine.h"
@@ -41,17 +42,6 @@ namespace {
 
 constexpr std::int32_t kContext = 2048;
 constexpr std::int32_t kWidest = 16;
-
-[[noreturn]] void give_up(const std::string& what) {
-  std::fprintf(stderr, "bench_planner: %s\n", what.c_str());
-  std::exit(1);
-}
-
-template <typename T>
-T need(Result<T> result, const std::string& what) {
-  if (!result.ok()) give_up(what + ": " + result.status().message());
-  return std::move(result).value();
-}
 
 // What steps take, and single passes of the draft model, whose wider ones rise as the target's do.
 // In single steps of the target.

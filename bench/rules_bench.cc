@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/give_up.h"
 #include "bench/rules_plot.h"
 #include "dist/gumbel.h"
 #include "dist/pmf.h"
@@ -41,17 +42,6 @@ namespace {
 
 constexpr std::int32_t kSequences = 8;
 constexpr std::int32_t kContext = 1024;
-
-[[noreturn]] void give_up(const std::string& what) {
-  std::fprintf(stderr, "bench_rules: %s\n", what.c_str());
-  std::exit(1);
-}
-
-template <typename T>
-T need(Result<T> result, const std::string& what) {
-  if (!result.ok()) give_up(what + ": " + result.status().message());
-  return std::move(result).value();
-}
 
 // A draft model that proposes its likeliest token, whatever the request's sampler.
 class ArgmaxDrafter : public Drafter {

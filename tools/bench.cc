@@ -301,7 +301,7 @@ Status BenchCommand::measure(Session& session, const std::vector<Work>& work) {
     OUTRIDER_RETURN_IF_ERROR(
         measure_pair(session, work[i], i, /*repetition=*/-1).with_context("prompt " + work[i].id));
   }
-  std::int32_t n = setting_.repetitions;
+  std::int32_t& n = setting_.repetitions;
   for (std::int32_t r = 0; r < n; ++r) {
     const double all = static_cast<double>(work.size()) * n;
     for (std::size_t i = 0; i < work.size(); ++i) {
@@ -313,9 +313,7 @@ Status BenchCommand::measure(Session& session, const std::vector<Work>& work) {
           measure_pair(session, work[i], i, r).with_context("prompt " + work[i].id));
     }
     const bool more = repeat_ == 0 && r + 1 == n && n < kMostRepetitions;
-    if (more && !sum_up(setting_, pairs_, /*interrupted=*/false).is_sure()) {
-      setting_.repetitions = ++n;
-    }
+    if (more && !sum_up(setting_, pairs_, /*interrupted=*/false).is_sure()) ++n;
   }
   return Status();
 }

@@ -4,14 +4,9 @@
 #include <utility>
 
 #include "model/measure_costs.h"
-#include "tools/calibration.h"
-#include "tools/markup.h"
-#include "tools/stats_table.h"
 
 namespace outrider::tools {
 namespace {
-
-using json::Json;
 
 // Tokens and time of one category in one repetition.
 struct Speed {

@@ -65,6 +65,7 @@ CLI::Option* add_tree_options(CLI::App& app, DraftShape& shape) {
       "--branches", shape.branches, 1, kMaxWidth,
       "leaves of each drafter's guesses at most; 1: a chain (chains of several drafters may part). "
       "Without it: 1 for the draft model, else as --width; with --width auto 3 and 8");
+  branches->default_str("by --width");
   group.add_number("--split-p", shape.split_p,
                    "branch where the next likeliest token has at least this probability, 0 to 1");
   group.add_number("--draft-p-min", shape.p_min,

@@ -2,7 +2,6 @@
 
 #include <fstream>
 #include <iterator>
-#include <span>
 #include <system_error>
 
 #include "llama/exactness_cache.h"
@@ -37,10 +36,7 @@ void ExperienceFiles::save(const std::string& drafter, const DrafterExperience& 
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
   Unsynced ops;
-  Result<AtomicFile> file = AtomicFile::create(path.string(), ops);
-  if (!file.ok()) return;
-  const std::string text = key_of(drafter) + '\n' + to_text(experience);
-  if (file->write(std::as_bytes(std::span(text))).ok()) (void)file->commit();
+  (void)write_whole_file(path.string(), key_of(drafter) + '\n' + to_text(experience), ops);
 }
 
 }  // namespace outrider

@@ -95,8 +95,9 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
       c.draws ? noise_key(mix64(c.seed) ^ c.root_position,
                           (c.node << 16) + static_cast<std::uint64_t>(c.depth), kDraftStream)
               : noise_key(c.seed, position);
-  // One more than is proposed: how far the last one is ahead, too.
-  const std::size_t count = static_cast<std::size_t>(wanted) + (c.draws ? 0 : 1);
+  // One more than is proposed: how far the last one is ahead, and who the first one's rival is.
+  const bool one_more = !c.draws && (c.wants_confidence || !single);
+  const std::size_t count = static_cast<std::size_t>(wanted) + (one_more ? 1 : 0);
   Distribution scored = q;
   if (!c.draws) scored.scale *= c.sharpness;
   std::vector<PerturbedChoice> best = perturbed_top(scored, key, count);

@@ -124,6 +124,10 @@ Status AtomicFile::commit() {
 
 Status write_whole_file(const std::string& path, std::string_view contents) {
   FileOps ops;
+  return write_whole_file(path, contents, ops);
+}
+
+Status write_whole_file(const std::string& path, std::string_view contents, FileOps& ops) {
   Result<AtomicFile> file = AtomicFile::create(path, ops);
   if (!file.ok()) return file.status();
   OUTRIDER_RETURN_IF_ERROR(file->write(std::as_bytes(std::span(contents))));

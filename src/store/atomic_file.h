@@ -59,6 +59,7 @@ class AtomicFile {
 
 // A whole file at once. Errors: those of create(), write() and commit().
 Status write_whole_file(const std::string& path, std::string_view contents);
+Status write_whole_file(const std::string& path, std::string_view contents, FileOps& ops);
 
 // Whether that can begin, so that a mistake in a name is found before hours of work are. Changes
 // nothing.
