@@ -6,7 +6,8 @@ temperature 0 (ends of text ignored). llama-server decodes plainly, and with --d
 draft-simple; Outrider, as `outrider rpc`, plainly and by its defaults, in turn in one process. A
 figure is all generated tokens divided by the time from the first request to the last answer,
 prompts included (each with another beginning, so that nothing of it is cached); the median over the
-rounds. Needs llama-server (`./dev peers`).
+rounds. Each client asks --each questions, one after the other: with one alone the time would be that
+of the slowest, and a text that is done early would count for nothing. Needs llama-server (`./dev peers`).
 """
 import concurrent.futures
 import itertools
@@ -18,8 +19,8 @@ from subjects import Outrider, Peer, arguments, processor, prompts_of
 numbers = itertools.count()
 
 
-def measure(subject, prompts, clients, tokens, speculative=False):
-    asked = [f"{next(numbers)}. " + prompts[i % len(prompts)] for i in range(clients)]
+def measure(subject, prompts, clients, each, tokens, speculative=False):
+    asked = [f"{next(numbers)}. " + prompts[i % len(prompts)] for i in range(clients * each)]
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(clients) as pool:
         counts = list(pool.map(lambda p: subject.complete(p, tokens, speculative), asked))
@@ -28,20 +29,21 @@ def measure(subject, prompts, clients, tokens, speculative=False):
 
 def measure_peer(args, prompts, clients, draft):
     peer = Peer(args, clients, draft)
-    measure(peer, prompts, clients, 4)  # warm
-    speeds = [measure(peer, prompts, clients, args.tokens) for _ in range(args.rounds)]
+    measure(peer, prompts, clients, 1, 4)  # warm
+    speeds = [measure(peer, prompts, clients, args.each, args.tokens)
+              for _ in range(args.rounds)]
     peer.stop()
     return statistics.median(speeds)
 
 
 def measure_ours(args, prompts, clients):
     ours = Outrider(args, clients)
-    measure(ours, prompts, clients, 4)  # warm
+    measure(ours, prompts, clients, 1, 4)  # warm
     speeds = {False: [], True: []}
     for turn in range(args.rounds):
         for speculative in ((False, True) if turn % 2 == 0 else (True, False)):
             speeds[speculative].append(
-                measure(ours, prompts, clients, args.tokens, speculative))
+                measure(ours, prompts, clients, args.each, args.tokens, speculative))
     ours.stop()
     return [statistics.median(speeds[kind]) for kind in (False, True)]
 
@@ -49,13 +51,14 @@ def measure_ours(args, prompts, clients):
 def main():
     parser = arguments(__doc__)
     parser.add_argument("--clients", default="1,4,16", help="requests at once")
+    parser.add_argument("--each", type=int, default=3, help="questions of each client")
     parser.add_argument("--tokens", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     prompts = prompts_of(args.prompts)
-    print(f"{processor()}, {args.threads} threads, {args.tokens} tokens each, median of "
-          f"{args.rounds} rounds; total tokens a second\n")
+    print(f"{processor()}, {args.threads} threads, {args.each} x {args.tokens} tokens for each "
+          f"client, median of {args.rounds} rounds; total tokens a second\n")
     print("| requests at once | llama-server | draft-simple 3 | Outrider plain | Outrider | "
           "plain / llama-server | Outrider / its plain |")
     print("| --- | --- | --- | --- | --- | --- | --- |")

@@ -77,9 +77,9 @@ void settle(Step& step) {
   const Deeds deeds = deeds_of(step);
   const double worth_ms = step.planner.target_cost().ms(step.n_ready) / step.n_ready;
   const double planned_ms = step.costs->ms(deeds.n_sent);
-  const double took_ms =
-      step.timed ? std::clamp(step.evaluate_ms, planned_ms / kMostOff, planned_ms * kMostOff)
-                 : planned_ms;
+  const double took_ms = step.timed ? std::clamp(step.evaluate_ms - step.costs->others_ms(),
+                                                 planned_ms / kMostOff, planned_ms * kMostOff)
+                                    : planned_ms;
   const double actual_ms = took_ms - step.costs->ms(0);
   for (std::size_t d = 0; d < step.drafters.size(); ++d) {
     if (deeds.emitted[d] == 0) continue;

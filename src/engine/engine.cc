@@ -275,6 +275,7 @@ void Engine::retire(std::vector<Update>& updates) {
       updates.push_back(next_update(*s));
       updates.back().finished = true;
     }
+    if (s->answered) planner_.note_text(s->stats.emitted);
     std::vector<Token> text = std::move(s->text);
     const bool keep = options_.reuse_prefix && s->error.ok();
     done_.push_back(complete(*s));

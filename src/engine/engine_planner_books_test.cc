@@ -93,6 +93,41 @@ TEST(Planner, ACachedPromptNeedsNoReading) {
   EXPECT_GT(engine.planner().account(0).reading_ms(100), 20.0 * machine.ms(1));
 }
 
+// A draft model reads a long prompt for the text behind it: not where texts end after a few tokens,
+// whatever they were allowed.
+TEST(Planner, ALongPromptIsNotReadForShortTexts) {
+  const PlanMachine machine = plan_machines()[0];
+  double now_ms = 0.0;
+  FakeModel target(testing::capabilities(1, kPlannedContext), PlannedWorld::target_rows());
+  FakeModel draft(testing::capabilities(1, kPlannedContext), good_draft());
+  target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+  draft.on_evaluated(
+      [&](std::int64_t n) { now_ms += 0.05 * machine.ms(1) * static_cast<double>(n); });
+  const FakeVocabulary vocabulary(kVocab);
+  DraftModelDrafter drafter(draft, kVocab, {});
+  Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms; }});
+  engine.planner().set_target_cost(measured_curve(machine));
+  std::uint64_t next = 0;
+  const auto drafted = [&](std::int32_t tokens, std::int32_t allowed) {
+    std::vector<Token> prompt;
+    for (int i = 0; i < 400; ++i) prompt.push_back(static_cast<Token>(mix64(next++) % kVocab));
+    const RequestId id = *engine.add(request(prompt, 1.0f, 5, allowed, kAutoWidth));
+    for (std::int64_t said = 0; engine.busy();) {
+      for (const Update& update : engine.step()) {
+        said += static_cast<std::int64_t>(update.pieces.size());
+      }
+      if (said >= tokens) engine.cancel(id);
+    }
+    return engine.take(id)->speculation.drafted;
+  };
+  EXPECT_GT(drafted(kPlannedTokens, kPlannedTokens), 100);
+  for (int i = 0; i < 30; ++i) drafted(5, kPlannedTokens);
+  EXPECT_EQ(drafted(5, kPlannedTokens), 0);
+  // One long text among them is not lost to drafting for good.
+  for (int i = 0; i < 12; ++i) drafted(kPlannedTokens, kPlannedTokens);
+  EXPECT_GT(drafted(kPlannedTokens, kPlannedTokens), 100);
+}
+
 TEST(PlannedWidth, KeepsToWhatIsKnownToBeExact) {
   using Kind = Exactness::Kind;
   EXPECT_EQ(planned_width({.kind = Kind::kExact, .width = 16}), CostCurve::kMaxWidth);

@@ -59,10 +59,10 @@ bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t shar
 bool StepGuide::first_pass_pays(std::int32_t sharing) {
   const DrafterAccount& account = step_.planner.account(drafter_);
   if (account.in_debt()) return false;
+  const Planner& planner = step_.planner;
+  const std::int64_t to_come = planner.expected_tokens(sequence_.remaining());
   const bool few = missed_ <= kFewMissed;
-  if (!few && !account.may_read(missed_, sequence_.remaining(), step_.planner.token_ms())) {
-    return false;
-  }
+  if (!few && !account.may_read(missed_, to_come, planner.token_ms())) return false;
   return pays(1.0f, 0, sharing);
 }
 

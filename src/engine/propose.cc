@@ -195,7 +195,7 @@ void begin_planning(Step& step) {
   }
   // Beside a prompt's tokens, which are more than any curve has, as many nodes as without.
   const std::int32_t reach = std::max(step.planner.target_cost().reach(), kFirstReach);
-  step.costs.emplace(step.planner.target_cost(), std::max(base, 1),
+  step.costs.emplace(step.planner.target_cost(), std::max(base, 1), step.n_ready,
                      std::max(0, std::min({caps.n_batch - base, reach - step.n_ready, most})));
 }
 

@@ -21,8 +21,6 @@ constexpr double kFirstGainTokens = 8.0;
 constexpr double kRecalledTokens = 50.0;
 constexpr double kRecalledLossTokens = 8.0;
 constexpr double kRecalledReading = 512.0;
-// Texts end before their limit; what an investment may rely on.
-constexpr std::int64_t kHorizon = 256;
 
 }  // namespace
 
@@ -61,10 +59,10 @@ void DrafterAccount::note_gain(double expected_ms, double actual_ms, std::int64_
   token_ms_ = token_ms;
 }
 
-bool DrafterAccount::may_read(std::int64_t missed, std::int64_t remaining, double token_ms) const {
+bool DrafterAccount::may_read(std::int64_t missed, std::int64_t to_come, double token_ms) const {
   const double each =
       (gained_ms_ + kFirstGain * token_ms * kFirstGainTokens) / (gained_tokens_ + kFirstGainTokens);
-  return reading_ms(missed) <= each * static_cast<double>(std::min(remaining, kHorizon));
+  return reading_ms(missed) <= each * static_cast<double>(to_come);
 }
 
 bool DrafterAccount::take_trial(std::int64_t missed, double token_ms) {

@@ -67,8 +67,8 @@ class DrafterAccount {
   void note_gain(double expected_ms, double actual_ms, std::int64_t tokens, double token_ms);
   // It cost more than it brings: only trials are made.
   bool in_debt() const { return owes_expected_ || owes_actual_; }
-  // Whether reading `missed` tokens pays in a text that may go on by `remaining`.
-  bool may_read(std::int64_t missed, std::int64_t remaining, double token_ms) const;
+  // Whether reading `missed` tokens pays in a text that is expected to go on by `to_come`.
+  bool may_read(std::int64_t missed, std::int64_t to_come, double token_ms) const;
 
   // --- trials and allowances ---
 

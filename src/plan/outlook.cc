@@ -11,7 +11,9 @@ constexpr double kBetter = 1.0 + 1e-9;  // by more than rounding
 
 }  // namespace
 
-StepCosts::StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t most) {
+StepCosts::StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_ready,
+                     std::int32_t most)
+    : others_ms_(std::max(0.0, curve.ms(base) - curve.ms(n_ready))) {
   const std::size_t n = static_cast<std::size_t>(std::max(most, 0)) + 1;
   ms_.resize(n);
   filled_.resize(n);
@@ -21,7 +23,7 @@ StepCosts::StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t mos
   std::int32_t least = 0;
   for (std::size_t i = n; i-- > 0;) {
     const std::int32_t nodes = static_cast<std::int32_t>(i);
-    const double own = curve.ms(base + nodes);
+    const double own = curve.ms(base + nodes) - others_ms_;
     ms_[i] = std::min(own, least_ms);
     filled_[i] = own <= least_ms ? nodes : least;
     if (own > least_ms || curve.noted(base + nodes) == 0) continue;

@@ -6,6 +6,10 @@
 // need not rise with the width. Where a larger step takes less time than a smaller one, the smaller
 // one is filled up to it.
 //
+// What the batch takes beyond the requests' own tokens, prompts that are read in it, it takes
+// whatever is chosen: that is left out of T. Else a token would seem worth what it costs in this
+// slow step, where it will cost a usual step's time if it is not guessed now.
+//
 // Whether a drafter should be asked for another guess is the same question about a step that does
 // not exist yet: with the nodes that it is expected to add, and the time that it will take.
 //
@@ -29,19 +33,23 @@ namespace outrider {
 // What steps of this moment take, by how many nodes are sent beside what is in the batch anyway.
 class StepCosts {
  public:
-  // `base`: tokens in the batch anyway (prompts, decided tokens, roots), >= 1. At most `most` nodes
-  // can be sent, filling included; >= 0.
-  StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t most);
+  // `base`: tokens in the batch anyway (prompts, decided tokens, roots), >= 1, of which `n_ready`
+  // bring a token of their own; what the others take is left out. At most `most` nodes can be sent,
+  // filling included; >= 0.
+  StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_ready, std::int32_t most);
 
   std::int32_t most() const { return static_cast<std::int32_t>(ms_.size()) - 1; }
   // With `nodes` nodes (0 to most()), filled up where that takes less time.
   double ms(std::int32_t nodes) const { return ms_[static_cast<std::size_t>(nodes)]; }
   // How many are sent then: at least `nodes`.
   std::int32_t filled(std::int32_t nodes) const { return filled_[static_cast<std::size_t>(nodes)]; }
+  // What was left out.
+  double others_ms() const { return others_ms_; }
 
  private:
   std::vector<double> ms_;
   std::vector<std::int32_t> filled_;
+  double others_ms_ = 0.0;
 };
 
 struct Outlook {

@@ -90,7 +90,7 @@ TEST(Outlook, IsTheBestOfAllSubsetsOnEveryMachine) {
           random_world(state, n_trees, static_cast<std::int32_t>(mix64(++state) % 10));
       const std::int32_t most = static_cast<std::int32_t>(mix64(++state) % 12);
       const double spent = machine.ms(1) * static_cast<double>(mix64(++state) % 100) / 100.0;
-      const StepCosts costs(curve, n_trees, most);
+      const StepCosts costs(curve, n_trees, n_trees, most);
       const Outlook chosen = best_outlook(world.chances, n_trees, costs, spent);
       const double best = best_of_all_subsets(world, machine, most, spent);
       EXPECT_NEAR(chosen.rate(), best, 1e-6 * best)
@@ -103,15 +103,15 @@ TEST(Outlook, OfEquallyGoodStepsTheSmallest) {
   const std::vector<CostPoint> points = {{.width = 1, .ms = 10.0}, {.width = 2, .ms = 15.0}};
   const CostCurve curve(points);
   const std::vector<float> half = {0.5f};
-  EXPECT_EQ(best_outlook(half, 1, StepCosts(curve, 1, 1), 0.0).nodes, 0);
+  EXPECT_EQ(best_outlook(half, 1, StepCosts(curve, 1, 1, 1), 0.0).nodes, 0);
   const std::vector<float> more = {0.51f};
-  EXPECT_EQ(best_outlook(more, 1, StepCosts(curve, 1, 1), 0.0).nodes, 1);
+  EXPECT_EQ(best_outlook(more, 1, StepCosts(curve, 1, 1, 1), 0.0).nodes, 1);
 }
 
 TEST(Outlook, ACheaperWiderStepIsFilledUpOnlyWhereItWasMeasured) {
   const std::vector<CostPoint> points = {
       {.width = 1, .ms = 72.0}, {.width = 2, .ms = 107.0}, {.width = 4, .ms = 94.0}};
-  const StepCosts costs(CostCurve(points), 1, 5);
+  const StepCosts costs(CostCurve(points), 1, 1, 5);
   EXPECT_EQ(costs.filled(1), 3) << "two tokens take longer than four";
   EXPECT_NEAR(costs.ms(1), 94.0, 1e-9);
   EXPECT_EQ(costs.filled(2), 3) << "nor can three be relied on to take less";
@@ -126,7 +126,7 @@ Prospect prospect(double chance, double pass_ms) {
 
 TEST(Outlook, MoreIsDraftedOnlyWhereItPays) {
   for (const PlanMachine& machine : testing::plan_machines()) {
-    const StepCosts costs(curve_of(machine), 1, 16);
+    const StepCosts costs(curve_of(machine), 1, 1, 16);
     EXPECT_FALSE(more_guesses_pay(prospect(0.01, machine.ms(1) * 0.1), {}, 1, costs, 0.0))
         << machine.name;
     EXPECT_FALSE(more_guesses_pay(prospect(0.9, machine.ms(1) * 1.2), {}, 1, costs, 0.0))
@@ -138,13 +138,27 @@ TEST(Outlook, MoreIsDraftedOnlyWhereItPays) {
   }
 }
 
+// A slow step does not make a token worth more: not guessed now, it comes in a usual step.
+TEST(Outlook, APromptInTheBatchMakesNoGuessWorthMore) {
+  const std::vector<CostPoint> points = {
+      {.width = 1, .ms = 30.0}, {.width = 8, .ms = 65.0}, {.width = 16, .ms = 105.0}};
+  const StepCosts costs(CostCurve(points), 101, 1, 8);
+  EXPECT_NEAR(costs.others_ms(), 105.0 + 85 * 5.0 - 30.0, 1e-9);
+  EXPECT_NEAR(costs.ms(0), 30.0, 1e-9);
+  EXPECT_NEAR(costs.ms(2), 40.0, 1e-9);
+  const std::vector<float> unlikely = {0.15f, 0.1f};
+  EXPECT_EQ(best_outlook(unlikely, 1, costs, 0.0).nodes, 0);
+  const std::vector<float> likely = {0.5f, 0.1f};
+  EXPECT_EQ(best_outlook(likely, 1, costs, 0.0).nodes, 1);
+}
+
 // Two tokens take longer than four: the first guess alone would not pay.
 TEST(Outlook, LooksBeyondADearWidth) {
   const std::vector<CostPoint> points = {{.width = 1, .ms = 72.0},
                                          {.width = 2, .ms = 140.0},
                                          {.width = 3, .ms = 140.0},
                                          {.width = 4, .ms = 141.0}};
-  const StepCosts costs(CostCurve(points), 1, 3);
+  const StepCosts costs(CostCurve(points), 1, 1, 3);
   EXPECT_TRUE(more_guesses_pay(prospect(0.8, 5.0), {}, 1, costs, 0.0));
 }
 

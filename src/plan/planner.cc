@@ -1,10 +1,13 @@
 #include "plan/planner.h"
 
+#include <algorithm>
+
 namespace outrider {
 namespace {
 
 // Passes of the trial width to see before widths are chosen.
 constexpr std::int64_t kTrialPasses = 2;
+constexpr double kTextMemory = 12.0;
 
 }  // namespace
 
@@ -37,6 +40,16 @@ bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, fl
     return depth < covered.size() ? static_cast<double>(covered[depth]) : 0.0;
   };
   return more_guesses_pay(prospect, chances, n_ready, costs, spent_ms);
+}
+
+void Planner::note_text(std::int64_t tokens) {
+  constexpr double kFade = 1.0 - 1.0 / kTextMemory;
+  texts_ = texts_ * kFade + 1.0;
+  texts_tokens_ = texts_tokens_ * kFade + static_cast<double>(tokens);
+}
+
+std::int64_t Planner::expected_tokens(std::int64_t remaining) const {
+  return std::min(remaining, static_cast<std::int64_t>(texts_tokens_ / texts_));
 }
 
 void Planner::note_step(double ms) {

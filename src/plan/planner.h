@@ -84,6 +84,15 @@ class Planner {
   DrafterExperience experience(std::size_t drafter) const;
   void recall(std::size_t drafter, const DrafterExperience& experience);
 
+  // --- texts ---
+
+  // A text ended `tokens` tokens behind its prompt.
+  void note_text(std::int64_t tokens);
+  // How much longer a text that may go on by `remaining` is expected to: as long as texts were, the
+  // last dozen most; unseen, kFirstLength.
+  static constexpr double kFirstLength = 256.0;
+  std::int64_t expected_tokens(std::int64_t remaining) const;
+
   // --- steps ---
 
   // A pass of the target with `width` tokens took `ms`.
@@ -100,6 +109,8 @@ class Planner {
   AcceptanceTable acceptance_;
   CalibrationScore score_;
   std::int64_t steps_noted_ = 0;
+  double texts_ = 1.0;  // seen, the older ones fading; to begin with, as if one had been
+  double texts_tokens_ = kFirstLength;
   std::vector<DrafterAccount> accounts_ = std::vector<DrafterAccount>(kMaxDrafters);
 };
 
