@@ -256,14 +256,18 @@ class Bench {
     capabilities.max_width = kWidest;
     testing::FakeModel target(capabilities, knows);
     bool reading = true;
+    std::int32_t n_prompt = 0;
     target.on_evaluated([&](std::int64_t n) {
-      if (!reading) now += costs.ms(static_cast<std::int32_t>(n));
+      // Of the step that reads the prompt, what is guessed in it.
+      const auto width = static_cast<std::int32_t>(n);
+      now += costs.ms(width) - (reading ? costs.ms(std::min(width, n_prompt)) : 0.0);
     });
     testing::FakeModel draft(draft_->capabilities(), [this](std::span<const Token> context) {
       return draft_rows_->row(context);
     });
     draft.on_evaluated([&](std::int64_t n) {
-      if (!reading) now += machine.draft_pass * costs.ms(static_cast<std::int32_t>(n));
+      const bool reads = reading && n > kWidest;
+      if (!reads) now += machine.draft_pass * costs.ms(static_cast<std::int32_t>(n));
     });
     DraftModelDrafter drafter(draft, n_vocab, [this](Token t) { return is_end(t); });
     SuffixDrafter suffix(1);
@@ -283,6 +287,7 @@ class Bench {
       if (setting_.branches > 0) r.draft.model_branches = setting_.branches;
       const RequestId id = need(engine.add(std::move(r)), "request");
       reading = true;
+      n_prompt = static_cast<std::int32_t>(text.prompt.size());
       const double before = now;
       while (engine.busy()) {
         const bool began = !engine.step().empty();

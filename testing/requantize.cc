@@ -46,6 +46,16 @@ const NamedType* find_type(const std::string& name) {
   return nullptr;
 }
 
+// GGML_TYPE_COUNT: by the whole model's type, or no such name.
+ggml_type find_matrix_type(const std::string& name) {
+  for (int i = 0; i < GGML_TYPE_COUNT && !name.empty(); ++i) {
+    const ggml_type type = static_cast<ggml_type>(i);
+    const char* const known = ggml_type_name(type);
+    if (known != nullptr && strcasecmp(known, name.c_str()) == 0) return type;
+  }
+  return GGML_TYPE_COUNT;
+}
+
 // Listens to llama.cpp's log while it is alive: remembers the last error and reports progress,
 // which the quantiser announces as "[  12/ 272] name - ..." before each tensor.
 class LogListener {
@@ -110,6 +120,11 @@ Status requantize_gguf(const std::string& input, const std::string& output,
     for (const NamedType& known : kTypes) names += std::string(" ") + known.name;
     return invalid_argument("unknown type '" + options.type + "'; give one of" + names);
   }
+  const ggml_type output_type = find_matrix_type(options.output_type);
+  if (!options.output_type.empty() && output_type == GGML_TYPE_COUNT) {
+    return invalid_argument("unknown type '" + options.output_type +
+                            "' of the output; give one of ggml's, as q4_0 or q8_0");
+  }
   if (options.n_threads < 0) return invalid_argument("the number of threads is negative");
   if (input == output || same_file(input, output)) {
     return invalid_argument("input and output are the same file '" + input +
@@ -126,6 +141,8 @@ Status requantize_gguf(const std::string& input, const std::string& output,
   params.ftype = type->type;
   params.allow_requantize = true;
   params.pure = options.pure;
+  params.output_tensor_type = output_type;
+  params.token_embedding_type = output_type;
   LogListener listener(progress);
   std::string error;
   if (!quantize(input, file->temporary_path(), params, error)) {

@@ -12,6 +12,8 @@ namespace outrider::testing {
 struct RequantizeOptions {
   std::string type;   // as llama-quantize takes it, in any case: "Q4_0", "q4_k_m"
   bool pure = false;  // every matrix in that type, no better one for some of them
+  // Of the output matrix and the embedding, ggml's name: "q4_0". Empty: as the type chooses.
+  std::string output_type;
   int n_threads = 0;  // 0: as many as the machine has
 };
 

@@ -36,6 +36,8 @@ int run_requantize_command(int argc, const char* const* argv) {
       ->required()
       ->check(CLI::IsMember(requantize_types(), CLI::ignore_case));
   app.add_flag("--pure", options.pure, "every matrix in that type, no better one for some of them");
+  app.add_option("--output-type", options.output_type,
+                 "type of the output matrix and the embedding (default: as --type chooses)");
   app.add_option("--threads", options.n_threads, "threads; 0: as many as the machine has")
       ->check(CLI::Range(0, 1024));
   app.add_flag("--quiet", quiet, "no progress bar (there is none anyway unless on a terminal)");

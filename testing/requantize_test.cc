@@ -72,6 +72,20 @@ TEST_F(RequantizeTest, WithoutPureSomeMatricesMayStayBetter) {
   EXPECT_NE(type_of(out_, "output.weight"), GGML_TYPE_Q4_0);
 }
 
+TEST_F(RequantizeTest, TheOutputMayHaveATypeOfItsOwn) {
+  RequantizeOptions options;
+  options.type = "Q8_0";
+  options.output_type = "Q4_0";
+  ASSERT_TRUE(requantize_gguf(in_, out_, options).ok());
+  EXPECT_EQ(type_of(out_, "blk.1.ffn_up.weight"), GGML_TYPE_Q8_0);
+  EXPECT_EQ(type_of(out_, "output.weight"), GGML_TYPE_Q4_0);
+  EXPECT_EQ(type_of(out_, "token_embd.weight"), GGML_TYPE_Q4_0);
+  options.output_type = "q4";
+  const Status status = requantize_gguf(in_, out_, options);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("'q4'"), std::string::npos);
+}
+
 TEST_F(RequantizeTest, AlreadyQuantisedModelsAreTaken) {
   RequantizeOptions options;
   options.type = "Q8_0";

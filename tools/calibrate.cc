@@ -38,7 +38,8 @@ take less than two), so widths are measured and not computed. Each is measured -
 turn with the others; shown are the median, and between which times half of the passes lie.
 Beside it stands the least that a step can take on this machine, the longer of reading all weights
 once and of making its products, and what it takes with llama.cpp's kernels (--kernels).
-With -d also what the draft model's passes take.
+With -d also what the draft model's passes take, and what its products would in other types of
+weights: fewer bits are not always cheaper, and guess less well.
 Loading a model measures the usual widths once and keeps them in the cache folder for --width
 auto; so does this command, and --refresh replaces what is kept. Loading also compares batches with
 single steps, for 10 to 30 seconds each time, until all widths are compared; this command does all
@@ -184,6 +185,11 @@ Result<MeasuredCurve> CalibrateCommand::measure_curve(LanguageModel& model, std:
 Status CalibrateCommand::measure_floor(const SignalWatch& signals, ProgressBar& progress) {
   ModelOptions options = target_options(model_);
   progress.update("measuring the machine's limits", 0.0);
+  if (result_.draft && result_.draft->kernels.own) {
+    Result<TypeCosts> types = measure_type_costs(result_.draft->path, result_.draft_threads);
+    if (!types.ok()) return types.status();
+    result_.draft_types = *std::move(types);
+  }
   Result<MachineFloor> floor = tools::measure_floor(options, result_.threads, widths_);
   if (!floor.ok()) return floor.status();
   result_.limits = floor->limits;

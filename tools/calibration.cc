@@ -108,6 +108,17 @@ std::string curve_table(const MeasuredCurve& curve) {
   return table;
 }
 
+// What a token of the draft costs in other types: a cheaper one may pay, if it guesses as well.
+std::string types_table(const TypeCosts& costs) {
+  if (costs.types.empty()) return "";
+  std::string table = "  its weights' products, one token, all in one type:\n";
+  for (const TypeCost& cost : costs.types) {
+    table += left("    " + cost.type, 16) + right(fixed(cost.ms, 2), 8) + " ms" +
+             right(fixed(static_cast<double>(cost.bytes) / 1e6, 0), 8) + " MB\n";
+  }
+  return table + "  the cheapest here: " + cheapest_text(costs) + "\n";
+}
+
 // The widths whose times say more of the machine's other work than of the model.
 std::string unsteady(const Calibration& c) {
   std::string widths;
@@ -171,6 +182,7 @@ Json calibration_json(const Calibration& c) {
     Json draft = model_json(*c.draft, c.draft_threads);
     draft["first_pass"] = time_json(c.first_pass);
     draft["further_pass"] = c.further_pass.n > 0 ? time_json(c.further_pass) : Json();
+    draft["weight_types"] = type_costs_json(c.draft_types);
     object["draft"] = std::move(draft);
   }
   return object;
@@ -198,6 +210,7 @@ std::string calibration_table(const Calibration& c) {
     };
     table += row("first pass of a draft (reads two tokens)", c.first_pass);
     table += row("each further pass (reads one)", c.further_pass);
+    table += types_table(c.draft_types);
   }
   const std::string busy = unsteady(c);
   if (!busy.empty()) {

@@ -12,6 +12,7 @@
 #include "tools/draft_costs.h"
 #include "tools/machine.h"
 #include "tools/machine_limits.h"
+#include "tools/type_costs.h"
 
 namespace outrider::tools {
 
@@ -53,6 +54,7 @@ struct Calibration {
   std::int32_t draft_threads = 0;
   MeasuredTime first_pass;  // of the draft model; n is 0 without one
   MeasuredTime further_pass;
+  TypeCosts draft_types;  // without types: not for our kernels
   Machine machine;
   std::string command;
 };

@@ -24,6 +24,7 @@
 #include "tools/signals.h"
 #include "tools/stats_table.h"
 #include "tools/text_output.h"
+#include "tools/type_costs.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -32,10 +33,10 @@ namespace {
 using json::Json;
 
 constexpr const char* kInspectDetails =
-    "Nothing is computed and no weights are read: a file's header and vocabulary are enough.\n"
-    "Memory is weights and the cache of keys and values for --ctx tokens; llama.cpp's working "
-    "memory\n"
-    "comes on top. Whether a setting is really exact here, the probe of run and compare finds out.";
+    R"(No weights are read: a file's header and vocabulary are enough. Of a draft model it is measured,
+for about a second, what a token takes in each type of weights on this machine.
+Memory is weights and the cache of keys and values for --ctx tokens; llama.cpp's working memory
+comes on top. Whether a setting is really exact here, the probe of run and compare finds out.)";
 
 // One model, as far as it can be known without running it.
 struct Inspected {
@@ -241,8 +242,17 @@ int InspectCommand::run() {
     if (!draft.ok()) return signals.raised() ? signals.exit_code() : fail(draft.status());
     const Match match = match_of(target->file->vocabulary(), draft->file->vocabulary());
     result["draft"] = model_json(*draft);
+    TypeCosts types;
+    if (draft->kernels.own) {
+      Result<TypeCosts> measured = measure_type_costs(draft->options.path, llama::physical_cores());
+      if (!measured.ok()) return fail(measured.status());
+      types = *std::move(measured);
+    }
+    result["draft"]["weight_types"] = type_costs_json(types);
     result["vocabulary_match"] = match_json(match);
-    table += model_table("draft", *draft, /*needs_exactness=*/false) + "pair\n" +
+    table += model_table("draft", *draft, /*needs_exactness=*/false);
+    if (!types.types.empty()) table += row("cheapest type", cheapest_text(types));
+    table += "pair\n" +
              row("vocabularies", match.kind + (match.message.empty() ? "" : ": " + match.message)) +
              row("draft usable", match.usable ? "yes" : "no");
   }

@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <barrier>
-#include <functional>
 #include <numeric>
-#include <thread>
 
 #include "base/clock.h"
 #include "kernels/instruction_set.h"
 #include "llama/exactness_rule.h"
 #include "llama/matrices.h"
+#include "tools/fastest_run.h"
 
 namespace outrider::tools {
 namespace {
@@ -23,33 +21,6 @@ constexpr std::size_t kLine = 8;     // words of a cache line
 constexpr std::int64_t kRounds = 2'000'000;
 constexpr int kMultiplications = 5;
 
-// The shortest of `times` runs of `work(thread)` on all threads at once, in ms: from the first
-// thread's begin to the last one's end. A clock of another thread would begin when that thread next
-// gets a processor, which may be at the end.
-double fastest(std::int32_t n_threads, int times, const std::function<void(std::int32_t)>& work) {
-  double best = 0.0;
-  for (int i = 0; i < times; ++i) {
-    std::barrier start(n_threads);
-    const Stopwatch watch;
-    std::vector<double> begins(static_cast<std::size_t>(n_threads));
-    std::vector<double> ends(begins.size());
-    std::vector<std::jthread> threads;
-    for (std::int32_t t = 0; t < n_threads; ++t) {
-      threads.emplace_back([&, t] {
-        start.arrive_and_wait();
-        begins[static_cast<std::size_t>(t)] = watch.elapsed_ms();
-        work(t);
-        ends[static_cast<std::size_t>(t)] = watch.elapsed_ms();
-      });
-    }
-    threads.clear();  // waits for them
-    const double ms = *std::max_element(ends.begin(), ends.end()) -
-                      *std::min_element(begins.begin(), begins.end());
-    best = i == 0 ? ms : std::min(best, ms);
-  }
-  return best;
-}
-
 }  // namespace
 
 MachineLimits measure_limits(std::int32_t n_threads) {
@@ -60,7 +31,7 @@ MachineLimits measure_limits(std::int32_t n_threads) {
   const std::vector<std::uint64_t> memory(kReadBytes / sizeof(std::uint64_t), 1);
   std::atomic<std::uint64_t> sum = 0;  // looked at, so that everything has to be read
   const std::size_t share = memory.size() / static_cast<std::size_t>(n_threads) / kStreams;
-  const double read_ms = fastest(n_threads, kReads, [&](std::int32_t t) {
+  const double read_ms = fastest_run(n_threads, kReads, [&](std::int32_t t) {
     const std::uint64_t* from = memory.data() + share * kStreams * static_cast<std::size_t>(t);
     std::array<std::uint64_t, kStreams> sums{};
     for (std::size_t i = 0; i + kLine <= share; i += kLine) {
@@ -80,7 +51,7 @@ MachineLimits measure_limits(std::int32_t n_threads) {
     if (watch.elapsed_ms() >= 20.0) break;
   }
   std::atomic<std::int64_t> macs = 0;
-  const double multiply_ms = fastest(n_threads, kMultiplications, [&](std::int32_t /*thread*/) {
+  const double multiply_ms = fastest_run(n_threads, kMultiplications, [&](std::int32_t /*thread*/) {
     macs = set.multiply_in_registers(rounds);
   });
   limits.multiply_gmac_per_s =

@@ -48,6 +48,7 @@ Result<std::vector<Matrix>> read_matrices(const std::string& path) {
                   .type = ggml_type_name(tensor->type),
                   .bytes = ggml_nbytes(tensor),
                   .elements = static_cast<std::uint64_t>(ggml_nelements(tensor)),
+                  .columns = static_cast<std::uint64_t>(tensor->ne[0]),
                   .own_kernels_take_it = kernel_buffer_takes(tensor)};
     if (matrix.name.find("_exps") != std::string::npos) {
       matrix.experts = static_cast<std::int32_t>(std::max<std::int64_t>(1, tensor->ne[2]));
