@@ -105,6 +105,10 @@ class Attend {
   static std::size_t at(int row, std::size_t stride) {
     return static_cast<std::size_t>(row) * stride;
   }
+  // From here on `cell` is a place among the cells of the call.
+  std::size_t cell_at(int cell) const {
+    return static_cast<std::size_t>(call_.cells != nullptr ? call_.cells[cell] : cell);
+  }
   int count(int cell) const { return end_ - cell < kLanes ? end_ - cell : kLanes; }
   bool sees(int row, int cell) const {
     return call_.rows[row].begin < cell + kLanes && call_.rows[row].end > cell;
@@ -180,11 +184,13 @@ class Attend {
   }
 
   void read_mask(const QueryRow& query, int cell) {
-    const std::uint16_t* halves = query.mask + cell;
-    alignas(64) std::uint16_t rest[kLanes] = {};
-    if (query.end - cell < kLanes) {  // behind the last one may be the end of the mask
-      for (int c = 0; c < query.end - cell; ++c) rest[c] = halves[c];
-      halves = rest;
+    const std::uint16_t* halves = query.mask + cell_at(cell);
+    alignas(64) std::uint16_t apart[kLanes] = {};
+    const int n = query.end - cell < kLanes ? query.end - cell : kLanes;
+    // Cells that lie apart, and the last ones, behind which may be the end of the mask.
+    if (n < kLanes || cell_at(cell + kLanes - 1) - cell_at(cell) != kLanes - 1) {
+      for (int c = 0; c < n; ++c) apart[c] = query.mask[cell_at(cell + c)];
+      halves = apart;
     }
     S::store_floats(mask_, S::halves(reinterpret_cast<const std::uint8_t*>(halves)));
     masked_by_ = query.mask;
@@ -309,7 +315,7 @@ class Attend {
   [[gnu::always_inline]] void fetch(const CacheHead& head, int cell) const {
     const auto bytes = head_bytes(head);
     for (int c = cell; c < cell + kLanes && c < end_; ++c) {
-      const std::uint8_t* in = head.bytes + static_cast<std::size_t>(c) * head.stride;
+      const std::uint8_t* in = head.bytes + cell_at(c) * head.stride;
       for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(in + i, 0, 2);
       __builtin_prefetch(in + bytes - 1, 0, 2);
     }
@@ -331,7 +337,7 @@ class Attend {
         for (std::size_t d = 0; d < stride; ++d) out[d] = 0.0F;
         continue;
       }
-      const std::uint8_t* in = head.bytes + static_cast<std::size_t>(cell + c) * head.stride;
+      const std::uint8_t* in = head.bytes + cell_at(cell + c) * head.stride;
       switch (head.type) {
         case WeightType::kF16:
           read_floats<FloatReader<S, WeightType::kF16>>(in, head.size, out);

@@ -27,11 +27,11 @@ struct CacheHead {
   int size = 0;  // 1 to kMaxHeadSize; for kQ80 a multiple of 32
 };
 
-// A query, and which cells it sees: those from `begin` up to, not including, `end` whose mask is
-// not minus infinity.
+// A query, and which cells it sees: of those that the call goes through, the ones from place
+// `begin` up to, not including, `end` whose mask is not minus infinity.
 struct QueryRow {
   const float* query = nullptr;         // [keys.size]
-  const std::uint16_t* mask = nullptr;  // IEEE halves that are added to the scores, [end]; or null
+  const std::uint16_t* mask = nullptr;  // IEEE halves that are added to the scores, by cell; or null
   int begin = 0;
   int end = 0;
   float sink = 0.0F;  // with `has_sink`: a score without a value, which takes its share
@@ -43,12 +43,14 @@ struct Attention {
   CacheHead keys;
   CacheHead values;
   float scale = 1.0F;  // of the products of queries and keys
+  // The cells to go through, rising: those that no row sees need not be read. Null: all, in order.
+  const std::int32_t* cells = nullptr;
   const QueryRow* rows = nullptr;
   int n_rows = 0;
 };
 
-// Floats that InstructionSet::attend needs for scratch, for rows that together see cells of a range
-// of `n_cells`; aligned to 64 bytes.
+// Floats that InstructionSet::attend needs for scratch, for rows that together see a range of
+// `n_cells` places; aligned to 64 bytes.
 constexpr std::size_t attention_scratch(int n_rows, int key_size, int value_size, int n_cells) {
   constexpr auto kPad = [](int n) { return static_cast<std::size_t>(n + 63) / 64 * 64; };
   const auto rows = static_cast<std::size_t>(n_rows);

@@ -260,6 +260,44 @@ TEST_P(AttentionTest, WhereTheCellsLieDoesNotMatterOnlyTheirOrder) {
 }
 
 // In the first, a middle and the last tile, alone and together, for all types that can hold one.
+TEST_P(AttentionTest, CellsThatNoRowSeesMayBeLeftOut) {
+  const int n_cells = 190;
+  const Cells keys(WeightType::kF16, n_cells, 64, &random_);
+  const Cells values(WeightType::kQ80, n_cells, 64, &random_);
+  for (const int n_seen : {1, 7, 33, 100, 190}) {
+    Queries queries(5, 64, n_cells, &random_);
+    std::vector<std::int32_t> cells;
+    for (int c = 0; c < n_cells; ++c) {
+      // Some next to each other, others apart.
+      const bool is_listed = c < n_seen / 2 || static_cast<int>(random_() % 190) < n_seen / 2 ||
+                             (c == n_cells - 1 && cells.empty());
+      if (is_listed) cells.push_back(c);
+      for (std::vector<std::uint16_t>& mask : queries.mask) {
+        if (!is_listed) mask[static_cast<std::size_t>(c)] = kMasked;
+      }
+    }
+    const auto want = attend(set(), keys, values, queries, 0, 5);
+    std::vector<std::vector<float>> got(5, std::vector<float>(64, -1.0F));
+    std::vector<QueryRow> rows;
+    for (std::size_t r = 0; r < 5; ++r) {
+      rows.push_back({.query = queries.query[r].data(),
+                      .mask = queries.mask[r].data(),
+                      .begin = 0,
+                      .end = static_cast<int>(cells.size()),
+                      .out = got[r].data()});
+    }
+    std::vector<float> scratch(attention_scratch(5, 64, 64, static_cast<int>(cells.size())));
+    set().attend({.keys = keys.head(),
+                  .values = values.head(),
+                  .scale = 0.125F,
+                  .cells = cells.data(),
+                  .rows = rows.data(),
+                  .n_rows = 5},
+                 scratch.data());
+    EXPECT_EQ(got, want) << cells.size() << " cells";
+  }
+}
+
 TEST_P(AttentionTest, ABrokenCellReachesTheRowsThatSeeItAndNoOther) {
   const int n_cells = 70;
   for (const WeightType type : {WeightType::kF16, WeightType::kBf16, WeightType::kF32}) {

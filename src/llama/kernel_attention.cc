@@ -76,6 +76,60 @@ void find_range(const std::uint16_t* mask, QueryRow* row) {
   while (row->end > row->begin && is_masked(row->end - 1, 1)) --row->end;
 }
 
+// Whether two rows are of one text, or of texts that have cells in common: one sees the first cell
+// that the other sees.
+bool shares_cells(const QueryRow& a, const QueryRow& b) {
+  if (a.mask == nullptr || a.begin >= a.end || b.begin >= b.end) return true;
+  return a.mask[b.begin] != kMasked || b.mask[a.begin] != kMasked;
+}
+
+// Whether it does not see each cell of its range.
+bool has_gaps(const QueryRow& row) {
+  const std::uint16_t* const mask = row.mask;
+  std::uint16_t gaps = 0;
+  for (int c = row.begin; c < row.end; ++c) {
+    gaps = static_cast<std::uint16_t>(gaps | (mask[c] == kMasked ? 1 : 0));
+  }
+  return gaps != 0;
+}
+
+// The cells that some of the rows see, in `cells`, and the rows' ranges as places among them.
+// False, and nothing changed, where that is a range without gaps. `seen` and `cells`: [cells of the
+// cache]
+bool list_cells(QueryRow* rows, int n_rows, std::uint16_t* seen, std::int32_t* cells) {
+  int begin = rows[0].begin;
+  int end = rows[0].end;
+  for (int r = 0; r < n_rows; ++r) {
+    if (rows[r].mask == nullptr) return false;
+    begin = std::min(begin, rows[r].begin);
+    end = std::max(end, rows[r].end);
+  }
+  // Mostly the last token of a text sees all of it: nothing to list, and quickly found out.
+  for (int r = 0; r < n_rows; ++r) {
+    if (rows[r].begin == begin && rows[r].end == end && !has_gaps(rows[r])) return false;
+  }
+  std::fill(seen + begin, seen + std::max(begin, end), std::uint16_t{0});
+  for (int r = 0; r < n_rows; ++r) {
+    const QueryRow& row = rows[r];
+    if (r > 0 && row.mask == rows[r - 1].mask) continue;
+    for (int c = row.begin; c < row.end; ++c) seen[c] |= row.mask[c] ^ kMasked;
+  }
+  std::int32_t n = 0;
+  for (int c = begin; c < end; ++c) {
+    cells[n] = c;
+    n += seen[c] != 0 ? 1 : 0;
+  }
+  if (n >= end - begin) return false;
+  for (int r = 0; r < n_rows; ++r) {
+    const auto place = [&](int cell) {
+      return static_cast<int>(std::lower_bound(cells, cells + n, cell) - cells);
+    };
+    rows[r].begin = place(rows[r].begin);
+    rows[r].end = place(rows[r].end);
+  }
+  return true;
+}
+
 float parameter(const ggml_tensor* op, int i) {
   float value = 0.0F;
   std::memcpy(&value, reinterpret_cast<const char*>(op->op_params) + sizeof(float) * i,
@@ -132,7 +186,16 @@ std::size_t AttentionPieces::scratch_bytes() const {
       n_rows, static_cast<int>(op_->src[1]->ne[0]), static_cast<int>(op_->src[2]->ne[0]),
       static_cast<int>(op_->src[1]->ne[1]));
   return GGML_PAD(floats * sizeof(float), 64) +
-         GGML_PAD(static_cast<std::size_t>(n_rows) * sizeof(QueryRow), 64);
+         GGML_PAD(static_cast<std::size_t>(n_rows) * sizeof(QueryRow), 64) + seen_bytes() +
+         list_bytes();
+}
+
+std::size_t AttentionPieces::seen_bytes() const {
+  return GGML_PAD(static_cast<std::size_t>(op_->src[1]->ne[1]) * sizeof(std::uint16_t), 64);
+}
+
+std::size_t AttentionPieces::list_bytes() const {
+  return GGML_PAD(static_cast<std::size_t>(op_->src[1]->ne[1]) * sizeof(std::int32_t), 64);
 }
 
 void AttentionPieces::run(const kernels::InstructionSet& set, std::int64_t piece,
@@ -172,12 +235,24 @@ void AttentionPieces::run(const kernels::InstructionSet& set, std::int64_t piece
     }
     rows[i] = row;
   }
-  const kernels::Attention call{.keys = cache_head(op_, op_->src[1], first_head, stream),
-                                .values = cache_head(op_, op_->src[2], first_head, stream),
-                                .scale = parameter(op_, 0),
-                                .rows = rows,
-                                .n_rows = n_rows};
-  set.attend(call, reinterpret_cast<float*>(scratch));
+  auto* const seen = reinterpret_cast<std::uint16_t*>(scratch);
+  scratch += seen_bytes();
+  auto* const cells = reinterpret_cast<std::int32_t*>(scratch);
+  scratch += list_bytes();
+  kernels::Attention call{.keys = cache_head(op_, op_->src[1], first_head, stream),
+                          .values = cache_head(op_, op_->src[2], first_head, stream),
+                          .scale = parameter(op_, 0)};
+  // Text by text: the cells of several lie between each other, and none sees another's.
+  for (int next = 0; next < n_rows;) {
+    call.rows = rows + next;
+    call.n_rows = 1;
+    while (next + call.n_rows < n_rows && shares_cells(*call.rows, call.rows[call.n_rows])) {
+      ++call.n_rows;
+    }
+    call.cells = list_cells(rows + next, call.n_rows, seen, cells) ? cells : nullptr;
+    set.attend(call, reinterpret_cast<float*>(scratch));
+    next += call.n_rows;
+  }
 }
 
 }  // namespace outrider::llama

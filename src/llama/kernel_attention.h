@@ -29,6 +29,9 @@ class AttentionPieces {
   void run(const kernels::InstructionSet& set, std::int64_t piece, std::uint8_t* scratch) const;
 
  private:
+  std::size_t seen_bytes() const;
+  std::size_t list_bytes() const;
+
   const ggml_tensor* op_;
   std::int64_t n_streams_;
   std::int64_t n_key_heads_;

@@ -33,6 +33,7 @@ struct Case {
   int n_tokens = 1;
   int n_threads = 1;
   int n_streams = 1;
+  int n_texts = 1;  // whose cells lie between each other's, two tokens of each in turn
   bool own_weights = true;
   bool rotated = false;  // the queries, as llama.cpp does for quantised keys
   bool sinks = false;
@@ -106,7 +107,8 @@ class KernelAttentionTest : public ::testing::Test {
                                                    static_cast<std::size_t>(t) * mask->nb[1] +
                                                    static_cast<std::size_t>(s) * mask->nb[3]);
         for (int cell = 0; cell < kCells; ++cell) {
-          const bool is_seen = cell > 2 && cell <= 280 + t - 30 * s && cell % 11 != s;
+          const bool is_seen = cell > 2 && cell <= 280 + t - 30 * s && cell % 11 != s &&
+                               cell / 5 % c.n_texts == t / 2 % c.n_texts;
           row[cell] = ggml_fp32_to_fp16(is_seen ? 0.0F : -INFINITY);
         }
       }
@@ -145,6 +147,7 @@ TEST_F(KernelAttentionTest, GivesWhatGgmlsOwnGivesForEveryCacheType) {
                  .type_v = type_v,
                  .n_tokens = 3,
                  .n_streams = n_streams,
+                 .n_texts = n_streams,
                  .sinks = sinks};
           const std::vector<float> own = attention(c);
           c.own_weights = false;
@@ -161,14 +164,16 @@ TEST_F(KernelAttentionTest, GivesWhatGgmlsOwnGivesForEveryCacheType) {
 
 TEST_F(KernelAttentionTest, HasTheSameBitsForAnyNumberOfTokensAndThreads) {
   for (const ggml_type type : {GGML_TYPE_F16, GGML_TYPE_Q8_0}) {
-    const std::vector<float> all =
-        attention({.type_k = type, .type_v = type, .n_tokens = kMostTokens});
-    for (int n = 1; n <= kMostTokens; ++n) {
-      for (const int n_threads : {1, 2, 3, 4, 7}) {
-        const std::vector<float> some =
-            attention({.type_k = type, .type_v = type, .n_tokens = n, .n_threads = n_threads});
-        ASSERT_EQ(std::memcmp(some.data(), all.data(), some.size() * sizeof(float)), 0)
-            << n << " tokens, " << n_threads << " threads";
+    for (const int n_texts : {1, 4}) {
+      Case c{.type_k = type, .type_v = type, .n_tokens = kMostTokens, .n_texts = n_texts};
+      const std::vector<float> all = attention(c);
+      for (c.n_tokens = 1; c.n_tokens <= kMostTokens; ++c.n_tokens) {
+        for (const int n_threads : {1, 2, 3, 4, 7}) {
+          c.n_threads = n_threads;
+          const std::vector<float> some = attention(c);
+          ASSERT_EQ(std::memcmp(some.data(), all.data(), some.size() * sizeof(float)), 0)
+              << n_texts << " texts, " << c.n_tokens << " tokens, " << n_threads << " threads";
+        }
       }
     }
   }
