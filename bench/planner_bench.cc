@@ -259,8 +259,8 @@ class Bench {
     std::int32_t n_prompt = 0;
     target.on_evaluated([&](std::int64_t n) {
       // Of the step that reads the prompt, what is guessed in it.
-      const auto width = static_cast<std::int32_t>(n);
-      now += costs.ms(width) - (reading ? costs.ms(std::min(width, n_prompt)) : 0.0);
+      const auto batch = static_cast<std::int32_t>(n);
+      now += costs.ms(batch) - (reading ? costs.ms(std::min(batch, n_prompt)) : 0.0);
     });
     testing::FakeModel draft(draft_->capabilities(), [this](std::span<const Token> context) {
       return draft_rows_->row(context);

@@ -25,6 +25,8 @@ macro(outrider_choose_threads)
                  omp_get_num_threads)
       list(APPEND OUTRIDER_WRAP_OPTIONS "--wrap=${name}")
     endforeach()
+    # The linker meets ggml's calls when it has been through our archive.
+    list(APPEND OUTRIDER_WRAP_OPTIONS "--undefined=__wrap_GOMP_parallel")
   endif()
 endmacro()
 

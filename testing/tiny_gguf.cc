@@ -89,10 +89,8 @@ class TinyModelBuilder {
   }
 
   static void clear_row(TinyTensor& tensor, int row) {
-    const std::size_t columns = static_cast<std::size_t>(tensor.info.row_length());
-    for (std::size_t i = 0; i < columns; ++i) {
-      tensor.values[static_cast<std::size_t>(row) * columns + i] = 0.0F;
-    }
+    const std::ptrdiff_t columns = tensor.info.row_length();
+    std::fill_n(tensor.values.begin() + row * columns, columns, 0.0F);
   }
 
   void add_embedding() {
@@ -196,10 +194,33 @@ class TinyModelBuilder {
     }
     if (norm_after) add_norm(block + "post_attention_norm.weight");
     if (!norm_after) add_norm(block + "ffn_norm.weight");
+    if (options_.n_expert > 0) return add_experts(block);
     add_matrix(block + "ffn_gate", options_.n_embd, options_.n_ff, 1.0, false);
     add_matrix(block + "ffn_up", options_.n_embd, options_.n_ff, 1.0, false);
     add_matrix(block + "ffn_down", options_.n_ff, options_.n_embd, kFeedForwardGain, true);
     if (norm_after) add_norm(block + "post_ffw_norm.weight");
+  }
+
+  void add_experts(const std::string& block) {
+    add_plain(block + "ffn_gate_inp.weight", options_.n_embd, options_.n_expert, 0.0,
+              1.0 / std::sqrt(options_.n_embd));
+    add_expert_matrix(block + "ffn_gate_exps", options_.n_embd, options_.n_ff, 1.0, false);
+    add_expert_matrix(block + "ffn_up_exps", options_.n_embd, options_.n_ff, 1.0, false);
+    add_expert_matrix(block + "ffn_down_exps", options_.n_ff, options_.n_embd, kFeedForwardGain,
+                      true);
+  }
+
+  // One of `rows` rows for each expert.
+  void add_expert_matrix(const std::string& name, int columns, int rows, double gain,
+                         bool writes_stream) {
+    TinyTensor tensor = gaussian_matrix(name + ".weight", columns, rows * options_.n_expert,
+                                        gain / std::sqrt(columns));
+    add_noise(tensor);
+    for (int i = 0; writes_stream && i < options_.n_expert; ++i) {
+      clear_row(tensor, i * rows + kTinyBiasDimension);
+    }
+    tensor.info.shape = {columns, rows, options_.n_expert};
+    tensors_.push_back(std::move(tensor));
   }
 
   void add_attention(const std::string& block) {
@@ -270,6 +291,15 @@ Status check_options(const TinyModelOptions& options) {
       return bad("linear_biases, rope_factors and tied_output are for llama only");
     }
     if (options.sliding_window < 1) return bad("sliding_window must be at least 1");
+  }
+  if (options.n_expert < 0 || options.n_expert > 256) return bad("n_expert must be 0 to 256");
+  if (options.n_expert > 0) {
+    if (options.n_expert_used < 1 || options.n_expert_used > options.n_expert) {
+      return bad("n_expert_used must be 1 to n_expert");
+    }
+    if (options.architecture != TinyArchitecture::kLlama || options.linear_biases) {
+      return bad("n_expert is for llama without linear_biases");
+    }
   }
   if (!(options.noise >= 0.0F) || options.noise > 100.0F) return bad("noise must be 0 to 100");
   return Status();

@@ -63,6 +63,10 @@ struct TinyModelOptions {
   int head_size = 64;
   int n_ff = 256;
   int n_ctx_train = 4096;
+  // With n_expert > 0 each layer's feed-forward part is a mixture of so many experts of n_ff, of
+  // which each token takes n_expert_used (1 to n_expert). For llama, without linear_biases.
+  int n_expert = 0;
+  int n_expert_used = 2;
 
   WeightType weight_type = WeightType::kQ8_0;  // of matrices; norms and biases are F32 as always
   std::uint64_t seed = 1;

@@ -210,6 +210,22 @@ TEST(TinyGguf, OtherArchitecturesLoadAndWriteLivelyText) {
   }
 }
 
+TEST(TinyGguf, AMixtureOfExpertsLoadsAndWritesLivelyText) {
+  const TempDir dir;
+  const std::string path = dir.file("tiny.gguf");
+  ASSERT_TRUE(write_tiny_gguf(path, {.n_expert = 6, .n_expert_used = 2}).ok());
+  TinyRunner runner = load(path);
+  const Result<std::vector<Token>> tokens =
+      runner.greedy(runner.tokenize("Once upon a time", true, false), 200);
+  ASSERT_TRUE(tokens.ok()) << tokens.status().message();
+  EXPECT_GE(std::set<Token>(tokens->begin(), tokens->end()).size(), 20U);
+  for (const TinyModelOptions& bad :
+       {TinyModelOptions{.n_expert = 2, .n_expert_used = 3}, TinyModelOptions{.n_expert = 300},
+        TinyModelOptions{.architecture = TinyArchitecture::kShortConv, .n_expert = 2}}) {
+    EXPECT_EQ(write_tiny_gguf(dir.file("bad.gguf"), bad).code(), StatusCode::kInvalidArgument);
+  }
+}
+
 TEST(TinyGguf, RefusesShapesThatLlamaCppCouldNotLoadAndNamesTheOption) {
   const TempDir dir;
   const auto refused = [&](const TinyModelOptions& options, const std::string& name) {

@@ -47,6 +47,10 @@ void set_shape(gguf_context* metadata, const TinyModelOptions& options, int n_vo
     set("ssm.time_step_rank", kTinyTimeRank);
     return;
   }
+  if (options.n_expert > 0) {
+    set("expert_count", options.n_expert);
+    set("expert_used_count", options.n_expert_used);
+  }
   if (options.architecture == TinyArchitecture::kSlidingWindow) {
     set("attention.sliding_window", options.sliding_window);
     set("attention.sliding_window_pattern", 2);

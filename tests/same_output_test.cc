@@ -39,11 +39,18 @@ ModelOptions model_options(std::int32_t n_ctx = 256) {
   return options;
 }
 
-class SameOutput : public ::testing::TestWithParam<testing::WeightType> {
+struct Weights {
+  const char* name;
+  testing::WeightType type;
+  int n_expert = 0;
+};
+
+class SameOutput : public ::testing::TestWithParam<Weights> {
  protected:
   void SetUp() override {
     testing::TinyPairOptions pair;
-    pair.target.weight_type = GetParam();
+    pair.target.weight_type = GetParam().type;
+    pair.target.n_expert = GetParam().n_expert;
     pair.target.eos_bias = -4.0f;  // an end token now and then
     pair.noise = 0.05f;
     const Status written =
@@ -57,9 +64,9 @@ class SameOutput : public ::testing::TestWithParam<testing::WeightType> {
                                         llama::ContextSettings{}, true);
   }
 
-  // The whole list with one weight type; a quarter with the other takes the same path again.
+  // The whole list with one kind of weights; a quarter with the others takes the same path again.
   static std::size_t n_prompts() {
-    return GetParam() == testing::WeightType::kQ8_0 ? kPrompts : kPrompts / 4;
+    return GetParam().type == testing::WeightType::kQ8_0 ? kPrompts : kPrompts / 4;
   }
   const Vocabulary& vocabulary() const { return target_->file->text_vocabulary(); }
   std::function<bool(Token)> is_end() const {
@@ -234,11 +241,12 @@ TEST_P(SameOutput, StopStringsCutTheSameTextAtEveryWidth) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Weights, SameOutput,
-                         ::testing::Values(testing::WeightType::kQ8_0, testing::WeightType::kQ4_0),
-                         [](const ::testing::TestParamInfo<testing::WeightType>& tested) {
-                           return std::string(testing::weight_type_name(tested.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Weights, SameOutput,
+    ::testing::Values(Weights{"Q8_0", testing::WeightType::kQ8_0},
+                      Weights{"Q4_0", testing::WeightType::kQ4_0},
+                      Weights{"Q4_0_of_6_experts", testing::WeightType::kQ4_0, 6}),
+    [](const ::testing::TestParamInfo<Weights>& tested) { return std::string(tested.param.name); });
 
 TEST(SameOutputControl, LogitsThatDifferInABatchAreNoticed) {
   testing::TempDir dir;

@@ -1,5 +1,4 @@
-// Opening tiny models of several weight types. Which of them are exact depends on the machine, so
-// the verdicts are held against what the opened model itself does.
+// Opening models: settings, insisting, verdicts that are kept, failures.
 #include "llama/open_target.h"
 
 #include <gtest/gtest.h>
@@ -12,152 +11,14 @@
 #include "llama/own_kernels.h"
 #include "testing/gguf_damage.h"
 #include "testing/llama_fixture.h"
+#include "testing/llama_open_target.h"
 #include "testing/requantize.h"
 
 namespace outrider::llama {
 namespace {
 
+using testing::OpenTargetTest;
 using testing::Row;
-using testing::TempDir;
-using testing::WeightType;
-
-class OpenTargetTest : public ::testing::Test {
- protected:
-  // A tiny model whose rows divide by 256, so that every type fits. `type`: llama-quantize's name.
-  std::string model(const std::string& type) {
-    const std::string path = dir_.file(type + ".gguf");
-    testing::TinyModelOptions tiny;
-    tiny.n_embd = 256;
-    tiny.n_ff = 256;
-    tiny.n_head = 4;
-    tiny.n_head_kv = 2;
-    tiny.weight_type = WeightType::kF32;
-    const std::string f32 = dir_.file("F32.gguf");
-    EXPECT_TRUE(testing::write_tiny_gguf(f32, tiny).ok());
-    if (type != "F32") {
-      const Status status =
-          testing::requantize_gguf(f32, path, {.type = type, .pure = true, .n_threads = 1});
-      EXPECT_TRUE(status.ok()) << status.message();
-    }
-    return path;
-  }
-
-  ModelOptions options(const std::string& path, ExactMode exact = ExactMode::kAuto) const {
-    ModelOptions options;
-    options.path = path;
-    options.n_ctx = 1024;
-    options.n_threads = 1;  // more would wait for each other, the models being so small
-    options.n_gpu_layers = 0;
-    options.exact = exact;
-    return options;
-  }
-
-  // No time limit to speak of, so that the result does not depend on the machine's load.
-  TargetOptions target(std::int32_t widest = 8) const {
-    TargetOptions target;
-    target.widest = widest;
-    target.probe_budget_ms = 1e6;
-    target.cache_folder = dir_.file("cache");
-    return target;
-  }
-
-  OpenedTarget open(const ModelOptions& options, const TargetOptions& target) {
-    Result<OpenedTarget> opened = open_target(options, {}, target);
-    EXPECT_TRUE(opened.ok()) << opened.status().message();
-    return opened.ok() ? std::move(*opened) : OpenedTarget();
-  }
-
-  // What batches of 2 to `widest` tokens really do: the narrowest width that does not give the bits
-  // of single steps over 600 tokens, or widest + 1.
-  static std::int32_t first_inexact(LanguageModel& model, std::int32_t widest) {
-    std::mt19937 random(3);
-    std::vector<Token> text(600);
-    for (Token& token : text) token = static_cast<Token>(random() % 250);
-    EXPECT_TRUE(model.truncate(0, 0).ok());
-    std::vector<Row> wanted;
-    for (const Token token : text) wanted.push_back(testing::step(model, 0, token));
-    for (std::int32_t width = 2; width <= widest; ++width) {
-      EXPECT_TRUE(model.truncate(0, 0).ok());
-      if (!gives(model, text, wanted, width)) return width;
-    }
-    return widest + 1;
-  }
-
-  static bool gives(LanguageModel& model, std::span<const Token> text,
-                    const std::vector<Row>& wanted, std::int32_t width) {
-    const std::size_t n = static_cast<std::size_t>(width);
-    bool equal = true;
-    for (std::size_t at = 0; equal && at + n <= text.size(); at += n) {
-      const TokenTree tree = testing::chain(text.subspan(at, n));
-      const EvalItem item{.seq = 0, .prefix = {}, .tree = &tree};
-      EXPECT_TRUE(model.evaluate({&item, 1}).ok());
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::span<const float> row = model.logits(0, static_cast<NodeId>(i));
-        equal = equal && std::equal(row.begin(), row.end(), wanted[at + i].begin());
-      }
-      EXPECT_TRUE(model.commit(0, testing::path(width)).ok());
-    }
-    return equal;
-  }
-
-  TempDir dir_;
-};
-
-TEST_F(OpenTargetTest, QuantisedWeightsAreExactAtEveryWidth) {
-  using Case = std::pair<const char*, KernelChoice>;
-  for (const auto& [type, kernels] :
-       {Case{"Q4_0", KernelChoice::kAuto}, Case{"Q8_0", KernelChoice::kAuto},
-        Case{"Q4_0", KernelChoice::kStock}, Case{"Q8_0", KernelChoice::kStock}}) {
-    ModelOptions with = options(model(type));
-    with.kernels = kernels;
-    OpenedTarget opened = open(with, target(/*widest=*/16));
-    const bool own = opened.file->facts().kernels.own;
-    EXPECT_EQ(opened.exactness.verdict(), "exact") << type << ": " << opened.exactness.reason;
-    EXPECT_EQ(opened.exactness.width, 16);
-    EXPECT_EQ(opened.settings.type_k, own ? "f16" : "bf16");
-    EXPECT_EQ(opened.settings.type_v, "f16");
-    EXPECT_TRUE(opened.settings.flash_attention);
-    EXPECT_EQ(opened.settings.max_width, 16);
-    EXPECT_EQ(opened.longest_piece, own ? 65 : 512) << "a short probe is enough for own kernels";
-    EXPECT_NE(opened.exactness.coverage.find("520 cells"), std::string::npos)
-        << opened.exactness.coverage;
-    EXPECT_FALSE(opened.probe_cached);
-    EXPECT_GT(opened.probe_seconds, 0.0);
-    EXPECT_EQ(first_inexact(*opened.model, 16), 17) << type;
-  }
-}
-
-// F32 weights, an F16 cache, repacked K types: where the machine shows a difference the verdict has
-// it, and where the verdict is exact there is none.
-TEST_F(OpenTargetTest, AVerdictIsWhatTheModelDoes) {
-  struct Case {
-    const char* type;
-    const char* cache;
-    KernelChoice kernels = KernelChoice::kAuto;
-  };
-  int inexact = 0;
-  for (const Case& c :
-       {Case{"F32", ""}, Case{"F16", ""}, Case{"Q4_0", "f16"}, Case{"Q4_K_S", ""},
-        Case{"IQ4_XS", ""}, Case{"Q6_K", ""}, Case{"Q4_0", "f16", KernelChoice::kStock},
-        Case{"F32", "", KernelChoice::kStock}, Case{"IQ4_XS", "", KernelChoice::kStock}}) {
-    ModelOptions with = options(model(c.type));
-    with.kernels = c.kernels;
-    with.cache_type_k = with.cache_type_v = c.cache;
-    // A query over a float cache is split over the threads, of which there must be several.
-    if (*c.cache != 0) with.n_threads = 2;
-    OpenedTarget opened = open(with, target());
-    const Exactness& exactness = opened.exactness;
-    const std::string what = std::string(c.type) + " " + c.cache + ": " + exactness.verdict();
-    // The widest width that is claimed to be exact, and no other.
-    const std::int32_t exact_to = exactness.kind == Exactness::Kind::kExact ? 8 : exactness.width;
-    EXPECT_EQ(first_inexact(*opened.model, 8), exact_to + 1) << what;
-    if (exactness.kind == Exactness::Kind::kExact) continue;
-    ++inexact;
-    EXPECT_NE(exactness.reason.find("differs from single steps"), std::string::npos) << what;
-    EXPECT_EQ(opened.settings.max_width, 8) << "auto reports and does not limit";
-  }
-  if (inexact == 0) GTEST_SKIP() << "this machine computes all of them exactly";
-}
 
 TEST_F(OpenTargetTest, InsistingGivesExactWidthsOrARefusal) {
   int refused = 0;
