@@ -57,6 +57,8 @@ class Peer:
     def stop(self):
         self.server.stop()
 
+LEAST_TOKENS = 8  # of a text that is timed
+
 
 class Ours:
     def __init__(self, args, setting):
@@ -129,15 +131,20 @@ def measure(subjects, prompts, temperatures, rounds, enough, tokens):
     for seed in range(1, rounds[1] + 1):
         for temperature in temperatures:
             for i, (category, prompt) in enumerate(prompts):
-                cell = results.setdefault((category, temperature), {n: [] for n in names})
                 order = names[turn % len(names):] + names[:turn % len(names)]
                 turn += 1
-                for name in order:
-                    cell[name].append({"round": seed, "prompt": i, **complete(
-                        subjects[name], prompt, sampling_of(temperature), seed, tokens)})
-                speeds = "  ".join(f"{n} {cell[n][-1]['tps']:.1f}" for n in names)
-                print(f"{seed}. T={temperature} {i + 1}/{len(prompts)} {category}: {speeds}",
-                      file=sys.stderr)
+                said = {name: {"round": seed, "prompt": i, **complete(
+                    subjects[name], prompt, sampling_of(temperature), seed, tokens)}
+                    for name in order}
+                where = f"{seed}. T={temperature} {i + 1}/{len(prompts)} {category}"
+                if min(r["tokens"] for r in said.values()) < LEAST_TOKENS:
+                    print(f"{where}: left out, a text ended too soon to be timed", file=sys.stderr)
+                    continue
+                cell = results.setdefault((category, temperature), {n: [] for n in names})
+                for name in names:
+                    cell[name].append(said[name])
+                speeds = "  ".join(f"{n} {said[n]['tps']:.1f}" for n in names)
+                print(f"{where}: {speeds}", file=sys.stderr)
         if seed >= rounds[0] and enough(results):
             break
     return results

@@ -51,8 +51,8 @@ typedef struct outrider outrider;
 /* "0.1.0". Static: not to be freed. */
 OUTRIDER_EXPORT const char *outrider_version(void);
 
-/* A new instance with two threads of its own, one that loads and one that decodes, and one for
- * events. `config_json` is an object, or NULL for the defaults:
+/* A new instance with threads of its own: one that loads, one that decodes, one that ends what has run
+ * out of time, and, where there is a callback, one for events. `config_json` is an object, or NULL for the defaults:
  *
  *   "slots"          requests that run at once, 1 to 64; default 4. Each costs its context's memory
  *   "max_queue"      requests that wait, at most; default 256
@@ -100,9 +100,10 @@ OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
  * detokenize, completion.start, completion.poll, completion.cancel, completion.run, drafters.list,
  * stats.
  *
- * Who guesses ahead for a completion is in its "speculative": {"drafters": [...]}: "draft-model",
- * which is also the one when none is named; "suffix", "ngram-cache" and "recycle", which every
- * target has. ["a","b"] merges their guesses, ["a/b"] asks b only where a has none. One that is
+ * Who guesses ahead for a completion is in its "speculative": {"drafters": [...]}: "draft-model";
+ * "suffix", "ngram-cache" and "recycle", which every target has. When none is named: the draft model,
+ * where there is one, "suffix", and "ngram-cache", where it has files (with the rules "rejection" and
+ * "block" the draft model alone). ["a","b"] merges their guesses, ["a/b"] asks b only where a has none. One that is
  * not there guesses nothing, and "speculation"."reason" in the result says so; a name that is not
  * known is an error. Drafters come and go while completions run, whose texts stay what they are:
  *

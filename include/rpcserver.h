@@ -61,7 +61,7 @@ extern "C" {
                                               warning
      n_gpu_layers [-ngl, --n-gpu-layers], n_gpu_layers_draft [-ngld, --gpu-layers-draft]
                                   less than 0, or not given: all
-     n_draft [--draft]            tokens to draft for a step; 3
+     n_draft [--draft]            tokens to draft for a step at most; as many as pay
      tensor_split [-ts]           shares of the GPUs, an array of numbers ("3,1")
      use_mmap [--no-mmap], use_mlock [--mlock], rope_freq_base, rope_freq_scale
      memory_f16 [--memory-f32]    false: a cache in f32; else the type that keeps batches exact
@@ -111,9 +111,9 @@ RPCSERVER_API const char *get_completion(const char *req_json);
    at most), ignore_eos false, logit_bias [] ([id, number or false] each), stop [] (strings),
    n_beams 0 (else refused), stream and __debug (no effect), stream_tokens false (true: one update a
    token), speculative false: true, or {"drafters": [names], "rule": "coupled" | "rejection" | "block",
-   "width", "branches", "split_p", "draft_p_min", "draft_p_ratio"}. Names: draft-model (also when
-   none is given), and suffix, ngram-cache and recycle, which need no model; "a/b" asks b only where
-   a has no guess. One that is not there guesses nothing; "reason" in "speculation" says so.
+   "width", "branches", "split_p", "draft_p_min", "draft_p_ratio"}. Names: draft-model, and
+   suffix, ngram-cache and recycle, which need no model; none: draft-model, suffix, and ngram-cache
+   where it has files. "a/b" asks b only where a has no guess. One that is not there guesses nothing; "reason" in "speculation" says so.
 
    A prompt that is too long is cut: its first n_keep tokens stay, of the rest the beginning goes in
    blocks ("truncated": true). A full context is shifted in the same way and the text goes on. */

@@ -3,7 +3,7 @@
 // Any thread may call, also while others wait. stop() ends the waiting; calls after it are answered
 // with an error. The destructor needs all calls to have returned: wait_idle() sees to that.
 //
-// Tested by service_test.cc.
+// Tested by methods_test.cc.
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,7 @@
 // Cost. 20 bytes a token for the notes, beside the cache (draft/ngram_cache.h); a cut costs what
 // counting the tokens did.
 //
-// Tested by ngram_context_test.cc: after random extensions and cuts the cache equals a fresh one.
+// Tested by ngram_cache_test.cc: after random extensions and cuts the cache equals a fresh one.
 #pragma once
 
 #include <array>

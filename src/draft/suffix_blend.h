@@ -19,7 +19,7 @@
 //
 // Source: Cleary and Witten, "Data compression using adaptive coding and partial string matching",
 // 1984 (levels and escapes; d / (n + d) is Moffat's method C, 1990); SuffixDecoding, arXiv
-// 2411.04975, ranks by counts and match length alone. Tested by suffix_blend_test.cc.
+// 2411.04975, ranks by counts and match length alone. Tested by suffix_drafter_test.cc.
 #pragma once
 
 #include <cstdint>

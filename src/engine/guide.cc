@@ -48,12 +48,20 @@ bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t shar
   }
   std::sort(chances.begin(), chances.end(), std::greater<float>());
   // Reading is not for this step alone.
-  const double spent_ms =
-      step_.draft_ms + draft_.elapsed_ms() - (shared_ != nullptr ? shared_->reading_ms : 0.0);
+  const double reading_ms = shared_ != nullptr ? shared_->reading_ms : 0.0;
   const bool comes_back = missed_ > kFewMissed && sequence_.plan.asked_at(drafter_) > 0;
-  return step_.planner.another_pass_pays(drafter_, sequence_.plan, tip_chance, tip_depth, sharing,
-                                         !comes_back, covered_, chances, step_.n_ready,
-                                         *step_.costs, spent_ms);
+  return step_.planner.another_pass_pays(
+      {.drafter = drafter_,
+       .tip_chance = tip_chance,
+       .tip_depth = tip_depth,
+       .sharing = sharing,
+       .covered = covered_,
+       .hopeful = !comes_back},
+      sequence_.plan,
+      {.chances = chances,
+       .n_ready = step_.n_ready,
+       .costs = &*step_.costs,
+       .spent_ms = step_.draft_ms + draft_.elapsed_ms() - reading_ms});
 }
 
 bool StepGuide::first_pass_pays(std::int32_t sharing) {

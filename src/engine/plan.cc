@@ -70,7 +70,10 @@ void plan_by_cost(Step& step, std::span<WidthRequest> requests, std::int32_t bud
   const std::vector<RankedNode> ranked = rank_nodes(requests, budget);
   std::vector<float> chances;
   for (const RankedNode& node : ranked) chances.push_back(node.chance);
-  const Outlook best = best_outlook(chances, step.n_ready, *step.costs, step.draft_ms);
+  const Outlook best = best_outlook({.chances = chances,
+                                     .n_ready = step.n_ready,
+                                     .costs = &*step.costs,
+                                     .spent_ms = step.draft_ms});
   keep_ranked(requests, std::span(ranked).first(static_cast<std::size_t>(best.nodes)));
   fill(requests, step.costs->filled(best.nodes) - best.nodes);
 }

@@ -32,25 +32,23 @@ StepCosts::StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_r
   }
 }
 
-Outlook best_outlook(std::span<const float> chances, std::int32_t n_ready, const StepCosts& costs,
-                     double spent_ms) {
-  double tokens = static_cast<double>(n_ready);
-  Outlook best{.nodes = 0, .tokens = tokens, .ms = costs.ms(0) + spent_ms};
+Outlook best_outlook(const StepSoFar& step) {
+  const StepCosts& costs = *step.costs;
+  double tokens = static_cast<double>(step.n_ready);
+  Outlook best{.nodes = 0, .tokens = tokens, .ms = costs.ms(0) + step.spent_ms};
   const std::size_t most = static_cast<std::size_t>(costs.most());
-  for (std::size_t i = 0; i < std::min(chances.size(), most); ++i) {
-    tokens += static_cast<double>(chances[i]);
-    const Outlook with{.nodes = static_cast<std::int32_t>(i) + 1,
-                       .tokens = tokens,
-                       .ms = costs.ms(static_cast<std::int32_t>(i) + 1) + spent_ms};
+  for (std::size_t i = 0; i < std::min(step.chances.size(), most); ++i) {
+    tokens += static_cast<double>(step.chances[i]);
+    const std::int32_t nodes = static_cast<std::int32_t>(i) + 1;
+    const Outlook with{.nodes = nodes, .tokens = tokens, .ms = costs.ms(nodes) + step.spent_ms};
     if (with.rate() > best.rate() * kBetter) best = with;
   }
   return best;
 }
 
-bool more_guesses_pay(const Prospect& prospect, std::span<const float> chances,
-                      std::int32_t n_ready, const StepCosts& costs, double spent_ms) {
-  const double now = best_outlook(chances, n_ready, costs, spent_ms).rate();
-  std::vector<float> with(chances.begin(), chances.end());
+bool more_guesses_pay(const Prospect& prospect, StepSoFar step) {
+  const double now = best_outlook(step).rate();
+  std::vector<float> with(step.chances.begin(), step.chances.end());
   double chance = static_cast<double>(prospect.tip_chance);
   for (std::int32_t i = 0; i < kFurthest; ++i) {
     chance *= prospect.promise(i);
@@ -58,8 +56,9 @@ bool more_guesses_pay(const Prospect& prospect, std::span<const float> chances,
     const double open = prospect.covered ? std::max(0.0, 1.0 - prospect.covered(i)) : 1.0;
     const float guess = static_cast<float>(chance * open);
     with.insert(std::upper_bound(with.begin(), with.end(), guess, std::greater<float>()), guess);
-    spent_ms += prospect.pass_ms;
-    if (best_outlook(with, n_ready, costs, spent_ms).rate() > now * kBetter) return true;
+    step.chances = with;
+    step.spent_ms += prospect.pass_ms;
+    if (best_outlook(step).rate() > now * kBetter) return true;
   }
   return false;
 }

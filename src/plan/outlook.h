@@ -52,6 +52,14 @@ class StepCosts {
   double others_ms_ = 0.0;
 };
 
+// A step that may still grow.
+struct StepSoFar {
+  std::span<const float> chances;    // of the nodes proposed for all requests, falling
+  std::int32_t n_ready = 1;          // requests that bring a token of their own
+  const StepCosts* costs = nullptr;  // of this step
+  double spent_ms = 0.0;             // by drafting
+};
+
 struct Outlook {
   std::int32_t nodes = 0;  // to send, the likeliest
   double tokens = 0.0;     // expected
@@ -59,10 +67,8 @@ struct Outlook {
   double rate() const { return ms > 0.0 ? tokens / ms : 0.0; }
 };
 
-// The best step of `n_ready` requests that draft, given their nodes' chances, falling, all requests
-// together. `spent_ms`: what drafting has taken. Of equally good ones the smallest.
-Outlook best_outlook(std::span<const float> chances, std::int32_t n_ready, const StepCosts& costs,
-                     double spent_ms);
+// The best step that can be made of what is there. Of equally good ones the smallest.
+Outlook best_outlook(const StepSoFar& step);
 
 // A drafter that may be asked for more.
 struct Prospect {
@@ -75,9 +81,8 @@ struct Prospect {
 };
 
 // Whether asking for one to kFurthest further guesses makes a better step than sending the best of
-// what is there. `chances`, `n_ready`, `costs`, `spent_ms` as above.
+// what is there.
 inline constexpr std::int32_t kFurthest = 8;
-bool more_guesses_pay(const Prospect& prospect, std::span<const float> chances,
-                      std::int32_t n_ready, const StepCosts& costs, double spent_ms);
+bool more_guesses_pay(const Prospect& prospect, StepSoFar step);
 
 }  // namespace outrider

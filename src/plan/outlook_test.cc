@@ -91,7 +91,7 @@ TEST(Outlook, IsTheBestOfAllSubsetsOnEveryMachine) {
       const std::int32_t most = static_cast<std::int32_t>(mix64(++state) % 12);
       const double spent = machine.ms(1) * static_cast<double>(mix64(++state) % 100) / 100.0;
       const StepCosts costs(curve, n_trees, n_trees, most);
-      const Outlook chosen = best_outlook(world.chances, n_trees, costs, spent);
+      const Outlook chosen = best_outlook({world.chances, n_trees, &costs, spent});
       const double best = best_of_all_subsets(world, machine, most, spent);
       EXPECT_NEAR(chosen.rate(), best, 1e-6 * best)
           << machine.name << ", " << world.chances.size() << " nodes, at most " << most;
@@ -103,9 +103,10 @@ TEST(Outlook, OfEquallyGoodStepsTheSmallest) {
   const std::vector<CostPoint> points = {{.width = 1, .ms = 10.0}, {.width = 2, .ms = 15.0}};
   const CostCurve curve(points);
   const std::vector<float> half = {0.5f};
-  EXPECT_EQ(best_outlook(half, 1, StepCosts(curve, 1, 1, 1), 0.0).nodes, 0);
+  const StepCosts costs(curve, 1, 1, 1);
+  EXPECT_EQ(best_outlook({half, 1, &costs, 0.0}).nodes, 0);
   const std::vector<float> more = {0.51f};
-  EXPECT_EQ(best_outlook(more, 1, StepCosts(curve, 1, 1, 1), 0.0).nodes, 1);
+  EXPECT_EQ(best_outlook({more, 1, &costs, 0.0}).nodes, 1);
 }
 
 TEST(Outlook, ACheaperWiderStepIsFilledUpOnlyWhereItWasMeasured) {
@@ -127,12 +128,12 @@ Prospect prospect(double chance, double pass_ms) {
 TEST(Outlook, MoreIsDraftedOnlyWhereItPays) {
   for (const PlanMachine& machine : testing::plan_machines()) {
     const StepCosts costs(curve_of(machine), 1, 1, 16);
-    EXPECT_FALSE(more_guesses_pay(prospect(0.01, machine.ms(1) * 0.1), {}, 1, costs, 0.0))
+    EXPECT_FALSE(more_guesses_pay(prospect(0.01, machine.ms(1) * 0.1), {{}, 1, &costs, 0.0}))
         << machine.name;
-    EXPECT_FALSE(more_guesses_pay(prospect(0.9, machine.ms(1) * 1.2), {}, 1, costs, 0.0))
+    EXPECT_FALSE(more_guesses_pay(prospect(0.9, machine.ms(1) * 1.2), {{}, 1, &costs, 0.0}))
         << machine.name << ": as dear as the target";
     if (machine.ms(4) < 2.5 * machine.ms(1)) {
-      EXPECT_TRUE(more_guesses_pay(prospect(0.95, machine.ms(1) * 0.05), {}, 1, costs, 0.0))
+      EXPECT_TRUE(more_guesses_pay(prospect(0.95, machine.ms(1) * 0.05), {{}, 1, &costs, 0.0}))
           << machine.name;
     }
   }
@@ -147,9 +148,9 @@ TEST(Outlook, APromptInTheBatchMakesNoGuessWorthMore) {
   EXPECT_NEAR(costs.ms(0), 30.0, 1e-9);
   EXPECT_NEAR(costs.ms(2), 40.0, 1e-9);
   const std::vector<float> unlikely = {0.15f, 0.1f};
-  EXPECT_EQ(best_outlook(unlikely, 1, costs, 0.0).nodes, 0);
+  EXPECT_EQ(best_outlook({unlikely, 1, &costs, 0.0}).nodes, 0);
   const std::vector<float> likely = {0.5f, 0.1f};
-  EXPECT_EQ(best_outlook(likely, 1, costs, 0.0).nodes, 1);
+  EXPECT_EQ(best_outlook({likely, 1, &costs, 0.0}).nodes, 1);
 }
 
 // Two tokens take longer than four: the first guess alone would not pay.
@@ -159,7 +160,7 @@ TEST(Outlook, LooksBeyondADearWidth) {
                                          {.width = 3, .ms = 140.0},
                                          {.width = 4, .ms = 141.0}};
   const StepCosts costs(CostCurve(points), 1, 1, 3);
-  EXPECT_TRUE(more_guesses_pay(prospect(0.8, 5.0), {}, 1, costs, 0.0));
+  EXPECT_TRUE(more_guesses_pay(prospect(0.8, 5.0), {{}, 1, &costs, 0.0}));
 }
 
 }  // namespace

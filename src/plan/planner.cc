@@ -20,26 +20,24 @@ std::int32_t Planner::trial_width(std::int32_t n_ready) const {
   return plain_seen ? kTrialWidth : 1;
 }
 
-bool Planner::another_pass_pays(std::size_t drafter, const RequestPlan& plan, float tip_chance,
-                                std::int32_t tip_depth, std::int32_t sharing, bool hopeful,
-                                std::span<const float> covered, std::span<const float> chances,
-                                std::int32_t n_ready, const StepCosts& costs,
-                                double spent_ms) const {
+bool Planner::another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
+                                const StepSoFar& step) const {
+  const std::size_t drafter = guess.drafter;
   Prospect prospect;
-  prospect.tip_chance = tip_chance;
-  prospect.pass_ms = accounts_[drafter].pass_ms(tip_depth == 0, sharing);
+  prospect.tip_chance = guess.tip_chance;
+  prospect.pass_ms = accounts_[drafter].pass_ms(guess.tip_depth == 0, guess.sharing);
   // Hope is for finding out. Where a first guess is made already, its own chance says more.
-  const bool hopes = hopeful && tip_depth == 0;
+  const bool hopes = guess.hopeful && guess.tip_depth == 0;
   prospect.promise = [&](std::int32_t i) {
-    const std::int32_t depth = tip_depth + 1 + i;
+    const std::int32_t depth = guess.tip_depth + 1 + i;
     return plan.bias.shifted(
         drafter, hopes ? acceptance_.hope(drafter, depth) : acceptance_.promise(drafter, depth));
   };
   prospect.covered = [&](std::int32_t i) {
-    const std::size_t depth = static_cast<std::size_t>(tip_depth + 1 + i);
-    return depth < covered.size() ? static_cast<double>(covered[depth]) : 0.0;
+    const std::size_t depth = static_cast<std::size_t>(guess.tip_depth + 1 + i);
+    return depth < guess.covered.size() ? static_cast<double>(guess.covered[depth]) : 0.0;
   };
-  return more_guesses_pay(prospect, chances, n_ready, costs, spent_ms);
+  return more_guesses_pay(prospect, step);
 }
 
 void Planner::note_text(std::int64_t tokens) {

@@ -39,6 +39,19 @@ class RequestPlan {
   std::vector<std::int64_t> asked_at_;  // [drafters]
 };
 
+// A guess that a drafter has not made yet, for one request.
+struct NextGuess {
+  std::size_t drafter = 0;
+  float tip_chance = 1.0f;         // of the node behind which it would be
+  std::int32_t tip_depth = 0;      // of that node
+  std::int32_t sharing = 1;        // requests that are drafted for in the same pass
+  std::span<const float> covered;  // [depth] the chance that what others propose is right there
+  // A first guess is decided by what may be hoped of it and those after it, else by what was seen:
+  // that is for coming back after a rest, with a text to catch up with, where little should be in
+  // favour of going to and fro.
+  bool hopeful = true;
+};
+
 class Planner {
  public:
   // The target's pass was measured, at load or elsewhere.
@@ -58,16 +71,9 @@ class Planner {
 
   // --- drafters, by their index in the engine ---
 
-  // Whether another guess of `drafter` behind a node of `tip_chance` at `tip_depth` makes a better
-  // step. `covered`: [depth] the chance that what others propose is right there. `sharing`:
-  // requests that are drafted for in the same pass. `hopeful`: whether to make a first guess is
-  // decided by what may be hoped of it and those after it, else by what was seen, which is for
-  // coming back after a rest: there is a text to catch up with then, so little should be in favour
-  // of going to and fro.
-  bool another_pass_pays(std::size_t drafter, const RequestPlan& plan, float tip_chance,
-                         std::int32_t tip_depth, std::int32_t sharing, bool hopeful,
-                         std::span<const float> covered, std::span<const float> chances,
-                         std::int32_t n_ready, const StepCosts& costs, double spent_ms) const;
+  // Whether the guess makes a better step of `step`.
+  bool another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
+                         const StepSoFar& step) const;
 
   // Its books. What is noted there stays until forget().
   DrafterAccount& account(std::size_t drafter) { return accounts_[drafter]; }

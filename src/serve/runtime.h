@@ -1,4 +1,5 @@
-// Runtime: what an app embeds. It owns the models and two threads: one loads models, one decodes.
+// Runtime: what an app embeds. It owns the models and three threads: one loads models, one decodes,
+// one ends what has run out of time.
 //
 //   clients, any thread      start -> queue                 poll <- updates, result
 //                                      |                             ^
@@ -15,7 +16,7 @@
 // process is lost (an isolated one's), its requests end with an error, and it is kFailed.
 //
 // Drafters. `suffix`, `ngram-cache` and `recycle` need no model and no file: every target has them.
-// A request is guessed for by those that it names, and by the draft model when it names none. Files
+// A request is guessed for by those that it names; when it names none, by automatic_drafters(). Files
 // for them (suffix stores, n-gram caches) come and go like a draft, in the background and between
 // two steps, and running requests go on: with what is left of the drafter, and their results say
 // so. A file belongs to a tokenizer: when another target comes it is opened and checked anew for

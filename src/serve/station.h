@@ -2,7 +2,7 @@
 // need no model and so are there from the start.
 //
 // The decode thread's, except for what is said to be for any thread. A station that new requests no
-// longer get (`retired`) stays until its last request has ended.
+// longer get stays until its last request has ended.
 #pragma once
 
 #include <memory>
