@@ -36,3 +36,13 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
   outrider_instruction_set(set_neon_dotprod -mcpu=cortex-a76+nofp16)
 endif()
 outrider_instruction_set(set_scalar)
+
+# To measure, on a processor that has more, what an older one would do: the presets name one.
+set(OUTRIDER_FASTEST_SET "" CACHE STRING "The fastest instruction set that the kernels may use; empty: all")
+set(known "" avx512-vnni avx512 avx-vnni avx2 neon-i8mm neon-dotprod scalar)
+if(NOT OUTRIDER_FASTEST_SET IN_LIST known)
+  message(FATAL_ERROR "OUTRIDER_FASTEST_SET is '${OUTRIDER_FASTEST_SET}'; give one of ${known}")
+endif()
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/kernels/instruction_set.cc" PROPERTIES
+                            COMPILE_DEFINITIONS "OUTRIDER_FASTEST_SET=\"${OUTRIDER_FASTEST_SET}\""
+                            SKIP_UNITY_BUILD_INCLUSION ON)

@@ -75,7 +75,7 @@ void SuffixMemory::make_room(const Space& growing) {
   }
 }
 
-// The books are right after every part, also when there is no memory for the next one.
+// The counts are right after every part, also when there is no memory for the next one.
 void SuffixMemory::append(Space& space, std::span<const Token> tokens) {
   while (!tokens.empty()) {
     if (space.parts.empty() || space.parts.back()->tokens.size() == part_tokens_) {

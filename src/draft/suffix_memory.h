@@ -21,7 +21,7 @@
 // and token of the request's text: to draft 15 nodes at 32,768 tokens takes 11.5 microseconds with
 // a full namespace of a quarter of a million tokens, and 5.2 without (bench/suffix_bench.cc).
 //
-// Tested by suffix_memory_test.cc: bounds and books after random operations, and that no namespace
+// Tested by suffix_memory_test.cc: bounds and counts after random operations, and that no namespace
 // ever sees another's text.
 #pragma once
 
@@ -94,7 +94,7 @@ class SuffixMemory {
   };
   Stats stats() const;
 
-  // Empty when books and automatons are sound, else what is broken. Takes long.
+  // Empty when counts and automatons are sound, else what is broken. Takes long.
   std::string check_integrity() const;
 
  private:

@@ -1,4 +1,4 @@
-// What is remembered: bounds and books after random operations, and that a namespace's texts draft
+// What is remembered: bounds and counts after random operations, and that a namespace's texts draft
 // for that namespace only.
 #include "draft/suffix_memory.h"
 

@@ -251,11 +251,13 @@ std::vector<Update> Engine::step() {
             .planned_width = options_.planned_width};
   step.parts = choose_parts(target_, sequences_, options_.prompt_chunk);
   if (!step.parts.empty()) {
+    prepare(step);
     propose(step);
     plan(step);
     evaluate(step);
     verify(step);
     commit(step);
+    account(step);
     emit(step, updates);
     planner_.note_step(watch.elapsed_ms());
   }

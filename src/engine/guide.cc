@@ -56,7 +56,7 @@ bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t shar
        .tip_depth = tip_depth,
        .sharing = sharing,
        .covered = covered_,
-       .hopeful = !comes_back},
+       .optimistic = !comes_back},
       sequence_.plan,
       {.chances = chances,
        .n_ready = step_.n_ready,
@@ -66,7 +66,7 @@ bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t shar
 
 bool StepGuide::first_pass_pays(std::int32_t sharing) {
   const DrafterAccount& account = step_.planner.account(drafter_);
-  if (account.in_debt()) return false;
+  if (account.suspended()) return false;
   const Planner& planner = step_.planner;
   const std::int64_t to_come = planner.expected_tokens(sequence_.remaining());
   const bool few = missed_ <= kFewMissed;

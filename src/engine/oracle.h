@@ -7,7 +7,7 @@
 // the guesses and for the step as everybody does. From the text's end backwards, the best of these
 // choices at each place is the best for the whole text. What it never pays for, who decodes must:
 // finding out what a drafter is worth, guesses that turn out wrong, and a draft model's reading of
-// what it missed while it rested.
+// what it missed while it was suspended.
 //
 // Example. A step of 1, 2, 3 tokens takes 70, 72, 80 ms, a guess 5 ms. Behind the first token two
 // guesses would hold, and the text has three tokens more: 2 * 5 + 80 ms, and nothing is quicker.

@@ -10,12 +10,6 @@
 namespace outrider {
 namespace {
 
-// Most nodes to propose where the planner chooses the width: beyond it, a step is hardly ever worth
-// more on any machine.
-constexpr std::int32_t kMostPlanned = 31;
-// What may be planned where nothing wider was measured.
-constexpr std::int32_t kFirstReach = 16;
-
 // How many nodes the drafters may propose for a part: what could be checked, accepted and used.
 std::int32_t useful_nodes(const Step& step, const Sequence& s) {
   const Capabilities& caps = step.target.capabilities();
@@ -137,14 +131,14 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const std::int32_t sharing = static_cast<std::int32_t>(sequences.size());
     if (asking.guides[i]) asking.guides[i]->finish(ms, asking.trial[i], sharing);
-    // Who could not guess has not broken its promise.
+    // That it could not guess does not count against it.
     const bool could = status.ok() && drafter.limit_reason(sequences[i]->seq).empty();
     if (could) sequences[i]->asked |= DrafterMask{1} << index;
   }
   const double drafting_ms = ms - asking.passes->reading_ms;
   step.draft_ms += drafting_ms;
   step.drafter_ms.resize(step.drafters.size(), 0.0);
-  // The books are about what the planner chose.
+  // Accounts are about what the planner chose.
   const double n_asked = static_cast<double>(sequences.size());
   step.drafter_ms[index] += drafting_ms * (1.0 - asking.passes->others / n_asked);
   note_results(asking.requests, sequences, drafter, index, ms);
@@ -171,39 +165,10 @@ std::vector<std::size_t> asking_order(const Step& step) {
   return order;
 }
 
-// What the planner decides for, and what the rest of the step's batch costs anyway.
-void begin_planning(Step& step) {
-  const Capabilities& caps = step.target.capabilities();
-  for (const Part& part : step.parts) step.n_ready += part.ready ? 1 : 0;
-  const bool knows = step.planner.knows_costs(step.n_ready);
-  const std::int32_t trial = step.planner.trial_width(step.n_ready);
-  const std::int32_t each = std::min({kMostPlanned, step.planned_width - 1, caps.max_width - 1});
-  std::int32_t base = 0;
-  std::int32_t most = 0;
-  for (Part& part : step.parts) {
-    Sequence& s = *part.sequence;
-    s.asked = 0;
-    const bool is_auto = s.request.width == kAutoWidth;
-    const bool may_look = s.request.rule == AcceptanceRule::kCoupled;
-    s.planned = part.ready && knows && may_look && s.wants_drafts() && is_auto;
-    const std::int32_t found_out = may_look ? trial : Planner::kTrialWidth;
-    s.width = is_auto ? std::min(found_out, step.planned_width) : s.request.width;
-    s.chances.clear();
-    base += static_cast<std::int32_t>(part.prefix.size());
-    if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : s.width;
-    if (s.planned) most += each;
-  }
-  // Beside a prompt's tokens, which are more than any curve has, as many nodes as without.
-  const std::int32_t reach = std::max(step.planner.target_cost().reach(), kFirstReach);
-  step.costs.emplace(step.planner.target_cost(), std::max(base, 1), step.n_ready,
-                     std::max(0, std::min({caps.n_batch - base, reach - step.n_ready, most})));
-}
-
 }  // namespace
 
 // Stage by stage: first all that a chain asks first, then what is asked where these found nothing.
 void propose(Step& step) {
-  begin_planning(step);
   std::size_t stages = 0;
   for (Part& part : step.parts) {
     if (!part.ready) continue;

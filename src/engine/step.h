@@ -1,10 +1,12 @@
-// One step over many sequences, as a list of passes. Each is a function that can be tested alone.
+// One step over many sequences, as a list of passes.
 //
+//   prepare   which texts the planner chooses for, and what each token more in the batch will cost
 //   propose   drafters guess how each text goes on
 //   plan      of all proposed nodes, the ones worth checking
 //   evaluate  one batch of the target: prompts' next chunks, decided tokens, drafted nodes
 //   verify    walk each tree with its acceptance rule; every token passes the stop rules
 //   commit    keep the accepted paths in the target's state; drafters learn the new text
+//   account   what each drafter's guesses cost and brought, for the planner
 //   emit      what can be shown, and completions that are done
 //
 // Guarantees between the passes:
@@ -50,7 +52,7 @@ struct Step {
   std::vector<Part> parts;
   std::vector<EvalItem> items;     // of the target's batch
   std::int32_t n_ready = 0;        // parts that will give tokens
-  std::optional<StepCosts> costs;  // for these, once `propose` has begun
+  std::optional<StepCosts> costs;  // for these, after prepare
   bool interrupted = false;        // the target was told to stop; nothing was evaluated
   double draft_ms = 0.0;
   std::vector<double> drafter_ms;  // [drafters], what each took
@@ -59,11 +61,17 @@ struct Step {
   bool timed = false;  // evaluate_ms is that of the batch as it was planned, without prompts
 };
 
+// Most nodes to propose where the planner chooses the width: beyond it, a step is hardly ever worth
+// more on any machine.
+inline constexpr std::int32_t kMostPlanned = 31;
+
+void prepare(Step& step);
 void propose(Step& step);
 void plan(Step& step);
 void evaluate(Step& step);
 void verify(Step& step);
 void commit(Step& step);
+void account(Step& step);
 void emit(Step& step, std::vector<Update>& updates);
 
 // What can be shown of a sequence since the last call.

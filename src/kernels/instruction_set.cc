@@ -13,8 +13,11 @@ OffsetRule InstructionSet::offset_rule(WeightType type) const {
 const std::vector<const InstructionSet*>& instruction_sets() {
   static const std::vector<const InstructionSet*> kPresent = [] {
     std::vector<const InstructionSet*> present;
+    const std::string_view fastest = OUTRIDER_FASTEST_SET;  // of the build; empty: any
+    bool may_be = fastest.empty();
     for (const InstructionSet* set : built_instruction_sets()) {
-      if (set->supported()) present.push_back(set);
+      may_be = may_be || set->name == fastest;
+      if (may_be && set->supported()) present.push_back(set);
     }
     return present;
   }();

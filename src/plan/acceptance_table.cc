@@ -19,7 +19,7 @@ constexpr double kPromiseRecalled = 12.0;
 // As how many guesses a broader figure counts in a narrower one.
 constexpr double kPriorWeight = 4.0;
 constexpr double kPromiseWeight = 5.0;
-// How far above the promise the hope is.
+// How far the upper prediction is above the mean one, in standard deviations.
 constexpr double kHope = 1.5;          // standard deviations
 constexpr double kFirstPromise = 0.6;  // of a drafter that nothing is known of
 
@@ -64,7 +64,7 @@ void AcceptanceTable::PerDrafter::for_each_count(Self& self, Visit&& visit) {
   for (auto& depth : self.by_depth) {
     for (auto& count : depth) visit(count, kRecalled);
   }
-  for (auto& count : self.promises) visit(count, kPromiseRecalled);
+  for (auto& count : self.predictions) visit(count, kPromiseRecalled);
 }
 
 double AcceptanceTable::chance(const GuessClaim& claim) const {
@@ -84,24 +84,24 @@ void AcceptanceTable::learn(const GuessClaim& claim, bool right) {
   drafter.by_depth[depth_class(claim.depth)][b].add(right, kMemory);
 }
 
-double AcceptanceTable::promise(std::size_t drafter, std::int32_t depth) const {
+double AcceptanceTable::prediction(std::size_t drafter, std::int32_t depth) const {
   const PerDrafter& d = drafters_[drafter];
   double expected = kFirstPromise;
   // Each depth leans on the one before it.
   for (std::size_t i = 0; i <= depth_class(depth); ++i) {
-    expected = d.promises[i].share(expected, kPromiseWeight);
+    expected = d.predictions[i].share(expected, kPromiseWeight);
   }
   return bounded(expected);
 }
 
-double AcceptanceTable::hope(std::size_t drafter, std::int32_t depth) const {
-  const double expected = promise(drafter, depth);
-  const double seen = drafters_[drafter].promises[depth_class(depth)].seen + kPromiseWeight;
+double AcceptanceTable::upper_prediction(std::size_t drafter, std::int32_t depth) const {
+  const double expected = prediction(drafter, depth);
+  const double seen = drafters_[drafter].predictions[depth_class(depth)].seen + kPromiseWeight;
   return bounded(expected + kHope * std::sqrt(expected * (1.0 - expected) / seen));
 }
 
-void AcceptanceTable::learn_promise(std::size_t drafter, std::int32_t depth, bool right) {
-  drafters_[drafter].promises[depth_class(depth)].add(right, kPromiseMemory);
+void AcceptanceTable::learn_prediction(std::size_t drafter, std::int32_t depth, bool right) {
+  drafters_[drafter].predictions[depth_class(depth)].add(right, kPromiseMemory);
 }
 
 void AcceptanceTable::forget(std::size_t drafter) { drafters_[drafter] = PerDrafter(); }

@@ -41,12 +41,13 @@ class AcceptanceTable {
   void learn(const GuessClaim& claim, bool right);
 
   // The chance that the drafter's best guess at this depth is right, given that the one before it
-  // is, and counting having no guess as being wrong: what asking it for one more promises.
-  double promise(std::size_t drafter, std::int32_t depth) const;
-  // As good as it may well be, given how little was seen of it: above promise() by one and a half
-  // times its standard deviation. Whoever asks by this finds out what an unknown drafter is worth.
-  double hope(std::size_t drafter, std::int32_t depth) const;
-  void learn_promise(std::size_t drafter, std::int32_t depth, bool right);
+  // is, and counting having no guess as being wrong: what asking it for one more predictions.
+  double prediction(std::size_t drafter, std::int32_t depth) const;
+  // As good as it may well be, given how little was seen of it: above prediction() by one and a
+  // half times its standard deviation. Whoever asks by this finds out what an unknown drafter is
+  // worth.
+  double upper_prediction(std::size_t drafter, std::int32_t depth) const;
+  void learn_prediction(std::size_t drafter, std::int32_t depth, bool right);
 
   // What was learned of this drafter is void: another one has its index.
   void forget(std::size_t drafter);
@@ -75,7 +76,7 @@ class AcceptanceTable {
   struct PerDrafter {
     std::array<Count, kBuckets> by_confidence{};
     std::array<std::array<Count, kBuckets>, kDepths> by_depth{};  // [depth class][bucket]
-    std::array<Count, kDepths> promises{};
+    std::array<Count, kDepths> predictions{};
 
     // All counts, with as how many guesses each may count when it is recalled.
     template <typename Self, typename Visit>

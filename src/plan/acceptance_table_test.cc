@@ -48,30 +48,30 @@ TEST(AcceptanceTable, DraftersAreKeptApartAndForgotten) {
   const GuessClaim second{.drafter = 1, .depth = 1, .confidence = 0.5f};
   for (int i = 0; i < 200; ++i) {
     table.learn(first, true);
-    table.learn_promise(0, 1, true);
+    table.learn_prediction(0, 1, true);
   }
   EXPECT_GT(table.chance(first), 0.9);
   EXPECT_NEAR(table.chance(second), 0.5, 1e-6);
-  EXPECT_GT(table.promise(0, 1), 0.9);
-  EXPECT_NEAR(table.promise(1, 1), 0.6, 1e-6);
+  EXPECT_GT(table.prediction(0, 1), 0.9);
+  EXPECT_NEAR(table.prediction(1, 1), 0.6, 1e-6);
   table.forget(0);
   EXPECT_NEAR(table.chance(first), 0.5, 1e-6);
-  EXPECT_NEAR(table.promise(0, 1), 0.6, 1e-6);
+  EXPECT_NEAR(table.prediction(0, 1), 0.6, 1e-6);
 }
 
 TEST(AcceptanceTable, AChangeIsFollowed) {
   AcceptanceTable table;
-  for (int i = 0; i < 5000; ++i) table.learn_promise(0, 1, true);
-  for (int i = 0; i < 200; ++i) table.learn_promise(0, 1, false);
-  EXPECT_LT(table.promise(0, 1), 0.2);
+  for (int i = 0; i < 5000; ++i) table.learn_prediction(0, 1, true);
+  for (int i = 0; i < 200; ++i) table.learn_prediction(0, 1, false);
+  EXPECT_LT(table.prediction(0, 1), 0.2);
 }
 
 // Little was seen: it may well be better than it looks. Much was seen: hardly.
 TEST(AcceptanceTable, HopeShrinksWithExperience) {
   AcceptanceTable table;
-  const double at_first = table.hope(0, 1) - table.promise(0, 1);
-  for (int i = 0; i < 60; ++i) table.learn_promise(0, 1, i % 2 == 0);
-  const double later = table.hope(0, 1) - table.promise(0, 1);
+  const double at_first = table.upper_prediction(0, 1) - table.prediction(0, 1);
+  for (int i = 0; i < 60; ++i) table.learn_prediction(0, 1, i % 2 == 0);
+  const double later = table.upper_prediction(0, 1) - table.prediction(0, 1);
   EXPECT_GT(at_first, 0.2);
   EXPECT_LT(later, 0.5 * at_first);
   EXPECT_GT(later, 0.0);

@@ -142,10 +142,10 @@ void learn_from(const TokenTree& proposed, std::span<const Token> emitted, Draft
     for (std::int32_t d = 0; d < kDrafters; ++d) {
       if (((asked >> d) & 1) == 0) continue;
       const std::optional<Claim> best = best_child(proposed, at, d, said);
-      // Having nothing to say is a broken promise only where it was asked.
+      // Having nothing to say counts against it only where it was asked.
       if (!best && at != kRoot) continue;
-      table.learn_promise(static_cast<std::size_t>(d), proposed.node(at).depth + 1,
-                          best && proposed.token(best->node) == next);
+      table.learn_prediction(static_cast<std::size_t>(d), proposed.node(at).depth + 1,
+                             best && proposed.token(best->node) == next);
     }
     learn_at(proposed, at, next, said, table, bias);
     at = proposed.child(at, next);

@@ -79,14 +79,14 @@ TEST(Calibrate, LearnsAsFarAsGuessesWerePutToTheTest) {
   CalibrationScore score;
   learn_from(tree, std::vector<Token>{1, 2, 5}, kFirst, table, bias, &score);
   EXPECT_EQ(score.n(), 3);
-  EXPECT_GT(table.promise(0, 1), 0.5);
-  EXPECT_GT(table.promise(0, 2), 0.5);
-  EXPECT_LT(table.promise(0, 3), table.promise(0, 2));
+  EXPECT_GT(table.prediction(0, 1), 0.5);
+  EXPECT_GT(table.prediction(0, 2), 0.5);
+  EXPECT_LT(table.prediction(0, 3), table.prediction(0, 2));
   EXPECT_GT(table.chance({.drafter = 0, .depth = 1, .confidence = 0.5f}),
             table.chance({.drafter = 0, .depth = 3, .confidence = 0.5f}));
 }
 
-// A drafter with nothing to say has broken its promise where it was asked, and only there.
+// A drafter with nothing to say counts as wrong where it was asked, and only there.
 TEST(Calibrate, SilenceCountsForThoseThatWereAsked) {
   const TokenTree tree(0);
   AcceptanceTable table;
@@ -94,8 +94,8 @@ TEST(Calibrate, SilenceCountsForThoseThatWereAsked) {
   for (int i = 0; i < 20; ++i) {
     learn_from(tree, std::vector<Token>{1}, kFirst, table, bias, nullptr);
   }
-  EXPECT_LT(table.promise(0, 1), 0.2);
-  EXPECT_NEAR(table.promise(1, 1), 0.6, 1e-9);
+  EXPECT_LT(table.prediction(0, 1), 0.2);
+  EXPECT_NEAR(table.prediction(1, 1), 0.6, 1e-9);
 }
 
 }  // namespace

@@ -52,10 +52,10 @@ void DrafterAccount::note_gain(double expected_ms, double actual_ms, std::int64_
   const double fade = std::max(0.0, 1.0 - n / kGainMemory);
   gained_ms_ = gained_ms_ * fade + expected_ms;
   gained_tokens_ = gained_tokens_ * fade + n;
-  expected_ms_ = std::min(expected_ms_ + expected_ms, kWealth * token_ms);
-  actual_ms_ = std::min(actual_ms_ + actual_ms, kActualWealth * token_ms);
-  if (expected_ms_ < -kDebt * token_ms) owes_expected_ = true;
-  if (actual_ms_ < -kActualDebt * token_ms) owes_actual_ = true;
+  expected_ms_ = std::min(expected_ms_ + expected_ms, kMostGained * token_ms);
+  actual_ms_ = std::min(actual_ms_ + actual_ms, kMostGainedByClock * token_ms);
+  if (expected_ms_ < -kMostLost * token_ms) suspended_by_expectation_ = true;
+  if (actual_ms_ < -kMostLostByClock * token_ms) suspended_by_clock_ = true;
   token_ms_ = token_ms;
 }
 
@@ -80,13 +80,13 @@ void DrafterAccount::note_trial(std::int64_t missed, double ms) {
 
 void DrafterAccount::note_step(double ms) {
   trials_ms_ += kTrialShare * ms;
-  if (owes_expected_) {
+  if (suspended_by_expectation_) {
     expected_ms_ += kTrialShare * ms;
-    owes_expected_ = expected_ms_ < 0.0;
+    suspended_by_expectation_ = expected_ms_ < 0.0;
   }
-  if (owes_actual_) {
+  if (suspended_by_clock_) {
     actual_ms_ += kTrialShare * ms;
-    owes_actual_ = actual_ms_ < -(kActualDebt - kDebt) * token_ms_;
+    suspended_by_clock_ = actual_ms_ < -(kMostLostByClock - kMostLost) * token_ms_;
   }
 }
 

@@ -1,26 +1,27 @@
 // DrafterAccount: what one drafter costs, what it brings, and so whether it may go on.
 //
 // Idea. Chances and costs are estimates, and a rule that follows them step by step can lose a
-// little in each of a thousand steps. So there are books as well. A drafter is credited with the
+// little in each of a thousand steps. So a balance is kept as well. A drafter is credited with the
 // time that plain decoding would have taken for the tokens that its guesses bring, and charged with
 // what they make the step take and what making them took.
 //
-// The books are kept twice: by what the guesses that were sent were expected to bring, and by what
-// they brought. What one step brings is mostly luck (none of three guesses, or all), and a good
-// drafter that loses the first throws must not rest for that; its chances are learned from every
-// guess, so expectations that are wrong do not stay so. One that is expected to have lost the time
-// of kDebt single tokens more than it brought rests until its allowance has paid for that: one part
-// in a hundred of all time. So does, whatever the estimates say, one that has lost kActualDebt by
-// the clock, until kDebt of it are paid for. Gains count up to kWealth and kActualWealth, so that a
-// good past does not pay for a long bad time. What speculation loses is bounded by that: the
-// fortune, the debt and the allowance.
+// There are two balances: by what the guesses that were sent were expected to bring, and by what
+// they brought, by the clock. What one step brings is mostly luck (none of three guesses, or all),
+// and a good drafter that loses the first throws must not be suspended for that; its chances are
+// learned from every guess, so expectations that are wrong do not stay so. One that is expected to
+// have lost the time of kMostLost single tokens more than it brought is suspended until an
+// allowance, one part in a hundred of all time, has made up for that. So is, whatever the estimates
+// say, one that has lost kMostLostByClock by the clock, until kMostLost of it are made up for.
+// Balances rise to kMostGained and kMostGainedByClock at most, so that a good past does not make
+// up for a long bad time. What speculation loses is bounded by these limits and the allowance.
 //
-// A drafter that rests, or does not seem to pay, is asked now and then all the same: such trials
-// may take one part in a hundred as well, and kAtOnce tokens' time at once. So a useless drafter
-// costs about that, however dear it is, and one that is or has become useful is found out.
+// A drafter that is suspended, or does not seem to pay, is asked now and then all the same: such
+// trials may take one part in a hundred as well, and kAtOnce tokens' time at once. So a useless
+// drafter costs about that, however dear it is, and one that is or has become useful is found out.
 //
-// Reading a text that the drafter has not followed (a prompt, what was said while it rested) is an
-// investment: it is made when what the drafter earns per token pays for it in the rest of the text.
+// Reading a text that the drafter has not followed (a prompt, what was said while it was suspended)
+// is an investment: it is made when what the drafter earns per token pays for it in the rest of the
+// text.
 //
 // Example. The target takes 70 ms a token, a draft model 12 ms a guess. In a step of four tokens
 // (94 ms) two of three guesses were right: credited 2 * 70, charged 24 + 36 ms, gain 80 ms. With
@@ -42,10 +43,10 @@ class DrafterAccount {
  public:
   static constexpr double kTrialShare = 0.01;
   static constexpr double kAtOnce = 2.5;
-  static constexpr double kDebt = 2.0;
-  static constexpr double kWealth = 3.0;
-  static constexpr double kActualDebt = 6.0;
-  static constexpr double kActualWealth = 6.0;
+  static constexpr double kMostLost = 2.0;
+  static constexpr double kMostGained = 3.0;
+  static constexpr double kMostLostByClock = 6.0;
+  static constexpr double kMostGainedByClock = 6.0;
 
   // --- what it costs ---
 
@@ -66,7 +67,7 @@ class DrafterAccount {
   // `expected_ms`, reading left out, where the texts that it was asked about went on by `tokens`.
   void note_gain(double expected_ms, double actual_ms, std::int64_t tokens, double token_ms);
   // It cost more than it brings: only trials are made.
-  bool in_debt() const { return owes_expected_ || owes_actual_; }
+  bool suspended() const { return suspended_by_expectation_ || suspended_by_clock_; }
   // Whether reading `missed` tokens pays in a text that is expected to go on by `to_come`.
   bool may_read(std::int64_t missed, std::int64_t to_come, double token_ms) const;
 
@@ -81,7 +82,7 @@ class DrafterAccount {
 
   // --- from run to run ---
 
-  // What it costs and brings, without the books: those are this run's.
+  // What it costs and brings, without the balances: those are this run's.
   void tell(DrafterExperience* experience) const;
   // In place of what is known.
   void recall(const DrafterExperience& experience);
@@ -97,8 +98,8 @@ class DrafterAccount {
   double gained_tokens_ = 0.0;
   double expected_ms_ = 0.0;  // the two balances
   double actual_ms_ = 0.0;
-  bool owes_expected_ = false;
-  bool owes_actual_ = false;
+  bool suspended_by_expectation_ = false;
+  bool suspended_by_clock_ = false;
   double token_ms_ = 0.0;   // when a gain was noted last
   double trials_ms_ = 0.0;  // granted for trials, less what they took
 };

@@ -18,7 +18,7 @@ Total ask_for_long(double expected_ms) {
   Total total;
   for (int step = 0; step < 100000; ++step) {
     double ms = kToken;
-    if (!account.in_debt()) {
+    if (!account.suspended()) {
       account.note_gain(expected_ms, -0.4 * kToken, 1, kToken);
       ms += 0.4 * kToken;
       total.lost += 0.4 * kToken;
@@ -31,71 +31,72 @@ Total ask_for_long(double expected_ms) {
 
 TEST(DrafterAccount, WhoLosesRestsUntilTheAllowanceHasPaidForIt) {
   DrafterAccount account;
-  account.note_gain(-DrafterAccount::kDebt * kToken, -DrafterAccount::kDebt * kToken, 10, kToken);
-  EXPECT_FALSE(account.in_debt()) << "so much is lent";
+  account.note_gain(-DrafterAccount::kMostLost * kToken, -DrafterAccount::kMostLost * kToken, 10,
+                    kToken);
+  EXPECT_FALSE(account.suspended()) << "so much is lent";
   account.note_gain(-1.0, -1.0, 1, kToken);
-  EXPECT_TRUE(account.in_debt());
-  const double owed = DrafterAccount::kDebt * kToken + 1.0;
+  EXPECT_TRUE(account.suspended());
+  const double owed = DrafterAccount::kMostLost * kToken + 1.0;
   const double until = owed / DrafterAccount::kTrialShare;
   account.note_step(until - 10.0);
-  EXPECT_TRUE(account.in_debt());
+  EXPECT_TRUE(account.suspended());
   account.note_step(10.1);
-  EXPECT_FALSE(account.in_debt());
+  EXPECT_FALSE(account.suspended());
 }
 
 TEST(DrafterAccount, ATrialThatBringsMuchEndsTheRestEarly) {
   DrafterAccount account;
   account.note_gain(-3.0 * kToken, -3.0 * kToken, 10, kToken);
-  ASSERT_TRUE(account.in_debt());
+  ASSERT_TRUE(account.suspended());
   account.note_gain(3.5 * kToken, 3.5 * kToken, 4, kToken);
   account.note_step(1.0);
-  EXPECT_FALSE(account.in_debt());
+  EXPECT_FALSE(account.suspended());
 }
 
 TEST(DrafterAccount, BadLuckAloneEndsItLaterAndForNoLongerThanADebt) {
   DrafterAccount account;
   double lost = 0.0;
-  while (!account.in_debt()) {
+  while (!account.suspended()) {
     account.note_gain(0.1 * kToken, -0.4 * kToken, 1, kToken);
     lost += 0.4 * kToken;
   }
-  EXPECT_NEAR(lost, DrafterAccount::kActualDebt * kToken, 0.41 * kToken);
-  const double rest = (DrafterAccount::kDebt + 0.4) * kToken / DrafterAccount::kTrialShare;
+  EXPECT_NEAR(lost, DrafterAccount::kMostLostByClock * kToken, 0.41 * kToken);
+  const double rest = (DrafterAccount::kMostLost + 0.4) * kToken / DrafterAccount::kTrialShare;
   account.note_step(rest);
-  EXPECT_FALSE(account.in_debt());
+  EXPECT_FALSE(account.suspended());
 }
 
 // Wrong for ever, and always expected to be right: the clock decides.
 TEST(DrafterAccount, WhateverIsExpectedTheLossIsBounded) {
   const Total total = ask_for_long(0.5 * kToken);
   EXPECT_LE(total.lost, DrafterAccount::kTrialShare * total.time +
-                            (DrafterAccount::kActualDebt + 1.0) * kToken);
+                            (DrafterAccount::kMostLostByClock + 1.0) * kToken);
 }
 
 TEST(DrafterAccount, GoodLuckDoesNotPayForWhatIsExpectedToLose) {
   DrafterAccount account;
   for (int i = 0; i < 21; ++i) account.note_gain(-0.1 * kToken, kToken, 2, kToken);
-  EXPECT_TRUE(account.in_debt());
+  EXPECT_TRUE(account.suspended());
   account.note_step(211.0 * kToken);
-  EXPECT_FALSE(account.in_debt());
+  EXPECT_FALSE(account.suspended());
 }
 
 TEST(DrafterAccount, AGoodPastPaysForNoMoreThanItsBound) {
   DrafterAccount account;
   for (int i = 0; i < 1000; ++i) account.note_gain(kToken, kToken, 3, kToken);
   double lost = 0.0;
-  while (!account.in_debt()) {
+  while (!account.suspended()) {
     account.note_gain(-0.5 * kToken, -0.5 * kToken, 1, kToken);
     lost += 0.5 * kToken;
   }
-  EXPECT_LE(lost, (DrafterAccount::kDebt + DrafterAccount::kWealth + 0.5) * kToken);
-  EXPECT_GE(lost, DrafterAccount::kDebt * kToken);
+  EXPECT_LE(lost, (DrafterAccount::kMostLost + DrafterAccount::kMostGained + 0.5) * kToken);
+  EXPECT_GE(lost, DrafterAccount::kMostLost * kToken);
 }
 
 TEST(DrafterAccount, WhatIsLostInAllIsBoundedByTheAllowance) {
   const Total total = ask_for_long(-0.4 * kToken);
   EXPECT_LE(total.lost,
-            DrafterAccount::kTrialShare * total.time + (DrafterAccount::kDebt + 1.0) * kToken);
+            DrafterAccount::kTrialShare * total.time + (DrafterAccount::kMostLost + 1.0) * kToken);
   EXPECT_GT(total.lost, 0.49 * DrafterAccount::kTrialShare * total.time)
       << "it is asked again now and then";
 }

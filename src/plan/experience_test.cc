@@ -42,7 +42,7 @@ TEST(Experience, APlannerThatRecallsItExpectsWhatTheOtherOneDid) {
     ASSERT_TRUE(read);
     after.recall(0, *read);
     EXPECT_NEAR(after.acceptance().chance(kClaim), before.acceptance().chance(kClaim), 0.08);
-    EXPECT_NEAR(after.acceptance().promise(0, 1), before.acceptance().promise(0, 1), 0.2);
+    EXPECT_NEAR(after.acceptance().prediction(0, 1), before.acceptance().prediction(0, 1), 0.2);
     EXPECT_NEAR(after.account(0).pass_ms(true, 1), 5.0, 0.01);
     EXPECT_NEAR(after.account(0).pass_ms(false, 1), 4.0, 0.01);
     EXPECT_NEAR(after.account(0).reading_ms(100), 70.0, 0.01);
@@ -82,7 +82,7 @@ TEST(Experience, WhatIsSeenNowSoonOutweighsIt) {
     planner.learn(tree, std::vector<Token>{2}, kFirst, plan);
   }
   EXPECT_LT(planner.acceptance().chance(kClaim), 0.4);
-  EXPECT_LT(planner.acceptance().promise(0, 1), 0.35);
+  EXPECT_LT(planner.acceptance().prediction(0, 1), 0.35);
 }
 
 TEST(Experience, WhatIsDamagedIsAsNothing) {

@@ -51,7 +51,7 @@ bool more_guesses_pay(const Prospect& prospect, StepSoFar step) {
   std::vector<float> with(step.chances.begin(), step.chances.end());
   double chance = static_cast<double>(prospect.tip_chance);
   for (std::int32_t i = 0; i < kFurthest; ++i) {
-    chance *= prospect.promise(i);
+    chance *= prospect.prediction(i);
     // Only one token can be right, and what others said already is not worth saying again.
     const double open = prospect.covered ? std::max(0.0, 1.0 - prospect.covered(i)) : 1.0;
     const float guess = static_cast<float>(chance * open);

@@ -1,4 +1,4 @@
-// The one rule of speculation: what a step promises for its time.
+// The one rule of speculation: what a step is expected to give for its time.
 //
 // A step that checks the nodes S of n requests is expected to say n + sum of chance(S) tokens and
 // takes T(n + |S|), plus what drafting took. Of all S the best has the most tokens a millisecond.
@@ -75,7 +75,7 @@ struct Prospect {
   float tip_chance = 1.0f;  // of the node behind which it would guess
   double pass_ms = 0.0;     // of each further guess
   // The chance of its i-th further guess, given that the one before it is right; i from 0.
-  std::function<double(std::int32_t)> promise;
+  std::function<double(std::int32_t)> prediction;
   // The chance that what others propose is already right there. Empty: nothing is.
   std::function<double(std::int32_t)> covered;
 };

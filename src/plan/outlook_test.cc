@@ -121,8 +121,9 @@ TEST(Outlook, ACheaperWiderStepIsFilledUpOnlyWhereItWasMeasured) {
 }
 
 Prospect prospect(double chance, double pass_ms) {
-  return {
-      .tip_chance = 1.0f, .pass_ms = pass_ms, .promise = [chance](std::int32_t) { return chance; }};
+  return {.tip_chance = 1.0f, .pass_ms = pass_ms, .prediction = [chance](std::int32_t) {
+            return chance;
+          }};
 }
 
 TEST(Outlook, MoreIsDraftedOnlyWhereItPays) {

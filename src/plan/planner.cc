@@ -26,12 +26,12 @@ bool Planner::another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
   Prospect prospect;
   prospect.tip_chance = guess.tip_chance;
   prospect.pass_ms = accounts_[drafter].pass_ms(guess.tip_depth == 0, guess.sharing);
-  // Hope is for finding out. Where a first guess is made already, its own chance says more.
-  const bool hopes = guess.hopeful && guess.tip_depth == 0;
-  prospect.promise = [&](std::int32_t i) {
+  // That is for finding out. Where a first guess is made already, its own chance says more.
+  const bool optimistic = guess.optimistic && guess.tip_depth == 0;
+  prospect.prediction = [&](std::int32_t i) {
     const std::int32_t depth = guess.tip_depth + 1 + i;
-    return plan.bias.shifted(
-        drafter, hopes ? acceptance_.hope(drafter, depth) : acceptance_.promise(drafter, depth));
+    return plan.bias.shifted(drafter, optimistic ? acceptance_.upper_prediction(drafter, depth)
+                                                 : acceptance_.prediction(drafter, depth));
   };
   prospect.covered = [&](std::int32_t i) {
     const std::size_t depth = static_cast<std::size_t>(guess.tip_depth + 1 + i);

@@ -3,7 +3,7 @@
 // One for each engine: it learns from all requests and outlives them. plan/cost_curve.h says what
 // steps take, plan/acceptance_table.h what guesses are worth, plan/outlook.h what to do about it.
 //
-// A drafter is asked when its next guess makes a better step and its books allow it
+// A drafter is asked when its next guess makes a better step and its account allows it
 // (plan/drafter_account.h), which bounds what can be lost.
 //
 // One thread. Tested by engine/engine_planner_test.cc, on made-up machines and drafts.
@@ -46,10 +46,10 @@ struct NextGuess {
   std::int32_t tip_depth = 0;      // of that node
   std::int32_t sharing = 1;        // requests that are drafted for in the same pass
   std::span<const float> covered;  // [depth] the chance that what others propose is right there
-  // A first guess is decided by what may be hoped of it and those after it, else by what was seen:
-  // that is for coming back after a rest, with a text to catch up with, where little should be in
-  // favour of going to and fro.
-  bool hopeful = true;
+  // A first guess is decided by the upper predictions of it and those after it, else by the mean
+  // ones: those are for coming back after a suspension, with a text to catch up with, where little
+  // should be in favour of going to and fro.
+  bool optimistic = true;
 };
 
 class Planner {
@@ -75,7 +75,7 @@ class Planner {
   bool another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
                          const StepSoFar& step) const;
 
-  // Its books. What is noted there stays until forget().
+  // What it costs and brings. What is noted there stays until forget().
   DrafterAccount& account(std::size_t drafter) { return accounts_[drafter]; }
   const DrafterAccount& account(std::size_t drafter) const { return accounts_[drafter]; }
 

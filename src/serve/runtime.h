@@ -287,7 +287,7 @@ class Runtime {
   // (unless it is the caller).
   void subscribe(std::function<void(const RuntimeEvent&)> callback);
 
-  // Empty, or what is wrong with the books. For tests.
+  // Empty, or which invariant is broken. For tests.
   std::string check_integrity() const;
 
  private:

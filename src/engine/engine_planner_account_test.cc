@@ -1,4 +1,4 @@
-// What the planner's books charge, and to whom, on made-up machines with a made-up clock.
+// What the planner charges, and to whom, on made-up machines with a made-up clock.
 #include <gtest/gtest.h>
 
 #include "testing/planned_world.h"
@@ -42,15 +42,15 @@ TEST(Planner, ADearDraftBesideACheapOneIsNotSlowerThanTheCheapOneAlone) {
   }
 }
 
-// A request of a fixed width drafts in each step, whatever that costs; the others' books are not
+// A request of a fixed width drafts in each step, whatever that costs; the others are not
 // charged for it.
-TEST(Planner, AFixedWidthIsNotChargedToThePlannersBooks) {
+TEST(Planner, AFixedWidthIsNotChargedToThePlannersAccounts) {
   const PlanMachine machine = plan_machines()[0];
   PlannedSetting setting{
       .machine = machine, .draft_rows = good_draft(), .draft_share = 0.08, .n_sequences = 4};
   PlannedWorld world(setting);
   world.run_together({4, 4, 4, kAutoWidth}, 5);
-  EXPECT_FALSE(world.engine().planner().account(0).in_debt());
+  EXPECT_FALSE(world.engine().planner().account(0).suspended());
   EXPECT_GT(world.last().speculation.accepted, 100) << "the last one's";
 }
 
