@@ -7,7 +7,7 @@
 // The target says its texts once, by plain decoding, at temperatures 0, 0.8 (default filters)
 // and 1. Since the coupled rule's target says the same whatever is guessed, a model that knows the
 // text stands in for it afterwards, and costs what a machine is said to cost. So speeds, beside
-// plain decoding, chains of fixed length and an oracle (engine/oracle.h), are the same on any
+// plain decoding, chains of fixed length and an oracle (lab/oracle.h), are the same on any
 // machine up to rounding in the draft model. Each row is one process: its planner and drafters
 // begin with nothing and learn from text to text. Reading prompts is not counted. The oracle takes
 // one chain of the draft model a step, the planner up to three branches.
@@ -28,8 +28,8 @@
 #include "draft/draft_model.h"
 #include "draft/suffix_drafter.h"
 #include "engine/engine.h"
-#include "engine/oracle.h"
 #include "json/json.h"
+#include "lab/oracle.h"
 #include "llama/llama_model.h"
 #include "llama/model_file.h"
 #include "llama/open_target.h"
@@ -39,6 +39,8 @@
 
 namespace outrider {
 namespace {
+
+using namespace lab;  // NOLINT: the oracle
 
 constexpr std::int32_t kContext = 2048;
 constexpr std::int32_t kWidest = 16;

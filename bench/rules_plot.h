@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "tools/markup.h"
-#include "tools/svg_plot.h"
+#include "lab/markup.h"
+#include "lab/svg_plot.h"
 
 namespace outrider {
 
@@ -43,7 +43,7 @@ class RulesPlot {
 
   void add(const Setting& s, const Counts& c) {
     const std::string group =
-        s.draft + ", T " + tools::fixed(s.temperature, 1) + ", top-p " + tools::fixed(s.top_p, 2);
+        s.draft + ", T " + lab::fixed(s.temperature, 1) + ", top-p " + lab::fixed(s.top_p, 2);
     if (group_ != group) {
       group_ = group;
       chart_.rows.push_back({.label = group, .heading = true});
@@ -56,13 +56,13 @@ class RulesPlot {
   // False when the file cannot be written.
   bool write(const std::string& path) const {
     std::ofstream file(path);
-    file << tools::svg_of(chart_);
+    file << lab::svg_of(chart_);
     return static_cast<bool>(file.flush());
   }
 
  private:
   std::string group_;
-  tools::BarChart chart_;
+  lab::BarChart chart_;
 };
 
 }  // namespace outrider

@@ -181,7 +181,7 @@ class TheRealTable(unittest.TestCase):
     def test_only_the_backend_what_stands_on_it_and_testing_reach_the_adapter(self):
         users = [name for name in self.rows
                  if name != "llama" and "llama" in check_layers.reach(self.rows, name)]
-        self.assertEqual(users, ["backend", "capi", "rpcserver", "tools", "testing"])
+        self.assertEqual(users, ["backend", "capi", "rpcserver", "lab", "tools", "testing"])
 
     def test_no_row_links_testing(self):
         for row in self.rows.values():

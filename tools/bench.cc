@@ -9,19 +9,19 @@
 #include <vector>
 
 #include "json/json.h"
+#include "lab/bench_prompts.h"
+#include "lab/bench_report.h"
+#include "lab/bench_result.h"
+#include "lab/markup.h"
+#include "lab/prompt_file.h"
 #include "llama/backend.h"
 #include "store/atomic_file.h"
 #include "tools/bench_oracle.h"
-#include "tools/bench_prompts.h"
-#include "tools/bench_report.h"
-#include "tools/bench_result.h"
 #include "tools/command.h"
-#include "tools/markup.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
-#include "tools/prompt_file.h"
 #include "tools/report.h"
 #include "tools/sampling_options.h"
 #include "tools/session.h"
@@ -31,23 +31,21 @@
 #include "tools/usage.h"
 
 namespace outrider::tools {
+
+using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 constexpr const char* kBenchDetails =
-    "Runs each prompt plain and with speculation, with the same seed, in turn (the order changes "
-    "from\n"
-    "repetition to repetition; repetition r has seed S + r - 1), on one model that stays loaded. "
-    "What\n"
-    "is compared are the tokens a second after the first one. A category's speed-up is the "
-    "geometric\n"
-    "mean over the repetitions, its interval (95 %) Student's t over the logarithms of their "
-    "ratios;\n"
-    "overall is the geometric mean over the categories. 'identical': all texts were the same.\n"
-    "Without --repeat, all prompts are repeated until the overall interval is as narrow as\n"
-    "--until says, 4 to 10 times; an interval that ended it is a little too narrow, so for\n"
-    "figures that count give --repeat. Processor time is that of this process, prompts and\n"
-    "threads that wait for each other included; other programs add little to it.\n"
-    "Ctrl-C ends it with the results of what was done, and exit code 130.";
+    R"(Runs each prompt plain and with speculation, with the same seed, in turn (the order changes from
+repetition to repetition; repetition r has seed S + r - 1), on one model that stays loaded. What
+is compared are the tokens a second after the first one. A category's speed-up is the geometric
+mean over the repetitions, its interval (95 %) Student's t over the logarithms of their ratios;
+overall is the geometric mean over the categories. 'identical': all texts were the same.
+Without --repeat, all prompts are repeated until the overall interval is as narrow as
+--until says, 4 to 10 times; an interval that ended it is a little too narrow, so for
+figures that count give --repeat. Processor time is that of this process, prompts and
+threads that wait for each other included; other programs add little to it.
+Ctrl-C ends it with the results of what was done, and exit code 130.)";
 
 // How often, where it is not said. With fewer than four, Student's t is large (12.7, 4.3), and a
 // narrow interval mostly luck.

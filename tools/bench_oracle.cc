@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
-#include "engine/oracle.h"
+#include "lab/oracle.h"
 
 namespace outrider::tools {
+
+using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 // Those that the run had, with what their guesses take.

@@ -1,11 +1,11 @@
-// How near the runs of `outrider bench` came to an oracle's (engine/oracle.h).
+// How near the runs of `outrider bench` came to an oracle's (lab/oracle.h).
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "engine/request.h"
-#include "tools/bench_result.h"
+#include "lab/bench_result.h"
 #include "tools/session.h"
 
 namespace outrider::tools {
@@ -22,8 +22,8 @@ struct OracleWork {
 // What the run took, and what an oracle would have, both by what steps and guesses cost in the
 // session by now. Its drafters are used and know no text afterwards: nothing may be generated in it
 // any more. Errors: kCancelled by a signal; the drafters'.
-Result<OracleTimes> ask_oracle(Session& session, const OracleWork& work,
-                               const SamplingOptions& sampling, const DraftShape& shape,
-                               const SignalWatch& signals);
+Result<lab::OracleTimes> ask_oracle(Session& session, const OracleWork& work,
+                                    const SamplingOptions& sampling, const DraftShape& shape,
+                                    const SignalWatch& signals);
 
 }  // namespace outrider::tools

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "json/json.h"
+#include "lab/calibration.h"
+#include "lab/draft_costs.h"
 #include "llama/backend.h"
 #include "llama/open_target.h"
 #include "store/atomic_file.h"
-#include "tools/calibration.h"
 #include "tools/command.h"
-#include "tools/draft_costs.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
@@ -26,6 +26,8 @@
 #include "tools/usage.h"
 
 namespace outrider::tools {
+
+using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 constexpr std::int32_t kMostWidth = 64;
@@ -190,7 +192,7 @@ Status CalibrateCommand::measure_floor(const SignalWatch& signals, ProgressBar& 
     if (!types.ok()) return types.status();
     result_.draft_types = *std::move(types);
   }
-  Result<MachineFloor> floor = tools::measure_floor(options, result_.threads, widths_);
+  Result<MachineFloor> floor = lab::measure_floor(options, result_.threads, widths_);
   if (!floor.ok()) return floor.status();
   result_.limits = floor->limits;
   result_.floor = std::move(floor->floor);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "backend/model_host.h"
+#include "base/list_of.h"
 #include "base/nearest.h"
 #include "tools/command.h"
 #include "tools/config.h"

@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "json/json.h"
+#include "lab/comparison.h"
+#include "lab/logit_gap.h"
+#include "lab/prompt_file.h"
+#include "lab/replay_drafter.h"
 #include "tools/command.h"
-#include "tools/comparison.h"
-#include "tools/logit_gap.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
-#include "tools/prompt_file.h"
-#include "tools/replay_drafter.h"
 #include "tools/report.h"
 #include "tools/sampling_options.h"
 #include "tools/session.h"
@@ -26,6 +26,8 @@
 #include "tools/usage.h"
 
 namespace outrider::tools {
+
+using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 constexpr const char* kCompareDetails =

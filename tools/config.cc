@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 
+#include "base/list_of.h"
 #include "base/nearest.h"
 #include "tools/options.h"
 #include "tools/toml.h"

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "json/json.h"
-#include "tools/prompt_file.h"
+#include "lab/prompt_file.h"
 
 namespace outrider::tools {
+
+using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 using json::Json;

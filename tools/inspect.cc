@@ -9,6 +9,8 @@
 #include "backend/vocabulary_side.h"
 #include "draft/vocabulary_map.h"
 #include "json/json.h"
+#include "lab/stats_table.h"
+#include "lab/type_costs.h"
 #include "llama/backend.h"
 #include "llama/exactness_rule.h"
 #include "llama/model_file.h"
@@ -22,12 +24,12 @@
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/signals.h"
-#include "tools/stats_table.h"
 #include "tools/text_output.h"
-#include "tools/type_costs.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
+
+using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 using json::Json;

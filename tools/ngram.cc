@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/list_of.h"
 #include "base/nearest.h"
 #include "draft/llama_ngram_file.h"
 #include "draft/ngram_file.h"

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/list_of.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {

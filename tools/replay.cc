@@ -16,13 +16,13 @@
 #include "draft/suffix_drafter.h"
 #include "draft/text_replay.h"
 #include "json/json.h"
+#include "lab/cost_file.h"
+#include "lab/replay_texts.h"
 #include "tools/command.h"
-#include "tools/cost_file.h"
 #include "tools/ngram_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
-#include "tools/replay_texts.h"
 #include "tools/report.h"
 #include "tools/signals.h"
 #include "tools/speculation_options.h"
@@ -31,6 +31,8 @@
 #include "tools/vocabulary_file.h"
 
 namespace outrider::tools {
+
+using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 using json::Json;

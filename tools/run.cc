@@ -10,23 +10,25 @@
 #include "api/completion_json.h"
 #include "draft/ngram_file.h"
 #include "json/json.h"
+#include "lab/prompt_file.h"
+#include "lab/stats_table.h"
 #include "store/atomic_file.h"
 #include "tools/command.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
-#include "tools/prompt_file.h"
 #include "tools/report.h"
 #include "tools/sampling_options.h"
 #include "tools/session.h"
 #include "tools/signals.h"
 #include "tools/speculation_options.h"
-#include "tools/stats_table.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
+
+using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 constexpr const char* kRunDetails =

@@ -5,14 +5,16 @@
 #include <limits>
 #include <random>
 
+#include "lab/prompt_file.h"
 #include "llama/gbnf.h"
 #include "llama/json_schema.h"
 #include "tools/options.h"
-#include "tools/prompt_file.h"
 #include "tools/report.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
+
+using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();

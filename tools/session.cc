@@ -6,6 +6,8 @@
 #include "serve/station.h"
 
 namespace outrider::tools {
+
+using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 LoadHooks load_hooks(const SessionHooks& hooks, std::string title) {

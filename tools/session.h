@@ -15,13 +15,13 @@
 #include "draft/recycle.h"
 #include "draft/suffix_drafter.h"
 #include "engine/engine.h"
+#include "lab/prompt_file.h"
 #include "model/exactness.h"
 #include "model/model_options.h"
 #include "serve/experiences.h"
 #include "serve/loader.h"
 #include "tools/ngram_options.h"
 #include "tools/progress.h"
-#include "tools/prompt_file.h"
 #include "tools/signals.h"
 
 namespace outrider::tools {
@@ -88,7 +88,7 @@ class Session {
   Result<std::vector<Token>> tokenize(const std::vector<ChatMessage>& messages) const;
   // All prompts as tokens, so that a mistake in the last one is found before the first is run. With
   // `chat` texts are a user's messages. Also the errors of check_prompt(); each names the prompt.
-  Result<std::vector<std::vector<Token>>> tokenize(std::span<const Prompt> prompts,
+  Result<std::vector<std::vector<Token>>> tokenize(std::span<const lab::Prompt> prompts,
                                                    bool chat) const;
 
  private:

@@ -11,15 +11,6 @@ std::string subject(const std::string& what) { return what.substr(0, what.find_f
 
 }  // namespace
 
-std::string list_of(const std::vector<std::string>& words, std::string_view last) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) text += i + 1 == words.size() ? last : ", ";
-    text += words[i];
-  }
-  return text;
-}
-
 UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::string>& arguments) {
   const std::string command = app.get_parent() != nullptr ? app.get_name() + " " : "";
   const std::string see = "'outrider " + command + "--help' lists all options";

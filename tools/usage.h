@@ -26,9 +26,6 @@ class UsageError : public CLI::ParseError {
   std::string hint_;
 };
 
-// "a, b and c"; "" for none.
-std::string list_of(const std::vector<std::string>& words, std::string_view last = " and ");
-
 // What `app` has no place for becomes a UsageError that names it and the nearest option.
 UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::string>& arguments);
 

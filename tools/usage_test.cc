@@ -9,13 +9,6 @@
 namespace outrider::tools {
 namespace {
 
-TEST(ListOf, JoinsAsPeopleDo) {
-  EXPECT_EQ(list_of({}), "");
-  EXPECT_EQ(list_of({"a"}), "a");
-  EXPECT_EQ(list_of({"a", "b"}), "a and b");
-  EXPECT_EQ(list_of({"a", "b", "c"}, " or "), "a, b or c");
-}
-
 TEST(OptionNames, AreSpelledForMessagesAndTheEnvironment) {
   EXPECT_EQ(spelled("-c,--ctx"), "--ctx");
   EXPECT_EQ(spelled("--color{auto}"), "--color");

@@ -64,6 +64,7 @@ class CancelUnlessTaken {
 Answer<Json> completion_start(const MethodContext& context, const Json& params) {
   Answer<CompletionRequest> request = read_completion(params);
   if (!request.ok()) return request.error();
+  request->prompt_texts = true;  // in "prompt_stats"
   Result<StartedCompletion> started = context.runtime.start(*std::move(request));
   if (!started.ok()) return error_of(started.status(), params);
   return Json{{"id", started->id}, {"prompt_stats", prompt_stats_json(started->prompt)}};

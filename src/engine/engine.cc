@@ -333,7 +333,7 @@ std::string Engine::check_integrity() const {
     }
   }
   for (const IdleTexts::Entry& idle : idle_.entries()) {
-    if (target_.length(idle.seq) == static_cast<Pos>(idle.text.size())) continue;
+    if (target_.length(idle.seq) == static_cast<Pos>(idle.text().size())) continue;
     return "idle sequence " + std::to_string(idle.seq) + " holds another text than it is known for";
   }
   if (idle_.entries().size() + sequences_.size() !=

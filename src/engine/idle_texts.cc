@@ -23,7 +23,7 @@ std::vector<IdleTexts::Entry>::iterator IdleTexts::find(SeqId seq) {
 
 void IdleTexts::put(SeqId seq, std::vector<Token> text) {
   assert(find(seq) == entries_.end());
-  entries_.push_back({seq, std::move(text)});
+  entries_.emplace_back(seq, std::move(text));
 }
 
 std::optional<IdleTexts::Choice> IdleTexts::choose(std::span<const Token> prompt,
@@ -35,15 +35,15 @@ std::optional<IdleTexts::Choice> IdleTexts::choose(std::span<const Token> prompt
   std::size_t age = entries_.size();
   for (const Entry& entry : entries_) {  // from the one put longest ago
     --age;
-    const std::size_t kept = usable(entry.text, prompt, whole_only);
-    const double lost = static_cast<double>(entry.text.size() - kept);
+    const std::size_t kept = usable(entry.text(), prompt, whole_only);
+    const double lost = static_cast<double>(entry.text().size() - kept);
     const double worth = static_cast<double>(kept) - lost / static_cast<double>(2 + age);
     const bool better =
-        !best || worth > most || (worth == most && entry.text.empty() && !best_is_empty);
+        !best || worth > most || (worth == most && entry.text().empty() && !best_is_empty);
     if (!better) continue;
     best = Choice{entry.seq, kept};
     most = worth;
-    best_is_empty = entry.text.empty();
+    best_is_empty = entry.text().empty();
   }
   return best;
 }
@@ -55,14 +55,14 @@ void IdleTexts::remove(SeqId seq) {
 
 std::optional<SeqId> IdleTexts::oldest() const {
   for (const Entry& entry : entries_) {
-    if (!entry.text.empty()) return entry.seq;
+    if (!entry.text().empty()) return entry.seq;
   }
   return std::nullopt;
 }
 
 void IdleTexts::clear(SeqId seq) {
   assert(find(seq) != entries_.end());
-  find(seq)->text.clear();
+  *find(seq) = Entry(seq, {});
 }
 
 }  // namespace outrider

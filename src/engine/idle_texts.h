@@ -28,9 +28,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
@@ -59,9 +61,17 @@ class IdleTexts {
   // The text of `seq` is gone; it stays idle. REQUIRES: it is idle.
   void clear(SeqId seq);
 
-  struct Entry {
+  // Copies share the text, so that a copy of all is a few pointers.
+  class Entry {
+   public:
+    Entry(SeqId id, std::vector<Token> text)
+        : seq(id), text_(std::make_shared<const std::vector<Token>>(std::move(text))) {}
+    const std::vector<Token>& text() const { return *text_; }
+
     SeqId seq = 0;
-    std::vector<Token> text;
+
+   private:
+    std::shared_ptr<const std::vector<Token>> text_;
   };
   // The one put longest ago first.
   const std::vector<Entry>& entries() const { return entries_; }

@@ -11,8 +11,8 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
+#include "kernels/cache_cells.h"
 #include "kernels/quantise.h"
-#include "kernels/strip_floats.h"
 
 namespace outrider::kernels {
 
@@ -99,9 +99,7 @@ class Attend {
   }
 
  private:
-  static std::size_t padded(int n) {
-    return static_cast<std::size_t>((n + kLanes - 1) / kLanes * kLanes);
-  }
+  static std::size_t padded(int n) { return padded_lanes<S>(n); }
   static std::size_t at(int row, std::size_t stride) {
     return static_cast<std::size_t>(row) * stride;
   }
@@ -155,7 +153,7 @@ class Attend {
   void score_tile(int cell) {
     fetch(call_.keys, cell + kTilesAhead * kLanes);
     read_cells(call_.keys, cell, key_stride_);
-    transpose();
+    transpose_cells<S>(cells_, key_stride_, columns_);
     each_rows(cell, [&]<int kN>(int row) {
       multiply<kN>(queries_ + at(row, key_stride_), key_stride_, columns_, kLanes, call_.keys.size,
                    scores_ + at(row, score_stride_) + static_cast<std::size_t>(cell - first_),
@@ -313,7 +311,7 @@ class Attend {
   // foresee them. (Inlined always: GCC 12 takes a function that only fetches for one without
   // effect, and leaves out its calls.)
   [[gnu::always_inline]] void fetch(const CacheHead& head, int cell) const {
-    const auto bytes = head_bytes(head);
+    const auto bytes = head_bytes<S>(head);
     for (int c = cell; c < cell + kLanes && c < end_; ++c) {
       const std::uint8_t* in = head.bytes + cell_at(c) * head.stride;
       for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(in + i, 0, 2);
@@ -323,85 +321,15 @@ class Attend {
   [[gnu::always_inline]] void fetch_first(const CacheHead& head) const {
     for (int i = 0; i < kTilesAhead; ++i) fetch(head, first_ + i * kLanes);
   }
-  static std::size_t head_bytes(const CacheHead& head) {
-    const auto size = static_cast<std::size_t>(head.size);
-    if (head.type == WeightType::kQ80) return size / 32 * 34;
-    return head.type == WeightType::kF32 ? 4 * size : 2 * size;
-  }
 
   // The cells of a tile to cells_, [kLanes, stride]; zeros where there are none.
   void read_cells(const CacheHead& head, int cell, std::size_t stride) {
     for (int c = 0; c < kLanes; ++c) {
       float* out = cells_ + at(c, stride);
-      if (c >= count(cell)) {
+      if (c < count(cell)) {
+        cell_to_floats<S>(head, head.bytes + cell_at(cell + c) * head.stride, out);
+      } else {
         for (std::size_t d = 0; d < stride; ++d) out[d] = 0.0F;
-        continue;
-      }
-      const std::uint8_t* in = head.bytes + cell_at(cell + c) * head.stride;
-      switch (head.type) {
-        case WeightType::kF16:
-          read_floats<FloatReader<S, WeightType::kF16>>(in, head.size, out);
-          break;
-        case WeightType::kBf16:
-          read_floats<FloatReader<S, WeightType::kBf16>>(in, head.size, out);
-          break;
-        case WeightType::kQ80:
-          read_q80(in, head.size, out);
-          break;
-        default:
-          read_floats<FloatReader<S, WeightType::kF32>>(in, head.size, out);
-      }
-    }
-  }
-
-  template <class Reader>
-  static void read_floats(const std::uint8_t* in, int size, float* out) {
-    int d = 0;
-    for (; d + kLanes <= size; d += kLanes, in += Reader::kBytes) {
-      S::store_floats(out + d, Reader::read(in));
-    }
-    if (d == size) return;
-    // Behind the last ones may be the end of the cache.
-    alignas(64) std::uint8_t rest[Reader::kBytes] = {};
-    __builtin_memcpy(rest, in, static_cast<std::size_t>(size - d) * (Reader::kBytes / kLanes));
-    S::store_floats(out + d, Reader::read(rest));
-  }
-
-  static void read_q80(const std::uint8_t* in, int size, float* out) {
-    for (int d = 0; d < size; d += 32, in += 34) {
-      alignas(64) std::uint8_t half[2 * kLanes] = {};
-      half[0] = in[0];
-      half[1] = in[1];
-      alignas(64) float scale[kLanes];
-      S::store_floats(scale, S::halves(half));
-      for (int i = 0; i < 32; ++i) {
-        out[d + i] = scale[0] * static_cast<float>(static_cast<std::int8_t>(in[2 + i]));
-      }
-    }
-    for (std::size_t d = static_cast<std::size_t>(size); d < padded(size); ++d) out[d] = 0.0F;
-  }
-
-  // cells_ [kLanes, key_stride_] to columns_ [key_stride_, kLanes], four by four.
-  void transpose() {
-    using Four = float __attribute__((vector_size(16)));
-    const std::size_t stride = key_stride_;
-    for (int c = 0; c < kLanes; c += 4) {
-      const float* in = cells_ + at(c, stride);
-      float* out = columns_ + c;
-      for (std::size_t d = 0; d < stride; d += 4, in += 4, out += at(4, kLanes)) {
-        Four row[4];
-        for (int i = 0; i < 4; ++i) __builtin_memcpy(&row[i], in + at(i, stride), sizeof row[i]);
-        const Four low01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
-        const Four high01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
-        const Four low23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
-        const Four high23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
-        const Four column[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
-                                __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
-                                __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
-                                __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
-        for (int i = 0; i < 4; ++i) {
-          __builtin_memcpy(out + at(i, kLanes), &column[i], sizeof column[i]);
-        }
       }
     }
   }

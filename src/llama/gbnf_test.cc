@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,17 +110,12 @@ TEST(Gbnf, WhatWouldKillLlamasParserIsRefusedAtOnce) {
       {stacks + "r40 ::= \"z\"\n", "ways"},
       {"root ::= ((\"a\"{0,2000}){0,2000}){0,2000}", "come to more than 2000"},
       {"root ::= x{0,2000}\nx ::= \"a\"{0,2000}", "ways"},
-      {"root ::= x{2000}\nx ::= y{2000}\ny ::= (\"a\" | \"b\"){0,1999}", ""},
+      {"root ::= x{2000}\nx ::= y{2000}\ny ::= (\"a\" | \"b\"){0,1999}", "ways"},
       {"root ::= \"" + repeated("abcdefghij", 100) + "\"{1000}", "elements"},
       {"root ::= [" + repeated("a", 60000) + "]", "elements"},
       {"root ::= \"" + repeated("a", 1 << 20) + "\"", "bytes"}};
   for (const auto& [grammar, message] : bad) {
-    const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
     const Status status = check_gbnf(grammar).status();
-    const double ms =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-    std::printf("%7.2f ms: %s\n", ms, status.message().substr(0, 100).c_str());
-    if (message.empty()) continue;
     EXPECT_NE(status.message().find(message), std::string::npos) << status.message();
   }
   // The chain within the limit of rules is too deep for llama.cpp's search.

@@ -87,6 +87,7 @@ Json speculative_json(const RequestOptions& o) {
 CompletionRequest completion_request(const RequestOptions& o, std::int64_t n_ctx) {
   CompletionRequest request;
   request.prompt = o.prompt;
+  request.prompt_texts = true;  // every answer has them
   request.sampling = sampling_options(o, n_ctx);
   request.seed = o.seed;
   // Nothing would be read for an answer of no tokens; the one token is not shown.

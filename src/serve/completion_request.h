@@ -42,6 +42,9 @@ struct CompletionRequest {
   // suffix drafter looks at what was said to earlier ones. Not given: neither.
   std::optional<std::string> name_space;
 
+  // Whether PromptStats' texts are wanted: all of the prompt is detokenised for them.
+  bool prompt_texts = false;
+
   // Milliseconds from start() on, >= 1, after which it ends with what it has, as if cancelled; 0:
   // none.
   std::int64_t timeout_ms = 0;
@@ -58,8 +61,8 @@ struct PromptStats {
   std::int64_t n_tokens = 0;        // of the prompt, as it will be read
   std::int64_t n_tokens_asked = 0;  // before it was cut
   std::int64_t n_cached = 0;        // of it, likely to be reused from an earlier text
-  std::string cached;               // the text of these
-  std::string to_evaluate;          // the text of the others
+  std::string cached;               // the text of these, where asked for
+  std::string to_evaluate;          // the text of the others, likewise
   bool truncated() const { return n_tokens < n_tokens_asked; }
 };
 

@@ -124,10 +124,9 @@ Result<Request> make_request(CompletionRequest& r, std::vector<Token> prompt,
   return request;
 }
 
-// Fills in what of the prompt is likely to be reused.
-Status note_cached(PromptStats& stats, std::span<const Token> tokens, std::size_t n_cached,
-                   const Vocabulary& vocabulary) {
-  stats.n_cached = static_cast<std::int64_t>(n_cached);
+// Fills in the texts of what is likely to be reused, and of the rest.
+Status note_texts(PromptStats& stats, std::span<const Token> tokens, std::size_t n_cached,
+                  const Vocabulary& vocabulary) {
   const std::vector<Token> cached(tokens.begin(),
                                   tokens.begin() + static_cast<std::ptrdiff_t>(n_cached));
   const std::vector<Token> rest(tokens.begin() + static_cast<std::ptrdiff_t>(n_cached),
@@ -187,8 +186,11 @@ Result<StartedCompletion> Runtime::Impl::start(CompletionRequest r) {
   stats.n_tokens_asked = prompt->n_asked;
   const bool whole_only = target.capabilities().rollback != Rollback::kAny;
   const std::optional<IdleTexts::Choice> choice = idle.choose(prompt->tokens, whole_only);
-  OUTRIDER_RETURN_IF_ERROR(
-      note_cached(stats, prompt->tokens, choice ? choice->kept : 0, target.vocabulary()));
+  const std::size_t n_cached = choice ? choice->kept : 0;
+  stats.n_cached = static_cast<std::int64_t>(n_cached);
+  if (r.prompt_texts) {
+    OUTRIDER_RETURN_IF_ERROR(note_texts(stats, prompt->tokens, n_cached, target.vocabulary()));
+  }
   job->speculative = r.speculative && r.width != 1;
   Result<Request> request = make_request(r, std::move(prompt->tokens), target);
   if (!request.ok()) return request.status();

@@ -1,0 +1,13 @@
+// Words in a row, for messages.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace outrider {
+
+// "a, b and c"; "" for none.
+std::string list_of(const std::vector<std::string>& words, std::string_view last = " and ");
+
+}  // namespace outrider

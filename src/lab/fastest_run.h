@@ -1,0 +1,14 @@
+// How long work takes that several threads do at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace outrider::lab {
+
+// The shortest of `times` runs of `work(thread)` on `n_threads` threads at once, both >= 1, in ms:
+// from the first thread's begin to the last one's end. The threads are new for each run.
+double fastest_run(std::int32_t n_threads, int times,
+                   const std::function<void(std::int32_t)>& work);
+
+}  // namespace outrider::lab

@@ -1,0 +1,139 @@
+#include "lab/prompt_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/utf8.h"
+#include "json/json.h"
+
+namespace outrider::lab {
+namespace {
+
+using json::Json;
+
+std::string shown(const std::string& path) {
+  return path == "-" ? "standard input" : "'" + path + "'";
+}
+
+Status read_error(const std::string& path, int error) {
+  const std::string reason = std::strerror(error);
+  if (error == ENOENT) return not_found(shown(path) + " does not exist");
+  if (error == EISDIR) return invalid_argument(shown(path) + " is a folder; give a file");
+  return internal_error("cannot read " + shown(path) + ": " + reason);
+}
+
+// "" or what is wrong with the field.
+std::string take_messages(const Json& messages, Prompt& prompt) {
+  if (!messages.is_array() || messages.empty()) return "'messages' must be an array of messages";
+  for (const Json& message : messages) {
+    const bool good = message.is_object() && message.contains("role") &&
+                      message["role"].is_string() && message.contains("content") &&
+                      message["content"].is_string();
+    if (!good) return "each of 'messages' must have a 'role' and a 'content', both texts";
+    prompt.messages.push_back({message["role"], message["content"]});
+  }
+  while (!prompt.messages.empty() && prompt.messages.back().role == "assistant") {
+    prompt.messages.pop_back();
+  }
+  return prompt.messages.empty() ? "'messages' holds only the assistant's" : "";
+}
+
+std::string take_prompt(const Json& line, Prompt& prompt) {
+  if (!line.is_object()) return "must be an object, but is " + std::string(json::kind(line));
+  for (const char* field : {"question_id", "id"}) {
+    if (!line.contains(field)) continue;
+    prompt.id =
+        line[field].is_string() ? line[field].get<std::string>() : json::encode(line[field]);
+  }
+  if (line.contains("category") && line["category"].is_string()) prompt.category = line["category"];
+  if (line.contains("turns")) {
+    const Json& turns = line["turns"];
+    const bool good = turns.is_array() && !turns.empty() && turns.front().is_string();
+    if (!good) return "'turns' must be an array of texts, but is " + std::string(json::kind(turns));
+    prompt.text = turns.front();
+    return "";
+  }
+  if (line.contains("prompt")) {
+    const Json& text = line["prompt"];
+    if (!text.is_string())
+      return "'prompt' must be a text, but is " + std::string(json::kind(text));
+    prompt.text = text;
+    return "";
+  }
+  if (line.contains("messages")) return take_messages(line["messages"], prompt);
+  return "has none of 'turns', 'prompt' and 'messages'";
+}
+
+}  // namespace
+
+Result<std::string> read_all(const std::string& path) {
+  const bool standard_input = path == "-";
+  const int descriptor = standard_input ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return read_error(path, errno);
+  std::string text;
+  std::array<char, 65536> block;
+  int error = 0;
+  for (;;) {
+    const ssize_t n = read(descriptor, block.data(), block.size());
+    if (n > 0) text.append(block.data(), static_cast<std::size_t>(n));
+    if (n == 0) break;
+    if (n < 0 && errno != EINTR) {
+      error = errno;
+      break;
+    }
+  }
+  if (!standard_input) close(descriptor);
+  if (error != 0) return read_error(path, error);
+  return text;
+}
+
+Status write_file(const std::string& path, std::string_view contents) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  bool good = file != nullptr;
+  if (good) good = std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
+  int error = good ? 0 : errno;
+  if (file != nullptr && std::fclose(file) != 0 && good) error = errno;
+  if (error == 0) return Status();
+  return internal_error("cannot write " + shown(path) + ": " + std::strerror(error));
+}
+
+Result<std::vector<Prompt>> read_prompt_file(const std::string& path, std::size_t limit) {
+  Result<std::string> text = read_all(path);
+  if (!text.ok()) return text.status();
+  std::vector<Prompt> prompts;
+  const std::string error = json::parse_lines(*text, [&](const Json& line, std::size_t number) {
+    if (limit != 0 && prompts.size() == limit) return std::string();
+    Prompt prompt;
+    prompt.id = std::to_string(number);
+    const std::string complaint = take_prompt(line, prompt);
+    if (complaint.empty()) prompts.push_back(std::move(prompt));
+    return complaint;
+  });
+  if (!error.empty()) {
+    return invalid_argument("prompt file " + shown(path) + ", " + error +
+                            "; it takes JSON lines with 'turns', 'prompt' or 'messages'");
+  }
+  if (prompts.empty()) {
+    return invalid_argument("prompt file " + shown(path) +
+                            " is empty; it takes JSON lines with 'turns', 'prompt' or 'messages'");
+  }
+  return prompts;
+}
+
+Status check_utf8(std::string_view text, std::string_view what) {
+  const std::optional<std::size_t> offset = first_invalid_utf8(text);
+  if (!offset) return Status();
+  char byte[8];
+  std::snprintf(byte, sizeof(byte), "0x%02X",
+                static_cast<unsigned>(static_cast<unsigned char>(text[*offset])));
+  return invalid_argument(std::string(what) + " is not valid UTF-8: byte " + byte + " at offset " +
+                          std::to_string(*offset) + " is not part of a character");
+}
+
+}  // namespace outrider::lab

@@ -1,0 +1,34 @@
+// A drafter that knows the text already, for comparing without a draft model.
+//
+// It proposes the tokens of an earlier run of the same request, and makes every fifth of its
+// proposals wrong: steps then have the full width, and both acceptance and rejection happen.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "draft/drafter.h"
+
+namespace outrider::lab {
+
+class ReplayDrafter : public Drafter {
+ public:
+  // The text of the next request: `n_prompt` tokens, then `tokens`.
+  void set_text(std::size_t n_prompt, std::vector<Token> tokens);
+
+  std::string_view name() const override { return "replay"; }
+  Status begin(SeqId seq, std::size_t kept) override;
+  Status draft(std::span<DraftRequest> requests) override;
+  void accept(SeqId, std::span<const Token>) override {}
+  void end(SeqId) override {}
+  void set_interrupt(const std::atomic<bool>*) override {}
+  std::string limit_reason(SeqId) const override { return ""; }
+
+ private:
+  std::size_t n_prompt_ = 0;
+  std::vector<Token> tokens_;
+  std::uint64_t proposed_ = 0;  // in this text
+};
+
+}  // namespace outrider::lab

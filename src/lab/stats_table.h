@@ -1,0 +1,25 @@
+// The table that --stats prints.
+#pragma once
+
+#include <string>
+
+#include "engine/request.h"
+#include "model/exactness.h"
+#include "model/kernel_use.h"
+
+namespace outrider::lab {
+
+// A few lines "label   value", each ending in a newline. `width` is the widest step asked for.
+std::string stats_table(const Completion& completion, const Exactness& exactness,
+                        const KernelUse& kernels, std::int32_t width);
+
+// "Outrider's, avx512-vnni", or "llama.cpp's: " and why.
+std::string kernels_text(const KernelUse& kernels);
+
+// "12.3 %", or "-" when `whole` is zero.
+std::string percent(double part, double whole);
+
+// "850.1 ms" below ten seconds, else "12.3 s".
+std::string duration(double ms);
+
+}  // namespace outrider::lab
