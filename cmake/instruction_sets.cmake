@@ -39,7 +39,12 @@ outrider_instruction_set(set_scalar)
 
 # To measure, on a processor that has more, what an older one would do: the presets name one.
 set(OUTRIDER_FASTEST_SET "" CACHE STRING "The fastest instruction set that the kernels may use; empty: all")
-set(known "" avx512-vnni avx512 avx-vnni avx2 neon-i8mm neon-dotprod scalar)
+set(known "" scalar)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  list(APPEND known avx512-vnni avx512 avx-vnni avx2)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+  list(APPEND known neon-i8mm neon-dotprod)
+endif()
 if(NOT OUTRIDER_FASTEST_SET IN_LIST known)
   message(FATAL_ERROR "OUTRIDER_FASTEST_SET is '${OUTRIDER_FASTEST_SET}'; give one of ${known}")
 endif()

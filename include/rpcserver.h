@@ -113,7 +113,7 @@ RPCSERVER_API const char *get_completion(const char *req_json);
    token), speculative false: true, or {"drafters": [names], "rule": "coupled" | "rejection" | "block",
    "width", "branches", "split_p", "draft_p_min", "draft_p_ratio"}. Names: draft-model, and
    suffix, ngram-cache and recycle, which need no model; none: draft-model, suffix, and ngram-cache
-   where it has files. "a/b" asks b only where a has no guess. One that is not there guesses nothing; "reason" in "speculation" says so.
+   where it has files (rules rejection and block: draft-model). "a/b" asks b only where a has no guess. One that is not there guesses nothing; "reason" in "speculation" says so.
 
    A prompt that is too long is cut: its first n_keep tokens stay, of the rest the beginning goes in
    blocks ("truncated": true). A full context is shifted in the same way and the text goes on. */

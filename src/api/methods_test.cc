@@ -251,7 +251,7 @@ TEST(Service, StoppingEndsWaits) {
   fake.result("model.load", {{"role", "target"}, {"path", "slow"}});
   Json status;
   std::thread waiter([&] { status = fake.result("system.status", {{"wait_ms", kMaxWaitMs}}); });
-  while (fake.service().running() == 0) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   fake.service().stop();
   waiter.join();
   EXPECT_EQ(status["target"]["state"], "loading");

@@ -33,11 +33,6 @@ std::string Service::call(std::string_view request) {
 
 void Service::stop() { stopping_.store(true); }
 
-std::int64_t Service::running() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return running_;
-}
-
 void Service::wait_idle() {
   std::unique_lock<std::mutex> lock(mutex_);
   idle_.wait(lock, [this] { return running_ == 0; });

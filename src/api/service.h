@@ -32,9 +32,6 @@ class Service {
   // Calls that wait end early: runs are cancelled and give what they have. New calls are refused.
   void stop();
 
-  // Calls that are running now.
-  std::int64_t running();
-
   // Returns when no call is running. REQUIRES: not from inside one
   void wait_idle();
 

@@ -277,7 +277,8 @@ void Engine::retire(std::vector<Update>& updates) {
       updates.push_back(next_update(*s));
       updates.back().finished = true;
     }
-    if (s->answered) planner_.note_text(s->stats.emitted);
+    const bool at_limit = s->output.finish_reason() == FinishReason::kLength;
+    if (s->answered) planner_.note_text(s->stats.emitted, at_limit);
     std::vector<Token> text = std::move(s->text);
     const bool keep = options_.reuse_prefix && s->error.ok();
     done_.push_back(complete(*s));

@@ -66,7 +66,7 @@ double oracle_ms(const PlannedSetting& setting, const std::vector<Token>& text,
   return step_ms(setting.machine, kPrompt.size()) + rest[1];
 }
 
-TEST(Oracle, IsWhatTheMadeUpWorldsOwnBooksSay) {
+TEST(Oracle, IsWhatTheMadeUpWorldSays) {
   for (const PlanMachine& machine : plan_machines()) {
     for (const auto& [name, rows] : drafts()) {
       const PlannedSetting setting{.machine = machine, .draft_rows = rows, .draft_share = 0.15};

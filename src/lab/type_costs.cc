@@ -20,12 +20,15 @@ using json::Json;
 constexpr const char* kOffered[] = {"q4_0", "q4_1", "iq4_nl", "q5_0",   "q5_1", "q8_0",
                                     "q2_K", "q3_K", "q4_K",   "iq4_xs", "q5_K", "q6_K"};
 
-// Beyond any cache, and what a draft model has; larger ones are measured by a part.
-constexpr std::int64_t kMostWeights = std::int64_t{192} << 20;
+// Beyond most caches, and what a draft model has; of larger ones a part is measured.
+constexpr std::size_t kMostBytes = std::size_t{192} << 20;
 constexpr std::int64_t kColumns = 1024;
-constexpr int kRuns = 5;
-// Less of a difference than the clock can tell.
-constexpr double kAsCheap = 0.95;
+constexpr int kRuns = 7;
+// Less of a difference than repeated measurements tell.
+constexpr double kAsCheap = 0.9;
+// Convolutions and the like have rows of a few weights: they are not what costs, and never
+// quantised.
+constexpr std::uint64_t kLeastColumns = 32;
 
 struct Free {
   void operator()(std::uint8_t* p) const { std::free(p); }
@@ -59,7 +62,7 @@ double measure_ns(const kernels::InstructionSet& set, const kernels::PackedLayou
   const std::vector<std::uint8_t> row = some_activations(set, layout.type);
   const kernels::InstructionSet::Multiply multiply =
       set.multiply[static_cast<std::size_t>(layout.type)];
-  const double ms = fastest_run(n_threads, kRuns, [&](std::int32_t thread) {
+  const double ms = fastest_run(n_threads, 1, [&](std::int32_t thread) {
     alignas(64) float out[64];  // of a strip, at most 32 rows
     const std::int64_t begin = layout.n_strips * thread / n_threads;
     const std::int64_t end = layout.n_strips * (thread + 1) / n_threads;
@@ -80,6 +83,7 @@ TypeCosts type_costs(const std::vector<llama::Matrix>& matrices,
   std::uint64_t elements = 0;
   bool all_known = true;
   for (const llama::Matrix& matrix : matrices) {
+    if (matrix.columns < kLeastColumns) continue;
     const auto known = ns_per_weight.find(matrix.type);
     all_known = all_known && known != ns_per_weight.end();
     if (all_known) costs.ms += weights_of(matrix) * known->second / 1e6;
@@ -93,7 +97,7 @@ TypeCosts type_costs(const std::vector<llama::Matrix>& matrices,
     const kernels::WeightFormat& format = kernels::weight_format(*kernels::weight_type(name));
     const auto block = static_cast<std::uint64_t>(format.block_weights);
     const bool fits = std::all_of(matrices.begin(), matrices.end(), [block](const auto& matrix) {
-      return matrix.columns % block == 0;
+      return matrix.columns < kLeastColumns || matrix.columns % block == 0;
     });
     if (!fits) continue;
     costs.types.push_back(
@@ -116,23 +120,31 @@ Result<TypeCosts> measure_type_costs(const std::string& path, std::int32_t n_thr
     names.insert(matrix.type);
   }
   const kernels::InstructionSet& set = *kernels::instruction_sets().front();
-  const std::int64_t n_rows = std::max<std::int64_t>(
-      1, std::min<std::int64_t>(static_cast<std::int64_t>(elements), kMostWeights) / kColumns);
   std::vector<kernels::PackedLayout> layouts;
   std::size_t bytes = 0;
   for (const std::string& name : names) {
     const std::optional<kernels::WeightType> type = kernels::weight_type(name);
     if (!type) continue;
-    layouts.emplace_back(*type, n_rows, kColumns, set.strip_rows);
+    const kernels::WeightFormat& format = kernels::weight_format(*type);
+    const std::int64_t row_bytes = kColumns / format.block_weights * format.block_bytes;
+    const std::int64_t n_rows = std::min(static_cast<std::int64_t>(elements) / kColumns,
+                                         static_cast<std::int64_t>(kMostBytes) / row_bytes);
+    layouts.emplace_back(*type, std::max<std::int64_t>(n_rows, 1), kColumns, set.strip_rows);
     bytes = std::max(bytes, layouts.back().bytes());
   }
   const Buffer packed(static_cast<std::uint8_t*>(std::aligned_alloc(64, bytes)));
   if (!packed) return resource_exhausted("not enough memory to measure types of weights");
   std::fill_n(packed.get(), bytes, std::uint8_t{0});  // which values they are takes no time
+  // In turn, so that what disturbs the machine for a moment disturbs no type alone.
   std::map<std::string, double> ns_per_weight;
-  for (const kernels::PackedLayout& layout : layouts) {
-    ns_per_weight[std::string(kernels::weight_format(layout.type).name)] =
-        measure_ns(set, layout, packed.get(), n_threads);
+  for (int run = 0; run < kRuns; ++run) {
+    for (const kernels::PackedLayout& layout : layouts) {
+      const double ns = measure_ns(set, layout, packed.get(), n_threads);
+      double& least =
+          ns_per_weight.try_emplace(std::string(kernels::weight_format(layout.type).name), ns)
+              .first->second;
+      least = std::min(least, ns);
+    }
   }
   return type_costs(*matrices, ns_per_weight);
 }

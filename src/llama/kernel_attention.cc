@@ -93,33 +93,57 @@ bool has_gaps(const QueryRow& row) {
   return gaps != 0;
 }
 
+// Writes where `mask` is not `masked`, from `begin` up to `end`, to `cells`; returns how many. Four
+// at a time: where texts lie between each other, most are masked.
+std::int32_t list_open(const std::uint16_t* mask, std::uint16_t masked, int begin, int end,
+                       std::int32_t* cells) {
+  const std::uint64_t four = 0x0001000100010001U * masked;
+  std::int32_t n = 0;
+  for (int c = begin; c < end; c += 4) {
+    const int last = std::min(c + 4, end);
+    std::uint64_t bits = four;
+    std::memcpy(&bits, mask + c, static_cast<std::size_t>(last - c) * sizeof *mask);
+    if (bits == four) continue;
+    for (int one = c; one < last; ++one) {
+      cells[n] = one;
+      n += mask[one] != masked ? 1 : 0;
+    }
+  }
+  return n;
+}
+
 // The cells that some of the rows see, in `cells`, and the rows' ranges as places among them.
 // False, and nothing changed, where that is a range without gaps. `seen` and `cells`: [cells of the
 // cache]
 bool list_cells(QueryRow* rows, int n_rows, std::uint16_t* seen, std::int32_t* cells) {
   int begin = rows[0].begin;
   int end = rows[0].end;
+  bool one_mask = true;
   for (int r = 0; r < n_rows; ++r) {
     if (rows[r].mask == nullptr) return false;
     begin = std::min(begin, rows[r].begin);
     end = std::max(end, rows[r].end);
+    one_mask = one_mask && rows[r].mask == rows[0].mask;
   }
+  const auto is_first = [rows](int r) { return r == 0 || rows[r].mask != rows[r - 1].mask; };
   // Mostly the last token of a text sees all of it: nothing to list, and quickly found out.
-  for (int r = 0; r < n_rows; ++r) {
-    if (rows[r].begin == begin && rows[r].end == end && !has_gaps(rows[r])) return false;
-  }
-  std::fill(seen + begin, seen + std::max(begin, end), std::uint16_t{0});
-  for (int r = 0; r < n_rows; ++r) {
-    const QueryRow& row = rows[r];
-    if (r > 0 && row.mask == rows[r - 1].mask) continue;
-    for (int c = row.begin; c < row.end; ++c) seen[c] |= row.mask[c] ^ kMasked;
+  for (int r = n_rows - 1; r >= 0; --r) {
+    if (!is_first(r) || rows[r].begin != begin || rows[r].end != end) continue;
+    if (!has_gaps(rows[r])) return false;
   }
   std::int32_t n = 0;
-  for (int c = begin; c < end; ++c) {
-    cells[n] = c;
-    n += seen[c] != 0 ? 1 : 0;
+  if (one_mask) {
+    n = list_open(rows[0].mask, kMasked, begin, end, cells);
+  } else {
+    std::fill(seen + begin, seen + std::max(begin, end), std::uint16_t{0});
+    for (int r = 0; r < n_rows; ++r) {
+      if (!is_first(r)) continue;
+      const std::uint16_t* const mask = rows[r].mask;
+      for (int c = rows[r].begin; c < rows[r].end; ++c) seen[c] |= mask[c] ^ kMasked;
+    }
+    n = list_open(seen, 0, begin, end, cells);
+    if (n >= end - begin) return false;
   }
-  if (n >= end - begin) return false;
   for (int r = 0; r < n_rows; ++r) {
     const auto place = [&](int cell) {
       return static_cast<int>(std::lower_bound(cells, cells + n, cell) - cells);

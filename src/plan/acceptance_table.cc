@@ -12,16 +12,16 @@ constexpr std::array<float, 13> kEdges = {0.02f, 0.05f, 0.1f, 0.2f, 0.3f,  0.4f,
                                           0.6f,  0.7f,  0.8f, 0.9f, 0.96f, 0.99f};
 // The last that many guesses of a cell count most of what it says.
 constexpr double kMemory = 400.0;
-constexpr double kPromiseMemory = 40.0;
+constexpr double kPredictionMemory = 40.0;
 // As how many guesses what another run learned counts at most.
 constexpr double kRecalled = 40.0;
-constexpr double kPromiseRecalled = 12.0;
+constexpr double kPredictionRecalled = 12.0;
 // As how many guesses a broader figure counts in a narrower one.
 constexpr double kPriorWeight = 4.0;
-constexpr double kPromiseWeight = 5.0;
+constexpr double kPredictionWeight = 5.0;
 // How far the upper prediction is above the mean one, in standard deviations.
-constexpr double kHope = 1.5;          // standard deviations
-constexpr double kFirstPromise = 0.6;  // of a drafter that nothing is known of
+constexpr double kUpper = 1.5;
+constexpr double kFirstPrediction = 0.6;  // of a drafter that nothing is known of
 
 constexpr double kBiasRate = 0.05;
 constexpr double kMaxBias = 3.0;
@@ -64,7 +64,7 @@ void AcceptanceTable::PerDrafter::for_each_count(Self& self, Visit&& visit) {
   for (auto& depth : self.by_depth) {
     for (auto& count : depth) visit(count, kRecalled);
   }
-  for (auto& count : self.predictions) visit(count, kPromiseRecalled);
+  for (auto& count : self.predictions) visit(count, kPredictionRecalled);
 }
 
 double AcceptanceTable::chance(const GuessClaim& claim) const {
@@ -86,22 +86,22 @@ void AcceptanceTable::learn(const GuessClaim& claim, bool right) {
 
 double AcceptanceTable::prediction(std::size_t drafter, std::int32_t depth) const {
   const PerDrafter& d = drafters_[drafter];
-  double expected = kFirstPromise;
+  double expected = kFirstPrediction;
   // Each depth leans on the one before it.
   for (std::size_t i = 0; i <= depth_class(depth); ++i) {
-    expected = d.predictions[i].share(expected, kPromiseWeight);
+    expected = d.predictions[i].share(expected, kPredictionWeight);
   }
   return bounded(expected);
 }
 
 double AcceptanceTable::upper_prediction(std::size_t drafter, std::int32_t depth) const {
   const double expected = prediction(drafter, depth);
-  const double seen = drafters_[drafter].predictions[depth_class(depth)].seen + kPromiseWeight;
-  return bounded(expected + kHope * std::sqrt(expected * (1.0 - expected) / seen));
+  const double seen = drafters_[drafter].predictions[depth_class(depth)].seen + kPredictionWeight;
+  return bounded(expected + kUpper * std::sqrt(expected * (1.0 - expected) / seen));
 }
 
 void AcceptanceTable::learn_prediction(std::size_t drafter, std::int32_t depth, bool right) {
-  drafters_[drafter].predictions[depth_class(depth)].add(right, kPromiseMemory);
+  drafters_[drafter].predictions[depth_class(depth)].add(right, kPredictionMemory);
 }
 
 void AcceptanceTable::forget(std::size_t drafter) { drafters_[drafter] = PerDrafter(); }

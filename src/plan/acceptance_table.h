@@ -41,7 +41,8 @@ class AcceptanceTable {
   void learn(const GuessClaim& claim, bool right);
 
   // The chance that the drafter's best guess at this depth is right, given that the one before it
-  // is, and counting having no guess as being wrong: what asking it for one more predictions.
+  // is, and counting having no guess as being wrong: what asking it for one more is predicted to
+  // bring.
   double prediction(std::size_t drafter, std::int32_t depth) const;
   // As good as it may well be, given how little was seen of it: above prediction() by one and a
   // half times its standard deviation. Whoever asks by this finds out what an unknown drafter is

@@ -23,7 +23,9 @@ StepCosts::StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_r
   std::int32_t least = 0;
   for (std::size_t i = n; i-- > 0;) {
     const std::int32_t nodes = static_cast<std::int32_t>(i);
-    const double own = curve.ms(base + nodes) - others_ms_;
+    // The difference of two estimates may be anything, less than nothing too.
+    const double measured = curve.ms(base + nodes) - others_ms_;
+    const double own = others_ms_ > 0.0 ? std::max(measured, curve.ms(n_ready)) : measured;
     ms_[i] = std::min(own, least_ms);
     filled_[i] = own <= least_ms ? nodes : least;
     if (own > least_ms || curve.noted(base + nodes) == 0) continue;

@@ -154,6 +154,15 @@ TEST(Outlook, APromptInTheBatchMakesNoGuessWorthMore) {
   EXPECT_EQ(best_outlook({likely, 1, &costs, 0.0}).nodes, 1);
 }
 
+// A pass that was held up is noted as dearer than a wider one: no step takes less than its own
+// tokens.
+TEST(Outlook, APromptThatSeemsDearMakesNoStepFree) {
+  const std::vector<CostPoint> points = {
+      {.width = 1, .ms = 65.0}, {.width = 8, .ms = 140.0}, {.width = 12, .ms = 72.0}};
+  const StepCosts costs(CostCurve(points), 8, 1, 8);
+  for (int nodes = 0; nodes <= 8; ++nodes) EXPECT_GE(costs.ms(nodes), 65.0 - 1e-9) << nodes;
+}
+
 // Two tokens take longer than four: the first guess alone would not pay.
 TEST(Outlook, LooksBeyondADearWidth) {
   const std::vector<CostPoint> points = {{.width = 1, .ms = 72.0},

@@ -40,14 +40,16 @@ bool Planner::another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
   return more_guesses_pay(prospect, step);
 }
 
-void Planner::note_text(std::int64_t tokens) {
+void Planner::note_text(std::int64_t tokens, bool at_limit) {
   constexpr double kFade = 1.0 - 1.0 / kTextMemory;
-  texts_ = texts_ * kFade + 1.0;
+  texts_ = texts_ * kFade + (at_limit ? 0.0 : 1.0);
   texts_tokens_ = texts_tokens_ * kFade + static_cast<double>(tokens);
 }
 
 std::int64_t Planner::expected_tokens(std::int64_t remaining) const {
-  return std::min(remaining, static_cast<std::int64_t>(texts_tokens_ / texts_));
+  const double most = static_cast<double>(remaining);
+  return texts_tokens_ < most * texts_ ? static_cast<std::int64_t>(texts_tokens_ / texts_)
+                                       : remaining;
 }
 
 void Planner::note_step(double ms) {

@@ -92,10 +92,12 @@ class Planner {
 
   // --- texts ---
 
-  // A text ended `tokens` tokens behind its prompt.
-  void note_text(std::int64_t tokens);
-  // How much longer a text that may go on by `remaining` is expected to: as long as texts were, the
-  // last dozen most; unseen, kFirstLength.
+  // A text of `tokens` tokens behind its prompt came to an end, or to its limit: then it would have
+  // been longer.
+  void note_text(std::int64_t tokens, bool at_limit);
+  // How much longer a text that may go on by `remaining` is expected to: tokens of the last dozen
+  // texts for each that ended, as if a text were as likely to end behind each token. Unseen:
+  // kFirstLength.
   static constexpr double kFirstLength = 256.0;
   std::int64_t expected_tokens(std::int64_t remaining) const;
 
@@ -115,7 +117,7 @@ class Planner {
   AcceptanceTable acceptance_;
   CalibrationScore score_;
   std::int64_t steps_noted_ = 0;
-  double texts_ = 1.0;  // seen, the older ones fading; to begin with, as if one had been
+  double texts_ = 1.0;  // that ended, the older ones fading; to begin with, as if one had
   double texts_tokens_ = kFirstLength;
   std::vector<DrafterAccount> accounts_ = std::vector<DrafterAccount>(kMaxDrafters);
 };
