@@ -177,6 +177,11 @@ def best_of(cell, peers):
     return max(peers, key=lambda n: median(cell[n]))
 
 
+def student(freedom):
+    """Of the t distribution, for 95 %; to 1 % from 3 on."""
+    return 1.96 + 2.4 / freedom + 3.0 / freedom ** 2
+
+
 def interval(results, temperature, ours, peers):
     """Ours / best peer, the geometric mean of all prompts, and half of the width of its 95 % interval as
     a logarithm: for these prompts, by how much a prompt's rounds differ. (How much prompts differ is in
@@ -197,8 +202,24 @@ def interval(results, temperature, ours, peers):
     mean = math.exp(statistics.mean(means))
     if freedom < 1:
         return mean, math.inf
-    student = 1.96 + 2.4 / freedom + 3.0 / freedom ** 2  # of the t distribution, 1 % from 3 on
-    return mean, student * math.sqrt(variance * squares / freedom) / len(means)
+    return mean, student(freedom) * math.sqrt(variance * squares / freedom) / len(means)
+
+
+def over_prompts(results, temperature, ours, peers):
+    """Ours / the best peer of its category over single prompts, each the mean of its rounds: geometric
+    mean, its 95 % interval by how much prompts differ, and the least. None with fewer than two."""
+    logs = {}
+    for (category, t), cell in results.items():
+        if t != temperature:
+            continue
+        for a, b in zip(cell[ours], cell[best_of(cell, peers)]):
+            logs.setdefault((category, a["prompt"]), []).append(math.log(a["tps"] / b["tps"]))
+    means = [statistics.mean(rounds) for rounds in logs.values()]
+    if len(means) < 2:
+        return None
+    mean, freedom = statistics.mean(means), len(means) - 1
+    half = student(freedom) * statistics.stdev(means) / math.sqrt(len(means))
+    return [math.exp(x) for x in (mean, mean - half, mean + half, min(means))]
 
 
 def print_tables(results, peers, ours):
@@ -246,6 +267,10 @@ def print_tables(results, peers, ours):
             if half < 1:
                 print(f"\nOver all rounds of these prompts, ours / best peer: {mean:.3f}, 95 %: "
                       f"{mean * math.exp(-half):.3f} to {mean * math.exp(half):.3f}")
+            prompts = over_prompts(results, temperature, best_ours, peers)
+            if prompts:
+                print(f"\nOver single prompts, ours / best peer: {prompts[0]:.3f}, 95 %: "
+                      f"{prompts[1]:.3f} to {prompts[2]:.3f} (least {prompts[3]:.2f})")
 
 
 def main():

@@ -6,8 +6,9 @@ temperature 0 (ends of text ignored). llama-server decodes plainly, and with --d
 draft-simple; Outrider, as `outrider rpc`, plainly and by its defaults, in turn in one process. A
 figure is all generated tokens divided by the time from the first request to the last answer,
 prompts included (each with another beginning, so that nothing of it is cached); the median over the
-rounds. There are --each questions for each client, who takes the next one when an answer is there: with
-one alone the time would be that of the slowest, and a text that is done early would count for nothing. Needs llama-server (`./dev peers`).
+rounds. There are --each questions for each client, who takes the next one when an answer is there:
+with one alone the time would be that of the slowest, and a text that is done early would count for
+nothing. Needs llama-server (`./dev peers`).
 """
 import concurrent.futures
 import itertools

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,9 @@ struct PlannedSetting {
   float temperature = 1.0f;
   bool measured = true;  // at load
   std::int32_t n_sequences = 1;
+  bool reuse_prefix = false;
+  // What the draft's passes take instead, by their tokens, in the target's single tokens.
+  std::function<double(std::int64_t)> draft_passes;
   double noise = 0.0;         // passes take up to so much longer, and one in twelve four times
   double slowdown_at = 1e18;  // from here on (ms) everything takes 1.7 times as long
 };
@@ -46,13 +50,16 @@ class PlannedWorld {
         draft_(capabilities(setting_.n_sequences), setting_.draft_rows),
         vocabulary_(kVocab),
         drafter_(draft_, kVocab, {}),
-        engine_(target_, vocabulary_, {&drafter_}, {.now_ms = [this] { return now_ms_; }}) {
+        engine_(target_, vocabulary_, {&drafter_},
+                {.reuse_prefix = setting_.reuse_prefix, .now_ms = [this] { return now_ms_; }}) {
     target_.on_evaluated([this](std::int64_t tokens) {
       spend(setting_.machine.ms(static_cast<std::int32_t>(tokens)));
     });
     draft_.on_evaluated([this](std::int64_t tokens) {
       const double batch = 1.0 + 0.2 * static_cast<double>(tokens - 1);
-      spend(setting_.draft_share * setting_.machine.ms(1) * batch);
+      const double passes =
+          setting_.draft_passes ? setting_.draft_passes(tokens) : setting_.draft_share * batch;
+      spend(passes * setting_.machine.ms(1));
     });
     if (!setting_.measured) return;
     engine_.planner().set_target_cost(measured_curve(setting_.machine));

@@ -7,8 +7,6 @@
 #include "lab/prompt_file.h"
 
 namespace outrider::tools {
-
-using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 using json::Json;
@@ -54,11 +52,11 @@ std::string take_line(const Json& line, std::vector<std::string>& texts) {
 }  // namespace
 
 Result<std::vector<std::string>> read_corpus(const std::string& path) {
-  Result<std::string> contents = read_all(path);
+  Result<std::string> contents = lab::read_all(path);
   if (!contents.ok()) return contents.status();
   std::vector<std::string> texts;
   if (!std::string_view(path).ends_with(".jsonl")) {
-    OUTRIDER_RETURN_IF_ERROR(check_utf8(*contents, "'" + path + "'"));
+    OUTRIDER_RETURN_IF_ERROR(lab::check_utf8(*contents, "'" + path + "'"));
     texts.push_back(*std::move(contents));
     return texts;
   }

@@ -247,7 +247,11 @@ int InspectCommand::run() {
     TypeCosts types;
     if (draft->kernels.own) {
       Result<TypeCosts> measured = measure_type_costs(draft->options.path, llama::physical_cores());
-      if (measured.ok()) types = *std::move(measured);  // else there is nothing to tell
+      if (measured.ok()) {
+        types = *std::move(measured);
+      } else {
+        print_warning("types of weights were not measured: " + measured.status().message());
+      }
     }
     result["draft"]["weight_types"] = type_costs_json(types);
     result["vocabulary_match"] = match_json(match);

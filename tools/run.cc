@@ -27,8 +27,6 @@
 #include "tools/usage.h"
 
 namespace outrider::tools {
-
-using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 constexpr const char* kRunDetails =
@@ -129,15 +127,15 @@ void RunCommand::check() {
 Status RunCommand::read_prompt() {
   if (prompt_) {
     text_ = *prompt_;
-    return check_utf8(text_, "the prompt");
+    return lab::check_utf8(text_, "the prompt");
   }
   const std::string path = file_.value_or("-");
-  Result<std::string> text = read_all(path);
+  Result<std::string> text = lab::read_all(path);
   if (!text.ok()) return text.status();
   text_ = std::move(*text);
   if (!text_.empty() && text_.back() == '\n') text_.pop_back();
-  return check_utf8(text_,
-                    path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
+  return lab::check_utf8(
+      text_, path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
 }
 
 Result<Request> RunCommand::make_request(const Session& session) const {
@@ -182,9 +180,10 @@ int RunCommand::report(const Completion& completion, Session& session, const Sig
   const std::int32_t width = std::min(plan_.width, session.target().capabilities().max_width);
   if (stats_)
     std::fputs(
-        stats_table(completion, session.exactness(), session.target_info().kernels, width).c_str(),
+        lab::stats_table(completion, session.exactness(), session.target_info().kernels, width)
+            .c_str(),
         stderr);
-  Status written = result_ ? write_file(*result_, object) : Status();
+  Status written = result_ ? lab::write_file(*result_, object) : Status();
   if (written.ok()) written = save_ngrams(session, completion);
   if (!completion.error.ok()) return fail(completion.error);
   if (!written.ok()) return fail(written);

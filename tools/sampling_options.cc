@@ -13,8 +13,6 @@
 #include "tools/usage.h"
 
 namespace outrider::tools {
-
-using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
@@ -182,7 +180,7 @@ int read_constraint(SamplingArguments& a) {
   if (!a.grammar_file && !a.schema_file) return kDone;
   const std::string option = a.grammar_file ? "--grammar" : "--json-schema";
   const std::string& path = a.grammar_file ? *a.grammar_file : *a.schema_file;
-  Result<std::string> text = read_all(path);
+  Result<std::string> text = lab::read_all(path);
   if (!text.ok()) return fail(text.status().with_context(option));
   // An empty text would mean no constraint.
   Status status = text->empty() ? invalid_argument("the file is empty") : Status();

@@ -6,8 +6,6 @@
 #include "serve/station.h"
 
 namespace outrider::tools {
-
-using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 LoadHooks load_hooks(const SessionHooks& hooks, std::string title) {
@@ -153,10 +151,10 @@ Result<std::vector<Token>> Session::tokenize(const std::vector<ChatMessage>& mes
   return tokenize(*text);
 }
 
-Result<std::vector<std::vector<Token>>> Session::tokenize(std::span<const Prompt> prompts,
+Result<std::vector<std::vector<Token>>> Session::tokenize(std::span<const lab::Prompt> prompts,
                                                           bool chat) const {
   std::vector<std::vector<Token>> all;
-  for (const Prompt& prompt : prompts) {
+  for (const lab::Prompt& prompt : prompts) {
     Result<std::vector<Token>> tokens = !prompt.messages.empty() ? tokenize(prompt.messages)
                                         : chat
                                             ? tokenize({{.role = "user", .content = prompt.text}})

@@ -57,22 +57,13 @@ TEST(Planner, AFixedWidthIsNotChargedToThePlannersAccounts) {
 // A text that begins as an earlier one did is not new to a draft model that has read it.
 TEST(Planner, ACachedPromptNeedsNoReading) {
   const PlanMachine machine = plan_machines()[0];
-  double now_ms = 0.0;
-  FakeModel target(testing::capabilities(1, kPlannedContext), PlannedWorld::target_rows());
-  FakeModel draft(testing::capabilities(1, kPlannedContext), good_draft());
-  target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
   // Reading is dear here, so that a long text is not read for the rest of it.
-  draft.on_evaluated([&](std::int64_t n) {
-    now_ms += (n > 16 ? 0.3 : 0.05) * machine.ms(1) * static_cast<double>(n);
-  });
-  const FakeVocabulary vocabulary(kVocab);
-  DraftModelDrafter drafter(draft, kVocab, {});
-  Engine engine(target, vocabulary, {&drafter},
-                {.reuse_prefix = true, .now_ms = [&] { return now_ms; }});
-  engine.planner().set_target_cost(
-      CostCurve(std::vector<CostPoint>{{.width = 1, .ms = machine.ms(1)},
-                                       {.width = 4, .ms = machine.ms(4)},
-                                       {.width = 16, .ms = machine.ms(16)}}));
+  const auto passes = [](std::int64_t n) { return (n > 16 ? 0.3 : 0.05) * static_cast<double>(n); };
+  PlannedWorld world({.machine = machine,
+                      .draft_rows = good_draft(),
+                      .reuse_prefix = true,
+                      .draft_passes = passes});
+  Engine& engine = world.engine();
   const auto said = [&](std::vector<Token> prompt) {
     const RequestId id = *engine.add(request(std::move(prompt), 1.0f, 5, 250, kAutoWidth));
     while (engine.busy()) engine.step();
@@ -96,17 +87,10 @@ TEST(Planner, ACachedPromptNeedsNoReading) {
 // A draft model reads a long prompt for the text behind it: not where texts end after a few tokens,
 // whatever they were allowed.
 TEST(Planner, ALongPromptIsNotReadForShortTexts) {
-  const PlanMachine machine = plan_machines()[0];
-  double now_ms = 0.0;
-  FakeModel target(testing::capabilities(1, kPlannedContext), PlannedWorld::target_rows());
-  FakeModel draft(testing::capabilities(1, kPlannedContext), good_draft());
-  target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
-  draft.on_evaluated(
-      [&](std::int64_t n) { now_ms += 0.05 * machine.ms(1) * static_cast<double>(n); });
-  const FakeVocabulary vocabulary(kVocab);
-  DraftModelDrafter drafter(draft, kVocab, {});
-  Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms; }});
-  engine.planner().set_target_cost(measured_curve(machine));
+  const auto passes = [](std::int64_t n) { return 0.05 * static_cast<double>(n); };
+  PlannedWorld world(
+      {.machine = plan_machines()[0], .draft_rows = good_draft(), .draft_passes = passes});
+  Engine& engine = world.engine();
   std::uint64_t next = 0;
   const auto drafted = [&](std::int32_t tokens, std::int32_t allowed) {
     std::vector<Token> prompt;

@@ -30,8 +30,9 @@ struct CacheHead {
 // A query, and which cells it sees: of those that the call goes through, the ones from place
 // `begin` up to, not including, `end` whose mask is not minus infinity.
 struct QueryRow {
-  const float* query = nullptr;         // [keys.size]
-  const std::uint16_t* mask = nullptr;  // IEEE halves that are added to the scores, by cell; or null
+  const float* query = nullptr;  // [keys.size]
+  const std::uint16_t* mask =
+      nullptr;  // IEEE halves that are added to the scores, by cell; or null
   int begin = 0;
   int end = 0;
   float sink = 0.0F;  // with `has_sink`: a score without a value, which takes its share

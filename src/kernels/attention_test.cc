@@ -259,7 +259,6 @@ TEST_P(AttentionTest, WhereTheCellsLieDoesNotMatterOnlyTheirOrder) {
   }
 }
 
-// In the first, a middle and the last tile, alone and together, for all types that can hold one.
 TEST_P(AttentionTest, CellsThatNoRowSeesMayBeLeftOut) {
   const int n_cells = 190;
   const Cells keys(WeightType::kF16, n_cells, 64, &random_);
@@ -298,6 +297,7 @@ TEST_P(AttentionTest, CellsThatNoRowSeesMayBeLeftOut) {
   }
 }
 
+// In the first, a middle and the last tile, alone and together, for all types that can hold one.
 TEST_P(AttentionTest, ABrokenCellReachesTheRowsThatSeeItAndNoOther) {
   const int n_cells = 70;
   for (const WeightType type : {WeightType::kF16, WeightType::kBf16, WeightType::kF32}) {

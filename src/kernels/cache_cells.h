@@ -1,6 +1,6 @@
-// Cells of a cache as floats, for kernels/attend.h. All of it are templates over the instruction set:
-// a plain inline function would be one for the program, with whatever instructions the linker met
-// first.
+// Cells of a cache as floats, for kernels/attend.h. All of it are templates over the instruction
+// set: a plain inline function would be one for the program, with whatever instructions the linker
+// met first.
 #pragma once
 
 #include <cstddef>

@@ -5,8 +5,8 @@
 // cells stand in the order of its positions. llama.cpp puts new tokens into empty cells from the
 // lowest on (llama_kv_cache::find_slot), so a cell freed below somebody's last cell would later be
 // filled out of order. Hence: free a cell only when no live sequence has a higher one, else park it
-// under a sequence id that nobody reads. The ledger keeps the same record as the cache, decides, and
-// says when the parked ones are so many that the cache should be rebuilt ("compaction").
+// under a sequence id that nobody reads. The ledger keeps the same record as the cache, decides,
+// and says when the parked ones are so many that the cache should be rebuilt ("compaction").
 //
 // Example, two sequences, three drafted tokens each of which one is kept, then two each:
 //

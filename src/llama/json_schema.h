@@ -11,8 +11,8 @@
 //    limit, or a least above the most, which never ends;
 //  - lists of types that hold lists of types, which it multiplies out; more than 200 properties of
 //    one object, over which it is cubic; deep nesting and long names, over which it recurses.
-// Annotations, which say nothing of what is valid (title, format, ...), are passed over. Keywords that
-// cannot be kept to (uniqueItems: true, ...) are refused by name.
+// Annotations, which say nothing of what is valid (title, format, ...), are passed over. Keywords
+// that cannot be kept to (uniqueItems: true, ...) are refused by name.
 //
 // Tested by json_schema_test.cc.
 #pragma once

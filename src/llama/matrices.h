@@ -14,7 +14,7 @@ struct Matrix {
   std::string type;  // ggml's: "q4_K", "f16"
   std::uint64_t bytes = 0;
   std::uint64_t elements = 0;
-  std::uint64_t columns = 0;  // weights of a row
+  std::uint64_t columns = 0;         // weights of a row
   std::int32_t experts = 1;          // matrices that it consists of: experts, of which each token
   std::int32_t experts_used = 1;     // takes so many
   bool own_kernels_take_it = false;  // where there are own kernels (llama/own_kernels.h)

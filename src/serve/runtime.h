@@ -16,11 +16,11 @@
 // process is lost (an isolated one's), its requests end with an error, and it is kFailed.
 //
 // Drafters. `suffix`, `ngram-cache` and `recycle` need no model and no file: every target has them.
-// A request is guessed for by those that it names; when it names none, by automatic_drafters(). Files
-// for them (suffix stores, n-gram caches) come and go like a draft, in the background and between
-// two steps, and running requests go on: with what is left of the drafter, and their results say
-// so. A file belongs to a tokenizer: when another target comes it is opened and checked anew for
-// that one. What a target that is unloaded had at work goes with it.
+// A request is guessed for by those that it names; when it names none, by automatic_drafters().
+// Files for them (suffix stores, n-gram caches) come and go like a draft, in the background and
+// between two steps, and running requests go on: with what is left of the drafter, and their
+// results say so. A file belongs to a tokenizer: when another target comes it is opened and checked
+// anew for that one. What a target that is unloaded had at work goes with it.
 //
 // Memory. With remember_tokens, what was said to a request that names a namespace drafts for later
 // requests of that namespace that use the suffix drafter, and for nobody else (draft/
