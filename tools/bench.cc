@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/completion_json.h"
 #include "json/json.h"
 #include "lab/bench_prompts.h"
 #include "lab/bench_report.h"
@@ -18,15 +19,14 @@
 #include "store/atomic_file.h"
 #include "tools/bench_oracle.h"
 #include "tools/command.h"
+#include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
 #include "tools/report.h"
-#include "tools/sampling_options.h"
-#include "tools/session.h"
+#include "tools/request_options.h"
 #include "tools/signals.h"
-#include "tools/speculation_options.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -73,16 +73,16 @@ class BenchCommand : public Command {
     std::string id;
   };
 
-  Result<std::vector<Work>> read_work(const Session& session) const;
-  Result<std::unique_ptr<Session>> open(const SessionHooks& hooks);
-  void describe(const Session& session);
-  Result<Completion> generate_text(Session& session, const Work& work, std::int32_t repetition,
+  Result<std::vector<Work>> read_work(const Target& target) const;
+  Result<std::unique_ptr<LocalRuntime>> open(const LocalHooks& hooks);
+  void describe(const LocalRuntime& local);
+  Result<Completion> generate_text(LocalRuntime& local, const Work& work, std::int32_t repetition,
                                    bool speculative, std::int32_t max_tokens);
-  Status measure_pair(Session& session, const Work& work, std::size_t index,
+  Status measure_pair(LocalRuntime& local, const Work& work, std::size_t index,
                       std::int32_t repetition);
-  Status measure(Session& session, const std::vector<Work>& work);
-  Status ask_oracles(Session& session, const std::vector<Work>& work);
-  int report(const Session& session, const Status& failure);
+  Status measure(LocalRuntime& local, const std::vector<Work>& work);
+  Status ask_oracles(LocalRuntime& local, const std::vector<Work>& work);
+  int report(LocalRuntime& local, const Status& failure);
 
   std::optional<std::string> prompts_file_;
   std::optional<std::string> category_list_;
@@ -93,14 +93,13 @@ class BenchCommand : public Command {
   std::int32_t warm_up_ = 1;
   bool oracle_ = false;
   ModelArguments model_;
-  SamplingArguments sampling_;
-  SpeculationArguments speculation_;
+  RequestArguments request_;
   std::optional<std::string> report_;
   OutputArguments output_;
 
   // While it runs.
   std::vector<Prompt> prompts_;
-  SpeculationPlan plan_;
+  DrafterPlan drafters_;
   BenchSetting setting_;
   std::vector<BenchPair> pairs_;
   SignalWatch* signals_ = nullptr;
@@ -136,10 +135,9 @@ void BenchCommand::add_options(CLI::App& app) {
       "afterwards say how much of the time an oracle would have taken, which knows "
       "which guesses will hold (of the first repetition; takes about as long)");
   add_model_options(app, model_);
-  sampling_.max_tokens = 128;
-  add_sampling_options(app, sampling_);
-  add_stop_option(app, sampling_);
-  add_speculation_options(app, speculation_, model_);
+  request_.request.max_tokens = 128;
+  add_request_options(app, request_, {"logprobs", "timeout_ms", "shift_keep", "namespace"});
+  add_exact_option(app, "Speculation", model_);
   OptionGroup output(app, "Output");
   output.add_text("--report", report_, "FILE",
                   "also write a report with plots: one HTML file that needs nothing else (replaced "
@@ -166,39 +164,38 @@ void BenchCommand::check() {
     throw UsageError("--until is " + shortly(static_cast<double>(until_)) +
                      ", but must be from 0.005 to 1");
   }
-  check_sampling(sampling_);
-  if (sampling_.max_tokens == 0 || sampling_.max_tokens == 1) {
-    throw UsageError("--max-tokens is " + std::to_string(sampling_.max_tokens) +
+  const CompletionRequest& r = request_.request;
+  if (r.max_tokens == 0 || r.max_tokens == 1) {
+    throw UsageError("--max-tokens is " + std::to_string(r.max_tokens) +
                      ", but must be at least 2, or -1: speeds are of what follows the first token");
   }
-  check_speculation(speculation_, model_);
-  if (oracle_ && speculation_.rule != "coupled") {
-    throw UsageError("--oracle is there, but --rule is '" + speculation_.rule + "'",
-                     "which guesses hold is drawn with that rule; take --rule coupled");
+  check_request(request_, model_);
+  if (oracle_ && r.rule != AcceptanceRule::kCoupled) {
+    throw UsageError(
+        "--oracle is there, but --rule is '" + std::string(api::rule_name(r.rule)) + "'",
+        "which guesses hold is drawn with that rule; take --rule coupled");
   }
-  plan_ = plan_speculation(speculation_, model_);
-  if (oracle_ && plan_.drafters.mentions("recycle")) {
+  drafters_ = chosen_drafters(request_, model_);
+  if (oracle_ && drafters_.mentions("recycle")) {
     throw UsageError("--oracle is there, but --drafter has 'recycle'",
                      "which guesses from what the target says in its run; leave it out");
   }
-  if (!plan_.off_reason.empty()) {
-    throw UsageError("there is nothing to measure: " + plan_.off_reason,
+  if (drafters_.empty()) {
+    throw UsageError("there is nothing to measure: " + off_reason(request_, model_),
                      "plain decoding is always measured beside speculation");
   }
 }
 
 // With measured costs also where the width is fixed: they are part of the result.
-Result<std::unique_ptr<Session>> BenchCommand::open(const SessionHooks& hooks) {
-  SessionOptions options{.target = target_options(model_),
-                         .planned = true,
-                         .widest_is_wish = plan_.width != kAutoWidth};
-  options.target.widest = opened_width(speculation_);
-  choose_drafters(plan_, speculation_, model_, options);
-  return Session::open(options, hooks);
+Result<std::unique_ptr<LocalRuntime>> BenchCommand::open(const LocalHooks& hooks) {
+  LocalSetup setup = setup_for(request_, model_);
+  setup.loader.measure_costs = true;
+  setup.runtime.reuse_prefix = false;  // each run reads its prompt
+  return LocalRuntime::open(setup, hooks);
 }
 
-Result<std::vector<BenchCommand::Work>> BenchCommand::read_work(const Session& session) const {
-  Result<std::vector<std::vector<Token>>> tokens = session.tokenize(prompts_, chat_);
+Result<std::vector<BenchCommand::Work>> BenchCommand::read_work(const Target& target) const {
+  Result<std::vector<std::vector<Token>>> tokens = tokenize(target, prompts_, chat_);
   if (!tokens.ok()) return tokens.status();
   const std::vector<std::string>& names = setting_.categories;
   std::vector<Work> all;
@@ -212,19 +209,22 @@ Result<std::vector<BenchCommand::Work>> BenchCommand::read_work(const Session& s
   return all;
 }
 
-void BenchCommand::describe(const Session& session) {
-  setting_.target = session.target_info().path;
-  setting_.target_description = session.target_info().description;
-  if (session.draft_info() != nullptr) setting_.draft = session.draft_info()->path;
-  setting_.drafter = to_string(plan_.drafters);
-  setting_.width = speculation_.width;
-  setting_.rule = speculation_.rule;
-  setting_.exactness = session.exactness().verdict();
-  setting_.exactness_coverage = session.exactness().coverage;
-  setting_.temperature = sampling_.options.temperature;
-  setting_.seed = chosen_seed(sampling_);
-  setting_.max_tokens = sampling_.max_tokens;
-  setting_.threads = model_.threads > 0 ? model_.threads : llama::physical_cores();
+void BenchCommand::describe(const LocalRuntime& local) {
+  const Target& target = local.target();
+  const CompletionRequest& r = request_.request;
+  setting_.target = target.info().path;
+  setting_.target_description = target.info().description;
+  if (local.draft_info()) setting_.draft = local.draft_info()->path;
+  setting_.drafter = to_string(drafters_);
+  setting_.width = r.width == kAutoWidth ? "auto" : std::to_string(r.width);
+  setting_.rule = api::rule_name(r.rule);
+  setting_.exactness = target.exactness().verdict();
+  setting_.exactness_coverage = target.exactness().coverage;
+  setting_.temperature = r.sampling.temperature;
+  setting_.seed = chosen_seed(r);
+  setting_.max_tokens = r.max_tokens;
+  const std::int32_t threads = model_.target.n_threads;
+  setting_.threads = threads > 0 ? threads : llama::physical_cores();
   setting_.repetitions = repeat_ > 0 ? repeat_ : kLeastRepetitions;
   setting_.until = static_cast<double>(until_);
   setting_.prompts = static_cast<std::int64_t>(prompts_.size());
@@ -232,32 +232,27 @@ void BenchCommand::describe(const Session& session) {
   setting_.machine = this_machine();
 }
 
-Result<Completion> BenchCommand::generate_text(Session& session, const Work& work,
+Result<Completion> BenchCommand::generate_text(LocalRuntime& local, const Work& work,
                                                std::int32_t repetition, bool speculative,
                                                std::int32_t max_tokens) {
-  const std::uint64_t seed = setting_.seed + static_cast<std::uint64_t>(repetition);
-  Result<Request> request =
-      session.request(work.tokens, sampling_.options, seed, speculative ? plan_.width : 1);
-  if (!request.ok()) return request.status();
-  request->max_tokens = max_tokens;
-  request->stop = sampling_.stop;
-  if (speculative) {
-    request->rule = chosen_rule(speculation_);
-    request->draft = chosen_shape(speculation_);
-    request->drafters = plan_.drafters;
-  } else {
-    request->speculative = false;
-  }
-  Result<Completion> completion = generate(session, std::move(*request), *signals_, *progress_,
-                                           [](const Update&) { return true; });
-  if (completion.ok() && !completion->error.ok()) return completion->error;
+  CompletionRequest request = request_.request;
+  request.prompt.assign(work.tokens.begin(), work.tokens.end());
+  request.seed = static_cast<std::int64_t>(setting_.seed) + repetition;
+  request.max_tokens = max_tokens;
+  request.drafters = drafters_;
+  request.speculative = speculative;
+  const Result<std::shared_ptr<const CompletionResult>> result =
+      generate(local, std::move(request), *signals_, *progress_, {});
+  if (!result.ok()) return result.status();
+  const Completion& completion = (*result)->completion;
+  if (!completion.error.ok()) return completion.error;
   return completion;
 }
 
-Status BenchCommand::measure_pair(Session& session, const Work& work, std::size_t index,
+Status BenchCommand::measure_pair(LocalRuntime& local, const Work& work, std::size_t index,
                                   std::int32_t repetition) {
   const bool counts = repetition >= 0;
-  const std::int32_t n = sampling_.max_tokens;
+  const std::int32_t n = request_.request.max_tokens;
   const std::int32_t max_tokens = counts ? n : (n < 0 ? 16 : std::min(n, 16));
   const std::size_t turn = index + static_cast<std::size_t>(std::max(repetition, 0));
   std::optional<Completion> texts[2];  // plain, speculative
@@ -265,7 +260,7 @@ Status BenchCommand::measure_pair(Session& session, const Work& work, std::size_
   for (const std::size_t i : {turn % 2, (turn + 1) % 2}) {
     const double before = processor_ms();
     Result<Completion> text =
-        generate_text(session, work, std::max(repetition, 0), /*speculative=*/i == 1, max_tokens);
+        generate_text(local, work, std::max(repetition, 0), /*speculative=*/i == 1, max_tokens);
     cpu_ms[i] = processor_ms() - before;
     if (!text.ok()) return text.status();
     if (signals_->raised()) return cancelled("interrupted");
@@ -285,19 +280,19 @@ Status BenchCommand::measure_pair(Session& session, const Work& work, std::size_
                     .speculative_steps = stats,
                     .prompt = index});
   // Of a target elsewhere this process sees nothing.
-  if (!model_.isolate && !model_.workers) {
+  if (!model_.target.isolate && model_.target.workers.empty()) {
     pairs_.back().processor = {.plain_ms = cpu_ms[0], .speculative_ms = cpu_ms[1]};
   }
   if (oracle_ && repetition == 0) pairs_.back().said = std::move(texts[1]->tokens);
   return Status();
 }
 
-Status BenchCommand::measure(Session& session, const std::vector<Work>& work) {
+Status BenchCommand::measure(LocalRuntime& local, const std::vector<Work>& work) {
   const std::size_t n_warm = std::min(static_cast<std::size_t>(warm_up_), work.size());
   for (std::size_t i = 0; i < n_warm; ++i) {
     progress_->update("warming up", static_cast<double>(i) / static_cast<double>(n_warm));
     OUTRIDER_RETURN_IF_ERROR(
-        measure_pair(session, work[i], i, /*repetition=*/-1).with_context("prompt " + work[i].id));
+        measure_pair(local, work[i], i, /*repetition=*/-1).with_context("prompt " + work[i].id));
   }
   std::int32_t& n = setting_.repetitions;
   for (std::int32_t r = 0; r < n; ++r) {
@@ -308,7 +303,7 @@ Status BenchCommand::measure(Session& session, const std::vector<Work>& work) {
                             std::to_string(work.size()),
                         static_cast<double>(pairs_.size()) / all);
       OUTRIDER_RETURN_IF_ERROR(
-          measure_pair(session, work[i], i, r).with_context("prompt " + work[i].id));
+          measure_pair(local, work[i], i, r).with_context("prompt " + work[i].id));
     }
     const bool more = repeat_ == 0 && r + 1 == n && n < kMostRepetitions;
     if (more && !sum_up(setting_, pairs_, /*interrupted=*/false).is_sure()) ++n;
@@ -317,20 +312,20 @@ Status BenchCommand::measure(Session& session, const std::vector<Work>& work) {
 }
 
 // Last of all: the drafters know no text afterwards.
-Status BenchCommand::ask_oracles(Session& session, const std::vector<Work>& work) {
+Status BenchCommand::ask_oracles(LocalRuntime& local, const std::vector<Work>& work) {
   for (std::size_t i = 0; i < pairs_.size(); ++i) {
     BenchPair& pair = pairs_[i];
     if (pair.repetition != 0) continue;
     progress_->update("asking an oracle",
                       static_cast<double>(i) / static_cast<double>(work.size()));
     const Result<OracleTimes> times =
-        ask_oracle(session,
+        ask_oracle(local,
                    {.prompt = work[pair.prompt].tokens,
                     .said = pair.said,
                     .seed = setting_.seed,
                     .after_first = pair.speculative.predicted_after_first,
                     .stats = &pair.speculative_steps},
-                   sampling_.options, chosen_shape(speculation_), *signals_);
+                   request_.request, *signals_);
     if (!times.ok()) return times.status().with_context("the oracle");
     pair.oracle = *times;
   }
@@ -338,11 +333,15 @@ Status BenchCommand::ask_oracles(Session& session, const std::vector<Work>& work
 }
 
 // What was measured, whole or not, then what went wrong.
-int BenchCommand::report(const Session& session, const Status& failure) {
+int BenchCommand::report(const LocalRuntime& local, const Status& failure) {
   const bool interrupted = signals_->raised();
   BenchResult result = sum_up(setting_, pairs_, interrupted || !failure.ok());
-  const Planner& planner = session.engine().planner();
-  result.costs = planner.target_cost().points();
+  const Status planned =
+      local.runtime().with_idle_target([&result](LanguageModel&, const Engine& engine) {
+        result.costs = engine.planner().target_cost().points();
+        result.score = engine.planner().score();
+      });
+  if (!planned.ok() && failure.ok()) return fail(planned);
   std::vector<std::int32_t> widths;
   for (const CostPoint& point : result.costs) widths.push_back(point.width);
   // Where it can't be had, the report goes without.
@@ -350,7 +349,6 @@ int BenchCommand::report(const Session& session, const Status& failure) {
     Result<MachineFloor> floor = measure_floor(target_options(model_), setting_.threads, widths);
     if (floor.ok()) result.floor = std::move(floor->floor);
   }
-  result.score = planner.score();
   if (interrupted) {
     print_warning(
         "interrupted: " + std::to_string(pairs_.size()) + " of " +
@@ -371,7 +369,7 @@ int BenchCommand::report(const Session& session, const Status& failure) {
 }
 
 int BenchCommand::run() {
-  const int constraint = read_constraint(sampling_);
+  const int constraint = read_constraint(request_);
   if (constraint != kDone) return constraint;
   const Status writable = report_ ? check_writable(*report_) : Status();
   if (!writable.ok()) return fail(writable.with_context("--report"));
@@ -384,20 +382,20 @@ int BenchCommand::run() {
   ProgressBar progress;
   signals_ = &signals;
   progress_ = &progress;
-  const SessionHooks hooks{
+  const LocalHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
-  const Result<std::unique_ptr<Session>> session = open(hooks);
+  const Result<std::unique_ptr<LocalRuntime>> local = open(hooks);
   progress.clear();
-  if (!session.ok()) return fail(session.status(), signals);
-  for (const std::string& warning : (*session)->warnings()) print_warning(warning);
-  describe(**session);
-  const Result<std::vector<Work>> work = read_work(**session);
+  if (!local.ok()) return fail(local.status(), signals);
+  (*local)->print_warnings(request_.request);
+  describe(**local);
+  const Result<std::vector<Work>> work = read_work((*local)->target());
   if (!work.ok()) return fail(work.status());
-  Status failure = measure(**session, *work);
-  if (failure.ok() && oracle_) failure = ask_oracles(**session, *work);
+  Status failure = measure(**local, *work);
+  if (failure.ok() && oracle_) failure = ask_oracles(**local, *work);
   progress.clear();
   if (signals.raised()) failure = Status();
-  return report(**session, failure);
+  return report(**local, failure);
 }
 
 }  // namespace

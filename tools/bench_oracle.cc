@@ -10,8 +10,7 @@ using namespace lab;  // NOLINT: what it measures and writes is most of what is 
 namespace {
 
 // Those that the run had, with what their guesses take.
-std::vector<OracleDrafter> drafters_of(const Session& session, const SpeculationStats& stats) {
-  const Engine& engine = session.engine();
+std::vector<OracleDrafter> drafters_of(const Engine& engine, const SpeculationStats& stats) {
   std::vector<OracleDrafter> chosen;
   for (std::size_t i = 0; i < engine.drafters().size(); ++i) {
     Drafter* const drafter = engine.drafters()[i];
@@ -34,27 +33,31 @@ std::vector<OracleDrafter> drafters_of(const Session& session, const Speculation
 
 }  // namespace
 
-Result<OracleTimes> ask_oracle(Session& session, const OracleWork& work,
-                               const SamplingOptions& sampling, const DraftShape& shape,
-                               const SignalWatch& signals) {
-  const CostCurve& costs = session.engine().planner().target_cost();
+Result<OracleTimes> ask_oracle(LocalRuntime& local, const OracleWork& work,
+                               const CompletionRequest& request, const SignalWatch& signals) {
+  Result<std::unique_ptr<Sampler>> sampler = local.target().make_sampler(request.sampling);
+  if (!sampler.ok()) return sampler.status();
+  DraftShape shape = request.draft;
+  fill_branches(shape, request.rule, request.width);
   const SpeculationStats& stats = *work.stats;
   OracleTimes times{.taken_ms = stats.draft_ms};
-  for (std::size_t width = 1; width < stats.steps_by_width.size(); ++width) {
-    times.taken_ms += static_cast<double>(stats.steps_by_width[width]) *
-                      costs.ms(static_cast<std::int32_t>(width));
-  }
-  times.taken_ms -= costs.ms(stats.first_width);  // it is no part of draft_ms either
-  const Result<Request> request = session.request({}, sampling, work.seed, /*width=*/kAutoWidth);
-  if (!request.ok()) return request.status();
-  const Result<double> ms =
-      oracle_ms(work.prompt, work.said, *request->sampler, drafters_of(session, stats),
-                {.seed = work.seed,
-                 .shape = shape,
-                 .begun = work.said.size() - static_cast<std::size_t>(work.after_first),
-                 .width = session.target().capabilities().max_width,
-                 .step_ms = [&costs](std::int32_t width) { return costs.ms(width); },
-                 .interrupt = signals.flag()});
+  Result<double> ms = 0.0;
+  const Status asked = local.runtime().with_idle_target([&](LanguageModel&, const Engine& engine) {
+    const CostCurve& costs = engine.planner().target_cost();
+    for (std::size_t width = 1; width < stats.steps_by_width.size(); ++width) {
+      times.taken_ms += static_cast<double>(stats.steps_by_width[width]) *
+                        costs.ms(static_cast<std::int32_t>(width));
+    }
+    times.taken_ms -= costs.ms(stats.first_width);  // it is no part of draft_ms either
+    ms = oracle_ms(work.prompt, work.said, **sampler, drafters_of(engine, stats),
+                   {.seed = work.seed,
+                    .shape = shape,
+                    .begun = work.said.size() - static_cast<std::size_t>(work.after_first),
+                    .width = local.target().capabilities().max_width,
+                    .step_ms = [&costs](std::int32_t width) { return costs.ms(width); },
+                    .interrupt = signals.flag()});
+  });
+  OUTRIDER_RETURN_IF_ERROR(asked);
   if (!ms.ok()) return ms.status();
   times.oracle_ms = *ms;
   return times;

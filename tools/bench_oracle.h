@@ -6,7 +6,7 @@
 
 #include "engine/request.h"
 #include "lab/bench_result.h"
-#include "tools/session.h"
+#include "tools/local_runtime.h"
 
 namespace outrider::tools {
 
@@ -20,10 +20,9 @@ struct OracleWork {
 };
 
 // What the run took, and what an oracle would have, both by what steps and guesses cost in the
-// session by now. Its drafters are used and know no text afterwards: nothing may be generated in it
-// any more. Errors: kCancelled by a signal; the drafters'.
-Result<lab::OracleTimes> ask_oracle(Session& session, const OracleWork& work,
-                                    const SamplingOptions& sampling, const DraftShape& shape,
-                                    const SignalWatch& signals);
+// runtime by now. `request`: as the run had it. Its drafters are used and know no text afterwards:
+// nothing may be generated any more. Errors: kCancelled by a signal; the drafters'.
+Result<lab::OracleTimes> ask_oracle(LocalRuntime& local, const OracleWork& work,
+                                    const CompletionRequest& request, const SignalWatch& signals);
 
 }  // namespace outrider::tools

@@ -14,14 +14,14 @@
 #include "llama/open_target.h"
 #include "store/atomic_file.h"
 #include "tools/command.h"
+#include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
 #include "tools/report.h"
-#include "tools/session.h"
+#include "tools/request_options.h"
 #include "tools/signals.h"
-#include "tools/speculation_options.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -62,12 +62,12 @@ class CalibrateCommand : public Command {
   int run() override;
 
  private:
-  Status measure(Session& session, const SignalWatch& signals, ProgressBar& progress);
+  Status measure(LocalRuntime& local, const SignalWatch& signals, ProgressBar& progress);
   Result<MeasuredCurve> measure_curve(LanguageModel& model, std::int32_t depth,
                                       const SignalWatch& signals,
                                       const std::function<void(double)>& progress);
   Status measure_floor(const SignalWatch& signals, ProgressBar& progress);
-  Status measure_draft(Session& session, const SignalWatch& signals);
+  Status measure_draft(const LocalRuntime& local, Drafter& drafter, const SignalWatch& signals);
 
   ModelArguments model_;
   std::vector<std::int32_t> widths_ = {1, 2, 3, 4, 8, 16};  // rising
@@ -142,8 +142,8 @@ void CalibrateCommand::check() {
   widths_.erase(std::unique(widths_.begin(), widths_.end()), widths_.end());
   // Said now, and not after half a minute of probing. 0: as the model was trained.
   for (const std::int32_t depth : depths_) {
-    if (model_.ctx > 0 && depth + widths_.back() > model_.ctx) {
-      throw UsageError(too_deep(depth, widths_.back(), model_.ctx));
+    if (model_.target.n_ctx > 0 && depth + widths_.back() > model_.target.n_ctx) {
+      throw UsageError(too_deep(depth, widths_.back(), model_.target.n_ctx));
     }
   }
 }
@@ -182,7 +182,7 @@ Result<MeasuredCurve> CalibrateCommand::measure_curve(LanguageModel& model, std:
   return curve_of(depth, *samples);
 }
 
-// The machine's limits, and the first depth's curve with llama.cpp's kernels. The session is closed
+// The machine's limits, and the first depth's curve with llama.cpp's kernels. The runtime is gone
 // by now: two copies of a large model may not fit into memory.
 Status CalibrateCommand::measure_floor(const SignalWatch& signals, ProgressBar& progress) {
   ModelOptions options = target_options(model_);
@@ -215,46 +215,52 @@ Status CalibrateCommand::measure_floor(const SignalWatch& signals, ProgressBar& 
   return Status();
 }
 
-Status CalibrateCommand::measure_draft(Session& session, const SignalWatch& signals) {
-  Result<Request> request =
-      session.request({}, SamplingOptions(), /*seed=*/1, /*width=*/kOpenedWidth);
-  if (!request.ok()) return request.status();
+Status CalibrateCommand::measure_draft(const LocalRuntime& local, Drafter& drafter,
+                                       const SignalWatch& signals) {
+  Result<std::unique_ptr<Sampler>> sampler = local.target().make_sampler(SamplingOptions());
+  if (!sampler.ok()) return sampler.status();
   DraftMeasureOptions options;
-  options.n_vocab = session.vocabulary().size();
+  options.n_vocab = local.target().vocabulary().size();
   options.depth = depths_.front();
   options.rounds = repeat_;
   options.cancelled = [&signals] { return signals.raised(); };
-  Drafter& drafter = *session.engine().drafters().front();
   drafter.set_interrupt(signals.flag());
-  const Result<DraftSamples> samples = measure_draft_costs(drafter, *request->sampler, options);
+  const Result<DraftSamples> samples = measure_draft_costs(drafter, **sampler, options);
   drafter.set_interrupt(nullptr);
   if (!samples.ok()) return samples.status().with_context("measuring the draft model");
   if (samples->first_ms.empty()) return internal_error("the draft model made no pass");
-  result_.draft = *session.draft_info();
-  result_.draft_threads = model_.draft_threads.value_or(result_.threads);
-  if (result_.draft_threads == 0) result_.draft_threads = llama::physical_cores();
+  result_.draft = local.draft_info();
+  const std::int32_t threads = draft_options(model_).n_threads;
+  result_.draft_threads = threads > 0 ? threads : llama::physical_cores();
   result_.first_pass = summarise(samples->first_ms);
   if (!samples->further_ms.empty()) result_.further_pass = summarise(samples->further_ms);
   return Status();
 }
 
-Status CalibrateCommand::measure(Session& session, const SignalWatch& signals,
+Status CalibrateCommand::measure(LocalRuntime& local, const SignalWatch& signals,
                                  ProgressBar& progress) {
-  result_.target = session.target_info();
-  result_.exactness = session.exactness().verdict();
-  result_.exactness_coverage = session.exactness().coverage;
-  result_.threads = model_.threads > 0 ? model_.threads : llama::physical_cores();
+  const Target& target = local.target();
+  result_.target = target.info();
+  result_.exactness = target.exactness().verdict();
+  result_.exactness_coverage = target.exactness().coverage;
+  const std::int32_t threads = model_.target.n_threads;
+  result_.threads = threads > 0 ? threads : llama::physical_cores();
   const double n = static_cast<double>(depths_.size());
-  for (std::size_t i = 0; i < depths_.size(); ++i) {
-    Result<MeasuredCurve> curve =
-        measure_curve(session.idle_target(), depths_[i], signals, [&](double fraction) {
-          progress.update("measuring behind " + std::to_string(depths_[i]) + " tokens",
-                          (static_cast<double>(i) + fraction) / n);
-        });
-    if (!curve.ok()) return curve.status();
-    result_.curves.push_back(*std::move(curve));
-  }
-  return session.draft_info() == nullptr ? Status() : measure_draft(session, signals);
+  Status measured;
+  const auto work = [&](LanguageModel& model, const Engine& engine) {
+    for (std::size_t i = 0; i < depths_.size() && measured.ok(); ++i) {
+      Result<MeasuredCurve> curve = measure_curve(model, depths_[i], signals, [&](double fraction) {
+        progress.update("measuring behind " + std::to_string(depths_[i]) + " tokens",
+                        (static_cast<double>(i) + fraction) / n);
+      });
+      measured = curve.status();
+      if (curve.ok()) result_.curves.push_back(*std::move(curve));
+    }
+    Drafter* const draft = engine.drafters().front();  // the draft model's place
+    if (measured.ok() && draft != nullptr) measured = measure_draft(local, *draft, signals);
+  };
+  OUTRIDER_RETURN_IF_ERROR(local.runtime().with_idle_target(work));
+  return measured;
 }
 
 int CalibrateCommand::run() {
@@ -264,23 +270,22 @@ int CalibrateCommand::run() {
   }
   SignalWatch signals;
   ProgressBar progress;
-  SessionOptions options{.target = target_options(model_),
-                         .planned = true,
-                         .refresh_costs = refresh_,
-                         .whole_probe = true};
-  options.target.n_sequences = slots_;
-  options.target.widest = std::max(kOpenedWidth, widths_.back());
-  if (model_.draft_model) options.draft = draft_options(model_);
-  const SessionHooks hooks{
+  LocalSetup setup{.target = target_options(model_)};
+  setup.runtime.slots = slots_;
+  setup.loader.refresh_costs = refresh_;
+  setup.loader.probe_budget_ms = 1e12;  // all the time that it needs
+  setup.target->widest = std::max(kOpenedWidth, widths_.back());
+  if (model_.draft_model) setup.draft = draft_options(model_);
+  const LocalHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
-  Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
+  Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup, hooks);
   progress.clear();
-  if (!session.ok()) return fail(session.status(), signals);
-  for (const std::string& warning : (*session)->warnings()) print_warning(warning);
+  if (!local.ok()) return fail(local.status(), signals);
+  (*local)->print_warnings({.width = setup.target->widest});
   result_.machine = this_machine();
   result_.command = command_line();
-  Status measured = measure(**session, signals, progress);
-  session->reset();
+  Status measured = measure(**local, signals, progress);
+  local->reset();
   if (measured.ok()) measured = measure_floor(signals, progress);
   progress.clear();
   if (!measured.ok()) return fail(measured, signals);

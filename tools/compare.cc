@@ -13,15 +13,14 @@
 #include "lab/prompt_file.h"
 #include "lab/replay_drafter.h"
 #include "tools/command.h"
+#include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
 #include "tools/report.h"
-#include "tools/sampling_options.h"
-#include "tools/session.h"
+#include "tools/request_options.h"
 #include "tools/signals.h"
-#include "tools/speculation_options.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -55,27 +54,27 @@ class CompareCommand : public Command {
   int run() override;
 
  private:
-  Status compare_prompt(Session& session, const Prompt& prompt, const std::vector<Token>& tokens,
+  LocalSetup setup();
+  Status compare_prompt(LocalRuntime& local, const Prompt& prompt, const std::vector<Token>& tokens,
                         std::size_t index);
   void note_logprobs(const Completion& plain, const Completion& speculative);
-  Result<Completion> generate_tokens(Session& session, const std::vector<Token>& prompt,
+  Result<Completion> generate_tokens(LocalRuntime& local, const std::vector<Token>& prompt,
                                      std::int32_t width);
-  Result<Divergence> examine(Session& session, const std::vector<Token>& prompt,
+  Result<Divergence> examine(LocalRuntime& local, const std::vector<Token>& prompt,
                              const Completion& plain, const Completion& speculative);
 
   std::optional<std::string> prompts_;
   std::int32_t limit_ = 0;
   bool chat_ = false;
   ModelArguments model_;
-  SamplingArguments sampling_;
-  std::vector<std::int32_t> widths_;  // rising
-  SpeculationArguments speculation_;
+  RequestArguments request_;
+  std::vector<std::int32_t> widths_ = {4};  // rising
   OutputArguments output_;
 
   // While it runs.
-  SpeculationPlan plan_;
+  DrafterPlan drafters_;
   Comparison comparison_;
-  ReplayDrafter* replay_ = nullptr;  // without a draft model
+  ReplayDrafter* replay_ = nullptr;  // the runtime's; null: others are compared
   SignalWatch* signals_ = nullptr;
   ProgressBar* progress_ = nullptr;
 };
@@ -90,13 +89,10 @@ void CompareCommand::add_options(CLI::App& app) {
                     "prompts are user's messages: put them into the model's own chat template "
                     "('messages' always are)");
   add_model_options(app, model_);
-  sampling_.max_tokens = 128;
-  add_sampling_options(app, sampling_);
-  add_stop_option(app, sampling_);
-  add_drafter_options(app, speculation_,
-                      "auto (the draft model, or without -d the plain run's own tokens)");
+  request_.request.max_tokens = 128;
+  add_request_options(app, request_,
+                      {"logprobs", "timeout_ms", "shift_keep", "width", "rule", "namespace"});
   add_widths_option(app, widths_);
-  speculation_.branches = add_tree_options(app, speculation_.shape);
   add_exact_option(app, "Speculation", model_);
   add_output_options(app, output_);
 }
@@ -107,38 +103,46 @@ void CompareCommand::check() {
     throw UsageError("--prompts is missing",
                      "give a file of JSON lines with 'turns', 'prompt' or 'messages'");
   }
-  check_sampling(sampling_);
-  if (sampling_.max_tokens == 0) {
+  if (request_.request.max_tokens == 0) {
     throw UsageError(
         "--max-tokens is 0, but must be at least 1, or -1: there would be nothing to "
         "compare");
   }
-  check_shape(speculation_.shape);
-  if (speculation_.drafter == "none") {
+  if (!request_.request.speculative) {
     throw UsageError("--drafter is 'none', but there would be nothing to compare",
                      "leave it out: then the plain run's own tokens are proposed");
   }
-  check_drafters(speculation_, model_, /*automatic=*/{.chains = {{std::string(kDraftModelName)}}});
+  check_request(request_, model_, /*automatic=*/{.chains = {{std::string(kDraftModelName)}}});
 }
 
-Result<Completion> CompareCommand::generate_tokens(Session& session,
+Result<Completion> CompareCommand::generate_tokens(LocalRuntime& local,
                                                    const std::vector<Token>& prompt,
                                                    std::int32_t width) {
-  Result<Request> request = session.request(prompt, sampling_.options, comparison_.seed, width);
-  if (!request.ok()) return request.status();
-  request->max_tokens = sampling_.max_tokens;
-  request->stop = sampling_.stop;
-  request->logprobs = 0;  // the token's own
-  request->draft = chosen_shape(speculation_, width);
-  request->drafters = plan_.drafters;
-  Result<Completion> completion = generate(session, std::move(*request), *signals_, *progress_,
-                                           [](const Update&) { return true; });
-  if (completion.ok() && !completion->error.ok()) return completion->error;
+  CompletionRequest request = request_.request;
+  request.prompt.assign(prompt.begin(), prompt.end());
+  request.seed = static_cast<std::int64_t>(comparison_.seed);
+  request.width = width;
+  request.logprobs = 0;  // the token's own
+  request.drafters = drafters_;
+  const Result<std::shared_ptr<const CompletionResult>> result =
+      generate(local, std::move(request), *signals_, *progress_, {});
+  if (!result.ok()) return result.status();
+  const Completion& completion = (*result)->completion;
+  if (!completion.error.ok()) return completion.error;
   return completion;
 }
 
+// Plain decoding on a model that nobody uses meanwhile.
+Result<Completion> run_alone(LanguageModel& model, const Vocabulary& vocabulary, Request request) {
+  Engine engine(model, vocabulary, {});
+  const Result<RequestId> id = engine.add(std::move(request));
+  if (!id.ok()) return id.status();
+  while (engine.busy()) (void)engine.step();
+  return *engine.take(*id);
+}
+
 // Plain decoding once more, up to the first difference, for the row of logits there.
-Result<Divergence> CompareCommand::examine(Session& session, const std::vector<Token>& prompt,
+Result<Divergence> CompareCommand::examine(LocalRuntime& local, const std::vector<Token>& prompt,
                                            const Completion& plain, const Completion& speculative) {
   const std::size_t position =
       static_cast<std::size_t>(std::mismatch(plain.tokens.begin(), plain.tokens.end(),
@@ -146,13 +150,20 @@ Result<Divergence> CompareCommand::examine(Session& session, const std::vector<T
                                    .first -
                                plain.tokens.begin());
   Divergence d{.position = position};
+  const SamplingOptions& sampling = request_.request.sampling;
+  Result<std::unique_ptr<Sampler>> sampler = local.target().make_sampler(sampling);
+  if (!sampler.ok()) return sampler.status();
   RecordedRow row;
-  Result<Request> request = session.request(prompt, sampling_.options, comparison_.seed, 1);
-  if (!request.ok()) return request.status();
-  request->max_tokens = static_cast<std::int32_t>(position) + 1;
-  request->sampler = make_recording_sampler(std::move(request->sampler), position, row);
-  Result<Completion> again = generate(session, std::move(*request), *signals_, *progress_,
-                                      [](const Update&) { return true; });
+  Request request{.prompt = prompt,
+                  .sampler = make_recording_sampler(std::move(*sampler), position, row),
+                  .seed = comparison_.seed,
+                  .max_tokens = static_cast<std::int32_t>(position) + 1,
+                  .width = 1};
+  Result<Completion> again = internal_error("the target was not to be had");
+  OUTRIDER_RETURN_IF_ERROR(
+      local.runtime().with_idle_target([&](LanguageModel& model, const Engine& /*its_own*/) {
+        again = run_alone(model, local.target().vocabulary(), std::move(request));
+      }));
   if (!again.ok()) return again.status();
   // Equal up to the end of the shorter one cannot be: the same rules end both.
   const bool both = position < plain.tokens.size() && position < speculative.tokens.size();
@@ -161,12 +172,12 @@ Result<Divergence> CompareCommand::examine(Session& session, const std::vector<T
   if (both) {
     d.plain = plain.tokens[position];
     d.speculative = speculative.tokens[position];
-    d.plain_text = session.vocabulary().piece(d.plain);
-    d.speculative_text = session.vocabulary().piece(d.speculative);
+    d.plain_text = local.target().vocabulary().piece(d.plain);
+    d.speculative_text = local.target().vocabulary().piece(d.speculative);
   }
   if (d.repeatable) {
     const NoiseKey key = noise_key(comparison_.seed, prompt.size() + position);
-    d.logit_gap = logit_gap(row, sampling_.options.temperature, key, d.plain, d.speculative);
+    d.logit_gap = logit_gap(row, sampling.temperature, key, d.plain, d.speculative);
   }
   return d;
 }
@@ -181,15 +192,15 @@ void CompareCommand::note_logprobs(const Completion& plain, const Completion& sp
   }
 }
 
-Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt,
+Status CompareCommand::compare_prompt(LocalRuntime& local, const Prompt& prompt,
                                       const std::vector<Token>& tokens, std::size_t index) {
-  Result<Completion> plain = generate_tokens(session, tokens, 1);
+  Result<Completion> plain = generate_tokens(local, tokens, 1);
   if (!plain.ok()) return plain.status();
   if (replay_ != nullptr) replay_->set_text(tokens.size(), plain->tokens);
   std::vector<WidthComparison> widths = comparison_.widths;
   std::vector<Divergence> divergences;
   for (WidthComparison& w : widths) {
-    Result<Completion> speculative = generate_tokens(session, tokens, w.width);
+    Result<Completion> speculative = generate_tokens(local, tokens, w.width);
     if (!speculative.ok()) return speculative.status();
     if (signals_->raised()) return cancelled("interrupted");
     const SpeculationStats& stats = speculative->speculation;
@@ -206,7 +217,7 @@ Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt,
       ++w.identical;
       continue;
     }
-    Result<Divergence> divergence = examine(session, tokens, *plain, *speculative);
+    Result<Divergence> divergence = examine(local, tokens, *plain, *speculative);
     if (!divergence.ok()) return divergence.status();
     divergence->width = w.width;
     divergence->prompt = index;
@@ -222,8 +233,31 @@ Status CompareCommand::compare_prompt(Session& session, const Prompt& prompt,
   return Status();
 }
 
+// The target as wide as the widest comparison, with the drafters that are compared.
+LocalSetup CompareCommand::setup() {
+  const bool automatic = request_.request.drafters.empty();
+  const bool replays = automatic && !model_.draft_model;
+  drafters_ = replays     ? DrafterPlan{.chains = {{std::string(ReplayDrafter::kName)}}}
+              : automatic ? DrafterPlan{.chains = {{std::string(kDraftModelName)}}}
+                          : request_.request.drafters;
+  RequestArguments widest = request_;
+  widest.request.width = widths_.back();
+  widest.request.drafters = drafters_;
+  LocalSetup setup = setup_for(widest, model_);
+  setup.runtime.reuse_prefix = false;  // each run is alone
+  if (replays) {
+    setup.runtime.drafters.push_back(
+        {.name = ReplayDrafter::kName, .make = [this](const LookupSettings&) {
+           std::unique_ptr<ReplayDrafter> drafter = std::make_unique<ReplayDrafter>();
+           replay_ = drafter.get();
+           return drafter;
+         }});
+  }
+  return setup;
+}
+
 int CompareCommand::run() {
-  const int constraint = read_constraint(sampling_);
+  const int constraint = read_constraint(request_);
   if (constraint != kDone) return constraint;
   const Result<std::vector<Prompt>> prompts =
       read_prompt_file(*prompts_, static_cast<std::size_t>(limit_));
@@ -232,40 +266,28 @@ int CompareCommand::run() {
   ProgressBar progress;
   signals_ = &signals;
   progress_ = &progress;
-  const bool automatic = speculation_.drafter == "auto";
-  const bool replays = automatic && !model_.draft_model;
-  const DrafterPlan named = automatic ? DrafterPlan{.chains = {{std::string(kDraftModelName)}}}
-                                      : chosen_drafters(speculation_);
-  comparison_ = {.drafter = replays ? "replay" : to_string(named),
-                 .temperature = sampling_.options.temperature,
-                 .seed = chosen_seed(sampling_)};
-
+  const LocalSetup how = setup();
+  comparison_ = {.drafter = to_string(drafters_),
+                 .temperature = request_.request.sampling.temperature,
+                 .seed = chosen_seed(request_.request)};
   for (const std::int32_t width : widths_) comparison_.widths.push_back({.width = width});
-
-  ReplayDrafter replay;
-  SessionOptions options{.target = target_options(model_)};
-  options.target.widest = widths_.back();
-  if (replays) {
-    replay_ = &replay;
-    options.other_drafters.push_back(&replay);
-  } else {
-    plan_ = plan_drafters(named);
-    choose_drafters(plan_, speculation_, model_, options);
-  }
-  const SessionHooks hooks{
+  const LocalHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
-  const Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
+  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(how, hooks);
   progress.clear();
-  if (!session.ok()) return fail(session.status(), signals);
-  for (const std::string& warning : (*session)->warnings()) print_warning(warning);
-  comparison_.exactness = (*session)->exactness();
+  if (!local.ok()) return fail(local.status(), signals);
+  CompletionRequest widest = request_.request;
+  widest.width = widths_.back();
+  (*local)->print_warnings(widest);
+  comparison_.exactness = (*local)->target().exactness();
 
-  const Result<std::vector<std::vector<Token>>> tokens = (*session)->tokenize(*prompts, chat_);
+  const Result<std::vector<std::vector<Token>>> tokens =
+      tokenize((*local)->target(), *prompts, chat_);
   if (!tokens.ok()) return fail(tokens.status());
   Status failure;
   for (std::size_t i = 0; i < prompts->size() && !signals.raised() && failure.ok(); ++i) {
     progress.update("comparing", static_cast<double>(i) / static_cast<double>(prompts->size()));
-    failure = compare_prompt(**session, (*prompts)[i], (*tokens)[i], i);
+    failure = compare_prompt(**local, (*prompts)[i], (*tokens)[i], i);
     if (!failure.ok()) failure = failure.with_context("prompt " + (*prompts)[i].id);
   }
   progress.clear();

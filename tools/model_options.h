@@ -1,7 +1,6 @@
 // The options that say which models run and how.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,22 +13,9 @@ namespace outrider::tools {
 struct ModelArguments {
   std::optional<std::string> model;
   std::optional<std::string> draft_model;
-  std::int32_t ctx = 4096;
-  std::int32_t threads = 0;
-  std::int32_t batch = 512;
-  std::int32_t gpu_layers = -1;
-  std::string cache_type_k;  // empty: by the exactness rule
-  std::string cache_type_v;
-  std::string flash_attn = "auto";
-  std::optional<std::int32_t> draft_ctx;      // as ctx
-  std::optional<std::int32_t> draft_threads;  // as threads
-  std::int32_t draft_gpu_layers = -1;
-  std::string draft_cache_type_k;
-  std::string draft_cache_type_v;
-  std::string exact = "auto";
-  std::optional<std::string> workers;  // "host:port,..."
-  std::string kernels = "auto";
-  bool isolate = false;
+  ModelOptions target;
+  // Below 0 its context and threads are the target's.
+  ModelOptions draft{.n_ctx = -1, .n_threads = -1};
 };
 
 // Adds -m, -d and what belongs to them under "Model". `arguments` must outlive the parsing.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/field.h"
 #include "base/list_of.h"
 #include "tools/usage.h"
 
@@ -25,28 +26,8 @@ std::string origin(const std::string& option, const std::string& text) {
   throw UsageError(origin(option, text) + " is " + quoted(text) + ", but must be " + wanted);
 }
 
-void require_choice(const std::string& option, const std::string& text,
-                    const std::vector<std::string>& choices) {
-  if (std::find(choices.begin(), choices.end(), text) != choices.end()) return;
-  refuse(option, text, list_of(choices, " or "));
-}
-
 std::string range_text(std::int64_t min, std::int64_t max) {
   return "a whole number from " + std::to_string(min) + " to " + std::to_string(max);
-}
-
-float parse_number(const std::string& option, const std::string& text) {
-  float value = 0.0f;
-  const char* end = text.data() + text.size();
-  const std::from_chars_result result = std::from_chars(text.data(), end, value);
-  if (result.ec != std::errc() || result.ptr != end) refuse(option, text, "a number such as 0.8");
-  return value;
-}
-
-std::string shortest(float value) {
-  char buffer[32];
-  const std::to_chars_result end = std::to_chars(buffer, buffer + sizeof(buffer), value);
-  return std::string(buffer, end.ptr);
 }
 
 }  // namespace
@@ -74,6 +55,34 @@ std::int64_t parse_integer(const std::string& option, const std::string& text, s
     refuse(option, text, wanted);
   }
   return value;
+}
+
+float parse_number(const std::string& option, const std::string& text) {
+  float value = 0.0f;
+  const char* end = text.data() + text.size();
+  const std::from_chars_result result = std::from_chars(text.data(), end, value);
+  if (result.ec != std::errc() || result.ptr != end) refuse(option, text, "a number such as 0.8");
+  return value;
+}
+
+std::size_t parse_choice(const std::string& option, const std::string& text,
+                         const std::vector<std::string>& choices) {
+  const std::vector<std::string>::const_iterator found =
+      std::find(choices.begin(), choices.end(), text);
+  if (found == choices.end()) refuse(option, text, list_of(choices, " or "));
+  return static_cast<std::size_t>(found - choices.begin());
+}
+
+std::vector<std::string> parts_of(const std::string& list) {
+  std::vector<std::string> parts(1);
+  for (const char c : list) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else if (c != ' ') {
+      parts.back() += c;
+    }
+  }
+  return parts;
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -159,8 +168,7 @@ CLI::Option* OptionGroup::add_choice(const std::string& names, std::string& valu
                                      const std::string& help) {
   const std::string name = spelled(names);
   return declare(names, help, "NAME", value, [&value, name, choices](const std::string& text) {
-    require_choice(name, text, choices);
-    value = text;
+    value = choices[parse_choice(name, text, choices)];
   });
 }
 
@@ -171,7 +179,7 @@ CLI::Option* OptionGroup::add_flag_choice(const std::string& names, std::string&
   CLI::Option* option = app_.add_flag(names + "{" + bare + "}", value, help);
   option->check(CLI::Validator(
       [name, choices](std::string& text) {
-        require_choice(name, text, choices);
+        (void)parse_choice(name, text, choices);
         return std::string();
       },
       ""));

@@ -32,7 +32,7 @@ class OptionGroup {
                            std::int64_t min, std::int64_t max, const std::string& fallback,
                            const std::string& help);
 
-  // A number; its range is checked with the other sampling options (model/sampler.h).
+  // A number; its range is the caller's to check.
   CLI::Option* add_number(const std::string& names, float& value, const std::string& help);
 
   CLI::Option* add_text(const std::string& names, std::optional<std::string>& value,
@@ -52,10 +52,12 @@ class OptionGroup {
 
   CLI::Option* add_switch(const std::string& names, bool& value, const std::string& help);
 
- private:
+  // Any value: `take` gets the text as it was given, and throws UsageError for what is wrong.
+  // `fallback`: the default, for the help.
   CLI::Option* declare(const std::string& names, const std::string& help, const std::string& unit,
                        const std::string& fallback, std::function<void(const std::string&)> take);
 
+ private:
   CLI::App& app_;
   std::string heading_;
 };
@@ -69,6 +71,16 @@ std::string environment_name(const std::string& long_name);
 // `text` as a whole number in [min, max]. Throws UsageError.
 std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t min,
                            std::int64_t max, const std::string& wanted);
+
+// `text` as a number. Throws UsageError.
+float parse_number(const std::string& option, const std::string& text);
+
+// The index of `text` among `choices`. Throws UsageError.
+std::size_t parse_choice(const std::string& option, const std::string& text,
+                         const std::vector<std::string>& choices);
+
+// "a, b,c" -> its parts, without spaces.
+std::vector<std::string> parts_of(const std::string& list);
 
 // The long names ("--ctx") of what can be set in `app`: all options but --help and positional ones.
 std::vector<std::string> option_names(const CLI::App& app);

@@ -19,13 +19,14 @@
 #include "lab/cost_file.h"
 #include "lab/replay_texts.h"
 #include "tools/command.h"
+#include "tools/field_options.h"
 #include "tools/ngram_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
 #include "tools/report.h"
+#include "tools/request_options.h"
 #include "tools/signals.h"
-#include "tools/speculation_options.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 #include "tools/vocabulary_file.h"
@@ -89,7 +90,7 @@ DrafterPlan text_drafters(const std::string& expression) {
                      "drafters that need only text: suffix and ngram-cache");
   }
   Result<DrafterPlan> plan = parse_drafter_plan(expression, kTextDrafters);
-  if (!plan.ok()) throw UsageError(plan.status().message());
+  if (!plan.ok()) throw usage_error(plan.status());
   return *std::move(plan);
 }
 
@@ -155,8 +156,7 @@ void ReplayCommand::add_options(CLI::App& app) {
                        "tokens of a step at most, its own last one included");
   drafting.add_integer("--branches", branches_, 1, 1024, "as --width",
                        "leaves of the suffix drafter's guesses at most; 1: a chain");
-  add_ngram_options(app, ngrams_, "Drafting");
-  add_suffix_store_option(drafting, suffix_stores_);
+  add_drafter_files(app, "Drafting", suffix_stores_, ngrams_);
   drafting.add_text("--cost", cost_, "FILE",
                     "what a step of each width costs, as JSON [{\"width\": 1, \"ms\": 72.0}, ...]: "
                     "predicts the speed-up");
@@ -173,10 +173,8 @@ void ReplayCommand::check() {
   }
   if (!drafter_) throw UsageError("--drafter is missing", "give --drafter suffix or ngram-cache");
   plan_ = text_drafters(*drafter_);
-  check_ngram_options(ngrams_, *drafter_, plan_.mentions(NgramDrafter::kName));
   shape_.branches = branches_.value_or(width_);  // as `run` has it for drafters without a model
-  check_shape(shape_);
-  check_suffix_stores(suffix_stores_, plan_, *drafter_);
+  check_drafter_files(suffix_stores_, ngrams_, plan_, *drafter_);
 }
 
 Result<Drafting> ReplayCommand::open_drafting(const TokenizerId& tokenizer) const {

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "tools/field_options.h"
+
 namespace outrider::tools {
 
 std::string one_line(std::string_view text) {
@@ -24,7 +26,7 @@ void print_warning(std::string_view message) {
 }
 
 int fail(const Status& status) {
-  print_error(status.message());
+  print_error(option_message(status));
   return kFailed;
 }
 

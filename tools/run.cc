@@ -7,22 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "api/completion_json.h"
+#include "api/update_json.h"
 #include "draft/ngram_file.h"
 #include "json/json.h"
 #include "lab/prompt_file.h"
 #include "lab/stats_table.h"
+#include "serve/prompt.h"
 #include "store/atomic_file.h"
 #include "tools/command.h"
+#include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/output_options.h"
 #include "tools/progress.h"
 #include "tools/report.h"
-#include "tools/sampling_options.h"
-#include "tools/session.h"
+#include "tools/request_options.h"
 #include "tools/signals.h"
-#include "tools/speculation_options.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -46,9 +46,9 @@ class RunCommand : public Command {
 
  private:
   Status read_prompt();
-  Status save_ngrams(Session& session, const Completion& completion) const;
-  Result<Request> make_request(const Session& session) const;
-  int report(const Completion& completion, Session& session, const SignalWatch& signals,
+  CompletionRequest make_request() const;
+  Status save_ngrams(const Target& target, const Completion& completion) const;
+  int report(const CompletionResult& result, const LocalRuntime& local, const SignalWatch& signals,
              TextOutput& output) const;
 
   std::optional<std::string> prompt_;
@@ -59,13 +59,10 @@ class RunCommand : public Command {
   std::string color_ = "never";
   std::optional<std::string> result_;
   ModelArguments model_;
-  SamplingArguments sampling_;
-  SpeculationArguments speculation_;
+  RequestArguments request_;
   OutputArguments output_;
 
   std::string text_;  // of the prompt
-  SpeculationPlan plan_;
-  std::vector<Token> prompt_tokens_;
 };
 
 void RunCommand::add_options(CLI::App& app) {
@@ -85,10 +82,8 @@ void RunCommand::add_options(CLI::App& app) {
       "read the prompt from standard input; one newline at its end is not part of it");
   standard_input->type_name("-")->group(heading);
   add_model_options(app, model_);
-  add_sampling_options(app, sampling_);
-  add_stop_option(app, sampling_);
-  add_logprobs_option(app, sampling_);
-  add_speculation_options(app, speculation_, model_);
+  add_request_options(app, request_, {"namespace"});
+  add_exact_option(app, "Speculation", model_);
   OptionGroup output(app, "Output");
   output.add_switch("--stats", stats_, "print a table of speeds, counts and times at the end");
   output.add_flag_choice(
@@ -120,8 +115,7 @@ void RunCommand::check() {
                      "give exactly one of -p TEXT, -f FILE and - (standard input)");
   }
   require_model(model_);
-  check_sampling(sampling_);
-  check_speculation(speculation_, model_);
+  check_request(request_, model_);
 }
 
 Status RunCommand::read_prompt() {
@@ -138,96 +132,79 @@ Status RunCommand::read_prompt() {
       text_, path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
 }
 
-Result<Request> RunCommand::make_request(const Session& session) const {
-  Result<std::vector<Token>> tokens =
-      chat_ ? session.tokenize({{.role = "user", .content = text_}}) : session.tokenize(text_);
-  if (!tokens.ok()) return tokens.status();
-  Result<Request> request =
-      session.request(std::move(*tokens), sampling_.options, chosen_seed(sampling_), plan_.width);
-  if (!request.ok()) return request.status();
-  request->max_tokens = sampling_.max_tokens;
-  request->stop = sampling_.stop;
-  request->rule = chosen_rule(speculation_);
-  request->draft = chosen_shape(speculation_);
-  request->drafters = plan_.drafters;
-  request->logprobs = sampling_.logprobs;
-  if (!plan_.off_reason.empty()) request->speculation_off_reason = plan_.off_reason;
+CompletionRequest RunCommand::make_request() const {
+  CompletionRequest request = request_.request;
+  set_prompt(request, {.text = text_}, chat_);
+  // Named, so that n-gram files count that are not there yet. Nobody: the result says why.
+  DrafterPlan drafters = chosen_drafters(request_, model_);
+  if (!drafters.empty()) request.drafters = std::move(drafters);
   return request;
 }
 
 // The prompt and what was said join the dynamic cache's file, for later texts. A text that was cut
 // short by Ctrl-C does, too. Counted from the text: the drafter has forgotten it with its end. Into
 // the file as it is now: another run may have added to it meanwhile.
-Status RunCommand::save_ngrams(Session& session, const Completion& completion) const {
-  const NgramDrafting* ngrams = session.ngrams();
-  if (ngrams == nullptr || !ngrams->dynamic) return Status();
-  const std::string& path = *speculation_.ngrams.dynamic_file;
-  const TokenizerId tokenizer = tokenizer_id(session.vocabulary());
-  Result<NgramCache> cache = load_dynamic_ngrams(path, tokenizer);
+Status RunCommand::save_ngrams(const Target& target, const Completion& completion) const {
+  const std::optional<std::string>& path = request_.ngrams.dynamic_file;
+  if (!path || !chosen_drafters(request_, model_).mentions(NgramDrafter::kName)) return Status();
+  const TokenizerId tokenizer = tokenizer_id(target.vocabulary());
+  Result<NgramCache> cache = load_dynamic_ngrams(*path, tokenizer);
   if (!cache.ok()) return cache.status();
-  std::vector<Token> text = prompt_tokens_;
+  Result<Prompt> prompt = make_prompt(make_request(), target);
+  if (!prompt.ok()) return prompt.status();
+  std::vector<Token> text = std::move(prompt->tokens);
   text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
   cache->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
-  return outrider::save_ngrams(*cache, tokenizer, path).with_context("--ngram-dynamic");
+  return outrider::save_ngrams(*cache, tokenizer, *path).with_context("--ngram-dynamic");
 }
 
-int RunCommand::report(const Completion& completion, Session& session, const SignalWatch& signals,
-                       TextOutput& output) const {
-  const std::string object = json::encode(api::completion_json(completion, session.exactness(),
-                                                               session.target_info().kernels)) +
-                             "\n";
+int RunCommand::report(const CompletionResult& result, const LocalRuntime& local,
+                       const SignalWatch& signals, TextOutput& output) const {
+  const std::string object = json::encode(api::result_json(result)) + "\n";
   output_.json ? output.write(object) : output.finish();
-  const std::int32_t width = std::min(plan_.width, session.target().capabilities().max_width);
-  if (stats_)
-    std::fputs(
-        lab::stats_table(completion, session.exactness(), session.target_info().kernels, width)
-            .c_str(),
-        stderr);
+  const std::int32_t most = local.target().capabilities().max_width;
+  const std::int32_t width = std::min(request_.request.width, most);
+  if (stats_) {
+    const std::string table =
+        lab::stats_table(result.completion, result.exactness, result.kernels, width);
+    std::fputs(table.c_str(), stderr);
+  }
   Status written = result_ ? lab::write_file(*result_, object) : Status();
-  if (written.ok()) written = save_ngrams(session, completion);
-  if (!completion.error.ok()) return fail(completion.error);
+  if (written.ok()) written = save_ngrams(local.target(), result.completion);
+  if (!result.completion.error.ok()) return fail(result.completion.error);
   if (!written.ok()) return fail(written);
   if (!output.status().ok()) return fail(output.status());
   return signals.raised() ? signals.exit_code() : kDone;
 }
 
 int RunCommand::run() {
-  plan_ = plan_speculation(speculation_, model_);
-  const int constraint = read_constraint(sampling_);
+  const int constraint = read_constraint(request_);
   if (constraint != kDone) return constraint;
-  if (plan_.use_ngrams && speculation_.ngrams.dynamic_file) {
-    const Status writable = check_writable(*speculation_.ngrams.dynamic_file);
+  const std::optional<std::string>& dynamic = request_.ngrams.dynamic_file;
+  if (dynamic && chosen_drafters(request_, model_).mentions(NgramDrafter::kName)) {
+    const Status writable = check_writable(*dynamic);
     if (!writable.ok()) return fail(writable.with_context("--ngram-dynamic"));
   }
   const Status prompt = read_prompt();  // before signals are blocked: Ctrl-C must end the waiting
   if (!prompt.ok()) return fail(prompt);
   SignalWatch signals;
   ProgressBar progress;
-
-  SessionOptions options{.target = target_options(model_),
-                         .speculation = plan_.width != 1,
-                         .planned = plan_.width == kAutoWidth,
-                         .widest_is_wish = plan_.width != kAutoWidth};
-  options.target.widest = opened_width(speculation_);
-  choose_drafters(plan_, speculation_, model_, options);
-  const SessionHooks hooks{
+  const LocalHooks hooks{
       .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
-  Result<std::unique_ptr<Session>> session = Session::open(options, hooks);
+  Result<std::unique_ptr<LocalRuntime>> local =
+      LocalRuntime::open(setup_for(request_, model_), hooks);
   progress.clear();
-  if (!session.ok()) return fail(session.status(), signals);
-  for (const std::string& warning : (*session)->warnings()) print_warning(warning);
+  if (!local.ok()) return fail(local.status(), signals);
+  (*local)->print_warnings(request_.request);
 
-  Result<Request> request = make_request(**session);
-  if (!request.ok()) return fail(request.status());
-  prompt_tokens_ = request->prompt;
   TextOutput output(STDOUT_FILENO, use_color(color_));
-  Result<Completion> completion =
-      generate(**session, std::move(*request), signals, progress, [&](const Update& update) {
-        if (!output_.json) output.write(update.pieces);
+  const Result<std::shared_ptr<const CompletionResult>> result = generate(
+      **local, make_request(), signals, progress, [&](const std::vector<SaidToken>& tokens) {
+        if (!output_.json) output.write(tokens);
         return !output.failed();
       });
-  if (!completion.ok()) return fail(completion.status());
-  return report(*completion, **session, signals, output);
+  if (!result.ok()) return fail(result.status());
+  return report(**result, **local, signals, output);
 }
 
 }  // namespace

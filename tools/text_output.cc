@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -13,6 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kColors = {"\033[32m", "\033[36m", "\033[33m",
                                                      "\033[35m"};
 constexpr std::string_view kDefaultColor = "\033[0m";
+constexpr std::string_view kTarget = "target";  // as SaidToken::by has it
 
 }  // namespace
 
@@ -23,20 +25,21 @@ bool use_color(std::string_view mode) {
   return mode == "auto" && isatty(STDOUT_FILENO) == 1;
 }
 
-void TextOutput::set_color(std::int32_t by) {
+void TextOutput::set_color(std::string_view by) {
   if (!color_ || by == by_) return;
-  buffer_ +=
-      by == kByTarget ? kDefaultColor : kColors[static_cast<std::size_t>(by) % kColors.size()];
+  const auto drafter = std::find(kDrafterNames.begin(), kDrafterNames.end(), by);
+  const std::size_t index = static_cast<std::size_t>(drafter - kDrafterNames.begin());
+  buffer_ += by == kTarget ? kDefaultColor : kColors[index % kColors.size()];
   by_ = by;
 }
 
-void TextOutput::write(const std::vector<Piece>& pieces) {
+void TextOutput::write(const std::vector<SaidToken>& tokens) {
   buffer_.clear();
-  for (const Piece& piece : pieces) {
-    if (piece.text.empty()) continue;
-    set_color(piece.by);
-    buffer_ += piece.text;
-    last_ = piece.text.back();
+  for (const SaidToken& token : tokens) {
+    if (token.text.empty()) continue;
+    set_color(token.by);
+    buffer_ += token.text;
+    last_ = token.text.back();
   }
   write(buffer_);
 }
@@ -57,7 +60,7 @@ void TextOutput::write(std::string_view bytes) {
 
 void TextOutput::finish() {
   buffer_.clear();
-  set_color(kByTarget);
+  set_color(kTarget);
   if (last_ != '\n' && isatty(descriptor_) == 1) buffer_ += '\n';
   last_ = '\n';
   write(buffer_);

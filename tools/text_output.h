@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/request.h"
+#include "serve/runtime.h"
 
 namespace outrider::tools {
 
@@ -18,12 +18,13 @@ bool use_color(std::string_view mode);
 // Writes bytes to a file descriptor, each call at once. Not thread-safe.
 class TextOutput {
  public:
-  // `color`: a drafter's accepted guesses stand out: the first drafter's in green, others in cyan,
-  // yellow, magenta; what the target said itself stays as it is.
+  // `color`: drafters' accepted guesses stand out: the draft model's in green, those of others in
+  // cyan, yellow, magenta, in the order of kDrafterNames; what the target said itself stays as it
+  // is.
   TextOutput(int descriptor, bool color) : descriptor_(descriptor), color_(color) {}
 
   // Nothing more is written after the first failure.
-  void write(const std::vector<Piece>& pieces);
+  void write(const std::vector<SaidToken>& tokens);
   void write(std::string_view bytes);
 
   // Back to the default colour, and on a terminal to the start of a line.
@@ -38,12 +39,12 @@ class TextOutput {
   bool failed() const { return closed_ || !status_.ok(); }
 
  private:
-  void set_color(std::int32_t by);
+  void set_color(std::string_view by);
 
   int descriptor_;
   bool color_;
-  std::int32_t by_ = kByTarget;  // whose colour is set
-  char last_ = '\n';             // the last byte of text
+  std::string_view by_ = "target";  // whose colour is set
+  char last_ = '\n';                // the last byte of text
   bool closed_ = false;
   Status status_;
   std::string buffer_;

@@ -23,7 +23,7 @@ Answer<std::int64_t> read_id(JsonFields& fields) {
 }
 
 Error unknown_id(const Status& status) {
-  return {.code = status.code(), .message = with_field_names(status.message()), .field = "id"};
+  return {.code = status.code(), .message = status.message(), .field = "id"};
 }
 
 // Waits in slices: up to `wait_ms`, or for ever when it is negative.

@@ -42,14 +42,10 @@ class Answer {
   std::variant<T, Error> state_;
 };
 
-// The layers below name options as `run` spells them ("--top-p is 2, but ..."). Here they become
-// the names of fields ("top_p is 2, but ..."), and the first one, or "the prompt" or "the messages"
-// at the start, is what the error is about. `params` are the client's: a name that is in their
-// "speculative" and not beside it is spelled "speculative.width". REQUIRES: !status.ok()
+// `params` are the client's: a field that is in their "speculative" and not beside it is spelled
+// "speculative.width", and what is wrong with a prompt is about "messages" where these were given.
+// REQUIRES: !status.ok()
 Error error_of(const Status& status, const json::Json& params);
-
-// The same without a client's fields: for texts that are shown later, such as a failed load's.
-std::string with_field_names(std::string_view message);
 
 // {"code","message","field"}; no field: null.
 json::Json error_json(const Error& error);

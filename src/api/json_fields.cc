@@ -63,6 +63,10 @@ const Json* JsonFields::any(std::string_view name) {
   return found == object_.end() ? nullptr : &*found;
 }
 
+bool JsonFields::has(const std::string& name) const {
+  return object_.is_object() && object_.contains(name);
+}
+
 void JsonFields::require(std::string_view name) {
   if (ok() && !object_.contains(std::string(name))) {
     fail(std::string(name), path_ + std::string(name) + " is missing");
@@ -72,6 +76,10 @@ void JsonFields::require(std::string_view name) {
 void JsonFields::fail(const std::string& name, const std::string& message) {
   if (!ok()) return;
   error_ = Error{.code = StatusCode::kInvalidArgument, .message = message, .field = path_ + name};
+}
+
+void JsonFields::fail(const Status& status) {
+  fail(status.field(), status.message_with(path_ + status.field()));
 }
 
 void JsonFields::refuse(const std::string& name, const Json& value, const std::string& wanted) {
@@ -142,7 +150,7 @@ void JsonFields::texts(std::string_view name, std::vector<std::string>& value) {
 }
 
 void JsonFields::choice(std::string_view name, std::string& value,
-                        std::initializer_list<std::string_view> choices) {
+                        std::span<const std::string_view> choices) {
   const Json* given = any(name);
   if (given == nullptr) return;
   if (given->is_string()) {
@@ -154,7 +162,7 @@ void JsonFields::choice(std::string_view name, std::string& value,
   }
   std::string wanted;
   for (const std::string_view& one : choices) {
-    wanted += wanted.empty() ? "" : &one == choices.end() - 1 ? " or " : ", ";
+    wanted += wanted.empty() ? "" : &one == &choices.back() ? " or " : ", ";
     wanted += one.empty() ? "''" : one;
   }
   refuse(std::string(name), *given, wanted);

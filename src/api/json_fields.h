@@ -11,19 +11,18 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/error.h"
+#include "base/field.h"
 #include "json/json.h"
 
 namespace outrider::api {
-
-inline constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 
 class JsonFields {
  public:
@@ -35,7 +34,7 @@ class JsonFields {
   void integer(std::string_view name, std::int32_t& value, std::int64_t min, std::int64_t max);
   void integer(std::string_view name, std::int64_t& value, std::int64_t min, std::int64_t max);
 
-  // A number that a float can hold; its range is checked elsewhere (model/sampler.h).
+  // A number that a float can hold.
   void number(std::string_view name, float& value);
 
   void boolean(std::string_view name, bool& value);
@@ -45,12 +44,14 @@ class JsonFields {
   void texts(std::string_view name, std::vector<std::string>& value);
 
   // One of `choices`.
-  void choice(std::string_view name, std::string& value,
-              std::initializer_list<std::string_view> choices);
+  void choice(std::string_view name, std::string& value, std::span<const std::string_view> choices);
 
   // The field as it is, for what has more than one form; null pointer: it is not there (or there
   // was an error before).
   const json::Json* any(std::string_view name);
+
+  // Whether it is there; it does not count as asked for.
+  bool has(const std::string& name) const;
 
   // The field must be there.
   void require(std::string_view name);
@@ -59,6 +60,8 @@ class JsonFields {
   // "logit_bias[3]".
   void refuse(const std::string& name, const json::Json& value, const std::string& wanted);
   void fail(const std::string& name, const std::string& message);
+  // About the status's own field, named with the path. REQUIRES: !status.ok()
+  void fail(const Status& status);
 
   bool ok() const { return !error_.has_value(); }
 

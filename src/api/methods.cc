@@ -31,9 +31,7 @@ Answer<Json> system_status(const MethodContext& context, const Json& params) {
 Json parameters_json(std::span<const Parameter> parameters) {
   Json list = Json::array();
   for (const Parameter& p : parameters) {
-    list.push_back({{"name", std::string(p.name)},
-                    {"type", std::string(p.type)},
-                    {"help", std::string(p.help)}});
+    list.push_back({{"name", p.name}, {"type", p.type}, {"help", p.help}});
   }
   return list;
 }
@@ -95,18 +93,14 @@ Answer<Json> model_load(const MethodContext& context, const Json& params) {
 void read_role(JsonFields& fields, ModelRole& role, bool with_files) {
   std::string name = "target";
   fields.require("role");
-  if (with_files) {
-    fields.choice("role", name, {"target", "draft", "drafter"});
-  } else {
-    fields.choice("role", name, {"target", "draft"});
-  }
+  static constexpr std::string_view kRoles[] = {"target", "draft", "drafter"};
+  fields.choice("role", name, std::span(kRoles).first(with_files ? 3 : 2));
   role = name == "draft" ? ModelRole::kDraft : ModelRole::kTarget;
 }
 
 Answer<Json> about_role(const Status& status, ModelRole role) {
   if (!status.ok()) {
-    return Error{
-        .code = status.code(), .message = with_field_names(status.message()), .field = "role"};
+    return Error{.code = status.code(), .message = status.message(), .field = "role"};
   }
   return Json{{"role", std::string(model_role_name(role))}};
 }
@@ -226,29 +220,28 @@ Answer<Json> stats(const MethodContext& context, const Json& params) {
   return stats_json(context.runtime.status());
 }
 
-constexpr Parameter kStatusParameters[] = {
-    {"wait_ms", "integer", "wait so long for a load that is going on to end; default 0"}};
-constexpr Parameter kRoleParameters[] = {{"role", "string", "target or draft"}};
-constexpr Parameter kUnloadParameters[] = {
-    {"role", "string", "target, draft or drafter"},
-    {"drafter", "string", "with the role drafter: whose file"},
-    {"path", "string", "with the role drafter: which file; without it, all of that drafter"},
-    {"tier", "string", "with the drafter ngram-cache: static or dynamic; without it, both"},
-    {"at_once", "boolean", "end the target's requests with what they have; default false"}};
-constexpr Parameter kTokenizeParameters[] = {
-    {"text", "string", "UTF-8"},
-    {"add_special", "boolean", "what the model wants in front, such as BOS; default true"},
-    {"parse_special", "boolean", "<|im_end|> and the like are control tokens; default true"},
-    {"with_pieces", "boolean", "the text of each token as well; default false"}};
-constexpr Parameter kDetokenizeParameters[] = {{"tokens", "array", "token ids"}};
-constexpr Parameter kPollParameters[] = {
-    {"id", "integer", "of completion.start"},
-    {"wait_ms", "integer", "wait so long until there is something new; default 0"}};
-constexpr Parameter kIdParameters[] = {{"id", "integer", "of completion.start"}};
-
 }  // namespace
 
 std::span<const Method> methods() {
+  static const Parameter kStatusParameters[] = {
+      {"wait_ms", "integer", "wait so long for a load that is going on to end; default 0"}};
+  static const Parameter kRoleParameters[] = {{"role", "string", "target or draft"}};
+  static const Parameter kUnloadParameters[] = {
+      {"role", "string", "target, draft or drafter"},
+      {"drafter", "string", "with the role drafter: whose file"},
+      {"path", "string", "with the role drafter: which file; without it, all of that drafter"},
+      {"tier", "string", "with the drafter ngram-cache: static or dynamic; without it, both"},
+      {"at_once", "boolean", "end the target's requests with what they have; default false"}};
+  static const Parameter kTokenizeParameters[] = {
+      {"text", "string", "UTF-8"},
+      {"add_special", "boolean", "what the model wants in front, such as BOS; default true"},
+      {"parse_special", "boolean", "<|im_end|> and the like are control tokens; default true"},
+      {"with_pieces", "boolean", "the text of each token as well; default false"}};
+  static const Parameter kDetokenizeParameters[] = {{"tokens", "array", "token ids"}};
+  static const Parameter kPollParameters[] = {
+      {"id", "integer", "of completion.start"},
+      {"wait_ms", "integer", "wait so long until there is something new; default 0"}};
+  static const Parameter kIdParameters[] = {{"id", "integer", "of completion.start"}};
   static const Method kMethods[] = {
       {"system.status", "models, exactness, requests", kStatusParameters, system_status},
       {"system.methods", "this list", {}, system_methods},

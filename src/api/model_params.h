@@ -1,8 +1,7 @@
 // From JSON to the models that are ordered: the fields of model.load.
 //
-// Names, meaning, ranges and defaults are those of the command's long options: role ("target",
-// "draft"), path, ctx, threads, batch, gpu_layers, cache_type_k, cache_type_v, flash_attn, exact;
-// and for a target only: workers, isolate, widest (what --width is opened for).
+// role ("target", "draft"), path, and those of model/model_options.h; workers, isolate and widest
+// (what a request's width is opened for) are for a target only.
 //
 // And to drafters' files: role "drafter", drafter ("suffix", "ngram-cache"), path, and for
 // ngram-cache tier ("static", the default, or "dynamic").
@@ -10,8 +9,8 @@
 // Tested by model_params_test.cc.
 #pragma once
 
-#include "api/completion_params.h"
 #include "api/error.h"
+#include "api/read_fields.h"
 #include "json/json.h"
 #include "model/model_options.h"
 #include "serve/runtime.h"

@@ -34,13 +34,12 @@ Json info_json(const std::optional<ModelInfo>& info) {
 
 Json load_error(const Status& error) {
   if (error.ok()) return {};
-  return {{"code", std::string(status_code_name(error.code()))},
-          {"message", with_field_names(error.message())}};
+  return {{"code", std::string(status_code_name(error.code()))}, {"message", error.message()}};
 }
 
 Json texts(const std::vector<std::string>& list) {
   Json array = Json::array();
-  for (const std::string& text : list) array.push_back(with_field_names(text));
+  for (const std::string& text : list) array.push_back(text);
   return array;
 }
 

@@ -44,10 +44,9 @@ Json result_json(const CompletionResult& result) {
   object["truncated"] = result.prompt.truncated();
   if (result.remembered) {
     const std::string& reason = result.remembered->reason;
-    object["speculation"]["remembered"] = {
-        {"namespace", result.remembered->name_space},
-        {"tokens", result.remembered->tokens},
-        {"reason", reason.empty() ? Json() : Json(with_field_names(reason))}};
+    object["speculation"]["remembered"] = {{"namespace", result.remembered->name_space},
+                                           {"tokens", result.remembered->tokens},
+                                           {"reason", reason.empty() ? Json() : Json(reason)}};
   }
   return object;
 }

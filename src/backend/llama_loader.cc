@@ -70,6 +70,11 @@ LoadHooks then(const LoadHooks& hooks, const std::function<void()>& at_weights) 
   return with_call;
 }
 
+LoadHooks with_log(LoadHooks hooks, const LogSink& log) {
+  if (!hooks.log) hooks.log = log;
+  return hooks;
+}
+
 Result<std::unique_ptr<LoadedTarget>> load_here(const ModelOptions& options,
                                                 const LlamaLoaderOptions& how,
                                                 const LoadHooks& hooks) {
@@ -92,7 +97,7 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
                                                          const LoadHooks& caller_hooks) {
   // Reading the file is the first half of the way, the probe the second.
   LlamaLoaderOptions how = options_;
-  LoadHooks hooks = caller_hooks;
+  LoadHooks hooks = with_log(caller_hooks, options_.log);
   if (!how.probe_progress && caller_hooks.progress) {
     hooks.progress = [&](double fraction) { caller_hooks.progress(0.5 * fraction); };
     how.probe_progress = [&](double fraction) { caller_hooks.progress(0.5 + 0.5 * fraction); };
@@ -120,7 +125,8 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
 
 Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& options,
                                                        std::shared_ptr<const Target> target,
-                                                       const LoadHooks& hooks) {
+                                                       const LoadHooks& caller_hooks) {
+  const LoadHooks hooks = with_log(caller_hooks, options_.log);
   if (options.isolate || !options.workers.empty()) {
     return invalid_argument("the draft model '" + options.path +
                             "' cannot be isolated or run on workers; only a target can");

@@ -32,6 +32,9 @@ struct LlamaLoaderOptions {
   // what ggml makes for weights, and computes with, is a static.
   std::function<void()> at_weights;
 
+  // llama.cpp's own lines, where the hooks of a load have no sink for them; may be empty.
+  LogSink log;
+
   // How far the probe is, 0 to 1, after the file has been read; from the loading thread. Empty: the
   // hooks' progress goes to 0.5 while the file is read, and from there to 1 with the probe.
   std::function<void(double fraction)> probe_progress;

@@ -26,7 +26,46 @@ std::string_view status_code_name(StatusCode code) {
 
 Status Status::with_context(std::string_view context) const {
   if (ok()) return *this;
-  return Status(code_, std::string(context) + ": " + message_);
+  Status status = *this;
+  status.message_ = std::string(context) + ": " + message_;
+  if (field_at_ != kNotNamed) status.field_at_ += status.message_.size() - message_.size();
+  return status;
+}
+
+Status Status::in_field(std::string field) const {
+  if (ok()) return *this;
+  Status status(code_, field + ": " + message_);
+  status.field_ = std::move(field);
+  status.field_at_ = 0;
+  return status;
+}
+
+Status Status::about(std::string field) const {
+  if (ok()) return *this;
+  Status status(code_, message_);
+  status.field_ = std::move(field);
+  return status;
+}
+
+std::string Status::message_with(std::string_view spelling) const {
+  if (field_at_ == kNotNamed) return message_;
+  return std::string(message_).replace(field_at_, field_.size(), spelling);
+}
+
+Status refused(StatusCode code, std::string field, std::string_view what) {
+  Status status(code, field + " " + std::string(what));
+  status.field_ = std::move(field);
+  status.field_at_ = 0;
+  return status;
+}
+
+Status refused(std::string field, std::string_view what) {
+  return refused(StatusCode::kInvalidArgument, std::move(field), what);
+}
+
+Status wrong_value(std::string field, std::string_view value, std::string_view wanted) {
+  return refused(std::move(field),
+                 "is " + std::string(value) + ", but must be " + std::string(wanted));
 }
 
 Status invalid_argument(std::string message) {

@@ -3,12 +3,17 @@
 // Conventions for the whole project:
 //  - A function that can fail for a reason outside the program (a file, a model, a request, memory
 //    of a device) returns Status or Result<T>. A broken promise inside the program is an assert.
-//  - The message is for the person who runs the program: it says what failed, with which file,
-//    option or field, and what would be right. It starts in lower case and has no final full stop.
+//  - The message is for the person who runs the program: it says what failed, with which file or
+//    field, and what would be right. It starts in lower case and has no final full stop.
+//  - Fields (base/field.h) are named as JSON has them: "top_p is 2, but must be ...". What a
+//  failure
+//    is about is field() as well, so that each interface can spell it in its own way
+//    (message_with) without looking for it in the text.
 //  - Unless a declaration says otherwise, a call that fails leaves its object as it was.
 #pragma once
 
 #include <cassert>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,13 +46,38 @@ class [[nodiscard]] Status {
   StatusCode code() const { return code_; }
   const std::string& message() const { return message_; }
 
+  // The field that it is about: "top_p", "logit_bias[3]"; empty: none.
+  const std::string& field() const { return field_; }
+
+  // The message with `spelling` ("--top-p") where it names field(). The message itself where it
+  // does not.
+  std::string message_with(std::string_view spelling) const;
+
   // The same failure with `context` and ": " put before the message. Ok stays ok.
   Status with_context(std::string_view context) const;
 
+  // The same failure with `field` and ": " before the message, about that field. Ok stays ok.
+  Status in_field(std::string field) const;
+
+  // The same failure, about `field`, which the message does not name. Ok stays ok.
+  Status about(std::string field) const;
+
  private:
+  friend Status refused(StatusCode code, std::string field, std::string_view what);
+  static constexpr std::size_t kNotNamed = static_cast<std::size_t>(-1);
+
   StatusCode code_ = StatusCode::kOk;
   std::string message_;
+  std::string field_;
+  std::size_t field_at_ = kNotNamed;  // where the message names it
 };
+
+// A failure about a field: "<field> <what>".
+Status refused(StatusCode code, std::string field, std::string_view what);
+Status refused(std::string field, std::string_view what);  // kInvalidArgument
+
+// "<field> is <value>, but must be <wanted>", kInvalidArgument.
+Status wrong_value(std::string field, std::string_view value, std::string_view wanted);
 
 Status invalid_argument(std::string message);
 Status not_found(std::string message);

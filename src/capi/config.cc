@@ -1,13 +1,12 @@
 #include "capi/config.h"
 
-#include "api/json_fields.h"
+#include "api/read_fields.h"
 
 namespace outrider::capi {
 namespace {
 
 using api::Answer;
 using api::Error;
-using api::kMaxInt32;
 using json::Json;
 
 void read_model(api::JsonFields& fields, const std::string& name, ModelRole role, Config& config) {
@@ -53,13 +52,7 @@ Answer<Config> read_config(std::string_view text) {
   const json::Parsed parsed = json::parse(text);
   if (!parsed.ok()) return Error{.message = "the config: " + parsed.error, .field = ""};
   api::JsonFields fields(*parsed.value);
-  RuntimeOptions& o = config.runtime;
-  fields.integer("slots", o.slots, 1, 64);
-  fields.integer("max_queue", o.max_queue, 0, kMaxInt32);
-  fields.integer("prompt_chunk", o.prompt_chunk, 1, kMaxInt32);
-  fields.boolean("reuse_prefix", o.reuse_prefix);
-  fields.integer("retention_ms", o.retention_ms, 0, RuntimeOptions::kMaxRetentionMs);
-  fields.integer("remember_tokens", o.remember_tokens, 0, kMaxInt32);
+  api::read_fields(fields, runtime_fields(), config.runtime);
   read_model(fields, "model", ModelRole::kTarget, config);
   read_model(fields, "draft", ModelRole::kDraft, config);
   for (const std::string_view tier : kFileTiers) read_ngrams(fields, std::string(tier), config);

@@ -126,7 +126,7 @@ Status DraftModelDrafter::synchronise(const DraftRequest& request) {
   if (!model_.has_room_for(request.seq, request.text.subspan(state.n_seen))) {
     return resource_exhausted("the draft model's context of " +
                               std::to_string(model_.capabilities().n_ctx) +
-                              " tokens is full; a larger --draft-ctx drafts for longer");
+                              " tokens is full; a larger one drafts for longer");
   }
   return catch_up(request);
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/field.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "dist/draws.h"
@@ -19,6 +20,10 @@
 #include "tree/token_tree.h"
 
 namespace outrider {
+
+// DraftShape::branches, where whoever asks leaves it to the width (engine/request.h). Drafters
+// never see it.
+inline constexpr std::int32_t kBranchesByWidth = 0;
 
 // How broadly to draft, and where to stop. Decided from the draft's distributions alone, never from
 // what was drawn from them (dist/draws.h). Probabilities are those behind the sampler chain; at
@@ -37,7 +42,10 @@ struct DraftShape {
   float p_ratio = 0.0f;
 };
 
-// Errors: kInvalidArgument, naming the option as `run` spells it.
+// What a request may say of it, each with its name, range and help. Static storage.
+std::span<const Field<DraftShape>> shape_fields();
+
+// Errors: kInvalidArgument, about the field.
 Status validate(const DraftShape& shape);
 
 // What the engine's planner tells a drafter that could guess more or less.

@@ -36,20 +36,21 @@ bool DrafterPlan::mentions(std::string_view name) const {
 
 Result<DrafterPlan> parse_drafter_plan(std::string_view expression,
                                        std::span<const std::string_view> known,
-                                       std::string_view option) {
-  const std::string what = std::string(option) + " is '" + std::string(expression) + "', but ";
+                                       std::string_view field) {
+  const auto refuse = [&](const std::string& why) {
+    return refused(std::string(field), "is '" + std::string(expression) + "', but " + why);
+  };
   DrafterPlan plan;
   for (const std::string& group : split(expression, ',')) {
     std::vector<std::string> chain;
     for (const std::string& name : split(group, '/')) {
       if (std::find(known.begin(), known.end(), name) == known.end()) {
-        return invalid_argument(
-            what + (name.empty() ? "a name is missing" : "'" + name + "' is no drafter") +
-            "; give " + list_of(known) +
-            ", several with ',' (merged) or '/' (fall-back) between them");
+        return refuse((name.empty() ? "a name is missing" : "'" + name + "' is no drafter") +
+                      "; give " + list_of(known) +
+                      ", several with ',' (merged) or '/' (fall-back) between them");
       }
       if (plan.mentions(name) || std::find(chain.begin(), chain.end(), name) != chain.end()) {
-        return invalid_argument(what + "'" + name + "' is there twice; name each drafter once");
+        return refuse("'" + name + "' is there twice; name each drafter once");
       }
       chain.push_back(name);
     }

@@ -31,11 +31,11 @@ struct DrafterPlan {
   bool mentions(std::string_view name) const;
 };
 
-// Errors: kInvalidArgument, naming `option`, for an expression with an empty part, a name twice, or
+// Errors: kInvalidArgument, about `field`, for an expression with an empty part, a name twice, or
 // one that is not among `known`.
 Result<DrafterPlan> parse_drafter_plan(std::string_view expression,
                                        std::span<const std::string_view> known,
-                                       std::string_view option = "--drafter");
+                                       std::string_view field = "drafter");
 
 // Whether a chain, as indices of drafters, asks this one at this stage: it is the chain's next, and
 // those before it have found nothing.

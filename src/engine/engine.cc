@@ -68,21 +68,17 @@ Status check_options(const Request& r) {
       return invalid_argument("a stop string is empty; give at least one character");
   }
   if (r.width < 1 && r.width != kAutoWidth) {
-    return invalid_argument("--width is " + std::to_string(r.width) +
-                            ", but must be at least 1 (1 is no speculation)");
+    return wrong_value("width", std::to_string(r.width), "at least 1 (1 is no speculation)");
   }
   if (r.max_tokens < -1) {
-    return invalid_argument("--max-tokens is " + std::to_string(r.max_tokens) +
-                            ", but must be at least 0, or -1 for no limit");
+    return wrong_value("max_tokens", std::to_string(r.max_tokens),
+                       "at least 0, or -1 for no limit");
   }
   OUTRIDER_RETURN_IF_ERROR(validate(r.draft));
-  if (r.rule == AcceptanceRule::kBlock && r.draft.branches > 1) {
-    return invalid_argument("--branches is " + std::to_string(r.draft.branches) +
-                            ", but must be 1 with --rule block, which judges chains");
-  }
-  if (r.logprobs < -1 || r.logprobs > 20) {
-    return invalid_argument("--logprobs is " + std::to_string(r.logprobs) +
-                            ", but must be from 0 to 20");
+  OUTRIDER_RETURN_IF_ERROR(check_branches(r.rule, r.draft));
+  if (r.logprobs < -1 || r.logprobs > kMaxLogprobs) {
+    return wrong_value("logprobs", std::to_string(r.logprobs),
+                       "from 0 to " + std::to_string(kMaxLogprobs));
   }
   if (!r.sampler) return invalid_argument("the request has no sampler");
   return Status();
@@ -91,16 +87,20 @@ Status check_options(const Request& r) {
 }  // namespace
 
 Status check_prompt(const Capabilities& caps, std::span<const Token> prompt) {
-  if (prompt.empty()) return invalid_argument("the prompt is empty; it needs at least one token");
+  if (prompt.empty()) {
+    return invalid_argument("the prompt is empty; it needs at least one token").about("prompt");
+  }
   for (const Token token : prompt) {
     if (token >= 0 && token < caps.n_vocab) continue;
     return invalid_argument("prompt token " + std::to_string(token) +
-                            " is outside the vocabulary of " + std::to_string(caps.n_vocab));
+                            " is outside the vocabulary of " + std::to_string(caps.n_vocab))
+        .about("prompt");
   }
   if (prompt.size() < static_cast<std::size_t>(caps.n_ctx)) return Status();
   return invalid_argument("the prompt has " + std::to_string(prompt.size()) +
                           " tokens, but the context holds " + std::to_string(caps.n_ctx) +
-                          " and needs room for an answer; give a larger --ctx or a shorter prompt");
+                          " and needs room for an answer; give a larger ctx or a shorter prompt")
+      .about("prompt");
 }
 
 Status check_request(const Capabilities& caps, const Request& request) {

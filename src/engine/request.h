@@ -25,6 +25,7 @@ enum class AcceptanceRule {
 };
 
 inline constexpr std::int32_t kAutoWidth = -1;
+inline constexpr std::int32_t kMaxLogprobs = 20;
 
 struct Request {
   std::vector<Token> prompt;  // not empty; ids of the target's vocabulary
@@ -42,7 +43,8 @@ struct Request {
   // kAutoWidth is Planner::kTrialWidth.
   std::int32_t width = 4;
   std::string speculation_off_reason;  // why it is not speculative, for the result
-  std::int32_t logprobs = -1;  // likeliest tokens to report with each token, 0 to 20; -1: nothing
+  std::int32_t logprobs =
+      -1;  // likeliest tokens to report with each token, 0 to kMaxLogprobs; -1: nothing
   // False: of the raw row. True: of what the sampler chain leaves of it, except at temperature 0.
   bool logprobs_after_sampler = false;
   // Which drafters may guess, of those that are there when it is added.
@@ -62,6 +64,11 @@ struct Request {
 inline constexpr std::int32_t kAutoBranches = 8;
 inline constexpr std::int32_t kAutoModelBranches = 3;
 void set_default_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width);
+// The same where `shape` leaves them open (kBranchesByWidth).
+void fill_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width);
+
+// Errors: kInvalidArgument for branches with a rule that judges chains.
+Status check_branches(AcceptanceRule rule, const DraftShape& shape);
 
 // What "auto" stands for: the draft model, suffix and, where it has files, ngram-cache, merged.
 // With the rules that draw, whose steps nobody plans, the draft model alone. The engine passes over

@@ -52,7 +52,7 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   ContextSizes sizes;
   sizes.n_ctx = options.n_ctx > 0 ? options.n_ctx : n_ctx_train;
   if (sizes.n_ctx < 1) {
-    return invalid_argument("the model does not say how long its context is; give one (--ctx)");
+    return invalid_argument("the model does not say how long its context is; give one (ctx)");
   }
   sizes.n_sequences = options.n_sequences;
   // llama.cpp aborts when a batch is smaller than its number of sequences.
@@ -65,7 +65,7 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
     return resource_exhausted("a context of " + std::to_string(sizes.n_ctx) + " tokens for " +
                               std::to_string(options.n_sequences) +
                               " sequences has more cells than can be numbered; take a smaller one "
-                              "(--ctx)");
+                              "(ctx)");
   }
   sizes.n_cells = static_cast<std::int32_t>(n_cells);
   sizes.n_batch = std::min(n_batch, sizes.n_cells);

@@ -150,7 +150,7 @@ void apply_user_choices(const RuleFacts& facts, const ModelOptions& options, boo
       context.type_k = context.type_v = "f16";
       if (exactness_matters) {
         plan->notes.push_back(
-            "without flash attention (--flash-attn off) a batch does not give the bits of single "
+            "without flash attention (flash_attn=off) a batch does not give the bits of single "
             "steps; leave the option out");
       }
     }
@@ -162,7 +162,7 @@ void apply_user_choices(const RuleFacts& facts, const ModelOptions& options, boo
       !exact_cache(facts, context.type_k, context.type_v)) {
     plan->notes.push_back("with a " + context.type_k +
                           " cache a batch gives the bits of single steps only within the first 256 "
-                          "cells; with bf16 keys (--cache-type-k bf16) it does throughout");
+                          "cells; with bf16 keys (cache_type_k=bf16) it does throughout");
   }
 }
 
@@ -275,10 +275,10 @@ LoadPlan strictest_plan(const RuleFacts& believed, const ModelOptions& options,
 std::string inexact_hint(const RuleFacts& facts, const LoadPlan& plan) {
   if (!facts.on_cpu) {
     return "the device picks its code by the number of tokens in a batch; on the processor "
-           "(--gpu-layers 0) quantised files are exact";
+           "(gpu_layers=0) quantised files are exact";
   }
   if (!plan.context.flash_attention) {
-    return "attention without flash attention depends on the batch; leave out --flash-attn off";
+    return "attention without flash attention depends on the batch; leave out flash_attn=off";
   }
   const std::string never = present(facts, kNeverExact);
   if (!never.empty()) {
@@ -288,7 +288,7 @@ std::string inexact_hint(const RuleFacts& facts, const LoadPlan& plan) {
   }
   if (!exact_cache(facts, plan.context.type_k, plan.context.type_v)) {
     return "a single token over more than 256 cells of a " + plan.context.type_k +
-           " cache is added up in another order than several; bf16 keys (--cache-type-k bf16) are "
+           " cache is added up in another order than several; bf16 keys (cache_type_k=bf16) are "
            "exact";
   }
   const std::string panels = present(facts, kExactBelowEight);
@@ -296,7 +296,7 @@ std::string inexact_hint(const RuleFacts& facts, const LoadPlan& plan) {
   const std::string repacked = present(facts, kExactOnlyPlain);
   if (plan.extra_bufts && !repacked.empty()) {
     return repacked + " weights in repacked buffers take other code from 4 tokens on; plain ones " +
-           "(--exact on) do not";
+           "(exact=on) do not";
   }
   return "";
 }

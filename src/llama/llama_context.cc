@@ -39,8 +39,8 @@ Status LlamaModel::choose_cache_types() {
   }
   if (!settings_.flash_attention && ggml_is_quantized(cache_type_of(settings_.type_v))) {
     return invalid_argument("a " + settings_.type_v +
-                            " cache for values needs flash attention; switch it on (--flash-attn "
-                            "on) or take f16 (--cache-type-v f16)");
+                            " cache for values needs flash attention; switch it on "
+                            "(flash_attn=on) or take f16 (cache_type_v=f16)");
   }
   return Status();
 }
@@ -73,7 +73,7 @@ Status LlamaModel::choose_sizes(const ModelOptions& options) {
     return resource_exhausted("a context of " + std::to_string(sizes->n_ctx) + " tokens (" +
                               std::to_string(sizes->n_sequences) + " sequences) needs " +
                               gibibytes(cache_bytes_) + " for its cache, and this machine has " +
-                              gibibytes(limit) + "; take a smaller one (--ctx)");
+                              gibibytes(limit) + "; take a smaller one (ctx)");
   }
   return make_context(*sizes);
 }

@@ -328,10 +328,10 @@ Status Opener::limit_to_exact(const RuleFacts& facts, const LoadPlan& plan) {
   if (!what.empty()) {
     const std::string& reason = opened_.exactness.reason;
     const std::string hint = inexact_hint(facts, plan);
-    return unsupported("'" + options_.path + "' cannot be run with --exact on: " + what +
+    return unsupported("'" + options_.path + "' cannot be run with exact=on: " + what +
                        (reason.empty() ? "" : " (" + reason + ")") +
                        (hint.empty() ? "" : "; " + hint) +
-                       "; --exact auto runs it and reports what holds");
+                       "; exact=auto runs it and reports what holds");
   }
   // Where a wider batch differs, so does a prompt's piece. The same without speculation: the state
   // that a prompt leaves must not depend on it.

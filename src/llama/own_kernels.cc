@@ -41,7 +41,7 @@ KernelUse kernel_use(KernelChoice choice, std::uint64_t bytes) {
   if (use.own) {
     use.instruction_set = own_kernels().instruction_set;
   } else if (choice == KernelChoice::kStock) {
-    use.reason = "asked for (--kernels stock)";
+    use.reason = "asked for (kernels=stock)";
   } else if (!own_kernels().available) {
     use.reason = own_kernels().reason;
   } else {

@@ -29,12 +29,12 @@ SamplerHandle make_dry(const SamplingOptions& o, const LlamaVocabulary& vocabula
 }
 
 Status check_without_vocabulary(const SamplingOptions& o) {
-  const char* needs = o.ignore_eos                               ? "--ignore-eos"
-                      : uses_dry(o)                              ? "--dry-multiplier"
-                      : uses_penalties(o) && !o.penalize_newline ? "penalize_newline = false"
+  const char* needs = o.ignore_eos                               ? "ignore_eos"
+                      : uses_dry(o)                              ? "dry_multiplier"
+                      : uses_penalties(o) && !o.penalize_newline ? "penalize_newline"
                                                                  : nullptr;
   if (needs == nullptr) return Status();
-  return invalid_argument(std::string(needs) + " needs a vocabulary, and this sampler has none");
+  return refused(needs, "needs a vocabulary, and this sampler has none");
 }
 
 }  // namespace
@@ -45,9 +45,9 @@ Result<RowEdits> RowEdits::create(const SamplingOptions& o, std::int32_t n_vocab
   RowEdits edits;
   for (const LogitBias& bias : o.logit_bias) {
     if (bias.token >= 0 && bias.token < n_vocab) continue;
-    return invalid_argument("--logit-bias names token " + std::to_string(bias.token) +
-                            ", but the vocabulary has " + std::to_string(n_vocab) +
-                            " tokens, 0 to " + std::to_string(n_vocab - 1));
+    return refused("logit_bias", "names token " + std::to_string(bias.token) +
+                                     ", but the vocabulary has " + std::to_string(n_vocab) +
+                                     " tokens, 0 to " + std::to_string(n_vocab - 1));
   }
   edits.biases_ = o.logit_bias;
   edits.never_.assign(suppressed.begin(), suppressed.end());

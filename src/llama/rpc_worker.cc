@@ -59,8 +59,8 @@ Status try_to_bind(const std::string& host, std::uint16_t port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) {
-    return invalid_argument("--host is '" + host +
-                            "', but must be an IPv4 address of this machine, such as 127.0.0.1");
+    return wrong_value("host", "'" + host + "'",
+                       "an IPv4 address of this machine, such as 127.0.0.1");
   }
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   const int on = 1;

@@ -250,19 +250,19 @@ class ChainSampler : public Sampler {
 Result<std::unique_ptr<GrammarMask>> make_grammar(const SamplingOptions& o,
                                                   const LlamaVocabulary* vocabulary) {
   if (!o.constrained()) return std::unique_ptr<GrammarMask>();
-  const char* option = o.grammar.empty() ? "--json-schema" : "--grammar";
+  const char* field = o.grammar.empty() ? "json_schema" : "grammar";
   if (vocabulary == nullptr) {
-    return invalid_argument(std::string(option) + " needs a vocabulary, and this sampler has none");
+    return refused(field, "needs a vocabulary, and this sampler has none");
   }
   std::string grammar = o.grammar;
   if (grammar.empty()) {
     Result<std::string> converted = grammar_from_json_schema(o.json_schema);
-    if (!converted.ok()) return converted.status().with_context(option);
+    if (!converted.ok()) return converted.status().in_field(field);
     grammar = std::move(*converted);
   }
   Result<std::unique_ptr<GrammarMask>> mask =
       GrammarMask::create(grammar, o.grammar_triggers, *vocabulary);
-  if (!mask.ok()) return mask.status().with_context(option);
+  if (!mask.ok()) return mask.status().in_field(field);
   return mask;
 }
 

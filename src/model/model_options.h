@@ -4,9 +4,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/field.h"
 #include "base/log.h"
 #include "model/exactness.h"
 #include "model/kernel_use.h"
@@ -44,6 +46,12 @@ struct ModelOptions {
   // without speculation, so that the text is.
   std::int32_t widest = 16;  // most tokens of one sequence in a step, >= 1
 };
+
+// What interfaces let users set of it, each with its name, range and help. Static storage.
+std::span<const Field<ModelOptions>> model_fields();
+
+// Every range of these. Errors: kInvalidArgument, about the field.
+Status validate(const ModelOptions& options);
 
 // Loading's progress and end. Called from the loading thread.
 struct LoadHooks {

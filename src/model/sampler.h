@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/field.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "dist/distribution.h"
@@ -77,9 +78,14 @@ struct SamplingOptions {
   bool constrained() const { return !grammar.empty() || !json_schema.empty(); }
 };
 
-// Checks the ranges above and what cannot be combined. The message names the option as `run` spells
-// it ("--top-p"). Which token ids there are, and whether a grammar can be read, are make_sampler's
-// to check.
+// The options above, each with its name, range and help. Static storage.
+std::span<const Field<SamplingOptions>> sampling_fields();
+
+// Why a filter or penalty is refused: "cannot be used with mirostat 2, ...".
+std::string cannot_be_used_with_mirostat(std::int32_t version);
+
+// Checks the ranges and what cannot be combined. The failure is about the field ("top_p"). Which
+// token ids there are, and whether a grammar can be read, are make_sampler's to check.
 Status validate(const SamplingOptions& options);
 
 // The distribution depends on the row and on the tokens accepted so far, never on randomness: the

@@ -6,54 +6,27 @@
 #include <limits>
 #include <utility>
 
-#include "api/completion_json.h"
-#include "draft/drafter_plan.h"
+#include "base/list_of.h"
 
 namespace outrider::rpcserver {
 namespace {
 
 using json::Json;
 
-constexpr std::int64_t kMinInt = std::numeric_limits<std::int32_t>::min();
-constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
-constexpr double kMaxFloat = std::numeric_limits<float>::max();
-constexpr std::int64_t kMaxWidth = 64;  // tokens of a step, as for `outrider run`
+constexpr std::int64_t kMaxWidth = 64;  // tokens of a step
 
-// The options of a request that a cmd may give for all of them; a prompt is not one.
-constexpr std::array<std::string_view, 26> kCmdKeys{"n_predict",
-                                                    "temperature",
-                                                    "top_k",
-                                                    "top_p",
-                                                    "tfs_z",
-                                                    "typical_p",
-                                                    "repeat_last_n",
-                                                    "repeat_penalty",
-                                                    "presence_penalty",
-                                                    "frequency_penalty",
-                                                    "mirostat",
-                                                    "mirostat_tau",
-                                                    "mirostat_eta",
-                                                    "penalize_nl",
-                                                    "n_keep",
-                                                    "seed",
-                                                    "grammar",
-                                                    "n_probs",
-                                                    "stream",
-                                                    "ignore_eos",
-                                                    "logit_bias",
-                                                    "stop",
-                                                    "n_beams",
-                                                    "__debug",
-                                                    "stream_tokens",
-                                                    "speculative"};
+// What a cmd may give for all requests, beside seed_options().
+constexpr std::array<std::string_view, 6> kCmdKeys{"seed", "stream",  "logit_bias",
+                                                   "stop", "__debug", "speculative"};
 
 void read_prompt(Fields& fields, RequestOptions& o) {
   const Json* prompt = fields.find("prompt");
   if (prompt == nullptr) return;
   o.prompt_as_sent = *prompt;
-  o.prompt.clear();
+  std::vector<PromptPart>& parts = o.request.prompt;
+  parts.clear();
   if (prompt->is_string()) {
-    o.prompt.emplace_back(prompt->get<std::string>());
+    parts.emplace_back(prompt->get<std::string>());
     return;
   }
   if (!prompt->is_array()) {
@@ -61,11 +34,11 @@ void read_prompt(Fields& fields, RequestOptions& o) {
     return;
   }
   for (const Json& part : *prompt) {
-    const std::optional<std::int64_t> id = whole_number(part, 0, kMaxInt);
+    const std::optional<std::int64_t> id = whole_number(part, 0, kMaxInt32);
     if (part.is_string()) {
-      o.prompt.emplace_back(part.get<std::string>());
+      parts.emplace_back(part.get<std::string>());
     } else if (id) {
-      o.prompt.emplace_back(static_cast<Token>(*id));
+      parts.emplace_back(static_cast<Token>(*id));
     } else {
       fields.refuse("prompt", "has " + std::string(json::kind(part)) +
                                   " among its parts, but they must be strings and token ids");
@@ -89,7 +62,8 @@ void read_stop(Fields& fields, RequestOptions& o) {
       return;
     }
     // An empty one, which the seed passed over, would end every text at once.
-    if (!word.get_ref<const std::string&>().empty()) o.stop.push_back(word.get<std::string>());
+    if (!word.get_ref<const std::string&>().empty())
+      o.request.stop.push_back(word.get<std::string>());
   }
 }
 
@@ -105,31 +79,20 @@ void read_logit_bias(Fields& fields, RequestOptions& o, std::vector<std::string>
     const Json& pair = (*biases)[i];
     const bool is_pair = pair.is_array() && pair.size() == 2;
     const std::optional<std::int64_t> id =
-        is_pair ? whole_number(pair[0], 0, kMaxInt) : std::nullopt;
+        is_pair ? whole_number(pair[0], 0, kMaxInt32) : std::nullopt;
     LogitBias bias{.token = static_cast<Token>(id.value_or(kNoToken)), .bias = 0.0f};
     if (id && pair[1].is_boolean() && !pair[1].get<bool>()) {
       bias.bias = -std::numeric_limits<float>::infinity();
-    } else if (id && pair[1].is_number() && std::abs(pair[1].get<double>()) <= kMaxFloat) {
+    } else if (id && pair[1].is_number() &&
+               std::abs(pair[1].get<double>()) <= std::numeric_limits<float>::max()) {
       bias.bias = static_cast<float>(pair[1].get<double>());
     } else {
       warnings.push_back("logit_bias[" + std::to_string(i) +
                          "] is not [token id, number or false] and has no effect");
       continue;
     }
-    o.logit_bias.push_back(bias);
+    o.request.sampling.logit_bias.push_back(bias);
   }
-}
-
-void read_rule(Fields& fields, RequestOptions& o) {
-  std::string name;
-  if (!fields.read("rule", name)) return;
-  for (const AcceptanceRule rule :
-       {AcceptanceRule::kCoupled, AcceptanceRule::kRejection, AcceptanceRule::kBlock}) {
-    if (name != api::rule_name(rule)) continue;
-    o.rule = rule;
-    return;
-  }
-  fields.refuse("rule", "is '" + name + "', but must be coupled, rejection or block");
 }
 
 // Names, or fall-back chains of them ("suffix/draft-model"). Whether one is there is the runtime's
@@ -150,121 +113,131 @@ void read_drafters(Fields& fields, RequestOptions& o) {
     }
     expression += (expression.empty() ? "" : ",") + name.get<std::string>();
   }
-  o.drafters = DrafterPlan();
-  if (names->empty()) return;
-  Result<DrafterPlan> plan = parse_drafter_plan(expression, kDrafterNames, "speculative.drafters");
-  if (plan.ok()) {
-    o.drafters = *std::move(plan);
-  } else {
-    fields.refuse({.error = plan.status().message(), .field = "speculative.drafters"});
+  const Status status =
+      set_drafters(o.request, names->empty() ? "auto" : expression, "speculative.drafters");
+  if (!status.ok()) {
+    fields.refuse({.error = status.message(), .field = "speculative.drafters"});
   }
 }
 
-void read_share(Fields& fields, const char* key, float& value, double max) {
-  double number = value;
-  if (fields.read(key, number, 0.0, max)) value = static_cast<float>(number);
-}
-
-void read_width(Fields& fields, RequestOptions& o) {
-  const Json* value = fields.find("width");
-  if (value != nullptr && value->is_string() && value->get<std::string>() == "auto") {
-    o.width = kAutoWidth;
-  } else {
-    fields.read("width", o.width, 1, kMaxWidth);
+// A field of speculation, as leniently as the rest of a request: null is the default.
+template <typename T>
+void read_field(Fields& fields, const Field<T>& field, T& object) {
+  if (const auto* at = std::get_if<float T::*>(&field.place)) {
+    double value = object.**at;
+    const double max = std::min<double>(field.range.max, std::numeric_limits<float>::max());
+    if (fields.read(field.name, value, field.range.min, max))
+      object.** at = static_cast<float>(value);
+  } else if (const auto* either = std::get_if<OrAuto<T>>(&field.place)) {
+    const Json* given = fields.find(field.name);
+    std::int64_t value = object.*(either->member);
+    if (given != nullptr && given->is_string() && given->get<std::string>() == "auto") {
+      value = either->automatic;
+    } else {
+      fields.read(field.name, value, whole_limit(field.range.min), whole_limit(field.range.max));
+    }
+    object.*(either->member) = static_cast<std::int32_t>(value);
+  } else if (const auto* choice = std::get_if<Choice<T>>(&field.place)) {
+    std::string name;
+    if (!fields.read(field.name, name)) return;
+    const auto found = std::find(choice->names.begin(), choice->names.end(), name);
+    if (found == choice->names.end()) {
+      const std::vector<std::string> names(choice->names.begin(), choice->names.end());
+      fields.refuse(field.name, "is '" + name + "', but must be " + list_of(names, " or "));
+    } else {
+      choice->set(object, static_cast<std::size_t>(found - choice->names.begin()));
+    }
   }
 }
 
 // true, false, or an object, which means true.
 void read_speculative(Fields& fields, RequestOptions& o, std::vector<std::string>& warnings,
                       std::optional<Refusal>& refusal) {
-  set_default_branches(o.draft, o.rule, static_cast<std::int32_t>(o.width));
+  CompletionRequest& r = o.request;
   const Json* value = fields.find("speculative");
   if (value == nullptr) return;
   if (value->is_boolean()) {
-    o.speculative = value->get<bool>();
+    r.speculative = value->get<bool>();
     return;
   }
   if (!value->is_object()) {
     fields.refuse_kind("speculative", *value, "true, false or an object");
     return;
   }
-  o.speculative = true;
   Fields inner(*value, "speculative.");
   read_drafters(inner, o);
-  read_rule(inner, o);
-  read_width(inner, o);
-  set_default_branches(o.draft, o.rule, static_cast<std::int32_t>(o.width));
-  std::int64_t branches = 1;
-  if (inner.read("branches", branches, 1, kMaxWidth)) {
-    o.draft.branches = static_cast<std::int32_t>(branches);
-    o.draft.model_branches = 0;
-  }
-  read_share(inner, "split_p", o.draft.split_p, 1.0);
-  read_share(inner, "draft_p_min", o.draft.p_min, 1.0);
-  read_share(inner, "draft_p_ratio", o.draft.p_ratio, kMaxFloat);
-  if (o.rule == AcceptanceRule::kBlock && o.draft.branches > 1) {
-    inner.refuse("branches", "must be 1 with the rule block, which judges chains");
+  r.speculative = true;
+  for (const Field<CompletionRequest>& field : speculation_fields()) read_field(inner, field, r);
+  for (const Field<DraftShape>& field : shape_fields()) read_field(inner, field, r.draft);
+  const Status branches = check_branches(r.rule, r.draft);
+  if (!branches.ok()) {
+    const std::string name = "speculative." + branches.field();
+    inner.refuse({.error = branches.message_with(name), .field = name});
   }
   for (std::string& text : inner.unknown()) warnings.push_back(std::move(text));
   refusal = inner.refusal();
 }
 
-void read_sampling(Fields& fields, RequestOptions& o) {
-  fields.read("temperature", o.temperature, -kMaxFloat, kMaxFloat);
-  fields.read("top_k", o.top_k, kMinInt, kMaxInt);
-  fields.read("top_p", o.top_p, -kMaxFloat, kMaxFloat);
-  fields.read("tfs_z", o.tfs_z, -kMaxFloat, kMaxFloat);
-  if (o.tfs_z != 1.0) {
-    fields.refuse("tfs_z", "must be 1 (off): tail-free sampling is gone from llama.cpp");
+// The value of one option, in effect; of the kind of its default.
+Json read_option(Fields& fields, const SeedOption& option) {
+  const auto read = [&](auto value) -> Json {
+    if constexpr (std::is_same_v<decltype(value), std::string_view>) {
+      std::string text(value);
+      fields.read(option.key, text);
+      return text;
+    } else if constexpr (std::is_same_v<decltype(value), bool>) {
+      fields.read(option.key, value);
+      return value;
+    } else if constexpr (std::is_same_v<decltype(value), double>) {
+      fields.read(option.key, value, option.min, option.max);
+      return value;
+    } else {
+      fields.read(option.key, value, whole_limit(option.min), whole_limit(option.max));
+      return value;
+    }
+  };
+  const Json otherwise = std::visit([](auto value) { return Json(value); }, option.otherwise);
+  Json value = std::visit(read, option.otherwise);
+  if (!option.only.empty() && value != otherwise) fields.refuse(option.key, option.only);
+  return value;
+}
+
+void read_options(Fields& fields, RequestOptions& o, std::vector<std::string>& warnings) {
+  for (const SeedOption& option : seed_options()) {
+    o.values[std::string(option.key)] = read_option(fields, option);
   }
-  fields.read("typical_p", o.typical_p, -kMaxFloat, kMaxFloat);
-  fields.read("repeat_last_n", o.repeat_last_n, kMinInt, kMaxInt);
-  fields.read("repeat_penalty", o.repeat_penalty, -kMaxFloat, kMaxFloat);
-  fields.read("presence_penalty", o.presence_penalty, -kMaxFloat, kMaxFloat);
-  fields.read("frequency_penalty", o.frequency_penalty, -kMaxFloat, kMaxFloat);
-  fields.read("mirostat", o.mirostat, 0, 2);
-  fields.read("mirostat_tau", o.mirostat_tau, 0.0, kMaxFloat);
-  fields.read("mirostat_eta", o.mirostat_eta, 0.0, kMaxFloat);
-  fields.read("penalize_nl", o.penalize_nl);
-  fields.read("grammar", o.grammar);
-  fields.read("ignore_eos", o.ignore_eos);
-  fields.read("n_beams", o.n_beams, kMinInt, kMaxInt);
-  if (o.n_beams != 0) {
-    fields.refuse("n_beams", "must be 0 (off): beam search is gone from llama.cpp");
+  const auto at_least = [&o](const char* key, std::int64_t min) {
+    Json& value = o.values[key];
+    value = std::max(value.get<std::int64_t>(), min);
+  };
+  at_least("n_predict", -1);
+  at_least("n_keep", -1);
+  at_least("n_probs", 0);
+  if (o.n_probs() > kMaxLogprobs) {
+    warnings.push_back("n_probs is " + std::to_string(o.n_probs()) + "; " +
+                       std::to_string(kMaxLogprobs) + " is the most there is, and is used");
+    o.values["n_probs"] = kMaxLogprobs;
   }
-  const float penalty = static_cast<float>(o.repeat_penalty);
+  const float penalty = static_cast<float>(o.values["repeat_penalty"].get<double>());
   if (!(penalty > 0.0f && std::isfinite(1.0f / penalty))) {
     fields.refuse("repeat_penalty", "must be above 0 (1 is off)");
   }
-}
-
-void read_limits(Fields& fields, RequestOptions& o, std::vector<std::string>& warnings) {
-  fields.read("n_predict", o.n_predict, kMinInt, kMaxInt);
-  fields.read("n_keep", o.n_keep, kMinInt, kMaxInt);
-  fields.read("n_probs", o.n_probs, kMinInt, kMaxInt);
-  fields.read("stream_tokens", o.stream_tokens);
   fields.find("stream");  // synchronous calls never stream, asynchronous ones always do
   fields.find("__debug");
-  o.n_predict = std::max<std::int64_t>(o.n_predict, -1);
-  o.n_keep = std::max<std::int64_t>(o.n_keep, -1);
-  o.n_probs = std::max<std::int64_t>(o.n_probs, 0);
-  if (o.n_probs > kMaxProbs) {
-    warnings.push_back("n_probs is " + std::to_string(o.n_probs) + "; " +
-                       std::to_string(kMaxProbs) + " is the most there is, and is used");
-    o.n_probs = kMaxProbs;
-  }
   // The seed kept it in 32 bits, unsigned, with all of them set for "a new one".
   std::int64_t seed = -1;
-  fields.read("seed", seed, kMinInt, std::numeric_limits<std::uint32_t>::max());
+  fields.read("seed", seed, std::numeric_limits<std::int32_t>::min(),
+              std::numeric_limits<std::uint32_t>::max());
   const std::uint32_t bits = static_cast<std::uint32_t>(seed);
   if (bits != std::numeric_limits<std::uint32_t>::max()) o.seed = bits;
 }
 
 void warn_of_mirostat(const RequestOptions& o, std::vector<std::string>& warnings) {
-  if (o.mirostat == 0) return;
-  if (o.temperature <= 0.0) {
+  if (o.values["mirostat"] == 0) return;
+  if (o.values["temperature"] <= 0.0) {
     warnings.emplace_back("mirostat has no effect at temperature 0");
-  } else if (o.repeat_penalty != 1.0 || o.presence_penalty != 0.0 || o.frequency_penalty != 0.0) {
+  } else if (o.values["repeat_penalty"] != 1.0 || o.values["presence_penalty"] != 0.0 ||
+             o.values["frequency_penalty"] != 0.0) {
     warnings.emplace_back(
         "repeat_penalty, presence_penalty and frequency_penalty have no effect with mirostat");
   }
@@ -296,10 +269,11 @@ ParsedRequest parse_request(const Json& request, const RequestDefaults& defaults
   ParsedRequest parsed;
   Fields fields(merged);
   RequestOptions& o = parsed.options;
-  o.width = defaults.width.value_or(o.width);
+  o.request.prompt = {std::string()};
+  o.request.speculative = false;
+  o.request.width = static_cast<std::int32_t>(defaults.width.value_or(kAutoWidth));
   read_prompt(fields, o);
-  read_sampling(fields, o);
-  read_limits(fields, o, parsed.warnings);
+  read_options(fields, o, parsed.warnings);
   read_stop(fields, o);
   read_logit_bias(fields, o, parsed.warnings);
   std::optional<Refusal> inner;
@@ -321,10 +295,12 @@ RequestDefaults take_defaults(Fields& cmd, std::vector<std::string>& warnings) {
   if (cmd.read("n_draft", n_draft, 0, kMaxWidth - 1)) defaults.width = n_draft + 1;
   const Json* temp = cmd.find("temp");
   if (temp != nullptr) defaults.options["temperature"] = *temp;
-  for (const std::string_view key : kCmdKeys) {
+  const auto take = [&](std::string_view key) {
     const Json* value = cmd.find(key);
     if (value != nullptr) defaults.options[std::string(key)] = *value;
-  }
+  };
+  for (const SeedOption& option : seed_options()) take(option.key);
+  for (const std::string_view key : kCmdKeys) take(key);
   ParsedRequest parsed = parse_request(Json::object(), defaults);
   for (std::string& text : parsed.warnings) warnings.push_back(std::move(text));
   if (parsed.refusal) cmd.refuse(*parsed.refusal);

@@ -9,7 +9,8 @@
 // temperature below 0 is greedy, top_p above 1 is off, 0 keeps one token, repeat_last_n -1 is the
 // whole context.
 //
-// Tested by request_options_test.cc, option by option.
+// Options of one value are a table (seed_options.h). Tested by request_options_test.cc, option by
+// option.
 #pragma once
 
 #include <cstdint>
@@ -17,50 +18,24 @@
 #include <string>
 #include <vector>
 
-#include "draft/drafter_plan.h"
 #include "json/json.h"
+#include "request/completion_request.h"
 #include "rpcserver/fields.h"
-#include "serve/completion_request.h"
+#include "rpcserver/seed_options.h"
 
 namespace outrider::rpcserver {
 
-inline constexpr std::int64_t kMaxProbs = 20;  // candidates that the engine reports for a token
-
-// The values in effect; generation_settings shows them.
+// The values in effect.
 struct RequestOptions {
-  std::int64_t n_predict = -1;  // -1: no limit; 0: read the prompt only
-  double temperature = 0.8;     // <= 0: greedy
-  std::int64_t top_k = 40;      // <= 0: off
-  double top_p = 0.95;
-  double tfs_z = 1.0;  // nothing else is accepted, likewise n_beams
-  double typical_p = 1.0;
-  std::int64_t repeat_last_n = 64;  // -1: the context
-  double repeat_penalty = 1.1;
-  double presence_penalty = 0.0;
-  double frequency_penalty = 0.0;
-  std::int64_t mirostat = 0;
-  double mirostat_tau = 5.0;
-  double mirostat_eta = 0.1;
-  bool penalize_nl = true;
-  std::int64_t n_keep = 0;            // -1: the whole prompt
+  json::Json values;                  // of seed_options(), by key
   std::optional<std::uint64_t> seed;  // not given: a new one, told in generation_settings
-  std::string grammar;
-  std::int64_t n_probs = 0;
-  bool ignore_eos = false;
-  std::vector<LogitBias> logit_bias;
-  std::vector<std::string> stop;  // none empty
-  std::int64_t n_beams = 0;
-
-  // New here.
-  bool stream_tokens = false;  // one update a token instead of one a step
-  bool speculative = false;
-  DrafterPlan drafters;  // empty: automatic_drafters()
-  AcceptanceRule rule = AcceptanceRule::kCoupled;
-  std::int64_t width = kAutoWidth;  // tokens of a step at most
-  DraftShape draft;
-
-  std::vector<PromptPart> prompt{std::string()};
+  // What needs no more than its own name here: speculation, the prompt, logit_bias, stop.
+  CompletionRequest request;
   json::Json prompt_as_sent = "";
+
+  std::int64_t n_predict() const;  // -1: no limit; 0: read the prompt only
+  std::int64_t n_probs() const;    // 0 to kMaxLogprobs
+  bool stream_tokens() const;      // one update a token instead of one a step
 };
 
 struct ParsedRequest {
@@ -94,8 +69,7 @@ CompletionRequest completion_request(const RequestOptions& options, std::int64_t
 json::Json generation_settings(const RequestOptions& options, std::int64_t n_ctx,
                                const std::string& model, std::uint64_t seed, bool stream);
 
-// The runtime's refusal in this API's words: options are spelled as they are here ("top_p" for
-// "--top-p"), and the first one named is the field.
+// The runtime's refusal, with its field spelled as it is here: "temperature" for temp.
 Refusal refusal_of(const Status& status);
 
 }  // namespace outrider::rpcserver

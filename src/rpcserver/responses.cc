@@ -86,7 +86,7 @@ Json final_response(const FinalParts& parts, const CompletionResult& result) {
   const bool failed = c.finish == FinishReason::kError;
   // One token was asked for where there was only the prompt to read.
   const std::int64_t n_predicted =
-      options.n_predict == 0 ? 0 : static_cast<std::int64_t>(c.tokens.size());
+      options.n_predict() == 0 ? 0 : static_cast<std::int64_t>(c.tokens.size());
   // The last token that was said has not been evaluated.
   const std::int64_t n_cached = result.prompt.n_tokens + std::max<std::int64_t>(n_predicted - 1, 0);
   const bool at_stop = c.finish == FinishReason::kStop;
@@ -110,7 +110,8 @@ Json final_response(const FinalParts& parts, const CompletionResult& result) {
       {"speculation", api::completion_json(c, result.exactness, result.kernels)["speculation"]},
       {"status", failed ? 500 : 200}};
   if (failed) response["error"] = c.error.message();
-  if (options.n_probs > 0) response["completion_probabilities"] = probabilities_json(parts.tokens);
+  if (options.n_probs() > 0)
+    response["completion_probabilities"] = probabilities_json(parts.tokens);
   return response;
 }
 

@@ -118,9 +118,10 @@ Json Session::complete(const char* request) {
   }
   if (result == nullptr) return sync_failure(refusal_of(error));
   FinalParts parts{.options = &started.options, .model = started.model, .streamed = false};
-  if (started.options.n_predict != 0) {
+  if (started.options.n_predict() != 0) {
     const Completion& c = result->completion;
-    parts.content = c.stop.empty() ? drop_partial_stop(c.text, started.options.stop) : c.text;
+    parts.content =
+        c.stop.empty() ? drop_partial_stop(c.text, started.options.request.stop) : c.text;
     parts.tokens = without_stop_word(std::move(tokens), *result);
   }
   Json response = final_response(parts, *result);
@@ -156,7 +157,7 @@ Json Session::start(const char* request) {
 void Session::collect(Completed& completion) {
   if (completion.finished) return;
   const RequestOptions& options = completion.started.options;
-  const bool with_probabilities = options.n_probs > 0;
+  const bool with_probabilities = options.n_probs() > 0;
   Result<PolledCompletion> polled = runtime_->poll(completion.started.runtime_id, /*wait_ms=*/0);
   if (!polled.ok()) {  // cannot be: it stays there until its result is taken
     completion.finished = true;
@@ -165,7 +166,8 @@ void Session::collect(Completed& completion) {
     return;
   }
   completion.prompt_progress = polled->prompt_progress;
-  if (options.n_predict == 0) polled->tokens.clear();  // one was asked for, to have the prompt read
+  if (options.n_predict() == 0)
+    polled->tokens.clear();  // one was asked for, to have the prompt read
   std::vector<TextRun> runs = completion.stream.add(std::move(polled->tokens));
   if (polled->result != nullptr) {
     for (TextRun& run : completion.stream.finish()) runs.push_back(std::move(run));

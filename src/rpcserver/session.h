@@ -65,7 +65,8 @@ class Session {
 
   // An asynchronous completion.
   struct Completed {
-    explicit Completed(Started s) : started(std::move(s)), stream(started.options.stream_tokens) {}
+    explicit Completed(Started s)
+        : started(std::move(s)), stream(started.options.stream_tokens()) {}
 
     Started started;
     UpdateStream stream;

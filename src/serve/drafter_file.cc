@@ -50,16 +50,15 @@ NgramTier ngram_tier(std::string_view tier) {
 
 Status check_file_drafter(const DrafterFile& file) {
   if (!is_among(kFileDrafters, file.drafter)) {
-    return invalid_argument("--drafter is '" + file.drafter + "', but must be " +
-                            joined(kFileDrafters) + ": no other drafter takes files");
+    return wrong_value("drafter", "'" + file.drafter + "'",
+                       joined(kFileDrafters) + ": no other drafter takes files");
   }
   if (file.tier.empty()) return Status();
   if (file.drafter != NgramDrafter::kName) {
-    return invalid_argument("--tier goes with the drafter ngram-cache; " + file.drafter +
-                            " has none");
+    return refused("tier", "goes with the drafter ngram-cache; " + file.drafter + " has none");
   }
   if (is_among(kFileTiers, file.tier)) return Status();
-  return invalid_argument("--tier is '" + file.tier + "', but must be " + joined(kFileTiers));
+  return wrong_value("tier", "'" + file.tier + "'", joined(kFileTiers));
 }
 
 Result<OpenedDrafterFile> open_drafter_file(const DrafterFile& file, const TokenizerId& tokenizer) {

@@ -46,8 +46,8 @@ struct OpenedDrafterFile {
   Status damage() const;               // that was found so far, see StoreFile::damage()
 };
 
-// kInvalidArgument, naming "--drafter", for one that takes no files, and naming "--tier" for a tier
-// that the drafter does not have. An empty tier is fine.
+// kInvalidArgument, about "drafter" for one that takes no files, and about "tier" for a tier that
+// the drafter does not have. An empty tier is fine.
 Status check_file_drafter(const DrafterFile& file);
 
 // Maps or reads the file and checks that it is for `tokenizer`. Errors, each naming the file: those

@@ -37,21 +37,17 @@ std::vector<Token> cut_prompt(std::vector<Token> prompt, std::int64_t keep, std:
 }
 
 Result<Prompt> make_prompt(const CompletionRequest& request, const Target& target) {
-  if (request.prompt.empty() == request.messages.empty()) {
-    return invalid_argument(request.prompt.empty()
-                                ? "there is neither a prompt nor messages; give one of them"
-                                : "there are a prompt and messages; give one of them");
-  }
   const Vocabulary& vocabulary = target.vocabulary();
   std::vector<PromptPart> parts = request.prompt;
   if (parts.empty()) {
     Result<std::string> text = vocabulary.apply_chat_template(request.messages);
-    if (!text.ok()) return text.status().with_context("the messages");
+    if (!text.ok()) return text.status().with_context("the messages").about("messages");
     parts.emplace_back(std::move(*text));
   }
   Result<std::vector<Token>> tokens = tokenize_parts(parts, vocabulary);
   if (!tokens.ok()) {
-    return tokens.status().with_context(request.prompt.empty() ? "the messages" : "the prompt");
+    return request.prompt.empty() ? tokens.status().with_context("the messages").about("messages")
+                                  : tokens.status().with_context("the prompt").about("prompt");
   }
   Prompt prompt;
   prompt.n_asked = static_cast<std::int64_t>(tokens->size());

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "base/types.h"
-#include "serve/completion_request.h"
+#include "request/completion_request.h"
 #include "serve/loader.h"
 
 namespace outrider {
@@ -18,7 +18,8 @@ struct Prompt {
 // A text's control tokens may be spelled out; BOS and the like are put in front of the first text
 // where the model wants them (a prompt that begins with an id stays as it is). With shift_keep, a
 // prompt that leaves no room is cut.
-// Errors: kInvalidArgument (nothing given, both given, not UTF-8, an id outside the vocabulary);
+// REQUIRES: either a prompt or messages.
+// Errors: kInvalidArgument (not UTF-8, an id outside the vocabulary);
 // kUnsupported (messages without a template).
 Result<Prompt> make_prompt(const CompletionRequest& request, const Target& target);
 

@@ -4,7 +4,6 @@
 #include <random>
 #include <system_error>
 
-#include "draft/suffix_memory.h"
 #include "serve/prompt.h"
 #include "serve/runtime_impl.h"
 
@@ -46,48 +45,13 @@ std::string_view ended_by_name(EndedBy by) {
 
 namespace {
 
-Status out_of_range(const char* name, std::int64_t value, const std::string& range) {
-  return invalid_argument(std::string("--") + name + " is " + std::to_string(value) +
-                          ", but must be " + range);
-}
-
-Status validate(const RuntimeOptions& o) {
-  if (o.slots < 1 || o.slots > 64) return out_of_range("slots", o.slots, "from 1 to 64");
-  if (o.max_queue < 0) return out_of_range("max-queue", o.max_queue, "at least 0");
-  if (o.prompt_chunk < 1) return out_of_range("prompt-chunk", o.prompt_chunk, "at least 1");
-  if (o.retention_ms < 0) return out_of_range("retention-ms", o.retention_ms, "at least 0");
-  if (o.remember_tokens == 0) return Status();
-  const std::int64_t least = SuffixMemory::kLeastTokens;
-  const std::int64_t most = SuffixMemory::kMostTokens;
-  if (o.remember_tokens < least || o.remember_tokens > most) {
-    return out_of_range(
-        "remember-tokens", o.remember_tokens,
-        "0 (nothing), or from " + std::to_string(least) + " to " + std::to_string(most));
-  }
-  return Status();
-}
-
-constexpr std::size_t kMaxNamespaceBytes = 64;
-
-Status check_namespace(const std::string& name) {
-  const bool printable = std::none_of(name.begin(), name.end(), [](char c) {
-    const unsigned char byte = static_cast<unsigned char>(c);
-    return byte < 0x20 || byte == 0x7F;
-  });
-  if (!name.empty() && name.size() <= kMaxNamespaceBytes && printable) return Status();
-  return invalid_argument("--namespace has " + std::to_string(name.size()) + " bytes" +
-                          (printable ? "" : " with control characters among them") +
-                          ", but must have 1 to " + std::to_string(kMaxNamespaceBytes) +
-                          ", none of them a control character");
-}
-
 // Until the text is finished; what is there then takes its place.
 Remembered not_remembered_yet(std::string name, bool remembering) {
   return {.name_space = std::move(name),
           .tokens = 0,
           .reason = remembering ? "the text was not finished"
                                 : "no texts are remembered here: the operator has not switched it "
-                                  "on (--remember-tokens)"};
+                                  "on (remember_tokens)"};
 }
 
 // Below 2^32: any JSON reader can hold it.
@@ -103,11 +67,12 @@ Result<Request> make_request(CompletionRequest& r, std::vector<Token> prompt,
   Request request;
   request.prompt = std::move(prompt);
   request.sampler = std::move(*sampler);
-  request.seed = r.seed ? *r.seed : random_seed();
+  request.seed = r.seed >= 0 ? static_cast<std::uint64_t>(r.seed) : random_seed();
   request.max_tokens = r.max_tokens;
   request.stop = std::move(r.stop);
   request.rule = r.rule;
   request.draft = r.draft;
+  fill_branches(request.draft, r.rule, r.width);
   request.speculative = r.speculative;
   request.width = r.width;
   request.logprobs = r.logprobs;
@@ -160,11 +125,7 @@ std::shared_ptr<const Target> Runtime::Impl::target() {
 }
 
 Result<StartedCompletion> Runtime::Impl::start(CompletionRequest r) {
-  if (r.timeout_ms < 0) {
-    return invalid_argument("--timeout-ms is " + std::to_string(r.timeout_ms) +
-                            ", but must be at least 1, or 0 for none");
-  }
-  if (r.name_space) OUTRIDER_RETURN_IF_ERROR(check_namespace(*r.name_space));
+  OUTRIDER_RETURN_IF_ERROR(outrider::validate(r));
   const JobPtr job = std::make_shared<Job>();
   job->result = std::make_shared<CompletionResult>();
   IdleTexts idle;

@@ -47,27 +47,14 @@
 #include "base/status.h"
 #include "engine/request.h"
 #include "model/exactness.h"
-#include "serve/completion_request.h"
+#include "request/completion_request.h"
 #include "serve/drafter_file.h"
 #include "serve/loader.h"
+#include "serve/runtime_options.h"
 
 namespace outrider {
 
 using CompletionId = std::uint64_t;  // unique in a runtime, from 1 on
-
-struct RuntimeOptions {
-  std::int32_t slots = 4;              // requests that run at once, 1 to 64
-  std::int32_t max_queue = 256;        // requests that wait, at most; >= 0
-  std::int32_t prompt_chunk = 128;     // prompt tokens of a step while other texts go on, >= 1
-  bool reuse_prefix = true;            // keep the state of ended texts for prompts that begin alike
-  std::int64_t retention_ms = 60'000;  // how long a finished result waits to be fetched, >= 0
-  // Tokens of finished texts that the suffix drafter remembers, over all namespaces (a quarter of
-  // them for one at most): 0: none; else from SuffixMemory::kLeastTokens to kMostTokens.
-  std::int64_t remember_tokens = 0;
-
-  // A year: the most that those who read the options from a user let him say.
-  static constexpr std::int64_t kMaxRetentionMs = 31'536'000'000;
-};
 
 enum class ModelRole { kTarget, kDraft };
 enum class ModelState { kAbsent, kLoading, kReady, kFailed };

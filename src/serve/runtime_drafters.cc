@@ -26,17 +26,17 @@ Status Runtime::Impl::free_tier(const DrafterFile& file) {
       std::erase_if(files_, [](const FileEntry& e) { return e.state == ModelState::kAbsent; });
       return Status();
     }
-    return invalid_argument("--path is '" + file.path + "', but the " + file.tier + " tier of '" +
-                            file.drafter + "' has '" + entry.file.path +
-                            "' already; take that away first, or join them with 'outrider ngram "
-                            "merge'");
+    return refused("path", "is '" + file.path + "', but the " + file.tier + " tier of '" +
+                               file.drafter + "' has '" + entry.file.path +
+                               "' already; take that away first, or join them with 'outrider ngram "
+                               "merge'");
   }
   return Status();
 }
 
 Status Runtime::Impl::attach(DrafterFile file) {
   OUTRIDER_RETURN_IF_ERROR(check_file_drafter(file));
-  if (file.path.empty()) return invalid_argument("--path is '', but must be a file");
+  if (file.path.empty()) return wrong_value("path", "''", "a file");
   if (file.drafter == NgramDrafter::kName && file.tier.empty()) file.tier = kFileTiers[0];
   const Lock lock(mutex_);
   if (stop_) return is_shut_down();
@@ -44,8 +44,9 @@ Status Runtime::Impl::attach(DrafterFile file) {
   if (entry == nullptr) {
     OUTRIDER_RETURN_IF_ERROR(free_tier(file));
     if (files_.size() >= kMaxDrafterFiles) {
-      return resource_exhausted("--path: " + std::to_string(files_.size()) +
-                                " files are there already, the most that can be; take one away");
+      return resource_exhausted(std::to_string(files_.size()) +
+                                " files are there already, the most that can be; take one away")
+          .in_field("path");
     }
     entry = &files_.emplace_back();
     entry->file = std::move(file);
@@ -65,9 +66,10 @@ Status Runtime::Impl::detach(const DrafterFile& file) {
   if (std::none_of(files_.begin(), files_.end(), meant)) {
     const std::string whose =
         "the drafter '" + file.drafter + "' has no " + (file.tier.empty() ? "" : file.tier + " ");
-    return not_found(file.path.empty() ? whose + "files"
-                                       : "--path is '" + file.path + "', but " + whose +
-                                             (file.tier.empty() ? "such " : "") + "file");
+    if (file.path.empty()) return not_found(whose + "files");
+    return refused(
+        StatusCode::kNotFound, "path",
+        "is '" + file.path + "', but " + whose + (file.tier.empty() ? "such " : "") + "file");
   }
   for (FileEntry& entry : files_) {
     if (!meant(entry)) continue;

@@ -73,7 +73,7 @@ void Runtime::Impl::join_threads() {
 }
 
 Status Runtime::Impl::load(ModelRole role, ModelOptions o) {
-  if (o.path.empty()) return invalid_argument("--path is '', but must be a GGUF file");
+  if (o.path.empty()) return wrong_value("path", "''", "a GGUF file");
   o.n_sequences = options.slots;
   const Lock lock(mutex_);
   if (stop_) return is_shut_down();

@@ -153,7 +153,7 @@ Status StoreFile::check_tokenizer(const TokenizerId& tokenizer) const {
   if (tokenizer == tokenizer_) return Status();
   return invalid_argument("'" + path_ + "' was built for another tokenizer (" +
                           describe(tokenizer_) + "; this model's: " + describe(tokenizer) +
-                          "); build it with --vocab and this model's file");
+                          "); build it with this model's vocabulary");
 }
 
 std::span<const std::byte> StoreFile::block_bytes(std::size_t block) const {

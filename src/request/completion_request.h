@@ -1,12 +1,17 @@
-// What a client asks for: a completion, before it is tokens.
+// What a client asks for: a completion, before it is tokens. One table of fields for every
+// interface: JSON, the command, and what comes.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/field.h"
+#include "base/status.h"
 #include "base/types.h"
 #include "draft/drafter.h"
 #include "engine/request.h"
@@ -18,22 +23,23 @@ namespace outrider {
 // A prompt may mix texts (in which "<|im_end|>" and the like become control tokens) and ids.
 using PromptPart = std::variant<std::string, Token>;
 
+// Ranges and meanings: completion_request.cc, sampling_fields(), shape_fields().
 struct CompletionRequest {
   // One of the two. Messages go through the model's own chat template.
   std::vector<PromptPart> prompt;
   std::vector<ChatMessage> messages;
 
   SamplingOptions sampling;
-  std::optional<std::uint64_t> seed;    // not given: a random one below 2^32, told in the result
+  std::int64_t seed = -1;               // -1: a random one below 2^32, told in the result
   std::int32_t max_tokens = -1;         // -1: until the model ends its text or the context is full
   std::vector<std::string> stop;        // none empty
-  std::int32_t logprobs = -1;           // 0 to 20; -1: none
+  std::int32_t logprobs = -1;           // 0 to kMaxLogprobs; -1: none
   bool logprobs_after_sampler = false;  // of the distribution behind the chain (engine/request.h)
 
   bool speculative = true;
   DrafterPlan drafters;  // of those that are there; empty: automatic_drafters()
   AcceptanceRule rule = AcceptanceRule::kCoupled;
-  DraftShape draft;  // its branches: see set_default_branches()
+  DraftShape draft{.branches = kBranchesByWidth};
   // Most tokens of one target step, >= 1; 1: no speculation; kAutoWidth: the planner chooses.
   std::int32_t width = kAutoWidth;
 
@@ -54,6 +60,39 @@ struct CompletionRequest {
   // Not given: a full context ends the text, and a prompt that is too long is an error.
   std::optional<std::int32_t> shift_keep;
 };
+
+inline constexpr std::size_t kMaxMessages = 10'000;
+
+// The fields that are not of a struct inside it. Static storage.
+std::span<const Field<CompletionRequest>> prompt_fields();
+std::span<const Field<CompletionRequest>> output_fields();
+std::span<const Field<CompletionRequest>> speculation_fields();
+
+// "coupled", "rejection", "block", by AcceptanceRule.
+std::span<const std::string_view> acceptance_rule_names();
+
+// Calls visitor(fields, object) for each of the tables, with the part of `request` that it is
+// about, in the order of documentation.
+template <typename Request, typename Visitor>
+void visit_request(Request& request, Visitor&& visitor) {
+  visitor(prompt_fields(), request);
+  visitor(output_fields(), request);
+  visitor(sampling_fields(), request.sampling);
+  visitor(speculation_fields(), request);
+  visitor(shape_fields(), request.draft);
+}
+
+// Who guesses: "auto", "none", or names as parse_drafter_plan() has them. Errors: kInvalidArgument,
+// about `name`, with the request as it was.
+Status set_drafters(CompletionRequest& request, std::string_view expression,
+                    const std::string& name = "drafter");
+
+// Every range, and what cannot be combined. What depends on the model (which ids there are, whether
+// the grammar can be read, whether the prompt fits) is Runtime::start's to check. Errors:
+// kInvalidArgument, about the field.
+Status validate(const CompletionRequest& request);
+// The same without a look at the prompt.
+Status validate_settings(const CompletionRequest& request);
 
 // What became of the prompt.
 struct PromptStats {

@@ -1,0 +1,117 @@
+// From JSON into a struct by its table of fields (base/field.h), and the table in words.
+//
+// Strict, as JsonFields is. Fields that are ByHand are passed over: their readers stand where the
+// struct is read.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/json_fields.h"
+#include "base/field.h"
+
+namespace outrider::api {
+
+// A field in words, for system.methods and the documentation.
+struct Parameter {
+  std::string name;
+  std::string type;  // "integer", "number", "string", ...
+  std::string help;  // with range and default
+};
+
+// The field's value, when it is there, into `object`.
+template <typename T>
+void read_field(JsonFields& fields, const Field<T>& field, T& object);
+
+template <typename T>
+void read_fields(JsonFields& fields, std::span<const Field<T>> table, T& object) {
+  for (const Field<T>& field : table) read_field(fields, field, object);
+}
+
+template <typename T>
+Parameter parameter_of(const Field<T>& field);
+
+template <typename T>
+std::vector<Parameter> parameters_of(std::span<const Field<T>> table) {
+  std::vector<Parameter> list;
+  for (const Field<T>& field : table) list.push_back(parameter_of(field));
+  return list;
+}
+
+// Details from here on.
+
+// One whole number in the field's range, or "auto".
+void read_or_auto(JsonFields& fields, std::string_view name, std::int32_t& value,
+                  std::int32_t automatic, const Range& range);
+
+template <typename T>
+class FieldReader {
+ public:
+  FieldReader(JsonFields& fields, const Field<T>& field, T& object)
+      : fields_(fields), field_(field), object_(object) {}
+
+  void operator()(const ByHand& /*place*/) {}
+  void operator()(float& value) { fields_.number(field_.name, value); }
+  template <typename Whole>
+  requires std::is_same_v<Whole, std::int32_t> || std::is_same_v<Whole, std::int64_t>
+  void operator()(Whole& value) {
+    fields_.integer(field_.name, value, whole_limit(field_.range.min),
+                    whole_limit(field_.range.max));
+  }
+  void operator()(bool& value) { fields_.boolean(field_.name, value); }
+  void operator()(std::string& value) { fields_.text(field_.name, value); }
+  void operator()(std::vector<std::string>& value) { fields_.texts(field_.name, value); }
+  template <typename Value>
+  void operator()(std::optional<Value>& value) {
+    if (fields_.any(field_.name) == nullptr) return;
+    Value given{};
+    (*this)(given);
+    value = std::move(given);
+  }
+  void operator()(const Choice<T>& choice) {
+    std::string name;
+    fields_.choice(field_.name, name, choice.names);
+    for (std::size_t i = 0; i < choice.names.size(); ++i) {
+      if (choice.names[i] == name) choice.set(object_, i);
+    }
+  }
+  void operator()(const OrAuto<T>& place) {
+    read_or_auto(fields_, field_.name, object_.*(place.member), place.automatic, field_.range);
+  }
+  void operator()(const TextForm<T>& form) {
+    std::string text;
+    fields_.text(field_.name, text);
+    if (!fields_.ok() || fields_.any(field_.name) == nullptr) return;
+    const Status status = form.set(object_, text, std::string(field_.name));
+    if (!status.ok()) fields_.fail(status);
+  }
+
+ private:
+  JsonFields& fields_;
+  const Field<T>& field_;
+  T& object_;
+};
+
+template <typename T>
+void read_field(JsonFields& fields, const Field<T>& field, T& object) {
+  visit_field(field, object, FieldReader<T>(fields, field, object));
+  if (!fields.ok()) return;
+  const Status status = check(field, object);
+  if (!status.ok()) fields.fail(status);
+}
+
+template <typename T>
+Parameter parameter_of(const Field<T>& field) {
+  static const T kDefaults;
+  std::string otherwise(field.otherwise);
+  if (otherwise.empty()) otherwise = value_text(field, kDefaults);
+  std::string help = full_help(field);
+  if (!otherwise.empty()) help += "; default: " + otherwise;
+  return {
+      .name = std::string(field.name), .type = std::string(field.type()), .help = std::move(help)};
+}
+
+}  // namespace outrider::api

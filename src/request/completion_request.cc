@@ -1,0 +1,164 @@
+#include "request/completion_request.h"
+
+#include <algorithm>
+#include <array>
+
+namespace outrider {
+namespace {
+
+using Request = CompletionRequest;
+
+constexpr double kMaxInt64 = 9223372036854775807.0;
+constexpr double kYearMs = 31'536'000'000.0;
+constexpr std::size_t kMaxPlanBytes = 256;
+constexpr std::size_t kMaxNamespaceBytes = 64;
+
+constexpr std::array<std::string_view, 3> kRules = {"coupled", "rejection", "block"};
+
+std::string drafters_text(const Request& r) {
+  if (!r.speculative) return "none";
+  return r.drafters.empty() ? "auto" : to_string(r.drafters);
+}
+
+constexpr Field<Request> kPromptFields[] = {
+    {.name = "prompt",
+     .help = "the text to go on from, or strings and token ids mixed",
+     .place = ByHand{"string | array"}},
+    {.name = "messages",
+     .help = "a conversation, [{\"role\",\"content\"}], instead of a prompt: it goes through the "
+             "model's own chat template",
+     .place = ByHand{"array"}},
+};
+
+constexpr Field<Request> kOutputFields[] = {
+    {.name = "max_tokens",
+     .help = "tokens to generate at most; -1: until the model ends its text or the context is full",
+     .place = &Request::max_tokens,
+     .range = {.min = -1.0, .max = kMaxInt32},
+     .letter = 'n'},
+    {.name = "seed",
+     .help = "the same seed gives the same text, with speculation (under the coupled rule) or "
+             "without; -1: a random one, which the result tells",
+     .place = &Request::seed,
+     .range = {.min = -1.0, .max = kMaxInt64}},
+    {.name = "stop",
+     .help = "end before this text would be said",
+     .place = &Request::stop,
+     .range = {.min = 1.0, .max = 4096.0},
+     .unit = "TEXT",
+     .most = 64},
+    {.name = "logprobs",
+     .help = "report each token's log-probability before the samplers, and those of so many of the "
+             "likeliest, in the result; -1: none",
+     .place = &Request::logprobs,
+     .range = {.min = -1.0, .max = kMaxLogprobs}},
+    {.name = "timeout_ms",
+     .help = "end after so many milliseconds with what there is; 0: never",
+     .place = &Request::timeout_ms,
+     .range = {.min = 0.0, .max = kYearMs}},
+    {.name = "shift_keep",
+     .help = "when the context is full, drop half of what lies behind so many tokens and go on; "
+             "-1: behind the prompt",
+     .place = &Request::shift_keep,
+     .range = {.min = -1.0, .max = kMaxInt32},
+     .otherwise = "a full context ends the text"},
+};
+
+constexpr Field<Request> kSpeculationFields[] = {
+    {.name = "drafter",
+     .help =
+         "who guesses ahead: auto (the draft model and n-gram files, if there are any, and "
+         "suffix; with the rules rejection and block the draft model alone), none (plain "
+         "decoding), or names: draft-model, suffix (what followed the text's last tokens "
+         "earlier, in it or in a store), ngram-cache (what followed the last one to four "
+         "tokens, in it and in files), recycle (what the target found likely after a token "
+         "before). 'a,b' merges their guesses into one tree, 'a/b' asks b only where a has none",
+     .place = TextForm<Request>{set_drafters, drafters_text},
+     .unit = "EXPR"},
+    {.name = "speculative",
+     .help = "true, false, or how to speculate: {drafters, rule, width, branches, split_p, "
+             "draft_p_min, draft_p_ratio, namespace}, fields that may also stand beside it",
+     .place = ByHand{"boolean | object"}},
+    {.name = "width",
+     .help = "tokens of one target step at most, its own last one included: 1 (plain decoding) to "
+             "64, or auto: in each step as many as pay, by what steps cost here and how often "
+             "guesses are right (4 with the rules rejection and block)",
+     .place = OrAuto<Request>{&Request::width, kAutoWidth},
+     .range = {.min = 1.0, .max = 64.0}},
+    {.name = "rule",
+     .help =
+         "how guesses are accepted. coupled: the target draws its own token with noise that "
+         "depends on seed and position only, and a guess counts when it is that token, so the "
+         "text is that of plain decoding. rejection and block (which judges a chain as a whole) "
+         "draw from the same distribution, but the text differs from run setting to run setting",
+     .place = choice<&Request::rule>(kRules)},
+    {.name = "namespace",
+     .help = "whose request it is, 1 to 64 bytes: where the operator has texts remembered, the "
+             "drafter suffix looks at those of the same namespace, and the answer joins them",
+     .place = &Request::name_space,
+     .otherwise = "nobody's"},
+};
+
+Status check_namespace(const std::string& name) {
+  const bool printable = std::none_of(name.begin(), name.end(), [](char c) {
+    const unsigned char byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7F;
+  });
+  if (!name.empty() && name.size() <= kMaxNamespaceBytes && printable) return Status();
+  return refused("namespace", "has " + std::to_string(name.size()) + " bytes" +
+                                  (printable ? "" : " with control characters among them") +
+                                  ", but must have 1 to " + std::to_string(kMaxNamespaceBytes) +
+                                  ", none of them a control character");
+}
+
+Status check_prompt(const Request& request) {
+  if (request.prompt.empty() == request.messages.empty()) {
+    return invalid_argument(request.prompt.empty()
+                                ? "prompt is missing; give it, or messages"
+                                : "prompt and messages are both there; give one of them")
+        .about("prompt");
+  }
+  if (request.messages.size() <= kMaxMessages) return Status();
+  return refused("messages", "holds " + std::to_string(request.messages.size()) + ", at most " +
+                                 std::to_string(kMaxMessages) + " can be");
+}
+
+}  // namespace
+
+std::span<const Field<CompletionRequest>> prompt_fields() { return kPromptFields; }
+std::span<const Field<CompletionRequest>> output_fields() { return kOutputFields; }
+std::span<const Field<CompletionRequest>> speculation_fields() { return kSpeculationFields; }
+std::span<const std::string_view> acceptance_rule_names() { return kRules; }
+
+Status set_drafters(CompletionRequest& request, std::string_view expression,
+                    const std::string& name) {
+  if (expression.size() > kMaxPlanBytes) {
+    return refused(name, "has " + std::to_string(expression.size()) + " bytes, at most " +
+                             std::to_string(kMaxPlanBytes) + " can be");
+  }
+  DrafterPlan plan;
+  if (expression != "auto" && expression != "none") {
+    Result<DrafterPlan> parsed = parse_drafter_plan(expression, kDrafterNames, name);
+    if (!parsed.ok()) return parsed.status();
+    plan = std::move(*parsed);
+  }
+  request.speculative = expression != "none";
+  request.drafters = std::move(plan);
+  return Status();
+}
+
+Status validate(const CompletionRequest& r) {
+  OUTRIDER_RETURN_IF_ERROR(check_prompt(r));
+  return validate_settings(r);
+}
+
+Status validate_settings(const CompletionRequest& r) {
+  OUTRIDER_RETURN_IF_ERROR(check(output_fields(), r));
+  OUTRIDER_RETURN_IF_ERROR(validate(r.sampling));
+  OUTRIDER_RETURN_IF_ERROR(check(speculation_fields(), r));
+  OUTRIDER_RETURN_IF_ERROR(check(shape_fields(), r.draft));
+  OUTRIDER_RETURN_IF_ERROR(check_branches(r.rule, r.draft));
+  return r.name_space ? check_namespace(*r.name_space) : Status();
+}
+
+}  // namespace outrider

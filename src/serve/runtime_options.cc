@@ -1,0 +1,55 @@
+#include "serve/runtime_options.h"
+
+#include <string>
+
+#include "draft/suffix_memory.h"
+
+namespace outrider {
+namespace {
+
+using Options = RuntimeOptions;
+
+constexpr double kYearMs = 31'536'000'000.0;
+
+constexpr Field<Options> kFields[] = {
+    {.name = "slots",
+     .help = "completions that run at once",
+     .place = &Options::slots,
+     .range = {.min = 1.0, .max = 64.0}},
+    {.name = "max_queue",
+     .help = "completions that wait, at most",
+     .place = &Options::max_queue,
+     .range = {.min = 0.0, .max = kMaxInt32}},
+    {.name = "prompt_chunk",
+     .help = "prompt tokens of a step while other texts go on",
+     .place = &Options::prompt_chunk,
+     .range = {.min = 1.0, .max = kMaxInt32}},
+    {.name = "reuse_prefix",
+     .help = "keep the state of ended texts for prompts that begin alike",
+     .place = &Options::reuse_prefix},
+    {.name = "retention_ms",
+     .help = "milliseconds that a finished result waits to be fetched",
+     .place = &Options::retention_ms,
+     .range = {.min = 0.0, .max = kYearMs}},
+    {.name = "remember_tokens",
+     .help =
+         "tokens of finished texts that the drafter suffix remembers, a quarter of them for one "
+         "namespace at most; 0 (none), or at least 1024. A completion's text is remembered for "
+         "later ones with the same namespace, and for no others",
+     .place = &Options::remember_tokens,
+     .range = {.min = 0.0, .max = static_cast<double>(SuffixMemory::kMostTokens)}},
+};
+
+}  // namespace
+
+std::span<const Field<RuntimeOptions>> runtime_fields() { return kFields; }
+
+Status validate(const RuntimeOptions& options) {
+  OUTRIDER_RETURN_IF_ERROR(check(runtime_fields(), options));
+  const std::int64_t least = static_cast<std::int64_t>(SuffixMemory::kLeastTokens);
+  if (options.remember_tokens == 0 || options.remember_tokens >= least) return Status();
+  return wrong_value("remember_tokens", std::to_string(options.remember_tokens),
+                     "0 (nothing is remembered), or at least " + std::to_string(least));
+}
+
+}  // namespace outrider

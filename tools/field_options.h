@@ -1,0 +1,159 @@
+// Options out of tables of fields (base/field.h): name, range, default and help are the field's.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/field.h"
+#include "tools/options.h"
+#include "tools/usage.h"
+
+namespace outrider::tools {
+
+// "top_k" -> "--top-k"; an index goes: "stop[2]" -> "--stop".
+std::string option_name(std::string_view field);
+
+// What `status` says, with its field spelled as an option.
+std::string option_message(const Status& status);
+
+// The failure as wrong usage. REQUIRES: !status.ok()
+UsageError usage_error(const Status& status, const std::string& hint = "");
+
+// What belongs to an option and not to its field.
+struct OptionTexts {
+  std::string prefix;  // of its name: "draft_"
+  std::string help;    // in place of the field's; empty: the field's
+};
+
+// The field as an option of the group. Not for what is ByHand. `object` must outlive the parsing,
+// and holds the default. A value out of range throws UsageError.
+template <typename T>
+CLI::Option* add_field(OptionGroup& group, const Field<T>& field, T& object,
+                       const OptionTexts& texts = {});
+
+// All of the table but those ByHand and `without`.
+template <typename T>
+void add_fields(OptionGroup& group, std::span<const Field<T>> table, T& object,
+                std::initializer_list<std::string_view> without = {}) {
+  for (const Field<T>& field : table) {
+    const bool left_out = std::find(without.begin(), without.end(), field.name) != without.end() ||
+                          std::holds_alternative<ByHand>(field.place);
+    if (!left_out) add_field(group, field, object);
+  }
+}
+
+// The field of that name. REQUIRES: it is there
+template <typename T>
+const Field<T>& field_named(std::span<const Field<T>> table, std::string_view name) {
+  return *std::find_if(table.begin(), table.end(),
+                       [name](const Field<T>& field) { return field.name == name; });
+}
+
+// Details from here on.
+
+template <typename T>
+class OptionAdder {
+ public:
+  OptionAdder(OptionGroup& group, const Field<T>& field, T& object, const OptionTexts& texts)
+      : group_(group), field_(field), object_(object) {
+    names_ = option_name(texts.prefix + std::string(field.name));
+    if (field.letter != '\0' && texts.prefix.empty()) {
+      names_ = std::string("-") + field.letter + "," + names_;
+    }
+    help_ = texts.help.empty() ? full_help(field) : texts.help;
+    fallback_ = field.otherwise.empty() ? value_text(field, object) : std::string(field.otherwise);
+  }
+
+  CLI::Option* operator()(const ByHand& /*place*/) { return nullptr; }
+  CLI::Option* operator()(float& value) {
+    return declare("X", [&value, name = spelled(names_)](const std::string& text) {
+      value = parse_number(name, text);
+    });
+  }
+  template <typename Whole>
+  requires std::is_integral_v<Whole> CLI::Option* operator()(Whole& value) {
+    return declare("N", [&value, parse = whole_parser()](const std::string& text) {
+      value = static_cast<Whole>(parse(text));
+    });
+  }
+  CLI::Option* operator()(std::optional<std::int32_t>& value) {
+    return declare("N", [&value, parse = whole_parser()](const std::string& text) {
+      value = static_cast<std::int32_t>(parse(text));
+    });
+  }
+  CLI::Option* operator()(bool& value) { return group_.add_switch(names_, value, help_); }
+  CLI::Option* operator()(std::string& value) {
+    return declare("TEXT", [&value](const std::string& text) { value = text; });
+  }
+  CLI::Option* operator()(std::optional<std::string>& value) {
+    return declare("TEXT", [&value](const std::string& text) { value = text; });
+  }
+  CLI::Option* operator()(std::vector<std::string>& values) {
+    if (field_.unit.ends_with(",...")) {
+      return declare("", [&values](const std::string& text) { values = parts_of(text); });
+    }
+    return group_.add_texts(names_, values, std::string(field_.unit),
+                            help_ + "; may be given several times");
+  }
+  CLI::Option* operator()(const Choice<T>& choice) {
+    return declare("NAME",
+                   [&object = object_, choice, name = spelled(names_)](const std::string& text) {
+                     const std::vector<std::string> names(choice.names.begin(), choice.names.end());
+                     choice.set(object, parse_choice(name, text, names));
+                   });
+  }
+  CLI::Option* operator()(const OrAuto<T>& place) {
+    return declare("N", [&object = object_, place, range = field_.range,
+                         name = spelled(names_)](const std::string& text) {
+      object.*(place.member) = text == "auto"
+                                   ? place.automatic
+                                   : static_cast<std::int32_t>(parse_integer(
+                                         name, text, whole_limit(range.min), whole_limit(range.max),
+                                         "auto, or " + whole_range_text(range)));
+    });
+  }
+  CLI::Option* operator()(const TextForm<T>& form) {
+    return declare("EXPR", [&object = object_, form,
+                            field = std::string(field_.name)](const std::string& text) {
+      const Status status = form.set(object, text, field);
+      if (!status.ok()) throw usage_error(status);
+    });
+  }
+
+ private:
+  CLI::Option* declare(const std::string& unit, std::function<void(const std::string&)> take) {
+    return group_.declare(
+        names_, help_, field_.unit.empty() ? unit : std::string(field_.unit), fallback_,
+        [take = std::move(take), &field = field_, &object = object_](const std::string& text) {
+          take(text);
+          const Status status = check(field, object);
+          if (!status.ok()) throw usage_error(status);
+        });
+  }
+  std::function<std::int64_t(const std::string&)> whole_parser() const {
+    return [name = spelled(names_), range = field_.range](const std::string& text) {
+      return parse_integer(name, text, whole_limit(range.min), whole_limit(range.max),
+                           whole_range_text(range));
+    };
+  }
+
+  OptionGroup& group_;
+  const Field<T>& field_;
+  T& object_;
+  std::string names_;
+  std::string help_;
+  std::string fallback_;
+};
+
+template <typename T>
+CLI::Option* add_field(OptionGroup& group, const Field<T>& field, T& object,
+                       const OptionTexts& texts) {
+  return visit_field(field, object, OptionAdder<T>(group, field, object, texts));
+}
+
+}  // namespace outrider::tools

@@ -1,0 +1,182 @@
+#include "tools/local_runtime.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "serve/prompt.h"
+#include "tools/report.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr std::int64_t kProgressMs = 100;  // between two looks at how far it is
+
+// The file's name without its folders, for a progress bar.
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+LlamaLoaderOptions loader_options(const LocalSetup& setup, const LocalHooks& hooks) {
+  LlamaLoaderOptions how = setup.loader;
+  how.log = hooks.log;
+  how.probe_progress = [&bar = hooks.progress](double f) { bar.update("checking exactness", f); };
+  return how;
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+// Of a target that takes fewer tokens in a step than `request` may ask for; empty: nothing.
+std::string width_warning(const Target& target, const CompletionRequest& request) {
+  const Capabilities& caps = target.capabilities();
+  const std::int32_t width = opened_width(request);
+  if (request.width == 1 || !request.speculative || caps.max_width >= width) return "";
+  if (request.width == kAutoWidth && caps.max_width > 1) return "";  // the planner's to choose
+  std::string limit = "'" + target.info().path + "' takes at most " +
+                      std::to_string(caps.max_width) +
+                      (caps.max_width == 1 ? " token" : " tokens") + " in a step here";
+  if (caps.n_batch < width && caps.max_width == caps.n_batch) {
+    limit = "--batch " + std::to_string(caps.n_batch) + " leaves no room for wider steps";
+  } else if (caps.max_width == 1 && !caps.rollback_reason.empty()) {
+    limit = caps.rollback_reason;
+  }
+  if (caps.max_width == 1) return "speculation is off: " + limit;
+  return limit + ", so the width is " + std::to_string(caps.max_width) + ", not " +
+         std::to_string(width);
+}
+
+}  // namespace
+
+LocalSetup setup_for(const RequestArguments& a, const ModelArguments& model) {
+  const DrafterPlan drafters = chosen_drafters(a, model);
+  LocalSetup setup{.target = target_options(model)};
+  setup.target->widest = opened_width(a.request);
+  setup.loader.speculation = !drafters.empty();
+  setup.loader.measure_costs = !drafters.empty() && a.request.width == kAutoWidth;
+  if (drafters.mentions(kDraftModelName)) setup.draft = draft_options(model);
+  setup.files = drafter_files(a.suffix_stores, a.ngrams);
+  std::erase_if(setup.files, [&drafters](const DrafterFile& file) {
+    // A dynamic one that is not there yet is empty, and made when there is something to keep.
+    return !drafters.mentions(file.drafter) || (file.tier == "dynamic" && !exists(file.path));
+  });
+  return setup;
+}
+
+LocalRuntime::LocalRuntime(const LocalSetup& setup, const LocalHooks& hooks)
+    : loader_(loader_options(setup, hooks)) {}
+
+Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const LocalSetup& setup,
+                                                         const LocalHooks& hooks) {
+  std::unique_ptr<LocalRuntime> local(new LocalRuntime(setup, hooks));
+  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(setup.runtime, local->loader_);
+  if (!runtime.ok()) return runtime.status();
+  local->runtime_ = std::move(*runtime);
+  if (hooks.created) hooks.created(*local->runtime_);
+  if (setup.target) {
+    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kTarget, *setup.target, hooks));
+    local->target_ = local->runtime_->target();
+  }
+  if (setup.draft) {
+    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kDraft, *setup.draft, hooks));
+    local->draft_info_ = local->runtime_->status().draft.info;
+  }
+  OUTRIDER_RETURN_IF_ERROR(local->attach(setup.files));
+  return local;
+}
+
+Status LocalRuntime::load(ModelRole role, const ModelOptions& options, const LocalHooks& hooks) {
+  const bool is_target = role == ModelRole::kTarget;
+  const auto status_of = [&] {
+    RuntimeStatus all = runtime_->status();
+    return is_target ? std::move(all.target) : std::move(all.draft);
+  };
+  OUTRIDER_RETURN_IF_ERROR(runtime_->load(role, options));
+  bool is_cancelled = false;
+  double shown = -1.0;
+  while (!runtime_->wait_loaded(kProgressMs)) {
+    const double progress = status_of().progress;
+    if (progress != shown) hooks.progress.update("loading " + base_name(options.path), progress);
+    shown = progress;
+    if (!hooks.signals.raised() || is_cancelled) continue;
+    (void)runtime_->cancel_load(role);  // not found: it is done already
+    is_cancelled = true;
+  }
+  hooks.progress.clear();
+  const ModelStatus loaded = status_of();
+  for (const std::string& note : loaded.notes)
+    warnings_.push_back("'" + options.path + "': " + note);
+  return loaded.error;
+}
+
+Status LocalRuntime::attach(const std::vector<DrafterFile>& files) {
+  for (const DrafterFile& file : files) OUTRIDER_RETURN_IF_ERROR(runtime_->attach(file));
+  (void)runtime_->wait_loaded(-1);
+  for (const DrafterStatus& drafter : runtime_->status().drafters) {
+    for (const DrafterFileStatus& file : drafter.files) {
+      if (!file.error.ok()) return file.error;
+    }
+  }
+  return Status();
+}
+
+void LocalRuntime::print_warnings() const {
+  for (const std::string& warning : warnings_) print_warning(warning);
+}
+
+void LocalRuntime::print_warnings(const CompletionRequest& request) const {
+  print_warnings();
+  const std::string narrow = width_warning(target(), request);
+  if (!narrow.empty()) print_warning(narrow);
+}
+
+void set_prompt(CompletionRequest& request, const lab::Prompt& prompt, bool chat) {
+  request.prompt.clear();
+  request.messages = prompt.messages;
+  if (!prompt.messages.empty()) return;
+  if (chat) {
+    request.messages = {{.role = "user", .content = prompt.text}};
+  } else {
+    request.prompt = {prompt.text};
+  }
+}
+
+Result<std::vector<std::vector<Token>>> tokenize(const Target& target,
+                                                 std::span<const lab::Prompt> prompts, bool chat) {
+  std::vector<std::vector<Token>> all;
+  for (const lab::Prompt& prompt : prompts) {
+    CompletionRequest request;
+    set_prompt(request, prompt, chat);
+    Result<Prompt> made = make_prompt(request, target);
+    if (!made.ok()) return made.status().with_context("prompt " + prompt.id);
+    all.push_back(std::move(made->tokens));
+  }
+  return all;
+}
+
+Result<std::shared_ptr<const CompletionResult>> generate(
+    LocalRuntime& local, CompletionRequest request, SignalWatch& signals, ProgressBar& progress,
+    const std::function<bool(const std::vector<SaidToken>&)>& on_tokens) {
+  Runtime& runtime = local.runtime();
+  const Result<StartedCompletion> started = runtime.start(std::move(request));
+  if (!started.ok()) return started.status();
+  const CompletionId id = started->id;
+  const auto cancel = [&runtime, id] { (void)runtime.cancel(id); };  // not found: it has ended
+  signals.on_signal(cancel);
+  bool reading = started->prompt.n_tokens > local.target().capabilities().n_batch;
+  while (true) {
+    Result<PolledCompletion> polled = runtime.poll(id, reading ? kProgressMs : 60'000);
+    if (!polled.ok()) return polled.status();
+    if (reading) progress.update("reading the prompt", polled->prompt_progress);
+    if (!polled->tokens.empty() || polled->finished) {
+      if (reading) progress.clear();
+      reading = false;
+    }
+    if (!polled->tokens.empty() && on_tokens && !on_tokens(polled->tokens)) cancel();
+    if (!polled->finished) continue;
+    signals.on_signal({});
+    return polled->result;
+  }
+}
+
+}  // namespace outrider::tools

@@ -1,0 +1,241 @@
+#include "tools/request_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+
+#include "lab/prompt_file.h"
+#include "llama/gbnf.h"
+#include "llama/json_schema.h"
+#include "tools/field_options.h"
+#include "tools/report.h"
+#include "tools/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr std::int32_t kPlainWidth = 4;  // what a target is opened for without speculation
+
+// Those whose values come from files, or are written otherwise than in JSON.
+void add_by_hand(OptionGroup& group, RequestArguments& a) {
+  group.add_texts(
+      "--dry-sequence-breaker", a.dry_breakers, "TEXT",
+      "DRY: what ends a repetition, instead of newline, ':', '\"' and '*'; may be given "
+      "several times; none: nothing");
+  group.add_texts("--logit-bias", a.logit_bias, "ID(+/-)BIAS",
+                  "added to a token's logit, such as 15043+1 or 15043-inf; may be given several "
+                  "times");
+  group.add_text("--grammar", a.grammar_file, "FILE",
+                 "the text keeps to the grammar in this file (GBNF, from its rule 'root')");
+  group.add_text("--json-schema", a.schema_file, "FILE",
+                 "the text is JSON by the schema in this file");
+}
+
+template <typename T>
+void add_table(OptionGroup& group, std::span<const Field<T>> table, T& object,
+               std::initializer_list<std::string_view> without, RequestArguments& a) {
+  for (const Field<T>& field : table) {
+    const bool left_out = std::find(without.begin(), without.end(), field.name) != without.end();
+    if (left_out || std::holds_alternative<ByHand>(field.place)) continue;
+    if (field.name == "grammar" || field.name == "dry_sequence_breaker") continue;  // by hand
+    const CLI::Option* option = add_field(group, field, object);
+    if (!field.replaced_by.empty()) a.replaced.push_back(option);
+  }
+}
+
+// "15043+1" as llama.cpp's --logit-bias.
+LogitBias parse_logit_bias(const std::string& text) {
+  LogitBias bias;
+  const char* const end = text.data() + text.size();
+  const std::from_chars_result id = std::from_chars(text.data(), end, bias.token);
+  float value = 0.0f;
+  if (id.ec == std::errc() && id.ptr != end && (*id.ptr == '+' || *id.ptr == '-')) {
+    const std::from_chars_result number = std::from_chars(id.ptr + 1, end, value);
+    if (number.ec == std::errc() && number.ptr == end && value >= 0.0f) {
+      bias.bias = *id.ptr == '-' ? -value : value;
+      return bias;
+    }
+  }
+  throw UsageError("--logit-bias is '" + text +
+                   "', but must be a token's id, + or -, and a number, such as 15043+1 or "
+                   "15043-inf");
+}
+
+void check_sampling(RequestArguments& a) {
+  SamplingOptions& o = a.request.sampling;
+  for (const CLI::Option* option : a.replaced) {
+    if (o.mirostat == 0 || option->count() == 0) continue;
+    throw UsageError(option->get_name() + " " + cannot_be_used_with_mirostat(o.mirostat));
+  }
+  o.logit_bias.clear();
+  for (const std::string& text : a.logit_bias) o.logit_bias.push_back(parse_logit_bias(text));
+  if (!a.dry_breakers.empty()) o.dry_sequence_breakers.clear();
+  for (const std::string& breaker : a.dry_breakers) {  // as llama.cpp: "none" undoes those before
+    if (breaker == "none") {
+      o.dry_sequence_breakers.clear();
+    } else {
+      o.dry_sequence_breakers.push_back(breaker);
+    }
+  }
+}
+
+// Empty when it can be used.
+Status check_constraint_text(const SamplingOptions& o) {
+  if (!o.grammar.empty()) return llama::check_gbnf(o.grammar).status();
+  const Result<std::string> grammar = llama::grammar_from_json_schema(o.json_schema);
+  if (!grammar.ok()) return grammar.status();
+  return llama::check_gbnf(*grammar).status();
+}
+
+std::string drafter_text(const CompletionRequest& request) {
+  return value_text(field_named(speculation_fields(), "drafter"), request);
+}
+
+DrafterPlan automatic(const RequestArguments& a) {
+  return automatic_drafters(a.request.rule, a.ngrams.any());
+}
+
+}  // namespace
+
+void add_request_options(CLI::App& app, RequestArguments& a,
+                         std::initializer_list<std::string_view> without) {
+  OptionGroup sampling(app, "Sampling");
+  add_table(sampling, output_fields(), a.request, without, a);
+  add_table(sampling, sampling_fields(), a.request.sampling, without, a);
+  add_by_hand(sampling, a);
+  OptionGroup speculation(app, "Speculation");
+  add_table(speculation, speculation_fields(), a.request, without, a);
+  add_table(speculation, shape_fields(), a.request.draft, without, a);
+  add_drafter_files(app, "Speculation", a.suffix_stores, a.ngrams);
+}
+
+void add_drafter_files(CLI::App& app, const std::string& heading, std::vector<std::string>& stores,
+                       NgramArguments& ngrams, const std::string& dynamic_help) {
+  OptionGroup group(app, heading);
+  group.add_texts(
+      "--suffix-store", stores, "FILE",
+      "a store of texts for the drafter suffix, made by 'outrider suffix build'; may be "
+      "given several times");
+  dynamic_help.empty() ? add_ngram_options(app, ngrams, heading)
+                       : add_ngram_options(app, ngrams, heading, dynamic_help);
+}
+
+std::vector<DrafterFile> drafter_files(const std::vector<std::string>& stores,
+                                       const NgramArguments& ngrams) {
+  std::vector<DrafterFile> files;
+  for (const std::string& path : stores) files.push_back({"suffix", path});
+  if (ngrams.static_file) files.push_back({"ngram-cache", *ngrams.static_file, "static"});
+  if (ngrams.dynamic_file) files.push_back({"ngram-cache", *ngrams.dynamic_file, "dynamic"});
+  return files;
+}
+
+void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths) {
+  const Range range = field_named(speculation_fields(), "width").range;
+  CLI::Option* option = app.add_option(
+      "--width",
+      [&widths, most = whole_limit(range.max)](const CLI::results_t& results) {
+        widths.clear();
+        for (const std::string& part : parts_of(results.back())) {
+          widths.push_back(static_cast<std::int32_t>(
+              parse_integer("--width", part, 2, most,
+                            "whole numbers from 2 to " + std::to_string(most) +
+                                " with commas between them (1 is plain decoding, with nothing to "
+                                "compare)")));
+        }
+        std::sort(widths.begin(), widths.end());
+        widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
+        return true;
+      },
+      "tokens of one target step at most, its own last one included; several widths are compared "
+      "one after the other");
+  option->group("Speculation")->type_name("N,...")->default_str(std::to_string(widths.front()));
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void check_drafter_files(const std::vector<std::string>& stores, const NgramArguments& ngrams,
+                         const DrafterPlan& plan, const std::string& drafter) {
+  if (!stores.empty() && !plan.mentions("suffix")) {
+    throw UsageError("--suffix-store is given, but --drafter is '" + drafter + "'",
+                     "add --drafter suffix, or leave the store out");
+  }
+  check_ngram_options(ngrams, drafter, plan.mentions(NgramDrafter::kName));
+}
+
+void check_request(RequestArguments& a, const ModelArguments& model, const DrafterPlan& automatic) {
+  check_sampling(a);
+  CompletionRequest checked = a.request;  // the files are read later
+  if (a.grammar_file) checked.sampling.grammar = "root";
+  if (a.schema_file) checked.sampling.json_schema = "{}";
+  const Status status = validate_settings(checked);
+  if (!status.ok()) throw usage_error(status);
+  const CompletionRequest& r = a.request;
+  if (r.rule != AcceptanceRule::kCoupled && model.target.exact == ExactMode::kOn) {
+    throw UsageError("--exact on cannot be kept with --rule " +
+                         value_text(field_named(speculation_fields(), "rule"), r) +
+                         ", which keeps the distribution, not the text",
+                     "take --rule coupled, or leave --exact out");
+  }
+  const bool named = r.speculative && !r.drafters.empty();
+  const DrafterPlan plan = named ? r.drafters : r.speculative ? automatic : DrafterPlan();
+  check_drafter_files(a.suffix_stores, a.ngrams, plan, drafter_text(r));
+  if (named && plan.mentions(kDraftModelName) && !model.draft_model) {
+    throw UsageError("--drafter is '" + drafter_text(r) + "', but there is no draft model",
+                     "give one with -d FILE, a GGUF file");
+  }
+}
+
+void check_request(RequestArguments& a, const ModelArguments& model) {
+  check_request(a, model, a.request.width == 1 ? DrafterPlan() : automatic(a));
+}
+
+int read_constraint(RequestArguments& a) {
+  if (!a.grammar_file && !a.schema_file) return kDone;
+  const std::string option = a.grammar_file ? "--grammar" : "--json-schema";
+  const std::string& path = a.grammar_file ? *a.grammar_file : *a.schema_file;
+  SamplingOptions& o = a.request.sampling;
+  Result<std::string> text = lab::read_all(path);
+  if (!text.ok()) return fail(text.status().with_context(option));
+  // An empty text would mean no constraint.
+  Status status = text->empty() ? invalid_argument("the file is empty") : Status();
+  if (status.ok()) {
+    (a.grammar_file ? o.grammar : o.json_schema) = std::move(*text);
+    status = check_constraint_text(o);
+  }
+  if (status.ok()) return kDone;
+  print_error(option + " '" + path + "': " + status.message());
+  return kWrongUsage;
+}
+
+std::uint64_t chosen_seed(const CompletionRequest& request) {
+  if (request.seed >= 0) return static_cast<std::uint64_t>(request.seed);
+  std::random_device random;
+  return random() & 0xFFFFFFFFU;
+}
+
+DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& model) {
+  const CompletionRequest& r = a.request;
+  if (!r.speculative || r.width == 1) return {};
+  if (!r.drafters.empty()) return r.drafters;
+  DrafterPlan plan = automatic(a);
+  if (!model.draft_model) {
+    for (std::vector<std::string>& chain : plan.chains) std::erase(chain, kDraftModelName);
+    std::erase_if(plan.chains, [](const std::vector<std::string>& chain) { return chain.empty(); });
+  }
+  return plan;
+}
+
+std::string off_reason(const RequestArguments& a, const ModelArguments& model) {
+  if (!a.request.speculative) return "switched off with --drafter none";
+  if (a.request.width == 1) return "--width 1 is plain decoding";
+  if (!chosen_drafters(a, model).empty()) return "";
+  return "no draft model was given (-d FILE), and --rule " +
+         value_text(field_named(speculation_fields(), "rule"), a.request) +
+         " takes no other drafter unasked (--drafter)";
+}
+
+std::int32_t opened_width(const CompletionRequest& request) {
+  if (request.width == kAutoWidth) return kOpenedWidth;
+  return request.width == 1 ? kPlainWidth : request.width;
+}
+
+}  // namespace outrider::tools
