@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "draft/lookup_table.h"
+#include "draft/ngram_drafter.h"
 #include "tools/options.h"
 #include "tools/usage.h"
 
@@ -11,9 +13,22 @@ namespace {
 constexpr std::int32_t kMaxWidth = 64;
 constexpr std::int32_t kComparedWidth = 4;  // compare's default
 
-}  // namespace
+// Of those that the command gives files to and that are asked only with files.
+std::vector<std::string_view> drafters_with_files(const SpeculationArguments& a) {
+  if (!a.ngrams.any()) return {};
+  return {NgramDrafter::kName};
+}
 
-namespace {
+// "draft-model, a (what it guesses from), or b (...)".
+std::string drafters_for_help() {
+  std::string text(kDraftModelName);
+  const std::span<const LookupKind> kinds = lookup_kinds();
+  for (const LookupKind& kind : kinds) {
+    text += &kind == &kinds.back() ? ", or " : ", ";
+    text += std::string(kind.name) + " (" + std::string(kind.help) + ")";
+  }
+  return text;
+}
 
 void add_width_option(CLI::App& app, SpeculationArguments& a) {
   CLI::Option* option = app.add_option(
@@ -99,12 +114,8 @@ void add_drafter_options(CLI::App& app, SpeculationArguments& a, const std::stri
   OptionGroup group(app, "Speculation");
   CLI::Option* drafter =
       app.add_option("--drafter", a.drafter,
-                     "who guesses ahead: " + automatic +
-                         ", draft-model, suffix (what followed the text's last tokens earlier, in "
-                         "it or in a store), "
-                         "ngram-cache (what followed the last one to four tokens, in it and in the "
-                         "files given), or "
-                         "recycle (what the target found likely after a token before). Several: "
+                     "who guesses ahead: " + automatic + ", " + drafters_for_help() +
+                         ". Several: "
                          "'a,b' merges their "
                          "guesses into one tree, 'a/b' asks b only where a has none");
   drafter->group("Speculation")->type_name("EXPR")->default_str(a.drafter);
@@ -158,9 +169,9 @@ void check_speculation(const SpeculationArguments& a, const ModelArguments& mode
                          "', but must be 1 with --rule block, which judges chains",
                      "take --rule coupled or rejection for trees");
   }
-  check_drafters(
-      a, model,
-      chosen_width(a) == 1 ? DrafterPlan() : automatic_drafters(chosen_rule(a), a.ngrams.any()));
+  check_drafters(a, model,
+                 chosen_width(a) == 1 ? DrafterPlan()
+                                      : automatic_drafters(chosen_rule(a), drafters_with_files(a)));
 }
 
 std::int32_t chosen_width(const SpeculationArguments& a) {
@@ -175,7 +186,7 @@ std::int32_t opened_width(const SpeculationArguments& a) {
 
 DrafterPlan chosen_drafters(const SpeculationArguments& a) {
   if (a.drafter == "none") return {};
-  if (a.drafter == "auto") return automatic_drafters(chosen_rule(a), a.ngrams.any());
+  if (a.drafter == "auto") return automatic_drafters(chosen_rule(a), drafters_with_files(a));
   return *parse_drafter_plan(a.drafter, kDrafterNames);
 }
 

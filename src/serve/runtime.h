@@ -15,7 +15,7 @@
 // target that is being loaded. A failed load changes nothing but the status. When a target's
 // process is lost (an isolated one's), its requests end with an error, and it is kFailed.
 //
-// Drafters. `suffix`, `ngram-cache` and `recycle` need no model and no file: every target has them.
+// Drafters. Those of the table (draft/lookup_table.h) need no model: every target has them.
 // A request is guessed for by those that it names; when it names none, by automatic_drafters().
 // Files for them (suffix stores, n-gram caches) come and go like a draft, in the background and
 // between two steps, and running requests go on: with what is left of the drafter, and their
@@ -45,15 +45,23 @@
 #include <vector>
 
 #include "base/status.h"
+#include "draft/lookup_table.h"
 #include "engine/request.h"
 #include "model/exactness.h"
 #include "serve/completion_request.h"
-#include "serve/drafter_file.h"
 #include "serve/loader.h"
 
 namespace outrider {
 
 using CompletionId = std::uint64_t;  // unique in a runtime, from 1 on
+
+// One more drafter, of whoever embeds these layers. It guesses for requests that name it.
+struct AddedDrafter {
+  std::string_view name;  // static storage; no other drafter's
+  // Called by the loading thread for each target; may throw std::bad_alloc. What it makes (not
+  // null, of this name) is the decode thread's and ends with the target.
+  std::function<std::unique_ptr<LookupDrafter>(const LookupSettings&)> make;
+};
 
 struct RuntimeOptions {
   std::int32_t slots = 4;              // requests that run at once, 1 to 64
@@ -64,6 +72,9 @@ struct RuntimeOptions {
   // Tokens of finished texts that the suffix drafter remembers, over all namespaces (a quarter of
   // them for one at most): 0: none; else from SuffixMemory::kLeastTokens to kMostTokens.
   std::int64_t remember_tokens = 0;
+  // Beside those of the table (draft/lookup_table.h). At most kMaxAddedDrafters.
+  std::vector<AddedDrafter> drafters = {};
+  static constexpr std::size_t kMaxAddedDrafters = 8;
 
   // A year: the most that those who read the options from a user let him say.
   static constexpr std::int64_t kMaxRetentionMs = 31'536'000'000;
@@ -117,7 +128,7 @@ struct DrafterStatus {
   // remembers; of a draft model the weights.
   std::uint64_t memory_bytes = 0;
   std::vector<DrafterFileStatus> files;  // in the order in which they came
-  std::optional<MemoryStatus> memory;    // of suffix, when texts are remembered
+  std::optional<MemoryStatus> memory;    // of one that remembers texts, when it is to
   DrafterStats totals;                   // over all requests that have ended
 };
 
@@ -129,7 +140,7 @@ struct RuntimeStatus {
   std::int32_t slots = 0;
   std::int64_t running = 0;  // requests
   std::int64_t queued = 0;
-  std::vector<DrafterStatus> drafters;  // in the order of kDrafterNames
+  std::vector<DrafterStatus> drafters;  // in the order of kDrafterNames; added ones behind
   // Since the start:
   std::int64_t started = 0;
   std::int64_t finished = 0;       // in any way

@@ -4,7 +4,6 @@
 #include <exception>
 #include <new>
 
-#include "draft/ngram_drafter.h"
 #include "serve/runtime_impl.h"
 
 namespace outrider {
@@ -15,7 +14,7 @@ Runtime::Impl::FileEntry* Runtime::Impl::find_file(const DrafterFile& file) {
   return found == files_.end() ? nullptr : &*found;
 }
 
-// A tier is one cache, and merging two is `ngram merge`'s. What could not be used makes room.
+// A tier holds one file. What could not be used makes room.
 Status Runtime::Impl::free_tier(const DrafterFile& file) {
   if (file.tier.empty()) return Status();
   for (FileEntry& entry : files_) {
@@ -26,10 +25,11 @@ Status Runtime::Impl::free_tier(const DrafterFile& file) {
       std::erase_if(files_, [](const FileEntry& e) { return e.state == ModelState::kAbsent; });
       return Status();
     }
+    const std::string join(find_lookup_kind(file.drafter)->files.join_command);
     return invalid_argument("--path is '" + file.path + "', but the " + file.tier + " tier of '" +
                             file.drafter + "' has '" + entry.file.path +
-                            "' already; take that away first, or join them with 'outrider ngram "
-                            "merge'");
+                            "' already; take that away first" +
+                            (join.empty() ? "" : ", or join them with '" + join + "'"));
   }
   return Status();
 }
@@ -37,7 +37,8 @@ Status Runtime::Impl::free_tier(const DrafterFile& file) {
 Status Runtime::Impl::attach(DrafterFile file) {
   OUTRIDER_RETURN_IF_ERROR(check_file_drafter(file));
   if (file.path.empty()) return invalid_argument("--path is '', but must be a file");
-  if (file.drafter == NgramDrafter::kName && file.tier.empty()) file.tier = kFileTiers[0];
+  const std::span<const std::string_view> tiers = find_lookup_kind(file.drafter)->files.tiers;
+  if (file.tier.empty() && !tiers.empty()) file.tier = tiers.front();
   const Lock lock(mutex_);
   if (stop_) return is_shut_down();
   FileEntry* entry = find_file(file);
@@ -215,10 +216,12 @@ void Runtime::Impl::install_file(Change change) {
 }
 
 // Also those that are on their way: requests that run get them as they come.
-bool Runtime::Impl::has_ngram_files() const {
-  return std::any_of(files_.begin(), files_.end(), [](const FileEntry& entry) {
-    return entry.file.drafter == NgramDrafter::kName && entry.state != ModelState::kFailed;
-  });
+std::vector<std::string_view> Runtime::Impl::drafters_with_files() const {
+  std::vector<std::string_view> names;
+  for (const FileEntry& entry : files_) {
+    if (entry.state != ModelState::kFailed) names.emplace_back(entry.file.drafter);
+  }
+  return names;
 }
 
 // Of what guesses unasked, what was ordered and is not there.
@@ -276,7 +279,7 @@ void Runtime::Impl::note_drafters(const Station& station) {
     DrafterNote& note = note_of(drafter->name());
     note.attached = true;
     note.memory_bytes = station.memory_of(drafter->name());
-    if (drafter->name() == "suffix") note.memory = station.memory();
+    note.memory = station.remembered_by(drafter->name());
   }
 }
 
@@ -286,7 +289,8 @@ void Runtime::Impl::note_drafters(const Station& station) {
 std::optional<Remembered> Runtime::Impl::remember(Station& station, const Job& job,
                                                   const Completion& completion) const {
   const std::optional<Remembered>& wish = job.result->remembered;
-  if (!wish || !station.memory() || completion.finish == FinishReason::kError) return std::nullopt;
+  if (!wish || !station.remembers() || completion.finish == FinishReason::kError)
+    return std::nullopt;
   return station.remember(wish->name_space, completion.tokens);
 }
 
@@ -295,13 +299,14 @@ void Runtime::Impl::no_drafters() {
 }
 
 DrafterFileStatus Runtime::Impl::status_of(const FileEntry& entry) const {
-  DrafterFileStatus status{.file = entry.file,
-                           .state = entry.state,
-                           .error = entry.error,
-                           .serving = entry.opened.has_value(),
-                           .file_bytes = entry.opened ? entry.opened->file_bytes : 0,
-                           .memory_bytes = entry.opened ? entry.opened->memory_bytes() : 0};
-  const Status damage = entry.opened ? entry.opened->damage() : Status();
+  DrafterFileStatus status{
+      .file = entry.file,
+      .state = entry.state,
+      .error = entry.error,
+      .serving = entry.opened.has_value(),
+      .file_bytes = entry.opened ? entry.opened->contents->file_bytes() : 0,
+      .memory_bytes = entry.opened ? entry.opened->contents->memory_bytes() : 0};
+  const Status damage = entry.opened ? entry.opened->contents->damage() : Status();
   if (damage.ok()) return status;
   status.serving = false;
   status.state = ModelState::kFailed;
@@ -311,10 +316,10 @@ DrafterFileStatus Runtime::Impl::status_of(const FileEntry& entry) const {
 
 std::vector<DrafterStatus> Runtime::Impl::drafter_statuses() const {
   std::vector<DrafterStatus> list;
-  for (std::size_t i = 0; i < kDrafterNames.size(); ++i) {
+  for (std::size_t i = 0; i < drafter_names_.size(); ++i) {
     const DrafterNote& note = drafters_[i];
     DrafterStatus& s = list.emplace_back();
-    s.name = kDrafterNames[i];
+    s.name = drafter_names_[i];
     s.attached = note.attached;
     s.memory_bytes = note.attached ? note.memory_bytes : 0;
     s.totals = note.totals;

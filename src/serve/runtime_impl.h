@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -133,7 +132,7 @@ class Runtime::Impl {
   void add_to_engine(Job& job, Request request, Lock& lock);
   void install_draft(Change change);
   void install_file(Change change);
-  bool has_ngram_files() const;
+  std::vector<std::string_view> drafters_with_files() const;
   std::string why_without_ordered(const Job& job) const;
   std::string why_without(const Job& job) const;
   std::string why_no_draft(const Job& job) const;
@@ -187,17 +186,18 @@ class Runtime::Impl {
   // What the idle sequences of current_ hold, as of its last change. For PromptStats.
   IdleTexts idle_;
 
-  // Of a drafter, by its place in kDrafterNames.
+  std::vector<std::string_view> drafter_names_;  // kDrafterNames, then the added ones
+  // Of a drafter, by its place in drafter_names_.
   struct DrafterNote {
     bool attached = false;           // to current_
     std::uint64_t memory_bytes = 0;  // as of its last change, as is the next one
     std::optional<MemoryStatus> memory;
     DrafterStats totals;
   };
-  std::array<DrafterNote, kDrafterNames.size() + 1> drafters_;  // the last: any other name
+  std::vector<DrafterNote> drafters_;  // one more than names: any other name
   DrafterNote& note_of(std::string_view drafter) {
     return drafters_[static_cast<std::size_t>(
-        std::find(kDrafterNames.begin(), kDrafterNames.end(), drafter) - kDrafterNames.begin())];
+        std::find(drafter_names_.begin(), drafter_names_.end(), drafter) - drafter_names_.begin())];
   }
 
   std::deque<JobPtr> queue_;             // waiting, in order of arrival

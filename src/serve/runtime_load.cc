@@ -22,7 +22,10 @@ std::invoke_result_t<Work> on_own_thread(Work work) {
 
 }  // namespace
 
-Runtime::Impl::Impl(const RuntimeOptions& o, ModelLoader& loader) : options(o), loader_(loader) {
+Runtime::Impl::Impl(const RuntimeOptions& o, ModelLoader& loader)
+    : options(o), loader_(loader), drafter_names_(kDrafterNames.begin(), kDrafterNames.end()) {
+  for (const AddedDrafter& added : options.drafters) drafter_names_.push_back(added.name);
+  drafters_.resize(drafter_names_.size() + 1);
   loading_thread_ = std::thread([this] { load_loop(); });
   try {
     decode_thread_ = std::thread([this] { decode_loop(); });

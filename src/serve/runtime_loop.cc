@@ -113,7 +113,7 @@ void Runtime::Impl::admit() {
       continue;
     }
     std::string why = why_without(*job);
-    DrafterPlan automatic = automatic_drafters(job->request.rule, has_ngram_files());
+    DrafterPlan automatic = automatic_drafters(job->request.rule, drafters_with_files());
     running_.reserve(running_.size() + 1);  // from here on nothing is lost for want of memory
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
     running_.push_back(job);
