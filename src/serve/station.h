@@ -15,9 +15,11 @@
 
 #include "draft/lookup_drafter.h"
 #include "engine/engine.h"
+#include "serve/completion_result.h"
 #include "serve/experiences.h"
 #include "serve/loader.h"
-#include "serve/runtime.h"
+#include "serve/runtime_options.h"
+#include "serve/runtime_status.h"
 
 namespace outrider {
 
@@ -40,6 +42,7 @@ class Station {
   // engine().cancel() is for any thread that keeps restart() from running meanwhile.
   Engine& engine() { return *engine_; }
   const Engine& engine() const { return *engine_; }
+  Draft* draft() { return draft_.get(); }  // null: there is none
   const Draft* draft() const { return draft_.get(); }
 
   // Puts `draft` (may be null: none) in the place of the one that is there. Requests that the old

@@ -1,0 +1,43 @@
+// RuntimeOptions: what the maker of a runtime chooses.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "draft/lookup_drafter.h"
+
+namespace outrider {
+
+// One more drafter, of whoever embeds these layers. It guesses for requests that name it.
+struct AddedDrafter {
+  std::string_view name;  // static storage; no other drafter's
+  // Called by the loading thread for each target; may throw std::bad_alloc. What it makes (not
+  // null, of this name) is the decode thread's and ends with the target.
+  std::function<std::unique_ptr<LookupDrafter>(const LookupSettings&)> make;
+};
+
+struct RuntimeOptions {
+  std::int32_t slots = 4;              // requests that run at once, 1 to 64
+  std::int32_t max_queue = 256;        // requests that wait, at most; >= 0
+  std::int32_t prompt_chunk = 128;     // prompt tokens of a step while other texts go on, >= 1
+  bool reuse_prefix = true;            // keep the state of ended texts for prompts that begin alike
+  std::int64_t retention_ms = 60'000;  // how long a finished result waits to be fetched, >= 0
+  // Tokens of finished texts that the suffix drafter remembers, over all namespaces (a quarter of
+  // them for one at most): 0: none; else from SuffixMemory::kLeastTokens to kMostTokens.
+  std::int64_t remember_tokens = 0;
+  // Beside those of the table (draft/lookup_table.h). At most kMaxAddedDrafters.
+  std::vector<AddedDrafter> drafters = {};
+  static constexpr std::size_t kMaxAddedDrafters = 8;
+
+  // A year: the most that those who read the options from a user let him say.
+  static constexpr std::int64_t kMaxRetentionMs = 31'536'000'000;
+};
+
+// kInvalidArgument, naming the option as the command spells it ("--slots").
+Status validate(const RuntimeOptions& options);
+
+}  // namespace outrider
