@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/completion_json.h"
+#include "engine/engine.h"
 #include "json/json.h"
 #include "lab/bench_prompts.h"
 #include "lab/bench_report.h"
@@ -333,7 +334,7 @@ Status BenchCommand::ask_oracles(LocalRuntime& local, const std::vector<Work>& w
 }
 
 // What was measured, whole or not, then what went wrong.
-int BenchCommand::report(const LocalRuntime& local, const Status& failure) {
+int BenchCommand::report(LocalRuntime& local, const Status& failure) {
   const bool interrupted = signals_->raised();
   BenchResult result = sum_up(setting_, pairs_, interrupted || !failure.ok());
   const Status planned =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/engine.h"
 #include "lab/oracle.h"
 
 namespace outrider::tools {

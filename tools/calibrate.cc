@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/engine.h"
 #include "json/json.h"
 #include "lab/calibration.h"
 #include "lab/draft_costs.h"

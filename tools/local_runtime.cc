@@ -147,7 +147,7 @@ Result<std::vector<std::vector<Token>>> tokenize(const Target& target,
   for (const lab::Prompt& prompt : prompts) {
     CompletionRequest request;
     set_prompt(request, prompt, chat);
-    Result<Prompt> made = make_prompt(request, target);
+    Result<outrider::Prompt> made = make_prompt(request, target);
     if (!made.ok()) return made.status().with_context("prompt " + prompt.id);
     all.push_back(std::move(made->tokens));
   }

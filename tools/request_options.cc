@@ -92,7 +92,9 @@ std::string drafter_text(const CompletionRequest& request) {
 }
 
 DrafterPlan automatic(const RequestArguments& a) {
-  return automatic_drafters(a.request.rule, a.ngrams.any());
+  std::vector<std::string_view> with_files;
+  if (a.ngrams.any()) with_files.push_back(NgramDrafter::kName);
+  return automatic_drafters(a.request.rule, with_files);
 }
 
 }  // namespace

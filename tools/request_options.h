@@ -12,7 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "request/completion_request.h"
-#include "serve/drafter_file.h"
+#include "draft/lookup_drafter.h"
 #include "tools/model_options.h"
 #include "tools/ngram_options.h"
 #include "tools/options.h"

@@ -150,7 +150,7 @@ Status RunCommand::save_ngrams(const Target& target, const Completion& completio
   const TokenizerId tokenizer = tokenizer_id(target.vocabulary());
   Result<NgramCache> cache = load_dynamic_ngrams(*path, tokenizer);
   if (!cache.ok()) return cache.status();
-  Result<Prompt> prompt = make_prompt(make_request(), target);
+  Result<outrider::Prompt> prompt = make_prompt(make_request(), target);
   if (!prompt.ok()) return prompt.status();
   std::vector<Token> text = std::move(prompt->tokens);
   text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());

@@ -6,7 +6,6 @@
 //   a/b,c  the chain's winner and c, merged
 #pragma once
 
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,10 +16,10 @@
 
 namespace outrider {
 
-// All drafters that there are, for every interface that takes names.
+// All drafters that there are, for every interface that takes names: the draft model, and those of
+// the table (draft/lookup_table.h), in its order.
 inline constexpr std::string_view kDraftModelName = "draft-model";
-inline constexpr std::array<std::string_view, 4> kDrafterNames = {kDraftModelName, "suffix",
-                                                                  "ngram-cache", "recycle"};
+extern const std::span<const std::string_view> kDrafterNames;
 
 struct DrafterPlan {
   // Drafters' names; in a chain the first that finds something proposes. Empty: every drafter that

@@ -2,9 +2,31 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "draft/ngram_file.h"
+
 namespace outrider {
+namespace {
+
+// Read as a whole.
+struct NgramCacheFile : LookupFile {
+  NgramCacheFile(NgramCache c, std::uint64_t b) : cache(std::move(c)), bytes(b) {}
+  std::uint64_t file_bytes() const override { return bytes; }
+  std::uint64_t memory_bytes() const override { return cache.memory_bytes(); }
+
+  const NgramCache cache;
+  const std::uint64_t bytes;  // of the file
+};
+
+NgramTier ngram_tier(std::string_view tier) {
+  return tier == kNgramTiers[1] ? NgramTier::kDynamic : NgramTier::kStatic;
+}
+
+}  // namespace
 
 NgramDrafter::NgramDrafter(std::shared_ptr<const NgramCache> corpus,
                            std::shared_ptr<NgramCache> dynamic)
@@ -46,6 +68,17 @@ void NgramDrafter::remove_cache(NgramTier tier, std::string reason) {
   set_cache(tier, nullptr);
   removal_ = std::move(reason);
   touched_.assign(touched_.size(), true);
+}
+
+void NgramDrafter::add_file(const OpenedDrafterFile& file) {
+  const std::shared_ptr<const NgramCacheFile> opened =
+      std::dynamic_pointer_cast<const NgramCacheFile>(file.contents);
+  assert(opened != nullptr);
+  set_cache(ngram_tier(file.file.tier), std::shared_ptr<const NgramCache>(opened, &opened->cache));
+}
+
+void NgramDrafter::remove_file(const DrafterFile& file, std::string reason) {
+  remove_cache(ngram_tier(file.tier), std::move(reason));
 }
 
 std::string NgramDrafter::limit_reason(SeqId seq) const {
@@ -102,6 +135,20 @@ std::string NgramDrafter::check_integrity() const {
     if (!broken.empty()) return "sequence " + std::to_string(i) + ": " + broken;
   }
   return "";
+}
+
+Result<std::shared_ptr<const LookupFile>> open_ngram_file(const std::string& path,
+                                                          const TokenizerId& tokenizer) {
+  Result<NgramCache> cache = load_ngrams(path, tokenizer);
+  if (!cache.ok()) return cache.status();
+  std::error_code error;  // it may be gone by now; what was read stays
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  return std::shared_ptr<const LookupFile>(
+      std::make_shared<const NgramCacheFile>(*std::move(cache), error ? 0 : bytes));
+}
+
+std::unique_ptr<LookupDrafter> make_ngram_drafter(const LookupSettings& /*settings*/) {
+  return std::make_unique<NgramDrafter>();
 }
 
 }  // namespace outrider

@@ -9,17 +9,19 @@
 // Tested by ngram_drafter_test.cc.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "draft/drafter.h"
+#include "draft/lookup_drafter.h"
 #include "draft/ngram_context.h"
 #include "draft/ngram_lookup.h"
 
 namespace outrider {
 
-class NgramDrafter : public Drafter {
+class NgramDrafter : public LookupDrafter {
  public:
   static constexpr std::string_view kName = "ngram-cache";
 
@@ -51,8 +53,12 @@ class NgramDrafter : public Drafter {
   // on as before; calling it twice counts it twice. Not while another thread reads that cache.
   void learn(SeqId seq);
 
+  // The above, for those who name no drafter: a file is a cache, its tier one of kNgramTiers.
+  void add_file(const OpenedDrafterFile& file) override;
+  void remove_file(const DrafterFile& file, std::string reason) override;
+
   // Of the contexts; the shared caches are their owners'.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const override;
 
   // Empty, or what is broken in some sequence's cache. Takes long.
   std::string check_integrity() const;
@@ -68,5 +74,21 @@ class NgramDrafter : public Drafter {
   std::string removal_;                   // of the last cache that was taken away
   std::vector<bool> touched_;             // [contexts_] drafted for when it was
 };
+
+// As which cache a file is used; both are only read.
+inline constexpr std::array<std::string_view, 2> kNgramTiers = {"static", "dynamic"};
+
+Result<std::shared_ptr<const LookupFile>> open_ngram_file(const std::string& path,
+                                                          const TokenizerId& tokenizer);
+std::unique_ptr<LookupDrafter> make_ngram_drafter(const LookupSettings& settings);
+
+inline constexpr LookupKind kNgramKind = {
+    .name = NgramDrafter::kName,
+    .help = "what followed the last one to four tokens, in it and in the files given",
+    .unasked = Unasked::kWithFiles,
+    .files = {.open = open_ngram_file,
+              .tiers = kNgramTiers,
+              .join_command = "outrider ngram merge"},
+    .make = make_ngram_drafter};
 
 }  // namespace outrider

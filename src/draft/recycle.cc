@@ -95,7 +95,7 @@ void RecycleDrafter::grow(const Table& table, DraftRequest& request) const {
   }
 }
 
-std::size_t RecycleDrafter::bytes() const {
+std::size_t RecycleDrafter::memory_bytes() const {
   std::size_t bytes = 0;
   for (const Table& table : tables_) bytes += table.of.capacity() * sizeof(Successors);
   return bytes;
@@ -123,6 +123,10 @@ std::string RecycleDrafter::check_integrity() const {
     }
   }
   return "";
+}
+
+std::unique_ptr<LookupDrafter> make_recycle_drafter(const LookupSettings& settings) {
+  return std::make_unique<RecycleDrafter>(settings.n_vocab, settings.n_sequences);
 }
 
 }  // namespace outrider

@@ -25,21 +25,24 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "draft/drafter.h"
+#include "draft/lookup_drafter.h"
 
 namespace outrider {
 
-class RecycleDrafter : public Drafter {
+class RecycleDrafter : public LookupDrafter {
  public:
+  static constexpr std::string_view kName = "recycle";
   static constexpr std::size_t kSuccessors = 8;
 
   // For ids below `n_vocab` and sequences below `n_sequences`.
   RecycleDrafter(std::int32_t n_vocab, std::int32_t n_sequences);
 
-  std::string_view name() const override { return "recycle"; }
+  std::string_view name() const override { return kName; }
 
   // What was learned stays when all of the old text is part of the new one.
   Status begin(SeqId seq, std::size_t kept) override;
@@ -51,7 +54,7 @@ class RecycleDrafter : public Drafter {
   void set_interrupt(const std::atomic<bool>*) override {}
   std::string limit_reason(SeqId) const override { return ""; }
 
-  std::size_t bytes() const;  // in use, all sequences
+  std::size_t memory_bytes() const override;  // all sequences
 
   // Empty, or what is wrong with the tables.
   std::string check_integrity() const;
@@ -69,5 +72,12 @@ class RecycleDrafter : public Drafter {
   std::int32_t n_vocab_;
   std::vector<Table> tables_;  // [n_sequences]
 };
+
+std::unique_ptr<LookupDrafter> make_recycle_drafter(const LookupSettings& settings);
+
+inline constexpr LookupKind kRecycleKind = {
+    .name = RecycleDrafter::kName,
+    .help = "what the target found likely after a token before",
+    .make = make_recycle_drafter};
 
 }  // namespace outrider

@@ -92,14 +92,14 @@ TEST(Recycle, WhatWasLearnedStaysOnlyForATextThatHoldsAllOfTheOldOne) {
   EXPECT_TRUE(learned(3)) << "all but the last token, which no state holds";
   EXPECT_TRUE(learned(4));
   drafter.end(0);
-  EXPECT_EQ(drafter.bytes(), 0U);
+  EXPECT_EQ(drafter.memory_bytes(), 0U);
 }
 
 TEST(Recycle, TakesUnderTwoMegabytesForFiftyThousandTokens) {
   RecycleDrafter drafter(50'000, 4);
-  EXPECT_EQ(drafter.bytes(), 0U);
+  EXPECT_EQ(drafter.memory_bytes(), 0U);
   drafter.observe(2, 7, std::vector<float>(50'000, 0.0f));
-  EXPECT_LT(drafter.bytes(), 2'000'000U);
+  EXPECT_LT(drafter.memory_bytes(), 2'000'000U);
 }
 
 TEST(Recycle, LeavesTheTextAndIsRightNowAndThen) {

@@ -1,5 +1,6 @@
 #include "draft/suffix_drafter.h"
 
+#include <cassert>
 #include <utility>
 
 namespace outrider {
@@ -33,6 +34,18 @@ void SuffixDrafter::add_store(std::shared_ptr<const SuffixStore> store) {
   growth_.add_store(store);  // first: it may fail
   growth_.remove_store(path);
   growth_.add_store(std::move(store));
+}
+
+void SuffixDrafter::add_file(const OpenedDrafterFile& file) {
+  std::shared_ptr<const SuffixStore> store =
+      std::dynamic_pointer_cast<const SuffixStore>(file.contents);
+  assert(store != nullptr);
+  add_store(std::move(store));
+}
+
+void SuffixDrafter::remember(std::size_t max_tokens) {
+  own_memory_ = std::make_unique<SuffixMemory>(max_tokens);
+  use_memory(own_memory_.get());
 }
 
 void SuffixDrafter::remove_store(std::string_view path, std::string reason) {
@@ -82,6 +95,19 @@ std::string SuffixDrafter::check_integrity() const {
     if (!problem.empty()) return "sequence " + std::to_string(i) + ": " + problem;
   }
   return "";
+}
+
+Result<std::shared_ptr<const LookupFile>> open_suffix_file(const std::string& path,
+                                                           const TokenizerId& tokenizer) {
+  Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(path, tokenizer);
+  if (!store.ok()) return store.status();
+  return std::shared_ptr<const LookupFile>(*std::move(store));
+}
+
+std::unique_ptr<LookupDrafter> make_suffix_drafter(const LookupSettings& settings) {
+  std::unique_ptr<SuffixDrafter> drafter = std::make_unique<SuffixDrafter>(settings.n_sequences);
+  if (settings.remember_tokens > 0) drafter->remember(settings.remember_tokens);
+  return drafter;
 }
 
 }  // namespace outrider

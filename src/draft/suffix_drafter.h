@@ -20,21 +20,24 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "draft/drafter.h"
+#include "draft/lookup_drafter.h"
 #include "draft/suffix_growth.h"
 
 namespace outrider {
 
-class SuffixDrafter : public Drafter {
+class SuffixDrafter : public LookupDrafter {
  public:
+  static constexpr std::string_view kName = "suffix";
+
   // `n_sequences`: as the engine has. The stores are for the target's tokenizer
   // (StoreFile::check_tokenizer) and may be shared.
   explicit SuffixDrafter(std::int32_t n_sequences, SuffixStores stores = {},
                          const SuffixBlend& blend = {}, const SuffixReach& reach = {});
 
-  std::string_view name() const override { return "suffix"; }
+  std::string_view name() const override { return kName; }
   // An automaton cannot be cut: when less is kept than it holds it begins anew, and reads what is
   // kept again at the next draft (about 0.1 microseconds a token).
   Status begin(SeqId seq, std::size_t kept) override;
@@ -56,10 +59,18 @@ class SuffixDrafter : public Drafter {
   // Where earlier texts are looked up, for requests that name a namespace; null (as at the start):
   // nowhere. Must outlive this, or be replaced.
   void use_memory(SuffixMemory* memory) { memory_ = memory; }
+  // Likewise, in a memory of its own. REQUIRES: SuffixMemory's of `max_tokens`
+  void remember(std::size_t max_tokens);
 
-  // Of all indexes and of what is reused between requests; stores are mapped files, see
-  // StoreFile::file_bytes(), and the memory is its owner's.
-  std::size_t memory_bytes() const;
+  // The above, for those who name no drafter: a file is a store.
+  void add_file(const OpenedDrafterFile& file) override;
+  void remove_file(const DrafterFile& file, std::string reason) override {
+    remove_store(file.path, std::move(reason));
+  }
+  SuffixMemory* memory() const override { return memory_; }
+
+  // Of all indexes and of what is reused between requests.
+  std::size_t memory_bytes() const override;
 
   // Empty when every index is sound, else what is broken.
   std::string check_integrity() const;
@@ -68,10 +79,22 @@ class SuffixDrafter : public Drafter {
   SuffixGrowth growth_;
   std::vector<SuffixIndex> indexes_;  // [n_sequences]
   SuffixMemory* memory_ = nullptr;
+  std::unique_ptr<SuffixMemory> own_memory_;   // memory_, where it was made by remember()
   std::vector<SuffixMemory::Cursor> cursors_;  // [n_sequences]
   std::string removal_;                        // of the last store that was taken away
   std::vector<bool> touched_;                  // [n_sequences] drafted for when it was
   const std::atomic<bool>* interrupt_ = nullptr;
 };
+
+Result<std::shared_ptr<const LookupFile>> open_suffix_file(const std::string& path,
+                                                           const TokenizerId& tokenizer);
+std::unique_ptr<LookupDrafter> make_suffix_drafter(const LookupSettings& settings);
+
+inline constexpr LookupKind kSuffixKind = {
+    .name = SuffixDrafter::kName,
+    .help = "what followed the text's last tokens earlier, in it or in a store",
+    .unasked = Unasked::kAlways,
+    .files = {.open = open_suffix_file},
+    .make = make_suffix_drafter};
 
 }  // namespace outrider

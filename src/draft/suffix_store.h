@@ -27,6 +27,7 @@
 
 #include "base/status.h"
 #include "base/types.h"
+#include "draft/lookup_drafter.h"
 #include "store/file_ops.h"
 #include "store/store_file.h"
 
@@ -56,7 +57,7 @@ class SuffixStoreBuilder {
 };
 
 // Immutable; any thread.
-class SuffixStore {
+class SuffixStore : public LookupFile {
  public:
   static constexpr std::uint32_t kMostMatch = 48;
 
@@ -67,6 +68,9 @@ class SuffixStore {
                                                    const TokenizerId& tokenizer);
 
   const StoreFile& file() const { return *file_; }
+  std::uint64_t file_bytes() const override { return file_->file_bytes(); }
+  std::uint64_t memory_bytes() const override { return 0; }
+  Status damage() const override { return file_->damage(); }
   std::uint64_t n_tokens() const { return order_.size(); }
   std::uint64_t n_texts() const { return file_->param(0); }
 

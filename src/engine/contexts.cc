@@ -29,6 +29,16 @@ void Engine::forget(SeqId seq) {
   take_over(seq, 0);
 }
 
+void Engine::forget_idle() {
+  assert(!busy());
+  apply_cancels();  // one that came too late for its request would interrupt others
+  for (SeqId seq = 0; seq < target_.capabilities().n_sequences; ++seq) {
+    forget(seq);
+    idle_.clear(seq);
+  }
+  set_interrupt(&interrupt_);
+}
+
 // Ended texts give way when a running one finds too little room for its next step.
 void Engine::make_room() {
   const Capabilities& caps = target_.capabilities();

@@ -83,6 +83,11 @@ class Engine {
 
   // Sequences that no request has, and what they hold.
   const IdleTexts& idle() const { return idle_; }
+  // They hold nothing from now on, whatever the models were used for since the last step, which is
+  // allowed before and behind this: drafters know of no text, and what interrupts the models is
+  // the engine's own flag again. May throw std::bad_alloc; then some hold what they held.
+  // REQUIRES: !busy()
+  void forget_idle();
 
   // Of a running request's prompt, how much has been read, 0 to 1; 1 for unknown ids.
   double prompt_progress(RequestId id) const;

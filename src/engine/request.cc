@@ -1,5 +1,9 @@
 #include "engine/request.h"
 
+#include <algorithm>
+
+#include "draft/lookup_table.h"
+
 namespace outrider {
 
 void set_default_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width) {
@@ -19,11 +23,16 @@ Status check_branches(AcceptanceRule rule, const DraftShape& shape) {
                      "1 with rule=block, which judges chains");
 }
 
-DrafterPlan automatic_drafters(AcceptanceRule rule, bool ngram_files) {
-  DrafterPlan plan{.chains = {{"draft-model"}}};
+DrafterPlan automatic_drafters(AcceptanceRule rule, std::span<const std::string_view> with_files) {
+  DrafterPlan plan{.chains = {{std::string(kDraftModelName)}}};
   if (rule != AcceptanceRule::kCoupled) return plan;
-  plan.chains.push_back({"suffix"});
-  if (ngram_files) plan.chains.push_back({"ngram-cache"});
+  for (const LookupKind& kind : lookup_kinds()) {
+    const bool has_files =
+        std::find(with_files.begin(), with_files.end(), kind.name) != with_files.end();
+    const bool guesses =
+        kind.unasked == Unasked::kAlways || (kind.unasked == Unasked::kWithFiles && has_files);
+    if (guesses) plan.chains.push_back({std::string(kind.name)});
+  }
   return plan;
 }
 

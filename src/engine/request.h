@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -70,10 +72,10 @@ void fill_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width);
 // Errors: kInvalidArgument for branches with a rule that judges chains.
 Status check_branches(AcceptanceRule rule, const DraftShape& shape);
 
-// What "auto" stands for: the draft model, suffix and, where it has files, ngram-cache, merged.
-// With the rules that draw, whose steps nobody plans, the draft model alone. The engine passes over
-// those that are not there.
-DrafterPlan automatic_drafters(AcceptanceRule rule, bool ngram_files);
+// What "auto" stands for: the draft model and those that guess unasked (LookupKind::unasked;
+// `with_files`: the drafters that have any), merged. With the rules that draw, whose steps nobody
+// plans, the draft model alone. The engine passes over those that are not there.
+DrafterPlan automatic_drafters(AcceptanceRule rule, std::span<const std::string_view> with_files);
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "draft/lookup_table.h"
+
 namespace outrider {
 namespace {
 
@@ -64,40 +66,18 @@ constexpr Field<Request> kOutputFields[] = {
      .otherwise = "a full context ends the text"},
 };
 
-constexpr Field<Request> kSpeculationFields[] = {
-    {.name = "drafter",
-     .help =
-         "who guesses ahead: auto (the draft model and n-gram files, if there are any, and "
-         "suffix; with the rules rejection and block the draft model alone), none (plain "
-         "decoding), or names: draft-model, suffix (what followed the text's last tokens "
-         "earlier, in it or in a store), ngram-cache (what followed the last one to four "
-         "tokens, in it and in files), recycle (what the target found likely after a token "
-         "before). 'a,b' merges their guesses into one tree, 'a/b' asks b only where a has none",
-     .place = TextForm<Request>{set_drafters, drafters_text},
-     .unit = "EXPR"},
-    {.name = "speculative",
-     .help = "true, false, or how to speculate: {drafters, rule, width, branches, split_p, "
-             "draft_p_min, draft_p_ratio, namespace}, fields that may also stand beside it",
-     .place = ByHand{"boolean | object"}},
-    {.name = "width",
-     .help = "tokens of one target step at most, its own last one included: 1 (plain decoding) to "
-             "64, or auto: in each step as many as pay, by what steps cost here and how often "
-             "guesses are right (4 with the rules rejection and block)",
-     .place = OrAuto<Request>{&Request::width, kAutoWidth},
-     .range = {.min = 1.0, .max = 64.0}},
-    {.name = "rule",
-     .help =
-         "how guesses are accepted. coupled: the target draws its own token with noise that "
-         "depends on seed and position only, and a guess counts when it is that token, so the "
-         "text is that of plain decoding. rejection and block (which judges a chain as a whole) "
-         "draw from the same distribution, but the text differs from run setting to run setting",
-     .place = choice<&Request::rule>(kRules)},
-    {.name = "namespace",
-     .help = "whose request it is, 1 to 64 bytes: where the operator has texts remembered, the "
-             "drafter suffix looks at those of the same namespace, and the answer joins them",
-     .place = &Request::name_space,
-     .otherwise = "nobody's"},
-};
+// "who guesses ahead: auto (...), none, or names: draft-model, suffix (...), ...".
+std::string drafter_help() {
+  std::string text =
+      "who guesses ahead: auto (the draft model and n-gram files, if there are any, and suffix; "
+      "with "
+      "the rules rejection and block the draft model alone), none (plain decoding), or names: " +
+      std::string(kDraftModelName);
+  for (const LookupKind& kind : lookup_kinds()) {
+    text += ", " + std::string(kind.name) + " (" + std::string(kind.help) + ")";
+  }
+  return text + ". 'a,b' merges their guesses into one tree, 'a/b' asks b only where a has none";
+}
 
 Status check_namespace(const std::string& name) {
   const bool printable = std::none_of(name.begin(), name.end(), [](char c) {
@@ -127,7 +107,40 @@ Status check_prompt(const Request& request) {
 
 std::span<const Field<CompletionRequest>> prompt_fields() { return kPromptFields; }
 std::span<const Field<CompletionRequest>> output_fields() { return kOutputFields; }
-std::span<const Field<CompletionRequest>> speculation_fields() { return kSpeculationFields; }
+std::span<const Field<CompletionRequest>> speculation_fields() {
+  static const std::string kDrafterHelp = drafter_help();
+  static const Field<CompletionRequest> kFields[] = {
+      {.name = "drafter",
+       .help = kDrafterHelp,
+       .place = TextForm<CompletionRequest>{set_drafters, drafters_text},
+       .unit = "EXPR"},
+      {.name = "speculative",
+       .help = "true, false, or how to speculate: {drafters, rule, width, branches, split_p, "
+               "draft_p_min, draft_p_ratio, namespace}, fields that may also stand beside it",
+       .place = ByHand{"boolean | object"}},
+      {.name = "width",
+       .help =
+           "tokens of one target step at most, its own last one included: 1 (plain decoding) to "
+           "64, or auto: in each step as many as pay, by what steps cost here and how often "
+           "guesses are right (4 with the rules rejection and block)",
+       .place = OrAuto<CompletionRequest>{&CompletionRequest::width, kAutoWidth},
+       .range = {.min = 1.0, .max = 64.0}},
+      {.name = "rule",
+       .help =
+           "how guesses are accepted. coupled: the target draws its own token with noise that "
+           "depends on seed and position only, and a guess counts when it is that token, so the "
+           "text is that of plain decoding. rejection and block (which judges a chain as a whole) "
+           "draw from the same distribution, but the text differs from run setting to run setting",
+       .place = choice<&CompletionRequest::rule>(kRules)},
+      {.name = "namespace",
+       .help = "whose request it is, 1 to 64 bytes: where the operator has texts remembered, the "
+               "drafter suffix looks at those of the same namespace, and the answer joins them",
+       .place = &CompletionRequest::name_space,
+       .otherwise = "nobody's"},
+  };
+  return kFields;
+}
+
 std::span<const std::string_view> acceptance_rule_names() { return kRules; }
 
 Status set_drafters(CompletionRequest& request, std::string_view expression,

@@ -7,16 +7,13 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 
-#include "serve/runtime.h"
+#include "serve/runtime_event.h"
 
 namespace outrider {
-
-using EventCallback = std::function<void(const RuntimeEvent&)>;
 
 // Any thread.
 class EventThread {

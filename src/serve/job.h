@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/request.h"
-#include "serve/runtime.h"
+#include "serve/completion_result.h"
 #include "serve/station.h"
 
 namespace outrider {

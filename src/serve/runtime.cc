@@ -1,251 +1,102 @@
 #include "serve/runtime.h"
 
-#include <algorithm>
-#include <random>
+#include <exception>
+#include <mutex>
+#include <optional>
 #include <system_error>
+#include <utility>
 
-#include "serve/prompt.h"
-#include "serve/runtime_impl.h"
+#include "serve/deadline_thread.h"
+#include "serve/decode_loop.h"
+#include "serve/drafter_notes.h"
+#include "serve/file_loads.h"
+#include "serve/idle_work.h"
+#include "serve/jobs.h"
+#include "serve/loading_thread.h"
+#include "serve/model_loads.h"
+#include "serve/new_job.h"
+#include "serve/runtime_shared.h"
+#include "serve/stations.h"
 
 namespace outrider {
 
-std::string_view model_role_name(ModelRole role) {
-  return role == ModelRole::kTarget ? "target" : "draft";
-}
+// The parts, in the order in which they need each other, and the threads that run on them. What a
+// client calls is checked here and handed on to a part, with the mutex.
+class Runtime::Impl {
+ public:
+  using Lock = RuntimeShared::Lock;
 
-std::string_view model_state_name(ModelState state) {
-  switch (state) {
-    case ModelState::kAbsent:
-      return "absent";
-    case ModelState::kLoading:
-      return "loading";
-    case ModelState::kReady:
-      return "ready";
-    case ModelState::kFailed:
-      return "failed";
+  Impl(const RuntimeOptions& options, ModelLoader& loader);
+  ~Impl();
+  void shut_down() {
+    std::call_once(shut_down_, [this] { stop_threads(); });
   }
-  return "absent";
-}
+  std::string check_integrity();
 
-std::string_view ended_by_name(EndedBy by) {
-  switch (by) {
-    case EndedBy::kItself:
-      return "itself";
-    case EndedBy::kClient:
-      return "client";
-    case EndedBy::kTimeout:
-      return "timeout";
-    case EndedBy::kUnload:
-      return "unload";
-    case EndedBy::kShutdown:
-      return "shutdown";
-  }
-  return "itself";
-}
+  RuntimeShared shared;
+  Stations stations;
+  DrafterNotes drafters;
+  FileLoads files;
+  ModelLoads models;
+  Jobs jobs;
+  IdleWork idle_work;
 
-namespace {
+ private:
+  void stop_threads();
 
-// Until the text is finished; what is there then takes its place.
-Remembered not_remembered_yet(std::string name, bool remembering) {
-  return {.name_space = std::move(name),
-          .tokens = 0,
-          .reason = remembering ? "the text was not finished"
-                                : "no texts are remembered here: the operator has not switched it "
-                                  "on (remember_tokens)"};
-}
+  std::once_flag shut_down_;
+  std::optional<LoadingThread> loading_;
+  std::optional<DecodeLoop> decoding_;
+  std::optional<DeadlineThread> deadlines_;
+};
 
-// Below 2^32: any JSON reader can hold it.
-std::uint64_t random_seed() {
-  std::random_device random;
-  return random() & 0xFFFFFFFFU;
-}
-
-Result<Request> make_request(CompletionRequest& r, std::vector<Token> prompt,
-                             const Target& target) {
-  Result<std::unique_ptr<Sampler>> sampler = target.make_sampler(r.sampling);
-  if (!sampler.ok()) return sampler.status();
-  Request request;
-  request.prompt = std::move(prompt);
-  request.sampler = std::move(*sampler);
-  request.seed = r.seed >= 0 ? static_cast<std::uint64_t>(r.seed) : random_seed();
-  request.max_tokens = r.max_tokens;
-  request.stop = std::move(r.stop);
-  request.rule = r.rule;
-  request.draft = r.draft;
-  fill_branches(request.draft, r.rule, r.width);
-  request.speculative = r.speculative;
-  request.width = r.width;
-  request.logprobs = r.logprobs;
-  request.logprobs_after_sampler = r.logprobs_after_sampler;
-  request.name_space = r.name_space.value_or("");
-  request.drafters = std::move(r.drafters);
-  if (r.shift_keep) {
-    request.shift_keep =
-        *r.shift_keep < 0 ? static_cast<std::int32_t>(request.prompt.size()) : *r.shift_keep;
-  }
-  if (!r.speculative) request.speculation_off_reason = "the request asked for plain decoding";
-  const Status status = check_request(target.capabilities(), request);
-  if (!status.ok()) return status;
-  return request;
-}
-
-// Fills in the texts of what is likely to be reused, and of the rest.
-Status note_texts(PromptStats& stats, std::span<const Token> tokens, std::size_t n_cached,
-                  const Vocabulary& vocabulary) {
-  const std::vector<Token> cached(tokens.begin(),
-                                  tokens.begin() + static_cast<std::ptrdiff_t>(n_cached));
-  const std::vector<Token> rest(tokens.begin() + static_cast<std::ptrdiff_t>(n_cached),
-                                tokens.end());
-  Result<std::string> cached_text = vocabulary.detokenize(cached);
-  if (!cached_text.ok()) return cached_text.status();
-  Result<std::string> rest_text = vocabulary.detokenize(rest);
-  if (!rest_text.ok()) return rest_text.status();
-  stats.cached = std::move(*cached_text);
-  stats.to_evaluate = std::move(*rest_text);
-  return Status();
-}
-
-}  // namespace
-
-Status Runtime::Impl::no_target() const {
-  const ModelStatus& s = target_role_.status;
-  switch (s.state) {
-    case ModelState::kLoading:
-      return not_found("the model '" + s.path + "' is still loading; wait until it is ready");
-    case ModelState::kFailed:
-      return not_found("the model could not be loaded: " + s.error.message());
-    default:
-      return not_found("no model is loaded; load a target first");
-  }
-}
-
-std::shared_ptr<const Target> Runtime::Impl::target() {
-  const Lock lock(mutex_);
-  return current_ ? current_->target() : nullptr;
-}
-
-Result<StartedCompletion> Runtime::Impl::start(CompletionRequest r) {
-  OUTRIDER_RETURN_IF_ERROR(outrider::validate(r));
-  const JobPtr job = std::make_shared<Job>();
-  job->result = std::make_shared<CompletionResult>();
-  IdleTexts idle;
-  {
-    const Lock lock(mutex_);
-    if (!current_) return no_target();
-    job->station = current_;
-    idle = idle_;
-  }
-  const Target& target = *job->station->target();
-  if (r.timeout_ms > 0) {
-    job->deadline = Job::Clock::now() + std::chrono::milliseconds(r.timeout_ms);
-  }
-  Result<Prompt> prompt = make_prompt(r, target);
-  if (!prompt.ok()) return prompt.status();
-  PromptStats& stats = job->result->prompt;
-  stats.n_ctx = target.capabilities().n_ctx;
-  stats.n_tokens = static_cast<std::int64_t>(prompt->tokens.size());
-  stats.n_tokens_asked = prompt->n_asked;
-  const bool whole_only = target.capabilities().rollback != Rollback::kAny;
-  const std::optional<IdleTexts::Choice> choice = idle.choose(prompt->tokens, whole_only);
-  const std::size_t n_cached = choice ? choice->kept : 0;
-  stats.n_cached = static_cast<std::int64_t>(n_cached);
-  if (r.prompt_texts) {
-    OUTRIDER_RETURN_IF_ERROR(note_texts(stats, prompt->tokens, n_cached, target.vocabulary()));
-  }
-  job->speculative = r.speculative && r.width != 1;
-  Result<Request> request = make_request(r, std::move(prompt->tokens), target);
-  if (!request.ok()) return request.status();
-  job->request = std::move(*request);
-  job->result->completion.seed = job->request.seed;
-  job->result->completion.prompt_tokens = stats.n_tokens;
-  job->result->exactness = target.exactness();
-  job->result->kernels = target.info().kernels;
-  job->result->model = target.info().path;
-  if (r.name_space) {
-    job->result->remembered = not_remembered_yet(*r.name_space, options.remember_tokens > 0);
-  }
-
-  const Lock lock(mutex_);
-  if (stop_) return is_shut_down();
-  const std::size_t at_once =
-      static_cast<std::size_t>(options.slots) + static_cast<std::size_t>(options.max_queue);
-  if (queue_.size() + running_.size() >= at_once) {
-    return resource_exhausted("the queue is full: " + std::to_string(running_.size()) +
-                              " requests are running and " + std::to_string(queue_.size()) +
-                              " are waiting; try again later");
-  }
-  if (!current_) return no_target();
-  // Its target may have been replaced meanwhile, and be at an end.
-  if (std::find(stations_.begin(), stations_.end(), job->station) == stations_.end()) {
-    stations_.insert(stations_.begin(), job->station);
-  }
-  job->id = next_id_;
-  queue_.push_back(job);
+Runtime::Impl::Impl(const RuntimeOptions& options, ModelLoader& loader)
+    : shared(options),
+      drafters(options.drafters),
+      files(shared, stations),
+      models(shared, stations, files, drafters),
+      jobs(shared, drafters),
+      idle_work(shared) {
   try {
-    jobs_.emplace(job->id, job);
-  } catch (...) {  // out of memory: as if nothing had happened
-    queue_.pop_back();
+    loading_.emplace(shared, loader, stations, models, files);
+    decoding_.emplace(shared, jobs, stations, models, files, drafters, idle_work);
+    deadlines_.emplace(shared, jobs);
+  } catch (...) {  // there can be no further thread
+    shut_down();
     throw;
   }
-  ++next_id_;
-  ++totals_.started;
-  if (job->deadline) deadline_set_.notify_all();
-  decode_work_.notify_all();
-  return StartedCompletion{.id = job->id, .prompt = stats};
 }
 
-Result<PolledCompletion> Runtime::Impl::poll(CompletionId id, std::int64_t wait_ms) {
-  Lock lock(mutex_);
-  const std::map<CompletionId, JobPtr>::iterator found = jobs_.find(id);
-  if (found == jobs_.end()) {
-    return not_found("there is no completion " + std::to_string(id) +
-                     ": it was never started, or its result has been handed out");
-  }
-  const JobPtr job = found->second;
-  const auto ready = [&job] { return job->finished || !job->fresh.empty(); };
-  if (wait_ms > 0 && !ready()) {
-    ++polls_;
-    job->changed.wait_for(lock, wait_time(wait_ms), ready);
-    if (--polls_ == 0) no_poll_.notify_all();
-  }
-  PolledCompletion polled;
-  polled.tokens.swap(job->fresh);
-  polled.prompt_progress = job->prompt_progress;
-  if (!job->finished) return polled;
-  polled.finished = true;
-  polled.result = job->result;
-  jobs_.erase(id);
-  return polled;
+Runtime::Impl::~Impl() {
+  shared.events.subscribe({});  // no callback finds this half gone
+  shut_down();
 }
 
-Status Runtime::Impl::cancel(CompletionId id) {
-  const Lock lock(mutex_);
-  const std::map<CompletionId, JobPtr>::iterator found = jobs_.find(id);
-  if (found == jobs_.end()) {
-    return not_found("there is no completion " + std::to_string(id));
+void Runtime::Impl::stop_threads() {
+  {
+    const Lock lock(shared.mutex);
+    shared.stop = true;
+    models.interrupt();
+    jobs.end_running(EndedBy::kShutdown);
   }
-  end(*found->second, EndedBy::kClient);
-  return Status();
+  shared.load_work.notify_all();
+  shared.decode_work.notify_all();
+  shared.deadline_set.notify_all();
+  if (loading_) loading_->join();
+  if (deadlines_) deadlines_->join();
+  if (decoding_) decoding_->join();
+  Lock lock(shared.mutex);
+  jobs.end_everything(lock);  // whoever waits for a completion gets it
+  idle_work.end_everything(lock);
 }
 
 std::string Runtime::Impl::check_integrity() {
-  const Lock lock(mutex_);
-  for (const JobPtr& job : queue_) {
-    if (job->running || job->finished) return "a waiting job is running or finished";
-  }
-  for (const JobPtr& job : running_) {
-    if (job->finished || !job->station) return "a running job is finished";
-  }
-  if (running_.size() > static_cast<std::size_t>(options.slots) * stations_.size()) {
-    return "more requests are running than there are slots";
-  }
-  const std::int64_t open = totals_.started - totals_.finished;
-  if (open != static_cast<std::int64_t>(queue_.size() + running_.size())) {
-    return "a request is lost: " + std::to_string(open) + " are open, " +
-           std::to_string(queue_.size()) + " wait, " + std::to_string(running_.size()) + " run";
-  }
-  if (current_ && (stations_.empty() || stations_.back() != current_)) {
-    return "the current target is not at work";
+  const Lock lock(shared.mutex);
+  const std::size_t slots = static_cast<std::size_t>(shared.options.slots);
+  for (const std::string& broken :
+       {jobs.check_integrity(slots * stations.all().size()), stations.check_integrity(),
+        models.check_integrity(), files.check_integrity()}) {
+    if (!broken.empty()) return broken;
   }
   return "";
 }
@@ -263,31 +114,120 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options,
   }
 }
 
-const RuntimeOptions& Runtime::options() const { return impl_->options; }
-
-Status Runtime::load(ModelRole role, ModelOptions options) {
-  return impl_->load(role, std::move(options));
-}
-
 void Runtime::shut_down() { impl_->shut_down(); }
 
-Status Runtime::cancel_load(ModelRole role) { return impl_->cancel_load(role); }
-Status Runtime::unload(ModelRole role, bool at_once) { return impl_->unload(role, at_once); }
-Status Runtime::attach(DrafterFile file) { return impl_->attach(std::move(file)); }
-Status Runtime::detach(const DrafterFile& file) { return impl_->detach(file); }
-RuntimeStatus Runtime::status() const { return impl_->status(); }
-std::shared_ptr<const Target> Runtime::target() const { return impl_->target(); }
-bool Runtime::wait_loaded(std::int64_t wait_ms) const { return impl_->wait_loaded(wait_ms); }
+const RuntimeOptions& Runtime::options() const { return impl_->shared.options; }
+
+Status Runtime::load(ModelRole role, ModelOptions options) {
+  if (options.path.empty()) return wrong_value("path", "''", "a GGUF file");
+  options.n_sequences = impl_->shared.options.slots;
+  const Impl::Lock lock(impl_->shared.mutex);
+  if (impl_->shared.stop) return RuntimeShared::is_shut_down();
+  return impl_->models.load(role, std::move(options));
+}
+
+Status Runtime::cancel_load(ModelRole role) {
+  const Impl::Lock lock(impl_->shared.mutex);
+  return impl_->models.cancel(role);
+}
+
+Status Runtime::unload(ModelRole role, bool at_once) {
+  const Impl::Lock lock(impl_->shared.mutex);
+  const StationPtr station = impl_->stations.current();
+  const bool ends_requests = at_once && role == ModelRole::kTarget && station != nullptr;
+  if (ends_requests) impl_->jobs.end_all_of(*station, EndedBy::kUnload);
+  return impl_->models.unload(role);
+}
+
+Status Runtime::attach(DrafterFile file) {
+  OUTRIDER_RETURN_IF_ERROR(check_file_drafter(file));
+  if (file.path.empty()) return wrong_value("path", "''", "a file");
+  const std::span<const std::string_view> tiers = find_lookup_kind(file.drafter)->files.tiers;
+  if (file.tier.empty() && !tiers.empty()) file.tier = tiers.front();
+  const Impl::Lock lock(impl_->shared.mutex);
+  if (impl_->shared.stop) return RuntimeShared::is_shut_down();
+  return impl_->files.attach(std::move(file));
+}
+
+Status Runtime::detach(const DrafterFile& file) {
+  OUTRIDER_RETURN_IF_ERROR(check_file_drafter(file));
+  const Impl::Lock lock(impl_->shared.mutex);
+  return impl_->files.detach(file);
+}
+
+RuntimeStatus Runtime::status() const {
+  const Impl::Lock lock(impl_->shared.mutex);
+  RuntimeStatus s;
+  s.target = impl_->models.status(ModelRole::kTarget);
+  s.draft = impl_->models.status(ModelRole::kDraft);
+  s.slots = impl_->shared.options.slots;
+  s.drafters = impl_->drafters.statuses();
+  for (DrafterStatus& drafter : s.drafters) {
+    drafter.files = impl_->files.statuses(drafter.name);
+    for (const DrafterFileStatus& file : drafter.files) drafter.memory_bytes += file.memory_bytes;
+    if (drafter.name != kDraftModelName) continue;
+    drafter.state = s.draft.state;
+    drafter.path = s.draft.serving ? s.draft.serving_path : s.draft.path;
+    drafter.error = s.draft.error;
+  }
+  impl_->jobs.count_into(s);
+  const StationPtr& current = impl_->stations.current();
+  if (!current) return s;
+  s.exactness = current->target()->exactness();
+  s.n_ctx = current->target()->capabilities().n_ctx;
+  return s;
+}
+
+std::shared_ptr<const Target> Runtime::target() const {
+  const Impl::Lock lock(impl_->shared.mutex);
+  const StationPtr& current = impl_->stations.current();
+  return current ? current->target() : nullptr;
+}
+
+bool Runtime::wait_loaded(std::int64_t wait_ms) const {
+  Impl::Lock lock(impl_->shared.mutex);
+  const auto done = [this] { return !impl_->models.busy() && !impl_->files.busy(); };
+  if (wait_ms >= 0) {
+    return impl_->shared.loaded.wait_for(lock, RuntimeShared::wait_time(wait_ms), done);
+  }
+  impl_->shared.loaded.wait(lock, done);
+  return true;
+}
 
 Result<StartedCompletion> Runtime::start(CompletionRequest request) {
-  return impl_->start(std::move(request));
+  OUTRIDER_RETURN_IF_ERROR(validate(request));
+  StationPtr station;
+  IdleTexts idle;
+  {
+    const Impl::Lock lock(impl_->shared.mutex);
+    station = impl_->stations.current();
+    if (!station) return impl_->models.no_target();
+    idle = impl_->stations.idle();
+  }
+  const Result<JobPtr> made = make_job(std::move(request), std::move(station), idle,
+                                       impl_->shared.options.remember_tokens > 0);
+  if (!made.ok()) return made.status();
+  const JobPtr& job = *made;
+  const PromptStats prompt = job->result->prompt;
+
+  const Impl::Lock lock(impl_->shared.mutex);
+  if (impl_->shared.stop) return RuntimeShared::is_shut_down();
+  OUTRIDER_RETURN_IF_ERROR(impl_->jobs.check_room());
+  if (!impl_->stations.current()) return impl_->models.no_target();
+  impl_->stations.keep(job->station);
+  impl_->jobs.add(job);
+  return StartedCompletion{.id = job->id, .prompt = prompt};
 }
 
 Result<PolledCompletion> Runtime::poll(CompletionId id, std::int64_t wait_ms) {
-  return impl_->poll(id, wait_ms);
+  Impl::Lock lock(impl_->shared.mutex);
+  return impl_->jobs.poll(id, wait_ms, lock);
 }
 
-Status Runtime::cancel(CompletionId id) { return impl_->cancel(id); }
+Status Runtime::cancel(CompletionId id) {
+  const Impl::Lock lock(impl_->shared.mutex);
+  return impl_->jobs.cancel(id);
+}
 
 Result<std::shared_ptr<const CompletionResult>> Runtime::run(CompletionRequest request) {
   const Result<StartedCompletion> started = start(std::move(request));
@@ -299,8 +239,16 @@ Result<std::shared_ptr<const CompletionResult>> Runtime::run(CompletionRequest r
   }
 }
 
+Status Runtime::with_idle_target(
+    const std::function<void(LanguageModel& target, const Engine& engine)>& work) {
+  Impl::Lock lock(impl_->shared.mutex);
+  if (impl_->shared.stop) return RuntimeShared::is_shut_down();
+  if (!impl_->stations.current()) return impl_->models.no_target();
+  return impl_->idle_work.queue(work, lock);
+}
+
 void Runtime::subscribe(std::function<void(const RuntimeEvent&)> callback) {
-  impl_->events.subscribe(std::move(callback));
+  impl_->shared.events.subscribe(std::move(callback));
 }
 
 std::string Runtime::check_integrity() const { return impl_->check_integrity(); }

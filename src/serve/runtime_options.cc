@@ -1,7 +1,9 @@
 #include "serve/runtime_options.h"
 
+#include <algorithm>
 #include <string>
 
+#include "draft/drafter_plan.h"
 #include "draft/suffix_memory.h"
 
 namespace outrider {
@@ -40,12 +42,31 @@ constexpr Field<Options> kFields[] = {
      .range = {.min = 0.0, .max = static_cast<double>(SuffixMemory::kMostTokens)}},
 };
 
+Status check_added(const std::vector<AddedDrafter>& drafters) {
+  if (drafters.size() > RuntimeOptions::kMaxAddedDrafters) {
+    return invalid_argument("there are " + std::to_string(drafters.size()) +
+                            " added drafters, but there can be at most " +
+                            std::to_string(RuntimeOptions::kMaxAddedDrafters));
+  }
+  std::vector<std::string_view> names(kDrafterNames.begin(), kDrafterNames.end());
+  for (const AddedDrafter& added : drafters) {
+    const bool taken = std::find(names.begin(), names.end(), added.name) != names.end();
+    if (taken || added.name.empty() || !added.make) {
+      return invalid_argument("the added drafter '" + std::string(added.name) +
+                              "' must have a name that no other has, and be one that can be made");
+    }
+    names.push_back(added.name);
+  }
+  return Status();
+}
+
 }  // namespace
 
 std::span<const Field<RuntimeOptions>> runtime_fields() { return kFields; }
 
 Status validate(const RuntimeOptions& options) {
   OUTRIDER_RETURN_IF_ERROR(check(runtime_fields(), options));
+  OUTRIDER_RETURN_IF_ERROR(check_added(options.drafters));
   const std::int64_t least = static_cast<std::int64_t>(SuffixMemory::kLeastTokens);
   if (options.remember_tokens == 0 || options.remember_tokens >= least) return Status();
   return wrong_value("remember_tokens", std::to_string(options.remember_tokens),

@@ -1,13 +1,26 @@
-// How a runtime serves: what the operator sets, for all requests.
+// RuntimeOptions: what the maker of a runtime chooses.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "base/field.h"
 #include "base/status.h"
+#include "draft/lookup_drafter.h"
 
 namespace outrider {
+
+// One more drafter, of whoever embeds these layers. It guesses for requests that name it.
+struct AddedDrafter {
+  std::string_view name;  // static storage; no other drafter's
+  // Called by the loading thread for each target; may throw std::bad_alloc. What it makes (not
+  // null, of this name) is the decode thread's and ends with the target.
+  std::function<std::unique_ptr<LookupDrafter>(const LookupSettings&)> make;
+};
 
 struct RuntimeOptions {
   std::int32_t slots = 4;              // requests that run at once
@@ -18,9 +31,12 @@ struct RuntimeOptions {
   // Tokens of finished texts that the suffix drafter remembers, over all namespaces (a quarter of
   // them for one at most): 0: none; else from SuffixMemory::kLeastTokens to kMostTokens.
   std::int64_t remember_tokens = 0;
+  // Beside those of the table (draft/lookup_table.h). At most kMaxAddedDrafters.
+  std::vector<AddedDrafter> drafters = {};
+  static constexpr std::size_t kMaxAddedDrafters = 8;
 };
 
-// Each with its name, range and help. Static storage.
+// What interfaces let operators set, each with its name, range and help. Static storage.
 std::span<const Field<RuntimeOptions>> runtime_fields();
 
 // Errors: kInvalidArgument, about the field.

@@ -1,8 +1,12 @@
 #include "serve/station.h"
 
+#include <algorithm>
 #include <cassert>
 #include <exception>
 #include <utility>
+
+#include "draft/lookup_table.h"
+#include "draft/suffix_memory.h"
 
 namespace outrider {
 namespace {
@@ -25,12 +29,14 @@ void set_planning(const Target& target, EngineOptions& options) {
 Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
     : options_(engine_options(*target, options)),
       target_(std::move(target)),
-      suffix_(target_->capabilities().n_sequences),
-      recycle_(target_->capabilities().n_vocab, target_->capabilities().n_sequences),
       experiences_(target_->experiences()) {
-  if (options.remember_tokens > 0) {
-    suffix_.use_memory(&remembered_.emplace(static_cast<std::size_t>(options.remember_tokens)));
-  }
+  const Capabilities& capabilities = target_->capabilities();
+  const LookupSettings settings = {
+      .n_vocab = capabilities.n_vocab,
+      .n_sequences = capabilities.n_sequences,
+      .remember_tokens = static_cast<std::size_t>(options.remember_tokens)};
+  for (const LookupKind& kind : lookup_kinds()) lookups_.push_back(kind.make(settings));
+  for (const AddedDrafter& added : options.drafters) lookups_.push_back(added.make(settings));
   make_engine();
 }
 
@@ -40,14 +46,14 @@ Station::~Station() {
 
 void Station::make_engine() {
   // The draft model's place is the first; drafters are listed by their places.
-  std::vector<Drafter*> drafters = {draft_ ? &draft_->drafter() : nullptr, &suffix_, &ngrams_,
-                                    &recycle_};
+  std::vector<Drafter*> drafters = {draft_ ? &draft_->drafter() : nullptr};
+  for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) drafters.push_back(lookup.get());
   engine_ = std::make_unique<Engine>(target_->model(), target_->vocabulary(), std::move(drafters),
                                      options_);
   if (draft_) experiences_.recall(*engine_, draft_->drafter(), draft_->identity());
-  experiences_.recall(*engine_, suffix_);
-  experiences_.recall(*engine_, ngrams_);
-  experiences_.recall(*engine_, recycle_);
+  for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) {
+    experiences_.recall(*engine_, *lookup);
+  }
 }
 
 void Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason) {
@@ -68,31 +74,54 @@ const TokenizerId& Station::tokenizer() const {
   return tokenizer_;
 }
 
+LookupDrafter* Station::find(std::string_view drafter) const {
+  for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) {
+    if (lookup->name() == drafter) return lookup.get();
+  }
+  return nullptr;
+}
+
 void Station::add_file(const OpenedDrafterFile& file) {
-  if (file.suffix != nullptr) suffix_.add_store(file.suffix);
-  if (file.ngrams != nullptr) ngrams_.set_cache(ngram_tier(file.file.tier), file.ngrams);
+  LookupDrafter* const lookup = find(file.file.drafter);
+  if (lookup != nullptr) lookup->add_file(file);
 }
 
 void Station::remove_file(const DrafterFile& file, std::string reason) {
-  if (file.drafter == suffix_.name()) {
-    suffix_.remove_store(file.path, std::move(reason));
-  } else if (file.drafter == ngrams_.name()) {
-    ngrams_.remove_cache(ngram_tier(file.tier), std::move(reason));
-  }
+  LookupDrafter* const lookup = find(file.drafter);
+  if (lookup != nullptr) lookup->remove_file(file, std::move(reason));
 }
 
 std::uint64_t Station::memory_of(std::string_view drafter) const {
-  if (drafter == suffix_.name()) return suffix_.memory_bytes();
-  if (drafter == ngrams_.name()) return ngrams_.memory_bytes();
-  if (drafter == recycle_.name()) return recycle_.bytes();
-  return draft_ != nullptr && drafter == kDraftModelName ? draft_->info().size_bytes : 0;
+  if (drafter == kDraftModelName) return draft_ != nullptr ? draft_->info().size_bytes : 0;
+  const LookupDrafter* const lookup = find(drafter);
+  return lookup == nullptr ? 0 : lookup->memory_bytes();
+}
+
+std::optional<MemoryStatus> Station::remembered_by(std::string_view drafter) const {
+  const LookupDrafter* const lookup = find(drafter);
+  if (lookup == nullptr || lookup->memory() == nullptr) return std::nullopt;
+  const SuffixMemory::Stats stats = lookup->memory()->stats();
+  return MemoryStatus{.max_tokens = static_cast<std::int64_t>(stats.max_tokens),
+                      .namespaces = static_cast<std::int64_t>(stats.namespaces),
+                      .tokens = static_cast<std::int64_t>(stats.tokens),
+                      .memory_bytes = stats.memory_bytes};
+}
+
+bool Station::remembers() const {
+  return std::any_of(
+      lookups_.begin(), lookups_.end(),
+      [](const std::unique_ptr<LookupDrafter>& lookup) { return lookup->memory() != nullptr; });
 }
 
 Remembered Station::remember(std::string name_space, std::span<const Token> text) {
   Remembered result{.name_space = std::move(name_space)};
-  assert(remembered_);
+  assert(remembers());
   try {
-    result.tokens = static_cast<std::int64_t>(remembered_->add(result.name_space, text));
+    for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) {
+      if (lookup->memory() == nullptr) continue;
+      const std::size_t tokens = lookup->memory()->add(result.name_space, text);
+      result.tokens = std::max(result.tokens, static_cast<std::int64_t>(tokens));
+    }
     if (result.tokens == 0) result.reason = "the text is too short to guess from";
   } catch (const std::exception&) {
     result.reason = "out of memory";  // short enough to need none
@@ -100,23 +129,14 @@ Remembered Station::remember(std::string name_space, std::span<const Token> text
   return result;
 }
 
-std::optional<MemoryStatus> Station::memory() const {
-  if (!remembered_) return std::nullopt;
-  const SuffixMemory::Stats stats = remembered_->stats();
-  return MemoryStatus{.max_tokens = static_cast<std::int64_t>(stats.max_tokens),
-                      .namespaces = static_cast<std::int64_t>(stats.namespaces),
-                      .tokens = static_cast<std::int64_t>(stats.tokens),
-                      .memory_bytes = stats.memory_bytes};
-}
-
 void Station::restart() {
   engine_.reset();
-  if (remembered_) remembered_->clear();  // a text may have been read in part
+  for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) {
+    if (lookup->memory() != nullptr) lookup->memory()->clear();  // a text may be read in part
+  }
   for (SeqId seq = 0; seq < target_->capabilities().n_sequences; ++seq) {
     if (draft_) draft_->drafter().end(seq);
-    suffix_.end(seq);
-    ngrams_.end(seq);
-    recycle_.end(seq);
+    for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) lookup->end(seq);
     (void)target_->model().truncate(seq, 0);
   }
   make_engine();

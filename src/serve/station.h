@@ -10,16 +10,16 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "draft/ngram_drafter.h"
-#include "draft/recycle.h"
-#include "draft/suffix_drafter.h"
-#include "draft/suffix_memory.h"
+#include "draft/lookup_drafter.h"
 #include "engine/engine.h"
-#include "serve/drafter_file.h"
+#include "serve/completion_result.h"
 #include "serve/experiences.h"
 #include "serve/loader.h"
-#include "serve/runtime.h"
+#include "serve/runtime_options.h"
+#include "serve/runtime_status.h"
 
 namespace outrider {
 
@@ -42,28 +42,30 @@ class Station {
   // engine().cancel() is for any thread that keeps restart() from running meanwhile.
   Engine& engine() { return *engine_; }
   const Engine& engine() const { return *engine_; }
+  Draft* draft() { return draft_.get(); }  // null: there is none
   const Draft* draft() const { return draft_.get(); }
 
   // Puts `draft` (may be null: none) in the place of the one that is there. Requests that the old
   // one guessed for go on plain and say `reason`.
   void set_draft(std::unique_ptr<Draft> draft, const std::string& reason);
 
-  // A file that its drafter uses from now on, in place of one of the same path (ngram-cache: of the
-  // same tier); for all requests, the running ones too. May throw std::bad_alloc, with nothing
-  // changed.
+  // A file that its drafter uses from now on, see LookupDrafter::add_file; for all requests, the
+  // running ones too. May throw std::bad_alloc, with nothing changed.
   void add_file(const OpenedDrafterFile& file);
   // Running requests that lose it say `reason`. Unknown files are ignored. Needs no memory.
   void remove_file(const DrafterFile& file, std::string reason);
 
-  // DrafterStatus::memory_bytes, without its files' (DrafterFileStatus). 0 for names that are not
-  // attached.
+  // DrafterStatus::memory_bytes, without its files' (DrafterFileStatus) and without what it
+  // remembers. 0 for names that are not attached.
   std::uint64_t memory_of(std::string_view drafter) const;
+  // What the drafter remembers of finished texts. Not given: it remembers none.
+  std::optional<MemoryStatus> remembered_by(std::string_view drafter) const;
 
+  // Whether any of the drafters remembers finished texts.
+  bool remembers() const;
   // Keeps a finished text for later requests of its namespace, which see it from their next step
-  // on. REQUIRES: memory(). Never throws.
+  // on. REQUIRES: remembers(). Never throws.
   Remembered remember(std::string name_space, std::span<const Token> text);
-  // Not given: nothing is remembered here.
-  std::optional<MemoryStatus> memory() const;
 
   // Keeps what was learned of its drafters for later runs, where enough was said since to be worth
   // it. Between steps.
@@ -75,16 +77,14 @@ class Station {
 
  private:
   void make_engine();
+  LookupDrafter* find(std::string_view drafter) const;
 
   const EngineOptions options_;
   const std::shared_ptr<Target> target_;
   mutable std::once_flag tokenizer_once_;
   mutable TokenizerId tokenizer_;
   std::unique_ptr<Draft> draft_;
-  std::optional<SuffixMemory> remembered_;  // outlives suffix_, which looks into it
-  SuffixDrafter suffix_;
-  NgramDrafter ngrams_;
-  RecycleDrafter recycle_;
+  std::vector<std::unique_ptr<LookupDrafter>> lookups_;  // of the table, then the added ones
   Experiences experiences_;
   std::unique_ptr<Engine> engine_;  // ends before what it uses
 };

@@ -1,0 +1,33 @@
+// The table of the drafters that need no model, and what follows from it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "draft/drafter_plan.h"
+#include "draft/lookup_drafter.h"
+
+namespace outrider {
+
+// All kinds, in the order in which they propose and are listed. kDrafterNames
+// (draft/drafter_plan.h) are the draft model's name and these.
+std::span<const LookupKind> lookup_kinds();
+
+// Null: there is none of this name.
+const LookupKind* find_lookup_kind(std::string_view name);
+
+// The names of those that take files.
+extern const std::span<const std::string_view> kFileDrafters;
+
+// All tiers of all of them.
+extern const std::span<const std::string_view> kFileTiers;
+
+// kInvalidArgument, about "drafter" for one that takes no files, and about "tier" for a tier
+// that the drafter does not have. An empty tier is fine.
+Status check_file_drafter(const DrafterFile& file);
+
+// Maps or reads the file and checks that it is for `tokenizer`. Errors, each naming the file: those
+// of check_file_drafter and of the kind's own LookupFiles::open.
+Result<OpenedDrafterFile> open_drafter_file(const DrafterFile& file, const TokenizerId& tokenizer);
+
+}  // namespace outrider

@@ -1,0 +1,63 @@
+// What a runtime gives back for a completion: while it runs, and at its end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/request.h"
+#include "model/exactness.h"
+#include "model/model_info.h"
+#include "request/completion_request.h"
+
+namespace outrider {
+
+using CompletionId = std::uint64_t;  // unique in a runtime, from 1 on
+
+// How a completion ended before its own end.
+enum class EndedBy { kItself, kClient, kTimeout, kUnload, kShutdown };
+std::string_view ended_by_name(EndedBy by);  // "itself", "client", "timeout", "unload", "shutdown"
+
+// What became of a text that was to be remembered.
+struct Remembered {
+  std::string name_space;
+  std::int64_t tokens = 0;  // of the text; 0: see `reason`
+  std::string reason;       // why it is not remembered; empty: it is
+};
+
+// A completion and where it came from.
+struct CompletionResult {
+  Completion completion;
+  Exactness exactness;
+  KernelUse kernels;  // of the target
+  std::string model;  // path of the target
+  PromptStats prompt;
+  EndedBy ended_by = EndedBy::kItself;
+  bool shifted = false;                  // the context was full and was shifted (shift_keep)
+  std::optional<Remembered> remembered;  // of a request that named a namespace
+};
+
+struct StartedCompletion {
+  CompletionId id = 0;
+  PromptStats prompt;
+};
+
+// A token of the text as clients see it.
+struct SaidToken {
+  Token id = kNoToken;
+  std::string text;     // the bytes it adds; "" for control tokens
+  std::string_view by;  // "target", or the drafter whose guess it was; static storage
+  std::optional<TokenLogprob> logprob;  // when they were asked for
+};
+
+struct PolledCompletion {
+  std::vector<SaidToken> tokens;                   // since the last poll
+  bool finished = false;                           // true with `result`
+  double prompt_progress = 0.0;                    // 0 to 1
+  std::shared_ptr<const CompletionResult> result;  // once finished; all tokens are out then
+};
+
+}  // namespace outrider

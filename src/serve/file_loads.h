@@ -1,0 +1,94 @@
+// FileLoads: the files of drafters, each from attach() until it is taken away.
+//
+// A file is a LoadTask (serve/load_task.h). It belongs to a tokenizer, so it is opened for the
+// current station, and waits while there is none. When another target comes, all of them, those
+// that the last one refused too, are opened anew for it. When the target goes without another, what
+// was at work goes with it, and what waits or is opening waits for the next one; when the target is
+// lost, all of them wait for the next one.
+//
+// Invariant: a file is serving exactly when it holds what was opened.
+//
+// Any thread; REQUIRES throughout: the runtime's mutex. The loading thread calls next() to done(),
+// the decode thread not_installed(), clients the rest.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "draft/lookup_drafter.h"
+#include "serve/load_task.h"
+#include "serve/runtime_shared.h"
+#include "serve/runtime_status.h"
+#include "serve/stations.h"
+
+namespace outrider {
+
+class FileLoads {
+ public:
+  FileLoads(RuntimeShared& shared, Stations& stations) : shared_(shared), stations_(stations) {}
+
+  // See Runtime::attach. `file`: its drafter and tier are right, its path is not empty.
+  Status attach(DrafterFile file);
+  // See Runtime::detach. `file`: its drafter and tier are right.
+  Status detach(const DrafterFile& file);
+
+  // What is to be opened next, the oldest wish first.
+  struct Opening {
+    DrafterFile file;
+    LoadTask::Opening task;
+  };
+  bool has_next() const { return next().has_value(); }
+  // REQUIRES: has_next(). May throw std::bad_alloc, with nothing changed.
+  Opening begin_next();
+  // Out of memory before it could begin. REQUIRES: has_next()
+  void fail_next(Status why);
+  // It came to its end, `opened` (for `station`) or with why not. What nobody wishes for any more
+  // is passed over. May throw std::bad_alloc, with nothing changed.
+  void done(const LoadTask::Opening& opening, const StationPtr& station,
+            std::optional<OpenedDrafterFile> opened, Status why);
+  // Whether anything is being worked on.
+  bool busy() const;
+
+  // It could not be put to work.
+  void not_installed(const DrafterFile& file, Status why);
+
+  // Another target has come, or the one at work was lost: see above.
+  void ask_again();
+  // The target has gone.
+  void drop();
+
+  // The drafters that have files, also ones that are on their way: requests that run get them as
+  // they come. Valid until the next change.
+  std::vector<std::string_view> drafters_with_files() const;
+  // Of a drafter, in the order in which they came.
+  std::vector<DrafterFileStatus> statuses(std::string_view drafter) const;
+  // "; "-joined, which files could not be used; empty: none.
+  std::string failures() const;
+
+  std::string check_integrity() const;
+
+ private:
+  struct File {
+    DrafterFile file;
+    LoadTask task;
+    std::optional<OpenedDrafterFile> opened;  // the one at work
+  };
+
+  File* find(const DrafterFile& file);
+  File* find(const LoadTask::Opening& opening);
+  std::optional<std::size_t> next() const;  // its place in files_
+  Status free_tier(const DrafterFile& file);
+  void ask(File& file);
+  void announce(const File& file, bool attached);
+  static DrafterFileStatus status_of(const File& file);
+
+  RuntimeShared& shared_;
+  Stations& stations_;
+  std::vector<File> files_;  // in the order in which they came
+  std::uint64_t next_number_ = 1;
+};
+
+}  // namespace outrider

@@ -1,0 +1,262 @@
+#include "serve/jobs.h"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <new>
+#include <utility>
+
+namespace outrider {
+
+Status Jobs::check_room() const {
+  const RuntimeOptions& options = shared_.options;
+  const std::size_t at_once =
+      static_cast<std::size_t>(options.slots) + static_cast<std::size_t>(options.max_queue);
+  if (queue_.size() + running_.size() < at_once) return Status();
+  return resource_exhausted("the queue is full: " + std::to_string(running_.size()) +
+                            " requests are running and " + std::to_string(queue_.size()) +
+                            " are waiting; try again later");
+}
+
+void Jobs::add(const JobPtr& job) {
+  job->id = next_id_;
+  queue_.push_back(job);
+  try {
+    known_.emplace(job->id, job);
+  } catch (...) {  // out of memory: as if nothing had happened
+    queue_.pop_back();
+    throw;
+  }
+  ++next_id_;
+  ++totals_.started;
+  if (job->deadline) shared_.deadline_set.notify_all();
+  shared_.decode_work.notify_all();
+}
+
+Result<PolledCompletion> Jobs::poll(CompletionId id, std::int64_t wait_ms, Lock& lock) {
+  const JobPtr job = find(id);
+  if (job == nullptr) {
+    return not_found("there is no completion " + std::to_string(id) +
+                     ": it was never started, or its result has been handed out");
+  }
+  const auto ready = [&job] { return job->finished || !job->fresh.empty(); };
+  if (wait_ms > 0 && !ready()) {
+    ++polls_;
+    job->changed.wait_for(lock, RuntimeShared::wait_time(wait_ms), ready);
+    if (--polls_ == 0) no_poll_.notify_all();
+  }
+  PolledCompletion polled;
+  polled.tokens.swap(job->fresh);
+  polled.prompt_progress = job->prompt_progress;
+  if (!job->finished) return polled;
+  polled.finished = true;
+  polled.result = job->result;
+  known_.erase(id);
+  return polled;
+}
+
+Status Jobs::cancel(CompletionId id) {
+  const JobPtr job = find(id);
+  if (job == nullptr) return not_found("there is no completion " + std::to_string(id));
+  end(*job, EndedBy::kClient);
+  return Status();
+}
+
+JobPtr Jobs::find(CompletionId id) const {
+  const std::map<CompletionId, JobPtr>::const_iterator found = known_.find(id);
+  return found == known_.end() ? nullptr : found->second;
+}
+
+std::size_t Jobs::open_jobs(const Station& station) const {
+  const auto here = [&station](const JobPtr& job) { return job->station.get() == &station; };
+  return static_cast<std::size_t>(std::count_if(queue_.begin(), queue_.end(), here) +
+                                  std::count_if(running_.begin(), running_.end(), here));
+}
+
+bool Jobs::runs_any(const Station& station) const {
+  return std::any_of(running_.begin(), running_.end(),
+                     [&station](const JobPtr& job) { return job->station.get() == &station; });
+}
+
+JobPtr Jobs::find_running(const Station& station, RequestId id) const {
+  const std::vector<JobPtr>::const_iterator found = std::find_if(
+      running_.begin(), running_.end(),
+      [&](const JobPtr& job) { return job->station.get() == &station && job->running == id; });
+  return found == running_.end() ? nullptr : *found;
+}
+
+JobPtr Jobs::admit(std::size_t i) {
+  JobPtr job = queue_[i];
+  running_.reserve(running_.size() + 1);  // from here on nothing is lost for want of memory
+  queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
+  running_.push_back(job);
+  return job;
+}
+
+void Jobs::give_out(Job& job, std::vector<SaidToken> tokens) {
+  post(job, tokens);
+  if (job.fresh.empty()) {
+    job.fresh = std::move(tokens);
+  } else {
+    job.fresh.insert(job.fresh.end(), std::make_move_iterator(tokens.begin()),
+                     std::make_move_iterator(tokens.end()));
+  }
+  job.changed.notify_all();
+}
+
+// Without memory an event is lost, the completion is not.
+void Jobs::post(const Job& job, const std::vector<SaidToken>& tokens) {
+  if (!shared_.events.wanted()) return;
+  try {
+    RuntimeEvent event;
+    event.completion = CompletionEvent{
+        .id = job.id, .tokens = tokens, .result = job.finished ? job.result : nullptr};
+    shared_.events.post(std::move(event));
+  } catch (const std::exception&) {
+  }
+}
+
+void Jobs::finish(Job& job) {
+  const auto same = [&job](const JobPtr& other) { return other.get() == &job; };
+  const JobPtr keep = known_.at(job.id);
+  job.finished = true;
+  job.finished_at = Job::Clock::now();
+  job.prompt_progress = 1.0;
+  job.result->ended_by =
+      job.result->completion.finish == FinishReason::kCancelled ? job.ended_by : EndedBy::kItself;
+  std::erase_if(queue_, same);
+  std::erase_if(running_, same);
+  job.running.reset();
+  job.request = Request();
+  job.station.reset();
+  ++totals_.finished;
+  count(job.result->completion);
+  job.changed.notify_all();
+  post(job, {});
+}
+
+void Jobs::fail(Job& job, Status why) {
+  job.result->completion.error = std::move(why);
+  job.result->completion.finish = FinishReason::kError;
+  finish(job);
+}
+
+void Jobs::end(Job& job, EndedBy by) {
+  if (job.finished || job.ended_by != EndedBy::kItself) return;
+  if (job.running) job.station->engine().cancel(*job.running);  // first: it may fail
+  job.ended_by = by;
+  const bool waits = std::any_of(queue_.begin(), queue_.end(),
+                                 [&job](const JobPtr& other) { return other.get() == &job; });
+  if (!waits) return;  // where it is on its way into the engine, that looks at ended_by
+  job.result->completion.finish = FinishReason::kCancelled;
+  finish(job);
+}
+
+void Jobs::end_all_of(const Station& station, EndedBy by) {
+  std::vector<JobPtr> open(queue_.begin(), queue_.end());  // those that wait leave the queue
+  open.insert(open.end(), running_.begin(), running_.end());
+  for (const JobPtr& job : open) {
+    if (job->station.get() == &station) end(*job, by);
+  }
+}
+
+void Jobs::fail_running(const Station& station, const Status& why) {
+  for (std::size_t i = 0; i < running_.size();) {
+    const JobPtr job = running_[i];
+    if (job->station.get() != &station) {
+      ++i;
+      continue;
+    }
+    fail(*job, why);
+  }
+}
+
+const Job* Jobs::next_deadline() const {
+  const Job* next = nullptr;
+  for (const std::pair<const CompletionId, JobPtr>& entry : known_) {
+    const Job& job = *entry.second;
+    const bool open = job.deadline && !job.finished && job.ended_by == EndedBy::kItself;
+    if (open && (next == nullptr || *job.deadline < *next->deadline)) next = &job;
+  }
+  return next;
+}
+
+std::optional<Jobs::TimePoint> Jobs::next_expiry() const {
+  std::optional<TimePoint> next;
+  for (const auto& [id, job] : known_) {
+    if (!job->finished) continue;
+    const TimePoint end =
+        job->finished_at + std::chrono::milliseconds(shared_.options.retention_ms);
+    next = next ? std::min(*next, end) : end;
+  }
+  return next;
+}
+
+void Jobs::forget_expired(TimePoint now) {
+  const Job::Clock::duration retention = std::chrono::milliseconds(shared_.options.retention_ms);
+  std::erase_if(known_, [&](const std::pair<const CompletionId, JobPtr>& entry) {
+    const JobPtr& job = entry.second;
+    return job->finished && now - job->finished_at >= retention;
+  });
+}
+
+void Jobs::end_running(EndedBy by) {
+  for (const JobPtr& job : running_) {
+    try {
+      end(*job, by);
+    } catch (const std::bad_alloc&) {  // then end_everything() does it
+    }
+  }
+}
+
+void Jobs::end_everything(Lock& lock) {
+  while (!queue_.empty() || !running_.empty()) {  // without a copy: there may be no memory
+    const JobPtr job = queue_.empty() ? running_.front() : queue_.front();
+    job->ended_by = EndedBy::kShutdown;
+    job->result->completion.finish = FinishReason::kCancelled;
+    finish(*job);
+  }
+  no_poll_.wait(lock, [this] { return polls_ == 0; });
+}
+
+void Jobs::count(const Completion& c) {
+  totals_.prompt_tokens += c.timings.prompt_tokens_evaluated;
+  totals_.cached_tokens += c.cached_tokens;
+  totals_.generated_tokens += static_cast<std::int64_t>(c.tokens.size());
+  totals_.drafted_tokens += c.speculation.drafted;
+  totals_.accepted_tokens += c.speculation.accepted;
+  totals_.steps += c.speculation.steps;
+  drafters_.count(c);
+}
+
+void Jobs::count_into(RuntimeStatus& status) const {
+  status.running = static_cast<std::int64_t>(running_.size());
+  status.queued = static_cast<std::int64_t>(queue_.size());
+  status.started = totals_.started;
+  status.finished = totals_.finished;
+  status.prompt_tokens = totals_.prompt_tokens;
+  status.cached_tokens = totals_.cached_tokens;
+  status.generated_tokens = totals_.generated_tokens;
+  status.drafted_tokens = totals_.drafted_tokens;
+  status.accepted_tokens = totals_.accepted_tokens;
+  status.steps = totals_.steps;
+}
+
+std::string Jobs::check_integrity(std::size_t most) const {
+  for (const JobPtr& job : queue_) {
+    if (job->running || job->finished) return "a waiting job is running or finished";
+    if (!job->station) return "a waiting job has no station";
+  }
+  for (const JobPtr& job : running_) {
+    if (job->finished || !job->station) return "a running job is finished";
+  }
+  if (running_.size() > most) return "more requests are running than there are slots";
+  const std::int64_t open = totals_.started - totals_.finished;
+  if (open != static_cast<std::int64_t>(queue_.size() + running_.size())) {
+    return "a request is lost: " + std::to_string(open) + " are open, " +
+           std::to_string(queue_.size()) + " wait, " + std::to_string(running_.size()) + " run";
+  }
+  return "";
+}
+
+}  // namespace outrider

@@ -1,0 +1,110 @@
+// Jobs: all completions from start() until their result is handed out: those that wait, those that
+// run, and those that are known to clients; and the counters over all of them.
+//
+//   add()        waiting: in the queue, in order of arrival
+//   admit()      running: in a slot of its station; its engine gets the request
+//   finish()     finished: in no list but that of the known, until poll() hands it out or it has
+//                waited too long (forget_expired())
+//
+// A job that waits goes straight to finished when it is cancelled. finish() is the only way to an
+// end; fail() and end() go through it.
+//
+// Invariants: a waiting or running job is known and has a station; a finished one has none; at most
+// `slots` run on a station; started - finished counters = waiting + running.
+//
+// Any thread; REQUIRES throughout: the runtime's mutex. Clients call add(), poll(), cancel(); the
+// thread for deadlines next_deadline() and end(); the decode thread the rest. Nothing throws for
+// want of memory but add(), admit(), give_out() and end() of a running job; nothing has changed
+// then.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "serve/drafter_notes.h"
+#include "serve/job.h"
+#include "serve/runtime_shared.h"
+
+namespace outrider {
+
+using JobPtr = std::shared_ptr<Job>;
+
+class Jobs {
+ public:
+  using Lock = RuntimeShared::Lock;
+  using TimePoint = Job::Clock::time_point;
+
+  Jobs(RuntimeShared& shared, DrafterNotes& drafters) : shared_(shared), drafters_(drafters) {}
+
+  // kResourceExhausted when all slots and the queue are full.
+  Status check_room() const;
+  // A new one, which waits from now on. Gives it its id. REQUIRES: check_room()
+  void add(const JobPtr& job);
+  // See Runtime::poll. Waits without the mutex.
+  Result<PolledCompletion> poll(CompletionId id, std::int64_t wait_ms, Lock& lock);
+  // See Runtime::cancel.
+  Status cancel(CompletionId id);
+  // Null: unknown.
+  JobPtr find(CompletionId id) const;
+
+  const std::deque<JobPtr>& waiting() const { return queue_; }
+  const std::vector<JobPtr>& running() const { return running_; }  // in order of admission
+  // Of a station, waiting and running.
+  std::size_t open_jobs(const Station& station) const;
+  bool runs_any(const Station& station) const;
+  JobPtr find_running(const Station& station, RequestId id) const;
+
+  // waiting()[i] gets a slot.
+  JobPtr admit(std::size_t i);
+  // More of its text, for those who poll and those who subscribe.
+  void give_out(Job& job, std::vector<SaidToken> tokens);
+  // Its result is complete.
+  void finish(Job& job);
+  void fail(Job& job, Status why);
+  // Ends it with what it has: at once while it waits, within one step while it runs. Fine when it
+  // has ended, or is being ended.
+  void end(Job& job, EndedBy by);
+  // The same for all of a station.
+  void end_all_of(const Station& station, EndedBy by);
+  // All that run fail.
+  void fail_running(const Station& station, const Status& why);
+
+  // The open job whose deadline comes first; null: none has one.
+  const Job* next_deadline() const;
+
+  // When the first result that nobody fetches is forgotten.
+  std::optional<TimePoint> next_expiry() const;
+  void forget_expired(TimePoint now);
+
+  // At the runtime's end. The first as far as there is memory for it; the second, when the decode
+  // thread is gone, for all, and waits until no poll() waits any more.
+  void end_running(EndedBy by);
+  void end_everything(Lock& lock);
+
+  // Fills in the counters.
+  void count_into(RuntimeStatus& status) const;
+
+  // `most`: requests that may run at once.
+  std::string check_integrity(std::size_t most) const;
+
+ private:
+  void post(const Job& job, const std::vector<SaidToken>& tokens);
+  void count(const Completion& completion);
+
+  RuntimeShared& shared_;
+  DrafterNotes& drafters_;
+  std::deque<JobPtr> queue_;
+  std::vector<JobPtr> running_;
+  std::map<CompletionId, JobPtr> known_;
+  CompletionId next_id_ = 1;
+  RuntimeStatus totals_;             // only its counters
+  int polls_ = 0;                    // calls of poll() that are waiting
+  std::condition_variable no_poll_;  // polls_ is 0
+};
+
+}  // namespace outrider

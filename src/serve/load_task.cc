@@ -1,0 +1,111 @@
+#include "serve/load_task.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace outrider {
+
+ModelState LoadTask::model_state() const {
+  switch (state_) {
+    case State::kAbsent:
+      return ModelState::kAbsent;
+    case State::kWaiting:
+    case State::kOpening:
+      return ModelState::kLoading;
+    case State::kReady:
+      return ModelState::kReady;
+    case State::kFailed:
+      return ModelState::kFailed;
+  }
+  return ModelState::kAbsent;
+}
+
+void LoadTask::ask(std::uint64_t number) {
+  interrupt();
+  cancel_.reset();
+  number_ = number;
+  progress_ = 0.0;
+  error_ = Status();
+  state_ = State::kWaiting;
+}
+
+LoadTask::Opening LoadTask::begin() {
+  assert(waiting());
+  cancel_ = std::make_shared<std::atomic<bool>>(false);
+  state_ = State::kOpening;
+  return {.number = number_, .cancel = cancel_};
+}
+
+bool LoadTask::note_progress(double fraction) {
+  assert(opening());
+  const bool shown = fraction >= progress_ + 0.01;
+  progress_ = std::clamp(fraction, progress_, 1.0);
+  return shown;
+}
+
+void LoadTask::wait_again() {
+  assert(opening());
+  cancel_.reset();
+  state_ = State::kWaiting;
+}
+
+void LoadTask::leave_pending(State state, Status error) {
+  cancel_.reset();
+  state_ = state;
+  error_ = std::move(error);
+}
+
+void LoadTask::succeed() {
+  assert(opening());
+  leave_pending(State::kReady, Status());
+  progress_ = 1.0;
+  serving_ = true;
+}
+
+void LoadTask::fail(Status why) {
+  assert(pending());
+  leave_pending(State::kFailed, std::move(why));
+}
+
+void LoadTask::call_off(Status why) {
+  assert(pending());
+  interrupt();
+  leave_pending(State::kFailed, std::move(why));
+}
+
+void LoadTask::lose_host() {
+  serving_ = false;
+  if (!pending()) leave_pending(State::kAbsent, Status());
+}
+
+void LoadTask::lose(Status why) {
+  serving_ = false;
+  if (!pending()) leave_pending(State::kFailed, std::move(why));
+}
+
+void LoadTask::take_away() {
+  interrupt();
+  serving_ = false;
+  leave_pending(State::kAbsent, Status());
+}
+
+void LoadTask::stop_serving() {
+  assert(state_ != State::kReady);
+  serving_ = false;
+}
+
+void LoadTask::interrupt() {
+  if (cancel_ != nullptr) cancel_->store(true);
+}
+
+std::string LoadTask::check_integrity() const {
+  if (!error_.ok() && state_ != State::kFailed) return "an error without a failure";
+  if (error_.ok() && state_ == State::kFailed) return "a failure without an error";
+  if ((cancel_ != nullptr) != opening()) return "a flag of an opening that is not";
+  if (state_ == State::kReady && !serving_) return "it is ready, but not at work";
+  if (state_ == State::kAbsent && serving_) return "it is at work, but absent";
+  return "";
+}
+
+}  // namespace outrider

@@ -1,0 +1,102 @@
+// LoadTask: what became of the wish to have one thing loaded from a file: the target, the draft
+// model, or a file of a drafter.
+//
+//                ask()              begin()              succeed()
+//     absent  ----------> waiting ----------> opening  --------------> ready     serving
+//     ready   ---------->    ^                 |     |
+//     failed  ---------->    |  wait_again()   |     |  fail()
+//                            +-----------------+     +---------------> failed
+//
+//     waiting, opening    call_off()   failed, with the reason; what is at work stays
+//     ready, failed       lose_host()  absent; waiting and opening stay as they are
+//     any                 lose()       failed, with the reason; waiting and opening stay
+//     any                 take_away()  absent
+//
+// waiting: the loading thread will open it, as soon as what it is for is there (a target, for a
+// draft model and for a drafter's file). opening: it is at it. Both are ModelState::kLoading.
+//
+// Beside the state, serving(): one is at work. A wish that is made, fails or is called off does not
+// change that; succeed() puts the new one at work, and lose_host(), lose() and take_away() none.
+//
+// Each ask() makes a wish of its own, with a number. An opening that ends finds out by the number
+// whether anybody still wishes for it (is_current()); the flag of one that nobody wishes for any
+// more is raised, so that it ends soon.
+//
+// Invariants: an error only when failed; a flag only while opening; ready is serving.
+//
+// Who owns one guards it, here by the runtime's mutex. Nothing but begin() needs memory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "serve/runtime_status.h"
+
+namespace outrider {
+
+class LoadTask {
+ public:
+  enum class State { kAbsent, kWaiting, kOpening, kReady, kFailed };
+
+  // An opening, for whoever does it.
+  struct Opening {
+    std::uint64_t number = 0;
+    // Raised when it is to end: nobody wishes for it any more.
+    std::shared_ptr<std::atomic<bool>> cancel;
+  };
+
+  State state() const { return state_; }
+  ModelState model_state() const;
+  bool serving() const { return serving_; }
+  const Status& error() const { return error_; }
+  double progress() const { return progress_; }  // 0 to 1, of the newest wish
+  bool pending() const { return state_ == State::kWaiting || state_ == State::kOpening; }
+  bool waiting() const { return state_ == State::kWaiting; }
+  bool opening() const { return state_ == State::kOpening; }
+  std::uint64_t number() const { return number_; }  // of the newest wish
+
+  // Whether `opening` is of the newest wish, and that still stands.
+  bool is_current(const Opening& opening) const {
+    return state_ == State::kOpening && opening.number == number_;
+  }
+
+  // `number`: of no other wish of the same owner; later ones are larger.
+  void ask(std::uint64_t number);
+  // REQUIRES: waiting(). May throw std::bad_alloc, with nothing changed.
+  Opening begin();
+  // Never goes back. True when it is worth telling: a hundredth more. REQUIRES: opening()
+  bool note_progress(double fraction);
+  // What it is for is gone: it will be opened for the next one. REQUIRES: opening()
+  void wait_again();
+  // REQUIRES: opening()
+  void succeed();
+  // REQUIRES: pending()
+  void fail(Status why);
+  // REQUIRES: pending()
+  void call_off(Status why);
+  void lose_host();
+  void lose(Status why);
+  void take_away();
+  // The one at work is not at work any more; the state stays. REQUIRES: not ready
+  void stop_serving();
+  // At the runtime's end: what is opening ends soon.
+  void interrupt();
+
+  // Empty, or which invariant is broken.
+  std::string check_integrity() const;
+
+ private:
+  void leave_pending(State state, Status error);
+
+  State state_ = State::kAbsent;
+  bool serving_ = false;
+  std::uint64_t number_ = 0;
+  double progress_ = 0.0;
+  Status error_;
+  std::shared_ptr<std::atomic<bool>> cancel_;  // of the opening
+};
+
+}  // namespace outrider

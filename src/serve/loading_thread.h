@@ -1,0 +1,49 @@
+// LoadingThread: opens what is wished for, one thing at a time: the target, the draft model, then
+// drafters' files, the oldest wish first.
+//
+// It opens without the mutex and then, with it, hands what it has to ModelLoads or FileLoads, which
+// know whether anybody still wishes for it. Out of memory at any place is a load that failed.
+//
+// Owns its thread, which runs from the constructor to join().
+#pragma once
+
+#include <thread>
+
+#include "serve/file_loads.h"
+#include "serve/loader.h"
+#include "serve/model_loads.h"
+#include "serve/runtime_shared.h"
+#include "serve/stations.h"
+
+namespace outrider {
+
+class LoadingThread {
+ public:
+  // All must outlive this. May throw std::system_error.
+  LoadingThread(RuntimeShared& shared, ModelLoader& loader, Stations& stations, ModelLoads& models,
+                FileLoads& files);
+  // REQUIRES: joined
+  ~LoadingThread() = default;
+
+  // REQUIRES: RuntimeShared::stop, without the mutex
+  void join() { thread_.join(); }
+
+ private:
+  using Lock = RuntimeShared::Lock;
+
+  void run();
+  void open_model(ModelRole role, Lock& lock);
+  Status open_target(const ModelLoads::Opening& opening, Lock& lock);
+  Status open_draft(const ModelLoads::Opening& opening, Lock& lock);
+  LoadHooks hooks_for(ModelRole role, const LoadTask::Opening& opening);
+  void open_file(Lock& lock);
+
+  RuntimeShared& shared_;
+  ModelLoader& loader_;
+  Stations& stations_;
+  ModelLoads& models_;
+  FileLoads& files_;
+  std::thread thread_;
+};
+
+}  // namespace outrider

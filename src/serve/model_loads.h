@@ -1,0 +1,106 @@
+// ModelLoads: the target and the draft model that clients wish for, and those at work.
+//
+// Each is a LoadTask (serve/load_task.h). A target can be opened at any time; a draft is opened for
+// the current station, and waits while there is none. What happens when targets come and go:
+//
+//   another target comes    the draft at work was the old one's: the same file is asked for anew,
+//                           unless a newer wish waits. So are drafters' files.
+//   the target is unloaded  the draft and the files at work go with it; wishes wait (a draft that
+//   is
+//                           opening just then fails)
+//   the target is lost      the draft and the files at work are asked for anew, and wait
+//
+// Any thread; REQUIRES throughout: the runtime's mutex. The loading thread calls next() to
+// failed(), the decode thread target_lost() and draft_not_installed(), clients the rest.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/model_options.h"
+#include "serve/drafter_notes.h"
+#include "serve/file_loads.h"
+#include "serve/load_task.h"
+#include "serve/loader.h"
+#include "serve/runtime_shared.h"
+#include "serve/runtime_status.h"
+#include "serve/stations.h"
+
+namespace outrider {
+
+class ModelLoads {
+ public:
+  ModelLoads(RuntimeShared& shared, Stations& stations, FileLoads& files, DrafterNotes& drafters)
+      : shared_(shared), stations_(stations), files_(files), drafters_(drafters) {}
+
+  // See Runtime::load, cancel_load and unload. Of an unloaded target's requests nothing is done.
+  Status load(ModelRole role, ModelOptions options);
+  Status cancel(ModelRole role);
+  Status unload(ModelRole role);
+  // At the runtime's end: what is opening ends soon.
+  void interrupt();
+
+  // What is to be opened next, the target first, so that a draft finds the one that it is for.
+  std::optional<ModelRole> next() const;
+  struct Opening {
+    std::shared_ptr<const ModelOptions> options;
+    LoadTask::Opening task;
+  };
+  // REQUIRES: next() is `role`. May throw std::bad_alloc, with nothing changed.
+  Opening begin(ModelRole role);
+  bool is_current(ModelRole role, const LoadTask::Opening& opening) const;
+  // What nobody wishes for any more is passed over, here and in failed().
+  void note_progress(ModelRole role, const LoadTask::Opening& opening, double fraction);
+  // It is open, and at work from now on. May throw std::bad_alloc, with nothing changed but that
+  // the status may be behind. REQUIRES: is_current()
+  void target_opened(const Opening& opening, StationPtr station);
+  // The same for a draft of the current station.
+  void draft_opened(const Opening& opening, std::unique_ptr<Draft> draft);
+  void failed(ModelRole role, const LoadTask::Opening& opening, Status why);
+  // Out of memory before it could begin. REQUIRES: next() is `role`
+  void failed_to_begin(ModelRole role, Status why);
+  // Whether anything is being worked on.
+  bool busy() const;
+
+  // The process that ran it is gone: new requests are refused.
+  void target_lost(const Station& station, const Status& why);
+  // The draft could not be put to work.
+  void draft_not_installed(Status why);
+
+  ModelStatus status(ModelRole role) const;
+  const LoadTask& task(ModelRole role) const { return of(role).task; }
+  // Why there is no target for a new request.
+  Status no_target() const;
+
+  std::string check_integrity() const;
+
+ private:
+  struct Model {
+    LoadTask task;
+    std::shared_ptr<const ModelOptions> wanted;   // of the newest wish
+    std::shared_ptr<const ModelOptions> serving;  // of the one at work, as are the next two
+    std::optional<ModelInfo> info;
+    std::vector<std::string> notes;
+  };
+  Model& of(ModelRole role) { return role == ModelRole::kTarget ? target_ : draft_; }
+  const Model& of(ModelRole role) const { return role == ModelRole::kTarget ? target_ : draft_; }
+
+  void ask(ModelRole role, std::shared_ptr<const ModelOptions> options);
+  void serves(Model& model, const Opening& opening, ModelInfo info, std::vector<std::string> notes);
+  void take_out_of_service();
+  void changed(ModelRole role);
+  void announce(ModelRole role);
+
+  RuntimeShared& shared_;
+  Stations& stations_;
+  FileLoads& files_;
+  DrafterNotes& drafters_;
+  Model target_;
+  Model draft_;
+  std::uint64_t next_number_ = 1;
+};
+
+}  // namespace outrider

@@ -1,0 +1,113 @@
+#include "serve/new_job.h"
+
+#include <algorithm>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "serve/prompt.h"
+
+namespace outrider {
+namespace {
+
+// Until the text is finished; what is there then takes its place.
+Remembered not_remembered_yet(std::string name, bool remembering) {
+  return {.name_space = std::move(name),
+          .tokens = 0,
+          .reason = remembering ? "the text was not finished"
+                                : "no texts are remembered here: the operator has not switched it "
+                                  "on (remember_tokens)"};
+}
+
+// Below 2^32: any JSON reader can hold it.
+std::uint64_t random_seed() {
+  std::random_device random;
+  return random() & 0xFFFFFFFFU;
+}
+
+Result<Request> make_request(CompletionRequest& r, std::vector<Token> prompt,
+                             const Target& target) {
+  Result<std::unique_ptr<Sampler>> sampler = target.make_sampler(r.sampling);
+  if (!sampler.ok()) return sampler.status();
+  Request request;
+  request.prompt = std::move(prompt);
+  request.sampler = std::move(*sampler);
+  request.seed = r.seed >= 0 ? static_cast<std::uint64_t>(r.seed) : random_seed();
+  request.max_tokens = r.max_tokens;
+  request.stop = std::move(r.stop);
+  request.rule = r.rule;
+  request.draft = r.draft;
+  fill_branches(request.draft, r.rule, r.width);
+  request.speculative = r.speculative;
+  request.width = r.width;
+  request.logprobs = r.logprobs;
+  request.logprobs_after_sampler = r.logprobs_after_sampler;
+  request.name_space = r.name_space.value_or("");
+  request.drafters = std::move(r.drafters);
+  if (r.shift_keep) {
+    request.shift_keep =
+        *r.shift_keep < 0 ? static_cast<std::int32_t>(request.prompt.size()) : *r.shift_keep;
+  }
+  if (!r.speculative) request.speculation_off_reason = "the request asked for plain decoding";
+  const Status status = check_request(target.capabilities(), request);
+  if (!status.ok()) return status;
+  return request;
+}
+
+// Fills in the texts of what is likely to be reused, and of the rest.
+Status note_texts(PromptStats& stats, std::span<const Token> tokens, std::size_t n_cached,
+                  const Vocabulary& vocabulary) {
+  const std::vector<Token> cached(tokens.begin(),
+                                  tokens.begin() + static_cast<std::ptrdiff_t>(n_cached));
+  const std::vector<Token> rest(tokens.begin() + static_cast<std::ptrdiff_t>(n_cached),
+                                tokens.end());
+  Result<std::string> cached_text = vocabulary.detokenize(cached);
+  if (!cached_text.ok()) return cached_text.status();
+  Result<std::string> rest_text = vocabulary.detokenize(rest);
+  if (!rest_text.ok()) return rest_text.status();
+  stats.cached = std::move(*cached_text);
+  stats.to_evaluate = std::move(*rest_text);
+  return Status();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Job>> make_job(CompletionRequest r, std::shared_ptr<Station> station,
+                                      const IdleTexts& idle, bool remembering) {
+  const std::shared_ptr<Job> job = std::make_shared<Job>();
+  job->result = std::make_shared<CompletionResult>();
+  job->station = std::move(station);
+  const Target& target = *job->station->target();
+  if (r.timeout_ms > 0) {
+    job->deadline = Job::Clock::now() + std::chrono::milliseconds(r.timeout_ms);
+  }
+  Result<Prompt> prompt = make_prompt(r, target);
+  if (!prompt.ok()) return prompt.status();
+  PromptStats& stats = job->result->prompt;
+  stats.n_ctx = target.capabilities().n_ctx;
+  stats.n_tokens = static_cast<std::int64_t>(prompt->tokens.size());
+  stats.n_tokens_asked = prompt->n_asked;
+  const bool whole_only = target.capabilities().rollback != Rollback::kAny;
+  const std::optional<IdleTexts::Choice> choice = idle.choose(prompt->tokens, whole_only);
+  const std::size_t n_cached = choice ? choice->kept : 0;
+  stats.n_cached = static_cast<std::int64_t>(n_cached);
+  if (r.prompt_texts) {
+    OUTRIDER_RETURN_IF_ERROR(note_texts(stats, prompt->tokens, n_cached, target.vocabulary()));
+  }
+  job->speculative = r.speculative && r.width != 1;
+  Result<Request> request = make_request(r, std::move(prompt->tokens), target);
+  if (!request.ok()) return request.status();
+  job->request = std::move(*request);
+  job->result->completion.seed = job->request.seed;
+  job->result->completion.prompt_tokens = stats.n_tokens;
+  job->result->exactness = target.exactness();
+  job->result->kernels = target.info().kernels;
+  job->result->model = target.info().path;
+  if (r.name_space) job->result->remembered = not_remembered_yet(*r.name_space, remembering);
+  return job;
+}
+
+}  // namespace outrider

@@ -1,0 +1,92 @@
+// What a runtime says of its models, its drafters and itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "draft/lookup_drafter.h"
+#include "engine/request.h"
+#include "model/exactness.h"
+#include "model/model_info.h"
+
+namespace outrider {
+
+enum class ModelRole { kTarget, kDraft };
+enum class ModelState { kAbsent, kLoading, kReady, kFailed };
+
+// "target", "draft"; "absent", "loading", "ready", "failed". Static storage.
+std::string_view model_role_name(ModelRole role);
+std::string_view model_state_name(ModelState state);
+
+struct ModelStatus {
+  ModelState state = ModelState::kAbsent;  // of the newest load; see `serving`
+  std::string path;                        // of the newest load; empty: there was none
+  double progress = 0.0;                   // 0 to 1
+  Status error;                            // of the newest load, when it failed
+  bool serving = false;           // one is at work (which a failed or running load does not change)
+  std::string serving_path;       // its path
+  std::optional<ModelInfo> info;  // of the one at work
+  std::vector<std::string> notes;  // of the one at work
+};
+
+// Files of drafters that can be there at once.
+inline constexpr std::size_t kMaxDrafterFiles = 64;
+
+struct DrafterFileStatus {
+  DrafterFile file;
+  ModelState state = ModelState::kLoading;  // of the newest load; kFailed also when damage is found
+  Status error;                             // when it failed
+  bool serving = false;                     // one is at work (which a failed load does not change)
+  std::uint64_t file_bytes = 0;             // of the one at work
+  // That it takes: 0 for a store, which is mapped and not read as a whole.
+  std::uint64_t memory_bytes = 0;
+};
+
+// What finished texts take (RuntimeOptions::remember_tokens), of the target at work.
+struct MemoryStatus {
+  std::int64_t max_tokens = 0;
+  std::int64_t namespaces = 0;
+  std::int64_t tokens = 0;
+  std::uint64_t memory_bytes = 0;
+};
+
+// Of one that is there or could be.
+struct DrafterStatus {
+  std::string name;
+  ModelState state = ModelState::kAbsent;
+  bool attached = false;  // to the target at work
+  std::string path;       // of the draft model; else empty
+  Status error;           // of the draft model, when it failed
+  // What it holds: for its sequences, of its files what is in memory as a whole, and what it
+  // remembers; of a draft model the weights.
+  std::uint64_t memory_bytes = 0;
+  std::vector<DrafterFileStatus> files;  // in the order in which they came
+  std::optional<MemoryStatus> memory;    // of one that remembers texts, when it is to
+  DrafterStats totals;                   // over all requests that have ended
+};
+
+struct RuntimeStatus {
+  ModelStatus target;
+  ModelStatus draft;
+  std::optional<Exactness> exactness;  // of the target at work
+  std::int32_t n_ctx = 0;              // of one request; 0: no target
+  std::int32_t slots = 0;
+  std::int64_t running = 0;  // requests
+  std::int64_t queued = 0;
+  std::vector<DrafterStatus> drafters;  // in the order of kDrafterNames; added ones behind
+  // Since the start:
+  std::int64_t started = 0;
+  std::int64_t finished = 0;       // in any way
+  std::int64_t prompt_tokens = 0;  // evaluated
+  std::int64_t cached_tokens = 0;  // reused
+  std::int64_t generated_tokens = 0;
+  std::int64_t drafted_tokens = 0;
+  std::int64_t accepted_tokens = 0;
+  std::int64_t steps = 0;  // target evaluations that gave text, over all requests
+};
+
+}  // namespace outrider
