@@ -94,6 +94,7 @@ void require_model(const ModelArguments& a) {
   if (a.draft_model && a.draft_model->empty()) {
     throw UsageError("--draft-model is '', but must be a GGUF file");
   }
+  if (a.target.workers.empty()) return;
   const Status workers = llama::parse_worker_addresses(a.target.workers).status();
   if (!workers.ok()) throw UsageError("--workers: " + workers.message());
 }

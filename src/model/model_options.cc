@@ -65,7 +65,7 @@ constexpr Field<Options> kFields[] = {
              "process of its own",
      .place = &Options::workers,
      .unit = "HOST:PORT,...",
-     .most = 64},
+     .most = 16},
     {.name = "isolate",
      .help = "run the target in a process of its own, so that its death is an error message: for "
              "files that are not trusted",
