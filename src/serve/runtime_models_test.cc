@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "testing/runtime_fixture.h"
+#include "testing/step_gate.h"
 
 namespace outrider {
 namespace {
@@ -79,11 +80,12 @@ TEST_F(RuntimeModels, ADraftComesAndGoesWhileRequestsRun) {
 
 // What may be the beginning of a stop string is shown later, when its drafter is gone.
 TEST_F(RuntimeModels, ATokenThatWasHeldBackKnowsItsDraftWhenThatIsGone) {
-  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
   const std::vector<Token> text = alone({1, 2}, 3, 40);
-  const Vocabulary& vocabulary = runtime->target()->vocabulary();
   std::int64_t by_draft = 0;
-  for (int ms = 1; ms < 60; ms += 7) {
+  for (const int steps : {0, 1, 2, 3, 5, 7, 9}) {  // of at least 10, of 4 tokens each at most
+    const std::unique_ptr<Runtime> runtime = make();
+    testing::StepGate gate(*runtime);
+    const Vocabulary& vocabulary = runtime->target()->vocabulary();
     ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
     ASSERT_TRUE(runtime->wait_loaded(-1));
     CompletionRequest r = ask({1, 2}, 3, 40);
@@ -92,8 +94,10 @@ TEST_F(RuntimeModels, ATokenThatWasHeldBackKnowsItsDraftWhenThatIsGone) {
     for (std::size_t i = 0; i < 36; ++i) stop += vocabulary.piece(text[i]);
     r.stop = {stop + "!"};
     const CompletionId id = runtime->start(std::move(r))->id;
-    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    gate.let(steps);
+    gate.wait_until_held();
     ASSERT_TRUE(runtime->unload(ModelRole::kDraft, false).ok());
+    gate.open();
     std::shared_ptr<const CompletionResult> result;
     std::vector<Token> said;
     while (!result) {
@@ -218,9 +222,7 @@ TEST_F(RuntimeModels, ATargetWhoseProcessIsGoneIsFailedAndCanBeLoadedAgain) {
   while (runtime->poll(id, 1000)->tokens.empty()) {
   }
   const std::shared_ptr<const Target> target = runtime->target();
-  testing::FakeTarget& fake =
-      const_cast<testing::FakeTarget&>(dynamic_cast<const testing::FakeTarget&>(*target));
-  fake.die_in_next_step(internal_error("its process died"));
+  testing::StepGate::fake_target(*target).die_in_next_step(internal_error("its process died"));
   std::shared_ptr<const CompletionResult> result;
   while (!result) result = runtime->poll(id, 1000)->result;
   EXPECT_EQ(result->completion.finish, FinishReason::kError);

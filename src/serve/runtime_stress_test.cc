@@ -2,6 +2,7 @@
 // targets and full queues: no wrong token, no lost request, no stall.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -41,6 +42,7 @@ class Client {
     for (int i = 0; i < kRequestsEach; ++i) {
       one();
       ++progress_;
+      progress_.notify_all();
     }
   }
 
@@ -157,10 +159,10 @@ TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
     clients.push_back(std::make_unique<Client>(runtime, seed, i, progress));
     threads.emplace_back([&client = *clients.back()] { client.run(); });
   }
-  // The operator, meanwhile.
-  std::atomic<bool> done{false};
+  // The operator, meanwhile: whenever some more requests have ended.
   std::thread operator_thread([&] {
-    for (std::uint32_t i = 0; !done.load(); ++i) {
+    int ended = 0;
+    for (std::uint32_t i = 0; ended < kThreads * kRequestsEach; ++i) {
       switch (noise_bits(noise_key(seed, 999), i) % 8) {
         case 0:
         case 1:
@@ -187,11 +189,11 @@ TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
         default:
           EXPECT_EQ(runtime.check_integrity(), "");
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      const int next = std::min(ended + 8, kThreads * kRequestsEach);
+      for (ended = progress.load(); ended < next; ended = progress.load()) progress.wait(ended);
     }
   });
   for (std::thread& thread : threads) thread.join();
-  done.store(true);
   operator_thread.join();
 
   std::int64_t complete = 0, early = 0, refused = 0;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "testing/runtime_fixture.h"
+#include "testing/step_gate.h"
 
 namespace outrider {
 namespace {
@@ -202,16 +203,18 @@ TEST_F(RuntimeTest, ItEndsInEveryState) {
 }
 
 TEST_F(RuntimeTest, ADeadlineDoesNotWaitForAStepThatDoesNotReturn) {
-  loader_.add("stuck", {.seed = 1, .step_us = 300'000});
-  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "stuck");
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1});
+  testing::StepGate gate(*runtime);
   const CompletionId running = runtime->start(ask({1}, 1, 3))->id;
+  gate.wait_until_held();
   CompletionRequest hurried = ask({1}, 3, -1);
   hurried.timeout_ms = 10;
   const CompletionId waiting = runtime->start(hurried)->id;
   std::shared_ptr<const CompletionResult> result;
   while (!result) result = runtime->poll(waiting, 1000)->result;
   EXPECT_EQ(result->ended_by, EndedBy::kTimeout);
-  EXPECT_FALSE(runtime->poll(running, 0)->finished) << "three steps take longer than the deadline";
+  EXPECT_FALSE(runtime->poll(running, 0)->finished) << "its first step has not returned";
+  gate.open();
 }
 
 TEST_F(RuntimeTest, ASlowCallbackIsReplacedWhileEventsKeepComing) {
