@@ -25,7 +25,7 @@ std::unique_ptr<FakeLoader> loader() {
   made->add("target", {.seed = 1});
   made->add("draft", {.seed = 1, .noise = 0.5f});
   made->add("lazy", {.seed = 1, .step_us = 2000});
-  made->add("slow", {.seed = 1, .load_steps = 100'000});
+  made->add("slow", {.seed = 1, .load_steps = testing::kEndlessLoad});
   made->add("broken", {.failure = internal_error("'broken' is broken")});
   return made;
 }
