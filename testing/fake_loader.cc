@@ -8,8 +8,8 @@ void FakeLoader::add_usual_files() {
   add("target", {.seed = 1});
   add("other", {.seed = 2});
   add("draft", {.seed = 1, .noise = 0.5f});
-  add("slow", {.seed = 1, .load_steps = 100'000});
-  add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = 100'000});
+  add("slow", {.seed = 1, .load_steps = kEndlessLoad});
+  add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = kEndlessLoad});
   add("lazy", {.seed = 1, .step_us = 2000});
   FakeFile broken;
   broken.failure = internal_error("'broken' is broken");

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,9 @@
 #include "testing/fake_model.h"
 
 namespace outrider::testing {
+
+// As FakeFile::load_steps: loading goes on until it is cancelled (24 days).
+inline constexpr std::int32_t kEndlessLoad = std::numeric_limits<std::int32_t>::max();
 
 // What a "file" of the fake loader is. Its name is ModelOptions::path.
 struct FakeFile {
@@ -36,13 +40,15 @@ struct FakeFile {
 
 class FakeTarget : public Target {
  public:
-  FakeTarget(const FakeFile& file, const ModelOptions& options)
+  // Counts its evaluations in `n_begun`, which outlives it.
+  FakeTarget(const FakeFile& file, const ModelOptions& options, std::atomic<std::int64_t>& n_begun)
       : vocabulary_(file.n_vocab, file.end), model_(capabilities_of(file, options), rows_of(file)) {
     info_.path = options.path;
     info_.architecture = "fake";
     info_.n_ctx_train = options.n_ctx;
     exactness_.kind = Exactness::Kind::kExact;
-    model_.on_evaluate([this, us = file.step_us] {
+    model_.on_evaluate([this, &n_begun, us = file.step_us] {
+      ++n_begun;
       if (us > 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
       const std::lock_guard<std::mutex> lock(mutex_);
       if (!death_.ok()) model_.die(death_);
@@ -120,18 +126,21 @@ class FakeLoader : public ModelLoader {
     files_[path] = std::move(file);
   }
   // The files that most tests need: "target", "other", a "draft" of the first, and ones that are
-  // "slow" (also a "slow draft"), "lazy", "broken", "throwing" or "small".
+  // "slow" (also a "slow draft": loading ends when it is cancelled), "lazy", "broken", "throwing"
+  // or "small".
   void add_usual_files();
   // While held, loading stands still at its first progress report (a cancel ends it).
   void hold(bool held) { held_.store(held); }
   int loads() const { return loads_.load(); }           // begun
   bool loading() const { return loading_.load() > 0; }  // right now
+  // Evaluations that targets of this loader have begun.
+  std::int64_t evaluations() const { return evaluations_.load(); }
 
   Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
                                               const LoadHooks& hooks) override {
     const Result<FakeFile> file = open(options, hooks);
     if (!file.ok()) return file.status();
-    return std::unique_ptr<Target>(std::make_unique<FakeTarget>(*file, options));
+    return std::unique_ptr<Target>(std::make_unique<FakeTarget>(*file, options, evaluations_));
   }
 
   Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
@@ -153,6 +162,7 @@ class FakeLoader : public ModelLoader {
   std::atomic<bool> held_{false};
   std::atomic<int> loads_{0};
   std::atomic<int> loading_{0};
+  std::atomic<std::int64_t> evaluations_{0};
 };
 
 }  // namespace outrider::testing

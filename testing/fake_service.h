@@ -13,15 +13,16 @@
 
 namespace outrider::testing {
 
-// The loader's files: "target" and "draft" fit together; "slow" takes 100 seconds, "lazy" steps of
-// two milliseconds, "ends" ends its texts soon, "broken" cannot be loaded, "throwing" throws.
+// The loader's files: "target" and "draft" fit together; "slow" loads until that is cancelled,
+// "lazy" takes steps of two milliseconds, "ends" ends its texts soon, "broken" cannot be loaded,
+// "throwing" throws.
 class FakeService {
  public:
   explicit FakeService(RuntimeOptions options = {}) {
     loader_.add("target", {.seed = 1});
     loader_.add("draft", {.seed = 1, .noise = 0.5f});
-    loader_.add("slow", {.seed = 1, .load_steps = 100'000});
-    loader_.add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = 100'000});
+    loader_.add("slow", {.seed = 1, .load_steps = kEndlessLoad});
+    loader_.add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = kEndlessLoad});
     loader_.add("lazy", {.seed = 1, .step_us = 2000});
     loader_.add("ends", {.seed = 1, .spread = 1.0f, .end = 3});
     loader_.add("broken", {.failure = internal_error("'broken' is broken: see --ctx")});

@@ -35,6 +35,7 @@ struct PlannedSetting {
   float temperature = 1.0f;
   bool measured = true;  // at load
   std::int32_t n_sequences = 1;
+  std::int32_t max_width = 32;  // of the target
   bool reuse_prefix = false;
   // What the draft's passes take instead, by their tokens, in the target's single tokens.
   std::function<double(std::int64_t)> draft_passes;
@@ -46,7 +47,7 @@ class PlannedWorld {
  public:
   explicit PlannedWorld(PlannedSetting setting)
       : setting_(std::move(setting)),
-        target_(capabilities(setting_.n_sequences), target_rows()),
+        target_(capabilities(setting_.n_sequences, setting_.max_width), target_rows()),
         draft_(capabilities(setting_.n_sequences), setting_.draft_rows),
         vocabulary_(kVocab),
         drafter_(draft_, kVocab, {}),
@@ -116,10 +117,10 @@ class PlannedWorld {
   const Completion& last() const { return last_; }
   Engine& engine() { return engine_; }
 
-  static Capabilities capabilities(std::int32_t n_sequences) {
+  static Capabilities capabilities(std::int32_t n_sequences, std::int32_t max_width = 32) {
     Capabilities caps = testing::capabilities(n_sequences, kPlannedContext);
     caps.n_batch = 512;
-    caps.max_width = 32;
+    caps.max_width = max_width;
     return caps;
   }
 

@@ -2,7 +2,7 @@
 //
 // Why. llama.cpp v0.5.0's grammar code trusts its input. Reading src/llama-grammar.cpp:
 //  - the parser calls itself for each group: 20,000 nested ones overflow a stack of 8 MiB;
-//  - the search for left recursion calls itself along first symbols (a chain of 60,000 rules
+//  - the search for left recursion calls itself along first symbols (a chain of 66,000 rules
 //    overflows), forgets what it has seen (a::=b b|b b, b::=c c|c c, ... takes 2^n steps), and
 //    does not see left recursion behind a symbol that is empty only through another one, on which
 //    the matcher then grows its stacks without end;
@@ -13,7 +13,7 @@
 //    would not be constrained;
 //  - errors are printed to stderr with the whole grammar.
 // So here is the same language once more, parsed without recursion, with limits, and with the
-// measures that tell what the other code will do.
+// measures that tell what the other code will do. The smallest cases: docs/bugs.md.
 //
 // Cost: linear in the text and in what repetitions expand to; 2 ms at the limits.
 //

@@ -222,8 +222,10 @@ TEST_P(LlamaRollbackTest, AnInterruptedEvaluationLosesNothingThatIsNotSaid) {
   const std::vector<Row> fresh = fresh_rows(std::span(text).first(40));
   std::atomic<bool> flag{false};
   model->set_interrupt(&flag);
+  // Before the evaluation, then ever later in it, until it comes to its end first.
   int cancelled = 0;
-  for (int attempt = 0; attempt < 60 && cancelled < 4; ++attempt) {
+  bool whole = false;
+  for (std::int64_t delay_us = 0; !whole; delay_us += 100 + delay_us / 2) {
     flag = false;
     ASSERT_TRUE(model->truncate(0, 0).ok());
     ASSERT_TRUE(model->truncate(1, 0).ok());
@@ -232,17 +234,16 @@ TEST_P(LlamaRollbackTest, AnInterruptedEvaluationLosesNothingThatIsNotSaid) {
     const std::vector<EvalItem> items{
         {.seq = 0, .prefix = std::span(text).subspan(30, 4), .tree = &tree},
         {.seq = 1, .prefix = std::span(text).first(1090)}};
-    std::atomic<bool> started{false};
+    flag = delay_us == 0;
     std::thread interrupter([&] {
-      while (!started) std::this_thread::yield();
-      std::this_thread::sleep_for(std::chrono::microseconds(300 + 1500 * attempt));
+      if (delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
       flag = true;
     });
-    started = true;
     const Status status = model->evaluate(items);
     interrupter.join();
     flag = false;
-    if (status.ok()) {
+    whole = status.ok();
+    if (whole) {
       ASSERT_TRUE(model->commit(0, path(3)).ok());
       ASSERT_TRUE(model->commit(1, {}).ok());
       continue;

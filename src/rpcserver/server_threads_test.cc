@@ -177,7 +177,8 @@ TEST_F(ServerThreadsTest, EveryFunctionMayBeCalledFromManyThreadsDeinitIncluded)
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < 6; ++i) threads.emplace_back(client, i);
   for (int round = 0; round < 12; ++round) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    const int before = completed.load();
+    wait_until([&] { return completed.load() > before; });
     if (round % 3 == 0) server_.deinit();
     server_.init(R"({"model":"target","n_ctx":64})");
   }

@@ -151,7 +151,6 @@ TEST_F(SessionTest, NoTokensMeansReadingThePromptOnly) {
   EXPECT_EQ(answer["stopped_eos"], false);
   const Json updates = updates_of(start(R"({"prompt":"abcabc","n_predict":0})")["id"]);
   EXPECT_EQ(updates.size(), 1U);
-  settle();
   EXPECT_GT(start(R"({"prompt":"abcabcd","n_predict":1})")["prompt_stats"]["n_past"].get<int>(), 4)
       << "the prompt was read and is reused";
 }
@@ -160,7 +159,6 @@ TEST_F(SessionTest, APromptThatBeginsLikeTheLastTextIsNotReadAgain) {
   load_pair();
   const std::string text =
       complete(R"({"prompt":"abc","n_predict":5,"seed":1,"temperature":1})")["content"];
-  settle();
   const Json started = start(R"({"prompt":"abc)" + text + R"(dd","n_predict":1,"seed":1})");
   const Json stats = started["prompt_stats"];
   EXPECT_EQ(stats["total_prompt_tokens"], 10);
@@ -193,14 +191,14 @@ TEST_F(SessionTest, ALongPromptIsCutAndAFullContextIsShifted) {
 
 TEST_F(SessionTest, ACancelEndsItWithWhatItHasAndTheFinalUpdateComesStill) {
   load(R"({"model":"lazy"})");
-  const Json started = start(R"({"prompt":"abc","n_predict":400,"seed":1})");
+  const Json started = start(R"({"prompt":"abc","n_predict":-1,"seed":1})");
   wait_until([&] { return !poll(started["id"])["completion_updates"].empty(); });
   EXPECT_EQ(cancel(), (Json{{"success", true}}));
   const Json last = updates_of(started["id"]).back();
   EXPECT_EQ(last["stop"], true);
   EXPECT_EQ(last["stopped_cancelled"], true);
   EXPECT_EQ(last["stopped_limit"], false);
-  EXPECT_LT(last["tokens_predicted"].get<int>(), 400);
+  EXPECT_GT(last["tokens_predicted"].get<int>(), 0);
   EXPECT_EQ(poll()["finished"], true) << "and stays true";
   EXPECT_EQ(cancel(), (Json{{"success", true}})) << "though there is nothing to end";
 }
@@ -220,7 +218,7 @@ TEST_F(SessionTest, ASecondCompletionWaitsForTheFirstUnderItsOwnId) {
 
 TEST_F(SessionTest, PollAndCancelMeanTheNewestUnlessToldWhich) {
   load(R"({"model":"lazy"})");
-  const Json older = start(R"({"prompt":"abc","n_predict":400,"seed":1})");
+  const Json older = start(R"({"prompt":"abc","n_predict":-1,"seed":1})");
   const Json newer = start(R"({"prompt":"abd","n_predict":3,"seed":1})");
   for (const char* newest : {static_cast<const char*>(nullptr), "", "{}", " ", R"({"id":null})"}) {
     EXPECT_EQ(poll(newest)["finished"], false);

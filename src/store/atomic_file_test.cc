@@ -165,25 +165,34 @@ TEST_F(AtomicFileTest, AKillWithinAnyCallLeavesTheOldFileOrTheNew) {
   EXPECT_LT(n_old, kKills - kKills / 10);
 }
 
-// And killed from outside, at any time.
+// And killed from outside, at any time: the child tells of each version that it has saved, and dies
+// in one of the next ones.
 TEST_F(AtomicFileTest, AKillAtAnyTimeLeavesAWholeFile) {
   const std::uint64_t seed = testing::test_seed(20261122);
   std::mt19937_64 random(seed);
   std::uint32_t newest = 1;
   for (int i = 0; i < kKills / 10; ++i) {
+    int saved[2];
+    ASSERT_EQ(::pipe(saved), 0);
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
       for (std::uint32_t version = newest + 1;; ++version) {
         (void)save_version(path_, version, plain_);
+        if (::write(saved[1], "", 1) != 1) ::_exit(1);
       }
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 8000));
+    ::close(saved[1]);
+    const std::uint32_t told = static_cast<std::uint32_t>(random() % 3);
+    char byte = 0;
+    for (std::uint32_t n = 0; n < told; ++n) ASSERT_EQ(::read(saved[0], &byte, 1), 1);
+    for (std::uint64_t n = random() % 2000; n > 0; --n) std::this_thread::yield();
     ASSERT_EQ(::kill(child, SIGKILL), 0);
     int how = 0;
     ASSERT_EQ(::waitpid(child, &how, 0), child);
+    ::close(saved[0]);
     const std::uint32_t found = version_of(path_);
-    ASSERT_GE(found, newest) << "seed " << seed << ", kill " << i;
+    ASSERT_GE(found, newest + told) << "seed " << seed << ", kill " << i;
     newest = found;
   }
   EXPECT_GT(newest, 1u);
