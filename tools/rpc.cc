@@ -11,7 +11,7 @@
 #include "api/service.h"
 #include "api/update_json.h"
 #include "backend/llama_loader.h"
-#include "draft/suffix_memory.h"
+#include "draft/suffix/suffix_memory.h"
 #include "tools/call_pool.h"
 #include "tools/command.h"
 #include "tools/line_reader.h"

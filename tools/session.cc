@@ -67,7 +67,7 @@ void Session::recall_experience() {
   if (recycle_) experiences_->recall(*engine_, *recycle_);
 }
 
-// The drafters without a model, in the order of their names (draft/drafter_plan.h).
+// The drafters without a model, in the order of their names (draft/base/drafter_plan.h).
 Status Session::open_lookups(const SessionOptions& options, std::vector<Drafter*>& drafters) {
   if (options.suffix) {
     OUTRIDER_RETURN_IF_ERROR(open_suffix(options));

@@ -12,8 +12,8 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "draft/recycle.h"
-#include "draft/suffix_drafter.h"
+#include "draft/recycle/recycle.h"
+#include "draft/suffix/suffix_drafter.h"
 #include "engine/engine.h"
 #include "lab/prompt_file.h"
 #include "model/exactness.h"

@@ -212,7 +212,7 @@ void read_shape(JsonFields& fields, CompletionRequest& request) {
 
 constexpr std::size_t kMaxPlanBytes = 256;
 
-// "a/b,c" (draft/drafter_plan.h); whether one is there is the runtime's to say, in the result.
+// "a/b,c" (draft/base/drafter_plan.h); whether one is there is the runtime's to say, in the result.
 // `spelled`: the name in messages.
 void read_plan(JsonFields& fields, const std::string& name, const std::string& spelled,
                const std::string& expression, CompletionRequest& request) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "draft/drafter.h"
+#include "draft/base/drafter.h"
 
 namespace outrider::lab {
 

@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 #include "llama.h"
-#include "llama/backend.h"
-#include "llama/exactness_cache.h"
-#include "llama/exactness_key.h"
-#include "llama/probe.h"
-#include "llama/probe_context.h"
-#include "llama/vocabulary.h"
+#include "llama/base/backend.h"
+#include "llama/exactness/exactness_cache.h"
+#include "llama/exactness/exactness_key.h"
+#include "llama/exactness/probe_context.h"
+#include "llama/probe/probe.h"
+#include "llama/vocabulary/vocabulary.h"
 
 namespace outrider::llama {
 namespace {

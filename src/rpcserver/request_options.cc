@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "api/completion_json.h"
-#include "draft/drafter_plan.h"
+#include "draft/base/drafter_plan.h"
 
 namespace outrider::rpcserver {
 namespace {

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "draft/drafter_plan.h"
+#include "draft/base/drafter_plan.h"
 #include "json/json.h"
 #include "rpcserver/fields.h"
 #include "serve/completion_request.h"

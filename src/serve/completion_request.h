@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "draft/drafter.h"
+#include "draft/base/drafter.h"
 #include "engine/request.h"
 #include "model/sampler.h"
 #include "model/vocabulary.h"

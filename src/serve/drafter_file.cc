@@ -6,8 +6,8 @@
 #include <system_error>
 #include <utility>
 
-#include "draft/ngram_drafter.h"
-#include "draft/ngram_file.h"
+#include "draft/ngram/ngram_drafter.h"
+#include "draft/ngram/ngram_file.h"
 
 namespace outrider {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "draft/ngram_lookup.h"
-#include "draft/suffix_store.h"
+#include "draft/ngram/ngram_lookup.h"
+#include "draft/suffix/suffix_store.h"
 #include "store/tokenizer_id.h"
 
 namespace outrider {
@@ -18,8 +18,8 @@ namespace outrider {
 // The drafters that take files.
 inline constexpr std::array<std::string_view, 2> kFileDrafters = {"suffix", "ngram-cache"};
 
-// As which of its caches ngram-cache uses a file (draft/ngram_lookup.h). Each tier holds one file;
-// both are only read.
+// As which of its caches ngram-cache uses a file (draft/ngram/ngram_lookup.h). Each tier holds one
+// file; both are only read.
 inline constexpr std::array<std::string_view, 2> kFileTiers = {"static", "dynamic"};
 
 struct DrafterFile {

@@ -4,7 +4,7 @@
 #include <random>
 #include <system_error>
 
-#include "draft/suffix_memory.h"
+#include "draft/suffix/suffix_memory.h"
 #include "serve/prompt.h"
 #include "serve/runtime_impl.h"
 

@@ -4,7 +4,7 @@
 #include <exception>
 #include <new>
 
-#include "draft/ngram_drafter.h"
+#include "draft/ngram/ngram_drafter.h"
 #include "serve/runtime_impl.h"
 
 namespace outrider {

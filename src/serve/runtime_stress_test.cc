@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/random.h"
-#include "draft/ngram_file.h"
+#include "draft/ngram/ngram_file.h"
 #include "serve/runtime.h"
 #include "testing/chi_square.h"
 #include "testing/fake_engine.h"

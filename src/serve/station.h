@@ -11,10 +11,10 @@
 #include <span>
 #include <string>
 
-#include "draft/ngram_drafter.h"
-#include "draft/recycle.h"
-#include "draft/suffix_drafter.h"
-#include "draft/suffix_memory.h"
+#include "draft/ngram/ngram_drafter.h"
+#include "draft/recycle/recycle.h"
+#include "draft/suffix/suffix_drafter.h"
+#include "draft/suffix/suffix_memory.h"
 #include "engine/engine.h"
 #include "serve/drafter_file.h"
 #include "serve/experiences.h"
