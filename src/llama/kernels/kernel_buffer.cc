@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -14,12 +13,10 @@
 #endif
 
 #include "ggml-backend-impl.h"
-#include "ggml-cpu-impl.h"
 #include "ggml-cpu.h"
 #include "kernels/packed.h"
 #include "llama/kernels/kernel_attention.h"
-#include "llama/kernels/kernel_experts.h"
-#include "llama/kernels/kernel_products.h"
+#include "llama/kernels/kernel_operations.h"
 #include "llama/kernels/kernel_worker.h"
 #include "traits.h"
 
@@ -30,20 +27,12 @@ using kernels::InstructionSet;
 using kernels::PackedLayout;
 using kernels::WeightType;
 
-const InstructionSet*& the_set() {
-  static const InstructionSet* set = nullptr;
-  return set;
-}
-
 ggml_backend_buffer_type* buffer_type();
 
 bool is_ours(const ggml_tensor* tensor) {
   return tensor != nullptr && tensor->buffer != nullptr &&
          (tensor->buffer->buft == buffer_type() || is_packed_for_worker(tensor));
 }
-
-// --- Which matrices are taken
-// ---------------------------------------------------------------------
 
 // Matrices in float types may be looked up or reshaped by a model's graph, which quantised ones
 // cannot be; these are only multiplied with.
@@ -64,141 +53,6 @@ bool takes(const ggml_tensor* weights) {
   if (!ggml_is_contiguous(weights)) return false;
   return format.values != kernels::Values::kFloat || is_only_multiplied(weights->name);
 }
-
-PackedLayout layout_of(const ggml_tensor* weights) {
-  return {*kernels::weight_type(ggml_type_name(weights->type)), weights->ne[1], weights->ne[0],
-          the_set()->strip_rows};
-}
-
-// --- Products
-// -------------------------------------------------------------------------------------
-
-// Rows of a product's output: three indices of ggml's made one.
-class Outputs : public OutputRows {
- public:
-  explicit Outputs(const ggml_tensor* out) : out_(out) {}
-  float* row(std::int64_t i) const override { return const_cast<float*>(ggml_row(out_, i)); }
-  static const float* ggml_row(const ggml_tensor* t, std::int64_t i) {
-    const std::int64_t i1 = i % t->ne[1];
-    const std::int64_t i2 = i / t->ne[1] % t->ne[2];
-    const std::int64_t i3 = i / t->ne[1] / t->ne[2];
-    return reinterpret_cast<const float*>(
-        static_cast<const char*>(t->data) + static_cast<std::size_t>(i1) * t->nb[1] +
-        static_cast<std::size_t>(i2) * t->nb[2] + static_cast<std::size_t>(i3) * t->nb[3]);
-  }
-
- private:
-  const ggml_tensor* out_;
-};
-
-// Hands out pieces: each thread begins with that of its own number.
-class Pieces {
- public:
-  explicit Pieces(const ggml_compute_params* params)
-      : pool_(params->threadpool), next_(params->ith) {
-    if (params->ith == 0) ggml_threadpool_chunk_set(pool_, params->nth);
-    ggml_barrier(pool_);
-  }
-  std::int64_t current() const { return next_; }
-  void advance() { next_ = ggml_threadpool_chunk_add(pool_, 1); }
-
- private:
-  ggml_threadpool* pool_;
-  int next_;
-};
-
-// Rows of activations that thread ith of nth writes: whole rows, or a part of each.
-void write_rows(const ggml_compute_params* params, const ActivationRows& rows, std::int64_t n,
-                const auto& source, std::uint8_t* out) {
-  const int ith = params->ith;
-  const int nth = params->nth;
-  if (n < nth) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      rows.write_part(source(i), ith, nth, out + static_cast<std::size_t>(i) * rows.row_bytes());
-    }
-    return;
-  }
-  for (std::int64_t i = ith; i < n; i += nth) {
-    rows.write(source(i), out + static_cast<std::size_t>(i) * rows.row_bytes());
-  }
-}
-
-void multiply(const ggml_compute_params* params, ggml_tensor* op) {
-  const ggml_tensor* weights = op->src[0];
-  const ggml_tensor* x = op->src[1];
-  const PackedLayout layout = layout_of(weights);
-  const ActivationRows rows(*the_set(), layout.type, layout.n_columns);
-  const std::int64_t n = ggml_nrows(x);
-  auto* activations = static_cast<std::uint8_t*>(params->wdata);
-  write_rows(
-      params, rows, n, [x](std::int64_t i) { return Outputs::ggml_row(x, i); }, activations);
-  const StripProduct product(*the_set(), layout, n, params->nth);
-  const Outputs out(op);
-  for (Pieces pieces(params); pieces.current() < product.n_pieces(); pieces.advance()) {
-    product.multiply(pieces.current(), static_cast<const std::uint8_t*>(weights->data), activations,
-                     rows.row_bytes(), n, out);
-  }
-}
-
-void multiply_experts(const ggml_compute_params* params, ggml_tensor* op) {
-  const ggml_tensor* weights = op->src[0];
-  const ggml_tensor* x = op->src[1];
-  const PackedLayout layout = layout_of(weights);
-  const ActivationRows rows(*the_set(), layout.type, layout.n_columns);
-  // Each thread makes the table for itself: it is small, and nobody has to wait for it.
-  auto* memory = static_cast<std::uint8_t*>(params->wdata);
-  const std::size_t table_bytes = ExpertPairs::bytes(op);
-  const ExpertPairs pairs(op, memory + static_cast<std::size_t>(params->ith) * table_bytes);
-  std::uint8_t* activations = memory + static_cast<std::size_t>(params->nth) * table_bytes;
-  const auto source = [&](std::int64_t at) {
-    const auto i1 = static_cast<std::size_t>(pairs.slot(at) % x->ne[1]);
-    const auto i2 = static_cast<std::size_t>(pairs.token(at));
-    return reinterpret_cast<const float*>(static_cast<const char*>(x->data) + i1 * x->nb[1] +
-                                          i2 * x->nb[2]);
-  };
-  write_rows(params, rows, ggml_nelements(op->src[2]), source, activations);
-
-  const StripProduct product(*the_set(), layout, kernels::kMaxTile, params->nth);
-  Pieces pieces(params);
-  std::int64_t first = 0;  // piece of the expert
-  for (std::int64_t e = 0; e < weights->ne[2]; ++e) {
-    if (pairs.count(e) == 0) continue;
-    const ExpertOutputs out(op, pairs, pairs.begin(e));
-    const std::uint8_t* packed = static_cast<const std::uint8_t*>(weights->data) +
-                                 static_cast<std::size_t>(e) * layout.bytes();
-    const std::uint8_t* from =
-        activations + static_cast<std::size_t>(pairs.begin(e)) * rows.row_bytes();
-    for (; pieces.current() < first + product.n_pieces(); pieces.advance()) {
-      product.multiply(pieces.current() - first, packed, from, rows.row_bytes(), pairs.count(e),
-                       out);
-    }
-    first += product.n_pieces();
-  }
-}
-
-class Products : public ggml::cpu::tensor_traits {
- public:
-  bool work_size(int n_threads, const ggml_tensor* op, std::size_t& size) override {
-    const PackedLayout layout = layout_of(op->src[0]);
-    const ActivationRows rows(*the_set(), layout.type, layout.n_columns);
-    const bool experts = op->op == GGML_OP_MUL_MAT_ID;
-    const std::int64_t n = experts ? ggml_nelements(op->src[2]) : ggml_nrows(op->src[1]);
-    size = static_cast<std::size_t>(n) * rows.row_bytes();
-    if (experts) size += static_cast<std::size_t>(n_threads) * ExpertPairs::bytes(op);
-    return true;
-  }
-  bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
-    if (op->op == GGML_OP_MUL_MAT_ID) {
-      multiply_experts(params, op);
-    } else {
-      multiply(params, op);
-    }
-    return true;
-  }
-};
-
-// --- Attention
-// ------------------------------------------------------------------------------------
 
 // Queries are rotated where keys are quantised, by a matrix that llama.cpp makes.
 bool is_rotation(const ggml_tensor* product) {
@@ -221,35 +75,6 @@ bool asks_with_ours(const ggml_tensor* attention) {
   return false;
 }
 
-class Attentions : public ggml::cpu::tensor_traits {
-  static constexpr std::size_t kLine = 64;
-
- public:
-  bool work_size(int n_threads, const ggml_tensor* op, std::size_t& size) override {
-    // It may be computed with fewer threads than were planned, and then in other pieces.
-    size = 0;
-    for (int n = 1; n <= n_threads; ++n) {
-      size = std::max(size, static_cast<std::size_t>(n) * AttentionPieces(op, n).scratch_bytes());
-    }
-    size += kLine;
-    return true;
-  }
-  bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
-    const AttentionPieces all(op, params->nth);
-    const auto begin =
-        (reinterpret_cast<std::uintptr_t>(params->wdata) + kLine - 1) / kLine * kLine;
-    auto* scratch = reinterpret_cast<std::uint8_t*>(begin) +
-                    static_cast<std::size_t>(params->ith) * all.scratch_bytes();
-    for (Pieces pieces(params); pieces.current() < all.count(); pieces.advance()) {
-      all.run(*the_set(), pieces.current(), scratch);
-    }
-    return true;
-  }
-};
-
-// --- The buffer type
-// ------------------------------------------------------------------------------
-
 class Dispatcher : public ggml::cpu::extra_buffer_type {
  public:
   bool supports_op(ggml_backend_dev_t /*device*/, const ggml_tensor* op) override {
@@ -262,11 +87,8 @@ class Dispatcher : public ggml::cpu::extra_buffer_type {
            (x->buffer == nullptr || ggml_backend_buft_is_host(x->buffer->buft));
   }
   ggml::cpu::tensor_traits* get_tensor_traits(const ggml_tensor* op) override {
-    // Never destroyed: a thread that computes while the process ends still asks for it.
-    static Products* const kProducts = new Products();
-    static Attentions* const kAttentions = new Attentions();
-    if (is_product(op)) return kProducts;
-    return kernel_attention_takes(op) && asks_with_ours(op) ? kAttentions : nullptr;
+    if (is_product(op)) return product_operation();
+    return kernel_attention_takes(op) && asks_with_ours(op) ? attention_operation() : nullptr;
   }
 
  private:
@@ -279,7 +101,7 @@ class Dispatcher : public ggml::cpu::extra_buffer_type {
 
 // Packs with as many threads as there are processors: 1.8B parameters take 1 to 2 s with one.
 void pack(const ggml_tensor* weights, const std::uint8_t* bytes, std::uint8_t* packed) {
-  const PackedLayout layout = layout_of(weights);
+  const PackedLayout layout = kernel_layout(weights);
   const auto n_experts = static_cast<std::size_t>(weights->ne[2]);
   constexpr std::size_t kWorthAThread = std::size_t{2} << 20;
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
@@ -290,7 +112,7 @@ void pack(const ggml_tensor* weights, const std::uint8_t* bytes, std::uint8_t* p
       const auto all = static_cast<std::size_t>(layout.n_strips);
       pack_strips(layout, bytes + e * static_cast<std::size_t>(layout.n_rows) * layout.row_bytes,
                   static_cast<std::int64_t>(all * i / n_threads),
-                  static_cast<std::int64_t>(all * (i + 1) / n_threads), the_set()->flip,
+                  static_cast<std::int64_t>(all * (i + 1) / n_threads), kernel_set()->flip,
                   packed + e * layout.bytes());
     }
   };
@@ -366,13 +188,13 @@ KernelLoad& kernel_load() {
 }
 
 ggml_backend_buffer_type_t kernel_buffer_type() {
-  return the_set() == nullptr ? nullptr : buffer_type();
+  return kernel_set() == nullptr ? nullptr : buffer_type();
 }
 
 bool kernel_buffer_takes(const ggml_tensor* weights) { return takes(weights); }
 
 std::size_t kernel_packed_bytes(const ggml_tensor* weights) {
-  return layout_of(weights).bytes() * static_cast<std::size_t>(weights->ne[2]);
+  return kernel_layout(weights).bytes() * static_cast<std::size_t>(weights->ne[2]);
 }
 
 void kernel_pack(const ggml_tensor* weights, const void* bytes, void* packed) {
@@ -382,7 +204,7 @@ void kernel_pack(const ggml_tensor* weights, const void* bytes, void* packed) {
 bool kernel_only_multiplies(std::string_view name) { return is_only_multiplied(name); }
 
 std::string register_kernel_buffer(const InstructionSet& set) {
-  the_set() = &set;
+  kernel_set() = &set;
   std::vector<ggml_backend_buffer_type_t>& all = ggml_backend_cpu_get_extra_buffer_types();
   all.insert(all.begin(), buffer_type());
   return "";

@@ -1,5 +1,5 @@
-// The buffer type behind llama/kernels/own_kernels.h: with its check and
-// llama/kernels/kernel_worker.h the only code that knows ggml's private headers.
+// The buffer type behind llama/kernels/own_kernels.h. With what it computes (kernel_operations.cc),
+// its check and llama/kernels/kernel_worker.h the only code that knows ggml's private headers.
 #pragma once
 
 #include <cstddef>

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cstdio>
 #include <string>
 #include <utility>
 
 #include "llama/probe/probe_coverage.h"
 #include "llama/probe/probe_plan.h"
 #include "llama/probe/probe_truth.h"
+#include "llama/probe/probe_verdict.h"
 #include "llama/probe/probe_walk.h"
 
 namespace outrider::llama {
@@ -344,42 +344,16 @@ void Prober::report_progress() {
 }
 
 ProbeReport Prober::report() const {
-  ProbeReport report;
-  report.complete = complete_;
-  report.everywhere = coverage_.widest_everywhere(limit_);
-  const bool limited = limit_ < options_.widest;
-  report.longest_piece = coverage_.longest_piece();
-  report.pieces_differ = pieces_differ_ || limited;
-  report.rows = coverage_.rows();
-  report.elapsed_ms = options_.passed.elapsed_ms + walk_.now_ms() - begin_ms_;
-  if (!suspicious_ && !others_differ_ && !pieces_differ_) report.passed = coverage_.units();
-
-  // Only what was compared at every place counts.
-  Exactness& exactness = report.exactness;
-  const bool others_open = plan_options_.n_sequences > 1 && !coverage_.others_everywhere();
-  exactness.width = others_differ_ ? 1 : report.everywhere;
-  if (exactness.width < 2 || others_open) {
-    exactness.kind = Exactness::Kind::kDistributional;
-  } else if (exactness.width < options_.widest) {
-    exactness.kind = Exactness::Kind::kUpToWidth;
-  } else {
-    exactness.kind = Exactness::Kind::kExact;
-  }
-  exactness.reason = reason_;
-  if (exactness.kind != Exactness::Kind::kExact && reason_.empty()) {
-    exactness.reason = others_open ? "batches with other requests" : "wider batches";
-    exactness.reason += " were not compared everywhere in the probe's time";
-  }
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "; %.1f s", report.elapsed_ms / 1000.0);
-  exactness.coverage = coverage_.text(limit_);
-  if (pieces_differ_) {
-    exactness.coverage +=
-        report.longest_piece > 0 ? ", longer ones differ" : "; prompt pieces differ";
-  }
-  exactness.coverage += seconds;
-  if (!complete_) exactness.coverage += ", cut off by the budget";
-  return report;
+  return report_of({.widest = options_.widest,
+                    .limit = limit_,
+                    .reason = reason_,
+                    .complete = complete_,
+                    .suspicious = suspicious_,
+                    .others_differ = others_differ_,
+                    .pieces_differ = pieces_differ_,
+                    .has_others = plan_options_.n_sequences > 1,
+                    .elapsed_ms = options_.passed.elapsed_ms + walk_.now_ms() - begin_ms_},
+                   coverage_);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@
 // did not fit is missing from the coverage text, and may be compared by a later probe, which begins
 // where this one ended.
 //
-// Tested by probe_test.cc on a fake model with wrong rows at chosen widths and depths.
+// Tested by probe_test.cc and probe_time_test.cc on a fake model with wrong rows at chosen widths
+// and depths.
 #pragma once
 
 #include <algorithm>
