@@ -37,6 +37,7 @@ void LlamaModel::clear_cache() {
 // (llama.h).
 void LlamaModel::forget(SeqId seq) {
   const std::size_t i = static_cast<std::size_t>(seq);
+  drop_copies(seq);
   const CellLedger::Cut cut = ledger_.cut(seq, 0);
   if (cut.clear_all) {
     llama_memory_clear(context_->memory, /*data=*/false);
@@ -155,6 +156,7 @@ Status LlamaModel::drop_suffix(SeqId seq, Pos length) {
   std::vector<TreeIds::Removal> removed;
   trial(seq).truncate(length, &removed);
   removed.push_back({.id = seq, .from = length});
+  if (length == 0) drop_copies(seq);
   const CellLedger::Cut cut = ledger_.cut(seq, length);
   if (cut.clear_all) {
     clear_cache();
@@ -186,9 +188,10 @@ Status LlamaModel::truncate(SeqId seq, Pos length) {
                        capabilities_.rollback_reason);
   }
   if (length > 0 && length < shortest_[i]) {
-    return unsupported(sequence(seq) + " can be cut to 0 or at least " +
-                       std::to_string(shortest_[i]) +
-                       " tokens: what lay before the sliding window is gone");
+    return unsupported(
+        sequence(seq) + " can be cut to 0 or at least " + std::to_string(shortest_[i]) +
+        " tokens: " +
+        (settings_.for_probe ? "it is deepened" : "what lay before the sliding window is gone"));
   }
   OUTRIDER_RETURN_IF_ERROR(drop_suffix(seq, length));
   lengths_[i] = length;

@@ -24,6 +24,7 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::create(std::shared_ptr<ModelFile
   };
   OUTRIDER_RETURN_IF_ERROR(model->choose_cache_types());
   OUTRIDER_RETURN_IF_ERROR(model->choose_sizes(options).with_context("'" + path + "'"));
+  if (settings.for_probe) return model;
   OUTRIDER_RETURN_IF_ERROR(model->probe_rollback().with_context("'" + path + "'"));
   return model;
 }
@@ -60,7 +61,7 @@ Status LlamaModel::choose_sizes(const ModelOptions& options) {
                                     " tokens of a sequence, too few for a branch";
   }
   settings_.max_width = sizes->max_width;
-  settings_.keep_cell_order = settings_.keep_cell_order && attention_only;
+  settings_.keep_cell_order = settings_.keep_cell_order && attention_only && !settings_.for_probe;
   if (facts.n_ctx_train > 0 && sizes->n_ctx > facts.n_ctx_train) {
     notes_.push_back("the context of " + std::to_string(sizes->n_ctx) +
                      " tokens is longer than the " + std::to_string(facts.n_ctx_train) +
@@ -108,7 +109,7 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
   capabilities_.n_batch = static_cast<std::int32_t>(llama_n_batch(handle()));
   context_->batch.reserve(static_cast<std::size_t>(capabilities_.n_batch));
   ledger_ = CellLedger(
-      settings_.n_cells, capabilities_.n_sequences,
+      settings_.n_cells, capabilities_.n_sequences + (settings_.for_probe ? 1 : 0),
       settings_.keep_cell_order ? CellLedger::Policy::kInOrder : CellLedger::Policy::kFreeAtOnce);
   const std::int32_t n_extra = capabilities_.max_leaves - 1;
   trials_.clear();

@@ -212,7 +212,7 @@ Status LlamaModel::run(std::span<const EvalItem> items) {
   Status status = decode(&out_of_cells);
   if (out_of_cells && undo_evaluate(status).code() == status.code()) {
     // The ledger counted right, so this is somebody else's doing; a clean cache may still do.
-    if (any_open()) return status;
+    if (any_open() || settings_.for_probe) return status;
     OUTRIDER_RETURN_IF_ERROR(compact());
     OUTRIDER_RETURN_IF_ERROR(prepare_batch(items, n_tokens));
     status = decode(&out_of_cells);

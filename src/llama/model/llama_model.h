@@ -14,6 +14,9 @@
 // copies of it, or single tokens where neither works (llama/model/llama_rollback.cc). When an
 // evaluation of theirs fails or is interrupted half way, a sequence cannot always be as before: it
 // then has length 0, or keeps its prefix.
+//
+// The probe of exactness runs on a small one (ContextSettings::for_probe), whose cache can be made
+// deep at no cost (llama/model/llama_deepen.cc).
 #pragma once
 
 #include <atomic>
@@ -51,6 +54,10 @@ struct ContextSettings {
   // False: rejected cells are given back at once, in any order. Saves cells, and loses the equality
   // of batches and single steps as soon as there are several sequences (llama/cells/cell_ledger.h).
   bool keep_cell_order = true;
+
+  // For the probe of exactness, on a model that was opened before: what it can take back is not
+  // tried once more, the order of cells is not kept, and deepen() may be called.
+  bool for_probe = false;
 };
 
 struct ContextSizes;  // llama/model/context_params.h
@@ -94,10 +101,18 @@ class LlamaModel : public LanguageModel {
   // Saves the live sequences, clears the cache and puts them back in order, exactly; needs memory
   // for a copy of their cells meanwhile (1 ms for 300 tokens of SmolLM2-135M). evaluate() calls it
   // when cells run low or many are parked; public for tests.
-  // REQUIRES: no sequence waits for a commit.
+  // REQUIRES: no sequence waits for a commit, and none is deepened.
   // Errors: kResourceExhausted, with nothing changed; kInternal, and the sequences that could not
   // be put back then have length 0.
   Status compact();
+
+  // Copies cells of sequence 0 until `cells` are in use, which it then reads as well. Its length
+  // stays; until it is emptied, and the copies go with it, it cannot be cut below that. No effect
+  // when as many are in use. 500 cells take 2 ms.
+  // REQUIRES: settings().for_probe; sequence 0 is not empty, the others are, and nothing waits for
+  // a commit. Errors: kUnsupported when llama.cpp cannot copy this model's state, or it was
+  // deepened before to fewer cells; sequence 0 may then read some copies, as above.
+  Status deepen(std::int32_t cells);
 
   // Empty when the ledger and llama.cpp agree on every sequence (and the ledger with itself), else
   // what is wrong. Asserted after every change in debug builds.
@@ -143,6 +158,11 @@ class LlamaModel : public LanguageModel {
   Status save_state(SeqId seq);
   bool restore_state(SeqId seq);
   Status commit_state(SeqId seq, std::span<const NodeId> path);
+
+  // llama_deepen.cc: the probe's mode.
+  SeqId copies() const { return capabilities_.n_sequences; }  // what the ledger calls them
+  Status copy_cells(std::span<const std::uint8_t> state, std::int32_t n);
+  void drop_copies(SeqId seq);
 
   // llama_model.cc: the step.
   Status run(std::span<const EvalItem> items);
