@@ -1,5 +1,5 @@
 // Attention in Outrider's own kernels: which of ggml's attentions they take, and how one is cut up
-// for threads. ggml's graph calls it through llama/kernels/kernel_buffer.h.
+// for threads. ggml's graph calls it through llama/kernels/kernel_operations.h.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Products of packed weights and rows of activations, cut up for threads: what one thread of many
-// does. ggml's graph calls it through llama/kernels/kernel_buffer.h.
+// does. ggml's graph calls it through llama/kernels/kernel_operations.h.
 #pragma once
 
 #include <cstddef>
