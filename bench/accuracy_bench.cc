@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "llama/llama_model.h"
-#include "llama/model_file.h"
-#include "llama/vocabulary.h"
+#include "llama/files/model_file.h"
+#include "llama/model/llama_model.h"
+#include "llama/vocabulary/vocabulary.h"
 
 namespace outrider::llama {
 namespace {

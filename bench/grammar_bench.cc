@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "llama/grammar_mask.h"
-#include "llama/json_schema.h"
-#include "llama/model_file.h"
-#include "llama/sampler_chain.h"
-#include "llama/vocabulary.h"
+#include "llama/files/model_file.h"
+#include "llama/grammar/grammar_mask.h"
+#include "llama/grammar/json_schema.h"
+#include "llama/sampling/sampler_chain.h"
+#include "llama/vocabulary/vocabulary.h"
 
 namespace outrider::llama {
 namespace {

@@ -25,16 +25,16 @@
 
 #include "base/random.h"
 #include "bench/give_up.h"
-#include "draft/draft_model.h"
-#include "draft/suffix_drafter.h"
+#include "draft/model/draft_model.h"
+#include "draft/suffix/suffix_drafter.h"
 #include "engine/engine.h"
 #include "json/json.h"
 #include "lab/oracle.h"
-#include "llama/llama_model.h"
-#include "llama/model_file.h"
+#include "llama/files/model_file.h"
+#include "llama/model/llama_model.h"
 #include "llama/open_target.h"
-#include "llama/sampler_chain.h"
-#include "llama/vocabulary.h"
+#include "llama/sampling/sampler_chain.h"
+#include "llama/vocabulary/vocabulary.h"
 #include "testing/fake_model.h"
 
 namespace outrider {

@@ -28,14 +28,14 @@
 #include "bench/rules_plot.h"
 #include "dist/gumbel.h"
 #include "dist/pmf.h"
-#include "draft/draft_model.h"
+#include "draft/model/draft_model.h"
 #include "engine/engine.h"
 #include "json/json.h"
-#include "llama/llama_model.h"
-#include "llama/model_file.h"
+#include "llama/files/model_file.h"
+#include "llama/model/llama_model.h"
 #include "llama/open_target.h"
-#include "llama/sampler_chain.h"
-#include "llama/vocabulary.h"
+#include "llama/sampling/sampler_chain.h"
+#include "llama/vocabulary/vocabulary.h"
 
 namespace outrider {
 namespace {

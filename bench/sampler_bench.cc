@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "llama/handles.h"
-#include "llama/sampler_chain.h"
+#include "llama/base/handles.h"
+#include "llama/sampling/sampler_chain.h"
 
 namespace outrider::llama {
 namespace {

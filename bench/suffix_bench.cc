@@ -14,7 +14,7 @@
 #include <random>
 #include <vector>
 
-#include "draft/suffix_drafter.h"
+#include "draft/suffix/suffix_drafter.h"
 
 namespace outrider {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "backend/vocabulary_side.h"
-#include "draft/translated_model.h"
-#include "llama/model_file.h"
+#include "draft/translated/translated_model.h"
+#include "llama/files/model_file.h"
 
 namespace outrider {
 namespace {

@@ -56,14 +56,31 @@ function(outrider_third_party name result)
   set(${result} "${targets}" PARENT_SCOPE)
 endfunction()
 
+# The target of a layer, of a room in it ("llama/files": outrider_llama_files) or of test support.
+function(outrider_target_name layer result)
+  string(REPLACE "/" "_" name "${layer}")
+  set(${result} outrider_${name} PARENT_SCOPE)
+endfunction()
+
+# The targets of TESTED_WITH. They may be made later than the tests.
+function(outrider_tested_with names result)
+  set(targets "")
+  foreach(name IN LISTS names)
+    outrider_target_name(${name} target)
+    list(APPEND targets ${target})
+  endforeach()
+  set(${result} "${targets}" PARENT_SCOPE)
+endfunction()
+
 # Turns LINKS and THIRD_PARTY into targets. A layer without a folder is passed over; a layer that
 # is left out, or a third party that is not here, makes MISSING name it.
 function(outrider_resolve links third_party result missing)
   set(targets "")
   set(absent "")
   foreach(link IN LISTS links)
-    if(TARGET outrider_${link})
-      list(APPEND targets outrider_${link})
+    outrider_target_name(${link} target)
+    if(TARGET ${target})
+      list(APPEND targets ${target})
     else()
       get_property(left_out GLOBAL PROPERTY OUTRIDER_LEFT_OUT)
       if(link IN_LIST left_out)
@@ -133,7 +150,8 @@ function(outrider_test target prefix sources)
                        PROPERTIES TIMEOUT 1800 LABELS model)
 endfunction()
 
-# outrider_layer(NAME [LINKS layers...] [THIRD_PARTY names...] [TESTED_WITH testing...])
+# outrider_layer(NAME [LINKS layers...] [THIRD_PARTY names...] [TESTED_WITH testing... layers...])
+# NAME is a folder of src, or a room in one: "llama/files".
 function(outrider_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;THIRD_PARTY;TESTED_WITH")
   set(folder "${PROJECT_SOURCE_DIR}/src/${name}")
@@ -152,9 +170,14 @@ function(outrider_layer name)
   set(tests "${sources}")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
-  outrider_library(outrider_${name} "${sources}" ${links})
-  list(TRANSFORM arg_TESTED_WITH PREPEND outrider_)
-  outrider_test(${name}_test ${name} "${tests}" outrider_${name} ${arg_TESTED_WITH})
+  outrider_target_name(${name} target)
+  outrider_library(${target} "${sources}" ${links})
+  if("testing_gguf" IN_LIST arg_TESTED_WITH AND NOT OUTRIDER_LLAMA)
+    return()  # a room that knows no llama.cpp may still be tested with it
+  endif()
+  outrider_tested_with("${arg_TESTED_WITH}" tested_with)
+  string(REPLACE "/" "_" test "${name}_test")
+  outrider_test(${test} ${name} "${tests}" ${target} ${tested_with})
 endfunction()
 
 # The command: the folder without main.cc is a library that its tests link; main.cc makes the
@@ -188,8 +211,8 @@ function(outrider_tool folder)
     set_target_properties(outrider PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
     install(TARGETS outrider RUNTIME)
   endif()
-  list(TRANSFORM arg_TESTED_WITH PREPEND outrider_)
-  outrider_test(${folder}_test ${folder} "${tests}" outrider_${folder} ${arg_TESTED_WITH})
+  outrider_tested_with("${arg_TESTED_WITH}" tested_with)
+  outrider_test(${folder}_test ${folder} "${tests}" outrider_${folder} ${tested_with})
 endfunction()
 
 # Test support. Files that match GGUF_FILES go to outrider_testing_gguf, which needs llama.cpp (or

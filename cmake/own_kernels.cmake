@@ -1,6 +1,6 @@
-# Whether src/llama/kernel_buffer.cc, which puts our kernels into ggml, fits this llama.cpp: its
-# private headers have no version. Where a small file that uses what it uses does not compile, the
-# program is built without, uses ggml's kernels and says so.
+# Whether src/llama/kernels/kernel_buffer.cc, which puts our kernels into ggml, fits this llama.cpp:
+# its private headers have no version. Where a small file that uses what it uses does not compile,
+# the program is built without, uses ggml's kernels and says so.
 function(outrider_own_kernels)
   if(NOT OUTRIDER_LLAMA)
     return()
@@ -19,9 +19,9 @@ function(outrider_own_kernels)
   endif()
   if(OUTRIDER_OWN_KERNELS_FIT)
     message(STATUS "Own kernels: built in")
-    set_source_files_properties("${PROJECT_SOURCE_DIR}/src/llama/kernel_buffer.cc"
-                                "${PROJECT_SOURCE_DIR}/src/llama/kernel_buffer_check.cc"
-                                "${PROJECT_SOURCE_DIR}/src/llama/kernel_worker.cc" PROPERTIES
+    set(room "${PROJECT_SOURCE_DIR}/src/llama/kernels")
+    set_source_files_properties("${room}/kernel_buffer.cc" "${room}/kernel_buffer_check.cc"
+                                "${room}/kernel_operations.cc" "${room}/kernel_worker.cc" PROPERTIES
                                 INCLUDE_DIRECTORIES "${folders}"
                                 COMPILE_DEFINITIONS OUTRIDER_OWN_KERNELS
                                 # ggml's headers are C with C++ around it.

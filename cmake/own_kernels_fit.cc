@@ -1,4 +1,4 @@
-// Compiles when ggml's private headers are as src/llama/kernel_buffer.cc needs them.
+// Compiles when ggml's private headers are as src/llama/kernels/kernel_buffer.cc needs them.
 #include <cstddef>
 #include <type_traits>
 #include <vector>

@@ -1,6 +1,6 @@
-# Whether ggml's graphs are computed by Outrider's threads (src/llama/compute_threads.h): where ggml
-# is compiled for GCC's OpenMP and the linker can direct its calls. Only links of our own code are
-# concerned; the peers keep OpenMP's threads.
+# Whether ggml's graphs are computed by Outrider's threads (src/llama/kernels/compute_threads.h):
+# where ggml is compiled for GCC's OpenMP and the linker can direct its calls. Only links of our own
+# code are concerned; the peers keep OpenMP's threads.
 include(CheckLinkerFlag)
 
 set(OUTRIDER_OWN_THREADS OFF)
@@ -35,9 +35,9 @@ function(outrider_own_threads)
   if(NOT OUTRIDER_OWN_THREADS)
     return()
   endif()
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/llama/compute_threads.cc" PROPERTIES
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/llama/kernels/compute_threads.cc" PROPERTIES
                               COMPILE_DEFINITIONS OUTRIDER_OWN_THREADS
                               SKIP_UNITY_BUILD_INCLUSION ON)
   list(TRANSFORM OUTRIDER_WRAP_OPTIONS PREPEND "LINKER:" OUTPUT_VARIABLE options)
-  target_link_options(outrider_llama INTERFACE ${options})
+  target_link_options(outrider_llama_kernels INTERFACE ${options})
 endfunction()

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "draft/draft_chain.h"
-#include "draft/ngram_drafter.h"
-#include "draft/suffix_drafter.h"
+#include "draft/ngram/ngram_drafter.h"
+#include "draft/suffix/suffix_drafter.h"
 #include "verify/coupled.h"
 
 namespace {

@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "draft/ngram_file.h"
+#include "draft/lookup_table.h"
+#include "draft/ngram/ngram_file.h"
 #include "testing/runtime_fixture.h"
 #include "testing/suffix_file.h"
 #include "testing/tiny_dir.h"

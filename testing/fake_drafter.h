@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "draft/drafter.h"
+#include "draft/base/drafter.h"
 
 namespace outrider::testing {
 

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "dist/gumbel.h"
-#include "draft/draft_model.h"
+#include "draft/model/draft_model.h"
 #include "engine/engine.h"
 #include "testing/fake_drafter.h"
 #include "testing/fake_model.h"

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "draft/draft_model.h"
+#include "draft/model/draft_model.h"
 #include "serve/loader.h"
 #include "testing/fake_model.h"
 

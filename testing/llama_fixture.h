@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "llama.h"
-#include "llama/llama_model.h"
-#include "llama/model_file.h"
+#include "llama/files/model_file.h"
+#include "llama/model/llama_model.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "llama/grammar_mask.h"
-#include "llama/vocabulary.h"
+#include "llama/grammar/grammar_mask.h"
+#include "llama/vocabulary/vocabulary.h"
 #include "testing/chi_square.h"
 #include "testing/llama_fixture.h"
 

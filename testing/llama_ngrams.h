@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "draft/ngram_cache.h"
+#include "draft/ngram/ngram_cache.h"
 
 namespace outrider::testing {
 

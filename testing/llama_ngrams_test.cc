@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "draft/llama_ngram_file.h"
-#include "draft/ngram_lookup.h"
+#include "draft/ngram/llama_ngram_file.h"
+#include "draft/ngram/ngram_lookup.h"
 #include "testing/chi_square.h"
 #include "testing/tiny_dir.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "llama/handles.h"
+#include "llama/base/handles.h"
 #include "model/sampler.h"
 
 namespace outrider::testing {

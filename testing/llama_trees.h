@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "llama/llama_model.h"
+#include "llama/model/llama_model.h"
 #include "tree/token_tree.h"
 
 namespace outrider::testing {

@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "draft/drafter.h"
+#include "draft/base/drafter.h"
 
 namespace outrider::testing {
 

@@ -1,5 +1,5 @@
 // NaiveNgrams: n-gram caches and lookup decoding's rules, written out slowly: maps of maps, every
-// rule as one reads it. What draft/ngram_cache.h and draft/ngram_lookup.h must equal.
+// rule as one reads it. What draft/ngram/ngram_cache.h and draft/ngram/ngram_lookup.h must equal.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "draft/ngram_lookup.h"
+#include "draft/ngram/ngram_lookup.h"
 
 namespace outrider::testing {
 

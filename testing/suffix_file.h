@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "draft/suffix_store.h"
+#include "draft/suffix/suffix_store.h"
 
 namespace outrider::testing {
 

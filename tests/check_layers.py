@@ -4,7 +4,9 @@
 The table is the outrider_layer(...), outrider_tool(...) and outrider_testing(...) lines of the root
 CMakeLists.txt, the same lines that make the targets. What is checked:
 
-  - a layer includes itself and the layers that its LINKS reach, nothing else;
+  - a layer includes itself and the layers that its LINKS reach, nothing else; a room ("a/b", the
+    folder src/a/b) is a layer of its own, to those inside a as to those outside;
+  - a layer's tests also include what the layers named by its TESTED_WITH reach;
   - headers of a THIRD_PARTY only where the table gives it; llama.cpp's own (llama, ggml, gguf,
     common) therefore only in src/llama and testing/, and in bench/, which compares with it;
   - testing/ only from tests and from testing/ itself, and its GGUF_FILES only by tests that are
@@ -37,6 +39,7 @@ THIRD_PARTY = {
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CALL = re.compile(r"^outrider_(layer|tool|testing)\(([^)]*)\)", re.MULTILINE)
+TEST_SUPPORT = ("testing", "testing_gguf")
 KEYWORDS = ("LINKS", "THIRD_PARTY", "TESTED_WITH", "GGUF_FILES")
 
 
@@ -77,6 +80,11 @@ def read_table(text):
                 problems.append(f"CMakeLists.txt:{line}: no third party '{name}'; give one of "
                                 + ", ".join(THIRD_PARTY))
         rows[row.name] = row
+    for row in rows.values():  # a layer further up may help to test
+        for name in row.lists["TESTED_WITH"]:
+            if name not in rows and name not in TEST_SUPPORT:
+                problems.append(f"CMakeLists.txt:1: {row.name} is tested with {name}, which is "
+                                "neither a layer of the table nor " + " or ".join(TEST_SUPPORT))
     if not rows:
         problems.append("CMakeLists.txt:1: no outrider_layer(...) lines found")
     return rows, problems
@@ -127,8 +135,9 @@ class Checker:
     def owner(self, path):
         """The row of the table that PATH (relative) belongs to, or None."""
         parts = path.parts
-        name = parts[1] if parts[0] == "src" and len(parts) > 2 else parts[0]
-        row = self.rows.get(name)
+        if parts[0] == "src":  # the folder itself: one in it without a row is in no layer
+            return self.rows.get("/".join(parts[1:-1]))
+        row = self.rows.get(parts[0])
         return row if row and path.as_posix().startswith(row.folder + "/") else None
 
     def permission(self, path):
@@ -153,13 +162,21 @@ class Checker:
             in_tools = len(path.parts) > 2
             if not in_tools and not self.is_gguf(path.stem):
                 testing = "testing"  # must build without llama.cpp
-                layers -= {"llama"}
+                layers = {layer for layer in layers if layer.split("/")[0] != "llama"}
                 third_party -= {"llama", "cli11"}
         elif is_test:
             third_party.add("gtest")
             for name in row.lists["TESTED_WITH"]:
-                testing = max(testing, name)
+                if name in TEST_SUPPORT:
+                    testing = max(testing, name)
+                else:
+                    layers |= reach(self.rows, name)
         return Permission(layers, third_party, testing)
+
+    def included_layer(self, target):
+        """The layer that TARGET, a path from src/ or from the root, belongs to by its folder."""
+        folder = target.rpartition("/")[0]
+        return folder if folder in self.rows else target.partition("/")[0]
 
     def complaint(self, allowed, quote, target):
         """None if a file with the permission ALLOWED may include TARGET, else why not."""
@@ -176,7 +193,8 @@ class Checker:
             return f"\"{target}\", which needs llama.cpp," if (
                 gguf and allowed.testing == "testing") else None
         if rest and folder in (*self.rows, "tests", "bench"):
-            return None if folder in allowed.layers else f"layer {folder} (\"{target}\")"
+            layer = self.included_layer(target)
+            return None if layer in allowed.layers else f"layer {layer} (\"{target}\")"
         if "llama" in allowed.third_party:
             return None  # llama-common's headers have no folder
         return f"\"{target}\", which is no path from src/ and none of llama.cpp's headers here,"

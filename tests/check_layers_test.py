@@ -26,6 +26,15 @@ outrider_testing(testing LINKS model llama THIRD_PARTY llama cli11 gtest
                  GGUF_FILES gguf_* tiny_*)
 """
 
+ROOMS = """
+outrider_layer(base)
+outrider_layer(nest/eggs LINKS base)
+outrider_layer(nest/birds LINKS nest/eggs THIRD_PARTY nlohmann)
+outrider_layer(nest   LINKS nest/birds)
+outrider_layer(farm   LINKS nest/eggs)
+outrider_tool(tools   LINKS farm nest)
+"""
+
 
 class CheckLayers(unittest.TestCase):
     def setUp(self):
@@ -132,6 +141,67 @@ class CheckLayers(unittest.TestCase):
         self.write("src/tree/a.cc", '#include "b.h"\n')
         self.assert_one_error("no path from src/")
 
+    def test_a_room_is_included_by_who_links_it_or_the_layer_around_it(self):
+        self.write("CMakeLists.txt", ROOMS)
+        self.write("src/nest/eggs/e.h", '#include "base/b.h"\n#include "nest/eggs/f.h"\n')
+        self.write("src/nest/birds/b.h", '#include "nest/eggs/e.h"\n')
+        self.write("src/nest/n.cc", '#include "nest/birds/b.h"\n#include "nest/eggs/e.h"\n')
+        self.write("src/farm/f.cc", '#include "nest/eggs/e.h"\n')
+        self.write("tools/t.cc", '#include "nest/n.h"\n#include "nest/birds/b.h"\n')
+        self.assertEqual(self.errors(), [])
+
+    def test_a_room_may_not_include_a_room_that_it_does_not_link(self):
+        self.write("CMakeLists.txt", ROOMS)
+        self.write("src/nest/eggs/e.h", '#include "nest/birds/b.h"\n')
+        self.assert_one_error("src/nest/eggs/e.h:1:", "layer nest/birds", "allowed: base, nest/eggs)")
+
+    def test_a_room_may_not_include_the_layer_around_it(self):
+        self.write("CMakeLists.txt", ROOMS)
+        self.write("src/nest/birds/b.cc", '\n#include "nest/n.h"\n')
+        self.assert_one_error("src/nest/birds/b.cc:2:", "layer nest (")
+
+    def test_who_links_a_room_may_not_include_its_neighbours(self):
+        self.write("CMakeLists.txt", ROOMS)
+        for path, layer in (("nest/birds/b.h", "nest/birds"), ("nest/n.h", "nest")):
+            self.write("src/farm/f.cc", f'#include "{path}"\n')
+            self.assert_one_error("src/farm/f.cc:1:", f"layer {layer} (")
+
+    def test_a_rooms_third_party_is_its_own(self):
+        self.write("CMakeLists.txt", ROOMS)
+        self.write("src/nest/birds/b.cc", "#include <nlohmann/json.hpp>\n")
+        self.assertEqual(self.errors(), [])
+        self.write("src/nest/n.cc", "#include <nlohmann/json.hpp>\n")
+        self.assert_one_error("src/nest/n.cc:1:", "nlohmann")
+
+    def test_a_folder_in_a_layer_is_no_part_of_it_without_a_row(self):
+        self.write("CMakeLists.txt", ROOMS)
+        self.write("src/nest/twigs/t.h", "")
+        self.assert_one_error("src/nest/twigs/t.h:1:", "not in the table")
+        self.write("src/nest/twigs/t.h", "")
+        self.write("src/nest/eggs/more/m.h", "")
+        self.assertEqual(len(self.errors()), 2)
+
+    def test_only_tests_may_include_a_layer_that_they_are_tested_with(self):
+        self.write("CMakeLists.txt", ROOMS)
+        self.write("src/nest/eggs/e_test.cc", '#include "nest/birds/b.h"\n')
+        self.assert_one_error("layer nest/birds")
+        self.write("CMakeLists.txt", ROOMS.replace("eggs LINKS base", "eggs LINKS base "
+                                                   "TESTED_WITH testing nest/birds"))
+        self.assertEqual(self.errors(), [])
+        self.write("src/nest/eggs/e.cc", '#include "nest/birds/b.h"\n')
+        self.assert_one_error("src/nest/eggs/e.cc:1:", "layer nest/birds")
+
+    def test_a_table_that_tests_with_an_unknown_layer_fails(self):
+        self.write("CMakeLists.txt", "outrider_layer(a/b TESTED_WITH testing a/c)\n")
+        self.assert_one_error("a/b is tested with a/c")
+
+    def test_plain_test_support_may_not_need_a_room_of_llama(self):
+        self.write("CMakeLists.txt", "outrider_layer(llama/files)\n"
+                                     "outrider_layer(llama LINKS llama/files)\n"
+                                     "outrider_testing(testing LINKS llama)\n")
+        self.write("testing/fake.cc", '#include "llama/files/f.h"\n')
+        self.assert_one_error("layer llama/files")
+
     def test_a_cycle_or_an_unknown_name_in_the_table_fails(self):
         self.write("CMakeLists.txt", "outrider_layer(a LINKS b)\nouttrider(x)\n"
                                      "outrider_layer(b LINKS a THIRD_PARTY boost)\n")
@@ -176,11 +246,16 @@ class TheRealTable(unittest.TestCase):
 
     def test_only_the_adapter_and_testing_have_llama(self):
         users = [r.name for r in self.rows.values() if "llama" in r.lists["THIRD_PARTY"]]
-        self.assertEqual(users, ["llama", "testing"])
+        self.assertEqual({name.split("/")[0] for name in users}, {"llama", "testing"})
+
+    def test_what_needs_no_llama_in_the_adapter_does_not_reach_it(self):
+        for room in ("llama/cells", "llama/probe"):
+            for name in check_layers.reach(self.rows, room):
+                self.assertEqual(self.rows[name].lists["THIRD_PARTY"], [], f"{room}: {name}")
 
     def test_only_the_backend_what_stands_on_it_and_testing_reach_the_adapter(self):
-        users = [name for name in self.rows
-                 if name != "llama" and "llama" in check_layers.reach(self.rows, name)]
+        users = [name for name in self.rows if name.split("/")[0] != "llama"
+                 and any(n.split("/")[0] == "llama" for n in check_layers.reach(self.rows, name))]
         self.assertEqual(users, ["backend", "capi", "rpcserver", "lab", "tools", "testing"])
 
     def test_no_row_links_testing(self):

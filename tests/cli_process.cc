@@ -17,7 +17,7 @@
 
 #include <gtest/gtest.h>
 
-#include "draft/vocabulary_map.h"
+#include "draft/translated/vocabulary_map.h"
 #include "testing/tiny_pair.h"
 #include "tests/build_paths.h"
 

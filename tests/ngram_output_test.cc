@@ -2,7 +2,7 @@
 // for token, whatever the caches hold, at every temperature.
 #include <gtest/gtest.h>
 
-#include "draft/ngram_drafter.h"
+#include "draft/ngram/ngram_drafter.h"
 #include "testing/chi_square.h"
 #include "tests/pair.h"
 

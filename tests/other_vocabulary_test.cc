@@ -4,7 +4,7 @@
 
 #include "backend/vocabulary_side.h"
 #include "base/random.h"
-#include "draft/translated_model.h"
+#include "draft/translated/translated_model.h"
 #include "testing/chi_square.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"

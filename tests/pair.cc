@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "base/random.h"
-#include "llama/sampler_chain.h"
-#include "llama/vocabulary.h"
+#include "llama/sampling/sampler_chain.h"
+#include "llama/vocabulary/vocabulary.h"
 #include "testing/tiny_pair.h"
 
 namespace outrider::testing {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "draft/draft_model.h"
+#include "draft/model/draft_model.h"
 #include "engine/engine.h"
-#include "llama/llama_model.h"
-#include "llama/model_file.h"
+#include "llama/files/model_file.h"
+#include "llama/model/llama_model.h"
 #include "testing/tiny_dir.h"
 
 namespace outrider::testing {

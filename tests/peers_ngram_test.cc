@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "draft/ngram_file.h"
+#include "draft/ngram/ngram_file.h"
 #include "tests/build_paths.h"
 #include "tests/cli_process.h"
 

@@ -8,8 +8,8 @@
 
 #include "backend/llama_loader.h"
 #include "backend/vocabulary_side.h"
-#include "draft/translated_text.h"
-#include "llama/model_file.h"
+#include "draft/translated/translated_text.h"
+#include "llama/files/model_file.h"
 #include "tests/pair.h"
 
 namespace outrider {

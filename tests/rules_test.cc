@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "backend/vocabulary_side.h"
-#include "draft/translated_model.h"
-#include "llama/sampler_chain.h"
-#include "llama/vocabulary.h"
+#include "draft/translated/translated_model.h"
+#include "llama/sampling/sampler_chain.h"
+#include "llama/vocabulary/vocabulary.h"
 #include "testing/chi_square.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"

@@ -2,7 +2,7 @@
 // token for token, as chains and as trees, with stores and without, at every temperature.
 #include <gtest/gtest.h>
 
-#include "draft/suffix_drafter.h"
+#include "draft/suffix/suffix_drafter.h"
 #include "testing/chi_square.h"
 #include "tests/pair.h"
 

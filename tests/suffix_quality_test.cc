@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "draft/suffix_drafter.h"
+#include "draft/suffix/suffix_drafter.h"
 #include "draft/text_replay.h"
-#include "llama/model_file.h"
-#include "llama/vocabulary.h"
+#include "llama/files/model_file.h"
+#include "llama/vocabulary/vocabulary.h"
 #include "testing/naive_drafter.h"
 #include "tools/corpus.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "llama/sampler_chain.h"
+#include "llama/sampling/sampler_chain.h"
 #include "testing/chi_square.h"
 #include "testing/fake_drafter.h"
 #include "testing/tiny_dir.h"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "llama/rpc_worker.h"
+#include "llama/workers/rpc_worker.h"
 #include "tests/build_paths.h"
 
 namespace outrider::testing {

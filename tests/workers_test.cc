@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "backend/llama_loader.h"
-#include "llama/rpc_worker.h"
+#include "llama/workers/rpc_worker.h"
 #include "remote/file_descriptor.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"

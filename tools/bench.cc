@@ -16,7 +16,7 @@
 #include "lab/bench_result.h"
 #include "lab/markup.h"
 #include "lab/prompt_file.h"
-#include "llama/backend.h"
+#include "llama/base/backend.h"
 #include "store/atomic_file.h"
 #include "tools/bench_oracle.h"
 #include "tools/command.h"

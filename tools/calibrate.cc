@@ -11,7 +11,7 @@
 #include "json/json.h"
 #include "lab/calibration.h"
 #include "lab/draft_costs.h"
-#include "llama/backend.h"
+#include "llama/base/backend.h"
 #include "llama/open_target.h"
 #include "store/atomic_file.h"
 #include "tools/command.h"

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "llama/model_file.h"
-#include "llama/rpc_worker.h"
+#include "llama/files/model_file.h"
+#include "llama/workers/rpc_worker.h"
 #include "tools/field_options.h"
 #include "tools/options.h"
 #include "tools/usage.h"

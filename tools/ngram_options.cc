@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "draft/ngram_file.h"
+#include "draft/ngram/ngram_file.h"
 #include "tools/options.h"
 #include "tools/usage.h"
 

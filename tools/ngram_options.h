@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/status.h"
-#include "draft/ngram_drafter.h"
+#include "draft/ngram/ngram_drafter.h"
 #include "store/tokenizer_id.h"
 
 namespace outrider::tools {

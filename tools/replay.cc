@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "draft/lookup_table.h"
+
 #include "base/clock.h"
-#include "draft/drafter_plan.h"
-#include "draft/suffix_drafter.h"
+#include "draft/base/drafter_plan.h"
+#include "draft/suffix/suffix_drafter.h"
 #include "draft/text_replay.h"
 #include "json/json.h"
 #include "lab/cost_file.h"

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "lab/prompt_file.h"
-#include "llama/gbnf.h"
-#include "llama/json_schema.h"
+#include "llama/grammar/gbnf.h"
+#include "llama/grammar/json_schema.h"
 #include "tools/field_options.h"
 #include "tools/report.h"
 #include "tools/usage.h"

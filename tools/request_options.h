@@ -11,8 +11,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "draft/base/lookup_drafter.h"
 #include "request/completion_request.h"
-#include "draft/lookup_drafter.h"
 #include "tools/model_options.h"
 #include "tools/ngram_options.h"
 #include "tools/options.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/update_json.h"
-#include "draft/ngram_file.h"
+#include "draft/ngram/ngram_file.h"
 #include "json/json.h"
 #include "lab/prompt_file.h"
 #include "lab/stats_table.h"

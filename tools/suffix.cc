@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "draft/suffix_store.h"
+#include "draft/suffix/suffix_store.h"
 #include "json/json.h"
-#include "llama/model_file.h"
-#include "llama/vocabulary.h"
+#include "llama/files/model_file.h"
+#include "llama/vocabulary/vocabulary.h"
 #include "tools/command.h"
 #include "tools/corpus.h"
 #include "tools/options.h"

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "draft/lookup_table.h"
+
 namespace outrider::tools {
 namespace {
 

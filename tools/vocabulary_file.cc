@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "llama/model_file.h"
+#include "llama/files/model_file.h"
 
 namespace outrider::tools {
 

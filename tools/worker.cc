@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "llama/rpc_worker.h"
+#include "llama/workers/rpc_worker.h"
 #include "tools/command.h"
 #include "tools/options.h"
 #include "tools/report.h"

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "draft/ngram_file.h"
+#include "draft/ngram/ngram_file.h"
 #include "testing/fake_service.h"
 #include "testing/suffix_file.h"
 #include "testing/tiny_dir.h"

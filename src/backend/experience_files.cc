@@ -4,7 +4,7 @@
 #include <iterator>
 #include <system_error>
 
-#include "llama/exactness_cache.h"
+#include "llama/exactness/exactness_cache.h"
 #include "store/atomic_file.h"
 
 namespace outrider {

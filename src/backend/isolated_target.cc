@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend/loaded_target.h"
-#include "llama/rpc_worker.h"
+#include "llama/workers/rpc_worker.h"
 #include "remote/host_program.h"
 #include "remote/remote_model.h"
 

@@ -10,13 +10,13 @@
 #include "backend/loaded_target.h"
 #include "backend/target_costs.h"
 #include "backend/vocabulary_side.h"
-#include "draft/draft_model.h"
-#include "draft/translated_model.h"
-#include "draft/vocabulary_map.h"
-#include "llama/exactness_cache.h"
+#include "draft/model/draft_model.h"
+#include "draft/translated/translated_model.h"
+#include "draft/translated/vocabulary_map.h"
+#include "llama/exactness/exactness_cache.h"
 #include "llama/open_target.h"
-#include "llama/vocab_match.h"
-#include "llama/vocabulary.h"
+#include "llama/vocabulary/vocab_match.h"
+#include "llama/vocabulary/vocabulary.h"
 
 namespace outrider {
 namespace {

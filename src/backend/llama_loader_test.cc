@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "draft/vocabulary_map.h"
+#include "draft/translated/vocabulary_map.h"
 #include "serve/experiences.h"
 #include "testing/gguf_damage.h"
 #include "testing/llama_fixture.h"

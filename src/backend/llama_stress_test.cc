@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "draft/lookup_table.h"
+
 #include "backend/llama_loader.h"
 #include "base/random.h"
 #include "serve/runtime.h"

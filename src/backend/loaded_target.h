@@ -8,10 +8,10 @@
 
 #include "backend/llama_loader.h"
 #include "base/status.h"
-#include "llama/model_file.h"
+#include "llama/files/model_file.h"
 #include "llama/open_target.h"
-#include "llama/sampler_chain.h"
-#include "llama/vocabulary.h"
+#include "llama/sampling/sampler_chain.h"
+#include "llama/vocabulary/vocabulary.h"
 #include "serve/experiences.h"
 #include "serve/loader.h"
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <system_error>
 
-#include "llama/backend.h"
-#include "llama/exactness_cache.h"
-#include "llama/exactness_key.h"
-#include "llama/own_kernels.h"
+#include "llama/base/backend.h"
+#include "llama/exactness/exactness_cache.h"
+#include "llama/exactness/exactness_key.h"
+#include "llama/kernels/own_kernels.h"
 #include "model/measure_costs.h"
 #include "store/atomic_file.h"
 

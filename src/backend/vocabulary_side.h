@@ -1,10 +1,11 @@
-// How the vocabulary of a llama.cpp model is compared with another one (draft/vocabulary_map.h).
+// How the vocabulary of a llama.cpp model is compared with another one
+// (draft/translated/vocabulary_map.h).
 #pragma once
 
 #include <string>
 
-#include "draft/vocabulary_map.h"
-#include "llama/vocabulary.h"
+#include "draft/translated/vocabulary_map.h"
+#include "llama/vocabulary/vocabulary.h"
 
 namespace outrider {
 

@@ -8,7 +8,7 @@
 #include "capi/boundary.h"
 #include "capi/living.h"
 #include "capi/log.h"
-#include "llama/backend.h"
+#include "llama/base/backend.h"
 
 namespace outrider_c {
 namespace {

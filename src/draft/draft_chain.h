@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "draft/drafter.h"
+#include "draft/base/drafter.h"
 
 namespace outrider {
 
@@ -54,7 +54,7 @@ struct DraftMethodStats {
 struct DraftChainOptions {
   SeqId seq = 0;  // the methods' sequence; give each of several chains over shared methods its own
   // For drafters with a model of their own, which draft what this chain of samplers would leave and
-  // draw (draft/draft_model.h); text drafters need neither. Must outlive the chain.
+  // draw (draft/model/draft_model.h); text drafters need neither. Must outlive the chain.
   Sampler* sampler = nullptr;
   std::uint64_t seed = 0;
   DraftShape shape;  // of draft_tree()
@@ -92,10 +92,10 @@ class DraftChain {
   // changed then.
   Status accept(std::int32_t n_accepted);
 
-  // For methods that learn from what the target thought of and did not say (draft/recycle.h): the
-  // target's raw logits of the token after `token`, which was the text's last one or a drafted one,
-  // on its own path: [n_vocab]. For every token of the batch, before accept(); not calling it is
-  // fine, and pointless when nobody wants_rows().
+  // For methods that learn from what the target thought of and did not say
+  // (draft/recycle/recycle.h): the target's raw logits of the token after `token`, which was the
+  // text's last one or a drafted one, on its own path: [n_vocab]. For every token of the batch,
+  // before accept(); not calling it is fine, and pointless when nobody wants_rows().
   bool wants_rows() const;
   void observe(Token token, std::span<const float> row);
 

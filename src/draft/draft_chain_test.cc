@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "draft/ngram_drafter.h"
-#include "draft/recycle.h"
+#include "draft/ngram/ngram_drafter.h"
+#include "draft/recycle/recycle.h"
 #include "testing/fake_drafter.h"
 
 namespace outrider {

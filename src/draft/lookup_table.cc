@@ -4,9 +4,9 @@
 #include <array>
 #include <utility>
 
-#include "draft/ngram_drafter.h"
-#include "draft/recycle.h"
-#include "draft/suffix_drafter.h"
+#include "draft/ngram/ngram_drafter.h"
+#include "draft/recycle/recycle.h"
+#include "draft/suffix/suffix_drafter.h"
 
 namespace outrider {
 namespace {
@@ -89,8 +89,8 @@ Status check_file_drafter(const DrafterFile& file) {
   if (file.tier.empty()) return Status();
   const std::span<const std::string_view> tiers = kind->files.tiers;
   if (tiers.empty()) {
-    return refused("tier", "goes with the drafter " + names_with_tiers() + "; " + file.drafter +
-                               " has none");
+    return refused(
+        "tier", "goes with the drafter " + names_with_tiers() + "; " + file.drafter + " has none");
   }
   if (std::find(tiers.begin(), tiers.end(), file.tier) != tiers.end()) return Status();
   return wrong_value("tier", "'" + file.tier + "'", joined(tiers));

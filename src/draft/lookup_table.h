@@ -4,14 +4,17 @@
 #include <span>
 #include <string_view>
 
-#include "draft/drafter_plan.h"
-#include "draft/lookup_drafter.h"
+#include "draft/base/drafter_plan.h"
+#include "draft/base/lookup_drafter.h"
 
 namespace outrider {
 
-// All kinds, in the order in which they propose and are listed. kDrafterNames
-// (draft/drafter_plan.h) are the draft model's name and these.
+// All kinds, in the order in which they propose and are listed.
 std::span<const LookupKind> lookup_kinds();
+
+// All drafters that there are, for every interface that takes names: the draft model, and these
+// kinds in their order.
+extern const std::span<const std::string_view> kDrafterNames;
 
 // Null: there is none of this name.
 const LookupKind* find_lookup_kind(std::string_view name);

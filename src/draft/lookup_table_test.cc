@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "draft/suffix_memory.h"
+#include "draft/suffix/suffix_memory.h"
 
 namespace outrider {
 namespace {

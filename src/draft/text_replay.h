@@ -11,8 +11,8 @@
 // A step's width is 1 + drafted nodes, as in the contract. The drafter does not know where the text
 // ends, so a draft may reach beyond it: those nodes count as drafted.
 //
-// Several drafters go together as in the engine (draft/drafter_plan.h): chains are asked until one
-// of them finds something, all chains' guesses are merged, and the likeliest nodes that fit the
+// Several drafters go together as in the engine (draft/base/drafter_plan.h): chains are asked until
+// one of them finds something, all chains' guesses are merged, and the likeliest nodes that fit the
 // width are sent. How each did is counted as the engine counts it.
 //
 // The same as llama.cpp's examples/lookup/lookup-stats.cpp, for any drafter that needs no model.
@@ -28,8 +28,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "draft/drafter.h"
-#include "draft/drafter_plan.h"
+#include "draft/base/drafter.h"
+#include "draft/base/drafter_plan.h"
 
 namespace outrider {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <random>
 
-#include "draft/ngram_drafter.h"
+#include "draft/ngram/ngram_drafter.h"
 #include "testing/chi_square.h"
 #include "testing/fake_drafter.h"
 

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "draft/drafter.h"
+#include "draft/base/drafter.h"
 #include "engine/idle_texts.h"
 #include "engine/request.h"
 #include "engine/sequence.h"

@@ -10,8 +10,8 @@
 
 #include "base/status.h"
 #include "base/types.h"
-#include "draft/drafter.h"
-#include "draft/drafter_plan.h"
+#include "draft/base/drafter.h"
+#include "draft/base/drafter_plan.h"
 #include "model/sampler.h"
 
 namespace outrider {

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "draft/drafter.h"
+#include "draft/base/drafter.h"
 #include "engine/sequence.h"
 #include "model/language_model.h"
 #include "model/vocabulary.h"

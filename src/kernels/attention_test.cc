@@ -15,98 +15,15 @@
 #include <vector>
 
 #include "kernels/instruction_set.h"
+#include "testing/attention_cells.h"
 
 namespace outrider::kernels {
 namespace {
 
+using testing::AttentionCells;
+
 constexpr std::uint16_t kMasked = 0xFC00;
 constexpr std::uint16_t kOne = 0x3C00;  // 1 as an IEEE half
-
-// Cells of one head between those of another, as in a cache.
-class Cells {
- public:
-  Cells(WeightType type, int n_cells, int size, std::mt19937_64* random)
-      : type_(type), size_(size), stride_(2 * bytes_of_head() + 6) {
-    bytes_.resize(static_cast<std::size_t>(n_cells) * stride_);
-    std::uniform_int_distribution<int> byte(0, 255);
-    for (std::uint8_t& x : bytes_) x = static_cast<std::uint8_t>(byte(*random));
-    for (int cell = 0; cell < n_cells; ++cell) make_modest(cell, random);
-  }
-
-  CacheHead head() const {
-    return {.type = type_, .bytes = bytes_.data(), .stride = stride_, .size = size_};
-  }
-
-  std::vector<double> at(int cell) const {
-    const std::uint8_t* in = bytes_.data() + static_cast<std::size_t>(cell) * stride_;
-    std::vector<double> values;
-    for (int d = 0; d < size_; ++d) {
-      if (type_ == WeightType::kQ80) {
-        const std::uint8_t* block = in + d / 32 * 34;
-        values.push_back(half_to_float(sixteen(block)) *
-                         static_cast<std::int8_t>(block[2 + d % 32]));
-      } else if (type_ == WeightType::kF16) {
-        values.push_back(half_to_float(sixteen(in + 2 * d)));
-      } else {
-        std::uint32_t bits = 0;
-        if (type_ == WeightType::kBf16) {
-          bits = std::uint32_t{sixteen(in + 2 * d)} << 16;
-        } else {
-          std::memcpy(&bits, in + 4 * d, sizeof bits);
-        }
-        float value = 0.0F;
-        std::memcpy(&value, &bits, sizeof value);
-        values.push_back(value);
-      }
-    }
-    return values;
-  }
-
-  // A cell whose values are no numbers, as after a request that overflowed.
-  void break_cell(int cell) {
-    std::memset(bytes_.data() + static_cast<std::size_t>(cell) * stride_, 0xFF, bytes_of_head());
-  }
-  void copy_cell(const Cells& from, int source, int target) {
-    std::memcpy(bytes_.data() + static_cast<std::size_t>(target) * stride_,
-                from.bytes_.data() + static_cast<std::size_t>(source) * stride_, bytes_of_head());
-  }
-
- private:
-  std::size_t bytes_of_head() const {
-    const auto size = static_cast<std::size_t>(size_);
-    return type_ == WeightType::kQ80   ? size / 32 * 34
-           : type_ == WeightType::kF32 ? 4 * size
-                                       : 2 * size;
-  }
-  static std::uint16_t sixteen(const std::uint8_t* at) {
-    return static_cast<std::uint16_t>(at[0] | at[1] << 8);
-  }
-  // Values of about one.
-  void make_modest(int cell, std::mt19937_64* random) {
-    std::normal_distribution<float> normal;
-    std::uint8_t* out = bytes_.data() + static_cast<std::size_t>(cell) * stride_;
-    for (int d = 0; d < size_; ++d) {
-      const float value = normal(*random);
-      std::uint32_t bits = 0;
-      std::memcpy(&bits, &value, sizeof bits);
-      if (type_ == WeightType::kQ80) {
-        out[d / 32 * 34] = static_cast<std::uint8_t>(d);
-        out[d / 32 * 34 + 1] = 0x24;  // a scale of about 0.016
-      } else if (type_ == WeightType::kF32) {
-        std::memcpy(out + 4 * d, &bits, sizeof bits);
-      } else if (type_ == WeightType::kBf16) {
-        std::memcpy(out + 2 * d, reinterpret_cast<const std::uint8_t*>(&bits) + 2, 2);
-      } else {
-        out[2 * d + 1] = static_cast<std::uint8_t>((out[2 * d + 1] & 0x83) | 0x38);
-      }
-    }
-  }
-
-  WeightType type_;
-  int size_;
-  std::size_t stride_;
-  std::vector<std::uint8_t> bytes_;
-};
 
 // Queries and masks, and what they became.
 struct Queries {
@@ -128,9 +45,9 @@ struct Queries {
 };
 
 // Rows `from` to `from` + n - 1 in one call.
-std::vector<std::vector<float>> attend(const InstructionSet& set, const Cells& keys,
-                                       const Cells& values, const Queries& queries, int from, int n,
-                                       bool sinks = false) {
+std::vector<std::vector<float>> attend(const InstructionSet& set, const AttentionCells& keys,
+                                       const AttentionCells& values, const Queries& queries,
+                                       int from, int n, bool sinks = false) {
   std::vector<std::vector<float>> out(static_cast<std::size_t>(n));
   std::vector<QueryRow> rows;
   int n_cells = 0;
@@ -157,7 +74,7 @@ std::vector<std::vector<float>> attend(const InstructionSet& set, const Cells& k
   return out;
 }
 
-std::vector<double> plain_loop(const Cells& keys, const Cells& values,
+std::vector<double> plain_loop(const AttentionCells& keys, const AttentionCells& values,
                                const std::vector<float>& query,
                                const std::vector<std::uint16_t>& mask, bool sinks) {
   std::vector<double> out(static_cast<std::size_t>(values.head().size));
@@ -190,8 +107,8 @@ TEST_P(AttentionTest, IsThePlainLoopAndHasTheScalarCodesBits) {
       for (const int n_cells : {1, 31, 32, 33, 200}) {
         const int key_size = key_type == kQ80 ? 96 : 80;
         const int value_size = value_type == kQ80 ? 64 : 72;
-        const Cells keys(key_type, n_cells, key_size, &random_);
-        const Cells values(value_type, n_cells, value_size, &random_);
+        const AttentionCells keys(key_type, n_cells, key_size, &random_);
+        const AttentionCells values(value_type, n_cells, value_size, &random_);
         const Queries queries(7, key_size, n_cells, &random_);
         for (const bool sinks : {false, true}) {
           const auto got = attend(set(), keys, values, queries, 0, 7, sinks);
@@ -212,8 +129,8 @@ TEST_P(AttentionTest, IsThePlainLoopAndHasTheScalarCodesBits) {
 
 TEST_P(AttentionTest, ARowHasTheSameBitsInAnyCompany) {
   const int n_cells = 150;
-  const Cells keys(WeightType::kF16, n_cells, 64, &random_);
-  const Cells values(WeightType::kF16, n_cells, 64, &random_);
+  const AttentionCells keys(WeightType::kF16, n_cells, 64, &random_);
+  const AttentionCells values(WeightType::kF16, n_cells, 64, &random_);
   const Queries queries(21, 64, n_cells, &random_);
   std::vector<std::vector<float>> alone;
   for (int r = 0; r < 21; ++r) alone.push_back(attend(set(), keys, values, queries, r, 1)[0]);
@@ -228,16 +145,16 @@ TEST_P(AttentionTest, ARowHasTheSameBitsInAnyCompany) {
 
 TEST_P(AttentionTest, WhereTheCellsLieDoesNotMatterOnlyTheirOrder) {
   const int n_cells = 90;
-  const Cells keys(WeightType::kBf16, n_cells, 64, &random_);
-  const Cells values(WeightType::kF16, n_cells, 64, &random_);
+  const AttentionCells keys(WeightType::kBf16, n_cells, 64, &random_);
+  const AttentionCells values(WeightType::kF16, n_cells, 64, &random_);
   Queries queries(3, 64, n_cells, &random_);
   for (auto& mask : queries.mask) mask = queries.mask[0];
   const auto want = attend(set(), keys, values, queries, 0, 3);
   for (int round = 0; round < 20; ++round) {
     // The cells in their order, with others between them that nobody sees.
     const int n_wide = 300;
-    Cells wide_keys(WeightType::kBf16, n_wide, 64, &random_);
-    Cells wide_values(WeightType::kF16, n_wide, 64, &random_);
+    AttentionCells wide_keys(WeightType::kBf16, n_wide, 64, &random_);
+    AttentionCells wide_values(WeightType::kF16, n_wide, 64, &random_);
     Queries moved = queries;
     std::vector<std::uint16_t> mask(static_cast<std::size_t>(n_wide), kMasked);
     std::vector<int> places(static_cast<std::size_t>(n_wide));
@@ -261,8 +178,8 @@ TEST_P(AttentionTest, WhereTheCellsLieDoesNotMatterOnlyTheirOrder) {
 
 TEST_P(AttentionTest, CellsThatNoRowSeesMayBeLeftOut) {
   const int n_cells = 190;
-  const Cells keys(WeightType::kF16, n_cells, 64, &random_);
-  const Cells values(WeightType::kQ80, n_cells, 64, &random_);
+  const AttentionCells keys(WeightType::kF16, n_cells, 64, &random_);
+  const AttentionCells values(WeightType::kQ80, n_cells, 64, &random_);
   for (const int n_seen : {1, 7, 33, 100, 190}) {
     Queries queries(5, 64, n_cells, &random_);
     std::vector<std::int32_t> cells;
@@ -302,8 +219,8 @@ TEST_P(AttentionTest, ABrokenCellReachesTheRowsThatSeeItAndNoOther) {
   const int n_cells = 70;
   for (const WeightType type : {WeightType::kF16, WeightType::kBf16, WeightType::kF32}) {
     for (const std::vector<int>& broken : {std::vector<int>{40}, {0}, {69}, {3, 40, 69}}) {
-      Cells keys(type, n_cells, 64, &random_);
-      Cells values(type, n_cells, 64, &random_);
+      AttentionCells keys(type, n_cells, 64, &random_);
+      AttentionCells values(type, n_cells, 64, &random_);
       Queries queries(6, 64, n_cells, &random_);
       for (std::size_t r = 0; r < 6; ++r) {
         for (const int cell : broken) {
@@ -330,8 +247,8 @@ TEST_P(AttentionTest, ABrokenCellReachesTheRowsThatSeeItAndNoOther) {
 // Masks here are as long as their rows' ranges and no longer: the sanitizers see what is read.
 TEST_P(AttentionTest, ARowsRangeCutsWhatItSeesAsAMaskWould) {
   const int n_cells = 130;
-  const Cells keys(WeightType::kF16, n_cells, 64, &random_);
-  const Cells values(WeightType::kF16, n_cells, 64, &random_);
+  const AttentionCells keys(WeightType::kF16, n_cells, 64, &random_);
+  const AttentionCells values(WeightType::kF16, n_cells, 64, &random_);
   const int begins[] = {0, 5, 40, 64, 0, 129, 70};
   const int ends[] = {130, 10, 97, 64, 33, 130, 128};
   Queries queries(7, 64, n_cells, &random_);
@@ -362,8 +279,8 @@ TEST_P(AttentionTest, ARowsRangeCutsWhatItSeesAsAMaskWould) {
 }
 
 TEST_P(AttentionTest, ARowThatSeesNothingBecomesZeros) {
-  const Cells keys(WeightType::kF16, 40, 64, &random_);
-  const Cells values(WeightType::kF16, 40, 64, &random_);
+  const AttentionCells keys(WeightType::kF16, 40, 64, &random_);
+  const AttentionCells values(WeightType::kF16, 40, 64, &random_);
   Queries queries(2, 64, 40, &random_);
   for (std::uint16_t& mask : queries.mask[1]) mask = kMasked;
   const auto got = attend(set(), keys, values, queries, 0, 2);
@@ -372,8 +289,8 @@ TEST_P(AttentionTest, ARowThatSeesNothingBecomesZeros) {
 }
 
 TEST_P(AttentionTest, LargeAndSmallScoresKeepTheirShares) {
-  const Cells keys(WeightType::kF32, 40, 64, &random_);
-  const Cells values(WeightType::kF32, 40, 64, &random_);
+  const AttentionCells keys(WeightType::kF32, 40, 64, &random_);
+  const AttentionCells values(WeightType::kF32, 40, 64, &random_);
   Queries queries(1, 64, 40, &random_);
   for (float& x : queries.query[0]) x *= 1000.0F;  // one cell takes it all
   const auto got = attend(set(), keys, values, queries, 0, 1)[0];

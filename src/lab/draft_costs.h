@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "draft/drafter.h"
+#include "draft/base/drafter.h"
 #include "model/sampler.h"
 
 namespace outrider::lab {

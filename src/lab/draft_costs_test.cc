@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "draft/draft_model.h"
+#include "draft/model/draft_model.h"
 #include "testing/fake_drafter.h"
 #include "testing/fake_model.h"
 

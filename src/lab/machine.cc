@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "lab/markup.h"
-#include "llama/backend.h"
-#include "llama/exactness_key.h"
+#include "llama/base/backend.h"
+#include "llama/exactness/exactness_key.h"
 
 namespace outrider::lab {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "kernels/instruction_set.h"
 #include "lab/fastest_run.h"
-#include "llama/exactness_rule.h"
-#include "llama/matrices.h"
+#include "llama/exactness/exactness_rule.h"
+#include "llama/files/matrices.h"
 
 namespace outrider::lab {
 namespace {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "draft/drafter.h"
+#include "draft/base/drafter.h"
 
 namespace outrider::lab {
 

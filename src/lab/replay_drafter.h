@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "draft/lookup_drafter.h"
+#include "draft/base/lookup_drafter.h"
 
 namespace outrider::lab {
 

@@ -16,7 +16,7 @@
 
 #include "base/status.h"
 #include "json/json.h"
-#include "llama/matrices.h"
+#include "llama/files/matrices.h"
 
 namespace outrider::lab {
 

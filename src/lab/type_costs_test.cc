@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "llama/backend.h"
+#include "llama/base/backend.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 

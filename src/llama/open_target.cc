@@ -7,12 +7,11 @@
 
 #include "base/clock.h"
 #include "llama.h"
-#include "llama/backend.h"
-#include "llama/exactness_cache.h"
-#include "llama/exactness_key.h"
-#include "llama/probe.h"
-#include "llama/probe_context.h"
-#include "llama/vocabulary.h"
+#include "llama/base/backend.h"
+#include "llama/exactness/exactness_cache.h"
+#include "llama/exactness/exactness_key.h"
+#include "llama/probe/probe.h"
+#include "llama/vocabulary/vocabulary.h"
 
 namespace outrider::llama {
 namespace {
@@ -50,6 +49,23 @@ bool is_text(const llama_vocab* vocab, Token token) {
   constexpr int kNotText =
       LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN | LLAMA_TOKEN_ATTR_UNUSED;
   return (llama_vocab_get_attr(vocab, token) & kNotText) == 0 && !llama_vocab_is_eog(vocab, token);
+}
+
+// A context for the probe: up to three sequences, and cells for two batches of the widest behind
+// the deepest start. What influences kernels is the real one's: flash attention, cache types,
+// threads.
+void make_small(std::int32_t widest, std::int32_t deepest, ModelOptions* options,
+                ContextSettings* settings) {
+  constexpr std::int32_t kSequences = 3;
+  constexpr std::int32_t kBatch = 512;
+  constexpr std::int32_t kOthers = 32;  // cells of other sequences, and some
+  const std::int32_t n_batch = std::min(options->n_batch, kBatch);
+  settings->n_cells = std::max(deepest + 2 * widest, n_batch) + kOthers;
+  settings->max_width = widest;
+  settings->for_probe = true;
+  options->n_ctx = settings->n_cells;
+  options->n_sequences = std::min(options->n_sequences, kSequences);
+  options->n_batch = std::max({n_batch, widest + kSequences, 8});
 }
 
 class Opener {
@@ -269,17 +285,16 @@ Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::i
   options.usable = [vocab](Token token) { return is_text(vocab, token); };
   options.progress = target_.probe_progress;
   options.cancel = hooks_.cancel;
-  // ProbeContext can neither take recurrent layers back nor be deepened with them.
+  // Recurrent layers cannot be deepened.
   if (opened_.model->capabilities().rollback != Rollback::kAny) {
     return probe_exactness(*opened_.model, options);
   }
-  constexpr std::int32_t kOthers = 32;  // cells of other sequences, and some
-  const std::int32_t n_cells =
-      std::max(starts.back() + 2 * widest + kOthers, std::min(options_.n_batch, 512) + kOthers);
-  Result<std::unique_ptr<ProbeContext>> context =
-      ProbeContext::create(opened_.file, options_, plan.context, n_cells, widest);
-  if (!context.ok()) return context.status();
-  ProbeContext& model = **context;
+  ModelOptions small = options_;
+  ContextSettings settings = plan.context;
+  make_small(widest, starts.back(), &small, &settings);
+  Result<std::unique_ptr<LlamaModel>> made = LlamaModel::create(opened_.file, small, settings);
+  if (!made.ok()) return made.status();
+  LlamaModel& model = **made;
   options.deepen = [&model](std::int32_t cells) { return model.deepen(cells); };
   return probe_exactness(model, options);
 }

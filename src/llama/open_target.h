@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "llama/exactness_rule.h"
-#include "llama/llama_model.h"
-#include "llama/model_file.h"
+#include "llama/exactness/exactness_rule.h"
+#include "llama/files/model_file.h"
+#include "llama/model/llama_model.h"
 #include "model/exactness.h"
 #include "model/model_options.h"
 

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <string>
 
-#include "llama/exactness_cache.h"
-#include "llama/own_kernels.h"
+#include "llama/exactness/exactness_cache.h"
+#include "llama/kernels/own_kernels.h"
 #include "testing/gguf_damage.h"
 #include "testing/llama_fixture.h"
 #include "testing/llama_open_target.h"

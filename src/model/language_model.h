@@ -22,9 +22,9 @@
 // A model that runs elsewhere can be gone for good (its process has died). From then on every call
 // fails with kInternal and the same message, which says what happened, and all lengths are 0.
 //
-// Implementations: llama/llama_model.h (llama.cpp), remote/remote_model.h (any of the others, in a
-// child process), testing/fake_model.h (hand-written numbers).
-// A model is used by one thread at a time; set_interrupt's flag may be raised from any thread.
+// Implementations: llama/model/llama_model.h (llama.cpp), remote/remote_model.h (any of the others,
+// in a child process), testing/fake_model.h (hand-written numbers). A model is used by one thread
+// at a time; set_interrupt's flag may be raised from any thread.
 #pragma once
 
 #include <atomic>

@@ -13,7 +13,7 @@
 #include "base/field.h"
 #include "base/status.h"
 #include "base/types.h"
-#include "draft/drafter.h"
+#include "draft/base/drafter.h"
 #include "engine/request.h"
 #include "model/sampler.h"
 #include "model/vocabulary.h"

@@ -12,7 +12,7 @@
 
 #include "backend/llama_loader.h"
 #include "base/process_end.h"
-#include "llama/backend.h"
+#include "llama/base/backend.h"
 #include "rpcserver/server.h"
 
 namespace outrider::rpcserver {

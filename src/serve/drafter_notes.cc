@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "draft/drafter_plan.h"
+#include "draft/base/drafter_plan.h"
+#include "draft/lookup_table.h"
 
 namespace outrider {
 

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "draft/lookup_drafter.h"
+#include "draft/base/lookup_drafter.h"
 #include "serve/load_task.h"
 #include "serve/runtime_shared.h"
 #include "serve/runtime_status.h"

@@ -9,7 +9,7 @@
 
 #include "base/cost_point.h"
 #include "base/status.h"
-#include "draft/drafter.h"
+#include "draft/base/drafter.h"
 #include "model/exactness.h"
 #include "model/language_model.h"
 #include "model/model_info.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "draft/drafter_plan.h"
+#include "draft/base/drafter_plan.h"
 
 namespace outrider {
 namespace {

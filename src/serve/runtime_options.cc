@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <string>
 
-#include "draft/drafter_plan.h"
-#include "draft/suffix_memory.h"
+#include "draft/base/drafter_plan.h"
+#include "draft/lookup_table.h"
+#include "draft/suffix/suffix_memory.h"
 
 namespace outrider {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/field.h"
 #include "base/status.h"
-#include "draft/lookup_drafter.h"
+#include "draft/base/lookup_drafter.h"
 
 namespace outrider {
 

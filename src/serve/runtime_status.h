@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "draft/lookup_drafter.h"
+#include "draft/base/lookup_drafter.h"
 #include "engine/request.h"
 #include "model/exactness.h"
 #include "model/model_info.h"

@@ -7,8 +7,10 @@
 #include <chrono>
 #include <thread>
 
+#include "draft/lookup_table.h"
+
 #include "base/random.h"
-#include "draft/ngram_file.h"
+#include "draft/ngram/ngram_file.h"
 #include "serve/runtime.h"
 #include "testing/chi_square.h"
 #include "testing/fake_engine.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "draft/lookup_table.h"
-#include "draft/suffix_memory.h"
+#include "draft/suffix/suffix_memory.h"
 
 namespace outrider {
 namespace {

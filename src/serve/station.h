@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "draft/lookup_drafter.h"
+#include "draft/base/lookup_drafter.h"
 #include "engine/engine.h"
 #include "serve/completion_result.h"
 #include "serve/experiences.h"

@@ -19,7 +19,7 @@
 #include <variant>
 #include <vector>
 
-#include "draft/lookup_drafter.h"
+#include "draft/base/lookup_drafter.h"
 #include "engine/idle_texts.h"
 #include "serve/loader.h"
 #include "serve/station.h"

@@ -1,7 +1,7 @@
 // Team: threads that compute one thing after the other together, and meet in between.
 //
-// It does for ggml's graphs what OpenMP's threads do (src/llama/compute_threads.cc), on machines
-// that have other work as well: see gate.h. Its threads end with it.
+// It does for ggml's graphs what OpenMP's threads do (src/llama/kernels/compute_threads.cc), on
+// machines that have other work as well: see gate.h. Its threads end with it.
 #pragma once
 
 #include <atomic>

@@ -1,0 +1,103 @@
+// LookupDrafter: a drafter that needs no model. It guesses from the text itself, from files, or
+// from what the target found likely.
+//
+// Each has an entry in one table (draft/lookup_table.h), which says what others need to know to
+// make it, to open its files and to describe it. So whoever runs drafters names none of them. A new
+// one is: its own files, with a LookupKind beside the class; and a line of the table. (A file that
+// it takes needs an option of the command, too.)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "draft/base/drafter.h"
+#include "store/tokenizer_id.h"
+
+namespace outrider {
+
+class SuffixMemory;
+
+// A file of a drafter, as a client names it.
+struct DrafterFile {
+  std::string drafter;  // the name of one that takes files
+  std::string path;
+  // One of the drafter's tiers (LookupFiles), where it has any; else empty. Empty also for
+  // "whichever" where a file is named that is there already.
+  std::string tier = {};
+
+  bool operator==(const DrafterFile&) const = default;
+};
+
+// What such a file holds once it is open. Immutable; any thread.
+class LookupFile {
+ public:
+  virtual ~LookupFile() = default;
+  virtual std::uint64_t file_bytes() const = 0;
+  // That it takes: 0 for a file that is mapped and not read as a whole.
+  virtual std::uint64_t memory_bytes() const = 0;
+  // That was found so far, see StoreFile::damage().
+  virtual Status damage() const { return Status(); }
+};
+
+struct OpenedDrafterFile {
+  DrafterFile file;
+  std::shared_ptr<const LookupFile> contents;  // not null
+};
+
+class LookupDrafter : public Drafter {
+ public:
+  // Of what it holds for its sequences; files and remembered texts are counted by themselves.
+  virtual std::size_t memory_bytes() const = 0;
+
+  // Files that come and go between two calls of draft(); what is known of the sequences stays. A
+  // file takes the place of one of the same path (of the same tier, where there are tiers). May
+  // throw std::bad_alloc, with nothing changed. REQUIRES: it was opened as its LookupKind says
+  virtual void add_file(const OpenedDrafterFile& /*file*/) {}
+  // `reason`: for the sequences that lose it. Needs no memory. Unknown files are ignored.
+  virtual void remove_file(const DrafterFile& /*file*/, std::string /*reason*/) {}
+
+  // Where finished texts are kept, each for later requests of its namespace, which see it from
+  // their next step on. Null: it remembers none. The thread's that drafts.
+  virtual SuffixMemory* memory() const { return nullptr; }
+};
+
+// What a lookup drafter is made for.
+struct LookupSettings {
+  std::int32_t n_vocab = 0;      // of the target
+  std::int32_t n_sequences = 0;  // likewise
+  // Tokens of finished texts that it remembers, if it can; 0, or as SuffixMemory allows.
+  std::size_t remember_tokens = 0;
+};
+
+// When a drafter guesses for a request that names none, under the coupled rule.
+enum class Unasked { kNever, kWithFiles, kAlways };
+
+// The files that a kind of drafter takes.
+struct LookupFiles {
+  // Opens one and checks that it is for this tokenizer. Errors name the file. Null: it takes none.
+  Result<std::shared_ptr<const LookupFile>> (*open)(const std::string& path,
+                                                    const TokenizerId& tokenizer) = nullptr;
+  // As what it can use a file: each holds one. Empty: all files are used alike, as many as there
+  // are. The first is meant where a new file is given without.
+  std::span<const std::string_view> tiers = {};
+  // The command that makes one file of two, for those who have two for a tier.
+  std::string_view join_command = {};
+};
+
+// An entry of the table. All texts are static storage.
+struct LookupKind {
+  std::string_view name;
+  std::string_view help;  // what it guesses from, a phrase
+  Unasked unasked = Unasked::kNever;
+  LookupFiles files = {};
+  // May throw std::bad_alloc.
+  std::unique_ptr<LookupDrafter> (*make)(const LookupSettings& settings) = nullptr;
+
+  constexpr bool takes_files() const { return files.open != nullptr; }
+};
+
+}  // namespace outrider

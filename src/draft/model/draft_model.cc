@@ -1,0 +1,205 @@
+#include "draft/model/draft_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "draft/model/draft_growth.h"
+
+namespace outrider {
+
+// A request while its draft grows.
+struct DraftModelDrafter::Growing {
+  DraftGrowth growth;
+  std::span<const Token> prefix;  // decided tokens before the root, in the first pass
+};
+
+DraftModelDrafter::DraftModelDrafter(LanguageModel& model, std::int32_t n_target_vocab,
+                                     std::function<bool(Token)> is_end, bool learns)
+    : model_(model),
+      n_target_vocab_(std::min(n_target_vocab, model.capabilities().n_vocab)),
+      is_end_(std::move(is_end)),
+      learns_(learns),
+      sequences_(static_cast<std::size_t>(model.capabilities().n_sequences)) {}
+
+// Of the old text's last draft only the prefix is worth keeping: the tree is a few tokens.
+Status DraftModelDrafter::begin(SeqId seq, std::size_t kept) {
+  SeqState& state = sequences_[static_cast<std::size_t>(seq)];
+  Status status;
+  if (kept > 0 && state.trial) status = model_.commit(seq, {});
+  state = SeqState();
+  const std::size_t seen = static_cast<std::size_t>(model_.length(seq));
+  state.n_seen = std::min(seen, status.ok() ? kept : 0);
+  if (state.n_seen > 0) status = model_.truncate(seq, static_cast<Pos>(state.n_seen));
+  if (state.n_seen > 0 && status.ok()) return status;
+  state.n_seen = 0;
+  return model_.truncate(seq, 0);
+}
+
+// Finding out what was right can wait until the next draft.
+void DraftModelDrafter::accept(SeqId /*seq*/, std::span<const Token> /*text*/) {}
+
+void DraftModelDrafter::end(SeqId seq) { (void)begin(seq, 0); }
+
+std::int64_t DraftModelDrafter::known(SeqId seq) const {
+  return static_cast<std::int64_t>(sequences_[static_cast<std::size_t>(seq)].n_seen);
+}
+
+std::string DraftModelDrafter::limit_reason(SeqId seq) const {
+  return sequences_[static_cast<std::size_t>(seq)].limit_reason;
+}
+
+// Tokens of one pass that each sequence may count on.
+std::int32_t DraftModelDrafter::share() const {
+  const Capabilities& caps = model_.capabilities();
+  return std::max(1, caps.n_batch / std::max(1, caps.n_sequences));
+}
+
+Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
+  if (model_.capabilities().rollback != Rollback::kAny) {
+    return unsupported("it cannot take back what was drafted: " +
+                       model_.capabilities().rollback_reason);
+  }
+  std::vector<Growing> growing;
+  Status failure;
+  for (DraftRequest& request : requests) {
+    if (request.max_nodes <= 0) continue;
+    const Status ready = synchronise(request);
+    if (ready.code() == StatusCode::kCancelled) {
+      for (const Growing& g : growing) forget_trial(g.growth.request().seq);
+      return ready;
+    }
+    SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
+    if (!ready.ok()) {
+      state.limit_reason = ready.message();
+      if (ready.code() != StatusCode::kResourceExhausted) failure = ready;
+      continue;
+    }
+    const std::size_t last = request.text.size() - 1;
+    state.trial.emplace(request.text[last]);
+    state.rivals.clear();
+    state.n_prefix = last - state.n_seen;
+    growing.push_back({.growth = DraftGrowth(request, &*state.trial, sharpness_.factor()),
+                       .prefix = request.text.subspan(state.n_seen, state.n_prefix)});
+  }
+  while (!growing.empty()) OUTRIDER_RETURN_IF_ERROR(extend(growing));
+  return failure;
+}
+
+// The trial never got to the model.
+void DraftModelDrafter::forget_trial(SeqId seq) {
+  SeqState& state = sequences_[static_cast<std::size_t>(seq)];
+  state.trial.reset();
+  state.n_prefix = 0;
+}
+
+// Keeps the path of the last draft's tree that the text took, and forgets the rest.
+Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
+  SeqState& state = sequences_[static_cast<std::size_t>(seq)];
+  if (!state.trial) return Status();
+  // The text's last token is the next root: the model is to see it then.
+  const std::size_t end = text.size() - 1;
+  std::vector<NodeId> path;
+  std::size_t at = state.n_seen + state.n_prefix;
+  NodeId node = kRoot;
+  while (node != kNoNode && at < end) {
+    path.push_back(node);
+    ++at;
+    if (learns_ && static_cast<std::size_t>(node) < state.rivals.size()) {
+      sharpness_.learn(state.rivals[static_cast<std::size_t>(node)], text[at]);
+    }
+    node = state.trial->child(node, text[at]);
+  }
+  const Status status = model_.commit(seq, path);
+  state.trial.reset();
+  state.n_prefix = 0;
+  state.n_seen = static_cast<std::size_t>(model_.length(seq));
+  return status;
+}
+
+// Makes the model's state a beginning of the text, at least one token short of it, close enough for
+// one batch.
+Status DraftModelDrafter::synchronise(const DraftRequest& request) {
+  assert(!request.text.empty());
+  OUTRIDER_RETURN_IF_ERROR(settle(request.seq, request.text));
+  const SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
+  if (!model_.has_room_for(request.seq, request.text.subspan(state.n_seen))) {
+    return resource_exhausted("the draft model's context of " +
+                              std::to_string(model_.capabilities().n_ctx) +
+                              " tokens is full; a larger one drafts for longer");
+  }
+  return catch_up(request);
+}
+
+// Evaluates what is missing in whole batches until the rest fits one batch beside other sequences.
+Status DraftModelDrafter::catch_up(const DraftRequest& request) {
+  SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
+  const std::size_t n_batch = static_cast<std::size_t>(model_.capabilities().n_batch);
+  while (request.text.size() - state.n_seen > static_cast<std::size_t>(share())) {
+    const std::size_t n = std::min(n_batch, request.text.size() - state.n_seen - 1);
+    const std::array<EvalItem, 1> item = {EvalItem{
+        .seq = request.seq, .prefix = request.text.subspan(state.n_seen, n), .tree = nullptr}};
+    OUTRIDER_RETURN_IF_ERROR(model_.evaluate(item));
+    const Status committed = model_.commit(request.seq, {});
+    state.n_seen = static_cast<std::size_t>(model_.length(request.seq));
+    OUTRIDER_RETURN_IF_ERROR(committed);
+  }
+  return Status();
+}
+
+// One more level for each growing request, in one pass of the model; drops those that are done.
+Status DraftModelDrafter::extend(std::vector<Growing>& growing) {
+  const Capabilities& caps = model_.capabilities();
+  std::vector<Growing> running;
+  std::vector<EvalItem> items;
+  for (Growing& g : growing) {
+    const SeqId seq = g.growth.request().seq;
+    const std::int32_t room = std::min(share(), model_.room(seq));
+    if (g.growth.plan_pass(room, caps.max_leaves, caps.max_width) == 0) continue;
+    items.push_back({.seq = seq,
+                     .prefix = g.prefix,
+                     .tree = &g.growth.trial(),
+                     .first_new = g.growth.first_new()});
+    running.push_back(std::move(g));
+  }
+  growing.clear();
+  if (items.empty()) return Status();
+  const Status status = model_.evaluate(items);
+  if (!status.ok()) {
+    for (Growing& g : running) {
+      if (g.growth.first_new() > 0) {
+        g.growth.forget_pass();
+      } else {
+        forget_trial(g.growth.request().seq);
+      }
+    }
+    return status;
+  }
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    DraftGrowth& growth = running[i].growth;
+    running[i].prefix = {};
+    for (NodeId node = growth.first_new(); node < growth.trial().size(); ++node) {
+      const std::span<const float> row = model_.logits(i, node);
+      sequences_[static_cast<std::size_t>(growth.request().seq)].rivals.push_back(
+          growth.take_row(node, row.first(static_cast<std::size_t>(n_target_vocab_)), is_end_));
+    }
+  }
+  growing = std::move(running);
+  return Status();
+}
+
+std::string DraftModelDrafter::check_integrity() const {
+  for (std::size_t i = 0; i < sequences_.size(); ++i) {
+    const SeqState& state = sequences_[i];
+    const Pos length = model_.length(static_cast<SeqId>(i));
+    if (static_cast<std::size_t>(length) != state.n_seen) {
+      return "sequence " + std::to_string(i) + ": the model holds " + std::to_string(length) +
+             " tokens, the drafter believes " + std::to_string(state.n_seen);
+    }
+    const std::string trial = state.trial ? state.trial->check_integrity() : "";
+    if (!trial.empty()) return "sequence " + std::to_string(i) + ": on trial: " + trial;
+  }
+  return "";
+}
+
+}  // namespace outrider

@@ -1,0 +1,92 @@
+// The draft model: a smaller language model that writes ahead.
+//
+// Idea. The draft model continues the text, picking each token with the same noise and the same
+// sampler chain as the target will (dist/gumbel.h), so that where the two models agree they pick
+// the same token. At temperature 0 both take their argmax. Where it is unsure it may branch
+// (draft/model/draft_choice.h). The tree grows level by level, best nodes first, one pass of the
+// model a level.
+//
+// State. Between drafts the model holds the decided text up to some point for good, and behind it
+// the last draft's tree on trial. The next draft keeps the path that the text took, forgets the
+// rest, and evaluates what is missing together with the new root, in one pass. So rejections cost
+// nothing, and after full acceptance the last drafted token, which the draft model has not seen,
+// rides along:
+//
+//      drafted: d1 d2 d3 (d3 never evaluated)      text goes on: d1 d2 d3 b
+//      next draft's first pass evaluates: d3 b     and gives the token after b
+//
+// Cost: one draft pass per level of the tree (all sequences in one batch), plus one choice per
+// node.
+//
+// Source: Leviathan et al. 2023, Chen et al. 2023 (drafting with a small model); trees: SpecInfer
+// (2305.09781); coupling: Daliri et al. 2024. Tested by draft_model_test.cc and
+// tests/same_output_test.cc.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "draft/base/drafter.h"
+#include "draft/model/draft_sharpness.h"
+#include "model/language_model.h"
+
+namespace outrider {
+
+class DraftModelDrafter : public Drafter {
+ public:
+  // `model` must outlive this; it has at least as many sequences as the engine, and nobody else may
+  // use it. `n_target_vocab`: ids from there on (a padded draft vocabulary) are never proposed.
+  // `is_end` tells tokens that end a text, after which nothing is drafted; empty: none do.
+  // `learns`: how sharp guesses should be (draft/model/draft_sharpness.h); else they are as the
+  // model is.
+  DraftModelDrafter(LanguageModel& model, std::int32_t n_target_vocab,
+                    std::function<bool(Token)> is_end, bool learns = true);
+
+  std::string_view name() const override { return "draft-model"; }
+  Status begin(SeqId seq, std::size_t kept) override;
+  // Requests whose text no longer fits the draft model's context are passed over; see
+  // limit_reason().
+  Status draft(std::span<DraftRequest> requests) override;
+  void accept(SeqId seq, std::span<const Token> text) override;
+  void end(SeqId seq) override;
+
+  void set_interrupt(const std::atomic<bool>* flag) override { model_.set_interrupt(flag); }
+  std::int64_t known(SeqId seq) const override;
+  std::string limit_reason(SeqId seq) const override;
+
+  // How sharp its guesses should be.
+  std::vector<double> learned() const override { return sharpness_.numbers(); }
+  void recall(std::span<const double> learned) override { sharpness_.recall(learned); }
+
+  // Empty when the model's state is what this drafter believes, else what differs.
+  std::string check_integrity() const;
+
+ private:
+  struct SeqState {
+    std::size_t n_seen = 0;           // tokens of the text that the model holds for good
+    std::optional<TokenTree> trial;   // behind them; its root is text[n_seen + n_prefix]
+    std::vector<DraftRivals> rivals;  // [trial nodes that were run] what it said behind them
+    std::size_t n_prefix = 0;         // tokens on trial in front of the trial's root
+    std::string limit_reason;
+  };
+  struct Growing;
+
+  void forget_trial(SeqId seq);
+  Status settle(SeqId seq, std::span<const Token> text);
+  Status synchronise(const DraftRequest& request);
+  Status catch_up(const DraftRequest& request);
+  Status extend(std::vector<Growing>& growing);
+  std::int32_t share() const;
+
+  LanguageModel& model_;
+  std::int32_t n_target_vocab_;
+  std::function<bool(Token)> is_end_;
+  bool learns_;
+  std::vector<SeqState> sequences_;  // [n_sequences]
+  DraftSharpness sharpness_;
+};
+
+}  // namespace outrider

@@ -1,0 +1,259 @@
+#include "draft/model/draft_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "dist/gumbel.h"
+#include "testing/fake_model.h"
+
+namespace outrider {
+namespace {
+
+using testing::FakeModel;
+using testing::FakeSampler;
+
+constexpr std::int32_t kVocab = 10;
+
+Capabilities capabilities(std::int32_t n_sequences = 2, std::int32_t n_ctx = 100) {
+  return {.n_vocab = kVocab,
+          .n_ctx = n_ctx,
+          .n_batch = 16,
+          .n_sequences = n_sequences,
+          .rollback = Rollback::kAny,
+          .max_leaves = 1,
+          .max_width = 16};
+}
+
+// One sequence's side of the conversation with a drafter.
+struct Talk {
+  explicit Talk(std::vector<Token> prompt, SeqId id = 0) : seq(id), text(std::move(prompt)) {}
+
+  DraftRequest request(std::int32_t max_nodes) {
+    tree = std::make_unique<TokenTree>(text.back());
+    return {.seq = seq,
+            .text = text,
+            .seed = 5,
+            .sampler = &sampler,
+            .max_nodes = max_nodes,
+            .mask = 1,
+            .tree = tree.get()};
+  }
+  std::vector<Token> drafted() const {
+    std::vector<Token> tokens;
+    for (NodeId id = 1; id < tree->size(); ++id) tokens.push_back(tree->token(id));
+    return tokens;
+  }
+
+  SeqId seq;
+  std::vector<Token> text;
+  FakeSampler sampler{1.0f};
+  std::unique_ptr<TokenTree> tree;
+};
+
+std::vector<Token> expected(const testing::RowFunction& rows, std::vector<Token> text,
+                            std::size_t n) {
+  std::vector<Token> said;
+  while (said.size() < n) {
+    const std::vector<float> row = rows(text);
+    said.push_back(perturbed_argmax({.logits = row}, noise_key(5, text.size())));
+    text.push_back(said.back());
+  }
+  return said;
+}
+
+TEST(DraftModel, DraftsWhatItWouldSayItselfWithTheTargetsNoise) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 1, 2.0f);
+  FakeModel model(capabilities(), rows);
+  DraftModelDrafter drafter(model, kVocab, {});
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  Talk talk({1, 2, 3});
+  DraftRequest request[] = {talk.request(5)};
+  ASSERT_TRUE(drafter.draft(request).ok());
+  EXPECT_EQ(talk.drafted(), expected(rows, {1, 2, 3}, 5));
+  EXPECT_TRUE(talk.tree->is_chain());
+  EXPECT_EQ(drafter.check_integrity(), "");
+  // The prompt's pass gives the first token, four more passes the others.
+  EXPECT_EQ(model.evaluations(), 5);
+}
+
+TEST(DraftModel, AfterEveryAcceptanceCountTheNextDraftCostsNoExtraPass) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 2, 2.0f);
+  for (std::size_t accepted = 0; accepted <= 4; ++accepted) {
+    FakeModel model(capabilities(), rows);
+    DraftModelDrafter drafter(model, kVocab, {});
+    ASSERT_TRUE(drafter.begin(0, 0).ok());
+    Talk talk({1, 2, 3});
+    DraftRequest first[] = {talk.request(4)};
+    ASSERT_TRUE(drafter.draft(first).ok());
+    const std::vector<Token> drafted = talk.drafted();
+    talk.text.insert(talk.text.end(), drafted.begin(),
+                     drafted.begin() + static_cast<std::ptrdiff_t>(accepted));
+    const Token other = accepted < 4 ? (drafted[accepted] + 1) % kVocab : 7;
+    talk.text.push_back(other);
+    drafter.accept(0, talk.text);
+
+    const std::int64_t passes = model.evaluations();
+    const std::int64_t tokens = model.tokens_evaluated();
+    DraftRequest second[] = {talk.request(4)};
+    ASSERT_TRUE(drafter.draft(second).ok());
+    EXPECT_EQ(talk.drafted(), expected(rows, talk.text, 4)) << accepted << " accepted";
+    EXPECT_EQ(model.evaluations() - passes, 4);
+    // Only after full acceptance a token more: the last drafted one, which rides along.
+    EXPECT_EQ(model.tokens_evaluated() - tokens, accepted == 4 ? 5 : 4);
+    EXPECT_EQ(drafter.check_integrity(), "");
+  }
+}
+
+// Asks how sure the drafter is, and wants chains of three.
+class WantsThree : public DraftGuide {
+ public:
+  float chance(std::int32_t /*depth*/, float confidence) const override { return confidence; }
+  bool another_pass(float /*tip_chance*/, std::int32_t tip_depth) override { return tip_depth < 3; }
+};
+
+// A model that is flatter than its target learns to guess more sharply, and is right more often.
+TEST(DraftModel, LearnsHowSharpItsGuessesShouldBe) {
+  constexpr std::size_t kTokens = 3000;
+  const testing::RowFunction rows = testing::random_rows(kVocab, 1, 2.0f);
+  const auto flat_rows = [&rows](std::span<const Token> text) {
+    std::vector<float> row = rows(text);
+    for (float& logit : row) logit *= 0.5f;
+    return row;
+  };
+  const auto accepted = [&](bool learns, std::vector<double>* learned) {
+    FakeModel model(capabilities(1, 2 * kTokens), flat_rows);
+    DraftModelDrafter drafter(model, kVocab, {}, learns);
+    EXPECT_TRUE(drafter.begin(0, 0).ok());
+    Talk talk({1, 2, 3});
+    const std::vector<Token> said = expected(rows, talk.text, kTokens);
+    WantsThree guide;
+    std::size_t n_accepted = 0;
+    for (std::size_t at = 0; at + 4 < kTokens;) {
+      DraftRequest request[] = {talk.request(3)};
+      request[0].guide = &guide;
+      EXPECT_TRUE(drafter.draft(request).ok());
+      const std::vector<Token> guesses = talk.drafted();
+      std::size_t right = 0;
+      while (right < guesses.size() && guesses[right] == said[at + right]) ++right;
+      n_accepted += right;
+      for (std::size_t i = 0; i <= right; ++i) talk.text.push_back(said[at++]);
+      drafter.accept(0, talk.text);
+      EXPECT_EQ(drafter.check_integrity(), "");
+    }
+    *learned = drafter.learned();
+    return n_accepted;
+  };
+  std::vector<double> learned;
+  const std::size_t plain = accepted(false, &learned);
+  EXPECT_EQ(learned[0], 1.0);
+  const std::size_t sharp = accepted(true, &learned);
+  EXPECT_GT(learned[0], 1.4);
+  EXPECT_GT(sharp, plain + plain / 20);
+}
+
+TEST(DraftModel, LongTextsAreCaughtUpInBatches) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 3, 2.0f);
+  FakeModel model(capabilities(), rows);
+  DraftModelDrafter drafter(model, kVocab, {});
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  std::vector<Token> prompt;
+  for (Token t = 0; t < 70; ++t) prompt.push_back(t % kVocab);
+  Talk talk(prompt);
+  DraftRequest request[] = {talk.request(3)};
+  ASSERT_TRUE(drafter.draft(request).ok());
+  EXPECT_EQ(talk.drafted(), expected(rows, prompt, 3));
+}
+
+TEST(DraftModel, SequencesShareItsPasses) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 4, 2.0f);
+  FakeModel model(capabilities(), rows);
+  DraftModelDrafter drafter(model, kVocab, {});
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  ASSERT_TRUE(drafter.begin(1, 0).ok());
+  Talk a({1, 2}, 0), b({3}, 1);
+  DraftRequest requests[] = {a.request(4), b.request(2)};
+  ASSERT_TRUE(drafter.draft(requests).ok());
+  EXPECT_EQ(a.drafted(), expected(rows, {1, 2}, 4));
+  EXPECT_EQ(b.drafted(), expected(rows, {3}, 2));
+  EXPECT_EQ(model.evaluations(), 4);
+  EXPECT_EQ(drafter.check_integrity(), "");
+}
+
+TEST(DraftModel, NothingIsDraftedBehindAnEndToken) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 5, 2.0f);
+  const std::vector<Token> would = expected(rows, {1}, 6);
+  FakeModel model(capabilities(), rows);
+  DraftModelDrafter drafter(model, kVocab, [&](Token t) { return t == would[2]; });
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  Talk talk({1});
+  DraftRequest request[] = {talk.request(6)};
+  ASSERT_TRUE(drafter.draft(request).ok());
+  const std::vector<Token>::const_iterator end = std::find(would.begin(), would.end(), would[2]);
+  EXPECT_EQ(talk.drafted(), std::vector<Token>(would.begin(), end + 1));
+}
+
+TEST(DraftModel, IdsBeyondTheTargetsVocabularyAreNeverProposed) {
+  // The padded ids have by far the largest logits.
+  const testing::RowFunction rows = [](std::span<const Token>) {
+    return std::vector<float>{0, 1, 2, 0, 1, 2, 0, 1, 50, 50};
+  };
+  FakeModel model(capabilities(), rows);
+  DraftModelDrafter drafter(model, /*n_target_vocab=*/8, {});
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  Talk talk({1});
+  DraftRequest request[] = {talk.request(8)};
+  ASSERT_TRUE(drafter.draft(request).ok());
+  ASSERT_EQ(talk.drafted().size(), 8U);
+  for (const Token t : talk.drafted()) EXPECT_LT(t, 8);
+}
+
+TEST(DraftModel, AFailedPassLeavesAUsableDraftAndAStateThatIsInStep) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 6, 2.0f);
+  FakeModel model(capabilities(), rows);
+  DraftModelDrafter drafter(model, kVocab, {});
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  Talk talk({1, 2});
+  model.fail_evaluate({Status(), Status(), internal_error("broken")});
+  DraftRequest request[] = {talk.request(5)};
+  EXPECT_EQ(drafter.draft(request).message(), "broken");
+  EXPECT_EQ(talk.drafted(), expected(rows, {1, 2}, 2));
+  EXPECT_EQ(drafter.check_integrity(), "");
+  DraftRequest again[] = {talk.request(5)};
+  ASSERT_TRUE(drafter.draft(again).ok());
+  EXPECT_EQ(talk.drafted(), expected(rows, {1, 2}, 5));
+}
+
+TEST(DraftModel, AFullContextIsSaidAndDraftingGoesOnForOthers) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 7, 2.0f);
+  FakeModel model(capabilities(2, /*n_ctx=*/6), rows);
+  DraftModelDrafter drafter(model, kVocab, {});
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  ASSERT_TRUE(drafter.begin(1, 0).ok());
+  Talk full({1, 2, 3, 4, 5, 6, 7}, 0), fits({1}, 1);
+  DraftRequest requests[] = {full.request(3), fits.request(3)};
+  ASSERT_TRUE(drafter.draft(requests).ok());
+  EXPECT_TRUE(full.drafted().empty());
+  EXPECT_NE(drafter.limit_reason(0).find("context of 6 tokens is full"), std::string::npos);
+  EXPECT_EQ(fits.drafted(), expected(rows, {1}, 3));
+  EXPECT_EQ(drafter.limit_reason(1), "");
+}
+
+TEST(DraftModel, ANewTextForgetsTheOldOne) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 8, 2.0f, 50);
+  FakeModel model(capabilities(), rows);
+  DraftModelDrafter drafter(model, kVocab, {});
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  Talk old({1, 2, 3, 4});
+  DraftRequest first[] = {old.request(4)};
+  ASSERT_TRUE(drafter.draft(first).ok());
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  EXPECT_EQ(model.length(0), 0);
+  Talk fresh({1, 2, 9});
+  DraftRequest second[] = {fresh.request(4)};
+  ASSERT_TRUE(drafter.draft(second).ok());
+  EXPECT_EQ(fresh.drafted(), expected(rows, {1, 2, 9}, 4));
+}
+
+}  // namespace
+}  // namespace outrider

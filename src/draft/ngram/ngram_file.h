@@ -1,0 +1,46 @@
+// N-gram caches in files: our own format, which is checked, and saved whole or not at all.
+//
+// A store file (store/store_format.h) of kind "ngram" with two sections:
+//     ngrams     {Token tokens[4]; uint32 n_followers} each, strictly rising
+//     followers  {Token, uint32 count} each: the followers of the first n-gram, then of the next,
+//                ...; the best one first, the others by rising token
+// params: shortest and longest n-gram, number of n-grams, number of followers, sum of all counts.
+//
+// Everything is checked when it is loaded: checksums, order, ids against the vocabulary, counts and
+// sums. A file that differs in a byte from what was saved gives an error, never a part of a cache.
+// llama.cpp's own files: draft/ngram/llama_ngram_file.h.
+//
+// Tested by ngram_file_test.cc: every truncation, every byte flipped, every field wrong.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "draft/ngram/ngram_cache.h"
+#include "store/file_ops.h"
+#include "store/tokenizer_id.h"
+
+namespace outrider {
+
+// Replaces `path` atomically; on error the old file stays. Errors: those of save_store();
+// kInvalidArgument for an id outside the tokenizer's vocabulary.
+Status save_ngrams(const NgramCache& cache, const TokenizerId& tokenizer, const std::string& path,
+                   FileOps& ops);
+Status save_ngrams(const NgramCache& cache, const TokenizerId& tokenizer, const std::string& path);
+
+struct NgramFile {
+  NgramCache cache;
+  TokenizerId tokenizer;
+};
+
+// Errors name the file: kNotFound, kInvalidArgument (another kind of file), kUnsupported (another
+// version or byte order), kDataLoss (damaged), kInternal.
+Result<NgramFile> load_ngrams(const std::string& path);
+
+// The same, and kInvalidArgument when the file is another tokenizer's.
+Result<NgramCache> load_ngrams(const std::string& path, const TokenizerId& tokenizer);
+
+// The places of a cache's n-grams by rising n-gram. [cache.size()]
+std::vector<std::uint32_t> sorted_ngrams(const NgramCache& cache);
+
+}  // namespace outrider

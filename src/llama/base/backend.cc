@@ -1,0 +1,170 @@
+#include "llama/base/backend.h"
+
+#include <algorithm>
+#include <cctype>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
+#include "common.h"
+#include "ggml-backend.h"
+#include "llama.h"
+#include "llama/kernels/own_kernels.h"
+#include "log.h"
+
+namespace outrider::llama {
+namespace {
+
+// llama.cpp's callback has no place for a caller's context that differs per thread.
+LogCapture*& innermost_capture() {
+  static thread_local LogCapture* capture = nullptr;
+  return capture;
+}
+
+LogLevel level_of(ggml_log_level level) {
+  switch (level) {
+    case GGML_LOG_LEVEL_ERROR:
+      return LogLevel::kError;
+    case GGML_LOG_LEVEL_WARN:
+      return LogLevel::kWarning;
+    case GGML_LOG_LEVEL_DEBUG:
+      return LogLevel::kDebug;
+    default:
+      return LogLevel::kInfo;
+  }
+}
+
+// Called by C code, so nothing may be thrown; a line that cannot be stored is lost.
+void on_log(ggml_log_level level, const char* text, void* /*user*/) noexcept {
+  LogCapture* capture = innermost_capture();
+  if (capture == nullptr || text == nullptr) return;
+  try {
+    capture->add(level_of(level), level == GGML_LOG_LEVEL_CONT, text);
+  } catch (const std::exception&) {
+  }
+}
+
+// "llama_model_load: error loading model: no vocabulary" -> "no vocabulary"
+std::string_view without_function_names(std::string_view line) {
+  constexpr std::string_view kNoise = "error loading model: ";
+  while (true) {
+    if (line.starts_with(kNoise)) {
+      line.remove_prefix(kNoise.size());
+      continue;
+    }
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string_view::npos) return line;
+    const std::string_view word = line.substr(0, colon);
+    const bool is_function =
+        word.find('_') != std::string_view::npos &&
+        std::all_of(word.begin(), word.end(), [](char c) {
+          return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == ':';
+        });
+    if (!is_function) return line;
+    line.remove_prefix(colon + 2);
+  }
+}
+
+}  // namespace
+
+namespace {
+
+// ggml makes this table when a first model is loaded, and looks into it with every operation. Made
+// here, it also outlives whatever is registered for the process's end from now on: a decode thread
+// that an exit handler ends would otherwise compute without it (a crash, in two of three exits).
+void make_tables() {
+  const ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+  if (cpu == nullptr) return;
+  void* const found = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(cpu),
+                                                        "ggml_backend_dev_get_extra_bufts");
+  if (found == nullptr) return;
+  (void)reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(found)(cpu);
+}
+
+}  // namespace
+
+void ensure_backend() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llama_log_set(on_log, nullptr);
+    // llama-common has a log of its own, a thread that writes to stdout and stderr.
+    common_log_set_verbosity_thold(-1);
+    register_own_kernels();  // before ggml's devices are asked for anything
+    llama_backend_init();
+    make_tables();
+  });
+}
+
+LogCapture::LogCapture(const LogSink& sink) : sink_(sink), outer_(innermost_capture()) {
+  innermost_capture() = this;
+}
+
+LogCapture::~LogCapture() { innermost_capture() = outer_; }
+
+void LogCapture::add(LogLevel level, bool continues, std::string_view text) {
+  if (!continues) {
+    if (!line_.empty()) end_line();
+    level_ = level;
+  }
+  while (!text.empty()) {
+    const std::size_t newline = text.find('\n');
+    line_ += text.substr(0, newline);
+    if (newline == std::string_view::npos) return;
+    text.remove_prefix(newline + 1);
+    end_line();
+  }
+}
+
+void LogCapture::end_line() {
+  const std::string line = std::move(line_);
+  line_.clear();
+  if (line.empty()) return;
+  if (level_ == LogLevel::kError && first_error_.empty()) first_error_ = line;
+  if (level_ == LogLevel::kWarning) last_warning_ = line;
+  if (sink_) sink_(level_, line);
+}
+
+std::string LogCapture::reason() const {
+  return std::string(without_function_names(first_error_.empty() ? last_warning_ : first_error_));
+}
+
+std::string LogCapture::because() const {
+  const std::string text = reason();
+  return text.empty() ? "" : ": " + text;
+}
+
+std::int32_t physical_cores() {
+  std::int32_t cores = common_cpu_get_num_math();
+#if defined(__linux__)
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+    cores = std::min(cores, static_cast<std::int32_t>(CPU_COUNT(&allowed)));
+  }
+#endif
+  return std::max(cores, 1);
+}
+
+std::uint64_t memory_limit() {
+  std::uint64_t limit = 0;
+#if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_size = sysconf(_SC_PAGESIZE);
+  if (pages > 0 && page_size > 0) {
+    limit = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_size);
+  }
+#endif
+  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max", or bytes
+  std::uint64_t bytes = 0;
+  if (group >> bytes && bytes > 0) limit = limit == 0 ? bytes : std::min(limit, bytes);
+  return limit;
+}
+
+}  // namespace outrider::llama

@@ -1,0 +1,304 @@
+#include "llama/files/gguf_header.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "llama/base/backend.h"
+#include "llama/base/handles.h"
+#include "llama/files/gguf_checks.h"
+
+namespace outrider::llama {
+namespace {
+
+// llama.cpp reads these, but they are no models that write text on their own.
+struct RefusedArchitecture {
+  std::string_view name;
+  std::string_view why;
+};
+constexpr std::array<RefusedArchitecture, 4> kRefused{{
+    {"clip", "is the image part of a multimodal model; give the language model's file"},
+    {"eagle3", "is a draft head that needs its target's hidden states, which is not supported yet"},
+    {"dflash", "is a draft head that needs its target's hidden states, which is not supported yet"},
+    {"gemma4-assistant",
+     "is a draft head that needs its target's hidden states, which is not supported yet"},
+}};
+
+std::string quoted(const std::string& path) { return "'" + path + "'"; }
+
+// The first bytes of a file that is something else, printable.
+std::string printable(const char* bytes, std::size_t n) {
+  std::string text;
+  for (std::size_t i = 0; i < n; ++i) {
+    const unsigned char byte = static_cast<unsigned char>(bytes[i]);
+    if (std::isprint(byte) && byte != '"' && byte != '\\') {
+      text += static_cast<char>(byte);
+    } else {
+      std::array<char, 8> hex{};
+      std::snprintf(hex.data(), hex.size(), "\\x%02x", static_cast<unsigned>(byte));
+      text += hex.data();
+    }
+  }
+  return text;
+}
+
+Status check_file(const std::string& path, std::uint64_t* size) {
+  if (path.empty()) return invalid_argument("no model file given; give a GGUF file");
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) {
+    if (error && error != std::errc::no_such_file_or_directory &&
+        error != std::errc::not_a_directory) {
+      return invalid_argument("cannot look at " + quoted(path) + ": " + error.message());
+    }
+    return not_found("there is no file " + quoted(path) + "; give a GGUF model file");
+  }
+  if (std::filesystem::is_directory(status)) {
+    return invalid_argument(quoted(path) + " is a folder; give the GGUF file in it");
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    return invalid_argument(quoted(path) + " is not a regular file; give a GGUF model file");
+  }
+  *size = std::filesystem::file_size(path, error);
+  if (error) return invalid_argument("cannot look at " + quoted(path) + ": " + error.message());
+
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return invalid_argument("cannot read " + quoted(path) + ": " + std::strerror(errno));
+  }
+  std::array<char, 4> magic{};
+  file.read(magic.data(), magic.size());
+  const std::size_t n = static_cast<std::size_t>(file.gcount());
+  if (*size == 0) {
+    return invalid_argument(quoted(path) + " is empty; give a llama.cpp model in GGUF format");
+  }
+  if (n < magic.size() || std::memcmp(magic.data(), "GGUF", 4) != 0) {
+    return invalid_argument(quoted(path) + " is not a GGUF file (starts with \"" +
+                            printable(magic.data(), n) +
+                            "\"); give a llama.cpp model in GGUF format");
+  }
+  return Status();
+}
+
+// Reads metadata of any integer type; whatever does not fit is treated as not said.
+class Metadata {
+ public:
+  explicit Metadata(const gguf_context* gguf) : gguf_(gguf) {}
+
+  std::string text(const std::string& key) const {
+    const std::int64_t id = gguf_find_key(gguf_, key.c_str());
+    if (id < 0 || gguf_get_kv_type(gguf_, id) != GGUF_TYPE_STRING) return "";
+    return gguf_get_val_str(gguf_, id);
+  }
+
+  bool flag(const std::string& key, bool otherwise) const {
+    const std::int64_t id = gguf_find_key(gguf_, key.c_str());
+    if (id < 0 || gguf_get_kv_type(gguf_, id) != GGUF_TYPE_BOOL) return otherwise;
+    return gguf_get_val_bool(gguf_, id);
+  }
+
+  // A scalar as a list of one.
+  std::vector<std::int32_t> numbers(const std::string& key) const {
+    const std::int64_t id = gguf_find_key(gguf_, key.c_str());
+    if (id < 0) return {};
+    const gguf_type type = gguf_get_kv_type(gguf_, id);
+    if (type != GGUF_TYPE_ARRAY) return one(type, gguf_get_val_data(gguf_, id), 1);
+    const gguf_type of = gguf_get_arr_type(gguf_, id);
+    if (of == GGUF_TYPE_STRING) return {};
+    return one(of, gguf_get_arr_data(gguf_, id), gguf_get_arr_n(gguf_, id));
+  }
+
+  std::int32_t number(const std::string& key) const {
+    const std::vector<std::int32_t> all = numbers(key);
+    return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
+  }
+
+  bool has(const std::string& key) const { return gguf_find_key(gguf_, key.c_str()) >= 0; }
+
+  std::size_t array_size(const std::string& key) const {
+    const std::int64_t id = gguf_find_key(gguf_, key.c_str());
+    if (id < 0 || gguf_get_kv_type(gguf_, id) != GGUF_TYPE_ARRAY) return 0;
+    return gguf_get_arr_n(gguf_, id);
+  }
+
+ private:
+  template <typename T>
+  static std::vector<std::int32_t> convert(const void* data, std::size_t n) {
+    std::vector<std::int32_t> result;
+    for (std::size_t i = 0; i < n; ++i) {
+      T value{};
+      std::memcpy(&value, static_cast<const char*>(data) + i * sizeof(T), sizeof(T));
+      const bool fits = value >= T{0} && static_cast<std::uint64_t>(value) <=
+                                             std::numeric_limits<std::int32_t>::max();
+      result.push_back(fits ? static_cast<std::int32_t>(value) : 0);
+    }
+    return result;
+  }
+
+  static std::vector<std::int32_t> one(gguf_type type, const void* data, std::size_t n) {
+    switch (type) {
+      case GGUF_TYPE_UINT8:
+        return convert<std::uint8_t>(data, n);
+      case GGUF_TYPE_INT8:
+        return convert<std::int8_t>(data, n);
+      case GGUF_TYPE_UINT16:
+        return convert<std::uint16_t>(data, n);
+      case GGUF_TYPE_INT16:
+        return convert<std::int16_t>(data, n);
+      case GGUF_TYPE_UINT32:
+        return convert<std::uint32_t>(data, n);
+      case GGUF_TYPE_INT32:
+        return convert<std::int32_t>(data, n);
+      case GGUF_TYPE_UINT64:
+        return convert<std::uint64_t>(data, n);
+      case GGUF_TYPE_INT64:
+        return convert<std::int64_t>(data, n);
+      default:
+        return {};
+    }
+  }
+
+  const gguf_context* gguf_;
+};
+
+// Some architectures do so without saying it in the file.
+bool changes_scores(const Metadata& meta, const GgufHeader& header) {
+  constexpr std::array<std::string_view, 6> kAlways{"baichuan", "bloom",        "gemma2",
+                                                    "grok",     "jina-bert-v2", "refact"};
+  return std::find(kAlways.begin(), kAlways.end(), header.architecture) != kAlways.end() ||
+         meta.has(header.architecture + ".attn_logit_softcapping") ||
+         meta.has(header.architecture + ".attention.max_alibi_bias");
+}
+
+void read_attention(const Metadata& meta, const std::string& prefix, GgufHeader* header) {
+  header->n_head = meta.number(prefix + "attention.head_count");
+  header->n_swa = meta.number(prefix + "attention.sliding_window");
+  header->causal = meta.flag(prefix + "attention.causal", true);
+  header->attention_changes_scores = changes_scores(meta, *header);
+
+  std::vector<std::int32_t> heads = meta.numbers(prefix + "attention.head_count_kv");
+  if (heads.empty()) heads = meta.numbers(prefix + "attention.head_count");
+  const std::size_t n_layer = static_cast<std::size_t>(std::min(header->n_layer, 4096));
+  if (!heads.empty()) heads.resize(n_layer, heads.back());
+  header->n_head_kv = std::move(heads);
+
+  if (header->n_head == 0) return;
+  const auto sizes = [&](const char* key, const char* key_swa) {
+    std::int32_t full = meta.number(prefix + key);
+    if (full == 0) full = header->n_embd / header->n_head;
+    std::vector<std::int32_t> result;
+    if (full > 0) result.push_back(full);
+    const std::int32_t sliding = meta.number(prefix + key_swa);
+    if (sliding > 0 && sliding != full) result.push_back(sliding);
+    return result;
+  };
+  header->head_sizes_k = sizes("attention.key_length", "attention.key_length_swa");
+  header->head_sizes_v = sizes("attention.value_length", "attention.value_length_swa");
+}
+
+std::uint64_t elements(const std::vector<std::int32_t>& heads,
+                       const std::vector<std::int32_t>& sizes) {
+  if (sizes.empty()) return 0;
+  std::uint64_t sum = 0;
+  for (const std::int32_t n : heads) sum += static_cast<std::uint64_t>(n);
+  return sum * static_cast<std::uint64_t>(*std::max_element(sizes.begin(), sizes.end()));
+}
+
+Status check_complete(const std::string& path, const gguf_context* gguf, std::uint64_t file_bytes,
+                      std::uint64_t* tensor_bytes) {
+  std::uint64_t end = gguf_get_data_offset(gguf);
+  for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf); ++i) {
+    const std::uint64_t size = gguf_get_tensor_size(gguf, i);
+    *tensor_bytes += size;
+    end = std::max<std::uint64_t>(
+        end, gguf_get_data_offset(gguf) + gguf_get_tensor_offset(gguf, i) + size);
+  }
+  if (end <= file_bytes) return Status();
+  return data_loss(quoted(path) + " is cut off: it has " + std::to_string(file_bytes) +
+                   " bytes, but its tensors end at byte " + std::to_string(end) +
+                   "; fetch the file again");
+}
+
+}  // namespace
+
+std::uint64_t GgufHeader::k_elements() const { return elements(n_head_kv, head_sizes_k); }
+std::uint64_t GgufHeader::v_elements() const { return elements(n_head_kv, head_sizes_v); }
+
+Status check_is_model(const std::string& path, const GgufHeader& header) {
+  const std::string file = quoted(path) + " ";
+  if (header.kind == "adapter") {
+    return invalid_argument(file + "is an adapter (LoRA), not a model; give the model's file");
+  }
+  if (header.kind == "mmproj") {
+    return invalid_argument(file + std::string(kRefused[0].why));
+  }
+  if (header.architecture.empty()) {
+    return invalid_argument(file + "does not say its architecture (general.architecture), so it " +
+                            "is not a model that llama.cpp can run");
+  }
+  if (header.n_tensors == 0) {
+    return invalid_argument(file + "holds no weights (a vocabulary only?); give a whole model");
+  }
+  for (const RefusedArchitecture& refused : kRefused) {
+    if (header.architecture == refused.name) {
+      return unsupported(file + std::string(refused.why));
+    }
+  }
+  if (!header.causal) {
+    return unsupported(file + "is an embedding model (" + header.architecture +
+                       "), which does not write text");
+  }
+  return Status();
+}
+
+Result<GgufHeader> read_gguf_header(const std::string& path) {
+  ensure_backend();
+  GgufHeader header;
+  OUTRIDER_RETURN_IF_ERROR(check_file(path, &header.file_bytes));
+
+  const LogSink no_sink;
+  const LogCapture log(no_sink);
+  GgufHandle gguf;
+  try {
+    gguf.reset(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
+  } catch (const std::exception& error) {
+    return data_loss(quoted(path) + " is damaged: " + error.what());
+  }
+  if (!gguf) {
+    if (log.reason().find("version") != std::string::npos) {
+      return unsupported("cannot read " + quoted(path) + log.because());
+    }
+    return data_loss(quoted(path) + " is cut off or damaged" + log.because() +
+                     "; fetch the file again");
+  }
+  OUTRIDER_RETURN_IF_ERROR(
+      check_complete(path, gguf.get(), header.file_bytes, &header.tensor_bytes));
+
+  const Metadata meta(gguf.get());
+  header.architecture = meta.text("general.architecture");
+  OUTRIDER_RETURN_IF_ERROR(check_gguf_values(path, gguf.get(), header.architecture));
+  header.kind = meta.text("general.type");
+  header.name = meta.text("general.name");
+  header.n_tensors = gguf_get_n_tensors(gguf.get());
+  header.n_splits = std::max(1, meta.number("split.count"));
+  header.n_vocab = static_cast<std::int32_t>(
+      std::min<std::size_t>(meta.array_size("tokenizer.ggml.tokens"), 1u << 30));
+  const std::string prefix = header.architecture + ".";
+  header.n_ctx_train = meta.number(prefix + "context_length");
+  header.n_layer = meta.number(prefix + "block_count");
+  header.n_embd = meta.number(prefix + "embedding_length");
+  read_attention(meta, prefix, &header);
+  return header;
+}
+
+}  // namespace outrider::llama

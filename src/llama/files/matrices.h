@@ -1,0 +1,27 @@
+// The matrices of a GGUF file that tokens are multiplied with, read from its header.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace outrider::llama {
+
+struct Matrix {
+  std::string name;  // "blk.0.ffn_up.weight"
+  std::string type;  // ggml's: "q4_K", "f16"
+  std::uint64_t bytes = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t columns = 0;         // weights of a row
+  std::int32_t experts = 1;          // matrices that it consists of: experts, of which each token
+  std::int32_t experts_used = 1;     // takes so many
+  bool own_kernels_take_it = false;  // where there are own kernels (llama/kernels/own_kernels.h)
+};
+
+// Tables of which a token only takes a row do not count; one that is the output as well does. The
+// weights stay on the disk. Errors: read_gguf_header()'s.
+Result<std::vector<Matrix>> read_matrices(const std::string& path);
+
+}  // namespace outrider::llama

@@ -1,0 +1,80 @@
+// Which rows of activations meet in which expert of a product with experts (MUL_MAT_ID), and where
+// their outputs go.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "ggml.h"
+#include "llama/kernels/kernel_products.h"
+
+namespace outrider::llama {
+
+// Pairs of a token and an expert that it goes to, sorted by experts: so rows that meet in the same
+// expert share its weights.
+class ExpertPairs {
+ public:
+  // Memory for the table of one thread.
+  static std::size_t bytes(const ggml_tensor* op) {
+    const auto pairs = static_cast<std::size_t>(ggml_nelements(op->src[2]));
+    const auto experts = static_cast<std::size_t>(op->src[0]->ne[2]);
+    return GGML_PAD((pairs + experts + 1) * sizeof(std::int32_t), 64);
+  }
+
+  ExpertPairs(const ggml_tensor* op, std::uint8_t* memory)
+      : ids_(op->src[2]),
+        n_experts_(op->src[0]->ne[2]),
+        begins_(reinterpret_cast<std::int32_t*>(memory)),
+        pairs_(begins_ + n_experts_ + 1) {
+    std::fill_n(begins_, n_experts_ + 1, 0);
+    const auto count = static_cast<std::int32_t>(ggml_nelements(ids_));
+    for (std::int32_t pair = 0; pair < count; ++pair) ++begins_[expert(pair) + 1];
+    for (std::int64_t e = 0; e < n_experts_; ++e) begins_[e + 1] += begins_[e];
+    for (std::int32_t pair = 0; pair < count; ++pair) pairs_[begins_[expert(pair)]++] = pair;
+    for (std::int64_t e = n_experts_; e > 0; --e) begins_[e] = begins_[e - 1];
+    begins_[0] = 0;
+  }
+
+  std::int64_t begin(std::int64_t e) const { return begins_[e]; }
+  std::int64_t count(std::int64_t e) const { return begins_[e + 1] - begins_[e]; }
+  // Of the pair at `at` in the sorted order.
+  std::int64_t slot(std::int64_t at) const { return pairs_[at] % ids_->ne[0]; }
+  std::int64_t token(std::int64_t at) const { return pairs_[at] / ids_->ne[0]; }
+
+ private:
+  std::int32_t expert(std::int32_t pair) const {
+    const auto slot = static_cast<std::size_t>(pair % ids_->ne[0]);
+    const auto token = static_cast<std::size_t>(pair / ids_->ne[0]);
+    std::int32_t id = 0;
+    std::memcpy(&id,
+                static_cast<const char*>(ids_->data) + slot * ids_->nb[0] + token * ids_->nb[1],
+                sizeof id);
+    return id;
+  }
+
+  const ggml_tensor* ids_;
+  std::int64_t n_experts_;
+  std::int32_t* begins_;  // [n_experts + 1]
+  std::int32_t* pairs_;   // [pairs], sorted
+};
+
+class ExpertOutputs : public OutputRows {
+ public:
+  ExpertOutputs(const ggml_tensor* out, const ExpertPairs& pairs, std::int64_t begin)
+      : out_(out), pairs_(pairs), begin_(begin) {}
+  float* row(std::int64_t i) const override {
+    const auto slot = static_cast<std::size_t>(pairs_.slot(begin_ + i));
+    const auto token = static_cast<std::size_t>(pairs_.token(begin_ + i));
+    return reinterpret_cast<float*>(static_cast<char*>(out_->data) + slot * out_->nb[1] +
+                                    token * out_->nb[2]);
+  }
+
+ private:
+  const ggml_tensor* out_;
+  const ExpertPairs& pairs_;
+  std::int64_t begin_;
+};
+
+}  // namespace outrider::llama

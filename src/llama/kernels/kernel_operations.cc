@@ -1,0 +1,194 @@
+#include "llama/kernels/kernel_operations.h"
+
+#if defined(OUTRIDER_OWN_KERNELS)
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "ggml-cpu-impl.h"
+#include "llama/kernels/kernel_attention.h"
+#include "llama/kernels/kernel_experts.h"
+#include "llama/kernels/kernel_products.h"
+#include "traits.h"
+
+namespace outrider::llama {
+namespace {
+
+using kernels::PackedLayout;
+
+// Rows of a product's output: three indices of ggml's made one.
+class Outputs : public OutputRows {
+ public:
+  explicit Outputs(const ggml_tensor* out) : out_(out) {}
+  float* row(std::int64_t i) const override { return const_cast<float*>(ggml_row(out_, i)); }
+  static const float* ggml_row(const ggml_tensor* t, std::int64_t i) {
+    const std::int64_t i1 = i % t->ne[1];
+    const std::int64_t i2 = i / t->ne[1] % t->ne[2];
+    const std::int64_t i3 = i / t->ne[1] / t->ne[2];
+    return reinterpret_cast<const float*>(
+        static_cast<const char*>(t->data) + static_cast<std::size_t>(i1) * t->nb[1] +
+        static_cast<std::size_t>(i2) * t->nb[2] + static_cast<std::size_t>(i3) * t->nb[3]);
+  }
+
+ private:
+  const ggml_tensor* out_;
+};
+
+// Hands out pieces: each thread begins with that of its own number.
+class Pieces {
+ public:
+  explicit Pieces(const ggml_compute_params* params)
+      : pool_(params->threadpool), next_(params->ith) {
+    if (params->ith == 0) ggml_threadpool_chunk_set(pool_, params->nth);
+    ggml_barrier(pool_);
+  }
+  std::int64_t current() const { return next_; }
+  void advance() { next_ = ggml_threadpool_chunk_add(pool_, 1); }
+
+ private:
+  ggml_threadpool* pool_;
+  int next_;
+};
+
+// Rows of activations that thread ith of nth writes: whole rows, or a part of each.
+void write_rows(const ggml_compute_params* params, const ActivationRows& rows, std::int64_t n,
+                const auto& source, std::uint8_t* out) {
+  const int ith = params->ith;
+  const int nth = params->nth;
+  if (n < nth) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      rows.write_part(source(i), ith, nth, out + static_cast<std::size_t>(i) * rows.row_bytes());
+    }
+    return;
+  }
+  for (std::int64_t i = ith; i < n; i += nth) {
+    rows.write(source(i), out + static_cast<std::size_t>(i) * rows.row_bytes());
+  }
+}
+
+void multiply(const ggml_compute_params* params, ggml_tensor* op) {
+  const ggml_tensor* weights = op->src[0];
+  const ggml_tensor* x = op->src[1];
+  const PackedLayout layout = kernel_layout(weights);
+  const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
+  const std::int64_t n = ggml_nrows(x);
+  auto* activations = static_cast<std::uint8_t*>(params->wdata);
+  write_rows(
+      params, rows, n, [x](std::int64_t i) { return Outputs::ggml_row(x, i); }, activations);
+  const StripProduct product(*kernel_set(), layout, n, params->nth);
+  const Outputs out(op);
+  for (Pieces pieces(params); pieces.current() < product.n_pieces(); pieces.advance()) {
+    product.multiply(pieces.current(), static_cast<const std::uint8_t*>(weights->data), activations,
+                     rows.row_bytes(), n, out);
+  }
+}
+
+void multiply_experts(const ggml_compute_params* params, ggml_tensor* op) {
+  const ggml_tensor* weights = op->src[0];
+  const ggml_tensor* x = op->src[1];
+  const PackedLayout layout = kernel_layout(weights);
+  const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
+  // Each thread makes the table for itself: it is small, and nobody has to wait for it.
+  auto* memory = static_cast<std::uint8_t*>(params->wdata);
+  const std::size_t table_bytes = ExpertPairs::bytes(op);
+  const ExpertPairs pairs(op, memory + static_cast<std::size_t>(params->ith) * table_bytes);
+  std::uint8_t* activations = memory + static_cast<std::size_t>(params->nth) * table_bytes;
+  const auto source = [&](std::int64_t at) {
+    const auto i1 = static_cast<std::size_t>(pairs.slot(at) % x->ne[1]);
+    const auto i2 = static_cast<std::size_t>(pairs.token(at));
+    return reinterpret_cast<const float*>(static_cast<const char*>(x->data) + i1 * x->nb[1] +
+                                          i2 * x->nb[2]);
+  };
+  write_rows(params, rows, ggml_nelements(op->src[2]), source, activations);
+
+  const StripProduct product(*kernel_set(), layout, kernels::kMaxTile, params->nth);
+  Pieces pieces(params);
+  std::int64_t first = 0;  // piece of the expert
+  for (std::int64_t e = 0; e < weights->ne[2]; ++e) {
+    if (pairs.count(e) == 0) continue;
+    const ExpertOutputs out(op, pairs, pairs.begin(e));
+    const std::uint8_t* packed = static_cast<const std::uint8_t*>(weights->data) +
+                                 static_cast<std::size_t>(e) * layout.bytes();
+    const std::uint8_t* from =
+        activations + static_cast<std::size_t>(pairs.begin(e)) * rows.row_bytes();
+    for (; pieces.current() < first + product.n_pieces(); pieces.advance()) {
+      product.multiply(pieces.current() - first, packed, from, rows.row_bytes(), pairs.count(e),
+                       out);
+    }
+    first += product.n_pieces();
+  }
+}
+
+class Products : public ggml::cpu::tensor_traits {
+ public:
+  bool work_size(int n_threads, const ggml_tensor* op, std::size_t& size) override {
+    const PackedLayout layout = kernel_layout(op->src[0]);
+    const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
+    const bool experts = op->op == GGML_OP_MUL_MAT_ID;
+    const std::int64_t n = experts ? ggml_nelements(op->src[2]) : ggml_nrows(op->src[1]);
+    size = static_cast<std::size_t>(n) * rows.row_bytes();
+    if (experts) size += static_cast<std::size_t>(n_threads) * ExpertPairs::bytes(op);
+    return true;
+  }
+  bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
+    if (op->op == GGML_OP_MUL_MAT_ID) {
+      multiply_experts(params, op);
+    } else {
+      multiply(params, op);
+    }
+    return true;
+  }
+};
+
+class Attentions : public ggml::cpu::tensor_traits {
+  static constexpr std::size_t kLine = 64;
+
+ public:
+  bool work_size(int n_threads, const ggml_tensor* op, std::size_t& size) override {
+    // It may be computed with fewer threads than were planned, and then in other pieces.
+    size = 0;
+    for (int n = 1; n <= n_threads; ++n) {
+      size = std::max(size, static_cast<std::size_t>(n) * AttentionPieces(op, n).scratch_bytes());
+    }
+    size += kLine;
+    return true;
+  }
+  bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
+    const AttentionPieces all(op, params->nth);
+    const auto begin =
+        (reinterpret_cast<std::uintptr_t>(params->wdata) + kLine - 1) / kLine * kLine;
+    auto* scratch = reinterpret_cast<std::uint8_t*>(begin) +
+                    static_cast<std::size_t>(params->ith) * all.scratch_bytes();
+    for (Pieces pieces(params); pieces.current() < all.count(); pieces.advance()) {
+      all.run(*kernel_set(), pieces.current(), scratch);
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+const kernels::InstructionSet*& kernel_set() {
+  static const kernels::InstructionSet* set = nullptr;
+  return set;
+}
+
+PackedLayout kernel_layout(const ggml_tensor* weights) {
+  return {*kernels::weight_type(ggml_type_name(weights->type)), weights->ne[1], weights->ne[0],
+          kernel_set()->strip_rows};
+}
+
+ggml::cpu::tensor_traits* product_operation() {
+  static Products* const kProducts = new Products();
+  return kProducts;
+}
+
+ggml::cpu::tensor_traits* attention_operation() {
+  static Attentions* const kAttentions = new Attentions();
+  return kAttentions;
+}
+
+}  // namespace outrider::llama
+
+#endif

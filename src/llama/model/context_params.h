@@ -1,0 +1,47 @@
+// How large a context is and what it is made of: one place for the real one and for the estimate of
+// its memory. For this layer's own files only.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "llama.h"
+#include "llama/model/llama_model.h"
+#include "model/model_options.h"
+
+namespace outrider::llama {
+
+struct ContextSizes {
+  std::int32_t n_ctx = 0;  // tokens of one sequence
+  std::int32_t n_sequences = 0;
+  std::int32_t n_cells = 0;     // of the cache; llama.cpp rounds it up to a multiple of 256
+  std::int32_t n_batch = 0;     // tokens of one evaluation
+  std::int32_t max_width = 0;   // nodes of one sequence in it
+  std::int32_t max_leaves = 1;  // of its tree
+  std::int32_t n_outputs = 0;   // rows of logits in it
+  std::int32_t n_threads = 0;
+};
+
+// Tokens that models with recurrent layers can go back, where llama.cpp keeps snapshots of their
+// state (elsewhere the number has no effect). Each takes as much memory as the state itself: 18 MB
+// for Qwen3.5 0.8B. The same whether speculation is on or off, as everything that may touch
+// results.
+inline constexpr std::int32_t kSnapshots = 7;
+
+// From what is wished for and what the model was trained with (0: unknown). `attention_only`: false
+// for recurrent layers, which take chains only and park nothing.
+// Errors: kInvalidArgument for a value out of range; kResourceExhausted for more cells than can be
+// numbered.
+Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettings& settings,
+                                std::int32_t n_ctx_train, bool attention_only);
+
+// REQUIRES: the cache types of `settings` are known ones.
+llama_context_params make_params(const ContextSizes& sizes, const ContextSettings& settings);
+
+// REQUIRES: is_cache_type(name).
+ggml_type cache_type_of(const std::string& name);
+
+// "3.2 GiB"
+std::string gibibytes(std::uint64_t bytes);
+
+}  // namespace outrider::llama

@@ -1,0 +1,205 @@
+// LlamaModel's context: what it is made of, what it can do, and rebuilding its cache.
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "llama/base/backend.h"
+#include "llama/model/context.h"
+#include "llama/model/context_params.h"
+#include "llama/model/llama_model.h"
+
+namespace outrider::llama {
+Result<std::unique_ptr<LlamaModel>> LlamaModel::create(std::shared_ptr<ModelFile> file,
+                                                       const ModelOptions& options,
+                                                       const ContextSettings& settings) {
+  ensure_backend();
+  std::unique_ptr<LlamaModel> model(new LlamaModel());
+  model->file_ = std::move(file);
+  model->settings_ = settings;
+  const std::string& path = model->file_->facts().path;
+  model->decode_log_ = [self = model.get()](LogLevel level, std::string_view line) {
+    if (!self->interrupted() && self->file_->log()) self->file_->log()(level, line);
+  };
+  OUTRIDER_RETURN_IF_ERROR(model->choose_cache_types());
+  OUTRIDER_RETURN_IF_ERROR(model->choose_sizes(options).with_context("'" + path + "'"));
+  if (settings.for_probe) return model;
+  OUTRIDER_RETURN_IF_ERROR(model->probe_rollback().with_context("'" + path + "'"));
+  return model;
+}
+
+Status LlamaModel::choose_cache_types() {
+  for (const bool for_k : {true, false}) {
+    std::string& type = for_k ? settings_.type_k : settings_.type_v;
+    std::string why;
+    if (file_->supports_cache_type(type, for_k, &why)) continue;
+    if (!is_cache_type(type)) return invalid_argument(why);
+    notes_.push_back(why + "; f16 is used");
+    type = "f16";
+  }
+  if (!settings_.flash_attention && ggml_is_quantized(cache_type_of(settings_.type_v))) {
+    return invalid_argument("a " + settings_.type_v +
+                            " cache for values needs flash attention; switch it on "
+                            "(flash_attn=on) or take f16 (cache_type_v=f16)");
+  }
+  return Status();
+}
+
+Status LlamaModel::choose_sizes(const ModelOptions& options) {
+  const ModelFacts& facts = file_->facts();
+  const bool attention_only = !facts.recurrent && !facts.hybrid;
+  Result<ContextSizes> sizes = plan_sizes(options, settings_, facts.n_ctx_train, attention_only);
+  if (!sizes.ok()) return sizes.status();
+  capabilities_.n_vocab = facts.n_vocab;
+  capabilities_.n_ctx = sizes->n_ctx;
+  capabilities_.n_sequences = sizes->n_sequences;
+  capabilities_.max_width = sizes->max_width;
+  capabilities_.max_leaves = sizes->max_leaves;
+  if (capabilities_.max_leaves == 1) {
+    capabilities_.branches_reason = "its steps hold " + std::to_string(sizes->max_width) +
+                                    " tokens of a sequence, too few for a branch";
+  }
+  settings_.max_width = sizes->max_width;
+  settings_.keep_cell_order = settings_.keep_cell_order && attention_only && !settings_.for_probe;
+  if (facts.n_ctx_train > 0 && sizes->n_ctx > facts.n_ctx_train) {
+    notes_.push_back("the context of " + std::to_string(sizes->n_ctx) +
+                     " tokens is longer than the " + std::to_string(facts.n_ctx_train) +
+                     " that the model was trained with");
+  }
+  cache_bytes_ = static_cast<std::uint64_t>(sizes->n_cells) *
+                 facts.kv_bytes_per_token(settings_.type_k, settings_.type_v);
+  const std::uint64_t limit = memory_limit();
+  if (facts.all_on_cpu && limit > 0 && cache_bytes_ > limit) {
+    return resource_exhausted("a context of " + std::to_string(sizes->n_ctx) + " tokens (" +
+                              std::to_string(sizes->n_sequences) + " sequences) needs " +
+                              gibibytes(cache_bytes_) + " for its cache, and this machine has " +
+                              gibibytes(limit) + "; take a smaller one (ctx)");
+  }
+  return make_context(*sizes);
+}
+
+Status LlamaModel::make_context(const ContextSizes& sizes) {
+  llama_context_params params = make_params(sizes, settings_);
+  params.abort_callback = [](void* self) {
+    return static_cast<const LlamaModel*>(self)->interrupted();
+  };
+  params.abort_callback_data = this;
+
+  const LogCapture log(file_->log());
+  context_ = std::make_unique<Context>();
+  try {
+    context_->handle.reset(llama_init_from_model(file_->handle(), params));
+  } catch (const std::exception& error) {
+    return internal_error(std::string("llama.cpp cannot make a context: ") + error.what());
+  }
+  if (!context_->handle) {
+    const std::string because = log.because();
+    const bool memory = because.find("alloc") != std::string::npos;
+    return Status(
+        memory ? StatusCode::kResourceExhausted : StatusCode::kInternal,
+        "llama.cpp cannot make a context of " + std::to_string(sizes.n_cells) + " cells" + because);
+  }
+  OUTRIDER_RETURN_IF_ERROR(file_->adapters().apply(context_->handle.get()));
+  context_->memory = llama_get_memory(handle());
+  context_->junk_id = static_cast<llama_seq_id>(llama_max_parallel_sequences()) - 1;
+  n_threads_ = sizes.n_threads;
+  n_outputs_max_ = sizes.n_outputs;
+  settings_.n_cells = static_cast<std::int32_t>(llama_n_ctx(handle()));  // rounded up by llama.cpp
+  capabilities_.n_batch = static_cast<std::int32_t>(llama_n_batch(handle()));
+  context_->batch.reserve(static_cast<std::size_t>(capabilities_.n_batch));
+  ledger_ = CellLedger(
+      settings_.n_cells, capabilities_.n_sequences + (settings_.for_probe ? 1 : 0),
+      settings_.keep_cell_order ? CellLedger::Policy::kInOrder : CellLedger::Policy::kFreeAtOnce);
+  const std::int32_t n_extra = capabilities_.max_leaves - 1;
+  trials_.clear();
+  for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
+    trials_.emplace_back(seq, capabilities_.n_sequences + seq * n_extra, n_extra);
+  }
+  lengths_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
+  shortest_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
+  saved_.assign(static_cast<std::size_t>(capabilities_.n_sequences), {});
+  return Status();
+}
+
+Status LlamaModel::compact() {
+  struct Copy {
+    SeqId seq;
+    std::size_t size;
+    std::unique_ptr<std::uint8_t[]> data;
+  };
+  const LogCapture log(file_->log());
+  std::vector<Copy> all;
+  try {
+    for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
+      if (ledger_.length(seq) == 0) continue;
+      Copy saved{.seq = seq, .size = llama_state_seq_get_size(handle(), seq), .data = nullptr};
+      saved.data = std::make_unique_for_overwrite<std::uint8_t[]>(saved.size);
+      if (saved.size == 0 ||
+          llama_state_seq_get_data(handle(), saved.data.get(), saved.size, seq) != saved.size) {
+        return internal_error("llama.cpp cannot save sequence " + std::to_string(seq) +
+                              log.because());
+      }
+      all.push_back(std::move(saved));
+    }
+  } catch (const std::bad_alloc&) {
+    return resource_exhausted("not enough memory to rebuild the cache");
+  }
+  clear_cache();
+  ledger_.compacted();
+  ++compactions_;
+  Status status;
+  for (const Copy& saved : all) {
+    const std::size_t i = static_cast<std::size_t>(saved.seq);
+    const std::size_t read =
+        llama_state_seq_set_data(handle(), saved.data.get(), saved.size, saved.seq);
+    const llama_pos last = llama_memory_seq_pos_max(context_->memory, saved.seq);
+    if (read == saved.size && last == ledger_.length(saved.seq) - 1) {
+      if (llama_memory_seq_pos_min(context_->memory, saved.seq) > 0) shortest_[i] = lengths_[i];
+      continue;
+    }
+    status = internal_error("llama.cpp cannot put back sequence " + std::to_string(saved.seq) +
+                            log.because());
+  }
+  if (status.ok()) return status;
+  // Never seen: rather an empty cache than one that the ledger does not describe.
+  clear_cache();
+  ledger_.clear();
+  std::fill(lengths_.begin(), lengths_.end(), 0);
+  std::fill(shortest_.begin(), shortest_.end(), 0);
+  return status;
+}
+
+std::string LlamaModel::check_integrity() const {
+  const std::string ledger = ledger_.check_integrity();
+  if (!ledger.empty()) return "ledger: " + ledger;
+  for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
+    const std::string where = "sequence " + std::to_string(seq) + ": ";
+    const std::size_t i = static_cast<std::size_t>(seq);
+    const TreeIds& trial = this->trial(seq);
+    const Pos n = ledger_.length(seq);
+    if (n != lengths_[i] + trial.n_tokens()) {
+      return where + "the ledger has " + std::to_string(n) + " tokens, " +
+             std::to_string(lengths_[i]) + " are kept and " + std::to_string(trial.n_tokens()) +
+             " on trial";
+    }
+    for (std::int32_t index = 0; index <= trial.n_extra(); ++index) {
+      const std::string which = where + "id " + std::to_string(trial.id(index)) + ": ";
+      const Pos held = trial.held(index, lengths_[i]);
+      const llama_pos last = llama_memory_seq_pos_max(context_->memory, trial.id(index));
+      if (last != held - 1) {
+        return which + "llama.cpp's last position is " + std::to_string(last) + ", not " +
+               std::to_string(held - 1);
+      }
+      const llama_pos first = llama_memory_seq_pos_min(context_->memory, trial.id(index));
+      if (shortest_[i] == 0 && ledger_.in_order() && first != (held > 0 ? 0 : -1)) {
+        return which + "llama.cpp's first position is " + std::to_string(first);
+      }
+    }
+  }
+  const bool junk = llama_memory_seq_pos_max(context_->memory, context_->junk_id) >= 0;
+  if (ledger_.in_order() && junk != (ledger_.parked() > 0)) return "the parked cells disagree";
+  return "";
+}
+
+}  // namespace outrider::llama

@@ -1,0 +1,285 @@
+// What models of each kind of memory take back, and that nothing of it shows: after any acceptance
+// count, the text goes on like one that was never speculated on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "llama.h"
+#include "llama/model/llama_model.h"
+#include "testing/llama_fixture.h"
+
+namespace outrider::llama {
+namespace {
+
+using testing::chain;
+using testing::expect_bits;
+using testing::path;
+using testing::prefill;
+using testing::Row;
+using testing::TinyArchitecture;
+
+constexpr int kWindow = 32;
+
+class LlamaRollbackTest : public testing::TinyModelTest,
+                          public ::testing::WithParamInterface<TinyArchitecture> {
+ protected:
+  void SetUp() override {
+    load({.architecture = GetParam(), .sliding_window = kWindow, .n_layer = 4});
+  }
+
+  Rollback expected() const {
+    switch (GetParam()) {
+      case TinyArchitecture::kShortConv:
+        return Rollback::kSnapshot;
+      case TinyArchitecture::kMamba:
+        return Rollback::kSaved;
+      default:
+        return Rollback::kAny;
+    }
+  }
+
+  // Evaluates what `seq` has not seen of `text` and keeps it; the last row.
+  static Row catch_up(LlamaModel& model, SeqId seq, std::span<const Token> text) {
+    const std::size_t seen = static_cast<std::size_t>(model.length(seq));
+    const TokenTree root(text.back());
+    const EvalItem item{
+        .seq = seq, .prefix = text.subspan(seen, text.size() - 1 - seen), .tree = &root};
+    const Status status = model.evaluate({&item, 1});
+    EXPECT_TRUE(status.ok()) << status.message();
+    if (!status.ok()) return {};
+    const std::span<const float> logits = model.logits(0, kRoot);
+    const Row row(logits.begin(), logits.end());
+    EXPECT_TRUE(model.commit(seq, path(1)).ok());
+    EXPECT_EQ(model.length(seq), static_cast<Pos>(text.size()));
+    EXPECT_EQ(model.check_integrity(), "");
+    return row;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Architectures, LlamaRollbackTest,
+                         ::testing::Values(TinyArchitecture::kLlama,
+                                           TinyArchitecture::kSlidingWindow,
+                                           TinyArchitecture::kShortConv, TinyArchitecture::kMamba),
+                         [](const ::testing::TestParamInfo<TinyArchitecture>& which) {
+                           return testing::tiny_architecture_name(which.param);
+                         });
+
+TEST_P(LlamaRollbackTest, TheProbeFindsWhatTheModelTakesBackAndSaysWhy) {
+  const std::unique_ptr<LlamaModel> model = make({.n_ctx = 128});
+  const Capabilities& can = model->capabilities();
+  EXPECT_EQ(can.rollback, expected()) << can.rollback_reason;
+  EXPECT_EQ(model->length(0), 0);
+  EXPECT_EQ(model->check_integrity(), "");
+  if (expected() == Rollback::kAny) {
+    EXPECT_GT(can.max_leaves, 1) << can.branches_reason;
+    EXPECT_EQ(can.rollback_reason, "");
+    EXPECT_EQ(can.branches_reason, "");
+    return;
+  }
+  EXPECT_EQ(can.max_leaves, 1);
+  EXPECT_EQ(can.max_width, expected() == Rollback::kSnapshot ? 8 : 64);
+  for (const std::string& reason : {can.rollback_reason, can.branches_reason}) {
+    EXPECT_NE(reason.find(testing::tiny_architecture_name(GetParam())), std::string::npos);
+    EXPECT_NE(reason.find("recurrent"), std::string::npos) << reason;
+  }
+  TokenTree branches(5);
+  branches.add(kRoot, 6, 0.5f, 1);
+  branches.add(kRoot, 7, 0.5f, 1);
+  const EvalItem item{.seq = 0, .prefix = {}, .tree = &branches};
+  const Status refused = model->evaluate({&item, 1});
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("recurrent"), std::string::npos) << refused.message();
+}
+
+TEST_P(LlamaRollbackTest, AfterEveryAcceptanceCountTheTextGoesOnLikeAFreshOne) {
+  const std::unique_ptr<LlamaModel> model = make({.n_ctx = 200});
+  const std::vector<Token> text = random_text(120, 21);
+  const std::vector<Token> wrong = random_text(20, 22);
+  const std::vector<Row> fresh = fresh_rows(text);
+  for (const std::size_t before : {std::size_t{0}, std::size_t{3}, std::size_t{3 * kWindow}}) {
+    for (std::int32_t width = 1; width <= 8; ++width) {
+      for (std::int32_t kept = 0; kept <= width; ++kept) {
+        for (const std::size_t n_prefix : {std::size_t{0}, std::size_t{4}}) {
+          SCOPED_TRACE(std::to_string(kept) + " of " + std::to_string(width) + " after " +
+                       std::to_string(before) + " and a prefix of " + std::to_string(n_prefix));
+          ASSERT_TRUE(model->truncate(0, 0).ok());
+          if (before > 0) prefill(*model, 0, std::span(text).first(before));
+          const std::size_t root = before + n_prefix;
+          std::vector<Token> nodes(text.begin() + static_cast<std::ptrdiff_t>(root),
+                                   text.begin() + static_cast<std::ptrdiff_t>(root) + kept);
+          for (std::int32_t i = kept; i < width; ++i) {
+            nodes.push_back(wrong[static_cast<std::size_t>(i)]);
+          }
+          const TokenTree tree = chain(nodes);
+          const EvalItem item{
+              .seq = 0, .prefix = std::span(text).subspan(before, n_prefix), .tree = &tree};
+          const Status status = model->evaluate({&item, 1});
+          ASSERT_TRUE(status.ok()) << status.message();
+          for (NodeId node = 0; node < kept; ++node) {
+            const std::span<const float> row = model->logits(0, node);
+            expect_bits({row.begin(), row.end()}, fresh[root + static_cast<std::size_t>(node)]);
+          }
+          ASSERT_TRUE(model->commit(0, path(kept)).ok());
+          EXPECT_EQ(model->check_integrity(), "");
+          const Pos all = static_cast<Pos>(root) + kept;
+          const bool whole = kept == width || expected() == Rollback::kAny;
+          if (whole || (expected() == Rollback::kSnapshot && kept > 0)) {
+            EXPECT_EQ(model->length(0), all);
+          } else if (expected() == Rollback::kSaved && width > 1) {
+            EXPECT_EQ(model->length(0), static_cast<Pos>(root)) << "the prefix is kept";
+          }
+          ASSERT_LE(model->length(0), all);
+          const std::size_t n = static_cast<std::size_t>(all) + 1;
+          expect_bits(catch_up(*model, 0, std::span(text).first(n)), fresh[n - 1]);
+          expect_bits(catch_up(*model, 0, std::span(text).first(n + 1)), fresh[n]);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// Three texts advanced by ragged chains with rejected tails, ending now and then.
+TEST_P(LlamaRollbackTest, SequencesThatComeAndGoDoNotDisturbEachOther) {
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  const std::unique_ptr<LlamaModel> model = make({.n_ctx = 200, .n_sequences = 3});
+  std::vector<std::vector<Token>> texts;
+  std::vector<std::vector<Row>> fresh;
+  for (unsigned i = 0; i < 3; ++i) {
+    texts.push_back(random_text(150, seed + i));
+    fresh.push_back(fresh_rows(texts.back()));
+  }
+  int rows = 0;
+  int identical = 0;
+  float furthest = 0.0f;
+  std::vector<std::size_t> at(3, 0);  // tokens decided; those not seen are the next prefix
+  for (int step = 0; step < 250; ++step) {
+    std::vector<TokenTree> trees;
+    trees.reserve(3);
+    std::vector<EvalItem> items;
+    std::vector<std::size_t> right;
+    for (SeqId seq = 0; seq < 3; ++seq) {
+      const std::size_t i = static_cast<std::size_t>(seq);
+      if (at[i] > 140 || below(30) == 0) {
+        ASSERT_TRUE(model->truncate(seq, 0).ok());
+        at[i] = 0;
+      }
+      if (below(4) == 0) continue;
+      const std::size_t seen = static_cast<std::size_t>(model->length(seq));
+      right.push_back(1 + below(5));
+      std::vector<Token> nodes(
+          texts[i].begin() + static_cast<std::ptrdiff_t>(at[i]),
+          texts[i].begin() + static_cast<std::ptrdiff_t>(at[i] + right.back()));
+      for (std::size_t wrong = below(4); wrong > 0; --wrong) nodes.push_back(9);
+      items.push_back({.seq = seq,
+                       .prefix = std::span(texts[i]).subspan(seen, at[i] - seen),
+                       .tree = &trees.emplace_back(chain(nodes))});
+    }
+    if (items.empty()) continue;
+    const Status status = model->evaluate(items);
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (std::size_t k = 0; k < items.size(); ++k) {
+      const std::size_t i = static_cast<std::size_t>(items[k].seq);
+      for (std::size_t n = 0; n < right[k]; ++n) {
+        const std::span<const float> row = model->logits(k, static_cast<NodeId>(n));
+        const Row& wanted = fresh[i][at[i] + n];
+        ++rows;
+        identical += std::memcmp(row.data(), wanted.data(), row.size_bytes()) == 0 ? 1 : 0;
+        for (std::size_t t = 0; t < wanted.size(); ++t) {
+          furthest = std::max(furthest, std::abs(row[t] - wanted[t]));
+        }
+      }
+      ASSERT_TRUE(model->commit(items[k].seq, path(static_cast<std::int32_t>(right[k]))).ok());
+      ASSERT_EQ(model->check_integrity(), "");
+      at[i] += right[k];
+      ASSERT_LE(static_cast<std::size_t>(model->length(items[k].seq)), at[i]);
+    }
+  }
+  EXPECT_GT(rows, 1000);
+  if (GetParam() == TinyArchitecture::kShortConv) {
+    // Its attention cells are freed at once, and llama.cpp fills them in an order of its own when
+    // sequences of unlike lengths share a batch: sums in another order, also without rejections.
+    EXPECT_GT(identical, rows / 8);
+    EXPECT_LT(furthest, 1.0f) << "a wrong state";
+  } else {
+    EXPECT_EQ(identical, rows) << "off by up to " << furthest;
+  }
+}
+
+TEST_P(LlamaRollbackTest, AnInterruptedEvaluationLosesNothingThatIsNotSaid) {
+  const std::unique_ptr<LlamaModel> model =
+      make({.n_ctx = 1200, .n_sequences = 2, .n_batch = 1100});
+  const std::vector<Token> text = random_text(1200, 31);
+  const std::vector<Row> fresh = fresh_rows(std::span(text).first(40));
+  std::atomic<bool> flag{false};
+  model->set_interrupt(&flag);
+  // Before the evaluation, then ever later in it, until it comes to its end first.
+  int cancelled = 0;
+  bool whole = false;
+  for (std::int64_t delay_us = 0; !whole; delay_us += 100 + delay_us / 2) {
+    flag = false;
+    ASSERT_TRUE(model->truncate(0, 0).ok());
+    ASSERT_TRUE(model->truncate(1, 0).ok());
+    prefill(*model, 0, std::span(text).first(30));
+    const TokenTree tree = chain(std::span(text).subspan(34, 3));
+    const std::vector<EvalItem> items{
+        {.seq = 0, .prefix = std::span(text).subspan(30, 4), .tree = &tree},
+        {.seq = 1, .prefix = std::span(text).first(1090)}};
+    flag = delay_us == 0;
+    std::thread interrupter([&] {
+      if (delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
+      flag = true;
+    });
+    const Status status = model->evaluate(items);
+    interrupter.join();
+    flag = false;
+    whole = status.ok();
+    if (whole) {
+      ASSERT_TRUE(model->commit(0, path(3)).ok());
+      ASSERT_TRUE(model->commit(1, {}).ok());
+      continue;
+    }
+    ASSERT_EQ(status.code(), StatusCode::kCancelled) << status.message();
+    ++cancelled;
+    EXPECT_EQ(model->check_integrity(), "");
+    if (expected() == Rollback::kAny) {
+      EXPECT_EQ(model->length(0), 30);
+    }
+    ASSERT_LE(model->length(0), 34);
+    EXPECT_EQ(model->length(1), 0);
+    expect_bits(catch_up(*model, 0, std::span(text).first(38)), fresh[37]);
+  }
+  EXPECT_GT(cancelled, 0);
+}
+
+TEST_P(LlamaRollbackTest, SequencesCanBeCutOnlyWhereTheModelAllowsIt) {
+  const std::unique_ptr<LlamaModel> model = make({.n_ctx = 200, .n_sequences = 2});
+  const std::vector<Token> text = random_text(100, 41);
+  const std::vector<Row> fresh = fresh_rows(text);
+  prefill(*model, 1, std::span(text).first(7));
+  for (const Pos length : {1, kWindow - 1, kWindow, 60, 99}) {
+    ASSERT_TRUE(model->truncate(0, 0).ok());
+    prefill(*model, 0, text);
+    const Status cut = model->truncate(0, length);
+    if (expected() == Rollback::kAny) {
+      ASSERT_TRUE(cut.ok()) << cut.message();
+      const std::size_t n = static_cast<std::size_t>(length);
+      expect_bits(catch_up(*model, 0, std::span(text).first(n + 1)), fresh[n]);
+    } else {
+      EXPECT_EQ(cut.code(), StatusCode::kUnsupported);
+      EXPECT_EQ(model->length(0), 100) << "nothing has changed";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace outrider::llama

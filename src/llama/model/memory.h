@@ -1,0 +1,27 @@
+// How much memory a model will need, before any of it is taken.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "llama/model/llama_model.h"
+#include "model/model_options.h"
+
+namespace outrider::llama {
+
+struct MemoryEstimate {
+  std::uint64_t weights = 0;  // bytes, as all below; all devices together
+  std::uint64_t cache = 0;    // keys and values of all cells
+  std::uint64_t compute = 0;  // intermediate results and logits
+
+  std::uint64_t total() const { return weights + cache + compute; }
+};
+
+// For a model at options.path, opened as LlamaModel::create would with these settings. llama.cpp
+// goes through the motions without allocating; takes about as long as reading the vocabulary.
+// Errors: as ModelFile::load() and LlamaModel::create().
+// Not while another thread uses llama.cpp: its log is redirected meanwhile.
+Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
+                                       const ContextSettings& settings);
+
+}  // namespace outrider::llama

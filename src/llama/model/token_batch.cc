@@ -1,0 +1,58 @@
+#include "llama/model/token_batch.h"
+
+namespace outrider::llama {
+
+void TokenBatch::reserve(std::size_t n_tokens) {
+  tokens_.reserve(n_tokens);
+  positions_.reserve(n_tokens);
+  outputs_.reserve(n_tokens);
+  n_ids_.reserve(n_tokens);
+  ids_.reserve(n_tokens);
+  id_lists_.reserve(n_tokens);
+}
+
+void TokenBatch::clear() {
+  tokens_.clear();
+  positions_.clear();
+  outputs_.clear();
+  n_ids_.clear();
+  ids_.clear();
+}
+
+void TokenBatch::add(Token token, Pos pos, bool output) {
+  tokens_.push_back(token);
+  positions_.push_back(pos);
+  outputs_.push_back(output ? 1 : 0);
+}
+
+void TokenBatch::add(const EvalItem& item, const TreeIds& trial, Pos length) {
+  Pos pos = length;
+  for (const Token token : item.prefix) {
+    add(token, pos++, /*output=*/false);
+    n_ids_.push_back(trial.n_ids());
+    for (std::int32_t i = 0; i < trial.n_ids(); ++i) ids_.push_back(trial.id(i));
+  }
+  for (NodeId id = item.first_new; id < trial.n_nodes(); ++id) {
+    const TokenTree::Node& node = item.tree->node(id);
+    add(node.token, trial.base() + node.depth, /*output=*/true);
+  }
+  trial.list_ids(item.first_new, &ids_, &n_ids_);
+}
+
+llama_batch TokenBatch::view() {
+  id_lists_.clear();
+  std::size_t first = 0;
+  for (const std::int32_t n : n_ids_) {
+    id_lists_.push_back(&ids_[first]);
+    first += static_cast<std::size_t>(n);
+  }
+  return {.n_tokens = n_tokens(),
+          .token = tokens_.data(),
+          .embd = nullptr,
+          .pos = positions_.data(),
+          .n_seq_id = n_ids_.data(),
+          .seq_id = id_lists_.data(),
+          .logits = outputs_.data()};
+}
+
+}  // namespace outrider::llama

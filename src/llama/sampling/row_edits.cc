@@ -1,0 +1,136 @@
+#include "llama/sampling/row_edits.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "llama/vocabulary/vocabulary.h"
+
+namespace outrider::llama {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+bool uses_penalties(const SamplingOptions& o) {
+  return o.mirostat == 0 && o.repeat_last_n > 0 &&
+         (o.repeat_penalty != 1.0f || o.frequency_penalty != 0.0f || o.presence_penalty != 0.0f);
+}
+
+bool uses_dry(const SamplingOptions& o) {
+  return o.mirostat == 0 && o.dry_multiplier > 0.0f && o.dry_penalty_last_n > 0;
+}
+
+SamplerHandle make_dry(const SamplingOptions& o, const LlamaVocabulary& vocabulary) {
+  std::vector<const char*> breakers;
+  for (const std::string& breaker : o.dry_sequence_breakers) breakers.push_back(breaker.c_str());
+  return SamplerHandle(llama_sampler_init_dry(vocabulary.handle(), o.dry_multiplier, o.dry_base,
+                                              o.dry_allowed_length, o.dry_penalty_last_n,
+                                              breakers.data(), breakers.size()));
+}
+
+Status check_without_vocabulary(const SamplingOptions& o) {
+  const char* needs = o.ignore_eos                               ? "ignore_eos"
+                      : uses_dry(o)                              ? "dry_multiplier"
+                      : uses_penalties(o) && !o.penalize_newline ? "penalize_newline"
+                                                                 : nullptr;
+  if (needs == nullptr) return Status();
+  return refused(needs, "needs a vocabulary, and this sampler has none");
+}
+
+}  // namespace
+
+Result<RowEdits> RowEdits::create(const SamplingOptions& o, std::int32_t n_vocab,
+                                  std::span<const Token> suppressed,
+                                  const LlamaVocabulary* vocabulary) {
+  RowEdits edits;
+  for (const LogitBias& bias : o.logit_bias) {
+    if (bias.token >= 0 && bias.token < n_vocab) continue;
+    return refused("logit_bias", "names token " + std::to_string(bias.token) +
+                                     ", but the vocabulary has " + std::to_string(n_vocab) +
+                                     " tokens, 0 to " + std::to_string(n_vocab - 1));
+  }
+  edits.biases_ = o.logit_bias;
+  edits.never_.assign(suppressed.begin(), suppressed.end());
+  if (vocabulary == nullptr) OUTRIDER_RETURN_IF_ERROR(check_without_vocabulary(o));
+  for (Token token = 0; o.ignore_eos && token < vocabulary->size(); ++token) {
+    if (vocabulary->is_end_of_generation(token)) edits.never_.push_back(token);
+  }
+  if (uses_penalties(o)) {
+    edits.penalties_.reset(llama_sampler_init_penalties(n_vocab, o.repeat_last_n, o.repeat_penalty,
+                                                        o.frequency_penalty, o.presence_penalty));
+    edits.window_ = static_cast<std::size_t>(o.repeat_last_n);
+    if (!o.penalize_newline) {  // kNoToken where the model has none
+      edits.unpenalized_ = llama_vocab_nl(vocabulary->handle());
+    }
+  }
+  if (uses_dry(o)) {
+    edits.dry_ = make_dry(o, *vocabulary);
+    edits.window_ = std::max(edits.window_, static_cast<std::size_t>(o.dry_penalty_last_n));
+  }
+  return edits;
+}
+
+std::span<const float> RowEdits::apply(std::span<const float> row) {
+  if (biases_.empty() && never_.empty() && history_.empty()) return row;
+  row_.assign(row.begin(), row.end());
+  for (const LogitBias& bias : biases_) {
+    const std::size_t i = static_cast<std::size_t>(bias.token);
+    if (i < row_.size()) row_[i] += bias.bias;
+  }
+  for (const Token token : never_) {
+    const std::size_t i = static_cast<std::size_t>(token);
+    if (i < row_.size()) row_[i] = kNever;
+  }
+  if (!history_.empty()) apply_history();
+  return row_;
+}
+
+void RowEdits::apply_history() {
+  const std::size_t n = std::min(window_, history_.size());
+  in_window_.assign(history_.end() - static_cast<std::ptrdiff_t>(n), history_.end());
+  std::sort(in_window_.begin(), in_window_.end());
+  in_window_.erase(std::unique(in_window_.begin(), in_window_.end()), in_window_.end());
+  candidates_.clear();
+  for (const Token token : in_window_) {
+    const std::size_t i = static_cast<std::size_t>(token);
+    if (i < row_.size()) candidates_.push_back({.id = token, .logit = row_[i], .p = 0.0f});
+  }
+  llama_token_data_array array{
+      .data = candidates_.data(), .size = candidates_.size(), .selected = -1, .sorted = false};
+  if (penalties_) {
+    llama_sampler_apply(penalties_.get(), &array);
+    // Penalties leave the candidates in their order.
+    for (std::size_t i = 0; unpenalized_ != kNoToken && i < array.size; ++i) {
+      if (array.data[i].id != unpenalized_) continue;
+      array.data[i].logit = row_[static_cast<std::size_t>(unpenalized_)];
+    }
+  }
+  if (dry_) llama_sampler_apply(dry_.get(), &array);
+  for (std::size_t i = 0; i < array.size; ++i) {
+    row_[static_cast<std::size_t>(array.data[i].id)] = array.data[i].logit;
+  }
+}
+
+void RowEdits::accept(Token token) {
+  if (!has_history()) return;
+  if (penalties_) llama_sampler_accept(penalties_.get(), token);
+  if (dry_) llama_sampler_accept(dry_.get(), token);
+  if (history_.size() >= 2 * window_) {
+    history_.erase(history_.begin(), history_.end() - static_cast<std::ptrdiff_t>(window_));
+  }
+  history_.push_back(token);
+}
+
+RowEdits RowEdits::clone() const {
+  RowEdits copy;
+  copy.biases_ = biases_;
+  copy.never_ = never_;
+  copy.unpenalized_ = unpenalized_;
+  if (penalties_) copy.penalties_.reset(llama_sampler_clone(penalties_.get()));
+  if (dry_) copy.dry_.reset(llama_sampler_clone(dry_.get()));
+  copy.window_ = window_;
+  copy.history_ = history_;
+  return copy;
+}
+
+}  // namespace outrider::llama

@@ -1,0 +1,237 @@
+#include "llama/sampling/sampler_chain.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "llama/base/handles.h"
+
+namespace outrider::llama {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// What llama.cpp does, from all candidates on, with every sampler of its default chain in place.
+std::vector<llama_token_data> llama_says(const SamplingOptions& o, const std::vector<float>& row) {
+  llama_sampler_chain_params params = llama_sampler_chain_default_params();
+  const SamplerHandle chain(llama_sampler_chain_init(params));
+  llama_sampler_chain_add(chain.get(), llama_sampler_init_top_k(o.top_k));
+  llama_sampler_chain_add(chain.get(), llama_sampler_init_typical(o.typical_p, 0));
+  llama_sampler_chain_add(chain.get(), llama_sampler_init_top_p(o.top_p, 0));
+  llama_sampler_chain_add(chain.get(), llama_sampler_init_min_p(o.min_p, 0));
+  llama_sampler_chain_add(chain.get(), llama_sampler_init_temp(o.temperature));
+  std::vector<llama_token_data> data;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    data.push_back({.id = static_cast<llama_token>(i), .logit = row[i], .p = 0.0f});
+  }
+  llama_token_data_array array{
+      .data = data.data(), .size = data.size(), .selected = -1, .sorted = false};
+  llama_sampler_apply(chain.get(), &array);
+  return {array.data, array.data + array.size};
+}
+
+enum class Shape { kPlain, kSharp, kFlat, kRounded, kMasked };
+
+std::vector<float> random_row(std::mt19937& random, std::size_t n, Shape shape) {
+  const float spread = shape == Shape::kSharp ? 6.0f : shape == Shape::kFlat ? 0.02f : 2.5f;
+  std::normal_distribution<float> normal(0.0f, spread);
+  std::vector<float> row(n);
+  for (float& value : row) {
+    value = normal(random);
+    if (shape == Shape::kRounded) value = std::round(value * 8.0f) / 8.0f;  // many ties
+    if (shape == Shape::kMasked && random() % 10 != 0) value = -kInfinity;
+  }
+  return row;
+}
+
+std::string describe(const SamplingOptions& o) {
+  return "temp " + std::to_string(o.temperature) + " top-k " + std::to_string(o.top_k) +
+         " typical " + std::to_string(o.typical_p) + " top-p " + std::to_string(o.top_p) +
+         " min-p " + std::to_string(o.min_p);
+}
+
+// Ids and bits of the logits must be llama.cpp's, in its order.
+void expect_same(const SamplingOptions& options, const std::vector<float>& row) {
+  SCOPED_TRACE(describe(options) + ", " + std::to_string(row.size()) + " values");
+  const std::vector<llama_token_data> expected = llama_says(options, row);
+  Result<std::unique_ptr<Sampler>> sampler =
+      make_sampler(options, static_cast<std::int32_t>(row.size()));
+  ASSERT_TRUE(sampler.ok()) << sampler.status().message();
+  for (int call = 0; call < 2; ++call) {  // the second with the memory of the first
+    const Distribution q = (*sampler)->apply(row);
+    EXPECT_EQ(q.scale, 1.0f);
+    ASSERT_EQ(q.size(), expected.size());
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      ASSERT_EQ(q.token(i), expected[i].id) << "candidate " << i;
+      ASSERT_EQ(std::memcmp(&q.logits[i], &expected[i].logit, sizeof(float)), 0)
+          << "candidate " << i << ": " << q.logits[i] << " and " << expected[i].logit;
+    }
+  }
+}
+
+unsigned test_seed() {
+  const char* text = std::getenv("OUTRIDER_TEST_SEED");
+  return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 4711u;
+}
+
+TEST(SamplerChainTest, EveryChainLeavesWhatLlamaLeaves) {
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  const std::vector<SamplingOptions> chains{
+      {},  // the default
+      {.temperature = 1.0f},
+      {.temperature = 0.7f, .top_p = 1.0f, .min_p = 0.0f},
+      {.top_k = 1},
+      {.top_k = 0},
+      {.top_k = 0, .top_p = 1.0f},
+      {.top_k = 0, .min_p = 0.0f},
+      {.top_k = 200, .min_p = 0.0f},
+      {.top_k = 5000},
+      {.top_k = 0, .top_p = 0.5f, .min_p = 0.3f},
+      {.top_k = 20, .typical_p = 0.8f},
+      {.top_k = 0, .top_p = 1.0f, .min_p = 0.0f, .typical_p = 0.5f},
+      {.temperature = 0.0f, .top_p = 1.0f, .min_p = 0.0f, .typical_p = 0.9f},
+      {.temperature = 3.0f, .top_k = 0, .top_p = 1.0f, .min_p = 1e-6f},
+      {.temperature = 1.5f, .top_k = 3, .top_p = 0.01f, .min_p = 1.0f}};
+  for (const Shape shape :
+       {Shape::kPlain, Shape::kSharp, Shape::kFlat, Shape::kRounded, Shape::kMasked}) {
+    for (const std::size_t n : {std::size_t{30}, std::size_t{300}, std::size_t{20011}}) {
+      const std::vector<float> row = random_row(random, n, shape);
+      for (const SamplingOptions& options : chains) expect_same(options, row);
+    }
+  }
+}
+
+TEST(SamplerChainTest, TiesAtTheEdgeOfTopKAreCutAsLlamaCutsThem) {
+  std::mt19937 random(test_seed());
+  for (int i = 0; i < 30; ++i) {
+    std::vector<float> row = random_row(random, 9000, Shape::kPlain);
+    std::vector<float> sorted = row;
+    std::sort(sorted.begin(), sorted.end(), std::greater<float>());
+    // The 40th best value three times more, at random places.
+    for (int k = 0; k < 3; ++k) row[random() % row.size()] = sorted[39];
+    expect_same({}, row);
+    // And two equal ones among the best.
+    row[random() % row.size()] = sorted[5];
+    expect_same({}, row);
+  }
+}
+
+TEST(SamplerChainTest, FewerPossibleTokensThanTopKIsFine) {
+  std::vector<float> row(9000, -kInfinity);
+  row[17] = 1.0f;
+  row[4000] = 2.0f;
+  row[8999] = 0.5f;
+  expect_same({}, row);
+}
+
+TEST(SamplerChainTest, NanCountsAsImpossible) {
+  std::mt19937 random(test_seed());
+  const std::vector<float> clean = random_row(random, 9000, Shape::kMasked);
+  std::vector<float> dirty = clean;
+  for (float& value : dirty) {
+    if (value == -kInfinity) value = std::numeric_limits<float>::quiet_NaN();
+  }
+  for (const SamplingOptions& options :
+       {SamplingOptions{}, SamplingOptions{.top_k = 0}, SamplingOptions{.temperature = 0.0f}}) {
+    std::unique_ptr<Sampler> a = make_sampler(options, 9000).value();
+    std::unique_ptr<Sampler> b = make_sampler(options, 9000).value();
+    const Distribution p = a->apply(clean);
+    const Distribution q = b->apply(dirty);
+    ASSERT_EQ(p.size(), q.size());
+    for (std::size_t i = 0; i < p.size(); ++i) EXPECT_EQ(p.token(i), q.token(i));
+  }
+}
+
+TEST(SamplerChainTest, AtTemperatureZeroOneCandidateIsLeft) {
+  std::unique_ptr<Sampler> sampler = make_sampler({.temperature = 0.0f}, 5).value();
+  const std::vector<float> row{0.0f, 3.0f, -1.0f, 3.0f, 2.0f};
+  const Distribution q = sampler->apply(row);
+  ASSERT_EQ(q.size(), 1u);
+  EXPECT_EQ(q.token(0), 1) << "of equals the lowest id";
+  EXPECT_EQ(q.logits[0], 3.0f);
+}
+
+TEST(SamplerChainTest, TemperatureAloneIsAViewOfTheRow) {
+  const SamplingOptions options{.temperature = 0.5f, .top_k = 0, .top_p = 1.0f, .min_p = 0.0f};
+  std::unique_ptr<Sampler> sampler = make_sampler(options, 3).value();
+  const std::vector<float> row{1.0f, 2.0f, 3.0f};
+  const Distribution q = sampler->apply(row);
+  EXPECT_EQ(q.logits.data(), row.data());
+  EXPECT_TRUE(q.tokens.empty());
+  EXPECT_EQ(q.scale, 2.0f);
+}
+
+TEST(SamplerChainTest, WhenNothingIsPossibleTheDistributionIsEmpty) {
+  const std::vector<float> row(9000, -kInfinity);
+  for (const SamplingOptions& options :
+       {SamplingOptions{}, SamplingOptions{.top_k = 0}, SamplingOptions{.temperature = 0.0f},
+        SamplingOptions{.top_k = 0, .top_p = 1.0f}}) {
+    EXPECT_EQ(make_sampler(options, 9000).value()->apply(row).size(), 0u) << describe(options);
+  }
+}
+
+TEST(SamplerChainTest, SuppressedTokensAreNeverLeft) {
+  std::mt19937 random(test_seed());
+  const std::vector<float> row = random_row(random, 9000, Shape::kPlain);
+  const Token best = static_cast<Token>(std::max_element(row.begin(), row.end()) - row.begin());
+  const std::vector<Token> suppressed{best, 3};
+  for (const SamplingOptions& options :
+       {SamplingOptions{}, SamplingOptions{.temperature = 0.0f},
+        SamplingOptions{.top_k = 0, .top_p = 1.0f, .min_p = 0.0f}}) {
+    std::unique_ptr<Sampler> sampler = make_sampler(options, 9000, suppressed).value();
+    const Distribution q = sampler->apply(row);
+    ASSERT_GT(q.size(), 0u);
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      if (q.token(i) == best || q.token(i) == 3) {
+        EXPECT_EQ(q.logits[i], -kInfinity) << describe(options);
+      }
+    }
+  }
+}
+
+TEST(SamplerChainTest, ACloneGivesTheSameAndOutlivesItsOriginal) {
+  std::mt19937 random(test_seed());
+  const std::vector<float> row = random_row(random, 9000, Shape::kPlain);
+  for (const SamplingOptions& options :
+       {SamplingOptions{}, SamplingOptions{.top_k = 0, .top_p = 1.0f, .min_p = 0.1f},
+        SamplingOptions{.temperature = 0.0f}, SamplingOptions{.top_k = 0, .min_p = 0.0f}}) {
+    std::unique_ptr<Sampler> original = make_sampler(options, 9000).value();
+    const Distribution q = original->apply(row);
+    const std::vector<float> logits(q.logits.begin(), q.logits.end());
+    const std::vector<Token> tokens(q.tokens.begin(), q.tokens.end());
+    std::unique_ptr<Sampler> copy = original->clone();
+    EXPECT_FALSE(copy->has_state());
+    original.reset();
+    const Distribution r = copy->apply(row);
+    EXPECT_EQ(logits, std::vector<float>(r.logits.begin(), r.logits.end()));
+    EXPECT_EQ(tokens, std::vector<Token>(r.tokens.begin(), r.tokens.end()));
+  }
+}
+
+TEST(SamplerChainTest, OptionsOutOfRangeAreRefusedByName) {
+  const Status status = make_sampler({.top_p = 1.5f}, 10).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("--top-p"), std::string::npos) << status.message();
+}
+
+TEST(SamplerChainTest, ATemperatureTooSmallToDivideByIsGreedy) {
+  std::unique_ptr<Sampler> sampler =
+      make_sampler({.temperature = 1e-40f, .top_k = 0, .top_p = 1.0f, .min_p = 0.0f}, 3).value();
+  const std::vector<float> row{1.0f, 2.0f, 1.5f};
+  const Distribution q = sampler->apply(row);
+  ASSERT_EQ(q.size(), 1u);
+  EXPECT_EQ(q.token(0), 1);
+}
+
+}  // namespace
+}  // namespace outrider::llama

@@ -1,0 +1,189 @@
+#include "llama/vocabulary/vocabulary.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <limits>
+#include <optional>
+
+#include "base/utf8.h"
+#include "chat.h"
+#include "llama/base/backend.h"
+#include "llama/base/handles.h"
+#include "llama/vocabulary/token_prefixes.h"
+
+namespace outrider::llama {
+namespace {
+
+std::string hex_byte(char c) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const unsigned char byte = static_cast<unsigned char>(c);
+  return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
+Status check_utf8(std::string_view text, const std::string& what) {
+  const std::optional<std::size_t> bad = first_invalid_utf8(text);
+  if (!bad) return Status();
+  return invalid_argument(what + " is not valid UTF-8: byte " + std::to_string(*bad) + " (" +
+                          hex_byte(text[*bad]) + ") does not belong to a character");
+}
+
+// Tokens are at most as many as bytes, and a few that the model adds. For very long texts half of
+// that is tried first: ordinary text has three to five bytes a token.
+std::size_t first_capacity(std::size_t n_bytes) {
+  constexpr std::size_t kSmall = std::size_t{1} << 22;
+  return (n_bytes < kSmall ? n_bytes : n_bytes / 2) + 16;
+}
+
+}  // namespace
+
+struct LlamaVocabulary::ChatTemplates {
+  common_chat_templates_ptr handle;
+};
+
+LlamaVocabulary::LlamaVocabulary(const llama_model* model, const llama_vocab* vocab)
+    : model_(model), vocab_(vocab) {}
+
+LlamaVocabulary::~LlamaVocabulary() = default;
+
+Result<std::unique_ptr<LlamaVocabulary>> LlamaVocabulary::create(const llama_model* model) {
+  const llama_vocab* vocab = llama_model_get_vocab(model);
+  if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE || llama_vocab_n_tokens(vocab) <= 0) {
+    return unsupported("the model has no vocabulary, so it cannot read or write text");
+  }
+  std::unique_ptr<LlamaVocabulary> result(new LlamaVocabulary(model, vocab));
+  result->read_tokens();
+  return result;
+}
+
+void LlamaVocabulary::read_tokens() {
+  const std::int32_t n = llama_vocab_n_tokens(vocab_);
+  offsets_.reserve(static_cast<std::size_t>(n) + 1);
+  ends_generation_.reserve(static_cast<std::size_t>(n));
+  std::string buffer(256, '\0');
+  offsets_.push_back(0);
+  for (Token token = 0; token < n; ++token) {
+    std::int32_t length = 0;
+    // A negative length is the room that it takes.
+    while ((length = llama_token_to_piece(vocab_, token, buffer.data(),
+                                          static_cast<std::int32_t>(buffer.size()), /*lstrip=*/0,
+                                          /*special=*/false)) < 0) {
+      buffer.resize(static_cast<std::size_t>(-length));
+    }
+    bytes_.append(buffer, 0, static_cast<std::size_t>(length));
+    offsets_.push_back(static_cast<std::uint32_t>(bytes_.size()));
+    ends_generation_.push_back(llama_vocab_is_eog(vocab_, token) ? 1 : 0);
+  }
+  std::int32_t n_suppressed = 0;
+  const llama_token* suppressed = llama_vocab_get_suppress_tokens(vocab_, &n_suppressed);
+  for (std::int32_t i = 0; i < n_suppressed; ++i) {
+    if (suppressed[i] >= 0 && suppressed[i] < n) suppressed_.push_back(suppressed[i]);
+  }
+}
+
+const TokenPrefixes& LlamaVocabulary::prefixes() const {
+  std::call_once(prefixes_once_,
+                 [this] { prefixes_ = std::make_unique<const TokenPrefixes>(*this); });
+  return *prefixes_;
+}
+
+std::string_view LlamaVocabulary::text(Token token) const {
+  return llama_vocab_get_text(vocab_, token);
+}
+
+SpecialTokens LlamaVocabulary::special() const {
+  static_assert(LLAMA_TOKEN_NULL == kNoToken);
+  const auto valid = [this](llama_token token) {
+    return token >= 0 && token < size() ? token : kNoToken;
+  };
+  return {.front = llama_vocab_get_add_bos(vocab_) ? valid(llama_vocab_bos(vocab_)) : kNoToken,
+          .end_of_text = valid(llama_vocab_eos(vocab_)),
+          .end_of_turn = valid(llama_vocab_eot(vocab_))};
+}
+
+Result<std::vector<Token>> LlamaVocabulary::tokenize(std::string_view text, bool add_special,
+                                                     bool parse_special) const {
+  OUTRIDER_RETURN_IF_ERROR(check_utf8(text, "the text"));
+  if (text.size() >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) / 2) {
+    return invalid_argument("the text is too long: " + std::to_string(text.size()) +
+                            " bytes; at most 1 GiB can be tokenised at once");
+  }
+  const LogSink no_sink;
+  const LogCapture log(no_sink);
+  try {
+    std::vector<Token> tokens(first_capacity(text.size()));
+    // llama.cpp copies the text, but does not like a null pointer.
+    const char* data = text.empty() ? "" : text.data();
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      const std::int32_t n =
+          llama_tokenize(vocab_, data, static_cast<std::int32_t>(text.size()), tokens.data(),
+                         static_cast<std::int32_t>(tokens.size()), add_special, parse_special);
+      if (n >= 0) {
+        tokens.resize(static_cast<std::size_t>(n));
+        return tokens;
+      }
+      if (n == std::numeric_limits<std::int32_t>::min()) {
+        return invalid_argument("the text gives more tokens than can be counted");
+      }
+      tokens.resize(static_cast<std::size_t>(-static_cast<std::int64_t>(n)));
+    }
+  } catch (const std::exception& error) {
+    return internal_error(std::string("llama.cpp could not tokenise the text: ") + error.what());
+  }
+  return internal_error("llama.cpp could not tokenise the text" + log.because());
+}
+
+Result<std::string> LlamaVocabulary::detokenize(const std::vector<Token>& tokens) const {
+  std::string text;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] < 0 || tokens[i] >= size()) {
+      return invalid_argument("token " + std::to_string(tokens[i]) + " (number " +
+                              std::to_string(i) + ") is not in the vocabulary of " +
+                              std::to_string(size()) + " tokens");
+    }
+    text += piece(tokens[i]);
+  }
+  return text;
+}
+
+Result<std::string> LlamaVocabulary::apply_chat_template(
+    const std::vector<ChatMessage>& messages) const {
+  if (llama_model_chat_template(model_, /*name=*/nullptr) == nullptr) {
+    return unsupported("the model carries no chat template; give a plain prompt");
+  }
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const std::string which = "message " + std::to_string(i);
+    OUTRIDER_RETURN_IF_ERROR(check_utf8(messages[i].role, "the role of " + which));
+    OUTRIDER_RETURN_IF_ERROR(check_utf8(messages[i].content, which));
+  }
+  const std::lock_guard<std::mutex> lock(templates_mutex_);
+  try {
+    return render(messages);
+  } catch (const std::exception& error) {
+    return invalid_argument(std::string("the model's chat template refuses these messages: ") +
+                            error.what());
+  }
+}
+
+// Throws what llama-common throws.
+Result<std::string> LlamaVocabulary::render(const std::vector<ChatMessage>& messages) const {
+  if (templates_ == nullptr) {
+    try {
+      templates_ = std::make_unique<ChatTemplates>(
+          ChatTemplates{common_chat_templates_init(model_, /*chat_template_override=*/"")});
+    } catch (const std::exception& error) {
+      return unsupported(std::string("the model's chat template cannot be read: ") + error.what());
+    }
+  }
+  common_chat_templates_inputs inputs;
+  inputs.use_jinja = true;
+  inputs.add_generation_prompt = true;
+  for (const ChatMessage& message : messages) {
+    common_chat_msg& msg = inputs.messages.emplace_back();
+    msg.role = message.role;
+    msg.content = message.content;
+  }
+  return common_chat_templates_apply(templates_->handle.get(), inputs).prompt;
+}
+
+}  // namespace outrider::llama

@@ -1,0 +1,169 @@
+#include "llama/vocabulary/vocabulary.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "llama/files/model_file.h"
+#include "testing/tiny_dir.h"
+#include "testing/tiny_gguf.h"
+
+namespace outrider::llama {
+namespace {
+
+using testing::TinyTokenizer;
+
+class VocabularyTest : public ::testing::TestWithParam<TinyTokenizer> {
+ protected:
+  void load(testing::TinyModelOptions options = {}) {
+    options.vocabulary.tokenizer = GetParam();
+    ASSERT_TRUE(testing::write_tiny_gguf(dir_.file("t.gguf"), options).ok());
+    Result<std::shared_ptr<ModelFile>> file =
+        ModelFile::load(dir_.file("t.gguf"), 0, true, LoadHooks{});
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    file_ = *file;
+  }
+
+  const LlamaVocabulary& vocabulary() const { return file_->vocabulary(); }
+
+  std::string round_trip(const std::string& text) const {
+    Result<std::vector<Token>> tokens = vocabulary().tokenize(text, false, false);
+    EXPECT_TRUE(tokens.ok()) << tokens.status().message();
+    if (!tokens.ok()) return "";
+    Result<std::string> back = vocabulary().detokenize(*tokens);
+    EXPECT_TRUE(back.ok());
+    std::string pieces;
+    for (const Token token : *tokens) pieces += vocabulary().piece(token);
+    EXPECT_EQ(*back, pieces);
+    return *back;
+  }
+
+  testing::TempDir dir_;
+  std::shared_ptr<ModelFile> file_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Tokenizers, VocabularyTest,
+                         ::testing::Values(TinyTokenizer::kSpm, TinyTokenizer::kBpe),
+                         [](const ::testing::TestParamInfo<TinyTokenizer>& which) {
+                           return which.param == TinyTokenizer::kSpm ? "SentencePiece" : "Bpe";
+                         });
+
+TEST_P(VocabularyTest, TextComesBackFromItsTokens) {
+  load();
+  for (const std::string& text :
+       {std::string(), std::string("Once upon a time"), std::string("two  spaces\n\n\ttab"),
+        std::string("gr\xC3\xBC\xC3\x9F dich \xF0\x9F\x98\x80!"), std::string("a\0b", 3),
+        std::string("\x01\x02\x7F"), std::string("<|im_end|>")}) {
+    EXPECT_EQ(round_trip(text), text);
+  }
+}
+
+TEST_P(VocabularyTest, RandomUnicodeComesBackFromItsTokens) {
+  load();
+  std::mt19937 random(7);
+  for (int i = 0; i < 300; ++i) {
+    std::string text;
+    const int length = static_cast<int>(random() % 30);
+    for (int k = 0; k < length; ++k) {
+      const char* const alphabet[] = {
+          "a", "the", " ",           "\n", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x92\xA9",
+          "0", "<",   "\xE4\xB8\xAD"};
+      text += alphabet[random() % 10];
+    }
+    EXPECT_EQ(round_trip(text), text);
+  }
+}
+
+TEST_P(VocabularyTest, EveryByteHasATokenOfItsOwn) {
+  load();
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string_view piece = vocabulary().piece(testing::kTinyFirstByte + byte);
+    ASSERT_EQ(piece.size(), 1u) << "byte " << byte;
+    EXPECT_EQ(static_cast<unsigned char>(piece[0]), byte);
+  }
+}
+
+TEST_P(VocabularyTest, ControlTokensPrintNothingAndEndTokensAreKnown) {
+  load();
+  EXPECT_EQ(vocabulary().piece(testing::kTinyBos), "");
+  EXPECT_EQ(vocabulary().piece(testing::kTinyTurnStart), "");
+  EXPECT_EQ(vocabulary().piece(testing::kTinyTurnEnd), "");
+  EXPECT_EQ(vocabulary().text(testing::kTinyTurnEnd), "<|im_end|>");
+  EXPECT_TRUE(vocabulary().is_end_of_generation(testing::kTinyEos));
+  EXPECT_TRUE(vocabulary().is_end_of_generation(testing::kTinyTurnEnd));
+  EXPECT_FALSE(vocabulary().is_end_of_generation(testing::kTinySpace));
+  EXPECT_TRUE(vocabulary().suppressed().empty());
+}
+
+TEST_P(VocabularyTest, SpecialsAreAddedAndParsedOnlyWhenAskedFor) {
+  load();
+  const std::string text = "the<|im_end|>";
+  const std::vector<Token> plain = vocabulary().tokenize(text, false, false).value();
+  const std::vector<Token> parsed = vocabulary().tokenize(text, false, true).value();
+  const std::vector<Token> with_bos = vocabulary().tokenize(text, true, true).value();
+  EXPECT_GT(plain.size(), parsed.size());
+  EXPECT_EQ(parsed.back(), testing::kTinyTurnEnd);
+  EXPECT_EQ(with_bos.front(), testing::kTinyBos);
+  EXPECT_EQ(with_bos.size(), parsed.size() + 1);
+  EXPECT_EQ(vocabulary().tokenize("", true, true).value(), std::vector<Token>{testing::kTinyBos});
+}
+
+TEST_P(VocabularyTest, InvalidUtf8IsRefusedWithItsOffset) {
+  load();
+  const Status status = vocabulary().tokenize("abc\xFFz", true, true).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("byte 3 (0xff)"), std::string::npos) << status.message();
+}
+
+TEST_P(VocabularyTest, ALongTextIsTokenisedWhole) {
+  load();
+  std::string text;
+  while (text.size() < (std::size_t{5} << 20)) text += "the quick brown fox. ";
+  text.resize(std::size_t{5} << 20);
+  EXPECT_TRUE(round_trip(text) == text);
+}
+
+TEST_P(VocabularyTest, IdsOutsideTheVocabularyAreRefused) {
+  load();
+  for (const Token bad : {-1, vocabulary().size(), 1 << 30}) {
+    const Status status = vocabulary().detokenize({testing::kTinySpace, bad}).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find(std::to_string(bad)), std::string::npos) << status.message();
+  }
+}
+
+TEST_P(VocabularyTest, TheChatTemplateOpensTheAssistantsTurn) {
+  load();
+  const Result<std::string> prompt = vocabulary().apply_chat_template(
+      {{.role = "system", .content = "Be brief."}, {.role = "user", .content = "Hi \xC3\xA9"}});
+  ASSERT_TRUE(prompt.ok()) << prompt.status().message();
+  EXPECT_EQ(*prompt,
+            "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi \xC3\xA9<|im_end|>\n"
+            "<|im_start|>assistant\n");
+}
+
+TEST_P(VocabularyTest, WithoutATemplateChatIsUnsupported) {
+  testing::TinyModelOptions options;
+  options.vocabulary.chat_template = false;
+  load(options);
+  const Status status =
+      vocabulary().apply_chat_template({{.role = "user", .content = "Hi"}}).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+  EXPECT_FALSE(file_->facts().has_chat_template);
+}
+
+TEST_P(VocabularyTest, AMessageThatIsNotUtf8IsRefusedByName) {
+  load();
+  const Status status = vocabulary()
+                            .apply_chat_template({{.role = "user", .content = "ok"},
+                                                  {.role = "user", .content = "\xC3("}})
+                            .status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("message 1"), std::string::npos) << status.message();
+}
+
+}  // namespace
+}  // namespace outrider::llama
