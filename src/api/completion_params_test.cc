@@ -31,7 +31,7 @@ TEST(ReadCompletion, DefaultsAreThoseOfTheCommand) {
   EXPECT_EQ(request->max_tokens, -1);
   EXPECT_EQ(request->sampling.top_k, plain.sampling.top_k);
   EXPECT_EQ(request->sampling.temperature, plain.sampling.temperature);
-  EXPECT_FALSE(request->seed);
+  EXPECT_EQ(request->seed, -1);
   EXPECT_TRUE(request->speculative);
   EXPECT_EQ(request->width, kAutoWidth);
   EXPECT_FALSE(request->shift_keep);
@@ -51,7 +51,7 @@ TEST(ReadCompletion, EveryFieldArrives) {
   EXPECT_EQ(request->max_tokens, 9);
   EXPECT_EQ(request->stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(request->logprobs, 2);
-  EXPECT_EQ(request->seed, 5U);
+  EXPECT_EQ(request->seed, 5);
   EXPECT_EQ(request->timeout_ms, 7);
   EXPECT_EQ(request->shift_keep, -1);
   const SamplingOptions& o = request->sampling;
@@ -242,12 +242,17 @@ TEST(ReadCompletion, SpeculationInsideOrBesideButNotBoth) {
 }
 
 TEST(ReadCompletion, BranchesCostADraftModelOnly) {
-  const auto branches = [](const std::string& more) { return read(more)->draft.branches; };
+  const auto shape = [](const std::string& more) {
+    CompletionRequest request = *read(more);
+    fill_branches(request.draft, request.rule, request.width);
+    return request.draft;
+  };
+  const auto branches = [&](const std::string& more) { return shape(more).branches; };
   EXPECT_EQ(branches(""), kAutoBranches);
-  EXPECT_EQ(read("")->draft.model_branches, kAutoModelBranches);
-  EXPECT_EQ(read(R"(,"width":4)")->draft.model_branches, 1);
-  EXPECT_EQ(read(R"(,"rule":"rejection")")->draft.model_branches, 1);
-  EXPECT_EQ(read(R"(,"branches":3)")->draft.model_branches, 0) << "as the others'";
+  EXPECT_EQ(shape("").model_branches, kAutoModelBranches);
+  EXPECT_EQ(shape(R"(,"width":4)").model_branches, 1);
+  EXPECT_EQ(shape(R"(,"rule":"rejection")").model_branches, 1);
+  EXPECT_EQ(shape(R"(,"branches":3)").model_branches, 0) << "as the others'";
   EXPECT_EQ(branches(R"(,"drafter":"suffix")"), kAutoBranches);
   EXPECT_EQ(branches(R"(,"drafter":"suffix","width":4)"), 4) << "the width";
   EXPECT_EQ(branches(R"(,"drafter":"suffix","width":8)"), 8);

@@ -106,7 +106,7 @@ TEST_F(LlamaLoaderTest, ASamplerIsMadeByTheOptionsOrRefusedByName) {
   EXPECT_TRUE((*greedy)->greedy());
   const Result<std::unique_ptr<Sampler>> bad = opened->make_sampler({.top_p = 2.0f});
   EXPECT_EQ(bad.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(bad.status().message().find("--top-p"), std::string::npos) << bad.status().message();
+  EXPECT_NE(bad.status().message().find("top_p"), std::string::npos) << bad.status().message();
 }
 
 TEST_F(LlamaLoaderTest, WithoutSpeculationALoneSequenceIsNotProbed) {

@@ -52,12 +52,12 @@ TEST(LookupTable, ADrafterThatRemembersDoesSoAsFarAsItIsTold) {
 
 TEST(LookupTable, FilesAreRefusedByWhoTakesNoneOrHasNoSuchTier) {
   EXPECT_EQ(check_file_drafter({"recycle", "x"}).message(),
-            "--drafter is 'recycle', but must be suffix or ngram-cache: no other drafter takes "
+            "drafter is 'recycle', but must be suffix or ngram-cache: no other drafter takes "
             "files");
   EXPECT_EQ(check_file_drafter({"suffix", "x", "static"}).message(),
-            "--tier goes with the drafter ngram-cache; suffix has none");
+            "tier goes with the drafter ngram-cache; suffix has none");
   EXPECT_EQ(check_file_drafter({"ngram-cache", "x", "context"}).message(),
-            "--tier is 'context', but must be static or dynamic");
+            "tier is 'context', but must be static or dynamic");
   for (const std::string_view name : kFileDrafters) {
     const DrafterFile file{.drafter = std::string(name), .path = "/does/not/exist"};
     EXPECT_TRUE(check_file_drafter(file).ok());

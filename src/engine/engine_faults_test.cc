@@ -198,8 +198,8 @@ TEST(Engine, BadRequestsAreRefusedByName) {
   EXPECT_NE(message(request({kVocab}, 1, 1, 5, 1)).find("vocabulary of 12"), std::string::npos);
   EXPECT_NE(message(request(std::vector<Token>(64, 1), 1, 1, 5, 1)).find("64 tokens"),
             std::string::npos);
-  EXPECT_NE(message(request({1}, 1, 1, 5, 0)).find("--width is 0"), std::string::npos);
-  EXPECT_NE(message(request({1}, 1, 1, -2, 1)).find("--max-tokens is -2"), std::string::npos);
+  EXPECT_NE(message(request({1}, 1, 1, 5, 0)).find("width is 0"), std::string::npos);
+  EXPECT_NE(message(request({1}, 1, 1, -2, 1)).find("max_tokens is -2"), std::string::npos);
   Request stop = request({1}, 1, 1, 5, 1);
   stop.stop = {""};
   EXPECT_NE(message(std::move(stop)).find("stop string is empty"), std::string::npos);

@@ -173,7 +173,7 @@ TEST(EngineRules, ABlockOfBranchesIsRefused) {
   Request r = request({1}, 1.0f, 3, 4, 5);
   r.rule = AcceptanceRule::kBlock;
   r.draft.branches = 2;
-  EXPECT_NE(engine.add(std::move(r)).status().message().find("--rule block"), std::string::npos);
+  EXPECT_NE(engine.add(std::move(r)).status().message().find("rule=block"), std::string::npos);
 }
 
 }  // namespace

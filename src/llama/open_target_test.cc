@@ -35,8 +35,8 @@ TEST_F(OpenTargetTest, InsistingGivesExactWidthsOrARefusal) {
       EXPECT_EQ(opened.status().code(), StatusCode::kUnsupported);
       const std::string message = opened.status().message();
       EXPECT_NE(message.find(path), std::string::npos) << type << ": " << message;
-      EXPECT_NE(message.find("--exact on"), std::string::npos);
-      EXPECT_NE(message.find("--exact auto"), std::string::npos) << "what would be right";
+      EXPECT_NE(message.find("exact=on"), std::string::npos);
+      EXPECT_NE(message.find("exact=auto"), std::string::npos) << "what would be right";
       with.exact = ExactMode::kAuto;
       OpenedTarget any = open(with, target());
       EXPECT_EQ(first_inexact(*any.model, 2), 2) << type;
@@ -68,7 +68,7 @@ TEST_F(OpenTargetTest, InsistingRefusesTheUsersOwnInexactSettings) {
   with.exact = ExactMode::kOn;
   const Result<OpenedTarget> refused = open_target(with, {}, target());
   EXPECT_EQ(refused.status().code(), StatusCode::kUnsupported);
-  EXPECT_NE(refused.status().message().find("--cache-type-k bf16"), std::string::npos);
+  EXPECT_NE(refused.status().message().find("cache_type_k=bf16"), std::string::npos);
 }
 
 TEST_F(OpenTargetTest, InsistingRefusesMoreSequencesThanABatchMayHave) {

@@ -60,7 +60,7 @@ TEST(RequestOptionsTest, TheDefaultsAreTheSeedsAndNotTodays) {
   EXPECT_TRUE(r.sampling.logit_bias.empty());
   EXPECT_EQ(r.sampling.grammar, "");
   EXPECT_EQ(r.max_tokens, -1);
-  EXPECT_EQ(r.seed, std::nullopt);
+  EXPECT_EQ(r.seed, -1);
   EXPECT_EQ(r.shift_keep, 0) << "a full context is shifted";
   EXPECT_EQ(r.logprobs, -1);
   EXPECT_TRUE(r.stop.empty());
@@ -104,7 +104,7 @@ TEST(RequestOptionsTest, EachOptionReachesTheRuntime) {
   EXPECT_EQ(r.sampling.frequency_penalty, -0.5f);
   EXPECT_FALSE(r.sampling.penalize_newline);
   EXPECT_EQ(r.shift_keep, 5);
-  EXPECT_EQ(r.seed, 42U);
+  EXPECT_EQ(r.seed, 42);
   EXPECT_EQ(r.sampling.grammar, "root ::= 1");
   EXPECT_EQ(r.logprobs, 3);
   EXPECT_TRUE(r.logprobs_after_sampler);
@@ -141,16 +141,16 @@ TEST(RequestOptionsTest, OldValuesMeanWhatTheyMeant) {
   EXPECT_GT(asked(R"({"top_p":0})").sampling.top_p, 0.0f);
   EXPECT_LT(asked(R"({"top_p":-1})").sampling.top_p, 1e-30f);
   EXPECT_EQ(asked(R"({"typical_p":2})").sampling.typical_p, 1.0f);
-  EXPECT_EQ(asked(R"({"top_k":-5})").sampling.top_k, -5);
+  EXPECT_EQ(asked(R"({"top_k":-5})").sampling.top_k, -1);
   EXPECT_EQ(asked(R"({"repeat_last_n":-1})").sampling.repeat_last_n, kContext);
   EXPECT_EQ(asked(R"({"repeat_last_n":2147483647})").sampling.repeat_last_n,
             SamplingOptions::kMaxHistory);
   EXPECT_EQ(asked(R"({"n_predict":-2})").max_tokens, -1);
   EXPECT_EQ(asked(R"({"n_keep":-7})").shift_keep, -1);
   EXPECT_EQ(asked(R"({"n_probs":-1})").logprobs, -1);
-  EXPECT_EQ(asked(R"({"seed":-1})").seed, std::nullopt);
-  EXPECT_EQ(asked(R"({"seed":4294967295})").seed, std::nullopt) << "-1 in 32 bits";
-  EXPECT_EQ(asked(R"({"seed":-2})").seed, 4294967294U);
+  EXPECT_EQ(asked(R"({"seed":-1})").seed, -1);
+  EXPECT_EQ(asked(R"({"seed":4294967295})").seed, -1) << "-1 in 32 bits";
+  EXPECT_EQ(asked(R"({"seed":-2})").seed, 4294967294);
   EXPECT_EQ(asked(R"({"stop":"one"})").stop, (Texts{"one"}));
   EXPECT_EQ(asked(R"({"stop":["","a"]})").stop, (Texts{"a"}));
   EXPECT_EQ(asked(R"({"n_predict":5.0})").max_tokens, 5);
@@ -242,8 +242,8 @@ TEST(RequestOptionsTest, PairsOfLogitBiasThatMeanNothingAreWarnings) {
   const ParsedRequest parsed =
       parse(R"({"logit_bias":[[1,2],[1],"x",[-1,1],[2,true],[3,"a"],[4,1e300],[5,0.5]]})");
   ASSERT_FALSE(parsed.refusal);
-  ASSERT_EQ(parsed.options.logit_bias.size(), 2U);
-  EXPECT_EQ(parsed.options.logit_bias[1].token, 5);
+  ASSERT_EQ(parsed.options.request.sampling.logit_bias.size(), 2U);
+  EXPECT_EQ(parsed.options.request.sampling.logit_bias[1].token, 5);
   EXPECT_EQ(parsed.warnings.size(), 6U);
   EXPECT_EQ(parsed.warnings[0],
             "logit_bias[1] is not [token id, number or false] and has no effect");
@@ -306,14 +306,14 @@ TEST(RequestOptionsTest, TheCmdsOptionsAreTheDefaultsOfEveryRequest) {
 }
 
 TEST(RequestOptionsTest, TheRuntimesRefusalsAreSpelledAsThisApiDoes) {
-  const Refusal top_p = refusal_of(invalid_argument("--top-p is 7, but must be from 0 to 1"));
+  const Refusal top_p = refusal_of(wrong_value("top_p", "7", "from 0 to 1"));
   EXPECT_EQ(top_p.field, "top_p");
   EXPECT_EQ(top_p.error, "top_p is 7, but must be from 0 to 1");
-  const Refusal two = refusal_of(invalid_argument("--ignore-eos cannot be used with --grammar"));
+  const Refusal two = refusal_of(refused("ignore_eos", "cannot be used with grammar"));
   EXPECT_EQ(two.field, "ignore_eos");
   EXPECT_EQ(two.error, "ignore_eos cannot be used with grammar");
-  EXPECT_EQ(refusal_of(invalid_argument("--mirostat-lr is odd")).field, "mirostat_eta");
-  EXPECT_EQ(refusal_of(invalid_argument("--typical cannot be used with --mirostat 2")).error,
+  EXPECT_EQ(refusal_of(refused("mirostat_lr", "is odd")).field, "mirostat_eta");
+  EXPECT_EQ(refusal_of(refused("typical", "cannot be used with mirostat 2")).error,
             "typical_p cannot be used with mirostat 2");
   EXPECT_EQ(refusal_of(not_found("no model is loaded")).field, "");
 }

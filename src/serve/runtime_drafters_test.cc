@@ -166,7 +166,7 @@ TEST_F(RuntimeDrafters, FilesThatCannotBeUsedSayWhy) {
   EXPECT_EQ((*runtime->run(asking("suffix", {1, 2}, 3, 20)))->completion.tokens,
             alone({1, 2}, 3, 20));
   EXPECT_EQ(runtime->attach({"recycle", "x"}).message(),
-            "--drafter is 'recycle', but must be suffix or ngram-cache: no other drafter takes "
+            "drafter is 'recycle', but must be suffix or ngram-cache: no other drafter takes "
             "files");
   EXPECT_EQ(runtime->attach({"suffix", ""}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(runtime->detach({"suffix", "x"}).code(), StatusCode::kNotFound);

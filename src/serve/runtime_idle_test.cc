@@ -34,8 +34,9 @@ TEST_F(RuntimeIdle, TheModelHoldsNothingBeforeAndNothingOfItIsUsedAfterwards) {
   ASSERT_TRUE(runtime->wait_loaded(-1));
   ASSERT_TRUE(runtime->run(ask({3, 1, 4, 1}, 7, 10)).ok());
   bool done = false;
-  const Status status = runtime->with_idle_target([&](LanguageModel& target, Drafter* draft) {
+  const Status status = runtime->with_idle_target([&](LanguageModel& target, const Engine& engine) {
     for (SeqId seq = 0; seq < 2; ++seq) EXPECT_EQ(target.length(seq), 0);
+    Drafter* const draft = engine.drafters().front();
     ASSERT_NE(draft, nullptr);
     EXPECT_EQ(draft->name(), kDraftModelName);
     use(target);
@@ -60,8 +61,8 @@ TEST_F(RuntimeIdle, WhatRunsEndsFirstAndWhatWaitsBeginsAfterwards) {
   std::optional<RuntimeStatus> during;
   CompletionId waiting = 0;
   std::thread client([&] {
-    const Status status = runtime->with_idle_target([&](LanguageModel&, Drafter* draft) {
-      EXPECT_EQ(draft, nullptr);
+    const Status status = runtime->with_idle_target([&](LanguageModel&, const Engine& engine) {
+      EXPECT_EQ(engine.drafters().front(), nullptr);
       waiting = runtime->start(ask({2, 1}, 4, 20))->id;
       during = runtime->status();
     });
@@ -92,14 +93,14 @@ TEST_F(RuntimeIdle, SeveralClientsHaveItInTurnAndADraftThatWasLoadedIsThere) {
           ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
           ASSERT_TRUE(runtime->wait_loaded(-1));
           const Status status =
-              runtime->with_idle_target([&](LanguageModel&, Drafter* d) { EXPECT_NE(d, nullptr); });
+              runtime->with_idle_target([&](LanguageModel&, const Engine& e) { EXPECT_NE(e.drafters()[0], nullptr); });
           EXPECT_TRUE(status.ok());
           ASSERT_TRUE(runtime->unload(ModelRole::kDraft, false).ok());
         }
         return;
       }
       for (std::uint64_t turn = 0; turn < 20; ++turn) {
-        const Status status = runtime->with_idle_target([&](LanguageModel& target, Drafter*) {
+        const Status status = runtime->with_idle_target([&](LanguageModel& target, const Engine&) {
           EXPECT_EQ(++inside, 1);
           use(target);
           --inside;
@@ -118,26 +119,26 @@ TEST_F(RuntimeIdle, SeveralClientsHaveItInTurnAndADraftThatWasLoadedIsThere) {
 
 TEST_F(RuntimeIdle, WorkThatThrowsIsAnErrorAndCostsNobodyElseAnything) {
   const std::unique_ptr<Runtime> runtime = make({.slots = 2});
-  Status status = runtime->with_idle_target([](LanguageModel& target, Drafter*) {
+  Status status = runtime->with_idle_target([](LanguageModel& target, const Engine&) {
     use(target);
     throw std::runtime_error("on purpose");
   });
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_EQ(status.message(), "on purpose");
-  status = runtime->with_idle_target([](LanguageModel&, Drafter*) { throw std::bad_alloc(); });
+  status = runtime->with_idle_target([](LanguageModel&, const Engine&) { throw std::bad_alloc(); });
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ((*runtime->run(ask({1}, 1, 10)))->completion.tokens, alone({1}, 1, 10));
   EXPECT_EQ(runtime->check_integrity(), "");
 }
 
 TEST_F(RuntimeIdle, WithoutATargetOrAfterTheEndItIsRefused) {
-  const auto nothing = [](LanguageModel&, Drafter*) { ADD_FAILURE() << "there is no target"; };
+  const auto nothing = [](LanguageModel&, const Engine&) { ADD_FAILURE() << "there is no target"; };
   const std::unique_ptr<Runtime> runtime = make({}, "");
   EXPECT_EQ(runtime->with_idle_target(nothing).code(), StatusCode::kNotFound);
   ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
   const std::shared_ptr<const Target> target = runtime->target();
-  const Status lost = runtime->with_idle_target([&](LanguageModel& lent, Drafter*) {
+  const Status lost = runtime->with_idle_target([&](LanguageModel& lent, const Engine&) {
     StepGate::fake_target(*target).die_in_next_step(internal_error("its process died"));
     const std::vector<Token> text = {1};
     const EvalItem item{.prefix = text};
@@ -158,7 +159,7 @@ TEST_F(RuntimeIdle, WorkThatStillWaitsAtTheEndIsNotDone) {
   ASSERT_TRUE(runtime->start(ask({1}, 1, 1000)).ok());
   gate.wait_until_held();
   Status status;
-  std::thread client([&] { status = runtime->with_idle_target([](LanguageModel&, Drafter*) {}); });
+  std::thread client([&] { status = runtime->with_idle_target([](LanguageModel&, const Engine&) {}); });
   std::thread end([&] { runtime->shut_down(); });
   while (runtime->load(ModelRole::kDraft, model("draft")).ok()) std::this_thread::yield();
   gate.open();

@@ -88,7 +88,7 @@ TEST_F(RuntimeMemory, ARequestIsToldWhenNothingIsRemembered) {
   EXPECT_EQ(result->completion.speculation.reason, "") << "that is no fault of the drafter";
   ASSERT_TRUE(result->remembered);
   EXPECT_EQ(result->remembered->tokens, 0);
-  EXPECT_NE(result->remembered->reason.find("--remember-tokens"), std::string::npos);
+  EXPECT_NE(result->remembered->reason.find("remember_tokens"), std::string::npos);
   EXPECT_FALSE(status_of(*runtime, "suffix").memory);
 }
 
@@ -162,14 +162,14 @@ TEST_F(RuntimeMemory, WhatIsOutOfRangeIsRefused) {
     r.name_space = name;
     const Status status = runtime->start(r).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(status.message().rfind("--namespace has ", 0), 0U) << status.message();
+    EXPECT_EQ(status.message().rfind("namespace has ", 0), 0U) << status.message();
   }
   EXPECT_TRUE(runtime->start(of(std::string(64, 'x'), 3, 5)).ok());
   EXPECT_TRUE(runtime->start(of("J\xC3\xBCrgen", 3, 5)).ok());
   for (const std::int64_t tokens : {-1, 1, 1023, 2'097'153}) {
     const Status status = Runtime::create(remembering(tokens), loader_).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << tokens;
-    EXPECT_EQ(status.message().rfind("--remember-tokens is ", 0), 0U) << status.message();
+    EXPECT_EQ(status.message().rfind("remember_tokens is ", 0), 0U) << status.message();
   }
 }
 

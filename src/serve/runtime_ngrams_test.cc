@@ -130,9 +130,9 @@ TEST_F(RuntimeNgrams, FilesThatCannotBeUsedSayWhyAndTheOneAtWorkGoesOn) {
   EXPECT_EQ(file_of(*runtime, "ngram-cache").state, ModelState::kFailed);
   EXPECT_TRUE(file_of(*runtime, "ngram-cache").serving) << "a failed order changes nothing";
   EXPECT_EQ(runtime->attach({"suffix", right, "static"}).message(),
-            "--tier goes with the drafter ngram-cache; suffix has none");
+            "tier goes with the drafter ngram-cache; suffix has none");
   EXPECT_EQ(runtime->attach({"ngram-cache", right, "context"}).message(),
-            "--tier is 'context', but must be static or dynamic");
+            "tier is 'context', but must be static or dynamic");
 }
 
 TEST_F(RuntimeNgrams, AFileFollowsToTheNextTargetAndLeavesWithTheLast) {

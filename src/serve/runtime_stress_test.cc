@@ -64,7 +64,7 @@ class Client {
     CompletionRequest r;
     for (const Token token : prompt) r.prompt.emplace_back(token);
     r.sampling.temperature = 1.0f;
-    r.seed = draw(1000);
+    r.seed = static_cast<std::int64_t>(draw(1000));
     r.max_tokens = static_cast<std::int32_t>(draw(30));
     r.speculative = draw(4) != 0;
     static constexpr const char* kExpressions[] = {"draft-model", "suffix",
@@ -75,7 +75,7 @@ class Client {
     r.width = draw(3) == 0 ? kAutoWidth : 1 + static_cast<std::int32_t>(draw(8));
     if (draw(6) == 0) r.timeout_ms = 1 + draw(3);
     const bool cancel = draw(4) == 0;
-    const std::uint64_t seed = *r.seed;
+    const std::uint64_t seed = static_cast<std::uint64_t>(r.seed);
     const std::int32_t max_tokens = r.max_tokens;
     const Result<StartedCompletion> started = runtime_.start(std::move(r));
     if (!started.ok()) {

@@ -259,14 +259,14 @@ TEST_F(RuntimeTest, ShutDownEndsWhatRunsAndTakesNothingMore) {
 }
 
 TEST_F(RuntimeTest, OptionsOutOfRangeAreRefusedByName) {
-  EXPECT_NE(Runtime::create({.slots = 0}, loader_).status().message().find("--slots"),
+  EXPECT_NE(Runtime::create({.slots = 0}, loader_).status().message().find("slots"),
             std::string::npos);
-  EXPECT_NE(Runtime::create({.max_queue = -1}, loader_).status().message().find("--max-queue"),
+  EXPECT_NE(Runtime::create({.max_queue = -1}, loader_).status().message().find("max_queue"),
             std::string::npos);
   const std::unique_ptr<Runtime> runtime = make();
   CompletionRequest r = ask({1}, 1, 5);
   r.sampling.top_p = 2.0f;
-  EXPECT_NE(runtime->start(r).status().message().find("--top-p"), std::string::npos);
+  EXPECT_NE(runtime->start(r).status().message().find("top_p"), std::string::npos);
   r = ask({99}, 1, 5);
   EXPECT_EQ(runtime->start(r).status().code(), StatusCode::kInvalidArgument);
   r = ask({1}, 1, 5);

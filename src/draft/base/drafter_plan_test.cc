@@ -25,7 +25,7 @@ TEST(DrafterPlan, WhatIsWrongIsNamed) {
     return parse_drafter_plan(text, kKnown).status().message();
   };
   EXPECT_EQ(message("sufix"),
-            "--drafter is 'sufix', but 'sufix' is no drafter; give suffix, ngram-cache or "
+            "drafter is 'sufix', but 'sufix' is no drafter; give suffix, ngram-cache or "
             "draft-model, several with ',' (merged) or '/' (fall-back) between them");
   EXPECT_NE(message("").find("a name is missing"), std::string::npos);
   EXPECT_NE(message("suffix,").find("a name is missing"), std::string::npos);

@@ -204,11 +204,11 @@ TEST(DraftChoice, OneTokenThatAFilterLeftIsCertain) {
 TEST(DraftShape, ValuesOutOfRangeNameTheirOption) {
   EXPECT_TRUE(validate(DraftShape{}).ok());
   const auto message = [](const DraftShape& shape) { return validate(shape).message(); };
-  EXPECT_NE(message({.branches = 0}).find("--branches"), std::string::npos);
-  EXPECT_NE(message({.split_p = 1.5f}).find("--split-p"), std::string::npos);
-  EXPECT_NE(message({.split_p = std::nanf("")}).find("--split-p"), std::string::npos);
-  EXPECT_NE(message({.p_min = -1.0f}).find("--draft-p-min"), std::string::npos);
-  EXPECT_NE(message({.p_ratio = -1.0f}).find("--draft-p-ratio"), std::string::npos);
+  EXPECT_NE(message({.branches = 0}).find("branches"), std::string::npos);
+  EXPECT_NE(message({.split_p = 1.5f}).find("split_p"), std::string::npos);
+  EXPECT_NE(message({.split_p = std::nanf("")}).find("split_p"), std::string::npos);
+  EXPECT_NE(message({.p_min = -1.0f}).find("draft_p_min"), std::string::npos);
+  EXPECT_NE(message({.p_ratio = -1.0f}).find("draft_p_ratio"), std::string::npos);
 }
 
 }  // namespace

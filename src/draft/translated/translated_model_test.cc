@@ -277,7 +277,7 @@ TEST_F(TranslatedModelTest, ADrafterSaysWhenTheDraftsTokensDoNotFitItsContext) {
                         .tree = &trees[i]});
   }
   EXPECT_TRUE(drafter.draft(requests).ok());
-  EXPECT_NE(drafter.limit_reason(0).find("--draft-ctx"), std::string::npos);
+  EXPECT_NE(drafter.limit_reason(0).find("a larger one"), std::string::npos);
   EXPECT_EQ(drafter.limit_reason(1), "");
   EXPECT_EQ(trees[0].drafted(), 0);
   EXPECT_EQ(trees[1].drafted(), 3);

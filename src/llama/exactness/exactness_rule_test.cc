@@ -159,7 +159,7 @@ TEST(ExactnessRule, TheUsersOwnChoicesWinAndTheirCostIsTold) {
   EXPECT_FALSE(plan.context.flash_attention);
   EXPECT_EQ(plan.context.type_v, "f16") << "what is exact with flash attention is not without";
   ASSERT_EQ(plan.notes.size(), 1u);
-  EXPECT_NE(inexact_hint(facts, plan).find("--flash-attn off"), std::string::npos);
+  EXPECT_NE(inexact_hint(facts, plan).find("flash_attn=off"), std::string::npos);
 
   options.exact = ExactMode::kOff;
   EXPECT_TRUE(settings_rule(facts, options).notes.empty()) << "nobody asked for exactness";
@@ -196,10 +196,10 @@ TEST(ExactnessRule, NamesWhatIsKnownAgainstASetting) {
             std::string::npos);
 #endif
   EXPECT_NE(inexact_hint(facts_of({{"iq4_xs", 9}}), plan).find("8 tokens"), std::string::npos);
-  EXPECT_NE(inexact_hint(facts_of({{"q4_K", 9}}), plan).find("--exact on"), std::string::npos);
+  EXPECT_NE(inexact_hint(facts_of({{"q4_K", 9}}), plan).find("exact=on"), std::string::npos);
   RuleFacts elsewhere = facts_of({{"q4_0", 100}});
   elsewhere.on_cpu = false;
-  EXPECT_NE(inexact_hint(elsewhere, plan).find("--gpu-layers 0"), std::string::npos);
+  EXPECT_NE(inexact_hint(elsewhere, plan).find("gpu_layers=0"), std::string::npos);
   EXPECT_EQ(rule(elsewhere).context.type_k, "f16") << "nothing is known there";
 }
 

@@ -215,7 +215,7 @@ TEST_P(KernelChoiceTest, AModelSaysWhichKernelsItGotAndWhyNotTheOwn) {
       ModelFile::load(file().facts().path, options, {});
   ASSERT_TRUE(stock.ok());
   EXPECT_FALSE((*stock)->facts().kernels.own);
-  EXPECT_NE((*stock)->facts().kernels.reason.find("--kernels stock"), std::string::npos);
+  EXPECT_NE((*stock)->facts().kernels.reason.find("kernels=stock"), std::string::npos);
   EXPECT_EQ((*stock)->facts().kernels.packed_bytes, 0U);
 }
 

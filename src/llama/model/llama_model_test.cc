@@ -107,7 +107,7 @@ TEST_F(LlamaModelTest, OptionsOutOfRangeAreRefusedByName) {
   refuses(ok, {.type_k = "q8"}, StatusCode::kInvalidArgument, "'q8' is not a cache type");
   refuses(ok, {.type_v = ""}, StatusCode::kInvalidArgument, "f16, bf16");
   refuses(ok, {.flash_attention = false, .type_v = "q8_0"}, StatusCode::kInvalidArgument,
-          "--flash-attn");
+          "flash_attn");
   refuses({.n_ctx = 2000000000}, {}, StatusCode::kResourceExhausted, "GiB");
   refuses({.n_ctx = 2000000000, .n_sequences = 2}, {}, StatusCode::kResourceExhausted, "smaller");
 }

@@ -221,7 +221,7 @@ TEST(SamplerChainTest, ACloneGivesTheSameAndOutlivesItsOriginal) {
 TEST(SamplerChainTest, OptionsOutOfRangeAreRefusedByName) {
   const Status status = make_sampler({.top_p = 1.5f}, 10).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("--top-p"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("top_p"), std::string::npos) << status.message();
 }
 
 TEST(SamplerChainTest, ATemperatureTooSmallToDivideByIsGreedy) {

@@ -280,9 +280,9 @@ TEST_F(SamplerStateTest, XtcIsDrawnFromSeedAndPositionWithItsProbability) {
 TEST_F(SamplerStateTest, WhatCannotBeIsRefusedByName) {
   const Token n = vocabulary().size();
   const std::vector<std::pair<SamplingOptions, std::string>> bad = {
-      {{.logit_bias = {{n, 1.0f}}}, "--logit-bias"}, {{.logit_bias = {{-1, 1.0f}}}, "--logit-bias"},
-      {{.grammar = "root ::= x"}, "--grammar"},      {{.grammar = " "}, "--grammar"},
-      {{.json_schema = "{"}, "--json-schema"},       {{.top_k = 5, .mirostat = 1}, "--top-k"}};
+      {{.logit_bias = {{n, 1.0f}}}, "logit_bias"}, {{.logit_bias = {{-1, 1.0f}}}, "logit_bias"},
+      {{.grammar = "root ::= x"}, "grammar"},      {{.grammar = " "}, "grammar"},
+      {{.json_schema = "{"}, "json_schema"},       {{.top_k = 5, .mirostat = 1}, "top_k"}};
   for (const auto& [options, name] : bad) {
     const Status status = make_sampler(options, vocabulary()).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
