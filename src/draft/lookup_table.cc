@@ -23,7 +23,7 @@ constexpr std::array kNames = [] {
 
 constexpr std::size_t kTakersCount = [] {
   std::size_t n = 0;
-  for (const LookupKind& kind : kKinds) n += kind.takes_files() ? 1 : 0;
+  for (const LookupKind& kind : kKinds) n += kind.files ? 1 : 0;
   return n;
 }();
 
@@ -31,14 +31,14 @@ constexpr std::array kTakers = [] {
   std::array<std::string_view, kTakersCount> names;
   std::size_t n = 0;
   for (const LookupKind& kind : kKinds) {
-    if (kind.takes_files()) names[n++] = kind.name;
+    if (kind.files) names[n++] = kind.name;
   }
   return names;
 }();
 
 constexpr std::size_t kTiersCount = [] {
   std::size_t n = 0;
-  for (const LookupKind& kind : kKinds) n += kind.files.tiers.size();
+  for (const LookupKind& kind : kKinds) n += kind.files ? kind.files->tiers.size() : 0;
   return n;
 }();
 
@@ -46,7 +46,8 @@ constexpr std::array kTiers = [] {
   std::array<std::string_view, kTiersCount> names;
   std::size_t n = 0;
   for (const LookupKind& kind : kKinds) {
-    for (const std::string_view tier : kind.files.tiers) names[n++] = tier;
+    if (!kind.files) continue;
+    for (const std::string_view tier : kind.files->tiers) names[n++] = tier;
   }
   return names;
 }();
@@ -61,7 +62,7 @@ std::string joined(std::span<const std::string_view> names) {
 std::string names_with_tiers() {
   std::vector<std::string_view> names;
   for (const LookupKind& kind : kKinds) {
-    if (!kind.files.tiers.empty()) names.push_back(kind.name);
+    if (kind.files && !kind.files->tiers.empty()) names.push_back(kind.name);
   }
   return joined(names);
 }
@@ -82,12 +83,12 @@ const LookupKind* find_lookup_kind(std::string_view name) {
 
 Status check_file_drafter(const DrafterFile& file) {
   const LookupKind* const kind = find_lookup_kind(file.drafter);
-  if (kind == nullptr || !kind->takes_files()) {
+  if (kind == nullptr || !kind->files) {
     return wrong_value("drafter", "'" + file.drafter + "'",
                        joined(kFileDrafters) + ": no other drafter takes files");
   }
   if (file.tier.empty()) return Status();
-  const std::span<const std::string_view> tiers = kind->files.tiers;
+  const std::span<const std::string_view> tiers = kind->files->tiers;
   if (tiers.empty()) {
     return refused(
         "tier", "goes with the drafter " + names_with_tiers() + "; " + file.drafter + " has none");
@@ -99,7 +100,7 @@ Status check_file_drafter(const DrafterFile& file) {
 Result<OpenedDrafterFile> open_drafter_file(const DrafterFile& file, const TokenizerId& tokenizer) {
   OUTRIDER_RETURN_IF_ERROR(check_file_drafter(file));
   Result<std::shared_ptr<const LookupFile>> contents =
-      find_lookup_kind(file.drafter)->files.open(file.path, tokenizer);
+      find_lookup_kind(file.drafter)->files->open(file.path, tokenizer);
   if (!contents.ok()) return contents.status();
   return OpenedDrafterFile{.file = file, .contents = *std::move(contents)};
 }

@@ -20,7 +20,7 @@ TEST(LookupTable, EveryKindMakesADrafterOfItsNameAndDescribesItself) {
     ASSERT_NE(drafter, nullptr);
     EXPECT_EQ(drafter->name(), kind.name);
     EXPECT_EQ(find_lookup_kind(kind.name), &kind);
-    EXPECT_FALSE(kind.unasked == Unasked::kWithFiles && !kind.takes_files()) << kind.name;
+    EXPECT_FALSE(kind.unasked == Unasked::kWithFiles && !kind.files) << kind.name;
     EXPECT_EQ(drafter->memory(), nullptr) << "nothing is remembered unless it is wished for";
   }
   EXPECT_EQ(find_lookup_kind(kDraftModelName), nullptr);
@@ -33,8 +33,9 @@ TEST(LookupTable, TheNamesOfAllInterfacesAreTheTables) {
   std::vector<std::string_view> tiers;
   for (const LookupKind& kind : lookup_kinds()) {
     names.push_back(kind.name);
-    if (kind.takes_files()) takers.push_back(kind.name);
-    tiers.insert(tiers.end(), kind.files.tiers.begin(), kind.files.tiers.end());
+    if (!kind.files) continue;
+    takers.push_back(kind.name);
+    tiers.insert(tiers.end(), kind.files->tiers.begin(), kind.files->tiers.end());
   }
   EXPECT_EQ(std::vector(kDrafterNames.begin(), kDrafterNames.end()), names);
   EXPECT_EQ(std::vector(kFileDrafters.begin(), kFileDrafters.end()), takers);

@@ -44,6 +44,37 @@ TEST(PrefixReuse, WhatAnEarlierTextBeganWithIsNotReadAgain) {
   EXPECT_EQ(target.tokens_evaluated() - before, 3);
 }
 
+// Whatever was done with the models between two steps leaves no trace.
+TEST(PrefixReuse, WhatIdleSequencesHoldIsForgottenWithAllThatWasDoneToThem) {
+  const RowFunction rows = random_rows(kVocab, 1, 3.0f);
+  FakeModel target(capabilities(2), rows);
+  FakeModel draft(capabilities(2), noisy_rows(rows, 2, 0.5f));
+  DraftModelDrafter drafter(draft, kVocab, {});
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {&drafter}, kReuse);
+  const std::vector<Token> prompt = {1, 2, 3, 4};
+  (void)run(engine, request(prompt, 1.0f, 5, 10, 4));
+  engine.cancel(99);  // came too late for its request, and would interrupt the next evaluation
+  engine.forget_idle();
+  for (SeqId seq = 0; seq < 2; ++seq) {
+    EXPECT_EQ(target.length(seq), 0);
+    EXPECT_EQ(draft.length(seq), 0);
+  }
+  const TokenTree tree(5);
+  for (SeqId seq = 0; seq < 2; ++seq) {
+    const EvalItem item{.seq = seq, .prefix = prompt, .tree = &tree};
+    ASSERT_TRUE(target.evaluate(std::span(&item, 1)).ok());
+  }
+  ASSERT_TRUE(target.commit(1, std::vector<NodeId>{kRoot}).ok());  // the other one stays on trial
+  target.set_interrupt(nullptr);
+  engine.forget_idle();
+  EXPECT_EQ(engine.check_integrity(), "");
+  const Completion after = run(engine, request(prompt, 1.0f, 5, 10, 4));
+  EXPECT_EQ(after.tokens, reference(rows, prompt, 1.0f, 5, 10));
+  EXPECT_EQ(after.cached_tokens, 0);
+  EXPECT_EQ(engine.check_integrity(), "");
+}
+
 // Random requests that share beginnings, with cancels, stop strings and a draft model in between.
 TEST(PrefixReuse, EveryTextIsThatOfASoloRun) {
   const std::uint64_t seed = test_seed(1);

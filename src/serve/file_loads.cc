@@ -33,7 +33,7 @@ Status FileLoads::free_tier(const DrafterFile& file) {
       files_.erase(files_.begin() + (&other - files_.data()));
       return Status();
     }
-    const std::string join(find_lookup_kind(file.drafter)->files.join_command);
+    const std::string join(find_lookup_kind(file.drafter)->files->join_command);
     return refused("path", "is '" + file.path + "', but the " + file.tier + " tier of '" +
                             file.drafter + "' has '" + other.file.path +
                             "' already; take that away first" +

@@ -14,8 +14,8 @@
 //
 // Any thread; REQUIRES throughout: the runtime's mutex. Clients call add(), poll(), cancel(); the
 // thread for deadlines next_deadline() and end(); the decode thread the rest. Nothing throws for
-// want of memory but add(), admit(), give_out() and end() of a running job; nothing has changed
-// then.
+// want of memory but add(), admit(), give_out(), end_all_of(), and end() of a running job; of one
+// job nothing has changed then.
 #pragma once
 
 #include <condition_variable>

@@ -54,8 +54,8 @@ class ModelLoads {
   bool is_current(ModelRole role, const LoadTask::Opening& opening) const;
   // What nobody wishes for any more is passed over, here and in failed().
   void note_progress(ModelRole role, const LoadTask::Opening& opening, double fraction);
-  // It is open, and at work from now on. May throw std::bad_alloc, with nothing changed but that
-  // the status may be behind. REQUIRES: is_current()
+  // It is open, and at work from now on. May throw std::bad_alloc, with nothing changed.
+  // REQUIRES: is_current()
   void target_opened(const Opening& opening, StationPtr station);
   // The same for a draft of the current station.
   void draft_opened(const Opening& opening, std::unique_ptr<Draft> draft);

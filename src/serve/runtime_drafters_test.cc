@@ -63,7 +63,7 @@ TEST_F(RuntimeDrafters, ARequestThatNamesNoneUsesAllThatAreThere) {
       << "steps of a fixed width";
 }
 
-TEST_F(RuntimeDrafters, ADraftModelThatWasOrderedAndIsNotThereIsMissed) {
+TEST_F(RuntimeDrafters, ADraftModelThatCouldNotBeLoadedIsMissed) {
   const std::unique_ptr<Runtime> runtime = make();
   ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("no such draft")).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));

@@ -175,7 +175,7 @@ TEST_F(RuntimeModels, LoadingIsCancelledAndSuperseded) {
   EXPECT_EQ(runtime->status().target.serving_path, "other");
 }
 
-TEST_F(RuntimeModels, ADraftOrderedFirstWaitsForItsTarget) {
+TEST_F(RuntimeModels, ADraftThatComesFirstWaitsForItsTarget) {
   const std::unique_ptr<Runtime> runtime = make({}, "");
   ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));  // nothing is being worked on

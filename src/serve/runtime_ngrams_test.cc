@@ -128,7 +128,7 @@ TEST_F(RuntimeNgrams, FilesThatCannotBeUsedSayWhyAndTheOneAtWorkGoesOn) {
   ASSERT_TRUE(runtime->attach({"ngram-cache", right, "dynamic"}).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
   EXPECT_EQ(file_of(*runtime, "ngram-cache").state, ModelState::kFailed);
-  EXPECT_TRUE(file_of(*runtime, "ngram-cache").serving) << "a failed order changes nothing";
+  EXPECT_TRUE(file_of(*runtime, "ngram-cache").serving) << "a failed load changes nothing";
   EXPECT_EQ(runtime->attach({"suffix", right, "static"}).message(),
             "tier goes with the drafter ngram-cache; suffix has none");
   EXPECT_EQ(runtime->attach({"ngram-cache", right, "context"}).message(),

@@ -36,7 +36,10 @@ Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
       .n_sequences = capabilities.n_sequences,
       .remember_tokens = static_cast<std::size_t>(options.remember_tokens)};
   for (const LookupKind& kind : lookup_kinds()) lookups_.push_back(kind.make(settings));
-  for (const AddedDrafter& added : options.drafters) lookups_.push_back(added.make(settings));
+  for (const AddedDrafter& added : options.drafters) {
+    lookups_.push_back(added.make(settings));
+    assert(lookups_.back() != nullptr && lookups_.back()->name() == added.name);
+  }
   make_engine();
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,7 +79,7 @@ enum class Unasked { kNever, kWithFiles, kAlways };
 
 // The files that a kind of drafter takes.
 struct LookupFiles {
-  // Opens one and checks that it is for this tokenizer. Errors name the file. Null: it takes none.
+  // Opens one and checks that it is for this tokenizer. Errors name the file.
   Result<std::shared_ptr<const LookupFile>> (*open)(const std::string& path,
                                                     const TokenizerId& tokenizer) = nullptr;
   // As what it can use a file: each holds one. Empty: all files are used alike, as many as there
@@ -93,11 +94,9 @@ struct LookupKind {
   std::string_view name;
   std::string_view help;  // what it guesses from, a phrase
   Unasked unasked = Unasked::kNever;
-  LookupFiles files = {};
+  std::optional<LookupFiles> files = {};  // not given: it takes none
   // May throw std::bad_alloc.
   std::unique_ptr<LookupDrafter> (*make)(const LookupSettings& settings) = nullptr;
-
-  constexpr bool takes_files() const { return files.open != nullptr; }
 };
 
 }  // namespace outrider

@@ -86,9 +86,9 @@ inline constexpr LookupKind kNgramKind = {
     .name = NgramDrafter::kName,
     .help = "what followed the last one to four tokens, in it and in the files given",
     .unasked = Unasked::kWithFiles,
-    .files = {.open = open_ngram_file,
-              .tiers = kNgramTiers,
-              .join_command = "outrider ngram merge"},
+    .files =
+        LookupFiles{
+            .open = open_ngram_file, .tiers = kNgramTiers, .join_command = "outrider ngram merge"},
     .make = make_ngram_drafter};
 
 }  // namespace outrider

@@ -94,7 +94,7 @@ inline constexpr LookupKind kSuffixKind = {
     .name = SuffixDrafter::kName,
     .help = "what followed the text's last tokens earlier, in it or in a store",
     .unasked = Unasked::kAlways,
-    .files = {.open = open_suffix_file},
+    .files = LookupFiles{.open = open_suffix_file},
     .make = make_suffix_drafter};
 
 }  // namespace outrider
