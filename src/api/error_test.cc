@@ -8,8 +8,7 @@ namespace {
 using json::Json;
 
 TEST(ErrorOf, TheStatusSaysWhichFieldItIsAbout) {
-  const Error error =
-      error_of(refused("top_p", "cannot be used with mirostat 2"), Json::object());
+  const Error error = error_of(refused("top_p", "cannot be used with mirostat 2"), Json::object());
   EXPECT_EQ(error.message, "top_p cannot be used with mirostat 2");
   EXPECT_EQ(error.field, "top_p");
   EXPECT_EQ(error.code, StatusCode::kInvalidArgument);
@@ -21,10 +20,10 @@ TEST(ErrorOf, AFieldInsideSpeculativeIsSpelledWithIt) {
   EXPECT_EQ(nested.field, "speculative.draft_p_min");
   EXPECT_EQ(nested.message, "speculative.draft_p_min is 2, but must be from 0 to 1");
   EXPECT_EQ(error_of(status, {{"draft_p_min", 2}}).field, "draft_p_min");
-  EXPECT_EQ(error_of(refused("drafter", "'x' is not there"),
-                     {{"speculative", {{"drafters", {"x"}}}}})
-                .field,
-            "speculative.drafters");
+  EXPECT_EQ(
+      error_of(refused("drafter", "'x' is not there"), {{"speculative", {{"drafters", {"x"}}}}})
+          .field,
+      "speculative.drafters");
 }
 
 TEST(ErrorOf, WhatLooksLikeAnOptionInATextStays) {

@@ -120,7 +120,8 @@ TEST(JsonFields, ChoicesSayWhatTheyAre) {
   const Json object = {{"mode", "of"}};
   JsonFields fields(object);
   std::string mode = "auto";
-  fields.choice("mode", mode, {"auto", "on", "off"});
+  constexpr std::string_view kModes[] = {"auto", "on", "off"};
+  fields.choice("mode", mode, kModes);
   EXPECT_EQ(fields.finish()->message, "mode is 'of', but must be auto, on or off");
   EXPECT_EQ(mode, "auto");
 }

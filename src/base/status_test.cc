@@ -20,6 +20,32 @@ TEST(Status, ContextStandsBeforeTheMessageAndKeepsTheCode) {
   EXPECT_EQ(failed.message(), "target: 'x.gguf' does not exist");
 }
 
+TEST(Status, AFailureOfAFieldIsToldInAnySpelling) {
+  const Status wrong = wrong_value("top_p", "2", "from 0 to 1");
+  EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(wrong.field(), "top_p");
+  EXPECT_EQ(wrong.message(), "top_p is 2, but must be from 0 to 1");
+  EXPECT_EQ(wrong.message_with("--top-p"), "--top-p is 2, but must be from 0 to 1");
+  const Status inner = wrong.with_context("'--top_p' in 'top_p'").with_context("the request");
+  EXPECT_EQ(inner.field(), "top_p");
+  EXPECT_EQ(inner.message_with("P"),
+            "the request: '--top_p' in 'top_p': P is 2, but must be from "
+            "0 to 1");
+}
+
+TEST(Status, AFieldMayStandBeforeAMessageOrBesideIt) {
+  const Status in = not_found("'a' is not there").in_field("path");
+  EXPECT_EQ(in.message(), "path: 'a' is not there");
+  EXPECT_EQ(in.message_with("--path"), "--path: 'a' is not there");
+  EXPECT_EQ(in.code(), StatusCode::kNotFound);
+  const Status about = invalid_argument("the prompt is empty").about("prompt");
+  EXPECT_EQ(about.field(), "prompt");
+  EXPECT_EQ(about.message_with("messages"), "the prompt is empty");
+  EXPECT_TRUE(Status().about("x").ok());
+  EXPECT_TRUE(Status().in_field("x").ok());
+  EXPECT_EQ(not_found("x").field(), "");
+}
+
 TEST(Status, EveryCodeHasANameOfItsOwn) {
   EXPECT_EQ(status_code_name(StatusCode::kOk), "ok");
   EXPECT_EQ(status_code_name(invalid_argument("").code()), "invalid_argument");

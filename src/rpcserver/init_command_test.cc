@@ -64,10 +64,10 @@ TEST(InitCommandTest, BothFormsSayTheSame) {
     EXPECT_TRUE(command.warnings.empty());
     const ParsedRequest request = parse_request(json::Json::object(), command.defaults);
     EXPECT_EQ(request.options.seed, 9U);
-    EXPECT_EQ(request.options.n_predict, 7);
-    EXPECT_EQ(request.options.n_keep, 3);
-    EXPECT_EQ(request.options.temperature, 0.5);
-    EXPECT_EQ(request.options.width, 6);
+    EXPECT_EQ(request.options.n_predict(), 7);
+    EXPECT_EQ(request.options.values["n_keep"], 3);
+    EXPECT_EQ(request.options.values["temperature"], 0.5);
+    EXPECT_EQ(request.options.request.width, 6);
   }
 }
 

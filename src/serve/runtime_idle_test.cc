@@ -92,8 +92,8 @@ TEST_F(RuntimeIdle, SeveralClientsHaveItInTurnAndADraftThatWasLoadedIsThere) {
         for (int turn = 0; turn < 20; ++turn) {
           ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
           ASSERT_TRUE(runtime->wait_loaded(-1));
-          const Status status =
-              runtime->with_idle_target([&](LanguageModel&, const Engine& e) { EXPECT_NE(e.drafters()[0], nullptr); });
+          const Status status = runtime->with_idle_target(
+              [&](LanguageModel&, const Engine& e) { EXPECT_NE(e.drafters()[0], nullptr); });
           EXPECT_TRUE(status.ok());
           ASSERT_TRUE(runtime->unload(ModelRole::kDraft, false).ok());
         }
@@ -159,7 +159,8 @@ TEST_F(RuntimeIdle, WorkThatStillWaitsAtTheEndIsNotDone) {
   ASSERT_TRUE(runtime->start(ask({1}, 1, 1000)).ok());
   gate.wait_until_held();
   Status status;
-  std::thread client([&] { status = runtime->with_idle_target([](LanguageModel&, const Engine&) {}); });
+  std::thread client(
+      [&] { status = runtime->with_idle_target([](LanguageModel&, const Engine&) {}); });
   std::thread end([&] { runtime->shut_down(); });
   while (runtime->load(ModelRole::kDraft, model("draft")).ok()) std::this_thread::yield();
   gate.open();
