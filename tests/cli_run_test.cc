@@ -164,10 +164,10 @@ TEST(CliRun, WhySpeculationIsOffIsAlwaysSaid) {
     EXPECT_TRUE(speculation["acceptance_rate"].is_null());
     return speculation["reason"].is_string() ? speculation["reason"].get<std::string>() : "";
   };
-  EXPECT_EQ(reason({"--drafter", "none"}, true), "switched off with --drafter none");
-  EXPECT_EQ(reason({"--width", "1"}, true), "--width 1 is plain decoding");
+  EXPECT_EQ(reason({"--drafter", "none"}, true), "the request asked for plain decoding");
+  EXPECT_EQ(reason({"--width", "1"}, true), "width=1 is plain decoding");
   const CliResult table = run({"-p", kPrompt, "-n", "3", "--stats", "--drafter", "none"}, false);
-  EXPECT_NE(table.err.find("speculation   off: switched off"), std::string::npos) << table.err;
+  EXPECT_NE(table.err.find("speculation   off: the request asked"), std::string::npos) << table.err;
 }
 
 TEST(CliRun, AllThatIsGivenGuesses) {
@@ -194,8 +194,7 @@ TEST(CliRun, ANarrowerTargetThanAskedForIsWarnedOf) {
       << none.err;
   const Json speculation = none.object()["speculation"];
   EXPECT_EQ(speculation["enabled"], false);
-  EXPECT_NE(json::encode(speculation["reason"]).find("--batch 1 leaves no room"),
-            std::string::npos);
+  EXPECT_NE(json::encode(speculation["reason"]).find("batch=1 leaves no room"), std::string::npos);
   EXPECT_EQ(run({"-p", kPrompt, "-n", "8", "--batch", "1"}).out,
             run({"-p", kPrompt, "-n", "8"}).out);
 }

@@ -95,7 +95,7 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     expect_message(run_cli(run_call(arguments)), 2, message);
   };
-  const std::string width = "', but must be auto, or a whole number from 1 (no speculation) to 64";
+  const std::string width = "', but must be auto, or a whole number from 1 to 64";
   refused({"--width", "0"}, "--width is '0" + width);
   refused({"--width", "1000"}, "--width is '1000" + width);
   refused({"--width", "four"}, "--width is 'four" + width);
@@ -109,13 +109,13 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
   refused({"--top-p", "1.5"}, "--top-p is ");
   refused({"--min-p", "2"}, "--min-p is ");
   refused({"--typical", "0"}, "--typical is ");
-  refused({"--stop", ""}, "--stop is ''");
-  refused({"--stop="}, "--stop is ''");
+  refused({"--stop", ""}, "--stop has 0");
+  refused({"--stop="}, "--stop has 0");
   refused({"--drafter", "sufix"},
           "--drafter is 'sufix', but 'sufix' is no drafter; give draft-model, ");
   refused({"--drafter", "draft-model"}, "--drafter is 'draft-model', but there is no draft model");
   refused({"--rule", "blok"}, "--rule is 'blok', but must be coupled, rejection or block");
-  refused({"--rule", "block", "--branches", "2"}, "--branches is '2', but must be 1");
+  refused({"--rule", "block", "--branches", "2"}, "--branches is 2, but must be 1");
   refused({"--rule", "rejection", "--exact", "on"},
           "--exact on cannot be kept with --rule rejection");
   refused({"--branches", "0"}, "--branches is '0'");

@@ -94,14 +94,14 @@ Status LocalRuntime::load(ModelRole role, const ModelOptions& options, const Loc
   OUTRIDER_RETURN_IF_ERROR(runtime_->load(role, options));
   bool is_cancelled = false;
   double shown = -1.0;
-  while (!runtime_->wait_loaded(kProgressMs)) {
+  do {
     const double progress = status_of().progress;
     if (progress != shown) hooks.progress.update("loading " + base_name(options.path), progress);
     shown = progress;
     if (!hooks.signals.raised() || is_cancelled) continue;
     (void)runtime_->cancel_load(role);  // not found: it is done already
     is_cancelled = true;
-  }
+  } while (!runtime_->wait_loaded(kProgressMs));
   hooks.progress.clear();
   const ModelStatus loaded = status_of();
   for (const std::string& note : loaded.notes)
@@ -114,7 +114,7 @@ Status LocalRuntime::attach(const std::vector<DrafterFile>& files) {
   (void)runtime_->wait_loaded(-1);
   for (const DrafterStatus& drafter : runtime_->status().drafters) {
     for (const DrafterFileStatus& file : drafter.files) {
-      if (!file.error.ok()) return file.error;
+      if (!file.error.ok()) return file.error.with_context(file_option(file.file));
     }
   }
   return Status();

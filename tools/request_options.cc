@@ -131,6 +131,10 @@ std::vector<DrafterFile> drafter_files(const std::vector<std::string>& stores,
   return files;
 }
 
+std::string file_option(const DrafterFile& file) {
+  return file.tier.empty() ? "--suffix-store" : "--ngram-" + file.tier;
+}
+
 void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths) {
   const Range range = field_named(speculation_fields(), "width").range;
   CLI::Option* option = app.add_option(

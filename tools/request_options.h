@@ -46,6 +46,9 @@ void add_drafter_files(CLI::App& app, const std::string& heading, std::vector<st
 std::vector<DrafterFile> drafter_files(const std::vector<std::string>& stores,
                                        const NgramArguments& ngrams);
 
+// The option that names such a file: "--ngram-static".
+std::string file_option(const DrafterFile& file);
+
 // --width as a list, rising when parsed. `widths` holds the default.
 void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths);
 

@@ -133,6 +133,10 @@ void Engine::begin_drafting(Sequence& s, std::size_t kept) {
   s.stats.reason = s.request.speculation_off_reason;
   const bool can_roll_back = caps.rollback != Rollback::kNone;
   if (!can_roll_back && s.stats.reason.empty()) s.stats.reason = caps.rollback_reason;
+  if (caps.max_width == 1 && s.request.speculative && s.stats.reason.empty()) {
+    s.stats.reason = caps.n_batch == 1 ? "batch=1 leaves no room for guesses"
+                                       : "the target takes one token in a step here";
+  }
   const bool wanted =
       s.request.speculative && s.request.width != 1 && caps.max_width > 1 && can_roll_back;
   const DrafterPlan& plan = s.request.drafters;

@@ -10,9 +10,9 @@ namespace {
 
 using json::Json;
 
-// An app fetches a result when it likes, and forget_oldest() is what bounds the memory. 10 years,
-// so that sums with the clock do not overflow.
-constexpr std::int64_t kForever = std::int64_t{10} * 365 * 24 * 3600 * 1000;
+// An app fetches a result when it likes, and forget_oldest() is what bounds the memory. A year,
+// the most that a runtime takes.
+constexpr std::int64_t kForever = std::int64_t{365} * 24 * 3600 * 1000;
 constexpr std::size_t kManyCompletions = 512;  // more than can wait and be kept
 constexpr std::int64_t kWaitMs = 60'000;       // of one wait for a synchronous completion's end
 

@@ -51,7 +51,11 @@ Result<Request> make_request(CompletionRequest& r, std::vector<Token> prompt,
     request.shift_keep =
         *r.shift_keep < 0 ? static_cast<std::int32_t>(request.prompt.size()) : *r.shift_keep;
   }
-  if (!r.speculative) request.speculation_off_reason = "the request asked for plain decoding";
+  if (!r.speculative) {
+    request.speculation_off_reason = "the request asked for plain decoding";
+  } else if (r.width == 1) {
+    request.speculation_off_reason = "width=1 is plain decoding";
+  }
   const Status status = check_request(target.capabilities(), request);
   if (!status.ok()) return status;
   return request;
