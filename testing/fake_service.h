@@ -25,7 +25,7 @@ class FakeService {
     loader_.add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = kEndlessLoad});
     loader_.add("lazy", {.seed = 1, .step_us = 2000});
     loader_.add("ends", {.seed = 1, .spread = 1.0f, .end = 3});
-    loader_.add("broken", {.failure = internal_error("'broken' is broken: see --ctx")});
+    loader_.add("broken", {.failure = internal_error("'--broken' is broken")});
     loader_.add("throwing", {.throws = true});
     Result<std::unique_ptr<Runtime>> made = Runtime::create(options, loader_);
     EXPECT_TRUE(made.ok());

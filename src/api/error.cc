@@ -11,7 +11,7 @@ bool has(const Json& object, const std::string& name) {
 
 // "width" -> "speculative.width", where the client has it there.
 std::string spelled_by(const Json& params, const std::string& field) {
-  if (field == "prompt" && has(params, "messages")) return "messages";
+  if (field == "prompt" && has(params, "messages") && !has(params, "prompt")) return "messages";
   const std::string name = field.substr(0, field.find_first_of("[."));
   if (has(params, name) || !has(params, "speculative")) return field;
   const Json& nested = params["speculative"];

@@ -44,7 +44,7 @@ TEST(SamplingOptions, EachValueOutOfRangeIsRefusedByItsOptionsName) {
       {{.dry_base = 0.9f}, "dry_base is"},
       {{.dry_allowed_length = -1}, "dry_allowed_length is"},
       {{.dry_penalty_last_n = too_long}, "dry_penalty_last_n is"},
-      {{.dry_sequence_breakers = {""}}, "dry_sequence_breaker is"},
+      {{.dry_sequence_breakers = {""}}, "dry_sequence_breaker[0] has"},
       {{.mirostat = 3}, "mirostat is"},
       {{.mirostat_tau = -1.0f}, "mirostat_ent is"},
       {{.mirostat_eta = nan}, "mirostat_lr is"},
@@ -52,7 +52,7 @@ TEST(SamplingOptions, EachValueOutOfRangeIsRefusedByItsOptionsName) {
       {{.logit_bias = {{3, nan}}}, "logit_bias of token 3 is"},
       {{.logit_bias = {{-5, 1.0f}}}, "logit_bias names token -5"},
       {{.grammar_triggers = {"x"}}, "grammar_trigger needs"},
-      {{.grammar = "root", .grammar_triggers = {""}}, "grammar_trigger is"},
+      {{.grammar = "root", .grammar_triggers = {""}}, "grammar_trigger[0] has"},
       {{.grammar = "root", .json_schema = "{}"}, "json_schema cannot"},
       {{.ignore_eos = true, .json_schema = "{}"}, "ignore_eos cannot"},
   };
@@ -79,7 +79,7 @@ TEST(SamplingOptions, MirostatTakesNoOtherFilterButThoseThatAreOffOrAtTheirDefau
       {{.presence_penalty = 0.5f, .mirostat = 2}, "presence_penalty"},
       {{.dry_multiplier = 0.5f, .mirostat = 2}, "dry_multiplier"}};
   for (const auto& [options, message] : bad) {
-    EXPECT_EQ(validate(options).message().find(message + " cannot be used with --mirostat"), 0U)
+    EXPECT_EQ(validate(options).message().find(message + " cannot be used with mirostat"), 0U)
         << validate(options).message();
   }
 }
