@@ -15,7 +15,7 @@ struct Options {
   float share = 0.5f;
   std::int32_t count = 3;
   std::int64_t time_ms = 0;
-  std::optional<std::int32_t> keep;
+  std::optional<std::int32_t> keep = {};
   std::int32_t width = -1;
   std::vector<std::string> texts = {"a"};
   Mode mode = Mode::kAuto;

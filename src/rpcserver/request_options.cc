@@ -13,11 +13,17 @@ namespace {
 
 using json::Json;
 
-constexpr std::int64_t kMaxWidth = 64;  // tokens of a step
-
 // What a cmd may give for all requests, beside seed_options().
 constexpr std::array<std::string_view, 6> kCmdKeys{"seed", "stream",  "logit_bias",
                                                    "stop", "__debug", "speculative"};
+
+// A step holds the guesses and the target's own last token.
+std::int64_t most_drafted() {
+  for (const Field<CompletionRequest>& field : speculation_fields()) {
+    if (field.name == "width") return whole_limit(field.range.max) - 1;
+  }
+  return 0;
+}
 
 void read_prompt(Fields& fields, RequestOptions& o) {
   const Json* prompt = fields.find("prompt");
@@ -292,7 +298,7 @@ void RequestDefaults::update(const RequestDefaults& newer) {
 RequestDefaults take_defaults(Fields& cmd, std::vector<std::string>& warnings) {
   RequestDefaults defaults;
   std::int64_t n_draft = 0;
-  if (cmd.read("n_draft", n_draft, 0, kMaxWidth - 1)) defaults.width = n_draft + 1;
+  if (cmd.read("n_draft", n_draft, 0, most_drafted())) defaults.width = n_draft + 1;
   const Json* temp = cmd.find("temp");
   if (temp != nullptr) defaults.options["temperature"] = *temp;
   const auto take = [&](std::string_view key) {
