@@ -1,7 +1,6 @@
 #include "engine/guide.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace outrider {
 namespace {
@@ -23,30 +22,22 @@ StepGuide::StepGuide(Step& step, Sequence& sequence, std::size_t drafter)
       pass_(step.clock) {}
 
 void StepGuide::look_at_tree() {
-  sequence_.chances.clear();
+  const TokenTree& tree = *sequence_.proposed;
+  TreeChances& chances = sequence_.chances;
+  chances.update(tree, step_.planner.acceptance(), sequence_.plan.bias, &step_.chances);
   covered_.clear();
-  if (sequence_.proposed->size() == 1) return;
-  TokenTree tree = *sequence_.proposed;
-  calibrate(tree, step_.planner.acceptance(), sequence_.plan.bias);
-  covered_.assign(static_cast<std::size_t>(tree.max_depth()) + 1, 0.0f);
   const DrafterMask ours = DrafterMask{1} << drafter_;
   for (NodeId id = 1; id < tree.size(); ++id) {
     const TokenTree::Node& node = tree.node(id);
-    sequence_.chances.push_back(node.chance);
-    if ((node.proposed_by & ours) == 0) {
-      covered_[static_cast<std::size_t>(node.depth)] += node.chance;
-    }
+    if ((node.proposed_by & ours) != 0) continue;
+    const std::size_t depth = static_cast<std::size_t>(node.depth);
+    if (covered_.size() <= depth) covered_.resize(depth + 1, 0.0f);
+    covered_[depth] += chances.values()[static_cast<std::size_t>(id)];
   }
 }
 
 bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing) {
   look_at_tree();
-  std::vector<float> chances;  // of all requests that the planner chooses for, falling
-  for (const Part& part : step_.parts) {
-    const std::vector<float>& more = part.sequence->chances;
-    if (part.ready) chances.insert(chances.end(), more.begin(), more.end());
-  }
-  std::sort(chances.begin(), chances.end(), std::greater<float>());
   // Reading is not for this step alone.
   const double reading_ms = shared_ != nullptr ? shared_->reading_ms : 0.0;
   const bool comes_back = missed_ > kFewMissed && sequence_.plan.asked_at(drafter_) > 0;
@@ -58,7 +49,7 @@ bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t shar
        .covered = covered_,
        .optimistic = !comes_back},
       sequence_.plan,
-      {.chances = chances,
+      {.chances = step_.chances.values(),
        .n_ready = step_.n_ready,
        .costs = &*step_.costs,
        .spent_ms = step_.draft_ms + draft_.elapsed_ms() - reading_ms});

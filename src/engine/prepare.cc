@@ -26,7 +26,6 @@ void prepare(Step& step) {
     s.planned = part.ready && knows && may_look && s.wants_drafts() && is_auto;
     const std::int32_t found_out = may_look ? trial : Planner::kTrialWidth;
     s.width = is_auto ? std::min(found_out, step.planned_width) : s.request.width;
-    s.chances.clear();
     base += static_cast<std::int32_t>(part.prefix.size());
     if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : s.width;
     if (s.planned) most += each;

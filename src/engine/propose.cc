@@ -174,6 +174,7 @@ void propose(Step& step) {
     if (!part.ready) continue;
     Sequence& s = *part.sequence;
     s.proposed.emplace(s.text.back());
+    s.chances.clear();
     s.draws.clear();
     for (const std::vector<std::size_t>& chain : s.chains) stages = std::max(stages, chain.size());
   }

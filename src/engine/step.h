@@ -54,6 +54,7 @@ struct Step {
   std::int32_t n_ready = 0;        // parts that will give tokens
   std::optional<StepCosts> costs;  // for these, after prepare
   bool interrupted = false;        // the target was told to stop; nothing was evaluated
+  FallingChances chances;          // of all nodes proposed where the planner chooses
   double draft_ms = 0.0;
   std::vector<double> drafter_ms;  // [drafters], what each took
   double plan_ms = 0.0;

@@ -79,6 +79,10 @@ class TokenTree {
   // lowered with it. REQUIRES: 0 < node < size().
   void set_chance(NodeId node, float chance);
 
+  // Sets the estimates of all nodes: [size()], the root's left out of account. REQUIRES: none is
+  // above its parent's.
+  void set_chances(std::span<const float> chances);
+
   // Number of nodes, root included: the sequence's width in the step.
   std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
   std::int32_t drafted() const { return size() - 1; }
