@@ -14,10 +14,9 @@ StepGuide::StepGuide(Step& step, Sequence& sequence, std::size_t drafter)
     : step_(step),
       sequence_(sequence),
       drafter_(drafter),
-      // A context that was shifted is shorter than it was.
-      missed_(std::max<std::int64_t>(0, static_cast<std::int64_t>(sequence.text.size()) -
-                                            std::max(sequence.plan.asked_at(drafter),
-                                                     step.drafters[drafter]->known(sequence.seq)))),
+      missed_(static_cast<std::int64_t>(sequence.text.size()) -
+              std::max(sequence.plan.asked_at(drafter),
+                       step.drafters[drafter]->known(sequence.seq, sequence.text))),
       draft_(step.clock),
       pass_(step.clock) {}
 

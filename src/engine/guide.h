@@ -48,7 +48,7 @@ class StepGuide : public DraftGuide {
   std::size_t drafter_;
   SharedPasses* shared_ = nullptr;  // null: the drafter has not been asked
   bool timekeeper_ = false;
-  std::int64_t missed_;         // tokens that the drafter was not asked about before
+  std::int64_t missed_;         // tokens of the text that the drafter has to read
   std::vector<float> covered_;  // [depth] chance that what others propose is right there
   std::int32_t passes_ = 0;
   bool passing_ = true;  // a pass is under way

@@ -34,6 +34,8 @@ class RequestPlan {
     if (asked_at_.size() <= drafter) asked_at_.resize(drafter + 1, 0);
     asked_at_[drafter] = length;
   }
+  // The text is another one now: of this one no drafter has been asked.
+  void forget_asked() { asked_at_.clear(); }
 
  private:
   std::vector<std::int64_t> asked_at_;  // [drafters]
