@@ -8,7 +8,8 @@ namespace {
 
 using namespace testing;  // NOLINT: the shared names of these tests
 
-// A dear draft model beside a cheap one that is as good: what was guessed once is not bought again.
+// A dear draft model beside a cheap one that is as good: it is not asked for what is guessed
+// already.
 TEST(Planner, ADearDraftBesideACheapOneIsNotSlowerThanTheCheapOneAlone) {
   for (const PlanMachine& machine : plan_machines()) {
     const auto ms_of = [&machine](bool with_dear) {
@@ -38,7 +39,7 @@ TEST(Planner, ADearDraftBesideACheapOneIsNotSlowerThanTheCheapOneAlone) {
       return now_ms;
     };
     const double ratio = ms_of(false) / ms_of(true);
-    EXPECT_GT(ratio, 0.965) << machine.name;  // 0.948 where what is there is bought again
+    EXPECT_GT(ratio, 0.965) << machine.name;  // 0.948 where it is
   }
 }
 

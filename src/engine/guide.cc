@@ -5,8 +5,8 @@
 namespace outrider {
 namespace {
 
-// A first pass that reads more than that as well, for each request, says nothing of the next ones.
-constexpr std::int64_t kFewMissed = 16;
+// Where a first pass reads more tokens than that for each request, its time is not that of a pass.
+constexpr std::int64_t kFewUnread = 16;
 
 }  // namespace
 
@@ -14,13 +14,13 @@ StepGuide::StepGuide(Step& step, Sequence& sequence, std::size_t drafter)
     : step_(step),
       sequence_(sequence),
       drafter_(drafter),
-      missed_(static_cast<std::int64_t>(sequence.text.size()) -
+      unread_(static_cast<std::int64_t>(sequence.text.size()) -
               std::max(sequence.plan.asked_at(drafter),
                        step.drafters[drafter]->known(sequence.seq, sequence.text))),
       draft_(step.clock),
       pass_(step.clock) {}
 
-void StepGuide::look_at_tree() {
+void StepGuide::update_chances() {
   const TokenTree& tree = *sequence_.proposed;
   TreeChances& chances = sequence_.chances;
   chances.update(tree, step_.planner.acceptance(), sequence_.plan.bias, &step_.chances);
@@ -36,10 +36,10 @@ void StepGuide::look_at_tree() {
 }
 
 bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing) {
-  look_at_tree();
-  // Reading is not for this step alone.
+  update_chances();
+  // Reading pays in later steps too, so it is not counted in this one.
   const double reading_ms = shared_ != nullptr ? shared_->reading_ms : 0.0;
-  const bool comes_back = missed_ > kFewMissed && sequence_.plan.asked_at(drafter_) > 0;
+  const bool comes_back = unread_ > kFewUnread && sequence_.plan.asked_at(drafter_) > 0;
   return step_.planner.another_pass_pays(
       {.drafter = drafter_,
        .tip_chance = tip_chance,
@@ -59,19 +59,19 @@ bool StepGuide::first_pass_pays(std::int32_t sharing) {
   if (account.suspended()) return false;
   const Planner& planner = step_.planner;
   const std::int64_t to_come = planner.expected_tokens(sequence_.remaining());
-  const bool few = missed_ <= kFewMissed;
-  if (!few && !account.may_read(missed_, to_come, planner.token_ms())) return false;
+  const bool few = unread_ <= kFewUnread;
+  if (!few && !account.may_read(unread_, to_come, planner.token_ms())) return false;
   return pays(1.0f, 0, sharing);
 }
 
-bool StepGuide::take_trial() {
-  return step_.planner.account(drafter_).take_trial(missed_, step_.planner.token_ms());
+bool StepGuide::begin_exploration() {
+  return step_.planner.account(drafter_).begin_exploration(unread_, step_.planner.token_ms());
 }
 
 void StepGuide::begin(SharedPasses* passes, bool timekeeper) {
   shared_ = passes;
   ++shared_->requests;
-  shared_->missed += missed_;
+  shared_->unread += unread_;
   timekeeper_ = timekeeper;
   draft_.restart();
   pass_.restart();
@@ -91,12 +91,12 @@ void StepGuide::note_pass() {
   DrafterAccount& account = step_.planner.account(drafter_);
   const double ms = pass_.elapsed_ms();
   const std::int32_t sharing = shared_->requests + shared_->others;
-  if (!first || shared_->missed <= kFewMissed * sharing) {
+  if (!first || shared_->unread <= kFewUnread * sharing) {
     account.note_pass(first, sharing, ms);
     return;
   }
   shared_->reading_ms = std::max(0.0, ms - account.pass_ms(true, sharing) * sharing);
-  account.note_reading(shared_->missed, shared_->reading_ms);
+  account.note_reading(shared_->unread, shared_->reading_ms);
 }
 
 bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
@@ -107,10 +107,10 @@ bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
   return passing_;
 }
 
-void StepGuide::finish(double ms, bool trial, std::int32_t sharing) {
+void StepGuide::finish(double ms, bool explores, std::int32_t sharing) {
   note_pass();
-  look_at_tree();
-  if (trial) step_.planner.account(drafter_).note_trial(missed_, ms / sharing);
+  update_chances();
+  if (explores) step_.planner.account(drafter_).end_exploration(unread_, ms / sharing);
   sequence_.plan.set_asked_at(drafter_, static_cast<std::int64_t>(sequence_.text.size()));
 }
 

@@ -6,7 +6,7 @@
 //   evaluate  one batch of the target: prompts' next chunks, decided tokens, drafted nodes
 //   verify    walk each tree with its acceptance rule; every token passes the stop rules
 //   commit    keep the accepted paths in the target's state; drafters learn the new text
-//   account   what each drafter's guesses cost and brought, for the planner
+//   account   what each drafter's guesses cost and gained, for the planner
 //   emit      what can be shown, and completions that are done
 //
 // Guarantees between the passes:
