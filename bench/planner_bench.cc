@@ -12,7 +12,7 @@
 // begin with nothing and learn from text to text. Reading prompts is not counted. The oracle takes
 // one chain of the draft model a step, the planner up to three branches.
 //
-// Prints a Markdown table for each temperature.
+// Prints a Markdown table for each temperature, and, as errors, what choosing the nodes took here.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -127,6 +127,7 @@ struct Measured {
   std::int64_t drafted = 0;
   std::int64_t accepted = 0;
   std::int64_t steps = 0;
+  double plan_ms = 0.0;  // of this machine
 };
 
 class Bench {
@@ -167,6 +168,9 @@ class Bench {
                   static_cast<double>(n_tokens) / static_cast<double>(planned.steps), oracle,
                   speed / oracle);
       std::fflush(stdout);
+      std::fprintf(stderr, "temperature %.1f, %s: the pass \"plan\" took %.2f us a step here\n",
+                   static_cast<double>(temperature), machine.name.c_str(),
+                   1e3 * planned.plan_ms / static_cast<double>(planned.steps));
     }
   }
 
@@ -302,6 +306,7 @@ class Bench {
       measured.drafted += c.speculation.drafted;
       measured.accepted += c.speculation.accepted;
       measured.steps += c.speculation.steps - 1;  // without that of the first token
+      measured.plan_ms += c.speculation.plan_ms;
     }
     return measured;
   }

@@ -59,24 +59,24 @@ void Pmf::remove(Token token) {
 }
 
 Pmf Pmf::residual(const Pmf& q, const Pmf& p, double scale) {
-  Pmf rest = q;
+  Pmf result = q;
   if (scale != 1.0) {
-    for (double& value : rest.p_) value *= scale;
+    for (double& value : result.p_) value *= scale;
   }
   const bool both_dense = q.tokens_.empty() && p.tokens_.empty();
   if (both_dense) {
     const std::size_t n = std::min(q.size(), p.size());
-    for (std::size_t i = 0; i < n; ++i) rest.p_[i] -= p.p_[i];
+    for (std::size_t i = 0; i < n; ++i) result.p_[i] -= p.p_[i];
   } else if (p.tokens_.empty()) {
-    for (std::size_t i = 0; i < q.size(); ++i) rest.p_[i] -= p.at(q.token(i));
+    for (std::size_t i = 0; i < q.size(); ++i) result.p_[i] -= p.at(q.token(i));
   } else {
     for (std::size_t i = 0; i < p.size(); ++i) {
-      const std::ptrdiff_t at = rest.find(p.tokens_[i]);
-      if (at >= 0) rest.p_[static_cast<std::size_t>(at)] -= p.p_[i];
+      const std::ptrdiff_t at = result.find(p.tokens_[i]);
+      if (at >= 0) result.p_[static_cast<std::size_t>(at)] -= p.p_[i];
     }
   }
-  for (double& value : rest.p_) value = value > 0.0 ? value : 0.0;
-  return rest;
+  for (double& value : result.p_) value = value > 0.0 ? value : 0.0;
+  return result;
 }
 
 }  // namespace outrider

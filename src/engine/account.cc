@@ -8,11 +8,12 @@ namespace {
 
 // What the drafters did in a step that the planner chose.
 struct Outcome {
-  std::vector<std::int32_t> sent;     // [drafters] nodes; of several who guessed one, who was first
-  std::vector<std::int32_t> right;    // [drafters] of these
-  std::vector<double> expected;       // [drafters] how many of them were expected to be
-  std::vector<std::int64_t> emitted;  // [drafters] tokens, in the texts that it was asked about
-  std::int32_t n_sent = 0;
+  // By drafter. A node that several proposed is that of the first.
+  std::vector<std::int32_t> sent;     // nodes
+  std::vector<std::int32_t> right;    // of these
+  std::vector<double> expected;       // how many of them were expected to be right
+  std::vector<std::int64_t> emitted;  // tokens of the texts that it was asked about
+  std::int32_t n_sent = 0;            // nodes of all drafters
 };
 
 Outcome outcome_of(const Step& step) {
@@ -46,15 +47,15 @@ Outcome outcome_of(const Step& step) {
   return outcome;
 }
 
-// A pass that took more than so many times what was expected, or less than its part, was held up by
-// something else, or is too good to be true: no more than that counts.
+// A pass that takes more than so many times what was expected was held up by something else. It
+// counts as so many times, and a pass that is as much quicker counts likewise.
 constexpr double kMostOff = 2.0;
 
 }  // namespace
 
-// For those who were asked: the tokens that came for their guesses, and that were expected to, at
-// the price of plain decoding, less what their guesses made the step take and what making them
-// took.
+// The gain of each drafter that was asked (plan/drafter_account.h), expected and measured: the time
+// of plain decoding for the tokens that its guesses gave, less the time that they added to the
+// target's pass, less the time that drafting took.
 void account(Step& step) {
   if (step.drafter_ms.empty()) return;
   const Outcome outcome = outcome_of(step);
@@ -63,16 +64,17 @@ void account(Step& step) {
   const double took_ms = step.timed ? std::clamp(step.evaluate_ms - step.costs->others_ms(),
                                                  planned_ms / kMostOff, planned_ms * kMostOff)
                                     : planned_ms;
-  const double actual_ms = took_ms - step.costs->ms(0);
+  const double added_ms = took_ms - step.costs->ms(0);
   for (std::size_t d = 0; d < step.drafters.size(); ++d) {
     if (outcome.emitted[d] == 0) continue;
-    const double wider_ms = planned_ms - step.costs->ms(outcome.n_sent - outcome.sent[d]);
+    const double expected_added_ms = planned_ms - step.costs->ms(outcome.n_sent - outcome.sent[d]);
     const double share =
         outcome.n_sent > 0 ? static_cast<double>(outcome.sent[d]) / outcome.n_sent : 0.0;
-    const double made_ms = step.drafter_ms[d];
-    step.planner.account(d).note_gain(outcome.expected[d] * worth_ms - wider_ms - made_ms,
-                                      outcome.right[d] * worth_ms - share * actual_ms - made_ms,
-                                      outcome.emitted[d], step.planner.token_ms());
+    const double drafting_ms = step.drafter_ms[d];
+    step.planner.account(d).note_gain(
+        outcome.expected[d] * worth_ms - expected_added_ms - drafting_ms,
+        outcome.right[d] * worth_ms - share * added_ms - drafting_ms, outcome.emitted[d],
+        step.planner.token_ms());
   }
 }
 

@@ -77,6 +77,7 @@ void Engine::shift(Sequence& s) {
   s.text.erase(s.text.begin() + keep, s.text.begin() + keep + dropped);
   s.n_dropped += dropped;
   ++s.shifts;
+  s.plan.forget_asked();
   s.noise_seed = mix64(s.request.seed ^ mix64(static_cast<std::uint64_t>(s.shifts)));
   const std::size_t kept = take_over(s.seq, whole_only() ? 0 : static_cast<std::size_t>(keep));
   for (std::size_t d = 0; d < drafters_.size(); ++d) {

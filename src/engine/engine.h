@@ -39,7 +39,8 @@ struct EngineOptions {
   bool reuse_prefix = false;
   // Most tokens of a sequence in a step where the planner chooses.
   std::int32_t planned_width = CostCurve::kMaxWidth;
-  // What passes of the target take, as far as that was measured; the rest is found out.
+  // What passes of the target take, as far as that was measured; the rest is measured while it
+  // works.
   std::vector<CostPoint> costs;
   // By which the planner measures; empty: the machine's monotonic clock.
   NowMs now_ms;

@@ -8,7 +8,8 @@ namespace {
 
 using namespace testing;  // NOLINT: the shared names of these tests
 
-// A dear draft model beside a cheap one that is as good: what was guessed once is not bought again.
+// A dear draft model beside a cheap one that is as good: it is not asked for what is guessed
+// already.
 TEST(Planner, ADearDraftBesideACheapOneIsNotSlowerThanTheCheapOneAlone) {
   for (const PlanMachine& machine : plan_machines()) {
     const auto ms_of = [&machine](bool with_dear) {
@@ -38,7 +39,7 @@ TEST(Planner, ADearDraftBesideACheapOneIsNotSlowerThanTheCheapOneAlone) {
       return now_ms;
     };
     const double ratio = ms_of(false) / ms_of(true);
-    EXPECT_GT(ratio, 0.965) << machine.name;  // 0.948 where what is there is bought again
+    EXPECT_GT(ratio, 0.965) << machine.name;  // 0.948 where it is
   }
 }
 
@@ -57,13 +58,11 @@ TEST(Planner, AFixedWidthIsNotChargedToThePlannersAccounts) {
 // A text that begins as an earlier one did is not new to a draft model that has read it.
 TEST(Planner, ACachedPromptNeedsNoReading) {
   const PlanMachine machine = plan_machines()[0];
-  // Reading is dear here, so that a long text is not read for the rest of it. No step says more
-  // than 16 tokens: when one does, the planner counts the draft's own guesses as read (they cost
-  // nothing).
+  // Reading is dear here, so that a long text is not read for the rest of it. Steps say more than
+  // 16 tokens, of which the draft model has seen nearly all: they are its own guesses.
   const auto passes = [](std::int64_t n) { return (n > 16 ? 0.3 : 0.05) * static_cast<double>(n); };
   PlannedWorld world({.machine = machine,
                       .draft_rows = good_draft(),
-                      .max_width = 16,
                       .reuse_prefix = true,
                       .draft_passes = passes});
   Engine& engine = world.engine();
@@ -85,6 +84,34 @@ TEST(Planner, ACachedPromptNeedsNoReading) {
   }
   // Nor is reading taken for cheap because nothing had to be read.
   EXPECT_GT(engine.planner().account(0).reading_ms(100), 20.0 * machine.ms(1));
+}
+
+// What a shift leaves of a text is read again: that is reading, not guessing.
+TEST(Planner, AShiftedTextIsReadAgainAndItsReadingIsNotedAsSuch) {
+  const PlanMachine machine = plan_machines()[0];
+  double now_ms = 0.0;
+  FakeModel target(testing::capabilities(1, 256), PlannedWorld::target_rows());
+  FakeModel draft(testing::capabilities(1, 256), good_draft());
+  target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+  draft.on_evaluated(
+      [&](std::int64_t n) { now_ms += 0.04 * machine.ms(1) * static_cast<double>(n); });
+  const FakeVocabulary vocabulary(kVocab);
+  DraftModelDrafter drafter(draft, kVocab, {});
+  Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms; }});
+  engine.planner().set_target_cost(measured_curve(machine));
+  Request r = request({1, 2}, 1.0f, 5, 1000, kAutoWidth);
+  r.shift_keep = 0;
+  const RequestId id = *engine.add(std::move(r));
+  while (engine.busy()) {
+    engine.step();
+    EXPECT_FALSE(engine.planner().account(0).suspended());
+  }
+  const Completion got = *engine.take(id);
+  EXPECT_GE(got.shifts, 5);
+  EXPECT_GT(got.speculation.accepted, 500);
+  const DrafterAccount& account = engine.planner().account(0);
+  EXPECT_NEAR(account.reading_ms(100), 4.0 * machine.ms(1), machine.ms(1));
+  EXPECT_LT(account.pass_ms(true, 1), 0.1 * machine.ms(1));
 }
 
 // A draft model reads a long prompt for the text behind it: not where texts end after a few tokens,

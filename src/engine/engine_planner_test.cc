@@ -95,7 +95,7 @@ TEST(Planner, SeveralRequestsAreNotSlowerThanPlainOnesWhateverTheDraft) {
 TEST(Planner, RulesThatDrawKeepAFixedWidth) {
   for (const AcceptanceRule rule : {AcceptanceRule::kRejection, AcceptanceRule::kBlock}) {
     std::vector<std::vector<Token>> texts;
-    for (const std::int32_t width : {kAutoWidth, Planner::kTrialWidth}) {
+    for (const std::int32_t width : {kAutoWidth, Planner::kMeasuringWidth}) {
       FakeModel target(testing::capabilities(1, 256), PlannedWorld::target_rows());
       FakeModel draft(testing::capabilities(1, 256), good_draft());
       const FakeVocabulary vocabulary(kVocab);

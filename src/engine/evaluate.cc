@@ -24,8 +24,8 @@ Status evaluate_all(Step& step) {
   return step.items.empty() ? Status() : step.target.evaluate(step.items);
 }
 
-// A target that cannot roll back may have lost more than what was on trial. What is lost without
-// anybody's wish ends the request: read again, it might fail again, for ever.
+// A target that cannot roll back may have lost more than this step's tokens. A request whose text
+// was lost that way ends: if the text were read again, it might be lost again, for ever.
 bool drop_lost(Step& step, const Status& why) {
   bool dropped = false;
   for (Part& part : step.parts) {

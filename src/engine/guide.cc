@@ -1,13 +1,12 @@
 #include "engine/guide.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace outrider {
 namespace {
 
-// A first pass that reads more than that as well, for each request, says nothing of the next ones.
-constexpr std::int64_t kFewMissed = 16;
+// Where a first pass reads more tokens than that for each request, its time is not that of a pass.
+constexpr std::int64_t kFewUnread = 16;
 
 }  // namespace
 
@@ -15,41 +14,32 @@ StepGuide::StepGuide(Step& step, Sequence& sequence, std::size_t drafter)
     : step_(step),
       sequence_(sequence),
       drafter_(drafter),
-      // A context that was shifted is shorter than it was.
-      missed_(std::max<std::int64_t>(0, static_cast<std::int64_t>(sequence.text.size()) -
-                                            std::max(sequence.plan.asked_at(drafter),
-                                                     step.drafters[drafter]->known(sequence.seq)))),
+      unread_(static_cast<std::int64_t>(sequence.text.size()) -
+              std::max(sequence.plan.asked_at(drafter),
+                       step.drafters[drafter]->known(sequence.seq, sequence.text))),
       draft_(step.clock),
       pass_(step.clock) {}
 
-void StepGuide::look_at_tree() {
-  sequence_.chances.clear();
+void StepGuide::update_chances() {
+  const TokenTree& tree = *sequence_.proposed;
+  TreeChances& chances = sequence_.chances;
+  chances.update(tree, step_.planner.acceptance(), sequence_.plan.bias, &step_.chances);
   covered_.clear();
-  if (sequence_.proposed->size() == 1) return;
-  TokenTree tree = *sequence_.proposed;
-  calibrate(tree, step_.planner.acceptance(), sequence_.plan.bias);
-  covered_.assign(static_cast<std::size_t>(tree.max_depth()) + 1, 0.0f);
   const DrafterMask ours = DrafterMask{1} << drafter_;
   for (NodeId id = 1; id < tree.size(); ++id) {
     const TokenTree::Node& node = tree.node(id);
-    sequence_.chances.push_back(node.chance);
-    if ((node.proposed_by & ours) == 0) {
-      covered_[static_cast<std::size_t>(node.depth)] += node.chance;
-    }
+    if ((node.proposed_by & ours) != 0) continue;
+    const std::size_t depth = static_cast<std::size_t>(node.depth);
+    if (covered_.size() <= depth) covered_.resize(depth + 1, 0.0f);
+    covered_[depth] += chances.values()[static_cast<std::size_t>(id)];
   }
 }
 
 bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing) {
-  look_at_tree();
-  std::vector<float> chances;  // of all requests that the planner chooses for, falling
-  for (const Part& part : step_.parts) {
-    const std::vector<float>& more = part.sequence->chances;
-    if (part.ready) chances.insert(chances.end(), more.begin(), more.end());
-  }
-  std::sort(chances.begin(), chances.end(), std::greater<float>());
-  // Reading is not for this step alone.
+  update_chances();
+  // Reading pays in later steps too, so it is not counted in this one.
   const double reading_ms = shared_ != nullptr ? shared_->reading_ms : 0.0;
-  const bool comes_back = missed_ > kFewMissed && sequence_.plan.asked_at(drafter_) > 0;
+  const bool comes_back = unread_ > kFewUnread && sequence_.plan.asked_at(drafter_) > 0;
   return step_.planner.another_pass_pays(
       {.drafter = drafter_,
        .tip_chance = tip_chance,
@@ -58,7 +48,7 @@ bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t shar
        .covered = covered_,
        .optimistic = !comes_back},
       sequence_.plan,
-      {.chances = chances,
+      {.chances = step_.chances.values(),
        .n_ready = step_.n_ready,
        .costs = &*step_.costs,
        .spent_ms = step_.draft_ms + draft_.elapsed_ms() - reading_ms});
@@ -69,19 +59,19 @@ bool StepGuide::first_pass_pays(std::int32_t sharing) {
   if (account.suspended()) return false;
   const Planner& planner = step_.planner;
   const std::int64_t to_come = planner.expected_tokens(sequence_.remaining());
-  const bool few = missed_ <= kFewMissed;
-  if (!few && !account.may_read(missed_, to_come, planner.token_ms())) return false;
+  const bool few = unread_ <= kFewUnread;
+  if (!few && !account.may_read(unread_, to_come, planner.token_ms())) return false;
   return pays(1.0f, 0, sharing);
 }
 
-bool StepGuide::take_trial() {
-  return step_.planner.account(drafter_).take_trial(missed_, step_.planner.token_ms());
+bool StepGuide::begin_exploration() {
+  return step_.planner.account(drafter_).begin_exploration(unread_, step_.planner.token_ms());
 }
 
 void StepGuide::begin(SharedPasses* passes, bool timekeeper) {
   shared_ = passes;
   ++shared_->requests;
-  shared_->missed += missed_;
+  shared_->unread += unread_;
   timekeeper_ = timekeeper;
   draft_.restart();
   pass_.restart();
@@ -101,12 +91,12 @@ void StepGuide::note_pass() {
   DrafterAccount& account = step_.planner.account(drafter_);
   const double ms = pass_.elapsed_ms();
   const std::int32_t sharing = shared_->requests + shared_->others;
-  if (!first || shared_->missed <= kFewMissed * sharing) {
+  if (!first || shared_->unread <= kFewUnread * sharing) {
     account.note_pass(first, sharing, ms);
     return;
   }
   shared_->reading_ms = std::max(0.0, ms - account.pass_ms(true, sharing) * sharing);
-  account.note_reading(shared_->missed, shared_->reading_ms);
+  account.note_reading(shared_->unread, shared_->reading_ms);
 }
 
 bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
@@ -117,10 +107,10 @@ bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
   return passing_;
 }
 
-void StepGuide::finish(double ms, bool trial, std::int32_t sharing) {
+void StepGuide::finish(double ms, bool explores, std::int32_t sharing) {
   note_pass();
-  look_at_tree();
-  if (trial) step_.planner.account(drafter_).note_trial(missed_, ms / sharing);
+  update_chances();
+  if (explores) step_.planner.account(drafter_).end_exploration(unread_, ms / sharing);
   sequence_.plan.set_asked_at(drafter_, static_cast<std::int64_t>(sequence_.text.size()));
 }
 

@@ -1,4 +1,5 @@
-// StepGuide: what the planner says to one drafter about one request, in one step.
+// StepGuide: tells one drafter, for one request in one step, whether further guesses pay. It also
+// measures what the drafter's passes take.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,10 @@ namespace outrider {
 
 // The passes that one drafter makes for several requests at once.
 struct SharedPasses {
-  std::int32_t requests = 0;  // that the pass to come, or the one that is running, is for
-  std::int32_t others = 0;    // requests of a fixed width, for which it is as well
-  std::int64_t missed = 0;    // tokens of theirs that are read in the first pass
-  double reading_ms = 0.0;    // what that took beside the pass
+  std::int32_t requests = 0;  // with a guide that take part in the next, or the running, pass
+  std::int32_t others = 0;    // requests of a fixed width that take part in all of them
+  std::int64_t unread = 0;    // tokens that are read in the first pass, all guides' together
+  double reading_ms = 0.0;    // what reading them took, beyond what the pass takes anyway
 };
 
 class StepGuide : public DraftGuide {
@@ -22,13 +23,12 @@ class StepGuide : public DraftGuide {
   // All arguments must outlive this.
   StepGuide(Step& step, Sequence& sequence, std::size_t drafter);
 
-  // Whether the drafter is asked at all. After a "no" it is asked all the same, as a trial, if that
-  // is granted.
-  // `sharing`: requests that the pass would be for.
+  // Whether asking the drafter pays. `sharing`: requests that the pass would be for.
   bool first_pass_pays(std::int32_t sharing);
-  bool take_trial();
+  // Where it does not: whether it may be asked all the same (DrafterAccount::begin_exploration).
+  bool begin_exploration();
 
-  // Drafting begins. `passes` must outlive this; of the guides that share them one, the
+  // Drafting begins. `passes` must outlive this. Of the guides that share them one, the
   // `timekeeper`, notes how long they take.
   void begin(SharedPasses* passes, bool timekeeper);
 
@@ -36,20 +36,20 @@ class StepGuide : public DraftGuide {
   bool another_pass(float tip_chance, std::int32_t tip_depth) override;
 
   // The drafter is done; it took `ms` for all `sharing` requests.
-  void finish(double ms, bool trial, std::int32_t sharing);
+  void finish(double ms, bool explores, std::int32_t sharing);
 
  private:
   bool pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing);
   void note_pass();
-  void look_at_tree();
+  void update_chances();
 
   Step& step_;
   Sequence& sequence_;
   std::size_t drafter_;
   SharedPasses* shared_ = nullptr;  // null: the drafter has not been asked
   bool timekeeper_ = false;
-  std::int64_t missed_;         // tokens that the drafter was not asked about before
-  std::vector<float> covered_;  // [depth] chance that what others propose is right there
+  std::int64_t unread_;         // tokens of the text that the drafter has to read
+  std::vector<float> covered_;  // [depth] chance that another drafter's guess is right there
   std::int32_t passes_ = 0;
   bool passing_ = true;  // a pass is under way
   Stopwatch draft_;      // since the drafter was asked

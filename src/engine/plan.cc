@@ -7,13 +7,27 @@
 namespace outrider {
 namespace {
 
-// Node ids that could not be tokens of the target are dropped with what hangs below them.
-void drop_foreign_tokens(TokenTree& tree, std::int32_t n_vocab) {
+// Node ids that could not be tokens of the target are dropped with what hangs below them. Whether
+// there were any.
+bool drop_foreign_tokens(TokenTree& tree, std::int32_t n_vocab) {
   std::vector<bool> keep(static_cast<std::size_t>(tree.size()), true);
   for (NodeId id = 1; id < tree.size(); ++id) {
     keep[static_cast<std::size_t>(id)] = tree.token(id) >= 0 && tree.token(id) < n_vocab;
   }
-  tree.prune(keep);
+  const bool any = std::find(keep.begin(), keep.end(), false) != keep.end();
+  if (any) tree.prune(keep);
+  return any;
+}
+
+// The planner's chances, where it chooses.
+void set_chances(Step& step, Sequence& s, bool pruned) {
+  const AcceptanceTable& table = step.planner.acceptance();
+  if (pruned) {
+    calibrate(*s.sent, table, s.plan.bias);
+    return;
+  }
+  s.chances.update(*s.proposed, table, s.plan.bias, &step.chances);
+  s.sent->set_chances(s.chances.values());
 }
 
 // Whether a drawn token is sent must not depend on what it is (dist/draws.h). Another drafter may
@@ -91,10 +105,10 @@ void plan(Step& step) {
     if (!part.ready) continue;
     Sequence& s = *part.sequence;
     s.sent = s.proposed;
-    drop_foreign_tokens(*s.sent, caps.n_vocab);
+    const bool pruned = drop_foreign_tokens(*s.sent, caps.n_vocab);
     if (s.request.rule != AcceptanceRule::kCoupled) keep_draws_apart(*s.sent, s.draws);
     const bool chain = caps.max_leaves == 1 || s.request.rule == AcceptanceRule::kBlock;
-    if (s.planned) calibrate(*s.sent, step.planner.acceptance(), s.plan.bias);
+    if (s.planned) set_chances(step, s, pruned);
     if (chain) keep_one_child_each(*s.sent, s.draws);
     const std::int32_t room =
         step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());

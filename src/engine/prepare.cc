@@ -5,7 +5,7 @@
 namespace outrider {
 namespace {
 
-// What may be planned where nothing wider was measured.
+// The widest step that may be planned, if nothing as wide was measured.
 constexpr std::int32_t kFirstReach = 16;
 
 }  // namespace
@@ -14,7 +14,7 @@ void prepare(Step& step) {
   const Capabilities& caps = step.target.capabilities();
   for (const Part& part : step.parts) step.n_ready += part.ready ? 1 : 0;
   const bool knows = step.planner.knows_costs(step.n_ready);
-  const std::int32_t trial = step.planner.trial_width(step.n_ready);
+  const std::int32_t measuring = step.planner.measuring_width(step.n_ready);
   const std::int32_t each = std::min({kMostPlanned, step.planned_width - 1, caps.max_width - 1});
   std::int32_t base = 0;
   std::int32_t most = 0;
@@ -24,9 +24,8 @@ void prepare(Step& step) {
     const bool is_auto = s.request.width == kAutoWidth;
     const bool may_look = s.request.rule == AcceptanceRule::kCoupled;
     s.planned = part.ready && knows && may_look && s.wants_drafts() && is_auto;
-    const std::int32_t found_out = may_look ? trial : Planner::kTrialWidth;
-    s.width = is_auto ? std::min(found_out, step.planned_width) : s.request.width;
-    s.chances.clear();
+    const std::int32_t unplanned = may_look ? measuring : Planner::kMeasuringWidth;
+    s.width = is_auto ? std::min(unplanned, step.planned_width) : s.request.width;
     base += static_cast<std::int32_t>(part.prefix.size());
     if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : s.width;
     if (s.planned) most += each;

@@ -56,7 +56,7 @@ struct Asking {
   std::vector<DraftRequest> requests;              // [sequences]
   std::vector<std::unique_ptr<StepGuide>> guides;  // [sequences]; null: not planned
   std::unique_ptr<SharedPasses> passes = std::make_unique<SharedPasses>();
-  std::vector<bool> trial;  // [sequences] it is asked though it does not pay
+  std::vector<bool> explores;  // [sequences] asked though it does not pay
 };
 
 // A sequence that the drafter could be asked about.
@@ -76,8 +76,8 @@ std::vector<Candidate> candidates_of(Step& step, std::size_t index,
     candidates.push_back({.sequence = s, .nodes = nodes, .guide = nullptr});
     if (s->planned) candidates.back().guide = std::make_unique<StepGuide>(step, *s, index);
   }
-  // They would share the passes, so what pays depends on how many take part: all, to begin with,
-  // then those for whom that pays.
+  // They would share the passes, so whether asking pays depends on how many take part. First all
+  // are assumed to, then those for which it paid.
   for (int round = 0; round < 2; ++round) {
     const std::int32_t sharing = static_cast<std::int32_t>(std::count_if(
         candidates.begin(), candidates.end(), [](const Candidate& c) { return c.pays; }));
@@ -90,9 +90,9 @@ std::vector<Candidate> candidates_of(Step& step, std::size_t index,
 
 Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   Asking asking;
-  bool kept = false;  // one of the guides keeps the time of the passes that they share
+  bool has_timekeeper = false;
   for (Candidate& c : candidates_of(step, index, askers)) {
-    if (!c.pays && !c.guide->take_trial()) continue;
+    if (!c.pays && !c.guide->begin_exploration()) continue;
     Sequence* const s = c.sequence;
     asking.sequences.push_back(s);
     DraftShape shape = s->request.draft;
@@ -110,12 +110,12 @@ Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const>
                                .tree = &*s->proposed,
                                .name_space = s->request.name_space});
     if (c.guide) {
-      c.guide->begin(asking.passes.get(), !std::exchange(kept, true));
+      c.guide->begin(asking.passes.get(), !std::exchange(has_timekeeper, true));
     } else {
       ++asking.passes->others;
     }
     asking.guides.push_back(std::move(c.guide));
-    asking.trial.push_back(!c.pays);
+    asking.explores.push_back(!c.pays);
   }
   return asking;
 }
@@ -130,15 +130,15 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   const double ms = watch.elapsed_ms();
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const std::int32_t sharing = static_cast<std::int32_t>(sequences.size());
-    if (asking.guides[i]) asking.guides[i]->finish(ms, asking.trial[i], sharing);
-    // That it could not guess does not count against it.
+    if (asking.guides[i]) asking.guides[i]->finish(ms, asking.explores[i], sharing);
+    // A drafter that could not guess is not counted as wrong.
     const bool could = status.ok() && drafter.limit_reason(sequences[i]->seq).empty();
     if (could) sequences[i]->asked |= DrafterMask{1} << index;
   }
   const double drafting_ms = ms - asking.passes->reading_ms;
   step.draft_ms += drafting_ms;
   step.drafter_ms.resize(step.drafters.size(), 0.0);
-  // Accounts are about what the planner chose.
+  // The accounts are charged for the planner's requests only.
   const double n_asked = static_cast<double>(sequences.size());
   step.drafter_ms[index] += drafting_ms * (1.0 - asking.passes->others / n_asked);
   note_results(asking.requests, sequences, drafter, index, ms);
@@ -174,6 +174,7 @@ void propose(Step& step) {
     if (!part.ready) continue;
     Sequence& s = *part.sequence;
     s.proposed.emplace(s.text.back());
+    s.chances.clear();
     s.draws.clear();
     for (const std::vector<std::size_t>& chain : s.chains) stages = std::max(stages, chain.size());
   }

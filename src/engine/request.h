@@ -42,7 +42,7 @@ struct Request {
   bool speculative = true;  // false: drafters are not asked
   // Most tokens of a target step; 1: no speculation; kAutoWidth: the planner chooses, step by step.
   // It looks at all that was drafted, which the rules that draw must not (dist/draws.h): with them,
-  // kAutoWidth is Planner::kTrialWidth.
+  // kAutoWidth is Planner::kMeasuringWidth.
   std::int32_t width = 4;
   std::string speculation_off_reason;  // why it is not speculative, for the result
   std::int32_t logprobs =

@@ -11,6 +11,7 @@
 #include "engine/output.h"
 #include "engine/request.h"
 #include "plan/planner.h"
+#include "plan/tree_chances.h"
 #include "tree/token_tree.h"
 #include "verify/walk.h"
 
@@ -41,10 +42,10 @@ struct Sequence {
   // This step's trees. `proposed` keeps what the drafters said, `sent` what the target checks.
   std::optional<TokenTree> proposed;
   std::optional<TokenTree> sent;
-  bool planned = false;        // the planner chooses the width of this step
-  std::int32_t width = 1;      // of this step at most, when it does not
-  DrafterMask asked = 0;       // who was asked in this step, and could answer
-  std::vector<float> chances;  // of what is proposed for it, where the planner chooses
+  bool planned = false;    // the planner chooses the width of this step
+  std::int32_t width = 1;  // of this step at most, when it does not
+  DrafterMask asked = 0;   // who was asked in this step, and could answer
+  TreeChances chances;     // of `proposed`, where the planner chooses
   RequestPlan plan;
   Draws draws;  // what the drafted tokens of `proposed` were drawn from, for rules that need it
 

@@ -6,7 +6,7 @@
 //   evaluate  one batch of the target: prompts' next chunks, decided tokens, drafted nodes
 //   verify    walk each tree with its acceptance rule; every token passes the stop rules
 //   commit    keep the accepted paths in the target's state; drafters learn the new text
-//   account   what each drafter's guesses cost and brought, for the planner
+//   account   what each drafter's guesses cost and gained, for the planner
 //   emit      what can be shown, and completions that are done
 //
 // Guarantees between the passes:
@@ -54,6 +54,7 @@ struct Step {
   std::int32_t n_ready = 0;        // parts that will give tokens
   std::optional<StepCosts> costs;  // for these, after prepare
   bool interrupted = false;        // the target was told to stop; nothing was evaluated
+  FallingChances chances;          // of all nodes proposed where the planner chooses
   double draft_ms = 0.0;
   std::vector<double> drafter_ms;  // [drafters], what each took
   double plan_ms = 0.0;

@@ -114,10 +114,10 @@ Result<Walk> walk_tree(const Sequence& s, TargetDistributions& target) {
   return verify_coupled(*s.sent, root_position, s.noise_seed, target);
 }
 
-// Who guessed right: along the emitted tokens, nodes sent and accepted, and nodes foregone.
+// For each drafter, its nodes that were sent, that were accepted, and that were right but not sent.
 void credit_drafters(Sequence& s, const Walk& walk) {
   std::vector<DrafterStats>& drafters = s.stats.drafters;
-  DrafterMask lucky = 0;
+  DrafterMask accepted_by = 0;
   for (NodeId id = 1; id < s.sent->size(); ++id) {
     for (std::size_t d = 0; d < drafters.size(); ++d) {
       drafters[d].drafted += (s.sent->node(id).proposed_by >> d) & 1;
@@ -125,7 +125,7 @@ void credit_drafters(Sequence& s, const Walk& walk) {
   }
   for (std::size_t i = 1; i < walk.path.size(); ++i) {
     const DrafterMask by = s.sent->node(walk.path[i]).proposed_by;
-    lucky |= by;
+    accepted_by |= by;
     for (std::size_t d = 0; d < drafters.size(); ++d) drafters[d].accepted += (by >> d) & 1;
   }
   NodeId at = kRoot;
@@ -136,7 +136,8 @@ void credit_drafters(Sequence& s, const Walk& walk) {
     const DrafterMask by = s.proposed->node(at).proposed_by;
     for (std::size_t d = 0; d < drafters.size(); ++d) drafters[d].foregone += (by >> d) & 1;
   }
-  for (std::size_t d = 0; d < drafters.size(); ++d) drafters[d].accepted_drafts += (lucky >> d) & 1;
+  for (std::size_t d = 0; d < drafters.size(); ++d)
+    drafters[d].accepted_drafts += (accepted_by >> d) & 1;
 }
 
 DepthStats& at_depth(SpeculationStats& stats, std::int32_t depth) {

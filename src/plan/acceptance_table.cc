@@ -87,7 +87,7 @@ void AcceptanceTable::learn(const GuessClaim& claim, bool right) {
 double AcceptanceTable::prediction(std::size_t drafter, std::int32_t depth) const {
   const PerDrafter& d = drafters_[drafter];
   double expected = kFirstPrediction;
-  // Each depth leans on the one before it.
+  // Each depth has the one before it as its prior.
   for (std::size_t i = 0; i <= depth_class(depth); ++i) {
     expected = d.predictions[i].share(expected, kPredictionWeight);
   }

@@ -3,8 +3,8 @@
 // Idea. A drafter says of each guess how sure it is. That figure is not the chance of acceptance (a
 // draft that is sure to 0.9 may be right in 0.7 of the cases), but guesses that it is equally sure
 // of, at the same depth, are right equally often. So hits and misses are counted per drafter, depth
-// and confidence, with the older ones fading, and each count leans on a broader one while it is
-// small: a depth's on the drafter's as a whole, and that on the figure itself.
+// and confidence, with the older ones fading. While a count is small, a broader one is added to it
+// as a prior: to a depth's that of all depths, to that the figure itself.
 //
 // All guesses count whose parent was right, also those that were not checked: what the target said
 // there is known. What follows a wrong guess is not.
@@ -25,7 +25,7 @@
 
 namespace outrider {
 
-// A drafter's word on one guess.
+// What a drafter says of one guess.
 struct GuessClaim {
   std::size_t drafter = 0;  // its index in the engine, below kMaxDrafters
   std::int32_t depth = 1;   // of the guess in its tree, >= 1
@@ -44,9 +44,8 @@ class AcceptanceTable {
   // is, and counting having no guess as being wrong: what asking it for one more is predicted to
   // bring.
   double prediction(std::size_t drafter, std::int32_t depth) const;
-  // As good as it may well be, given how little was seen of it: above prediction() by one and a
-  // half times its standard deviation. Whoever asks by this finds out what an unknown drafter is
-  // worth.
+  // An upper bound, for exploration: prediction() and one and a half times its standard deviation,
+  // which is large while little was seen.
   double upper_prediction(std::size_t drafter, std::int32_t depth) const;
   void learn_prediction(std::size_t drafter, std::int32_t depth, bool right);
 
@@ -69,7 +68,7 @@ class AcceptanceTable {
 
     void add(bool was_right, double memory);
     void shrink_to(double most);
-    // The share, leaning on `prior` as if that had been seen `weight` times.
+    // The share, as if `prior` had been seen `weight` times as well.
     double share(double prior, double weight) const {
       return (right + prior * weight) / (seen + weight);
     }

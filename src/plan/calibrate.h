@@ -1,11 +1,8 @@
 // From what drafters say of their guesses to chances, and from the target's text back.
 //
 // A drafter's claim on a path is a product of how sure it is of each guess; only the single factors
-// are compared with what came true (plan/acceptance_table.h). A node that several drafters claim
-// has the best of their chances; siblings share at most one token's worth of chance.
-//
-// Children that were drawn count only for the drafter that drew them: what else is said of a drawn
-// token depends on what was drawn, and must not decide whether it is sent (dist/draws.h).
+// are compared with what came true (plan/acceptance_table.h). The rules for a whole tree are those
+// of plan/tree_chances.h, which also keeps a growing tree's chances up to date.
 //
 // Tested by calibrate_test.cc.
 #pragma once
@@ -18,7 +15,7 @@
 
 namespace outrider {
 
-// Sets every node's chance. Fillers have none.
+// Sets every node's chance, computed from nothing. Fillers have none.
 void calibrate(TokenTree& tree, const AcceptanceTable& table, const AcceptanceBias& bias);
 
 // The text went on with `emitted` behind the tree's root: learns from all that was proposed, sent

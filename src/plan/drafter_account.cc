@@ -11,13 +11,13 @@ constexpr double kReadPasses = 0.3;
 constexpr double kReadMemory = 4096.0;  // tokens that count most
 
 constexpr double kGainMemory = 200.0;
-// What an unknown drafter may earn per token of the text, in single tokens, and as how many tokens
-// of experience that counts.
+// What an unknown drafter is expected to gain per token of the text, in times of a single token,
+// and as how many tokens of the text that counts.
 constexpr double kFirstGain = 0.3;
 constexpr double kFirstGainTokens = 8.0;
-// Of what another run learned, as many tokens count at most. A loss counts less, and half as much
-// with each run that does not confirm it: else a drafter that lost in one bad run, beside another
-// program perhaps, would not be let into a long text again, and nobody would find out.
+// As how many tokens of the text another run's gain counts at most. A loss counts less, and half as
+// much with each run that does not confirm it: else a drafter that lost in one bad run, beside
+// another program perhaps, would never read a long text again, and so never show that it is good.
 constexpr double kRecalledTokens = 50.0;
 constexpr double kRecalledLossTokens = 8.0;
 constexpr double kRecalledReading = 512.0;
@@ -46,47 +46,48 @@ double DrafterAccount::reading_ms(std::int64_t tokens) const {
   return each * static_cast<double>(tokens);
 }
 
-void DrafterAccount::note_gain(double expected_ms, double actual_ms, std::int64_t tokens,
+void DrafterAccount::note_gain(double expected_ms, double measured_ms, std::int64_t tokens,
                                double token_ms) {
   const double n = static_cast<double>(tokens);
   const double fade = std::max(0.0, 1.0 - n / kGainMemory);
   gained_ms_ = gained_ms_ * fade + expected_ms;
   gained_tokens_ = gained_tokens_ * fade + n;
-  expected_ms_ = std::min(expected_ms_ + expected_ms, kMostGained * token_ms);
-  actual_ms_ = std::min(actual_ms_ + actual_ms, kMostGainedByClock * token_ms);
-  if (expected_ms_ < -kMostLost * token_ms) suspended_by_expectation_ = true;
-  if (actual_ms_ < -kMostLostByClock * token_ms) suspended_by_clock_ = true;
+  expected_balance_ms_ = std::min(expected_balance_ms_ + expected_ms, kMostGained * token_ms);
+  measured_balance_ms_ =
+      std::min(measured_balance_ms_ + measured_ms, kMostGainedMeasured * token_ms);
+  if (expected_balance_ms_ < -kMostLost * token_ms) suspended_by_expected_ = true;
+  if (measured_balance_ms_ < -kMostLostMeasured * token_ms) suspended_by_measured_ = true;
   token_ms_ = token_ms;
 }
 
-bool DrafterAccount::may_read(std::int64_t missed, std::int64_t to_come, double token_ms) const {
+bool DrafterAccount::may_read(std::int64_t unread, std::int64_t to_come, double token_ms) const {
   const double each =
       (gained_ms_ + kFirstGain * token_ms * kFirstGainTokens) / (gained_tokens_ + kFirstGainTokens);
-  return reading_ms(missed) <= each * static_cast<double>(to_come);
+  return reading_ms(unread) <= each * static_cast<double>(to_come);
 }
 
-bool DrafterAccount::take_trial(std::int64_t missed, double token_ms) {
-  const double expected = trial_ms(missed);
-  // What was not used for long is not for many trials in turn.
-  trials_ms_ = std::min(trials_ms_, expected);
-  if (expected > trials_ms_ + kAtOnce * token_ms) return false;
-  trials_ms_ -= expected;
+bool DrafterAccount::begin_exploration(std::int64_t unread, double token_ms) {
+  const double expected = exploration_ms(unread);
+  // What was not used for long does not pay for much exploration at once.
+  exploration_left_ms_ = std::min(exploration_left_ms_, expected);
+  if (expected > exploration_left_ms_ + kExploredAtOnce * token_ms) return false;
+  exploration_left_ms_ -= expected;
   return true;
 }
 
-void DrafterAccount::note_trial(std::int64_t missed, double ms) {
-  trials_ms_ += trial_ms(missed) - ms;
+void DrafterAccount::end_exploration(std::int64_t unread, double ms) {
+  exploration_left_ms_ += exploration_ms(unread) - ms;
 }
 
 void DrafterAccount::note_step(double ms) {
-  trials_ms_ += kTrialShare * ms;
-  if (suspended_by_expectation_) {
-    expected_ms_ += kTrialShare * ms;
-    suspended_by_expectation_ = expected_ms_ < 0.0;
+  exploration_left_ms_ += kAllowance * ms;
+  if (suspended_by_expected_) {
+    expected_balance_ms_ += kAllowance * ms;
+    suspended_by_expected_ = expected_balance_ms_ < 0.0;
   }
-  if (suspended_by_clock_) {
-    actual_ms_ += kTrialShare * ms;
-    suspended_by_clock_ = actual_ms_ < -(kMostLostByClock - kMostLost) * token_ms_;
+  if (suspended_by_measured_) {
+    measured_balance_ms_ += kAllowance * ms;
+    suspended_by_measured_ = measured_balance_ms_ < -(kMostLostMeasured - kMostLost) * token_ms_;
   }
 }
 

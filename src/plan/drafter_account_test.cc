@@ -29,22 +29,22 @@ Total ask_for_long(double expected_ms) {
   return total;
 }
 
-TEST(DrafterAccount, WhoLosesRestsUntilTheAllowanceHasPaidForIt) {
+TEST(DrafterAccount, OneThatLosesIsSuspendedUntilTheAllowanceHasPaidForIt) {
   DrafterAccount account;
   account.note_gain(-DrafterAccount::kMostLost * kToken, -DrafterAccount::kMostLost * kToken, 10,
                     kToken);
-  EXPECT_FALSE(account.suspended()) << "so much is lent";
+  EXPECT_FALSE(account.suspended()) << "so much may be lost";
   account.note_gain(-1.0, -1.0, 1, kToken);
   EXPECT_TRUE(account.suspended());
-  const double owed = DrafterAccount::kMostLost * kToken + 1.0;
-  const double until = owed / DrafterAccount::kTrialShare;
+  const double lost = DrafterAccount::kMostLost * kToken + 1.0;
+  const double until = lost / DrafterAccount::kAllowance;
   account.note_step(until - 10.0);
   EXPECT_TRUE(account.suspended());
   account.note_step(10.1);
   EXPECT_FALSE(account.suspended());
 }
 
-TEST(DrafterAccount, ATrialThatBringsMuchEndsTheRestEarly) {
+TEST(DrafterAccount, ExplorationThatGainsMuchEndsTheSuspensionEarly) {
   DrafterAccount account;
   account.note_gain(-3.0 * kToken, -3.0 * kToken, 10, kToken);
   ASSERT_TRUE(account.suspended());
@@ -53,27 +53,27 @@ TEST(DrafterAccount, ATrialThatBringsMuchEndsTheRestEarly) {
   EXPECT_FALSE(account.suspended());
 }
 
-TEST(DrafterAccount, BadLuckAloneEndsItLaterAndForNoLongerThanADebt) {
+TEST(DrafterAccount, BadLuckAloneSuspendsItLaterAndForNoLonger) {
   DrafterAccount account;
   double lost = 0.0;
   while (!account.suspended()) {
     account.note_gain(0.1 * kToken, -0.4 * kToken, 1, kToken);
     lost += 0.4 * kToken;
   }
-  EXPECT_NEAR(lost, DrafterAccount::kMostLostByClock * kToken, 0.41 * kToken);
-  const double rest = (DrafterAccount::kMostLost + 0.4) * kToken / DrafterAccount::kTrialShare;
-  account.note_step(rest);
+  EXPECT_NEAR(lost, DrafterAccount::kMostLostMeasured * kToken, 0.41 * kToken);
+  const double until = (DrafterAccount::kMostLost + 0.4) * kToken / DrafterAccount::kAllowance;
+  account.note_step(until);
   EXPECT_FALSE(account.suspended());
 }
 
 // Wrong for ever, and always expected to be right: the clock decides.
 TEST(DrafterAccount, WhateverIsExpectedTheLossIsBounded) {
   const Total total = ask_for_long(0.5 * kToken);
-  EXPECT_LE(total.lost, DrafterAccount::kTrialShare * total.time +
-                            (DrafterAccount::kMostLostByClock + 1.0) * kToken);
+  EXPECT_LE(total.lost, DrafterAccount::kAllowance * total.time +
+                            (DrafterAccount::kMostLostMeasured + 1.0) * kToken);
 }
 
-TEST(DrafterAccount, GoodLuckDoesNotPayForWhatIsExpectedToLose) {
+TEST(DrafterAccount, GoodLuckDoesNotPayForAnExpectedLoss) {
   DrafterAccount account;
   for (int i = 0; i < 21; ++i) account.note_gain(-0.1 * kToken, kToken, 2, kToken);
   EXPECT_TRUE(account.suspended());
@@ -96,40 +96,40 @@ TEST(DrafterAccount, AGoodPastPaysForNoMoreThanItsBound) {
 TEST(DrafterAccount, WhatIsLostInAllIsBoundedByTheAllowance) {
   const Total total = ask_for_long(-0.4 * kToken);
   EXPECT_LE(total.lost,
-            DrafterAccount::kTrialShare * total.time + (DrafterAccount::kMostLost + 1.0) * kToken);
-  EXPECT_GT(total.lost, 0.49 * DrafterAccount::kTrialShare * total.time)
+            DrafterAccount::kAllowance * total.time + (DrafterAccount::kMostLost + 1.0) * kToken);
+  EXPECT_GT(total.lost, 0.49 * DrafterAccount::kAllowance * total.time)
       << "it is asked again now and then";
 }
 
-TEST(DrafterAccount, TrialsTakeTheirShareAndNoMore) {
+TEST(DrafterAccount, ExplorationTakesItsShareAndNoMore) {
   DrafterAccount account;
   account.note_pass(/*first=*/true, 1, 0.3 * kToken);
   double spent = 0.0;
   double time = 0.0;
-  int trials = 0;
+  int explored = 0;
   for (int step = 0; step < 10000; ++step) {
     account.note_step(kToken);
     time += kToken;
-    if (!account.take_trial(0, kToken)) continue;
-    account.note_trial(0, 0.5 * kToken);  // it takes more than was expected
+    if (!account.begin_exploration(0, kToken)) continue;
+    account.end_exploration(0, 0.5 * kToken);  // it takes more than was expected
     spent += 0.5 * kToken;
-    ++trials;
+    ++explored;
   }
-  EXPECT_LE(spent, DrafterAccount::kTrialShare * time + DrafterAccount::kAtOnce * kToken);
-  EXPECT_GT(trials, 100);
+  EXPECT_LE(spent, DrafterAccount::kAllowance * time + DrafterAccount::kExploredAtOnce * kToken);
+  EXPECT_GT(explored, 100);
 }
 
 TEST(DrafterAccount, ATextThatTheDrafterDoesNotKnowIsReadWhenTheRestOfItPaysForThat) {
   DrafterAccount account;
   account.note_reading(1000, 1000 * 0.05 * kToken);
   EXPECT_DOUBLE_EQ(account.reading_ms(200), 10.0 * kToken);
-  EXPECT_TRUE(account.may_read(200, 100, kToken)) << "an unknown drafter has credit";
+  EXPECT_TRUE(account.may_read(200, 100, kToken)) << "an unknown drafter is expected to gain";
   for (int i = 0; i < 100; ++i)
     account.note_gain(0.2 * kToken, 0.2 * kToken, 2, kToken);  // 0.1 a token
   EXPECT_TRUE(account.may_read(200, 150, kToken));
   EXPECT_FALSE(account.may_read(200, 50, kToken)) << "too little is left of the text";
   for (int i = 0; i < 300; ++i) account.note_gain(-0.1 * kToken, -0.1 * kToken, 1, kToken);
-  EXPECT_FALSE(account.may_read(20, 1000, kToken)) << "what loses does not read on";
+  EXPECT_FALSE(account.may_read(20, 1000, kToken)) << "one that loses reads nothing";
 }
 
 TEST(DrafterAccount, FurtherPassesHaveTheirOwnCostOnceSeen) {

@@ -1,6 +1,6 @@
 // DrafterExperience: what was learned of one drafter that holds from run to run, so that the first
 // request of a process starts with what the last one of another knew: how often its guesses are
-// right, what its passes take, and what it earns.
+// right, what its passes take, and what it gains.
 //
 // It is about one drafter, one target and one machine; who keeps it sees to that. What it says
 // counts less than what is seen from then on: a few dozen guesses outweigh it.

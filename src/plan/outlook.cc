@@ -7,7 +7,8 @@
 namespace outrider {
 namespace {
 
-constexpr double kBetter = 1.0 + 1e-9;  // by more than rounding
+constexpr double kBetter = 1.0 + 1e-9;       // by more than rounding
+constexpr double kSurelyLess = 1.0 - 1e-12;  // whatever was rounded
 
 }  // namespace
 
@@ -39,18 +40,29 @@ Outlook best_outlook(const StepSoFar& step) {
   double tokens = static_cast<double>(step.n_ready);
   Outlook best{.nodes = 0, .tokens = tokens, .ms = costs.ms(0) + step.spent_ms};
   const std::size_t most = static_cast<std::size_t>(costs.most());
+  double bar = best.rate() * kBetter;
   for (std::size_t i = 0; i < std::min(step.chances.size(), most); ++i) {
     tokens += static_cast<double>(step.chances[i]);
     const std::int32_t nodes = static_cast<std::int32_t>(i) + 1;
-    const Outlook with{.nodes = nodes, .tokens = tokens, .ms = costs.ms(nodes) + step.spent_ms};
-    if (with.rate() > best.rate() * kBetter) best = with;
+    const double ms = costs.ms(nodes) + step.spent_ms;
+    // Most sizes are far from better: that takes no division to see.
+    if (tokens < bar * ms * kSurelyLess) continue;
+    const Outlook with{.nodes = nodes, .tokens = tokens, .ms = ms};
+    if (with.rate() <= bar) continue;
+    best = with;
+    bar = best.rate() * kBetter;
   }
   return best;
 }
 
 bool more_guesses_pay(const Prospect& prospect, StepSoFar step) {
   const double now = best_outlook(step).rate();
-  std::vector<float> with(step.chances.begin(), step.chances.end());
+  // More than may be sent are not looked at.
+  const std::size_t most = static_cast<std::size_t>(step.costs->most());
+  const std::span<const float> useful = step.chances.first(std::min(step.chances.size(), most));
+  std::vector<float> with;
+  with.reserve(useful.size() + static_cast<std::size_t>(kFurthest));
+  with.assign(useful.begin(), useful.end());
   double chance = static_cast<double>(prospect.tip_chance);
   for (std::int32_t i = 0; i < kFurthest; ++i) {
     chance *= prospect.prediction(i);

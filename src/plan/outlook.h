@@ -34,7 +34,7 @@ namespace outrider {
 class StepCosts {
  public:
   // `base`: tokens in the batch anyway (prompts, decided tokens, roots), >= 1, of which `n_ready`
-  // bring a token of their own; what the others take is left out. At most `most` nodes can be sent,
+  // give a token of their own; what the others take is left out. At most `most` nodes can be sent,
   // filling included; >= 0.
   StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_ready, std::int32_t most);
 
@@ -55,7 +55,7 @@ class StepCosts {
 // A step that may still grow.
 struct StepSoFar {
   std::span<const float> chances;    // of the nodes proposed for all requests, falling
-  std::int32_t n_ready = 1;          // requests that bring a token of their own
+  std::int32_t n_ready = 1;          // requests that give a token of their own
   const StepCosts* costs = nullptr;  // of this step
   double spent_ms = 0.0;             // by drafting
 };

@@ -5,8 +5,8 @@
 namespace outrider {
 namespace {
 
-// Passes of the trial width to see before widths are chosen.
-constexpr std::int64_t kTrialPasses = 2;
+// Plain passes to see before wider ones are measured.
+constexpr std::int64_t kPlainPasses = 2;
 constexpr double kTextMemory = 12.0;
 
 }  // namespace
@@ -15,9 +15,9 @@ bool Planner::knows_costs(std::int32_t n_ready) const {
   return target_.widths_noted() > 1 && target_.smallest() <= n_ready;
 }
 
-std::int32_t Planner::trial_width(std::int32_t n_ready) const {
-  const bool plain_seen = target_.passes_noted() >= kTrialPasses && target_.smallest() <= n_ready;
-  return plain_seen ? kTrialWidth : 1;
+std::int32_t Planner::measuring_width(std::int32_t n_ready) const {
+  const bool plain_seen = target_.passes_noted() >= kPlainPasses && target_.smallest() <= n_ready;
+  return plain_seen ? kMeasuringWidth : 1;
 }
 
 bool Planner::another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
@@ -26,7 +26,8 @@ bool Planner::another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
   Prospect prospect;
   prospect.tip_chance = guess.tip_chance;
   prospect.pass_ms = accounts_[drafter].pass_ms(guess.tip_depth == 0, guess.sharing);
-  // That is for finding out. Where a first guess is made already, its own chance says more.
+  // The upper predictions are for exploration. Once there is a first guess, its own chance says
+  // more.
   const bool optimistic = guess.optimistic && guess.tip_depth == 0;
   prospect.prediction = [&](std::int32_t i) {
     const std::int32_t depth = guess.tip_depth + 1 + i;

@@ -34,6 +34,8 @@ class RequestPlan {
     if (asked_at_.size() <= drafter) asked_at_.resize(drafter + 1, 0);
     asked_at_[drafter] = length;
   }
+  // The text is another one now: of this one no drafter has been asked.
+  void forget_asked() { asked_at_.clear(); }
 
  private:
   std::vector<std::int64_t> asked_at_;  // [drafters]
@@ -46,9 +48,9 @@ struct NextGuess {
   std::int32_t tip_depth = 0;      // of that node
   std::int32_t sharing = 1;        // requests that are drafted for in the same pass
   std::span<const float> covered;  // [depth] the chance that what others propose is right there
-  // A first guess is decided by the upper predictions of it and those after it, else by the mean
-  // ones: those are for coming back after a suspension, with a text to catch up with, where little
-  // should be in favour of going to and fro.
+  // True: a first guess is decided by the upper predictions of it and of those after it. False: by
+  // the mean ones, for a drafter that would have to catch up with the text after a suspension. It
+  // should not be asked and suspended in turn.
   bool optimistic = true;
 };
 
@@ -58,13 +60,13 @@ class Planner {
   void set_target_cost(const CostCurve& curve) { target_ = curve; }
   const CostCurve& target_cost() const { return target_; }
 
-  // Whether enough is known to choose for `n_ready` requests: what their plain step takes, or a
-  // smaller one, and another. Before that, widths are tried (see trial_width()).
+  // Whether enough is known to choose for `n_ready` requests: the time of their plain step, or of a
+  // smaller one, and the time of a step of another width.
   bool knows_costs(std::int32_t n_ready) const;
-  // The most tokens to send for each to find out, when nothing was measured at load: 1 or
-  // kTrialWidth.
-  static constexpr std::int32_t kTrialWidth = 4;
-  std::int32_t trial_width(std::int32_t n_ready) const;
+  // Where it is not: the most tokens to send for each request, so that passes of both widths are
+  // measured. 1 at first, then kMeasuringWidth.
+  static constexpr std::int32_t kMeasuringWidth = 4;
+  std::int32_t measuring_width(std::int32_t n_ready) const;
 
   const AcceptanceTable& acceptance() const { return acceptance_; }
   const CalibrationScore& score() const { return score_; }
@@ -75,7 +77,7 @@ class Planner {
   bool another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
                          const StepSoFar& step) const;
 
-  // What it costs and brings. What is noted there stays until forget().
+  // What it costs and gains. What is noted there stays until forget().
   DrafterAccount& account(std::size_t drafter) { return accounts_[drafter]; }
   const DrafterAccount& account(std::size_t drafter) const { return accounts_[drafter]; }
 
@@ -92,12 +94,11 @@ class Planner {
 
   // --- texts ---
 
-  // A text of `tokens` tokens behind its prompt came to an end, or to its limit: then it would have
-  // been longer.
+  // A text ended with `tokens` tokens behind its prompt. `at_limit`: it would have been longer.
   void note_text(std::int64_t tokens, bool at_limit);
-  // How much longer a text that may go on by `remaining` is expected to: tokens of the last dozen
-  // texts for each that ended, as if a text were as likely to end behind each token. Unseen:
-  // kFirstLength.
+  // By how many tokens a text is expected to go on, at most `remaining`: the tokens of the last
+  // dozen texts for each of them that ended, as if a text were as likely to end behind each token.
+  // kFirstLength before any text ended.
   static constexpr double kFirstLength = 256.0;
   std::int64_t expected_tokens(std::int64_t remaining) const;
 

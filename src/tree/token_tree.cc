@@ -39,6 +39,11 @@ void TokenTree::set_chance(NodeId node, float chance) {
   }
 }
 
+void TokenTree::set_chances(std::span<const float> chances) {
+  assert(chances.size() == nodes_.size());
+  for (std::size_t i = 1; i < nodes_.size(); ++i) nodes_[i].chance = chances[i];
+}
+
 NodeId TokenTree::child(NodeId parent, Token token) const {
   for (NodeId id = parent + 1; id < size(); ++id) {
     if (node(id).parent == parent && node(id).token == token) return id;

@@ -38,7 +38,7 @@ inline constexpr std::size_t kMaxDrafters = 31;
 // Marks what nobody proposed: nodes that only fill a step up to a width that takes less time.
 inline constexpr DrafterMask kFillerMask = DrafterMask{1} << kMaxDrafters;
 
-// One drafter's word on a node.
+// What one drafter says of a node.
 struct Claim {
   NodeId node = kNoNode;
   std::int32_t drafter = 0;  // its index
@@ -71,13 +71,17 @@ class TokenTree {
     nodes_[static_cast<std::size_t>(node)].drawn_by = by;
   }
 
-  // What was said of nodes when they were added, in that order: each add() is the word of the first
+  // What was said of nodes when they were added, in that order: each add() is a claim of the first
   // drafter in its mask. Several drafters may have claimed a node, and one more than once.
   std::span<const Claim> claims() const { return claims_; }
 
   // Lowers (or raises) the estimate of `node`, bounded by its parent's; what lies below it is
   // lowered with it. REQUIRES: 0 < node < size().
   void set_chance(NodeId node, float chance);
+
+  // Sets the estimates of all nodes: [size()], the root's left out of account. REQUIRES: none is
+  // above its parent's.
+  void set_chances(std::span<const float> chances);
 
   // Number of nodes, root included: the sequence's width in the step.
   std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }

@@ -18,9 +18,9 @@ NodeId first_child(const TokenTree& tree, NodeId node, const Draw* draw) {
 // One drafted token and its numbers.
 struct Link {
   NodeId node = kRoot;  // the token's node; the root for i = 0
-  double favour = 1.0;  // p_i
+  double fit = 1.0;     // p_i
   double stays = 1.0;   // h_i
-  Pmf rest;             // max(p_i P - Q, 0), or P at the end: what the next token comes from
+  Pmf residual;         // max(p_i P - Q, 0), or P at the end: what the next token comes from
   Status failure;       // of P; matters only if the text comes here
 };
 
@@ -37,28 +37,28 @@ Result<Walk> verify_block(const TokenTree& tree, Pos root_position, const Draws&
     if (!p.possible()) {  // a grammar's dead end, say: nothing can stand behind this token
       link.failure = row.ok() ? no_possible_token(root_position + 1 + tree.node(link.node).depth)
                               : row.status();
-      link.stays = link.favour;
+      link.stays = link.fit;
       break;
     }
     const Draw* draw = draws.find(tree.node(link.node).draw);
     const NodeId child = first_child(tree, link.node, draw);
     if (child == kNoNode) {
-      link.stays = link.favour;
-      link.rest = std::move(p);
+      link.stays = link.fit;
+      link.residual = std::move(p);
       break;
     }
     const Token token = tree.token(child);
     const Pmf q = draw != nullptr ? draw->p : Pmf::sparse({token}, {1.0});
-    link.rest = Pmf::residual(p, q, link.favour);
-    const double excess = link.rest.total();
-    const double denominator = excess + 1.0 - link.favour;
+    link.residual = Pmf::residual(p, q, link.fit);
+    const double excess = link.residual.total();
+    const double denominator = excess + 1.0 - link.fit;
     link.stays = denominator > 0.0 ? excess / denominator : 1.0;
     // Where nothing exceeds Q though the chain fits (P equals Q), the next token is never asked
     // for, but for rounding.
-    if (!(excess > 0.0)) link.rest = p;
-    const double favour = std::min(1.0, link.favour * p.at(token) / q.at(token));
-    if (!(favour > 0.0)) break;  // nothing behind it can stay
-    chain.push_back({.node = child, .favour = favour});
+    if (!(excess > 0.0)) link.residual = p;
+    const double fit = std::min(1.0, link.fit * p.at(token) / q.at(token));
+    if (!(fit > 0.0)) break;  // nothing behind it can stay
+    chain.push_back({.node = child, .fit = fit});
   }
 
   std::size_t kept = chain.size() - 1;
@@ -71,7 +71,7 @@ Result<Walk> verify_block(const TokenTree& tree, Pos root_position, const Draws&
     if (!target.accept(walk.emitted.back())) return walk;
   }
   if (!chain[kept].failure.ok()) return chain[kept].failure;
-  const Token next = chance.draw(chain[kept].rest);
+  const Token next = chance.draw(chain[kept].residual);
   walk.emitted.push_back(next);
   target.accept(next);
   return walk;

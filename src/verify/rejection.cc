@@ -5,12 +5,12 @@
 namespace outrider {
 namespace {
 
-// What is left of q after a child was turned down. Where q equals p but for rounding nothing is
-// left; q itself is then right to within that rounding.
-void take(Pmf rest, Pmf& q) {
-  if (!rest.possible()) return;
-  rest.normalise();
-  q = std::move(rest);
+// After a child was rejected its residual, normalised, takes the place of q. Where q equals p but
+// for rounding there is none; q itself is then right to within that rounding.
+void replace(Pmf residual, Pmf& q) {
+  if (!residual.possible()) return;
+  residual.normalise();
+  q = std::move(residual);
 }
 
 // The child among those drawn from one p that stays, or kNoToken; `q` becomes the residual.
@@ -19,7 +19,7 @@ Token try_drawn(const TokenTree& tree, NodeId node, const Draw& draw, Chance& ch
   for (const Token token : draw.tokens) {
     if (tree.child(node, token) == kNoNode) return kNoToken;
     if (chance.flip(q.at(token) / p.at(token))) return token;
-    take(Pmf::residual(q, p), q);
+    replace(Pmf::residual(q, p), q);
     p.remove(token);
     p.normalise();
   }
@@ -34,9 +34,9 @@ Token try_one_hot(const TokenTree& tree, NodeId node, const Draw* draw, Chance& 
                                                     token) != draw->tokens.end();
     if (drawn) continue;
     if (chance.flip(q.at(token))) return token;
-    Pmf rest = q;
-    rest.remove(token);
-    take(std::move(rest), q);
+    Pmf residual = q;
+    residual.remove(token);
+    replace(std::move(residual), q);
   }
   return kNoToken;
 }

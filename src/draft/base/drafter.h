@@ -115,9 +115,9 @@ class Drafter {
   // While *flag is true, draft() ends early with kCancelled. Null: never. See LanguageModel.
   virtual void set_interrupt(const std::atomic<bool>* flag) = 0;
 
-  // How many tokens of the text it need not read any more (those of a cached prompt, ...). 0 where
-  // reading takes next to nothing.
-  virtual std::int64_t known(SeqId /*seq*/) const { return 0; }
+  // How many tokens of `text`, everything decided in `seq`, it need not read any more: those of a
+  // cached prompt, and its own guesses that came true. 0 where reading takes next to nothing.
+  virtual std::int64_t known(SeqId /*seq*/, std::span<const Token> /*text*/) const { return 0; }
 
   // What it has learned that holds from run to run, as numbers of its own, and back, in place of
   // what it knows; numbers that it cannot have given are passed over.

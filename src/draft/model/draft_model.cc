@@ -41,8 +41,12 @@ void DraftModelDrafter::accept(SeqId /*seq*/, std::span<const Token> /*text*/) {
 
 void DraftModelDrafter::end(SeqId seq) { (void)begin(seq, 0); }
 
-std::int64_t DraftModelDrafter::known(SeqId seq) const {
-  return static_cast<std::int64_t>(sequences_[static_cast<std::size_t>(seq)].n_seen);
+// What the next draft will keep: see settle().
+std::int64_t DraftModelDrafter::known(SeqId seq, std::span<const Token> text) const {
+  const SeqState& state = sequences_[static_cast<std::size_t>(seq)];
+  std::size_t n = state.n_seen;
+  if (state.trial) n += state.n_prefix + path_of(state, text).size();
+  return static_cast<std::int64_t>(n);
 }
 
 std::string DraftModelDrafter::limit_reason(SeqId seq) const {
@@ -93,22 +97,28 @@ void DraftModelDrafter::forget_trial(SeqId seq) {
   state.n_prefix = 0;
 }
 
+// The nodes of the last draft's tree that the text took, from its root on. The text's last token is
+// the next root, which the model is to see then: it is left out.
+std::vector<NodeId> DraftModelDrafter::path_of(const SeqState& state, std::span<const Token> text) {
+  std::vector<NodeId> path;
+  std::size_t at = state.n_seen + state.n_prefix;
+  for (NodeId node = kRoot; node != kNoNode && at + 1 < text.size();) {
+    path.push_back(node);
+    ++at;
+    node = state.trial->child(node, text[at]);
+  }
+  return path;
+}
+
 // Keeps the path of the last draft's tree that the text took, and forgets the rest.
 Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
   SeqState& state = sequences_[static_cast<std::size_t>(seq)];
   if (!state.trial) return Status();
-  // The text's last token is the next root: the model is to see it then.
-  const std::size_t end = text.size() - 1;
-  std::vector<NodeId> path;
-  std::size_t at = state.n_seen + state.n_prefix;
-  NodeId node = kRoot;
-  while (node != kNoNode && at < end) {
-    path.push_back(node);
-    ++at;
-    if (learns_ && static_cast<std::size_t>(node) < state.rivals.size()) {
-      sharpness_.learn(state.rivals[static_cast<std::size_t>(node)], text[at]);
-    }
-    node = state.trial->child(node, text[at]);
+  const std::vector<NodeId> path = path_of(state, text);
+  const std::size_t behind_root = state.n_seen + state.n_prefix + 1;
+  for (std::size_t i = 0; learns_ && i < path.size(); ++i) {
+    const std::size_t node = static_cast<std::size_t>(path[i]);
+    if (node < state.rivals.size()) sharpness_.learn(state.rivals[node], text[behind_root + i]);
   }
   const Status status = model_.commit(seq, path);
   state.trial.reset();

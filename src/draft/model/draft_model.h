@@ -54,7 +54,7 @@ class DraftModelDrafter : public Drafter {
   void end(SeqId seq) override;
 
   void set_interrupt(const std::atomic<bool>* flag) override { model_.set_interrupt(flag); }
-  std::int64_t known(SeqId seq) const override;
+  std::int64_t known(SeqId seq, std::span<const Token> text) const override;
   std::string limit_reason(SeqId seq) const override;
 
   // How sharp its guesses should be.
@@ -75,6 +75,7 @@ class DraftModelDrafter : public Drafter {
   struct Growing;
 
   void forget_trial(SeqId seq);
+  static std::vector<NodeId> path_of(const SeqState& state, std::span<const Token> text);
   Status settle(SeqId seq, std::span<const Token> text);
   Status synchronise(const DraftRequest& request);
   Status catch_up(const DraftRequest& request);

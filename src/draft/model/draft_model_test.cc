@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "base/random.h"
 #include "dist/gumbel.h"
+#include "testing/chi_square.h"
 #include "testing/fake_model.h"
 
 namespace outrider {
@@ -103,6 +105,63 @@ TEST(DraftModel, AfterEveryAcceptanceCountTheNextDraftCostsNoExtraPass) {
     EXPECT_EQ(model.tokens_evaluated() - tokens, accepted == 4 ? 5 : 4);
     EXPECT_EQ(drafter.check_integrity(), "");
   }
+}
+
+// Down the tree for some nodes, then some tokens of its own.
+void go_on(Talk& talk, std::uint64_t& state) {
+  NodeId at = kRoot;
+  for (std::uint64_t n = mix64(++state) % 5; n > 0; --n) {
+    for (NodeId id = at + 1; id < talk.tree->size(); ++id) {
+      if (talk.tree->node(id).parent != at || mix64(++state) % 3 == 0) continue;
+      at = id;
+      talk.text.push_back(talk.tree->token(id));
+      break;
+    }
+  }
+  for (std::uint64_t n = 1 + mix64(++state) % 3; n > 0; --n) {
+    talk.text.push_back(static_cast<Token>(mix64(++state) % kVocab));
+  }
+}
+
+// By what it says the planner decides whether reading pays, and takes passes for reading.
+TEST(DraftModel, WhatItSaysItKnowsIsWhatTheNextDraftDoesNotRead) {
+  std::uint64_t state = testing::test_seed(23);
+  Capabilities caps = capabilities(1, 200);
+  caps.max_leaves = 4;
+  int own_guesses = 0;
+  for (int round = 0; round < 200; ++round) {
+    FakeModel model(caps, testing::random_rows(kVocab, mix64(++state), 2.0f));
+    DraftModelDrafter drafter(model, kVocab, {});
+    ASSERT_TRUE(drafter.begin(0, 0).ok());
+    Talk talk({1, 2, 3});
+    std::int64_t asked_at = 0;
+    for (int step = 0; step < 12; ++step) {
+      const std::int64_t length = static_cast<std::int64_t>(talk.text.size());
+      const std::int64_t known = drafter.known(0, talk.text);
+      own_guesses += known > asked_at ? 1 : 0;
+      const std::int64_t before = model.tokens_evaluated();
+      DraftRequest one_pass[] = {talk.request(1)};
+      const bool fails = mix64(++state) % 8 == 0;
+      if (fails) model.fail_evaluate({internal_error("made up")});
+      ASSERT_EQ(drafter.draft(one_pass).ok(), !fails);
+      if (!fails) {
+        ASSERT_EQ(model.tokens_evaluated() - before, length - known) << "step " << step;
+        ASSERT_LT(known, length);
+      }
+      // The same text again, with more of a tree behind it.
+      DraftRequest more[] = {talk.request(5)};
+      more[0].shape.branches = 3;
+      ASSERT_TRUE(drafter.draft(more).ok());
+      asked_at = length;
+      go_on(talk, state);
+      if (mix64(++state) % 6 != 0) continue;
+      const std::size_t kept = mix64(++state) % talk.text.size();
+      talk.text.resize(kept + 1);
+      ASSERT_TRUE(drafter.begin(0, kept).ok());
+      ASSERT_LE(drafter.known(0, talk.text), static_cast<std::int64_t>(kept));
+    }
+  }
+  EXPECT_GT(own_guesses, 200);
 }
 
 // Asks how sure the drafter is, and wants chains of three.
