@@ -26,8 +26,8 @@
 namespace outrider::api {
 
 // `exactness` is the target's verdict, `kernels` what multiplies its weights. Besides the
-// contract's fields: speculation.exactness_coverage and .exactness_reason (what the verdict rests
-// on), and "error" (as below) when it ended with one.
+// contract's fields: speculation.exactness_coverage and .exactness_reason (what the verdict is
+// based on), and "error" (as below) when it ended with one.
 json::Json completion_json(const Completion& completion, const Exactness& exactness,
                            const KernelUse& kernels);
 

@@ -17,19 +17,19 @@
 
 namespace outrider::api {
 
-struct ModelOrder {
+struct LoadRequest {
   ModelRole role = ModelRole::kTarget;
   ModelOptions options;
 };
 
 // Errors: kInvalidArgument with the field. Whether the file is there, and a type of cache is one,
 // is found by the loading.
-Answer<ModelOrder> read_model_order(const json::Json& params);
+Answer<LoadRequest> read_load_request(const json::Json& params);
 
 // The same for an object whose role is known and not among its fields; `path` stands before the
 // names in messages ("model.").
-Answer<ModelOrder> read_model_order(const json::Json& object, ModelRole role,
-                                    const std::string& path);
+Answer<LoadRequest> read_load_request(const json::Json& object, ModelRole role,
+                                      const std::string& path);
 
 // Whether `params` are about a drafter's file: their role says so.
 bool about_drafter_file(const json::Json& params);

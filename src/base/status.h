@@ -2,7 +2,7 @@
 //
 // Conventions for the whole project:
 //  - A function that can fail for a reason outside the program (a file, a model, a request, memory
-//    of a device) returns Status or Result<T>. A broken promise inside the program is an assert.
+//    of a device) returns Status or Result<T>. A violated REQUIRES inside the program is an assert.
 //  - The message is for the person who runs the program: it says what failed, with which file or
 //    field, and what would be right. It starts in lower case and has no final full stop.
 //  - Fields (base/field.h) are named as JSON has them: "top_p is 2, but must be ...". What a

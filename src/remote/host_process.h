@@ -1,5 +1,5 @@
-// HostProcess: makes this process the child that runs a model for its parent (remote/model_host.h),
-// and nothing else.
+// HostProcess: makes this process the child that runs a model for its parent
+// (remote/serve_model.h), and nothing else.
 #pragma once
 
 #include <thread>

@@ -55,11 +55,13 @@ class RemoteModel : public LanguageModel {
   // Errors: what the opener says; kNotFound and kInternal for the program; kUnsupported when it is
   // of another version; kInternal, naming the file, when the child dies; kCancelled.
   static Result<std::unique_ptr<RemoteModel>> open(const std::string& program,
-                                                   const OpenOrder& order, const LoadHooks& hooks,
+                                                   const OpenRequest& request,
+                                                   const LoadHooks& hooks,
                                                    const std::function<void(double)>& probing);
 
   // The same with another host.
-  static Result<std::unique_ptr<RemoteModel>> open(const StartHost& start, const OpenOrder& order,
+  static Result<std::unique_ptr<RemoteModel>> open(const StartHost& start,
+                                                   const OpenRequest& request,
                                                    const LoadHooks& hooks,
                                                    const std::function<void(double)>& probing);
 
@@ -97,7 +99,7 @@ class RemoteModel : public LanguageModel {
   RemoteModel(std::string path, const LoadHooks& hooks, FileDescriptor channel,
               SharedMemory memory);
 
-  Status load(const OpenOrder& order, const LoadHooks& hooks,
+  Status load(const OpenRequest& request, const LoadHooks& hooks,
               const std::function<void(double)>& probing);
   Status expect_hello(const std::atomic<bool>* cancel);
   Status take_report(const Message& message);

@@ -50,7 +50,7 @@ struct ProbePassed {
 
 struct ProbeOptions {
   std::int32_t widest = 16;    // widths 2..widest are asked for; >= 2
-  double budget_ms = 10000.0;  // what speculation rests on may take two or three times as long
+  double budget_ms = 10000.0;  // what speculation depends on may take two or three times as long
   bool same_for_all_widths = false;  // as in ProbePlanOptions
   bool insist = false;  // what is required (widths to 4) is compared however long it takes
   std::uint64_t seed = 1;
