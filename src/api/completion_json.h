@@ -1,4 +1,4 @@
-// The contract's result object: what `run --json`, completion.* and HTTP responses carry.
+// The contract's result object: what `run --json` and completion.* carry.
 //
 //   {"text","tokens","seed","finish_reason","stop","logprobs","usage":{...},"timings":{...},
 //    "speculation":{...}}
