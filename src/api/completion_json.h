@@ -10,8 +10,8 @@
 // logprobs: null, or an array with one object a token: {"id","token","bytes","logprob",
 // "top_logprobs":[{"id","token","bytes","logprob"}]}, of the target's distribution before the
 // sampler chain. "bytes" are the token's bytes, 0 to 255 each, as OpenAI's API has them: a token
-// may hold a part of a character only, which "token" cannot show; joined, they are the text that
-// the tokens say. null for a control token, which says nothing. A logprob of minus infinity is
+// may hold a part of a character only, which "token" cannot show; joined, they are the tokens'
+// text. null for a control token, which has none. A logprob of minus infinity is
 // null.
 //
 // Tested by completion_json_test.cc, which lists every field of the contract with its type.

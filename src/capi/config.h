@@ -1,4 +1,4 @@
-// What outrider_create is told: see include/outrider.h.
+// The configuration of outrider_create: see include/outrider.h.
 #pragma once
 
 #include <string_view>

@@ -2,7 +2,7 @@
 //
 // What it is for. llama.cpp ends its process when it meets what it does not expect: a damaged file
 // that got through all checks, a worker that died (ggml's RPC client aborts). In a process of its
-// own that is an error for whoever asked, and nothing more.
+// own that is an error of the call, and nothing more.
 //
 // How. One message there and one back for each call (remote/protocol.h); rows of logits come
 // through shared memory. The child's answer to each call carries the length and room of every

@@ -17,7 +17,7 @@ struct HostedModel {
   OpenReport report;  // but for the capabilities, which are the model's
 };
 
-// Opens what was ordered. `probing` is told how far the probe is, 0 to 1, where there is one.
+// Opens what the request names. `probing` gets the progress of the probe, 0 to 1, if there is one.
 using OpenHosted =
     std::function<Result<HostedModel>(const OpenRequest& request, const LoadHooks& hooks,
                                       const std::function<void(double)>& probing)>;

@@ -1,8 +1,8 @@
-// Session: what lives between init and deinit. One runtime, what cmd said, and the completions
-// whose updates the app has not fetched.
+// Session: what exists from init to deinit. One runtime, what cmd said, and the completions whose
+// updates the app has not fetched.
 //
-// Loading and decoding are the runtime's; a session turns texts into calls of it and what comes
-// back into texts. All functions: any thread. init() and complete() wait, the others do not. After
+// The runtime loads and decodes; a session turns JSON texts into calls of it, and its results into
+// JSON texts. All functions: any thread. init() and complete() wait, the others do not. After
 // close() nothing starts any more.
 //
 // Tested by session_test.cc and session_load_test.cc (through Server), with models that are fakes.
@@ -49,7 +49,7 @@ class Session {
   json::Json poll(const char* which);
   json::Json cancel(const char* which);
 
-  // Ends what is running and loading; calls that wait return soon. For good.
+  // Ends what is running and loading; calls that wait return soon. Nothing starts afterwards.
   void close();
 
  private:

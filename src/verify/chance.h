@@ -1,7 +1,7 @@
 // Chance: the random decisions of the rules that need some.
 //
 // The rules ask for decisions, not for random bits, so that a proof can go through all of them with
-// their weights (testing/enumerated_chance.h) in the very code that draws them in earnest.
+// their weights (testing/enumerated_chance.h) in the very code that draws them.
 #pragma once
 
 #include <cstdint>

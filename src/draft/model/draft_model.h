@@ -6,11 +6,11 @@
 // (draft/model/draft_choice.h). The tree grows level by level, best nodes first, one pass of the
 // model a level.
 //
-// State. Between drafts the model holds the decided text up to some point for good, and behind it
+// State. Between drafts the model holds a committed beginning of the text, and behind it
 // the last draft's tree, tentative. The next draft keeps the path that the text took, forgets the
 // rest, and evaluates what is missing together with the new root, in one pass. So rejections cost
 // nothing, and after full acceptance the last drafted token, which the draft model has not seen,
-// rides along:
+// is part of that pass:
 //
 //      drafted: d1 d2 d3 (d3 never evaluated)      text goes on: d1 d2 d3 b
 //      next draft's first pass evaluates: d3 b     and gives the token after b

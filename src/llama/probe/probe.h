@@ -1,6 +1,6 @@
 // The probe: does a batch give the very bits of single steps, with this model, here and now?
 //
-// Idea. Nobody can know from outside which kernels a backend picks for a batch of n tokens. So try:
+// Idea. A backend does not tell which kernels it picks for a batch of n tokens. So try:
 // go to a place in the cache, take single steps and keep their rows, go back, evaluate the same
 // tokens as one batch, and compare every row bit for bit. Then keep a part of the batch, evaluate a
 // batch with wrong tokens behind it, take those back, and so on: rollbacks must not show either.
