@@ -1,7 +1,7 @@
 // FakeModel: a LanguageModel whose numbers are written by hand and which fails on command.
 //
 // The row after a context is a pure function of the context's tokens, so every expectation can be
-// worked out on paper, and any path through a tree can be checked against a fresh call. It holds
+// computed by hand, and any path through a tree can be checked against a fresh call. It holds
 // the caller to the interface's REQUIRES: a violation aborts the test. With a rollback other
 // than kAny it keeps as little as the interface allows.
 #pragma once
