@@ -1,4 +1,4 @@
-/* Outrider: local language models, faster, saying the same.
+/* Outrider: local language models with speculative decoding, faster and with the same text.
  *
  * This is the whole interface for C and for everything that can call C. Methods, their parameters
  * and their results are JSON: outrider_call with "system.methods" lists them.
@@ -13,12 +13,12 @@
  *
  * Conventions:
  *
- * (1) Strings are UTF-8 and end in a NUL. What goes in is copied before the function returns; bytes
- *     that are not UTF-8 are an error there. What comes out is always valid UTF-8.
+ * (1) Strings are UTF-8 and end in a NUL. An argument is copied before the function returns; bytes
+ *     that are not UTF-8 are an error. What is returned is always valid UTF-8.
  *
  * (2) A char* that a function returns, or leaves in *error, belongs to the caller, who gives it to
- *     outrider_free. A const char* does not: that of outrider_version lives for ever, those that a
- *     callback gets until the callback returns.
+ *     outrider_free. A const char* does not: that of outrider_version is valid as long as the
+ *     process, those that a callback gets until the callback returns.
  *
  * (3) Every function may be called from any thread, at any time between create and destroy, also
  *     from inside a callback. None waits for a model to load or for text, except outrider_call with
@@ -51,8 +51,9 @@ typedef struct outrider outrider;
 /* "0.1.0". Static: not to be freed. */
 OUTRIDER_EXPORT const char *outrider_version(void);
 
-/* A new instance with threads of its own: one that loads, one that decodes, one that ends what has run
- * out of time, and, where there is a callback, one for events. `config_json` is an object, or NULL for the defaults:
+/* A new instance with four threads of its own: one loads models and files, one decodes, one ends
+ * completions that have run out of time, one calls outrider_subscribe's callback. `config_json` is
+ * an object, or NULL for the defaults:
  *
  *   "slots"          requests that run at once, 1 to 64; default 4. Each costs its context's memory
  *   "max_queue"      requests that wait, at most; default 256
@@ -60,29 +61,29 @@ OUTRIDER_EXPORT const char *outrider_version(void);
  *   "reuse_prefix"   keep the state of ended texts for prompts that begin alike; default true
  *   "retention_ms"   how long a finished result waits to be polled; default 60000
  *   "remember_tokens"  tokens of finished texts that the drafter suffix remembers, 1024 to 2097152
- *                    (136 bytes each), a quarter of them for one namespace at most; default 0: none.
- *                    Only completions that name a "namespace" are remembered, for that one
+ *                    (136 bytes each), at most a quarter of them for one namespace; default 0: none.
+ *                    Only completions that name a "namespace" are remembered, for that namespace
  *   "model"          a target to load at once: model.load's parameters without "role"
  *   "draft"          a draft model likewise
  *   "suffix_store"   a file, or an array of files, for the drafter suffix: stores that `outrider
  *                    suffix build` made for the target's tokenizer
- *   "ngram_static"   a file for the drafter ngram-cache, made by `outrider ngram create`: what is
- *                    common in a large corpus
+ *   "ngram_static"   a file for the drafter ngram-cache, made by `outrider ngram create` from a
+ *                    large corpus
  *   "ngram_dynamic"  another one, of earlier texts; both are only read
  *
- * Returns before the models are loaded: whether that goes well is in system.status and in the
- * events. On failure returns NULL and, where `error` is not NULL, leaves the reason in *error: a
+ * Returns before the models are loaded: system.status and the events tell whether they could be.
+ * On failure returns NULL and, where `error` is not NULL, leaves the reason in *error: a
  * text that names the field. On success *error is NULL. */
 OUTRIDER_EXPORT outrider *outrider_create(const char *config_json, char **error);
 
-/* Ends everything in any state: loads are cancelled, completions end with what they have (and are
- * gone), calls that wait return, threads are joined, memory is given back. Takes as long as the step
- * of the target that is running. NULL is fine.
+/* Ends everything in any state: loads are cancelled, completions end with what they have and cannot
+ * be polled any more, calls that wait return, threads are joined, memory is freed. Takes as long as
+ * the target's step that is running. NULL has no effect.
  *
  * Calls of other threads that have begun are waited for; none may begin once this one has. No
  * callback runs any more when it returns, with one exception: called from inside a callback (also
- * of outrider_set_log), it returns at once, the ending goes on in the background after the callback
- * has returned, and no further event comes. The process's normal exit waits for that.
+ * of outrider_set_log), it returns at once, the rest is done in the background after the callback
+ * has returned, and no further event comes. The process's normal exit waits for it.
  *
  * A process that exits without having destroyed an instance ends what it loads and computes first:
  * before any handler of atexit() where the main thread has created an instance and is the one that
@@ -93,19 +94,20 @@ OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
 /* JSON-RPC 2.0, by name: {"jsonrpc":"2.0","id":1,"method":"completion.start","params":{...}} gives
  * {"jsonrpc":"2.0","id":1,"result":{...}} or {"jsonrpc":"2.0","id":1,"error":{"code":-32602,
  * "message":"...","data":{"code":"invalid_argument","field":"top_p"}}}. Batches of at most 64,
- * worked on in order; a notification, or a batch of nothing else, gives "". A request of more than
- * 16 MiB or 64 levels is an error.
+ * answered in order; a notification, or a batch of notifications only, gives "". A request of more
+ * than 16 MiB or 64 levels is an error.
  *
  * Methods: system.status, system.methods, model.load, model.cancel_load, model.unload, tokenize,
  * detokenize, completion.start, completion.poll, completion.cancel, completion.run, drafters.list,
  * stats.
  *
- * Who guesses ahead for a completion is in its "speculative": {"drafters": [...]}: "draft-model";
- * "suffix", "ngram-cache" and "recycle", which every target has. When none is named: the draft model,
- * where there is one, "suffix", and "ngram-cache", where it has files (with the rules "rejection" and
- * "block" the draft model alone). ["a","b"] merges their guesses, ["a/b"] asks b only where a has none. One that is
- * not there guesses nothing, and "speculation"."reason" in the result says so; a name that is not
- * known is an error. Drafters come and go while completions run, whose texts stay what they are:
+ * A completion's "speculative": {"drafters": [...]} names the drafters, which guess its next
+ * tokens: "draft-model", which needs a draft model; "suffix", "ngram-cache" and "recycle", which
+ * every target has. When none is named: the draft model, where there is one, "suffix", and
+ * "ngram-cache", where it has files (with the rules "rejection" and "block" the draft model alone).
+ * ["a","b"] merges their guesses, ["a/b"] asks b only where a has none. A drafter that is not
+ * loaded guesses nothing, and "speculation"."reason" in the result says so; an unknown name is an
+ * error. Drafters may be loaded and unloaded while completions run, which changes no text:
  *
  *   model.load {"role":"draft","path":"draft.gguf"}                        a draft model
  *   model.load {"role":"drafter","drafter":"suffix","path":"my.store"}     a file of a drafter
@@ -115,30 +117,31 @@ OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
  * The drafter ngram-cache reads one file a tier, "static" (the default) and "dynamic"; another one
  * is refused until the first is taken away.
  *
- * "speculative": {"namespace": "user-7"} says whose completion it is. Where the operator has texts
- * remembered ("remember_tokens"), the drafter suffix looks at what was said to that namespace before,
- * and what is said now joins it, also when it is cancelled, but not when it fails. No other namespace,
- * and no completion without one, ever sees it. "speculation"."remembered" in the result says how many
- * tokens were, or the reason why not; drafters.list has what they take. They go with the target.
+ * "speculative": {"namespace": "user-7"} says whose completion it is. With "remember_tokens", the
+ * drafter suffix also guesses from earlier completions of that namespace, and this one's text is
+ * added to them, also when it is cancelled, but not when it fails. No other namespace, and no
+ * completion without one, ever sees it. "speculation"."remembered" in the result says how many
+ * tokens were added, or the reason why none; drafters.list has the memory they take. They are freed
+ * with the target.
  *
- * A file of another tokenizer, a damaged or a missing one is refused, and those at work go on; its
- * "error" is in drafters.list and system.status. Files wait for a target, are opened anew for the
- * next one, and leave with one that is unloaded.
+ * A file of another tokenizer, a damaged or a missing one is refused, and the files in use stay in
+ * use; its "error" is in drafters.list and system.status. Files wait for a target, are opened anew
+ * for the next one, and are closed when the target is unloaded.
  *
- * NULL only when there is no memory even for an error's text; otherwise out of memory is an error
- * whose data.code is "resource_exhausted". */
+ * Returns NULL only when there is no memory even for an error's text; otherwise out of memory is an
+ * error whose data.code is "resource_exhausted". */
 OUTRIDER_EXPORT char *outrider_call(outrider *instance, const char *request_json);
 
-/* Frees a string of this library. NULL is fine. */
+/* Frees a string of this library. NULL has no effect. */
 OUTRIDER_EXPORT void outrider_free(char *string);
 
 /* An event: {"event":"model","role":"target"|"draft","state":...,"progress":...,...} while models
  * load, fail, come and go; {"event":"drafter","drafter":...,"path":...,"state":...,"error":...,...}
  * while drafters' files do; {"event":"completion","id":...,"updates":[...],"finished":...} with new
  * text, and "result" in the last one. They come in order, one at a time, on a thread of the
- * instance that does nothing else: a callback may take its time and may call every function,
- * outrider_destroy included; what happens meanwhile is joined, so that it gets fewer and larger
- * events (of one completion never more than one waits). A completion may be polled as well.
+ * instance that does nothing else: a callback may be slow and may call every function,
+ * outrider_destroy included. Events that wait for it are joined, so that a slow callback gets fewer
+ * and larger ones (of one completion at most one waits). A completion may be polled as well.
  * {"event":"lost"} stands for an event for which there was no memory. */
 typedef void (*outrider_event_fn)(void *user, const char *event_json);
 
@@ -151,9 +154,9 @@ OUTRIDER_EXPORT int outrider_subscribe(outrider *instance, outrider_event_fn cal
  * thread of any instance, one at a time. */
 typedef void (*outrider_log_fn)(void *user, int level, const char *text);
 
-/* From now on what the library and llama.cpp have to say while models load and run goes to
- * `callback` with `user`; NULL (as at the start): it is dropped. For the whole process, before or
- * after instances are made. When it returns, the earlier one is not running any more (unless this
+/* From now on what the library and llama.cpp log while models load and run goes to `callback` with
+ * `user`; NULL (the default): it is dropped. For the whole process, before or after instances are
+ * created. When it returns, the earlier one is not running any more (unless this
  * is called from inside a callback). */
 OUTRIDER_EXPORT void outrider_set_log(outrider_log_fn callback, void *user);
 

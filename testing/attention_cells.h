@@ -1,4 +1,4 @@
-// Keys or values of a cache, made up, as attention reads them.
+// Keys or values of a cache, chosen by a test, as attention reads them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// ScriptedDrafter: proposes whatever a function says, to put an engine through its paces.
+// ScriptedDrafter: proposes what a function says, for tests of an engine.
 #pragma once
 
 #include <functional>

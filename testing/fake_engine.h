@@ -1,5 +1,5 @@
-// What the engine's tests share: requests on the hand-written model, plain decoding by the book,
-// and drafters of every temper.
+// What the engine's tests share: requests on the hand-written model, a reference of plain
+// decoding, and drafters that are right, wrong, or fail.
 #pragma once
 
 #include <gtest/gtest.h>

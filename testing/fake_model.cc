@@ -9,10 +9,10 @@
 namespace outrider::testing {
 namespace {
 
-// A broken promise of the caller ends the test in every build.
-void require(bool kept, const char* promise) {
+// A violated REQUIRES ends the test in every build.
+void require(bool kept, const char* requirement) {
   if (kept) return;
-  std::fprintf(stderr, "FakeModel: the caller broke a promise: %s\n", promise);
+  std::fprintf(stderr, "FakeModel: the caller violates REQUIRES: %s\n", requirement);
   std::abort();
 }
 
@@ -52,7 +52,7 @@ FakeModel::FakeModel(Capabilities capabilities, RowFunction rows)
     : capabilities_(std::move(capabilities)),
       rows_(std::move(rows)),
       texts_(static_cast<std::size_t>(capabilities_.n_sequences)),
-      trials_(static_cast<std::size_t>(capabilities_.n_sequences)) {}
+      tentative_(static_cast<std::size_t>(capabilities_.n_sequences)) {}
 
 Pos FakeModel::length(SeqId seq) const { return static_cast<Pos>(text(seq).size()); }
 
@@ -61,15 +61,15 @@ const std::vector<Token>& FakeModel::text(SeqId seq) const {
   return texts_[static_cast<std::size_t>(seq)];
 }
 
-bool FakeModel::waits(SeqId seq) const { return trial(seq).open; }
+bool FakeModel::waits(SeqId seq) const { return tentative(seq).open; }
 
 std::int32_t FakeModel::room(SeqId seq) const {
   if (!dead_.ok()) return 0;
-  std::int64_t room = capabilities_.n_ctx - length(seq) - trial(seq).size();
+  std::int64_t room = capabilities_.n_ctx - length(seq) - tentative(seq).size();
   if (room_tells_) {
     std::int64_t held = 0;
     for (std::size_t i = 0; i < texts_.size(); ++i) {
-      held += static_cast<std::int64_t>(texts_[i].size()) + trials_[i].size();
+      held += static_cast<std::int64_t>(texts_[i].size()) + tentative_[i].size();
     }
     room = std::min(room, total_cells_ - held);
   }
@@ -96,18 +96,18 @@ Status FakeModel::check_item(const EvalItem& item) const {
   if (static_cast<std::int64_t>(tokens.size()) > room(item.seq)) {
     return resource_exhausted("the context is full");
   }
-  const Trial& t = trial(item.seq);
+  const Tentative& t = tentative(item.seq);
   require(t.open == (item.first_new > 0), "a waiting sequence comes with a grown tree, no other");
   if (item.first_new == 0) return Status();
   require(item.prefix.empty() && item.tree != nullptr && t.tree, "a tree that grows");
   if (capabilities_.rollback != Rollback::kAny) return unsupported("trees cannot grow here");
   if (item.first_new != t.tree->size() || item.first_new >= item.tree->size()) {
-    return invalid_argument("the tree on trial has other nodes, or none is new");
+    return invalid_argument("the tentative tree has other nodes, or none is new");
   }
   for (NodeId id = 0; id < item.first_new; ++id) {
     if (item.tree->token(id) != t.tree->token(id) ||
         item.tree->node(id).parent != t.tree->node(id).parent) {
-      return invalid_argument("the tree on trial is another one");
+      return invalid_argument("the tentative tree is another one");
     }
   }
   return Status();
@@ -126,7 +126,7 @@ Status FakeModel::check(std::span<const EvalItem> items) const {
   require(total > 0, "at least one token");
   if (total > capabilities_.n_batch) return invalid_argument("the batch is too large");
   for (const std::vector<Token>& text : texts_) total += static_cast<std::int64_t>(text.size());
-  for (const Trial& t : trials_) total += t.size();
+  for (const Tentative& t : tentative_) total += t.size();
   if (total_cells_ >= 0 && total > total_cells_) return resource_exhausted("no cells are left");
   return Status();
 }
@@ -152,7 +152,7 @@ Status FakeModel::evaluate(std::span<const EvalItem> items) {
 void FakeModel::run(const EvalItem& item) {
   Evaluated& evaluated = evaluated_.emplace_back();
   evaluated.first_new = item.first_new;
-  Trial& t = trial(item.seq);
+  Tentative& t = tentative(item.seq);
   t.open = true;
   if (item.first_new == 0) t.prefix.assign(item.prefix.begin(), item.prefix.end());
   std::vector<Token> base = text(item.seq);
@@ -177,15 +177,15 @@ std::span<const float> FakeModel::logits(std::size_t item, NodeId node) const {
 void FakeModel::die(Status why) {
   dead_ = std::move(why);
   for (std::vector<Token>& text : texts_) text.clear();
-  for (Trial& trial : trials_) trial = Trial();
+  for (Tentative& t : tentative_) t = Tentative();
 }
 
 Status FakeModel::commit(SeqId seq, std::span<const NodeId> path) {
   require(seq >= 0 && seq < capabilities_.n_sequences, "a valid sequence");
   if (!dead_.ok()) return dead_;
-  require(trial(seq).open, "commit what was evaluated, once");
-  const Trial t = std::move(trial(seq));
-  trial(seq) = Trial();
+  require(tentative(seq).open, "commit what was evaluated, once");
+  const Tentative t = std::move(tentative(seq));
+  tentative(seq) = Tentative();
   if (!commit_failures_.empty()) {
     const Status status = commit_failures_.front();
     commit_failures_.pop_front();
@@ -214,12 +214,12 @@ Status FakeModel::commit(SeqId seq, std::span<const NodeId> path) {
 Status FakeModel::truncate(SeqId seq, Pos new_length) {
   if (!dead_.ok()) return dead_;
   require(new_length >= 0 && new_length <= length(seq), "truncate to 0 ... length");
-  require(new_length == 0 || !trial(seq).open, "commit before truncating to a length");
+  require(new_length == 0 || !tentative(seq).open, "commit before truncating to a length");
   if (new_length > 0 && capabilities_.rollback != Rollback::kAny) {
     return unsupported("this model cannot forget a part of its state");
   }
   texts_[static_cast<std::size_t>(seq)].resize(static_cast<std::size_t>(new_length));
-  trial(seq) = Trial();
+  tentative(seq) = Tentative();
   return Status();
 }
 

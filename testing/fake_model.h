@@ -1,8 +1,8 @@
 // FakeModel: a LanguageModel whose numbers are written by hand and which fails on command.
 //
 // The row after a context is a pure function of the context's tokens, so every expectation can be
-// worked out on paper, and any path through a tree can be checked against a fresh call. It holds
-// the caller to the interface's REQUIRES: a broken promise aborts the test. With a rollback other
+// computed by hand, and any path through a tree can be checked against a fresh call. It holds
+// the caller to the interface's REQUIRES: a violation aborts the test. With a rollback other
 // than kAny it keeps as little as the interface allows.
 #pragma once
 
@@ -70,8 +70,8 @@ class FakeModel : public LanguageModel {
   const std::vector<Token>& text(SeqId seq) const;
 
  private:
-  // What a sequence has on trial.
-  struct Trial {
+  // What of a sequence is tentative.
+  struct Tentative {
     bool open = false;
     std::vector<Token> prefix;
     std::optional<TokenTree> tree;
@@ -89,13 +89,13 @@ class FakeModel : public LanguageModel {
   Status check(std::span<const EvalItem> items) const;
   Status check_item(const EvalItem& item) const;
   void run(const EvalItem& item);
-  Trial& trial(SeqId seq) { return trials_[static_cast<std::size_t>(seq)]; }
-  const Trial& trial(SeqId seq) const { return trials_[static_cast<std::size_t>(seq)]; }
+  Tentative& tentative(SeqId seq) { return tentative_[static_cast<std::size_t>(seq)]; }
+  const Tentative& tentative(SeqId seq) const { return tentative_[static_cast<std::size_t>(seq)]; }
 
   Capabilities capabilities_;
   RowFunction rows_;
   std::vector<std::vector<Token>> texts_;  // [n_sequences]
-  std::vector<Trial> trials_;              // [n_sequences]
+  std::vector<Tentative> tentative_;       // [n_sequences]
   std::vector<Evaluated> evaluated_;
   std::deque<Status> evaluate_failures_;
   std::deque<Status> commit_failures_;

@@ -144,7 +144,7 @@ Result<std::vector<BadModelFile>> write_bad_model_files(const std::string& good,
   add("a text file", "text.gguf", bytes("Once upon a time there was no model.\n"));
   add("the magic alone", "magic.gguf", bytes(GGUF_MAGIC));
   add("a version from the future", "version.gguf", bytes(bare_header(77, 0, 0)));
-  add("a header that promises more than there is", "promise.gguf",
+  add("a header that declares more than there is", "declares.gguf",
       bytes(bare_header(GGUF_VERSION, 1000, 1000)));
   add("a GGUF without anything in it", "bare.gguf", bytes(bare_header(GGUF_VERSION, 0, 0)));
   add("a file cut in its header", "cut-header.gguf", cut(header / 2));

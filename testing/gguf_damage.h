@@ -32,7 +32,7 @@ struct BadModelFile {
 };
 
 // Writes one of each kind into the folder `folder`, made from the good model `good`: empty; text;
-// the magic alone; a version from the future; a header that promises more than there is; cut in
+// the magic alone; a version from the future; a header that declares more than there is; cut in
 // the header, in the tensor data, and just before the end; GGUF without tensors; another
 // architecture; a missing tensor; a missing key; a folder instead of a file.
 Result<std::vector<BadModelFile>> write_bad_model_files(const std::string& good,

@@ -1,6 +1,6 @@
-// Golden files: texts that were looked at once, and that a test holds its output against.
+// Golden files: texts that were reviewed once, and that a test compares its output with.
 //
-// They lie in tests/golden. With OUTRIDER_UPDATE_GOLDEN=1 in the environment the files are written
+// They are in tests/golden. With OUTRIDER_UPDATE_GOLDEN=1 in the environment the files are written
 // instead of compared; what git shows as changed is then to be looked at.
 #pragma once
 

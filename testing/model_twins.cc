@@ -13,7 +13,7 @@ ModelTwins::ModelTwins(LanguageModel& a, LanguageModel& b)
       b_(b),
       seed_(test_seed(1234)),
       random_(static_cast<unsigned>(seed_)),
-      trials_(static_cast<std::size_t>(a.capabilities().n_sequences)) {}
+      tentative_(static_cast<std::size_t>(a.capabilities().n_sequences)) {}
 
 void ModelTwins::act(int n_calls) {
   SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed_));
@@ -35,37 +35,37 @@ TokenTree ModelTwins::random_tree() {
 }
 
 void ModelTwins::act() {
-  const SeqId seq = draw(static_cast<int>(trials_.size()));
+  const SeqId seq = draw(static_cast<int>(tentative_.size()));
   const int what = draw(12);
   if (what == 0) {
     truncate(seq);
-  } else if (trial(seq).tree.has_value() && what < 4) {
+  } else if (tentative(seq).tree.has_value() && what < 4) {
     grow(seq);
-  } else if (trial(seq).open) {
+  } else if (tentative(seq).open) {
     commit(seq);
   } else {
     evaluate();
   }
-  for (SeqId s = 0; s < static_cast<SeqId>(trials_.size()); ++s) {
+  for (SeqId s = 0; s < static_cast<SeqId>(tentative_.size()); ++s) {
     ASSERT_EQ(a_.length(s), b_.length(s));
     ASSERT_EQ(a_.room(s), b_.room(s));
   }
 }
 
 void ModelTwins::truncate(SeqId seq) {
-  const Pos length = trial(seq).open ? 0 : draw(a_.length(seq) + 1);
+  const Pos length = tentative(seq).open ? 0 : draw(a_.length(seq) + 1);
   expect_same(a_.truncate(seq, length), b_.truncate(seq, length));
-  trial(seq) = Trial();
+  tentative(seq) = Tentative();
 }
 
 // A batch for about half of the sequences that wait for nothing.
 void ModelTwins::evaluate() {
-  std::vector<std::vector<Token>> prefixes(trials_.size());
-  std::vector<Trial> wanted(trials_.size());
+  std::vector<std::vector<Token>> prefixes(tentative_.size());
+  std::vector<Tentative> wanted(tentative_.size());
   std::vector<EvalItem> items;
-  for (SeqId seq = 0; seq < static_cast<SeqId>(trials_.size()); ++seq) {
+  for (SeqId seq = 0; seq < static_cast<SeqId>(tentative_.size()); ++seq) {
     const std::size_t i = static_cast<std::size_t>(seq);
-    if (trials_[i].open || draw(2) == 0) continue;
+    if (tentative_[i].open || draw(2) == 0) continue;
     for (int n = draw(4); n > 0; --n) prefixes[i].push_back(token());
     wanted[i].open = true;
     if (prefixes[i].empty() || draw(4) > 0) wanted[i].tree = random_tree();
@@ -73,28 +73,28 @@ void ModelTwins::evaluate() {
         {.seq = seq, .prefix = prefixes[i], .tree = wanted[i].tree ? &*wanted[i].tree : nullptr});
   }
   if (items.empty() || !run(items)) return;
-  for (std::size_t i = 0; i < trials_.size(); ++i) {
-    if (wanted[i].open) trials_[i] = std::move(wanted[i]);
+  for (std::size_t i = 0; i < tentative_.size(); ++i) {
+    if (wanted[i].open) tentative_[i] = std::move(wanted[i]);
   }
 }
 
 void ModelTwins::grow(SeqId seq) {
-  TokenTree tree = *trial(seq).tree;
+  TokenTree tree = *tentative(seq).tree;
   const NodeId before = tree.size();
   for (int n = 1 + draw(2); n > 0; --n) tree.add(draw(tree.size()), token(), 1.0f, 1);
   if (tree.size() == before) return;
   const EvalItem item{.seq = seq, .prefix = {}, .tree = &tree, .first_new = before};
-  if (run({&item, 1})) trial(seq).tree = tree;
+  if (run({&item, 1})) tentative(seq).tree = tree;
 }
 
 void ModelTwins::commit(SeqId seq) {
   std::vector<NodeId> path;
-  if (trial(seq).tree) {
-    path = trial(seq).tree->path_to(draw(trial(seq).tree->size()));
+  if (tentative(seq).tree) {
+    path = tentative(seq).tree->path_to(draw(tentative(seq).tree->size()));
     path.resize(static_cast<std::size_t>(draw(static_cast<int>(path.size()) + 1)));
   }
   expect_same(a_.commit(seq, path), b_.commit(seq, path));
-  trial(seq) = Trial();
+  tentative(seq) = Tentative();
 }
 
 bool ModelTwins::run(std::span<const EvalItem> items) {

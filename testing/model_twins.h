@@ -18,7 +18,7 @@ namespace outrider::testing {
 // failures print.
 class ModelTwins {
  public:
-  // Both in the same state, with nothing on trial.
+  // Both in the same state, with nothing tentative.
   ModelTwins(LanguageModel& a, LanguageModel& b);
 
   // So many random calls, until the first failure.
@@ -27,8 +27,8 @@ class ModelTwins {
   int n_rows() const { return n_rows_; }  // compared so far
 
  private:
-  // What a sequence has on trial.
-  struct Trial {
+  // What of a sequence is tentative.
+  struct Tentative {
     bool open = false;
     std::optional<TokenTree> tree;
   };
@@ -43,13 +43,13 @@ class ModelTwins {
   void commit(SeqId seq);
   bool run(std::span<const EvalItem> items);
   void expect_same(const Status& a, const Status& b) const;
-  Trial& trial(SeqId seq) { return trials_[static_cast<std::size_t>(seq)]; }
+  Tentative& tentative(SeqId seq) { return tentative_[static_cast<std::size_t>(seq)]; }
 
   LanguageModel& a_;
   LanguageModel& b_;
   std::uint64_t seed_;
   std::mt19937 random_;
-  std::vector<Trial> trials_;  // [n_sequences]
+  std::vector<Tentative> tentative_;  // [n_sequences]
   int n_rows_ = 0;
 };
 

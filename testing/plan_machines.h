@@ -1,4 +1,4 @@
-// Made-up machines for the planner: what a pass of so many tokens takes.
+// Simulated machines for the planner: what a pass of so many tokens takes.
 #pragma once
 
 #include <cstdint>

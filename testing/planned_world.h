@@ -1,5 +1,5 @@
-// An engine on a made-up machine with a made-up clock and a draft model: what the planner chooses
-// costs what the machine says, to the millisecond.
+// An engine on a simulated machine with a simulated clock and a draft model: what the planner
+// chooses costs what the machine says, to the millisecond.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Runs a GGUF through llama.cpp directly, one sequence, without the project's own adapter: the
-// independent witness of the tests of tiny models, widening and requantising.
+// independent reference of the tests of tiny models, widening and requantising.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Watchdog: ends the test program when nothing gets on.
+// Watchdog: ends the test program when it makes no progress.
 #pragma once
 
 #include <atomic>

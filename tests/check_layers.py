@@ -12,6 +12,7 @@ CMakeLists.txt, the same lines that make the targets. What is checked:
   - testing/ only from tests and from testing/ itself, and its GGUF_FILES only by tests that are
     TESTED_WITH testing_gguf;
   - quoted includes are paths from src/ (or from the root, for testing/, tools/ and tests/);
+  - a test that a comment names (x_test.cc, y_test.py) exists somewhere in the tree;
   - files have at most 400 lines (a warning; over 450 a failure).
 
 Usage: check_layers.py [ROOT]. Exit 0: clean, 1: violations, as file:line: text, 2: wrong usage.
@@ -22,6 +23,7 @@ import pathlib
 import re
 import sys
 
+FOLDERS = ("src", "tools", "testing", "tests", "bench", "examples")
 MAX_LINES_WANTED = 400
 MAX_LINES = 450
 SUFFIXES = (".h", ".cc", ".c", ".cpp", ".cu")
@@ -38,6 +40,7 @@ THIRD_PARTY = {
     "benchmark": re.compile(r"^benchmark/"),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+NAMED_TEST = re.compile(r"\b\w+_test\.(?:cc|py)\b")
 CALL = re.compile(r"^outrider_(layer|tool|testing)\(([^)]*)\)", re.MULTILINE)
 TEST_SUPPORT = ("testing", "testing_gguf")
 KEYWORDS = ("LINKS", "THIRD_PARTY", "TESTED_WITH", "GGUF_FILES")
@@ -126,6 +129,8 @@ class Checker:
         self.testing_row = next((r for r in self.rows.values() if r.kind == "testing"), None)
         self.layers = [r.name for r in self.rows.values() if r.kind == "layer"]
         self.n_files = 0
+        self.tests = {path.name for folder in FOLDERS
+                      for path in (self.root / folder).rglob("*_test.*")}
 
     def is_gguf(self, stem):
         patterns = self.testing_row.lists["GGUF_FILES"] if self.testing_row else []
@@ -212,6 +217,10 @@ class Checker:
             if why:
                 self.errors.append(f"{relative.as_posix()}:{number}: may not include {why} "
                                    f"(allowed: {allowed})")
+            for name in NAMED_TEST.findall(line.partition("//")[2]):
+                if name not in self.tests:
+                    self.errors.append(f"{relative.as_posix()}:{number}: names {name}, which "
+                                       "does not exist")
         if len(lines) > MAX_LINES:
             self.errors.append(f"{relative.as_posix()}:{len(lines)}: {len(lines)} lines; split it "
                                f"(at most {MAX_LINES_WANTED})")
@@ -220,7 +229,7 @@ class Checker:
                                  f"lines, {MAX_LINES_WANTED} wanted")
 
     def run(self):
-        for folder in ("src", "tools", "testing", "tests", "bench", "examples"):
+        for folder in FOLDERS:
             for path in sorted((self.root / folder).rglob("*")):
                 if path.suffix in SUFFIXES and path.is_file():
                     self.check_file(path)

@@ -214,6 +214,14 @@ class CheckLayers(unittest.TestCase):
         self.write("CMakeLists.txt", "project(x)\n")
         self.assertEqual(len(self.errors()), 1)
 
+    def test_a_comment_that_names_a_test_which_does_not_exist_fails(self):
+        self.write("src/tree/a_test.cc", "")
+        self.write("tests/b_test.py", "")
+        self.write("src/tree/a.h", "// Tested by a_test.cc\n// and tests/b_test.py.\n")
+        self.assertEqual(self.errors(), [])
+        self.write("src/tree/a.h", "int a;\nint b;  // Tested by a_tests_test.cc.\n")
+        self.assert_one_error("src/tree/a.h:2:", "a_tests_test.cc")
+
     def test_a_long_file_warns_and_a_longer_one_fails(self):
         self.write("src/tree/a.cc", "\n" * 400)
         checker = check_layers.Checker(self.root)

@@ -1,4 +1,4 @@
-// The contract's result object: what `run --json`, completion.* and HTTP responses carry.
+// The contract's result object: what `run --json` and completion.* carry.
 //
 //   {"text","tokens","seed","finish_reason","stop","logprobs","usage":{...},"timings":{...},
 //    "speculation":{...}}
@@ -10,8 +10,8 @@
 // logprobs: null, or an array with one object a token: {"id","token","bytes","logprob",
 // "top_logprobs":[{"id","token","bytes","logprob"}]}, of the target's distribution before the
 // sampler chain. "bytes" are the token's bytes, 0 to 255 each, as OpenAI's API has them: a token
-// may hold a part of a character only, which "token" cannot show; joined, they are the text that
-// the tokens say. null for a control token, which says nothing. A logprob of minus infinity is
+// may hold a part of a character only, which "token" cannot show; joined, they are the tokens'
+// text. null for a control token, which has none. A logprob of minus infinity is
 // null.
 //
 // Tested by completion_json_test.cc, which lists every field of the contract with its type.
@@ -26,8 +26,8 @@
 namespace outrider::api {
 
 // `exactness` is the target's verdict, `kernels` what multiplies its weights. Besides the
-// contract's fields: speculation.exactness_coverage and .exactness_reason (what the verdict rests
-// on), and "error" (as below) when it ended with one.
+// contract's fields: speculation.exactness_coverage and .exactness_reason (what the verdict is
+// based on), and "error" (as below) when it ended with one.
 json::Json completion_json(const Completion& completion, const Exactness& exactness,
                            const KernelUse& kernels);
 

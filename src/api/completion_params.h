@@ -1,5 +1,4 @@
-// From JSON to a CompletionRequest: the fields of completion.start and completion.run, which HTTP's
-// own formats are turned into as well.
+// From JSON to a CompletionRequest: the fields of completion.start and completion.run.
 //
 // The fields are those of request/completion_request.h; those with more than one form:
 //

@@ -1,4 +1,5 @@
-// What a client is told when a call fails: a Status, and the field of his JSON that it is about.
+// What a client is told when a call fails: a Status, and the field of the client's JSON that it is
+// about.
 #pragma once
 
 #include <cassert>

@@ -46,7 +46,7 @@ std::string json_rpc_error(int code, const Error& error);
 // -32602 for kInvalidArgument, ...
 int json_rpc_code(StatusCode code);
 
-// {"jsonrpc":"2.0","method":method,"params":params} in one line: what a server says unasked.
+// {"jsonrpc":"2.0","method":method,"params":params} in one line: a notification to the client.
 std::string json_rpc_notification(std::string_view method, const json::Json& params);
 
 }  // namespace outrider::api

@@ -81,15 +81,15 @@ Answer<Json> drafter_file_unload(const MethodContext& context, const Json& param
 
 Answer<Json> model_load(const MethodContext& context, const Json& params) {
   if (about_drafter_file(params)) return drafter_file_load(context, params);
-  Answer<ModelOrder> order = read_model_order(params);
-  if (!order.ok()) return order.error();
-  const Status status = context.runtime.load(order->role, order->options);
+  Answer<LoadRequest> request = read_load_request(params);
+  if (!request.ok()) return request.error();
+  const Status status = context.runtime.load(request->role, request->options);
   if (!status.ok()) return error_of(status, params);
-  return Json{{"role", std::string(model_role_name(order->role))}, {"state", "loading"}};
+  return Json{{"role", std::string(model_role_name(request->role))}, {"state", "loading"}};
 }
 
 // The role of model.unload (with_files: it takes "drafter" as well, see above) and
-// model.cancel_load, where a file's order is short and ends with model.unload.
+// model.cancel_load, where a file's load is short and ends with model.unload.
 void read_role(JsonFields& fields, ModelRole& role, bool with_files) {
   std::string name = "target";
   fields.require("role");
@@ -246,10 +246,10 @@ std::span<const Method> methods() {
       {"system.status", "models, exactness, requests", kStatusParameters, system_status},
       {"system.methods", "this list", {}, system_methods},
       {"model.load",
-       "orders a model or a drafter's file; returns at once, progress is in the status and as "
+       "loads a model or a drafter's file; returns at once, progress is in the status and as "
        "events",
        model_parameters(), model_load},
-      {"model.cancel_load", "ends an order that is not done", kRoleParameters, model_cancel_load},
+      {"model.cancel_load", "ends a load that is not done", kRoleParameters, model_cancel_load},
       {"model.unload", "takes a model or a drafter's file out of service", kUnloadParameters,
        model_unload},
       {"tokenize", "text -> token ids", kTokenizeParameters, tokenize},

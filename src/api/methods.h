@@ -1,4 +1,4 @@
-// The one table of methods: outrider_call, `outrider rpc` and HTTP's /rpc all serve it.
+// The one table of methods: outrider_call and `outrider rpc` both serve it.
 //
 // Each takes a JSON object of parameters and gives a JSON object. Methods that wait
 // (completion.run, completion.poll and system.status with wait_ms) do so on the caller's thread and

@@ -70,10 +70,10 @@ TEST(Methods, ADraftersFileIsAttachedUsedAndTakenAway) {
   for (const Json& token : plain["tokens"]) text.push_back(token.get<Token>());
   testing::write_suffix_store(dir.file("store"),
                               tokenizer_id(fake.runtime().target()->vocabulary()), {text});
-  const Json order = {{"role", "drafter"}, {"drafter", "suffix"}, {"path", dir.file("store")}};
-  Json answer = order;
+  const Json load = {{"role", "drafter"}, {"drafter", "suffix"}, {"path", dir.file("store")}};
+  Json answer = load;
   answer["state"] = "loading";
-  EXPECT_EQ(fake.result("model.load", order), answer);
+  EXPECT_EQ(fake.result("model.load", load), answer);
   const Json status = fake.result("system.status", {{"wait_ms", 60'000}});
   const Json& file = status["drafters"][1]["files"][0];
   EXPECT_EQ(file["path"], dir.file("store"));
@@ -105,11 +105,11 @@ TEST(Methods, ADraftersFileIsAttachedUsedAndTakenAway) {
   EXPECT_EQ(fake.error("model.unload", {{"role", "target"}, {"path", "x"}})["data"]["field"],
             "path");
   EXPECT_EQ(fake.error("model.cancel_load", {{"role", "drafter"}})["data"]["field"], "role");
-  Json unknown = order;
+  Json unknown = load;
   unknown["path"] = "elsewhere";
   EXPECT_EQ(fake.error("model.unload", unknown)["data"],
             Json({{"code", "not_found"}, {"field", "path"}}));
-  EXPECT_EQ(fake.result("model.unload", order), order);
+  EXPECT_EQ(fake.result("model.unload", load), load);
   unknown.erase("path");
   EXPECT_EQ(fake.error("model.unload", unknown)["data"],
             Json({{"code", "not_found"}, {"field", "drafter"}}))
@@ -130,11 +130,11 @@ TEST(Methods, AnNgramFileIsAttachedToItsTierUsedAndTakenAway) {
   const std::string path = dir.file("ngrams");
   const TokenizerId tokenizer = tokenizer_id(fake.runtime().target()->vocabulary());
   ASSERT_TRUE(save_ngrams(cache, tokenizer, path).ok());
-  Json order = {
+  Json load = {
       {"role", "drafter"}, {"drafter", "ngram-cache"}, {"tier", "dynamic"}, {"path", path}};
-  Json answer = order;
+  Json answer = load;
   answer["state"] = "loading";
-  EXPECT_EQ(fake.result("model.load", order), answer);
+  EXPECT_EQ(fake.result("model.load", load), answer);
   const Json status = fake.result("system.status", {{"wait_ms", 60'000}});
   const Json& file = status["drafters"][2]["files"][0];
   EXPECT_EQ(file["path"], path);
@@ -147,7 +147,7 @@ TEST(Methods, AnNgramFileIsAttachedToItsTierUsedAndTakenAway) {
   EXPECT_EQ(fast["tokens"], plain["tokens"]);
   EXPECT_GT(fast["speculation"]["accepted"], plain["speculation"]["accepted"]);
 
-  Json wrong = order;
+  Json wrong = load;
   wrong["path"] = "elsewhere";
   EXPECT_EQ(fake.error("model.load", wrong)["data"]["field"], "path") << "the tier is taken";
   wrong["tier"] = "context";
@@ -161,7 +161,7 @@ TEST(Methods, AnNgramFileIsAttachedToItsTierUsedAndTakenAway) {
             "tier");
   EXPECT_EQ(fake.error("model.unload", {{"role", "draft"}, {"tier", "static"}})["data"]["field"],
             "tier");
-  EXPECT_EQ(fake.result("model.unload", order), order);
+  EXPECT_EQ(fake.result("model.unload", load), load);
   EXPECT_EQ(fake.result("drafters.list", Json::object())["drafters"][2]["files"], Json::array());
 }
 

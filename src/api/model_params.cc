@@ -17,21 +17,21 @@ bool is_path(const Json& value) {
          value.get_ref<const std::string&>().find('\0') == std::string::npos;
 }
 
-void read_options(JsonFields& fields, ModelOrder& order) {
+void read_options(JsonFields& fields, LoadRequest& request) {
   const Json* path = fields.any("path");
   fields.require("path");
   if (path != nullptr) {
     if (!is_path(*path)) return fields.refuse("path", *path, "the path of a GGUF file");
-    order.options.path = path->get<std::string>();
+    request.options.path = path->get<std::string>();
   }
-  read_fields(fields, model_fields(), order.options);
+  read_fields(fields, model_fields(), request.options);
   if (!fields.ok()) return;
-  const Status status = validate(order.options);
+  const Status status = validate(request.options);
   if (!status.ok()) return fields.fail(status);
-  if (order.role == ModelRole::kTarget) return;
+  if (request.role == ModelRole::kTarget) return;
   const std::string why = " is for a target; a draft model runs in this process";
-  if (!order.options.workers.empty()) fields.fail("workers", "workers" + why);
-  if (order.options.isolate) fields.fail("isolate", "isolate" + why);
+  if (!request.options.workers.empty()) fields.fail("workers", "workers" + why);
+  if (request.options.isolate) fields.fail("isolate", "isolate" + why);
 }
 
 const Parameter kOwnParameters[] = {
@@ -49,33 +49,33 @@ const Parameter kOwnParameters[] = {
 
 }  // namespace
 
-Answer<ModelOrder> read_model_order(const Json& params) {
-  ModelOrder order;
+Answer<LoadRequest> read_load_request(const Json& params) {
+  LoadRequest request;
   JsonFields fields(params);
   const Json* role = fields.any("role");
   fields.require("role");
   if (role != nullptr && is_text(*role, "draft")) {
-    order.role = ModelRole::kDraft;
+    request.role = ModelRole::kDraft;
   } else if (role != nullptr && !is_text(*role, "target")) {
     fields.refuse("role", *role, kRoles);
   }
   for (const char* name : {"drafter", "tier"}) {
     if (fields.any(name) != nullptr) fields.fail(name, name + std::string(kWithoutDrafter));
   }
-  read_options(fields, order);
+  read_options(fields, request);
   const std::optional<Error> error = fields.finish();
   if (error) return *error;
-  return order;
+  return request;
 }
 
-Answer<ModelOrder> read_model_order(const Json& object, ModelRole role, const std::string& path) {
-  ModelOrder order;
-  order.role = role;
+Answer<LoadRequest> read_load_request(const Json& object, ModelRole role, const std::string& path) {
+  LoadRequest request;
+  request.role = role;
   JsonFields fields(object, path);
-  read_options(fields, order);
+  read_options(fields, request);
   const std::optional<Error> error = fields.finish();
   if (error) return *error;
-  return order;
+  return request;
 }
 
 bool about_drafter_file(const Json& params) {

@@ -1,10 +1,10 @@
-// From JSON to the models that are ordered: the fields of model.load.
+// From JSON to a request to load something: the fields of model.load.
 //
-// role ("target", "draft"), path, and those of model/model_options.h; workers, isolate and widest
-// (what a request's width is opened for) are for a target only.
+// A model: role ("target", "draft"), path, and those of model/model_options.h; workers, isolate and
+// widest (the widest step that it is opened for) are for a target only.
 //
-// And to drafters' files: role "drafter", drafter ("suffix", "ngram-cache"), path, and for
-// ngram-cache tier ("static", the default, or "dynamic").
+// A drafter's file: role "drafter", drafter ("suffix", "ngram-cache"), path, and for ngram-cache
+// tier ("static", the default, or "dynamic").
 //
 // Tested by model_params_test.cc.
 #pragma once
@@ -17,26 +17,25 @@
 
 namespace outrider::api {
 
-struct ModelOrder {
+struct LoadRequest {
   ModelRole role = ModelRole::kTarget;
   ModelOptions options;
 };
 
-// Errors: kInvalidArgument with the field. Whether the file is there, and a type of cache is one,
-// is found by the loading.
-Answer<ModelOrder> read_model_order(const json::Json& params);
+// Errors: kInvalidArgument with the field. Whether the file exists, and the types of cache are
+// known, is checked when it is loaded.
+Answer<LoadRequest> read_load_request(const json::Json& params);
 
 // The same for an object whose role is known and not among its fields; `path` stands before the
 // names in messages ("model.").
-Answer<ModelOrder> read_model_order(const json::Json& object, ModelRole role,
-                                    const std::string& path);
+Answer<LoadRequest> read_load_request(const json::Json& object, ModelRole role,
+                                      const std::string& path);
 
 // Whether `params` are about a drafter's file: their role says so.
 bool about_drafter_file(const json::Json& params);
 
-// The fields of model.load and model.unload for one; unload may leave `path` out, for all, and
-// `tier`, for both.
-// Errors: kInvalidArgument with the field.
+// The fields of model.load and model.unload for a drafter's file; unload may leave `path` out, for
+// all, and `tier`, for both. Errors: kInvalidArgument with the field.
 Answer<DrafterFile> read_drafter_file(const json::Json& params, bool needs_path);
 
 std::span<const Parameter> model_parameters();

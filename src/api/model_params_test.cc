@@ -10,20 +10,20 @@ namespace {
 using json::Json;
 
 std::string wrong_field(const std::string& fields) {
-  const Answer<ModelOrder> order = read_model_order(
+  const Answer<LoadRequest> request = read_load_request(
       *json::parse("{\"role\":\"target\",\"path\":\"a.gguf\"" + fields + "}").value);
-  return order.ok() ? "" : order.error().field;
+  return request.ok() ? "" : request.error().field;
 }
 
-TEST(ReadModelOrder, EveryFieldArrives) {
-  Answer<ModelOrder> order = read_model_order(
+TEST(ReadLoadRequest, EveryFieldArrives) {
+  Answer<LoadRequest> request = read_load_request(
       *json::parse(R"({"role":"target","path":"t.gguf","ctx":100,"threads":2,"batch":64,
       "gpu_layers":3,"cache_type_k":"q8_0","cache_type_v":"f16","flash_attn":"on","exact":"off",
       "workers":["a:1","[::1]:2"],"isolate":true,"widest":8})")
            .value);
-  ASSERT_TRUE(order.ok()) << order.error().message;
-  EXPECT_EQ(order->role, ModelRole::kTarget);
-  const ModelOptions& o = order->options;
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  EXPECT_EQ(request->role, ModelRole::kTarget);
+  const ModelOptions& o = request->options;
   EXPECT_EQ(o.path, "t.gguf");
   EXPECT_EQ(o.n_ctx, 100);
   EXPECT_EQ(o.n_threads, 2);
@@ -38,22 +38,22 @@ TEST(ReadModelOrder, EveryFieldArrives) {
   EXPECT_EQ(o.widest, 8);
 }
 
-TEST(ReadModelOrder, WhatIsReadIsWhatIsDocumented) {
+TEST(ReadLoadRequest, WhatIsReadIsWhatIsDocumented) {
   std::set<std::string> documented;
   for (const Parameter& parameter : model_parameters()) {
     const std::string name(parameter.name);
     EXPECT_TRUE(documented.insert(name).second) << name << " twice";
     Json params = {{"role", "target"}, {"path", "a.gguf"}};
     params[name] = Json::array({Json::array()});
-    const Answer<ModelOrder> order = read_model_order(params);
-    ASSERT_FALSE(order.ok()) << name;
-    EXPECT_EQ(order.error().field.rfind(name, 0), 0U) << name;
-    EXPECT_EQ(order.error().message.find("not a field"), std::string::npos) << name;
+    const Answer<LoadRequest> request = read_load_request(params);
+    ASSERT_FALSE(request.ok()) << name;
+    EXPECT_EQ(request.error().field.rfind(name, 0), 0U) << name;
+    EXPECT_EQ(request.error().message.find("not a field"), std::string::npos) << name;
   }
   EXPECT_EQ(wrong_field(",\"contxt\":1"), "contxt");
 }
 
-TEST(ReadModelOrder, NumbersAtTheirEdges) {
+TEST(ReadLoadRequest, NumbersAtTheirEdges) {
   EXPECT_EQ(wrong_field(",\"ctx\":0"), "");
   for (const char* name : {"ctx", "threads", "batch", "gpu_layers", "widest"}) {
     for (const char* wrong : {"-2", "2147483648", "-9223372036854775808", "18446744073709551615",
@@ -65,8 +65,8 @@ TEST(ReadModelOrder, NumbersAtTheirEdges) {
   EXPECT_EQ(wrong_field(",\"widest\":65"), "widest");
 }
 
-TEST(ReadModelOrder, PathsAreFiles) {
-  const auto field = [](const Json& params) { return read_model_order(params).error().field; };
+TEST(ReadLoadRequest, PathsAreFiles) {
+  const auto field = [](const Json& params) { return read_load_request(params).error().field; };
   EXPECT_EQ(field({{"role", "target"}}), "path");
   EXPECT_EQ(field({{"role", "target"}, {"path", ""}}), "path");
   EXPECT_EQ(field({{"role", "target"}, {"path", std::string("a\0b", 3)}}), "path");
@@ -75,10 +75,10 @@ TEST(ReadModelOrder, PathsAreFiles) {
   EXPECT_EQ(field(Json::array()), "params");
 }
 
-TEST(ReadModelOrder, ADraftRunsInThisProcess) {
+TEST(ReadLoadRequest, ADraftRunsInThisProcess) {
   const auto field = [](const char* text) {
-    const Answer<ModelOrder> order = read_model_order(*json::parse(text).value);
-    return order.ok() ? "" : order.error().field;
+    const Answer<LoadRequest> request = read_load_request(*json::parse(text).value);
+    return request.ok() ? "" : request.error().field;
   };
   EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","ctx":64})"), "");
   EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","workers":"a:1"})"), "workers");
@@ -87,10 +87,10 @@ TEST(ReadModelOrder, ADraftRunsInThisProcess) {
   EXPECT_EQ(wrong_field(R"(,"workers":["a:1",":1"])"), "workers[1]");
 }
 
-TEST(ReadModelOrder, ANestedObjectNamesItsPath) {
+TEST(ReadLoadRequest, ANestedObjectNamesItsPath) {
   const Json object = {{"path", "a"}, {"ctx", -5}};
-  EXPECT_EQ(read_model_order(object, ModelRole::kDraft, "draft.").error().field, "draft.ctx");
-  EXPECT_EQ(read_model_order(Json(3), ModelRole::kDraft, "draft.").error().field, "draft");
+  EXPECT_EQ(read_load_request(object, ModelRole::kDraft, "draft.").error().field, "draft.ctx");
+  EXPECT_EQ(read_load_request(Json(3), ModelRole::kDraft, "draft.").error().field, "draft");
 }
 
 }  // namespace

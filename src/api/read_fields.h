@@ -1,7 +1,7 @@
-// From JSON into a struct by its table of fields (base/field.h), and the table in words.
+// Reads JSON into a struct by its table of fields (base/field.h), and describes the table.
 //
-// Strict, as JsonFields is. Fields that are ByHand are passed over: their readers stand where the
-// struct is read.
+// Strict, as JsonFields is. Fields that are ByHand are skipped: the code that reads the struct
+// reads them.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace outrider::api {
 
-// A field in words, for system.methods and the documentation.
+// The description of a field, for system.methods and the documentation.
 struct Parameter {
   std::string name;
   std::string type;  // "integer", "number", "string", ...

@@ -1,7 +1,8 @@
-// Service: a runtime as its clients see it, whichever way their texts come in.
+// Service: answers the methods for a runtime. The C interface and `outrider rpc` use it.
 //
 // Any thread may call, also while others wait. stop() ends the waiting; calls after it are answered
-// with an error. The destructor needs all calls to have returned: wait_idle() sees to that.
+// with an error. Call wait_idle() before the destructor, which REQUIRES that all calls have
+// returned.
 //
 // Tested by methods_test.cc.
 #pragma once

@@ -1,4 +1,4 @@
-// What clients hear of a completion while it runs, and at its end.
+// What clients are sent of a completion while it runs, and at its end.
 //
 //   update   {"text","tokens":[{"id","text","by"}]}: "text" ends at a character's boundary; a
 //            token's own text may be a part of a character: then it shows U+FFFD here, and the

@@ -24,13 +24,13 @@ Status check_workers(const std::vector<std::string>& texts, const std::atomic<bo
   return Status();
 }
 
-OpenOrder order_for(const ModelOptions& options, const LlamaLoaderOptions& how) {
-  OpenOrder order{.model = options,
-                  .speculation = how.speculation,
-                  .probe_budget_ms = how.probe_budget_ms,
-                  .cache_folder = {}};
-  if (how.cache_folder) order.cache_folder = how.cache_folder->string();
-  return order;
+OpenRequest request_for(const ModelOptions& options, const LlamaLoaderOptions& how) {
+  OpenRequest request{.model = options,
+                      .speculation = how.speculation,
+                      .probe_budget_ms = how.probe_budget_ms,
+                      .cache_folder = {}};
+  if (how.cache_folder) request.cache_folder = how.cache_folder->string();
+  return request;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ Result<std::unique_ptr<LoadedTarget>> load_isolated_target(const ModelOptions& o
   const Result<std::string> program = find_host_program();
   if (!program.ok()) return program.status();
   Result<std::unique_ptr<RemoteModel>> model =
-      RemoteModel::open(*program, order_for(options, how), hooks, how.probe_progress);
+      RemoteModel::open(*program, request_for(options, how), hooks, how.probe_progress);
   if (!model.ok()) return model.status();
   const LoadHooks quiet{.progress = {}, .cancel = hooks.cancel, .log = hooks.log};
   Result<std::shared_ptr<llama::ModelFile>> file =

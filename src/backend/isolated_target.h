@@ -1,4 +1,4 @@
-// A target in a process of its own: --isolate and --workers.
+// A target in a process of its own (ModelOptions::isolate, or workers).
 #pragma once
 
 #include <memory>

@@ -8,20 +8,20 @@
 #include "backend/loaded_target.h"
 #include "llama/open_target.h"
 #include "remote/host_process.h"
-#include "remote/model_host.h"
+#include "remote/serve_model.h"
 
 namespace outrider {
 namespace {
 
-Result<HostedModel> open_hosted(const OpenOrder& order, const LoadHooks& hooks,
+Result<HostedModel> open_hosted(const OpenRequest& request, const LoadHooks& hooks,
                                 const std::function<void(double)>& probing) {
   LlamaLoaderOptions how;
-  how.speculation = order.speculation;
-  how.probe_budget_ms = order.probe_budget_ms;
-  if (order.cache_folder) how.cache_folder = *order.cache_folder;
+  how.speculation = request.speculation;
+  how.probe_budget_ms = request.probe_budget_ms;
+  if (request.cache_folder) how.cache_folder = *request.cache_folder;
   how.probe_progress = probing;
   Result<llama::OpenedTarget> opened =
-      llama::open_target(order.model, hooks, target_options(how, order.model.widest));
+      llama::open_target(request.model, hooks, target_options(how, request.model.widest));
   if (!opened.ok()) return opened.status();
   HostedModel hosted;
   hosted.report.exactness = std::move(opened->exactness);

@@ -1,5 +1,5 @@
-// The command `outrider model-host`, which is not for people: the process that runs a target for
-// --isolate and --workers.
+// The main function of the host: the process that runs an isolated target, or one with workers. It
+// is started as `outrider model-host`, an internal command. What it answers: remote/serve_model.h.
 #pragma once
 
 namespace outrider {

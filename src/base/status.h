@@ -1,14 +1,13 @@
-// Status and Result: how expected failures travel.
+// Status and Result: how functions report expected failures.
 //
 // Conventions for the whole project:
 //  - A function that can fail for a reason outside the program (a file, a model, a request, memory
-//    of a device) returns Status or Result<T>. A broken promise inside the program is an assert.
+//    of a device) returns Status or Result<T>. A violated REQUIRES inside the program is an assert.
 //  - The message is for the person who runs the program: it says what failed, with which file or
 //    field, and what would be right. It starts in lower case and has no final full stop.
-//  - Fields (base/field.h) are named as JSON has them: "top_p is 2, but must be ...". What a
-//  failure
-//    is about is field() as well, so that each interface can spell it in its own way
-//    (message_with) without looking for it in the text.
+//  - Fields (base/field.h) are named as JSON has them: "top_p is 2, but must be ...". The
+//    field is in field() as well, so that each interface can put its own spelling there
+//    (message_with) without searching the text.
 //  - Unless a declaration says otherwise, a call that fails leaves its object as it was.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Where instances end that were destroyed from inside a callback: a thread cannot wait for itself.
+// Destroys instances for which outrider_destroy was called inside a callback, where the thread
+// would wait for itself.
 #pragma once
 
 #include <memory>

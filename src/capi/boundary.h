@@ -1,4 +1,4 @@
-// The C functions' work, behind which nothing is thrown: src/capi/outrider.cc adds only the names.
+// What the C functions do. No exception leaves them; src/capi/outrider.cc only adds the names.
 //
 // Strings that are returned come from malloc. Tested by boundary_test.cc over models of
 // hand-written numbers, and by tests/c_test.c through the library.

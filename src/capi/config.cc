@@ -12,9 +12,9 @@ using json::Json;
 void read_model(api::JsonFields& fields, const std::string& name, ModelRole role, Config& config) {
   const Json* object = fields.any(name);
   if (object == nullptr) return;
-  Answer<api::ModelOrder> order = api::read_model_order(*object, role, name + ".");
-  if (!order.ok()) return fields.fail(order.error().field, order.error().message);
-  config.models.push_back(*std::move(order));
+  Answer<api::LoadRequest> request = api::read_load_request(*object, role, name + ".");
+  if (!request.ok()) return fields.fail(request.error().field, request.error().message);
+  config.models.push_back(*std::move(request));
 }
 
 bool is_path(const std::string& text) {

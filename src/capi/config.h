@@ -1,4 +1,4 @@
-// What outrider_create is told: see include/outrider.h.
+// The configuration of outrider_create: see include/outrider.h.
 #pragma once
 
 #include <string_view>
@@ -12,8 +12,8 @@ namespace outrider::capi {
 
 struct Config {
   RuntimeOptions runtime;
-  std::vector<api::ModelOrder> models;  // to load at once: the target, then the draft
-  std::vector<DrafterFile> files;       // to attach once there is a target
+  std::vector<api::LoadRequest> models;  // to load at once: the target, then the draft
+  std::vector<DrafterFile> files;        // to attach once there is a target
 };
 
 // `text` is a JSON object; an empty text means the defaults.

@@ -34,8 +34,8 @@ api::Answer<std::unique_ptr<Instance>> Instance::create(std::string_view text,
   instance->runtime_ = std::move(*runtime);
   instance->service_ = std::make_unique<api::Service>(*instance->runtime_);
   add_living(instance.get());  // before anything is loaded
-  for (const api::ModelOrder& order : config->models) {
-    const Status status = instance->runtime_->load(order.role, order.options);
+  for (const api::LoadRequest& request : config->models) {
+    const Status status = instance->runtime_->load(request.role, request.options);
     if (!status.ok()) return api::error_of(status, json::Json());
   }
   for (const DrafterFile& file : config->files) {

@@ -1,6 +1,6 @@
-// DraftChain: drafters for somebody who keeps a decode loop of their own.
+// DraftChain: drafters for programs that have a decode loop of their own.
 //
-// Idea. Methods stand in order of preference, and the first that has something to say drafts. The
+// Idea. Methods are in order of preference, and the first that has a guess drafts. The
 // loop evaluates the draft with the target however it likes, takes the longest beginning of it that
 // the target says too and one token more, which is the target's own, and reports how much held:
 //

@@ -65,7 +65,7 @@ TEST(PrefixReuse, WhatIdleSequencesHoldIsForgottenWithAllThatWasDoneToThem) {
     const EvalItem item{.seq = seq, .prefix = prompt, .tree = &tree};
     ASSERT_TRUE(target.evaluate(std::span(&item, 1)).ok());
   }
-  ASSERT_TRUE(target.commit(1, std::vector<NodeId>{kRoot}).ok());  // the other one stays on trial
+  ASSERT_TRUE(target.commit(1, std::vector<NodeId>{kRoot}).ok());  // the other one stays tentative
   target.set_interrupt(nullptr);
   engine.forget_idle();
   EXPECT_EQ(engine.check_integrity(), "");

@@ -7,7 +7,7 @@
 
 namespace outrider {
 
-// What a user asks for (--exact).
+// What a user asks for (the field "exact").
 enum class ExactMode {
   kAuto,  // the settings of a fixed rule per backend and weight type; the verdict is reported
   kOn,    // insist: other weight buffers, then narrower widths, else refuse with the reason

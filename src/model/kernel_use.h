@@ -6,7 +6,7 @@
 
 namespace outrider {
 
-// What a user asks for (--kernels).
+// What a user asks for (the field "kernels").
 enum class KernelChoice {
   kAuto,   // Outrider's own where they can be had
   kStock,  // llama.cpp's

@@ -1,8 +1,8 @@
 // LanguageModel: what the engine needs of a model, target or draft.
 //
 // A model holds the state of `n_sequences` sequences. A sequence's state is a text of length(seq)
-// tokens that the model has seen. Evaluation puts further tokens behind it, on trial; commit keeps
-// one path of them for good.
+// tokens that the model has seen. Evaluation puts tentative tokens behind it; commit keeps one path
+// of them and forgets the others.
 //
 //      state of seq:      t0 t1 ... t(n-1)
 //      evaluate:                          p0 p1 | root -> tree     prefix, then the tree's nodes
@@ -39,7 +39,7 @@
 
 namespace outrider {
 
-// How a model can forget tokens that were on trial.
+// How a model can forget tentative tokens.
 enum class Rollback {
   kAny,       // any suffix, at no cost (attention caches)
   kSnapshot,  // commit keeps any path of chains; nothing that was committed can be taken back
@@ -66,7 +66,7 @@ struct EvalItem {
   const TokenTree* tree = nullptr;  // logits are computed for each new node; null: prefix only
 
   // 0: a new tree. Else the tree of this sequence's earlier evaluations, which has grown: the nodes
-  // below first_new are those on trial, at the same ids, and the others are run. The prefix is
+  // below first_new are the tentative ones, at the same ids, and the others are run. The prefix is
   // empty then.
   NodeId first_new = 0;
 };
@@ -78,11 +78,11 @@ class LanguageModel {
   // Constant for the life of the model. Any thread.
   virtual const Capabilities& capabilities() const = 0;
 
-  // Tokens of `seq` that are in its state for good. REQUIRES: a valid id, here and below.
+  // Tokens of `seq` that are committed. REQUIRES: a valid id, here and below.
   virtual Pos length(SeqId seq) const = 0;
 
-  // Tokens that could still be evaluated for `seq` now, prefix and nodes together (besides those on
-  // trial): bounded by n_ctx and by what the cache has left. May be less than n_batch.
+  // Tokens that could still be evaluated for `seq` now, prefix and nodes together (besides
+  // tentative ones): bounded by n_ctx and by what the cache has left. May be less than n_batch.
   virtual std::int32_t room(SeqId seq) const = 0;
 
   // Whether `more` could be evaluated now behind the text of `seq`, as far as room() can tell.
@@ -95,13 +95,13 @@ class LanguageModel {
   // Runs all items (each of another sequence) as one batch. Afterwards logits() may be read and
   // each item's sequence waits for commit(). Errors: kInvalidArgument for a token outside the
   // vocabulary, a tree that max_leaves or max_width forbid (all of its nodes count), or a grown
-  // tree that has nothing new or is not the one on trial; kUnsupported for a grown tree when
+  // tree that has nothing new or is not the tentative one; kUnsupported for a grown tree when
   // rollback is not kAny; kResourceExhausted when cells run out (fewer tokens may do); kCancelled
-  // when interrupted; kInternal. On any error every sequence is as before the call, with what was
-  // on trial then still on trial, except that with a rollback other than kAny a sequence may have
-  // lost more, or have read a beginning of the prefix for good: length() tells. REQUIRES: a
-  // sequence that waits for a commit comes only with a grown tree (first_new > 0), and no other
-  // does; at least one token in all.
+  // when interrupted; kInternal. On any error every sequence is as before the call: what was
+  // tentative still is. Except that with a rollback other than kAny a sequence may have lost more,
+  // or have committed a beginning of the prefix: length() tells. REQUIRES: a sequence that waits
+  // for a commit comes only with a grown tree (first_new > 0), and no other does; at least one
+  // token in all.
   virtual Status evaluate(std::span<const EvalItem> items) = 0;
 
   // The row for `node` of the item at index `item` of the last evaluate(): [n_vocab] logits of the
@@ -110,15 +110,15 @@ class LanguageModel {
   virtual std::span<const float> logits(std::size_t item, NodeId node) const = 0;
 
   // Keeps the prefix and `path` (from the root down, each node the child of the one before; empty:
-  // the prefix only) of what `seq` has on trial, forgets the other nodes.
+  // the prefix only) of the tentative tokens of `seq`, forgets the others.
   // When rollback is not kAny, less may be kept: a beginning of the text, down to nothing. It is
   // never less when the path holds all nodes, nor with kSnapshot when it holds the root.
   // On error the sequence is as before its first evaluate(), or shorter: length() tells.
   // REQUIRES: seq waits for a commit.
   virtual Status commit(SeqId seq, std::span<const NodeId> path) = 0;
 
-  // Forgets all but the first `length` tokens of `seq`. 0 always works, and also forgets what is on
-  // trial, unless the model is gone for good (above); others need Rollback::kAny.
+  // Forgets all but the first `length` tokens of `seq`. 0 always works, and also forgets what is
+  // tentative, unless the model is gone for good (above); others need Rollback::kAny.
   // REQUIRES: 0 <= length <= this->length(seq), and that seq does not wait for a commit unless
   // length is 0.
   virtual Status truncate(SeqId seq, Pos length) = 0;

@@ -1,4 +1,4 @@
-// What a model says about itself.
+// Facts about a model, as its file has them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What it takes to open a model, whoever opens it.
+// The options of a model that is to be opened.
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ struct ModelOptions {
 
   // A target's only: where it runs.
   std::vector<std::string> workers;  // "host:port" of ggml RPC servers that hold its layers
-  bool isolate = false;  // in a child process, whose death is an error; workers imply it
+  bool isolate = false;  // in a child process, whose crash is an error; workers imply it
 
   // A target's only: what the settings of ExactMode::kOn and the probe depend on. The same with and
   // without speculation, so that the text is.

@@ -1,5 +1,5 @@
-// HostProcess: makes this process the child that runs a model for its parent (remote/model_host.h),
-// and nothing else.
+// HostProcess: makes this process the child that runs a model for its parent
+// (remote/serve_model.h), and nothing else.
 #pragma once
 
 #include <thread>
@@ -12,8 +12,8 @@ namespace outrider {
 // Lives as long as main does. At most one.
 //  - SIGINT and SIGTERM are ignored: Ctrl-C, `timeout` and the like reach every process of a group,
 //    and what they mean is the parent's to decide. So are SIGHUP and SIGPIPE.
-//  - No core is written: a death is an expected end here, and a core would hold the weights.
-//  - What else the parent had open is closed: its sockets must not live on here.
+//  - No core file is written: a crash is expected here, and a core file would hold the weights.
+//  - What else the parent had open is closed: its sockets must not stay open here.
 //  - When the parent's end of the channel closes, this process ends at once, whatever it is doing.
 //    (Linux could send a signal at the parent's death, PR_SET_PDEATHSIG, but does so at the death
 //    of the thread that started us, and that may be a short one.)

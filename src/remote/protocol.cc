@@ -161,23 +161,23 @@ Status read_status(WireReader& from) {
   return code == StatusCode::kOk ? Status() : Status(code, std::move(message));
 }
 
-void put(WireWriter& to, const OpenOrder& order) {
-  put(to, order.model);
-  to.number<std::uint8_t>(order.speculation);
-  to.number(order.probe_budget_ms);
-  to.number<std::uint8_t>(order.cache_folder.has_value());
-  to.text(order.cache_folder.value_or(""));
+void put(WireWriter& to, const OpenRequest& request) {
+  put(to, request.model);
+  to.number<std::uint8_t>(request.speculation);
+  to.number(request.probe_budget_ms);
+  to.number<std::uint8_t>(request.cache_folder.has_value());
+  to.text(request.cache_folder.value_or(""));
 }
 
-OpenOrder read_order(WireReader& from) {
-  OpenOrder order;
-  order.model = read_options(from);
-  order.speculation = from.flag();
-  order.probe_budget_ms = from.number<double>();
+OpenRequest read_open_request(WireReader& from) {
+  OpenRequest request;
+  request.model = read_options(from);
+  request.speculation = from.flag();
+  request.probe_budget_ms = from.number<double>();
   const bool has_folder = from.flag();
   std::string folder = from.text();
-  if (has_folder) order.cache_folder = std::move(folder);
-  return order;
+  if (has_folder) request.cache_folder = std::move(folder);
+  return request;
 }
 
 void put(WireWriter& to, const OpenReport& report) {

@@ -53,7 +53,7 @@ enum class MessageKind : std::uint32_t {
 
 // What to open. Beside ModelOptions, what only the opener knows (backend/llama_loader.h has the
 // same fields with their meaning).
-struct OpenOrder {
+struct OpenRequest {
   ModelOptions model;
   bool speculation = true;
   double probe_budget_ms = 0.0;
@@ -90,12 +90,12 @@ struct OwnedItem {
 // Each pair: what is put is what is read; a reader that has failed leaves nonsense behind, so ask
 // it before the result is used.
 void put(WireWriter& to, const Status& status);
-void put(WireWriter& to, const OpenOrder& order);
+void put(WireWriter& to, const OpenRequest& request);
 void put(WireWriter& to, const OpenReport& report);
 void put(WireWriter& to, const EvalItem& item);
 void put(WireWriter& to, std::span<const SequenceState> states);
 Status read_status(WireReader& from);
-OpenOrder read_order(WireReader& from);
+OpenRequest read_open_request(WireReader& from);
 OpenReport read_report(WireReader& from);
 OwnedItem read_item(WireReader& from);
 std::vector<SequenceState> read_states(WireReader& from);

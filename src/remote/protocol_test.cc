@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "remote/channel.h"
-#include "remote/model_host.h"
 #include "remote/remote_model.h"
+#include "remote/serve_model.h"
 #include "remote/shared_memory.h"
 #include "testing/fake_model.h"
 
@@ -17,24 +17,24 @@ namespace outrider {
 namespace {
 
 TEST(Wire, WhatIsCutAnywhereIsNoticed) {
-  OpenOrder order;
-  order.model.path = "a path";
-  order.model.workers = {"one", "two"};
-  order.cache_folder = "a folder";
+  OpenRequest request;
+  request.model.path = "a path";
+  request.model.workers = {"one", "two"};
+  request.cache_folder = "a folder";
   WireWriter writer;
-  put(writer, order);
+  put(writer, request);
   const std::string whole = writer.bytes();
   for (std::size_t n = 0; n < whole.size(); ++n) {
     WireReader reader(std::string_view(whole).substr(0, n));
-    static_cast<void>(read_order(reader));
+    static_cast<void>(read_open_request(reader));
     EXPECT_FALSE(reader.finished()) << n;
   }
   WireReader reader(whole);
-  EXPECT_EQ(read_order(reader).cache_folder, "a folder");
+  EXPECT_EQ(read_open_request(reader).cache_folder, "a folder");
   EXPECT_TRUE(reader.finished());
   const std::string more = whole + "x";
   WireReader longer(more);
-  static_cast<void>(read_order(longer));
+  static_cast<void>(read_open_request(longer));
   EXPECT_FALSE(longer.finished());
 }
 
@@ -159,9 +159,9 @@ Status open_against(const std::function<void(Channel&)>& child) {
     });
     return std::unique_ptr<ChildProcess>();
   };
-  OpenOrder order;
-  order.model.path = "a.gguf";
-  const Status status = RemoteModel::open(start, order, {}, {}).status();
+  OpenRequest request;
+  request.model.path = "a.gguf";
+  const Status status = RemoteModel::open(start, request, {}, {}).status();
   thread.join();
   return status;
 }
@@ -211,7 +211,7 @@ Status serve_against(MessageKind kind, const WireWriter& body) {
   std::thread host([&] {
     result = serve_model(
         std::move(ends->second), std::move(*memory->duplicate()),
-        [](const OpenOrder&, const LoadHooks&,
+        [](const OpenRequest&, const LoadHooks&,
            const std::function<void(double)>&) -> Result<HostedModel> {
           const Capabilities small{
               .n_vocab = 4, .n_ctx = 8, .n_batch = 4, .n_sequences = 1, .max_width = 4};
@@ -222,9 +222,9 @@ Status serve_against(MessageKind kind, const WireWriter& body) {
   });
   Channel parent(std::move(ends->first));
   static_cast<void>(parent.receive({}, 0));  // hello
-  WireWriter order;
-  put(order, OpenOrder());
-  say(parent, MessageKind::kOpen, order);
+  WireWriter request;
+  put(request, OpenRequest());
+  say(parent, MessageKind::kOpen, request);
   static_cast<void>(parent.receive({}, 0));  // opened
   EXPECT_TRUE(memory->make_rows(16).ok());
   WireWriter map;
@@ -238,7 +238,7 @@ Status serve_against(MessageKind kind, const WireWriter& body) {
   return result;
 }
 
-TEST(ModelHost, OrdersThatMakeNoSenseEndIt) {
+TEST(ServeModel, MessagesThatMakeNoSenseEndIt) {
   EXPECT_TRUE(serve_against(MessageKind::kBye, {}).ok()) << "the control";
   WireWriter nobody;
   nobody.number<SeqId>(1);

@@ -71,7 +71,7 @@ RemoteModel::RemoteModel(std::string path, const LoadHooks& hooks, FileDescripto
       memory_(std::move(memory)) {}
 
 Result<std::unique_ptr<RemoteModel>> RemoteModel::open(const std::string& program,
-                                                       const OpenOrder& order,
+                                                       const OpenRequest& request,
                                                        const LoadHooks& hooks,
                                                        const std::function<void(double)>& probing) {
   return open(
@@ -79,11 +79,11 @@ Result<std::unique_ptr<RemoteModel>> RemoteModel::open(const std::string& progra
         return ChildProcess::start(program, {"outrider", "model-host", "3", "4"},
                                    {ends.channel.get(), ends.memory.get()});
       },
-      order, hooks, probing);
+      request, hooks, probing);
 }
 
 Result<std::unique_ptr<RemoteModel>> RemoteModel::open(const StartHost& start,
-                                                       const OpenOrder& order,
+                                                       const OpenRequest& request,
                                                        const LoadHooks& hooks,
                                                        const std::function<void(double)>& probing) {
   Result<std::pair<FileDescriptor, FileDescriptor>> ends = Channel::make_pair();
@@ -93,22 +93,22 @@ Result<std::unique_ptr<RemoteModel>> RemoteModel::open(const StartHost& start,
   Result<FileDescriptor> shared = memory->duplicate();
   if (!shared.ok()) return shared.status();
   std::unique_ptr<RemoteModel> model(
-      new RemoteModel(order.model.path, hooks, std::move(ends->first), std::move(*memory)));
+      new RemoteModel(request.model.path, hooks, std::move(ends->first), std::move(*memory)));
   Result<std::unique_ptr<ChildProcess>> child =
       start({.channel = std::move(ends->second), .memory = std::move(*shared)});
   if (!child.ok()) return child.status();
   model->child_ = std::move(*child);
-  const Status loaded = model->load(order, hooks, probing);
+  const Status loaded = model->load(request, hooks, probing);
   if (loaded.ok()) return model;
-  if (raised(hooks.cancel)) return cancelled("opening '" + order.model.path + "' was cancelled");
+  if (raised(hooks.cancel)) return cancelled("opening '" + request.model.path + "' was cancelled");
   return loaded;
 }
 
-Status RemoteModel::load(const OpenOrder& order, const LoadHooks& hooks,
+Status RemoteModel::load(const OpenRequest& request, const LoadHooks& hooks,
                          const std::function<void(double)>& probing) {
   OUTRIDER_RETURN_IF_ERROR(expect_hello(hooks.cancel));
   body_.clear();
-  put(body_, order);
+  put(body_, request);
   OUTRIDER_RETURN_IF_ERROR(send(MessageKind::kOpen, body_));
   const Result<Message> opened = next(hooks.cancel, probing, &hooks);
   if (!opened.ok()) return opened.status();

@@ -2,7 +2,7 @@
 //
 // What it is for. llama.cpp ends its process when it meets what it does not expect: a damaged file
 // that got through all checks, a worker that died (ggml's RPC client aborts). In a process of its
-// own that is an error for whoever asked, and nothing more.
+// own that is an error of the call, and nothing more.
 //
 // How. One message there and one back for each call (remote/protocol.h); rows of logits come
 // through shared memory. The child's answer to each call carries the length and room of every
@@ -55,11 +55,13 @@ class RemoteModel : public LanguageModel {
   // Errors: what the opener says; kNotFound and kInternal for the program; kUnsupported when it is
   // of another version; kInternal, naming the file, when the child dies; kCancelled.
   static Result<std::unique_ptr<RemoteModel>> open(const std::string& program,
-                                                   const OpenOrder& order, const LoadHooks& hooks,
+                                                   const OpenRequest& request,
+                                                   const LoadHooks& hooks,
                                                    const std::function<void(double)>& probing);
 
   // The same with another host.
-  static Result<std::unique_ptr<RemoteModel>> open(const StartHost& start, const OpenOrder& order,
+  static Result<std::unique_ptr<RemoteModel>> open(const StartHost& start,
+                                                   const OpenRequest& request,
                                                    const LoadHooks& hooks,
                                                    const std::function<void(double)>& probing);
 
@@ -97,7 +99,7 @@ class RemoteModel : public LanguageModel {
   RemoteModel(std::string path, const LoadHooks& hooks, FileDescriptor channel,
               SharedMemory memory);
 
-  Status load(const OpenOrder& order, const LoadHooks& hooks,
+  Status load(const OpenRequest& request, const LoadHooks& hooks,
               const std::function<void(double)>& probing);
   Status expect_hello(const std::atomic<bool>* cancel);
   Status take_report(const Message& message);

@@ -9,7 +9,7 @@
 #include <functional>
 #include <thread>
 
-#include "remote/model_host.h"
+#include "remote/serve_model.h"
 #include "testing/fake_model.h"
 #include "testing/model_twins.h"
 
@@ -48,17 +48,17 @@ OpenReport report() {
   return report;
 }
 
-OpenOrder order() {
-  OpenOrder order;
-  order.model.path = "a.gguf";
-  order.model.n_batch = 24;
-  order.model.cache_type_k = "bf16";
-  order.model.exact = ExactMode::kOn;
-  order.model.workers = {"a:1", "b:2"};
-  order.speculation = false;
-  order.probe_budget_ms = 12.5;
-  order.cache_folder = "";
-  return order;
+OpenRequest request() {
+  OpenRequest request;
+  request.model.path = "a.gguf";
+  request.model.n_batch = 24;
+  request.model.cache_type_k = "bf16";
+  request.model.exact = ExactMode::kOn;
+  request.model.workers = {"a:1", "b:2"};
+  request.speculation = false;
+  request.probe_budget_ms = 12.5;
+  request.cache_folder = "";
+  return request;
 }
 
 // A model that says what its interrupt flag is.
@@ -82,7 +82,7 @@ class Host {
  public:
   explicit Host(OpenHosted open) : open_(std::move(open)) {}
   Host()
-      : Host([this](const OpenOrder&, const LoadHooks&, const std::function<void(double)>&) {
+      : Host([this](const OpenRequest&, const LoadHooks&, const std::function<void(double)>&) {
           return make();
         }) {}
   ~Host() { join(); }
@@ -111,7 +111,7 @@ class Host {
   }
 
   Result<std::unique_ptr<RemoteModel>> open(const LoadHooks& hooks = {}) {
-    return RemoteModel::open(starter(), order(), hooks, {});
+    return RemoteModel::open(starter(), request(), hooks, {});
   }
 
   void join() {
@@ -141,10 +141,10 @@ TEST(RemoteModel, IsTheSameModelCallForCall) {
 }
 
 TEST(RemoteModel, WhatIsOrderedAndWhatIsReportedTravelWhole) {
-  OpenOrder seen;
-  Host host([&](const OpenOrder& order, const LoadHooks& hooks,
+  OpenRequest seen;
+  Host host([&](const OpenRequest& request, const LoadHooks& hooks,
                 const std::function<void(double)>& probing) -> Result<HostedModel> {
-    seen = order;
+    seen = request;
     hooks.progress(0.5);
     hooks.log(LogLevel::kWarning, "a line");
     probing(0.25);
@@ -157,7 +157,7 @@ TEST(RemoteModel, WhatIsOrderedAndWhatIsReportedTravelWhole) {
                         .cancel = nullptr,
                         .log = [&](LogLevel, std::string_view line) { lines.emplace_back(line); }};
   const Result<std::unique_ptr<RemoteModel>> model = RemoteModel::open(
-      host.starter(), order(), hooks, [&](double fraction) { probed = fraction; });
+      host.starter(), request(), hooks, [&](double fraction) { probed = fraction; });
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(progress, std::vector<double>{0.5});
   EXPECT_EQ(lines, std::vector<std::string>{"a line"});
@@ -181,7 +181,7 @@ TEST(RemoteModel, WhatIsOrderedAndWhatIsReportedTravelWhole) {
 }
 
 TEST(RemoteModel, AFailedOpeningIsTheOpenersOwnError) {
-  Host host([](const OpenOrder&, const LoadHooks&,
+  Host host([](const OpenRequest&, const LoadHooks&,
                const std::function<void(double)>&) -> Result<HostedModel> {
     return unsupported("'a.gguf' is a cake");
   });
@@ -216,7 +216,7 @@ TEST(RemoteModel, ARaisedFlagEndsARunningEvaluationAndTheNextOneWorks) {
 
 TEST(RemoteModel, ARaisedFlagEndsTheLoading) {
   std::atomic<bool> cancel{false};
-  Host host([&](const OpenOrder&, const LoadHooks& hooks,
+  Host host([&](const OpenRequest&, const LoadHooks& hooks,
                 const std::function<void(double)>&) -> Result<HostedModel> {
     cancel.store(true);
     while (!hooks.cancel->load()) std::this_thread::yield();
@@ -252,7 +252,7 @@ TEST(RemoteModel, OnceTheOtherSideIsGoneEveryCallFailsAndNothingIsHeld) {
 }
 
 TEST(RemoteModel, TheOtherSideMayVanishWhileItLoads) {
-  Host host([&](const OpenOrder&, const LoadHooks& hooks,
+  Host host([&](const OpenRequest&, const LoadHooks& hooks,
                 const std::function<void(double)>&) -> Result<HostedModel> {
     hooks.log(LogLevel::kError, "tensor 'x' is out of bounds");
     host.vanish();

@@ -4,8 +4,8 @@
 //      | flag ... | rows: [n_rows, n_vocab] floats |
 //
 // Made small, since the rows' size is known only once the model is loaded. The parent alone sets
-// the size; where the system can (Linux), it is sealed against shrinking, so that a child gone mad
-// cannot take the pages away under the parent's hands.
+// the size; where the system can (Linux), it is sealed against shrinking, so that a faulty
+// child cannot remove pages that the parent reads.
 #pragma once
 
 #include <atomic>

@@ -3,10 +3,10 @@
 //   server -m "my model.gguf" -c 2048 --no-mmap
 //   {"model": "my model.gguf", "n_ctx": 2048, "use_mmap": false}
 //
-// Words are parted by white space. '...' keeps everything, "..." everything but \" and \\; outside
-// of quotes a backslash keeps a following space, quote or backslash (and stands for itself before
-// anything else, so that paths of Windows survive). The first word is the program's name. A flag
-// may be written --flag value or --flag=value.
+// Words are separated by white space. '...' keeps everything, "..." everything but \" and \\;
+// outside of quotes a backslash keeps a following space, quote or backslash (and stands for itself
+// before anything else, so that paths of Windows are read right). The first word is the program's
+// name. A flag may be written --flag value or --flag=value.
 //
 // Tested by command_line_test.cc.
 #pragma once

@@ -20,8 +20,8 @@ namespace outrider::rpcserver {
 
 // Why a request or a cmd is not accepted.
 struct Refusal {
-  std::string error;  // a whole sentence's worth, without a full stop
-  std::string field;  // the key to blame, or empty
+  std::string error;  // a sentence without its full stop
+  std::string field;  // the key that is wrong, or empty
 };
 
 class Fields {

@@ -2,7 +2,7 @@
 //
 // The options of llama.cpp of October 2023 that still mean something are honoured. What would
 // change the text and cannot be honoured is refused by name (lora_base); what only concerns speed,
-// or has become of no use, is a warning (numa, chat_template, n_threads_batch).
+// or has no use any more, is a warning (numa, chat_template, n_threads_batch).
 //
 // Tested by init_command_test.cc, in both forms of cmd.
 #pragma once

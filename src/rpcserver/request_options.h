@@ -69,7 +69,7 @@ CompletionRequest completion_request(const RequestOptions& options, std::int64_t
 json::Json generation_settings(const RequestOptions& options, std::int64_t n_ctx,
                                const std::string& model, std::uint64_t seed, bool stream);
 
-// The runtime's refusal, with its field spelled as it is here: "temperature" for temp.
+// The runtime's refusal, with its field as this API names it: "temperature" for temp.
 Refusal refusal_of(const Status& status);
 
 }  // namespace outrider::rpcserver

@@ -1,5 +1,6 @@
-// The answers of the seed's API, field by field (shared by the functions, and by the golden files
-// of responses_test.cc and session_test.cc).
+// The answers of the seed's API, field by field.
+//
+// Tested by session_test.cc and session_load_test.cc, with golden files (tests/golden/rpcserver).
 //
 // Times are milliseconds. A rate is that of the tokens after the first one, which the prompt's
 // evaluation gives; with nothing to divide by it is null.

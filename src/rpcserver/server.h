@@ -2,12 +2,12 @@
 //
 //   nothing --init--> session --deinit--> nothing --init--> another session ...
 //
-// Calls enter the session that is there; deinit takes it away from later calls, ends what it does,
-// and waits until the calls inside have left before it is freed, and until what another thread's
-// deinit took away is freed too. So every function may be called from any thread at any time, and
-// none meets a session that is gone.
+// A call enters the current session and leaves it. deinit hides the session from later calls, ends
+// what it does, waits until the calls inside have left, and frees it; it also waits until a session
+// that another thread's deinit has hidden is freed. So every function may be called from any thread
+// at any time, and none uses a session that was freed.
 //
-// Answers are compact JSON texts. What is thrown inside (no memory) is the caller's to catch.
+// Answers are compact JSON texts. Functions may throw std::bad_alloc, which the caller catches.
 //
 // Tested by session_test.cc, session_load_test.cc and server_threads_test.cc.
 #pragma once
@@ -49,7 +49,7 @@ class Server {
     int calls = 0;  // inside
   };
 
-  // A call inside a session, which cannot go meanwhile.
+  // A call inside a session, which is not freed meanwhile.
   class Call {
    public:
     Call(Server& server, Entry* entry) : server_(server), entry_(entry) {}

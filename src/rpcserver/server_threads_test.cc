@@ -83,9 +83,9 @@ TEST_F(ServerThreadsTest, ThousandsOfMalformedTextsAreAnsweredAndChangeNothing) 
       default: {
         server_.init_async(text.c_str(), i % 2 == 0);
         answer = status();
-        const bool ordered = answer["error"].is_null() && answer["draft"]["error"].is_null();
-        answer["success"] = ordered;
-        if (!ordered && answer["error"].is_null()) answer["error"] = answer["draft"]["error"];
+        const bool accepted = answer["error"].is_null() && answer["draft"]["error"].is_null();
+        answer["success"] = accepted;
+        if (!accepted && answer["error"].is_null()) answer["error"] = answer["draft"]["error"];
       }
     }
     ASSERT_TRUE(answer.is_object());

@@ -1,8 +1,8 @@
-// Session: what lives between init and deinit. One runtime, what cmd said, and the completions
-// whose updates the app has not fetched.
+// Session: what exists from init to deinit. One runtime, what cmd said, and the completions whose
+// updates the app has not fetched.
 //
-// Loading and decoding are the runtime's; a session turns texts into calls of it and what comes
-// back into texts. All functions: any thread. init() and complete() wait, the others do not. After
+// The runtime loads and decodes; a session turns JSON texts into calls of it, and its results into
+// JSON texts. All functions: any thread. init() and complete() wait, the others do not. After
 // close() nothing starts any more.
 //
 // Tested by session_test.cc and session_load_test.cc (through Server), with models that are fakes.
@@ -38,8 +38,8 @@ class Session {
   static Result<std::unique_ptr<Session>> create(ModelLoader& loader,
                                                  std::atomic<CompletionId>& last_id);
 
-  // Orders what `cmd` names; with `wait`, returns when it is there or has failed. True when the
-  // target is there then (without `wait`: when it was ordered).
+  // Starts loading what `cmd` names; with `wait`, returns when it is there or has failed. True when
+  // the target is there then (without `wait`: when the load was accepted).
   bool init(const char* cmd, bool draft_only, bool wait);
 
   json::Json status() const;
@@ -49,7 +49,7 @@ class Session {
   json::Json poll(const char* which);
   json::Json cancel(const char* which);
 
-  // Ends what is running and loading; calls that wait return soon. For good.
+  // Ends what is running and loading; calls that wait return soon. Nothing starts afterwards.
   void close();
 
  private:
@@ -80,9 +80,9 @@ class Session {
       : runtime_(std::move(runtime)), last_id_(last_id) {}
 
   static Refusal shut_down();
-  std::optional<Refusal> order(const char* cmd, bool draft_only);
-  std::optional<Refusal> order_target(InitCommand command);
-  std::optional<Refusal> order_draft(InitCommand command);
+  std::optional<Refusal> load(const char* cmd, bool draft_only);
+  std::optional<Refusal> load_target(InitCommand command);
+  std::optional<Refusal> load_draft(InitCommand command);
   bool has_target() const;
   void promote(const RuntimeStatus& status) const;
   std::optional<Refusal> begin(const char* request, Started& started);
@@ -95,9 +95,9 @@ class Session {
 
   mutable std::mutex mutex_;  // guards what follows
   bool closed_ = false;
-  std::uint64_t target_orders_ = 0;
+  std::uint64_t target_loads_ = 0;
   mutable InitCommand config_;                  // of the target that serves, or of the first
-  mutable std::optional<InitCommand> pending_;  // of a target that was ordered since
+  mutable std::optional<InitCommand> pending_;  // of a target that is being loaded
   mutable bool has_served_ = false;             // some target of this session
   std::vector<std::string> draft_warnings_;     // the newest draft's
   std::optional<Refusal> target_refusal_;       // of the newest cmd

@@ -13,7 +13,7 @@ constexpr std::int64_t kNoLimit = -1;
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-// Of the newest order: the seed's 0 (not yet), 1 (there), -1 (failed).
+// Of the newest load: the seed's 0 (not yet), 1 (there), -1 (failed).
 int init_success(ModelState state) {
   switch (state) {
     case ModelState::kReady:
@@ -59,26 +59,26 @@ bool Session::has_target() const {
 }
 
 bool Session::init(const char* cmd, bool draft_only, bool wait) {
-  std::uint64_t order_number = 0;
+  std::uint64_t load_number = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     try {
-      if (order(cmd, draft_only)) return false;
+      if (load(cmd, draft_only)) return false;
     } catch (const std::bad_alloc&) {  // an app that only polls the status must not wait for ever
       (draft_only ? draft_refusal_ : target_refusal_) = {.error = "out of memory", .field = ""};
       return false;
     }
-    order_number = target_orders_;
+    load_number = target_loads_;
   }
   if (!wait) return true;
   (void)runtime_->wait_loaded(kNoLimit);
   const bool ready = runtime_->status().target.state == ModelState::kReady;
   const std::lock_guard<std::mutex> lock(mutex_);
-  return ready && order_number == target_orders_;  // else it was another one's
+  return ready && load_number == target_loads_;  // else it was another one's
 }
 
-// The caller holds mutex_, so that orders and what is known of them stay together.
-std::optional<Refusal> Session::order(const char* cmd, bool draft_only) {
+// The caller holds mutex_, so that loads and what is known of them stay together.
+std::optional<Refusal> Session::load(const char* cmd, bool draft_only) {
   InitCommand command = parse_command(cmd);
   // Bindings that pass one argument leave the other to chance.
   if (draft_only && command.draft.path.empty() && !has_target()) draft_only = false;
@@ -87,25 +87,25 @@ std::optional<Refusal> Session::order(const char* cmd, bool draft_only) {
     refusal = shut_down();
   }
   if (!refusal) {
-    refusal = draft_only ? order_draft(std::move(command)) : order_target(std::move(command));
+    refusal = draft_only ? load_draft(std::move(command)) : load_target(std::move(command));
   }
   (draft_only ? draft_refusal_ : target_refusal_) = refusal;
   return refusal;
 }
 
-std::optional<Refusal> Session::order_target(InitCommand command) {
+std::optional<Refusal> Session::load_target(InitCommand command) {
   if (command.target.path.empty()) {
     return Refusal{.error = "model is needed, the path of a GGUF file", .field = "model"};
   }
   promote(runtime_->status());
-  const Status ordered = runtime_->load(ModelRole::kTarget, command.target);
-  if (!ordered.ok()) return Refusal{.error = ordered.message(), .field = "model"};
-  ++target_orders_;
+  const Status accepted = runtime_->load(ModelRole::kTarget, command.target);
+  if (!accepted.ok()) return Refusal{.error = accepted.message(), .field = "model"};
+  ++target_loads_;
   if (!command.draft.path.empty()) {
-    const Status draft_ordered = runtime_->load(ModelRole::kDraft, command.draft);
+    const Status draft_accepted = runtime_->load(ModelRole::kDraft, command.draft);
     draft_refusal_.reset();
-    if (!draft_ordered.ok()) {
-      draft_refusal_ = Refusal{.error = draft_ordered.message(), .field = "model_draft"};
+    if (!draft_accepted.ok()) {
+      draft_refusal_ = Refusal{.error = draft_accepted.message(), .field = "model_draft"};
     }
     draft_warnings_.clear();
   }
@@ -118,7 +118,7 @@ std::optional<Refusal> Session::order_target(InitCommand command) {
   return std::nullopt;
 }
 
-// With the mutex. What was ordered last serves, or has failed.
+// With the mutex. What was loaded last serves, or has failed.
 void Session::promote(const RuntimeStatus& status) const {
   has_served_ = has_served_ || status.target.serving;
   if (!pending_ || status.target.state == ModelState::kLoading) return;
@@ -126,7 +126,7 @@ void Session::promote(const RuntimeStatus& status) const {
   pending_.reset();
 }
 
-std::optional<Refusal> Session::order_draft(InitCommand command) {
+std::optional<Refusal> Session::load_draft(InitCommand command) {
   ModelOptions options = command.draft;
   if (options.path.empty()) {  // a cmd of its own, where the draft is the model
     options.path = command.target.path;
@@ -138,15 +138,15 @@ std::optional<Refusal> Session::order_draft(InitCommand command) {
                    .field = "model_draft"};
   }
   if (!command.n_ctx && has_target()) options.n_ctx = config_.target.n_ctx;
-  const Status ordered = runtime_->load(ModelRole::kDraft, options);
-  if (!ordered.ok()) return Refusal{.error = ordered.message(), .field = "model_draft"};
+  const Status accepted = runtime_->load(ModelRole::kDraft, options);
+  if (!accepted.ok()) return Refusal{.error = accepted.message(), .field = "model_draft"};
   draft_warnings_ = std::move(command.warnings);
   config_.defaults.update(command.defaults);
   return std::nullopt;
 }
 
 Json Session::status() const {
-  // Under the lock: what it says must not be older than an order that is given meanwhile.
+  // Under the lock: what it says must not be older than a load that is accepted meanwhile.
   const std::lock_guard<std::mutex> lock(mutex_);
   const RuntimeStatus status = runtime_->status();
   promote(status);

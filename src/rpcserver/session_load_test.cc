@@ -92,7 +92,8 @@ TEST_F(SessionLoadTest, TheSecondInitAttachesTheDraftWhileARequestRuns) {
   EXPECT_EQ(meanwhile["finished"], false) << "it still runs";
   cancel(Json{{"id", running["id"]}}.dump().c_str());
   const Json plain = updates_of(running["id"]);
-  EXPECT_EQ(plain.back()["speculation"]["reason"], nullptr) << "none was ordered when it began";
+  EXPECT_EQ(plain.back()["speculation"]["reason"], nullptr)
+      << "none was being loaded when it began";
   text += text_of(meanwhile["completion_updates"]) + text_of(plain);
   const Json fast = complete(request(static_cast<int>(text.size())));
   EXPECT_EQ(fast["speculation"]["enabled"], true);

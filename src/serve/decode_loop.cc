@@ -226,10 +226,10 @@ void DecodeLoop::publish(Station& station, Update update) {
 // editors cancel what they ask for again. Without the lock.
 std::optional<Remembered> DecodeLoop::remember(Station& station, const Job& job,
                                                const Completion& completion) const {
-  const std::optional<Remembered>& wish = job.result->remembered;
-  if (!wish || !station.remembers() || completion.finish == FinishReason::kError)
+  const std::optional<Remembered>& asked = job.result->remembered;
+  if (!asked || !station.remembers() || completion.finish == FinishReason::kError)
     return std::nullopt;
-  return station.remember(wish->name_space, completion.tokens);
+  return station.remember(asked->name_space, completion.tokens);
 }
 
 void DecodeLoop::note_drafters(const Station& station) {

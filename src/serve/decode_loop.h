@@ -5,8 +5,7 @@
 //   step      one engine step for each station; what it says goes to the jobs
 //   expire    results that nobody fetched
 //   release   stations that nobody needs any more
-//   lend      the current target to a client's own work (serve/idle_work.h), once nothing runs on
-//   it
+//   lend      the current target to a client's own work (serve/idle_work.h), once it runs nothing
 //
 // After install nobody uses a draft that was taken away. After step every finished completion has
 // its result.

@@ -35,7 +35,7 @@ class FileLoads {
   // See Runtime::detach. `file`: its drafter and tier are right.
   Status detach(const DrafterFile& file);
 
-  // What is to be opened next, the oldest wish first.
+  // What is to be opened next, the oldest request first.
   struct Opening {
     DrafterFile file;
     LoadTask::Opening task;
@@ -45,8 +45,8 @@ class FileLoads {
   Opening begin_next();
   // Out of memory before it could begin. REQUIRES: has_next()
   void fail_next(Status why);
-  // It came to its end, `opened` (for `station`) or with why not. What nobody wishes for any more
-  // is passed over. May throw std::bad_alloc, with nothing changed.
+  // It came to its end, `opened` (for `station`) or with why not. A load that was called
+  // off or replaced is passed over. May throw std::bad_alloc, with nothing changed.
   void done(const LoadTask::Opening& opening, const StationPtr& station,
             std::optional<OpenedDrafterFile> opened, Status why);
   // Whether anything is being worked on.

@@ -1,4 +1,4 @@
-// LoadTask: what became of the wish to have one thing loaded from a file: the target, the draft
+// LoadTask: the state of one load from a file, from the request to the end: the target, the draft
 // model, or a file of a drafter.
 //
 //                ask()              begin()              succeed()
@@ -15,12 +15,13 @@
 // waiting: the loading thread will open it, as soon as what it is for is there (a target, for a
 // draft model and for a drafter's file). opening: it is at it. Both are ModelState::kLoading.
 //
-// Beside the state, serving(): one is at work. A wish that is made, fails or is called off does not
-// change that; succeed() puts the new one at work, and lose_host(), lose() and take_away() none.
+// Beside the state, serving(): one is at work. A load that is asked for, fails or is called off
+// does not change that; succeed() puts the new one at work, and lose_host(), lose() and take_away()
+// none.
 //
-// Each ask() makes a wish of its own, with a number. An opening that ends finds out by the number
-// whether anybody still wishes for it (is_current()); the flag of one that nobody wishes for any
-// more is raised, so that it ends soon.
+// Each ask() is a load of its own, with a number. An opening that ends finds out by the number
+// whether it is still wanted (is_current()); where it is not, its flag was raised, so that it ends
+// soon.
 //
 // Invariants: an error only when failed; a flag only while opening; ready is serving.
 //
@@ -44,7 +45,7 @@ class LoadTask {
   // An opening, for whoever does it.
   struct Opening {
     std::uint64_t number = 0;
-    // Raised when it is to end: nobody wishes for it any more.
+    // Raised when it is to end: it was called off or replaced.
     std::shared_ptr<std::atomic<bool>> cancel;
   };
 
@@ -52,18 +53,18 @@ class LoadTask {
   ModelState model_state() const;
   bool serving() const { return serving_; }
   const Status& error() const { return error_; }
-  double progress() const { return progress_; }  // 0 to 1, of the newest wish
+  double progress() const { return progress_; }  // 0 to 1, of the newest load
   bool pending() const { return state_ == State::kWaiting || state_ == State::kOpening; }
   bool waiting() const { return state_ == State::kWaiting; }
   bool opening() const { return state_ == State::kOpening; }
-  std::uint64_t number() const { return number_; }  // of the newest wish
+  std::uint64_t number() const { return number_; }  // of the newest load
 
-  // Whether `opening` is of the newest wish, and that still stands.
+  // Whether `opening` is of the newest load, and that was not called off.
   bool is_current(const Opening& opening) const {
     return state_ == State::kOpening && opening.number == number_;
   }
 
-  // `number`: of no other wish of the same owner; later ones are larger.
+  // `number`: of no other load of the same owner; later ones are larger.
   void ask(std::uint64_t number);
   // REQUIRES: waiting(). May throw std::bad_alloc, with nothing changed.
   Opening begin();

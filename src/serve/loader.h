@@ -43,7 +43,7 @@ class Target {
   virtual const std::vector<std::string>& notes() const = 0;
 
   // A chain by the options; may take seconds for a large grammar. Lives no longer than this.
-  // Errors: kInvalidArgument naming the option as `run` spells it; kResourceExhausted.
+  // Errors: kInvalidArgument with the field (Status::field()); kResourceExhausted.
   virtual Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options) const = 0;
 };
 

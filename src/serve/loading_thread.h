@@ -1,8 +1,8 @@
-// LoadingThread: opens what is wished for, one thing at a time: the target, the draft model, then
-// drafters' files, the oldest wish first.
+// LoadingThread: opens what clients want loaded, one thing at a time: the target, the draft model,
+// then drafters' files, the oldest request first.
 //
 // It opens without the mutex and then, with it, hands what it has to ModelLoads or FileLoads, which
-// know whether anybody still wishes for it. Out of memory at any place is a load that failed.
+// know whether it is still wanted. Out of memory at any place is a load that failed.
 //
 // Owns its thread, which runs from the constructor to join().
 #pragma once

@@ -1,4 +1,4 @@
-// Why a request goes without drafters, for its result.
+// Why a request is decoded without some of the drafters that it wants, for its result.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace outrider {
 
-// Why a request that asks for speculation will go without a drafter that it names or, where it
-// names none, without what its operator wished to be loaded of those that guess unasked. Empty: it
-// need not. REQUIRES: the runtime's mutex; the decode thread.
+// Why a request that asks for speculation gets no guesses from a drafter that it names or, where it
+// names none, from one of the default drafters that the operator wanted loaded. Empty: none is
+// missing. REQUIRES: the runtime's mutex; the decode thread.
 std::string why_without(const Job& job, const Stations& stations, const ModelLoads& models,
                         const FileLoads& files);
 

@@ -1,12 +1,11 @@
-// ModelLoads: the target and the draft model that clients wish for, and those at work.
+// ModelLoads: the target and the draft model that clients want loaded, and those at work.
 //
 // Each is a LoadTask (serve/load_task.h). A target can be opened at any time; a draft is opened for
 // the current station, and waits while there is none. What happens when targets come and go:
 //
 //   another target comes    the draft at work was the old one's: the same file is asked for anew,
-//                           unless a newer wish waits. So are drafters' files.
-//   the target is unloaded  the draft and the files at work go with it; wishes wait (a draft that
-//   is
+//                           unless a newer load waits. So are drafters' files.
+//   the target is unloaded  the draft and the files at work go with it; loads wait (a draft that is
 //                           opening just then fails)
 //   the target is lost      the draft and the files at work are asked for anew, and wait
 //
@@ -52,7 +51,7 @@ class ModelLoads {
   // REQUIRES: next() is `role`. May throw std::bad_alloc, with nothing changed.
   Opening begin(ModelRole role);
   bool is_current(ModelRole role, const LoadTask::Opening& opening) const;
-  // What nobody wishes for any more is passed over, here and in failed().
+  // A load that was called off or replaced is passed over, here and in failed().
   void note_progress(ModelRole role, const LoadTask::Opening& opening, double fraction);
   // It is open, and at work from now on. May throw std::bad_alloc, with nothing changed.
   // REQUIRES: is_current()
@@ -80,7 +79,7 @@ class ModelLoads {
  private:
   struct Model {
     LoadTask task;
-    std::shared_ptr<const ModelOptions> wanted;   // of the newest wish
+    std::shared_ptr<const ModelOptions> wanted;   // of the newest load
     std::shared_ptr<const ModelOptions> serving;  // of the one at work, as are the next two
     std::optional<ModelInfo> info;
     std::vector<std::string> notes;

@@ -1,5 +1,5 @@
-// Runtime: what an app embeds. It owns the models and three threads: one loads models, one decodes,
-// one ends what has run out of time.
+// Runtime: what an app embeds. It owns the models and four threads: one loads models and files, one
+// decodes, one ends requests that have run out of time, one calls subscribe()'s callback.
 //
 //   clients, any thread      start -> queue                 poll <- updates, result
 //                                      |                             ^
@@ -7,26 +7,26 @@
 //                               ^
 //   the loading thread       target, draft: open, with progress; cancelled by its flag
 //
-// Models. The target that was loaded last serves new requests. Loading another one leaves the
-// running one at work; once the new one is there, requests that were started on the old one, queued
-// ones included, end on it, side by side with the new ones, and then it is freed. So both are in
-// memory for a while: unload first where that is too much. A draft works for one target; when
-// another target comes, the same file is loaded again for that one. A draft waits for the target
-// that is being loaded. A failed load changes nothing but the status. When a target's process is
-// lost (an isolated one's), its requests end with an error, and it is kFailed.
+// Models. The target that was loaded last serves new requests. While another one is loaded, it goes
+// on serving; once the new one is ready, requests that were started on the old one, queued ones
+// included, end on it, side by side with the new ones, and then it is freed. So both are in memory
+// for a while: unload first where that is too much. A draft belongs to one target: when another
+// target comes, the same file is loaded again for it, and a draft waits for the target that is
+// being loaded. A failed load changes nothing but the status. When the process of an isolated
+// target dies, the target's requests end with an error, and it is kFailed.
 //
 // Drafters. Those of the table (draft/lookup_table.h) need no model: every target has them.
-// A request is guessed for by those that it names; when it names none, by automatic_drafters().
-// Files for them (suffix stores, n-gram caches) come and go like a draft, in the background and
-// between two steps, and running requests go on: with what is left of the drafter, and their
-// results say so. A file belongs to a tokenizer: when another target comes it is opened and checked
-// anew for that one. What a target that is unloaded had at work goes with it.
+// For a request those guess that it names; when it names none, those of automatic_drafters(). Files
+// for them (suffix stores, n-gram caches) are opened in the background, and added or taken away
+// between two steps. Running requests go on with the files that are left, and their results say so.
+// A file belongs to a tokenizer: when another target comes, it is opened and checked anew for it.
+// When a target is unloaded, the files that it used are closed.
 //
-// Memory. With remember_tokens, what was said to a request that names a namespace drafts for later
-// requests of that namespace that use the suffix drafter, and for nobody else (draft/
-// suffix_memory.h): all that was said, also of a text that was cancelled, but not of one that
-// failed. It belongs to a target and goes with it. The decode thread owns it; to remember
-// a text costs it microseconds.
+// Memory. With remember_tokens, the text of a request that names a namespace is a source of guesses
+// for later requests of that namespace that use the suffix drafter, and for no others
+// (draft/suffix/suffix_memory.h): all of its tokens, also of a cancelled request, but not of one
+// that failed. It belongs to a target and goes with it. The decode thread owns it; to remember a
+// text of 4,096 tokens takes it 0.009 ms.
 //
 // Requests. At most `slots` run at once on a target, the others wait in order of arrival. What a
 // request gets does not depend on the others where the backend is bit-exact. A request that was
@@ -109,7 +109,7 @@ class Runtime {
   std::shared_ptr<const Target> target() const;
 
   // Waits until no load, of a model or a file, is being worked on; for callers with nothing else
-  // to do. False when `wait` (milliseconds, negative: for ever) ran out.
+  // to do. False when `wait` (milliseconds, negative: no limit) ran out.
   bool wait_loaded(std::int64_t wait_ms) const;
 
   // Errors: kInvalidArgument, about the field (request/completion_request.h); kUnsupported (no
@@ -121,16 +121,17 @@ class Runtime {
   // handed out the id is unknown. Errors: kNotFound.
   Result<PolledCompletion> poll(CompletionId id, std::int64_t wait_ms);
 
-  // Ends it with what it has, within one step. Fine when it has ended already. Errors: kNotFound
-  // for an unknown id.
+  // Ends the completion with what it has, within one step. No error when it has ended already.
+  // Errors: kNotFound for an unknown id.
   Status cancel(CompletionId id);
 
-  // Both in one: waits to the end, for ever.
+  // start() and poll() in one: waits for the end, without a limit.
   Result<std::shared_ptr<const CompletionResult>> run(CompletionRequest request);
 
   // Lends the target that new requests get, and the drafters of its engine (the draft model's is
   // the first, null where there is none), to `work`, which may do with them what it likes: measure
-  // passes, read texts of its own, and look at what the engine's planner has learned. Waits for it: requests of that target that run come to their end first, those that wait are admitted
+  // passes, read texts of its own, and look at what the engine's planner has learned. Waits for it:
+  // requests of that target that run come to their end first, those that wait are admitted
   // afterwards, and nothing else is computed meanwhile. The models hold no text when `work` begins,
   // and whatever it leaves in them is forgotten, so later prompts find nothing to reuse. A draft
   // that was loaded before is there.

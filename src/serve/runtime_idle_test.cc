@@ -16,7 +16,7 @@ using testing::model;
 using testing::StepGate;
 using RuntimeIdle = testing::RuntimeTest;
 
-// Leaves tokens behind, decided ones and some on trial.
+// Leaves tokens behind, decided ones and some tentative ones.
 void use(LanguageModel& target) {
   const std::vector<Token> text = {3, 1, 4, 1};
   TokenTree tree(5);

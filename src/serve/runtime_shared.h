@@ -37,7 +37,7 @@ struct RuntimeShared {
 
   static Status is_shut_down() { return cancelled("the runtime is shut down"); }
 
-  // Of a wait that a client wishes for: 11 days at most, more would overflow the clock.
+  // Of a wait that a client asks for: 11 days at most, more would overflow the clock.
   static std::chrono::milliseconds wait_time(std::int64_t ms) {
     return std::chrono::milliseconds(std::min<std::int64_t>(ms, 1'000'000'000));
   }

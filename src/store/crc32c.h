@@ -4,8 +4,8 @@
 // B.4), ext4 and Btrfs: it finds every error of up to 32 bits in a row, so every flipped byte, and
 // every one of up to 3 single bits within the 4 KiB blocks that it is used for (Koopman 2002).
 // Table-driven, eight bytes at a time ("slicing by 8", Kounavis and Berry 2005), without
-// special instructions. It guards against accidents, not against forgers: what is read from
-// a file is checked against its ranges all the same.
+// special instructions. It finds accidents, not forged files: what is read from a
+// file is checked against its ranges all the same.
 #pragma once
 
 #include <cstddef>

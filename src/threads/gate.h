@@ -1,9 +1,9 @@
-// Gate: a number that threads wait to see changed. They spin for as long as that pays, then sleep.
+// Gate: a number that threads wait for to change. They spin for as long as that pays, then sleep.
 //
 // A thread that sleeps is woken in 20 to 100 microseconds, one that spins in less than one: too
-// much for threads that meet several hundred times a step of a few milliseconds. But one that spins
-// beside a thread that is not running, because another process has its core, spins for that
-// process' whole time slice (3 ms), on a core that it could have left to it.
+// much for threads that wait for each other several hundred times a step of a few milliseconds. But
+// one that spins beside a thread that is not running, because another process has its core, spins
+// for that process' whole time slice (3 ms), on a core that it could have left to it.
 #pragma once
 
 #include <atomic>

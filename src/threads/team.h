@@ -1,4 +1,4 @@
-// Team: threads that compute one thing after the other together, and meet in between.
+// Team: threads that compute one thing after the other together, with barriers in between.
 //
 // It does for ggml's graphs what OpenMP's threads do (src/llama/kernels/compute_threads.cc), on
 // machines that have other work as well: see gate.h. Its threads end with it.

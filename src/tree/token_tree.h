@@ -10,10 +10,9 @@
 //      +- dog         depth 1   drafted
 //
 // Invariants, restated by check_integrity():
-//  (1) Node 0 has no parent; every other node's parent has a smaller index. So a loop over the
-//  nodes
-//      in index order meets parents first, and so does a batch, whose cells then grow along every
-//      path (exactness on llama.cpp needs that).
+//  (1) Node 0 has no parent; every other node's parent has a smaller index. So a loop in
+//      index order over the nodes meets parents first, and so does a batch, whose cells then grow
+//      along every path (exactness on llama.cpp needs that).
 //  (2) depth(node) = depth(parent) + 1.
 //  (3) Siblings carry different tokens: a path is determined by its tokens.
 //  (4) 0 <= chance(child) <= chance(parent) <= 1 for a node's estimate to be reached and accepted.

@@ -1,10 +1,10 @@
 // LookupDrafter: a drafter that needs no model. It guesses from the text itself, from files, or
 // from what the target found likely.
 //
-// Each has an entry in one table (draft/lookup_table.h), which says what others need to know to
-// make it, to open its files and to describe it. So whoever runs drafters names none of them. A new
-// one is: its own files, with a LookupKind beside the class; and a line of the table. (A file that
-// it takes needs an option of the command, too.)
+// Each has an entry in one table (draft/lookup_table.h), which says how it is made, how its files
+// are opened, and how it is described. So engine and runtime name none of them. A new one is: its
+// own files, with a LookupKind beside the class; and a line of the table. (If it takes files: an
+// option of the command and a key of capi/config.cc, too.)
 #pragma once
 
 #include <cstdint>

@@ -14,11 +14,11 @@ constexpr float kPriorAcceptance = 0.7f;
 
 }  // namespace
 
-DraftGrowth::DraftGrowth(const DraftRequest& request, TokenTree* trial, float sharpness)
-    : request_(&request), trial_(trial), sharpness_(sharpness) {
+DraftGrowth::DraftGrowth(const DraftRequest& request, TokenTree* tentative, float sharpness)
+    : request_(&request), tentative_(tentative), sharpness_(sharpness) {
   nodes_.push_back({.node = kRoot,
                     .parent = kNoNode,
-                    .trial = kNoNode,
+                    .tentative = kNoNode,
                     .chance = 1.0f,
                     .claim = 1.0f,
                     .is_end = false,
@@ -38,17 +38,17 @@ float DraftGrowth::smallest_useful_chance() const {
 
 std::int32_t DraftGrowth::plan_pass(std::int32_t room, std::int32_t max_leaves,
                                     std::int32_t max_width) {
-  if (nodes_[0].trial == kNoNode) {
-    nodes_[0].trial = kRoot;
-    by_trial_.assign(1, 0);
+  if (nodes_[0].tentative == kNoNode) {
+    nodes_[0].tentative = kRoot;
+    by_tentative_.assign(1, 0);
     return 1;
   }
-  first_new_ = trial_->size();
+  first_new_ = tentative_->size();
   const float bar = smallest_useful_chance();
   std::vector<std::size_t> candidates;
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     const Proposed& p = nodes_[i];
-    if (p.trial != kNoNode || p.is_end) continue;
+    if (p.tentative != kNoNode || p.is_end) continue;
     if (p.chance * kPriorAcceptance > bar && p.chance >= bar) candidates.push_back(i);
   }
   std::stable_sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
@@ -61,13 +61,13 @@ std::int32_t DraftGrowth::plan_pass(std::int32_t room, std::int32_t max_leaves,
   std::int32_t n = 0;
   for (const std::size_t i : candidates) {
     Proposed& p = nodes_[i];
-    if (n == most || trial_->size() == max_width) break;
-    TokenTree grown = *trial_;
+    if (n == most || tentative_->size() == max_width) break;
+    TokenTree grown = *tentative_;
     const NodeId at = grown.add(p.parent, request_->tree->token(p.node), 0.5f, request_->mask);
     if (grown.leaves().size() > static_cast<std::size_t>(max_leaves)) continue;
-    *trial_ = std::move(grown);
-    p.trial = at;
-    by_trial_.push_back(i);
+    *tentative_ = std::move(grown);
+    p.tentative = at;
+    by_tentative_.push_back(i);
     ++n;
   }
   return n;
@@ -80,16 +80,16 @@ bool DraftGrowth::wants_pass(const std::vector<std::size_t>& candidates) const {
 }
 
 void DraftGrowth::forget_pass() {
-  std::vector<bool> keep(static_cast<std::size_t>(trial_->size()), true);
-  for (NodeId id = first_new_; id < trial_->size(); ++id)
+  std::vector<bool> keep(static_cast<std::size_t>(tentative_->size()), true);
+  for (NodeId id = first_new_; id < tentative_->size(); ++id)
     keep[static_cast<std::size_t>(id)] = false;
-  trial_->prune(keep);
+  tentative_->prune(keep);
 }
 
-DraftRivals DraftGrowth::take_row(NodeId trial_node, std::span<const float> row,
+DraftRivals DraftGrowth::take_row(NodeId tentative_node, std::span<const float> row,
                                   const std::function<bool(Token)>& is_end) {
-  Proposed& from = nodes_[by_trial_[static_cast<std::size_t>(trial_node)]];
-  if (trial_node == kRoot && request_->sampler->has_state()) {
+  Proposed& from = nodes_[by_tentative_[static_cast<std::size_t>(tentative_node)]];
+  if (tentative_node == kRoot && request_->sampler->has_state()) {
     from.sampler = request_->sampler->clone();
   }
   Sampler& chain = from.sampler ? *from.sampler : *request_->sampler;
@@ -100,8 +100,8 @@ DraftRivals DraftGrowth::take_row(NodeId trial_node, std::span<const float> row,
                               .max_children = std::max(1, 1 + branches - leaves_),
                               .seed = request_->seed,
                               .root_position = request_->text.size() - 1,
-                              .depth = trial_->node(trial_node).depth,
-                              .node = static_cast<std::uint64_t>(trial_node),
+                              .depth = tentative_->node(tentative_node).depth,
+                              .node = static_cast<std::uint64_t>(tentative_node),
                               .draws = request_->draws != nullptr,
                               .greedy = chain.greedy(),
                               .wants_confidence = request_->guide != nullptr,
@@ -115,7 +115,7 @@ void DraftGrowth::propose(Proposed& from, const DraftChoice& choice,
                           const std::function<bool(Token)>& is_end) {
   TokenTree& tree = *request_->tree;
   const NodeId node = from.node;
-  const NodeId parent = from.trial;
+  const NodeId parent = from.tentative;
   if (!choice.draw.tokens.empty()) {
     // Drawn tokens count only beside the note of what they were drawn from, and there is one note.
     if (tree.node(node).draw != kOneHot) return;
@@ -133,7 +133,7 @@ void DraftGrowth::propose(Proposed& from, const DraftChoice& choice,
     }
     Proposed child{.node = tree.add(node, token, claim, request_->mask),
                    .parent = parent,
-                   .trial = kNoNode,
+                   .tentative = kNoNode,
                    .chance = chance,
                    .claim = claim,
                    .is_end = is_end && is_end(token),

@@ -26,7 +26,7 @@ DraftModelDrafter::DraftModelDrafter(LanguageModel& model, std::int32_t n_target
 Status DraftModelDrafter::begin(SeqId seq, std::size_t kept) {
   SeqState& state = sequences_[static_cast<std::size_t>(seq)];
   Status status;
-  if (kept > 0 && state.trial) status = model_.commit(seq, {});
+  if (kept > 0 && state.tentative) status = model_.commit(seq, {});
   state = SeqState();
   const std::size_t seen = static_cast<std::size_t>(model_.length(seq));
   state.n_seen = std::min(seen, status.ok() ? kept : 0);
@@ -45,7 +45,7 @@ void DraftModelDrafter::end(SeqId seq) { (void)begin(seq, 0); }
 std::int64_t DraftModelDrafter::known(SeqId seq, std::span<const Token> text) const {
   const SeqState& state = sequences_[static_cast<std::size_t>(seq)];
   std::size_t n = state.n_seen;
-  if (state.trial) n += state.n_prefix + path_of(state, text).size();
+  if (state.tentative) n += state.n_prefix + path_of(state, text).size();
   return static_cast<std::int64_t>(n);
 }
 
@@ -70,7 +70,7 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
     if (request.max_nodes <= 0) continue;
     const Status ready = synchronise(request);
     if (ready.code() == StatusCode::kCancelled) {
-      for (const Growing& g : growing) forget_trial(g.growth.request().seq);
+      for (const Growing& g : growing) forget_tentative(g.growth.request().seq);
       return ready;
     }
     SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
@@ -80,20 +80,20 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
       continue;
     }
     const std::size_t last = request.text.size() - 1;
-    state.trial.emplace(request.text[last]);
+    state.tentative.emplace(request.text[last]);
     state.rivals.clear();
     state.n_prefix = last - state.n_seen;
-    growing.push_back({.growth = DraftGrowth(request, &*state.trial, sharpness_.factor()),
+    growing.push_back({.growth = DraftGrowth(request, &*state.tentative, sharpness_.factor()),
                        .prefix = request.text.subspan(state.n_seen, state.n_prefix)});
   }
   while (!growing.empty()) OUTRIDER_RETURN_IF_ERROR(extend(growing));
   return failure;
 }
 
-// The trial never got to the model.
-void DraftModelDrafter::forget_trial(SeqId seq) {
+// The tentative tree never got to the model.
+void DraftModelDrafter::forget_tentative(SeqId seq) {
   SeqState& state = sequences_[static_cast<std::size_t>(seq)];
-  state.trial.reset();
+  state.tentative.reset();
   state.n_prefix = 0;
 }
 
@@ -105,7 +105,7 @@ std::vector<NodeId> DraftModelDrafter::path_of(const SeqState& state, std::span<
   for (NodeId node = kRoot; node != kNoNode && at + 1 < text.size();) {
     path.push_back(node);
     ++at;
-    node = state.trial->child(node, text[at]);
+    node = state.tentative->child(node, text[at]);
   }
   return path;
 }
@@ -113,7 +113,7 @@ std::vector<NodeId> DraftModelDrafter::path_of(const SeqState& state, std::span<
 // Keeps the path of the last draft's tree that the text took, and forgets the rest.
 Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
   SeqState& state = sequences_[static_cast<std::size_t>(seq)];
-  if (!state.trial) return Status();
+  if (!state.tentative) return Status();
   const std::vector<NodeId> path = path_of(state, text);
   const std::size_t behind_root = state.n_seen + state.n_prefix + 1;
   for (std::size_t i = 0; learns_ && i < path.size(); ++i) {
@@ -121,7 +121,7 @@ Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
     if (node < state.rivals.size()) sharpness_.learn(state.rivals[node], text[behind_root + i]);
   }
   const Status status = model_.commit(seq, path);
-  state.trial.reset();
+  state.tentative.reset();
   state.n_prefix = 0;
   state.n_seen = static_cast<std::size_t>(model_.length(seq));
   return status;
@@ -168,7 +168,7 @@ Status DraftModelDrafter::extend(std::vector<Growing>& growing) {
     if (g.growth.plan_pass(room, caps.max_leaves, caps.max_width) == 0) continue;
     items.push_back({.seq = seq,
                      .prefix = g.prefix,
-                     .tree = &g.growth.trial(),
+                     .tree = &g.growth.tentative(),
                      .first_new = g.growth.first_new()});
     running.push_back(std::move(g));
   }
@@ -180,7 +180,7 @@ Status DraftModelDrafter::extend(std::vector<Growing>& growing) {
       if (g.growth.first_new() > 0) {
         g.growth.forget_pass();
       } else {
-        forget_trial(g.growth.request().seq);
+        forget_tentative(g.growth.request().seq);
       }
     }
     return status;
@@ -188,7 +188,7 @@ Status DraftModelDrafter::extend(std::vector<Growing>& growing) {
   for (std::size_t i = 0; i < running.size(); ++i) {
     DraftGrowth& growth = running[i].growth;
     running[i].prefix = {};
-    for (NodeId node = growth.first_new(); node < growth.trial().size(); ++node) {
+    for (NodeId node = growth.first_new(); node < growth.tentative().size(); ++node) {
       const std::span<const float> row = model_.logits(i, node);
       sequences_[static_cast<std::size_t>(growth.request().seq)].rivals.push_back(
           growth.take_row(node, row.first(static_cast<std::size_t>(n_target_vocab_)), is_end_));
@@ -206,8 +206,8 @@ std::string DraftModelDrafter::check_integrity() const {
       return "sequence " + std::to_string(i) + ": the model holds " + std::to_string(length) +
              " tokens, the drafter believes " + std::to_string(state.n_seen);
     }
-    const std::string trial = state.trial ? state.trial->check_integrity() : "";
-    if (!trial.empty()) return "sequence " + std::to_string(i) + ": on trial: " + trial;
+    const std::string wrong = state.tentative ? state.tentative->check_integrity() : "";
+    if (!wrong.empty()) return "sequence " + std::to_string(i) + ": tentative tree: " + wrong;
   }
   return "";
 }

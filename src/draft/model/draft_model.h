@@ -6,11 +6,11 @@
 // (draft/model/draft_choice.h). The tree grows level by level, best nodes first, one pass of the
 // model a level.
 //
-// State. Between drafts the model holds the decided text up to some point for good, and behind it
-// the last draft's tree on trial. The next draft keeps the path that the text took, forgets the
+// State. Between drafts the model holds a committed beginning of the text, and behind it
+// the last draft's tree, tentative. The next draft keeps the path that the text took, forgets the
 // rest, and evaluates what is missing together with the new root, in one pass. So rejections cost
 // nothing, and after full acceptance the last drafted token, which the draft model has not seen,
-// rides along:
+// is part of that pass:
 //
 //      drafted: d1 d2 d3 (d3 never evaluated)      text goes on: d1 d2 d3 b
 //      next draft's first pass evaluates: d3 b     and gives the token after b
@@ -66,15 +66,15 @@ class DraftModelDrafter : public Drafter {
 
  private:
   struct SeqState {
-    std::size_t n_seen = 0;           // tokens of the text that the model holds for good
-    std::optional<TokenTree> trial;   // behind them; its root is text[n_seen + n_prefix]
-    std::vector<DraftRivals> rivals;  // [trial nodes that were run] what it said behind them
-    std::size_t n_prefix = 0;         // tokens on trial in front of the trial's root
+    std::size_t n_seen = 0;              // tokens of the text that the model holds for good
+    std::optional<TokenTree> tentative;  // behind them; its root is text[n_seen + n_prefix]
+    std::vector<DraftRivals> rivals;     // [tentative nodes that were run] what it said behind them
+    std::size_t n_prefix = 0;            // tentative tokens in front of that root
     std::string limit_reason;
   };
   struct Growing;
 
-  void forget_trial(SeqId seq);
+  void forget_tentative(SeqId seq);
   static std::vector<NodeId> path_of(const SeqState& state, std::span<const Token> text);
   Status settle(SeqId seq, std::span<const Token> text);
   Status synchronise(const DraftRequest& request);

@@ -1,10 +1,10 @@
 // NgramDrafter: drafts from n-gram caches ("ngram-cache"): lookup decoding.
 //
 // Idea. Guess a token from the caches (draft/ngram/ngram_lookup.h), put it behind the text, guess
-// the next one, and so on: a chain, as long as somebody is sure enough. The context cache is each
-// sequence's own and goes with its text; the static cache is shared and never written; the dynamic
-// one gets a text only when its owner calls learn(), so that no user's text drafts for another
-// unless the operator says so.
+// the next one, and so on: a chain, as long as one of the caches is sure enough. The context cache
+// is each sequence's own and goes with its text; the static cache is shared and never written; the
+// dynamic one gets a text only when its owner calls learn(), so that no user's text is a source of
+// guesses for another unless the operator says so.
 //
 // Tested by ngram_drafter_test.cc.
 #pragma once

@@ -1,16 +1,16 @@
 // SuffixMemory: finished texts, each in its namespace, in which the suffix drafter looks for what
 // comes next.
 //
-// Idea. What a user was answered is often said again: the next version of a file, the same question
+// Idea. An answer is often repeated: the next version of a file, the same question
 // put differently. The operator lets texts be remembered; each is for requests of its own namespace
 // only. A namespace's texts lie one behind the other, with a mark behind each, in up to kParts
 // automatons (draft/suffix/suffix_index.h) of equal size. The newest one grows. An automaton cannot
-// forget its beginning, so what is too old leaves with the whole oldest one.
+// forget its beginning, so the oldest texts are dropped with the whole oldest one.
 //
 // Example. A namespace of at most 8 tokens, parts of 4:  a b c |, d e | f, g h |  is read as
-//     part 1: a b c |    part 2: d e | f    part 3: g h |    (| is the mark, which is never
-//     guessed)
-// The next text, of 2 tokens, makes 12 of it: part 1 leaves, and with it the text a b c.
+//     part 1: a b c |    part 2: d e | f    part 3: g h |
+// (| is the mark, which is never guessed). The next text, of 2 tokens, would make 12: part 1 is
+// dropped, and with it the text a b c.
 //
 // Bounds. All together at most `max_tokens`, marks included, and a namespace a quarter of that;
 // when there are more, the namespace that was used least recently loses its oldest parts first. At

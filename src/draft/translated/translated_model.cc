@@ -83,7 +83,7 @@ Status TranslatedModel::check_grown(const EvalItem& item) const {
     same = item.tree->token(id) == s.trees[0].token(id) &&
            item.tree->node(id).parent == s.trees[0].node(id).parent;
   }
-  return same ? Status() : invalid_argument("the tree on trial is another one, or nothing is new");
+  return same ? Status() : invalid_argument("the tentative tree is another one, or nothing is new");
 }
 
 // Keeps the first `keep` tokens of what the draft model holds.

@@ -73,9 +73,9 @@ class TranslatedModel : public LanguageModel {
     std::vector<Token> held;     // committed in the draft model, its tokens
 
     bool waits = false;
-    std::vector<Token> prefix;     // on trial, the target's
-    std::vector<Token> read;       // on trial in the draft model in front of the tree
-    std::vector<TokenTree> trees;  // [0 or 1] on trial, the target's
+    std::vector<Token> prefix;     // tentative, the target's
+    std::vector<Token> read;       // tentative in the draft model, in front of the tree
+    std::vector<TokenTree> trees;  // [0 or 1] tentative, the target's
     std::vector<TokenTree> own;    // [0 or 1] the same in the draft's tokens
   };
   // Where the rows of an item of the last evaluate() are.

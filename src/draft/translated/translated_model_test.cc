@@ -1,4 +1,4 @@
-// A model behind another vocabulary holds to LanguageModel's promises in the target's tokens, and
+// A model behind another vocabulary keeps LanguageModel's contract in the target's tokens, and
 // its rows are those of a fresh evaluation of the draft's own tokenisation.
 #include "draft/translated/translated_model.h"
 

@@ -55,11 +55,11 @@ class CellLedger {
   std::int32_t live() const { return live_; }      // cells of sequences
   std::int32_t parked() const { return parked_; }  // cells that nobody reads
 
-  // Tokens of `seq`, those on trial included.
+  // Tokens of `seq`, tentative ones included.
   Pos length(SeqId seq) const { return static_cast<Pos>(cells(seq).size()); }
 
   // [length(seq)] the cell of each token, in the order of evaluation: that of the positions, but
-  // for trees on trial.
+  // for tentative trees.
   const std::vector<std::int32_t>& cells(SeqId seq) const {
     return cells_[static_cast<std::size_t>(seq)];
   }
@@ -68,8 +68,8 @@ class CellLedger {
   // ones. False, and nothing changed, when fewer are empty. Calls in the order of the batch.
   bool append(SeqId seq, std::int32_t n);
 
-  // What to do with the positions from `length` on that cut() takes from a sequence without a tree
-  // on trial.
+  // What to do with the positions from `length` on that cut() takes from a sequence without a
+  // tentative tree.
   struct Cut {
     Pos parked_from = 0;     // [parked_from, freed_from) go to the junk id,
     Pos freed_from = 0;      // [freed_from, end) are removed;

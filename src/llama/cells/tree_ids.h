@@ -50,7 +50,8 @@ class TreeIds {
     Id id = 0;
     Pos from = 0;
   };
-  // What becomes of the cells when a trial ends, in this order. Each cell is parked at most once.
+  // What becomes of the tentative cells in settle(), in this order. Each cell is parked at most
+  // once.
   struct Settlement {
     std::vector<Copy> parked;  // `to` is 0: the caller knows its junk id
     std::vector<Removal> removed;
@@ -61,7 +62,7 @@ class TreeIds {
   // `own` always holds the sequence's text; the `n_extra` ids from `first_extra` on are for leaves.
   TreeIds(Id own, Id first_extra, std::int32_t n_extra);
 
-  // On trial: a prefix at positions [length, base), and a tree whose root stands at base.
+  // Tentative: a prefix at positions [length, base), and a tree whose root stands at base.
   bool open() const { return open_; }
   Pos base() const { return base_; }
   std::int32_t n_prefix() const { return base_ - length_; }
@@ -69,14 +70,14 @@ class TreeIds {
   std::int32_t n_tokens() const { return open_ ? n_prefix() + n_nodes() : 0; }
   NodeId parent(NodeId id) const { return nodes_[static_cast<std::size_t>(id)].parent; }
 
-  // Ids in use by the trial, one per leaf; at least the sequence's own.
+  // Ids in use by the tentative tree, one per leaf; at least the sequence's own.
   std::int32_t n_ids() const { return static_cast<std::int32_t>(tips_.size()); }
   Id id(std::int32_t index) const { return index == 0 ? own_ : first_extra_ + index - 1; }
 
-  // True when `tree` is the one on trial with more nodes behind those below first_new.
+  // True when `tree` is the tentative one with more nodes behind those below first_new.
   bool is_grown(const TokenTree& tree, NodeId first_new) const;
 
-  // Starts a trial behind a text of `length` tokens. REQUIRES: !open().
+  // Starts a tentative tree behind a text of `length` tokens. REQUIRES: !open().
   void begin(Pos length, std::int32_t n_prefix);
 
   // Adds the nodes from n_nodes() on. Appends to `copies` what must be copied before they are
@@ -87,10 +88,10 @@ class TreeIds {
   void list_ids(NodeId first, std::vector<Id>* ids, std::vector<std::int32_t>* counts) const;
 
   // Takes the nodes from `first` on back out, as if they had never been added; with first = 0 ends
-  // the trial. Appends what must be taken from the ids. REQUIRES: open().
+  // it. Appends what must be taken from the ids. REQUIRES: open().
   void undo(NodeId first, std::vector<Removal>* removed);
 
-  // Ends the trial. What stays is the prefix and `path` (kept), or nothing of the trial (!kept,
+  // Ends what is tentative. What stays is the prefix and `path` (kept), or nothing of it (!kept,
   // path empty). `cells` [n_tokens()] are those of the prefix and the nodes; rejected ones below
   // `park_below` are parked, the others only taken. REQUIRES: open(); a path from the root down.
   Settlement settle(bool kept, std::span<const NodeId> path, std::span<const std::int32_t> cells,

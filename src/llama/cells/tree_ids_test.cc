@@ -149,7 +149,7 @@ class World {
   struct Sequence {
     TreeIds ids;
     std::vector<int> text{};    // cells of the committed tokens
-    std::vector<int> prefix{};  // on trial
+    std::vector<int> prefix{};  // tentative
     TreeShape shape{};
     std::vector<int> nodes{};  // cells
   };
@@ -258,16 +258,16 @@ class World {
     }
     for (const NodeId id : path) offsets.push_back(static_cast<std::int32_t>(s.prefix.size()) + id);
     const CellLedger::Picked picked = ledger_.pick(seq, static_cast<Pos>(s.text.size()), offsets);
-    const TreeIds::Settlement end_of_trial = s.ids.settle(kept, path, cells, picked.park_below);
+    const TreeIds::Settlement settlement = s.ids.settle(kept, path, cells, picked.park_below);
     if (kept) s.text.insert(s.text.end(), s.prefix.begin(), s.prefix.end());
     for (const NodeId id : path) s.text.push_back(s.nodes[static_cast<std::size_t>(id)]);
     if (picked.clear_all) return clear();
-    for (TreeIds::Copy c : end_of_trial.parked) {
+    for (TreeIds::Copy c : settlement.parked) {
       c.to = kJunk;
       apply(c);
     }
-    apply(end_of_trial.removed);
-    for (const TreeIds::Copy& c : end_of_trial.copied) apply(c);
+    apply(settlement.removed);
+    for (const TreeIds::Copy& c : settlement.copied) apply(c);
   }
 
   void cut(SeqId seq) {

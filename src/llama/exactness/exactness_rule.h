@@ -12,20 +12,20 @@
 //    bits (1 to 3 % of greedy choices flip). Of the exact pairs, bf16 keys with f16 values are the
 //    fastest: at 1,700 tokens a step takes what it takes with f16, and half of what it takes with
 //    q8_0 for both. Without flash attention nothing is exact.
-//  - Outrider's own kernels (src/kernels) give a row the same bits in any batch, whatever the
-//  weight
-//    type, and so does their attention for caches in f32, f16, bf16 and q8_0. With them the cache
-//    is f16, as llama.cpp's is by default. The rest is about what they do not take, and about
-//    --kernels stock.
+//  - Outrider's own kernels (src/kernels) give a row the same bits in any batch, for any
+//    weight type, and so does their attention for caches in f32, f16, bf16 and q8_0. With them the
+//    cache is f16, as llama.cpp's is by default. The rest is about what they do not take, and about
+//    kernels=stock.
 //  - Weight buffers. ggml repacks some types into its own layouts. Repacked Q4_0 is exact; repacked
-//    Q4_K and Q2_K are not from width 4 on, plain they are. Plain buffers make a single step of a
-//    file that is all Q4_K 1.5 times as dear (Q4_0 1.3, Q2_K 1.2), so the rule takes them only
-//    where the file's mix makes that less than a tenth; `--exact on` takes them wherever they help.
+//    Q4_K and Q2_K are not from width 4 on, plain they are. With plain buffers a single step of
+//    a file that is all Q4_K takes 1.5 times as long (Q4_0 1.3, Q2_K 1.2), so the rule takes them
+//    only where the file's mix makes that less than a tenth; `exact=on` takes them wherever they
+//    help.
 //  - F32, F16, BF16 and IQ4_NL are never exact: one token and several take different kernels. A
 //    file that multiplies with one of them gets llama.cpp's defaults, since nothing would be
 //    gained. IQ types with lookup grids (IQ4_XS, ...) are exact below 8 tokens.
 // Elsewhere nothing is known, so llama.cpp's defaults are taken and the probe reports. Other
-// devices know mixed cache types in special builds only, so --exact on, and workers, take q8_0 for
+// devices know mixed cache types in special builds only, so exact=on, and workers, take q8_0 for
 // both.
 //
 // Tested by exactness_rule_test.cc.
@@ -94,7 +94,7 @@ Result<RuleFacts> read_rule_facts(const ModelOptions& options);
 // The user's cache types and flash attention win; `notes` says what that costs.
 LoadPlan settings_rule(const RuleFacts& facts, const ModelOptions& options);
 
-// What `--exact on` tries when the rule's settings turn out not to be exact: plain weight buffers
+// What `exact=on` tries when the rule's settings turn out not to be exact: plain weight buffers
 // and a cache that is exact. Equal to `plan` when there is nothing left to try.
 LoadPlan strictest_plan(const RuleFacts& facts, const ModelOptions& options, const LoadPlan& plan);
 

@@ -151,7 +151,8 @@ class ModelFile {
   std::shared_ptr<threads::Teams> teams_ = threads::Teams::shared();
 };
 
-// The types that a key or value cache may have, as --cache-type-k takes them: "f16, q8_0, ...".
+// The types that a key or value cache may have, as the field cache_type_k takes them: "f16, q8_0,
+// ...".
 std::string cache_type_names();
 bool is_cache_type(std::string_view name);
 

@@ -277,18 +277,18 @@ std::string GrammarMask::recent_text() const {
 // ends with a trigger's beginning: those are found once.
 void GrammarMask::find_forbidden(const Stopwatch& watch) {
   const std::string tail = recent_text();
-  const std::vector<std::string_view> rests = triggers_->rests(tail);
+  const std::vector<std::string_view> endings = triggers_->endings(tail);
   const bool first = forbidden_alone_ == nullptr;
-  if (rests.empty() && !first) {
+  if (endings.empty() && !first) {
     forbidden_ = forbidden_alone_;
     return;
   }
   std::vector<Token> forbidden;
   for (const TriggerTokens::Piece& piece : triggers_->pieces()) {
     if (!check_time(watch).ok()) break;  // the caller sees it too
-    const bool completes = std::any_of(rests.begin(), rests.end(), [&](std::string_view rest) {
-      return piece.text.starts_with(rest);
-    });
+    const bool completes =
+        std::any_of(endings.begin(), endings.end(),
+                    [&](std::string_view ending) { return piece.text.starts_with(ending); });
     const bool wrong = completes || (first && piece.whole)
                            ? runs_wrongly_past(piece, tail)
                            : !first && holds(*forbidden_alone_, piece.token);

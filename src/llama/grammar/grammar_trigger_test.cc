@@ -124,9 +124,9 @@ TEST_F(GrammarTriggerTest, AllowsWhatLlamaCanGoOnFromAtEveryStep) {
     std::size_t n_masked = 0;  // while waiting
     std::size_t n_bound = 0;
     const TriggerTokens completing(lazy.triggers, vocabulary());
-    for (int trial = 0; trial < 12; ++trial) {
+    for (int round = 0; round < 12; ++round) {
       const std::unique_ptr<GrammarMask> mask = make_mask(lazy.grammar, lazy.triggers);
-      std::vector<Token> text = bytes(trial % 2 == 0 ? lazy.begin : "");
+      std::vector<Token> text = bytes(round % 2 == 0 ? lazy.begin : "");
       for (const Token token : text) mask->accept(token);
       for (int step = 0; step < 14; ++step) {
         const std::vector<bool> allowed = mask_allows(*mask);
@@ -135,7 +135,7 @@ TEST_F(GrammarTriggerTest, AllowsWhatLlamaCanGoOnFromAtEveryStep) {
           const std::size_t i = static_cast<std::size_t>(t);
           ASSERT_EQ(allowed[i], wanted[i])
               << lazy.grammar << ": token " << t << " ('" << vocabulary().text(t) << "') behind '"
-              << said(text) << "', trial " << trial;
+              << said(text) << "', round " << round;
         }
         const std::vector<Token> next = possible(allowed);
         n_masked += mask->binds() ? 0 : allowed.size() - next.size();

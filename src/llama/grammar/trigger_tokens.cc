@@ -62,14 +62,14 @@ std::size_t TriggerTokens::begin_in(std::string_view text) const {
   return std::string_view::npos;
 }
 
-std::vector<std::string_view> TriggerTokens::rests(std::string_view tail) const {
-  std::vector<std::string_view> rests;
+std::vector<std::string_view> TriggerTokens::endings(std::string_view tail) const {
+  std::vector<std::string_view> endings;
   for (const std::string_view trigger : triggers_) {
     for (std::size_t said = 1; said < trigger.size(); ++said) {
-      if (tail.ends_with(trigger.substr(0, said))) rests.push_back(trigger.substr(said));
+      if (tail.ends_with(trigger.substr(0, said))) endings.push_back(trigger.substr(said));
     }
   }
-  return rests;
+  return endings;
 }
 
 }  // namespace outrider::llama

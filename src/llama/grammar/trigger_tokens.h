@@ -1,12 +1,12 @@
 // TriggerTokens: which tokens can complete a trigger, so that only these need to be looked at while
 // a text waits for one.
 //
-// A token completes a trigger when its text holds a whole one, or begins with the rest of one whose
-// beginning the text ends with. Both can be told from the token's text alone, once; at each place
-// in the text it is then a comparison with the rests that are open there, mostly none.
+// A token completes a trigger when its text holds a whole one, or begins with the ending of one
+// whose beginning the text ends with. Both can be told from the token's text alone, once; at each
+// place in the text it is then a comparison with the endings that are open there, mostly none.
 //
-// Example. Trigger "END": "END!", "xEND" and "END" hold it; "D", "D!" and "ND\n" begin with a rest
-// of it. Behind "the EN" the open rest is "D"; behind "the" there is none.
+// Example. Trigger "END": "END!", "xEND" and "END" hold it; "D", "D!" and "ND\n" begin with an
+// ending of it. Behind "the EN" the open ending is "D"; behind "the" there is none.
 //
 // Cost. 49,152 tokens: 1 ms to build, for each request with a trigger.
 //
@@ -47,7 +47,7 @@ class TriggerTokens {
   std::size_t begin_in(std::string_view text) const;
 
   // What is missing of the triggers whose beginnings `tail` ends with. Points into triggers().
-  std::vector<std::string_view> rests(std::string_view tail) const;
+  std::vector<std::string_view> endings(std::string_view tail) const;
 
   // The tokens that can complete a trigger, by id.
   const std::vector<Piece>& pieces() const { return pieces_; }

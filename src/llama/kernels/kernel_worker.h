@@ -1,4 +1,4 @@
-// The processor as a worker lends it: a device whose weights are packed for Outrider's kernels as
+// The processor of a worker: a device whose weights are packed for Outrider's kernels as
 // they arrive.
 //
 // ggml's RPC server keeps all that its client sends in buffers of its device: weights, the cache

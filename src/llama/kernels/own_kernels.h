@@ -8,7 +8,7 @@
 //
 // What may keep a process from them: ggml's private headers do not fit (found out when
 // configuring), or what they compute is not, bit for bit, what plain code computes (found out when
-// they are registered). Then ggml's own kernels are used, and the reason is told.
+// they are registered). Then ggml's own kernels are used, and the reason is reported.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ Status LlamaModel::take(const std::vector<TreeIds::Removal>& removed) {
 
 void LlamaModel::clear_cache() {
   llama_memory_clear(context_->memory, /*data=*/false);
-  for (TreeIds& t : trials_) t.detach();
+  for (TreeIds& t : tree_ids_) t.detach();
 }
 
 // Nothing is left of `seq`, whatever state it was in. Removing a whole sequence never fails
@@ -47,14 +47,14 @@ void LlamaModel::forget(SeqId seq) {
     }
     llama_memory_seq_rm(context_->memory, seq, -1, -1);
   }
-  if (trial(seq).open()) {
+  if (tree_ids(seq).open()) {
     std::vector<TreeIds::Removal> removed;
-    trial(seq).undo(0, &removed);
+    tree_ids(seq).undo(0, &removed);
   }
-  for (std::int32_t n = 1; n <= trial(seq).n_extra(); ++n) {
-    llama_memory_seq_rm(context_->memory, trial(seq).id(n), -1, -1);
+  for (std::int32_t n = 1; n <= tree_ids(seq).n_extra(); ++n) {
+    llama_memory_seq_rm(context_->memory, tree_ids(seq).id(n), -1, -1);
   }
-  trial(seq).detach();
+  tree_ids(seq).detach();
   lengths_[i] = 0;
   shortest_[i] = 0;
 }
@@ -65,11 +65,11 @@ Status LlamaModel::undo_evaluate(const Status& why) {
   while (!evaluated_.empty()) {
     const Evaluated item = evaluated_.back();
     evaluated_.pop_back();
-    TreeIds& trial = this->trial(item.seq);
+    TreeIds& ids = this->tree_ids(item.seq);
     const bool grown = item.first_new > 0;
-    const Pos length = this->length(item.seq) + (grown ? trial.n_prefix() + item.first_new : 0);
+    const Pos length = this->length(item.seq) + (grown ? ids.n_prefix() + item.first_new : 0);
     std::vector<TreeIds::Removal> removed;
-    trial.undo(item.first_new, &removed);
+    ids.undo(item.first_new, &removed);
     const CellLedger::Cut cut = ledger_.cut(item.seq, length);
     assert(cut.parked_from == cut.freed_from);
     if (cut.clear_all) {
@@ -94,10 +94,10 @@ Status LlamaModel::undo_evaluate(const Status& why) {
 }
 
 Status LlamaModel::check_path(SeqId seq, std::span<const NodeId> path) const {
-  const TreeIds& trial = this->trial(seq);
+  const TreeIds& ids = this->tree_ids(seq);
   NodeId previous = kNoNode;
   for (const NodeId id : path) {
-    if (id < 0 || id >= trial.n_nodes() || trial.parent(id) != previous) {
+    if (id < 0 || id >= ids.n_nodes() || ids.parent(id) != previous) {
       return invalid_argument("node " + std::to_string(id) + " is not a child of node " +
                               std::to_string(previous) + " in the tree of " + sequence(seq));
     }
@@ -106,18 +106,18 @@ Status LlamaModel::check_path(SeqId seq, std::span<const NodeId> path) const {
   return Status();
 }
 
-// Ends a trial: the prefix and the path stay, or (!kept) nothing of it.
+// Of the tentative tokens, the prefix and the path stay, or (!kept) none.
 Status LlamaModel::settle(SeqId seq, bool kept, std::span<const NodeId> path) {
-  TreeIds& trial = this->trial(seq);
+  TreeIds& ids = this->tree_ids(seq);
   const Pos before = length(seq);
-  const Pos after = kept ? trial.base() + static_cast<Pos>(path.size()) : before;
+  const Pos after = kept ? ids.base() + static_cast<Pos>(path.size()) : before;
   const std::vector<std::int32_t>& all = ledger_.cells(seq);
   cells_.assign(all.begin() + before, all.end());
   offsets_.clear();
-  for (std::int32_t i = 0; kept && i < trial.n_prefix(); ++i) offsets_.push_back(i);
-  for (const NodeId id : path) offsets_.push_back(trial.n_prefix() + id);
+  for (std::int32_t i = 0; kept && i < ids.n_prefix(); ++i) offsets_.push_back(i);
+  for (const NodeId id : path) offsets_.push_back(ids.n_prefix() + id);
   const CellLedger::Picked picked = ledger_.pick(seq, before, offsets_);
-  const TreeIds::Settlement settlement = trial.settle(kept, path, cells_, picked.park_below);
+  const TreeIds::Settlement settlement = ids.settle(kept, path, cells_, picked.park_below);
   if (picked.clear_all) {
     clear_cache();
     return Status();
@@ -137,7 +137,7 @@ Status LlamaModel::settle(SeqId seq, bool kept, std::span<const NodeId> path) {
 }
 
 Status LlamaModel::commit(SeqId seq, std::span<const NodeId> path) {
-  assert(seq >= 0 && seq < capabilities_.n_sequences && trial(seq).open());
+  assert(seq >= 0 && seq < capabilities_.n_sequences && tree_ids(seq).open());
   const bool any = capabilities_.rollback == Rollback::kAny;
   Status status = check_path(seq, path);
   if (status.ok()) {
@@ -151,10 +151,10 @@ Status LlamaModel::commit(SeqId seq, std::span<const NodeId> path) {
   return status;
 }
 
-// Removes all but the first `length` tokens of `seq`, which has nothing on trial.
+// Removes all but the first `length` tokens of `seq`, which has nothing on ids.
 Status LlamaModel::drop_suffix(SeqId seq, Pos length) {
   std::vector<TreeIds::Removal> removed;
-  trial(seq).truncate(length, &removed);
+  tree_ids(seq).truncate(length, &removed);
   removed.push_back({.id = seq, .from = length});
   if (length == 0) drop_copies(seq);
   const CellLedger::Cut cut = ledger_.cut(seq, length);
@@ -173,9 +173,9 @@ Status LlamaModel::drop_suffix(SeqId seq, Pos length) {
 
 Status LlamaModel::truncate(SeqId seq, Pos length) {
   assert(seq >= 0 && seq < capabilities_.n_sequences);
-  assert(length >= 0 && length <= this->length(seq) && (length == 0 || !trial(seq).open()));
+  assert(length >= 0 && length <= this->length(seq) && (length == 0 || !tree_ids(seq).open()));
   const std::size_t i = static_cast<std::size_t>(seq);
-  if (trial(seq).open()) {
+  if (tree_ids(seq).open()) {
     if (capabilities_.rollback == Rollback::kAny) {
       OUTRIDER_RETURN_IF_ERROR(settle(seq, false, {}));
     } else {

@@ -25,7 +25,7 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::create(std::shared_ptr<ModelFile
   OUTRIDER_RETURN_IF_ERROR(model->choose_cache_types());
   OUTRIDER_RETURN_IF_ERROR(model->choose_sizes(options).with_context("'" + path + "'"));
   if (settings.for_probe) return model;
-  OUTRIDER_RETURN_IF_ERROR(model->probe_rollback().with_context("'" + path + "'"));
+  OUTRIDER_RETURN_IF_ERROR(model->check_rollback().with_context("'" + path + "'"));
   return model;
 }
 
@@ -112,9 +112,9 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
       settings_.n_cells, capabilities_.n_sequences + (settings_.for_probe ? 1 : 0),
       settings_.keep_cell_order ? CellLedger::Policy::kInOrder : CellLedger::Policy::kFreeAtOnce);
   const std::int32_t n_extra = capabilities_.max_leaves - 1;
-  trials_.clear();
+  tree_ids_.clear();
   for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
-    trials_.emplace_back(seq, capabilities_.n_sequences + seq * n_extra, n_extra);
+    tree_ids_.emplace_back(seq, capabilities_.n_sequences + seq * n_extra, n_extra);
   }
   lengths_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
   shortest_.assign(static_cast<std::size_t>(capabilities_.n_sequences), 0);
@@ -176,22 +176,22 @@ std::string LlamaModel::check_integrity() const {
   for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
     const std::string where = "sequence " + std::to_string(seq) + ": ";
     const std::size_t i = static_cast<std::size_t>(seq);
-    const TreeIds& trial = this->trial(seq);
+    const TreeIds& ids = this->tree_ids(seq);
     const Pos n = ledger_.length(seq);
-    if (n != lengths_[i] + trial.n_tokens()) {
+    if (n != lengths_[i] + ids.n_tokens()) {
       return where + "the ledger has " + std::to_string(n) + " tokens, " +
-             std::to_string(lengths_[i]) + " are kept and " + std::to_string(trial.n_tokens()) +
-             " on trial";
+             std::to_string(lengths_[i]) + " are kept and " + std::to_string(ids.n_tokens()) +
+             " tentative";
     }
-    for (std::int32_t index = 0; index <= trial.n_extra(); ++index) {
-      const std::string which = where + "id " + std::to_string(trial.id(index)) + ": ";
-      const Pos held = trial.held(index, lengths_[i]);
-      const llama_pos last = llama_memory_seq_pos_max(context_->memory, trial.id(index));
+    for (std::int32_t index = 0; index <= ids.n_extra(); ++index) {
+      const std::string which = where + "id " + std::to_string(ids.id(index)) + ": ";
+      const Pos held = ids.held(index, lengths_[i]);
+      const llama_pos last = llama_memory_seq_pos_max(context_->memory, ids.id(index));
       if (last != held - 1) {
         return which + "llama.cpp's last position is " + std::to_string(last) + ", not " +
                std::to_string(held - 1);
       }
-      const llama_pos first = llama_memory_seq_pos_min(context_->memory, trial.id(index));
+      const llama_pos first = llama_memory_seq_pos_min(context_->memory, ids.id(index));
       if (shortest_[i] == 0 && ledger_.in_order() && first != (held > 0 ? 0 : -1)) {
         return which + "llama.cpp's first position is " + std::to_string(first);
       }

@@ -33,10 +33,10 @@ Status LlamaModel::deepen(std::int32_t cells) {
     return unsupported("llama.cpp cannot save this model's state" + log.because());
   }
   // Ids of leaves that hold the text would not hold the copies.
-  for (std::int32_t i = 1; i <= trial(0).n_extra(); ++i) {
-    llama_memory_seq_rm(context_->memory, trial(0).id(i), -1, -1);
+  for (std::int32_t i = 1; i <= tree_ids(0).n_extra(); ++i) {
+    llama_memory_seq_rm(context_->memory, tree_ids(0).id(i), -1, -1);
   }
-  trial(0).detach();
+  tree_ids(0).detach();
   shortest_[0] = n_text;
   while (n_text + ledger_.length(copies()) < cells) {
     const std::int32_t missing = cells - n_text - ledger_.length(copies());

@@ -29,7 +29,7 @@ llama_context* LlamaModel::handle() const { return context_->handle.get(); }
 Pos LlamaModel::length(SeqId seq) const { return lengths_[static_cast<std::size_t>(seq)]; }
 
 std::int32_t LlamaModel::room(SeqId seq) const {
-  const std::int32_t in_context = capabilities_.n_ctx - length(seq) - trial(seq).n_tokens();
+  const std::int32_t in_context = capabilities_.n_ctx - length(seq) - tree_ids(seq).n_tokens();
   // Parked cells are won back by rebuilding the cache, which waits for the commits.
   const std::int32_t parked = any_open() ? ledger_.parked() : 0;
   const std::int32_t in_cache = ledger_.n_cells() - ledger_.live() - parked;
@@ -43,7 +43,7 @@ bool LlamaModel::interrupted() const {
 }
 
 bool LlamaModel::any_open() const {
-  return std::any_of(trials_.begin(), trials_.end(), [](const TreeIds& t) { return t.open(); });
+  return std::any_of(tree_ids_.begin(), tree_ids_.end(), [](const TreeIds& t) { return t.open(); });
 }
 
 Status LlamaModel::validate_tokens(const EvalItem& item) const {
@@ -62,17 +62,17 @@ Status LlamaModel::validate_tokens(const EvalItem& item) const {
 }
 
 Status LlamaModel::validate_growth(const EvalItem& item) const {
-  assert(trial(item.seq).open() == (item.first_new > 0));
+  assert(tree_ids(item.seq).open() == (item.first_new > 0));
   if (item.first_new == 0) return Status();
   if (capabilities_.rollback != Rollback::kAny) {
     return unsupported("a tree of this model cannot grow: " + capabilities_.rollback_reason);
   }
   const bool grown = item.prefix.empty() && item.tree != nullptr &&
-                     trial(item.seq).is_grown(*item.tree, item.first_new);
+                     tree_ids(item.seq).is_grown(*item.tree, item.first_new);
   if (grown) return Status();
-  return invalid_argument(
-      sequence(item.seq) + " has a tree of " + std::to_string(trial(item.seq).n_nodes()) +
-      " nodes on trial, and what was given is not that tree with more behind it");
+  return invalid_argument(sequence(item.seq) + " has a tentative tree of " +
+                          std::to_string(tree_ids(item.seq).n_nodes()) +
+                          " nodes, and what was given is not that tree with more behind it");
 }
 
 Status LlamaModel::validate_item(const EvalItem& item) const {
@@ -98,7 +98,7 @@ Status LlamaModel::validate_item(const EvalItem& item) const {
   OUTRIDER_RETURN_IF_ERROR(validate_growth(item));
   OUTRIDER_RETURN_IF_ERROR(validate_tokens(item));
   const std::size_t end = static_cast<std::size_t>(length(item.seq)) +
-                          static_cast<std::size_t>(trial(item.seq).n_tokens()) +
+                          static_cast<std::size_t>(tree_ids(item.seq).n_tokens()) +
                           item.prefix.size() + static_cast<std::size_t>(n_nodes - item.first_new);
   if (end > static_cast<std::size_t>(capabilities_.n_ctx)) {
     return resource_exhausted(sequence(item.seq) + " would have " + std::to_string(end) +
@@ -135,17 +135,17 @@ Status LlamaModel::validate(std::span<const EvalItem> items) const {
 
 // Cells in the ledger, ids and tokens in the batch: llama.cpp gives cells in the batch's order.
 void LlamaModel::add_to_batch(const EvalItem& item) {
-  TreeIds& trial = this->trial(item.seq);
+  TreeIds& ids = this->tree_ids(item.seq);
   if (item.first_new == 0) {
-    trial.begin(length(item.seq), static_cast<std::int32_t>(item.prefix.size()));
+    ids.begin(length(item.seq), static_cast<std::int32_t>(item.prefix.size()));
   }
   if (item.tree != nullptr) {
     copies_.clear();
-    trial.grow(*item.tree, &copies_);
+    ids.grow(*item.tree, &copies_);
     for (const TreeIds::Copy& copy : copies_) this->copy(copy);
   }
-  context_->batch.add(item, trial, length(item.seq));
-  const std::int32_t n_nodes = trial.n_nodes();
+  context_->batch.add(item, ids, length(item.seq));
+  const std::int32_t n_nodes = ids.n_nodes();
   evaluated_.push_back(
       {.seq = item.seq, .first_new = item.first_new, .end = n_nodes, .first_row = n_rows_});
   n_rows_ += static_cast<std::size_t>(n_nodes - item.first_new);

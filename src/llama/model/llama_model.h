@@ -146,9 +146,9 @@ class LlamaModel : public LanguageModel {
   Status make_context(const ContextSizes& sizes);
 
   // llama_rollback.cc: what can be taken back, and how without dropping cells.
-  Status probe_rollback();
-  Status probe_branches();
-  Status probe_state();
+  Status check_rollback();
+  Status check_branches();
+  Status check_state();
   Status try_state();
   void refuse_speculation(const std::string& reason);
   void refuse_branches(const std::string& reason);
@@ -175,8 +175,8 @@ class LlamaModel : public LanguageModel {
   Status decode(bool* out_of_cells);
   bool interrupted() const;
   bool any_open() const;
-  TreeIds& trial(SeqId seq) { return trials_[static_cast<std::size_t>(seq)]; }
-  const TreeIds& trial(SeqId seq) const { return trials_[static_cast<std::size_t>(seq)]; }
+  TreeIds& tree_ids(SeqId seq) { return tree_ids_[static_cast<std::size_t>(seq)]; }
+  const TreeIds& tree_ids(SeqId seq) const { return tree_ids_[static_cast<std::size_t>(seq)]; }
 
   // llama_commit.cc: its end.
   Status undo_evaluate(const Status& why);
@@ -199,13 +199,13 @@ class LlamaModel : public LanguageModel {
   LogSink decode_log_;  // the file's; silent while interrupted, which llama.cpp calls an error
 
   std::unique_ptr<Context> context_;
-  CellLedger ledger_;             // with the tokens on trial
-  std::vector<Pos> lengths_;      // [n_sequences] without them
-  std::vector<Pos> shortest_;     // [n_sequences] see truncate() and sliding windows
-  std::vector<TreeIds> trials_;   // [n_sequences]
-  std::vector<Saved> saved_;      // [n_sequences]
-  std::int32_t n_snapshots_ = 0;  // tokens that llama.cpp can take back in a recurrent state
-  bool state_touched_ = false;    // by the last decode(), if it failed
+  CellLedger ledger_;              // with the tentative tokens
+  std::vector<Pos> lengths_;       // [n_sequences] without them
+  std::vector<Pos> shortest_;      // [n_sequences] see truncate() and sliding windows
+  std::vector<TreeIds> tree_ids_;  // [n_sequences]
+  std::vector<Saved> saved_;       // [n_sequences]
+  std::int32_t n_snapshots_ = 0;   // tokens that llama.cpp can take back in a recurrent state
+  bool state_touched_ = false;     // by the last decode(), if it failed
   std::vector<Evaluated> evaluated_;
   std::vector<TreeIds::Copy> copies_;  // these three: kept for their memory
   std::vector<std::int32_t> cells_;

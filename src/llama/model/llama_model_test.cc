@@ -133,7 +133,7 @@ TEST_F(LlamaModelTest, EveryAcceptanceCountLeavesTheRightTokens) {
       const TokenTree tree = chain(std::span(text).subspan(3, static_cast<std::size_t>(width)));
       const EvalItem item{.seq = 0, .prefix = std::span(text).first(3), .tree = &tree};
       ASSERT_TRUE(model->evaluate({&item, 1}).ok());
-      EXPECT_EQ(model->length(0), 0) << "on trial, not for good";
+      EXPECT_EQ(model->length(0), 0) << "tentative, not committed";
       ASSERT_TRUE(model->commit(0, path(kept)).ok());
       expect_unchanged(*model, {3 + kept});
       expect_bits(step(*model, 0, text[static_cast<std::size_t>(3 + kept)]),

@@ -1,4 +1,4 @@
-// What a model can take back: probed when it is loaded, and the ways of those that cannot simply
+// What a model can take back: checked when it is loaded, and the ways of those that cannot simply
 // drop cells.
 //
 // Recurrent layers (Mamba, RWKV, and a part of LFM2, Qwen3.5, ...) fold the text into one state.
@@ -63,10 +63,10 @@ Status LlamaModel::evaluate_one(std::span<const Token> prefix, Token token, bool
 
 // Also the first use of the weights, so that a model which cannot run fails here and not in a
 // request.
-Status LlamaModel::probe_rollback() {
+Status LlamaModel::check_rollback() {
   const ModelFacts& facts = file_->facts();
   n_snapshots_ = static_cast<std::int32_t>(llama_n_rs_seq(handle()));
-  if (facts.recurrent || facts.hybrid || n_snapshots_ > 0) return probe_state();
+  if (facts.recurrent || facts.hybrid || n_snapshots_ > 0) return check_state();
   if (capabilities_.n_ctx < 2) return Status();
   OUTRIDER_RETURN_IF_ERROR(evaluate_one({}, 0, /*keep=*/true, nullptr));
   const Token token = std::min(1, capabilities_.n_vocab - 1);
@@ -78,7 +78,7 @@ Status LlamaModel::probe_rollback() {
   if (!status.ok()) {
     refuse_speculation(status.message());
   } else if (capabilities_.max_leaves > 1) {
-    status = probe_branches();
+    status = check_branches();
     if (!status.ok()) refuse_branches(status.message());
   }
   return truncate(0, 0);
@@ -97,7 +97,7 @@ void LlamaModel::refuse_branches(const std::string& reason) {
 }
 
 // A branch behind another one must see its own path only. Sequence 0 holds one token.
-Status LlamaModel::probe_branches() {
+Status LlamaModel::check_branches() {
   if (room(0) < 3) return Status();
   const Token last = capabilities_.n_vocab - 1;
   TokenTree tree(std::min(1, last));
@@ -116,7 +116,7 @@ Status LlamaModel::probe_branches() {
 }
 
 // Snapshots where there are any, else saved states, else nothing.
-Status LlamaModel::probe_state() {
+Status LlamaModel::check_state() {
   const std::string what = "the " + file_->facts().architecture +
                            " architecture has recurrent layers, whose state cannot drop tokens";
   refuse_branches(what);
@@ -135,7 +135,7 @@ Status LlamaModel::probe_state() {
     capabilities_.rollback_reason =
         what + (snapshots ? "; chains of up to " + std::to_string(n_snapshots_ + 1) +
                                 " tokens are taken back by llama.cpp's snapshots"
-                          : "; a copy of it is kept while a chain is on trial");
+                          : "; a copy of it is kept while a chain is tentative");
     status = try_state();
     if (status.ok()) return truncate(0, 0);
     OUTRIDER_RETURN_IF_ERROR(truncate(0, 0));
@@ -191,7 +191,7 @@ Status LlamaModel::save_state(SeqId seq) {
   return Status();
 }
 
-// False when there is no copy of the state that `seq` had before what is on trial, or it cannot be
+// False when there is no copy of the state that `seq` had before what is tentative, or it cannot be
 // put back.
 bool LlamaModel::restore_state(SeqId seq) {
   Saved& saved = saved_[static_cast<std::size_t>(seq)];
@@ -230,11 +230,11 @@ Status LlamaModel::evaluate_saving(std::span<const EvalItem> items) {
 }
 
 Status LlamaModel::commit_state(SeqId seq, std::span<const NodeId> path) {
-  const TreeIds& trial = this->trial(seq);
-  const std::int32_t rejected = trial.n_nodes() - static_cast<std::int32_t>(path.size());
-  const Pos kept = trial.base() + static_cast<Pos>(path.size());
+  const TreeIds& ids = this->tree_ids(seq);
+  const std::int32_t rejected = ids.n_nodes() - static_cast<std::int32_t>(path.size());
+  const Pos kept = ids.base() + static_cast<Pos>(path.size());
   const bool snapshot = capabilities_.rollback == Rollback::kSnapshot && kept > 0 &&
-                        rejected <= n_snapshots_ && rejected < trial.n_tokens();
+                        rejected <= n_snapshots_ && rejected < ids.n_tokens();
   if (rejected == 0 || snapshot) return settle(seq, /*kept=*/true, path);
   if (capabilities_.rollback == Rollback::kSaved && restore_state(seq)) {
     return settle(seq, /*kept=*/true, {});

@@ -211,7 +211,7 @@ TEST_F(LlamaTreeTest, TheLeavesAreDividedAmongTheSequences) {
   }
 }
 
-// A tree on trial, one of another sequence, and evaluations that fail in every way: the trees must
+// A tentative tree, one of another sequence, and evaluations that fail in every way: the trees must
 // then go on as if nothing had been tried.
 TEST_F(LlamaTreeTest, AFailedGrowthLeavesTheTreeOnTrialAsItWas) {
   const std::unique_ptr<LlamaModel> model =
@@ -233,13 +233,13 @@ TEST_F(LlamaTreeTest, AFailedGrowthLeavesTheTreeOnTrialAsItWas) {
     EXPECT_EQ(model->check_integrity(), "");
     EXPECT_EQ(model->length(0), 0);
     EXPECT_EQ(model->length(1), 30);
-    EXPECT_EQ(model->room(0), 60 - 24) << "the tree is still on trial";
+    EXPECT_EQ(model->room(0), 60 - 24) << "the tree is still tentative";
   };
   TokenTree grown = tree;
   grown.add(1, 50, 1.0f, 1);
   grown.add(1, 51, 1.0f, 1);
-  fails(tree, 4, StatusCode::kInvalidArgument, "on trial");
-  fails(grown, 3, StatusCode::kInvalidArgument, "on trial");
+  fails(tree, 4, StatusCode::kInvalidArgument, "tentative");
+  fails(grown, 3, StatusCode::kInvalidArgument, "tentative");
   TokenTree foreign = grown;
   foreign.add(2, file().facts().n_vocab, 1.0f, 1);
   fails(foreign, 4, StatusCode::kInvalidArgument, "vocabulary");

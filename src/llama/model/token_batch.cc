@@ -25,18 +25,18 @@ void TokenBatch::add(Token token, Pos pos, bool output) {
   outputs_.push_back(output ? 1 : 0);
 }
 
-void TokenBatch::add(const EvalItem& item, const TreeIds& trial, Pos length) {
+void TokenBatch::add(const EvalItem& item, const TreeIds& ids, Pos length) {
   Pos pos = length;
   for (const Token token : item.prefix) {
     add(token, pos++, /*output=*/false);
-    n_ids_.push_back(trial.n_ids());
-    for (std::int32_t i = 0; i < trial.n_ids(); ++i) ids_.push_back(trial.id(i));
+    n_ids_.push_back(ids.n_ids());
+    for (std::int32_t i = 0; i < ids.n_ids(); ++i) ids_.push_back(ids.id(i));
   }
-  for (NodeId id = item.first_new; id < trial.n_nodes(); ++id) {
+  for (NodeId id = item.first_new; id < ids.n_nodes(); ++id) {
     const TokenTree::Node& node = item.tree->node(id);
-    add(node.token, trial.base() + node.depth, /*output=*/true);
+    add(node.token, ids.base() + node.depth, /*output=*/true);
   }
-  trial.list_ids(item.first_new, &ids_, &n_ids_);
+  ids.list_ids(item.first_new, &ids_, &n_ids_);
 }
 
 llama_batch TokenBatch::view() {

@@ -165,7 +165,7 @@ Status Prober::width_unit(const ProbeUnit& unit) {
   // Behind it as much as is known, then wrong tokens; nothing is kept. What a model that cannot
   // drop a part of its state has lost is read again.
   const Pos lost = walk_.base_length() + kept - walk_.model().length(0);
-  if (lost < 0 || lost > kept) return internal_error("a rollback has lost more than was on trial");
+  if (lost < 0 || lost > kept) return internal_error("a rollback has lost more than was tentative");
   const std::int32_t n_right = std::min(width, static_cast<std::int32_t>(truth.rows.size()) - kept);
   std::vector<Token> mixed;
   for (std::int32_t i = 0; i < width; ++i) {

@@ -1,6 +1,6 @@
 // The probe: does a batch give the very bits of single steps, with this model, here and now?
 //
-// Idea. Nobody can know from outside which kernels a backend picks for a batch of n tokens. So try:
+// Idea. A backend does not tell which kernels it picks for a batch of n tokens. So try:
 // go to a place in the cache, take single steps and keep their rows, go back, evaluate the same
 // tokens as one batch, and compare every row bit for bit. Then keep a part of the batch, evaluate a
 // batch with wrong tokens behind it, take those back, and so on: rollbacks must not show either.
@@ -50,7 +50,7 @@ struct ProbePassed {
 
 struct ProbeOptions {
   std::int32_t widest = 16;    // widths 2..widest are asked for; >= 2
-  double budget_ms = 10000.0;  // what speculation rests on may take two or three times as long
+  double budget_ms = 10000.0;  // what speculation depends on may take two or three times as long
   bool same_for_all_widths = false;  // as in ProbePlanOptions
   bool insist = false;  // what is required (widths to 4) is compared however long it takes
   std::uint64_t seed = 1;

@@ -8,7 +8,7 @@ namespace {
 constexpr std::int32_t kSmall = 4;   // widths up to here are required
 constexpr std::int32_t kRounds = 2;  // times that the telling widths are compared at each start
 constexpr std::int32_t kSuspiciousRounds = 5;
-// What speculation rests on may take longer than asked for: small widths, and then wide ones.
+// What speculation depends on may take longer than asked for: small widths, and then wide ones.
 constexpr double kSmallBudgets = 3.0;
 constexpr double kWideBudgets = 2.0;
 

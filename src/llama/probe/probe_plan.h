@@ -8,9 +8,9 @@
 //
 // Example, widest 16, one sequence, starts 24, 254, 520:
 //    required   2 3 4 at each start
-//    then       8 at 520, 254, 24; 16 at 520, 254, 24; trees of 4 and 8; prompt pieces of 33; a
-//    second round of
-//               2 3 4 8 16; prompt pieces of 65; 5 6 7 9 ... 15 at one start each; 130, 512
+//    then       8 at 520, 254, 24; 16 at 520, 254, 24; trees of 4 and 8; prompt pieces of 33;
+//               a second round of 2 3 4 8 16; prompt pieces of 65; 5 6 7 9 ... 15 at one start
+//               each; 130, 512
 //
 // Cost of a unit is in single steps, for the decision whether it still fits: a batch of w is taken
 // for (1 + w/4) of them, which is more than measured anywhere.
@@ -35,7 +35,7 @@ struct ProbeUnit {
   std::int32_t start = 0;  // index of the place in the cache; not for kPiece
   std::int32_t width = 2;
   std::int32_t round = 0;  // selects the tokens
-  bool required = false;   // --exact on needs it
+  bool required = false;   // exact=on needs it
   double budgets = 1.0;    // how many times the budget may be spent with it
 
   // The same work.

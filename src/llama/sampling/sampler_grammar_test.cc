@@ -135,7 +135,7 @@ TEST_F(SamplerGrammarTest, EveryChainHeedsALazyGrammarAndNeverRunsIntoAnError) {
     SamplingOptions options = free;
     options.grammar = grammar;
     options.grammar_triggers = {"s"};
-    for (std::uint64_t trial = 0; trial < 4; ++trial) {
+    for (std::uint64_t round = 0; round < 4; ++round) {
       std::unique_ptr<Sampler> lazy = make_sampler(options, vocabulary()).value();
       std::unique_ptr<Sampler> plain = make_sampler(free, vocabulary()).value();
       std::unique_ptr<GrammarMask> mask = GrammarMask::create(grammar, {"s"}, vocabulary()).value();
@@ -155,7 +155,7 @@ TEST_F(SamplerGrammarTest, EveryChainHeedsALazyGrammarAndNeverRunsIntoAnError) {
           if (std::isinf(q.logits[i])) continue;
           ASSERT_EQ(q.token(i), wanted.token(i));
         }
-        const Token token = perturbed_argmax(q, noise_key(trial, step));
+        const Token token = perturbed_argmax(q, noise_key(round, step));
         ASSERT_NE(token, kNoToken);
         if (vocabulary().is_end_of_generation(token)) break;
         lazy->accept(token);

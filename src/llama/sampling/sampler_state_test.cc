@@ -92,7 +92,7 @@ void expect_same(const Distribution& got, const std::vector<llama_token_data>& w
 
 TEST_F(SamplerStateTest, EveryChainWithAHistoryLeavesWhatLlamaLeavesStepByStep) {
   int n_xtc = 0;
-  for (int trial = 0; trial < 300; ++trial) {
+  for (int round = 0; round < 300; ++round) {
     const SamplingOptions options = random_options();
     const std::vector<Token> prompt = random_prompt();
     const std::uint64_t seed = random_();
@@ -111,7 +111,7 @@ TEST_F(SamplerStateTest, EveryChainWithAHistoryLeavesWhatLlamaLeavesStepByStep) 
       n_xtc += xtc ? 1 : 0;
       const Distribution q = sampler.apply(row);
       ASSERT_NO_FATAL_FAILURE(expect_same(q, reference.apply(row, xtc)))
-          << "trial " << trial << ", position " << position;
+          << "round " << round << ", position " << position;
       const Token token = perturbed_argmax(q, noise_key(seed, position));
       ASSERT_NE(token, kNoToken);
       sampler.accept(token);
@@ -133,10 +133,10 @@ std::vector<Copy> replay(Sampler& sampler, const std::vector<std::vector<float>>
 }
 
 TEST_F(SamplerStateTest, AfterASpeculativeStepTheStateIsThatOfATokenByTokenReplay) {
-  for (int trial = 0; trial < 200; ++trial) {
+  for (int round = 0; round < 200; ++round) {
     SamplingOptions options = random_options();
-    if (trial % 4 == 0) options = {.mirostat = 1 + trial / 4 % 2};
-    if (trial % 5 == 0) options.grammar = "root ::= [a-f]* \"g\"? [a-f]* [^q]*";
+    if (round % 4 == 0) options = {.mirostat = 1 + round / 4 % 2};
+    if (round % 5 == 0) options.grammar = "root ::= [a-f]* \"g\"? [a-f]* [^q]*";
     options.ignore_eos = options.ignore_eos && options.grammar.empty();
     const std::vector<Token> prompt = random_prompt();
     std::unique_ptr<Sampler> sampler = make_sampler(options, vocabulary()).value();
@@ -170,7 +170,7 @@ TEST_F(SamplerStateTest, AfterASpeculativeStepTheStateIsThatOfATokenByTokenRepla
     seen.resize(said.size());
     std::unique_ptr<Sampler> fresh = make_sampler(options, vocabulary()).value();
     fresh->begin(prompt, 7);
-    ASSERT_EQ(replay(*fresh, rows, said), seen) << "trial " << trial;
+    ASSERT_EQ(replay(*fresh, rows, said), seen) << "round " << round;
     ASSERT_TRUE(sampler->status().ok());
   }
 }

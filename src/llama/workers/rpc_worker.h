@@ -1,11 +1,11 @@
-// Workers: other machines' processors, on which a model's layers lie, reached by ggml's RPC.
+// Workers: other machines' processors, which hold layers of a model and are reached by ggml's RPC.
 //
 // A worker is a program that runs ggml's RPC server (`outrider worker`, or llama.cpp's rpc-server
 // of the same version). It serves one client at a time and keeps its weights in plain buffers. The
 // protocol has no protection at all: whoever reaches the port can write into the worker's memory.
 //
 // ggml aborts its own process when a worker cannot be reached, speaks another version or dies. So
-// addresses and workers are checked before ggml hears of them, and what remains (a worker that dies
+// addresses and workers are checked before ggml uses them, and what remains (a worker that dies
 // later) happens in a process of its own (remote/remote_model.h).
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "remote/model_host.h"
+#include "remote/serve_model.h"
 
 #include <algorithm>
 #include <cstring>
@@ -29,12 +29,12 @@ class Host {
   }
   Status say_hello();
   Status open(const OpenHosted& open);
-  Status map_rows(WireReader& order);
+  Status map_rows(WireReader& body);
   Status answer(const Message& message, bool* over);
-  Status evaluate(WireReader& order);
+  Status evaluate(WireReader& body);
   Status run(std::span<const EvalItem> items);
-  Status commit(WireReader& order);
-  Status truncate(WireReader& order);
+  Status commit(WireReader& body);
+  Status truncate(WireReader& body);
   Status done(const Status& status);
   bool is_sequence(SeqId seq) const { return seq >= 0 && seq < model_->capabilities().n_sequences; }
   LoadHooks hooks();
@@ -74,11 +74,11 @@ Status Host::open(const OpenHosted& open) {
   const Result<Message> message = channel_.receive({}, 0);
   if (!message.ok()) return message.status();
   WireReader reader(message->body);
-  const OpenOrder order = read_order(reader);
+  const OpenRequest request = read_open_request(reader);
   if (message->kind != static_cast<std::uint32_t>(MessageKind::kOpen) || !reader.finished()) {
     return broken("open");
   }
-  Result<HostedModel> hosted = open(order, hooks(), [this](double fraction) {
+  Result<HostedModel> hosted = open(request, hooks(), [this](double fraction) {
     WireWriter body;
     body.number(static_cast<std::uint32_t>(LoadPhase::kProbing));
     body.number(fraction);
@@ -106,22 +106,22 @@ Status Host::done(const Status& status) {
   return send(MessageKind::kDone, body);
 }
 
-Status Host::map_rows(WireReader& order) {
-  const std::uint64_t n_floats = order.number<std::uint64_t>();
-  if (!order.finished() || n_floats < most_floats(model_->capabilities())) return broken("map");
+Status Host::map_rows(WireReader& body) {
+  const std::uint64_t n_floats = body.number<std::uint64_t>();
+  if (!body.finished() || n_floats < most_floats(model_->capabilities())) return broken("map");
   return done(memory_.map_rows(n_floats));
 }
 
 // The model holds its caller to its REQUIRES by asserts, so what comes over the channel is checked
 // for shape here and for sense there.
-Status Host::evaluate(WireReader& order) {
+Status Host::evaluate(WireReader& body) {
   std::vector<OwnedItem> owned;
-  const std::uint64_t n = order.number<std::uint64_t>();
-  for (std::uint64_t i = 0; i < n && !order.failed(); ++i) {
-    owned.push_back(read_item(order));
+  const std::uint64_t n = body.number<std::uint64_t>();
+  for (std::uint64_t i = 0; i < n && !body.failed(); ++i) {
+    owned.push_back(read_item(body));
     if (!is_sequence(owned.back().seq)) return broken("evaluate");
   }
-  if (!order.finished() || memory_.rows() == nullptr) return broken("evaluate");
+  if (!body.finished() || memory_.rows() == nullptr) return broken("evaluate");
   std::vector<EvalItem> items;
   for (const OwnedItem& item : owned) items.push_back(item.view());
   return done(run(items));
@@ -143,32 +143,32 @@ Status Host::run(std::span<const EvalItem> items) {
   return Status();
 }
 
-Status Host::commit(WireReader& order) {
-  const SeqId seq = order.number<SeqId>();
-  const std::vector<NodeId> path = order.numbers<NodeId>();
-  if (!order.finished() || !is_sequence(seq)) return broken("commit");
+Status Host::commit(WireReader& body) {
+  const SeqId seq = body.number<SeqId>();
+  const std::vector<NodeId> path = body.numbers<NodeId>();
+  if (!body.finished() || !is_sequence(seq)) return broken("commit");
   return done(model_->commit(seq, path));
 }
 
-Status Host::truncate(WireReader& order) {
-  const SeqId seq = order.number<SeqId>();
-  const Pos length = order.number<Pos>();
-  const bool sensible = order.finished() && is_sequence(seq) && length >= 0;
+Status Host::truncate(WireReader& body) {
+  const SeqId seq = body.number<SeqId>();
+  const Pos length = body.number<Pos>();
+  const bool sensible = body.finished() && is_sequence(seq) && length >= 0;
   if (!sensible || length > model_->length(seq)) return broken("truncate");
   return done(model_->truncate(seq, length));
 }
 
 Status Host::answer(const Message& message, bool* over) {
-  WireReader order(message.body);
+  WireReader body(message.body);
   switch (static_cast<MessageKind>(message.kind)) {
     case MessageKind::kMap:
-      return map_rows(order);
+      return map_rows(body);
     case MessageKind::kEvaluate:
-      return evaluate(order);
+      return evaluate(body);
     case MessageKind::kCommit:
-      return commit(order);
+      return commit(body);
     case MessageKind::kTruncate:
-      return truncate(order);
+      return truncate(body);
     case MessageKind::kBye:
       *over = true;
       return Status();

@@ -17,9 +17,10 @@ struct HostedModel {
   OpenReport report;  // but for the capabilities, which are the model's
 };
 
-// Opens what was ordered. `probing` is told how far the probe is, 0 to 1, where there is one.
-using OpenHosted = std::function<Result<HostedModel>(const OpenOrder& order, const LoadHooks& hooks,
-                                                     const std::function<void(double)>& probing)>;
+// Opens what the request names. `probing` gets the progress of the probe, 0 to 1, if there is one.
+using OpenHosted =
+    std::function<Result<HostedModel>(const OpenRequest& request, const LoadHooks& hooks,
+                                      const std::function<void(double)>& probing)>;
 
 // Serves the parent at the other end of `channel` until it says goodbye or its end closes; then the
 // model is gone. Any descriptor may be -1, which is an error. Uses nothing of the process: a test
