@@ -35,9 +35,9 @@ Status FileLoads::free_tier(const DrafterFile& file) {
     }
     const std::string join(find_lookup_kind(file.drafter)->files->join_command);
     return refused("path", "is '" + file.path + "', but the " + file.tier + " tier of '" +
-                            file.drafter + "' has '" + other.file.path +
-                            "' already; take that away first" +
-                            (join.empty() ? "" : ", or join them with '" + join + "'"));
+                               file.drafter + "' has '" + other.file.path +
+                               "' already; take that away first" +
+                               (join.empty() ? "" : ", or join them with '" + join + "'"));
   }
   return Status();
 }
@@ -68,9 +68,9 @@ Status FileLoads::detach(const DrafterFile& file) {
     const std::string whose =
         "the drafter '" + file.drafter + "' has no " + (file.tier.empty() ? "" : file.tier + " ");
     if (file.path.empty()) return not_found(whose + "files");
-    return refused(StatusCode::kNotFound, "path",
-                   "is '" + file.path + "', but " + whose + (file.tier.empty() ? "such " : "") +
-                       "file");
+    return refused(
+        StatusCode::kNotFound, "path",
+        "is '" + file.path + "', but " + whose + (file.tier.empty() ? "such " : "") + "file");
   }
   for (std::size_t i = 0; i < files_.size();) {
     File& gone = files_[i];
