@@ -1,10 +1,7 @@
 #include "tools/local_runtime.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
-#include "serve/prompt.h"
 #include "tools/report.h"
 
 namespace outrider::tools {
@@ -20,11 +17,6 @@ LlamaLoaderOptions loader_options(const LocalSetup& setup, const LocalHooks& hoo
   how.log = hooks.log;
   how.probe_progress = [&bar = hooks.progress](double f) { bar.update("checking exactness", f); };
   return how;
-}
-
-bool exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
 }
 
 // Of a target that takes fewer tokens in a step than `request` may ask for; empty: nothing.
@@ -55,11 +47,7 @@ LocalSetup setup_for(const RequestArguments& a, const ModelArguments& model) {
   setup.loader.speculation = !drafters.empty();
   setup.loader.measure_costs = !drafters.empty() && a.request.width == kAutoWidth;
   if (drafters.mentions(kDraftModelName)) setup.draft = draft_options(model);
-  setup.files = drafter_files(a.suffix_stores, a.ngrams);
-  std::erase_if(setup.files, [&drafters](const DrafterFile& file) {
-    // A dynamic one that is not there yet is empty, and made when there is something to keep.
-    return !drafters.mentions(file.drafter) || (file.tier == "dynamic" && !exists(file.path));
-  });
+  setup.files = files_to_read(a.files, drafters);
   return setup;
 }
 
@@ -79,7 +67,6 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const LocalSetup& setup
   }
   if (setup.draft) {
     OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kDraft, *setup.draft, hooks));
-    local->draft_info_ = local->runtime_->status().draft.info;
   }
   OUTRIDER_RETURN_IF_ERROR(local->attach(setup.files));
   return local;
@@ -128,55 +115,6 @@ void LocalRuntime::print_warnings(const CompletionRequest& request) const {
   print_warnings();
   const std::string narrow = width_warning(target(), request);
   if (!narrow.empty()) print_warning(narrow);
-}
-
-void set_prompt(CompletionRequest& request, const lab::Prompt& prompt, bool chat) {
-  request.prompt.clear();
-  request.messages = prompt.messages;
-  if (!prompt.messages.empty()) return;
-  if (chat) {
-    request.messages = {{.role = "user", .content = prompt.text}};
-  } else {
-    request.prompt = {prompt.text};
-  }
-}
-
-Result<std::vector<std::vector<Token>>> tokenize(const Target& target,
-                                                 std::span<const lab::Prompt> prompts, bool chat) {
-  std::vector<std::vector<Token>> all;
-  for (const lab::Prompt& prompt : prompts) {
-    CompletionRequest request;
-    set_prompt(request, prompt, chat);
-    Result<outrider::Prompt> made = make_prompt(request, target);
-    if (!made.ok()) return made.status().with_context("prompt " + prompt.id);
-    all.push_back(std::move(made->tokens));
-  }
-  return all;
-}
-
-Result<std::shared_ptr<const CompletionResult>> generate(
-    LocalRuntime& local, CompletionRequest request, SignalWatch& signals, ProgressBar& progress,
-    const std::function<bool(const std::vector<SaidToken>&)>& on_tokens) {
-  Runtime& runtime = local.runtime();
-  const Result<StartedCompletion> started = runtime.start(std::move(request));
-  if (!started.ok()) return started.status();
-  const CompletionId id = started->id;
-  const auto cancel = [&runtime, id] { (void)runtime.cancel(id); };  // not found: it has ended
-  signals.on_signal(cancel);
-  bool reading = started->prompt.n_tokens > local.target().capabilities().n_batch;
-  while (true) {
-    Result<PolledCompletion> polled = runtime.poll(id, reading ? kProgressMs : 60'000);
-    if (!polled.ok()) return polled.status();
-    if (reading) progress.update("reading the prompt", polled->prompt_progress);
-    if (!polled->tokens.empty() || polled->finished) {
-      if (reading) progress.clear();
-      reading = false;
-    }
-    if (!polled->tokens.empty() && on_tokens && !on_tokens(polled->tokens)) cancel();
-    if (!polled->finished) continue;
-    signals.on_signal({});
-    return polled->result;
-  }
 }
 
 }  // namespace outrider::tools

@@ -6,14 +6,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "backend/llama_loader.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "lab/prompt_file.h"
+#include "lab/harness.h"
 #include "serve/runtime.h"
 #include "tools/progress.h"
 #include "tools/request_options.h"
@@ -51,7 +50,10 @@ class LocalRuntime {
   const Runtime& runtime() const { return *runtime_; }
   // REQUIRES: a target was loaded
   const Target& target() const { return *target_; }
-  const std::optional<ModelInfo>& draft_info() const { return draft_info_; }
+  // For experiments with them. REQUIRES: as target()
+  lab::Harness harness(lab::Watcher watcher) {
+    return {.runtime = *runtime_, .target = *target_, .watcher = std::move(watcher)};
+  }
 
   // Says what the user should know although it works: "the context is larger than ...", and that
   // steps hold fewer tokens than `request` asks for.
@@ -67,23 +69,7 @@ class LocalRuntime {
   LlamaLoader loader_;
   std::unique_ptr<Runtime> runtime_;
   std::shared_ptr<const Target> target_;
-  std::optional<ModelInfo> draft_info_;
   std::vector<std::string> warnings_;
 };
-
-// A prompt of a file, as a request has it: with `chat` a text is a user's message.
-void set_prompt(CompletionRequest& request, const lab::Prompt& prompt, bool chat);
-
-// All prompts as tokens, so that a mistake in the last one is found before the first is run.
-// Errors: make_prompt()'s, each naming the prompt.
-Result<std::vector<std::vector<Token>>> tokenize(const Target& target,
-                                                 std::span<const lab::Prompt> prompts, bool chat);
-
-// Runs one request to its end. `on_tokens` (may be empty) gets what is said and returns false to
-// end it; a signal ends it too. While a prompt of several batches is read, `progress` shows how
-// far. Errors: Runtime::start's. A failure on the way is in the completion.
-Result<std::shared_ptr<const CompletionResult>> generate(
-    LocalRuntime& local, CompletionRequest request, SignalWatch& signals, ProgressBar& progress,
-    const std::function<bool(const std::vector<SaidToken>&)>& on_tokens);
 
 }  // namespace outrider::tools

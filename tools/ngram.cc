@@ -246,12 +246,10 @@ int NgramCommand::run() {
   if (action_ == "stats") return stats();
   SignalWatch signals;
   ProgressBar progress;
-  const LoadHooks hooks{.progress = [&](double f) { progress.update("reading the vocabulary", f); },
-                        .cancel = signals.flag(),
-                        .log = log_sink(output_, progress)};
   Result<NgramFile> file = NgramFile();
   if (vocab_) {
-    const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, hooks);
+    const Result<VocabularyFile> vocabulary =
+        VocabularyFile::open(*vocab_, output_, progress, signals);
     if (!vocabulary.ok()) {
       file = vocabulary.status();
     } else {

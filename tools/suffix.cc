@@ -9,8 +9,6 @@
 
 #include "draft/suffix/suffix_store.h"
 #include "json/json.h"
-#include "llama/files/model_file.h"
-#include "llama/vocabulary/vocabulary.h"
 #include "tools/command.h"
 #include "tools/corpus.h"
 #include "tools/options.h"
@@ -20,6 +18,7 @@
 #include "tools/signals.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
+#include "tools/vocabulary_file.h"
 
 namespace outrider::tools {
 namespace {
@@ -113,15 +112,10 @@ int SuffixCommand::write(const SuffixStoreBuilder& builder) {
 int SuffixCommand::build() {
   SignalWatch signals;
   ProgressBar progress;
-  const LoadHooks hooks{.progress = [&](double f) { progress.update("reading vocabulary", f); },
-                        .cancel = signals.flag(),
-                        .log = log_sink(output_, progress)};
-  Result<std::shared_ptr<llama::ModelFile>> model =
-      llama::ModelFile::load(*vocab_, /*n_gpu_layers=*/0, /*extra_bufts=*/false, hooks);
-  progress.clear();
-  if (!model.ok()) return signals.raised() ? signals.exit_code() : fail(model.status());
-  const llama::LlamaVocabulary& vocabulary = (*model)->vocabulary();
-  SuffixStoreBuilder builder(tokenizer_id(vocabulary));
+  const Result<VocabularyFile> file = VocabularyFile::open(*vocab_, output_, progress, signals);
+  if (!file.ok()) return signals.raised() ? signals.exit_code() : fail(file.status());
+  const Vocabulary& vocabulary = file->vocabulary();
+  SuffixStoreBuilder builder(file->id());
   for (std::size_t i = 0; i < files_.size(); ++i) {
     progress.update("reading texts", static_cast<double>(i) / static_cast<double>(files_.size()));
     Result<std::vector<std::string>> texts = read_corpus(files_[i]);
