@@ -1,6 +1,4 @@
 // outrider bench: how much faster is speculation, here, on these prompts?
-#include <unistd.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -18,14 +16,10 @@
 #include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
-#include "tools/output_options.h"
-#include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/signals.h"
-#include "tools/text_output.h"
+#include "tools/session.h"
 #include "tools/usage.h"
-#include "tools/watcher.h"
 
 namespace outrider::tools {
 
@@ -159,13 +153,14 @@ int BenchCommand::report(const BenchRun& run, const SignalWatch& signals) const 
                   std::to_string(result.overall.pairs) + " count");
   }
   const bool anything = result.overall.pairs > 0;
-  TextOutput output(STDOUT_FILENO, /*color=*/false);
+  int printed = kDone;
   if (anything || run.failure.ok()) {
-    output.write(output_.json ? json::encode(bench_json(result)) + "\n" : bench_table(result));
+    printed =
+        print_result(output_.json ? json::encode(bench_json(result)) + "\n" : bench_table(result));
   }
   const Status written =
       report_ && anything ? write_whole_file(*report_, bench_report(result)) : Status();
-  if (!output.status().ok()) return fail(output.status());
+  if (printed != kDone) return printed;
   if (!run.failure.ok()) return fail(run.failure);
   if (!written.ok()) return fail(written.with_context("--report"));
   return signals.raised() ? signals.exit_code() : kDone;
@@ -179,12 +174,9 @@ int BenchCommand::run() {
   Result<std::vector<Prompt>> prompts = read_prompt_file(*prompts_file_, /*limit=*/0);
   if (prompts.ok()) prompts = choose_prompts(std::move(*prompts), choice_);
   if (!prompts.ok()) return fail(prompts.status());
-  SignalWatch signals;
-  ProgressBar progress;
-  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(
-      setup(), {.progress = progress, .signals = signals, .log = log_sink(output_, progress)});
-  progress.clear();
-  if (!local.ok()) return fail(local.status(), signals);
+  Session session(output_);
+  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), session);
+  if (!local.ok()) return fail(local.status(), session.signals);
   (*local)->print_warnings(request_.request);
   Result<std::vector<TokenPrompt>> tokens = tokenize((*local)->target(), *prompts, chat_);
   if (!tokens.ok()) return fail(tokens.status());
@@ -196,9 +188,9 @@ int BenchCommand::run() {
   plan_.model = target_options(model_);
   plan_.until = static_cast<double>(until_);
   plan_.command = command_line();
-  const BenchRun measured = run_bench((*local)->harness(watcher(progress, signals)), plan_);
-  progress.clear();
-  return report(measured, signals);
+  const BenchRun measured = run_bench((*local)->harness(), plan_);
+  session.progress.clear();
+  return report(measured, session.signals);
 }
 
 }  // namespace

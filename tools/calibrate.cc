@@ -1,6 +1,4 @@
 // outrider calibrate: what passes of the models take here.
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -14,14 +12,10 @@
 #include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
-#include "tools/output_options.h"
-#include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/signals.h"
-#include "tools/text_output.h"
+#include "tools/session.h"
 #include "tools/usage.h"
-#include "tools/watcher.h"
 
 namespace outrider::tools {
 
@@ -61,7 +55,7 @@ class CalibrateCommand : public Command {
 
  private:
   LocalSetup setup() const;
-  Status measure(const LocalHooks& hooks, const Watcher& watcher, Calibration& result) const;
+  Status measure(Session& session, Calibration& result) const;
 
   ModelArguments model_;
   CalibratePlan plan_{.widths = {1, 2, 3, 4, 8, 16}, .depths = {64}};
@@ -117,24 +111,22 @@ LocalSetup CalibrateCommand::setup() const {
   return setup;
 }
 
-Status CalibrateCommand::measure(const LocalHooks& hooks, const Watcher& watcher,
-                                 Calibration& result) const {
-  Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), hooks);
-  hooks.progress.clear();
+Status CalibrateCommand::measure(Session& session, Calibration& result) const {
+  Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), session);
   if (!local.ok()) return local.status();
   (*local)->print_warnings({.width = plan_.target.widest});
-  OUTRIDER_RETURN_IF_ERROR(measure_models((*local)->harness(watcher), plan_, result));
+  OUTRIDER_RETURN_IF_ERROR(measure_models((*local)->harness(), plan_, result));
   local->reset();  // two copies of a large model may not fit into memory
-  OUTRIDER_RETURN_IF_ERROR(measure_machine(plan_, watcher, result));
+  OUTRIDER_RETURN_IF_ERROR(measure_machine(plan_, session.watcher(), result));
   if (!wants_stock_curve(result)) return Status();
   LocalSetup stock{.target = plan_.target};
   stock.target->kernels = KernelChoice::kStock;
   stock.loader.measure_costs = false;
   stock.loader.probe_budget_ms = 1.0;  // only its times are asked for
   stock.loader.cache_folder = std::filesystem::path();
-  local = LocalRuntime::open(stock, hooks);
+  local = LocalRuntime::open(stock, session);
   if (!local.ok()) return local.status();
-  return measure_stock((*local)->harness(watcher), plan_, result);
+  return measure_stock((*local)->harness(), plan_, result);
 }
 
 int CalibrateCommand::run() {
@@ -145,20 +137,16 @@ int CalibrateCommand::run() {
   plan_.target = target_options(model_);
   plan_.target.widest = std::max(kOpenedWidth, plan_.widths.back());
   if (model_.draft_model) plan_.draft = draft_options(model_);
-  SignalWatch signals;
-  ProgressBar progress;
-  const LocalHooks hooks{
-      .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
+  Session session(output_);
   Calibration result;
   result.machine = this_machine();
   result.command = command_line();
-  const Status measured = measure(hooks, watcher(progress, signals), result);
-  progress.clear();
-  if (!measured.ok()) return fail(measured, signals);
-  TextOutput output(STDOUT_FILENO, /*color=*/false);
-  output.write(output_.json ? json::encode(calibration_json(result)) + "\n"
-                            : calibration_table(result));
-  if (!output.status().ok()) return fail(output.status());
+  const Status measured = measure(session, result);
+  session.progress.clear();
+  if (!measured.ok()) return fail(measured, session.signals);
+  const int printed = print_result(output_.json ? json::encode(calibration_json(result)) + "\n"
+                                                : calibration_table(result));
+  if (printed != kDone) return printed;
   if (!plot_) return kDone;
   const Status drawn = write_whole_file(*plot_, calibration_plot(result));
   return drawn.ok() ? kDone : fail(drawn.with_context("--plot"));

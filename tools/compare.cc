@@ -1,6 +1,4 @@
 // outrider compare: is the text with speculation the text without?
-#include <unistd.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -13,14 +11,10 @@
 #include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
-#include "tools/output_options.h"
-#include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/signals.h"
-#include "tools/text_output.h"
+#include "tools/session.h"
 #include "tools/usage.h"
-#include "tools/watcher.h"
 
 namespace outrider::tools {
 
@@ -126,27 +120,23 @@ int CompareCommand::run() {
   const Result<std::vector<Prompt>> prompts =
       read_prompt_file(*prompts_, static_cast<std::size_t>(limit_));
   if (!prompts.ok()) return fail(prompts.status());
-  SignalWatch signals;
-  ProgressBar progress;
-  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(
-      setup(), {.progress = progress, .signals = signals, .log = log_sink(output_, progress)});
-  progress.clear();
-  if (!local.ok()) return fail(local.status(), signals);
+  Session session(output_);
+  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), session);
+  if (!local.ok()) return fail(local.status(), session.signals);
   (*local)->print_warnings(request_.request);
   Result<std::vector<TokenPrompt>> tokens = tokenize((*local)->target(), *prompts, chat_);
   if (!tokens.ok()) return fail(tokens.status());
   plan_.prompts = *std::move(tokens);
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
-  const CompareRun compared = run_comparison((*local)->harness(watcher(progress, signals)), plan_);
-  progress.clear();
-
-  TextOutput output(STDOUT_FILENO, /*color=*/false);
-  output.write(output_.json ? json::encode(comparison_json(compared.comparison)) + "\n"
-                            : comparison_table(compared.comparison));
-  if (!output.status().ok()) return fail(output.status());
+  const CompareRun compared = run_comparison((*local)->harness(), plan_);
+  session.progress.clear();
+  const int printed =
+      print_result(output_.json ? json::encode(comparison_json(compared.comparison)) + "\n"
+                                : comparison_table(compared.comparison));
+  if (printed != kDone) return printed;
   if (!compared.failure.ok()) return fail(compared.failure);  // after what was compared until then
-  return signals.raised() ? signals.exit_code() : kDone;
+  return session.signals.raised() ? session.signals.exit_code() : kDone;
 }
 
 }  // namespace

@@ -12,10 +12,10 @@ constexpr std::int64_t kProgressMs = 100;  // between two looks at how far it is
 // The file's name without its folders, for a progress bar.
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-LlamaLoaderOptions loader_options(const LocalSetup& setup, const LocalHooks& hooks) {
+LlamaLoaderOptions loader_options(const LocalSetup& setup, Session& session) {
   LlamaLoaderOptions how = setup.loader;
-  how.log = hooks.log;
-  how.probe_progress = [&bar = hooks.progress](double f) { bar.update("checking exactness", f); };
+  how.log = session.log;
+  how.probe_progress = [&bar = session.progress](double f) { bar.update("checking exactness", f); };
   return how;
 }
 
@@ -51,28 +51,28 @@ LocalSetup setup_for(const RequestArguments& a, const ModelArguments& model) {
   return setup;
 }
 
-LocalRuntime::LocalRuntime(const LocalSetup& setup, const LocalHooks& hooks)
-    : loader_(loader_options(setup, hooks)) {}
+LocalRuntime::LocalRuntime(const LocalSetup& setup, Session& session)
+    : session_(session), loader_(loader_options(setup, session)) {}
 
-Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const LocalSetup& setup,
-                                                         const LocalHooks& hooks) {
-  std::unique_ptr<LocalRuntime> local(new LocalRuntime(setup, hooks));
+Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(
+    const LocalSetup& setup, Session& session, const std::function<void(Runtime&)>& created) {
+  std::unique_ptr<LocalRuntime> local(new LocalRuntime(setup, session));
   Result<std::unique_ptr<Runtime>> runtime = Runtime::create(setup.runtime, local->loader_);
   if (!runtime.ok()) return runtime.status();
   local->runtime_ = std::move(*runtime);
-  if (hooks.created) hooks.created(*local->runtime_);
+  if (created) created(*local->runtime_);
   if (setup.target) {
-    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kTarget, *setup.target, hooks));
+    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kTarget, *setup.target));
     local->target_ = local->runtime_->target();
   }
   if (setup.draft) {
-    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kDraft, *setup.draft, hooks));
+    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kDraft, *setup.draft));
   }
   OUTRIDER_RETURN_IF_ERROR(local->attach(setup.files));
   return local;
 }
 
-Status LocalRuntime::load(ModelRole role, const ModelOptions& options, const LocalHooks& hooks) {
+Status LocalRuntime::load(ModelRole role, const ModelOptions& options) {
   const bool is_target = role == ModelRole::kTarget;
   const auto status_of = [&] {
     RuntimeStatus all = runtime_->status();
@@ -83,13 +83,13 @@ Status LocalRuntime::load(ModelRole role, const ModelOptions& options, const Loc
   double shown = -1.0;
   do {
     const double progress = status_of().progress;
-    if (progress != shown) hooks.progress.update("loading " + base_name(options.path), progress);
+    if (progress != shown) session_.progress.update("loading " + base_name(options.path), progress);
     shown = progress;
-    if (!hooks.signals.raised() || is_cancelled) continue;
+    if (!session_.signals.raised() || is_cancelled) continue;
     (void)runtime_->cancel_load(role);  // not found: it is done already
     is_cancelled = true;
   } while (!runtime_->wait_loaded(kProgressMs));
-  hooks.progress.clear();
+  session_.progress.clear();
   const ModelStatus loaded = status_of();
   for (const std::string& note : loaded.notes)
     warnings_.push_back("'" + options.path + "': " + note);

@@ -10,13 +10,11 @@
 #include <vector>
 
 #include "backend/llama_loader.h"
-#include "base/log.h"
 #include "base/status.h"
 #include "lab/harness.h"
 #include "serve/runtime.h"
-#include "tools/progress.h"
 #include "tools/request_options.h"
-#include "tools/signals.h"
+#include "tools/session.h"
 
 namespace outrider::tools {
 
@@ -31,28 +29,21 @@ struct LocalSetup {
 // The drafters of the request, with what they read, and a target that is opened as wide as it asks.
 LocalSetup setup_for(const RequestArguments& arguments, const ModelArguments& model);
 
-// What loading needs of its caller.
-struct LocalHooks {
-  ProgressBar& progress;
-  const SignalWatch& signals;             // a signal ends the loading with kCancelled
-  LogSink log;                            // llama.cpp's own lines; may be empty
-  std::function<void(Runtime&)> created;  // before anything is loaded; may be empty
-};
-
 class LocalRuntime {
  public:
-  // Loads the target, then the draft model, then the files. Takes seconds. Errors: the runtime's
-  // and the loader's, with the file's name.
-  static Result<std::unique_ptr<LocalRuntime>> open(const LocalSetup& setup,
-                                                    const LocalHooks& hooks);
+  // Loads the target, then the draft model, then the files. Takes seconds; a signal ends it with
+  // kCancelled. `created` is called before anything is loaded; may be empty. The session must
+  // outlive it. Errors: the runtime's and the loader's, with the file's name.
+  static Result<std::unique_ptr<LocalRuntime>> open(
+      const LocalSetup& setup, Session& session, const std::function<void(Runtime&)>& created = {});
 
   Runtime& runtime() { return *runtime_; }
   const Runtime& runtime() const { return *runtime_; }
   // REQUIRES: a target was loaded
   const Target& target() const { return *target_; }
   // For experiments with them. REQUIRES: as target()
-  lab::Harness harness(lab::Watcher watcher) {
-    return {.runtime = *runtime_, .target = *target_, .watcher = std::move(watcher)};
+  lab::Harness harness() {
+    return {.runtime = *runtime_, .target = *target_, .watcher = session_.watcher()};
   }
 
   // Says what the user should know although it works: "the context is larger than ...", and that
@@ -62,10 +53,11 @@ class LocalRuntime {
   void print_warnings() const;
 
  private:
-  LocalRuntime(const LocalSetup& setup, const LocalHooks& hooks);
-  Status load(ModelRole role, const ModelOptions& options, const LocalHooks& hooks);
+  LocalRuntime(const LocalSetup& setup, Session& session);
+  Status load(ModelRole role, const ModelOptions& options);
   Status attach(const std::vector<DrafterFile>& files);
 
+  Session& session_;
   LlamaLoader loader_;
   std::unique_ptr<Runtime> runtime_;
   std::shared_ptr<const Target> target_;

@@ -1,6 +1,4 @@
 // outrider replay: what a drafter would have drafted and had accepted over given texts.
-#include <unistd.h>
-
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,14 +11,10 @@
 #include "tools/drafter_files.h"
 #include "tools/field_options.h"
 #include "tools/options.h"
-#include "tools/output_options.h"
-#include "tools/progress.h"
 #include "tools/report.h"
-#include "tools/signals.h"
-#include "tools/text_output.h"
+#include "tools/session.h"
 #include "tools/usage.h"
 #include "tools/vocabulary_file.h"
-#include "tools/watcher.h"
 
 namespace outrider::tools {
 
@@ -141,15 +135,14 @@ Status ReplayCommand::open_files(const TokenizerId& tokenizer) {
 }
 
 int ReplayCommand::run() {
-  SignalWatch signals;
-  ProgressBar progress;
+  Session session(output_);
+  const SignalWatch& signals = session.signals;
   if (cost_) {
     Result<CostFile> file = CostFile::read(*cost_);
     if (!file.ok()) return fail(file.status());
     plan_.costs = std::move(*file);
   }
-  const Result<VocabularyFile> vocabulary =
-      VocabularyFile::open(*vocab_, output_, progress, signals);
+  const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, session);
   if (!vocabulary.ok()) return fail(vocabulary.status(), signals);
   plan_.n_vocab = vocabulary->vocabulary().size();
   const Status files = open_files(vocabulary->id());
@@ -162,13 +155,11 @@ int ReplayCommand::run() {
                                  "' has JSON lines, which are texts of their own; leave it out"),
                 signals);
   }
-  const Result<ReplayResult> result = run_replay(plan_, *corpus, watcher(progress, signals));
-  progress.clear();
+  const Result<ReplayResult> result = run_replay(plan_, *corpus, session.watcher());
+  session.progress.clear();
   if (!result.ok()) return fail(result.status(), signals);
-  TextOutput output(STDOUT_FILENO, /*color=*/false);
-  output.write(output_.json ? json::encode(replay_json(plan_, *result)) + "\n"
-                            : replay_table(plan_, *result));
-  return output.status().ok() ? kDone : fail(output.status());
+  return print_result(output_.json ? json::encode(replay_json(plan_, *result)) + "\n"
+                                   : replay_table(plan_, *result));
 }
 
 }  // namespace

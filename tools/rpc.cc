@@ -18,10 +18,8 @@
 #include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
-#include "tools/progress.h"
 #include "tools/report.h"
-#include "tools/request_options.h"
-#include "tools/signals.h"
+#include "tools/session.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -183,12 +181,12 @@ void RpcCommand::wait_for_results(const Runtime& runtime, const SignalWatch& sig
 }
 
 int RpcCommand::run() {
-  SignalWatch signals;
-  ProgressBar progress;
-  const LocalHooks hooks{.progress = progress, .signals = signals, .created = [this](Runtime& r) {
-                           if (events_) r.subscribe([this](const RuntimeEvent& e) { tell(e); });
-                         }};
-  Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), hooks);
+  Session session;
+  SignalWatch& signals = session.signals;
+  Result<std::unique_ptr<LocalRuntime>> local =
+      LocalRuntime::open(setup(), session, [this](Runtime& runtime) {
+        if (events_) runtime.subscribe([this](const RuntimeEvent& event) { tell(event); });
+      });
   if (!local.ok()) return signals.raised() ? signals.exit_code() : fail(local.status());
   (*local)->print_warnings();
   Runtime& runtime = (*local)->runtime();

@@ -18,14 +18,11 @@
 #include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
-#include "tools/output_options.h"
-#include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/signals.h"
+#include "tools/session.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
-#include "tools/watcher.h"
 
 namespace outrider::tools {
 namespace {
@@ -192,27 +189,22 @@ int RunCommand::run() {
   }
   const Status prompt = read_prompt();  // before signals are blocked: Ctrl-C must end the waiting
   if (!prompt.ok()) return fail(prompt);
-  SignalWatch signals;
-  ProgressBar progress;
-  const LocalHooks hooks{
-      .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
-  Result<std::unique_ptr<LocalRuntime>> local =
-      LocalRuntime::open(setup_for(request_, model_), hooks);
-  progress.clear();
-  if (!local.ok()) return fail(local.status(), signals);
+  Session session(output_);
+  const Result<std::unique_ptr<LocalRuntime>> local =
+      LocalRuntime::open(setup_for(request_, model_), session);
+  if (!local.ok()) return fail(local.status(), session.signals);
   (*local)->print_warnings(request_.request);
 
   TextOutput output(STDOUT_FILENO, use_color(color_));
   const Result<std::shared_ptr<const CompletionResult>> result =
-      lab::generate((*local)->harness(watcher(progress, signals)), make_request(),
-                    [&](const std::vector<SaidToken>& tokens) {
-                      progress.clear();
-                      if (!output_.json) output.write(tokens);
-                      return !output.failed();
-                    });
-  progress.clear();
+      lab::generate((*local)->harness(), make_request(), [&](const std::vector<SaidToken>& tokens) {
+        session.progress.clear();
+        if (!output_.json) output.write(tokens);
+        return !output.failed();
+      });
+  session.progress.clear();
   if (!result.ok()) return fail(result.status());
-  return report(**result, **local, signals, output);
+  return report(**result, **local, session.signals, output);
 }
 
 }  // namespace

@@ -6,14 +6,11 @@
 
 namespace outrider::tools {
 
-Result<VocabularyFile> VocabularyFile::open(const std::string& path, const OutputArguments& output,
-                                            ProgressBar& progress, const SignalWatch& signals) {
-  const LoadHooks hooks{.progress = [&](double f) { progress.update("reading the vocabulary", f); },
-                        .cancel = signals.flag(),
-                        .log = log_sink(output, progress)};
+Result<VocabularyFile> VocabularyFile::open(const std::string& path, Session& session) {
   Result<std::shared_ptr<llama::ModelFile>> file =
-      llama::ModelFile::load(path, /*n_gpu_layers=*/0, /*extra_bufts=*/false, hooks);
-  progress.clear();
+      llama::ModelFile::load(path, /*n_gpu_layers=*/0, /*extra_bufts=*/false,
+                             session.load_hooks("reading the vocabulary"));
+  session.progress.clear();
   if (!file.ok()) return file.status();
   VocabularyFile result;
   const Vocabulary* vocabulary = &(*file)->text_vocabulary();

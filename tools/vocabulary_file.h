@@ -5,12 +5,9 @@
 #include <string>
 
 #include "base/status.h"
-#include "model/model_options.h"
 #include "model/vocabulary.h"
 #include "store/tokenizer_id.h"
-#include "tools/output_options.h"
-#include "tools/progress.h"
-#include "tools/signals.h"
+#include "tools/session.h"
 
 namespace outrider::tools {
 
@@ -18,8 +15,7 @@ class VocabularyFile {
  public:
   // Reads a GGUF file's header and vocabulary; its weights are mapped, not read. Errors name it;
   // kCancelled by a signal. No progress is shown afterwards.
-  static Result<VocabularyFile> open(const std::string& path, const OutputArguments& output,
-                                     ProgressBar& progress, const SignalWatch& signals);
+  static Result<VocabularyFile> open(const std::string& path, Session& session);
 
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const TokenizerId& id() const { return id_; }

@@ -209,7 +209,7 @@ Status Bench::ask_oracles() {
   return Status();
 }
 
-// What the planner has learned, and the machine's floor under it.
+// What the planner has learned.
 Status Bench::add_costs(BenchResult& result) const {
   return harness_.runtime.with_idle_target([&result](LanguageModel&, const Engine& engine) {
     result.costs = engine.planner().target_cost().points();
