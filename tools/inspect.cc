@@ -1,6 +1,4 @@
 // outrider inspect: what a model is, what it needs, and whether a draft model fits it.
-#include <unistd.h>
-
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -20,11 +18,8 @@
 #include "tools/command.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
-#include "tools/output_options.h"
-#include "tools/progress.h"
 #include "tools/report.h"
-#include "tools/signals.h"
-#include "tools/text_output.h"
+#include "tools/session.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -225,14 +220,11 @@ std::string model_table(const std::string& role, const Inspected& m, bool needs_
 }
 
 int InspectCommand::run() {
-  SignalWatch signals;
-  ProgressBar progress;
-  const LoadHooks hooks{.progress = [&](double f) { progress.update("reading", f); },
-                        .cancel = signals.flag(),
-                        .log = log_sink(output_, progress)};
+  Session session(output_);
+  const LoadHooks hooks = session.load_hooks("reading");
   Result<Inspected> target = inspect(target_options(model_), hooks);
-  progress.clear();
-  if (!target.ok()) return signals.raised() ? signals.exit_code() : fail(target.status());
+  session.progress.clear();
+  if (!target.ok()) return fail(target.status(), session.signals);
   Json result = {{"target", model_json(*target)}, {"machine_memory_bytes", llama::memory_limit()}};
   std::string table = model_table("target", *target, /*needs_exactness=*/true);
   if (model_.draft_model) {
@@ -240,8 +232,8 @@ int InspectCommand::run() {
     ModelOptions fastest = draft_options(model_);
     fastest.exact = ExactMode::kOff;
     Result<Inspected> draft = inspect(fastest, hooks);
-    progress.clear();
-    if (!draft.ok()) return signals.raised() ? signals.exit_code() : fail(draft.status());
+    session.progress.clear();
+    if (!draft.ok()) return fail(draft.status(), session.signals);
     const Match match = match_of(target->file->vocabulary(), draft->file->vocabulary());
     result["draft"] = model_json(*draft);
     TypeCosts types;
@@ -261,9 +253,7 @@ int InspectCommand::run() {
              row("vocabularies", match.kind + (match.message.empty() ? "" : ": " + match.message)) +
              row("draft usable", match.usable ? "yes" : "no");
   }
-  TextOutput output(STDOUT_FILENO, /*color=*/false);
-  output.write(output_.json ? json::encode(result) + "\n" : table);
-  return output.status().ok() ? kDone : fail(output.status());
+  return print_result(output_.json ? json::encode(result) + "\n" : table);
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
 #include "tools/local_runtime.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
-#include "serve/prompt.h"
 #include "tools/report.h"
 
 namespace outrider::tools {
@@ -15,16 +12,11 @@ constexpr std::int64_t kProgressMs = 100;  // between two looks at how far it is
 // The file's name without its folders, for a progress bar.
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-LlamaLoaderOptions loader_options(const LocalSetup& setup, const LocalHooks& hooks) {
+LlamaLoaderOptions loader_options(const LocalSetup& setup, Session& session) {
   LlamaLoaderOptions how = setup.loader;
-  how.log = hooks.log;
-  how.probe_progress = [&bar = hooks.progress](double f) { bar.update("checking exactness", f); };
+  how.log = session.log;
+  how.probe_progress = [&bar = session.progress](double f) { bar.update("checking exactness", f); };
   return how;
-}
-
-bool exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
 }
 
 // Of a target that takes fewer tokens in a step than `request` may ask for; empty: nothing.
@@ -55,37 +47,32 @@ LocalSetup setup_for(const RequestArguments& a, const ModelArguments& model) {
   setup.loader.speculation = !drafters.empty();
   setup.loader.measure_costs = !drafters.empty() && a.request.width == kAutoWidth;
   if (drafters.mentions(kDraftModelName)) setup.draft = draft_options(model);
-  setup.files = drafter_files(a.suffix_stores, a.ngrams);
-  std::erase_if(setup.files, [&drafters](const DrafterFile& file) {
-    // A dynamic one that is not there yet is empty, and made when there is something to keep.
-    return !drafters.mentions(file.drafter) || (file.tier == "dynamic" && !exists(file.path));
-  });
+  setup.files = files_to_read(a.files, drafters);
   return setup;
 }
 
-LocalRuntime::LocalRuntime(const LocalSetup& setup, const LocalHooks& hooks)
-    : loader_(loader_options(setup, hooks)) {}
+LocalRuntime::LocalRuntime(const LocalSetup& setup, Session& session)
+    : session_(session), loader_(loader_options(setup, session)) {}
 
-Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const LocalSetup& setup,
-                                                         const LocalHooks& hooks) {
-  std::unique_ptr<LocalRuntime> local(new LocalRuntime(setup, hooks));
+Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(
+    const LocalSetup& setup, Session& session, const std::function<void(Runtime&)>& created) {
+  std::unique_ptr<LocalRuntime> local(new LocalRuntime(setup, session));
   Result<std::unique_ptr<Runtime>> runtime = Runtime::create(setup.runtime, local->loader_);
   if (!runtime.ok()) return runtime.status();
   local->runtime_ = std::move(*runtime);
-  if (hooks.created) hooks.created(*local->runtime_);
+  if (created) created(*local->runtime_);
   if (setup.target) {
-    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kTarget, *setup.target, hooks));
+    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kTarget, *setup.target));
     local->target_ = local->runtime_->target();
   }
   if (setup.draft) {
-    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kDraft, *setup.draft, hooks));
-    local->draft_info_ = local->runtime_->status().draft.info;
+    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kDraft, *setup.draft));
   }
   OUTRIDER_RETURN_IF_ERROR(local->attach(setup.files));
   return local;
 }
 
-Status LocalRuntime::load(ModelRole role, const ModelOptions& options, const LocalHooks& hooks) {
+Status LocalRuntime::load(ModelRole role, const ModelOptions& options) {
   const bool is_target = role == ModelRole::kTarget;
   const auto status_of = [&] {
     RuntimeStatus all = runtime_->status();
@@ -96,13 +83,13 @@ Status LocalRuntime::load(ModelRole role, const ModelOptions& options, const Loc
   double shown = -1.0;
   do {
     const double progress = status_of().progress;
-    if (progress != shown) hooks.progress.update("loading " + base_name(options.path), progress);
+    if (progress != shown) session_.progress.update("loading " + base_name(options.path), progress);
     shown = progress;
-    if (!hooks.signals.raised() || is_cancelled) continue;
+    if (!session_.signals.raised() || is_cancelled) continue;
     (void)runtime_->cancel_load(role);  // not found: it is done already
     is_cancelled = true;
   } while (!runtime_->wait_loaded(kProgressMs));
-  hooks.progress.clear();
+  session_.progress.clear();
   const ModelStatus loaded = status_of();
   for (const std::string& note : loaded.notes)
     warnings_.push_back("'" + options.path + "': " + note);
@@ -128,55 +115,6 @@ void LocalRuntime::print_warnings(const CompletionRequest& request) const {
   print_warnings();
   const std::string narrow = width_warning(target(), request);
   if (!narrow.empty()) print_warning(narrow);
-}
-
-void set_prompt(CompletionRequest& request, const lab::Prompt& prompt, bool chat) {
-  request.prompt.clear();
-  request.messages = prompt.messages;
-  if (!prompt.messages.empty()) return;
-  if (chat) {
-    request.messages = {{.role = "user", .content = prompt.text}};
-  } else {
-    request.prompt = {prompt.text};
-  }
-}
-
-Result<std::vector<std::vector<Token>>> tokenize(const Target& target,
-                                                 std::span<const lab::Prompt> prompts, bool chat) {
-  std::vector<std::vector<Token>> all;
-  for (const lab::Prompt& prompt : prompts) {
-    CompletionRequest request;
-    set_prompt(request, prompt, chat);
-    Result<outrider::Prompt> made = make_prompt(request, target);
-    if (!made.ok()) return made.status().with_context("prompt " + prompt.id);
-    all.push_back(std::move(made->tokens));
-  }
-  return all;
-}
-
-Result<std::shared_ptr<const CompletionResult>> generate(
-    LocalRuntime& local, CompletionRequest request, SignalWatch& signals, ProgressBar& progress,
-    const std::function<bool(const std::vector<SaidToken>&)>& on_tokens) {
-  Runtime& runtime = local.runtime();
-  const Result<StartedCompletion> started = runtime.start(std::move(request));
-  if (!started.ok()) return started.status();
-  const CompletionId id = started->id;
-  const auto cancel = [&runtime, id] { (void)runtime.cancel(id); };  // not found: it has ended
-  signals.on_signal(cancel);
-  bool reading = started->prompt.n_tokens > local.target().capabilities().n_batch;
-  while (true) {
-    Result<PolledCompletion> polled = runtime.poll(id, reading ? kProgressMs : 60'000);
-    if (!polled.ok()) return polled.status();
-    if (reading) progress.update("reading the prompt", polled->prompt_progress);
-    if (!polled->tokens.empty() || polled->finished) {
-      if (reading) progress.clear();
-      reading = false;
-    }
-    if (!polled->tokens.empty() && on_tokens && !on_tokens(polled->tokens)) cancel();
-    if (!polled->finished) continue;
-    signals.on_signal({});
-    return polled->result;
-  }
 }
 
 }  // namespace outrider::tools

@@ -1,6 +1,4 @@
 // outrider ngram: files for the drafter "ngram-cache".
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -16,11 +14,8 @@
 #include "tools/command.h"
 #include "tools/corpus.h"
 #include "tools/options.h"
-#include "tools/output_options.h"
-#include "tools/progress.h"
 #include "tools/report.h"
-#include "tools/signals.h"
-#include "tools/text_output.h"
+#include "tools/session.h"
 #include "tools/usage.h"
 #include "tools/vocabulary_file.h"
 
@@ -61,8 +56,7 @@ class NgramCommand : public Command {
 
  private:
   // A cache and whose ids it holds.
-  Result<NgramFile> create(const VocabularyFile& vocabulary, ProgressBar& progress,
-                           const SignalWatch& signals) const;
+  Result<NgramFile> create(const VocabularyFile& vocabulary, Session& session) const;
   Result<NgramFile> merge() const;
   Result<NgramFile> import(const VocabularyFile& vocabulary) const;
   int save(const NgramFile& file) const;
@@ -129,12 +123,12 @@ void NgramCommand::check() {
   }
 }
 
-Result<NgramFile> NgramCommand::create(const VocabularyFile& vocabulary, ProgressBar& progress,
-                                       const SignalWatch& signals) const {
+Result<NgramFile> NgramCommand::create(const VocabularyFile& vocabulary, Session& session) const {
   NgramFile result{.cache = {}, .tokenizer = vocabulary.id()};
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    if (signals.raised()) return cancelled("interrupted");
-    progress.update("counting", static_cast<double>(i) / static_cast<double>(files_.size()));
+    if (session.signals.raised()) return cancelled("interrupted");
+    session.progress.update("counting",
+                            static_cast<double>(i) / static_cast<double>(files_.size()));
     const Result<std::vector<std::string>> corpus = read_corpus(files_[i]);
     if (!corpus.ok()) return corpus.status();
     for (std::string text : *corpus) {
@@ -219,9 +213,7 @@ int NgramCommand::print(const std::vector<Json>& files) const {
     text += one_line(file["file"].get<std::string>()) + "\n" + line;
   }
   if (output_.json) text = json::encode(Json{{"files", files}}) + "\n";
-  TextOutput output(STDOUT_FILENO, /*color=*/false);
-  output.write(text);
-  return output.status().ok() ? kDone : fail(output.status());
+  return print_result(text);
 }
 
 int NgramCommand::stats() const {
@@ -244,25 +236,21 @@ int NgramCommand::save(const NgramFile& file) const {
 
 int NgramCommand::run() {
   if (action_ == "stats") return stats();
-  SignalWatch signals;
-  ProgressBar progress;
-  const LoadHooks hooks{.progress = [&](double f) { progress.update("reading the vocabulary", f); },
-                        .cancel = signals.flag(),
-                        .log = log_sink(output_, progress)};
+  Session session(output_);
   Result<NgramFile> file = NgramFile();
   if (vocab_) {
-    const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, hooks);
+    const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, session);
     if (!vocabulary.ok()) {
       file = vocabulary.status();
     } else {
-      file = action_ == "create" ? create(*vocabulary, progress, signals) : import(*vocabulary);
+      file = action_ == "create" ? create(*vocabulary, session) : import(*vocabulary);
     }
   } else {
     file = action_ == "merge" ? merge() : load_ngrams(files_.front());
   }
-  progress.clear();
-  if (file.ok() && !signals.raised()) return save(*file);
-  return fail(file.ok() ? cancelled("interrupted") : file.status(), signals);
+  session.progress.clear();
+  if (file.ok() && !session.signals.raised()) return save(*file);
+  return fail(file.ok() ? cancelled("interrupted") : file.status(), session.signals);
 }
 
 }  // namespace

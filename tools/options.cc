@@ -74,13 +74,13 @@ std::size_t parse_choice(const std::string& option, const std::string& text,
 }
 
 std::vector<std::string> parts_of(const std::string& list) {
-  std::vector<std::string> parts(1);
-  for (const char c : list) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else if (c != ' ') {
-      parts.back() += c;
-    }
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0, comma = 0; comma != std::string::npos; begin = comma + 1) {
+    comma = list.find(',', begin);
+    std::string part = list.substr(begin, comma - begin);
+    part.erase(0, part.find_first_not_of(' '));
+    part.erase(part.find_last_not_of(' ') + 1);
+    parts.push_back(std::move(part));
   }
   return parts;
 }
@@ -108,6 +108,51 @@ CLI::Option* OptionGroup::declare(const std::string& names, const std::string& h
       help);
   return option->group(heading_)->type_name(unit)->default_str(fallback)->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);
+}
+
+CLI::Option* OptionGroup::declare_many(const std::string& names, const std::string& help,
+                                       const std::string& unit,
+                                       std::function<void(const std::vector<std::string>&)> take) {
+  CLI::Option* option = app_.add_option(
+      names,
+      [take = std::move(take)](const CLI::results_t& results) {
+        take(results);
+        return true;
+      },
+      help);
+  option->group(heading_)->type_name(unit)->allow_extra_args(false);
+  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+CLI::Option* OptionGroup::add_integers(const std::string& names, std::vector<std::int32_t>& values,
+                                       std::int64_t min, std::int64_t max, const std::string& help,
+                                       const std::string& wanted) {
+  const auto take = [&values, name = spelled(names), min, max, wanted](const std::string& text) {
+    values.clear();
+    for (const std::string& part : parts_of(text)) {
+      const std::int32_t value = static_cast<std::int32_t>(
+          parse_integer(name, part, min, max,
+                        "whole numbers from " + std::to_string(min) + " to " + std::to_string(max) +
+                            " with commas between them" + wanted));
+      const bool twice = std::find(values.begin(), values.end(), value) != values.end();
+      if (!twice) values.push_back(value);
+    }
+  };
+  std::string shown;
+  for (const std::int32_t value : values) {
+    shown += (shown.empty() ? "" : ",") + std::to_string(value);
+  }
+  return declare(names, help, "N,...", shown, take);
+}
+
+CLI::Option* OptionGroup::add_names(const std::string& names, std::vector<std::string>& values,
+                                    const std::string& help) {
+  return declare(names, help, "NAME,...", "",
+                 [&values, name = spelled(names)](const std::string& text) {
+                   values = parts_of(text);
+                   if (std::find(values.begin(), values.end(), "") == values.end()) return;
+                   refuse(name, text, "names with commas between them");
+                 });
 }
 
 CLI::Option* OptionGroup::add_integer(const std::string& names, std::int64_t& value,
@@ -152,15 +197,8 @@ CLI::Option* OptionGroup::add_text(const std::string& names, std::optional<std::
 
 CLI::Option* OptionGroup::add_texts(const std::string& names, std::vector<std::string>& values,
                                     const std::string& unit, const std::string& help) {
-  CLI::Option* option = app_.add_option(
-      names,
-      [&values](const CLI::results_t& results) {
-        values = results;
-        return true;
-      },
-      help);
-  option->group(heading_)->type_name(unit)->allow_extra_args(false);
-  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return declare_many(names, help, unit,
+                      [&values](const std::vector<std::string>& texts) { values = texts; });
 }
 
 CLI::Option* OptionGroup::add_choice(const std::string& names, std::string& value,

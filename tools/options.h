@@ -32,6 +32,12 @@ class OptionGroup {
                            std::int64_t min, std::int64_t max, const std::string& fallback,
                            const std::string& help);
 
+  // Whole numbers in [min, max] with commas between them, each once, in the order given. `wanted`:
+  // what the message says must be there beside the range.
+  CLI::Option* add_integers(const std::string& names, std::vector<std::int32_t>& values,
+                            std::int64_t min, std::int64_t max, const std::string& help,
+                            const std::string& wanted = "");
+
   // A number; its range is the caller's to check.
   CLI::Option* add_number(const std::string& names, float& value, const std::string& help);
 
@@ -40,6 +46,10 @@ class OptionGroup {
   // May be given several times.
   CLI::Option* add_texts(const std::string& names, std::vector<std::string>& values,
                          const std::string& unit, const std::string& help);
+
+  // Names with commas between them, none of them empty.
+  CLI::Option* add_names(const std::string& names, std::vector<std::string>& values,
+                         const std::string& help);
 
   // One of `choices`. An empty default means that none is chosen.
   CLI::Option* add_choice(const std::string& names, std::string& value,
@@ -56,6 +66,10 @@ class OptionGroup {
   // `fallback`: the default, for the help.
   CLI::Option* declare(const std::string& names, const std::string& help, const std::string& unit,
                        const std::string& fallback, std::function<void(const std::string&)> take);
+  // May be given several times: `take` gets all values at once.
+  CLI::Option* declare_many(const std::string& names, const std::string& help,
+                            const std::string& unit,
+                            std::function<void(const std::vector<std::string>&)> take);
 
  private:
   CLI::App& app_;
@@ -79,7 +93,7 @@ float parse_number(const std::string& option, const std::string& text);
 std::size_t parse_choice(const std::string& option, const std::string& text,
                          const std::vector<std::string>& choices);
 
-// "a, b,c" -> its parts, without spaces.
+// "a, b c,d" -> its parts, without spaces around them.
 std::vector<std::string> parts_of(const std::string& list);
 
 // The long names ("--ctx") of what can be set in `app`: all options but --help and positional ones.

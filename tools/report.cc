@@ -1,8 +1,11 @@
 #include "tools/report.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "tools/field_options.h"
+#include "tools/text_output.h"
 
 namespace outrider::tools {
 
@@ -33,6 +36,12 @@ int fail(const Status& status) {
 int fail(const Status& status, const SignalWatch& signals) {
   const int code = fail(status);
   return signals.raised() ? signals.exit_code() : code;
+}
+
+int print_result(std::string_view text) {
+  TextOutput output(STDOUT_FILENO, /*color=*/false);
+  output.write(text);
+  return output.status().ok() ? kDone : fail(output.status());
 }
 
 }  // namespace outrider::tools

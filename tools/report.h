@@ -24,6 +24,10 @@ int fail(const Status& status);
 // The same, but where a signal was what ended the work the exit code tells of it.
 int fail(const Status& status, const SignalWatch& signals);
 
+// Writes a command's result to stdout. Returns kDone; or kFailed, and has said why (a reader that
+// went away is none).
+int print_result(std::string_view text);
+
 // `text` without newlines and other control characters (they become spaces), so that a message
 // stays one line and no file name can write escape sequences to a terminal.
 std::string one_line(std::string_view text);

@@ -93,7 +93,7 @@ std::string drafter_text(const CompletionRequest& request) {
 
 DrafterPlan automatic(const RequestArguments& a) {
   std::vector<std::string_view> with_files;
-  if (a.ngrams.any()) with_files.push_back(NgramDrafter::kName);
+  for (const DrafterFile& file : a.files) with_files.emplace_back(file.drafter);
   return automatic_drafters(a.request.rule, with_files);
 }
 
@@ -108,63 +108,7 @@ void add_request_options(CLI::App& app, RequestArguments& a,
   OptionGroup speculation(app, "Speculation");
   add_table(speculation, speculation_fields(), a.request, without, a);
   add_table(speculation, shape_fields(), a.request.draft, without, a);
-  add_drafter_files(app, "Speculation", a.suffix_stores, a.ngrams);
-}
-
-void add_drafter_files(CLI::App& app, const std::string& heading, std::vector<std::string>& stores,
-                       NgramArguments& ngrams, const std::string& dynamic_help) {
-  OptionGroup group(app, heading);
-  group.add_texts(
-      "--suffix-store", stores, "FILE",
-      "a store of texts for the drafter suffix, made by 'outrider suffix build'; may be "
-      "given several times");
-  dynamic_help.empty() ? add_ngram_options(app, ngrams, heading)
-                       : add_ngram_options(app, ngrams, heading, dynamic_help);
-}
-
-std::vector<DrafterFile> drafter_files(const std::vector<std::string>& stores,
-                                       const NgramArguments& ngrams) {
-  std::vector<DrafterFile> files;
-  for (const std::string& path : stores) files.push_back({"suffix", path});
-  if (ngrams.static_file) files.push_back({"ngram-cache", *ngrams.static_file, "static"});
-  if (ngrams.dynamic_file) files.push_back({"ngram-cache", *ngrams.dynamic_file, "dynamic"});
-  return files;
-}
-
-std::string file_option(const DrafterFile& file) {
-  return file.tier.empty() ? "--suffix-store" : "--ngram-" + file.tier;
-}
-
-void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths) {
-  const Range range = field_named(speculation_fields(), "width").range;
-  CLI::Option* option = app.add_option(
-      "--width",
-      [&widths, most = whole_limit(range.max)](const CLI::results_t& results) {
-        widths.clear();
-        for (const std::string& part : parts_of(results.back())) {
-          widths.push_back(static_cast<std::int32_t>(
-              parse_integer("--width", part, 2, most,
-                            "whole numbers from 2 to " + std::to_string(most) +
-                                " with commas between them (1 is plain decoding, with nothing to "
-                                "compare)")));
-        }
-        std::sort(widths.begin(), widths.end());
-        widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
-        return true;
-      },
-      "tokens of one target step at most, its own last one included; several widths are compared "
-      "one after the other");
-  option->group("Speculation")->type_name("N,...")->default_str(std::to_string(widths.front()));
-  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
-
-void check_drafter_files(const std::vector<std::string>& stores, const NgramArguments& ngrams,
-                         const DrafterPlan& plan, const std::string& drafter) {
-  if (!stores.empty() && !plan.mentions("suffix")) {
-    throw UsageError("--suffix-store is given, but --drafter is '" + drafter + "'",
-                     "add --drafter suffix, or leave the store out");
-  }
-  check_ngram_options(ngrams, drafter, plan.mentions(NgramDrafter::kName));
+  add_drafter_files(speculation, a.files);
 }
 
 void check_request(RequestArguments& a, const ModelArguments& model, const DrafterPlan& automatic) {
@@ -183,7 +127,7 @@ void check_request(RequestArguments& a, const ModelArguments& model, const Draft
   }
   const bool named = r.speculative && !r.drafters.empty();
   const DrafterPlan plan = named ? r.drafters : r.speculative ? automatic : DrafterPlan();
-  check_drafter_files(a.suffix_stores, a.ngrams, plan, drafter_text(r));
+  check_drafter_files(a.files, plan, drafter_text(r));
   if (named && plan.mentions(kDraftModelName) && !model.draft_model) {
     throw UsageError("--drafter is '" + drafter_text(r) + "', but there is no draft model",
                      "give one with -d FILE, a GGUF file");

@@ -1,5 +1,4 @@
-// The options that make a request, out of its fields (request/completion_request.h), and the files
-// that its drafters read.
+// The options that make a request, out of its fields (request/completion_request.h).
 #pragma once
 
 #include <cstdint>
@@ -11,10 +10,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "draft/base/lookup_drafter.h"
 #include "request/completion_request.h"
+#include "tools/drafter_files.h"
 #include "tools/model_options.h"
-#include "tools/ngram_options.h"
 #include "tools/options.h"
 
 namespace outrider::tools {
@@ -22,9 +20,7 @@ namespace outrider::tools {
 struct RequestArguments {
   CompletionRequest request;  // all but the prompt
 
-  // Files for drafters.
-  std::vector<std::string> suffix_stores;
-  NgramArguments ngrams;
+  std::vector<DrafterFile> files;
 
   // As given; check_request() and read_constraint() put them into the request.
   std::vector<std::string> logit_bias;  // "15043+1", "15043-inf"
@@ -39,30 +35,12 @@ struct RequestArguments {
 void add_request_options(CLI::App& app, RequestArguments& arguments,
                          std::initializer_list<std::string_view> without = {});
 
-// --suffix-store, --ngram-static and --ngram-dynamic.
-void add_drafter_files(CLI::App& app, const std::string& heading, std::vector<std::string>& stores,
-                       NgramArguments& ngrams, const std::string& dynamic_help = "");
-// The files that these name, as a runtime attaches them.
-std::vector<DrafterFile> drafter_files(const std::vector<std::string>& stores,
-                                       const NgramArguments& ngrams);
-
-// The option that names such a file: "--ngram-static".
-std::string file_option(const DrafterFile& file);
-
-// --width as a list, rising when parsed. `widths` holds the default.
-void add_widths_option(CLI::App& app, std::vector<std::int32_t>& widths);
-
 // Throws UsageError for what is out of range or cannot be combined, and for files and models that a
 // drafter would need or has no use for. `automatic`: whom --drafter auto asks here.
 void check_request(RequestArguments& arguments, const ModelArguments& model,
                    const DrafterPlan& automatic);
 // The same, with what auto stands for in `run`.
 void check_request(RequestArguments& arguments, const ModelArguments& model);
-
-// Throws UsageError for files that no drafter of the plan reads. `drafter`: the plan as it was
-// given.
-void check_drafter_files(const std::vector<std::string>& stores, const NgramArguments& ngrams,
-                         const DrafterPlan& plan, const std::string& drafter);
 
 // Reads the files of --grammar and --json-schema and checks what they hold. Returns kDone; or
 // kFailed (a file cannot be read) or kWrongUsage (it is no grammar or schema that can be used),

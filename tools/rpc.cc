@@ -12,15 +12,14 @@
 #include "api/update_json.h"
 #include "tools/call_pool.h"
 #include "tools/command.h"
+#include "tools/drafter_files.h"
 #include "tools/field_options.h"
 #include "tools/line_reader.h"
 #include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
-#include "tools/progress.h"
 #include "tools/report.h"
-#include "tools/request_options.h"
-#include "tools/signals.h"
+#include "tools/session.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -56,7 +55,7 @@ class RpcCommand : public Command {
 
   ModelArguments model_;
   RuntimeOptions runtime_;
-  RequestArguments files_;  // for drafters; nothing else of it
+  std::vector<DrafterFile> files_;
   std::int32_t calls_ = 64;
   bool events_ = false;
   std::atomic<std::int64_t> results_told_{0};  // events that hold a completion's result
@@ -69,8 +68,8 @@ class RpcCommand : public Command {
 void RpcCommand::add_options(CLI::App& app) {
   add_model_options(app, model_);
   add_exact_option(app, "Model", model_);
-  add_drafter_files(app, "Speculation", files_.suffix_stores, files_.ngrams,
-                    "ngram-cache: what earlier texts held; is only read");
+  OptionGroup speculation(app, "Speculation");
+  add_drafter_files(speculation, files_, "ngram-cache: what earlier texts held; is only read");
   OptionGroup serving(app, "Serving");
   add_fields(serving, runtime_fields(), runtime_, {"reuse_prefix"});
   serving.add_integer("--calls", calls_, 1, 1024,
@@ -89,12 +88,8 @@ void RpcCommand::check() {
     throw UsageError("--draft-model is given, but no --model",
                      "give the target with -m FILE, or load both with model.load");
   }
-  for (const auto& [option, given] :
-       {std::pair("--suffix-store", !files_.suffix_stores.empty()),
-        std::pair("--ngram-static", files_.ngrams.static_file.has_value()),
-        std::pair("--ngram-dynamic", files_.ngrams.dynamic_file.has_value())}) {
-    if (!given || model_.model) continue;
-    throw UsageError(std::string(option) + " is given, but no --model",
+  if (!files_.empty() && !model_.model) {
+    throw UsageError(file_option(files_.front()) + " is given, but no --model",
                      "give the target with -m FILE, or load both with model.load");
   }
 }
@@ -135,10 +130,9 @@ void RpcCommand::tell(const RuntimeEvent& event) noexcept {
 
 // Everything, before the first line is read, so that it finds them.
 LocalSetup RpcCommand::setup() const {
-  LocalSetup setup{.runtime = runtime_};
+  LocalSetup setup{.runtime = runtime_, .files = files_};
   if (model_.model) setup.target = target_options(model_);
   if (model_.draft_model) setup.draft = draft_options(model_);
-  setup.files = drafter_files(files_.suffix_stores, files_.ngrams);
   return setup;
 }
 
@@ -187,12 +181,12 @@ void RpcCommand::wait_for_results(const Runtime& runtime, const SignalWatch& sig
 }
 
 int RpcCommand::run() {
-  SignalWatch signals;
-  ProgressBar progress;
-  const LocalHooks hooks{.progress = progress, .signals = signals, .created = [this](Runtime& r) {
-                           if (events_) r.subscribe([this](const RuntimeEvent& e) { tell(e); });
-                         }};
-  Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), hooks);
+  Session session;
+  SignalWatch& signals = session.signals;
+  Result<std::unique_ptr<LocalRuntime>> local =
+      LocalRuntime::open(setup(), session, [this](Runtime& runtime) {
+        if (events_) runtime.subscribe([this](const RuntimeEvent& event) { tell(event); });
+      });
   if (!local.ok()) return signals.raised() ? signals.exit_code() : fail(local.status());
   (*local)->print_warnings();
   Runtime& runtime = (*local)->runtime();

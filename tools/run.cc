@@ -18,11 +18,9 @@
 #include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
-#include "tools/output_options.h"
-#include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/signals.h"
+#include "tools/session.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -47,6 +45,10 @@ class RunCommand : public Command {
  private:
   Status read_prompt();
   CompletionRequest make_request() const;
+  // The file that learns this text; none without the drafter.
+  std::optional<std::string> learned_file() const {
+    return dynamic_file(request_.files, chosen_drafters(request_, model_));
+  }
   Status save_ngrams(const Target& target, const Completion& completion) const;
   int report(const CompletionResult& result, const LocalRuntime& local, const SignalWatch& signals,
              TextOutput& output) const;
@@ -134,7 +136,7 @@ Status RunCommand::read_prompt() {
 
 CompletionRequest RunCommand::make_request() const {
   CompletionRequest request = request_.request;
-  set_prompt(request, {.text = text_}, chat_);
+  lab::set_prompt(request, {.text = text_}, chat_);
   // Named, so that n-gram files count that are not there yet. Nobody: the result says why.
   DrafterPlan drafters = chosen_drafters(request_, model_);
   if (!drafters.empty()) request.drafters = std::move(drafters);
@@ -145,11 +147,12 @@ CompletionRequest RunCommand::make_request() const {
 // short by Ctrl-C does, too. Counted from the text: the drafter has forgotten it with its end. Into
 // the file as it is now: another run may have added to it meanwhile.
 Status RunCommand::save_ngrams(const Target& target, const Completion& completion) const {
-  const std::optional<std::string>& path = request_.ngrams.dynamic_file;
-  if (!path || !chosen_drafters(request_, model_).mentions(NgramDrafter::kName)) return Status();
+  const std::optional<std::string> path = learned_file();
+  if (!path) return Status();
   const TokenizerId tokenizer = tokenizer_id(target.vocabulary());
-  Result<NgramCache> cache = load_dynamic_ngrams(*path, tokenizer);
-  if (!cache.ok()) return cache.status();
+  Result<NgramCache> cache = load_ngrams(*path, tokenizer);
+  if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();
+  if (!cache.ok()) return cache.status().with_context("--ngram-dynamic");
   Result<outrider::Prompt> prompt = make_prompt(make_request(), target);
   if (!prompt.ok()) return prompt.status();
   std::vector<Token> text = std::move(prompt->tokens);
@@ -180,31 +183,28 @@ int RunCommand::report(const CompletionResult& result, const LocalRuntime& local
 int RunCommand::run() {
   const int constraint = read_constraint(request_);
   if (constraint != kDone) return constraint;
-  const std::optional<std::string>& dynamic = request_.ngrams.dynamic_file;
-  if (dynamic && chosen_drafters(request_, model_).mentions(NgramDrafter::kName)) {
-    const Status writable = check_writable(*dynamic);
+  if (const std::optional<std::string> learned = learned_file()) {
+    const Status writable = check_writable(*learned);
     if (!writable.ok()) return fail(writable.with_context("--ngram-dynamic"));
   }
   const Status prompt = read_prompt();  // before signals are blocked: Ctrl-C must end the waiting
   if (!prompt.ok()) return fail(prompt);
-  SignalWatch signals;
-  ProgressBar progress;
-  const LocalHooks hooks{
-      .progress = progress, .signals = signals, .log = log_sink(output_, progress)};
-  Result<std::unique_ptr<LocalRuntime>> local =
-      LocalRuntime::open(setup_for(request_, model_), hooks);
-  progress.clear();
-  if (!local.ok()) return fail(local.status(), signals);
+  Session session(output_);
+  const Result<std::unique_ptr<LocalRuntime>> local =
+      LocalRuntime::open(setup_for(request_, model_), session);
+  if (!local.ok()) return fail(local.status(), session.signals);
   (*local)->print_warnings(request_.request);
 
   TextOutput output(STDOUT_FILENO, use_color(color_));
-  const Result<std::shared_ptr<const CompletionResult>> result = generate(
-      **local, make_request(), signals, progress, [&](const std::vector<SaidToken>& tokens) {
+  const Result<std::shared_ptr<const CompletionResult>> result =
+      lab::generate((*local)->harness(), make_request(), [&](const std::vector<SaidToken>& tokens) {
+        session.progress.clear();
         if (!output_.json) output.write(tokens);
         return !output.failed();
       });
+  session.progress.clear();
   if (!result.ok()) return fail(result.status());
-  return report(**result, **local, signals, output);
+  return report(**result, **local, session.signals, output);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // outrider suffix: makes and describes the stores that the suffix drafter looks things up in.
-#include <unistd.h>
-
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -9,17 +7,13 @@
 
 #include "draft/suffix/suffix_store.h"
 #include "json/json.h"
-#include "llama/files/model_file.h"
-#include "llama/vocabulary/vocabulary.h"
 #include "tools/command.h"
 #include "tools/corpus.h"
 #include "tools/options.h"
-#include "tools/output_options.h"
-#include "tools/progress.h"
 #include "tools/report.h"
-#include "tools/signals.h"
-#include "tools/text_output.h"
+#include "tools/session.h"
 #include "tools/usage.h"
+#include "tools/vocabulary_file.h"
 
 namespace outrider::tools {
 namespace {
@@ -97,9 +91,7 @@ void SuffixCommand::check() {
 }
 
 int SuffixCommand::print(const Json& object, const std::string& text) {
-  TextOutput output(STDOUT_FILENO, /*color=*/false);
-  output.write(output_.json ? json::encode(object) + "\n" : text);
-  return output.status().ok() ? kDone : fail(output.status());
+  return print_result(output_.json ? json::encode(object) + "\n" : text);
 }
 
 int SuffixCommand::write(const SuffixStoreBuilder& builder) {
@@ -111,23 +103,18 @@ int SuffixCommand::write(const SuffixStoreBuilder& builder) {
 }
 
 int SuffixCommand::build() {
-  SignalWatch signals;
-  ProgressBar progress;
-  const LoadHooks hooks{.progress = [&](double f) { progress.update("reading vocabulary", f); },
-                        .cancel = signals.flag(),
-                        .log = log_sink(output_, progress)};
-  Result<std::shared_ptr<llama::ModelFile>> model =
-      llama::ModelFile::load(*vocab_, /*n_gpu_layers=*/0, /*extra_bufts=*/false, hooks);
-  progress.clear();
-  if (!model.ok()) return signals.raised() ? signals.exit_code() : fail(model.status());
-  const llama::LlamaVocabulary& vocabulary = (*model)->vocabulary();
-  SuffixStoreBuilder builder(tokenizer_id(vocabulary));
+  Session session(output_);
+  const Result<VocabularyFile> file = VocabularyFile::open(*vocab_, session);
+  if (!file.ok()) return fail(file.status(), session.signals);
+  const Vocabulary& vocabulary = file->vocabulary();
+  SuffixStoreBuilder builder(file->id());
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    progress.update("reading texts", static_cast<double>(i) / static_cast<double>(files_.size()));
+    session.progress.update("reading texts",
+                            static_cast<double>(i) / static_cast<double>(files_.size()));
     Result<std::vector<std::string>> texts = read_corpus(files_[i]);
     if (!texts.ok()) return fail(texts.status());
     for (const std::string& text : *texts) {
-      if (signals.raised()) return signals.exit_code();
+      if (session.signals.raised()) return session.signals.exit_code();
       // A text's own "<|im_end|>" is text: nothing in a file becomes a control token.
       Result<std::vector<Token>> tokens =
           vocabulary.tokenize(text, /*add_special=*/false, /*parse_special=*/false);
@@ -136,7 +123,7 @@ int SuffixCommand::build() {
       if (!added.ok()) return fail(added.with_context("'" + files_[i] + "'"));
     }
   }
-  progress.clear();
+  session.progress.clear();
   return write(builder);
 }
 

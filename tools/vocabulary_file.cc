@@ -6,9 +6,11 @@
 
 namespace outrider::tools {
 
-Result<VocabularyFile> VocabularyFile::open(const std::string& path, const LoadHooks& hooks) {
+Result<VocabularyFile> VocabularyFile::open(const std::string& path, Session& session) {
   Result<std::shared_ptr<llama::ModelFile>> file =
-      llama::ModelFile::load(path, /*n_gpu_layers=*/0, /*extra_bufts=*/false, hooks);
+      llama::ModelFile::load(path, /*n_gpu_layers=*/0, /*extra_bufts=*/false,
+                             session.load_hooks("reading the vocabulary"));
+  session.progress.clear();
   if (!file.ok()) return file.status();
   VocabularyFile result;
   const Vocabulary* vocabulary = &(*file)->text_vocabulary();

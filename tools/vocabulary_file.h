@@ -5,16 +5,17 @@
 #include <string>
 
 #include "base/status.h"
-#include "model/model_options.h"
 #include "model/vocabulary.h"
 #include "store/tokenizer_id.h"
+#include "tools/session.h"
 
 namespace outrider::tools {
 
 class VocabularyFile {
  public:
-  // Reads a GGUF file's header and vocabulary; its weights are mapped, not read. Errors name it.
-  static Result<VocabularyFile> open(const std::string& path, const LoadHooks& hooks);
+  // Reads a GGUF file's header and vocabulary; its weights are mapped, not read. Errors name it;
+  // kCancelled by a signal. No progress is shown afterwards.
+  static Result<VocabularyFile> open(const std::string& path, Session& session);
 
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const TokenizerId& id() const { return id_; }

@@ -14,10 +14,6 @@ using json::Json;
 
 Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-Json ratio(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? Json(static_cast<double>(part) / static_cast<double>(whole)) : Json();
-}
-
 Json time_json(const TimeParts& t) {
   return {{"draft_ms", t.draft_ms}, {"verify_ms", t.verify_ms}, {"sample_ms", t.sample_ms},
           {"plan_ms", t.plan_ms},   {"total_ms", t.total_ms},   {"tokens", t.tokens}};

@@ -36,10 +36,6 @@ WidthComparison total(const Comparison& c) {
   return sum;
 }
 
-Json ratio(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? Json(static_cast<double>(part) / static_cast<double>(whole)) : Json();
-}
-
 Json drafters_json(const std::vector<DrafterComparison>& drafters) {
   Json object = Json::object();
   for (const DrafterComparison& d : drafters) {
@@ -151,17 +147,12 @@ Json comparison_json(const Comparison& c) {
 }
 
 std::string comparison_table(const Comparison& c) {
-  const auto row = [](const std::string& label, const std::string& value) {
-    std::string line = label;
-    line.resize(14, ' ');
-    return line + value + "\n";
-  };
   char numbers[128];
   std::snprintf(numbers, sizeof(numbers), "temperature %g, seed %llu",
                 static_cast<double>(c.temperature), static_cast<unsigned long long>(c.seed));
   std::string table =
-      row("compared", std::to_string(c.prompts) + " prompts, " + std::to_string(c.tokens) +
-                          " tokens, plain and with " + c.drafter + "; " + numbers);
+      table_row("compared", std::to_string(c.prompts) + " prompts, " + std::to_string(c.tokens) +
+                                " tokens, plain and with " + c.drafter + "; " + numbers);
   for (const WidthComparison& w : c.widths) {
     const double steps = static_cast<double>(std::max<std::int64_t>(w.steps, 1));
     std::snprintf(numbers, sizeof(numbers),
@@ -169,26 +160,26 @@ std::string comparison_table(const Comparison& c) {
                   static_cast<long long>(w.identical), static_cast<long long>(c.prompts),
                   static_cast<double>(w.emitted) / steps, static_cast<long long>(w.accepted),
                   static_cast<long long>(w.drafted));
-    table +=
-        row("width " + std::to_string(w.width),
-            numbers + percent(static_cast<double>(w.accepted), static_cast<double>(w.drafted)) +
-                " of the drafted tokens accepted");
+    table += table_row(
+        "width " + std::to_string(w.width),
+        numbers + percent(static_cast<double>(w.accepted), static_cast<double>(w.drafted)) +
+            " of the drafted tokens accepted");
     for (const DrafterComparison& d : w.drafters) {
       if (w.drafters.size() < 2) break;
       std::snprintf(numbers, sizeof(numbers), "  %s: %lld/%lld = ", d.name.c_str(),
                     static_cast<long long>(d.accepted), static_cast<long long>(d.drafted));
-      table += row(
+      table += table_row(
           "", numbers + percent(static_cast<double>(d.accepted), static_cast<double>(d.drafted)));
     }
   }
   std::snprintf(numbers, sizeof(numbers), "%.2g at most, between tokens that agree",
                 c.logprob_difference);
-  table += row("log-probs", numbers);
+  table += table_row("log-probs", numbers);
   std::string verdict = c.tokens > 0 ? observed_verdict(c) : "none, nothing was compared";
   const std::string reason = verdict_reason(c);
   if (!reason.empty()) verdict += ": " + reason;
-  table += row("verdict", verdict);
-  if (!c.exactness.coverage.empty()) table += row("probed", c.exactness.coverage);
+  table += table_row("verdict", verdict);
+  if (!c.exactness.coverage.empty()) table += table_row("probed", c.exactness.coverage);
   if (c.divergences.empty()) return table;
   table +=
       "first differences (logit gap: how much logits must change to turn one into the other)\n";

@@ -34,6 +34,10 @@ std::string device_names() {
 
 }  // namespace
 
+std::int32_t used_threads(const ModelOptions& options) {
+  return options.n_threads > 0 ? options.n_threads : llama::physical_cores();
+}
+
 Machine this_machine() {
   Machine machine;
   machine.processor = processor_name();

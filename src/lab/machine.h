@@ -5,6 +5,7 @@
 #include <string>
 
 #include "json/json.h"
+#include "model/model_options.h"
 
 namespace outrider::lab {
 
@@ -19,6 +20,9 @@ struct Machine {
 };
 
 Machine this_machine();
+
+// The threads that a model computes with: those asked for, else one a core.
+std::int32_t used_threads(const ModelOptions& options);
 
 json::Json machine_json(const Machine& machine);
 

@@ -1,27 +1,13 @@
 #include "lab/stats_table.h"
 
-#include <cstdio>
-
 #include "api/completion_json.h"
+#include "lab/markup.h"
 
 namespace outrider::lab {
 namespace {
 
-// printf's formatting for one number; `digits` behind the point.
-std::string number(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.*f", digits, value);
-  return text;
-}
-
-std::string row(const std::string& label, const std::string& value) {
-  std::string line = label;
-  line.resize(14, ' ');
-  return line + value + "\n";
-}
-
 std::string rate(std::int64_t count, double ms) {
-  return count > 0 && ms > 0.0 ? number(1000.0 * static_cast<double>(count) / ms, 1) + " tokens/s"
+  return count > 0 && ms > 0.0 ? fixed(1000.0 * static_cast<double>(count) / ms, 1) + " tokens/s"
                                : "no rate";
 }
 
@@ -36,7 +22,7 @@ std::string time_row(const Completion& c) {
   const double total = c.timings.predicted_ms;
   std::string text;
   const auto add = [&](const char* label, double ms) {
-    text += (text.empty() ? "" : ", ") + std::string(label) + " " + number(ms, 1) + " ms (" +
+    text += (text.empty() ? "" : ", ") + std::string(label) + " " + fixed(ms, 1) + " ms (" +
             percent(ms, total) + ")";
   };
   add("draft", s.draft_ms);
@@ -62,23 +48,34 @@ std::string speculation_row(const SpeculationStats& s, std::int32_t width) {
 
 std::string packed_text(const KernelUse& kernels) {
   const auto mega = [](std::uint64_t bytes) {
-    return number(static_cast<double>(bytes) / 1e6, 0) + " MB";
+    return fixed(static_cast<double>(bytes) / 1e6, 0) + " MB";
   };
   return mega(kernels.packed_bytes) + " packed, in the file " + mega(kernels.packed_in_file_bytes);
 }
 
 }  // namespace
 
+std::string table_row(const std::string& label, const std::string& value) {
+  std::string line = label;
+  line.resize(14, ' ');
+  return line + value + "\n";
+}
+
+json::Json ratio(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? json::Json(static_cast<double>(part) / static_cast<double>(whole))
+                   : json::Json();
+}
+
 std::string kernels_text(const KernelUse& kernels) {
   return kernels.own ? "Outrider's, " + kernels.instruction_set : "llama.cpp's: " + kernels.reason;
 }
 
 std::string percent(double part, double whole) {
-  return whole > 0.0 ? number(100.0 * part / whole, 1) + " %" : "-";
+  return whole > 0.0 ? fixed(100.0 * part / whole, 1) + " %" : "-";
 }
 
 std::string duration(double ms) {
-  return ms < 10000.0 ? number(ms, 1) + " ms" : number(ms / 1000.0, 1) + " s";
+  return ms < 10000.0 ? fixed(ms, 1) + " ms" : fixed(ms / 1000.0, 1) + " s";
 }
 
 std::string stats_table(const Completion& c, const Exactness& exactness, const KernelUse& kernels,
@@ -86,32 +83,34 @@ std::string stats_table(const Completion& c, const Exactness& exactness, const K
   const SpeculationStats& s = c.speculation;
   const Timings& t = c.timings;
   std::string table;
-  table += row("prompt", std::to_string(c.prompt_tokens) + " tokens in " + duration(t.prompt_ms) +
-                             " (" + rate(t.prompt_tokens_evaluated, t.prompt_ms) + ")");
-  table += row("generated", std::to_string(c.tokens.size()) + " tokens in " +
-                                duration(t.predicted_ms) + " (" +
-                                rate(t.predicted_after_first, t.predicted_ms) + "), first after " +
-                                duration(t.first_token_ms) + ", finished: " + finish_text(c));
-  table += row("speculation", speculation_row(s, width));
+  table +=
+      table_row("prompt", std::to_string(c.prompt_tokens) + " tokens in " + duration(t.prompt_ms) +
+                              " (" + rate(t.prompt_tokens_evaluated, t.prompt_ms) + ")");
+  table += table_row("generated",
+                     std::to_string(c.tokens.size()) + " tokens in " + duration(t.predicted_ms) +
+                         " (" + rate(t.predicted_after_first, t.predicted_ms) + "), first after " +
+                         duration(t.first_token_ms) + ", finished: " + finish_text(c));
+  table += table_row("speculation", speculation_row(s, width));
   if (s.steps > 0) {
-    table +=
-        row("steps", std::to_string(s.steps) + ", " +
-                         number(static_cast<double>(s.emitted) / static_cast<double>(s.steps), 2) +
-                         " tokens each");
+    table += table_row("steps",
+                       std::to_string(s.steps) + ", " +
+                           fixed(static_cast<double>(s.emitted) / static_cast<double>(s.steps), 2) +
+                           " tokens each");
   }
   if (s.drafted > 0) {
-    table += row("accepted",
-                 std::to_string(s.accepted) + "/" + std::to_string(s.drafted) + " = " +
-                     percent(static_cast<double>(s.accepted), static_cast<double>(s.drafted)) +
-                     " of the drafted tokens");
+    table += table_row(
+        "accepted", std::to_string(s.accepted) + "/" + std::to_string(s.drafted) + " = " +
+                        percent(static_cast<double>(s.accepted), static_cast<double>(s.drafted)) +
+                        " of the drafted tokens");
   }
-  table += row("time", time_row(c));
+  table += table_row("time", time_row(c));
   std::string verdict = exactness.verdict();
   if (!exactness.coverage.empty()) verdict += " (" + exactness.coverage + ")";
   if (!exactness.reason.empty()) verdict += ": " + exactness.reason;
-  table += row("exactness", verdict);
-  table += row("kernels", kernels_text(kernels) + (kernels.own ? ", " + packed_text(kernels) : ""));
-  table += row("seed", std::to_string(c.seed));
+  table += table_row("exactness", verdict);
+  table += table_row("kernels",
+                     kernels_text(kernels) + (kernels.own ? ", " + packed_text(kernels) : ""));
+  table += table_row("seed", std::to_string(c.seed));
   return table;
 }
 

@@ -1,9 +1,11 @@
-// The table that --stats prints.
+// The table that --stats prints, and what other tables and objects are made of, too.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "engine/request.h"
+#include "json/json.h"
 #include "model/exactness.h"
 #include "model/kernel_use.h"
 
@@ -12,6 +14,12 @@ namespace outrider::lab {
 // A few lines "label   value", each ending in a newline. `width` is the widest step asked for.
 std::string stats_table(const Completion& completion, const Exactness& exactness,
                         const KernelUse& kernels, std::int32_t width);
+
+// One line of such a table.
+std::string table_row(const std::string& label, const std::string& value);
+
+// part / whole; null when `whole` is zero.
+json::Json ratio(std::int64_t part, std::int64_t whole);
 
 // "Outrider's, avx512-vnni", or "llama.cpp's: " and why.
 std::string kernels_text(const KernelUse& kernels);

@@ -71,10 +71,7 @@ void NgramDrafter::remove_cache(NgramTier tier, std::string reason) {
 }
 
 void NgramDrafter::add_file(const OpenedDrafterFile& file) {
-  const std::shared_ptr<const NgramCacheFile> opened =
-      std::dynamic_pointer_cast<const NgramCacheFile>(file.contents);
-  assert(opened != nullptr);
-  set_cache(ngram_tier(file.file.tier), std::shared_ptr<const NgramCache>(opened, &opened->cache));
+  set_cache(ngram_tier(file.file.tier), cache_of(file));
 }
 
 void NgramDrafter::remove_file(const DrafterFile& file, std::string reason) {
@@ -145,6 +142,13 @@ Result<std::shared_ptr<const LookupFile>> open_ngram_file(const std::string& pat
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
   return std::shared_ptr<const LookupFile>(
       std::make_shared<const NgramCacheFile>(*std::move(cache), error ? 0 : bytes));
+}
+
+std::shared_ptr<const NgramCache> cache_of(const OpenedDrafterFile& file) {
+  const std::shared_ptr<const NgramCacheFile> opened =
+      std::dynamic_pointer_cast<const NgramCacheFile>(file.contents);
+  assert(opened != nullptr);
+  return std::shared_ptr<const NgramCache>(opened, &opened->cache);
 }
 
 std::unique_ptr<LookupDrafter> make_ngram_drafter(const LookupSettings& /*settings*/) {

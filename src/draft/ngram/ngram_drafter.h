@@ -80,6 +80,8 @@ inline constexpr std::array<std::string_view, 2> kNgramTiers = {"static", "dynam
 
 Result<std::shared_ptr<const LookupFile>> open_ngram_file(const std::string& path,
                                                           const TokenizerId& tokenizer);
+// What such a file holds. REQUIRES: it was opened by open_ngram_file()
+std::shared_ptr<const NgramCache> cache_of(const OpenedDrafterFile& file);
 std::unique_ptr<LookupDrafter> make_ngram_drafter(const LookupSettings& settings);
 
 inline constexpr LookupKind kNgramKind = {

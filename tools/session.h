@@ -1,0 +1,37 @@
+// What a command has while it works: Ctrl-C as a request to end, a progress bar, and llama.cpp's
+// own lines above it.
+#pragma once
+
+#include <string>
+
+#include "base/log.h"
+#include "lab/harness.h"
+#include "model/model_options.h"
+#include "tools/output_options.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+namespace outrider::tools {
+
+struct Session {
+  // Before any thread is started, like SignalWatch. Without `output`, llama.cpp's lines are lost.
+  Session() = default;
+  explicit Session(const OutputArguments& output) : log(log_sink(output, progress)) {}
+
+  SignalWatch signals;
+  ProgressBar progress;
+  LogSink log;
+
+  // For reading one file, and for an experiment; the session must outlive them.
+  LoadHooks load_hooks(const std::string& title) {
+    return {.progress = [this, title](double f) { progress.update(title, f); },
+            .cancel = signals.flag(),
+            .log = log};
+  }
+  lab::Watcher watcher() {
+    return {.progress = [this](const std::string& title, double f) { progress.update(title, f); },
+            .interrupt = signals.flag()};
+  }
+};
+
+}  // namespace outrider::tools
