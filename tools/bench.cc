@@ -18,7 +18,7 @@
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/session.h"
+#include "tools/terminal.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -174,9 +174,9 @@ int BenchCommand::run() {
   Result<std::vector<Prompt>> prompts = read_prompt_file(*prompts_file_, /*limit=*/0);
   if (prompts.ok()) prompts = choose_prompts(std::move(*prompts), choice_);
   if (!prompts.ok()) return fail(prompts.status());
-  Session session(output_);
-  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), session);
-  if (!local.ok()) return fail(local.status(), session.signals);
+  Terminal terminal(output_);
+  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), terminal);
+  if (!local.ok()) return fail(local.status(), terminal.signals);
   (*local)->print_warnings(request_.request);
   Result<std::vector<TokenPrompt>> tokens = tokenize((*local)->target(), *prompts, chat_);
   if (!tokens.ok()) return fail(tokens.status());
@@ -189,8 +189,8 @@ int BenchCommand::run() {
   plan_.until = static_cast<double>(until_);
   plan_.command = command_line();
   const BenchRun measured = run_bench((*local)->harness(), plan_);
-  session.progress.clear();
-  return report(measured, session.signals);
+  terminal.progress.clear();
+  return report(measured, terminal.signals);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/session.h"
+#include "tools/terminal.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -55,7 +55,7 @@ class CalibrateCommand : public Command {
 
  private:
   LocalSetup setup() const;
-  Status measure(Session& session, Calibration& result) const;
+  Status measure(Terminal& terminal, Calibration& result) const;
 
   ModelArguments model_;
   CalibratePlan plan_{.widths = {1, 2, 3, 4, 8, 16}, .depths = {64}};
@@ -111,20 +111,20 @@ LocalSetup CalibrateCommand::setup() const {
   return setup;
 }
 
-Status CalibrateCommand::measure(Session& session, Calibration& result) const {
-  Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), session);
+Status CalibrateCommand::measure(Terminal& terminal, Calibration& result) const {
+  Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), terminal);
   if (!local.ok()) return local.status();
   (*local)->print_warnings({.width = plan_.target.widest});
   OUTRIDER_RETURN_IF_ERROR(measure_models((*local)->harness(), plan_, result));
   local->reset();  // two copies of a large model may not fit into memory
-  OUTRIDER_RETURN_IF_ERROR(measure_machine(plan_, session.watcher(), result));
+  OUTRIDER_RETURN_IF_ERROR(measure_machine(plan_, terminal.watcher(), result));
   if (!wants_stock_curve(result)) return Status();
   LocalSetup stock{.target = plan_.target};
   stock.target->kernels = KernelChoice::kStock;
   stock.loader.measure_costs = false;
   stock.loader.probe_budget_ms = 1.0;  // only its times are asked for
   stock.loader.cache_folder = std::filesystem::path();
-  local = LocalRuntime::open(stock, session);
+  local = LocalRuntime::open(stock, terminal);
   if (!local.ok()) return local.status();
   return measure_stock((*local)->harness(), plan_, result);
 }
@@ -137,13 +137,13 @@ int CalibrateCommand::run() {
   plan_.target = target_options(model_);
   plan_.target.widest = std::max(kOpenedWidth, plan_.widths.back());
   if (model_.draft_model) plan_.draft = draft_options(model_);
-  Session session(output_);
+  Terminal terminal(output_);
   Calibration result;
   result.machine = this_machine();
   result.command = command_line();
-  const Status measured = measure(session, result);
-  session.progress.clear();
-  if (!measured.ok()) return fail(measured, session.signals);
+  const Status measured = measure(terminal, result);
+  terminal.progress.clear();
+  if (!measured.ok()) return fail(measured, terminal.signals);
   const int printed = print_result(output_.json ? json::encode(calibration_json(result)) + "\n"
                                                 : calibration_table(result));
   if (printed != kDone) return printed;

@@ -13,7 +13,7 @@
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/session.h"
+#include "tools/terminal.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -120,9 +120,9 @@ int CompareCommand::run() {
   const Result<std::vector<Prompt>> prompts =
       read_prompt_file(*prompts_, static_cast<std::size_t>(limit_));
   if (!prompts.ok()) return fail(prompts.status());
-  Session session(output_);
-  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), session);
-  if (!local.ok()) return fail(local.status(), session.signals);
+  Terminal terminal(output_);
+  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), terminal);
+  if (!local.ok()) return fail(local.status(), terminal.signals);
   (*local)->print_warnings(request_.request);
   Result<std::vector<TokenPrompt>> tokens = tokenize((*local)->target(), *prompts, chat_);
   if (!tokens.ok()) return fail(tokens.status());
@@ -130,13 +130,13 @@ int CompareCommand::run() {
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
   const CompareRun compared = run_comparison((*local)->harness(), plan_);
-  session.progress.clear();
+  terminal.progress.clear();
   const int printed =
       print_result(output_.json ? json::encode(comparison_json(compared.comparison)) + "\n"
                                 : comparison_table(compared.comparison));
   if (printed != kDone) return printed;
   if (!compared.failure.ok()) return fail(compared.failure);  // after what was compared until then
-  return session.signals.raised() ? session.signals.exit_code() : kDone;
+  return terminal.signals.raised() ? terminal.signals.exit_code() : kDone;
 }
 
 }  // namespace

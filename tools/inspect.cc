@@ -19,7 +19,7 @@
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/report.h"
-#include "tools/session.h"
+#include "tools/terminal.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -220,11 +220,11 @@ std::string model_table(const std::string& role, const Inspected& m, bool needs_
 }
 
 int InspectCommand::run() {
-  Session session(output_);
-  const LoadHooks hooks = session.load_hooks("reading");
+  Terminal terminal(output_);
+  const LoadHooks hooks = terminal.load_hooks("reading");
   Result<Inspected> target = inspect(target_options(model_), hooks);
-  session.progress.clear();
-  if (!target.ok()) return fail(target.status(), session.signals);
+  terminal.progress.clear();
+  if (!target.ok()) return fail(target.status(), terminal.signals);
   Json result = {{"target", model_json(*target)}, {"machine_memory_bytes", llama::memory_limit()}};
   std::string table = model_table("target", *target, /*needs_exactness=*/true);
   if (model_.draft_model) {
@@ -232,8 +232,8 @@ int InspectCommand::run() {
     ModelOptions fastest = draft_options(model_);
     fastest.exact = ExactMode::kOff;
     Result<Inspected> draft = inspect(fastest, hooks);
-    session.progress.clear();
-    if (!draft.ok()) return fail(draft.status(), session.signals);
+    terminal.progress.clear();
+    if (!draft.ok()) return fail(draft.status(), terminal.signals);
     const Match match = match_of(target->file->vocabulary(), draft->file->vocabulary());
     result["draft"] = model_json(*draft);
     TypeCosts types;

@@ -12,10 +12,12 @@ constexpr std::int64_t kProgressMs = 100;  // between two looks at how far it is
 // The file's name without its folders, for a progress bar.
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-LlamaLoaderOptions loader_options(const LocalSetup& setup, Session& session) {
+LlamaLoaderOptions loader_options(const LocalSetup& setup, Terminal& terminal) {
   LlamaLoaderOptions how = setup.loader;
-  how.log = session.log;
-  how.probe_progress = [&bar = session.progress](double f) { bar.update("checking exactness", f); };
+  how.log = terminal.log;
+  how.probe_progress = [&bar = terminal.progress](double f) {
+    bar.update("checking exactness", f);
+  };
   return how;
 }
 
@@ -51,12 +53,12 @@ LocalSetup setup_for(const RequestArguments& a, const ModelArguments& model) {
   return setup;
 }
 
-LocalRuntime::LocalRuntime(const LocalSetup& setup, Session& session)
-    : session_(session), loader_(loader_options(setup, session)) {}
+LocalRuntime::LocalRuntime(const LocalSetup& setup, Terminal& terminal)
+    : terminal_(terminal), loader_(loader_options(setup, terminal)) {}
 
 Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(
-    const LocalSetup& setup, Session& session, const std::function<void(Runtime&)>& created) {
-  std::unique_ptr<LocalRuntime> local(new LocalRuntime(setup, session));
+    const LocalSetup& setup, Terminal& terminal, const std::function<void(Runtime&)>& created) {
+  std::unique_ptr<LocalRuntime> local(new LocalRuntime(setup, terminal));
   Result<std::unique_ptr<Runtime>> runtime = Runtime::create(setup.runtime, local->loader_);
   if (!runtime.ok()) return runtime.status();
   local->runtime_ = std::move(*runtime);
@@ -83,13 +85,14 @@ Status LocalRuntime::load(ModelRole role, const ModelOptions& options) {
   double shown = -1.0;
   do {
     const double progress = status_of().progress;
-    if (progress != shown) session_.progress.update("loading " + base_name(options.path), progress);
+    if (progress != shown)
+      terminal_.progress.update("loading " + base_name(options.path), progress);
     shown = progress;
-    if (!session_.signals.raised() || is_cancelled) continue;
+    if (!terminal_.signals.raised() || is_cancelled) continue;
     (void)runtime_->cancel_load(role);  // not found: it is done already
     is_cancelled = true;
   } while (!runtime_->wait_loaded(kProgressMs));
-  session_.progress.clear();
+  terminal_.progress.clear();
   const ModelStatus loaded = status_of();
   for (const std::string& note : loaded.notes)
     warnings_.push_back("'" + options.path + "': " + note);

@@ -14,7 +14,7 @@
 #include "lab/harness.h"
 #include "serve/runtime.h"
 #include "tools/request_options.h"
-#include "tools/session.h"
+#include "tools/terminal.h"
 
 namespace outrider::tools {
 
@@ -32,10 +32,11 @@ LocalSetup setup_for(const RequestArguments& arguments, const ModelArguments& mo
 class LocalRuntime {
  public:
   // Loads the target, then the draft model, then the files. Takes seconds; a signal ends it with
-  // kCancelled. `created` is called before anything is loaded; may be empty. The session must
+  // kCancelled. `created` is called before anything is loaded; may be empty. The terminal must
   // outlive it. Errors: the runtime's and the loader's, with the file's name.
   static Result<std::unique_ptr<LocalRuntime>> open(
-      const LocalSetup& setup, Session& session, const std::function<void(Runtime&)>& created = {});
+      const LocalSetup& setup, Terminal& terminal,
+      const std::function<void(Runtime&)>& created = {});
 
   Runtime& runtime() { return *runtime_; }
   const Runtime& runtime() const { return *runtime_; }
@@ -43,7 +44,7 @@ class LocalRuntime {
   const Target& target() const { return *target_; }
   // For experiments with them. REQUIRES: as target()
   lab::Harness harness() {
-    return {.runtime = *runtime_, .target = *target_, .watcher = session_.watcher()};
+    return {.runtime = *runtime_, .target = *target_, .watcher = terminal_.watcher()};
   }
 
   // Says what the user should know although it works: "the context is larger than ...", and that
@@ -53,11 +54,11 @@ class LocalRuntime {
   void print_warnings() const;
 
  private:
-  LocalRuntime(const LocalSetup& setup, Session& session);
+  LocalRuntime(const LocalSetup& setup, Terminal& terminal);
   Status load(ModelRole role, const ModelOptions& options);
   Status attach(const std::vector<DrafterFile>& files);
 
-  Session& session_;
+  Terminal& terminal_;
   LlamaLoader loader_;
   std::unique_ptr<Runtime> runtime_;
   std::shared_ptr<const Target> target_;

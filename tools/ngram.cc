@@ -15,7 +15,7 @@
 #include "tools/corpus.h"
 #include "tools/options.h"
 #include "tools/report.h"
-#include "tools/session.h"
+#include "tools/terminal.h"
 #include "tools/usage.h"
 #include "tools/vocabulary_file.h"
 
@@ -56,7 +56,7 @@ class NgramCommand : public Command {
 
  private:
   // A cache and whose ids it holds.
-  Result<NgramFile> create(const VocabularyFile& vocabulary, Session& session) const;
+  Result<NgramFile> create(const VocabularyFile& vocabulary, Terminal& terminal) const;
   Result<NgramFile> merge() const;
   Result<NgramFile> import(const VocabularyFile& vocabulary) const;
   int save(const NgramFile& file) const;
@@ -123,12 +123,12 @@ void NgramCommand::check() {
   }
 }
 
-Result<NgramFile> NgramCommand::create(const VocabularyFile& vocabulary, Session& session) const {
+Result<NgramFile> NgramCommand::create(const VocabularyFile& vocabulary, Terminal& terminal) const {
   NgramFile result{.cache = {}, .tokenizer = vocabulary.id()};
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    if (session.signals.raised()) return cancelled("interrupted");
-    session.progress.update("counting",
-                            static_cast<double>(i) / static_cast<double>(files_.size()));
+    if (terminal.signals.raised()) return cancelled("interrupted");
+    terminal.progress.update("counting",
+                             static_cast<double>(i) / static_cast<double>(files_.size()));
     const Result<std::vector<std::string>> corpus = read_corpus(files_[i]);
     if (!corpus.ok()) return corpus.status();
     for (std::string text : *corpus) {
@@ -236,21 +236,21 @@ int NgramCommand::save(const NgramFile& file) const {
 
 int NgramCommand::run() {
   if (action_ == "stats") return stats();
-  Session session(output_);
+  Terminal terminal(output_);
   Result<NgramFile> file = NgramFile();
   if (vocab_) {
-    const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, session);
+    const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, terminal);
     if (!vocabulary.ok()) {
       file = vocabulary.status();
     } else {
-      file = action_ == "create" ? create(*vocabulary, session) : import(*vocabulary);
+      file = action_ == "create" ? create(*vocabulary, terminal) : import(*vocabulary);
     }
   } else {
     file = action_ == "merge" ? merge() : load_ngrams(files_.front());
   }
-  session.progress.clear();
-  if (file.ok() && !session.signals.raised()) return save(*file);
-  return fail(file.ok() ? cancelled("interrupted") : file.status(), session.signals);
+  terminal.progress.clear();
+  if (file.ok() && !terminal.signals.raised()) return save(*file);
+  return fail(file.ok() ? cancelled("interrupted") : file.status(), terminal.signals);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "tools/field_options.h"
 #include "tools/options.h"
 #include "tools/report.h"
-#include "tools/session.h"
+#include "tools/terminal.h"
 #include "tools/usage.h"
 #include "tools/vocabulary_file.h"
 
@@ -135,14 +135,14 @@ Status ReplayCommand::open_files(const TokenizerId& tokenizer) {
 }
 
 int ReplayCommand::run() {
-  Session session(output_);
-  const SignalWatch& signals = session.signals;
+  Terminal terminal(output_);
+  const SignalWatch& signals = terminal.signals;
   if (cost_) {
     Result<CostFile> file = CostFile::read(*cost_);
     if (!file.ok()) return fail(file.status());
     plan_.costs = std::move(*file);
   }
-  const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, session);
+  const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, terminal);
   if (!vocabulary.ok()) return fail(vocabulary.status(), signals);
   plan_.n_vocab = vocabulary->vocabulary().size();
   const Status files = open_files(vocabulary->id());
@@ -155,8 +155,8 @@ int ReplayCommand::run() {
                                  "' has JSON lines, which are texts of their own; leave it out"),
                 signals);
   }
-  const Result<ReplayResult> result = run_replay(plan_, *corpus, session.watcher());
-  session.progress.clear();
+  const Result<ReplayResult> result = run_replay(plan_, *corpus, terminal.watcher());
+  terminal.progress.clear();
   if (!result.ok()) return fail(result.status(), signals);
   return print_result(output_.json ? json::encode(replay_json(plan_, *result)) + "\n"
                                    : replay_table(plan_, *result));

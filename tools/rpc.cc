@@ -19,7 +19,7 @@
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/report.h"
-#include "tools/session.h"
+#include "tools/terminal.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -181,10 +181,10 @@ void RpcCommand::wait_for_results(const Runtime& runtime, const SignalWatch& sig
 }
 
 int RpcCommand::run() {
-  Session session;
-  SignalWatch& signals = session.signals;
+  Terminal terminal;
+  SignalWatch& signals = terminal.signals;
   Result<std::unique_ptr<LocalRuntime>> local =
-      LocalRuntime::open(setup(), session, [this](Runtime& runtime) {
+      LocalRuntime::open(setup(), terminal, [this](Runtime& runtime) {
         if (events_) runtime.subscribe([this](const RuntimeEvent& event) { tell(event); });
       });
   if (!local.ok()) return signals.raised() ? signals.exit_code() : fail(local.status());

@@ -20,7 +20,7 @@
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/session.h"
+#include "tools/terminal.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -189,22 +189,22 @@ int RunCommand::run() {
   }
   const Status prompt = read_prompt();  // before signals are blocked: Ctrl-C must end the waiting
   if (!prompt.ok()) return fail(prompt);
-  Session session(output_);
+  Terminal terminal(output_);
   const Result<std::unique_ptr<LocalRuntime>> local =
-      LocalRuntime::open(setup_for(request_, model_), session);
-  if (!local.ok()) return fail(local.status(), session.signals);
+      LocalRuntime::open(setup_for(request_, model_), terminal);
+  if (!local.ok()) return fail(local.status(), terminal.signals);
   (*local)->print_warnings(request_.request);
 
   TextOutput output(STDOUT_FILENO, use_color(color_));
   const Result<std::shared_ptr<const CompletionResult>> result =
       lab::generate((*local)->harness(), make_request(), [&](const std::vector<SaidToken>& tokens) {
-        session.progress.clear();
+        terminal.progress.clear();
         if (!output_.json) output.write(tokens);
         return !output.failed();
       });
-  session.progress.clear();
+  terminal.progress.clear();
   if (!result.ok()) return fail(result.status());
-  return report(**result, **local, session.signals, output);
+  return report(**result, **local, terminal.signals, output);
 }
 
 }  // namespace

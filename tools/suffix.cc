@@ -11,7 +11,7 @@
 #include "tools/corpus.h"
 #include "tools/options.h"
 #include "tools/report.h"
-#include "tools/session.h"
+#include "tools/terminal.h"
 #include "tools/usage.h"
 #include "tools/vocabulary_file.h"
 
@@ -103,18 +103,18 @@ int SuffixCommand::write(const SuffixStoreBuilder& builder) {
 }
 
 int SuffixCommand::build() {
-  Session session(output_);
-  const Result<VocabularyFile> file = VocabularyFile::open(*vocab_, session);
-  if (!file.ok()) return fail(file.status(), session.signals);
+  Terminal terminal(output_);
+  const Result<VocabularyFile> file = VocabularyFile::open(*vocab_, terminal);
+  if (!file.ok()) return fail(file.status(), terminal.signals);
   const Vocabulary& vocabulary = file->vocabulary();
   SuffixStoreBuilder builder(file->id());
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    session.progress.update("reading texts",
-                            static_cast<double>(i) / static_cast<double>(files_.size()));
+    terminal.progress.update("reading texts",
+                             static_cast<double>(i) / static_cast<double>(files_.size()));
     Result<std::vector<std::string>> texts = read_corpus(files_[i]);
     if (!texts.ok()) return fail(texts.status());
     for (const std::string& text : *texts) {
-      if (session.signals.raised()) return session.signals.exit_code();
+      if (terminal.signals.raised()) return terminal.signals.exit_code();
       // A text's own "<|im_end|>" is text: nothing in a file becomes a control token.
       Result<std::vector<Token>> tokens =
           vocabulary.tokenize(text, /*add_special=*/false, /*parse_special=*/false);
@@ -123,7 +123,7 @@ int SuffixCommand::build() {
       if (!added.ok()) return fail(added.with_context("'" + files_[i] + "'"));
     }
   }
-  session.progress.clear();
+  terminal.progress.clear();
   return write(builder);
 }
 

@@ -6,11 +6,11 @@
 
 namespace outrider::tools {
 
-Result<VocabularyFile> VocabularyFile::open(const std::string& path, Session& session) {
+Result<VocabularyFile> VocabularyFile::open(const std::string& path, Terminal& terminal) {
   Result<std::shared_ptr<llama::ModelFile>> file =
       llama::ModelFile::load(path, /*n_gpu_layers=*/0, /*extra_bufts=*/false,
-                             session.load_hooks("reading the vocabulary"));
-  session.progress.clear();
+                             terminal.load_hooks("reading the vocabulary"));
+  terminal.progress.clear();
   if (!file.ok()) return file.status();
   VocabularyFile result;
   const Vocabulary* vocabulary = &(*file)->text_vocabulary();

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "model/vocabulary.h"
 #include "store/tokenizer_id.h"
-#include "tools/session.h"
+#include "tools/terminal.h"
 
 namespace outrider::tools {
 
@@ -15,7 +15,7 @@ class VocabularyFile {
  public:
   // Reads a GGUF file's header and vocabulary; its weights are mapped, not read. Errors name it;
   // kCancelled by a signal. No progress is shown afterwards.
-  static Result<VocabularyFile> open(const std::string& path, Session& session);
+  static Result<VocabularyFile> open(const std::string& path, Terminal& terminal);
 
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const TokenizerId& id() const { return id_; }

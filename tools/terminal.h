@@ -13,16 +13,16 @@
 
 namespace outrider::tools {
 
-struct Session {
+struct Terminal {
   // Before any thread is started, like SignalWatch. Without `output`, llama.cpp's lines are lost.
-  Session() = default;
-  explicit Session(const OutputArguments& output) : log(log_sink(output, progress)) {}
+  Terminal() = default;
+  explicit Terminal(const OutputArguments& output) : log(log_sink(output, progress)) {}
 
   SignalWatch signals;
   ProgressBar progress;
   LogSink log;
 
-  // For reading one file, and for an experiment; the session must outlive them.
+  // For reading one file, and for an experiment; the terminal must outlive them.
   LoadHooks load_hooks(const std::string& title) {
     return {.progress = [this, title](double f) { progress.update(title, f); },
             .cancel = signals.flag(),
