@@ -10,8 +10,8 @@
 
 #include "llama/files/model_file.h"
 #include "llama/grammar/grammar_mask.h"
-#include "llama/grammar/json_schema.h"
 #include "llama/sampling/sampler_chain.h"
+#include "llama/schema/json_schema.h"
 #include "llama/vocabulary/vocabulary.h"
 
 namespace outrider::llama {

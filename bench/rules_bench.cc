@@ -69,7 +69,6 @@ struct Bench {
   std::vector<std::vector<Token>> prompts;
   std::vector<std::vector<Token>> texts;  // the prompts and their plain continuations
   std::int32_t tokens = 200;
-  bool only_one_token = false;
 
   std::unique_ptr<Sampler> sampler(float temperature, float top_p) const {
     SamplingOptions options;
@@ -231,57 +230,72 @@ ModelOptions model_options(const std::string& path) {
   return options;
 }
 
-}  // namespace
+struct Arguments {
+  std::string target;
+  std::string prompts;
+  std::string svg;
+  std::vector<std::pair<std::string, std::string>> drafts;  // name, path
+  std::int32_t tokens = 200;
+  bool only_one_token = false;
+};
 
-int rules_main(const std::vector<std::string>& arguments) {
-  std::string target, prompts, svg;
-  std::vector<std::pair<std::string, std::string>> drafts;
-  Bench bench;
+Arguments parse_arguments(const std::vector<std::string>& arguments) {
+  Arguments result;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& a = arguments[i];
     const bool has_value = i + 1 < arguments.size();
     if (a == "--prompts" && has_value) {
-      prompts = arguments[++i];
+      result.prompts = arguments[++i];
     } else if (a == "--tokens" && has_value) {
-      bench.tokens = std::stoi(arguments[++i]);
+      result.tokens = std::stoi(arguments[++i]);
     } else if (a == "--svg" && has_value) {
-      svg = arguments[++i];
+      result.svg = arguments[++i];
     } else if (a == "--one-token") {
-      bench.only_one_token = true;
+      result.only_one_token = true;
     } else if (const std::size_t equal = a.find('='); equal != std::string::npos) {
-      drafts.emplace_back(a.substr(0, equal), a.substr(equal + 1));
-    } else if (target.empty()) {
-      target = a;
+      result.drafts.emplace_back(a.substr(0, equal), a.substr(equal + 1));
+    } else if (result.target.empty()) {
+      result.target = a;
     } else {
       give_up("unexpected argument '" + a + "'");
     }
   }
-  if (target.empty() || drafts.empty() || prompts.empty()) {
+  if (result.target.empty() || result.drafts.empty() || result.prompts.empty()) {
     give_up("give TARGET.gguf NAME=DRAFT.gguf... --prompts FILE [--tokens N] [--svg FILE]");
   }
+  return result;
+}
+
+Bench open_bench(const Arguments& a) {
+  Bench bench;
+  bench.tokens = a.tokens;
   llama::TargetOptions how;
   how.widest = 7;
   how.speculation = true;
-  llama::OpenedTarget opened = need(llama::open_target(model_options(target), {}, how), target);
-  bench.vocabulary = &opened.file->vocabulary();
+  llama::OpenedTarget opened = need(llama::open_target(model_options(a.target), {}, how), a.target);
   bench.target = std::move(opened.model);
-  std::ifstream file(prompts);
+  bench.vocabulary = &bench.target->file()->vocabulary();
+  std::ifstream file(a.prompts);
   const std::string lines((std::istreambuf_iterator<char>(file)), {});
   const std::string error = json::parse_lines(lines, [&](const json::Json& line, std::size_t) {
     bench.prompts.push_back(need(
         bench.vocabulary->tokenize(line.at("prompt").get<std::string>(), true, true), "prompt"));
     return std::string();
   });
-  if (!error.empty()) give_up(prompts + ": " + error);
-  if (bench.prompts.empty()) give_up("no prompts in '" + prompts + "'");
+  if (!error.empty()) give_up(a.prompts + ": " + error);
+  if (bench.prompts.empty()) give_up("no prompts in '" + a.prompts + "'");
+  return bench;
+}
 
+// The first table.
+void print_one_token(Bench& bench, const Arguments& a) {
   for (const float temperature : {0.7f, 1.0f}) {
     bench.write_texts(temperature);
-    for (const std::pair<std::string, std::string>& path : drafts) {
+    for (const std::pair<std::string, std::string>& path : a.drafts) {
       const std::unique_ptr<llama::LlamaModel> draft =
           need(llama::open_draft(model_options(path.second), {}), path.second);
       for (const float top_p : {1.0f, 0.95f}) {
-        if (temperature == 0.7f && top_p == 1.0f && path == drafts.front()) {
+        if (temperature == 0.7f && top_p == 1.0f && path == a.drafts.front()) {
           std::printf(
               "| draft | T | top-p | rejection | coupled | coupled, first 2 / 4 | argmax 1 / 2 "
               "/ 4 | positions |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n");
@@ -298,13 +312,14 @@ int rules_main(const std::vector<std::string>& arguments) {
     }
   }
   std::printf("\n");
-  if (bench.only_one_token) return 0;
+}
 
-  RulesPlot plot;
+// The second one.
+void print_rules(Bench& bench, const Arguments& a, RulesPlot& plot) {
   std::printf(
       "| draft | T | top-p | rule | shape | first token stays | drafted tokens that stay | "
       "tokens a step | steps |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
-  for (const std::pair<std::string, std::string>& draft : drafts) {
+  for (const std::pair<std::string, std::string>& draft : a.drafts) {
     const std::unique_ptr<llama::LlamaModel> model =
         need(llama::open_draft(model_options(draft.second), {}), draft.second);
     DraftModelDrafter drafter(*model, bench.vocabulary->size(),
@@ -320,7 +335,18 @@ int rules_main(const std::vector<std::string>& arguments) {
       plot.add(s, c);
     }
   }
-  if (!svg.empty() && !plot.write(svg)) give_up("cannot write '" + svg + "'");
+}
+
+}  // namespace
+
+int rules_main(const std::vector<std::string>& arguments) {
+  const Arguments a = parse_arguments(arguments);
+  Bench bench = open_bench(a);
+  print_one_token(bench, a);
+  if (a.only_one_token) return 0;
+  RulesPlot plot;
+  print_rules(bench, a, plot);
+  if (!a.svg.empty() && !plot.write(a.svg)) give_up("cannot write '" + a.svg + "'");
   return 0;
 }
 

@@ -97,7 +97,9 @@ function(outrider_c_library name)
     string(REPLACE "\n" ";\n" lines "${lines}")
     file(CONFIGURE OUTPUT "${made}.map" @ONLY
          CONTENT "{\n  global:\n    ${lines};\n  local:\n    *;\n};\n")
-    target_link_options(${name}_shared PRIVATE "LINKER:--version-script=${made}.map")
+    # as-needed: llama-common names OpenSSL for its downloads, which are not in here.
+    target_link_options(${name}_shared PRIVATE "LINKER:--version-script=${made}.map"
+                        "LINKER:--as-needed")
     set_target_properties(${name}_shared PROPERTIES LINK_DEPENDS "${made}.map")
   endif()
   install(TARGETS ${name}_shared EXPORT ${name}-targets)

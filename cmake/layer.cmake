@@ -246,7 +246,7 @@ function(outrider_testing folder)
   list(FILTER tool EXCLUDE REGEX "_test\\.cc$")
   list(APPEND gguf ${tool_tests})
 
-  set(needs_llama llama cli11)
+  set(needs_llama llama httplib cli11)
   set(pure_links ${arg_LINKS})
   set(pure_third_party ${arg_THIRD_PARTY})
   list(REMOVE_ITEM pure_links ${needs_llama})

@@ -18,7 +18,6 @@ endfunction()
 
 outrider_llama_default(GGML_RPC ON)             # --workers
 outrider_llama_default(LLAMA_BUILD_COMMON ON)   # chat templates, JSON schema to grammar
-outrider_llama_default(LLAMA_OPENSSL OFF)       # nothing of ours downloads
 outrider_llama_default(LLAMA_BUILD_TESTS OFF)
 outrider_llama_default(LLAMA_BUILD_TOOLS ON)    # the peers; not built by default
 outrider_llama_default(LLAMA_BUILD_EXAMPLES ON)
@@ -30,6 +29,20 @@ outrider_llama_default(LLAMA_TOOLS_INSTALL OFF)
 outrider_llama_default(LLAMA_ALL_WARNINGS OFF)
 
 outrider_llama_source(OUTRIDER_LLAMA_DIR)
+
+# -hf downloads over HTTPS, which takes OpenSSL. Asked anew each time: it may have been installed
+# since, so llama.cpp's option follows ours.
+option(OUTRIDER_HTTPS "Models can be downloaded over HTTPS (-hf), where OpenSSL 3 is there" ON)
+set(https OFF)
+if(OUTRIDER_HTTPS)
+  find_package(OpenSSL 3 QUIET)
+  set(https ${OPENSSL_FOUND})
+  if(NOT https)
+    message(STATUS "Downloads (-hf): not over HTTPS, for want of OpenSSL 3; './dev setup' installs "
+                   "it (libssl-dev), then configure again")
+  endif()
+endif()
+set(LLAMA_OPENSSL ${https} CACHE BOOL "llama.cpp: follows OUTRIDER_HTTPS" FORCE)
 
 # Their warnings are theirs. An unoptimised ggml is too slow to test anything with, so a debug
 # build keeps it at -O2.
@@ -76,6 +89,13 @@ if(OUTRIDER_UNITY AND NOT defect)
   # It specializes templates that others instantiate.
   set_source_files_properties("${OUTRIDER_LLAMA_LINK}/common/json.cpp" TARGET_DIRECTORY llama-common
                               PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # What downloads, and what uses that, by itself: who needs another file of that unit would get
+  # the HTTP client, and with it OpenSSL, into an app's process.
+  foreach(file download preset)
+    set_source_files_properties("${OUTRIDER_LLAMA_LINK}/common/${file}.cpp"
+                                TARGET_DIRECTORY llama-common
+                                PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endforeach()
   outrider_unity(llama)
   outrider_unity(llama-common)
 endif()

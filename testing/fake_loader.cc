@@ -25,6 +25,7 @@ Result<FakeFile> FakeLoader::open(const ModelOptions& options, const LoadHooks& 
     const std::map<std::string, FakeFile>::const_iterator found = files_.find(options.path);
     if (found == files_.end()) return not_found("'" + options.path + "' does not exist");
     file = found->second;
+    ++loads_of_[options.path];
   }
   ++loads_;
   ++loading_;

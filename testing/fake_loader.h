@@ -31,18 +31,62 @@ struct FakeFile {
   float spread = 3.0f;
   float noise = 0.0f;  // 0: seed's numbers; above: these with noise, as a draft of them
   Token end = kNoToken;
+  std::map<Token, std::string> pieces;  // tokens that say more than a letter
+  bool chat = false;                    // the vocabulary has a chat format (FakeVocabulary)
+  SpecialTokens special;                // of the vocabulary; in `pieces` they have no text
   Capabilities capabilities;      // n_vocab, n_ctx, n_batch and n_sequences come from elsewhere
   std::optional<Status> failure;  // of loading
   std::int32_t load_steps = 0;    // progress reports; each takes a millisecond
   std::int64_t step_us = 0;       // what an evaluation takes
   bool throws = false;            // loading ends with an exception
+  std::uint64_t bytes = 0;        // what it takes, and is estimated to take
+};
+
+// What the models of a loader take together. Any thread.
+class FakeMemory {
+ public:
+  void take(std::uint64_t bytes) {
+    const std::uint64_t now = taken_ += bytes;
+    std::uint64_t most = most_.load();
+    while (most < now && !most_.compare_exchange_weak(most, now)) {
+    }
+  }
+  void give_back(std::uint64_t bytes) { taken_ -= bytes; }
+  std::uint64_t taken() const { return taken_.load(); }
+  std::uint64_t most() const { return most_.load(); }  // ever at once
+
+ private:
+  std::atomic<std::uint64_t> taken_{0};
+  std::atomic<std::uint64_t> most_{0};
+};
+
+// A model's part of it, while it lives.
+class FakeBytes {
+ public:
+  FakeBytes(std::shared_ptr<FakeMemory> memory, std::uint64_t bytes)
+      : memory_(std::move(memory)), bytes_(bytes) {
+    memory_->take(bytes_);
+  }
+  ~FakeBytes() { memory_->give_back(bytes_); }
+  FakeBytes(const FakeBytes&) = delete;
+  FakeBytes& operator=(const FakeBytes&) = delete;
+
+ private:
+  std::shared_ptr<FakeMemory> memory_;
+  std::uint64_t bytes_;
 };
 
 class FakeTarget : public Target {
  public:
   // Counts its evaluations in `n_begun`, which outlives it.
-  FakeTarget(const FakeFile& file, const ModelOptions& options, std::atomic<std::int64_t>& n_begun)
-      : vocabulary_(file.n_vocab, file.end), model_(capabilities_of(file, options), rows_of(file)) {
+  FakeTarget(const FakeFile& file, const ModelOptions& options, std::atomic<std::int64_t>& n_begun,
+             std::shared_ptr<FakeMemory> memory = std::make_shared<FakeMemory>())
+      : bytes_(std::move(memory), file.bytes),
+        vocabulary_(file.n_vocab, file.end, file.pieces),
+        model_(capabilities_of(file, options), rows_of(file)) {
+    if (file.chat) vocabulary_.use_chat();
+    vocabulary_.set_special(file.special);
+    info_.has_chat_template = info_.chat_tools = info_.chat_reasoning = file.chat;
     info_.path = options.path;
     info_.architecture = "fake";
     info_.n_ctx_train = options.n_ctx;
@@ -87,6 +131,7 @@ class FakeTarget : public Target {
   }
 
  private:
+  FakeBytes bytes_;
   FakeVocabulary vocabulary_;
   FakeModel model_;
   Exactness exactness_;
@@ -98,8 +143,10 @@ class FakeTarget : public Target {
 
 class FakeDraft : public Draft {
  public:
-  FakeDraft(const FakeFile& file, const ModelOptions& options, std::shared_ptr<const Target> target)
-      : target_(std::move(target)),
+  FakeDraft(const FakeFile& file, const ModelOptions& options, std::shared_ptr<const Target> target,
+            std::shared_ptr<FakeMemory> memory = std::make_shared<FakeMemory>())
+      : bytes_(std::move(memory), file.bytes),
+        target_(std::move(target)),
         model_(FakeTarget::capabilities_of(file, options), FakeTarget::rows_of(file)),
         drafter_(model_, target_->vocabulary().size(), [t = target_.get()](Token token) {
           return t->vocabulary().is_end_of_generation(token);
@@ -111,6 +158,7 @@ class FakeDraft : public Draft {
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
+  FakeBytes bytes_;
   std::shared_ptr<const Target> target_;
   FakeModel model_;
   DraftModelDrafter drafter_;
@@ -131,16 +179,22 @@ class FakeLoader : public ModelLoader {
   void add_usual_files();
   // While held, loading stands still at its first progress report (a cancel ends it).
   void hold(bool held) { held_.store(held); }
-  int loads() const { return loads_.load(); }           // begun
+  int loads() const { return loads_.load(); }  // begun
+  int loads_of(const std::string& path) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return loads_of_[path];
+  }
   bool loading() const { return loading_.load() > 0; }  // right now
   // Evaluations that targets of this loader have begun.
   std::int64_t evaluations() const { return evaluations_.load(); }
+  const FakeMemory& memory() const { return *memory_; }
 
   Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
                                               const LoadHooks& hooks) override {
     const Result<FakeFile> file = open(options, hooks);
     if (!file.ok()) return file.status();
-    return std::unique_ptr<Target>(std::make_unique<FakeTarget>(*file, options, evaluations_));
+    return std::unique_ptr<Target>(
+        std::make_unique<FakeTarget>(*file, options, evaluations_, memory_));
   }
 
   Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
@@ -151,7 +205,15 @@ class FakeLoader : public ModelLoader {
     if (file->n_vocab < target->vocabulary().size()) {
       return unsupported("'" + options.path + "' has another vocabulary");
     }
-    return std::unique_ptr<Draft>(std::make_unique<FakeDraft>(*file, options, std::move(target)));
+    return std::unique_ptr<Draft>(
+        std::make_unique<FakeDraft>(*file, options, std::move(target), memory_));
+  }
+
+  Result<std::uint64_t> estimate_memory(const ModelOptions& options) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::map<std::string, FakeFile>::const_iterator found = files_.find(options.path);
+    if (found == files_.end()) return not_found("'" + options.path + "' does not exist");
+    return found->second.bytes;
   }
 
  private:
@@ -159,6 +221,8 @@ class FakeLoader : public ModelLoader {
 
   std::mutex mutex_;
   std::map<std::string, FakeFile> files_;
+  std::map<std::string, int> loads_of_;
+  std::shared_ptr<FakeMemory> memory_ = std::make_shared<FakeMemory>();
   std::atomic<bool> held_{false};
   std::atomic<int> loads_{0};
   std::atomic<int> loading_{0};

@@ -1,4 +1,5 @@
 #include "testing/fake_model.h"
+#include "testing/simple_chat.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -237,7 +238,13 @@ FakeVocabulary::FakeVocabulary(std::int32_t size, Token end, std::map<Token, std
     const std::map<Token, std::string>::const_iterator given = pieces.find(t);
     const std::string letter(1, static_cast<char>('a' + t % 26));
     pieces_.push_back(given != pieces.end() ? given->second : t == end ? "" : letter);
+    names_.push_back(pieces_.back().empty() ? "<" + std::to_string(t) + ">" : "");
   }
+}
+
+std::string_view FakeVocabulary::spelled(Token token) const {
+  const std::string& name = names_.at(static_cast<std::size_t>(token));
+  return name.empty() ? piece(token) : name;
 }
 
 std::string_view FakeVocabulary::piece(Token token) const {
@@ -247,7 +254,7 @@ std::string_view FakeVocabulary::piece(Token token) const {
 Result<std::vector<Token>> FakeVocabulary::tokenize(std::string_view text, bool, bool) const {
   std::vector<Token> tokens;
   for (const char c : text) {
-    const Token t = c - 'a';
+    const Token t = chats_ ? static_cast<unsigned char>(c) % size() : c - 'a';
     if (t < 0 || t >= size()) return invalid_argument("only letters here");
     tokens.push_back(t);
   }
@@ -260,8 +267,10 @@ Result<std::string> FakeVocabulary::detokenize(const std::vector<Token>& tokens)
   return text;
 }
 
-Result<std::string> FakeVocabulary::apply_chat_template(const std::vector<ChatMessage>&) const {
-  return unsupported("no chat template");
+Result<ChatPrompt> FakeVocabulary::chat_prompt(const std::vector<ChatMessage>& messages,
+                                               const ChatOptions& options) const {
+  if (!chats_) return unsupported("no chat template");
+  return simple_chat_prompt(messages, options);
 }
 
 Distribution FakeSampler::apply(std::span<const float> logits) {

@@ -122,11 +122,22 @@ class FakeVocabulary : public Vocabulary {
   Result<std::vector<Token>> tokenize(std::string_view text, bool add_special,
                                       bool parse_special) const override;
   Result<std::string> detokenize(const std::vector<Token>& tokens) const override;
-  Result<std::string> apply_chat_template(const std::vector<ChatMessage>& messages) const override;
+  // No chat template, unless use_chat() was called: then by testing/simple_chat.h. Any byte is
+  // then some token.
+  Result<ChatPrompt> chat_prompt(const std::vector<ChatMessage>& messages,
+                                 const ChatOptions& options) const override;
+  void use_chat() { chats_ = true; }
+  SpecialTokens special() const override { return special_; }
+  void set_special(const SpecialTokens& special) { special_ = special; }
+  // Control tokens are "<ID>".
+  std::string_view spelled(Token token) const override;
 
  private:
   std::vector<std::string> pieces_;
+  std::vector<std::string> names_;  // of control tokens
   Token end_;
+  bool chats_ = false;
+  SpecialTokens special_;
 };
 
 // Temperature only; 0 keeps the argmax. No llama.cpp needed.

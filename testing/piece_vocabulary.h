@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/vocabulary.h"
+#include "testing/simple_chat.h"
 
 namespace outrider::testing {
 
@@ -54,8 +55,9 @@ class PieceVocabulary : public Vocabulary {
     return text;
   }
 
-  Result<std::string> apply_chat_template(const std::vector<ChatMessage>&) const override {
-    return unsupported("no chat template");
+  Result<ChatPrompt> chat_prompt(const std::vector<ChatMessage>& messages,
+                                 const ChatOptions& options) const override {
+    return simple_chat_prompt(messages, options);
   }
 
  private:

@@ -92,10 +92,12 @@ void set_vocabulary(gguf_context* metadata, const TinyVocabulary& vocabulary) {
   set_u32(metadata, "tokenizer.ggml.padding_token_id", kTinyPad);
   gguf_set_val_bool(metadata, "tokenizer.ggml.add_bos_token", vocabulary.options.add_bos);
   gguf_set_val_bool(metadata, "tokenizer.ggml.add_eos_token", false);
-  gguf_set_val_bool(metadata, "tokenizer.ggml.add_space_prefix", false);
+  gguf_set_val_bool(metadata, "tokenizer.ggml.add_space_prefix", vocabulary.options.space_prefix);
   if (vocabulary.options.chat_template) {
     gguf_set_val_str(metadata, "tokenizer.chat_template",
-                     std::string(tiny_chat_template()).c_str());
+                     (vocabulary.options.template_text.empty() ? std::string(tiny_chat_template())
+                                                               : vocabulary.options.template_text)
+                         .c_str());
   }
 }
 

@@ -192,6 +192,9 @@ Result<TinyVocabulary> make_tiny_vocabulary(const TinyVocabularyOptions& options
   for (int i = 0; i < options.n_padding; ++i) {
     vocabulary.tokens.push_back({"[PAD" + std::to_string(i) + "]", "", TinyTokenType::kUnused});
   }
+  for (const std::string& text : options.control_texts) {
+    vocabulary.tokens.push_back({text, "", TinyTokenType::kControl});
+  }
   for (const std::pair<Token, Token>& swap : options.swaps) {
     if (std::min(swap.first, swap.second) < 0 ||
         std::max(swap.first, swap.second) >= vocabulary.size()) {

@@ -52,8 +52,12 @@ struct TinyVocabularyOptions {
   TinyTokenizer tokenizer = TinyTokenizer::kSpm;
   std::vector<std::string> pieces = default_tiny_pieces();  // bytes; no NUL, not empty, no repeats
   int n_padding = 0;          // unused tokens "[PAD0]".. at the end, never generated
-  bool chat_template = true;  // ChatML
+  bool chat_template = true;  // ChatML, or:
+  std::string template_text;  // a Jinja template of its own; empty: ChatML
+  // Texts of further control tokens, behind the padding.
+  std::vector<std::string> control_texts;
   bool add_bos = true;        // the tokenizer puts <s> before a text
+  bool space_prefix = false;  // and a space, as SentencePiece does (kSpm)
 
   // For refusal tests. Swaps exchange what two tokens are (text, type); applied in order, last.
   // rotate_bytes = r gives token kTinyFirstByte + b the byte (b + r) % 256.

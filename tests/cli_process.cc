@@ -99,11 +99,6 @@ class Child {
 
  private:
   void start() {
-    std::vector<std::string> arguments = {outrider_binary()};
-    arguments.insert(arguments.end(), call_.arguments.begin(), call_.arguments.end());
-    std::vector<std::string> variables = child_environment(call_);
-    const std::vector<char*> argv = pointers(arguments);
-    const std::vector<char*> envp = pointers(variables);
     in_ = make_pipe();
     out_ = call_.terminal ? make_terminal() : make_pipe();
     if (!call_.terminal) err_ = make_pipe();
@@ -117,9 +112,7 @@ class Child {
       dup2(in_.read_end, STDIN_FILENO);
       dup2(out_.write_end, STDOUT_FILENO);
       dup2(call_.terminal ? out_.write_end : err_.write_end, STDERR_FILENO);
-      reset_signals();
-      execve(argv[0], argv.data(), envp.data());
-      _exit(127);
+      become_cli(call_);
     }
     close_end(in_.read_end);
     close_end(out_.write_end);
@@ -190,6 +183,17 @@ json::Json CliResult::object() const {
   EXPECT_TRUE(parsed.ok()) << parsed.error << "\nstdout: " << out << "\nstderr: " << err;
   EXPECT_EQ(out.find('\n'), out.size() - 1) << "one line";
   return parsed.value.value_or(json::Json::object());
+}
+
+void become_cli(const CliCall& call) {
+  std::vector<std::string> arguments = {outrider_binary()};
+  arguments.insert(arguments.end(), call.arguments.begin(), call.arguments.end());
+  std::vector<std::string> variables = child_environment(call);
+  const std::vector<char*> argv = pointers(arguments);
+  const std::vector<char*> envp = pointers(variables);
+  reset_signals();
+  execve(argv[0], argv.data(), envp.data());
+  _exit(127);
 }
 
 CliResult run_cli(const CliCall& call) { return Child(call).finish(); }

@@ -38,6 +38,9 @@ struct CliResult {
   json::Json object() const;
 };
 
+// For a child that was just forked: becomes the command, its descriptors as they are.
+[[noreturn]] void become_cli(const CliCall& call);
+
 // Waits for the child to end. Children that take longer than five minutes are killed, so that a
 // hang is a failure.
 CliResult run_cli(const CliCall& call);

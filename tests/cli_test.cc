@@ -41,7 +41,7 @@ TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
   const CliResult help = outrider({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
-  for (const char* word : {"run", "compare", "inspect", "suffix", "bench", "calibrate",
+  for (const char* word : {"run", "chat", "compare", "inspect", "suffix", "bench", "calibrate",
                            "Exit codes: 0 done, 1 failed", "--version"}) {
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
   }
@@ -74,7 +74,7 @@ TEST(CliUsage, TheHelpOfACommandNamesEveryOptionOfTheContract) {
 }
 
 TEST(CliUsage, WithoutACommandItSaysWhichThereAre) {
-  expect_message(outrider({}), 2, "no command was given; commands are run, compare, ");
+  expect_message(outrider({}), 2, "no command was given; commands are run, chat, compare, ");
   expect_message(outrider({"rnu"}), 2, "unknown command 'rnu'", "did you mean run?");
   expect_message(outrider({"--bogus"}), 2, "unknown option --bogus");
   expect_message(outrider({"run", "compare"}), 2, "two commands at once: run and compare");
@@ -220,7 +220,7 @@ TEST(CliBadInput, PromptsThatCannotBeReadSayWhy) {
 TEST(CliBadInput, APromptLongerThanTheContextNamesBothNumbers) {
   const CliResult result = run_cli(run_call({"-c", "64", "-p", std::string(500, 'x')}));
   expect_message(result, 1, "the prompt has ");
-  EXPECT_NE(result.err.find("the context holds 64"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("context size of 64"), std::string::npos) << result.err;
 }
 
 // Tokens said with -n from here, environment and file.
@@ -282,7 +282,7 @@ TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
                    "config file '" + file + "', " + message, hint);
   };
   refused("ctx = 512\n\ntempp = 1\n", "line 3: unknown option 'tempp'", "did you mean 'temp'?");
-  refused("[rnu]\ntemp = 1\n", "line 2: [rnu] is no command", "tables are run, compare, ");
+  refused("[rnu]\ntemp = 1\n", "line 2: [rnu] is no command", "tables are run, chat, compare, ");
   refused("[inspect]\ntemp = 1\n", "line 2: unknown option 'temp'");
   refused("ctx 512\n", "line 1: Error while parsing key-value pair: expected '='");
   refused("temp = [1, 2]\n", "line 1: 'temp' takes one value");

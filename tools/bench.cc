@@ -47,6 +47,7 @@ class BenchCommand : public Command {
   std::string details() const override { return kBenchDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
+  ModelArguments* models() override { return &model_; }
   int run() override;
 
  private:
@@ -171,7 +172,7 @@ int BenchCommand::run() {
   if (constraint != kDone) return constraint;
   const Status writable = report_ ? check_writable(*report_) : Status();
   if (!writable.ok()) return fail(writable.with_context("--report"));
-  Result<std::vector<Prompt>> prompts = read_prompt_file(*prompts_file_, /*limit=*/0);
+  Result<std::vector<lab::Prompt>> prompts = read_prompt_file(*prompts_file_, /*limit=*/0);
   if (prompts.ok()) prompts = choose_prompts(std::move(*prompts), choice_);
   if (!prompts.ok()) return fail(prompts.status());
   Terminal terminal(output_);

@@ -51,6 +51,7 @@ class CalibrateCommand : public Command {
   std::string details() const override { return kCalibrateDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
+  ModelArguments* models() override { return &model_; }
   int run() override;
 
  private:

@@ -10,6 +10,8 @@
 
 namespace outrider::tools {
 
+struct ModelArguments;
+
 class Command {
  public:
   virtual ~Command() = default;
@@ -24,7 +26,10 @@ class Command {
   // After parsing. Throws UsageError for values that do not go together.
   virtual void check() = 0;
 
-  // Does the work and returns the exit code. REQUIRES: check() has passed
+  // The models to be there before run() is called; null: none. Those of the hub are downloaded.
+  virtual ModelArguments* models() { return nullptr; }
+
+  // Does the work and returns the exit code. REQUIRES: check() has passed, models() are files
   virtual int run() = 0;
 
   // The call as it could be typed again, for results that say how they were made.
@@ -36,12 +41,14 @@ class Command {
 };
 
 std::unique_ptr<Command> make_run_command();
+std::unique_ptr<Command> make_chat_command();
 std::unique_ptr<Command> make_compare_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_ngram_command();
 std::unique_ptr<Command> make_replay_command();
 std::unique_ptr<Command> make_worker_command();
 std::unique_ptr<Command> make_rpc_command();
+std::unique_ptr<Command> make_serve_command();
 std::unique_ptr<Command> make_suffix_command();
 std::unique_ptr<Command> make_bench_command();
 std::unique_ptr<Command> make_calibrate_command();

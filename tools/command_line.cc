@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "tools/command.h"
 #include "tools/config.h"
+#include "tools/fetch_models.h"
 #include "tools/help.h"
 #include "tools/report.h"
 #include "tools/usage.h"
@@ -122,6 +123,11 @@ int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& c
     return kWrongUsage;
   }
   command->set_command_line(typed(argc, argv));
+  if (ModelArguments* const models = command->models()) {
+    const int fetched = fetch_models(*models);
+    if (fetched != kDone) return fetched;
+    offer_draft(*models);
+  }
   return command->run();
 }
 
@@ -145,9 +151,11 @@ int host_model(const char* const* argv) {
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_run_command());
+  commands.push_back(make_chat_command());
   commands.push_back(make_compare_command());
   commands.push_back(make_inspect_command());
   commands.push_back(make_worker_command());
+  commands.push_back(make_serve_command());
   commands.push_back(make_rpc_command());
   commands.push_back(make_replay_command());
   commands.push_back(make_ngram_command());

@@ -43,6 +43,7 @@ class CompareCommand : public Command {
   std::string details() const override { return kCompareDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
+  ModelArguments* models() override { return &model_; }
   int run() override;
 
  private:
@@ -117,7 +118,7 @@ LocalSetup CompareCommand::setup() {
 int CompareCommand::run() {
   const int constraint = read_constraint(request_);
   if (constraint != kDone) return constraint;
-  const Result<std::vector<Prompt>> prompts =
+  const Result<std::vector<lab::Prompt>> prompts =
       read_prompt_file(*prompts_, static_cast<std::size_t>(limit_));
   if (!prompts.ok()) return fail(prompts.status());
   Terminal terminal(output_);

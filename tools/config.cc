@@ -45,6 +45,7 @@ class LayeredConfig : public CLI::Config {
                           [](const TomlEntry& entry) { return !entry.table.empty(); });
     for (TomlEntry& entry : file.entries) {
       std::replace(entry.key.begin(), entry.key.end(), '_', '-');
+      if (is_of_models(entry)) continue;
       check_known(entry);
       const CLI::App& command = *chosen.front();
       const bool meant = entry.table.empty() || entry.table == command.get_name();
@@ -75,6 +76,14 @@ class LayeredConfig : public CLI::Config {
   [[noreturn]] void refuse(const TomlEntry& entry, const std::string& what,
                            const std::string& hint = "") const {
     refuse("line " + std::to_string(entry.line) + ": " + what, hint);
+  }
+
+  // Of [models.NAME], which tools/model_tables.h reads.
+  bool is_of_models(const TomlEntry& entry) const {
+    if (entry.table == kModelTables) {
+      refuse(entry, "[models] holds tables, one for each model of a server: [models.NAME]");
+    }
+    return entry.table.rfind(std::string(kModelTables) + ".", 0) == 0;
   }
 
   void check_known(const TomlEntry& entry) const {
@@ -145,6 +154,15 @@ bool takes_next(const CLI::App& root, const std::string& argument) {
   });
 }
 
+// llama.cpp's names of more than one letter behind one dash, which CLI11 would take for several.
+std::string long_name(const std::string& argument) {
+  const std::string name = argument.substr(0, argument.find('='));
+  const std::string rest = argument.substr(name.size());
+  if (name == "-hf" || name == "-hfr") return "--hf-repo" + rest;
+  if (name == "-hfd" || name == "-hfrd") return "--hf-repo-draft" + rest;
+  return argument;
+}
+
 }  // namespace
 
 std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,
@@ -153,7 +171,7 @@ std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,
   bool has_config = false;
   bool is_value = false;
   for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
+    const std::string argument = is_value ? argv[i] : long_name(argv[i]);
     has_config = has_config || argument == "--config" || argument.rfind("--config=", 0) == 0;
     const bool empty_value = !is_value && argument.size() > 3 && argument.rfind("--", 0) == 0 &&
                              argument.find('=') + 1 == argument.size();

@@ -3,7 +3,8 @@
 //
 // In the file, keys are long option names without dashes in front ('_' serves as '-'). Keys above
 // the first [table] hold for every command that has the option; those under [run] only for run, and
-// win. A key that no command knows is an error that names the line, not a silence.
+// win; [models.NAME] describes a model of a server (tools/model_tables.h). A key that no command
+// knows is an error that names the line, not a silence.
 #pragma once
 
 #include <string>
@@ -19,8 +20,8 @@ void add_layers(CLI::App& root);
 
 // The arguments to parse, in CLI11's order (last first): `argv` without the program's name, with
 // --config from the environment in front when the command line has none, and "--name=" split in two
-// (CLI11 would take the next argument for its value). What follows an option of `root`'s commands
-// that takes a value is that value, whatever it looks like.
+// (CLI11 would take the next argument for its value), -hf and -hfd by their long names. What
+// follows an option of `root`'s commands that takes a value is that value, whatever it looks like.
 std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,
                                             const char* const* argv);
 

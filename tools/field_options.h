@@ -1,7 +1,7 @@
 // Options out of tables of fields (base/field.h): name, range, default and help are the field's.
 #pragma once
 
-#include <initializer_list>
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,22 +36,21 @@ template <typename T>
 CLI::Option* add_field(OptionGroup& group, const Field<T>& field, T& object,
                        const OptionTexts& texts = {});
 
-// All of the table but those ByHand and `without`.
-template <typename T>
+// All of the table but those ByHand and `without`. `added`: called with each field and its option.
+template <typename T, typename Added>
 void add_fields(OptionGroup& group, std::span<const Field<T>> table, T& object,
-                std::initializer_list<std::string_view> without = {}) {
+                const std::vector<std::string_view>& without, Added&& added) {
   for (const Field<T>& field : table) {
-    const bool left_out = std::find(without.begin(), without.end(), field.name) != without.end() ||
-                          std::holds_alternative<ByHand>(field.place);
-    if (!left_out) add_field(group, field, object);
+    const bool left_out = std::find(without.begin(), without.end(), field.name) != without.end();
+    if (left_out || std::holds_alternative<ByHand>(field.place)) continue;
+    const CLI::Option* const option = add_field(group, field, object);
+    added(field, option);
   }
 }
-
-// The field of that name. REQUIRES: it is there
 template <typename T>
-const Field<T>& field_named(std::span<const Field<T>> table, std::string_view name) {
-  return *std::find_if(table.begin(), table.end(),
-                       [name](const Field<T>& field) { return field.name == name; });
+void add_fields(OptionGroup& group, std::span<const Field<T>> table, T& object,
+                const std::vector<std::string_view>& without = {}) {
+  add_fields(group, table, object, without, [](const Field<T>&, const CLI::Option*) {});
 }
 
 // Details from here on.
@@ -75,24 +74,14 @@ class OptionAdder {
       value = parse_number(name, text);
     });
   }
-  template <typename Whole>
-  requires std::is_integral_v<Whole> CLI::Option* operator()(Whole& value) {
-    return declare("N", [&value, parse = whole_parser()](const std::string& text) {
-      value = static_cast<Whole>(parse(text));
-    });
-  }
+  CLI::Option* operator()(std::int32_t& value) { return add_whole<std::int32_t>(value); }
+  CLI::Option* operator()(std::int64_t& value) { return add_whole<std::int64_t>(value); }
   CLI::Option* operator()(std::optional<std::int32_t>& value) {
-    return declare("N", [&value, parse = whole_parser()](const std::string& text) {
-      value = static_cast<std::int32_t>(parse(text));
-    });
+    return add_whole<std::int32_t>(value);
   }
   CLI::Option* operator()(bool& value) { return group_.add_switch(names_, value, help_); }
-  CLI::Option* operator()(std::string& value) {
-    return declare("TEXT", [&value](const std::string& text) { value = text; });
-  }
-  CLI::Option* operator()(std::optional<std::string>& value) {
-    return declare("TEXT", [&value](const std::string& text) { value = text; });
-  }
+  CLI::Option* operator()(std::string& value) { return add_text(value); }
+  CLI::Option* operator()(std::optional<std::string>& value) { return add_text(value); }
   CLI::Option* operator()(std::vector<std::string>& values) {
     if (field_.unit.ends_with(",...")) {
       return declare("", [&values](const std::string& text) { values = parts_of(text); });
@@ -135,11 +124,17 @@ class OptionAdder {
           if (!status.ok()) throw usage_error(status);
         });
   }
-  std::function<std::int64_t(const std::string&)> whole_parser() const {
-    return [name = spelled(names_), range = field_.range](const std::string& text) {
-      return parse_integer(name, text, whole_limit(range.min), whole_limit(range.max),
-                           whole_range_text(range));
-    };
+  template <typename Value>
+  CLI::Option* add_text(Value& value) {
+    return declare("TEXT", [&value](const std::string& text) { value = text; });
+  }
+  template <typename Whole, typename Value>
+  CLI::Option* add_whole(Value& value) {
+    return declare(
+        "N", [&value, name = spelled(names_), range = field_.range](const std::string& text) {
+          value = static_cast<Whole>(parse_integer(
+              name, text, whole_limit(range.min), whole_limit(range.max), whole_range_text(range)));
+        });
   }
 
   OptionGroup& group_;

@@ -1,64 +1,24 @@
 #include "tools/line_reader.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
+#include <array>
 
 namespace outrider::tools {
 
-LineReader::LineReader(int descriptor, std::size_t max_bytes)
-    : descriptor_(descriptor), max_bytes_(max_bytes) {
-  if (pipe(wake_) != 0) {
-    status_ = internal_error(std::string("cannot make a pipe: ") + std::strerror(errno));
-    ended_ = true;
-    return;
-  }
-  for (const int end : wake_) fcntl(end, F_SETFD, FD_CLOEXEC);
-}
-
-LineReader::~LineReader() {
-  for (const int end : wake_) {
-    if (end >= 0) close(end);
-  }
-}
-
-void LineReader::interrupt() {
-  const char byte = 0;
-  while (write(wake_[1], &byte, 1) < 0 && errno == EINTR) {
-  }
-}
-
 // Reads more; false when there is nothing more to come.
 bool LineReader::fill() {
-  char chunk[65536];
-  for (;;) {
-    pollfd waits[2] = {{.fd = descriptor_, .events = POLLIN, .revents = 0},
-                       {.fd = wake_[0], .events = POLLIN, .revents = 0}};
-    if (poll(waits, 2, -1) < 0) {
-      if (errno == EINTR) continue;
-      status_ =
-          internal_error(std::string("cannot wait for standard input: ") + std::strerror(errno));
-      break;
-    }
-    if (waits[1].revents != 0) {
-      interrupted_ = true;
-      return false;
-    }
-    const ssize_t n = read(descriptor_, chunk, sizeof(chunk));
-    if (n > 0) {
-      buffer_.append(chunk, static_cast<std::size_t>(n));
-      return true;
-    }
-    if (n == 0) break;
-    if (errno == EINTR || errno == EAGAIN) continue;
-    status_ = internal_error(std::string("cannot read standard input: ") + std::strerror(errno));
-    break;
-  }
-  ended_ = true;
-  return false;
+  std::array<char, 65536> chunk;
+  std::size_t n = 0;
+  const InputBytes::Kind kind = bytes_.read(chunk, n);
+  buffer_.append(chunk.data(), n);
+  interrupted_ = kind == InputBytes::Kind::kInterrupted;
+  ended_ = kind == InputBytes::Kind::kEnd;
+  return kind == InputBytes::Kind::kBytes;
+}
+
+void LineReader::resume() {
+  bytes_.resume();
+  interrupted_ = false;
+  buffer_.clear();
 }
 
 LineReader::Kind LineReader::next(std::string& line) {

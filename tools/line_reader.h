@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "tools/input_bytes.h"
 
 namespace outrider::tools {
 
@@ -14,33 +15,30 @@ class LineReader {
     kLine,         // without its newline; the last one needs none
     kTooLong,      // a line of more bytes than the limit, which was passed over
     kEnd,          // of the input, or it failed: see status()
-    kInterrupted,  // from now on always
+    kInterrupted,  // from now on always, until resume()
   };
 
   // `descriptor` must stay open. Errors at creation show as kEnd and status().
-  LineReader(int descriptor, std::size_t max_bytes);
-  ~LineReader();
-  LineReader(const LineReader&) = delete;
-  LineReader& operator=(const LineReader&) = delete;
+  LineReader(int descriptor, std::size_t max_bytes) : bytes_(descriptor), max_bytes_(max_bytes) {}
 
   // Waits for the next line. One thread.
   Kind next(std::string& line);
 
   // Ends the waiting. Any thread.
-  void interrupt();
+  void interrupt() { bytes_.interrupt(); }
+  // Forgets the interruption, and what was read and not given out. The reading thread.
+  void resume();
 
-  const Status& status() const { return status_; }
+  const Status& status() const { return bytes_.status(); }
 
  private:
   bool fill();
 
-  int descriptor_;
+  InputBytes bytes_;
   std::size_t max_bytes_;
-  int wake_[2] = {-1, -1};  // a pipe: reading end, writing end
-  std::string buffer_;      // read and not yet given out
+  std::string buffer_;  // read and not yet given out
   bool interrupted_ = false;
   bool ended_ = false;
-  Status status_;
 };
 
 }  // namespace outrider::tools

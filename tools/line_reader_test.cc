@@ -24,6 +24,9 @@ class Input {
     close_writing();
   }
   int reading() const { return ends_[0]; }
+  void add(const std::string& text) {
+    EXPECT_EQ(write(ends_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
 
  private:
   void close_writing() {
@@ -68,6 +71,19 @@ TEST(LineReader, CanBeInterruptedWhileItWaits) {
   EXPECT_EQ(reader.next(line), LineReader::Kind::kInterrupted);
   other.join();
   EXPECT_TRUE(reader.status().ok());
+}
+
+TEST(LineReader, GoesOnAfterAnInterruptionWithoutWhatWasBegun) {
+  Input input("a\nbc", /*keep_open=*/true);
+  LineReader reader(input.reading(), 9);
+  std::string line;
+  EXPECT_EQ(reader.next(line), LineReader::Kind::kLine);
+  for (int i = 0; i < 3; ++i) reader.interrupt();
+  EXPECT_EQ(reader.next(line), LineReader::Kind::kInterrupted);
+  reader.resume();
+  input.add("d\n");
+  EXPECT_EQ(reader.next(line), LineReader::Kind::kLine);
+  EXPECT_EQ(line, "d") << "bc is forgotten, and so are all three interruptions";
 }
 
 }  // namespace

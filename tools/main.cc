@@ -1,10 +1,17 @@
 // outrider: speculative decoding on the command line.
-#include "tools/command.h"
-
 #include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tools/command.h"
+#include "tools/hidden_values.h"
 
 int main(int argc, char** argv) {
   // Should ggml abort after all, it must not start a debugger whose lines end up in the output.
   setenv("GGML_NO_BACKTRACE", "1", /*overwrite=*/0);
-  return outrider::tools::run_command_line(argc, argv);
+  const std::vector<std::string> arguments(argv, argv + argc);
+  outrider::tools::hide_values(argc, argv, "--api-key");
+  std::vector<const char*> given;
+  for (const std::string& argument : arguments) given.push_back(argument.c_str());
+  return outrider::tools::run_command_line(argc, given.data());
 }

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "llama/download/hub_name.h"
 #include "llama/files/model_file.h"
 #include "llama/workers/rpc_worker.h"
 #include "tools/field_options.h"
@@ -10,6 +11,10 @@
 
 namespace outrider::tools {
 namespace {
+
+constexpr const char* kHowToGetOne =
+    "give the target with -m FILE, a GGUF file, or download one: -hf "
+    "ggml-org/gemma-3-1b-it-GGUF:Q4_K_M";
 
 CLI::Option* add_of(OptionGroup& group, const char* field, ModelOptions& options,
                     const OptionTexts& texts = {}) {
@@ -56,14 +61,36 @@ void add_draft_context_options(OptionGroup& group, ModelOptions& options) {
   }
 }
 
+void add_hub_options(OptionGroup& group, ModelArguments& a) {
+  group.add_text("--hf-repo", a.hf_repo, "USER/REPO[:QUANT]",
+                 "-hf for short: the target, downloaded from the hub that HF_ENDPOINT names, once: "
+                 "later it is in the cache (LLAMA_CACHE, HF_HOME). HF_TOKEN is for private models. "
+                 "Without QUANT: Q4_K_M, else Q8_0, else the first file");
+  group.add_text("--hf-repo-draft", a.hf_repo_draft, "USER/REPO[:QUANT]",
+                 "-hfd for short: the draft model, likewise");
+}
+
+void check_hub_name(const std::string& option, const std::optional<std::string>& name,
+                    const std::string& file_option, const std::optional<std::string>& file) {
+  if (!name) return;
+  if (file) {
+    throw UsageError(file_option + " and " + option + " are both given",
+                     "a model comes from a file or from the hub; leave one of them out");
+  }
+  const Status status = llama::parse_hub_name(*name).status();
+  if (!status.ok()) throw UsageError(option + ": " + status.message());
+}
+
 }  // namespace
 
 void add_model_options(CLI::App& app, ModelArguments& a) {
   OptionGroup group(app, "Model");
-  group.add_text("-m,--model", a.model, "FILE",
-                 "the target: the model whose text you want, a GGUF file (required)");
+  group.add_text(
+      "-m,--model", a.model, "FILE",
+      "the target: the model whose text you want, a GGUF file (this or -hf is required)");
   group.add_text("-d,--draft-model", a.draft_model, "FILE",
                  "a smaller model, best of the same family, which guesses ahead: a GGUF file");
+  add_hub_options(group, a);
   add_of(group, "threads", a.target);
   add_of(group, "batch", a.target);
   add_context_options(group, a.target);
@@ -79,6 +106,7 @@ void add_inspected_models(CLI::App& app, ModelArguments& a) {
   group.add_text("TARGET,-m,--model", a.model, "TARGET.gguf", "the model to look at (required)");
   group.add_text("DRAFT,-d,--draft-model", a.draft_model, "DRAFT.gguf",
                  "a draft model for it: how much of the vocabulary is the same?");
+  add_hub_options(group, a);
   add_context_options(group, a.target);
   add_draft_context_options(group, a.draft);
 }
@@ -88,9 +116,14 @@ void add_exact_option(CLI::App& app, const std::string& heading, ModelArguments&
   add_of(group, "exact", a.target);
 }
 
+bool has_target(const ModelArguments& a) { return a.model || a.hf_repo; }
+bool has_draft(const ModelArguments& a) { return a.draft_model || a.hf_repo_draft; }
+
 void require_model(const ModelArguments& a) {
-  if (!a.model) throw UsageError("--model is missing", "give the target with -m FILE, a GGUF file");
-  if (a.model->empty()) throw UsageError("--model is '', but must be a GGUF file");
+  if (!has_target(a)) throw UsageError("--model is missing", kHowToGetOne);
+  check_hub_name("--hf-repo", a.hf_repo, "--model", a.model);
+  check_hub_name("--hf-repo-draft", a.hf_repo_draft, "--draft-model", a.draft_model);
+  if (a.model && a.model->empty()) throw UsageError("--model is '', but must be a GGUF file");
   if (a.draft_model && a.draft_model->empty()) {
     throw UsageError("--draft-model is '', but must be a GGUF file");
   }

@@ -13,12 +13,16 @@ namespace outrider::tools {
 struct ModelArguments {
   std::optional<std::string> model;
   std::optional<std::string> draft_model;
+  // In the hub, "USER/REPO[:QUANT]", in place of the files; tools/fetch_models.h sets those.
+  std::optional<std::string> hf_repo;
+  std::optional<std::string> hf_repo_draft;
   ModelOptions target;
   // Below 0 its context and threads are the target's.
   ModelOptions draft{.n_ctx = -1, .n_threads = -1};
 };
 
-// Adds -m, -d and what belongs to them under "Model". `arguments` must outlive the parsing.
+// Adds -m, -d, -hf, -hfd and what belongs to them under "Model". `arguments` must outlive the
+// parsing.
 void add_model_options(CLI::App& app, ModelArguments& arguments);
 
 // The same for a command that opens no context: the models as arguments (also -m, -d), and what
@@ -28,10 +32,14 @@ void add_inspected_models(CLI::App& app, ModelArguments& arguments);
 // --exact, wherever the command's help has it.
 void add_exact_option(CLI::App& app, const std::string& heading, ModelArguments& arguments);
 
-// Throws UsageError when there is no --model.
+// Whether a target (a draft model) is given, as a file or in the hub.
+bool has_target(const ModelArguments& arguments);
+bool has_draft(const ModelArguments& arguments);
+
+// Throws UsageError when there is no target, and for names that cannot be one.
 void require_model(const ModelArguments& arguments);
 
-// REQUIRES: there is a --model (a --draft-model)
+// REQUIRES: there is a --model (a --draft-model); fetch_models() has passed
 ModelOptions target_options(const ModelArguments& arguments);
 ModelOptions draft_options(const ModelArguments& arguments);
 

@@ -1,6 +1,5 @@
 // outrider ngram: files for the drafter "ngram-cache".
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,8 +10,9 @@
 #include "draft/ngram/llama_ngram_file.h"
 #include "draft/ngram/ngram_file.h"
 #include "json/json.h"
+#include "lab/corpus.h"
+#include "lab/store_stats.h"
 #include "tools/command.h"
-#include "tools/corpus.h"
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/terminal.h"
@@ -57,7 +57,6 @@ class NgramCommand : public Command {
  private:
   // A cache and whose ids it holds.
   Result<NgramFile> create(const VocabularyFile& vocabulary, Terminal& terminal) const;
-  Result<NgramFile> merge() const;
   Result<NgramFile> import(const VocabularyFile& vocabulary) const;
   int save(const NgramFile& file) const;
   int stats() const;
@@ -124,95 +123,33 @@ void NgramCommand::check() {
 }
 
 Result<NgramFile> NgramCommand::create(const VocabularyFile& vocabulary, Terminal& terminal) const {
-  NgramFile result{.cache = {}, .tokenizer = vocabulary.id()};
-  for (std::size_t i = 0; i < files_.size(); ++i) {
-    if (terminal.signals.raised()) return cancelled("interrupted");
-    terminal.progress.update("counting",
-                             static_cast<double>(i) / static_cast<double>(files_.size()));
-    const Result<std::vector<std::string>> corpus = read_corpus(files_[i]);
-    if (!corpus.ok()) return corpus.status();
-    for (std::string text : *corpus) {
-      // As llama.cpp's tools: without a newline at the end, with special tokens spelled out or not.
-      if (!text.empty() && text.back() == '\n') text.pop_back();
-      const Result<std::vector<Token>> tokens =
-          vocabulary.vocabulary().tokenize(text, /*add_special=*/true, /*parse_special=*/true);
-      if (!tokens.ok()) return tokens.status().with_context("'" + files_[i] + "'");
-      result.cache.count(*tokens, 0, dynamic_ ? 1 : kStaticNgram,
-                         dynamic_ ? kMaxNgram : kStaticNgram);
-    }
-  }
-  return result;
-}
-
-Result<NgramFile> NgramCommand::merge() const {
-  NgramFile result;
-  for (std::size_t i = 0; i < files_.size(); ++i) {
-    Result<NgramFile> file = load_ngrams(files_[i]);
-    if (!file.ok()) return file.status();
-    if (i == 0) {
-      result = std::move(*file);
-    } else if (file->tokenizer == result.tokenizer) {
-      result.cache.merge(file->cache);
-    } else {
-      return invalid_argument("'" + files_[i] + "' is for another tokenizer than '" + files_[0] +
-                              "': " + describe(file->tokenizer) + ", not " +
-                              describe(result.tokenizer));
-    }
-  }
+  NgramFile result{.cache = {}, .tokenizer = vocabulary.id};
+  const Status read =
+      lab::for_each_text(files_, *vocabulary.vocabulary, lab::CorpusForm::kAsLlama,
+                         terminal.watcher(), "counting", [&](const std::vector<Token>& tokens) {
+                           result.cache.count(tokens, 0, dynamic_ ? 1 : kStaticNgram,
+                                              dynamic_ ? kMaxNgram : kStaticNgram);
+                           return Status();
+                         });
+  if (!read.ok()) return read;
   return result;
 }
 
 Result<NgramFile> NgramCommand::import(const VocabularyFile& vocabulary) const {
   Result<ImportedNgrams> imported =
-      import_llama_ngrams(files_.front(), vocabulary.vocabulary().size());
+      import_llama_ngrams(files_.front(), vocabulary.vocabulary->size());
   if (!imported.ok()) return imported.status();
   if (imported->n_saturated > 0) {
     print_warning(std::to_string(imported->n_saturated) + " counts were above " +
                   std::to_string(kMaxNgramCount) + ", which is the most that is kept");
   }
-  return NgramFile{.cache = std::move(imported->cache), .tokenizer = vocabulary.id()};
-}
-
-Json describe_file(const std::string& path, const NgramFile& file, double load_ms) {
-  std::uint64_t counts = 0;
-  for (std::size_t i = 0; i < file.cache.size(); ++i) counts += file.cache.part(i).total;
-  char hash[20];
-  std::snprintf(hash, sizeof(hash), "%016llx",
-                static_cast<unsigned long long>(file.tokenizer.hash));
-  return {{"file", path},
-          {"ngrams", file.cache.size()},
-          {"by_order", file.cache.sizes()},
-          {"followers", file.cache.followers()},
-          {"counts", counts},
-          {"vocabulary", file.tokenizer.n_vocab},
-          {"tokenizer", hash},
-          {"memory_bytes", file.cache.memory_bytes()},
-          {"load_ms", load_ms}};
+  return NgramFile{.cache = std::move(imported->cache), .tokenizer = vocabulary.id};
 }
 
 int NgramCommand::print(const std::vector<Json>& files) const {
+  if (output_.json) return print_result(json::encode(Json{{"files", files}}) + "\n");
   std::string text;
-  for (const Json& file : files) {
-    if (output_.json) continue;
-    char line[400];
-    std::snprintf(line, sizeof(line),
-                  "  n-grams       %llu (order 1 to 4: %llu, %llu, %llu, %llu)\n"
-                  "  followers     %llu, seen %llu times\n"
-                  "  tokenizer     %lld tokens, hash %s\n"
-                  "  memory        %.1f MiB, loaded in %.1f ms\n",
-                  static_cast<unsigned long long>(file["ngrams"].get<std::uint64_t>()),
-                  static_cast<unsigned long long>(file["by_order"][0].get<std::uint64_t>()),
-                  static_cast<unsigned long long>(file["by_order"][1].get<std::uint64_t>()),
-                  static_cast<unsigned long long>(file["by_order"][2].get<std::uint64_t>()),
-                  static_cast<unsigned long long>(file["by_order"][3].get<std::uint64_t>()),
-                  static_cast<unsigned long long>(file["followers"].get<std::uint64_t>()),
-                  static_cast<unsigned long long>(file["counts"].get<std::uint64_t>()),
-                  static_cast<long long>(file["vocabulary"].get<std::int64_t>()),
-                  file["tokenizer"].get<std::string>().c_str(),
-                  file["memory_bytes"].get<double>() / (1 << 20), file["load_ms"].get<double>());
-    text += one_line(file["file"].get<std::string>()) + "\n" + line;
-  }
-  if (output_.json) text = json::encode(Json{{"files", files}}) + "\n";
+  for (const Json& file : files) text += lab::ngram_stats_table(file);
   return print_result(text);
 }
 
@@ -222,7 +159,7 @@ int NgramCommand::stats() const {
     const Stopwatch watch;
     const Result<NgramFile> file = load_ngrams(path);
     if (!file.ok()) return fail(file.status());
-    files.push_back(describe_file(path, *file, watch.elapsed_ms()));
+    files.push_back(lab::ngram_stats_json(path, *file, watch.elapsed_ms()));
   }
   return print(files);
 }
@@ -231,7 +168,7 @@ int NgramCommand::save(const NgramFile& file) const {
   const Status saved = action_ == "export" ? export_llama_ngrams(file.cache, *out_)
                                            : save_ngrams(file.cache, file.tokenizer, *out_);
   if (!saved.ok()) return fail(saved);
-  return print({describe_file(*out_, file, 0.0)});
+  return print({lab::ngram_stats_json(*out_, file, 0.0)});
 }
 
 int NgramCommand::run() {
@@ -239,14 +176,14 @@ int NgramCommand::run() {
   Terminal terminal(output_);
   Result<NgramFile> file = NgramFile();
   if (vocab_) {
-    const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, terminal);
+    const Result<VocabularyFile> vocabulary = read_vocabulary(*vocab_, terminal);
     if (!vocabulary.ok()) {
       file = vocabulary.status();
     } else {
       file = action_ == "create" ? create(*vocabulary, terminal) : import(*vocabulary);
     }
   } else {
-    file = action_ == "merge" ? merge() : load_ngrams(files_.front());
+    file = action_ == "merge" ? merge_ngrams(files_) : load_ngrams(files_.front());
   }
   terminal.progress.clear();
   if (file.ok() && !terminal.signals.raised()) return save(*file);

@@ -155,32 +155,15 @@ CLI::Option* OptionGroup::add_names(const std::string& names, std::vector<std::s
                  });
 }
 
-CLI::Option* OptionGroup::add_integer(const std::string& names, std::int64_t& value,
-                                      std::int64_t min, std::int64_t max, const std::string& help) {
-  const std::string name = spelled(names);
-  return declare(names, help, "N", std::to_string(value),
-                 [&value, name, min, max](const std::string& text) {
-                   value = parse_integer(name, text, min, max, range_text(min, max));
-                 });
-}
-
-CLI::Option* OptionGroup::add_integer(const std::string& names, std::int32_t& value,
-                                      std::int64_t min, std::int64_t max, const std::string& help) {
-  const std::string name = spelled(names);
+CLI::Option* OptionGroup::declare_integer(const std::string& names, const std::string& fallback,
+                                          std::int64_t min, std::int64_t max,
+                                          const std::string& help,
+                                          std::function<void(std::int64_t)> take) {
   return declare(
-      names, help, "N", std::to_string(value), [&value, name, min, max](const std::string& text) {
-        value =
-            static_cast<std::int32_t>(parse_integer(name, text, min, max, range_text(min, max)));
+      names, help, "N", fallback,
+      [take = std::move(take), name = spelled(names), min, max](const std::string& text) {
+        take(parse_integer(name, text, min, max, range_text(min, max)));
       });
-}
-
-CLI::Option* OptionGroup::add_integer(const std::string& names, std::optional<std::int32_t>& value,
-                                      std::int64_t min, std::int64_t max,
-                                      const std::string& fallback, const std::string& help) {
-  const std::string name = spelled(names);
-  return declare(names, help, "N", fallback, [&value, name, min, max](const std::string& text) {
-    value = static_cast<std::int32_t>(parse_integer(name, text, min, max, range_text(min, max)));
-  });
 }
 
 CLI::Option* OptionGroup::add_number(const std::string& names, float& value,

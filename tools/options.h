@@ -22,15 +22,21 @@ class OptionGroup {
  public:
   OptionGroup(CLI::App& app, std::string heading) : app_(app), heading_(std::move(heading)) {}
 
-  // A whole number in [min, max].
-  CLI::Option* add_integer(const std::string& names, std::int32_t& value, std::int64_t min,
-                           std::int64_t max, const std::string& help);
-  CLI::Option* add_integer(const std::string& names, std::int64_t& value, std::int64_t min,
-                           std::int64_t max, const std::string& help);
+  // A whole number in [min, max], which `value` can hold.
+  template <typename Whole>
+  CLI::Option* add_integer(const std::string& names, Whole& value, std::int64_t min,
+                           std::int64_t max, const std::string& help) {
+    return declare_integer(names, std::to_string(value), min, max, help,
+                           [&value](std::int64_t given) { value = static_cast<Whole>(given); });
+  }
   // Without a default; `fallback` is what the help says instead, such as "as --ctx".
   CLI::Option* add_integer(const std::string& names, std::optional<std::int32_t>& value,
                            std::int64_t min, std::int64_t max, const std::string& fallback,
-                           const std::string& help);
+                           const std::string& help) {
+    return declare_integer(names, fallback, min, max, help, [&value](std::int64_t given) {
+      value = static_cast<std::int32_t>(given);
+    });
+  }
 
   // Whole numbers in [min, max] with commas between them, each once, in the order given. `wanted`:
   // what the message says must be there beside the range.
@@ -72,6 +78,10 @@ class OptionGroup {
                             std::function<void(const std::vector<std::string>&)> take);
 
  private:
+  CLI::Option* declare_integer(const std::string& names, const std::string& fallback,
+                               std::int64_t min, std::int64_t max, const std::string& help,
+                               std::function<void(std::int64_t)> take);
+
   CLI::App& app_;
   std::string heading_;
 };

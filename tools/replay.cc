@@ -142,12 +142,12 @@ int ReplayCommand::run() {
     if (!file.ok()) return fail(file.status());
     plan_.costs = std::move(*file);
   }
-  const Result<VocabularyFile> vocabulary = VocabularyFile::open(*vocab_, terminal);
+  const Result<VocabularyFile> vocabulary = read_vocabulary(*vocab_, terminal);
   if (!vocabulary.ok()) return fail(vocabulary.status(), signals);
-  plan_.n_vocab = vocabulary->vocabulary().size();
-  const Status files = open_files(vocabulary->id());
+  plan_.n_vocab = vocabulary->vocabulary->size();
+  const Status files = open_files(vocabulary->id);
   if (!files.ok()) return fail(files, signals);
-  const Result<ReplayTexts> corpus = read_replay_texts(*corpus_, vocabulary->vocabulary());
+  const Result<ReplayTexts> corpus = read_replay_texts(*corpus_, *vocabulary->vocabulary);
   if (!corpus.ok()) return fail(corpus.status(), signals);
   for (const std::string& note : corpus->notes) print_warning(note);
   if (plan_.chunk > 0 && !corpus->plain) {

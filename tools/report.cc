@@ -4,28 +4,27 @@
 
 #include <cstdio>
 
+#include "base/one_line.h"
 #include "tools/field_options.h"
 #include "tools/text_output.h"
 
 namespace outrider::tools {
 
-std::string one_line(std::string_view text) {
-  std::string line(text);
-  while (!line.empty() && line.back() == '\n') line.pop_back();
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
-  }
-  return line;
+void print_error(std::string_view message, std::string_view hint) {
+  std::fputs(("outrider: error: " + one_line(message) + "\n").c_str(), stderr);
+  if (!hint.empty()) print_hint(hint);
 }
 
-void print_error(std::string_view message, std::string_view hint) {
-  std::string text = "outrider: error: " + one_line(message) + "\n";
-  if (!hint.empty()) text += "outrider: hint: " + one_line(hint) + "\n";
-  std::fputs(text.c_str(), stderr);
+void print_hint(std::string_view hint) {
+  std::fputs(("outrider: hint: " + one_line(hint) + "\n").c_str(), stderr);
 }
 
 void print_warning(std::string_view message) {
   std::fputs(("outrider: warning: " + one_line(message) + "\n").c_str(), stderr);
+}
+
+void print_note(std::string_view message) {
+  std::fputs(("outrider: " + one_line(message) + "\n").c_str(), stderr);
 }
 
 int fail(const Status& status) {

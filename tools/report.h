@@ -18,6 +18,9 @@ inline constexpr int kSignalBase = 128;  // + the signal's number: ended by Ctrl
 // one.
 void print_error(std::string_view message, std::string_view hint = "");
 void print_warning(std::string_view message);
+// "outrider: hint: <hint>"
+void print_hint(std::string_view hint);
+void print_note(std::string_view message);  // "outrider: <message>"
 
 // Says what failed and returns kFailed.
 int fail(const Status& status);
@@ -27,9 +30,5 @@ int fail(const Status& status, const SignalWatch& signals);
 // Writes a command's result to stdout. Returns kDone; or kFailed, and has said why (a reader that
 // went away is none).
 int print_result(std::string_view text);
-
-// `text` without newlines and other control characters (they become spaces), so that a message
-// stays one line and no file name can write escape sequences to a terminal.
-std::string one_line(std::string_view text);
 
 }  // namespace outrider::tools

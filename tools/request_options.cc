@@ -1,20 +1,16 @@
 #include "tools/request_options.h"
 
 #include <algorithm>
-#include <charconv>
-#include <random>
 
 #include "lab/prompt_file.h"
 #include "llama/grammar/gbnf.h"
-#include "llama/grammar/json_schema.h"
+#include "llama/schema/json_schema.h"
 #include "tools/field_options.h"
 #include "tools/report.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
 namespace {
-
-constexpr std::int32_t kPlainWidth = 4;  // what a target is opened for without speculation
 
 // Those whose values come from files, or are written otherwise than in JSON.
 void add_by_hand(OptionGroup& group, RequestArguments& a) {
@@ -33,32 +29,11 @@ void add_by_hand(OptionGroup& group, RequestArguments& a) {
 
 template <typename T>
 void add_table(OptionGroup& group, std::span<const Field<T>> table, T& object,
-               std::initializer_list<std::string_view> without, RequestArguments& a) {
-  for (const Field<T>& field : table) {
-    const bool left_out = std::find(without.begin(), without.end(), field.name) != without.end();
-    if (left_out || std::holds_alternative<ByHand>(field.place)) continue;
-    if (field.name == "grammar" || field.name == "dry_sequence_breaker") continue;  // by hand
-    const CLI::Option* option = add_field(group, field, object);
+               std::vector<std::string_view> without, RequestArguments& a) {
+  without.insert(without.end(), {"grammar", "dry_sequence_breaker"});  // by hand
+  add_fields(group, table, object, without, [&a](const Field<T>& field, const CLI::Option* option) {
     if (!field.replaced_by.empty()) a.replaced.push_back(option);
-  }
-}
-
-// "15043+1" as llama.cpp's --logit-bias.
-LogitBias parse_logit_bias(const std::string& text) {
-  LogitBias bias;
-  const char* const end = text.data() + text.size();
-  const std::from_chars_result id = std::from_chars(text.data(), end, bias.token);
-  float value = 0.0f;
-  if (id.ec == std::errc() && id.ptr != end && (*id.ptr == '+' || *id.ptr == '-')) {
-    const std::from_chars_result number = std::from_chars(id.ptr + 1, end, value);
-    if (number.ec == std::errc() && number.ptr == end && value >= 0.0f) {
-      bias.bias = *id.ptr == '-' ? -value : value;
-      return bias;
-    }
-  }
-  throw UsageError("--logit-bias is '" + text +
-                   "', but must be a token's id, + or -, and a number, such as 15043+1 or "
-                   "15043-inf");
+  });
 }
 
 void check_sampling(RequestArguments& a) {
@@ -68,7 +43,16 @@ void check_sampling(RequestArguments& a) {
     throw UsageError(option->get_name() + " " + cannot_be_used_with_mirostat(o.mirostat));
   }
   o.logit_bias.clear();
-  for (const std::string& text : a.logit_bias) o.logit_bias.push_back(parse_logit_bias(text));
+  for (const std::string& text : a.logit_bias) {
+    const std::optional<LogitBias> bias = parse_logit_bias(text);
+    if (bias) {
+      o.logit_bias.push_back(*bias);
+      continue;
+    }
+    throw UsageError("--logit-bias is '" + text +
+                     "', but must be a token's id, + or -, and a number, such as 15043+1 or "
+                     "15043-inf");
+  }
   if (!a.dry_breakers.empty()) o.dry_sequence_breakers.clear();
   for (const std::string& breaker : a.dry_breakers) {  // as llama.cpp: "none" undoes those before
     if (breaker == "none") {
@@ -119,16 +103,12 @@ void check_request(RequestArguments& a, const ModelArguments& model, const Draft
   const Status status = validate_settings(checked);
   if (!status.ok()) throw usage_error(status);
   const CompletionRequest& r = a.request;
-  if (r.rule != AcceptanceRule::kCoupled && model.target.exact == ExactMode::kOn) {
-    throw UsageError("--exact on cannot be kept with --rule " +
-                         value_text(field_named(speculation_fields(), "rule"), r) +
-                         ", which keeps the distribution, not the text",
-                     "take --rule coupled, or leave --exact out");
-  }
+  const Status rule = check_rule(r, model.target.exact);
+  if (!rule.ok()) throw usage_error(rule, "take --rule coupled, or leave --exact out");
   const bool named = r.speculative && !r.drafters.empty();
   const DrafterPlan plan = named ? r.drafters : r.speculative ? automatic : DrafterPlan();
   check_drafter_files(a.files, plan, drafter_text(r));
-  if (named && plan.mentions(kDraftModelName) && !model.draft_model) {
+  if (named && plan.mentions(kDraftModelName) && !has_draft(model)) {
     throw UsageError("--drafter is '" + drafter_text(r) + "', but there is no draft model",
                      "give one with -d FILE, a GGUF file");
   }
@@ -136,6 +116,14 @@ void check_request(RequestArguments& a, const ModelArguments& model, const Draft
 
 void check_request(RequestArguments& a, const ModelArguments& model) {
   check_request(a, model, a.request.width == 1 ? DrafterPlan() : automatic(a));
+}
+
+Status check_rule(const CompletionRequest& request, ExactMode exact) {
+  if (request.rule == AcceptanceRule::kCoupled || exact != ExactMode::kOn) return Status();
+  return invalid_argument("--exact on cannot be kept with --rule " +
+                          value_text(field_named(speculation_fields(), "rule"), request) +
+                          ", which keeps the distribution, not the text")
+      .about("rule");
 }
 
 int read_constraint(RequestArguments& a) {
@@ -156,18 +144,12 @@ int read_constraint(RequestArguments& a) {
   return kWrongUsage;
 }
 
-std::uint64_t chosen_seed(const CompletionRequest& request) {
-  if (request.seed >= 0) return static_cast<std::uint64_t>(request.seed);
-  std::random_device random;
-  return random() & 0xFFFFFFFFU;
-}
-
 DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& model) {
   const CompletionRequest& r = a.request;
   if (!r.speculative || r.width == 1) return {};
   if (!r.drafters.empty()) return r.drafters;
   DrafterPlan plan = automatic(a);
-  if (!model.draft_model) {
+  if (!has_draft(model)) {
     for (std::vector<std::string>& chain : plan.chains) std::erase(chain, kDraftModelName);
     std::erase_if(plan.chains, [](const std::vector<std::string>& chain) { return chain.empty(); });
   }
@@ -181,11 +163,6 @@ std::string off_reason(const RequestArguments& a, const ModelArguments& model) {
   return "no draft model was given (-d FILE), and --rule " +
          value_text(field_named(speculation_fields(), "rule"), a.request) +
          " takes no other drafter unasked (--drafter)";
-}
-
-std::int32_t opened_width(const CompletionRequest& request) {
-  if (request.width == kAutoWidth) return kOpenedWidth;
-  return request.width == 1 ? kPlainWidth : request.width;
 }
 
 }  // namespace outrider::tools

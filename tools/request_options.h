@@ -42,13 +42,13 @@ void check_request(RequestArguments& arguments, const ModelArguments& model,
 // The same, with what auto stands for in `run`.
 void check_request(RequestArguments& arguments, const ModelArguments& model);
 
+// Errors: kInvalidArgument, about the rule, where it cannot keep what --exact on promises.
+Status check_rule(const CompletionRequest& request, ExactMode exact);
+
 // Reads the files of --grammar and --json-schema and checks what they hold. Returns kDone; or
 // kFailed (a file cannot be read) or kWrongUsage (it is no grammar or schema that can be used),
 // and has said why.
 int read_constraint(RequestArguments& arguments);
-
-// The seed to use: the one given, or a random one below 2^32 (any JSON reader can hold that).
-std::uint64_t chosen_seed(const CompletionRequest& request);
 
 // Whom the request asks: those named, or what auto stands for, without a draft model that was not
 // given. Empty: nobody.
@@ -56,12 +56,5 @@ DrafterPlan chosen_drafters(const RequestArguments& arguments, const ModelArgume
 
 // Why the request is plain decoding; empty: it is not.
 std::string off_reason(const RequestArguments& arguments, const ModelArguments& model);
-
-// What a target is opened for when the planner chooses. Measured costs are kept for it.
-inline constexpr std::int32_t kOpenedWidth = 16;
-
-// The width that a target is opened for, whether it is used or not, so that its settings do not
-// depend on that: --width; with auto 16, with plain decoding 4.
-std::int32_t opened_width(const CompletionRequest& request);
 
 }  // namespace outrider::tools

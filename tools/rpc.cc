@@ -42,6 +42,7 @@ class RpcCommand : public Command {
   std::string details() const override { return kRpcDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
+  ModelArguments* models() override { return &model_; }
   int run() override;
 
  private:
@@ -81,14 +82,14 @@ void RpcCommand::add_options(CLI::App& app) {
 }
 
 void RpcCommand::check() {
-  if (model_.model) require_model(model_);
+  if (has_target(model_)) require_model(model_);
   const Status serving = validate(runtime_);
   if (!serving.ok()) throw usage_error(serving);
-  if (model_.draft_model && !model_.model) {
+  if (has_draft(model_) && !has_target(model_)) {
     throw UsageError("--draft-model is given, but no --model",
                      "give the target with -m FILE, or load both with model.load");
   }
-  if (!files_.empty() && !model_.model) {
+  if (!files_.empty() && !has_target(model_)) {
     throw UsageError(file_option(files_.front()) + " is given, but no --model",
                      "give the target with -m FILE, or load both with model.load");
   }

@@ -1,19 +1,16 @@
 // outrider run: one prompt, one text.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "api/update_json.h"
 #include "draft/ngram/ngram_file.h"
-#include "json/json.h"
 #include "lab/prompt_file.h"
-#include "lab/stats_table.h"
 #include "serve/prompt.h"
 #include "store/atomic_file.h"
+#include "tools/answer.h"
 #include "tools/command.h"
 #include "tools/local_runtime.h"
 #include "tools/model_options.h"
@@ -40,6 +37,7 @@ class RunCommand : public Command {
   std::string details() const override { return kRunDetails; }
   void add_options(CLI::App& app) override;
   void check() override;
+  ModelArguments* models() override { return &model_; }
   int run() override;
 
  private:
@@ -51,18 +49,16 @@ class RunCommand : public Command {
   }
   Status save_ngrams(const Target& target, const Completion& completion) const;
   int report(const CompletionResult& result, const LocalRuntime& local, const SignalWatch& signals,
-             TextOutput& output) const;
+             const TextOutput& output) const;
 
   std::optional<std::string> prompt_;
   std::optional<std::string> file_;
   std::optional<std::string> standard_input_;  // "-"
   bool chat_ = false;
-  bool stats_ = false;
-  std::string color_ = "never";
   std::optional<std::string> result_;
   ModelArguments model_;
   RequestArguments request_;
-  OutputArguments output_;
+  AnswerArguments answer_;
 
   std::string text_;  // of the prompt
 };
@@ -86,15 +82,11 @@ void RunCommand::add_options(CLI::App& app) {
   add_model_options(app, model_);
   add_request_options(app, request_, {"namespace"});
   add_exact_option(app, "Speculation", model_);
+  add_answer_options(app, answer_);
   OptionGroup output(app, "Output");
-  output.add_switch("--stats", stats_, "print a table of speeds, counts and times at the end");
-  output.add_flag_choice(
-      "--color", color_, {"never", "auto", "always"}, "auto",
-      "colour the tokens that were guessed (green): auto, which is "
-      "meant without a value, on a terminal unless NO_COLOR is set; always; never");
   output.add_text("--result", result_, "FILE",
                   "also write the result object of --json to this file (replaced if it exists)");
-  add_output_options(app, output_);
+  add_output_options(app, answer_.output);
 }
 
 void RunCommand::check() {
@@ -135,11 +127,8 @@ Status RunCommand::read_prompt() {
 }
 
 CompletionRequest RunCommand::make_request() const {
-  CompletionRequest request = request_.request;
+  CompletionRequest request = named_request(request_, model_);
   lab::set_prompt(request, {.text = text_}, chat_);
-  // Named, so that n-gram files count that are not there yet. Nobody: the result says why.
-  DrafterPlan drafters = chosen_drafters(request_, model_);
-  if (!drafters.empty()) request.drafters = std::move(drafters);
   return request;
 }
 
@@ -153,7 +142,8 @@ Status RunCommand::save_ngrams(const Target& target, const Completion& completio
   Result<NgramCache> cache = load_ngrams(*path, tokenizer);
   if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();
   if (!cache.ok()) return cache.status().with_context("--ngram-dynamic");
-  Result<outrider::Prompt> prompt = make_prompt(make_request(), target);
+  CompletionRequest request = make_request();
+  Result<outrider::Prompt> prompt = make_prompt(request, target);
   if (!prompt.ok()) return prompt.status();
   std::vector<Token> text = std::move(prompt->tokens);
   text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
@@ -162,17 +152,11 @@ Status RunCommand::save_ngrams(const Target& target, const Completion& completio
 }
 
 int RunCommand::report(const CompletionResult& result, const LocalRuntime& local,
-                       const SignalWatch& signals, TextOutput& output) const {
-  const std::string object = json::encode(api::result_json(result)) + "\n";
-  output_.json ? output.write(object) : output.finish();
-  const std::int32_t most = local.target().capabilities().max_width;
-  const std::int32_t width = std::min(request_.request.width, most);
-  if (stats_) {
-    const std::string table =
-        lab::stats_table(result.completion, result.exactness, result.kernels, width);
-    std::fputs(table.c_str(), stderr);
+                       const SignalWatch& signals, const TextOutput& output) const {
+  if (answer_.stats) {
+    std::fputs(answer_stats(result, local, request_.request.width).c_str(), stderr);
   }
-  Status written = result_ ? lab::write_file(*result_, object) : Status();
+  Status written = result_ ? lab::write_file(*result_, result_line(result)) : Status();
   if (written.ok()) written = save_ngrams(local.target(), result.completion);
   if (!result.completion.error.ok()) return fail(result.completion.error);
   if (!written.ok()) return fail(written);
@@ -189,20 +173,15 @@ int RunCommand::run() {
   }
   const Status prompt = read_prompt();  // before signals are blocked: Ctrl-C must end the waiting
   if (!prompt.ok()) return fail(prompt);
-  Terminal terminal(output_);
+  Terminal terminal(answer_.output);
   const Result<std::unique_ptr<LocalRuntime>> local =
       LocalRuntime::open(setup_for(request_, model_), terminal);
   if (!local.ok()) return fail(local.status(), terminal.signals);
   (*local)->print_warnings(request_.request);
 
-  TextOutput output(STDOUT_FILENO, use_color(color_));
+  TextOutput output(STDOUT_FILENO, use_color(answer_.color));
   const Result<std::shared_ptr<const CompletionResult>> result =
-      lab::generate((*local)->harness(), make_request(), [&](const std::vector<SaidToken>& tokens) {
-        terminal.progress.clear();
-        if (!output_.json) output.write(tokens);
-        return !output.failed();
-      });
-  terminal.progress.clear();
+      print_answer(**local, terminal, answer_, make_request(), output);
   if (!result.ok()) return fail(result.status());
   return report(**result, **local, terminal.signals, output);
 }

@@ -44,12 +44,18 @@ void SignalWatch::on_signal(std::function<void()> callback) {
   if (raised() && callback_) callback_();
 }
 
+void SignalWatch::lower() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!terminated()) raised_.store(false);
+}
+
 void SignalWatch::watch() {
   for (;;) {
     int number = 0;
     if (sigwait(&watched_, &number) != 0) continue;
     if (stopping_.load()) return;
     if (number == kWakeUp) continue;
+    if (raised() && number == SIGINT && repeat_interrupts_.load()) continue;
     if (raised()) {
       // The second one: as if nobody had watched.
       std::signal(number, SIG_DFL);

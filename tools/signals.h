@@ -1,5 +1,6 @@
 // Ctrl-C and SIGTERM as a request to end, not as a death: the first one raises a flag and calls
-// whoever asked; the second one has its usual effect.
+// whoever asked; the second one has its usual effect. Where one may stop several things after each
+// other (repeat_interrupts()), lower() makes the next signal a first one again.
 //
 // How. The signals are blocked in all threads and a thread of their own waits for them (sigwait),
 // so that what happens on a signal is ordinary code, which may take locks. SIGPIPE is ignored: a
@@ -24,12 +25,22 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // Raised with the first signal, never lowered.
+  // Raised with the first signal, until lower().
   const std::atomic<bool>* flag() const { return &raised_; }
   bool raised() const { return raised_.load(); }
 
   // The exit code that tells of the signal: 128 + its number. REQUIRES: raised()
   int exit_code() const;
+
+  // From now on a SIGINT that comes while another is still raised does nothing: who presses Ctrl-C
+  // twice to stop an answer does not lose the conversation. SIGTERM keeps its usual effect then.
+  void repeat_interrupts() { repeat_interrupts_.store(true); }
+
+  // What was to end has ended: the flag is lowered, unless it is SIGTERM that raised it.
+  void lower();
+
+  // Whether the program shall end, and not only what it is doing.
+  bool terminated() const { return raised() && number_.load() == SIGTERM; }
 
   // Called once, on the watching thread, with the first signal; at once, on this thread, when it
   // has already come. An empty one takes it back; afterwards it is not running any more.
@@ -44,6 +55,7 @@ class SignalWatch {
   std::function<void()> callback_;
   std::atomic<bool> raised_{false};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> repeat_interrupts_{false};
   std::atomic<int> number_{0};
   std::thread thread_;
 };

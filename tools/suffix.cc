@@ -1,5 +1,4 @@
 // outrider suffix: makes and describes the stores that the suffix drafter looks things up in.
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,8 +6,9 @@
 
 #include "draft/suffix/suffix_store.h"
 #include "json/json.h"
+#include "lab/corpus.h"
+#include "lab/store_stats.h"
 #include "tools/command.h"
-#include "tools/corpus.h"
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/terminal.h"
@@ -42,11 +42,9 @@ class SuffixCommand : public Command {
   int run() override;
 
  private:
-  int build();
-  int merge();
-  int stats();
-  int write(const SuffixStoreBuilder& builder);
-  int print(const Json& object, const std::string& text);
+  Result<SuffixStoreBuilder> build(Terminal& terminal) const;
+  int stats() const;
+  int print(const Json& object, const std::string& text) const;
 
   std::vector<std::string> words_;  // the action, then files
   std::string action_;
@@ -90,65 +88,22 @@ void SuffixCommand::check() {
   }
 }
 
-int SuffixCommand::print(const Json& object, const std::string& text) {
+int SuffixCommand::print(const Json& object, const std::string& text) const {
   return print_result(output_.json ? json::encode(object) + "\n" : text);
 }
 
-int SuffixCommand::write(const SuffixStoreBuilder& builder) {
-  const Status written = builder.write(*store_);
-  if (!written.ok()) return fail(written);
-  return print({{"store", *store_}, {"texts", builder.n_texts()}, {"tokens", builder.n_tokens()}},
-               "'" + *store_ + "': " + std::to_string(builder.n_texts()) + " texts, " +
-                   std::to_string(builder.n_tokens()) + " tokens\n");
+Result<SuffixStoreBuilder> SuffixCommand::build(Terminal& terminal) const {
+  const Result<VocabularyFile> file = read_vocabulary(*vocab_, terminal);
+  if (!file.ok()) return file.status();
+  SuffixStoreBuilder builder(file->id);
+  const Status read = lab::for_each_text(
+      files_, *file->vocabulary, lab::CorpusForm::kPlain, terminal.watcher(), "reading texts",
+      [&](const std::vector<Token>& tokens) { return builder.add(tokens); });
+  if (!read.ok()) return read;
+  return builder;
 }
 
-int SuffixCommand::build() {
-  Terminal terminal(output_);
-  const Result<VocabularyFile> file = VocabularyFile::open(*vocab_, terminal);
-  if (!file.ok()) return fail(file.status(), terminal.signals);
-  const Vocabulary& vocabulary = file->vocabulary();
-  SuffixStoreBuilder builder(file->id());
-  for (std::size_t i = 0; i < files_.size(); ++i) {
-    terminal.progress.update("reading texts",
-                             static_cast<double>(i) / static_cast<double>(files_.size()));
-    Result<std::vector<std::string>> texts = read_corpus(files_[i]);
-    if (!texts.ok()) return fail(texts.status());
-    for (const std::string& text : *texts) {
-      if (terminal.signals.raised()) return terminal.signals.exit_code();
-      // A text's own "<|im_end|>" is text: nothing in a file becomes a control token.
-      Result<std::vector<Token>> tokens =
-          vocabulary.tokenize(text, /*add_special=*/false, /*parse_special=*/false);
-      if (!tokens.ok()) return fail(tokens.status().with_context("'" + files_[i] + "'"));
-      const Status added = builder.add(*tokens);
-      if (!added.ok()) return fail(added.with_context("'" + files_[i] + "'"));
-    }
-  }
-  terminal.progress.clear();
-  return write(builder);
-}
-
-int SuffixCommand::merge() {
-  std::unique_ptr<SuffixStoreBuilder> builder;
-  TokenizerId tokenizer;
-  for (const std::string& file : files_) {
-    Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(file);
-    if (!store.ok()) return fail(store.status());
-    if (!builder) {
-      tokenizer = (*store)->file().tokenizer();
-      builder = std::make_unique<SuffixStoreBuilder>(tokenizer);
-    }
-    if ((*store)->file().tokenizer() != tokenizer) {
-      return fail(invalid_argument("'" + file + "' (" + describe((*store)->file().tokenizer()) +
-                                   ") was built for another tokenizer than '" + files_.front() +
-                                   "' (" + describe(tokenizer) + ")"));
-    }
-    const Status copied = (*store)->copy_to(*builder);
-    if (!copied.ok()) return fail(copied);
-  }
-  return write(*builder);
-}
-
-int SuffixCommand::stats() {
+int SuffixCommand::stats() const {
   Json list = Json::array();
   std::string table;
   for (const std::string& file : files_) {
@@ -156,26 +111,25 @@ int SuffixCommand::stats() {
     if (!store.ok()) return fail(store.status());
     const Status verified = (*store)->verify();
     if (!verified.ok()) return fail(verified);
-    char hash[17];
-    std::snprintf(hash, sizeof(hash), "%016llx",
-                  static_cast<unsigned long long>((*store)->file().tokenizer().hash));
-    list.push_back({{"store", file},
-                    {"texts", (*store)->n_texts()},
-                    {"tokens", (*store)->n_tokens()},
-                    {"bytes", (*store)->file().file_bytes()},
-                    {"n_vocab", (*store)->file().tokenizer().n_vocab},
-                    {"tokenizer_hash", hash}});
-    table += "'" + one_line(file) + "': " + std::to_string((*store)->n_texts()) + " texts, " +
-             std::to_string((*store)->n_tokens()) + " tokens, " +
-             std::to_string((*store)->file().file_bytes()) +
-             " bytes; tokenizer: " + describe((*store)->file().tokenizer()) + "\n";
+    list.push_back(lab::suffix_stats_json(file, **store));
+    table += lab::suffix_stats_line(file, **store);
   }
   return print({{"stores", list}}, table);
 }
 
 int SuffixCommand::run() {
-  if (action_ == "build") return build();
-  return action_ == "merge" ? merge() : stats();
+  if (action_ == "stats") return stats();
+  Terminal terminal(output_);
+  const Result<SuffixStoreBuilder> builder =
+      action_ == "build" ? build(terminal) : merge_suffix_stores(files_);
+  terminal.progress.clear();
+  if (!builder.ok()) return fail(builder.status(), terminal.signals);
+  const Status written = builder->write(*store_);
+  if (!written.ok()) return fail(written);
+  const std::string texts = std::to_string(builder->n_texts());
+  return print({{"store", *store_}, {"texts", builder->n_texts()}, {"tokens", builder->n_tokens()}},
+               "'" + *store_ + "': " + texts + " texts, " + std::to_string(builder->n_tokens()) +
+                   " tokens\n");
 }
 
 }  // namespace

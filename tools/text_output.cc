@@ -63,7 +63,7 @@ void TextOutput::write(std::string_view bytes) {
 void TextOutput::finish() {
   buffer_.clear();
   set_color(kTarget);
-  if (last_ != '\n' && isatty(descriptor_) == 1) buffer_ += '\n';
+  if (last_ != '\n' && (whole_lines_ || isatty(descriptor_) == 1)) buffer_ += '\n';
   last_ = '\n';
   write(buffer_);
 }

@@ -20,14 +20,15 @@ class TextOutput {
  public:
   // `color`: drafters' accepted guesses stand out: the draft model's in green, those of others in
   // cyan, yellow, magenta, in the order of kDrafterNames; what the target said itself stays as it
-  // is.
-  TextOutput(int descriptor, bool color) : descriptor_(descriptor), color_(color) {}
+  // is. `whole_lines`: finish() ends the line everywhere, and not on a terminal only.
+  TextOutput(int descriptor, bool color, bool whole_lines = false)
+      : descriptor_(descriptor), color_(color), whole_lines_(whole_lines) {}
 
   // Nothing more is written after the first failure.
   void write(const std::vector<SaidToken>& tokens);
   void write(std::string_view bytes);
 
-  // Back to the default colour, and on a terminal to the start of a line.
+  // Back to the default colour, and on a terminal (or with whole_lines) to the start of a line.
   void finish();
 
   // The reader has gone away (EPIPE): no failure, but nobody listens any more.
@@ -43,6 +44,7 @@ class TextOutput {
 
   int descriptor_;
   bool color_;
+  bool whole_lines_;
   std::string_view by_ = "target";  // whose colour is set
   char last_ = '\n';                // the last byte of text
   bool closed_ = false;

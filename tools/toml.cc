@@ -57,6 +57,9 @@ bool read_table(const std::string& name, const toml::table& table, TomlFile& fil
     const toml::table* inner = node.as_table();
     if (inner != nullptr && name.empty()) {
       if (!read_table(std::string(key.str()), *inner, file)) return false;
+    } else if (inner != nullptr && name == kModelTables) {
+      file.models.push_back({std::string(key.str()), inner->source().begin.line});
+      if (!read_table(name + "." + std::string(key.str()), *inner, file)) return false;
     } else if (!read_entry(name, std::string(key.str()), node, file)) {
       return false;
     }
@@ -75,12 +78,15 @@ TomlFile parse_toml(std::string_view text) {
   }
   if (!read_table("", parsed.table(), file)) {
     file.entries.clear();
+    file.models.clear();
     return file;
   }
   // toml++ sorts by key. No two values share a line and a key, so lines bring the order back, but
   // for several on one line in an inline table.
   std::stable_sort(file.entries.begin(), file.entries.end(),
                    [](const TomlEntry& a, const TomlEntry& b) { return a.line < b.line; });
+  std::stable_sort(file.models.begin(), file.models.end(),
+                   [](const TomlModel& a, const TomlModel& b) { return a.line < b.line; });
   return file;
 }
 

@@ -7,7 +7,10 @@
 //   [run]                       # options of one command
 //   temp = 0.7
 //
-// Dates, arrays in arrays, arrays of tables and tables in tables fit no option.
+//   [models.small]              # one of a server's models; the only tables in a table
+//   model = "small.gguf"
+//
+// Dates, arrays in arrays and arrays of tables fit no option.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +21,26 @@
 namespace outrider::tools {
 
 struct TomlEntry {
-  std::string table;  // "" above the first [table]
+  std::string table;  // "" above the first [table]; "models.small"
   std::string key;
   std::vector<std::string> values;  // as text: 8_192 is "8192", 1e-3 is "0.001", booleans "true"
   std::size_t line = 0;             // of the value, from 1
 };
 
+// A [models.NAME].
+struct TomlModel {
+  std::string name;
+  std::size_t line = 0;
+};
+
 struct TomlFile {
   std::vector<TomlEntry> entries;  // in the order of the file
+  std::vector<TomlModel> models;   // likewise
   std::string error;               // "line 3: ..."; empty: all was read
 };
+
+// The folder of its tables; "models." before their names.
+inline constexpr std::string_view kModelTables = "models";
 
 TomlFile parse_toml(std::string_view text);
 

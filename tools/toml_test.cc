@@ -46,6 +46,18 @@ TEST(Toml, ArraysMaySpanLines) {
   EXPECT_EQ(show("x = [1, 2]"), "/x=1|2");
 }
 
+TEST(Toml, OnlyModelsHoldTables) {
+  const TomlFile file = parse_toml("ctx = 1\n[models.b]\nmodel = \"b.gguf\"\n\n[models.'a c']\n");
+  EXPECT_EQ(file.error, "");
+  ASSERT_EQ(file.models.size(), 2U);
+  EXPECT_EQ(file.models[0].name, "b");
+  EXPECT_EQ(file.models[0].line, 2U);
+  EXPECT_EQ(file.models[1].name, "a c");
+  EXPECT_EQ(show("[models.b]\nmodel = \"b.gguf\""), "models.b/model=b.gguf");
+  EXPECT_EQ(show("[run.b]\nctx = 1").rfind("line 1: 'b' takes", 0), 0U) << show("[run.b]\nctx = 1");
+  EXPECT_EQ(show("[models.b.c]\nx = 1").rfind("line 1: 'c' takes", 0), 0U);
+}
+
 TEST(Toml, LinesAreCountedThroughArraysAndComments) {
   EXPECT_EQ(parse_toml("# one\nstop = [\n1,\n2]\nlast = 5").entries.back().line, 5U);
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/one_line.h"
 #include "tools/help.h"
 #include "tools/options.h"
 #include "tools/report.h"

@@ -6,17 +6,15 @@
 
 namespace outrider::tools {
 
-Result<VocabularyFile> VocabularyFile::open(const std::string& path, Terminal& terminal) {
+Result<VocabularyFile> read_vocabulary(const std::string& path, Terminal& terminal) {
   Result<std::shared_ptr<llama::ModelFile>> file =
       llama::ModelFile::load(path, /*n_gpu_layers=*/0, /*extra_bufts=*/false,
                              terminal.load_hooks("reading the vocabulary"));
   terminal.progress.clear();
   if (!file.ok()) return file.status();
-  VocabularyFile result;
-  const Vocabulary* vocabulary = &(*file)->text_vocabulary();
-  result.vocabulary_ = std::shared_ptr<const Vocabulary>(std::move(*file), vocabulary);
-  result.id_ = tokenizer_id(*vocabulary);
-  return result;
+  const Vocabulary& vocabulary = (*file)->text_vocabulary();
+  return VocabularyFile{.vocabulary = {std::move(*file), &vocabulary},
+                        .id = tokenizer_id(vocabulary)};
 }
 
 }  // namespace outrider::tools

@@ -11,18 +11,13 @@
 
 namespace outrider::tools {
 
-class VocabularyFile {
- public:
-  // Reads a GGUF file's header and vocabulary; its weights are mapped, not read. Errors name it;
-  // kCancelled by a signal. No progress is shown afterwards.
-  static Result<VocabularyFile> open(const std::string& path, Terminal& terminal);
-
-  const Vocabulary& vocabulary() const { return *vocabulary_; }
-  const TokenizerId& id() const { return id_; }
-
- private:
-  std::shared_ptr<const Vocabulary> vocabulary_;  // shares the model's life
-  TokenizerId id_;
+struct VocabularyFile {
+  std::shared_ptr<const Vocabulary> vocabulary;  // shares the model's life
+  TokenizerId id;
 };
+
+// Reads a GGUF file's header and vocabulary; its weights are mapped, not read. Errors name it;
+// kCancelled by a signal. No progress is shown afterwards.
+Result<VocabularyFile> read_vocabulary(const std::string& path, Terminal& terminal);
 
 }  // namespace outrider::tools

@@ -13,6 +13,10 @@ have_header() {
 have_pip() {
   python3 -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("pip"))' 2>/dev/null
 }
+have_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
+have_chromium() {
+  [[ -n ${OUTRIDER_CHROMIUM:-} ]] || command -v chromium chromium-browser google-chrome >/dev/null
+}
 have_llama() {
   [[ -d $CACHE/llama.cpp-$LLAMA_COMMIT || -n ${OUTRIDER_LLAMA_PACKAGE:-} ]] ||
     [[ ${OUTRIDER_CMAKE_ARGS:-} == *OUTRIDER_LLAMA_SOURCE_DIR=* ]]
@@ -29,6 +33,7 @@ wanting() {
       have_header CLI/CLI.hpp || echo libcli11-dev
       have_header toml++/toml.h || echo libtomlplusplus-dev
       have_header gtest/gtest.h || echo libgtest-dev
+      have_header openssl/ssl.h || echo libssl-dev
       command -v python3 >/dev/null || echo python3
       have_llama || command -v npm >/dev/null || echo npm ;;
     models) have_pip || echo python3-pip ;;
@@ -36,7 +41,14 @@ wanting() {
       command -v node >/dev/null || echo nodejs
       command -v npm >/dev/null || echo npm
       command -v pkg-config >/dev/null || echo pkg-config ;;
+    clients)
+      command -v node >/dev/null || echo nodejs
+      command -v npm >/dev/null || echo npm
+      command -v curl >/dev/null || echo curl
+      have_venv || echo python3-venv
+      have_chromium || echo chromium ;;
     speed) command -v ccache >/dev/null || echo ccache ;;
+    editing) have_header histedit.h || echo libedit-dev ;;
     bench) have_header benchmark/benchmark.h || echo libbenchmark-dev ;;
     lint)
       command -v clang-format >/dev/null || echo clang-format
@@ -79,14 +91,18 @@ need() {
     "network). Install them by hand; on Debian or Ubuntu: apt-get install ${missing[*]}"
 }
 
-# What every build needs. ccache only saves time.
+# What every build needs. ccache only saves time, libedit edits the lines of a chat.
 need_build() {
   need build
-  (need speed) || say "./dev: going on without ccache; builds just take longer"
+  (need speed editing) || say "./dev: going on without these: ccache saves time," \
+    "libedit gives 'outrider chat' arrow keys"
 }
 
 cmd_setup() {
   need_build
   need models
-  if [[ ${1:-} == --all ]]; then need bench lint; fi
+  case ${1:-} in
+    --all) need examples clients bench lint ;;
+    --test) need examples clients ;;
+  esac
 }

@@ -1,27 +1,14 @@
 #include "api/completion_json.h"
 
-#include <cassert>
 #include <cmath>
 #include <string>
+
+#include "request/completion_request.h"
 
 namespace outrider::api {
 namespace {
 
 using json::Json;
-
-Json ratio(double numerator, double denominator) {
-  return denominator > 0.0 ? Json(numerator / denominator) : Json();
-}
-
-Json ratio(std::int64_t numerator, std::int64_t denominator) {
-  return ratio(static_cast<double>(numerator), static_cast<double>(denominator));
-}
-
-Json per_second(std::int64_t count, double ms) {
-  return count > 0 ? ratio(1000.0 * static_cast<double>(count), ms) : Json();
-}
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json usage_json(const Completion& c) {
   return {{"prompt_tokens", c.prompt_tokens},
@@ -68,18 +55,11 @@ Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
           {"drafters", std::move(drafters)}};
 }
 
-Json bytes_json(const std::string& text) {
-  if (text.empty()) return {};
-  Json bytes = Json::array();
-  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
-  return bytes;
-}
-
 // Minus infinity, which JSON does not have, is null.
 Json ranked_json(const RankedToken& token) {
   return {{"id", token.id},
           {"token", token.text},
-          {"bytes", bytes_json(token.text)},
+          {"bytes", token.text.empty() ? Json() : bytes_json(token.text)},
           {"logprob", std::isfinite(token.logprob) ? Json(token.logprob) : Json()}};
 }
 
@@ -113,20 +93,18 @@ Json logprob_json(const TokenLogprob& token) {
 }
 
 std::string_view rule_name(AcceptanceRule rule) {
-  switch (rule) {
-    case AcceptanceRule::kRejection:
-      return "rejection";
-    case AcceptanceRule::kBlock:
-      return "block";
-    case AcceptanceRule::kCoupled:
-      return "coupled";
-  }
-  return "coupled";
+  return acceptance_rule_names()[static_cast<std::size_t>(rule)];
 }
 
-Json error_json(const Status& status) {
-  assert(!status.ok());
+Json error_or_null(const Status& status) {
+  if (status.ok()) return {};
   return {{"code", std::string(status_code_name(status.code()))}, {"message", status.message()}};
+}
+
+Json bytes_json(const std::string& text) {
+  Json bytes = Json::array();
+  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
+  return bytes;
 }
 
 void add_kernels(const KernelUse& kernels, Json* object) {
@@ -145,7 +123,7 @@ Json completion_json(const Completion& c, const Exactness& exactness, const Kern
                  {"timings", timings_json(c.timings)},
                  {"speculation", speculation_json(c.speculation, exactness)}};
   add_kernels(kernels, &result);
-  if (!c.error.ok()) result["error"] = error_json(c.error);
+  if (!c.error.ok()) result["error"] = error_or_null(c.error);
   return result;
 }
 

@@ -17,6 +17,10 @@
 // Tested by completion_json_test.cc, which lists every field of the contract with its type.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+
 #include "base/status.h"
 #include "engine/request.h"
 #include "json/json.h"
@@ -40,8 +44,27 @@ json::Json drafter_stats_json(const DrafterStats& stats);
 // One object of "logprobs".
 json::Json logprob_json(const TokenLogprob& token);
 
-// {"code": "invalid_argument", "message": "..."}. REQUIRES: !status.ok()
-json::Json error_json(const Status& status);
+// {"code": "invalid_argument", "message": "..."}; ok: null.
+json::Json error_or_null(const Status& status);
+
+inline json::Json text_or_null(const std::string& text) {
+  return text.empty() ? json::Json() : json::Json(text);
+}
+
+// 0 to 255 each.
+json::Json bytes_json(const std::string& text);
+
+// null where there is nothing to divide by.
+template <typename Part, typename Whole>
+json::Json ratio(Part part, Whole whole) {
+  const bool any = whole > 0;
+  return any ? json::Json(static_cast<double>(part) / static_cast<double>(whole)) : json::Json();
+}
+
+// null for none.
+inline json::Json per_second(std::int64_t count, double ms) {
+  return count > 0 ? ratio(1000.0 * static_cast<double>(count), ms) : json::Json();
+}
 
 // "coupled". Static storage.
 std::string_view rule_name(AcceptanceRule rule);

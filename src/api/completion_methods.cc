@@ -22,10 +22,6 @@ Answer<std::int64_t> read_id(JsonFields& fields) {
   return id;
 }
 
-Error unknown_id(const Status& status) {
-  return {.code = status.code(), .message = status.message(), .field = "id"};
-}
-
 // Waits in slices: up to `wait_ms`, or for ever when it is negative.
 Result<PolledCompletion> wait_for(const MethodContext& context, CompletionId id,
                                   std::int64_t wait_ms) {
@@ -77,7 +73,7 @@ Answer<Json> completion_poll(const MethodContext& context, const Json& params) {
   Answer<std::int64_t> id = read_id(fields);
   if (!id.ok()) return id.error();
   Result<PolledCompletion> polled = wait_for(context, static_cast<CompletionId>(*id), wait_ms);
-  if (!polled.ok()) return unknown_id(polled.status());
+  if (!polled.ok()) return error_about("id", polled.status());
   Json answer = {{"updates", updates_json(polled->tokens)},
                  {"finished", polled->finished},
                  {"prompt_progress", polled->prompt_progress}};
@@ -90,7 +86,7 @@ Answer<Json> completion_cancel(const MethodContext& context, const Json& params)
   Answer<std::int64_t> id = read_id(fields);
   if (!id.ok()) return id.error();
   const Status status = context.runtime.cancel(static_cast<CompletionId>(*id));
-  if (!status.ok()) return unknown_id(status);
+  if (!status.ok()) return error_about("id", status);
   return Json{{"id", *id}};
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/chat_params.h"
+
 namespace outrider::api {
 namespace {
 
@@ -41,27 +43,6 @@ void read_prompt(JsonFields& fields, CompletionRequest& request) {
   }
 }
 
-constexpr std::string_view kChatRoles[] = {"system", "user", "assistant", "tool"};
-
-void read_messages(JsonFields& fields, CompletionRequest& request) {
-  const Json* given = fields.any("messages");
-  if (given == nullptr) return;
-  if (!given->is_array() || given->empty()) {
-    return fields.refuse("messages", *given, "an array of at least one message");
-  }
-  for (const Json& message : *given) {
-    const std::string name = item("messages", request.messages.size());
-    JsonFields inner(message, name + ".");
-    ChatMessage& read = request.messages.emplace_back();
-    inner.require("role");
-    inner.require("content");
-    inner.choice("role", read.role, kChatRoles);
-    inner.text("content", read.content);
-    const std::optional<Error> error = inner.finish();
-    if (error) return fields.fail(error->field, error->message);
-  }
-}
-
 // A bias, or false for "never".
 std::optional<float> as_bias(const Json& value) {
   if (value.is_boolean() && !value.get<bool>()) return -INFINITY;
@@ -86,6 +67,7 @@ void read_logit_bias(JsonFields& fields, CompletionRequest& request) {
   SamplingOptions& o = request.sampling;
   const Json* given = fields.any("logit_bias");
   if (given == nullptr) return;
+  o.logit_bias.clear();
   constexpr const char* kPair = "a token's id and a number, or false for never";
   if (given->is_object()) {
     for (Json::const_iterator it = given->begin(); it != given->end(); ++it) {
@@ -170,25 +152,51 @@ struct ReaderByHand {
   std::string_view name;
   void (*read)(JsonFields&, CompletionRequest&);
 };
-constexpr ReaderByHand kByHand[] = {{"prompt", read_prompt},
-                                    {"messages", read_messages},
-                                    {"logit_bias", read_logit_bias},
-                                    {"json_schema", read_schema},
-                                    {"speculative", read_speculative}};
+constexpr ReaderByHand kPromptByHand[] = {{"prompt", read_prompt},
+                                          {"messages", read_messages},
+                                          {"tools", read_tools},
+                                          {"tool_choice", read_tool_choice},
+                                          {"chat_template_kwargs", read_template_values}};
+constexpr ReaderByHand kSettingsByHand[] = {{"logit_bias", read_logit_bias},
+                                            {"json_schema", read_schema},
+                                            {"speculative", read_speculative}};
+
+}  // namespace
+
+void read_completion_fields(JsonFields& fields, CompletionRequest& request) {
+  for (const ReaderByHand& field : kPromptByHand) field.read(fields, request);
+  for (const ReaderByHand& field : kSettingsByHand) field.read(fields, request);
+  visit_request(request,
+                [&](const auto& table, auto& object) { read_fields(fields, table, object); });
+}
+
+void read_settings_fields(JsonFields& fields, CompletionRequest& request) {
+  for (const ReaderByHand& field : kSettingsByHand) field.read(fields, request);
+  visit_settings(request,
+                 [&](const auto& table, auto& object) { read_fields(fields, table, object); });
+}
+
+namespace {
+
+Answer<CompletionRequest> read_checked(const Json& params, CompletionRequest request,
+                                       Status (*check)(const CompletionRequest&)) {
+  JsonFields fields(params);
+  read_completion_fields(fields, request);
+  const std::optional<Error> error = fields.finish();
+  if (error) return *error;
+  const Status status = check(request);
+  if (!status.ok()) return error_of(status, params);
+  return request;
+}
 
 }  // namespace
 
 Answer<CompletionRequest> read_completion(const Json& params) {
-  CompletionRequest request;
-  JsonFields fields(params);
-  for (const ReaderByHand& field : kByHand) field.read(fields, request);
-  visit_request(request,
-                [&](const auto& table, auto& object) { read_fields(fields, table, object); });
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
-  const Status status = validate(request);
-  if (!status.ok()) return error_of(status, params);
-  return request;
+  return read_checked(params, {}, validate);
+}
+
+Answer<CompletionRequest> change_completion(const Json& params, CompletionRequest request) {
+  return read_checked(params, std::move(request), validate_settings);
 }
 
 std::span<const Parameter> completion_parameters() {

@@ -3,7 +3,8 @@
 // The fields are those of request/completion_request.h; those with more than one form:
 //
 //   prompt        a string, or an array of strings and token ids; or
-//   messages      [{"role","content"}], which go through the model's own chat template
+//   messages      a conversation, which goes through the model's own chat template; it, tools,
+//                 tool_choice and chat_template_kwargs are read by api/chat_params.h
 //   speculative   true, false, or {"drafters":[...],"rule","width","branches","split_p",
 //                 "draft_p_min","draft_p_ratio","namespace"}; the last seven may also stand beside
 //                 it
@@ -25,6 +26,16 @@ namespace outrider::api {
 // Errors: kInvalidArgument with the field. Whether the ids exist, the grammar can be read and the
 // prompt fits is found by Runtime::start.
 Answer<CompletionRequest> read_completion(const json::Json& params);
+
+// The same for readers of other APIs, who have fields of their own beside these: into `request`,
+// which holds the defaults. Errors are in `fields`; what goes together is not checked (validate()).
+void read_completion_fields(JsonFields& fields, CompletionRequest& request);
+// Of these, how it is to be answered: all but the prompt or the conversation.
+void read_settings_fields(JsonFields& fields, CompletionRequest& request);
+
+// `request` with the fields of `params` in place of its own, for settings that change one by one.
+// Without a prompt, it may have none. Errors as above.
+Answer<CompletionRequest> change_completion(const json::Json& params, CompletionRequest request);
 
 // All fields of read_completion, in the order of the documentation. Static storage.
 std::span<const Parameter> completion_parameters();

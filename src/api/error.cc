@@ -28,10 +28,4 @@ Error error_of(const Status& status, const Json& params) {
   return {.code = status.code(), .message = std::move(message), .field = std::move(field)};
 }
 
-Json error_json(const Error& error) {
-  return {{"code", std::string(status_code_name(error.code))},
-          {"message", error.message},
-          {"field", error.field.empty() ? Json() : Json(error.field)}};
-}
-
 }  // namespace outrider::api

@@ -48,7 +48,9 @@ class Answer {
 // REQUIRES: !status.ok()
 Error error_of(const Status& status, const json::Json& params);
 
-// {"code","message","field"}; no field: null.
-json::Json error_json(const Error& error);
+// About this field, whatever the status says. REQUIRES: !status.ok()
+inline Error error_about(std::string field, const Status& status) {
+  return {.code = status.code(), .message = status.message(), .field = std::move(field)};
+}
 
 }  // namespace outrider::api

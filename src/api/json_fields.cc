@@ -19,6 +19,12 @@ bool is_text(const Json& value, std::string_view text) {
   return value.is_string() && value.get_ref<const std::string&>() == text;
 }
 
+bool is_path(const Json& value) {
+  if (!value.is_string()) return false;
+  const std::string& text = value.get_ref<const std::string&>();
+  return !text.empty() && text.find('\0') == std::string::npos;
+}
+
 std::string shown(const Json& value) {
   if (value.is_object() || value.is_array()) return std::string(json::kind(value));
   std::string text;
@@ -47,8 +53,8 @@ std::optional<std::int64_t> as_integer(const Json& value) {
   return static_cast<std::int64_t>(number);
 }
 
-JsonFields::JsonFields(const Json& object, std::string path)
-    : object_(object), path_(std::move(path)) {
+JsonFields::JsonFields(const Json& object, std::string path, const Dialect* dialect)
+    : object_(object), path_(std::move(path)), dialect_(dialect) {
   if (object_.is_object()) return;
   const std::string name = path_.empty() ? "params" : path_.substr(0, path_.size() - 1);
   error_ = Error{.code = StatusCode::kInvalidArgument,
@@ -56,11 +62,43 @@ JsonFields::JsonFields(const Json& object, std::string path)
                  .field = name};
 }
 
+const Json* JsonFields::find(const std::string& name) {
+  const Json::const_iterator found = object_.find(name);
+  const bool absent = found == object_.end() ||
+                      (found->is_null() && dialect_ != nullptr && dialect_->null_is_absent);
+  return absent ? nullptr : &*found;
+}
+
 const Json* JsonFields::any(std::string_view name) {
   names_.emplace_back(name);
   if (!ok()) return nullptr;
-  const Json::const_iterator found = object_.find(names_.back());
-  return found == object_.end() ? nullptr : &*found;
+  const Json* given = find(names_.back());
+  if (dialect_ == nullptr) return given;
+  std::string given_as(name);
+  for (const Dialect::Name& other : dialect_->names) {
+    if (other.ours != name) continue;
+    names_.emplace_back(other.theirs);
+    const Json* again = find(names_.back());
+    if (again == nullptr) continue;
+    if (given != nullptr && *given != *again) {
+      fail(given_as, given_as + " and " + names_.back() + " differ; give one of them");
+      return nullptr;
+    }
+    given = again;
+    given_as = other.theirs;
+  }
+  return given;
+}
+
+std::string JsonFields::spelled(const std::string& name) const {
+  if (dialect_ == nullptr || has(name)) return name;
+  const std::size_t end = std::min(name.find_first_of("[."), name.size());
+  for (const Dialect::Name& other : dialect_->names) {
+    if (other.ours == std::string_view(name).substr(0, end) && has(std::string(other.theirs))) {
+      return std::string(other.theirs) + name.substr(end);
+    }
+  }
+  return name;
 }
 
 bool JsonFields::has(const std::string& name) const {
@@ -68,7 +106,7 @@ bool JsonFields::has(const std::string& name) const {
 }
 
 void JsonFields::require(std::string_view name) {
-  if (ok() && !object_.contains(std::string(name))) {
+  if (ok() && any(name) == nullptr) {
     fail(std::string(name), path_ + std::string(name) + " is missing");
   }
 }
@@ -79,11 +117,17 @@ void JsonFields::fail(const std::string& name, const std::string& message) {
 }
 
 void JsonFields::fail(const Status& status) {
-  fail(status.field(), status.message_with(path_ + status.field()));
+  const std::string name = spelled(status.field());
+  fail(name, status.message_with(path_ + name));
+}
+
+void JsonFields::fail(Error error) {
+  if (ok()) error_ = std::move(error);
 }
 
 void JsonFields::refuse(const std::string& name, const Json& value, const std::string& wanted) {
-  fail(name, path_ + name + " is " + shown(value) + ", but must be " + wanted);
+  const std::string given_as = spelled(name);
+  fail(given_as, path_ + given_as + " is " + shown(value) + ", but must be " + wanted);
 }
 
 std::optional<std::int64_t> JsonFields::whole_number(std::string_view name, std::int64_t min,
@@ -95,17 +139,6 @@ std::optional<std::int64_t> JsonFields::whole_number(std::string_view name, std:
   refuse(std::string(name), *value,
          "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
   return {};
-}
-
-void JsonFields::integer(std::string_view name, std::int32_t& value, std::int64_t min,
-                         std::int64_t max) {
-  const std::optional<std::int64_t> number = whole_number(name, min, max);
-  if (number) value = static_cast<std::int32_t>(*number);
-}
-
-void JsonFields::integer(std::string_view name, std::int64_t& value, std::int64_t min,
-                         std::int64_t max) {
-  value = whole_number(name, min, max).value_or(value);
 }
 
 void JsonFields::number(std::string_view name, float& value) {
@@ -130,6 +163,13 @@ void JsonFields::text(std::string_view name, std::string& value) {
   const Json* given = any(name);
   if (given == nullptr) return;
   if (!given->is_string()) return refuse(std::string(name), *given, "a string");
+  value = given->get<std::string>();
+}
+
+void JsonFields::path(std::string_view name, std::string& value, const std::string& wanted) {
+  const Json* given = any(name);
+  if (given == nullptr) return;
+  if (!is_path(*given)) return refuse(std::string(name), *given, wanted);
   value = given->get<std::string>();
 }
 
@@ -172,6 +212,10 @@ std::optional<Error> JsonFields::finish() {
   if (!ok()) return error_;
   for (const Json::object_t::value_type& field : object_.get_ref<const Json::object_t&>()) {
     if (std::find(names_.begin(), names_.end(), field.first) != names_.end()) continue;
+    if (dialect_ != nullptr && std::find(dialect_->ignored.begin(), dialect_->ignored.end(),
+                                         field.first) != dialect_->ignored.end()) {
+      continue;
+    }
     const std::string near = nearest(field.first, names_);
     const std::string_view start = std::string_view(field.first).substr(0, 64);
     const std::string name(start.substr(0, complete_utf8_prefix(start)));

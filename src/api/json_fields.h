@@ -24,21 +24,38 @@
 
 namespace outrider::api {
 
+// Where the clients of another API say it differently. Static storage.
+struct Dialect {
+  struct Name {
+    std::string_view ours;
+    std::string_view theirs;
+  };
+  std::span<const Name> names;                // both are understood; messages have the one given
+  std::span<const std::string_view> ignored;  // known, and without effect here
+  bool null_is_absent = false;
+};
+
 class JsonFields {
  public:
-  // `path` stands before the names in messages: "speculative." `object` must outlive this; when it
-  // is not an object, that is the error, about the path's field.
-  explicit JsonFields(const json::Json& object, std::string path = "");
+  // `path` stands before the names in messages: "speculative." `object` and `dialect` must outlive
+  // this; when `object` is not an object, that is the error, about the path's field.
+  explicit JsonFields(const json::Json& object, std::string path = "",
+                      const Dialect* dialect = nullptr);
 
   // A whole number in [min, max]; 3.0 is one.
-  void integer(std::string_view name, std::int32_t& value, std::int64_t min, std::int64_t max);
-  void integer(std::string_view name, std::int64_t& value, std::int64_t min, std::int64_t max);
+  template <typename Whole>
+  void integer(std::string_view name, Whole& value, std::int64_t min, std::int64_t max) {
+    value = static_cast<Whole>(whole_number(name, min, max).value_or(value));
+  }
 
   // A number that a float can hold.
   void number(std::string_view name, float& value);
 
   void boolean(std::string_view name, bool& value);
   void text(std::string_view name, std::string& value);
+
+  // A path: not empty, without zero bytes. `wanted`: "a file".
+  void path(std::string_view name, std::string& value, const std::string& wanted);
 
   // A text, or a list of texts.
   void texts(std::string_view name, std::vector<std::string>& value);
@@ -62,6 +79,8 @@ class JsonFields {
   void fail(const std::string& name, const std::string& message);
   // About the status's own field, named with the path. REQUIRES: !status.ok()
   void fail(const Status& status);
+  // As it is: the error of an inner object, or one of another kind.
+  void fail(Error error);
 
   bool ok() const { return !error_.has_value(); }
 
@@ -74,9 +93,13 @@ class JsonFields {
  private:
   std::optional<std::int64_t> whole_number(std::string_view name, std::int64_t min,
                                            std::int64_t max);
+  const json::Json* find(const std::string& name);
+  // As the client spelled it.
+  std::string spelled(const std::string& name) const;
 
   const json::Json& object_;
   std::string path_;
+  const Dialect* dialect_;
   std::vector<std::string> names_;
   std::optional<Error> error_;
 };
@@ -84,6 +107,9 @@ class JsonFields {
 // Whether `value` is the string `text`. Not value == "text": that makes a Json of the text, inside
 // an operator that may not throw, so that a lack of memory would end the process.
 bool is_text(const json::Json& value, std::string_view text);
+
+// A text that can be a path.
+bool is_path(const json::Json& value);
 
 // A value for messages: short, on one line, valid UTF-8.
 std::string shown(const json::Json& value);

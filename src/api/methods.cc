@@ -99,9 +99,7 @@ void read_role(JsonFields& fields, ModelRole& role, bool with_files) {
 }
 
 Answer<Json> about_role(const Status& status, ModelRole role) {
-  if (!status.ok()) {
-    return Error{.code = status.code(), .message = status.message(), .field = "role"};
-  }
+  if (!status.ok()) return error_about("role", status);
   return Json{{"role", std::string(model_role_name(role))}};
 }
 
@@ -159,10 +157,7 @@ Answer<Json> tokenize(const MethodContext& context, const Json& params) {
   if (!target.ok()) return target.error();
   const Vocabulary& vocabulary = (*target)->vocabulary();
   Result<std::vector<Token>> tokens = vocabulary.tokenize(text, add_special, parse_special);
-  if (!tokens.ok()) {
-    return Error{
-        .code = tokens.status().code(), .message = tokens.status().message(), .field = "text"};
-  }
+  if (!tokens.ok()) return error_about("text", tokens.status());
   Json answer = {{"tokens", *tokens}, {"count", tokens->size()}};
   if (with_pieces) {
     Json pieces = Json::array();
@@ -199,25 +194,19 @@ Answer<Json> detokenize(const MethodContext& context, const Json& params) {
   Answer<std::shared_ptr<const Target>> target = ready_target(context);
   if (!target.ok()) return target.error();
   Result<std::string> text = (*target)->vocabulary().detokenize(tokens);
-  if (!text.ok()) {
-    return Error{
-        .code = text.status().code(), .message = text.status().message(), .field = "tokens"};
-  }
+  if (!text.ok()) return error_about("tokens", text.status());
   return Json{{"text", std::move(*text)}};
 }
 
-Answer<Json> drafters_list(const MethodContext& context, const Json& params) {
-  JsonFields fields(params);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
-  return Json{{"drafters", drafters_json(context.runtime.status())}};
-}
+Json drafters_list(const RuntimeStatus& status) { return {{"drafters", drafters_json(status)}}; }
 
-Answer<Json> stats(const MethodContext& context, const Json& params) {
+// A method without parameters.
+template <Json (*kAnswer)(const RuntimeStatus&)>
+Answer<Json> about_status(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   const std::optional<Error> error = fields.finish();
   if (error) return *error;
-  return stats_json(context.runtime.status());
+  return kAnswer(context.runtime.status());
 }
 
 }  // namespace
@@ -248,10 +237,11 @@ std::span<const Method> methods() {
       {"model.load",
        "loads a model or a drafter's file; returns at once, progress is in the status and as "
        "events",
-       model_parameters(), model_load},
-      {"model.cancel_load", "ends a load that is not done", kRoleParameters, model_cancel_load},
+       model_parameters(), model_load, /*for_operators=*/true},
+      {"model.cancel_load", "ends a load that is not done", kRoleParameters, model_cancel_load,
+       /*for_operators=*/true},
       {"model.unload", "takes a model or a drafter's file out of service", kUnloadParameters,
-       model_unload},
+       model_unload, /*for_operators=*/true},
       {"tokenize", "text -> token ids", kTokenizeParameters, tokenize},
       {"detokenize", "token ids -> text", kDetokenizeParameters, detokenize},
       {"completion.start", "starts a completion; returns its id and what became of the prompt",
@@ -261,8 +251,8 @@ std::span<const Method> methods() {
       {"completion.cancel", "ends a completion with what it has", kIdParameters, completion_cancel},
       {"completion.run", "runs a completion to its end and returns the result",
        completion_parameters(), completion_run},
-      {"drafters.list", "who guesses ahead", {}, drafters_list},
-      {"stats", "counts since the start", {}, stats},
+      {"drafters.list", "who guesses ahead", {}, about_status<drafters_list>},
+      {"stats", "counts since the start", {}, about_status<stats_json>},
   };
   return kMethods;
 }

@@ -31,6 +31,9 @@ struct Method {
 
   // Any thread. `params` is an object. Throws nothing but std::bad_alloc.
   Answer<json::Json> (*call)(const MethodContext& context, const json::Json& params);
+
+  // It changes what is served to all clients, and names files of this machine.
+  bool for_operators = false;
 };
 
 // In the order of the documentation. Static storage.

@@ -12,18 +12,9 @@ constexpr const char* kRoles = "'target', 'draft' or 'drafter'";
 constexpr const char* kWithoutDrafter =
     " goes with the role 'drafter', for a file of one; a model has none";
 
-bool is_path(const Json& value) {
-  return value.is_string() && !value.get_ref<const std::string&>().empty() &&
-         value.get_ref<const std::string&>().find('\0') == std::string::npos;
-}
-
 void read_options(JsonFields& fields, LoadRequest& request) {
-  const Json* path = fields.any("path");
   fields.require("path");
-  if (path != nullptr) {
-    if (!is_path(*path)) return fields.refuse("path", *path, "the path of a GGUF file");
-    request.options.path = path->get<std::string>();
-  }
+  fields.path("path", request.options.path, "the path of a GGUF file");
   read_fields(fields, model_fields(), request.options);
   if (!fields.ok()) return;
   const Status status = validate(request.options);
@@ -103,11 +94,9 @@ Answer<DrafterFile> read_drafter_file(const Json& params, bool needs_path) {
     if (!known.ok()) fields.fail(known);
   }
   if (needs_path) fields.require("path");
-  const Json* path = fields.any("path");
-  if (path != nullptr && !is_path(*path)) fields.refuse("path", *path, "the path of a file");
+  fields.path("path", file.path, "the path of a file");
   const std::optional<Error> error = fields.finish();
   if (error) return *error;
-  if (path != nullptr) file.path = path->get<std::string>();
   return file;
 }
 

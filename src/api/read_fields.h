@@ -20,6 +20,10 @@ struct Parameter {
   std::string name;
   std::string type;  // "integer", "number", "string", ...
   std::string help;  // with range and default
+  // What a schema says of it beside its type; `most`: items of an array, 0: any number.
+  Range range = {};
+  std::vector<std::string_view> choices = {};
+  std::size_t most = 0;
 };
 
 // The field's value, when it is there, into `object`.
@@ -42,10 +46,6 @@ std::vector<Parameter> parameters_of(std::span<const Field<T>> table) {
 }
 
 // Details from here on.
-
-// One whole number in the field's range, or "auto".
-void read_or_auto(JsonFields& fields, std::string_view name, std::int32_t& value,
-                  std::int32_t automatic, const Range& range);
 
 template <typename T>
 class FieldReader {
@@ -79,7 +79,15 @@ class FieldReader {
     }
   }
   void operator()(const OrAuto<T>& place) {
-    read_or_auto(fields_, field_.name, object_.*(place.member), place.automatic, field_.range);
+    const json::Json* given = fields_.any(field_.name);
+    if (given == nullptr) return;
+    const bool automatic = is_text(*given, "auto");
+    const std::optional<std::int64_t> number = automatic ? place.automatic : as_integer(*given);
+    if (!number || !(automatic || field_.range.contains(static_cast<double>(*number)))) {
+      return fields_.refuse(std::string(field_.name), *given,
+                            "'auto', or " + whole_range_text(field_.range));
+    }
+    object_.*(place.member) = static_cast<std::int32_t>(*number);
   }
   void operator()(const TextForm<T>& form) {
     std::string text;
@@ -110,8 +118,15 @@ Parameter parameter_of(const Field<T>& field) {
   if (otherwise.empty()) otherwise = value_text(field, kDefaults);
   std::string help = full_help(field);
   if (!otherwise.empty()) help += "; default: " + otherwise;
-  return {
-      .name = std::string(field.name), .type = std::string(field.type()), .help = std::move(help)};
+  Parameter parameter{.name = std::string(field.name),
+                      .type = std::string(field.type()),
+                      .help = std::move(help),
+                      .range = field.range,
+                      .most = field.most};
+  if (const auto* choice = std::get_if<Choice<T>>(&field.place)) {
+    parameter.choices.assign(choice->names.begin(), choice->names.end());
+  }
+  return parameter;
 }
 
 }  // namespace outrider::api

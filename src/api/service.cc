@@ -10,6 +10,13 @@ CallResult Service::dispatch(std::string_view name, const json::Json& params) {
                  .message = "everything is being ended; no further calls are taken",
                  .field = ""};
   }
+  if (method->for_operators && !for_operators_) {
+    return Error{.code = StatusCode::kUnsupported,
+                 .message = std::string(name) +
+                            " is for operators, and this server's has not switched it on "
+                            "(allow_files)",
+                 .field = ""};
+  }
   return method->call({.runtime = runtime_, .stopping = stopping_}, params);
 }
 

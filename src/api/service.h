@@ -21,8 +21,9 @@ namespace outrider::api {
 
 class Service {
  public:
-  // `runtime` must outlive this.
-  explicit Service(Runtime& runtime) : runtime_(runtime) {}
+  // `runtime` must outlive this. `for_operators`: whether Method::for_operators may be called.
+  explicit Service(Runtime& runtime, bool for_operators = true)
+      : runtime_(runtime), for_operators_(for_operators) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
@@ -40,6 +41,7 @@ class Service {
   CallResult dispatch(std::string_view method, const json::Json& params);
 
   Runtime& runtime_;
+  const bool for_operators_;
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;  // guards running_
   std::condition_variable idle_;

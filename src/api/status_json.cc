@@ -1,21 +1,11 @@
 #include "api/status_json.h"
 
-#include <algorithm>
-
 #include "api/completion_json.h"
-#include "api/error.h"
 
 namespace outrider::api {
 namespace {
 
 using json::Json;
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
-Json ratio(std::int64_t numerator, std::int64_t denominator) {
-  if (denominator <= 0) return {};
-  return static_cast<double>(numerator) / static_cast<double>(denominator);
-}
 
 Json info_json(const std::optional<ModelInfo>& info) {
   if (!info) return {};
@@ -26,21 +16,12 @@ Json info_json(const std::optional<ModelInfo>& info) {
                  {"n_params", info->n_params},
                  {"size_bytes", info->size_bytes},
                  {"n_ctx_train", info->n_ctx_train},
-                 {"has_chat_template", info->has_chat_template}};
+                 {"has_chat_template", info->has_chat_template},
+                 {"chat_tools", info->chat_tools},
+                 {"chat_reasoning", info->chat_reasoning}};
   add_kernels(info->kernels, &object);
   object["packed_bytes"] = info->kernels.packed_bytes;
   return object;
-}
-
-Json load_error(const Status& error) {
-  if (error.ok()) return {};
-  return {{"code", std::string(status_code_name(error.code()))}, {"message", error.message()}};
-}
-
-Json texts(const std::vector<std::string>& list) {
-  Json array = Json::array();
-  for (const std::string& text : list) array.push_back(text);
-  return array;
 }
 
 Json exactness_json(const std::optional<Exactness>& exactness) {
@@ -64,11 +45,11 @@ Json model_status_json(const ModelStatus& status) {
   return {{"state", std::string(model_state_name(status.state))},
           {"path", text_or_null(status.path)},
           {"progress", status.progress},
-          {"error", load_error(status.error)},
+          {"error", error_or_null(status.error)},
           {"serving", status.serving},
           {"serving_path", text_or_null(status.serving_path)},
           {"info", info_json(status.info)},
-          {"notes", texts(status.notes)}};
+          {"notes", status.notes}};
 }
 
 Json status_json(const RuntimeStatus& status) {
@@ -106,7 +87,7 @@ Json drafter_file_json(const DrafterFileStatus& status) {
           {"tier", text_or_null(status.file.tier)},
           {"state", std::string(model_state_name(status.state))},
           {"attached", status.serving},
-          {"error", load_error(status.error)},
+          {"error", error_or_null(status.error)},
           {"file_bytes", status.file_bytes},
           {"memory_bytes", status.memory_bytes}};
 }
@@ -121,7 +102,7 @@ Json drafters_json(const RuntimeStatus& status) {
                     {"state", std::string(model_state_name(d.state))},
                     {"attached", d.attached},
                     {"path", text_or_null(d.path)},
-                    {"error", load_error(d.error)},
+                    {"error", error_or_null(d.error)},
                     {"memory_bytes", d.memory_bytes},
                     {"files", std::move(files)}});
     if (d.name == "suffix") list.back()["remembered"] = memory_json(d.memory);

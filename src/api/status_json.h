@@ -3,7 +3,7 @@
 //   model status  {"state": "absent"|"loading"|"ready"|"failed", "path", "progress", "error": null
 //                 or {"code","message"}, "serving", "serving_path", "info": null or {"path",
 //                 "architecture","name","description","n_params","size_bytes","n_ctx_train",
-//                 "has_chat_template"}, "notes": [...]}
+//                 "has_chat_template","chat_tools","chat_reasoning"}, "notes": [...]}
 //   system.status {"version","target": model status,"draft": model status,"exactness": null or
 //                 {"verdict","coverage","reason"},"n_ctx","slots","running","queued","drafters":
 //                 as in drafters.list}

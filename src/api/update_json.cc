@@ -1,7 +1,7 @@
 #include "api/update_json.h"
 
+#include "api/chat_params.h"
 #include "api/completion_json.h"
-#include "api/error.h"
 #include "api/status_json.h"
 #include "base/utf8.h"
 
@@ -12,11 +12,7 @@ using json::Json;
 
 Json token_json(const SaidToken& token) {
   Json object = {{"id", token.id}, {"text", token.text}, {"by", std::string(token.by)}};
-  if (first_invalid_utf8(token.text)) {
-    Json bytes = Json::array();
-    for (const char c : token.text) bytes.push_back(static_cast<unsigned char>(c));
-    object["bytes"] = std::move(bytes);
-  }
+  if (first_invalid_utf8(token.text)) object["bytes"] = bytes_json(token.text);
   if (token.logprob) object["logprob"] = logprob_json(*token.logprob);
   return object;
 }
@@ -42,11 +38,14 @@ Json result_json(const CompletionResult& result) {
   object["model"] = result.model;
   object["shifted"] = result.shifted;
   object["truncated"] = result.prompt.truncated();
+  if (result.reader != nullptr) {
+    object["message"] =
+        message_json(result.reader->read(result.completion.text, /*complete=*/true));
+  }
   if (result.remembered) {
-    const std::string& reason = result.remembered->reason;
     object["speculation"]["remembered"] = {{"namespace", result.remembered->name_space},
                                            {"tokens", result.remembered->tokens},
-                                           {"reason", reason.empty() ? Json() : Json(reason)}};
+                                           {"reason", text_or_null(result.remembered->reason)}};
   }
   return object;
 }

@@ -1,10 +1,9 @@
-#include "backend/isolated_target.h"
+#include "backend/loaded_target.h"
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "backend/loaded_target.h"
 #include "llama/workers/rpc_worker.h"
 #include "remote/host_program.h"
 #include "remote/remote_model.h"

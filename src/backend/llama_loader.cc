@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "backend/experience_files.h"
-#include "backend/isolated_target.h"
 #include "backend/loaded_target.h"
 #include "backend/target_costs.h"
 #include "backend/vocabulary_side.h"
@@ -14,6 +13,8 @@
 #include "draft/translated/translated_model.h"
 #include "draft/translated/vocabulary_map.h"
 #include "llama/exactness/exactness_cache.h"
+#include "llama/exactness/exactness_rule.h"
+#include "llama/model/memory.h"
 #include "llama/open_target.h"
 #include "llama/vocabulary/vocab_match.h"
 #include "llama/vocabulary/vocabulary.h"
@@ -155,6 +156,18 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
   return std::unique_ptr<Draft>(std::make_unique<LoadedDraft>(std::move(target), *vocabulary,
                                                               std::move(*model), std::move(map),
                                                               identity.ok() ? *identity : ""));
+}
+
+Result<std::uint64_t> LlamaLoader::estimate_memory(const ModelOptions& options) {
+  if (!options.workers.empty()) return std::uint64_t{0};
+  const Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
+  if (!facts.ok()) return facts.status();
+  if (!facts->on_cpu) return std::uint64_t{0};
+  llama::ContextSettings context = llama::settings_rule(*facts, options).context;
+  context.max_width = options.widest;
+  const Result<llama::MemoryEstimate> bytes = llama::estimate_memory_from_header(options, context);
+  if (!bytes.ok()) return bytes.status();
+  return bytes->total() + facts->twice_bytes;
 }
 
 }  // namespace outrider

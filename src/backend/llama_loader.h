@@ -46,7 +46,7 @@ class LlamaLoader : public ModelLoader {
   explicit LlamaLoader(LlamaLoaderOptions options = {}) : options_(std::move(options)) {}
 
   // The model runs in this process, or with options.isolate or options.workers in a child
-  // (backend/isolated_target.h). Besides ModelLoader's errors: kUnsupported when ExactMode::kOn
+  // (backend/loaded_target.h). Besides ModelLoader's errors: kUnsupported when ExactMode::kOn
   // cannot be had, with the reason and what would be right.
   Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
                                               const LoadHooks& hooks) override;
@@ -56,6 +56,9 @@ class LlamaLoader : public ModelLoader {
   Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
                                             std::shared_ptr<const Target> target,
                                             const LoadHooks& hooks) override;
+
+  // 0 also for a model on other devices than the processor, or on workers.
+  Result<std::uint64_t> estimate_memory(const ModelOptions& options) override;
 
  private:
   LlamaLoaderOptions options_;

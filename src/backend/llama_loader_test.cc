@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -213,6 +214,20 @@ TEST_F(LlamaLoaderTest, ARaisedFlagEndsTheLoading) {
   const std::atomic<bool> cancel{true};
   const LoadHooks hooks{.progress = {}, .cancel = &cancel, .log = {}};
   EXPECT_EQ(loader().load_target(options(target()), hooks).status().code(), StatusCode::kCancelled);
+}
+
+// Without a load: a catalog asks while other models compute.
+TEST_F(LlamaLoaderTest, MemoryIsEstimatedFromTheFilesHeader) {
+  ModelOptions one = options(target());
+  const Result<std::uint64_t> bytes = loader().estimate_memory(one);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  EXPECT_GT(*bytes, std::filesystem::file_size(target()) / 2);
+  one.n_sequences = 4;
+  EXPECT_GT(*loader().estimate_memory(one), *bytes);
+  one.workers = {"127.0.0.1:1"};
+  EXPECT_EQ(*loader().estimate_memory(one), 0u);
+  EXPECT_EQ(loader().estimate_memory(options("/no/such.gguf")).status().code(),
+            StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -60,6 +60,15 @@ inline llama::TargetOptions target_options(const LlamaLoaderOptions& options, st
   return how;
 }
 
+// A target in a process of its own (ModelOptions::isolate, or workers). The model runs in a child;
+// the vocabulary, which the child has survived reading, is read again in this process. Workers are
+// asked before the child is started.
+// Errors: ModelLoader::load_target's; kNotFound for a worker that is not there and when the command
+// outrider cannot be found (remote/host_program.h); kInternal when the child dies.
+Result<std::unique_ptr<LoadedTarget>> load_isolated_target(const ModelOptions& options,
+                                                           const LlamaLoaderOptions& how,
+                                                           const LoadHooks& hooks);
+
 inline ModelInfo info_of(const llama::ModelFacts& facts) {
   return {.path = facts.path,
           .architecture = facts.architecture,
@@ -69,6 +78,8 @@ inline ModelInfo info_of(const llama::ModelFacts& facts) {
           .size_bytes = facts.size_bytes,
           .n_ctx_train = facts.n_ctx_train,
           .has_chat_template = facts.has_chat_template,
+          .chat_tools = facts.chat_tools,
+          .chat_reasoning = facts.chat_reasoning,
           .kernels = facts.kernels};
 }
 

@@ -11,7 +11,7 @@ namespace outrider {
 
 // `vocabulary` must outlive the result.
 inline VocabularySide side_of(const llama::LlamaVocabulary& vocabulary) {
-  const llama::SpecialTokens special = vocabulary.special();
+  const SpecialTokens special = vocabulary.special();
   return {.vocabulary = &vocabulary,
           .front = special.front,
           .end_of_text = special.end_of_text,

@@ -7,7 +7,8 @@ namespace outrider {
 namespace {
 
 // 64 as "64", 0.5 as "0.5".
-std::string number_text(double value) {
+template <typename Number>
+std::string number_text(Number value) {
   std::array<char, 32> text{};
   const std::to_chars_result end = std::to_chars(text.data(), text.data() + text.size(), value);
   return std::string(text.data(), end.ptr);
@@ -28,11 +29,7 @@ std::string range_hint(const Range& range) {
 
 }  // namespace
 
-std::string shortest(float value) {
-  std::array<char, 32> text{};
-  const std::to_chars_result end = std::to_chars(text.data(), text.data() + text.size(), value);
-  return std::string(text.data(), end.ptr);
-}
+std::string shortest(float value) { return number_text(value); }
 
 std::int64_t whole_limit(double value) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();

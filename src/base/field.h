@@ -130,6 +130,20 @@ Status check(std::span<const Field<T>> fields, const T& object) {
 template <typename T>
 std::string full_help(const Field<T>& field);
 
+// The field of that name; null: there is none.
+template <typename T>
+const Field<T>* find_field(std::span<const Field<T>> fields, std::string_view name) {
+  for (const Field<T>& field : fields) {
+    if (field.name == name) return &field;
+  }
+  return nullptr;
+}
+// REQUIRES: it is there
+template <typename T>
+const Field<T>& field_named(std::span<const Field<T>> fields, std::string_view name) {
+  return *find_field(fields, name);
+}
+
 // A number that is neither off nor as it is without being set.
 template <typename T>
 bool is_used(const Field<T>& field, const T& object);

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "api/json_rpc.h"
-#include "capi/background.h"
+#include "capi/instances.h"
 #include "capi/log.h"
 
 namespace outrider::capi {

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "capi/background.h"
+#include "capi/instances.h"
 #include "capi/log.h"
 #include "testing/fake_loader.h"
 

@@ -17,15 +17,13 @@ void read_model(api::JsonFields& fields, const std::string& name, ModelRole role
   config.models.push_back(*std::move(request));
 }
 
-bool is_path(const std::string& text) {
-  return !text.empty() && text.find('\0') == std::string::npos;
-}
-
 void read_stores(api::JsonFields& fields, const std::string& name, Config& config) {
   std::vector<std::string> paths;
   fields.texts(name, paths);
   for (std::string& path : paths) {
-    if (!is_path(path)) return fields.refuse(name, Json(path), "a file, or an array of files");
+    if (!api::is_path(path)) {
+      return fields.refuse(name, Json(path), "a file, or an array of files");
+    }
     config.files.push_back({.drafter = "suffix", .path = std::move(path)});
   }
   if (config.files.size() > Runtime::kMaxDrafterFiles) {
@@ -40,7 +38,7 @@ void read_ngrams(api::JsonFields& fields, const std::string& tier, Config& confi
   fields.text(name, path);
   const Json* given = fields.any(name);
   if (given == nullptr) return;
-  if (!is_path(path)) return fields.refuse(name, *given, "a file");
+  if (!api::is_path(*given)) return fields.refuse(name, *given, "a file");
   config.files.push_back({.drafter = "ngram-cache", .path = std::move(path), .tier = tier});
 }
 

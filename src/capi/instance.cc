@@ -1,7 +1,7 @@
 #include "capi/instance.h"
 
 #include "api/update_json.h"
-#include "capi/living.h"
+#include "capi/instances.h"
 #include "capi/log.h"
 
 namespace outrider::capi {

@@ -39,7 +39,7 @@ class Instance {
   // callback's.
   void shut_down();
 
-  // For the list of those that end in the background (capi/background.h).
+  // For the list of those that end in the background (capi/instances.h).
   Instance* next = nullptr;
 
  private:

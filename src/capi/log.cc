@@ -41,10 +41,18 @@ LoadHooks logged(const LoadHooks& hooks) {
   return with_log;
 }
 
-void log_end(const Status& status, const std::string& what, const std::vector<std::string>* notes) {
-  if (!status.ok()) return log_line(LogLevel::kError, what + " failed: " + status.message());
-  log_line(LogLevel::kInfo, what + " is done");
-  for (const std::string& note : *notes) log_line(LogLevel::kWarning, note);
+// What `load` gives, with a line before and lines behind.
+template <typename Load>
+auto log_load(const std::string& what, Load load) {
+  log_line(LogLevel::kInfo, what);
+  auto loaded = load();
+  if (loaded.ok()) {
+    log_line(LogLevel::kInfo, what + " is done");
+    for (const std::string& note : (*loaded)->notes()) log_line(LogLevel::kWarning, note);
+  } else {
+    log_line(LogLevel::kError, what + " failed: " + loaded.status().message());
+  }
+  return loaded;
 }
 
 }  // namespace
@@ -99,22 +107,15 @@ CallbackScope::~CallbackScope() { --callback_depth(); }
 
 Result<std::unique_ptr<Target>> LoggingLoader::load_target(const ModelOptions& options,
                                                            const LoadHooks& hooks) {
-  const std::string what = "loading the target '" + options.path + "'";
-  log_line(LogLevel::kInfo, what);
-  Result<std::unique_ptr<Target>> target = loader_->load_target(options, logged(hooks));
-  log_end(target.status(), what, target.ok() ? &(*target)->notes() : nullptr);
-  return target;
+  return log_load("loading the target '" + options.path + "'",
+                  [&] { return loader_->load_target(options, logged(hooks)); });
 }
 
 Result<std::unique_ptr<Draft>> LoggingLoader::load_draft(const ModelOptions& options,
                                                          std::shared_ptr<const Target> target,
                                                          const LoadHooks& hooks) {
-  const std::string what = "loading the draft model '" + options.path + "'";
-  log_line(LogLevel::kInfo, what);
-  Result<std::unique_ptr<Draft>> draft =
-      loader_->load_draft(options, std::move(target), logged(hooks));
-  log_end(draft.status(), what, draft.ok() ? &(*draft)->notes() : nullptr);
-  return draft;
+  return log_load("loading the draft model '" + options.path + "'",
+                  [&] { return loader_->load_draft(options, std::move(target), logged(hooks)); });
 }
 
 }  // namespace outrider::capi

@@ -1,24 +1,71 @@
-// The exported functions: names only (capi/entry.h says why).
+// The exported functions: capi/boundary.h, with models from llama.cpp.
+
+// In C, `outrider` is a type; in C++, our namespace. Here the type goes by another name, which the
+// names of functions with C linkage do not depend on.
+#define outrider outrider_instance
 #include <outrider.h>
+#undef outrider
 
-#include "capi/entry.h"
+#include <memory>
 
-const char* outrider_version(void) { return outrider_c::version(); }
+#include "backend/llama_loader.h"
+#include "base/process_end.h"
+#include "capi/boundary.h"
+#include "capi/instances.h"
+#include "capi/log.h"
+#include "llama/base/backend.h"
 
-outrider* outrider_create(const char* config_json, char** error) {
-  return static_cast<outrider*>(outrider_c::create(config_json, error));
+namespace outrider::capi {
+namespace {
+
+Instance* of(outrider_instance* instance) { return reinterpret_cast<Instance*>(instance); }
+
+// What instances compute must not outlive what they compute with. The app's log callback may be
+// part of what is gone. An exit() from inside a callback cannot wait for who waits for that
+// callback, nor, from a log line's, for the thread that it is on.
+void end_all() noexcept {
+  end_log();
+  if (in_log_callback()) return;
+  const bool wait = !in_callback();
+  if (wait) finish_background();
+  shut_down_living(wait);
 }
 
-void outrider_destroy(outrider* instance) { outrider_c::destroy(instance); }
-
-char* outrider_call(outrider* instance, const char* request_json) {
-  return outrider_c::call(instance, request_json);
+Instance* create_with_llama(const char* config_json, char** error) noexcept {
+  std::unique_ptr<ModelLoader> loader;
+  try {
+    llama::ensure_backend();
+    at_process_end(end_all);
+    loader = std::make_unique<LlamaLoader>(
+        LlamaLoaderOptions{.at_weights = [] { at_process_end(end_all); }});
+  } catch (...) {
+    leave_error(error, "out of memory");
+    return nullptr;
+  }
+  return create(config_json, error, std::move(loader));
 }
 
-void outrider_free(char* string) { outrider_c::free_string(string); }
+}  // namespace
+}  // namespace outrider::capi
 
-int outrider_subscribe(outrider* instance, outrider_event_fn callback, void* user) {
-  return outrider_c::subscribe(instance, callback, user);
+namespace capi = outrider::capi;
+
+const char* outrider_version(void) { return OUTRIDER_VERSION; }
+
+outrider_instance* outrider_create(const char* config_json, char** error) {
+  return reinterpret_cast<outrider_instance*>(capi::create_with_llama(config_json, error));
 }
 
-void outrider_set_log(outrider_log_fn callback, void* user) { outrider_c::set_log(callback, user); }
+void outrider_destroy(outrider_instance* instance) { capi::destroy(capi::of(instance)); }
+
+char* outrider_call(outrider_instance* instance, const char* request_json) {
+  return capi::call(capi::of(instance), request_json);
+}
+
+void outrider_free(char* string) { capi::free_string(string); }
+
+int outrider_subscribe(outrider_instance* instance, outrider_event_fn callback, void* user) {
+  return capi::subscribe(capi::of(instance), callback, user);
+}
+
+void outrider_set_log(outrider_log_fn callback, void* user) { capi::set_log(callback, user); }

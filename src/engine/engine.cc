@@ -98,8 +98,9 @@ Status check_prompt(const Capabilities& caps, std::span<const Token> prompt) {
   }
   if (prompt.size() < static_cast<std::size_t>(caps.n_ctx)) return Status();
   return invalid_argument("the prompt has " + std::to_string(prompt.size()) +
-                          " tokens, but the context holds " + std::to_string(caps.n_ctx) +
-                          " and needs room for an answer; give a larger ctx or a shorter prompt")
+                          " tokens, which exceeds the available context size of " +
+                          std::to_string(caps.n_ctx) +
+                          " less room for an answer; give a larger ctx or a shorter prompt")
       .about("prompt");
 }
 

@@ -29,7 +29,7 @@ bool Output::accept(Token id, std::string_view piece, bool is_end_of_generation,
   assert(!finished());
   tokens_.push_back(id);
   const std::size_t old_size = tail_.size();
-  in_hand_.push_back({id, is_end_of_generation ? std::string() : std::string(piece), by});
+  in_hand_.push_back({id, std::string(piece), by});
   tail_ += in_hand_.back().text;
 
   const std::int64_t n = static_cast<std::int64_t>(tokens_.size());

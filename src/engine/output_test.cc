@@ -140,8 +140,8 @@ TEST(Output, AnUnfinishedCharacterIsFlushedOnceAtTheEnd) {
   EXPECT_EQ(cancelled.releases, (std::vector<std::string>{"a", "", "\xE2\x82"}));
 }
 
-TEST(Output, AnEndTokenAddsNoBytesAndStops) {
-  const Spoken got = speak(limits({}), {"a", "b", "<end>", "c"}, 16, /*end=*/2);
+TEST(Output, AnEndTokenStopsAndIsPartOfTheTokens) {
+  const Spoken got = speak(limits({}), {"a", "b", "", "c"}, 16, /*end=*/2);
   EXPECT_EQ(got.text, "ab");
   EXPECT_EQ(got.tokens, 3U);
   EXPECT_EQ(got.reason, FinishReason::kStop);

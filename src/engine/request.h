@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,8 @@ struct Request {
   std::uint64_t seed = 0;         // of the noise; the same seed gives the same text
   std::int32_t max_tokens = -1;   // -1: until the context is full; else at least 0
   std::vector<std::string> stop;  // none empty
+  // Tokens whose text is not their piece: control tokens that the answer is to show.
+  std::map<Token, std::string> shown;
   AcceptanceRule rule = AcceptanceRule::kCoupled;
   DraftShape draft;         // for drafters that can branch
   bool speculative = true;  // false: drafters are not asked
@@ -87,7 +90,7 @@ inline constexpr std::int32_t kByTarget = -1;
 
 struct Piece {
   Token id = kNoToken;
-  std::string text;             // the bytes it adds; "" for control tokens
+  std::string text;  // the bytes it adds; "" for control tokens that are not Request::shown
   std::int32_t by = kByTarget;  // whose accepted guess it is (the first drafter that proposed it)
 };
 
@@ -125,6 +128,18 @@ struct DrafterStats {
   std::int64_t foregone = 0;         // proposed, not sent, and then said by the target
   double draft_ms = 0.0;
   double accept_ms = 0.0;
+
+  // The counts of another request with this drafter.
+  void add(const DrafterStats& other) {
+    calls += other.calls;
+    drafts += other.drafts;
+    accepted_drafts += other.accepted_drafts;
+    drafted += other.drafted;
+    accepted += other.accepted;
+    foregone += other.foregone;
+    draft_ms += other.draft_ms;
+    accept_ms += other.accept_ms;
+  }
 };
 
 // What was sent at one depth of a request's trees (a child of the root has depth 1).

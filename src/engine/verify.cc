@@ -45,11 +45,19 @@ class StepDistributions : public TargetDistributions {
     s.request.sampler->accept(token);
     s.text.push_back(token);
     node_ = child;
-    return s.output.accept(token, step_.vocabulary.piece(token),
-                           step_.vocabulary.is_end_of_generation(token), by);
+    const bool ends = step_.vocabulary.is_end_of_generation(token);
+    return s.output.accept(token, said_text(token, ends), ends, by);
   }
 
  private:
+  // What the token adds to the text: an end token nothing, unless it is to be shown.
+  std::string_view said_text(Token token, bool ends) const {
+    const std::map<Token, std::string>& shown = sequence_.request.shown;
+    const std::map<Token, std::string>::const_iterator it = shown.find(token);
+    if (it != shown.end()) return it->second;
+    return ends ? std::string_view() : step_.vocabulary.piece(token);
+  }
+
   Result<Distribution> apply(Sampler& sampler, NodeId node) const {
     const Distribution q = sampler.apply(step_.target.logits(item_, node));
     const Status status = sampler.status();

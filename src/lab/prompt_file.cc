@@ -11,6 +11,7 @@
 
 #include "base/utf8.h"
 #include "json/json.h"
+#include "lab/corpus.h"
 
 namespace outrider::lab {
 namespace {
@@ -32,10 +33,8 @@ Status read_error(const std::string& path, int error) {
 std::string take_messages(const Json& messages, Prompt& prompt) {
   if (!messages.is_array() || messages.empty()) return "'messages' must be an array of messages";
   for (const Json& message : messages) {
-    const bool good = message.is_object() && message.contains("role") &&
-                      message["role"].is_string() && message.contains("content") &&
-                      message["content"].is_string();
-    if (!good) return "each of 'messages' must have a 'role' and a 'content', both texts";
+    if (!is_message(message))
+      return "each of 'messages' must have a 'role' and a 'content', both texts";
     prompt.messages.push_back({message["role"], message["content"]});
   }
   while (!prompt.messages.empty() && prompt.messages.back().role == "assistant") {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "json/json.h"
+#include "lab/corpus.h"
 #include "lab/prompt_file.h"
 
 namespace outrider::lab {
@@ -44,12 +45,9 @@ class TextReader {
       return add_text(line[field].get<std::string>()).message();
     }
     if (!line.contains("turns")) return "has none of 'messages', 'turns', 'prompt' and 'text'";
-    if (!line["turns"].is_array()) return "'turns' must be an array of texts";
     std::string joined;
-    for (const Json& turn : line["turns"]) {
-      if (!turn.is_string()) return "'turns' must be an array of texts";
-      joined += (joined.empty() ? "" : "\n") + turn.get<std::string>();
-    }
+    const std::string complaint = take_turns(line["turns"], joined);
+    if (!complaint.empty()) return complaint;
     return add_text(joined).message();
   }
 
@@ -58,10 +56,8 @@ class TextReader {
     if (!messages.is_array()) return "'messages' must be an array of messages";
     std::vector<ChatMessage> before;
     for (const Json& message : messages) {
-      const bool good = message.is_object() && message.contains("role") &&
-                        message["role"].is_string() && message.contains("content") &&
-                        message["content"].is_string();
-      if (!good) return "each of 'messages' must have a 'role' and a 'content', both texts";
+      if (!is_message(message))
+        return "each of 'messages' must have a 'role' and a 'content', both texts";
       const ChatMessage turn = {message["role"], message["content"]};
       if (turn.role == "assistant") {
         const Status added = add_turn(before, turn.content);
@@ -87,7 +83,7 @@ class TextReader {
   // By the model's template; where it has none, or refuses these roles, line by line.
   std::string prompt_text(const std::vector<ChatMessage>& before) {
     if (before.empty()) return "";
-    Result<std::string> text = vocabulary_.apply_chat_template(before);
+    Result<std::string> text = vocabulary_.chat_text(before);
     if (text.ok()) return *text;
     if (corpus_.notes.empty()) {
       corpus_.notes.push_back("conversations are joined by newlines, without a chat template: " +

@@ -17,6 +17,8 @@ struct ModelInfo {
   std::uint64_t size_bytes = 0;
   std::int32_t n_ctx_train = 0;
   bool has_chat_template = false;
+  bool chat_tools = false;      // the template has tools, and calls of them in answers
+  bool chat_reasoning = false;  // it has reasoning apart from content
   KernelUse kernels;
 };
 

@@ -194,13 +194,20 @@ Status check_constraint(const Options& o) {
   if (!o.grammar.empty() && !o.json_schema.empty()) {
     return refused("json_schema", "cannot be used with grammar; give one of them");
   }
-  if (!o.grammar_triggers.empty() && !o.constrained()) {
+  const bool own = !o.grammar.empty() || !o.json_schema.empty();
+  if (own && !o.chat_grammar.gbnf.empty()) {
+    return refused(o.grammar.empty() ? "json_schema" : "grammar",
+                   "cannot be used together with a chat template's grammar");
+  }
+  if (!o.grammar_triggers.empty() && !own) {
     return refused("grammar_trigger", "needs grammar or json_schema");
   }
   if (o.ignore_eos && o.constrained()) {
-    return refused("ignore_eos", "cannot be used with " +
-                                     std::string(o.grammar.empty() ? "json_schema" : "grammar") +
-                                     ", whose end is the end of the text");
+    const std::string with = !o.grammar.empty()       ? "grammar"
+                             : !o.json_schema.empty() ? "json_schema"
+                                                      : "tools";
+    return refused("ignore_eos",
+                   "cannot be used with " + with + ", whose end is the end of the text");
   }
   return Status();
 }

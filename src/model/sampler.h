@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/types.h"
 #include "dist/distribution.h"
+#include "model/chat.h"
 
 namespace outrider {
 
@@ -72,10 +73,14 @@ struct SamplingOptions {
   std::string json_schema;
   // 1 to 256 bytes each, at most 64; the grammar must be able to begin with each.
   std::vector<std::string> grammar_triggers;
+  // What a chat template asks for, instead of these; no field of a request. Empty: nothing.
+  ChatGrammar chat_grammar;
 
   static constexpr std::int32_t kMaxHistory = 1 << 20;  // tokens
 
-  bool constrained() const { return !grammar.empty() || !json_schema.empty(); }
+  bool constrained() const {
+    return !grammar.empty() || !json_schema.empty() || !chat_grammar.gbnf.empty();
+  }
 };
 
 // The options above, each with its name, range and help. Static storage.

@@ -3,16 +3,32 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "base/types.h"
+#include "model/chat.h"
 
 namespace outrider {
 
-struct ChatMessage {
-  std::string role;     // "system", "user", "assistant"
-  std::string content;  // UTF-8
+// Tokens by what they are for; kNoToken where the model has none.
+struct SpecialTokens {
+  Token front = kNoToken;  // what tokenize(add_special) puts in front of a text
+  Token end_of_text = kNoToken;
+  Token end_of_turn = kNoToken;
+
+  // Around the parts of a text whose middle is missing, as models are trained to fill it in:
+  // prefix, the text before; suffix, the text behind; middle, the answer.
+  Token fill_prefix = kNoToken;
+  Token fill_suffix = kNoToken;
+  Token fill_middle = kNoToken;
+  Token repository = kNoToken;  // in front of a repository's name
+  Token file = kNoToken;        // in front of a file's name and text
+
+  bool fills_in() const {
+    return fill_prefix != kNoToken && fill_suffix != kNoToken && fill_middle != kNoToken;
+  }
 };
 
 // Immutable; any thread.
@@ -29,6 +45,14 @@ class Vocabulary {
   // True when `token` ends the generation (end of text, end of turn, ...).
   virtual bool is_end_of_generation(Token token) const = 0;
 
+  // The same with control tokens by their names: "<|im_end|>". REQUIRES: a valid id. Stays valid.
+  virtual std::string_view spelled(Token token) const { return piece(token); }
+
+  virtual SpecialTokens special() const { return {}; }
+
+  // The source of the chat template; empty: the model carries none.
+  virtual std::string chat_template_source() const { return {}; }
+
   // `add_special`: puts in front (behind) what the model wants there, such as BOS.
   // `parse_special`: text such as "<|im_end|>" becomes the control token of that name.
   // Errors: kInvalidArgument when `text` is not valid UTF-8 (the message gives the byte).
@@ -38,10 +62,20 @@ class Vocabulary {
   // The text of `tokens`, control tokens left out. Ids outside the vocabulary: kInvalidArgument.
   virtual Result<std::string> detokenize(const std::vector<Token>& tokens) const = 0;
 
-  // The prompt text for a conversation, by the model's own template, open for the assistant's turn.
-  // Errors: kUnsupported when the model carries no template.
-  virtual Result<std::string> apply_chat_template(
-      const std::vector<ChatMessage>& messages) const = 0;
+  // The prompt for a conversation, by the model's own template, open for the assistant's turn, and
+  // how to read the answer.
+  // Errors: kUnsupported when the model carries no template, or one that cannot be used;
+  // kInvalidArgument, about "messages", "tools" or "chat_template_kwargs", for what the template
+  // refuses, is not UTF-8 or JSON, or is over a limit (model/chat.h).
+  virtual Result<ChatPrompt> chat_prompt(const std::vector<ChatMessage>& messages,
+                                         const ChatOptions& options) const = 0;
+
+  // The prompt's text alone.
+  Result<std::string> chat_text(const std::vector<ChatMessage>& messages) const {
+    Result<ChatPrompt> prompt = chat_prompt(messages, ChatOptions());
+    if (!prompt.ok()) return prompt.status();
+    return std::move(prompt->text);
+  }
 };
 
 }  // namespace outrider

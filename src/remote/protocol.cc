@@ -109,6 +109,8 @@ void put(WireWriter& to, const ModelInfo& info) {
   to.number(info.size_bytes);
   to.number(info.n_ctx_train);
   to.number<std::uint8_t>(info.has_chat_template);
+  to.number<std::uint8_t>(info.chat_tools);
+  to.number<std::uint8_t>(info.chat_reasoning);
   to.number<std::uint8_t>(info.kernels.own);
   to.text(info.kernels.instruction_set);
   to.text(info.kernels.reason);
@@ -126,6 +128,8 @@ ModelInfo read_info(WireReader& from) {
   info.size_bytes = from.number<std::uint64_t>();
   info.n_ctx_train = from.number<std::int32_t>();
   info.has_chat_template = from.flag();
+  info.chat_tools = from.flag();
+  info.chat_reasoning = from.flag();
   info.kernels.own = from.flag();
   info.kernels.instruction_set = from.text();
   info.kernels.reason = from.text();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <random>
 
 #include "draft/lookup_table.h"
 
@@ -28,8 +30,30 @@ constexpr Field<Request> kPromptFields[] = {
      .place = ByHand{"string | array"}},
     {.name = "messages",
      .help = "a conversation, [{\"role\",\"content\"}], instead of a prompt: it goes through the "
-             "model's own chat template",
+             "model's own chat template; in OpenAI's forms, with reasoning_content, tool_calls and "
+             "tool_call_id",
      .place = ByHand{"array"}},
+};
+
+constexpr Field<ChatOptions> kChatFields[] = {
+    {.name = "tools",
+     .help =
+         "what the model may call, [{\"type\":\"function\",\"function\":{\"name\",\"description\","
+         "\"parameters\"}}]; the result's message has the calls",
+     .place = ByHand{"array"}},
+    {.name = "tool_choice",
+     .help = "auto: the model decides; none; required: it must call one; or {\"type\":\"function\","
+             "\"function\":{\"name\"}}: it must call this one; default: auto",
+     .place = ByHand{"string | object"}},
+    {.name = "parallel_tool_calls",
+     .help = "one answer may have several calls, where the model can",
+     .place = &ChatOptions::parallel_tool_calls},
+    {.name = "reasoning",
+     .help = "the model reasons before it answers, where its template can switch that",
+     .place = &ChatOptions::reasoning},
+    {.name = "chat_template_kwargs",
+     .help = "further values for the chat template",
+     .place = ByHand{"object"}},
 };
 
 constexpr Field<Request> kOutputFields[] = {
@@ -91,6 +115,29 @@ Status check_namespace(const std::string& name) {
                                   ", none of them a control character");
 }
 
+// What of a conversation needs messages, and what tools exclude.
+Status check_chat(const Request& r) {
+  if (r.messages.empty()) {
+    if (!r.chat.tools.empty()) return refused("tools", "needs messages, not a prompt");
+    if (!r.chat.template_values.empty()) {
+      return refused("chat_template_kwargs", "needs messages, not a prompt");
+    }
+    return Status();
+  }
+  if (r.chat.tools.empty()) {
+    if (r.chat.tool_choice != ToolChoice::kRequired) return Status();
+    return refused("tool_choice", "asks for a call, but there are no tools");
+  }
+  if (r.chat.tool_choice == ToolChoice::kNone) return Status();
+  for (const bool schema : {true, false}) {
+    if ((schema ? r.sampling.json_schema : r.sampling.grammar).empty()) continue;
+    return refused(schema ? "json_schema" : "grammar",
+                   "cannot be used with tools, whose calls have a grammar of their own; give one "
+                   "of them, or tool_choice none");
+  }
+  return Status();
+}
+
 Status check_prompt(const Request& request) {
   if (request.prompt.empty() == request.messages.empty()) {
     return invalid_argument(request.prompt.empty()
@@ -98,7 +145,7 @@ Status check_prompt(const Request& request) {
                                 : "prompt and messages are both there; give one of them")
         .about("prompt");
   }
-  if (request.messages.size() <= kMaxMessages) return Status();
+  if (request.messages.size() <= kMaxMessages) return check_chat(request);
   return refused("messages", "holds " + std::to_string(request.messages.size()) + ", at most " +
                                  std::to_string(kMaxMessages) + " can be");
 }
@@ -106,6 +153,7 @@ Status check_prompt(const Request& request) {
 }  // namespace
 
 std::span<const Field<CompletionRequest>> prompt_fields() { return kPromptFields; }
+std::span<const Field<ChatOptions>> chat_fields() { return kChatFields; }
 std::span<const Field<CompletionRequest>> output_fields() { return kOutputFields; }
 std::span<const Field<CompletionRequest>> speculation_fields() {
   static const std::string kDrafterHelp = drafter_help();
@@ -158,6 +206,29 @@ Status set_drafters(CompletionRequest& request, std::string_view expression,
   request.speculative = expression != "none";
   request.drafters = std::move(plan);
   return Status();
+}
+
+std::optional<LogitBias> parse_logit_bias(std::string_view text) {
+  LogitBias bias;
+  const char* const end = text.data() + text.size();
+  const std::from_chars_result id = std::from_chars(text.data(), end, bias.token);
+  if (id.ec != std::errc() || id.ptr == end || (*id.ptr != '+' && *id.ptr != '-')) return {};
+  const std::from_chars_result number = std::from_chars(id.ptr + 1, end, bias.bias);
+  if (number.ec != std::errc() || number.ptr != end || !(bias.bias >= 0.0f)) return {};
+  if (*id.ptr == '-') bias.bias = -bias.bias;
+  return bias;
+}
+
+std::int32_t opened_width(const CompletionRequest& request) {
+  constexpr std::int32_t kPlain = 4;
+  if (request.width == kAutoWidth) return kOpenedWidth;
+  return request.width == 1 ? kPlain : request.width;
+}
+
+std::uint64_t chosen_seed(const CompletionRequest& request) {
+  if (request.seed >= 0) return static_cast<std::uint64_t>(request.seed);
+  std::random_device random;
+  return random() & 0xFFFFFFFFU;
 }
 
 Status validate(const CompletionRequest& r) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/types.h"
 #include "draft/base/drafter.h"
 #include "engine/request.h"
+#include "model/chat.h"
 #include "model/sampler.h"
 #include "model/vocabulary.h"
 
@@ -28,6 +30,7 @@ struct CompletionRequest {
   // One of the two. Messages go through the model's own chat template.
   std::vector<PromptPart> prompt;
   std::vector<ChatMessage> messages;
+  ChatOptions chat;  // with messages; its json_schema is not used: sampling.json_schema is
 
   SamplingOptions sampling;
   std::int64_t seed = -1;               // -1: a random one below 2^32, told in the result
@@ -65,6 +68,7 @@ inline constexpr std::size_t kMaxMessages = 10'000;
 
 // The fields that are not of a struct inside it. Static storage.
 std::span<const Field<CompletionRequest>> prompt_fields();
+std::span<const Field<ChatOptions>> chat_fields();
 std::span<const Field<CompletionRequest>> output_fields();
 std::span<const Field<CompletionRequest>> speculation_fields();
 
@@ -72,20 +76,38 @@ std::span<const Field<CompletionRequest>> speculation_fields();
 std::span<const std::string_view> acceptance_rule_names();
 
 // Calls visitor(fields, object) for each of the tables, with the part of `request` that it is
-// about, in the order of documentation.
+// about, in the order of documentation. visit_settings: without what is to be answered.
 template <typename Request, typename Visitor>
-void visit_request(Request& request, Visitor&& visitor) {
-  visitor(prompt_fields(), request);
+void visit_settings(Request& request, Visitor&& visitor) {
   visitor(output_fields(), request);
   visitor(sampling_fields(), request.sampling);
   visitor(speculation_fields(), request);
   visitor(shape_fields(), request.draft);
+}
+template <typename Request, typename Visitor>
+void visit_request(Request& request, Visitor&& visitor) {
+  visitor(prompt_fields(), request);
+  visitor(chat_fields(), request.chat);
+  visit_settings(request, visitor);
 }
 
 // Who guesses: "auto", "none", or names as parse_drafter_plan() has them. Errors: kInvalidArgument,
 // about `name`, with the request as it was.
 Status set_drafters(CompletionRequest& request, std::string_view expression,
                     const std::string& name = "drafter");
+
+// A bias as the command takes it, as llama.cpp's: "15043+1", "15043-inf". Nothing: it is none.
+std::optional<LogitBias> parse_logit_bias(std::string_view text);
+
+// What a target is opened for when the planner chooses. Measured costs are kept for it.
+inline constexpr std::int32_t kOpenedWidth = 16;
+
+// The width that a target is opened for, whether it is used or not, so that its settings do not
+// depend on that: the request's; where the planner chooses kOpenedWidth, with plain decoding 4.
+std::int32_t opened_width(const CompletionRequest& request);
+
+// The seed to use: the one given, or a random one below 2^32 (any JSON reader can hold that).
+std::uint64_t chosen_seed(const CompletionRequest& request);
 
 // Every range, and what cannot be combined. What depends on the model (which ids there are, whether
 // the grammar can be read, whether the prompt fits) is Runtime::start's to check. Errors:

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "api/json_fields.h"
+
 namespace outrider::rpcserver {
 
 using json::Json;
@@ -42,10 +44,7 @@ const Json* Fields::find(std::string_view key) {
 bool Fields::read(std::string_view key, bool& value) {
   const Json* found = find(key);
   if (found == nullptr) return false;
-  if (!found->is_boolean()) {
-    refuse_kind(key, *found, "true or false");
-    return false;
-  }
+  if (!found->is_boolean()) return refuse_kind(key, *found, "true or false");
   value = found->get<bool>();
   return true;
 }
@@ -53,10 +52,7 @@ bool Fields::read(std::string_view key, bool& value) {
 bool Fields::read(std::string_view key, std::string& value) {
   const Json* found = find(key);
   if (found == nullptr) return false;
-  if (!found->is_string()) {
-    refuse_kind(key, *found, "a string");
-    return false;
-  }
+  if (!found->is_string()) return refuse_kind(key, *found, "a string");
   value = found->get<std::string>();
   return true;
 }
@@ -65,11 +61,9 @@ bool Fields::read(std::string_view key, std::int64_t& value, std::int64_t min, s
   const Json* found = find(key);
   if (found == nullptr) return false;
   const std::optional<std::int64_t> number = whole_number(*found, min, max);
-  if (!number) {
-    refuse(key, "is " + shown(*found) + ", but must be a whole number from " + std::to_string(min) +
-                    " to " + std::to_string(max));
-    return false;
-  }
+  if (!number)
+    return refuse(key, "is " + shown(*found) + ", but must be a whole number from " +
+                           std::to_string(min) + " to " + std::to_string(max));
   value = *number;
   return true;
 }
@@ -78,27 +72,26 @@ bool Fields::read(std::string_view key, double& value, double min, double max) {
   const Json* found = find(key);
   if (found == nullptr) return false;
   const double number = found->is_number() ? found->get<double>() : std::nan("");
-  if (!(number >= min && number <= max)) {
-    refuse(key, "is " + shown(*found) + ", but must be a number from " + number_text(min) + " to " +
-                    number_text(max));
-    return false;
-  }
+  if (!(number >= min && number <= max))
+    return refuse(key, "is " + shown(*found) + ", but must be a number from " + number_text(min) +
+                           " to " + number_text(max));
   value = number;
   return true;
 }
 
-void Fields::refuse(std::string_view key, std::string_view what) {
-  if (refusal_) return;
+bool Fields::refuse(std::string_view key, std::string_view what) {
   const std::string field = prefix_ + std::string(key);
-  refusal_ = {.error = field + " " + std::string(what), .field = field};
+  refuse({.error = field + " " + std::string(what), .field = field});
+  return false;
 }
 
 void Fields::refuse(Refusal refusal) {
   if (!refusal_) refusal_ = std::move(refusal);
 }
 
-void Fields::refuse_kind(std::string_view key, const Json& value, std::string_view wanted) {
-  refuse(key, "is " + std::string(json::kind(value)) + ", but must be " + std::string(wanted));
+bool Fields::refuse_kind(std::string_view key, const Json& value, std::string_view wanted) {
+  return refuse(key,
+                "is " + std::string(json::kind(value)) + ", but must be " + std::string(wanted));
 }
 
 std::vector<std::string> Fields::unknown() const {
@@ -135,22 +128,8 @@ ParsedObject parse_object(const char* text, bool may_be_empty) {
 }
 
 std::optional<std::int64_t> whole_number(const Json& value, std::int64_t min, std::int64_t max) {
-  if (value.is_number_unsigned()) {
-    const std::uint64_t number = value.get<std::uint64_t>();
-    if (max < 0 || number > static_cast<std::uint64_t>(max)) return std::nullopt;
-    const std::int64_t small = static_cast<std::int64_t>(number);
-    return small >= min ? std::optional(small) : std::nullopt;
-  }
-  if (value.is_number_integer()) {
-    const std::int64_t number = value.get<std::int64_t>();
-    return number >= min && number <= max ? std::optional(number) : std::nullopt;
-  }
-  if (!value.is_number_float()) return std::nullopt;
-  const double number = value.get<double>();
-  // Up to 2^53 every whole number is a double of its own; none of the ranges goes further.
-  if (std::abs(number) > 9007199254740992.0 || number != std::floor(number)) return std::nullopt;
-  const std::int64_t whole = static_cast<std::int64_t>(number);
-  return whole >= min && whole <= max ? std::optional(whole) : std::nullopt;
+  const std::optional<std::int64_t> number = api::as_integer(value);
+  return number && *number >= min && *number <= max ? number : std::nullopt;
 }
 
 }  // namespace outrider::rpcserver

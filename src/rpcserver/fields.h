@@ -40,10 +40,11 @@ class Fields {
   bool read(std::string_view key, std::int64_t& value, std::int64_t min, std::int64_t max);
   bool read(std::string_view key, double& value, double min, double max);
 
-  // Refuses because of `key`, unless something was refused before: "<key> <what>".
-  void refuse(std::string_view key, std::string_view what);
+  // Refuses because of `key`, unless something was refused before: "<key> <what>". Returns false,
+  // as does the next.
+  bool refuse(std::string_view key, std::string_view what);
   // The same for a value of the wrong kind: "<key> is <kind>, but must be <wanted>".
-  void refuse_kind(std::string_view key, const json::Json& value, std::string_view wanted);
+  bool refuse_kind(std::string_view key, const json::Json& value, std::string_view wanted);
 
   // One that was found elsewhere; its field's name is whole.
   void refuse(Refusal refusal);

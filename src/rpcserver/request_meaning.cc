@@ -56,11 +56,9 @@ Json speculative_json(const CompletionRequest& r) {
 }
 
 // Whether the field gives way to mirostat, which the seed let take the place of the rest.
-bool gives_way(std::string_view field) {
-  const std::span<const Field<SamplingOptions>> fields = sampling_fields();
-  return std::any_of(fields.begin(), fields.end(), [field](const Field<SamplingOptions>& f) {
-    return f.name == field && f.replaced_by == "mirostat";
-  });
+bool gives_way(std::string_view name) {
+  const Field<SamplingOptions>* const field = find_field(sampling_fields(), name);
+  return field != nullptr && field->replaced_by == "mirostat";
 }
 
 }  // namespace
@@ -105,11 +103,8 @@ Json generation_settings(const RequestOptions& o, std::int64_t n_ctx, const std:
 Refusal refusal_of(const Status& status) {
   std::string name = status.field();
   if (name == "drafter") name = "speculative.drafters";
-  const std::span<const Field<CompletionRequest>> how = speculation_fields();
-  const std::span<const Field<DraftShape>> shape = shape_fields();
-  const auto is_field = [&name](const auto& field) { return field.name == name; };
-  if (std::any_of(how.begin(), how.end(), is_field) ||
-      std::any_of(shape.begin(), shape.end(), is_field)) {
+  if (find_field(speculation_fields(), name) != nullptr ||
+      find_field(shape_fields(), name) != nullptr) {
     name = "speculative." + name;
   }
   for (const SeedOption& option : seed_options()) {

@@ -17,12 +17,10 @@ using json::Json;
 constexpr std::array<std::string_view, 6> kCmdKeys{"seed", "stream",  "logit_bias",
                                                    "stop", "__debug", "speculative"};
 
-// A step holds the guesses and the target's own last token.
-std::int64_t most_drafted() {
-  for (const Field<CompletionRequest>& field : speculation_fields()) {
-    if (field.name == "width") return whole_limit(field.range.max) - 1;
-  }
-  return 0;
+// A part of an array that is of the wrong kind.
+void refuse_part(Fields& fields, std::string_view key, const Json& part, const char* wanted) {
+  fields.refuse(
+      key, "has " + std::string(json::kind(part)) + " among its parts, but they must be " + wanted);
 }
 
 void read_prompt(Fields& fields, RequestOptions& o) {
@@ -46,9 +44,7 @@ void read_prompt(Fields& fields, RequestOptions& o) {
     } else if (id) {
       parts.emplace_back(static_cast<Token>(*id));
     } else {
-      fields.refuse("prompt", "has " + std::string(json::kind(part)) +
-                                  " among its parts, but they must be strings and token ids");
-      return;
+      return refuse_part(fields, "prompt", part, "strings and token ids");
     }
   }
 }
@@ -62,11 +58,7 @@ void read_stop(Fields& fields, RequestOptions& o) {
     return;
   }
   for (const Json& word : words) {
-    if (!word.is_string()) {
-      fields.refuse("stop", "has " + std::string(json::kind(word)) +
-                                " among its parts, but they must be strings");
-      return;
-    }
+    if (!word.is_string()) return refuse_part(fields, "stop", word, "strings");
     // An empty one, which the seed passed over, would end every text at once.
     if (!word.get_ref<const std::string&>().empty())
       o.request.stop.push_back(word.get<std::string>());
@@ -112,11 +104,7 @@ void read_drafters(Fields& fields, RequestOptions& o) {
   }
   std::string expression;
   for (const Json& name : *names) {
-    if (!name.is_string()) {
-      fields.refuse("drafters", "has " + std::string(json::kind(name)) +
-                                    " among its parts, but they must be names");
-      return;
-    }
+    if (!name.is_string()) return refuse_part(fields, "drafters", name, "names");
     expression += (expression.empty() ? "" : ",") + name.get<std::string>();
   }
   const Status status =
@@ -186,6 +174,7 @@ void read_speculative(Fields& fields, RequestOptions& o, std::vector<std::string
 
 // The value of one option, in effect; of the kind of its default.
 Json read_option(Fields& fields, const SeedOption& option) {
+  const Range& range = option.range;
   const auto read = [&](auto value) -> Json {
     if constexpr (std::is_same_v<decltype(value), std::string_view>) {
       std::string text(value);
@@ -195,10 +184,13 @@ Json read_option(Fields& fields, const SeedOption& option) {
       fields.read(option.key, value);
       return value;
     } else if constexpr (std::is_same_v<decltype(value), double>) {
-      fields.read(option.key, value, option.min, option.max);
+      constexpr double kMax = std::numeric_limits<float>::max();
+      fields.read(option.key, value, std::max(range.min, -kMax), std::min(range.max, kMax));
       return value;
     } else {
-      fields.read(option.key, value, whole_limit(option.min), whole_limit(option.max));
+      constexpr std::int64_t kMin = std::numeric_limits<std::int32_t>::min();
+      fields.read(option.key, value, std::max(whole_limit(range.min), kMin),
+                  std::min(whole_limit(range.max), kMaxInt32));
       return value;
     }
   };
@@ -298,7 +290,9 @@ void RequestDefaults::update(const RequestDefaults& newer) {
 RequestDefaults take_defaults(Fields& cmd, std::vector<std::string>& warnings) {
   RequestDefaults defaults;
   std::int64_t n_draft = 0;
-  if (cmd.read("n_draft", n_draft, 0, most_drafted())) defaults.width = n_draft + 1;
+  // A step holds the guesses and the target's own last token.
+  const std::int64_t widest = whole_limit(field_named(speculation_fields(), "width").range.max);
+  if (cmd.read("n_draft", n_draft, 0, widest - 1)) defaults.width = n_draft + 1;
   const Json* temp = cmd.find("temp");
   if (temp != nullptr) defaults.options["temperature"] = *temp;
   const auto take = [&](std::string_view key) {

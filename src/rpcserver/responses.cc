@@ -12,12 +12,6 @@ namespace {
 
 using json::Json;
 
-Json refused(Json head, const Refusal& refusal) {
-  head["error"] = refusal.error;
-  if (!refusal.field.empty()) head["field"] = refusal.field;
-  return head;
-}
-
 // A byte that is only a part of a character cannot stand in a JSON text.
 std::string token_text(const std::string& piece) {
   if (piece.size() != 1 || (static_cast<unsigned char>(piece[0]) & 0x80) == 0) return piece;
@@ -27,30 +21,35 @@ std::string token_text(const std::string& piece) {
   return "byte: \\x" + std::string(digits.data(), end.ptr);
 }
 
-Json ratio(double numerator, std::int64_t denominator) {
-  return denominator > 0 ? Json(numerator / static_cast<double>(denominator)) : Json();
-}
-
-Json per_second(std::int64_t n, double ms) {
-  return n > 0 && ms > 0.0 ? Json(1000.0 * static_cast<double>(n) / ms) : Json();
-}
-
 Json timings_json(const Timings& t, std::int64_t n_predicted) {
   return {{"prompt_n", t.prompt_tokens_evaluated},
           {"prompt_ms", t.prompt_ms},
-          {"prompt_per_token_ms", ratio(t.prompt_ms, t.prompt_tokens_evaluated)},
-          {"prompt_per_second", per_second(t.prompt_tokens_evaluated, t.prompt_ms)},
+          {"prompt_per_token_ms", api::ratio(t.prompt_ms, t.prompt_tokens_evaluated)},
+          {"prompt_per_second", api::per_second(t.prompt_tokens_evaluated, t.prompt_ms)},
           {"predicted_n", n_predicted},
           {"predicted_ms", t.predicted_ms},
-          {"predicted_per_token_ms", ratio(t.predicted_ms, t.predicted_after_first)},
-          {"predicted_per_second", per_second(t.predicted_after_first, t.predicted_ms)}};
+          {"predicted_per_token_ms", api::ratio(t.predicted_ms, t.predicted_after_first)},
+          {"predicted_per_second", api::per_second(t.predicted_after_first, t.predicted_ms)}};
 }
 
 }  // namespace
 
+Json refused(Json answer, const Refusal& refusal) {
+  answer["error"] = refusal.error;
+  if (!refusal.field.empty()) answer["field"] = refusal.field;
+  return answer;
+}
+
 Json failure(const Refusal& refusal) { return refused({{"success", false}}, refusal); }
 
 Json sync_failure(const Refusal& refusal) { return refused({{"status", 400}}, refusal); }
+
+Json nothing_new() {
+  return {{"success", true},
+          {"completion_updates", Json::array()},
+          {"finished", false},
+          {"prompt_processing_progress", 0.0}};
+}
 
 Json prompt_stats_json(const PromptStats& stats) {
   return {{"n_ctx", stats.n_ctx},     {"total_prompt_tokens", stats.n_tokens_asked},

@@ -16,11 +16,17 @@
 
 namespace outrider::rpcserver {
 
+// `answer` with "error" and, where there is one, "field".
+json::Json refused(json::Json answer, const Refusal& refusal);
+
 // {"success":false,"error"[,"field"]}
 json::Json failure(const Refusal& refusal);
 
 // {"status":400,"error"[,"field"]}: get_completion's.
 json::Json sync_failure(const Refusal& refusal);
+
+// async_completion_poll's, when there is nothing to tell.
+json::Json nothing_new();
 
 // The field prompt_stats.
 json::Json prompt_stats_json(const PromptStats& stats);

@@ -19,11 +19,10 @@ namespace outrider::rpcserver {
 using SeedDefault = std::variant<double, std::int64_t, bool, std::string_view>;
 
 struct SeedOption {
-  std::string_view key;    // in requests and cmds
-  std::string_view field;  // of CompletionRequest (request/completion_request.h); empty: none
+  std::string_view key;         // in requests and cmds
+  std::string_view field = {};  // of CompletionRequest (request/completion_request.h); empty: none
   SeedDefault otherwise;
-  double min = 0.0;  // of numbers
-  double max = 0.0;
+  Range range = {};  // of numbers; without limits: what 32 bits, or a float, can hold
   // Puts the value, of the kind of `otherwise`, into the request; null: it is used elsewhere, or
   // only shown. `n_ctx`: the target's.
   void (*apply)(const json::Json& value, std::int64_t n_ctx, CompletionRequest& request) = nullptr;

@@ -1,5 +1,6 @@
 #include "rpcserver/server.h"
 
+#include <functional>
 #include <utility>
 
 namespace outrider::rpcserver {
@@ -9,28 +10,6 @@ using json::Json;
 
 Refusal not_initialised() {
   return {.error = "nothing is loaded: call init or init_async first", .field = ""};
-}
-
-// The status when there is no session.
-Json empty_status(const std::string& error) {
-  return {{"init_success", error.empty() ? 0 : -1},
-          {"model_alias", ""},
-          {"model", ""},
-          {"loading_progress", 0.0},
-          {"error", error.empty() ? Json() : Json(error)},
-          {"warnings", Json::array()},
-          {"notes", Json::array()},
-          {"draft",
-           {{"state", "absent"},
-            {"model", ""},
-            {"progress", 0.0},
-            {"error", nullptr},
-            {"waits_for_target", false}}},
-          {"speculation",
-           {{"drafters", Json::array()},
-            {"exactness", nullptr},
-            {"exactness_coverage", nullptr},
-            {"exactness_reason", nullptr}}}};
 }
 
 }  // namespace
@@ -68,44 +47,40 @@ void Server::init_async(const char* cmd, bool init_draft_model) {
   if (call.session() != nullptr) call.session()->init(cmd, init_draft_model, /*wait=*/false);
 }
 
-std::string Server::tokenize(const char* request) {
+template <typename Question>
+std::string Server::ask(Question question, const char* text, Json without) {
   const Call call(*this, enter(/*make=*/false));
-  return json::encode(call.session() == nullptr ? failure(not_initialised())
-                                                : call.session()->tokenize(request));
+  return json::encode(call.session() == nullptr ? without
+                                                : std::invoke(question, call.session(), text));
+}
+
+std::string Server::tokenize(const char* request) {
+  return ask(&Session::tokenize, request, failure(not_initialised()));
 }
 
 std::string Server::poll_system_status() {
   const Call call(*this, enter(/*make=*/false));
   if (call.session() != nullptr) return json::encode(call.session()->status());
+  SessionState nothing;
   const std::lock_guard<std::mutex> lock(mutex_);
-  return json::encode(empty_status(init_error_));
+  if (!init_error_.empty()) nothing.target_refusal = {.error = init_error_, .field = ""};
+  return json::encode(status_json(nothing, {}));
 }
 
 std::string Server::get_completion(const char* request) {
-  const Call call(*this, enter(/*make=*/false));
-  return json::encode(call.session() == nullptr ? sync_failure(not_initialised())
-                                                : call.session()->complete(request));
+  return ask(&Session::complete, request, sync_failure(not_initialised()));
 }
 
 std::string Server::async_completion_init(const char* request) {
-  const Call call(*this, enter(/*make=*/false));
-  return json::encode(call.session() == nullptr ? failure(not_initialised())
-                                                : call.session()->start(request));
+  return ask(&Session::start, request, failure(not_initialised()));
 }
 
 std::string Server::async_completion_poll(const char* which) {
-  const Call call(*this, enter(/*make=*/false));
-  if (call.session() != nullptr) return json::encode(call.session()->poll(which));
-  return json::encode({{"success", true},
-                       {"completion_updates", Json::array()},
-                       {"finished", false},
-                       {"prompt_processing_progress", 0.0}});
+  return ask(&Session::poll, which, nothing_new());
 }
 
 std::string Server::async_completion_cancel(const char* which) {
-  const Call call(*this, enter(/*make=*/false));
-  return json::encode(call.session() == nullptr ? Json{{"success", true}}
-                                                : call.session()->cancel(which));
+  return ask(&Session::cancel, which, {{"success", true}});
 }
 
 void Server::deinit() {

@@ -14,7 +14,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -63,6 +62,9 @@ class Server {
     Entry* entry_;  // null: there is no session
   };
 
+  // What the session says to `text`; `without` where there is none.
+  template <typename Question>
+  std::string ask(Question question, const char* text, json::Json without);
   Entry* enter(bool make);
   void leave(Entry* entry);
 

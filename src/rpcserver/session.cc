@@ -74,8 +74,8 @@ std::optional<Refusal> Session::begin(const char* request, Started& started) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return shut_down();
     promote(runtime_->status());
-    defaults = config_.defaults;
-    started.model = config_.alias;
+    defaults = state_.config.defaults;
+    started.model = state_.config.alias;
   }
   ParsedRequest read = parse_request(parsed.object, defaults);
   if (read.refusal) return read.refusal;
@@ -223,23 +223,17 @@ Json Session::poll(const char* which) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::optional<CompletionId> id;
   const std::optional<Refusal> refusal = choose(which, id);
-  Json answer = {{"success", !refusal},
-                 {"completion_updates", Json::array()},
-                 {"finished", false},
-                 {"prompt_processing_progress", 0.0}};
-  if (refusal) {
-    answer["error"] = refusal->error;
-    if (!refusal->field.empty()) answer["field"] = refusal->field;
-    return answer;
-  }
+  Json answer = nothing_new();
+  answer["success"] = !refusal;
+  if (refusal) return refused(std::move(answer), *refusal);
   if (!id) return answer;
   const auto found = completions_.find(*id);
   if (found == completions_.end()) {
     answer["success"] = false;
     answer["finished"] = true;  // nothing will come: a loop until then ends
-    answer["error"] = "there is no completion with id " + std::to_string(*id) + " (any more)";
-    answer["field"] = "id";
-    return answer;
+    return refused(std::move(answer), {.error = "there is no completion with id " +
+                                                std::to_string(*id) + " (any more)",
+                                       .field = "id"});
   }
   Completed& completion = found->second;
   collect(completion);

@@ -30,6 +30,17 @@ namespace outrider::rpcserver {
 
 inline constexpr std::size_t kFinishedKept = 64;  // completions whose end can still be polled
 
+// What was said of models.
+struct SessionState {
+  InitCommand config;                       // of the target that serves, or of the first
+  std::vector<std::string> draft_warnings;  // the newest draft's
+  std::optional<Refusal> target_refusal;    // of the newest cmd
+  std::optional<Refusal> draft_refusal;
+};
+
+// poll_system_status's answer; all of it as new: nothing is loaded.
+json::Json status_json(const SessionState& state, const RuntimeStatus& status);
+
 class Session {
  public:
   // Both must outlive the session. Completions get ids behind `last_id`, which it counts up: a
@@ -96,12 +107,9 @@ class Session {
   mutable std::mutex mutex_;  // guards what follows
   bool closed_ = false;
   std::uint64_t target_loads_ = 0;
-  mutable InitCommand config_;                  // of the target that serves, or of the first
+  mutable SessionState state_;
   mutable std::optional<InitCommand> pending_;  // of a target that is being loaded
   mutable bool has_served_ = false;             // some target of this session
-  std::vector<std::string> draft_warnings_;     // the newest draft's
-  std::optional<Refusal> target_refusal_;       // of the newest cmd
-  std::optional<Refusal> draft_refusal_;
   std::map<CompletionId, Completed> completions_;
   CompletionId newest_ = 0;             // 0: there was none
   std::set<CompletionId> synchronous_;  // running, by the runtime's ids

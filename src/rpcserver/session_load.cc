@@ -2,16 +2,16 @@
 #include <new>
 #include <utility>
 
+#include "api/completion_json.h"
 #include "rpcserver/session.h"
 
 namespace outrider::rpcserver {
 namespace {
 
+using api::text_or_null;
 using json::Json;
 
 constexpr std::int64_t kNoLimit = -1;
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 // Of the newest load: the seed's 0 (not yet), 1 (there), -1 (failed).
 int init_success(ModelState state) {
@@ -65,7 +65,8 @@ bool Session::init(const char* cmd, bool draft_only, bool wait) {
     try {
       if (load(cmd, draft_only)) return false;
     } catch (const std::bad_alloc&) {  // an app that only polls the status must not wait for ever
-      (draft_only ? draft_refusal_ : target_refusal_) = {.error = "out of memory", .field = ""};
+      (draft_only ? state_.draft_refusal : state_.target_refusal) = {.error = "out of memory",
+                                                                     .field = ""};
       return false;
     }
     load_number = target_loads_;
@@ -89,7 +90,7 @@ std::optional<Refusal> Session::load(const char* cmd, bool draft_only) {
   if (!refusal) {
     refusal = draft_only ? load_draft(std::move(command)) : load_target(std::move(command));
   }
-  (draft_only ? draft_refusal_ : target_refusal_) = refusal;
+  (draft_only ? state_.draft_refusal : state_.target_refusal) = refusal;
   return refusal;
 }
 
@@ -103,17 +104,17 @@ std::optional<Refusal> Session::load_target(InitCommand command) {
   ++target_loads_;
   if (!command.draft.path.empty()) {
     const Status draft_accepted = runtime_->load(ModelRole::kDraft, command.draft);
-    draft_refusal_.reset();
+    state_.draft_refusal.reset();
     if (!draft_accepted.ok()) {
-      draft_refusal_ = Refusal{.error = draft_accepted.message(), .field = "model_draft"};
+      state_.draft_refusal = Refusal{.error = draft_accepted.message(), .field = "model_draft"};
     }
-    draft_warnings_.clear();
+    state_.draft_warnings.clear();
   }
   // While another target serves, its name and defaults go on with it.
   if (has_served_) {
     pending_ = std::move(command);
   } else {
-    config_ = std::move(command);
+    state_.config = std::move(command);
   }
   return std::nullopt;
 }
@@ -122,7 +123,7 @@ std::optional<Refusal> Session::load_target(InitCommand command) {
 void Session::promote(const RuntimeStatus& status) const {
   has_served_ = has_served_ || status.target.serving;
   if (!pending_ || status.target.state == ModelState::kLoading) return;
-  if (status.target.state == ModelState::kReady) config_ = std::move(*pending_);
+  if (status.target.state == ModelState::kReady) state_.config = std::move(*pending_);
   pending_.reset();
 }
 
@@ -137,11 +138,11 @@ std::optional<Refusal> Session::load_draft(InitCommand command) {
     return Refusal{.error = "model_draft (or model) is needed, the path of a GGUF file",
                    .field = "model_draft"};
   }
-  if (!command.n_ctx && has_target()) options.n_ctx = config_.target.n_ctx;
+  if (!command.n_ctx && has_target()) options.n_ctx = state_.config.target.n_ctx;
   const Status accepted = runtime_->load(ModelRole::kDraft, options);
   if (!accepted.ok()) return Refusal{.error = accepted.message(), .field = "model_draft"};
-  draft_warnings_ = std::move(command.warnings);
-  config_.defaults.update(command.defaults);
+  state_.draft_warnings = std::move(command.warnings);
+  state_.config.defaults.update(command.defaults);
   return std::nullopt;
 }
 
@@ -150,22 +151,25 @@ Json Session::status() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const RuntimeStatus status = runtime_->status();
   promote(status);
+  return status_json(state_, status);
+}
+
+Json status_json(const SessionState& state, const RuntimeStatus& status) {
   const ModelStatus& target = status.target;
-  const int success = target_refusal_ ? -1 : init_success(target.state);
-  Json warnings = config_.warnings;
-  for (const std::string& text : draft_warnings_) warnings.push_back(text);
+  const std::optional<Refusal>& refusal = state.target_refusal;
+  Json warnings = state.config.warnings;
+  for (const std::string& text : state.draft_warnings) warnings.push_back(text);
   Json notes = target.notes;
   for (const std::string& text : status.draft.notes) notes.push_back(text);
-  return {
-      {"init_success", success},
-      {"model_alias", config_.alias},
-      {"model", config_.target.path},
-      {"loading_progress", target.progress},
-      {"error", text_or_null(target_refusal_ ? target_refusal_->error : target.error.message())},
-      {"warnings", std::move(warnings)},
-      {"notes", std::move(notes)},
-      {"draft", draft_json(status, draft_refusal_)},
-      {"speculation", speculation_json(status)}};
+  return {{"init_success", refusal ? -1 : init_success(target.state)},
+          {"model_alias", state.config.alias},
+          {"model", state.config.target.path},
+          {"loading_progress", target.progress},
+          {"error", text_or_null(refusal ? refusal->error : target.error.message())},
+          {"warnings", std::move(warnings)},
+          {"notes", std::move(notes)},
+          {"draft", draft_json(status, state.draft_refusal)},
+          {"speculation", speculation_json(status)}};
 }
 
 }  // namespace outrider::rpcserver

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/request.h"
+#include "model/chat.h"
 #include "model/exactness.h"
 #include "model/model_info.h"
 #include "request/completion_request.h"
@@ -19,7 +20,10 @@ using CompletionId = std::uint64_t;  // unique in a runtime, from 1 on
 
 // How a completion ended before its own end.
 enum class EndedBy { kItself, kClient, kTimeout, kUnload, kShutdown };
-std::string_view ended_by_name(EndedBy by);  // "itself", "client", "timeout", "unload", "shutdown"
+inline std::string_view ended_by_name(EndedBy by) {
+  constexpr std::string_view kNames[] = {"itself", "client", "timeout", "unload", "shutdown"};
+  return kNames[static_cast<std::size_t>(by)];
+}
 
 // What became of a text that was to be remembered.
 struct Remembered {
@@ -36,19 +40,23 @@ struct CompletionResult {
   std::string model;  // path of the target
   PromptStats prompt;
   EndedBy ended_by = EndedBy::kItself;
-  bool shifted = false;                  // the context was full and was shifted (shift_keep)
-  std::optional<Remembered> remembered;  // of a request that named a namespace
+  double queued_ms = 0.0;  // from start() until it had a slot, or ended without one
+  bool shifted = false;                      // the context was full and was shifted (shift_keep)
+  std::optional<Remembered> remembered;      // of a request that named a namespace
+  std::shared_ptr<const ChatReader> reader;  // of completion.text; null: there were no messages
 };
 
 struct StartedCompletion {
   CompletionId id = 0;
   PromptStats prompt;
+  // Takes apart what is said, joined from its beginning; null: there were no messages.
+  std::shared_ptr<const ChatReader> reader;
 };
 
 // A token of the text as clients see it.
 struct SaidToken {
   Token id = kNoToken;
-  std::string text;     // the bytes it adds; "" for control tokens
+  std::string text;     // the bytes it adds; "" for control tokens that no reader looks for
   std::string_view by;  // "target", or the drafter whose guess it was; static storage
   std::optional<TokenLogprob> logprob;  // when they were asked for
 };

@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "serve/missing_drafters.h"
+#include "draft/base/drafter_plan.h"
 
 namespace outrider {
 
@@ -119,6 +119,47 @@ bool DecodeLoop::may_admit(const Job& job) const {
   return !idle_work_.wanted() || job.station != stations_.current();
 }
 
+std::string DecodeLoop::why_no_draft(const Job& job) const {
+  if (job.station != stations_.current()) return "its target was replaced, and has no draft model";
+  const LoadTask& draft = models_.task(ModelRole::kDraft);
+  if (draft.state() == LoadTask::State::kFailed) {
+    return "the draft model could not be loaded: " + draft.error().message();
+  }
+  // One that is ready is on its way here.
+  return draft.state() == LoadTask::State::kAbsent
+             ? "no draft model is loaded"
+             : "the draft model was still loading when the request began";
+}
+
+std::string DecodeLoop::why_without_loaded(const Job& job) const {
+  const bool coupled = job.request.rule == AcceptanceRule::kCoupled;
+  const bool missed =
+      !coupled || models_.task(ModelRole::kDraft).state() != LoadTask::State::kAbsent;
+  std::string why = missed && job.station->draft() == nullptr ? why_no_draft(job) : "";
+  if (!coupled || job.station != stations_.current()) return why;
+  const std::string failures = files_.failures();
+  if (!why.empty() && !failures.empty()) why += "; ";
+  return why + failures;
+}
+
+std::string DecodeLoop::why_without(const Job& job) const {
+  if (!job.speculative) return "";
+  if (job.request.drafters.empty()) return why_without_loaded(job);
+  const std::vector<Drafter*>& drafters = job.station->engine().drafters();
+  std::string why;
+  for (const std::vector<std::string>& chain : job.request.drafters.chains) {
+    for (const std::string& name : chain) {
+      const bool there = std::any_of(drafters.begin(), drafters.end(), [&name](const Drafter* d) {
+        return d != nullptr && d->name() == name;
+      });
+      if (there) continue;
+      if (!why.empty()) why += "; ";
+      why += name == kDraftModelName ? why_no_draft(job) : "'" + name + "' is not attached";
+    }
+  }
+  return why;
+}
+
 void DecodeLoop::admit() {
   Lock lock(shared_.mutex);
   for (std::size_t i = 0; i < jobs_.waiting().size();) {
@@ -127,7 +168,7 @@ void DecodeLoop::admit() {
       ++i;
       continue;
     }
-    std::string why = why_without(waiting, stations_, models_, files_);
+    std::string why = why_without(waiting);
     DrafterPlan automatic = automatic_drafters(waiting.request.rule, files_.drafters_with_files());
     const JobPtr job = jobs_.admit(i);
     Request request = std::move(job->request);

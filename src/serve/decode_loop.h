@@ -1,4 +1,4 @@
-// DecodeLoop: the decode thread. A turn is a list of passes:
+// DecodeLoop: the decode thread, from the constructor to join(). A turn is a list of passes:
 //
 //   install   drafts and drafters' files that were loaded or are to go: between two steps
 //   admit     waiting requests into free slots, in order of arrival
@@ -16,8 +16,6 @@
 //
 // Out of memory, or an exception out of a step, ends that station's running requests and gives it a
 // new engine. Between two steps it costs a turn, in which nothing is left half done.
-//
-// Owns its thread, which runs from the constructor to join().
 #pragma once
 
 #include <optional>
@@ -65,6 +63,12 @@ class DecodeLoop {
   void remove_file(StationChange change);
   Status lend(Station& station, const IdleWork::Work& work);
   bool may_admit(const Job& job) const;
+  // Why a request that asks for speculation gets no guesses from a drafter that it names or, where
+  // it names none, from one of the default drafters that the operator wanted loaded, for its
+  // result. Empty: none is missing. With the mutex; the next two are parts of it.
+  std::string why_without(const Job& job) const;
+  std::string why_without_loaded(const Job& job) const;
+  std::string why_no_draft(const Job& job) const;
   void add_to_engine(Job& job, Request request, Lock& lock);
   void publish(Station& station, std::vector<Update> updates);
   void publish(Station& station, Update update);

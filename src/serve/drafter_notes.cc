@@ -1,69 +1,55 @@
 #include "serve/drafter_notes.h"
 
-#include <algorithm>
-#include <string>
+#include <string_view>
 
 #include "draft/base/drafter_plan.h"
 #include "draft/lookup_table.h"
 
 namespace outrider {
 
-DrafterNotes::DrafterNotes(const std::vector<AddedDrafter>& added)
-    : names_(kDrafterNames.begin(), kDrafterNames.end()) {
-  for (const AddedDrafter& drafter : added) names_.push_back(drafter.name);
-  notes_.resize(names_.size() + 1);
+DrafterNotes::DrafterNotes(const std::vector<AddedDrafter>& added) {
+  std::vector<std::string_view> names(kDrafterNames.begin(), kDrafterNames.end());
+  for (const AddedDrafter& drafter : added) names.push_back(drafter.name);
+  for (const std::string_view name : names) {
+    notes_.emplace_back().name = name;
+    notes_.back().totals.name = name;
+  }
 }
 
-DrafterNotes::Note& DrafterNotes::note_of(std::string_view drafter) {
-  const auto found = std::find(names_.begin(), names_.end(), drafter);
-  return notes_[static_cast<std::size_t>(found - names_.begin())];
+DrafterStatus* DrafterNotes::find(std::string_view drafter) {
+  for (DrafterStatus& note : notes_) {
+    if (note.name == drafter) return &note;
+  }
+  return nullptr;
 }
 
 void DrafterNotes::note(const Station& station) {
   none_attached();
   for (const Drafter* drafter : station.engine().drafters()) {
-    if (drafter == nullptr) continue;
-    Note& note = note_of(drafter->name());
-    note.attached = true;
-    note.memory_bytes = station.memory_of(drafter->name());
-    note.memory = station.remembered_by(drafter->name());
+    DrafterStatus* const note = drafter == nullptr ? nullptr : find(drafter->name());
+    if (note == nullptr) continue;
+    note->attached = true;
+    note->state = ModelState::kReady;
+    note->memory = station.remembered_by(drafter->name());
+    note->memory_bytes = station.memory_of(drafter->name());
+    if (note->memory) note->memory_bytes += note->memory->memory_bytes;
   }
 }
 
 void DrafterNotes::none_attached() {
-  for (Note& note : notes_) note.attached = false;
+  for (DrafterStatus& note : notes_) {
+    note.attached = false;
+    note.state = ModelState::kAbsent;
+    note.memory.reset();
+    note.memory_bytes = 0;
+  }
 }
 
 void DrafterNotes::count(const Completion& completion) {
-  for (const DrafterStats& d : completion.speculation.drafters) {
-    DrafterStats& sum = note_of(d.name).totals;
-    sum.calls += d.calls;
-    sum.drafts += d.drafts;
-    sum.accepted_drafts += d.accepted_drafts;
-    sum.drafted += d.drafted;
-    sum.accepted += d.accepted;
-    sum.foregone += d.foregone;
-    sum.draft_ms += d.draft_ms;
-    sum.accept_ms += d.accept_ms;
+  for (const DrafterStats& stats : completion.speculation.drafters) {
+    DrafterStatus* const note = find(stats.name);
+    if (note != nullptr) note->totals.add(stats);
   }
-}
-
-std::vector<DrafterStatus> DrafterNotes::statuses() const {
-  std::vector<DrafterStatus> list;
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    const Note& note = notes_[i];
-    DrafterStatus& s = list.emplace_back();
-    s.name = names_[i];
-    s.attached = note.attached;
-    s.memory_bytes = note.attached ? note.memory_bytes : 0;
-    s.totals = note.totals;
-    s.totals.name = s.name;
-    s.state = note.attached ? ModelState::kReady : ModelState::kAbsent;
-    if (!note.attached || !note.memory) continue;
-    s.memory = note.memory;
-    s.memory_bytes += note.memory->memory_bytes;
-  }
-  return list;
 }
 
 }  // namespace outrider

@@ -1,12 +1,10 @@
 // DrafterNotes: what is known of each drafter without asking the decode thread, whose they are: who
 // is attached to the current station, what each holds, and what all requests had of it.
 //
-// Any thread; REQUIRES throughout: the runtime's mutex. Nothing but the constructor and statuses()
+// Any thread; REQUIRES throughout: the runtime's mutex. Nothing but the constructor
 // needs memory.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -29,20 +27,14 @@ class DrafterNotes {
   // A request has ended.
   void count(const Completion& completion);
 
-  // All that there are, attached or not, without their files and the draft model's state.
-  std::vector<DrafterStatus> statuses() const;
+  // All that there are, attached or not, without their files and the draft model's state. What they
+  // hold is as of their last change.
+  const std::vector<DrafterStatus>& statuses() const { return notes_; }
 
  private:
-  struct Note {
-    bool attached = false;
-    std::uint64_t memory_bytes = 0;  // as of its last change, as is the next one
-    std::optional<MemoryStatus> memory;
-    DrafterStats totals;
-  };
-  Note& note_of(std::string_view drafter);
+  DrafterStatus* find(std::string_view drafter);
 
-  std::vector<std::string_view> names_;  // kDrafterNames, then the added ones
-  std::vector<Note> notes_;              // [names_ + 1], the last: any other name
+  std::vector<DrafterStatus> notes_;  // of kDrafterNames, then of the added ones
 };
 
 }  // namespace outrider

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -26,11 +27,21 @@ class EventThread {
   // See Runtime::subscribe.
   void subscribe(EventCallback callback);
 
-  // True when somebody listens, so that it is worth making an event.
-  bool wanted() const;
   void post(RuntimeEvent event);
 
+  // Posts what `make` gives, which is called only when somebody listens. Without memory the event
+  // is lost; the status and poll() say the same.
+  template <typename Make>
+  void tell(const Make& make) {
+    if (!wanted()) return;
+    try {
+      post(make());
+    } catch (const std::exception&) {
+    }
+  }
+
  private:
+  bool wanted() const;
   void run();
 
   mutable std::mutex mutex_;

@@ -1,7 +1,6 @@
 #include "serve/file_loads.h"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "draft/lookup_table.h"
@@ -170,13 +169,9 @@ void FileLoads::drop() {
 }
 
 void FileLoads::announce(const File& file, bool attached) {
-  if (!shared_.events.wanted()) return;
-  try {
-    RuntimeEvent event;
-    event.drafter = DrafterEvent{.file = status_of(file), .attached = attached};
-    shared_.events.post(std::move(event));
-  } catch (const std::exception&) {  // out of memory: the status says the same
-  }
+  shared_.events.tell([&] {
+    return RuntimeEvent{.drafter = DrafterEvent{.file = status_of(file), .attached = attached}};
+  });
 }
 
 DrafterFileStatus FileLoads::status_of(const File& file) {

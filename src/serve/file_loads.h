@@ -1,10 +1,7 @@
 // FileLoads: the files of drafters, each from attach() until it is taken away.
 //
-// A file is a LoadTask (serve/load_task.h). It belongs to a tokenizer, so it is opened for the
-// current station, and waits while there is none. When another target comes, all of them, those
-// that the last one refused too, are opened anew for it. When the target goes without another, what
-// was at work goes with it, and what waits or is opening waits for the next one; when the target is
-// lost, all of them wait for the next one.
+// A file is a LoadTask (serve/load_task.h), opened for the current station's tokenizer. What
+// becomes of it when targets come and go: serve/model_loads.h.
 //
 // Invariant: a file is serving exactly when it holds what was opened.
 //

@@ -22,11 +22,12 @@ namespace outrider {
 struct Job {
   using Clock = std::chrono::steady_clock;
 
-  CompletionId id = 0;               // constant, as are the next three
+  CompletionId id = 0;               // constant, as are the next four
   std::shared_ptr<Station> station;  // null once finished
   std::optional<Clock::time_point> deadline;
   bool speculative = false;  // asked for
-  Request request;           // while waiting; freed before the station, whose vocabulary it uses
+  Clock::time_point added_at;
+  Request request;  // while waiting; freed before the station, whose vocabulary it uses
 
   std::optional<RequestId> running;
   EndedBy ended_by = EndedBy::kItself;  // else: it is being ended
@@ -38,6 +39,11 @@ struct Job {
   bool finished = false;
   Clock::time_point finished_at;
   std::condition_variable changed;  // fresh or finished
+
+  // It has a slot now, or ends without one.
+  void note_end_of_wait() {
+    result->queued_ms = std::chrono::duration<double, std::milli>(Clock::now() - added_at).count();
+  }
 };
 
 }  // namespace outrider

@@ -1,7 +1,6 @@
 #include "serve/jobs.h"
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -20,6 +19,7 @@ Status Jobs::check_room() const {
 
 void Jobs::add(const JobPtr& job) {
   job->id = next_id_;
+  job->added_at = Job::Clock::now();
   queue_.push_back(job);
   try {
     known_.emplace(job->id, job);
@@ -90,6 +90,7 @@ JobPtr Jobs::admit(std::size_t i) {
   running_.reserve(running_.size() + 1);  // from here on nothing is lost for want of memory
   queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
   running_.push_back(job);
+  job->note_end_of_wait();
   return job;
 }
 
@@ -104,21 +105,23 @@ void Jobs::give_out(Job& job, std::vector<SaidToken> tokens) {
   job.changed.notify_all();
 }
 
-// Without memory an event is lost, the completion is not.
 void Jobs::post(const Job& job, const std::vector<SaidToken>& tokens) {
-  if (!shared_.events.wanted()) return;
-  try {
-    RuntimeEvent event;
-    event.completion = CompletionEvent{
-        .id = job.id, .tokens = tokens, .result = job.finished ? job.result : nullptr};
-    shared_.events.post(std::move(event));
-  } catch (const std::exception&) {
-  }
+  shared_.events.tell([&] {
+    return RuntimeEvent{
+        .completion = CompletionEvent{
+            .id = job.id, .tokens = tokens, .result = job.finished ? job.result : nullptr}};
+  });
+}
+
+bool Jobs::waits(const Job& job) const {
+  return std::any_of(queue_.begin(), queue_.end(),
+                     [&job](const JobPtr& other) { return other.get() == &job; });
 }
 
 void Jobs::finish(Job& job) {
   const auto same = [&job](const JobPtr& other) { return other.get() == &job; };
   const JobPtr keep = known_.at(job.id);
+  if (waits(job)) job.note_end_of_wait();
   job.finished = true;
   job.finished_at = Job::Clock::now();
   job.prompt_progress = 1.0;
@@ -145,9 +148,7 @@ void Jobs::end(Job& job, EndedBy by) {
   if (job.finished || job.ended_by != EndedBy::kItself) return;
   if (job.running) job.station->engine().cancel(*job.running);  // first: it may fail
   job.ended_by = by;
-  const bool waits = std::any_of(queue_.begin(), queue_.end(),
-                                 [&job](const JobPtr& other) { return other.get() == &job; });
-  if (!waits) return;  // where it is on its way into the engine, that looks at ended_by
+  if (!waits(job)) return;  // where it is on its way into the engine, that looks at ended_by
   job.result->completion.finish = FinishReason::kCancelled;
   finish(job);
 }
@@ -179,6 +180,26 @@ const Job* Jobs::next_deadline() const {
     if (open && (next == nullptr || *job.deadline < *next->deadline)) next = &job;
   }
   return next;
+}
+
+void Jobs::end_late() {
+  Lock lock(shared_.mutex);
+  while (!shared_.stop) {
+    const Job* const next = next_deadline();
+    if (next == nullptr) {
+      shared_.deadline_set.wait(lock);
+      continue;
+    }
+    const CompletionId id = next->id;
+    const Job::Clock::time_point deadline = *next->deadline;
+    if (shared_.deadline_set.wait_until(lock, deadline) == std::cv_status::no_timeout) continue;
+    const JobPtr late = find(id);
+    if (late == nullptr) continue;
+    try {
+      end(*late, EndedBy::kTimeout);
+    } catch (const std::bad_alloc&) {  // then once more, at once: its deadline is over
+    }
+  }
 }
 
 std::optional<Jobs::TimePoint> Jobs::next_expiry() const {
@@ -226,20 +247,15 @@ void Jobs::count(const Completion& c) {
   totals_.drafted_tokens += c.speculation.drafted;
   totals_.accepted_tokens += c.speculation.accepted;
   totals_.steps += c.speculation.steps;
+  totals_.emitted_tokens += c.speculation.emitted;
+  for (std::size_t i = 0; i < c.speculation.by_depth.size(); ++i) {
+    const DepthStats& depth = c.speculation.by_depth[i];
+    DepthStats& total = totals_.by_depth[std::min(i, kCountedDepths - 1)];
+    total.drafted += depth.drafted;
+    total.tested += depth.tested;
+    total.accepted += depth.accepted;
+  }
   drafters_.count(c);
-}
-
-void Jobs::count_into(RuntimeStatus& status) const {
-  status.running = static_cast<std::int64_t>(running_.size());
-  status.queued = static_cast<std::int64_t>(queue_.size());
-  status.started = totals_.started;
-  status.finished = totals_.finished;
-  status.prompt_tokens = totals_.prompt_tokens;
-  status.cached_tokens = totals_.cached_tokens;
-  status.generated_tokens = totals_.generated_tokens;
-  status.drafted_tokens = totals_.drafted_tokens;
-  status.accepted_tokens = totals_.accepted_tokens;
-  status.steps = totals_.steps;
 }
 
 std::string Jobs::check_integrity(std::size_t most) const {

@@ -1,19 +1,14 @@
 // Jobs: all completions from start() until their result is handed out: those that wait, those that
 // run, and those that are known to clients; and the counters over all of them.
 //
-//   add()        waiting: in the queue, in order of arrival
-//   admit()      running: in a slot of its station; its engine gets the request
-//   finish()     finished: in no list but that of the known, until poll() hands it out or it has
-//                waited too long (forget_expired())
-//
-// A job that waits goes straight to finished when it is cancelled. finish() is the only way to an
-// end; fail() and end() go through it.
+// add() makes a job waiting, admit() running, finish() finished (serve/job.h); one that waits goes
+// straight to finished when it is cancelled. fail() and end() go through finish().
 //
 // Invariants: a waiting or running job is known and has a station; a finished one has none; at most
 // `slots` run on a station; started - finished counters = waiting + running.
 //
-// Any thread; REQUIRES throughout: the runtime's mutex. Clients call add(), poll(), cancel(); the
-// thread for deadlines next_deadline() and end(); the decode thread the rest. Nothing throws for
+// Any thread; REQUIRES throughout: the runtime's mutex. Clients call add(), poll(), cancel(); a
+// thread for deadlines is in end_late(); the decode thread calls the rest. Nothing throws for
 // want of memory but add(), admit(), give_out(), end_all_of(), and end() of a running job; of one
 // job nothing has changed then.
 #pragma once
@@ -69,13 +64,14 @@ class Jobs {
   // Ends it with what it has: at once while it waits, within one step while it runs. Fine when it
   // has ended, or is being ended.
   void end(Job& job, EndedBy by);
-  // The same for all of a station.
   void end_all_of(const Station& station, EndedBy by);
   // All that run fail.
   void fail_running(const Station& station, const Status& why);
 
-  // The open job whose deadline comes first; null: none has one.
-  const Job* next_deadline() const;
+  // Until the runtime's end: sleeps until the first deadline of all open requests, and ends those
+  // that have run out of time. On a thread of its own, so that a step that does not return keeps
+  // nobody waiting. Without the mutex.
+  void end_late();
 
   // When the first result that nobody fetches is forgotten.
   std::optional<TimePoint> next_expiry() const;
@@ -86,13 +82,15 @@ class Jobs {
   void end_running(EndedBy by);
   void end_everything(Lock& lock);
 
-  // Fills in the counters.
-  void count_into(RuntimeStatus& status) const;
+  // Since the start, over all requests.
+  const RuntimeTotals& totals() const { return totals_; }
 
   // `most`: requests that may run at once.
   std::string check_integrity(std::size_t most) const;
 
  private:
+  const Job* next_deadline() const;  // the open job whose deadline comes first; null: none has one
+  bool waits(const Job& job) const;
   void post(const Job& job, const std::vector<SaidToken>& tokens);
   void count(const Completion& completion);
 
@@ -102,7 +100,7 @@ class Jobs {
   std::vector<JobPtr> running_;
   std::map<CompletionId, JobPtr> known_;
   CompletionId next_id_ = 1;
-  RuntimeStatus totals_;             // only its counters
+  RuntimeTotals totals_;
   int polls_ = 0;                    // calls of poll() that are waiting
   std::condition_variable no_poll_;  // polls_ is 0
 };

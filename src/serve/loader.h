@@ -74,6 +74,13 @@ class ModelLoader {
   virtual Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
                                                     std::shared_ptr<const Target> target,
                                                     const LoadHooks& hooks) = 0;
+
+  // Bytes of main memory that a target or a draft will take, about, with all sequences of
+  // `options`; 0: not known. Reads a file's header at most, so it is quick. Errors: as a load's,
+  // where the header shows that it would fail.
+  virtual Result<std::uint64_t> estimate_memory(const ModelOptions& /*options*/) {
+    return std::uint64_t{0};
+  }
 };
 
 }  // namespace outrider

@@ -1,10 +1,8 @@
-// LoadingThread: opens what clients want loaded, one thing at a time: the target, the draft model,
-// then drafters' files, the oldest request first.
+// LoadingThread: opens what clients want loaded, from the constructor to join(), one thing at a
+// time: the target, the draft model, then drafters' files, the oldest request first.
 //
 // It opens without the mutex and then, with it, hands what it has to ModelLoads or FileLoads, which
 // know whether it is still wanted. Out of memory at any place is a load that failed.
-//
-// Owns its thread, which runs from the constructor to join().
 #pragma once
 
 #include <thread>
@@ -22,9 +20,6 @@ class LoadingThread {
   // All must outlive this. May throw std::system_error.
   LoadingThread(RuntimeShared& shared, ModelLoader& loader, Stations& stations, ModelLoads& models,
                 FileLoads& files);
-  // REQUIRES: joined
-  ~LoadingThread() = default;
-
   // REQUIRES: RuntimeShared::stop, without the mutex
   void join() { thread_.join(); }
 

@@ -1,7 +1,6 @@
 #include "serve/model_loads.h"
 
 #include <cassert>
-#include <exception>
 #include <utility>
 
 namespace outrider {
@@ -167,13 +166,8 @@ void ModelLoads::changed(ModelRole role) {
 }
 
 void ModelLoads::announce(ModelRole role) {
-  if (!shared_.events.wanted()) return;
-  try {
-    RuntimeEvent event;
-    event.model = ModelEvent{.role = role, .status = status(role)};
-    shared_.events.post(std::move(event));
-  } catch (const std::exception&) {  // out of memory: the status says the same
-  }
+  shared_.events.tell(
+      [&] { return RuntimeEvent{.model = ModelEvent{.role = role, .status = status(role)}}; });
 }
 
 ModelStatus ModelLoads::status(ModelRole role) const {

@@ -4,7 +4,8 @@
 // the current station, and waits while there is none. What happens when targets come and go:
 //
 //   another target comes    the draft at work was the old one's: the same file is asked for anew,
-//                           unless a newer load waits. So are drafters' files.
+//                           unless a newer load waits. So are all drafters' files, those too that
+//                           the last target refused.
 //   the target is unloaded  the draft and the files at work go with it; loads wait (a draft that is
 //                           opening just then fails)
 //   the target is lost      the draft and the files at work are asked for anew, and wait

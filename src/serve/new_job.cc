@@ -1,7 +1,6 @@
 #include "serve/new_job.h"
 
 #include <algorithm>
-#include <random>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,20 +21,14 @@ Remembered not_remembered_yet(std::string name, bool remembering) {
                                   "on (remember_tokens)"};
 }
 
-// Below 2^32: any JSON reader can hold it.
-std::uint64_t random_seed() {
-  std::random_device random;
-  return random() & 0xFFFFFFFFU;
-}
-
-Result<Request> make_request(CompletionRequest& r, std::vector<Token> prompt,
-                             const Target& target) {
+Result<Request> make_request(CompletionRequest& r, Prompt prompt, const Target& target) {
   Result<std::unique_ptr<Sampler>> sampler = target.make_sampler(r.sampling);
   if (!sampler.ok()) return sampler.status();
   Request request;
-  request.prompt = std::move(prompt);
+  request.prompt = std::move(prompt.tokens);
+  request.shown = std::move(prompt.shown);
   request.sampler = std::move(*sampler);
-  request.seed = r.seed >= 0 ? static_cast<std::uint64_t>(r.seed) : random_seed();
+  request.seed = chosen_seed(r);
   request.max_tokens = r.max_tokens;
   request.stop = std::move(r.stop);
   request.rule = r.rule;
@@ -102,9 +95,11 @@ Result<std::shared_ptr<Job>> make_job(CompletionRequest r, std::shared_ptr<Stati
     OUTRIDER_RETURN_IF_ERROR(note_texts(stats, prompt->tokens, n_cached, target.vocabulary()));
   }
   job->speculative = r.speculative && r.width != 1;
-  Result<Request> request = make_request(r, std::move(prompt->tokens), target);
+  std::shared_ptr<const ChatReader> reader = std::move(prompt->reader);
+  Result<Request> request = make_request(r, std::move(*prompt), target);
   if (!request.ok()) return request.status();
   job->request = std::move(*request);
+  job->result->reader = std::move(reader);
   job->result->completion.seed = job->request.seed;
   job->result->completion.prompt_tokens = stats.n_tokens;
   job->result->exactness = target.exactness();

@@ -1,14 +1,52 @@
 #include "serve/prompt.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/engine.h"
 
 namespace outrider {
 namespace {
 
-Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
+// Of the texts that a reader looks for, those of control tokens, which say nothing otherwise.
+std::map<Token, std::string> shown_tokens(const std::vector<std::string>& texts,
                                           const Vocabulary& vocabulary) {
+  std::map<Token, std::string> shown;
+  for (const std::string& text : texts) {
+    const Result<std::vector<Token>> tokens =
+        vocabulary.tokenize(text, /*add_special=*/false, /*parse_special=*/true);
+    if (!tokens.ok() || tokens->size() != 1) continue;
+    const bool says_it = vocabulary.piece(tokens->front()) == text;
+    const bool ends = vocabulary.is_end_of_generation(tokens->front());
+    if (!says_it || ends) shown.emplace(tokens->front(), text);
+  }
+  return shown;
+}
+
+// The conversation's text; what the template asks for goes into `request` and `prompt`.
+Result<std::string> apply_template(CompletionRequest& request, const Vocabulary& vocabulary,
+                                   Prompt& prompt) {
+  SamplingOptions& o = request.sampling;
+  ChatOptions options = request.chat;
+  if (o.grammar_triggers.empty()) options.json_schema = o.json_schema;
+  Result<ChatPrompt> chat = vocabulary.chat_prompt(request.messages, options);
+  if (!chat.ok()) return chat.status();
+  if (!chat->grammar.gbnf.empty()) {
+    o.json_schema.clear();
+    o.chat_grammar = std::move(chat->grammar);
+  }
+  for (std::string& stop : chat->stop) {
+    if (!stop.empty()) request.stop.push_back(std::move(stop));
+  }
+  prompt.shown = shown_tokens(chat->shown, vocabulary);
+  prompt.reader = std::move(chat->reader);
+  return std::move(chat->text);
+}
+
+}  // namespace
+
+Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
+                                          const Vocabulary& vocabulary, bool add_special) {
   std::vector<Token> tokens;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (const Token* id = std::get_if<Token>(&parts[i])) {
@@ -16,14 +54,12 @@ Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
       continue;
     }
     Result<std::vector<Token>> more = vocabulary.tokenize(
-        std::get<std::string>(parts[i]), /*add_special=*/i == 0, /*parse_special=*/true);
+        std::get<std::string>(parts[i]), add_special && i == 0, /*parse_special=*/true);
     if (!more.ok()) return more.status();
     tokens.insert(tokens.end(), more->begin(), more->end());
   }
   return tokens;
 }
-
-}  // namespace
 
 std::vector<Token> cut_prompt(std::vector<Token> prompt, std::int64_t keep, std::int64_t n_ctx) {
   const std::int64_t size = static_cast<std::int64_t>(prompt.size());
@@ -36,12 +72,17 @@ std::vector<Token> cut_prompt(std::vector<Token> prompt, std::int64_t keep, std:
   return prompt;
 }
 
-Result<Prompt> make_prompt(const CompletionRequest& request, const Target& target) {
+Result<Prompt> make_prompt(CompletionRequest& request, const Target& target) {
   const Vocabulary& vocabulary = target.vocabulary();
+  Prompt prompt;
   std::vector<PromptPart> parts = request.prompt;
   if (parts.empty()) {
-    Result<std::string> text = vocabulary.apply_chat_template(request.messages);
-    if (!text.ok()) return text.status().with_context("the messages").about("messages");
+    Result<std::string> text = apply_template(request, vocabulary, prompt);
+    if (!text.ok()) {
+      const Status status = text.status();
+      if (!status.field().empty() && status.field() != "messages") return status;
+      return status.with_context("the messages").about("messages");
+    }
     parts.emplace_back(std::move(*text));
   }
   Result<std::vector<Token>> tokens = tokenize_parts(parts, vocabulary);
@@ -49,7 +90,6 @@ Result<Prompt> make_prompt(const CompletionRequest& request, const Target& targe
     return request.prompt.empty() ? tokens.status().with_context("the messages").about("messages")
                                   : tokens.status().with_context("the prompt").about("prompt");
   }
-  Prompt prompt;
   prompt.n_asked = static_cast<std::int64_t>(tokens->size());
   const std::int64_t n_ctx = target.capabilities().n_ctx;
   if (request.shift_keep && n_ctx >= 8) {

@@ -1,6 +1,9 @@
 // From what a client gives to the tokens that are read.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -11,17 +14,25 @@
 namespace outrider {
 
 struct Prompt {
-  std::vector<Token> tokens;  // as they will be read
-  std::int64_t n_asked = 0;   // before they were cut
+  std::vector<Token> tokens;                 // as they will be read
+  std::int64_t n_asked = 0;                  // before they were cut
+  std::map<Token, std::string> shown;        // Request::shown
+  std::shared_ptr<const ChatReader> reader;  // of the answer; null: there are no messages
 };
+
+// What the parts give together; `add_special`: with BOS and the like in front of the first, when it
+// is a text. Errors: kInvalidArgument.
+Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
+                                          const Vocabulary& vocabulary, bool add_special = true);
 
 // A text's control tokens may be spelled out; BOS and the like are put in front of the first text
 // where the model wants them (a prompt that begins with an id stays as it is). With shift_keep, a
-// prompt that leaves no room is cut.
+// prompt that leaves no room is cut. What the template of a conversation asks for goes into
+// `request`: its grammar takes the place of the constraint there, its stop texts are added.
 // REQUIRES: either a prompt or messages.
 // Errors: kInvalidArgument (not UTF-8, an id outside the vocabulary);
 // kUnsupported (messages without a template).
-Result<Prompt> make_prompt(const CompletionRequest& request, const Target& target);
+Result<Prompt> make_prompt(CompletionRequest& request, const Target& target);
 
 // `prompt` without as many blocks behind its first `keep` tokens as it takes to be shorter than
 // `n_ctx`. A block is half of what the context holds behind these, so that a growing text keeps its

@@ -4,9 +4,9 @@
 #include <mutex>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 
-#include "serve/deadline_thread.h"
 #include "serve/decode_loop.h"
 #include "serve/drafter_notes.h"
 #include "serve/file_loads.h"
@@ -47,7 +47,7 @@ class Runtime::Impl {
   std::once_flag shut_down_;
   std::optional<LoadingThread> loading_;
   std::optional<DecodeLoop> decoding_;
-  std::optional<DeadlineThread> deadlines_;
+  std::thread deadlines_;
 };
 
 Runtime::Impl::Impl(const RuntimeOptions& options, ModelLoader& loader)
@@ -60,7 +60,7 @@ Runtime::Impl::Impl(const RuntimeOptions& options, ModelLoader& loader)
   try {
     loading_.emplace(shared, loader, stations, models, files);
     decoding_.emplace(shared, jobs, stations, models, files, drafters, idle_work);
-    deadlines_.emplace(shared, jobs);
+    deadlines_ = std::thread([this] { jobs.end_late(); });
   } catch (...) {  // there can be no further thread
     shut_down();
     throw;
@@ -83,7 +83,7 @@ void Runtime::Impl::stop_threads() {
   shared.decode_work.notify_all();
   shared.deadline_set.notify_all();
   if (loading_) loading_->join();
-  if (deadlines_) deadlines_->join();
+  if (deadlines_.joinable()) deadlines_.join();
   if (decoding_) decoding_->join();
   Lock lock(shared.mutex);
   jobs.end_everything(lock);  // whoever waits for a completion gets it
@@ -157,7 +157,9 @@ Status Runtime::detach(const DrafterFile& file) {
 
 RuntimeStatus Runtime::status() const {
   const Impl::Lock lock(impl_->shared.mutex);
-  RuntimeStatus s;
+  RuntimeStatus s{impl_->jobs.totals()};
+  s.running = static_cast<std::int64_t>(impl_->jobs.running().size());
+  s.queued = static_cast<std::int64_t>(impl_->jobs.waiting().size());
   s.target = impl_->models.status(ModelRole::kTarget);
   s.draft = impl_->models.status(ModelRole::kDraft);
   s.slots = impl_->shared.options.slots;
@@ -170,7 +172,6 @@ RuntimeStatus Runtime::status() const {
     drafter.path = s.draft.serving ? s.draft.serving_path : s.draft.path;
     drafter.error = s.draft.error;
   }
-  impl_->jobs.count_into(s);
   const StationPtr& current = impl_->stations.current();
   if (!current) return s;
   s.exactness = current->target()->exactness();
@@ -216,7 +217,7 @@ Result<StartedCompletion> Runtime::start(CompletionRequest request) {
   if (!impl_->stations.current()) return impl_->models.no_target();
   impl_->stations.keep(job->station);
   impl_->jobs.add(job);
-  return StartedCompletion{.id = job->id, .prompt = prompt};
+  return StartedCompletion{.id = job->id, .prompt = prompt, .reader = job->result->reader};
 }
 
 Result<PolledCompletion> Runtime::poll(CompletionId id, std::int64_t wait_ms) {

@@ -16,11 +16,10 @@
 // target dies, the target's requests end with an error, and it is kFailed.
 //
 // Drafters. Those of the table (draft/lookup_table.h) need no model: every target has them.
-// For a request those guess that it names; when it names none, those of automatic_drafters(). Files
-// for them (suffix stores, n-gram caches) are opened in the background, and added or taken away
-// between two steps. Running requests go on with the files that are left, and their results say so.
-// A file belongs to a tokenizer: when another target comes, it is opened and checked anew for it.
-// When a target is unloaded, the files that it used are closed.
+// For a request those guess that it names; when it names none, those of automatic_drafters(). Their
+// files are added or taken away between two steps; running requests go on with those that are left,
+// and their results say so. A file belongs to a tokenizer: when another target comes, it is opened
+// and checked anew for it. When a target is unloaded, the files that it used are closed.
 //
 // Memory. With remember_tokens, the text of a request that names a namespace is a source of guesses
 // for later requests of that namespace that use the suffix drafter, and for no others
@@ -90,11 +89,11 @@ class Runtime {
   // done. kNotFound when there is neither.
   Status unload(ModelRole role, bool at_once);
 
-  // Begins to load a file for a drafter; returns at once. One of the same path is opened anew, and
-  // works on until the new one is there. It waits until there is a target. ngram-cache reads one
-  // file a tier; without a tier it is the static one. Errors: kInvalidArgument (an empty path, a
-  // drafter that takes no files, a tier that has another file, unless that failed),
-  // kResourceExhausted (kMaxDrafterFiles are there).
+  // Begins to load a file for a drafter (a suffix store, an n-gram cache); returns at once. One of
+  // the same path is opened anew, and works on until the new one is there. It waits for a target.
+  // ngram-cache reads one file a tier; without a tier it is the static one. Errors:
+  // kInvalidArgument (an empty path, a drafter that takes no files, a tier that has another file,
+  // unless that failed), kResourceExhausted (kMaxDrafterFiles are there).
   static constexpr std::size_t kMaxDrafterFiles = outrider::kMaxDrafterFiles;
   Status attach(DrafterFile file);
 

@@ -29,9 +29,9 @@ struct CompletionEvent {
 
 // Exactly one of them is set.
 struct RuntimeEvent {
-  std::optional<ModelEvent> model;
-  std::optional<DrafterEvent> drafter;
-  std::optional<CompletionEvent> completion;
+  std::optional<ModelEvent> model = {};
+  std::optional<DrafterEvent> drafter = {};
+  std::optional<CompletionEvent> completion = {};
 };
 
 using EventCallback = std::function<void(const RuntimeEvent&)>;

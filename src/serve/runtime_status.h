@@ -1,6 +1,8 @@
 // What a runtime says of its models, its drafters and itself.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,9 +20,14 @@ namespace outrider {
 enum class ModelRole { kTarget, kDraft };
 enum class ModelState { kAbsent, kLoading, kReady, kFailed };
 
-// "target", "draft"; "absent", "loading", "ready", "failed". Static storage.
-std::string_view model_role_name(ModelRole role);
-std::string_view model_state_name(ModelState state);
+// Static storage.
+inline std::string_view model_role_name(ModelRole role) {
+  return role == ModelRole::kTarget ? "target" : "draft";
+}
+inline std::string_view model_state_name(ModelState state) {
+  constexpr std::string_view kNames[] = {"absent", "loading", "ready", "failed"};
+  return kNames[static_cast<std::size_t>(state)];
+}
 
 struct ModelStatus {
   ModelState state = ModelState::kAbsent;  // of the newest load; see `serving`
@@ -69,7 +76,25 @@ struct DrafterStatus {
   DrafterStats totals;                   // over all requests that have ended
 };
 
-struct RuntimeStatus {
+// SpeculationStats::by_depth over all requests: [depth - 1]; the last one also has what is deeper.
+inline constexpr std::size_t kCountedDepths = 64;
+using DepthTotals = std::array<DepthStats, kCountedDepths>;
+
+// Since the start, over all requests.
+struct RuntimeTotals {
+  std::int64_t started = 0;
+  std::int64_t finished = 0;       // in any way
+  std::int64_t prompt_tokens = 0;  // evaluated
+  std::int64_t cached_tokens = 0;  // reused
+  std::int64_t generated_tokens = 0;
+  std::int64_t drafted_tokens = 0;
+  std::int64_t accepted_tokens = 0;
+  std::int64_t steps = 0;           // target evaluations that gave text
+  std::int64_t emitted_tokens = 0;  // of these (SpeculationStats::emitted)
+  DepthTotals by_depth{};
+};
+
+struct RuntimeStatus : RuntimeTotals {
   ModelStatus target;
   ModelStatus draft;
   std::optional<Exactness> exactness;  // of the target at work
@@ -78,15 +103,6 @@ struct RuntimeStatus {
   std::int64_t running = 0;  // requests
   std::int64_t queued = 0;
   std::vector<DrafterStatus> drafters;  // in the order of kDrafterNames; added ones behind
-  // Since the start:
-  std::int64_t started = 0;
-  std::int64_t finished = 0;       // in any way
-  std::int64_t prompt_tokens = 0;  // evaluated
-  std::int64_t cached_tokens = 0;  // reused
-  std::int64_t generated_tokens = 0;
-  std::int64_t drafted_tokens = 0;
-  std::int64_t accepted_tokens = 0;
-  std::int64_t steps = 0;  // target evaluations that gave text, over all requests
 };
 
 }  // namespace outrider

@@ -165,4 +165,22 @@ Result<NgramCache> load_ngrams(const std::string& path, const TokenizerId& token
                           describe(file->tokenizer) + ", this model " + describe(tokenizer));
 }
 
+Result<NgramFile> merge_ngrams(const std::vector<std::string>& paths) {
+  NgramFile result;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    Result<NgramFile> file = load_ngrams(paths[i]);
+    if (!file.ok()) return file.status();
+    if (i == 0) {
+      result = std::move(*file);
+    } else if (file->tokenizer == result.tokenizer) {
+      result.cache.merge(file->cache);
+    } else {
+      return invalid_argument("'" + paths[i] + "' is for another tokenizer than '" + paths[0] +
+                              "': " + describe(file->tokenizer) + ", not " +
+                              describe(result.tokenizer));
+    }
+  }
+  return result;
+}
+
 }  // namespace outrider

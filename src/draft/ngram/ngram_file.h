@@ -14,6 +14,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "draft/ngram/ngram_cache.h"
@@ -39,6 +40,10 @@ Result<NgramFile> load_ngrams(const std::string& path);
 
 // The same, and kInvalidArgument when the file is another tokenizer's.
 Result<NgramCache> load_ngrams(const std::string& path, const TokenizerId& tokenizer);
+
+// All of `paths`, at least one, added up. Errors: load_ngrams()'s; kInvalidArgument for files of
+// different tokenizers.
+Result<NgramFile> merge_ngrams(const std::vector<std::string>& paths);
 
 // The places of a cache's n-grams by rising n-gram. [cache.size()]
 std::vector<std::uint32_t> sorted_ngrams(const NgramCache& cache);

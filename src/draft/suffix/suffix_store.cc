@@ -1,6 +1,7 @@
 #include "draft/suffix/suffix_store.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace outrider {
@@ -137,6 +138,27 @@ Status SuffixStore::copy_to(SuffixStoreBuilder& builder) const {
     text.clear();
   }
   return Status();
+}
+
+Result<SuffixStoreBuilder> merge_suffix_stores(const std::vector<std::string>& paths) {
+  std::optional<SuffixStoreBuilder> builder;
+  TokenizerId tokenizer;
+  for (const std::string& path : paths) {
+    const Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(path);
+    if (!store.ok()) return store.status();
+    const TokenizerId& own = (*store)->file().tokenizer();
+    if (!builder) {
+      tokenizer = own;
+      builder.emplace(tokenizer);
+    }
+    if (own != tokenizer) {
+      return invalid_argument("'" + path + "' (" + describe(own) +
+                              ") was built for another tokenizer than '" + paths.front() + "' (" +
+                              describe(tokenizer) + ")");
+    }
+    OUTRIDER_RETURN_IF_ERROR((*store)->copy_to(*builder));
+  }
+  return *std::move(builder);
 }
 
 }  // namespace outrider

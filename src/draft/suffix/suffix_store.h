@@ -108,4 +108,8 @@ class SuffixStore : public LookupFile {
 // Ends a text in a store's tokens; no token.
 inline constexpr std::uint32_t kSuffixTextEnd = 0xFFFFFFFFu;
 
+// The texts of all of `paths`, at least one. Errors: SuffixStore::open()'s and copy_to()'s;
+// kInvalidArgument for stores of different tokenizers.
+Result<SuffixStoreBuilder> merge_suffix_stores(const std::vector<std::string>& paths);
+
 }  // namespace outrider

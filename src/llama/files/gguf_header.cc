@@ -261,6 +261,19 @@ Status check_is_model(const std::string& path, const GgufHeader& header) {
   return Status();
 }
 
+std::vector<std::string> split_files(const std::string& path, std::int32_t n_splits) {
+  std::vector<std::string> files = {path};
+  const std::size_t at = path.rfind("-00001-of-");
+  if (at == std::string::npos) return files;
+  for (std::int32_t i = 2; i <= n_splits; ++i) {
+    std::array<char, 16> number{};
+    std::snprintf(number.data(), number.size(), "-%05d-of-", i);
+    files.push_back(path);
+    files.back().replace(at, 10, number.data());
+  }
+  return files;
+}
+
 Result<GgufHeader> read_gguf_header(const std::string& path) {
   ensure_backend();
   GgufHeader header;

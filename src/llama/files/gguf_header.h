@@ -45,4 +45,8 @@ Result<GgufHeader> read_gguf_header(const std::string& path);
 // a vocabulary, an embedding model (kInvalidArgument, kUnsupported).
 Status check_is_model(const std::string& path, const GgufHeader& header);
 
+// The files of a model that is spread over `n_splits`, from the first one's path
+// ("...-00001-of-00003.gguf"); `path` alone where its name is another.
+std::vector<std::string> split_files(const std::string& path, std::int32_t n_splits);
+
 }  // namespace outrider::llama

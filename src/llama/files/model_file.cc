@@ -237,6 +237,9 @@ Status ModelFile::read_vocabulary() {
   Result<std::unique_ptr<LlamaVocabulary>> vocabulary = LlamaVocabulary::create(handle());
   if (!vocabulary.ok()) return vocabulary.status().with_context("'" + facts_.path + "'");
   vocabulary_ = std::move(*vocabulary);
+  const ChatAbilities chat = vocabulary_->chat_abilities();
+  facts_.chat_tools = chat.tools;
+  facts_.chat_reasoning = chat.reasoning;
   return Status();
 }
 

@@ -47,6 +47,8 @@ struct ModelFacts {
   std::uint64_t v_elements = 0;
   std::int32_t n_swa = 0;  // sliding window in tokens; 0: none
   bool has_chat_template = false;
+  bool chat_tools = false;  // model/model_info.h, as the next
+  bool chat_reasoning = false;
   bool recurrent = false;  // Mamba, RWKV, ...
   bool hybrid = false;     // attention and recurrent layers
   bool has_encoder = false;

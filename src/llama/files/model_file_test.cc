@@ -236,7 +236,7 @@ TEST_F(ModelFileTest, TheVocabularyAloneIsThatOfTheWholeFile) {
   }
   EXPECT_EQ(*a.tokenize("the cat sat", true, true), *b.tokenize("the cat sat", true, true));
   const std::vector<ChatMessage> chat{{.role = "user", .content = "hello"}};
-  EXPECT_EQ(*a.apply_chat_template(chat), *b.apply_chat_template(chat));
+  EXPECT_EQ(*a.chat_text(chat), *b.chat_text(chat));
   EXPECT_EQ((*few)->facts().path, path);
   EXPECT_EQ((*few)->facts().name, (*whole)->facts().name);
   EXPECT_EQ((*few)->facts().n_vocab, (*whole)->facts().n_vocab);

@@ -16,6 +16,10 @@
 // no token could complete. A trigger that the grammar cannot begin with is refused: it could never
 // be said.
 //
+// A chat template's grammar (model/chat.h) may also wait for patterns, and pass over what is said
+// in reasoning. What a pattern finds only binds where the grammar can go on from it, tried on a
+// fresh sampler: nobody can say beforehand which tokens would complete one.
+//
 // Cost (SmolLM2's 49,152 tokens, a schema of three properties, bench/grammar_bench.cc). Checking a
 // candidate takes 0.2 to 0.3 microseconds, all of them 13 to 18 ms. So callers check the best
 // candidates only where they can (40 microseconds inside a string), and mask_row() asks about the
@@ -27,8 +31,8 @@
 // ms with a trigger that a third of the vocabulary holds (a space); then nothing until a trigger
 // has begun.
 //
-// Tested by grammar_mask_test.cc and grammar_trigger_test.cc, and with the chain by
-// sampler_grammar_test.cc.
+// Tested by grammar_mask_test.cc, grammar_trigger_test.cc and chat_grammar_test.cc, and with the
+// chain by sampler_grammar_test.cc.
 #pragma once
 
 #include <memory>
@@ -41,7 +45,9 @@
 #include "base/status.h"
 #include "base/types.h"
 #include "llama/base/handles.h"
+#include "llama/grammar/trigger_patterns.h"
 #include "llama/grammar/trigger_tokens.h"
+#include "model/chat.h"
 
 namespace outrider::llama {
 
@@ -55,6 +61,10 @@ class GrammarMask {
   // that the grammar cannot begin with.
   static Result<std::unique_ptr<GrammarMask>> create(const std::string& grammar,
                                                      const std::vector<std::string>& triggers,
+                                                     const LlamaVocabulary& vocabulary);
+
+  // The same for a chat template's grammar.
+  static Result<std::unique_ptr<GrammarMask>> create(const ChatGrammar& grammar,
                                                      const LlamaVocabulary& vocabulary);
 
   // False while a trigger is awaited: everything is allowed but what masks() is about.
@@ -85,7 +95,11 @@ class GrammarMask {
   };
 
   GrammarMask() = default;
+  Status wait_for(const ChatGrammar& grammar);
+  Status say_beforehand(const std::string& said);
   void await(Token token, const Stopwatch& watch);
+  void await_patterns(Token token, std::string text);
+  void bind();
   std::string recent_text() const;
   void find_forbidden(const Stopwatch& watch);
   bool runs_wrongly_past(const TriggerTokens::Piece& piece, const std::string& tail) const;
@@ -100,6 +114,11 @@ class GrammarMask {
   std::vector<Recent> recent_;
   std::shared_ptr<const std::vector<Token>> forbidden_;        // by id
   std::shared_ptr<const std::vector<Token>> forbidden_alone_;  // where no trigger has begun
+  ReasoningGate gate_{ReasoningMarks()};
+  std::shared_ptr<const TriggerPatterns> patterns_;  // null: none
+  std::shared_ptr<const std::string> gbnf_;          // with patterns_
+  std::vector<Recent> window_;                       // what the patterns look at
+  bool window_is_all_ = true;                        // nothing was said before it
 
   Status status_;
 };

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "llama/grammar/json_schema.h"
+#include "llama/schema/json_schema.h"
 #include "llama/vocabulary/vocabulary.h"
 #include "testing/llama_grammar.h"
 

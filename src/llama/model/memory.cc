@@ -1,8 +1,9 @@
 #include "llama/model/memory.h"
 
-#include <cstdio>
+#include <algorithm>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fit.h"
@@ -14,27 +15,26 @@
 namespace outrider::llama {
 namespace {
 
-// The weights of all files of a split model ("...-00001-of-00003.gguf"), from the first one's name.
+// The weights of all files of a split model.
 Result<std::uint64_t> weight_bytes(const std::string& path, const GgufHeader& first) {
   std::uint64_t sum = first.tensor_bytes;
-  const std::size_t at = path.rfind("-00001-of-");
-  if (first.n_splits == 1 || at == std::string::npos) return sum;
-  for (std::int32_t i = 2; i <= first.n_splits; ++i) {
-    char number[16];
-    std::snprintf(number, sizeof number, "-%05d-of-", i);
-    std::string next = path;
-    next.replace(at, 10, number);
-    Result<GgufHeader> header = read_gguf_header(next);
+  for (const std::string& file : split_files(path, first.n_splits)) {
+    if (file == path) continue;
+    Result<GgufHeader> header = read_gguf_header(file);
     if (!header.ok()) return header.status();
     sum += header->tensor_bytes;
   }
   return sum;
 }
 
-}  // namespace
+// What both estimates begin with.
+struct Looked {
+  GgufHeader header;
+  ContextSizes sizes;
+  std::uint64_t weights = 0;
+};
 
-Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
-                                       const ContextSettings& settings) {
+Result<Looked> look(const ModelOptions& options, const ContextSettings& settings) {
   Result<GgufHeader> header = read_gguf_header(options.path);
   if (!header.ok()) return header.status();
   OUTRIDER_RETURN_IF_ERROR(check_is_model(options.path, *header));
@@ -49,13 +49,47 @@ Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
   Result<ContextSizes> sizes =
       plan_sizes(options, settings, header->n_ctx_train, /*attention_only=*/true);
   if (!sizes.ok()) return sizes.status();
+  return Looked{std::move(*header), *sizes, *weights};
+}
 
+// As llama.cpp rounds the number of cells.
+std::uint64_t cells_of(const ContextSizes& sizes) {
+  return (static_cast<std::uint64_t>(sizes.n_cells) + 255) / 256 * 256;
+}
+
+}  // namespace
+
+Result<MemoryEstimate> estimate_memory_from_header(const ModelOptions& options,
+                                                   const ContextSettings& settings) {
+  const Result<Looked> looked = look(options, settings);
+  if (!looked.ok()) return looked.status();
+  const GgufHeader& header = looked->header;
+  MemoryEstimate estimate{.weights = looked->weights};
+  const auto row_bytes = [](const std::string& type, std::uint64_t elements) {
+    return static_cast<std::uint64_t>(
+        ggml_row_size(cache_type_of(type), static_cast<std::int64_t>(elements)));
+  };
+  estimate.cache = cells_of(looked->sizes) * (row_bytes(settings.type_k, header.k_elements()) +
+                                              row_bytes(settings.type_v, header.v_elements()));
+  // Rows of logits, and of a pass the widest intermediate results: eight rows of the embedding's
+  // size for the feed-forward part, a few more beside them.
+  const std::uint64_t n_tokens = static_cast<std::uint64_t>(std::min(looked->sizes.n_batch, 512));
+  estimate.compute = sizeof(float) * (static_cast<std::uint64_t>(looked->sizes.n_outputs) *
+                                          static_cast<std::uint64_t>(header.n_vocab) +
+                                      n_tokens * 12 * static_cast<std::uint64_t>(header.n_embd));
+  return estimate;
+}
+
+Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
+                                       const ContextSettings& settings) {
+  const Result<Looked> looked = look(options, settings);
+  if (!looked.ok()) return looked.status();
   llama_model_params model_params = llama_model_default_params();
   model_params.n_gpu_layers = options.n_gpu_layers;
-  const llama_context_params context_params = make_params(*sizes, settings);
+  const llama_context_params context_params = make_params(looked->sizes, settings);
   const LogSink no_sink;
   const LogCapture log(no_sink);
-  MemoryEstimate estimate{.weights = *weights};
+  MemoryEstimate estimate{.weights = looked->weights};
   try {
     std::vector<ggml_backend_dev_t> devices;
     std::uint32_t n_layers = 0;

@@ -24,4 +24,10 @@ struct MemoryEstimate {
 Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
                                        const ContextSettings& settings);
 
+// The same from the files' headers alone, so that other threads may use llama.cpp meanwhile:
+// weights and cache as above (of layers with a sliding window the cache may be smaller), `compute`
+// roughly.
+Result<MemoryEstimate> estimate_memory_from_header(const ModelOptions& options,
+                                                   const ContextSettings& settings);
+
 }  // namespace outrider::llama

@@ -32,6 +32,22 @@ TEST_F(MemoryTest, TheEstimateIsWhatTheModelThenTakes) {
   EXPECT_EQ(bytes.total(), bytes.weights + bytes.cache + bytes.compute);
 }
 
+TEST_F(MemoryTest, TheHeaderAloneGivesNearlyTheSame) {
+  for (const std::int32_t n_ctx : {256, 1000, 4096}) {
+    ModelOptions options{.n_ctx = n_ctx, .n_sequences = 2};
+    const MemoryEstimate bytes = estimate(options);
+    options.path = file().facts().path;
+    options.n_threads = 1;
+    const Result<MemoryEstimate> quick = estimate_memory_from_header(options, {});
+    ASSERT_TRUE(quick.ok()) << quick.status().message();
+    EXPECT_EQ(quick->weights, bytes.weights);
+    EXPECT_EQ(quick->cache, bytes.cache);
+    EXPECT_GT(quick->compute, 0u);
+  }
+  EXPECT_EQ(estimate_memory_from_header({.path = "/no/such.gguf"}, {}).status().code(),
+            StatusCode::kNotFound);
+}
+
 TEST_F(MemoryTest, ALongerContextAndWiderTypesTakeMore) {
   // With 256 cells to spare: 1,024 and 2,048.
   const MemoryEstimate small = estimate({.n_ctx = 768});

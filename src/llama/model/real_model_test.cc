@@ -233,7 +233,7 @@ TEST_F(RealModelAdapter, TextComesBackFromItsTokens) {
     EXPECT_EQ(file->vocabulary().detokenize(tokens).value(), text);
   }
   const std::string prompt =
-      file->vocabulary().apply_chat_template({{.role = "user", .content = "Hi"}}).value();
+      file->vocabulary().chat_text({{.role = "user", .content = "Hi"}}).value();
   EXPECT_NE(prompt.find("<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"),
             std::string::npos)
       << prompt;

@@ -1,7 +1,7 @@
 // A probe whose time is short: it claims what it compared, and a later one goes on from there.
 #include <gtest/gtest.h>
 
-#include "llama/probe/probe.h"
+#include "llama/probe/run_probe_test.h"
 #include "testing/wrong_model.h"
 
 namespace outrider::llama {
@@ -10,21 +10,11 @@ namespace {
 using testing::RowFacts;
 using testing::WrongModel;
 
-ProbeReport probe(WrongModel& model, ProbeOptions options = {}) {
-  if (!options.now_ms) options.now_ms = [&model] { return model.clock_ms(); };
-  const Result<ProbeReport> report = probe_exactness(model, options);
-  EXPECT_TRUE(report.ok()) << report.status().message();
-  for (SeqId seq = 0; seq < model.capabilities().n_sequences; ++seq) {
-    EXPECT_EQ(model.length(seq), 0) << "the model is left empty";
-  }
-  return report.ok() ? *report : ProbeReport();
-}
-
 TEST(ProbeTime, TheBudgetCutsOffAndTheVerdictClaimsOnlyWhatWasCompared) {
   for (const double budget_ms : {0.5, 100.0, 1000.0, 5000.0, 20000.0}) {
     WrongModel model(nullptr);
     model.set_ms_per_evaluation(100.0);
-    const ProbeReport report = probe(model, {.budget_ms = budget_ms});
+    const ProbeReport report = run_probe(model, {.budget_ms = budget_ms});
     EXPECT_FALSE(report.complete);
     EXPECT_EQ(report.exactness.width, report.everywhere);
     if (report.everywhere < 16) {
@@ -44,18 +34,18 @@ TEST(ProbeTime, AWidthThatTheTimeDidNotReachIsNotClaimed) {
   const auto wrong = [](const RowFacts& row) { return row.batch >= 8; };
   WrongModel hurried(wrong);
   hurried.set_ms_per_evaluation(100.0);
-  const ProbeReport report = probe(hurried, {.budget_ms = 1500.0});
+  const ProbeReport report = run_probe(hurried, {.budget_ms = 1500.0});
   EXPECT_EQ(report.exactness.verdict(), "exact up to width 4");
   EXPECT_NE(report.exactness.reason.find("not compared"), std::string::npos);
   WrongModel starved(wrong);
   starved.set_ms_per_evaluation(100.0);
-  EXPECT_EQ(probe(starved, {.budget_ms = 1.0}).exactness.verdict(), "distributional");
+  EXPECT_EQ(run_probe(starved, {.budget_ms = 1.0}).exactness.verdict(), "distributional");
 }
 
 TEST(ProbeTime, InsistingComparesWhatIsRequiredHoweverLongItTakes) {
   WrongModel model(nullptr);
   model.set_ms_per_evaluation(100.0);
-  const ProbeReport report = probe(model, {.budget_ms = 1.0, .insist = true});
+  const ProbeReport report = run_probe(model, {.budget_ms = 1.0, .insist = true});
   EXPECT_EQ(report.exactness.verdict(), "exact up to width 4");
 }
 
@@ -64,7 +54,7 @@ TEST(ProbeTime, MoreTimeComparesMore) {
   for (const double budget_ms : {500.0, 2000.0, 8000.0, 1e6}) {
     WrongModel model(nullptr);
     model.set_ms_per_evaluation(50.0);
-    const ProbeReport report = probe(model, {.budget_ms = budget_ms});
+    const ProbeReport report = run_probe(model, {.budget_ms = budget_ms});
     EXPECT_GT(report.rows, last);
     last = report.rows;
     EXPECT_EQ(report.complete, budget_ms == 1e6);
@@ -79,7 +69,7 @@ TEST(ProbeTime, GoesOnWhereAnEarlierOneEnded) {
   for (const std::int32_t n_sequences : {1, 4}) {
     const ProbeReport whole = [n_sequences] {
       WrongModel model(nullptr, n_sequences);
-      return probe(model, {.budget_ms = 1e9});
+      return run_probe(model, {.budget_ms = 1e9});
     }();
     ProbeReport report;
     int n = 0;
@@ -87,7 +77,7 @@ TEST(ProbeTime, GoesOnWhereAnEarlierOneEnded) {
       WrongModel model(nullptr, n_sequences);
       model.set_ms_per_evaluation(50.0);
       const ProbeReport before = report;
-      report = probe(model, {.budget_ms = 500.0, .passed = passed_by(before)});
+      report = run_probe(model, {.budget_ms = 500.0, .passed = passed_by(before)});
       EXPECT_GT(report.passed.size(), before.passed.size());
       EXPECT_GE(report.exactness.width, before.exactness.width);
       EXPECT_GT(report.rows, before.rows);
@@ -115,7 +105,7 @@ TEST(ProbeTime, ADifferenceWithOthersIsFoundByAContinuedOneToo) {
     ASSERT_LT(n, 100);
     WrongModel model(wrong, /*n_sequences=*/4);
     model.set_ms_per_evaluation(50.0);
-    report = probe(model, {.budget_ms = 100.0, .passed = passed_by(report)});
+    report = run_probe(model, {.budget_ms = 100.0, .passed = passed_by(report)});
     EXPECT_EQ(report.exactness.verdict(), "distributional");
   }
   EXPECT_NE(report.exactness.reason.find("with other requests in the batch"), std::string::npos);
@@ -126,11 +116,11 @@ TEST(ProbeTime, WhatPassedIsNotComparedAgainAndALaterDifferenceCounts) {
   const auto wrong = [](const RowFacts& row) { return row.batch >= 8; };
   WrongModel hurried(wrong);
   hurried.set_ms_per_evaluation(100.0);
-  const ProbeReport first = probe(hurried, {.budget_ms = 1500.0});
+  const ProbeReport first = run_probe(hurried, {.budget_ms = 1500.0});
   ASSERT_EQ(first.exactness.verdict(), "exact up to width 4");
   ASSERT_TRUE(first.could_go_on(16));
   WrongModel model(wrong);
-  const ProbeReport second = probe(model, {.budget_ms = 1e9, .passed = passed_by(first)});
+  const ProbeReport second = run_probe(model, {.budget_ms = 1e9, .passed = passed_by(first)});
   EXPECT_EQ(second.exactness.verdict(), "exact up to width 7") << second.exactness.coverage;
   EXPECT_TRUE(second.passed.empty());
   EXPECT_FALSE(second.could_go_on(16));

@@ -13,11 +13,11 @@
 #include "base/random.h"
 #include "llama/base/handles.h"
 #include "llama/grammar/grammar_mask.h"
-#include "llama/grammar/json_schema.h"
 #include "llama/sampling/candidates.h"
 #include "llama/sampling/mirostat.h"
 #include "llama/sampling/row_edits.h"
 #include "llama/sampling/sampler_plan.h"
+#include "llama/schema/json_schema.h"
 #include "llama/vocabulary/vocabulary.h"
 
 namespace outrider::llama {
@@ -250,9 +250,16 @@ class ChainSampler : public Sampler {
 Result<std::unique_ptr<GrammarMask>> make_grammar(const SamplingOptions& o,
                                                   const LlamaVocabulary* vocabulary) {
   if (!o.constrained()) return std::unique_ptr<GrammarMask>();
-  const char* field = o.grammar.empty() ? "json_schema" : "grammar";
+  const char* field = !o.chat_grammar.gbnf.empty() ? "tools"
+                      : o.grammar.empty()          ? "json_schema"
+                                                   : "grammar";
   if (vocabulary == nullptr) {
     return refused(field, "needs a vocabulary, and this sampler has none");
+  }
+  if (!o.chat_grammar.gbnf.empty()) {
+    Result<std::unique_ptr<GrammarMask>> mask = GrammarMask::create(o.chat_grammar, *vocabulary);
+    if (!mask.ok()) return mask.status().in_field(field);
+    return mask;
   }
   std::string grammar = o.grammar;
   if (grammar.empty()) {

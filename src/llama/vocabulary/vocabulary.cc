@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "base/utf8.h"
-#include "chat.h"
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
 #include "llama/vocabulary/token_prefixes.h"
@@ -37,12 +36,8 @@ std::size_t first_capacity(std::size_t n_bytes) {
 
 }  // namespace
 
-struct LlamaVocabulary::ChatTemplates {
-  common_chat_templates_ptr handle;
-};
-
 LlamaVocabulary::LlamaVocabulary(const llama_model* model, const llama_vocab* vocab)
-    : model_(model), vocab_(vocab) {}
+    : vocab_(vocab), chat_template_(model) {}
 
 LlamaVocabulary::~LlamaVocabulary() = default;
 
@@ -98,7 +93,12 @@ SpecialTokens LlamaVocabulary::special() const {
   };
   return {.front = llama_vocab_get_add_bos(vocab_) ? valid(llama_vocab_bos(vocab_)) : kNoToken,
           .end_of_text = valid(llama_vocab_eos(vocab_)),
-          .end_of_turn = valid(llama_vocab_eot(vocab_))};
+          .end_of_turn = valid(llama_vocab_eot(vocab_)),
+          .fill_prefix = valid(llama_vocab_fim_pre(vocab_)),
+          .fill_suffix = valid(llama_vocab_fim_suf(vocab_)),
+          .fill_middle = valid(llama_vocab_fim_mid(vocab_)),
+          .repository = valid(llama_vocab_fim_rep(vocab_)),
+          .file = valid(llama_vocab_fim_sep(vocab_))};
 }
 
 Result<std::vector<Token>> LlamaVocabulary::tokenize(std::string_view text, bool add_special,
@@ -144,46 +144,6 @@ Result<std::string> LlamaVocabulary::detokenize(const std::vector<Token>& tokens
     text += piece(tokens[i]);
   }
   return text;
-}
-
-Result<std::string> LlamaVocabulary::apply_chat_template(
-    const std::vector<ChatMessage>& messages) const {
-  if (llama_model_chat_template(model_, /*name=*/nullptr) == nullptr) {
-    return unsupported("the model carries no chat template; give a plain prompt");
-  }
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    const std::string which = "message " + std::to_string(i);
-    OUTRIDER_RETURN_IF_ERROR(check_utf8(messages[i].role, "the role of " + which));
-    OUTRIDER_RETURN_IF_ERROR(check_utf8(messages[i].content, which));
-  }
-  const std::lock_guard<std::mutex> lock(templates_mutex_);
-  try {
-    return render(messages);
-  } catch (const std::exception& error) {
-    return invalid_argument(std::string("the model's chat template refuses these messages: ") +
-                            error.what());
-  }
-}
-
-// Throws what llama-common throws.
-Result<std::string> LlamaVocabulary::render(const std::vector<ChatMessage>& messages) const {
-  if (templates_ == nullptr) {
-    try {
-      templates_ = std::make_unique<ChatTemplates>(
-          ChatTemplates{common_chat_templates_init(model_, /*chat_template_override=*/"")});
-    } catch (const std::exception& error) {
-      return unsupported(std::string("the model's chat template cannot be read: ") + error.what());
-    }
-  }
-  common_chat_templates_inputs inputs;
-  inputs.use_jinja = true;
-  inputs.add_generation_prompt = true;
-  for (const ChatMessage& message : messages) {
-    common_chat_msg& msg = inputs.messages.emplace_back();
-    msg.role = message.role;
-    msg.content = message.content;
-  }
-  return common_chat_templates_apply(templates_->handle.get(), inputs).prompt;
 }
 
 }  // namespace outrider::llama

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "llama/chat/chat_template.h"
 #include "model/vocabulary.h"
 
 struct llama_model;
@@ -17,13 +18,6 @@ struct llama_vocab;
 namespace outrider::llama {
 
 class TokenPrefixes;
-
-// Tokens by what they are for; kNoToken where the model has none.
-struct SpecialTokens {
-  Token front = kNoToken;  // what tokenize(add_special) puts in front of a text
-  Token end_of_text = kNoToken;
-  Token end_of_turn = kNoToken;
-};
 
 // Immutable; any thread. Points into the model: ModelFile owns both.
 class LlamaVocabulary : public Vocabulary {
@@ -52,10 +46,13 @@ class LlamaVocabulary : public Vocabulary {
   // tokenize() put in front stays.
   Result<std::string> detokenize(const std::vector<Token>& tokens) const override;
 
-  // By llama-common's Jinja interpreter. BOS is left out where tokenize(add_special) adds it.
-  // Errors: kUnsupported (no template); kInvalidArgument (a message that is not UTF-8, or that the
-  // template itself refuses).
-  Result<std::string> apply_chat_template(const std::vector<ChatMessage>& messages) const override;
+  // llama/chat/chat_template.h.
+  Result<ChatPrompt> chat_prompt(const std::vector<ChatMessage>& messages,
+                                 const ChatOptions& options) const override {
+    return chat_template_.prompt(messages, options);
+  }
+  // What the template can express; read at the first call.
+  ChatAbilities chat_abilities() const { return chat_template_.abilities(); }
 
   // How the file spells the token: "▁the", "<|im_end|>". REQUIRES: a valid id.
   std::string_view text(Token token) const;
@@ -64,7 +61,14 @@ class LlamaVocabulary : public Vocabulary {
   // llama.cpp's sampling removes them. Mostly empty.
   const std::vector<Token>& suppressed() const { return suppressed_; }
 
-  SpecialTokens special() const;
+  SpecialTokens special() const override;
+
+  std::string_view spelled(Token token) const override {
+    const std::string_view bytes = piece(token);
+    return bytes.empty() ? text(token) : bytes;
+  }
+
+  std::string chat_template_source() const override { return chat_template_.source(); }
 
   // Which tokens begin with which; built at the first call. Any thread.
   const TokenPrefixes& prefixes() const;
@@ -72,14 +76,11 @@ class LlamaVocabulary : public Vocabulary {
   const llama_vocab* handle() const { return vocab_; }  // for this layer
 
  private:
-  struct ChatTemplates;
-
   LlamaVocabulary(const llama_model* model, const llama_vocab* vocab);
   void read_tokens();
-  Result<std::string> render(const std::vector<ChatMessage>& messages) const;
 
-  const llama_model* model_;
   const llama_vocab* vocab_;
+  ChatTemplate chat_template_;
   std::string bytes_;                          // all pieces, one after the other
   std::vector<std::uint32_t> offsets_;         // [size() + 1] into bytes_
   std::vector<std::uint8_t> ends_generation_;  // [size()]
@@ -87,9 +88,6 @@ class LlamaVocabulary : public Vocabulary {
 
   mutable std::once_flag prefixes_once_;
   mutable std::unique_ptr<const TokenPrefixes> prefixes_;
-
-  mutable std::mutex templates_mutex_;
-  mutable std::unique_ptr<ChatTemplates> templates_;  // parsed at first use
 };
 
 }  // namespace outrider::llama

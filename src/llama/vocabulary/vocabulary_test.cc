@@ -135,9 +135,37 @@ TEST_P(VocabularyTest, IdsOutsideTheVocabularyAreRefused) {
   }
 }
 
+TEST_P(VocabularyTest, ControlTokensAreSpelledByTheirNamesAndOthersByTheirBytes) {
+  load();
+  EXPECT_EQ(vocabulary().piece(testing::kTinyTurnEnd), "");
+  EXPECT_EQ(vocabulary().spelled(testing::kTinyTurnEnd), "<|im_end|>");
+  for (Token token = 0; token < vocabulary().size(); ++token) {
+    const std::string_view bytes = vocabulary().piece(token);
+    EXPECT_EQ(vocabulary().spelled(token), bytes.empty() ? vocabulary().text(token) : bytes);
+  }
+  EXPECT_EQ(vocabulary().chat_template_source(), testing::tiny_chat_template());
+}
+
+TEST_P(VocabularyTest, TokensToFillInAMiddleAreFoundWhereTheModelHasThem) {
+  load();
+  EXPECT_FALSE(vocabulary().special().fills_in());
+  testing::TinyModelOptions options;
+  options.vocabulary.control_texts = {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>",
+                                      "<|repo_name|>", "<|file_sep|>"};
+  load(options);
+  const SpecialTokens special = vocabulary().special();
+  EXPECT_TRUE(special.fills_in());
+  EXPECT_EQ(special.front, testing::kTinyBos);
+  EXPECT_EQ(vocabulary().spelled(special.fill_prefix), "<|fim_prefix|>");
+  EXPECT_EQ(vocabulary().spelled(special.fill_suffix), "<|fim_suffix|>");
+  EXPECT_EQ(vocabulary().spelled(special.fill_middle), "<|fim_middle|>");
+  EXPECT_EQ(vocabulary().spelled(special.repository), "<|repo_name|>");
+  EXPECT_EQ(vocabulary().spelled(special.file), "<|file_sep|>");
+}
+
 TEST_P(VocabularyTest, TheChatTemplateOpensTheAssistantsTurn) {
   load();
-  const Result<std::string> prompt = vocabulary().apply_chat_template(
+  const Result<std::string> prompt = vocabulary().chat_text(
       {{.role = "system", .content = "Be brief."}, {.role = "user", .content = "Hi \xC3\xA9"}});
   ASSERT_TRUE(prompt.ok()) << prompt.status().message();
   EXPECT_EQ(*prompt,
@@ -149,18 +177,17 @@ TEST_P(VocabularyTest, WithoutATemplateChatIsUnsupported) {
   testing::TinyModelOptions options;
   options.vocabulary.chat_template = false;
   load(options);
-  const Status status =
-      vocabulary().apply_chat_template({{.role = "user", .content = "Hi"}}).status();
+  const Status status = vocabulary().chat_text({{.role = "user", .content = "Hi"}}).status();
   EXPECT_EQ(status.code(), StatusCode::kUnsupported);
   EXPECT_FALSE(file_->facts().has_chat_template);
 }
 
 TEST_P(VocabularyTest, AMessageThatIsNotUtf8IsRefusedByName) {
   load();
-  const Status status = vocabulary()
-                            .apply_chat_template({{.role = "user", .content = "ok"},
-                                                  {.role = "user", .content = "\xC3("}})
-                            .status();
+  const Status status =
+      vocabulary()
+          .chat_text({{.role = "user", .content = "ok"}, {.role = "user", .content = "\xC3("}})
+          .status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("message 1"), std::string::npos) << status.message();
 }

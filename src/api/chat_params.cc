@@ -1,0 +1,225 @@
+#include "api/chat_params.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace outrider::api {
+namespace {
+
+using json::Json;
+
+constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
+constexpr std::string_view kChoices[] = {"auto", "none", "required"};
+
+std::string item(std::string_view name, std::size_t index) {
+  return std::string(name) + "[" + std::to_string(index) + "]";
+}
+
+void take_error(JsonFields& fields, JsonFields& inner) {
+  std::optional<Error> error = inner.finish();
+  if (error) fields.fail(std::move(*error));
+}
+
+// A text, or null for none.
+void read_text_or_null(JsonFields& fields, std::string_view name, std::string& value) {
+  const Json* given = fields.any(name);
+  if (given != nullptr && !given->is_null()) fields.text(name, value);
+}
+
+// {"type": "text", "text"}; what is not text is right in itself, but not here.
+void read_part(JsonFields& fields, const Json& part, const std::string& path, std::string& text) {
+  JsonFields inner(part, path + ".");
+  std::string type;
+  inner.require("type");
+  inner.text("type", type);
+  if (inner.ok() && type != "text") {
+    return fields.fail(Error{.code = StatusCode::kUnsupported,
+                             .message = path + " is of the type " + shown(Json(type)) +
+                                        ", but only text is read here: images, audio and files "
+                                        "are not supported",
+                             .field = path + ".type"});
+  }
+  std::string said;
+  inner.require("text");
+  inner.text("text", said);
+  text += said;
+  take_error(fields, inner);
+}
+
+// A string, an array of parts, or null where there are calls instead.
+void read_content(JsonFields& fields, JsonFields& message, const std::string& path,
+                  ChatMessage& read) {
+  const Json* content = message.any("content");
+  if (content == nullptr || content->is_null()) {
+    const bool may_lack =
+        read.role == "assistant" && (!read.tool_calls.empty() || !read.reasoning.empty());
+    if (may_lack) return;
+    if (content == nullptr) return message.require("content");
+    return message.refuse("content", *content, "a string or an array of parts of type text");
+  }
+  if (content->is_string()) return message.text("content", read.content);
+  if (!content->is_array()) {
+    return message.refuse("content", *content, "a string or an array of parts of type text");
+  }
+  for (std::size_t i = 0; i < content->size() && fields.ok(); ++i) {
+    if (i > 0) read.content += "\n";
+    read_part(fields, (*content)[i], path + item("content", i), read.content);
+  }
+}
+
+void read_call(JsonFields& fields, const Json& call, const std::string& path, ToolCall& read) {
+  JsonFields inner(call, path + ".");
+  std::string type = "function";
+  constexpr std::string_view kTypes[] = {"function"};
+  inner.choice("type", type, kTypes);
+  read_text_or_null(inner, "id", read.id);
+  inner.any("index");  // of a stream's piece; clients send it back
+  inner.require("function");
+  if (const Json* function = inner.any("function")) {
+    JsonFields named(*function, path + ".function.");
+    named.require("name");
+    named.text("name", read.name);
+    named.require("arguments");
+    named.text("arguments", read.arguments);
+    take_error(inner, named);
+  }
+  take_error(fields, inner);
+}
+
+void read_calls(JsonFields& fields, JsonFields& message, const std::string& path,
+                ChatMessage& read) {
+  const Json* calls = message.any("tool_calls");
+  if (calls == nullptr || calls->is_null()) return;
+  if (!calls->is_array()) return message.refuse("tool_calls", *calls, "an array of calls");
+  if (read.role != "assistant" && !calls->empty()) {
+    return message.fail("tool_calls", path + "tool_calls are an assistant's only");
+  }
+  for (std::size_t i = 0; i < calls->size() && fields.ok(); ++i) {
+    read_call(fields, (*calls)[i], path + item("tool_calls", i), read.tool_calls.emplace_back());
+  }
+}
+
+void read_message(JsonFields& fields, const Json& message, const std::string& path,
+                  ChatMessage& read) {
+  JsonFields inner(message, path);
+  inner.require("role");
+  inner.choice("role", read.role, kRoles);
+  if (read.role == "developer") read.role = "system";
+  read_text_or_null(inner, "name", read.name);
+  read_text_or_null(inner, "tool_call_id", read.tool_call_id);
+  read_text_or_null(inner, "reasoning_content", read.reasoning);
+  read_calls(fields, inner, path, read);
+  read_content(fields, inner, path, read);
+  inner.any("refusal");  // null in what OpenAI's answers hold, which clients send back
+  take_error(fields, inner);
+}
+
+void read_tool(JsonFields& fields, const Json& tool, const std::string& path, ChatTool& read) {
+  JsonFields inner(tool, path + ".");
+  std::string type;
+  constexpr std::string_view kTypes[] = {"function"};
+  inner.require("type");
+  inner.choice("type", type, kTypes);
+  inner.require("function");
+  if (const Json* function = inner.any("function")) {
+    JsonFields named(*function, path + ".function.");
+    named.require("name");
+    named.text("name", read.name);
+    read_text_or_null(named, "description", read.description);
+    bool strict = false;
+    const Json* given = named.any("strict");
+    if (given != nullptr && !given->is_null()) named.boolean("strict", strict);
+    const Json* parameters = named.any("parameters");
+    if (parameters != nullptr && !parameters->is_null()) {
+      if (!parameters->is_object()) {
+        named.refuse("parameters", *parameters, "a JSON schema (an object)");
+      } else {
+        read.parameters = json::encode(*parameters);
+      }
+    }
+    take_error(inner, named);
+  }
+  take_error(fields, inner);
+}
+
+}  // namespace
+
+void read_messages(JsonFields& fields, CompletionRequest& request) {
+  const Json* given = fields.any("messages");
+  if (given == nullptr) return;
+  if (!given->is_array() || given->empty()) {
+    return fields.refuse("messages", *given, "an array of at least one message");
+  }
+  if (given->size() > kMaxMessages) {
+    return fields.fail("messages", "messages holds " + std::to_string(given->size()) +
+                                       ", at most " + std::to_string(kMaxMessages) + " can be");
+  }
+  for (std::size_t i = 0; i < given->size() && fields.ok(); ++i) {
+    read_message(fields, (*given)[i], item("messages", i) + ".", request.messages.emplace_back());
+  }
+}
+
+void read_tools(JsonFields& fields, CompletionRequest& request) {
+  const Json* given = fields.any("tools");
+  if (given == nullptr) return;
+  if (!given->is_array()) return fields.refuse("tools", *given, "an array of tools");
+  if (given->size() > kMaxChatTools) {
+    return fields.fail("tools", "tools holds " + std::to_string(given->size()) + ", at most " +
+                                    std::to_string(kMaxChatTools) + " can be");
+  }
+  for (std::size_t i = 0; i < given->size() && fields.ok(); ++i) {
+    read_tool(fields, (*given)[i], item("tools", i), request.chat.tools.emplace_back());
+  }
+}
+
+void read_tool_choice(JsonFields& fields, CompletionRequest& request) {
+  const Json* given = fields.any("tool_choice");
+  if (given == nullptr) return;
+  ChatOptions& chat = request.chat;
+  if (given->is_object()) {
+    ChatTool tool;
+    read_tool(fields, *given, "tool_choice", tool);
+    if (!fields.ok()) return;
+    std::erase_if(chat.tools, [&tool](const ChatTool& one) { return one.name != tool.name; });
+    chat.tool_choice = ToolChoice::kRequired;
+    if (!chat.tools.empty()) return;
+    return fields.fail("tool_choice.function.name", "tool_choice.function.name is " +
+                                                        shown(Json(tool.name)) +
+                                                        ", but there is no tool of that name");
+  }
+  std::string choice;
+  fields.choice("tool_choice", choice, kChoices);
+  if (choice == "none") chat.tool_choice = ToolChoice::kNone;
+  if (choice == "required") chat.tool_choice = ToolChoice::kRequired;
+}
+
+void read_template_values(JsonFields& fields, CompletionRequest& request) {
+  const Json* given = fields.any("chat_template_kwargs");
+  if (given == nullptr) return;
+  if (!given->is_object()) return fields.refuse("chat_template_kwargs", *given, "an object");
+  const Json::const_iterator thinking = given->find("enable_thinking");
+  if (thinking != given->end() && !thinking->is_boolean()) {
+    return fields.refuse("chat_template_kwargs.enable_thinking", *thinking, "true or false");
+  }
+  if (!given->empty()) request.chat.template_values = json::encode(*given);
+}
+
+Json message_json(const ChatReply& reply) {
+  const bool only_calls = reply.content.empty() && !reply.tool_calls.empty();
+  Json message = {{"role", "assistant"}, {"content", only_calls ? Json() : Json(reply.content)}};
+  if (!reply.reasoning.empty()) message["reasoning_content"] = reply.reasoning;
+  if (reply.tool_calls.empty()) return message;
+  Json calls = Json::array();
+  for (const ToolCall& call : reply.tool_calls) {
+    calls.push_back({{"id", call.id.empty() ? Json() : Json(call.id)},
+                     {"type", "function"},
+                     {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  }
+  message["tool_calls"] = std::move(calls);
+  return message;
+}
+
+}  // namespace outrider::api

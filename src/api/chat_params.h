@@ -1,0 +1,40 @@
+// From JSON to a conversation: what read_completion() reads beside a completion's other fields, in
+// OpenAI's forms.
+//
+//   messages      [{"role": "system"|"developer"|"user"|"assistant"|"tool", "content": a string, an
+//                 array of {"type": "text", "text"}, or null with tool_calls, "reasoning_content",
+//                 "tool_calls": [{"id", "type": "function", "function": {"name", "arguments": a
+//                 string}}], "tool_call_id", "name"}]; a developer is a system
+//   tools         [{"type": "function", "function": {"name", "description", "parameters": a JSON
+//                 schema, "strict"}}]
+//   tool_choice   "auto", "none", "required", or {"type": "function", "function": {"name"}}, which
+//                 leaves the one tool and requires it
+//   parallel_tool_calls  whether one answer may have several calls
+//   reasoning     false: the model answers at once, where its template can switch that
+//   chat_template_kwargs  an object: further values for the template
+//
+// Fields of a message that are not listed are refused. `strict` is taken and changes nothing: calls
+// always keep to their schema. Where it is a choice, null is as good as nothing.
+//
+// Tested by chat_params_test.cc.
+#pragma once
+
+#include "api/json_fields.h"
+#include "json/json.h"
+#include "model/chat.h"
+#include "request/completion_request.h"
+
+namespace outrider::api {
+
+// Each reads the field of its name, where it is there. Errors name the place,
+// "messages[2].tool_calls[0].function.name"; a part that is no text is kUnsupported.
+void read_messages(JsonFields& fields, CompletionRequest& request);
+void read_tools(JsonFields& fields, CompletionRequest& request);
+void read_tool_choice(JsonFields& fields, CompletionRequest& request);  // behind read_tools
+void read_template_values(JsonFields& fields, CompletionRequest& request);
+
+// {"role":"assistant","content","reasoning_content","tool_calls"}: null content where there are
+// only calls; the last two only where there is any.
+json::Json message_json(const ChatReply& reply);
+
+}  // namespace outrider::api

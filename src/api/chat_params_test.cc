@@ -1,0 +1,140 @@
+#include "api/chat_params.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "api/completion_params.h"
+
+namespace outrider::api {
+namespace {
+
+using json::Json;
+
+Answer<CompletionRequest> read(const std::string& fields) {
+  const json::Parsed parsed = json::parse("{" + fields + "}");
+  EXPECT_TRUE(parsed.ok()) << fields << ": " << parsed.error;
+  return read_completion(*parsed.value);
+}
+
+std::string wrong_field(const std::string& fields) {
+  const Answer<CompletionRequest> request = read(fields);
+  return request.ok() ? "" : request.error().field;
+}
+
+const std::string kHi = R"("messages":[{"role":"user","content":"Hi"}])";
+const std::string kTool =
+    R"({"type":"function","function":{"name":"get","description":"d","strict":true,)"
+    R"("parameters":{"type":"object"}}})";
+
+TEST(ChatParams, EveryFieldOfAConversationArrives) {
+  Answer<CompletionRequest> request =
+      read(R"("messages":[{"role":"developer","content":[{"type":"text","text":"a"},)"
+           R"({"type":"text","text":"b"}]},{"role":"user","content":"Hi","name":"Ann"},)"
+           R"({"role":"assistant","content":null,"reasoning_content":"hm","refusal":null,)"
+           R"("tool_calls":[{"id":"7","type":"function","index":0,"function":{"name":"get",)"
+           R"("arguments":"{\"a\":1}"}}]},{"role":"tool","tool_call_id":"7","content":"4"}],)"
+           R"("tools":[)" +
+           kTool +
+           R"(],"tool_choice":"required","parallel_tool_calls":false,)"
+           R"("reasoning":false,"chat_template_kwargs":{"x":[1]})");
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  const CompletionRequest& r = *request;
+  ASSERT_EQ(r.messages.size(), 4u);
+  EXPECT_EQ(r.messages[0].role, "system");
+  EXPECT_EQ(r.messages[0].content, "a\nb");
+  EXPECT_EQ(r.messages[1].name, "Ann");
+  EXPECT_EQ(r.messages[2].reasoning, "hm");
+  EXPECT_EQ(r.messages[2].tool_calls.at(0).id, "7");
+  EXPECT_EQ(r.messages[2].tool_calls.at(0).name, "get");
+  EXPECT_EQ(r.messages[2].tool_calls.at(0).arguments, "{\"a\":1}");
+  EXPECT_EQ(r.messages[3].tool_call_id, "7");
+  EXPECT_EQ(r.chat.tools.at(0).name, "get");
+  EXPECT_EQ(r.chat.tools.at(0).description, "d");
+  EXPECT_EQ(r.chat.tools.at(0).parameters, R"({"type":"object"})");
+  EXPECT_EQ(r.chat.tool_choice, ToolChoice::kRequired);
+  EXPECT_FALSE(r.chat.parallel_tool_calls);
+  EXPECT_FALSE(r.chat.reasoning);
+  EXPECT_EQ(r.chat.template_values, R"({"x":[1]})");
+}
+
+TEST(ChatParams, AChosenToolIsTheOnlyOne) {
+  const std::string other = R"({"type":"function","function":{"name":"other"}})";
+  Answer<CompletionRequest> request =
+      read(kHi + R"(,"tools":[)" + other + "," + kTool +
+           R"(],"tool_choice":{"type":"function","function":{"name":"get"}})");
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  ASSERT_EQ(request->chat.tools.size(), 1u);
+  EXPECT_EQ(request->chat.tools[0].name, "get");
+  EXPECT_EQ(request->chat.tool_choice, ToolChoice::kRequired);
+}
+
+TEST(ChatParams, WhatIsWrongIsNamedByItsPath) {
+  const auto messages = [](const std::string& list) { return "\"messages\":" + list; };
+  const auto call = [&](const std::string& c) {
+    return messages(R"([{"role":"user","content":"a"},{"role":"assistant","content":null,)"
+                    R"("tool_calls":[)" +
+                    c + "]}]");
+  };
+  const auto tool = [](const std::string& t) { return kHi + ",\"tools\":[" + t + "]"; };
+  const std::pair<std::string, std::string> cases[] = {
+      {messages("[]"), "messages"},
+      {messages("{}"), "messages"},
+      {messages("[1]"), "messages[0]"},
+      {messages(R"([{"content":"a"}])"), "messages[0].role"},
+      {messages(R"([{"role":"what","content":"a"}])"), "messages[0].role"},
+      {messages(R"([{"role":"user"}])"), "messages[0].content"},
+      {messages(R"([{"role":"user","content":null}])"), "messages[0].content"},
+      {messages(R"([{"role":"user","content":7}])"), "messages[0].content"},
+      {messages(R"([{"role":"user","content":"a","contnet":"b"}])"), "messages[0].contnet"},
+      {messages(R"([{"role":"user","content":[{"text":"a"}]}])"), "messages[0].content[0].type"},
+      {messages(R"([{"role":"user","content":[{"type":"text"}]}])"), "messages[0].content[0].text"},
+      {messages(R"([{"role":"user","content":"a","tool_calls":[{}]}])"), "messages[0].tool_calls"},
+      {call("{}"), "messages[1].tool_calls[0].function"},
+      {call(R"({"function":{"arguments":"{}"}})"), "messages[1].tool_calls[0].function.name"},
+      {call(R"({"function":{"name":7,"arguments":"{}"}})"),
+       "messages[1].tool_calls[0].function.name"},
+      {call(R"({"function":{"name":"a","arguments":{}}})"),
+       "messages[1].tool_calls[0].function.arguments"},
+      {call(R"({"type":"what","function":{}})"), "messages[1].tool_calls[0].type"},
+      {tool("1"), "tools[0]"},
+      {tool("{}"), "tools[0].type"},
+      {tool(R"({"type":"function"})"), "tools[0].function"},
+      {tool(R"({"type":"function","function":{}})"), "tools[0].function.name"},
+      {tool(R"({"type":"function","function":{"name":"a","parameters":[]}})"),
+       "tools[0].function.parameters"},
+      {kHi + R"(,"tools":{})", "tools"},
+      {kHi + R"(,"tool_choice":"required")", "tool_choice"},
+      {kHi + R"(,"tool_choice":"all")", "tool_choice"},
+      {kHi + R"(,"tool_choice":{"type":"function","function":{"name":"a"}})",
+       "tool_choice.function.name"},
+      {kHi + R"(,"parallel_tool_calls":1)", "parallel_tool_calls"},
+      {kHi + R"(,"reasoning":"low")", "reasoning"},
+      {kHi + R"(,"chat_template_kwargs":[])", "chat_template_kwargs"},
+      {kHi + R"(,"chat_template_kwargs":{"enable_thinking":1})",
+       "chat_template_kwargs.enable_thinking"},
+      {R"("prompt":"a","tools":[)" + kTool + "]", "tools"},
+  };
+  for (const auto& [fields, field] : cases) EXPECT_EQ(wrong_field(fields), field) << fields;
+}
+
+TEST(ChatParams, APartThatIsNoTextIsUnsupported) {
+  const Answer<CompletionRequest> request =
+      read(R"("messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}])");
+  ASSERT_FALSE(request.ok());
+  EXPECT_EQ(request.error().code, StatusCode::kUnsupported);
+  EXPECT_EQ(request.error().field, "messages[0].content[0].type");
+  EXPECT_NE(request.error().message.find("images"), std::string::npos);
+}
+
+TEST(ChatParams, AReplyIsAMessageAsOpenAiHasIt) {
+  EXPECT_EQ(message_json({.content = "a", .reasoning = "", .tool_calls = {}}).dump(),
+            R"({"role":"assistant","content":"a"})");
+  EXPECT_EQ(
+      message_json({.content = "", .reasoning = "hm", .tool_calls = {{"", "get", "{}"}}}).dump(),
+      R"({"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":)"
+      R"([{"id":null,"type":"function","function":{"name":"get","arguments":"{}"}}]})");
+}
+
+}  // namespace
+}  // namespace outrider::api

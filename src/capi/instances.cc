@@ -1,0 +1,134 @@
+#include "capi/instances.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+
+namespace outrider::capi {
+namespace {
+
+enum class State { kAtWork, kBusy, kShutDown };  // busy: somebody shuts it down or destroys it
+
+struct Instances {
+  std::mutex mutex;  // guards what follows; not held while somebody is busy with an instance, whose
+                     // callbacks may make and destroy others
+  std::map<Instance*, State> living;
+  std::condition_variable changed;  // a state
+  // Those that end in the background, a list, so that none is ever lost for want of memory. One
+  // thread at a time, which ends when there is nothing left.
+  Instance* first_to_end = nullptr;
+  bool running = false;
+  std::thread thread;
+};
+
+// Never destroyed: instances may be destroyed while the process ends.
+Instances& instances() {
+  static Instances& all = *new Instances();
+  return all;
+}
+
+// Ends those in the list, on this thread.
+void end_listed(Instances& all) {
+  for (;;) {
+    std::unique_ptr<Instance> instance;
+    {
+      const std::lock_guard<std::mutex> lock(all.mutex);
+      instance.reset(all.first_to_end);
+      if (instance == nullptr) return;
+      all.first_to_end = instance->next;
+    }
+  }
+}
+
+void run(Instances& all) {
+  for (;;) {
+    end_listed(all);
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    if (all.first_to_end != nullptr) continue;
+    all.running = false;
+    return;
+  }
+}
+
+}  // namespace
+
+void add_living(Instance* instance) {
+  Instances& all = instances();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.living.emplace(instance, State::kAtWork);
+}
+
+void begin_destroying(Instance* instance) noexcept {
+  Instances& all = instances();
+  std::unique_lock<std::mutex> lock(all.mutex);
+  const auto found = all.living.find(instance);
+  if (found == all.living.end()) return;
+  all.changed.wait(lock, [&] { return found->second != State::kBusy; });
+  found->second = State::kBusy;
+}
+
+void remove_living(Instance* instance) noexcept {
+  Instances& all = instances();
+  // Told while the mutex is held: the process may end as soon as it is free.
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.living.erase(instance);
+  all.changed.notify_all();
+}
+
+void end_in_background(std::unique_ptr<Instance> instance) noexcept {
+  instance->close();
+  Instances& all = instances();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  instance->next = all.first_to_end;
+  all.first_to_end = instance.release();
+  if (all.running) return;
+  try {
+    if (all.thread.joinable()) all.thread.join();  // it is at its end, and needs the mutex no more
+    all.thread = std::thread([&all] { run(all); });
+    all.running = true;
+  } catch (const std::system_error&) {  // no thread now
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void end_waiting() noexcept { end_listed(instances()); }
+
+void finish_background() noexcept {
+  Instances& all = instances();
+  std::thread last;
+  {
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    last.swap(all.thread);
+  }
+  if (last.joinable()) last.join();
+  end_listed(all);
+}
+
+void shut_down_living(bool wait) noexcept {
+  Instances& all = instances();
+  std::unique_lock<std::mutex> lock(all.mutex);
+  const auto find = [&all](State state) {
+    return std::find_if(all.living.begin(), all.living.end(),
+                        [state](const auto& entry) { return entry.second == state; });
+  };
+  while (true) {
+    const auto next = find(State::kAtWork);
+    if (next == all.living.end()) {
+      if (!wait || find(State::kBusy) == all.living.end()) return;
+      all.changed.wait(lock);
+      continue;
+    }
+    next->second = State::kBusy;
+    lock.unlock();
+    next->first->shut_down();
+    lock.lock();
+    next->second = State::kShutDown;
+    all.changed.notify_all();
+  }
+}
+
+}  // namespace outrider::capi

@@ -1,0 +1,124 @@
+// Catalog: the models of a server by name, each with its draft and a runtime of its own.
+//
+// A model is opened when it is first asked for, and stays until another one needs its memory or its
+// place: then those that nobody uses go, the one that was used longest ago first. A model that is
+// in use is never unloaded; when nothing else makes room, asking for one more is an error that says
+// so. Nothing is unloaded in vain, for a model that would not fit anyway.
+//
+// The state of a model, as one thread of the catalog moves it on:
+//
+//             acquire, preload        its turn             target ready
+//     absent ------------------> queued ------> opening -----------------> ready
+//        ^                         ^  |            |  |                      |
+//        |      acquire, preload   |  |  unload    |  |  failed              |  unload, and no
+//        lease; |   failed ---------------+  |            |  +------> failed        |  room for
+//        another one |     |  unload              |            |  unload                 |
+//        +-----+----------------------+------------+-------------------------+
+//
+// queued and opening are ModelState::kLoading. Models are opened one after another: how much memory
+// is free is known between two loads, not during one. A target that was ready and is gone (its
+// process died, somebody unloaded it through its runtime) is queued again by the next acquire(), in
+// the runtime that it had. After a failed load, requests within `retry_ms` get its error; the next
+// one tries again.
+//
+// All functions: any thread. Only acquire() and shut_down() wait.
+//
+// Tested by catalog_test.cc, catalog_stress_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "draft/base/lookup_drafter.h"
+#include "model/model_options.h"
+#include "serve/loader.h"
+#include "serve/runtime.h"
+
+namespace outrider {
+
+// One model that can be asked for.
+struct CatalogEntry {
+  std::string name;  // what clients call it; unique, 1 to 128 bytes of UTF-8, no control characters
+  ModelOptions target;
+  std::optional<ModelOptions> draft;
+  std::vector<DrafterFile> files;
+  std::vector<std::string> aliases = {};  // further names, likewise
+  std::string offered_draft = {};  // a file that could be its draft, where it has none; for people
+};
+
+struct CatalogOptions {
+  RuntimeOptions runtime;          // of each model
+  std::uint64_t memory_bytes = 0;  // for all models together; 0: what free_memory says
+  std::int32_t max_models = 0;     // open at once, at most; 0: any number
+
+  double retry_ms = 1000;  // after a failed load, until the next one may begin
+
+  // Bytes that another model could take now (base/machine_memory.h); empty, or 0: not known, and no
+  // limit. Asked between two loads, by the catalog's thread.
+  std::function<std::uint64_t()> free_memory;
+  NowMs now = steady_ms;
+};
+
+struct CatalogStatus {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string path;
+  std::string draft_path;                  // empty: none
+  std::string offered_draft;               // CatalogEntry's
+  ModelState state = ModelState::kAbsent;  // kAbsent: it is opened when it is first asked for
+  double progress = 0.0;                   // of the target's load, 0 to 1
+  Status error;                            // when it failed
+  std::int64_t in_use = 0;                 // leases
+  std::uint64_t estimated_bytes = 0;       // with the draft; 0: not known (yet)
+};
+
+class Catalog {
+ public:
+  // `loader` must outlive the catalog. The first entry is the default model; there may be none.
+  // Errors: kInvalidArgument (a name twice or no name, options out of range); kResourceExhausted
+  // when its thread cannot be made.
+  static Result<std::unique_ptr<Catalog>> create(std::vector<CatalogEntry> entries,
+                                                 CatalogOptions options, ModelLoader& loader);
+  // shut_down(). REQUIRES: all leases have been given back
+  virtual ~Catalog() = default;
+
+  // The runtime of a model, with its target ready (a draft may still be coming): a lease, which is
+  // given back when the pointer ends, and keeps the model from being unloaded. Opens the model
+  // where needed, and waits for it; `give_up` (may be empty), asked every 50 ms on this thread,
+  // ends the waiting with kCancelled (the load goes on). An empty name: the default model.
+  // Begins one load at most. Errors: kNotFound (a name that is not there; the message lists some
+  // that are); kResourceExhausted (no room, and all others are in use, or it is larger than all
+  // room); kCancelled (also: unloaded while it was opened, shut down); the load's own.
+  virtual Result<std::shared_ptr<Runtime>> acquire(std::string_view name,
+                                                   const std::function<bool()>& give_up) = 0;
+
+  // The same without opening or waiting; null: it is not open, or not there. Does not count as a
+  // use when the one that was used longest ago is looked for.
+  virtual std::shared_ptr<Runtime> find_open(std::string_view name) = 0;
+
+  // Begins to open it; returns at once. Fine when it is open. Errors: kNotFound; kCancelled after a
+  // shut down.
+  virtual Status preload(std::string_view name) = 0;
+  // Closes it once nobody uses it (those who wait for it get it first); from then on it is opened
+  // when it is asked for again. A load that is not done ends. Fine when it is not open. Errors:
+  // kNotFound.
+  virtual Status unload(std::string_view name) = 0;
+
+  virtual std::vector<CatalogStatus> status() const = 0;  // in the order of the entries
+
+  // Every wait and every completion ends with what it has; nothing can be acquired from then on.
+  // Leases stay valid.
+  virtual void shut_down() = 0;
+
+  // Empty, or which invariant is broken. For tests.
+  virtual std::string check_integrity() const = 0;
+};
+
+}  // namespace outrider

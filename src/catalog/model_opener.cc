@@ -1,0 +1,250 @@
+// The opener's half of ModelCatalog: opens and closes models, one after another.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "base/list_of.h"
+#include "catalog/model_catalog.h"
+#include "catalog/room_plan.h"
+
+namespace outrider {
+namespace {
+
+constexpr std::int64_t kLookMs = 20;  // between two looks whether a load is still wanted
+
+std::string gibibytes(std::uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text;
+}
+
+}  // namespace
+
+void ModelCatalog::run_opener() {
+  for (;;) {
+    Slot* next = nullptr;
+    {
+      Lock lock(mutex_);
+      changed_.wait(lock, [this] { return ending_ || !closed_.empty() || !queue_.empty(); });
+      if (!ending_ && closed_.empty()) {
+        next = queue_.front();
+        queue_.pop_front();
+        next->state = State::kOpening;
+      }
+    }
+    end_closed();
+    if (next != nullptr) open(*next);
+    const Lock lock(mutex_);
+    if (!ending_ || !closed_.empty()) continue;
+    for (Slot* const slot : std::exchange(queue_, {})) {
+      end_load(*slot, cancelled("the server is shutting down"));
+    }
+    return;
+  }
+}
+
+// Frees them, which waits for their threads.
+void ModelCatalog::end_closed() {
+  std::vector<std::shared_ptr<Runtime>> closed;
+  {
+    const Lock lock(mutex_);
+    closed.swap(closed_);
+  }
+}
+
+// Does not throw: whatever happens is the outcome of this load.
+void ModelCatalog::open(Slot& slot) {
+  Status outcome;
+  try {
+    outcome = try_open(slot);
+  } catch (const std::bad_alloc&) {
+    outcome = resource_exhausted("model '" + slot.entry.name + "': out of memory");
+  } catch (const std::exception& error) {
+    outcome = internal_error("model '" + slot.entry.name + "': " + error.what());
+  }
+  std::shared_ptr<Runtime> runtime;
+  {
+    const Lock lock(mutex_);
+    end_load(slot, std::move(outcome));
+    if (slot.state == State::kReady) runtime = slot.runtime;
+  }
+  if (runtime) wait_for_rest(slot, runtime);
+}
+
+Status ModelCatalog::try_open(Slot& slot) {
+  if (!slot.bytes) {
+    Result<std::uint64_t> bytes = estimate(slot.entry);
+    if (!bytes.ok()) return bytes.status();
+    const Lock lock(mutex_);
+    slot.bytes = *bytes;
+  }
+  OUTRIDER_RETURN_IF_ERROR(make_room(slot));
+  Status outcome = load(slot);
+  // The estimate was too low, or something else took the memory.
+  while (outcome.code() == StatusCode::kResourceExhausted && close_oldest(slot)) {
+    end_closed();
+    outcome = load(slot);
+  }
+  return outcome;
+}
+
+Result<std::uint64_t> ModelCatalog::estimate(const CatalogEntry& entry) const {
+  const Result<std::uint64_t> target = loader_.estimate_memory(entry.target);
+  if (!target.ok() || !entry.draft) return target;
+  const Result<std::uint64_t> draft = loader_.estimate_memory(*entry.draft);
+  // A draft that cannot be opened keeps no target from answering; its load will say why.
+  return *target + (draft.ok() ? *draft : 0);
+}
+
+std::uint64_t ModelCatalog::open_bytes() const {
+  std::uint64_t sum = 0;
+  for (const std::unique_ptr<Slot>& slot : slots_) {
+    if (slot->runtime) sum += slot->bytes.value_or(0);
+  }
+  return sum;
+}
+
+std::size_t ModelCatalog::n_open() const {
+  return static_cast<std::size_t>(
+      std::count_if(slots_.begin(), slots_.end(),
+                    [](const std::unique_ptr<Slot>& slot) { return slot->runtime != nullptr; }));
+}
+
+std::string ModelCatalog::names_in_use(const Slot& but) const {
+  std::vector<std::string> names;
+  for (const std::unique_ptr<Slot>& slot : slots_) {
+    if (slot.get() != &but && slot->runtime && !may_close(*slot)) names.push_back(slot->entry.name);
+  }
+  return list_of(names);
+}
+
+// Closes what must go for it, or nothing with an error. The runtime that a died target left keeps
+// its room.
+Status ModelCatalog::make_room(Slot& slot) {
+  const bool has_limit = options_.memory_bytes > 0;
+  const std::uint64_t free_now = has_limit || !options_.free_memory ? 0 : options_.free_memory();
+  {
+    const Lock lock(mutex_);
+    if (slot.runtime) return Status();
+    std::vector<Slot*> slots;
+    std::vector<OpenModel> open;
+    for (const std::unique_ptr<Slot>& other : slots_) {
+      if (!other->runtime) continue;
+      slots.push_back(other.get());
+      open.push_back({.bytes = other->bytes.value_or(0),
+                      .last_use = other->last_use,
+                      .idle = may_close(*other)});
+    }
+    // What a machine has free is no certainty, so a model that would be alone there is tried.
+    RoomWanted wanted{
+        .bytes = *slot.bytes, .max_models = options_.max_models, .even_without = !has_limit};
+    if (has_limit) {
+      const std::uint64_t taken = open_bytes();
+      wanted.free = options_.memory_bytes > taken ? options_.memory_bytes - taken : 0;
+    } else if (free_now > 0) {
+      wanted.free = free_now;
+    }
+    const std::optional<std::vector<std::size_t>> plan = plan_room(wanted, open);
+    if (!plan) return why_no_room(slot, has_limit ? options_.memory_bytes : free_now);
+    for (const std::size_t index : *plan) close(*slots[index]);
+  }
+  end_closed();
+  return Status();
+}
+
+// `limit`: of the memory, as far as there is one.
+Status ModelCatalog::why_no_room(const Slot& slot, std::uint64_t limit) const {
+  const std::string who = "model '" + slot.entry.name + "' ";
+  const std::string in_use = names_in_use(slot);
+  const std::string size = "needs about " + gibibytes(*slot.bytes);
+  if (options_.memory_bytes > 0 && *slot.bytes > limit) {
+    return resource_exhausted(who + size + ", more than the " + gibibytes(limit) +
+                              " that all models together may take; a smaller context or fewer "
+                              "slots need less");
+  }
+  if (options_.max_models > 0 && n_open() >= static_cast<std::size_t>(options_.max_models)) {
+    return resource_exhausted(who + "cannot be opened now: no more than " +
+                              std::to_string(options_.max_models) +
+                              " may be open at once, and requests run on " + in_use);
+  }
+  return resource_exhausted(
+      who + "cannot be opened now: it " + size + ", " +
+      (options_.memory_bytes > 0 ? "all models together may take " : "free are ") +
+      gibibytes(limit) + ", and requests run on " + in_use);
+}
+
+// False when all others are in use.
+bool ModelCatalog::close_oldest(const Slot& but) {
+  const Lock lock(mutex_);
+  Slot* oldest = nullptr;
+  for (const std::unique_ptr<Slot>& slot : slots_) {
+    if (slot.get() == &but || !may_close(*slot)) continue;
+    if (oldest == nullptr || slot->last_use < oldest->last_use) oldest = slot.get();
+  }
+  if (oldest == nullptr) return false;
+  close(*oldest);
+  return true;
+}
+
+// Makes the slot's runtime where it has none, and begins to load into it.
+Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Slot& slot) {
+  std::shared_ptr<Runtime> runtime;
+  {
+    const Lock lock(mutex_);
+    runtime = slot.runtime;
+  }
+  if (runtime == nullptr) {
+    Result<std::unique_ptr<Runtime>> made = Runtime::create(options_.runtime, loader_);
+    if (!made.ok()) return made.status();
+    runtime = std::move(*made);
+    const Lock lock(mutex_);
+    if (ending_) return cancelled("the server is shutting down");
+    slot.runtime = runtime;
+  }
+  // A load that failed before has left what it had; what is loaded anew takes its place.
+  OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kTarget, slot.entry.target));
+  if (runtime->status().draft.state == ModelState::kAbsent && slot.entry.draft) {
+    OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kDraft, *slot.entry.draft));
+  }
+  for (const DrafterFile& file : slot.entry.files) {
+    OUTRIDER_RETURN_IF_ERROR(runtime->attach(file));
+  }
+  return runtime;
+}
+
+// Until the target is ready, or the load has failed or is not wanted any more.
+Status ModelCatalog::load(Slot& slot) {
+  Result<std::shared_ptr<Runtime>> begun = begin_load(slot);
+  if (!begun.ok()) return begun.status();
+  Runtime& runtime = **begun;
+  bool is_called_off = false;
+  for (;;) {
+    const bool is_done = runtime.wait_loaded(kLookMs);
+    const ModelStatus target = runtime.status().target;
+    if (target.state != ModelState::kLoading || is_done) {
+      if (target.state == ModelState::kReady) return Status();
+      if (!target.error.ok()) {
+        return is_called_off
+                   ? cancelled("model '" + slot.entry.name + "' was unloaded while it was opened")
+                   : target.error;
+      }
+      return cancelled("model '" + slot.entry.name + "' was unloaded while it was opened");
+    }
+    const Lock lock(mutex_);
+    if (is_called_off || !slot.unwanted || ending_) continue;
+    (void)runtime.cancel_load(ModelRole::kTarget);  // not found: it is done already
+    is_called_off = true;
+  }
+}
+
+// A draft and files take memory, too: the next model's room is looked for when they are there.
+void ModelCatalog::wait_for_rest(Slot& slot, const std::shared_ptr<Runtime>& runtime) {
+  while (!runtime->wait_loaded(kLookMs)) {
+    const Lock lock(mutex_);
+    if (ending_ || slot.runtime != runtime) return;
+  }
+}
+
+}  // namespace outrider

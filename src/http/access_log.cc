@@ -1,0 +1,95 @@
+#include "http/access_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "json/json.h"
+
+namespace outrider::http {
+namespace {
+
+constexpr mode_t kOwnerOnly = 0600;  // who asked, and when, is nobody else's business
+
+Result<int> open_file(const std::string& path) {
+  if (path == "-") return STDERR_FILENO;
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, kOwnerOnly);
+  if (file >= 0) return file;
+  return not_found("cannot write to '" + path + "': " + std::strerror(errno))
+      .in_field("access_log");
+}
+
+void close_file(int file) {
+  if (file != STDERR_FILENO) ::close(file);
+}
+
+double rounded(double ms) { return std::round(ms * 1000.0) / 1000.0; }
+
+}  // namespace
+
+Result<std::unique_ptr<LineFile>> LineFile::open(const std::string& path) {
+  const Result<int> file = open_file(path);
+  if (!file.ok()) return file.status();
+  return std::unique_ptr<LineFile>(new LineFile(path, *file));
+}
+
+LineFile::~LineFile() { close_file(file_); }
+
+void LineFile::write(std::string_view line) {
+  std::string whole(line);
+  whole += '\n';
+  const std::lock_guard<std::mutex> lock(mutex_);
+  // O_APPEND: one call is one line, also when several processes share the file.
+  while (::write(file_, whole.data(), whole.size()) < 0 && errno == EINTR) {
+  }
+}
+
+Status LineFile::reopen() {
+  const Result<int> file = open_file(path_);
+  if (!file.ok()) return file.status();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  close_file(file_);
+  file_ = *file;
+  return Status();
+}
+
+std::string access_line(const AccessEntry& entry, const CallRecord& record) {
+  json::Json line = {{"time", entry.time},  {"remote", entry.remote}, {"method", entry.method},
+                     {"path", entry.path},  {"status", entry.status}, {"ms", rounded(entry.ms)},
+                     {"bytes", entry.bytes}};
+  if (!record.model.empty()) line["model"] = record.model;
+  if (record.completions > 0) {
+    line["prompt_tokens"] = record.prompt_tokens;
+    line["completion_tokens"] = record.completion_tokens;
+    line["drafted"] = record.drafted;
+    line["accepted"] = record.accepted;
+    line["first_token_ms"] =
+        record.first_token_ms < 0.0 ? json::Json() : json::Json(rounded(record.first_token_ms));
+    line["finish"] = std::string(record.finish);
+  }
+  return json::encode(line);
+}
+
+std::string utc_now() {
+  using std::chrono::milliseconds;
+  using std::chrono::system_clock;
+  const system_clock::time_point now = system_clock::now();
+  const std::time_t seconds = system_clock::to_time_t(now);
+  const auto ms =
+      std::chrono::duration_cast<milliseconds>(now - system_clock::from_time_t(seconds)).count();
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  std::array<char, 40> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
+  std::snprintf(text.data() + size, text.size() - size, ".%03dZ", static_cast<int>(ms));
+  return text.data();
+}
+
+}  // namespace outrider::http

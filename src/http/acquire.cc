@@ -1,0 +1,35 @@
+#include "http/acquire.h"
+
+#include <utility>
+
+#include "http/error_reply.h"
+
+namespace outrider::http {
+
+Result<std::shared_ptr<Runtime>> acquire_model(Server& server, const HttpRequest& request,
+                                               std::string_view name) {
+  return server.catalog().acquire(
+      name, [&] { return server.stopping() || (request.gone && request.gone()); });
+}
+
+Result<OpenModel> open_model(Server& server, const HttpRequest& request, std::string_view name) {
+  Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, name);
+  if (!runtime.ok()) return runtime.status();
+  std::shared_ptr<const Target> target = (*runtime)->target();
+  if (target == nullptr) return not_found("the model was taken away just now; ask again");
+  return OpenModel{.runtime = std::move(*runtime), .target = std::move(target)};
+}
+
+HttpReply model_error_reply(const Status& status) {
+  const bool unknown = status.code() == StatusCode::kNotFound;
+  return error_reply(api::Error{
+      .code = status.code(), .message = status.message(), .field = unknown ? "model" : ""});
+}
+
+std::string_view model_of(const json::Json& body) {
+  const json::Json::const_iterator found = body.find("model");
+  if (found == body.end() || !found->is_string()) return {};
+  return found->get_ref<const std::string&>();
+}
+
+}  // namespace outrider::http

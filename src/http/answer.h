@@ -1,0 +1,66 @@
+// Answer: one completion as HTTP clients see it: content, reasoning and calls of tools, told apart
+// while they are said.
+//
+// Tested by answer_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/chat.h"
+#include "serve/completion_result.h"
+
+namespace outrider::http {
+
+// More of a call; its id and name come whole, with its first delta.
+struct ToolCallDelta {
+  std::size_t index = 0;
+  std::string id;
+  std::string name;
+  std::string arguments;
+};
+
+// What is new since the last one.
+struct AnswerDelta {
+  std::string content;
+  std::string reasoning;
+  std::vector<ToolCallDelta> tool_calls;
+  std::vector<SaidToken> tokens;  // that it was made of, markers of the template included
+
+  // Nothing of it can be shown.
+  bool silent() const { return content.empty() && reasoning.empty() && tool_calls.empty(); }
+};
+
+class Answer {
+ public:
+  // `reader`: of the conversation; null: all text is content.
+  explicit Answer(std::shared_ptr<const ChatReader> reader) : reader_(std::move(reader)) {}
+
+  // More tokens, in order, whose joined texts are whole characters.
+  AnswerDelta add(std::vector<SaidToken> tokens);
+  // The end, with what was held back until it was there. Once.
+  AnswerDelta finish(std::shared_ptr<const CompletionResult> result);
+
+  // So far.
+  const ChatReply& reply() const { return reply_; }
+  const std::vector<SaidToken>& tokens() const { return tokens_; }
+  // Of the tokens, those that came with more reasoning.
+  std::int64_t reasoning_tokens() const { return reasoning_tokens_; }
+  // Null before finish().
+  const std::shared_ptr<const CompletionResult>& result() const { return result_; }
+
+ private:
+  AnswerDelta read(bool complete);
+
+  std::shared_ptr<const ChatReader> reader_;
+  std::string text_;
+  std::vector<SaidToken> tokens_;
+  ChatReply reply_;
+  std::int64_t reasoning_tokens_ = 0;
+  std::shared_ptr<const CompletionResult> result_;
+};
+
+}  // namespace outrider::http

@@ -1,0 +1,232 @@
+#include "http/chat_form.h"
+
+#include <ctime>
+#include <utility>
+
+#include "api/completion_json.h"
+#include "api/update_json.h"
+#include "http/build_info.h"
+#include "http/error_reply.h"
+#include "http/llama_settings.h"
+#include "http/openai_body.h"
+#include "http/random_id.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+Json tool_calls_json(const std::vector<ToolCall>& calls) {
+  Json list = Json::array();
+  for (const ToolCall& call : calls) {
+    list.push_back({{"id", call.id},
+                    {"type", "function"},
+                    {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  }
+  return list;
+}
+
+Json delta_json(const AnswerDelta& delta) {
+  Json object = Json::object();
+  if (!delta.content.empty()) object["content"] = delta.content;
+  if (!delta.reasoning.empty()) object["reasoning_content"] = delta.reasoning;
+  for (const ToolCallDelta& call : delta.tool_calls) {
+    Json function = Json::object();
+    if (!call.name.empty()) function["name"] = call.name;
+    function["arguments"] = call.arguments;
+    Json item = {{"index", call.index}};
+    if (!call.id.empty()) item["id"] = call.id;
+    if (!call.id.empty()) item["type"] = "function";
+    item["function"] = std::move(function);
+    object["tool_calls"].push_back(std::move(item));
+  }
+  return object;
+}
+
+Json logprobs_json(const std::vector<SaidToken>& tokens) {
+  Json list = Json::array();
+  for (const SaidToken& token : tokens) {
+    if (token.logprob) list.push_back(api::logprob_json(*token.logprob));
+  }
+  return list.empty() ? Json() : Json{{"content", std::move(list)}};
+}
+
+class ChatForm : public AnswerForm {
+ public:
+  explicit ChatForm(const AnswerWishes& wishes)
+      : wishes_(wishes), id_(random_id("chatcmpl-")), created_(std::time(nullptr)) {}
+
+  void begin(std::string& out) override {
+    for (std::size_t i = 0; i < prompts().size(); ++i) progress(i, prompts()[i], 0.0, out);
+  }
+
+  void progress(std::size_t i, const PromptStats& prompt, double fraction,
+                std::string& out) override {
+    read_of(i) = fraction;
+    if (!wishes_.return_progress) return;
+    Json chunk = chunk_of(i, Json::object());
+    const double read = static_cast<double>(prompt.n_tokens - prompt.n_cached) * fraction;
+    chunk["prompt_progress"] = {{"total", prompt.n_tokens},
+                                {"cache", prompt.n_cached},
+                                {"processed", prompt.n_cached + static_cast<std::int64_t>(read)}};
+    append_event(chunk, out);
+  }
+
+  void delta(std::size_t i, const AnswerDelta& delta, std::string& out) override {
+    if (read_of(i) < 1.0) progress(i, prompts()[i], 1.0, out);
+    say_role(i, out);
+    if (delta.silent() && !(wishes_.token_sources && !delta.tokens.empty())) return;
+    Json chunk = chunk_of(i, delta_json(delta));
+    chunk["choices"][0]["logprobs"] = logprobs_json(delta.tokens);
+    if (wishes_.token_sources) add_tokens(delta.tokens, chunk);
+    append_event(chunk, out);
+  }
+
+  void end(std::size_t i, const Answer& answer, std::string& out) override {
+    say_role(i, out);
+    Json chunk = chunk_of(i, Json::object());
+    chunk["choices"][0]["finish_reason"] = std::string(openai_finish_reason(answer));
+    add_outcome(answer, chunk);
+    append_event(chunk, out);
+  }
+
+  void finish(const std::vector<Answer>& answers, std::string& out) override {
+    if (wishes_.include_usage) {
+      Json chunk = head("chat.completion.chunk");
+      chunk["choices"] = Json::array();
+      chunk["usage"] = openai_usage(answers);
+      chunk["timings"] = llama_timings(answers.front().result()->completion);
+      append_event(chunk, out);
+    }
+    out += "data: [DONE]\n\n";
+  }
+
+  void fail(int status, const std::string& message, std::string& out) override {
+    append_event(error_object(status, message), out);
+    out += "data: [DONE]\n\n";
+  }
+
+  Json whole(const std::vector<Answer>& answers) override {
+    Json object = head("chat.completion");
+    object["choices"] = Json::array();
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const ChatReply& reply = answers[i].reply();
+      const bool calls = !reply.tool_calls.empty();
+      Json message = {{"role", "assistant"},
+                      {"content", reply.content.empty() && calls ? Json() : Json(reply.content)}};
+      if (!reply.reasoning.empty()) message["reasoning_content"] = reply.reasoning;
+      if (calls) message["tool_calls"] = tool_calls_json(reply.tool_calls);
+      object["choices"].push_back(
+          {{"index", i},
+           {"message", std::move(message)},
+           {"logprobs", logprobs_json(answers[i].tokens())},
+           {"finish_reason", std::string(openai_finish_reason(answers[i]))}});
+    }
+    object["usage"] = openai_usage(answers);
+    add_outcome(answers.front(), object);
+    if (wishes_.token_sources) add_tokens(answers.front().tokens(), object);
+    return object;
+  }
+
+ private:
+  Json head(const char* kind) const {
+    return {{"id", id_},
+            {"object", kind},
+            {"created", created_},
+            {"model", model()},
+            {"system_fingerprint", std::string(kBuildInfo)}};
+  }
+
+  Json chunk_of(std::size_t i, Json delta) const {
+    Json chunk = head("chat.completion.chunk");
+    chunk["choices"] = Json::array();
+    chunk["choices"].push_back({{"index", i},
+                                {"delta", std::move(delta)},
+                                {"logprobs", Json()},
+                                {"finish_reason", Json()}});
+    if (wishes_.include_usage) chunk["usage"] = Json();
+    return chunk;
+  }
+
+  double& read_of(std::size_t i) {
+    if (read_.size() <= i) read_.resize(i + 1, 0.0);
+    return read_[i];
+  }
+
+  // Once for each answer, in front of everything else of it.
+  void say_role(std::size_t i, std::string& out) {
+    if (begun_.size() <= i) begun_.resize(i + 1, false);
+    if (begun_[i]) return;
+    begun_[i] = true;
+    append_event(chunk_of(i, {{"role", "assistant"}, {"content", Json()}}), out);
+  }
+
+  static void add_tokens(const std::vector<SaidToken>& tokens, Json& object) {
+    object["tokens"] = Json::array();
+    for (const SaidToken& token : tokens) {
+      object["tokens"].push_back(
+          {{"id", token.id}, {"text", token.text}, {"by", std::string(token.by)}});
+    }
+  }
+
+  const AnswerWishes wishes_;
+  const std::string id_;
+  const std::int64_t created_;
+  std::vector<bool> begun_;   // whose role has been said
+  std::vector<double> read_;  // of each prompt, as was told
+};
+
+}  // namespace
+
+std::string_view openai_finish_reason(const Answer& answer) {
+  const FinishReason reason = answer.result()->completion.finish;
+  if (!answer.reply().tool_calls.empty() && reason == FinishReason::kStop) return "tool_calls";
+  // Cut short by a time limit or by the server's end is cut short.
+  return reason == FinishReason::kStop ? "stop" : "length";
+}
+
+Json openai_usage(const std::vector<Answer>& answers) {
+  std::int64_t prompt = 0;
+  std::int64_t cached = 0;
+  std::int64_t said = 0;
+  for (const Answer& answer : answers) {
+    const Completion& c = answer.result()->completion;
+    prompt += c.prompt_tokens;
+    cached += c.cached_tokens;
+    said += static_cast<std::int64_t>(c.tokens.size());
+  }
+  return {{"prompt_tokens", prompt},
+          {"completion_tokens", said},
+          {"total_tokens", prompt + said},
+          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+}
+
+void add_outcome(const Answer& answer, Json& object) {
+  Json result = api::result_json(*answer.result());
+  object["seed"] = std::move(result["seed"]);
+  object["timings"] = llama_timings(answer.result()->completion);
+  object["speculation"] = std::move(result["speculation"]);
+}
+
+api::Answer<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
+  unify_logprobs(body);
+  CompletionRequest request = options.defaults;
+  AnswerWishes wishes;
+  api::JsonFields fields(body, "", &openai_dialect());
+  fields.require("messages");
+  read_wishes(fields, wishes);
+  api::read_completion_fields(fields, request);
+  read_response_format(fields, request);
+  const std::optional<api::Error> error = fields.finish();
+  if (error) return *error;
+  const Status status = validate(request);
+  if (!status.ok()) return api::error_of(status, body);
+  CompletionTask task;
+  task.model = wishes.model;
+  task.stream = wishes.stream;
+  task.set_requests(std::move(request), wishes.n);
+  task.form = std::make_unique<ChatForm>(wishes);
+  return task;
+}
+
+}  // namespace outrider::http

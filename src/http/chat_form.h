@@ -1,0 +1,30 @@
+// POST /v1/chat/completions: OpenAI's chat, its body and its answers.
+//
+// Beside OpenAI's fields, the chunk with the finish_reason (streamed) or the object has "timings"
+// and "speculation" as the result object has them (api/completion_json.h), and "seed". With n > 1
+// these are the first answer's.
+//
+// Tested by chat_form_test.cc.
+#pragma once
+
+#include "api/error.h"
+#include "http/completion_task.h"
+#include "http/server_options.h"
+#include "json/json.h"
+
+namespace outrider::http {
+
+// Errors: kInvalidArgument with the field.
+api::Answer<CompletionTask> read_chat_task(json::Json body, const ServerOptions& options);
+
+// "stop", "length" or "tool_calls". REQUIRES: the answer is complete
+std::string_view openai_finish_reason(const Answer& answer);
+
+// {"prompt_tokens","completion_tokens","total_tokens","prompt_tokens_details":{"cached_tokens"}},
+// the sum of all answers. REQUIRES: they are complete
+json::Json openai_usage(const std::vector<Answer>& answers);
+
+// What we add to the end of every answer: "timings", "speculation", "seed". REQUIRES: complete
+void add_outcome(const Answer& answer, json::Json& object);
+
+}  // namespace outrider::http

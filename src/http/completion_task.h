@@ -1,0 +1,42 @@
+// CompletionTask: what a client's body asks for, whichever API it speaks, and its answering.
+//
+//   body -> CompletionTask (chat_form.h, text_form.h, ...) -> answer_completion() -> HttpReply
+//
+// Tested by completion_task_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/answer_form.h"
+#include "http/exchange.h"
+#include "request/completion_request.h"
+#include "serve/runtime.h"
+
+namespace outrider::http {
+
+class Server;
+
+struct CompletionTask {
+  std::vector<CompletionRequest> requests;  // one for each answer, 1 to kMaxAnswers
+  std::string model;                        // of the catalog; empty: the default
+  bool stream = false;
+  std::unique_ptr<AnswerForm> form;  // not null
+
+  // `n` answers to the same: answer i has the seed of the request, plus i.
+  void set_requests(CompletionRequest request, std::int32_t n);
+};
+
+inline constexpr std::int32_t kMaxAnswers = 16;
+
+// Starts the completions and returns the whole answer, or a reply that streams it. They are
+// cancelled as soon as the client goes (within kGoneMs), or the reply is destroyed unsent.
+HttpReply answer_completion(Server& server, const HttpRequest& request, CompletionTask task);
+
+// How often the connection of a client that waits is looked at, in milliseconds.
+inline constexpr std::int64_t kGoneMs = 100;
+
+}  // namespace outrider::http

@@ -1,0 +1,89 @@
+// What the bodies of the APIs that agents speak have in common (responses_body.h,
+// anthropic_body.h): parts of messages, tools, and the fields that stand for something of a
+// CompletionRequest. All functions report the first error to `fields`, with the place in the body:
+// "input[2].content[0].type".
+//
+// Tested by responses_body_test.cc, anthropic_body_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/json_fields.h"
+#include "json/json.h"
+#include "request/completion_request.h"
+
+namespace outrider::http {
+
+// "name[3]"
+std::string item_name(std::string_view name, std::size_t index);
+
+// The error of an object inside, if it has one, is the outer one's.
+void take_error(api::JsonFields& fields, api::JsonFields& inner);
+
+// Right in itself, but not done here (kUnsupported): `place` is of the type `type`.
+void refuse_type(api::JsonFields& fields, const std::string& place, const std::string& type,
+                 std::string_view why);
+
+// `given` at `place`: a string, or an array of objects whose "type" is one of `types` and that hold
+// "text"; their texts stand on lines of their own. Other parts (images, files) are kUnsupported.
+std::string read_text_parts(api::JsonFields& fields, const json::Json& given,
+                            const std::string& place, std::span<const std::string_view> types);
+
+// The text of one such part, whose type has been looked at.
+std::string read_text_part(api::JsonFields& fields, const json::Json& part,
+                           const std::string& place);
+
+// A conversation while it is read.
+class Conversation {
+ public:
+  // Goes on behind what `messages` holds, which must outlive this.
+  explicit Conversation(std::vector<ChatMessage>& messages) : messages_(messages) {}
+
+  std::size_t size() const { return messages_.size(); }
+  // The last one, if it is of that role and not among the first `n`; else a new one.
+  ChatMessage& of_role(std::string_view role, std::size_t n = 0);
+  // Null: there is none.
+  const ChatMessage* last() const { return messages_.empty() ? nullptr : &messages_.back(); }
+
+  void add(ChatMessage message) { messages_.push_back(std::move(message)); }
+  // Instructions that follow each other are one message: templates take a single one, at the
+  // beginning.
+  void add_instructions(const std::string& text);
+  // `message`: of this conversation, of_role("assistant").
+  void add_call(ChatMessage& message, ToolCall call);
+  // What came of a call; `place` is where its id stands, which must be one of add_call().
+  void add_result(api::JsonFields& fields, const std::string& place, ChatMessage result);
+
+ private:
+  std::vector<ChatMessage>& messages_;
+  std::map<std::string, std::string> tools_;  // by the call's id
+};
+
+// `given` at "tools": an array, each read by `read`, at most kMaxChatTools.
+void read_each_tool(api::JsonFields& fields, CompletionRequest& request,
+                    void (*read)(api::JsonFields& fields, const json::Json& tool,
+                                 const std::string& place, ChatTool& read));
+
+// A schema as its text. Fails where it is not an object.
+void read_schema(api::JsonFields& fields, std::string_view name, std::string& schema);
+
+// Of all tools only those of these names are left. `place` is where the names come from.
+void keep_tools(api::JsonFields& fields, const std::string& place,
+                std::span<const std::string> names, CompletionRequest& request);
+
+// What is said keeps to `schema` (null: to any object). `place` is where that was asked for. Behind
+// the tools, which exclude it.
+void keep_to_schema(api::JsonFields& fields, const std::string& place, const json::Json* schema,
+                    CompletionRequest& request);
+
+// How hard the model is to think: "none" to "max". Templates know at most low, medium and high, as
+// their value "reasoning_effort"; those without it only that there is reasoning or not.
+void set_effort(CompletionRequest& request, std::string_view effort);
+
+}  // namespace outrider::http

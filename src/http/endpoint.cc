@@ -1,0 +1,144 @@
+#include "http/endpoint.h"
+
+#include "http/anthropic_body.h"
+#include "http/chat_form.h"
+#include "http/completion_task.h"
+#include "http/error_reply.h"
+#include "http/llama_endpoints.h"
+#include "http/metrics_endpoints.h"
+#include "http/model_endpoints.h"
+#include "http/openapi.h"
+#include "http/responses_body.h"
+#include "http/text_form.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+using ReadTask = api::Answer<CompletionTask> (*)(Json body, const ServerOptions& options);
+
+// An endpoint whose body is a task.
+template <ReadTask kRead>
+HttpReply complete(Server& server, const HttpRequest& request) {
+  api::Answer<Json> body = read_body(request);
+  if (!body.ok()) return error_reply(body.error());
+  api::Answer<CompletionTask> task = kRead(std::move(*body), server.options());
+  if (!task.ok()) return error_reply(task.error());
+  return answer_completion(server, request, std::move(*task));
+}
+
+constexpr Endpoint kEndpoints[] = {
+    {.method = "POST",
+     .path = "/v1/chat/completions",
+     .summary = "an answer to a conversation (OpenAI)",
+     .answer = complete<read_chat_task>,
+     .body = chat_parameters,
+     .required = {"messages"},
+     .answers = "ChatCompletion",
+     .streams = true},
+    {.method = "POST",
+     .path = "/chat/completions",
+     .summary = "the same",
+     .answer = complete<read_chat_task>,
+     .body = chat_parameters,
+     .streams = true},
+    {.method = "POST",
+     .path = "/v1/completions",
+     .summary = "how a text goes on (OpenAI)",
+     .answer = complete<read_text_task>,
+     .body = text_parameters,
+     .required = {"prompt"},
+     .answers = "TextCompletion",
+     .streams = true},
+    {.method = "POST",
+     .path = "/v1/responses",
+     .summary = "an answer to a conversation, as items (OpenAI)",
+     .answer = complete<read_responses_task>,
+     .body = responses_parameters,
+     .required = {"input"},
+     .answers = "Response",
+     .streams = true},
+    {.method = "POST",
+     .path = "/v1/messages",
+     .summary = "an answer to a conversation (Anthropic)",
+     .answer = complete<read_messages_task>,
+     .body = messages_parameters,
+     .required = {"messages", "max_tokens"},
+     .answers = "Message",
+     .streams = true},
+    {.method = "POST",
+     .path = "/v1/messages/count_tokens",
+     .summary = "how many tokens such a conversation has (Anthropic)",
+     .answer = count_tokens,
+     .body = messages_parameters,
+     .required = {"messages"},
+     .answers = "TokenCount"},
+    {.method = "GET",
+     .path = "/v1/models",
+     .summary = "the models, and whether they are open",
+     .answer = list_models,
+     .answers = "ModelList"},
+    {.method = "GET",
+     .path = "/models",
+     .summary = "the same",
+     .answer = list_models,
+     .answers = "ModelList"},
+    {.method = "GET",
+     .path = "/health",
+     .summary = "whether the default model can answer",
+     .answer = health,
+     .open = true,
+     .answers = "Health"},
+    {.method = "GET",
+     .path = "/v1/health",
+     .summary = "the same",
+     .answer = health,
+     .open = true,
+     .answers = "Health"},
+    {.method = "GET",
+     .path = "/metrics",
+     .summary = "counters and histograms for Prometheus",
+     .answer = metrics,
+     .content_type = "text/plain"},
+    {.method = "GET",
+     .path = "/outrider/speculation",
+     .summary = "what guessing has brought; ?model= says whose",
+     .answer = speculation},
+    {.method = "POST",
+     .path = "/rpc",
+     .summary = "JSON-RPC 2.0, the methods of system.methods; ?model= says whose",
+     .answer = rpc,
+     .body_schema = "RpcRequest"},
+    {.method = "GET",
+     .path = "/openapi.json",
+     .summary = "this description",
+     .answer = openapi,
+     .open = true},
+};
+
+}  // namespace
+
+std::span<const Endpoint> endpoints() {
+  static const std::vector<Endpoint> kAll = [] {
+    std::vector<Endpoint> all(std::begin(kEndpoints), std::end(kEndpoints));
+    const std::span<const Endpoint> more = llama_endpoints();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
+  return kAll;
+}
+
+api::Answer<Json> read_body(const HttpRequest& request) {
+  json::Parsed parsed = json::parse(request.body);
+  if (!parsed.ok()) {
+    return api::Error{.message = "the body is not JSON: " + parsed.error, .field = ""};
+  }
+  if (!parsed.value->is_object()) {
+    return api::Error{.message = "the body is " + std::string(json::kind(*parsed.value)) +
+                                 ", but must be an object",
+                      .field = ""};
+  }
+  return std::move(*parsed.value);
+}
+
+}  // namespace outrider::http

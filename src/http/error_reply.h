@@ -1,0 +1,26 @@
+// Failures as clients of an HTTP API expect them: a status, and OpenAI's error object. (Anthropic's
+// form: anthropic_error.h.)
+#pragma once
+
+#include <string>
+
+#include "api/error.h"
+#include "http/exchange.h"
+#include "json/json.h"
+
+namespace outrider::http {
+
+// 400 for what the client sent, 404, 429 for a full queue, 499 for a client that has gone, 501 for
+// what this server or model does not do, 503, 500.
+int http_status(StatusCode code);
+
+// {"error":{"message","type","param","code"}}; `status` is HTTP's.
+json::Json error_object(int status, const std::string& message, const std::string& field = "");
+
+HttpReply error_reply(int status, const std::string& message, const std::string& field = "");
+// With Retry-After where trying again later may work.
+HttpReply error_reply(const api::Error& error);
+
+HttpReply json_reply(const json::Json& value);
+
+}  // namespace outrider::http

@@ -1,0 +1,64 @@
+// A request of a client and the reply to it, without sockets: endpoints are functions from one to
+// the other, and are tested as such. listener.h carries them over HTTP.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace outrider::http {
+
+// What became of a request, for the metrics and the access log. The thread that answers fills it.
+struct CallRecord {
+  std::string model;             // whose completions they are; empty: none
+  std::int64_t completions = 0;  // that have ended; of them, together:
+  std::int64_t prompt_tokens = 0;
+  std::int64_t completion_tokens = 0;
+  std::int64_t drafted = 0;
+  std::int64_t accepted = 0;
+  double first_token_ms = -1.0;  // of the first of them, waiting for a slot included; -1: none came
+  std::string_view finish;       // of the last one; static storage
+};
+
+struct HttpRequest {
+  std::string method;  // "GET", "POST", ...
+  std::string path;    // decoded, without the query: "/v1/models"
+  std::string body;
+  std::string remote;  // the client's address
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::pair<std::string, std::string>> query;  // decoded
+  // Whether the client has closed the connection; any time, from the thread that answers. May be
+  // empty: never.
+  std::function<bool()> gone;
+  // Not null; copies of the request share it.
+  std::shared_ptr<CallRecord> record = std::make_shared<CallRecord>();
+
+  // The first header of that name, whatever its case; empty: there is none.
+  std::string_view header(std::string_view name) const;
+  // The first value of that name; empty: there is none.
+  std::string_view parameter(std::string_view name) const;
+};
+
+// Where a reply that is made bit by bit is written. False: the client has gone, or reads too slowly
+// (Listener's write limit); nothing more will be taken.
+using ReplyWriter = std::function<bool(std::string_view bytes)>;
+
+struct HttpReply {
+  int status = 200;
+  std::string content_type = "application/json; charset=utf-8";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  // Of an error: what is wrong, in a sentence. Server writes it in the form of the endpoint's API.
+  std::string failure = {};
+  // Instead of `body`: called once, on the thread of the connection, and writes all of it.
+  std::function<void(const ReplyWriter& write)> stream = {};
+};
+
+// Whether two header names or the like are the same but for the case of ASCII letters.
+bool same_name(std::string_view a, std::string_view b);
+
+}  // namespace outrider::http

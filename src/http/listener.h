@@ -1,0 +1,37 @@
+// Listener: a Server on a socket. One thread a connection, as many as there are connections, within
+// ServerOptions::max_connections; further ones get 503 at once.
+//
+// Tested by listener_test.cc, and by reliability_test.cc at its limits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/status.h"
+#include "http/server.h"
+
+namespace outrider::http {
+
+class Listener {
+ public:
+  // Binds the address of the server's options. `server` must outlive this. Errors: kInvalidArgument
+  // (an address that others can reach, without a key: check_exposure()); kUnsupported (the address
+  // cannot be had: the message says why as far as it is known).
+  static Result<std::unique_ptr<Listener>> create(Server& server);
+  virtual ~Listener() = default;
+
+  // The port that it has.
+  virtual std::int32_t port() const = 0;
+
+  // Answers until stop(). One thread, once. Returns when no connection is left.
+  virtual Status run() = 0;
+
+  // Ends it gracefully; any thread, returns at once. From now on requests get 503. Those that are
+  // being answered have ServerOptions::drain_s to end; then the catalog is shut down, which ends
+  // every completion with what it has; what is not written a second later is cut off. Twice is as
+  // once.
+  virtual void stop() = 0;
+};
+
+}  // namespace outrider::http

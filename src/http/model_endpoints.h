@@ -1,0 +1,20 @@
+// Endpoints about the models and the server itself.
+#pragma once
+
+#include "http/endpoint.h"
+
+namespace outrider::http {
+
+// GET /v1/models -> OpenAI's list; each also with "status": {"state","progress","error"},
+// "aliases", and "draft": the file of its draft model or null.
+HttpReply list_models(Server& server, const HttpRequest& request);
+
+// GET /health -> {"status":"ok"}; 503 while the default model is being opened ({"status":"loading",
+// "progress"}), or could not be.
+HttpReply health(Server& server, const HttpRequest& request);
+
+// POST /rpc?model=NAME -> the methods of api/methods.h for that model's runtime. Those that name
+// files of this machine only with ServerOptions::allow_files.
+HttpReply rpc(Server& server, const HttpRequest& request);
+
+}  // namespace outrider::http

@@ -1,0 +1,42 @@
+// What the bodies of OpenAI's chat and text completions have in common, and what clients send with
+// them that came from elsewhere (llama-server's names).
+//
+// The fields are those of completion.start (api/completion_params.h) under OpenAI's names or ours;
+// beside them "model", "n", "stream", "stream_options", and for our page "token_sources" and
+// "return_progress". null counts as not given. A field that is not known is an error.
+//
+// Tested by openai_body_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "api/completion_params.h"
+#include "json/json.h"
+#include "request/completion_request.h"
+
+namespace outrider::http {
+
+// How the answer is to be sent.
+struct AnswerWishes {
+  std::string model;
+  std::int32_t n = 1;
+  bool stream = false;
+  bool include_usage = false;    // a last chunk with the counts
+  bool token_sources = false;    // each chunk lists its tokens, and who guessed them
+  bool return_progress = false;  // chunks that say how much of the prompt is read
+};
+
+// OpenAI's names for our fields, and what its clients send that changes nothing here.
+const api::Dialect& openai_dialect();
+
+void read_wishes(api::JsonFields& fields, AnswerWishes& wishes);
+
+// "response_format": text, json_object, or json_schema, into the request's schema.
+void read_response_format(api::JsonFields& fields, CompletionRequest& request);
+
+// Chat's {"logprobs": true, "top_logprobs": 5} as {"logprobs": 5}, which text completions have.
+void unify_logprobs(json::Json& body);
+
+}  // namespace outrider::http

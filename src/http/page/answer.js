@@ -1,0 +1,178 @@
+// An answer while it arrives: chunks of a chat completion in, a message out that can be kept.
+//
+// The text comes twice: as delta.content, which is always right, and as tokens, which say who
+// guessed them. They need not agree: a character may be cut over several tokens (each of them then
+// reads U+FFFD), markers of reasoning are tokens and no content, and text that could become a stop
+// string arrives later than its tokens. `Aligner` says which piece of the text is whose.
+
+/** Hands pieces of text to the tokens they came from. */
+export class Aligner {
+  #waiting = [];  // tokens whose text has not come yet
+
+  tokens(list) {
+    this.#waiting.push(...list);
+  }
+
+  /** [[by, length], ...] for all of `text`, in order. */
+  text(text) {
+    const pieces = [];
+    let at = 0;
+    let by = "target";
+    while (at < text.length && this.#waiting.length > 0) {
+      const token = this.#waiting[0];
+      by = token.by;
+      const rest = text.length - at;
+      if (token.text !== "" && text.startsWith(token.text, at)) {
+        pieces.push([by, token.text.length]);
+        at += token.text.length;
+        this.#waiting.shift();
+      } else if (token.text.length > rest && token.text.startsWith(text.slice(at))) {
+        pieces.push([by, rest]);  // the rest of this token is held back
+        this.#waiting[0] = {...token, text: token.text.slice(rest)};
+        at = text.length;
+      } else {
+        const end = this.#nextKnown(text, at);
+        if (end > at) pieces.push([by, end - at]);
+        at = end;
+        this.#waiting.shift();
+      }
+    }
+    if (at < text.length) pieces.push([by, text.length - at]);
+    return pieces;
+  }
+
+  // Where in `text`, from `at` on, a token behind the first one is found again: up to there it is
+  // the first one's. Its end if none is, and nothing tells whose it is.
+  #nextKnown(text, at) {
+    for (let i = 1; i < this.#waiting.length && i <= 64; ++i) {
+      const next = this.#waiting[i].text;
+      if (next === "" || next.includes("\uFFFD")) continue;
+      const found = text.indexOf(next, at);
+      if (found >= 0) return found;
+    }
+    const first = this.#waiting[0].text;
+    return first.includes("\uFFFD") || this.#waiting.length === 1 ? text.length : at;
+  }
+}
+
+/** Whose each character is: [[by, length], ...], neighbours of one origin joined. */
+function addPieces(spans, pieces) {
+  for (const [by, length] of pieces) {
+    const last = spans.at(-1);
+    if (last && last[0] === by) last[1] += length;
+    else spans.push([by, length]);
+  }
+}
+
+/** A message of the assistant before anything has come. All of it can be kept as JSON. */
+export function newMessage(model) {
+  return {role: "assistant", model, content: "", spans: [], reasoning: "", reasoningSpans: [],
+    counts: {}, finish: null, error: null, timings: null, speculation: null, usage: null,
+    plainMs: null};
+}
+
+const kLeastTime = 200;  // milliseconds that say something of a speed
+
+export class Answer {
+  #aligner = new Aligner();
+  #firstAt = null;
+  #firstTokens = 0;
+  #lastAt = null;
+  ids = [];          // of all tokens, and their texts: what two answers are compared by
+  texts = [];
+  progress = null;   // of the prompt: {total, processed, ...}
+  live = null;       // speculation so far, from servers that send it with each chunk
+
+  constructor(message) {
+    this.message = message;
+  }
+
+  /** `now` in milliseconds. */
+  add(chunk, now) {
+    const message = this.message;
+    if (chunk.prompt_progress) this.progress = chunk.prompt_progress;
+    this.#addTokens(chunk.tokens ?? [], now);
+    const choice = chunk.choices?.[0];
+    const delta = choice?.delta;
+    if (delta?.reasoning_content) {
+      message.reasoning += delta.reasoning_content;
+      addPieces(message.reasoningSpans, this.#aligner.text(delta.reasoning_content));
+    }
+    if (delta?.content) {
+      message.content += delta.content;
+      addPieces(message.spans, this.#aligner.text(delta.content));
+    }
+    if (choice?.finish_reason) message.finish = choice.finish_reason;
+    if (chunk.timings) message.timings = chunk.timings;
+    if (chunk.speculation) {
+      if (choice?.finish_reason || message.finish) message.speculation = chunk.speculation;
+      else this.live = chunk.speculation;
+    }
+    if (chunk.usage) message.usage = chunk.usage;
+  }
+
+  #addTokens(tokens, now) {
+    if (tokens.length === 0) return;
+    this.#aligner.tokens(tokens);
+    for (const token of tokens) {
+      this.ids.push(token.id);
+      this.texts.push(token.text);
+      this.message.counts[token.by] = (this.message.counts[token.by] ?? 0) + 1;
+    }
+    if (this.#firstAt === null) {
+      this.#firstAt = now;
+      this.#firstTokens = tokens.length;
+    }
+    this.#lastAt = now;
+  }
+
+  get begun() {
+    return this.ids.length > 0 || this.message.content !== "" || this.message.reasoning !== "";
+  }
+
+  /** As far as is known now: see `figuresOf`. */
+  figures() {
+    const message = this.message;
+    const figures = figuresOf({...message, speculation: message.speculation ?? this.live});
+    if (message.timings === null && this.#lastAt - this.#firstAt >= kLeastTime) {
+      const tokens = this.ids.length - this.#firstTokens;
+      figures.perSecond = tokens * 1000 / (this.#lastAt - this.#firstAt);
+      figures.speedup = speedup(figures, message);
+    }
+    return figures;
+  }
+}
+
+function speedup(figures, message) {
+  const enabled = message.speculation ? message.speculation.enabled
+    : figures.tokens > (message.counts.target ?? 0);
+  if (!enabled || !message.plainMs || !figures.perSecond) return null;
+  return figures.perSecond * message.plainMs / 1000;
+}
+
+/**
+ * {tokens, perSecond, perStep, acceptance, speedup} of a message; null for what is not known.
+ * While the server has not counted them, steps are the target's own tokens: one each.
+ * The speed-up is against steps of one token, at what the cost curve says of them.
+ */
+export function figuresOf(message) {
+  const tokens = Object.values(message.counts).reduce((sum, n) => sum + n, 0);
+  const own = message.counts.target ?? 0;
+  const figures = {
+    tokens: message.usage?.completion_tokens ?? tokens,
+    perSecond: message.timings?.predicted_per_second ?? null,
+    perStep: message.speculation?.tokens_per_step ?? (own > 0 ? tokens / own : null),
+    acceptance: message.speculation?.acceptance_rate ?? null,
+  };
+  figures.speedup = speedup(figures, message);
+  return figures;
+}
+
+/** Where two lists of token ids part: the index, or -1 if one begins with all of the other. */
+export function firstDifference(a, b) {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; ++i) {
+    if (a[i] !== b[i]) return i;
+  }
+  return -1;
+}

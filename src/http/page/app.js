@@ -1,0 +1,222 @@
+// Puts the page together. Each part has one job: server.js knows the server, chat.js the
+// conversation that is shown, compare.js the side by side, panel.js what opens at the side.
+
+import {askAgain, onKeyWanted} from "./api.js";
+import {Chat} from "./chat.js";
+import {Compare} from "./compare.js";
+import {Composer} from "./composer.js";
+import {Conversations} from "./conversations.js";
+import {figuresOf} from "./answer.js";
+import {byId, el, icon} from "./dom.js";
+import {figureItems} from "./figures.js";
+import {rate} from "./format.js";
+import {askForKey} from "./key_dialog.js";
+import {ModelsPanel, progressBar} from "./models_panel.js";
+import {Panel} from "./panel.js";
+import {server} from "./server.js";
+import {settings} from "./settings.js";
+import {SettingsForm} from "./settings_form.js";
+import {Sidebar} from "./sidebar.js";
+import {SpeedPanel} from "./speed_panel.js";
+
+function toast(text, {label, action} = {}) {
+  const node = el("div", {class: "toast"}, el("span", {}, text));
+  if (label) {
+    node.append(el("button", {type: "button", class: "quiet-button", on: {click: () => {
+      action();
+      node.remove();
+    }}}, label));
+  }
+  byId("toasts").append(node);
+  setTimeout(() => node.remove(), 7000);
+}
+
+function setUpTheme() {
+  const button = byId("theme");
+  const names = {auto: "as the system", light: "light", dark: "dark"};
+  const show = () => {
+    const theme = window.outriderTheme.get();
+    button.replaceChildren(icon(theme));
+    button.setAttribute("aria-label", `Theme: ${names[theme]}`);
+    button.title = button.getAttribute("aria-label");
+  };
+  button.addEventListener("click", () => {
+    window.outriderTheme.next();
+    show();
+  });
+  show();
+}
+
+function setUpColours() {
+  const button = byId("colours");
+  const show = () => button.setAttribute("aria-checked", String(settings.get("colours")));
+  button.addEventListener("click", () => settings.set("colours", !settings.get("colours")));
+  settings.addEventListener("change", show);
+  show();
+}
+
+/** The list of conversations: beside the text where there is room, over it otherwise. */
+function setUpSidebar() {
+  const {body} = document;
+  const narrow = matchMedia("(max-width: 800px)");
+  byId("toggle-sidebar").append(icon("menu"));
+  byId("toggle-sidebar").title = "Conversations";
+  byId("close-sidebar").append(icon("close"));
+  const set = (open) => {
+    body.classList.toggle("sidebar-open", open && narrow.matches);
+    if (!narrow.matches) body.classList.toggle("sidebar-closed", !open);
+    byId("shade").hidden = !(open && narrow.matches);
+    byId("toggle-sidebar").setAttribute("aria-expanded", String(open));
+  };
+  const isOpen = () => narrow.matches ? body.classList.contains("sidebar-open")
+    : !body.classList.contains("sidebar-closed");
+  byId("toggle-sidebar").addEventListener("click", () => set(!isOpen()));
+  byId("close-sidebar").addEventListener("click", () => set(false));
+  byId("shade").addEventListener("click", () => set(false));
+  narrow.addEventListener("change", () => set(!narrow.matches));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && narrow.matches && isOpen() && !event.defaultPrevented) {
+      event.preventDefault();
+      set(false);
+    }
+  });
+  set(!narrow.matches);
+  return {closeIfOver: () => narrow.matches && set(false)};
+}
+
+/** The choice of the model, its state, and what stands in the way. */
+function setUpModels() {
+  const select = byId("model");
+  const dot = byId("model-state");
+  const banner = byId("banner");
+  let offered = "";
+  select.addEventListener("change", () => server.choose(select.value));
+  const showBanner = () => {
+    const {loading, model, problem} = server;
+    const own = model?.status;
+    banner.hidden = false;
+    banner.className = "banner";
+    if (loading || own?.state === "loading") {
+      const progress = loading?.progress ?? own.progress;
+      const name = loading?.model ?? model?.id ?? "the model";
+      banner.replaceChildren(`Opening ${name}, ${rate(progress)}`, progressBar(progress, "Opening"));
+    } else if (problem || own?.state === "failed") {
+      banner.classList.add("bad");
+      const again = el("button", {type: "button", class: "quiet-button", on: {click: () => {
+        askAgain();
+        server.refresh();
+      }}}, "Try again");
+      banner.replaceChildren(problem ?? `${model.id} could not be opened: ${own.error ?? "no reason given"}`,
+        again);
+    } else {
+      banner.hidden = true;
+    }
+  };
+  const show = () => {
+    const ids = server.models.map(({id}) => id);
+    if (JSON.stringify(ids) !== offered) {
+      offered = JSON.stringify(ids);
+      select.replaceChildren(...(ids.length > 0 ? ids.map((id) => el("option", {value: id}, id))
+        : [el("option", {value: ""}, "no model")]));
+    }
+    select.value = server.model?.id ?? "";
+    select.disabled = ids.length < 2;
+    dot.className = `dot ${server.loading ? "loading" : server.state}`;
+    dot.setAttribute("aria-label", server.loading ? "loading" : server.state);
+    byId("version").textContent = server.status?.version ? `version ${server.status.version}` : "";
+    showBanner();
+  };
+  server.addEventListener("change", show);
+}
+
+/** Chat or side by side; the composer serves both. */
+class Views {
+  comparing = false;
+
+  constructor(conversations) {
+    this.conversations = conversations;
+    const onChange = () => this.show();
+    this.chat = new Chat(conversations, {onChange});
+    this.compare = new Compare({onChange});
+    this.composer = new Composer({send: (text) => this.#active.send(text),
+      stop: () => this.#active.stop()});
+    for (const [id, comparing] of [["view-chat", false], ["view-compare", true]]) {
+      byId(id).addEventListener("click", () => this.to(comparing));
+    }
+  }
+
+  get #active() {
+    const {chat, compare} = this;
+    return this.comparing
+      ? {send: (text) => compare.run(text), stop: () => compare.stop(), running: compare.running}
+      : {send: (text) => chat.send(text), stop: () => chat.stop(), running: chat.running};
+  }
+
+  to(comparing) {
+    this.comparing = comparing;
+    byId("chat-view").hidden = comparing;
+    byId("compare-view").hidden = !comparing;
+    byId("view-chat").setAttribute("aria-pressed", String(!comparing));
+    byId("view-compare").setAttribute("aria-pressed", String(comparing));
+    byId("prompt").placeholder = comparing ? "A prompt for both" : "Ask something";
+    this.show();
+    this.composer.focus();
+  }
+
+  show() {
+    if (!this.composer) return;  // while the parts are made
+    const {running} = this.#active;
+    if (this.wasRunning !== running) this.composer.busy = this.wasRunning = running;
+    byId("hint").textContent = running ? "Esc stops" : "Enter sends, Shift+Enter begins a line";
+    this.#showLive();
+  }
+
+  // Of the answer that is written, or of the last one.
+  #showLive() {
+    const last = this.conversations.current.messages.at(-1);
+    const figures = this.comparing ? null
+      : this.chat.figures ?? (last?.role === "assistant" ? figuresOf(last) : null);
+    byId("live").replaceChildren(...(this.chat.running ? figureItems(figures) : []));
+  }
+}
+
+async function start() {
+  onKeyWanted(askForKey);
+  setUpTheme();
+  setUpColours();
+  setUpModels();
+  const sidebarPlace = setUpSidebar();
+  const conversations = await Conversations.open();
+  conversations.addEventListener("failed", ({detail}) => toast(detail));
+  const views = new Views(conversations);
+  new Sidebar(conversations, {
+    toast,
+    onRemove: (conversation) => views.chat.forget(conversation),
+    onChoose: ({stay = false} = {}) => {
+      views.to(false);
+      views.chat.show();
+      if (!stay) sidebarPlace.closeIfOver();
+    },
+  });
+  new SettingsForm();
+  const panels = {models: new ModelsPanel(), speed: new SpeedPanel()};
+  new Panel({onShow: (name) => {
+    panels[name]?.show();
+    server.details();
+  }});
+  settings.addEventListener("change", ({detail}) => {
+    if (detail === "colours") views.chat.repaint();
+  });
+  let model = null;
+  server.addEventListener("change", () => {
+    // The welcome names the model.
+    const now = JSON.stringify([server.model?.id, server.model?.draft]);
+    if (now !== model && conversations.current.messages.length === 0) views.chat.show({anew: true});
+    model = now;
+  });
+  views.chat.show();
+  views.composer.focus();
+  await server.start();
+}
+
+start();

@@ -1,0 +1,214 @@
+// The conversation that is shown: sends, stops, edits, answers again. Answers go on when another
+// conversation is looked at; each conversation has at most one that is being written.
+
+import {Answer, newMessage} from "./answer.js";
+import {askAgain, chat} from "./api.js";
+import {announce, byId, el, iconButton} from "./dom.js";
+import {rate} from "./format.js";
+import {AssistantView, UserView} from "./message_view.js";
+import {server} from "./server.js";
+import {settings} from "./settings.js";
+
+const kSaveEvery = 1500;  // milliseconds, while an answer is written
+
+const kExamples = [
+  "Explain speculative decoding in three sentences.",
+  "Write a Python function that merges two sorted lists.",
+  "Make a table of the planets: name, diameter, moons.",
+];
+
+/** What is sent of a conversation: answers that have no text go, and so do their questions. */
+export function historyOf(messages) {
+  const list = [];
+  for (const {role, content} of messages) {
+    if (role === "assistant" && content === "") list.pop();
+    else list.push({role, content});
+  }
+  return list;
+}
+
+/** What someone who waits for an answer's first token wants to know. */
+export function waitingFor(answer) {
+  const {status} = server.model ?? {};
+  if (status?.state === "loading") return `Opening the model, ${rate(status.progress)}`;
+  const progress = answer.progress;
+  if (progress && progress.processed < progress.total) {
+    return `Reading the prompt, ${progress.processed} of ${progress.total} tokens`;
+  }
+  return "Waiting for the first token";
+}
+
+export class Chat {
+  #views = [];
+  #shown = null;         // the conversation that #views belong to
+  #runs = new Map();     // conversation's id -> {answer, message, stop, waiting}
+  #frame = 0;
+  #atEnd = true;
+
+  /** `onChange()`: what `running` and `figures` say may have changed. */
+  constructor(conversations, {onChange}) {
+    this.conversations = conversations;
+    this.onChange = onChange;
+    this.list = byId("messages");
+    this.scroller = byId("scroller");
+    const toEnd = byId("to-end");
+    toEnd.append(iconButton("down", "To the end").firstChild);
+    toEnd.addEventListener("click", () => this.#follow(true));
+    this.scroller.addEventListener("scroll", () => {
+      const {scrollTop, scrollHeight, clientHeight} = this.scroller;
+      this.#atEnd = scrollHeight - scrollTop - clientHeight < 40;
+      toEnd.hidden = this.#atEnd;
+    }, {passive: true});
+    server.addEventListener("change", () => this.#later());
+  }
+
+  get #run() {
+    return this.#runs.get(this.conversations.current.id) ?? null;
+  }
+
+  get running() {
+    return this.#run !== null;
+  }
+
+  /** Of the answer being written; null where none is. */
+  get figures() {
+    return this.#run?.answer.figures() ?? null;
+  }
+
+  /** Shows the current conversation. */
+  show({anew = false} = {}) {
+    const conversation = this.conversations.current;
+    if (conversation !== this.#shown || anew || this.#views.length !== conversation.messages.length) {
+      this.#shown = conversation;
+      this.#views = conversation.messages.map((message, i) => this.#view(message, i));
+      this.list.replaceChildren(...(this.#views.length > 0
+        ? this.#views.map(({node}) => node) : [this.#welcome()]));
+      this.#follow(true);
+    }
+    this.#update();
+  }
+
+  /** Shows all messages again, as a setting that they follow has changed. */
+  repaint() {
+    for (const view of this.#views) view.update(this.#runOf(view.message));
+  }
+
+  #runOf(message) {
+    return this.#run?.message === message ? this.#run : null;
+  }
+
+  #view(message, index) {
+    return message.role === "user"
+      ? new UserView(message, {onEdit: (text) => this.#ask(index, text)})
+      : new AssistantView(message, {onAgain: () => this.#again(index)});
+  }
+
+  #welcome() {
+    const draft = server.model?.draft;
+    const who = server.model
+      ? `${server.model.id}${draft ? ` with ${draft} as its draft model` : ""}` : "";
+    return el("div", {class: "welcome"},
+      el("h2", {}, "Start a conversation"),
+      el("p", {class: "muted"}, who),
+      el("p", {class: "muted"}, "Coloured tokens were guessed ahead by a drafter; the target model " +
+        "has checked each of them. Side by side shows what that changes: the speed, not the text."),
+      el("div", {class: "examples"}, kExamples.map((text) =>
+        el("button", {type: "button", class: "button", on: {click: () => this.send(text)}}, text))));
+  }
+
+  send(text) {
+    this.#ask(this.conversations.current.messages.length, text);
+  }
+
+  stop() {
+    this.#run?.stop.abort();
+  }
+
+  /** Ends the answers of a conversation that is removed. */
+  forget(conversation) {
+    this.#runs.get(conversation.id)?.stop.abort();
+  }
+
+  // `text` becomes message `index`; what was there and behind it goes.
+  #ask(index, text) {
+    const {current} = this.conversations;
+    this.stop();
+    current.messages.splice(index, Infinity, {role: "user", content: text});
+    this.#answer(current);
+  }
+
+  #again(index) {
+    const {current} = this.conversations;
+    this.stop();
+    current.messages.splice(index);
+    this.#answer(current);
+  }
+
+  async #answer(conversation) {
+    const model = server.model?.id ?? settings.get("model");
+    const body = settings.body(model, historyOf(conversation.messages));
+    const message = {...newMessage(model), plainMs: server.plainMs};
+    const run = {message, answer: new Answer(message), stop: new AbortController(), waiting: ""};
+    conversation.messages.push(message);
+    this.#runs.set(conversation.id, run);
+    this.conversations.save(conversation);
+    this.show({anew: true});
+    askAgain();
+    announce("The answer begins");
+    await server.during(() => this.#receive(run, conversation, body));
+    if (this.#runs.get(conversation.id) === run) this.#runs.delete(conversation.id);
+    if (this.conversations.has(conversation)) this.conversations.save(conversation);
+    this.#update(message);
+    this.onChange();
+    announce(message.error ?? (message.finish === "stopped" ? "Stopped" : "The answer is complete"));
+    server.details();
+  }
+
+  async #receive(run, conversation, body) {
+    const {message, answer, stop} = run;
+    let saved = performance.now();
+    try {
+      for await (const chunk of chat(body, stop.signal)) {
+        const now = performance.now();
+        answer.add(chunk, now);
+        this.#later();
+        if (now - saved > kSaveEvery && this.conversations.has(conversation)) {
+          saved = now;
+          this.conversations.save(conversation, {touched: false});
+        }
+      }
+    } catch (error) {
+      if (stop.signal.aborted) message.finish = "stopped";
+      else message.error = error.message;
+    }
+    // A stopped answer has no figures of the server: those that were measured here stay.
+    if (message.timings === null) {
+      const {perSecond} = answer.figures();
+      if (perSecond) message.timings = {predicted_per_second: perSecond};
+    }
+  }
+
+  // One update a frame, however many chunks come.
+  #later() {
+    if (this.#frame !== 0 || !this.running) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#update();
+    });
+  }
+
+  #update(message = this.#run?.message) {
+    const run = this.#run;
+    if (run) {
+      run.waiting = waitingFor(run.answer);
+      run.message.plainMs ??= server.plainMs;  // asked for when the model was not open yet
+    }
+    this.#views.find((view) => view.message === message)?.update(this.#runOf(message));
+    this.#follow(false);
+    this.onChange();
+  }
+
+  #follow(always) {
+    if (always || this.#atEnd) this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+}

@@ -1,0 +1,38 @@
+// The figures of an answer as one line: tokens a second, a step, accepted, against plain.
+
+import {el} from "./dom.js";
+import {figure, many, rate, times} from "./format.js";
+
+function item(value, unit, title, extra = "") {
+  return el("span", {class: `figure ${extra}`, title}, el("b", {}, value), ` ${unit}`);
+}
+
+/** `figures` as `figuresOf` (answer.js) gives them; what is not known is left out. */
+export function figureItems(figures, {tokens = true} = {}) {
+  if (!figures || figures.tokens === 0) return [];
+  const list = [];
+  if (tokens) list.push(el("span", {class: "figure"}, many(figures.tokens, "token")));
+  if (figures.perSecond !== null) {
+    list.push(item(figure(figures.perSecond), "tokens/s", "Tokens a second, the prompt not counted"));
+  }
+  if (figures.perStep !== null) {
+    list.push(item(figure(figures.perStep), "a step",
+      "Tokens that one evaluation of the target gave, on average; plain decoding has 1"));
+  }
+  if (figures.acceptance !== null) {
+    list.push(item(rate(figures.acceptance), "accepted",
+      "Of the tokens that were drafted, those that the target would have said itself"));
+  }
+  if (figures.speedup !== null) {
+    list.push(item(times(figures.speedup), "plain",
+      "Against plain decoding, at what the cost curve says that a step of one token takes",
+      figures.speedup >= 1.05 ? "gain" : ""));
+  }
+  return list;
+}
+
+/** Why there was no speculation, when it was wanted; else null. */
+export function whyOff(speculation) {
+  if (!speculation || speculation.enabled || !speculation.reason) return null;
+  return `No speculation: ${speculation.reason}`;
+}

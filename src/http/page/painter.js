@@ -1,0 +1,73 @@
+// Which colour a drafter has, and text in these colours.
+
+import {el} from "./dom.js";
+import {count} from "./format.js";
+
+// Those that the runtime has get the same colour on every page; others take the free ones in the
+// order in which they appear.
+const kSlots = new Map([["draft-model", 1], ["suffix", 2], ["ngram-cache", 3], ["recycle", 4]]);
+const kExtraSlots = 3;
+
+/** The class that colours what `by` guessed; none for the target's own tokens. */
+export function colourClass(by) {
+  if (by === "target") return "by-target";
+  if (!kSlots.has(by)) kSlots.set(by, 5 + (kSlots.size - 4) % kExtraSlots);
+  return `by-${kSlots.get(by)}`;
+}
+
+export const plainPainter = (text) => document.createTextNode(text);
+
+/** A painter (see markdown.js) of a text of which `spans`, [[by, length], ...], say whose it is. */
+export function colouredPainter(spans) {
+  const ends = [];
+  let end = 0;
+  for (const [, length] of spans) ends.push(end += length);
+
+  const spanAt = (index) => {
+    let low = 0;
+    let high = ends.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (ends[middle] > index) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+
+  return (text, place) => {
+    const nodes = document.createDocumentFragment();
+    let from = 0;
+    while (from < text.length) {
+      const span = spanAt(place(from));
+      let to = from + 1;
+      while (to < text.length && spanAt(place(to)) === span) ++to;
+      const by = spans[span]?.[0] ?? "target";
+      const part = text.slice(from, to);
+      nodes.append(by === "target" ? document.createTextNode(part)
+        : el("span", {class: `guess ${colourClass(by)}`, title: `guessed by ${by}`}, part));
+      from = to;
+    }
+    return nodes;
+  };
+}
+
+/** A bar of who guessed how much, and the legend that it is; `counts` is {name: tokens}. */
+export function sharesBar(counts) {
+  const total = Object.values(counts).reduce((sum, n) => sum + n, 0);
+  if (total === 0) return null;
+  const drafters = Object.entries(counts).filter(([by]) => by !== "target")
+    .sort((a, b) => b[1] - a[1]);
+  const shares = [...drafters, ["target", counts.target ?? 0]].filter(([, n]) => n > 0);
+  const bar = el("div", {class: "shares-bar", "aria-hidden": "true"});
+  const legend = el("ul", {class: "legend", "aria-label": "Who guessed the tokens"});
+  for (const [by, n] of shares) {
+    const part = el("span", {class: colourClass(by)});
+    part.style.flexGrow = n;
+    bar.append(part);
+    const title = by === "target" ? `${count(n)} tokens are the target's own, one a step`
+      : `${count(n)} tokens were guessed by ${by} and accepted`;
+    legend.append(el("li", {title}, el("span", {class: `swatch ${colourClass(by)}`}),
+      `${by} `, el("b", {}, `${Math.round(100 * n / total)} %`)));
+  }
+  return el("div", {class: "shares"}, bar, legend);
+}

@@ -1,0 +1,111 @@
+// What each request is sent with. Empty means that the server decides, and the field is not sent.
+
+const kKey = "outrider.settings";
+
+/** Numbers, with the ranges that the server takes; each is a field of the request. */
+export const kNumbers = [
+  {name: "temperature", label: "Temperature", min: 0, max: 5, step: 0.1, hint: "0: always the likeliest"},
+  {name: "top_k", label: "Top k", min: 0, max: 1_000_000, step: 1, hint: "0: all tokens"},
+  {name: "top_p", label: "Top p", min: 0, max: 1, step: 0.05},
+  {name: "min_p", label: "Min p", min: 0, max: 1, step: 0.01},
+  {name: "seed", label: "Seed", min: 0, max: 4_294_967_295, step: 1, hint: "the same seed, the same text"},
+  {name: "max_tokens", label: "Tokens at most", min: 1, max: 1_000_000, step: 1},
+];
+
+export const kRules = [
+  ["", "the server's"],
+  ["coupled", "coupled: the very text of plain decoding"],
+  ["rejection", "rejection: its distribution"],
+  ["block", "block: its distribution, whole drafts at once"],
+];
+
+const kDefaults = {
+  system: "", speculation: true, drafters: [], rule: "", width: "", colours: true, model: "",
+  compareTogether: true,
+  ...Object.fromEntries(kNumbers.map(({name}) => [name, ""])),
+};
+
+class Settings extends EventTarget {
+  #values = {...kDefaults};
+
+  constructor() {
+    super();
+    try {
+      const stored = JSON.parse(localStorage.getItem(kKey) ?? "{}");
+      for (const [name, value] of Object.entries(kDefaults)) {
+        const given = stored[name];
+        const fits = Array.isArray(value) ? Array.isArray(given) && given.every((entry) =>
+          typeof entry === "string") : typeof given === typeof value;
+        if (fits) this.#values[name] = given;
+      }
+    } catch {
+      // No storage, or what is in it is none of ours: the defaults.
+    }
+  }
+
+  get(name) {
+    return this.#values[name];
+  }
+
+  set(name, value) {
+    if (!(name in kDefaults)) throw new Error(`no setting ${name}`);
+    this.#values[name] = value;
+    this.#keep();
+    this.dispatchEvent(new CustomEvent("change", {detail: name}));
+  }
+
+  /** All that the form shows, back to what the server decides. */
+  reset() {
+    const {colours, model, compareTogether} = this.#values;
+    this.#values = {...kDefaults, colours, model, compareTogether};
+    this.#keep();
+    this.dispatchEvent(new CustomEvent("change", {detail: null}));
+  }
+
+  /** How many differ from their defaults, of those that the form shows. */
+  changed() {
+    return Object.keys(kDefaults).filter((name) =>
+      !["colours", "model", "compareTogether"].includes(name) &&
+      JSON.stringify(this.#values[name]) !== JSON.stringify(kDefaults[name])).length;
+  }
+
+  #keep() {
+    try {
+      localStorage.setItem(kKey, JSON.stringify(this.#values));
+    } catch {
+      // They hold until the page is closed.
+    }
+  }
+
+  #speculative() {
+    const drafters = this.get("drafters");
+    const rule = this.get("rule");
+    const width = this.get("width");
+    const fields = {...(drafters.length > 0 && {drafters}), ...(rule && {rule}),
+      ...(width !== "" && {width: Number(width)})};
+    return Object.keys(fields).length > 0 ? fields : true;
+  }
+
+  /**
+   * The body of a request for `messages` ([{role, content}]). `speculation` is for the side by side,
+   * which needs both; otherwise the setting decides.
+   */
+  body(model, messages, {speculation = this.get("speculation"), ...more} = {}) {
+    const system = this.get("system").trim();
+    const body = {
+      model,
+      messages: system === "" ? messages : [{role: "system", content: system}, ...messages],
+      stream: true,
+      stream_options: {include_usage: true},
+      token_sources: true,
+      return_progress: true,
+      speculative: speculation ? this.#speculative() : false,
+    };
+    for (const {name} of kNumbers) {
+      if (this.get(name) !== "") body[name] = Number(this.get(name));
+    }
+    return {...body, ...more};
+  }
+}
+
+export const settings = new Settings();

@@ -1,0 +1,127 @@
+// The form for what requests are sent with. A value that the server would refuse is not taken, and
+// the field says what would be right.
+
+import {byId, el} from "./dom.js";
+import {kNumbers, kRules, settings} from "./settings.js";
+import {server} from "./server.js";
+
+const kWidth = {name: "width", label: "Width", min: 1, max: 256, step: 1,
+  hint: "tokens of a step at most; 1: no drafts"};
+
+function fieldId(name) {
+  return `setting-${name}`;
+}
+
+function numberField(field) {
+  const {name, label, min, max, step, hint} = field;
+  const id = fieldId(name);
+  const problem = el("span", {class: "field-problem", id: `${id}-problem`, role: "alert"});
+  const input = el("input", {id, type: "number", min, max, step: step < 1 ? "any" : step,
+    placeholder: "auto", inputmode: step < 1 ? "decimal" : "numeric",
+    "aria-describedby": `${id}-problem`});
+  input.value = settings.get(name);
+  input.addEventListener("input", () => {
+    const value = Number(input.value);
+    const right = input.validity.valid && (input.value === "" ||
+      (value >= min && value <= max && (step < 1 || Number.isInteger(value))));
+    problem.textContent = right ? ""
+      : `${step < 1 ? "a number" : "a whole number"} from ${min} to ${max}`;
+    input.setAttribute("aria-invalid", String(!right));
+    if (right) settings.set(name, input.value);
+  });
+  return el("div", {class: "field"},
+    el("label", {for: id}, label, hint ? el("small", {}, hint) : null), input, problem);
+}
+
+function systemField() {
+  const input = el("textarea", {id: fieldId("system"), rows: "3",
+    placeholder: "None: what the model's template has"});
+  input.value = settings.get("system");
+  input.addEventListener("input", () => settings.set("system", input.value));
+  return el("div", {class: "field tall"}, el("label", {for: input.id}, "System prompt"), input);
+}
+
+function speculationSwitch() {
+  const button = el("button", {type: "button", class: "switch", role: "switch",
+    id: fieldId("speculation"), "aria-labelledby": "speculation-label"},
+    el("span", {class: "switch-track", "aria-hidden": "true"}));
+  const update = () => button.setAttribute("aria-checked", String(settings.get("speculation")));
+  button.addEventListener("click", () => {
+    settings.set("speculation", !settings.get("speculation"));
+    update();
+  });
+  update();
+  return el("div", {class: "field"}, el("span", {id: "speculation-label", class: "label"},
+    "Speculation"), button);
+}
+
+function ruleField() {
+  const select = el("select", {id: fieldId("rule")},
+    kRules.map(([value, label]) => el("option", {value}, label)));
+  select.value = settings.get("rule");
+  select.addEventListener("change", () => settings.set("rule", select.value));
+  return el("div", {class: "field tall"}, el("label", {for: select.id}, "Acceptance rule"), select);
+}
+
+/** The names to choose from: what this server has, and what was chosen before. */
+function drafterNames() {
+  const known = (server.status?.drafters ?? []).map(({name}) => name);
+  return [...new Set([...known, ...settings.get("drafters")])];
+}
+
+export class SettingsForm {
+  #names = null;
+
+  constructor() {
+    this.node = byId("panel-settings");
+    settings.addEventListener("change", ({detail}) => {
+      if (detail === null) this.#build();
+      this.#showState();
+    });
+    server.addEventListener("change", () => this.#showDrafters());
+    this.#build();
+  }
+
+  #build() {
+    this.drafters = el("div", {class: "checks"});
+    this.more = el("div", {class: "field-group"}, numberField(kWidth), ruleField(),
+      el("fieldset", {class: "field tall"}, el("legend", {}, "Drafters",
+        el("small", {}, "none ticked: the planner chooses among all")), this.drafters));
+    this.resetButton = el("button", {type: "button", class: "quiet-button",
+      on: {click: () => settings.reset()}}, "Back to the server's defaults");
+    this.node.replaceChildren(
+      el("p", {class: "muted small"}, "Sent with each message from now on. What is empty, the " +
+        "server decides."),
+      el("section", {}, systemField()),
+      el("section", {}, el("h3", {}, "Sampling"), kNumbers.map(numberField)),
+      el("section", {}, el("h3", {}, "Speculation"), speculationSwitch(), this.more),
+      this.resetButton);
+    this.#names = null;
+    this.#showDrafters();
+    this.#showState();
+  }
+
+  #showState() {
+    this.more.hidden = !settings.get("speculation");
+    this.resetButton.hidden = settings.changed() === 0;
+    byId("open-settings").classList.toggle("marked", settings.changed() > 0);
+  }
+
+  #showDrafters() {
+    const names = drafterNames();
+    if (JSON.stringify(names) === this.#names) return;
+    this.#names = JSON.stringify(names);
+    this.drafters.replaceChildren(...names.map((name) => {
+      const box = el("input", {type: "checkbox", value: name});
+      box.checked = settings.get("drafters").includes(name);
+      box.addEventListener("change", () => {
+        const others = settings.get("drafters").filter((one) => one !== name);
+        settings.set("drafters", box.checked ? [...others, name] : others);
+      });
+      return el("label", {class: "check"}, box, name);
+    }));
+    if (names.length === 0) {
+      this.drafters.append(el("span", {class: "muted small"}, "Known when the model is open."));
+    }
+  }
+}

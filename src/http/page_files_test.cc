@@ -1,0 +1,70 @@
+#include "http/page_files.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <regex>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace outrider::http {
+namespace {
+
+const PageFile* find(std::string_view path) {
+  for (const PageFile& file : page_files()) {
+    if (file.path == path) return &file;
+  }
+  return nullptr;
+}
+
+TEST(PageFiles, AreSortedAndNoneIsEmpty) {
+  ASSERT_FALSE(page_files().empty());
+  EXPECT_TRUE(std::is_sorted(page_files().begin(), page_files().end(),
+                             [](const PageFile& a, const PageFile& b) { return a.path < b.path; }));
+  for (const PageFile& file : page_files()) EXPECT_FALSE(file.bytes.empty()) << file.path;
+}
+
+TEST(PageFiles, EndWhereTheFileEnds) {
+  for (const PageFile& file : page_files()) {
+    EXPECT_EQ(file.bytes.back(), '\n') << file.path;
+    EXPECT_EQ(file.bytes.find('\0'), std::string_view::npos) << file.path;
+  }
+}
+
+TEST(PageFiles, HaveTheirContentTypes) {
+  ASSERT_NE(find("index.html"), nullptr);
+  EXPECT_EQ(find("index.html")->content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(find("index.html")->bytes.substr(0, 15), "<!doctype html>");
+  EXPECT_EQ(find("app.js")->content_type, "text/javascript; charset=utf-8");
+  EXPECT_EQ(find("theme.css")->content_type, "text/css; charset=utf-8");
+  EXPECT_EQ(find("icon.svg")->content_type, "image/svg+xml");
+}
+
+// Bytes that mean something to CMake or to C++ arrive as they were written.
+TEST(PageFiles, KeepBracketsSemicolonsBackslashesAndUtf8) {
+  EXPECT_NE(find("markdown_blocks.js")->bytes.find(R"(/^( *)([-*+]|\d{1,9}[.)])( +|$)/;)"),
+            std::string_view::npos);
+  EXPECT_NE(find("format.js")->bytes.find("\xe2\x80\x93"), std::string_view::npos);
+}
+
+// Every file that one of them refers to is among them, so the page needs nothing from elsewhere.
+TEST(PageFiles, ReferToEachOtherOnly) {
+  const std::regex reference(R"re((?:src|href)="([^"#]+)"|from "\./([^"]+)")re");
+  std::set<std::string> seen;
+  for (const PageFile& file : page_files()) {
+    const std::string text(file.bytes);
+    for (std::sregex_iterator i(text.begin(), text.end(), reference), end; i != end; ++i) {
+      const std::string path = (*i)[1].matched ? (*i)[1].str() : (*i)[2].str();
+      EXPECT_NE(find(path), nullptr) << file.path << " refers to " << path;
+      seen.insert(path);
+    }
+  }
+  for (const PageFile& file : page_files()) {
+    EXPECT_TRUE(file.path == "index.html" || seen.contains(std::string(file.path)))
+        << "nothing refers to " << file.path;
+  }
+}
+
+}  // namespace
+}  // namespace outrider::http

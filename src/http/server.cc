@@ -1,0 +1,165 @@
+#include "http/server.h"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "http/anthropic_error.h"
+#include "http/call.h"
+#include "http/endpoint.h"
+#include "http/error_reply.h"
+#include "http/page_reply.h"
+
+namespace outrider::http {
+namespace {
+
+constexpr std::string_view kOther = "other";  // all paths that are not in the table, in metrics
+
+bool serves(const Endpoint& endpoint, std::string_view method) {
+  return endpoint.method == method || (endpoint.method == "GET" && method == "HEAD");
+}
+
+std::string_view label_of(std::string_view path) {
+  for (const Endpoint& endpoint : endpoints()) {
+    if (endpoint.path == path) return endpoint.path;
+  }
+  return kOther;
+}
+
+HttpReply out_of_memory() noexcept {
+  try {
+    return {.status = 503,
+            .body = R"({"error":{"message":"out of memory","type":"unavailable_error",)"
+                    R"("param":null,"code":503}})"};
+  } catch (const std::bad_alloc&) {
+    return {.status = 503, .content_type = {}, .body = {}};
+  }
+}
+
+std::string what_was_wrong(int status) {
+  switch (status) {
+    case 404:
+      return "there is no such path here; /openapi.json lists what is";
+    case 408:
+      return "the request did not arrive in time";
+    case 413:
+      return "the body is longer than the server takes (--max-body)";
+    case 414:
+      return "the request's path and query are too long";
+    case 415:
+      return "the body must be JSON as it is, neither compressed nor a form with files";
+    case 416:
+      return "there is no such range of the answer";
+    case 431:
+      return "the request's headers are too long";
+    case 503:
+      return "too many connections; try again later";
+    default:
+      return status >= 500
+                 ? "the server failed"
+                 : "this is not a request of HTTP/1.1, or its headers are too many or too "
+                   "long, or it ended too early";
+  }
+}
+
+}  // namespace
+
+Server::Server(const ServerOptions& options, Catalog& catalog)
+    : options_(options), access_(options), catalog_(catalog) {}
+
+std::string Server::model_name(std::string_view asked) const {
+  const std::vector<CatalogStatus> models = catalog_.status();
+  for (const CatalogStatus& model : models) {
+    const bool named =
+        asked.empty() || model.name == asked ||
+        std::find(model.aliases.begin(), model.aliases.end(), asked) != model.aliases.end();
+    if (named) return model.name;
+  }
+  return std::string(asked);
+}
+
+void Server::note_result(CallRecord& record, const CompletionResult& result) {
+  const Completion& c = result.completion;
+  metrics_.note_result(record.model, result);
+  ++record.completions;
+  record.prompt_tokens += c.prompt_tokens;
+  record.completion_tokens += static_cast<std::int64_t>(c.tokens.size());
+  record.drafted += c.speculation.drafted;
+  record.accepted += c.speculation.accepted;
+  record.finish = finish_reason_name(c.finish);
+  if (c.tokens.empty()) return;
+  const double first_ms = result.queued_ms + c.timings.first_token_ms;
+  const bool earlier = record.first_token_ms < 0.0 || first_ms < record.first_token_ms;
+  if (earlier) record.first_token_ms = first_ms;
+}
+
+// Only the very path of an open endpoint or of a file of the page, as route() compares it.
+bool Server::is_open(const HttpRequest& request) const {
+  const std::span<const Endpoint> all = endpoints();
+  const bool listed = std::any_of(all.begin(), all.end(), [&](const Endpoint& endpoint) {
+    return endpoint.open && endpoint.path == request.path && serves(endpoint, request.method);
+  });
+  return listed || page_of(request).has_value();
+}
+
+std::optional<HttpReply> Server::page_of(const HttpRequest& request) const {
+  return options_.no_page ? std::nullopt : page_reply(request);
+}
+
+std::optional<HttpReply> Server::refuse(const HttpRequest& request) const {
+  if (stopping()) return error_reply(503, "the server is being stopped");
+  return access_.refuse(request, is_open(request));
+}
+
+HttpReply Server::route(const HttpRequest& request) {
+  std::string allowed;
+  for (const Endpoint& endpoint : endpoints()) {
+    if (endpoint.path != request.path) continue;
+    if (serves(endpoint, request.method)) return endpoint.answer(*this, request);
+    allowed.append(allowed.empty() ? "" : ", ").append(endpoint.method);
+  }
+  if (allowed.empty()) {
+    std::optional<HttpReply> page = page_of(request);
+    if (page) return std::move(*page);
+    return error_reply(404, "there is no " + request.path + " here; /openapi.json lists what is");
+  }
+  HttpReply reply = request.method == "OPTIONS"
+                        ? HttpReply{.status = 204}
+                        : error_reply(405, request.path + " is asked with " + allowed + ", not " +
+                                               request.method);
+  reply.headers.emplace_back("Allow", allowed);
+  return reply;
+}
+
+HttpReply Server::answer(const HttpRequest& request) noexcept {
+  try {
+    auto call = std::make_shared<Call>(request, label_of(request.path), metrics_, log_);
+    HttpReply reply;
+    try {
+      std::optional<HttpReply> refusal = refuse(request);
+      reply = refusal ? std::move(*refusal) : route(request);
+    } catch (const std::bad_alloc&) {
+      reply = out_of_memory();
+    } catch (const std::exception& failure) {
+      reply = error_reply(500, std::string("an unexpected failure: ") + failure.what());
+    }
+    if (speaks_anthropic(request.path)) write_anthropic_error(reply);
+    access_.let_read(request, reply);
+    return count_reply(std::move(call), request, std::move(reply));
+  } catch (const std::exception&) {  // out of memory, for the reply too
+    return out_of_memory();
+  }
+}
+
+HttpReply Server::answer_unread(const HttpRequest& request, int status) noexcept {
+  try {
+    auto call = std::make_shared<Call>(request, kOther, metrics_, log_);
+    return count_reply(std::move(call), request, error_reply(status, what_was_wrong(status)));
+  } catch (const std::exception&) {
+    return out_of_memory();
+  }
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,44 @@
+// ServerOptions: what an operator chooses for the server.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/field.h"
+#include "request/completion_request.h"
+
+namespace outrider::http {
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  std::int32_t port = 8080;                // 0: any that is free
+  std::vector<std::string> api_keys;       // empty: nobody needs one
+  std::string api_key_file;                // further ones, one a line; read_api_keys() adds them
+  std::vector<std::string> cors_origins;   // "https://app.example"; "*": any
+  std::vector<std::string> allowed_hosts;  // names that a Host header may have, beside its own
+  bool public_without_key = false;         // serve other machines although there is no key
+  std::int64_t max_body = 16 << 20;        // bytes
+  std::int32_t max_connections = 1024;
+  std::int32_t read_timeout_s = 20;   // for a request's headers, and the next bytes of its body
+  std::int32_t write_timeout_s = 20;  // for the client to take the next bytes
+  std::int32_t drain_s = 8;           // at the end, for what runs
+  std::string access_log;             // a file, or -: stderr; empty: none
+  bool no_page = false;               // nothing at /
+  bool allow_files = false;           // /rpc may load files of this machine by name
+
+  // What a request has that does not say otherwise.
+  CompletionRequest defaults;
+};
+
+// Static storage.
+std::span<const Field<ServerOptions>> server_fields();
+
+// Adds the keys of api_key_file. Errors: about api_key_file (secret_keys.h).
+Status read_api_keys(ServerOptions& options);
+
+// Errors: kInvalidArgument, about the field.
+Status validate(const ServerOptions& options);
+
+}  // namespace outrider::http

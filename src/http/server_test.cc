@@ -1,0 +1,111 @@
+// Routing: the right endpoint, or an error that says what would be right.
+#include "http/server.h"
+
+#include <algorithm>
+
+#include "http/endpoint.h"
+#include "http/fixture_test.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+class RoutingTest : public ServerTest {};
+
+std::string header(const HttpReply& reply, std::string_view name) {
+  for (const auto& [key, value] : reply.headers) {
+    if (same_name(key, name)) return value;
+  }
+  return "";
+}
+
+TEST_F(RoutingTest, AnUnknownPathIsNotFound) {
+  start();
+  const HttpReply reply = ask("GET", "/v1/modles");
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_NE(reply.body.find("/v1/modles"), std::string::npos);
+}
+
+TEST_F(RoutingTest, AnotherMethodIsRefusedWithTheRightOnes) {
+  start();
+  const HttpReply reply = ask("GET", "/v1/chat/completions");
+  EXPECT_EQ(reply.status, 405);
+  EXPECT_EQ(header(reply, "Allow"), "POST");
+}
+
+TEST_F(RoutingTest, ABodyThatIsNoObjectIsRefusedEverywhere) {
+  start();
+  for (const Endpoint& endpoint : endpoints()) {
+    if (endpoint.body == nullptr) continue;
+    for (const char* body : {"", "{", "[]", "7", "\"a\"", "{\"a\":1}{}", "{\"a\":\"\xff\"}"}) {
+      const HttpReply reply = ask("POST", std::string(endpoint.path), body);
+      EXPECT_EQ(reply.status, 400) << endpoint.path << " " << body;
+    }
+  }
+}
+
+TEST_F(RoutingTest, ThePageAllowsNothingButItself) {
+  start();
+  const HttpReply page = ask("GET", "/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
+  EXPECT_NE(header(page, "Content-Security-Policy").find("default-src 'none'"), std::string::npos);
+  EXPECT_EQ(ask("GET", "/app.js").status, 200);
+  EXPECT_EQ(ask("GET", "/../server.cc").status, 404);
+}
+
+TEST_F(RoutingTest, HealthSaysWhetherTheModelCanAnswer) {
+  start();
+  EXPECT_EQ(ask("GET", "/health").status, 200);
+  catalog_->state = ModelState::kLoading;
+  const HttpReply loading = ask("GET", "/health");
+  EXPECT_EQ(loading.status, 503);
+  EXPECT_EQ(object(loading)["status"], "loading");
+  catalog_->state = ModelState::kFailed;
+  EXPECT_EQ(ask("GET", "/health").status, 503);
+}
+
+TEST_F(RoutingTest, NothingIsAnsweredOnceTheServerIsStopped) {
+  start();
+  server_->stop();
+  EXPECT_EQ(ask("GET", "/v1/models").status, 503);
+}
+
+TEST_F(RoutingTest, TheDescriptionListsEveryEndpointWithItsFields) {
+  start();
+  const Json document = object(ask("GET", "/openapi.json"));
+  for (const Endpoint& endpoint : endpoints()) {
+    EXPECT_TRUE(document["paths"].contains(std::string(endpoint.path))) << endpoint.path;
+  }
+  const Json& chat = document["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]
+                             ["application/json"]["schema"]["properties"];
+  EXPECT_TRUE(chat.contains("messages"));
+  EXPECT_FALSE(chat.contains("prompt"));
+  EXPECT_EQ(chat["top_p"]["type"], "number");
+  EXPECT_EQ(chat["top_p"]["maximum"], 1.0);
+  EXPECT_EQ(chat["rule"]["enum"], Json::array({"coupled", "rejection", "block"}));
+}
+
+TEST_F(RoutingTest, RpcTakesNoNamesOfFilesUnlessTheOperatorAllowsIt) {
+  const char* const load =
+      R"({"jsonrpc":"2.0","id":1,"method":"model.load","params":{"role":"draft","path":"other"}})";
+  start();
+  const Json refused = object(ask("POST", "/rpc", load));
+  EXPECT_EQ(refused["error"]["data"]["code"], "unsupported");
+  EXPECT_EQ(runtime_->status().draft.state, ModelState::kAbsent);
+  ServerOptions allowing;
+  allowing.allow_files = true;
+  start(allowing);
+  EXPECT_EQ(object(ask("POST", "/rpc", load))["result"]["state"], "loading");
+}
+
+TEST_F(RoutingTest, RpcAnswersTheMethods) {
+  start();
+  const HttpReply reply =
+      ask("POST", "/rpc", R"({"jsonrpc":"2.0","id":1,"method":"system.status"})");
+  EXPECT_EQ(object(reply)["result"]["target"]["state"], "ready");
+}
+
+}  // namespace
+}  // namespace outrider::http

@@ -1,0 +1,163 @@
+#include "http/text_endpoints.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/completion_params.h"
+#include "base/utf8.h"
+#include "http/acquire.h"
+#include "http/error_reply.h"
+#include "http/llama_body.h"
+#include "http/llama_settings.h"
+#include "http/openai_body.h"
+#include "serve/prompt.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+// Reads the body, opens its model, and hands both on.
+template <typename Work>
+HttpReply with_model(Server& server, const HttpRequest& request, Work&& work) {
+  api::Answer<Json> body = read_body(request);
+  if (!body.ok()) return error_reply(body.error());
+  const Result<OpenModel> model = open_model(server, request, model_of(*body));
+  if (!model.ok()) return model_error_reply(model.status());
+  api::Answer<Json> answer = work(*body, *model->target, server.options().defaults);
+  return answer.ok() ? json_reply(*answer) : error_reply(answer.error());
+}
+
+Json piece_json(const std::string& piece) {
+  if (!first_invalid_utf8(piece)) return piece;
+  Json bytes = Json::array();
+  for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
+  return bytes;
+}
+
+api::Answer<Json> tokens_of(const Json& body, const Target& target,
+                            const CompletionRequest& /*defaults*/) {
+  const Vocabulary& vocabulary = target.vocabulary();
+  bool add_special = false;
+  bool parse_special = true;
+  bool with_pieces = false;
+  std::string model;
+  api::JsonFields fields(body, "", &llama_dialect());
+  fields.text("model", model);
+  fields.boolean("add_special", add_special);
+  fields.boolean("parse_special", parse_special);
+  fields.boolean("with_pieces", with_pieces);
+  fields.require("content");
+  const Json* content = fields.any("content");
+  const std::optional<api::Error> error = fields.finish();
+  if (error) return *error;
+  std::vector<Token> tokens;
+  if (content->is_string()) {
+    Result<std::vector<Token>> read =
+        vocabulary.tokenize(content->get<std::string>(), add_special, parse_special);
+    if (!read.ok()) {
+      return api::Error{.code = read.status().code(),
+                        .message = "content: " + read.status().message(),
+                        .field = "content"};
+    }
+    tokens = std::move(*read);
+  } else {
+    api::Answer<std::vector<Token>> read =
+        read_one_prompt(*content, "content", add_special, vocabulary);
+    if (!read.ok()) return read.error();
+    tokens = std::move(*read);
+  }
+  if (!with_pieces) return Json{{"tokens", tokens}};
+  Json list = Json::array();
+  for (const Token token : tokens) {
+    list.push_back({{"id", token}, {"piece", piece_json(std::string(vocabulary.spelled(token)))}});
+  }
+  return Json{{"tokens", std::move(list)}};
+}
+
+api::Answer<Json> text_of(const Json& body, const Target& target,
+                          const CompletionRequest& /*defaults*/) {
+  const Vocabulary& vocabulary = target.vocabulary();
+  std::string model;
+  api::JsonFields fields(body, "", &llama_dialect());
+  fields.text("model", model);
+  fields.require("tokens");
+  const Json* given = fields.any("tokens");
+  std::vector<Token> tokens;
+  if (given != nullptr && !given->is_array()) fields.refuse("tokens", *given, "an array of ids");
+  for (std::size_t i = 0; fields.ok() && given != nullptr && i < given->size(); ++i) {
+    const std::optional<std::int64_t> id = api::as_integer((*given)[i]);
+    if (id && *id >= 0 && *id < vocabulary.size()) {
+      tokens.push_back(static_cast<Token>(*id));
+    } else {
+      fields.refuse("tokens[" + std::to_string(i) + "]", (*given)[i],
+                    "a token's id, below " + std::to_string(vocabulary.size()));
+    }
+  }
+  const std::optional<api::Error> error = fields.finish();
+  if (error) return *error;
+  return Json{{"content", spelled_text(tokens, vocabulary)}};
+}
+
+// A conversation with all that a chat's body may have beside it.
+api::Answer<CompletionRequest> read_chat(const Json& body, CompletionRequest request) {
+  AnswerWishes wishes;
+  api::JsonFields fields(body, "", &openai_dialect());
+  fields.require("messages");
+  read_wishes(fields, wishes);
+  api::read_completion_fields(fields, request);
+  read_response_format(fields, request);
+  bool open_for_answer = true;
+  fields.boolean("add_generation_prompt", open_for_answer);
+  if (!open_for_answer) {
+    fields.fail("add_generation_prompt",
+                "add_generation_prompt is false, which is not supported: a conversation is always "
+                "shown with the beginning of its answer");
+  }
+  const std::optional<api::Error> error = fields.finish();
+  if (error) return *error;
+  const Status status = validate(request);
+  if (!status.ok()) return api::error_of(status, body);
+  return request;
+}
+
+api::Answer<Json> prompt_of(const Json& body, const Target& target,
+                            const CompletionRequest& defaults) {
+  api::Answer<CompletionRequest> request = read_chat(body, defaults);
+  if (!request.ok()) return request.error();
+  const Result<ChatPrompt> prompt =
+      target.vocabulary().chat_prompt(request->messages, request->chat);
+  if (!prompt.ok()) return api::error_of(prompt.status(), body);
+  return Json{{"prompt", prompt->text}};
+}
+
+api::Answer<Json> count_of(const Json& body, const Target& target,
+                           const CompletionRequest& defaults) {
+  api::Answer<CompletionRequest> request = read_chat(body, defaults);
+  if (!request.ok()) return request.error();
+  const Result<Prompt> prompt = make_prompt(*request, target);
+  if (!prompt.ok()) return api::error_of(prompt.status(), body);
+  return Json{{"input_tokens", prompt->n_asked}};
+}
+
+}  // namespace
+
+HttpReply tokenize(Server& server, const HttpRequest& request) {
+  return with_model(server, request, tokens_of);
+}
+
+HttpReply detokenize(Server& server, const HttpRequest& request) {
+  return with_model(server, request, text_of);
+}
+
+HttpReply apply_template(Server& server, const HttpRequest& request) {
+  return with_model(server, request, prompt_of);
+}
+
+HttpReply count_chat_tokens(Server& server, const HttpRequest& request) {
+  return with_model(server, request, count_of);
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,187 @@
+#include "http/text_form.h"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "http/build_info.h"
+#include "http/chat_form.h"
+#include "http/error_reply.h"
+#include "http/llama_settings.h"
+#include "http/openai_body.h"
+#include "http/random_id.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+// {"tokens","token_logprobs","top_logprobs","text_offset"}, of tokens whose text begins `offset`
+// bytes behind the answer's beginning; null: none were asked for.
+Json logprobs_json(const std::vector<SaidToken>& tokens, std::size_t offset) {
+  Json object = {{"tokens", Json::array()},
+                 {"token_logprobs", Json::array()},
+                 {"top_logprobs", Json::array()},
+                 {"text_offset", Json::array()}};
+  for (const SaidToken& token : tokens) {
+    if (!token.logprob) return {};
+    Json top = Json::object();
+    for (const RankedToken& other : token.logprob->top) top[other.text] = other.logprob;
+    object["tokens"].push_back(token.text);
+    object["token_logprobs"].push_back(token.logprob->chosen.logprob);
+    object["top_logprobs"].push_back(std::move(top));
+    object["text_offset"].push_back(offset);
+    offset += token.text.size();
+  }
+  return tokens.empty() ? Json() : object;
+}
+
+class TextForm : public AnswerForm {
+ public:
+  explicit TextForm(const AnswerWishes& wishes)
+      : wishes_(wishes), id_(random_id("cmpl-")), created_(std::time(nullptr)) {}
+
+  void begin(std::string& out) override { (void)out; }
+
+  void delta(std::size_t i, const AnswerDelta& delta, std::string& out) override {
+    if (offsets_.size() <= i) offsets_.resize(i + 1, 0);
+    if (delta.silent()) return;
+    append_event(chunk_of(i, delta.content, logprobs_json(delta.tokens, offsets_[i])), out);
+    offsets_[i] += delta.content.size();
+  }
+
+  void end(std::size_t i, const Answer& answer, std::string& out) override {
+    Json chunk = chunk_of(i, "", Json());
+    chunk["choices"][0]["finish_reason"] = std::string(openai_finish_reason(answer));
+    add_outcome(answer, chunk);
+    append_event(chunk, out);
+  }
+
+  void finish(const std::vector<Answer>& answers, std::string& out) override {
+    if (wishes_.include_usage) {
+      Json chunk = head();
+      chunk["choices"] = Json::array();
+      chunk["usage"] = openai_usage(answers);
+      chunk["timings"] = llama_timings(answers.front().result()->completion);
+      append_event(chunk, out);
+    }
+    out += "data: [DONE]\n\n";
+  }
+
+  void fail(int status, const std::string& message, std::string& out) override {
+    append_event(error_object(status, message), out);
+    out += "data: [DONE]\n\n";
+  }
+
+  Json whole(const std::vector<Answer>& answers) override {
+    Json object = head();
+    object["choices"] = Json::array();
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      object["choices"].push_back(
+          {{"text", answers[i].reply().content},
+           {"index", i},
+           {"logprobs", logprobs_json(answers[i].tokens(), 0)},
+           {"finish_reason", std::string(openai_finish_reason(answers[i]))}});
+    }
+    object["usage"] = openai_usage(answers);
+    add_outcome(answers.front(), object);
+    return object;
+  }
+
+ private:
+  Json head() const {
+    return {{"id", id_},
+            {"object", "text_completion"},
+            {"created", created_},
+            {"model", model()},
+            {"system_fingerprint", std::string(kBuildInfo)}};
+  }
+
+  Json chunk_of(std::size_t i, const std::string& text, Json logprobs) const {
+    Json chunk = head();
+    chunk["choices"] = Json::array();
+    chunk["choices"].push_back({{"text", text},
+                                {"index", i},
+                                {"logprobs", std::move(logprobs)},
+                                {"finish_reason", Json()}});
+    if (wishes_.include_usage) chunk["usage"] = Json();
+    return chunk;
+  }
+
+  const AnswerWishes wishes_;
+  const std::string id_;
+  const std::int64_t created_;
+  std::vector<std::size_t> offsets_;  // bytes of each answer's text so far
+};
+
+// What would change the answer, and is not done here.
+void refuse_what_is_not_done(api::JsonFields& fields, const AnswerWishes& wishes) {
+  bool echo = false;
+  std::string suffix;
+  std::int32_t best_of = wishes.n;
+  fields.boolean("echo", echo);
+  fields.text("suffix", suffix);
+  fields.integer("best_of", best_of, 1, kMaxInt32);
+  if (echo) fields.fail("echo", "echo is not supported: the answer is what follows the prompt");
+  if (!suffix.empty()) {
+    fields.fail("suffix", "suffix is not supported here; POST /infill fills in a middle");
+  }
+  if (best_of > wishes.n) {
+    fields.fail("best_of", "best_of is not supported; n gives several answers to choose from");
+  }
+}
+
+// Several prompts in one body: each on its own. Empty: there is one.
+std::vector<Json> several_prompts(const Json& body) {
+  if (!body.is_object() || !body.contains("prompt") || !body["prompt"].is_array()) return {};
+  const Json& prompt = body["prompt"];
+  const auto all = [&prompt](auto&& is) {
+    return !prompt.empty() && std::all_of(prompt.begin(), prompt.end(), is);
+  };
+  const bool texts = all([](const Json& item) { return item.is_string(); });
+  const bool lists = all([](const Json& item) { return item.is_array(); });
+  if (!texts && !lists) return {};
+  return {prompt.begin(), prompt.end()};
+}
+
+}  // namespace
+
+api::Answer<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
+  unify_logprobs(body);
+  std::vector<Json> prompts = several_prompts(body);
+  if (prompts.size() > static_cast<std::size_t>(kMaxAnswers)) {
+    return api::Error{.message = "prompt holds " + std::to_string(prompts.size()) +
+                                 " prompts, at most " + std::to_string(kMaxAnswers) + " can be",
+                      .field = "prompt"};
+  }
+  if (prompts.empty()) prompts.push_back(body.is_object() ? body.value("prompt", Json()) : Json());
+  CompletionTask task;
+  AnswerWishes wishes;
+  for (Json& prompt : prompts) {
+    body["prompt"] = std::move(prompt);
+    CompletionRequest request = options.defaults;
+    api::JsonFields fields(body, "", &openai_dialect());
+    fields.require("prompt");
+    read_wishes(fields, wishes);
+    refuse_what_is_not_done(fields, wishes);
+    api::read_completion_fields(fields, request);
+    read_response_format(fields, request);
+    const std::optional<api::Error> error = fields.finish();
+    if (error) return *error;
+    const Status status = validate(request);
+    if (!status.ok()) return api::error_of(status, body);
+    task.set_requests(std::move(request), wishes.n);
+  }
+  if (task.requests.size() > static_cast<std::size_t>(kMaxAnswers)) {
+    return api::Error{.message = "n is " + std::to_string(wishes.n) + ", but for " +
+                                 std::to_string(prompts.size()) + " prompts it must be at most " +
+                                 std::to_string(kMaxAnswers / static_cast<int>(prompts.size())),
+                      .field = "n"};
+  }
+  task.model = wishes.model;
+  task.stream = wishes.stream;
+  task.form = std::make_unique<TextForm>(wishes);
+  return task;
+}
+
+}  // namespace outrider::http

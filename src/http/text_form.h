@@ -1,0 +1,19 @@
+// POST /v1/completions: OpenAI's text completions, its body and its answers.
+//
+// "prompt" may be a string, an array of strings (each with an answer of its own), an array of token
+// ids, or an array of such arrays. What we add to answers is as in chat_form.h.
+//
+// Tested by text_form_test.cc.
+#pragma once
+
+#include "api/error.h"
+#include "http/completion_task.h"
+#include "http/server_options.h"
+#include "json/json.h"
+
+namespace outrider::http {
+
+// Errors: kInvalidArgument with the field; kUnsupported for "echo", "suffix" and "best_of".
+api::Answer<CompletionTask> read_text_task(json::Json body, const ServerOptions& options);
+
+}  // namespace outrider::http

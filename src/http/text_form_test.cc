@@ -1,0 +1,75 @@
+// OpenAI's text completions, over hand-written models.
+#include "http/text_form.h"
+
+#include "http/fixture_test.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+class TextFormTest : public ServerTest {
+ protected:
+  static Json body(const Json& prompt) {
+    return {{"prompt", prompt}, {"max_tokens", 8}, {"seed", 3}, {"logprobs", 2}};
+  }
+  Json answer(const Json& body) { return object(post("/v1/completions", body)); }
+};
+
+TEST_F(TextFormTest, AStreamJoinsToTheWholeAnswer) {
+  start();
+  Json asked = body("abc");
+  const Json whole = answer(asked);
+  asked["stream"] = true;
+  std::string text;
+  std::size_t offsets = 0;
+  for (const Json& chunk : events(post("/v1/completions", asked))) {
+    const Json& choice = chunk["choices"][0];
+    text += choice["text"].get<std::string>();
+    if (choice["logprobs"].is_null()) continue;
+    for (const Json& offset : choice["logprobs"]["text_offset"]) EXPECT_EQ(offset, offsets++);
+  }
+  EXPECT_EQ(whole["choices"][0]["text"], text);
+  EXPECT_EQ(offsets, 8U) << "one letter a token";
+  EXPECT_EQ(whole["choices"][0]["logprobs"]["top_logprobs"][0].size(), 2U);
+}
+
+TEST_F(TextFormTest, SeveralPromptsHaveAnAnswerEach) {
+  start();
+  const Json both = answer(body(Json::array({"abc", "cba"})));
+  ASSERT_EQ(both["choices"].size(), 2U);
+  EXPECT_EQ(both["choices"][0]["text"], answer(body("abc"))["choices"][0]["text"]);
+  EXPECT_EQ(both["choices"][1]["text"], answer(body("cba"))["choices"][0]["text"]);
+  EXPECT_EQ(both["choices"][1]["index"], 1);
+}
+
+TEST_F(TextFormTest, TokenIdsAreAPrompt) {
+  start({}, {});
+  EXPECT_EQ(answer(body(Json::array({0, 1, 2})))["choices"][0]["text"],
+            answer(body("abc"))["choices"][0]["text"]);
+}
+
+TEST_F(TextFormTest, WhatIsNotDoneIsRefusedByName) {
+  start();
+  for (const auto& [field, value] : std::vector<std::pair<std::string, Json>>{
+           {"echo", true}, {"suffix", "end"}, {"best_of", 4}, {"prompt", Json::array()}}) {
+    Json asked = body("abc");
+    asked[field] = value;
+    const HttpReply reply = post("/v1/completions", asked);
+    EXPECT_EQ(reply.status, 400) << field;
+    EXPECT_EQ(object(reply)["error"]["param"], field);
+  }
+  Json missing = body("abc");
+  missing.erase("prompt");
+  EXPECT_EQ(object(post("/v1/completions", missing))["error"]["param"], "prompt");
+}
+
+TEST_F(TextFormTest, MoreAnswersThanCanBeAreRefused) {
+  start();
+  Json asked = body(Json::array({"a", "b", "c"}));
+  asked["n"] = 6;
+  EXPECT_EQ(object(post("/v1/completions", asked))["error"]["param"], "n");
+}
+
+}  // namespace
+}  // namespace outrider::http

@@ -1,0 +1,205 @@
+#include "lab/inspection.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "backend/vocabulary_side.h"
+#include "base/one_line.h"
+#include "lab/stats_table.h"
+#include "llama/base/backend.h"
+#include "llama/vocabulary/vocab_match.h"
+#include "llama/vocabulary/vocabulary.h"
+
+namespace outrider::lab {
+namespace {
+
+using json::Json;
+
+Result<InspectedModel> inspect_model(const ModelOptions& options, const LoadHooks& hooks) {
+  // Plain buffers on the processor: the file is only mapped.
+  Result<std::shared_ptr<llama::ModelFile>> file =
+      llama::ModelFile::load(options.path, /*n_gpu_layers=*/0, /*extra_bufts=*/false, hooks);
+  if (!file.ok()) return file.status();
+  Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
+  if (!facts.ok()) return facts.status();
+  InspectedModel result{.file = std::move(*file), .options = options};
+  result.plan = llama::settings_rule(*facts, options);
+  result.hint = llama::inexact_hint(*facts, result.plan);
+  result.kernels = llama::kernel_use(options.kernels, facts->own_bytes);
+  result.twice_bytes = facts->twice_bytes;
+  if (result.options.n_ctx == 0) result.options.n_ctx = result.file->facts().n_ctx_train;
+  return result;
+}
+
+const char* rollback_kind(const llama::ModelFacts& facts) {
+  return facts.recurrent || facts.hybrid ? "limited" : "any";
+}
+
+Json model_json(const InspectedModel& m) {
+  const llama::ModelFacts& f = m.file->facts();
+  const llama::ContextSettings& c = m.plan.context;
+  return {{"path", f.path},
+          {"architecture", f.architecture},
+          {"name", f.name},
+          {"description", f.description},
+          {"type", f.ftype_name},
+          {"parameters", f.n_params},
+          {"layers", f.n_layer},
+          {"embedding", f.n_embd},
+          {"context_trained", f.n_ctx_train},
+          {"sliding_window", f.n_swa},
+          {"vocabulary", f.n_vocab},
+          {"chat_template", f.has_chat_template},
+          {"chat_tools", f.chat_tools},
+          {"chat_reasoning", f.chat_reasoning},
+          {"rollback", rollback_kind(f)},
+          {"kernels", m.kernels.name()},
+          {"kernels_reason", m.kernels.own ? Json() : Json(m.kernels.reason)},
+          {"memory",
+           {{"context", m.options.n_ctx},
+            {"weights_bytes", f.size_bytes},
+            {"output_packed_bytes", m.twice_bytes},
+            {"cache_bytes", m.cache_bytes()},
+            {"total_bytes", m.total_bytes()}}},
+          {"exactness",
+           {{"flash_attention", c.flash_attention},
+            {"cache_type_k", c.type_k},
+            {"cache_type_v", c.type_v},
+            {"repacked_weights", m.plan.extra_bufts},
+            {"notes", m.plan.notes},
+            {"expected_problem", m.hint.empty() ? Json() : Json(m.hint)}}}};
+}
+
+VocabularyFit fit_of(const llama::LlamaVocabulary& target, const llama::LlamaVocabulary& draft) {
+  const llama::VocabularyMatch match = llama::match_vocabularies(target, draft);
+  if (match.kind == llama::VocabularyMatch::Kind::kIdentical) return {"identical", true, "", {}};
+  if (match.usable()) return {"padded", true, match.message, {}};
+  const Result<VocabularyMap> map = VocabularyMap::create(side_of(target), side_of(draft), {});
+  if (!map.ok()) return {"different", false, map.status().message() + "; " + match.message, {}};
+  return {"partly shared", true, map->share().text() + "; " + match.message, map->share()};
+}
+
+Json fit_json(const VocabularyFit& fit) {
+  Json share;
+  if (fit.share) {
+    share = {{"tokens", fit.share->shared},
+             {"of", fit.share->target_size},
+             {"of_sample", fit.share->of_sample()}};
+  }
+  return {{"kind", fit.kind},
+          {"usable", fit.usable},
+          {"message", fit.message.empty() ? Json() : Json(fit.message)},
+          {"share", std::move(share)}};
+}
+
+std::string size_text(std::uint64_t bytes) {
+  char text[64];
+  const double mib = static_cast<double>(bytes) / (1 << 20);
+  std::snprintf(text, sizeof(text), mib < 1024.0 ? "%.1f MiB" : "%.2f GiB",
+                mib < 1024.0 ? mib : mib / 1024.0);
+  return text;
+}
+
+std::string row(const std::string& label, const std::string& value) {
+  std::string line = "  " + label;
+  line.resize(16, ' ');
+  return line + one_line(value) + "\n";
+}
+
+std::string parameters_text(std::uint64_t n) {
+  char text[64];
+  std::snprintf(text, sizeof(text), n < 1000000000 ? "%.1f million" : "%.2f billion",
+                static_cast<double>(n) / (n < 1000000000 ? 1e6 : 1e9));
+  return text;
+}
+
+std::string model_table(const std::string& role, const InspectedModel& m, bool needs_exactness) {
+  const llama::ModelFacts& f = m.file->facts();
+  const llama::ContextSettings& c = m.plan.context;
+  std::string table = role + " " + one_line(f.path) + "\n";
+  table += row("model", (f.name.empty() ? "" : f.name + ", ") + f.architecture + ", " +
+                            parameters_text(f.n_params) + " parameters, " + f.ftype_name);
+  table += row("shape", std::to_string(f.n_layer) + " layers of " + std::to_string(f.n_embd) +
+                            ", context trained " + std::to_string(f.n_ctx_train) +
+                            (f.n_swa > 0 ? ", sliding window " + std::to_string(f.n_swa) : ""));
+  table += row("vocabulary", std::to_string(f.n_vocab) + " tokens, " +
+                                 (f.has_chat_template ? "with" : "without") + " a chat template" +
+                                 (f.chat_tools ? ", tools" : "") +
+                                 (f.chat_reasoning ? ", reasoning" : ""));
+  table +=
+      row("rollback", f.recurrent || f.hybrid
+                          ? "limited: recurrent layers; snapshots or saved copies of their state, "
+                            "found out when the model is opened"
+                          : "any number of tokens");
+  table +=
+      row("memory",
+          size_text(f.size_bytes) + " weights + " +
+              (m.twice_bytes > 0 ? size_text(m.twice_bytes) + " output matrix once more + " : "") +
+              size_text(m.cache_bytes()) + " cache for " + std::to_string(m.options.n_ctx) +
+              " tokens = " + size_text(m.total_bytes()));
+  table += row("settings", std::string("flash attention ") + (c.flash_attention ? "on" : "off") +
+                               ", keys " + c.type_k + ", values " + c.type_v + ", weights " +
+                               (m.plan.extra_bufts ? "packed where it can be" : "as in the file"));
+  table += row("kernels", kernels_text(m.kernels));
+  for (const std::string& note : m.plan.notes) table += row("", note);
+  if (!needs_exactness) return table;
+  table += row("exactness", m.hint.empty() ? "nothing is known against it; run and compare probe it"
+                                           : "not expected: " + m.hint);
+  return table;
+}
+
+}  // namespace
+
+std::uint64_t InspectedModel::cache_bytes() const {
+  const llama::ContextSettings& c = plan.context;
+  return file->facts().kv_bytes_per_token(c.type_k, c.type_v) *
+         static_cast<std::uint64_t>(options.n_ctx);
+}
+
+std::uint64_t InspectedModel::total_bytes() const {
+  return file->facts().size_bytes + twice_bytes + cache_bytes();
+}
+
+Result<Inspection> inspect(const ModelOptions& target, const std::optional<ModelOptions>& draft,
+                           const LoadHooks& hooks) {
+  Result<InspectedModel> model = inspect_model(target, hooks);
+  if (!model.ok()) return model.status();
+  Inspection result{.target = *std::move(model), .draft = std::nullopt};
+  if (!draft) return result;
+  // A draft's numbers need not be exact, so it gets the fastest settings (llama::open_draft).
+  ModelOptions fastest = *draft;
+  fastest.exact = ExactMode::kOff;
+  model = inspect_model(fastest, hooks);
+  if (!model.ok()) return model.status();
+  InspectedDraft& inspected = result.draft.emplace(InspectedDraft{.model = *std::move(model)});
+  inspected.fit = fit_of(result.target.file->vocabulary(), inspected.model.file->vocabulary());
+  if (!inspected.model.kernels.own) return result;
+  Result<TypeCosts> types =
+      measure_type_costs(inspected.model.options.path, llama::physical_cores());
+  inspected.types_status = types.status();
+  if (types.ok()) inspected.types = *std::move(types);
+  return result;
+}
+
+Json inspection_json(const Inspection& inspection) {
+  Json result = {{"target", model_json(inspection.target)},
+                 {"machine_memory_bytes", llama::memory_limit()}};
+  if (!inspection.draft) return result;
+  result["draft"] = model_json(inspection.draft->model);
+  result["draft"]["weight_types"] = type_costs_json(inspection.draft->types);
+  result["vocabulary_match"] = fit_json(inspection.draft->fit);
+  return result;
+}
+
+std::string inspection_table(const Inspection& inspection) {
+  std::string table = model_table("target", inspection.target, /*needs_exactness=*/true);
+  if (!inspection.draft) return table;
+  const auto& [model, fit, types, status] = *inspection.draft;
+  table += model_table("draft", model, /*needs_exactness=*/false);
+  if (!types.types.empty()) table += row("cheapest type", cheapest_text(types));
+  return table + "pair\n" +
+         row("vocabularies", fit.kind + (fit.message.empty() ? "" : ": " + fit.message)) +
+         row("draft usable", fit.usable ? "yes" : "no");
+}
+
+}  // namespace outrider::lab

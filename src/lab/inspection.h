@@ -1,0 +1,63 @@
+// What a model is and what it needs, as far as its file tells, and whether a draft model fits it.
+//
+// No weights are read: a file's header and vocabulary are enough. Of a draft model it is measured
+// what a token takes in each type of weights.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "draft/translated/vocabulary_map.h"
+#include "json/json.h"
+#include "lab/type_costs.h"
+#include "llama/exactness/exactness_rule.h"
+#include "llama/files/model_file.h"
+#include "llama/kernels/own_kernels.h"
+#include "model/model_options.h"
+
+namespace outrider::lab {
+
+// One model, as far as it can be known without running it.
+struct InspectedModel {
+  std::shared_ptr<llama::ModelFile> file;
+  ModelOptions options;  // n_ctx: never 0
+  llama::LoadPlan plan;
+  std::string hint;  // why it may not be exact
+  KernelUse kernels;
+  std::uint64_t twice_bytes = 0;  // llama::RuleFacts::twice_bytes
+
+  std::uint64_t cache_bytes() const;  // of keys and values, for options.n_ctx tokens
+  std::uint64_t total_bytes() const;  // with the weights
+};
+
+// How a draft's vocabulary stands to the target's.
+struct VocabularyFit {
+  const char* kind = "different";
+  bool usable = false;
+  std::string message;                        // what differs, or why it is refused
+  std::optional<VocabularyMap::Share> share;  // when only a part is the same
+};
+
+struct InspectedDraft {
+  InspectedModel model;
+  VocabularyFit fit;
+  TypeCosts types;      // empty: not measured
+  Status types_status;  // why they could not be measured
+};
+
+struct Inspection {
+  InspectedModel target;
+  std::optional<InspectedDraft> draft;
+};
+
+// Takes about a second where there is a draft. Errors name the file; kCancelled by the hooks.
+Result<Inspection> inspect(const ModelOptions& target, const std::optional<ModelOptions>& draft,
+                           const LoadHooks& hooks);
+
+json::Json inspection_json(const Inspection& inspection);
+std::string inspection_table(const Inspection& inspection);
+
+}  // namespace outrider::lab

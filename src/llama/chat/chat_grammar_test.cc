@@ -1,0 +1,110 @@
+// The grammars of real models' templates, as masks: what they are for can be said, and nothing
+// else.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "llama/grammar/grammar_mask.h"
+#include "llama/grammar/trigger_tokens.h"
+#include "testing/llama_chat_vocabularies.h"
+
+namespace outrider::llama {
+namespace {
+
+using testing::ChatAnswer;
+
+class ChatGrammarTest : public ChatVocabularies {
+ protected:
+  Result<ChatPrompt> prompt(const ChatAnswer& answer, ToolChoice choice) {
+    ChatOptions options;
+    options.tools = testing::chat_answer_tools();
+    options.tool_choice = choice;
+    return vocabulary(answer.file)
+        .chat_prompt({{.role = "user", .content = "How is the weather in Paris?"}}, options);
+  }
+
+  // Says `text`, token for token; whether the grammar binds at the end.
+  static Status say(GrammarMask& mask, const std::string& text, const LlamaVocabulary& vocabulary) {
+    const Result<std::vector<Token>> tokens = vocabulary.tokenize(text, false, true);
+    if (!tokens.ok()) return tokens.status();
+    for (const Token token : *tokens) {
+      mask.accept(token);
+      if (!mask.status().ok()) {
+        return mask.status().with_context("at '" + grammar_text(vocabulary, token) + "'");
+      }
+    }
+    return Status();
+  }
+};
+
+TEST_F(ChatGrammarTest, EveryAnswerKeepsToItsTemplatesGrammar) {
+  for (const ChatAnswer& answer : testing::chat_answers()) {
+    if (!answer.tools) continue;
+    SCOPED_TRACE(answer.file + ": " + answer.text);
+    const Result<ChatPrompt> made = prompt(answer, ToolChoice::kAuto);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    const bool calls = !answer.reply.tool_calls.empty();
+    const LlamaVocabulary& control = vocabulary(answer.file, made->shown);
+    if (made->grammar.gbnf.empty()) {  // a call of Llama 3's begins as any JSON does
+      EXPECT_TRUE(answer.file.starts_with("meta-llama"));
+      continue;
+    }
+    for (const LlamaVocabulary* v : {&vocabulary(answer.file), &control}) {
+      const Result<std::unique_ptr<GrammarMask>> mask = GrammarMask::create(made->grammar, *v);
+      ASSERT_TRUE(mask.ok()) << mask.status().message();
+      EXPECT_FALSE((*mask)->binds());
+      const Status said = say(**mask, answer.text, *v);
+      EXPECT_TRUE(said.ok()) << said.message();
+      EXPECT_EQ((*mask)->binds(), calls) << (v == &control ? "as control tokens" : "as text");
+    }
+  }
+}
+
+TEST_F(ChatGrammarTest, ARequiredCallIsAllThatCanBeSaid) {
+  for (const ChatAnswer& answer : testing::chat_answers()) {
+    if (answer.reply.tool_calls.empty() || !answer.reply.content.empty()) continue;
+    SCOPED_TRACE(answer.file + ": " + answer.text);
+    const Result<ChatPrompt> made = prompt(answer, ToolChoice::kRequired);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    ASSERT_TRUE(made->grammar.triggers.empty() && made->grammar.patterns.empty());
+    const Result<std::unique_ptr<GrammarMask>> mask =
+        GrammarMask::create(made->grammar, vocabulary(answer.file));
+    ASSERT_TRUE(mask.ok()) << mask.status().message();
+    EXPECT_TRUE((*mask)->binds());
+    const Status said = say(**mask, answer.text, vocabulary(answer.file));
+    EXPECT_TRUE(said.ok()) << said.message();
+  }
+}
+
+TEST_F(ChatGrammarTest, AToolThatIsNotThereCannotBeCalled) {
+  const ChatAnswer answer{.file = "Qwen-Qwen3-0.6B"};
+  const Result<ChatPrompt> made = prompt(answer, ToolChoice::kAuto);
+  ASSERT_TRUE(made.ok());
+  const LlamaVocabulary& v = vocabulary(answer.file);
+  for (const char* text : {"<tool_call>\n{\"name\": \"delete\"",
+                           "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": \"x"}) {
+    const Result<std::unique_ptr<GrammarMask>> mask = GrammarMask::create(made->grammar, v);
+    ASSERT_TRUE(mask.ok());
+    EXPECT_FALSE(say(**mask, text, v).ok()) << text;
+  }
+}
+
+TEST_F(ChatGrammarTest, WhatIsSaidInReasoningTriggersNothing) {
+  const ChatAnswer answer{.file = "Qwen-Qwen3-0.6B"};
+  const Result<ChatPrompt> made = prompt(answer, ToolChoice::kAuto);
+  ASSERT_TRUE(made.ok());
+  const LlamaVocabulary& v = vocabulary(answer.file);
+  const Result<std::unique_ptr<GrammarMask>> mask = GrammarMask::create(made->grammar, v);
+  ASSERT_TRUE(mask.ok());
+  ASSERT_TRUE(say(**mask, "<think>\nI could <tool_call> something", v).ok());
+  EXPECT_FALSE((*mask)->binds());
+  const std::unique_ptr<GrammarMask> copy = (*mask)->clone();
+  ASSERT_TRUE(say(*copy, " else.\n</think>\n\n<tool_call>\n", v).ok());
+  EXPECT_TRUE(copy->binds());
+  EXPECT_FALSE((*mask)->binds());
+}
+
+}  // namespace
+}  // namespace outrider::llama

@@ -1,0 +1,190 @@
+#include "llama/chat/chat_inputs.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/utf8.h"
+#include "json/json.h"
+#include "llama/schema/json_schema.h"
+
+namespace outrider::llama {
+namespace {
+
+using json::Json;
+
+constexpr std::size_t kMaxToolName = 128;  // bytes
+constexpr std::string_view kNoParameters = R"({"type":"object","properties":{}})";
+
+std::string hex_byte(char c) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const unsigned char byte = static_cast<unsigned char>(c);
+  return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
+// Adds up what all texts have, each of which must be UTF-8.
+class TextCheck {
+ public:
+  Status add(std::string_view text, const std::string& what) {
+    const std::optional<std::size_t> bad = first_invalid_utf8(text);
+    if (bad) {
+      return invalid_argument(what + " is not valid UTF-8: byte " + std::to_string(*bad) + " (" +
+                              hex_byte(text[*bad]) + ") does not belong to a character");
+    }
+    n_bytes_ += text.size();
+    if (n_bytes_ <= kMaxChatBytes) return Status();
+    return invalid_argument("the conversation has more than " + std::to_string(kMaxChatBytes) +
+                            " bytes");
+  }
+
+ private:
+  std::size_t n_bytes_ = 0;
+};
+
+// A JSON object of bounded depth. Errors: kInvalidArgument.
+Result<Json> parse_object(std::string_view text, const std::string& what) {
+  const json::Parsed parsed = json::parse(text);
+  if (!parsed.value) return invalid_argument(what + " is not JSON: " + parsed.error);
+  if (!parsed.value->is_object()) return invalid_argument(what + " is not a JSON object");
+  return *parsed.value;
+}
+
+Status add_tool_calls(const ChatMessage& message, const std::string& which, TextCheck& texts,
+                      common_chat_msg& msg) {
+  if (message.tool_calls.size() > kMaxToolCalls) {
+    return invalid_argument(which + " has " + std::to_string(message.tool_calls.size()) +
+                            " tool calls, more than " + std::to_string(kMaxToolCalls));
+  }
+  for (const ToolCall& call : message.tool_calls) {
+    const std::string what =
+        "tool call " + std::to_string(&call - message.tool_calls.data()) + " of " + which;
+    OUTRIDER_RETURN_IF_ERROR(texts.add(call.name, "the name of " + what));
+    OUTRIDER_RETURN_IF_ERROR(texts.add(call.id, "the id of " + what));
+    OUTRIDER_RETURN_IF_ERROR(texts.add(call.arguments, "the arguments of " + what));
+    const std::string arguments = call.arguments.empty() ? "{}" : call.arguments;
+    const Result<Json> parsed = parse_object(arguments, "the arguments of " + what);
+    if (!parsed.ok()) return parsed.status();
+    msg.tool_calls.push_back({.name = call.name, .arguments = arguments, .id = call.id});
+  }
+  return Status();
+}
+
+Status add_messages(const std::vector<ChatMessage>& messages, TextCheck& texts,
+                    common_chat_templates_inputs& inputs) {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const ChatMessage& message = messages[i];
+    const std::string which = "message " + std::to_string(i);
+    OUTRIDER_RETURN_IF_ERROR(texts.add(message.role, "the role of " + which));
+    OUTRIDER_RETURN_IF_ERROR(texts.add(message.content, which));
+    OUTRIDER_RETURN_IF_ERROR(texts.add(message.reasoning, "the reasoning of " + which));
+    OUTRIDER_RETURN_IF_ERROR(texts.add(message.name, "the name of " + which));
+    OUTRIDER_RETURN_IF_ERROR(texts.add(message.tool_call_id, "the tool call's id of " + which));
+    common_chat_msg& msg = inputs.messages.emplace_back();
+    msg.role = message.role;
+    msg.content = message.content;
+    msg.reasoning_content = message.reasoning;
+    msg.tool_name = message.name;
+    msg.tool_call_id = message.tool_call_id;
+    OUTRIDER_RETURN_IF_ERROR(add_tool_calls(message, which, texts, msg));
+  }
+  return Status();
+}
+
+Status add_tools(const std::vector<ChatTool>& tools, TextCheck& texts,
+                 common_chat_templates_inputs& inputs) {
+  if (tools.size() > kMaxChatTools) {
+    return invalid_argument("there are " + std::to_string(tools.size()) + " tools, more than " +
+                            std::to_string(kMaxChatTools));
+  }
+  std::set<std::string_view> names;
+  for (const ChatTool& tool : tools) {
+    const std::string which = "tool " + std::to_string(&tool - tools.data());
+    OUTRIDER_RETURN_IF_ERROR(texts.add(tool.name, "the name of " + which));
+    OUTRIDER_RETURN_IF_ERROR(texts.add(tool.description, "the description of " + which));
+    if (tool.name.empty() || tool.name.size() > kMaxToolName) {
+      return invalid_argument("the name of " + which + " has " + std::to_string(tool.name.size()) +
+                              " bytes, but must have 1 to " + std::to_string(kMaxToolName));
+    }
+    if (!names.insert(tool.name).second) {
+      return invalid_argument("there are two tools of the name '" + tool.name + "'");
+    }
+    const std::string schema(tool.parameters.empty() ? kNoParameters : tool.parameters);
+    OUTRIDER_RETURN_IF_ERROR(texts.add(schema, "the parameters of " + which));
+    const std::string what = "the parameters of '" + tool.name + "'";
+    const Result<Json> parsed = parse_object(schema, what);
+    if (!parsed.ok()) return parsed.status();
+    OUTRIDER_RETURN_IF_ERROR(check_json_schema(schema).with_context(what));
+    inputs.tools.push_back(
+        {.name = tool.name, .description = tool.description, .parameters = schema});
+  }
+  return Status();
+}
+
+Status add_template_values(const ChatOptions& options, TextCheck& texts,
+                           common_chat_templates_inputs& inputs) {
+  inputs.enable_thinking = options.reasoning;
+  if (options.template_values.empty()) return Status();
+  OUTRIDER_RETURN_IF_ERROR(texts.add(options.template_values, "it"));
+  const Result<Json> values = parse_object(options.template_values, "it");
+  if (!values.ok()) return values.status();
+  for (Json::const_iterator it = values->begin(); it != values->end(); ++it) {
+    if (it.key() == "enable_thinking") {
+      if (!it->is_boolean()) return invalid_argument("enable_thinking must be true or false");
+      inputs.enable_thinking = options.reasoning && it->get<bool>();
+      continue;
+    }
+    inputs.chat_template_kwargs[it.key()] = json::encode(*it);
+  }
+  return Status();
+}
+
+common_chat_tool_choice choice_of(ToolChoice choice) {
+  switch (choice) {
+    case ToolChoice::kAuto:
+      return COMMON_CHAT_TOOL_CHOICE_AUTO;
+    case ToolChoice::kRequired:
+      return COMMON_CHAT_TOOL_CHOICE_REQUIRED;
+    case ToolChoice::kNone:
+      return COMMON_CHAT_TOOL_CHOICE_NONE;
+  }
+  return COMMON_CHAT_TOOL_CHOICE_AUTO;
+}
+
+Status check_continuation(const std::vector<ChatMessage>& messages) {
+  if (!messages.empty() && messages.back().role == "assistant" &&
+      messages.back().tool_calls.empty()) {
+    return Status();
+  }
+  return invalid_argument(
+      "the last message cannot be gone on with: it must be the assistant's, without tool calls");
+}
+
+}  // namespace
+
+Result<common_chat_templates_inputs> chat_inputs(const std::vector<ChatMessage>& messages,
+                                                 const ChatOptions& options) {
+  common_chat_templates_inputs inputs;
+  inputs.use_jinja = true;
+  inputs.add_generation_prompt = true;
+  inputs.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
+  inputs.tool_choice = choice_of(options.tool_choice);
+  inputs.parallel_tool_calls = options.parallel_tool_calls;
+  TextCheck texts;
+  OUTRIDER_RETURN_IF_ERROR(add_messages(messages, texts, inputs).about("messages"));
+  OUTRIDER_RETURN_IF_ERROR(add_tools(options.tools, texts, inputs).about("tools"));
+  OUTRIDER_RETURN_IF_ERROR(
+      add_template_values(options, texts, inputs).in_field("chat_template_kwargs"));
+  if (options.continue_last) {
+    OUTRIDER_RETURN_IF_ERROR(check_continuation(messages).about("messages"));
+    inputs.continue_final_message = COMMON_CHAT_CONTINUATION_AUTO;
+    inputs.add_generation_prompt = false;
+  }
+  if (!options.json_schema.empty()) {
+    OUTRIDER_RETURN_IF_ERROR(check_json_schema(options.json_schema).in_field("json_schema"));
+    inputs.json_schema = options.json_schema;
+  }
+  return inputs;
+}
+
+}  // namespace outrider::llama

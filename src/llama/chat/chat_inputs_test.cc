@@ -1,0 +1,101 @@
+#include "llama/chat/chat_inputs.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace outrider::llama {
+namespace {
+
+std::string times(const std::string& text, int n) {
+  std::string all;
+  for (int i = 0; i < n; ++i) all += text;
+  return all;
+}
+
+ChatOptions with_parameters(std::string parameters) {
+  ChatOptions options;
+  options.tools = {{.name = "t", .description = "", .parameters = std::move(parameters)}};
+  return options;
+}
+
+const std::vector<ChatMessage> kHello = {{.role = "user", .content = "Hi"}};
+
+TEST(ChatInputsTest, WhatIsGivenArrives) {
+  ChatOptions options = with_parameters("");
+  options.tool_choice = ToolChoice::kRequired;
+  options.template_values = R"({"enable_thinking": false, "x": [1, "y"]})";
+  ChatMessage call{.role = "assistant", .content = "", .reasoning = "hm"};
+  call.tool_calls = {{.id = "7", .name = "t", .arguments = ""}};
+  const ChatMessage result{.role = "tool", .content = "4", .tool_call_id = "7", .name = "t"};
+  const Result<common_chat_templates_inputs> inputs =
+      chat_inputs({kHello[0], call, result}, options);
+  ASSERT_TRUE(inputs.ok()) << inputs.status().message();
+  ASSERT_EQ(inputs->messages.size(), 3u);
+  EXPECT_EQ(inputs->messages[1].reasoning_content, "hm");
+  EXPECT_EQ(inputs->messages[1].tool_calls[0].arguments, "{}");
+  EXPECT_EQ(inputs->messages[2].tool_call_id, "7");
+  EXPECT_EQ(inputs->tools[0].parameters, R"({"type":"object","properties":{}})");
+  EXPECT_EQ(inputs->tool_choice, COMMON_CHAT_TOOL_CHOICE_REQUIRED);
+  EXPECT_FALSE(inputs->enable_thinking);
+  EXPECT_EQ(inputs->chat_template_kwargs.at("x"), R"([1,"y"])");
+}
+
+TEST(ChatInputsTest, WhatLlamaCppWouldNotSurviveIsRefusedWithItsField) {
+  ChatMessage call{.role = "assistant", .content = ""};
+  call.tool_calls = {{.id = "", .name = "t", .arguments = "{\"a\":"}};
+  ChatMessage deep = call;
+  deep.tool_calls[0].arguments = "{\"a\":" + times("[", 3000) + times("]", 3000) + "}";
+  ChatMessage many{.role = "assistant", .content = "", .tool_calls = {}};
+  many.tool_calls.resize(kMaxToolCalls + 1);
+  ChatOptions many_tools;
+  many_tools.tools.resize(kMaxChatTools + 1);
+  ChatOptions twins = with_parameters("{}");
+  twins.tools.push_back(twins.tools[0]);
+  ChatOptions nameless = with_parameters("{}");
+  nameless.tools[0].name = "";
+  ChatOptions values;
+  values.template_values = "[1]";
+  ChatOptions thinking;
+  thinking.template_values = R"({"enable_thinking": "yes"})";
+  ChatOptions continues;
+  continues.continue_last = true;
+  const std::string huge(kMaxChatBytes + 1, 'x');
+
+  struct Case {
+    std::vector<ChatMessage> messages;
+    ChatOptions options;
+    std::string field;
+    std::string says;
+  };
+  const std::vector<Case> cases = {
+      {{{.role = "user", .content = "\xC3("}}, {}, "messages", "message 0 is not valid UTF-8"},
+      {{{.role = "user", .content = huge}}, {}, "messages", "more than"},
+      {{call}, {}, "messages", "tool call 0 of message 0 is not JSON"},
+      {{deep}, {}, "messages", "not JSON"},
+      {{many}, {}, "messages", "tool calls, more than"},
+      {kHello, many_tools, "tools", "more than"},
+      {kHello, twins, "tools", "two tools of the name 't'"},
+      {kHello, nameless, "tools", "must have 1 to"},
+      {kHello, with_parameters("{\"a\":" + times("[", 3000) + times("]", 3000) + "}"), "tools",
+       "the parameters of 't'"},
+      {kHello, with_parameters("[]"), "tools", "not a JSON object"},
+      {kHello, with_parameters(R"({"properties":{"x":{"$ref":"#/properties/x"}}})"), "tools",
+       "leads"},
+      {kHello, with_parameters(R"({"type":"string","pattern":"^(?=a)$"})"), "tools", "pattern"},
+      {kHello, values, "chat_template_kwargs", "not a JSON object"},
+      {kHello, thinking, "chat_template_kwargs", "true or false"},
+      {kHello, continues, "messages", "the assistant's"},
+  };
+  for (const Case& c : cases) {
+    const Status status = chat_inputs(c.messages, c.options).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << c.says;
+    EXPECT_EQ(status.field(), c.field) << status.message();
+    EXPECT_NE(status.message().find(c.says), std::string::npos) << status.message();
+  }
+}
+
+}  // namespace
+}  // namespace outrider::llama

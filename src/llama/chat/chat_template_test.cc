@@ -1,0 +1,95 @@
+#include "llama/chat/chat_template.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "testing/llama_chat_vocabularies.h"
+
+namespace outrider::llama {
+namespace {
+
+const std::vector<ChatMessage> kHello = {{.role = "user", .content = "Hi"}};
+constexpr const char* kSchema = R"({"type":"object","properties":{"a":{"type":"integer"}}})";
+
+class ChatTemplateTest : public ChatVocabularies {};
+
+TEST_F(ChatTemplateTest, WhatATemplateCanExpressIsKnown) {
+  const ChatAbilities qwen = vocabulary("Qwen-Qwen3-0.6B").chat_abilities();
+  EXPECT_TRUE(qwen.tools);
+  EXPECT_TRUE(qwen.reasoning);
+  const ChatAbilities gemma = vocabulary("google-gemma-2-2b-it").chat_abilities();
+  EXPECT_FALSE(gemma.tools);
+  EXPECT_FALSE(gemma.reasoning);
+}
+
+TEST_F(ChatTemplateTest, EveryTemplateOfLlamaCppsCollectionGivesAPrompt) {
+  for (const char* name :
+       {"Apertus-8B-Instruct", "ByteDance-Seed-OSS", "CohereForAI-c4ai-command-r-plus-tool_use",
+        "GigaChat3-10B-A1.8B", "HuggingFaceTB-SmolLM3-3B", "Kimi-K2-Thinking", "LFM2-8B-A1B",
+        "MiniMax-M2", "NVIDIA-Nemotron-Nano-v2", "Qwen3.5-4B", "deepseek-ai-DeepSeek-V3.2",
+        "fireworks-ai-llama-3-firefunction-v2", "meetkai-functionary-medium-v3.2",
+        "microsoft-Phi-3.5-mini-instruct", "tencent-Hy3", "upstage-Solar-Open-100B"}) {
+    const Result<ChatPrompt> made = vocabulary(name).chat_prompt(kHello, ChatOptions());
+    ASSERT_TRUE(made.ok()) << name << ": " << made.status().message();
+    EXPECT_NE(made->text.find("Hi"), std::string::npos) << name;
+    EXPECT_NE(made->reader, nullptr);
+  }
+}
+
+TEST_F(ChatTemplateTest, ReasoningIsSwitchedOffWhereTheTemplateCan) {
+  ChatOptions options;
+  options.reasoning = false;
+  const LlamaVocabulary& qwen = vocabulary("Qwen-Qwen3-0.6B");
+  const std::string with = qwen.chat_prompt(kHello, ChatOptions())->text;
+  const std::string without = qwen.chat_prompt(kHello, options)->text;
+  EXPECT_EQ(without, with + "<think>\n\n</think>\n\n");
+  ChatOptions values;
+  values.template_values = R"({"enable_thinking": false})";
+  EXPECT_EQ(qwen.chat_prompt(kHello, values)->text, without);
+}
+
+TEST_F(ChatTemplateTest, ASchemaIsTheTemplatesOnlyWhereItMarksWhatStandsAroundTheContent) {
+  ChatOptions options;
+  options.json_schema = kSchema;
+  const Result<ChatPrompt> plain = vocabulary("google-gemma-2-2b-it").chat_prompt(kHello, options);
+  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  EXPECT_EQ(plain->grammar.gbnf, "");
+  const Result<ChatPrompt> reasons = vocabulary("Qwen-Qwen3-0.6B").chat_prompt(kHello, options);
+  ASSERT_TRUE(reasons.ok()) << reasons.status().message();
+  EXPECT_NE(reasons->grammar.gbnf, "");
+  const ChatReply reply = reasons->reader->read("<think>\nHm.\n</think>\n\n{\"a\": 1}", true);
+  EXPECT_EQ(reply.content, "{\"a\": 1}");
+}
+
+TEST_F(ChatTemplateTest, AnAnswerThatIsGoneOnWithShowsOnlyWhatIsNew) {
+  ChatOptions options;
+  options.continue_last = true;
+  const std::vector<ChatMessage> messages = {kHello[0],
+                                             {.role = "assistant", .content = "The sky is"}};
+  for (const char* name : {"Qwen-Qwen2.5-7B-Instruct", "Qwen-Qwen3-0.6B", "google-gemma-2-2b-it"}) {
+    const Result<ChatPrompt> made = vocabulary(name).chat_prompt(messages, options);
+    ASSERT_TRUE(made.ok()) << name << ": " << made.status().message();
+    EXPECT_TRUE(made->text.ends_with("The sky is")) << made->text;
+    EXPECT_EQ(made->reader->read(" blue.", true).content, " blue.") << name;
+  }
+}
+
+TEST_F(ChatTemplateTest, WhatIsNotOfTheFormatIsContent) {
+  ChatOptions options;
+  options.tools = testing::chat_answer_tools();
+  for (const char* name : {"Qwen-Qwen3-0.6B", "openai-gpt-oss-120b", "moonshotai-Kimi-K2"}) {
+    const Result<ChatPrompt> made = vocabulary(name).chat_prompt(kHello, options);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    for (const std::string text : {"<tool_call>\n{\"name\": \"what", "\xFF\xFE", "",
+                                   "<|channel|><|channel|>", "</think></think>"}) {
+      for (const bool complete : {false, true}) {
+        static_cast<void>(made->reader->read(text, complete));  // lives
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace outrider::llama

@@ -1,0 +1,33 @@
+// Tools for models whose chat template knows none: they are described in the system message, and a
+// call is a JSON object in the answer.
+//
+//   {"tool_calls":[{"name":"get_weather","arguments":{"city":"Paris"}}]}
+//
+// Where a call is required, a grammar holds the answer to that from its beginning, else from where
+// it begins to say so. Earlier calls and their results are put into messages that any template can
+// write.
+//
+// Tested by plain_tools_test.cc.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "model/chat.h"
+
+namespace outrider::llama {
+
+// The conversation without tools, calls and results, with what describes them in their place.
+// REQUIRES: the options hold tools, and the choice is not kNone
+std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages,
+                                        const ChatOptions& options);
+
+// What calls must keep to. Errors: kInvalidArgument, about "tools" (a schema that cannot be used).
+Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options);
+
+// Content up to the object, and the calls in it once it is complete. What is no such object is
+// content.
+std::shared_ptr<const ChatReader> plain_tool_reader();
+
+}  // namespace outrider::llama

@@ -1,0 +1,83 @@
+// Tools in words: what the model is told, what it is held to, and what is read.
+#include "llama/chat/plain_tools.h"
+
+#include <gtest/gtest.h>
+
+#include "llama/schema/json_schema.h"
+
+namespace outrider::llama {
+namespace {
+
+const ChatOptions kOptions{
+    .tools = {{.name = "weather",
+               .description = "of a city",
+               .parameters = R"({"type":"object","properties":{"city":{"type":"string"}}})"}}};
+
+TEST(PlainTools, TheToolsStandInTheSystemMessage) {
+  const std::vector<ChatMessage> user = {{.role = "user", .content = "Is it raining?"}};
+  const std::vector<ChatMessage> alone = describe_tools(user, kOptions);
+  ASSERT_EQ(alone.size(), 2U);
+  EXPECT_EQ(alone[0].role, "system");
+  EXPECT_NE(alone[0].content.find(R"("name":"weather")"), std::string::npos);
+  EXPECT_EQ(alone[1].content, "Is it raining?");
+
+  const std::vector<ChatMessage> behind =
+      describe_tools({{.role = "system", .content = "Be short."}, user[0]}, kOptions);
+  ASSERT_EQ(behind.size(), 2U);
+  EXPECT_EQ(behind[0].content.find("Be short.\n\nYou can call"), 0U);
+}
+
+TEST(PlainTools, CallsAndResultsBecomeMessagesThatAnyTemplateCanWrite) {
+  const std::vector<ChatMessage> plain = describe_tools(
+      {{.role = "user", .content = "And in Paris?"},
+       {.role = "assistant",
+        .content = "",
+        .tool_calls = {{.id = "1", .name = "weather", .arguments = R"({"city":"Paris"})"}}},
+       {.role = "tool", .content = "rain", .tool_call_id = "1"}},
+      kOptions);
+  ASSERT_EQ(plain.size(), 4U);
+  EXPECT_EQ(plain[2].content,
+            R"({"tool_calls":[{"name":"weather","arguments":{"city":"Paris"}}]})");
+  EXPECT_TRUE(plain[2].tool_calls.empty());
+  EXPECT_EQ(plain[3].role, "user");
+  EXPECT_EQ(plain[3].content, "Result of weather: rain");
+  // What the model is shown as a call is read as one.
+  EXPECT_EQ(plain_tool_reader()->read(plain[2].content, true).tool_calls.size(), 1U);
+}
+
+TEST(PlainTools, ARequiredCallIsHeldFromTheBeginningAnyOtherFromItsMark) {
+  ChatOptions required = kOptions;
+  required.tool_choice = ToolChoice::kRequired;
+  EXPECT_TRUE(plain_tool_grammar(required)->triggers.empty());
+  EXPECT_EQ(plain_tool_grammar(kOptions)->triggers, std::vector<std::string>{R"({"tool_calls":)"});
+  ChatOptions wrong = kOptions;
+  wrong.tools[0].parameters = R"({"type":"nothing"})";
+  EXPECT_EQ(plain_tool_grammar(wrong).status().field(), "tools");
+}
+
+TEST(PlainTools, WhereverTheTextIsCutWhatWasReadOnlyGrows) {
+  const std::string call = R"({"tool_calls":[{"name":"weather","arguments":{"city":"a}\"{b"}}]})";
+  for (const std::string& text :
+       {call, "Let me see. " + call, "Let me see. " + call + " }", std::string("{\"tool_calls\":["),
+        std::string("{\"tool\": 1} and {\"tool_calls\":[7]}"), std::string("plain {")}) {
+    const ChatReply whole = plain_tool_reader()->read(text, true);
+    std::string shown;
+    for (std::size_t end = 0; end <= text.size(); ++end) {
+      const ChatReply part = plain_tool_reader()->read(text.substr(0, end), false);
+      EXPECT_EQ(part.content.find(shown), 0U) << text.substr(0, end);
+      shown = part.content;
+      EXPECT_EQ(whole.content.find(shown), 0U) << text.substr(0, end);
+      EXPECT_LE(part.tool_calls.size(), whole.tool_calls.size());
+    }
+    const bool calls = text.find(call) != std::string::npos;
+    EXPECT_EQ(whole.tool_calls.size(), calls ? 1U : 0U) << text;
+    if (!calls) {
+      EXPECT_EQ(whole.content, text);
+    } else {
+      EXPECT_EQ(whole.tool_calls[0].arguments, R"({"city":"a}\"{b"})");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace outrider::llama

@@ -1,0 +1,90 @@
+// What a chat template may do: so many steps, so many bytes, so deep, so long.
+//
+// llama-common's interpreter has no limit and no hook, so a template that loops 1e9 times blocks
+// its thread for ever, one that doubles a text thirty times fills the memory, and one that calls
+// itself, or prints a list that holds itself, overflows the stack. Here nodes of our own, which
+// bounded_template.cc puts into the parsed program, ask the thread's budget before and after what
+// may be large. What is stopped, and what is not:
+//
+//  - steps: each statement, expression and iteration is one; kSteps of them.
+//  - bytes: what texts and lists are made of, all that were ever made counted. Single operations
+//    that multiply (range, "x" * n, replace, join, indent, format, tojson) are judged before they
+//    begin, by what goes in.
+//  - depth: of calls and expressions in each other (kDepth), and of lists and objects in each other
+//    (kValueDepth); lists that hold themselves, and such as would be enormous when written out.
+//  - time: kSeconds in all, looked at with each step. A single operation is not interrupted; by
+//    the limits above the longest take a few seconds.
+//
+// What a template does within that is its own: nothing that it can reach is outside of it
+// (no files, no network; the time of day is all that it can ask for).
+//
+// Once a budget is exceeded, every further step fails: llama-common passes over many failures.
+//
+// Tested by bounded_template_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "base/clock.h"
+#include "jinja/value.h"
+
+namespace outrider::llama {
+
+// Thrown where a template does more than its budget allows. llama-common may turn it into another
+// exception, or pass over it: TemplateBudget::exceeded() tells.
+class TemplateTooCostly : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// While it lives, templates on this thread are held to it. They nest; the innermost counts.
+class TemplateBudget {
+ public:
+  static constexpr std::uint64_t kSteps = 5'000'000;
+  static constexpr std::uint64_t kBytes = std::uint64_t{256} << 20;  // and 64 for each given byte
+  static constexpr std::uint64_t kMoves = std::uint64_t{1} << 34;    // bytes that one call may move
+  static constexpr int kDepth = 400;                                 // 0.5 to 1 MiB of stack
+  static constexpr int kValueDepth = 100;
+  static constexpr double kSeconds = 20.0;
+
+  // `n_given`: bytes of what the template gets.
+  explicit TemplateBudget(std::uint64_t n_given);
+  ~TemplateBudget();
+  TemplateBudget(const TemplateBudget&) = delete;
+  TemplateBudget& operator=(const TemplateBudget&) = delete;
+
+  // This thread's. Throws TemplateTooCostly where there is none.
+  static TemplateBudget& current();
+
+  // Each throws TemplateTooCostly.
+  void step(std::uint64_t n = 1);
+  void may_make(std::uint64_t n_bytes) const;  // before
+  void made(std::uint64_t n_bytes);            // after
+  void may_move(std::uint64_t n_bytes) const;
+  void enter();
+  void leave() { --depth_; }
+  [[noreturn]] void stop(const std::string& why) const;
+
+  bool exceeded() const { return !why_.empty(); }
+  const std::string& why() const { return why_; }
+
+ private:
+  TemplateBudget* outer_;
+  Stopwatch watch_;
+  std::uint64_t steps_left_ = kSteps;
+  std::uint64_t bytes_left_;
+  int depth_ = 0;
+  mutable std::string why_;
+};
+
+// Bytes and entries of `value` when it is written out, at most about 2^60; what occurs twice counts
+// twice. Throws TemplateTooCostly for one that is nested too deep or holds itself.
+std::uint64_t written_size(const jinja::value& value, TemplateBudget& budget);
+
+// Bytes of a text, entries of a list or an object, without what these hold.
+std::uint64_t own_size(const jinja::value& value);
+
+}  // namespace outrider::llama

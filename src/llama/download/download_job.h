@@ -1,0 +1,36 @@
+// DownloadJob: the part of a download that may block, on a thread of its own, and what it tells.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "llama/download/hub.h"
+#include "llama/download/hub_download.h"
+
+namespace outrider::llama {
+
+// Shared by the thread and whoever waits for it; the latter may leave first.
+struct DownloadJob {
+  HubName name;
+  Hub hub;
+  std::atomic<bool> cancel{false};
+
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
+  std::string what;           // is being done
+  double fraction = 0.0;      // of it
+  std::uint64_t n_signs = 0;  // of life: changes of these two
+  std::optional<Result<DownloadedModel>> result;
+
+  void tell(const std::string& now_what, double now_fraction);
+};
+
+// All of it: asks, fetches, checks. Never throws.
+void run_download(DownloadJob& job);
+
+}  // namespace outrider::llama

@@ -1,0 +1,81 @@
+#include "llama/download/hub.h"
+
+#include <cstdlib>
+#include <exception>
+
+#include "common.h"
+#include "http.h"
+
+namespace outrider::llama {
+namespace {
+
+constexpr const char* kByHand = "; or get the GGUF file some other way and give it with -m FILE";
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+Result<Hub> Hub::find() {
+  Hub hub{.endpoint = common_get_model_endpoint(), .host = "", .token = environment("HF_TOKEN")};
+  try {
+    const common_http_url url = common_http_parse_url(hub.endpoint);
+    if (url.host.empty()) throw std::invalid_argument("no host");
+    hub.host = url.host;
+  } catch (const std::exception&) {
+    return invalid_argument("HF_ENDPOINT is '" + hub.endpoint +
+                            "', but must be the hub's URL, such as http://127.0.0.1:8080");
+  }
+#ifndef CPPHTTPLIB_OPENSSL_SUPPORT
+  if (hub.endpoint.rfind("https:", 0) == 0) {
+    return unsupported(
+        "this build cannot download over HTTPS, as OpenSSL was missing when it was configured; "
+        "install it (./dev setup, or the package libssl-dev) and build again" +
+        std::string(kByHand));
+  }
+#endif
+  return hub;
+}
+
+Status Hub::refusal(int status, const HubName& name) const {
+  const std::string who = "'" + name.repo + "'";
+  const std::string code = " (HTTP " + std::to_string(status) + ")";
+  if (status == 401 || status == 403) {
+    return not_found(token.empty()
+                         ? host + " does not show " + who + code +
+                               ": there is no such model, or it is private or gated; check the "
+                               "name, or set HF_TOKEN to a token that may read it"
+                         : "the token in HF_TOKEN may not read " + who + " on " + host + code +
+                               ": check the name, accept the model's terms on its page, or use "
+                               "another token");
+  }
+  if (status == 404)
+    return not_found("there is no model " + who + " on " + host + code + "; check the name");
+  if (status == 429) {
+    return internal_error(host + " gets too many requests from here" + code +
+                          "; try again in a few minutes");
+  }
+  return internal_error(host + " failed to answer for " + who + code + "; try again later" +
+                        kByHand);
+}
+
+Status Hub::ask(const HubName& name) const {
+  try {
+    auto [client, url] = common_http_client(endpoint + "api/models/" + name.repo + "/refs");
+    client.set_connection_timeout(5);
+    client.set_read_timeout(15);
+    httplib::Headers headers;
+    if (!token.empty()) headers.emplace("Authorization", "Bearer " + token);
+    const httplib::Result answer = client.Get(url.path, headers);
+    if (answer) return answer->status < 400 ? Status() : refusal(answer->status, name);
+    return internal_error("cannot reach " + host + " (" + httplib::to_string(answer.error()) +
+                          "), so '" + name.repo +
+                          "' cannot be downloaded; check the network, or HF_ENDPOINT" + kByHand);
+  } catch (const std::exception& error) {
+    return internal_error("cannot ask " + host + " for '" + name.repo + "': " + error.what());
+  }
+}
+
+}  // namespace outrider::llama

@@ -1,0 +1,91 @@
+#include "llama/download/hub_download.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "llama/base/backend.h"
+#include "llama/download/download_job.h"
+
+namespace outrider::llama {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kTell{100};
+constexpr std::chrono::seconds kLeave{2};      // after an interruption, without an answer
+constexpr std::chrono::seconds kNoAnswer{25};  // to the first question
+constexpr std::chrono::seconds kNoData{90};
+
+Status gone_silent(const DownloadJob& job, bool was_asking) {
+  return internal_error(
+      was_asking
+          ? "no answer from " + job.hub.host + " in " + std::to_string(kNoAnswer.count()) +
+                " seconds; check the network, or get the GGUF file some other way and give "
+                "it with -m FILE"
+          : "nothing has come from " + job.hub.host + " for " + std::to_string(kNoData.count()) +
+                " seconds; the part is kept, and the same command goes on from there");
+}
+
+// Waits for the job, and leaves it when it does not come to an end.
+Result<DownloadedModel> wait_for(DownloadJob& job, const DownloadHooks& hooks) {
+  std::unique_lock<std::mutex> lock(job.mutex);
+  Clock::time_point last_sign = Clock::now();
+  std::uint64_t signs = 0;
+  for (;;) {
+    job.changed.wait_for(lock, kTell, [&job] { return job.result.has_value(); });
+    if (job.result) return *job.result;
+    const Clock::time_point now = Clock::now();
+    if (job.n_signs != signs) last_sign = now;
+    signs = job.n_signs;
+    const bool is_asking = signs == 0;
+    if (!job.cancel && hooks.cancel != nullptr && hooks.cancel->load()) {
+      job.cancel = true;
+      last_sign = now;
+    }
+    if (job.cancel && now - last_sign > kLeave) {
+      return cancelled("the download was interrupted; the same command goes on from there");
+    }
+    if (now - last_sign > (is_asking ? kNoAnswer : kNoData)) {
+      job.cancel = true;
+      return gone_silent(job, is_asking);
+    }
+    if (!hooks.progress || is_asking) continue;
+    const std::string what = job.what;
+    const double fraction = job.fraction;
+    lock.unlock();
+    hooks.progress(what, fraction);
+    lock.lock();
+  }
+}
+
+}  // namespace
+
+Result<DownloadedModel> download_model(const HubName& name, const DownloadHooks& hooks) {
+  ensure_backend();  // llama-common's own lines go nowhere
+  Result<Hub> hub = Hub::find();
+  if (!hub.ok()) return hub.status();
+  const std::shared_ptr<DownloadJob> job = std::make_shared<DownloadJob>();
+  job->name = name;
+  job->hub = std::move(*hub);
+  std::thread thread;
+  try {
+    thread = std::thread([job] { run_download(*job); });
+  } catch (const std::system_error& error) {
+    return resource_exhausted(std::string("no thread can be made to download with: ") +
+                              error.what());
+  }
+  Result<DownloadedModel> result = wait_for(*job, hooks);
+  bool is_done = false;
+  {
+    const std::lock_guard<std::mutex> lock(job->mutex);
+    is_done = job->result.has_value();
+  }
+  // One that waits for the network cannot be ended; it keeps what it needs alive.
+  is_done ? thread.join() : thread.detach();
+  return result;
+}
+
+}  // namespace outrider::llama

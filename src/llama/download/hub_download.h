@@ -1,0 +1,45 @@
+// Downloads a model of the hub into the cache that it shares with llama.cpp and the hub's own
+// tools: by llama-common's downloader, which resumes a part that is there. What this adds:
+//
+//   - a failure says what it is and what to do, within seconds where nobody answers (hub.h);
+//   - a model that is in the cache works without the hub, with a note;
+//   - what came is checked before it is used: its length, its SHA-256 where the hub gives one (and
+//     this build has OpenSSL), its GGUF header. What is wrong is removed. llama-common checks
+//     nothing but that the connection did not break;
+//   - an interruption keeps the part, which llama-common would remove, also while nothing arrives;
+//   - a part as long as the file or longer, which llama-common would ask to be continued for ever,
+//     is mended.
+//
+// Tested by hub_download_test.cc (a hub on loopback).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "llama/download/hub_name.h"
+
+namespace outrider::llama {
+
+struct DownloadHooks {
+  // Every 100 ms while something is done: what ("downloading x.gguf"), and how much of it, 0 to 1.
+  // On the caller's thread; may be empty.
+  std::function<void(const std::string& what, double fraction)> progress;
+  const std::atomic<bool>* cancel = nullptr;  // raised: ends within 2 s, with kCancelled
+};
+
+struct DownloadedModel {
+  std::string path;                // of the file, or of the first of several
+  std::vector<std::string> notes;  // for the user, a sentence each
+};
+
+// The files of a model; those that are in the cache are not fetched again. With HF_HUB_OFFLINE=1
+// the hub is not asked. Takes minutes. Any thread, several at once where they want other models.
+// Errors: kNotFound (no such model, or no file of that quant; the message lists what there is),
+// kUnsupported (HTTPS without OpenSSL), kDataLoss (what came is damaged), kInternal (no network, no
+// room on the disk), kCancelled; each says what to do.
+Result<DownloadedModel> download_model(const HubName& name, const DownloadHooks& hooks);
+
+}  // namespace outrider::llama

@@ -1,0 +1,140 @@
+#include "testing/llama_hub.h"
+
+#include <cpp-httplib/httplib.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+namespace outrider::testing {
+namespace {
+
+const std::string kCommit(40, 'c');
+
+std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+
+std::string tree_of(const std::map<std::string, HubFile>& files) {
+  std::string text;
+  for (const auto& [path, file] : files) {
+    text += text.empty() ? "" : ",";
+    text += R"({"type":"file","path":)" + quoted(path) +
+            ",\"size\":" + std::to_string(file.bytes.size()) +
+            ",\"oid\":" + quoted(std::string(40, 'd'));
+    if (!file.sha256.empty()) text += R"(,"lfs":{"oid":)" + quoted(file.sha256) + "}";
+    text += "}";
+  }
+  return "[" + text + "]";
+}
+
+}  // namespace
+
+struct LlamaHub::Server {
+  httplib::Server http;
+  int port = 0;
+  std::thread thread;
+};
+
+LlamaHub::LlamaHub() : server_(std::make_unique<Server>()) {
+  httplib::Server& http = server_->http;
+  http.set_pre_routing_handler([this](const httplib::Request& q, httplib::Response& a) {
+    ++requests_;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!token_.empty() && q.get_header_value("Authorization") != "Bearer " + token_) {
+      a.status = 401;
+      a.set_content(R"({"error":"Invalid username or password."})", "application/json");
+      return httplib::Server::HandlerResponse::Handled;
+    }
+    for (const auto& [repo, status] : refused_) {
+      if (status == 0 || q.path.find(repo) == std::string::npos) continue;
+      a.status = status;
+      return httplib::Server::HandlerResponse::Handled;
+    }
+    return httplib::Server::HandlerResponse::Unhandled;
+  });
+  http.Get(R"(/api/models/(\w[^/]*/[^/]+)/(refs|tree/.*))", [this](const httplib::Request& q,
+                                                                   httplib::Response& a) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto repo = repos_.find(q.matches[1].str());
+    if (repo == repos_.end()) {
+      a.status = 404;
+    } else if (q.matches[2].str() == "refs") {
+      a.set_content(R"({"branches":[{"name":"main","targetCommit":)" + quoted(kCommit) + "}]}",
+                    "application/json");
+    } else {
+      a.set_content(tree_of(repo->second), "application/json");
+    }
+  });
+  // As hubs do: the file itself is elsewhere.
+  http.Get(R"(/([^/]+/[^/]+)/resolve/c+/(.*))",
+           [](const httplib::Request& q, httplib::Response& a) {
+             a.set_redirect("/cdn/" + q.matches[1].str() + "/" + q.matches[2].str());
+           });
+  http.Get(R"(/cdn/([^/]+/[^/]+)/(.*))", [this](const httplib::Request& q, httplib::Response& a) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    HubFile& file = repos_[q.matches[1].str()][q.matches[2].str()];
+    a.set_header("Accept-Ranges", "bytes");
+    if (file.status != 200) {
+      a.status = file.status;
+      return;
+    }
+    std::string bytes = file.bytes;
+    if (q.method == "HEAD") {
+      if (file.announces >= 0) bytes.resize(static_cast<std::size_t>(file.announces));
+      a.set_content(bytes, "application/octet-stream");
+      return;
+    }
+    if (q.has_header("Range")) ranges_.push_back(q.get_header_value("Range"));
+    const bool breaks = file.breaks_after >= 0 && (file.breaks > 0 || file.stalls);
+    if (breaks && !file.stalls) --file.breaks;
+    const std::size_t end = breaks ? static_cast<std::size_t>(file.breaks_after) : bytes.size();
+    a.set_content_provider(bytes.size(), "application/octet-stream",
+                           [this, bytes, end, stalls = file.stalls](std::size_t at, std::size_t n,
+                                                                    httplib::DataSink& sink) {
+                             while (at >= end && stalls && !released_ && !ending_) {
+                               std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                             }
+                             const std::size_t stop = stalls && released_ ? bytes.size() : end;
+                             if (at >= stop) return false;
+                             const std::size_t now = std::min({n, stop - at, std::size_t{4096}});
+                             bytes_sent_ += static_cast<std::int64_t>(now);
+                             return sink.write(bytes.data() + at, now);
+                           });
+  });
+  server_->port = http.bind_to_any_port("127.0.0.1");
+  if (server_->port <= 0) std::abort();
+  server_->thread = std::thread([this] { server_->http.listen_after_bind(); });
+  http.wait_until_ready();
+}
+
+LlamaHub::~LlamaHub() {
+  ending_ = true;
+  server_->http.stop();
+  server_->thread.join();
+}
+
+std::string LlamaHub::endpoint() const {
+  return "http://127.0.0.1:" + std::to_string(server_->port);
+}
+
+void LlamaHub::put(const std::string& repo, const std::string& path, HubFile file) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  repos_[repo][path] = std::move(file);
+}
+
+void LlamaHub::refuse(const std::string& repo, int status) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  refused_[repo] = status;
+}
+
+void LlamaHub::want_token(const std::string& token) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  token_ = token;
+}
+
+std::vector<std::string> LlamaHub::ranges() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ranges_;
+}
+
+}  // namespace outrider::testing

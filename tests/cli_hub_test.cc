@@ -1,0 +1,121 @@
+// -hf and -hfd: what users meet with a hub on loopback, with one that breaks, and with none.
+#include <signal.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "testing/llama_hub.h"
+#include "tests/cli_process.h"
+
+namespace outrider::testing {
+namespace {
+
+class CliHub : public ::testing::Test {
+ protected:
+  CliHub() {
+    hub_.put("u/target", "target-Q8_0.gguf", {.bytes = read_file(cli_models().target)});
+    hub_.put("u/draft", "draft-Q8_0.gguf", {.bytes = read_file(cli_models().draft)});
+  }
+
+  CliCall call(const std::vector<std::string>& arguments) const {
+    CliCall call = folder_.call(arguments);
+    call.environment["HF_ENDPOINT"] = hub_.endpoint();
+    call.environment["LLAMA_CACHE"] = folder_.path("hub");
+    return call;
+  }
+  static CliResult run(const CliCall& call) { return run_cli(call); }
+
+  CliFolder folder_;
+  LlamaHub hub_;
+};
+
+TEST_F(CliHub, ATargetAndADraftFromTheHubGiveTheTextOfTheirFiles) {
+  const std::vector<std::string> rest = {"-p", "hi", "-n",     "12",     "-c", "1024",
+                                         "-t", "1",  "--json", "--seed", "5"};
+  std::vector<std::string> from_hub = {"run", "-hf", "u/target:Q8_0", "-hfd", "u/draft"};
+  std::vector<std::string> from_files = {"run", "-m", cli_models().target, "-d",
+                                         cli_models().draft};
+  from_hub.insert(from_hub.end(), rest.begin(), rest.end());
+  from_files.insert(from_files.end(), rest.begin(), rest.end());
+  const CliResult hub = run(call(from_hub));
+  ASSERT_EQ(hub.exit_code, 0) << hub.err;
+  const CliResult files = run(call(from_files));
+  ASSERT_EQ(files.exit_code, 0) << files.err;
+  EXPECT_EQ(hub.object()["tokens"], files.object()["tokens"]);
+  const std::int64_t sent = hub_.bytes_sent();
+  EXPECT_EQ(run(call(from_hub)).exit_code, 0);
+  EXPECT_EQ(hub_.bytes_sent(), sent) << "it was in the cache";
+}
+
+TEST_F(CliHub, InspectTakesItToo) {
+  const CliResult result = run(call({"inspect", "--hf-repo=u/target"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("target-Q8_0.gguf"), std::string::npos) << result.out;
+}
+
+TEST_F(CliHub, OnATerminalThereIsAProgressBar) {
+  CliCall terminal = call({"inspect", "-hf", "u/target"});
+  terminal.terminal = true;
+  const CliResult result = run(terminal);
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+  EXPECT_EQ(run(call({"inspect", "-hf", "u/draft"})).err, "");
+}
+
+TEST_F(CliHub, WithoutANetworkItSaysSoAndWhatToDo) {
+  CliCall nobody = call({"run", "-hf", "u/target", "-p", "hi"});
+  nobody.environment["HF_ENDPOINT"] = "http://127.0.0.1:1";
+  const CliResult result = run(nobody);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err.rfind("outrider: error: cannot reach 127.0.0.1 (", 0), 0U) << result.err;
+  EXPECT_NE(result.err.find("give it with -m FILE"), std::string::npos);
+}
+
+TEST_F(CliHub, WrongNamesAndUnknownModelsAreRefused) {
+  const CliResult unknown = run(call({"run", "-hf", "u/nothing", "-p", "hi"}));
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_NE(unknown.err.find("there is no model 'u/nothing'"), std::string::npos) << unknown.err;
+  const CliResult wrong = run(call({"run", "-hf", "nothing", "-p", "hi"}));
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_EQ(wrong.err.rfind("outrider: error: --hf-repo: 'nothing' names no model", 0), 0U)
+      << wrong.err;
+  const CliResult both = run(call({"run", "-hf", "u/target", "-m", "x.gguf", "-p", "hi"}));
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_NE(both.err.find("--model and --hf-repo are both given"), std::string::npos) << both.err;
+  const CliResult none = run(call({"run", "-p", "hi"}));
+  EXPECT_NE(none.err.find("-hf ggml-org/"), std::string::npos) << none.err;
+  const CliResult value = run(call({"run", "-p", "-hf", "-m", cli_models().target, "-n", "1"}));
+  EXPECT_EQ(value.exit_code, 0) << "a prompt that looks like the option: " << value.err;
+}
+
+TEST_F(CliHub, CtrlCEndsADownloadAndKeepsThePart) {
+  HubFile file{.bytes = read_file(cli_models().target)};
+  file.breaks_after = static_cast<std::int64_t>(file.bytes.size() / 2);
+  file.stalls = true;
+  hub_.put("u/slow", "slow.gguf", file);
+  CliCall slow = call({"run", "-hf", "u/slow", "-p", "hi"});
+  slow.terminal = true;
+  bool is_sent = false;
+  slow.on_output = [&](pid_t child, const std::string& out, const std::string&) {
+    if (!is_sent && out.find("downloading slow.gguf [##") != std::string::npos) {
+      is_sent = true;
+      kill(child, SIGINT);
+    }
+    return true;
+  };
+  const CliResult result = run(slow);
+  EXPECT_TRUE(is_sent);
+  EXPECT_EQ(result.exit_code, 130) << result.out;
+  EXPECT_NE(result.out.find("goes on from there"), std::string::npos) << result.out;
+  int parts = 0;
+  for (const std::filesystem::directory_entry& entry :
+       std::filesystem::recursive_directory_iterator(folder_.path("hub"))) {
+    parts += entry.path().extension() == ".downloadInProgress" ? 1 : 0;
+  }
+  EXPECT_EQ(parts, 1);
+}
+
+}  // namespace
+}  // namespace outrider::testing

@@ -1,0 +1,103 @@
+"""OpenAI's Python client: what is refused, as its own exceptions; and what is broken off."""
+
+import time
+
+import openai
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+LONG = {"messages": [{"role": "user", "content": "Tell me everything about foxes."}],
+        "extra_body": {"ignore_eos": True}, "stream": True}
+PATIENCE_S = 60  # a bound, not a measure
+
+
+@pytest.mark.parametrize("field, options", [
+    ("temperature", {"temperature": -1}),
+    ("top_p", {"top_p": 2}),
+    ("n", {"n": 0}),
+    ("max_tokens", {"max_tokens": -5}),
+    ("max_completion_tokens", {"max_tokens": openai.omit, "max_completion_tokens": "many"}),
+    ("messages", {"messages": "hello"}),
+    ("messages[0].role", {"messages": [{"role": "nobody", "content": "hello"}]}),
+    ("tools", {"tools": "all"}),
+    ("response_format.type", {"response_format": {"type": "xml"}}),
+    ("speculativ", {"extra_body": {"speculativ": False}}),
+    ("top_logprobs", {"logprobs": True, "top_logprobs": 21}),
+])
+def test_a_bad_field_is_a_bad_request_that_names_it(client, place, field, options):
+    body = {"model": place.model, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
+    with pytest.raises(openai.BadRequestError) as refusal:
+        client.chat.completions.create(**{**body, **options})
+    error = refusal.value
+    assert error.param == field, error.message
+    assert error.type == "invalid_request_error" and field in error.message
+
+
+def test_an_unknown_model_is_not_found(client):
+    with pytest.raises(openai.NotFoundError) as refusal:
+        client.chat.completions.create(model="gpt-17", messages=[{"role": "user", "content": "Hi"}])
+    assert "gpt-17" in refusal.value.message and refusal.value.param == "model"
+
+
+def test_what_is_not_done_says_so(client, place):
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    with pytest.raises(openai.APIStatusError) as refusal:
+        client.chat.completions.create(model=place.model, max_tokens=2,
+                                       messages=[{"role": "user", "content": [picture]}])
+    assert refusal.value.status_code == 501, refusal.value.message
+    for ask in (lambda: client.embeddings.create(model=place.model, input="text"),
+                lambda: client.images.generate(model=place.model, prompt="a fox")):
+        with pytest.raises(openai.APIStatusError) as refusal:
+            ask()
+        assert refusal.value.status_code == 501 and refusal.value.message
+
+
+def test_a_wrong_key_is_refused_and_the_right_one_is_not(small_server, small_client):
+    assert list(small_client.models.list())
+    for wrong in ("sk-of-the-test", "sk-of-the-tests2", "SK-OF-THE-TESTS"):
+        with pytest.raises(openai.AuthenticationError) as refusal:
+            small_client.with_options(api_key=wrong).models.list()
+        assert wrong not in refusal.value.message
+    assert small_server.key not in small_server.printed()
+
+
+def first_token(stream):
+    return next(chunk for chunk in stream if chunk.choices and chunk.choices[0].delta.content)
+
+
+def test_who_comes_too_many_is_told_to_come_again(small_client, small_server):
+    with small_client.chat.completions.create(model=small_server.model, **LONG) as stream:
+        first_token(stream)
+        with pytest.raises(openai.RateLimitError) as refusal:
+            small_client.chat.completions.create(model=small_server.model, max_tokens=1,
+                                                 messages=LONG["messages"])
+        assert int(refusal.value.response.headers["retry-after"]) >= 1
+        first_token(stream)  # which goes on
+    answer = when_free(small_client, small_server)
+    assert answer.choices[0].message.content
+
+
+def when_free(client, server):
+    """An answer of a server with one slot, as soon as it has it."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return client.chat.completions.create(model=server.model, max_tokens=2,
+                                                  messages=LONG["messages"])
+        except openai.RateLimitError:
+            assert time.monotonic() < end, "the slot was never free"
+            time.sleep(0.02)
+
+
+def tokens_generated(server):
+    families = text_string_to_metric_families(server.get("/metrics"))
+    return sum(sample.value for family in families for sample in family.samples
+               if sample.name == "outrider:generation_tokens_total")
+
+
+def test_a_stream_that_is_broken_off_ends_long_before_its_context_is_full(small_client, small_server):
+    before = tokens_generated(small_server)
+    with small_client.chat.completions.create(model=small_server.model, **LONG) as stream:
+        first_token(stream)
+    when_free(small_client, small_server)
+    assert tokens_generated(small_server) - before < small_server.n_ctx / 2

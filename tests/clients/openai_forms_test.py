@@ -1,0 +1,106 @@
+"""OpenAI's Python client: answers in JSON, and calls of tools."""
+
+import json
+
+import pydantic
+
+WEATHER = {"type": "function",
+           "function": {"name": "get_weather", "description": "The weather in a city now",
+                        "parameters": {"type": "object",
+                                       "properties": {"city": {"type": "string"},
+                                                      "unit": {"enum": ["celsius", "fahrenheit"]}},
+                                       "required": ["city", "unit"],
+                                       "additionalProperties": False}}}
+ASKED = [{"role": "user", "content": "What is the weather in Paris, in celsius?"}]
+
+
+class Person(pydantic.BaseModel):
+    name: str = pydantic.Field(max_length=20)
+    age: int = pydantic.Field(ge=0, le=120)
+    friends: list[str] = pydantic.Field(max_length=2)
+
+
+def test_a_json_object_is_one(chat):
+    answer = chat("Describe a fox as JSON.", response_format={"type": "json_object"}, max_tokens=200,
+                  temperature=0)
+    choice = answer.choices[0]
+    if choice.finish_reason == "stop":
+        assert isinstance(json.loads(choice.message.content), dict)
+    assert choice.message.content.lstrip().startswith("{")
+
+
+def test_a_schema_is_kept(chat):
+    schema = {"type": "object", "properties": {"colour": {"enum": ["red", "green"]},
+                                               "legs": {"type": "integer", "minimum": 2, "maximum": 8}},
+              "required": ["colour", "legs"], "additionalProperties": False}
+    answer = chat("Invent an animal.", max_tokens=100, seed=1, response_format={
+        "type": "json_schema", "json_schema": {"name": "animal", "strict": True, "schema": schema}})
+    animal = json.loads(answer.choices[0].message.content)
+    assert animal["colour"] in ("red", "green") and 2 <= animal["legs"] <= 8 and len(animal) == 2
+
+
+def test_parse_gives_the_model_class_and_speculation_does_not_change_it(client, place):
+    said = []
+    for speculative in (True, False):
+        answer = client.chat.completions.parse(
+            model=place.model, messages=[{"role": "user", "content": "Invent a person."}],
+            response_format=Person, max_tokens=200, seed=4, extra_body={"speculative": speculative})
+        person = answer.choices[0].message.parsed
+        assert isinstance(person, Person) and 0 <= person.age <= 120
+        said.append(person)
+    assert said[0] == said[1]
+
+
+def test_a_required_tool_is_called_with_arguments_of_its_schema(client, place):
+    answer = client.chat.completions.create(model=place.model, messages=ASKED, tools=[WEATHER],
+                                            tool_choice="required", max_tokens=200, temperature=0)
+    choice = answer.choices[0]
+    assert choice.finish_reason == "tool_calls"
+    call = choice.message.tool_calls[0]
+    assert call.type == "function" and call.id and call.function.name == "get_weather"
+    arguments = json.loads(call.function.arguments)
+    assert set(arguments) == {"city", "unit"} and arguments["unit"] in ("celsius", "fahrenheit")
+
+
+def test_a_named_tool_is_the_one_called(client, place):
+    other = {"type": "function", "function": {"name": "get_time", "parameters": {
+        "type": "object", "properties": {}, "additionalProperties": False}}}
+    answer = client.chat.completions.create(
+        model=place.model, messages=ASKED, tools=[WEATHER, other], max_tokens=200, temperature=0,
+        tool_choice={"type": "function", "function": {"name": "get_time"}})
+    assert {call.function.name for call in answer.choices[0].message.tool_calls} == {"get_time"}
+
+
+def test_a_streamed_call_comes_in_pieces_that_make_the_whole_one(client, place):
+    options = {"model": place.model, "messages": ASKED, "tools": [WEATHER], "tool_choice": "required",
+               "max_tokens": 200, "temperature": 0}
+    whole = client.chat.completions.create(**options).choices[0].message.tool_calls[0]
+    with client.chat.completions.stream(**options) as stream:
+        events = list(stream)
+        streamed = stream.get_final_completion().choices[0]
+    assert streamed.finish_reason == "tool_calls"
+    call = streamed.message.tool_calls[0]
+    assert (call.function.name, json.loads(call.function.arguments)) == \
+        (whole.function.name, json.loads(whole.function.arguments))
+    assert any(event.type == "tool_calls.function.arguments.delta" for event in events)
+
+
+def test_tools_that_may_be_called_do_not_have_to_be(client, place):
+    answer = client.chat.completions.create(
+        model=place.model, messages=[{"role": "user", "content": "Say hello."}], tools=[WEATHER],
+        tool_choice="auto", max_tokens=120, temperature=0)
+    message = answer.choices[0].message
+    assert message.content or message.tool_calls
+    none = client.chat.completions.create(model=place.model, messages=ASKED, tools=[WEATHER],
+                                          tool_choice="none", max_tokens=12, temperature=0)
+    assert none.choices[0].message.tool_calls is None and none.choices[0].message.content
+
+
+def test_the_result_of_a_call_is_answered(client, place):
+    call = {"id": "call_1", "type": "function",
+            "function": {"name": "get_weather", "arguments": '{"city":"Paris","unit":"celsius"}'}}
+    messages = ASKED + [{"role": "assistant", "content": None, "tool_calls": [call]},
+                        {"role": "tool", "tool_call_id": "call_1", "content": "21 degrees, sunny"}]
+    answer = client.chat.completions.create(model=place.model, messages=messages, tools=[WEATHER],
+                                            tool_choice="none", max_tokens=24, temperature=0)
+    assert answer.choices[0].message.content

@@ -1,0 +1,107 @@
+"""`outrider serve` as a process of its own, for tests: started on a free port, asked, ended."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+LISTENING = re.compile(r"listening on (http://\S+)")
+START_S = 120  # a bound, not a measure: the first load of a model compares batches with single steps
+
+
+class ServerFailed(Exception):
+    """It ended, or did not become ready; the message has what it printed."""
+
+
+class Served:
+    """`with Served(binary, target, draft, "--slots", "2") as server:` is ready, and ended behind it."""
+
+    n_ctx = 2048  # tokens of context
+
+    def __init__(self, binary, target, draft=None, *options, key=None):
+        self.key = key
+        command = [str(binary), "serve", "-m", str(target), "--port", "0",
+                   "--ctx", str(self.n_ctx), *map(str, options)]
+        if draft:
+            command += ["-d", str(draft)]
+        if key:
+            command += ["--api-key", key]
+        # What the caller's shell sets for the command is not for this one.
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("OUTRIDER_") or name == "OUTRIDER_CACHE"}
+        self.log = tempfile.TemporaryFile(mode="w+")
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=subprocess.STDOUT, env=environment)
+        self.url = None
+
+    def __enter__(self):
+        try:
+            end = time.monotonic() + START_S
+            self.url = self._wait(end, self._address)
+            self._wait(end, self._ready)
+            models = json.loads(self.get("/v1/models"))
+            self.model = models["data"][0]["id"]
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, *failure):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+
+    def get(self, path):
+        request = urllib.request.Request(self.url + path)
+        if self.key:
+            request.add_header("Authorization", f"Bearer {self.key}")
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            return reply.read().decode()
+
+    def printed(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def _address(self):
+        found = LISTENING.search(self.printed())
+        return found and found[1]
+
+    def _ready(self):
+        try:
+            self.get("/health")
+            return True
+        except urllib.error.HTTPError as answer:
+            if answer.code == 503:
+                return False
+            raise
+
+    def _wait(self, end, condition):
+        while True:
+            value = condition()
+            if value:
+                return value
+            if self.process.poll() is not None:
+                raise ServerFailed(f"the server ended ({self.process.returncode}): {self.printed()}")
+            if time.monotonic() > end:
+                raise ServerFailed(f"the server was not ready after {START_S} s: {self.printed()}")
+            time.sleep(0.05)
+
+
+def from_environment(*options, key=None):
+    """A further server, of the binary and the pair that run.py named; None: there is no binary."""
+    binary = os.environ.get("OUTRIDER_BINARY")
+    if not binary:
+        return None
+    return Served(pathlib.Path(binary), os.environ["OUTRIDER_TARGET"],
+                  os.environ.get("OUTRIDER_DRAFT"), *options, key=key)

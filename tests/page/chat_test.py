@@ -1,0 +1,120 @@
+"""Chatting: what is sent, what is shown while an answer comes and after."""
+
+from page_case import PageCase, needs_mock
+
+
+class ChatTest(PageCase):
+    def test_an_answer_streams_and_shows_its_figures(self):
+        self.open()
+        answer = self.ask("Explain speculative decoding")
+        self.assertGreater(len(answer.locator(".markdown").inner_text()), 20)
+        figures = answer.locator(".figures").inner_text()
+        self.assertIn("tokens/s", figures)
+        self.assertIn("a step", figures)
+
+    def test_the_text_is_complete_and_in_order(self):
+        self.open()
+        body = self.ask("emoji")
+        if self.mock:
+            self.assertEqual(body.locator(".markdown").inner_text(),
+                             "Good morning \U0001F600! Ça va? 日本語も大丈夫。")
+
+    def test_guessed_tokens_are_coloured_by_their_drafter_and_can_be_plain(self):
+        self.real_tokens = 200
+        self.open()
+        answer = self.ask("Write the line 'The quick brown fox jumps over the lazy dog.' ten times.")
+        guesses = answer.locator(".guess")
+        self.assertGreater(guesses.count(), 0)
+        self.assertRegex(guesses.first.get_attribute("title"), r"^guessed by [\w-]+$")
+        self.assertGreater(answer.locator(".legend li").count(), 1)
+        coloured = answer.locator(".markdown").inner_text()
+        self.page.click("#colours")
+        self.assertEqual(answer.locator(".guess").count(), 0)
+        self.assertEqual(answer.locator(".legend").count(), 0)
+        self.assertEqual(answer.locator(".markdown").inner_text(), coloured)
+        self.page.reload()
+        self.page.wait_for_selector(".assistant")
+        self.assertEqual(self.page.locator(".guess").count(), 0, "the switch is kept")
+
+    @needs_mock
+    def test_the_legend_counts_every_token_once(self):
+        self.open()
+        answer = self.ask("Explain")
+        shares = [int(text.split()[-2]) for text in answer.locator(".legend li").all_inner_texts()]
+        self.assertAlmostEqual(sum(shares), 100, delta=3)
+
+    def test_stop_ends_the_answer_and_keeps_what_there_is(self):
+        if self.mock:
+            self.mock.hold_at = 30
+        self.real_tokens = 1000
+        self.open()
+        self.send("Tell a long story of a hundred paragraphs")
+        self.until(lambda: len(self.text(".assistant .markdown")) > 20, "some text")
+        self.assertEqual(self.page.get_attribute("#send", "aria-label"), "Stop (Esc)")
+        self.page.keyboard.press("Escape")
+        answer = self.ended()
+        self.assertIn("Stopped", answer.inner_text())
+        self.assertGreater(len(answer.locator(".markdown").inner_text()), 20)
+        self.assertEqual(self.page.get_attribute("#send", "aria-label"), "Send (Enter)")
+        if self.mock:
+            self.until(lambda: self.mock.cancelled == 1, "the server sees the connection close")
+
+    def test_shift_enter_begins_a_line_and_enter_sends(self):
+        self.open()
+        self.page.click("#prompt")
+        self.page.keyboard.type("one")
+        self.page.keyboard.press("Shift+Enter")
+        self.page.keyboard.type("two")
+        self.assertEqual(self.page.input_value("#prompt"), "one\ntwo")
+        self.page.keyboard.press("Enter")
+        self.ended()
+        self.assertEqual(self.bodies[0]["messages"], [{"role": "user", "content": "one\ntwo"}])
+        self.assertEqual(self.page.input_value("#prompt"), "")
+
+    def test_an_edited_message_replaces_what_followed(self):
+        self.open()
+        self.ask("first")
+        self.ask("second")
+        self.page.locator(".user").first.hover()
+        self.page.locator(".user").first.get_by_label("Edit and send again").click()
+        self.page.fill(".edit", "changed")
+        self.page.press(".edit", "Enter")
+        self.until(lambda: self.page.locator(".message").count() == 2, "two messages")
+        self.ended(0)
+        self.assertEqual(self.text(".user .bubble"), "changed")
+        self.assertEqual(self.bodies[-1]["messages"], [{"role": "user", "content": "changed"}])
+
+    def test_answer_again_asks_with_the_same_history(self):
+        self.open()
+        self.ask("first")
+        self.ask("second")
+        self.page.locator(".assistant").nth(1).get_by_label("Answer again").click()
+        self.until(lambda: len(self.bodies) == 3, "a third request")
+        self.ended(1)
+        self.assertEqual(self.page.locator(".message").count(), 4)
+        self.assertEqual(self.bodies[-1]["messages"], self.bodies[-2]["messages"])
+        self.assertEqual([m["role"] for m in self.bodies[-1]["messages"]],
+                         ["user", "assistant", "user"])
+
+    @needs_mock
+    def test_reasoning_is_folded_and_not_sent_back(self):
+        self.open()
+        answer = self.ask("the sum of 17 and 25")
+        details = answer.locator("details")
+        self.assertIsNone(details.get_attribute("open"))
+        self.assertIn("Reasoning", details.inner_text())
+        details.locator("summary").click()
+        self.assertIn("17 and 25 make 42", details.inner_text())
+        self.assertEqual(answer.locator(".markdown").inner_text(), "17 + 25 = 42.")
+        self.ask("thanks")
+        self.assertEqual(self.bodies[-1]["messages"][1],
+                         {"role": "assistant", "content": "17 + 25 = **42**."})
+
+    @needs_mock
+    def test_progress_of_the_prompt_is_shown_until_the_first_token(self):
+        self.mock.wait_s = 2
+        self.open()
+        self.send("Explain")
+        self.page.wait_for_selector(".waiting:text-matches('^Reading the prompt, ')")
+        self.ended()
+        self.assertFalse(self.page.locator(".waiting").is_visible())

@@ -1,0 +1,181 @@
+"""Text of a model on the page: nothing of it is markup, none of it is lost, none of it hangs."""
+
+from page_case import PageCase, needs_mock
+
+
+class SafetyTest(PageCase):
+    @needs_mock
+    def test_markup_in_an_answer_is_text(self):
+        self.open()
+        for coloured in (True, False):
+            answer = self.ask("hostile")
+            shown = answer.locator(".markdown")
+            self.assertIn("<script>window.hacked=2</script>", shown.inner_text())
+            self.assertEqual(shown.locator("script, img, iframe, svg:not(.icon)").count(), 0)
+            for link in shown.locator("a").all():
+                self.assertRegex(link.get_attribute("href"), "^https?://")
+                self.assertIn("noopener", link.get_attribute("rel"))
+            handlers = shown.evaluate("""(node) => [...node.querySelectorAll('*')]
+                .flatMap((e) => [...e.attributes]).filter((a) => a.name.startsWith('on')).length""")
+            self.assertEqual(handlers, 0)
+            self.assertIsNone(self.page.evaluate("window.hacked ?? null"))
+            if coloured:
+                self.page.click("#colours")
+
+    def test_markup_in_a_prompt_and_in_a_name_is_text(self):
+        self.open()
+        hostile = "<img src=x onerror='window.hacked=1'>\"><b>x</b>"
+        self.ask(hostile)
+        self.assertEqual(self.text(".user .bubble"), hostile)
+        self.assertEqual(self.text(".conversation-list .name"), hostile)
+        self.page.locator(".conversation-list .name").dblclick()
+        self.page.fill(".rename", "<script>window.hacked=2</script>")
+        self.page.press(".rename", "Enter")
+        self.assertEqual(self.text(".conversation-list .name"), "<script>window.hacked=2</script>")
+        self.page.reload()
+        self.page.wait_for_selector(".assistant")
+        self.assertEqual(self.text(".conversation-list .name"), "<script>window.hacked=2</script>")
+        self.assertIsNone(self.page.evaluate("window.hacked ?? null"))
+
+    def test_the_policy_forbids_inline_scripts_and_other_servers(self):
+        response = self.page.goto(self.url)
+        policy = response.headers.get("content-security-policy", "")
+        for part in ("default-src 'none'", "script-src 'self'", "style-src 'self'",
+                     "connect-src 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+                     "form-action 'none'"):
+            self.assertIn(part, policy)
+        self.assertNotIn("unsafe", policy)
+        self.page.evaluate("""() => { const s = document.createElement('script');
+            s.textContent = 'window.hacked = 1'; document.body.append(s); }""")
+        self.assertIsNone(self.page.evaluate("window.hacked ?? null"))
+        self.problems = [p for p in self.problems if "Content Security Policy" not in p]
+
+    @needs_mock
+    def test_a_hostile_store_does_not_end_the_page(self):
+        self.open()
+        self.page.evaluate("""async () => {
+            localStorage.setItem('outrider.settings', '{"temperature": 3, "drafters": [1], "colours": "x"}');
+            const db = await new Promise((done) => {
+              indexedDB.open('outrider').onsuccess = (e) => done(e.target.result); });
+            const store = db.transaction('conversations', 'readwrite').objectStore('conversations');
+            store.put({id: 'a'}); store.put({id: 'b', messages: [{content: 5}]});
+        }""")
+        self.page.reload()
+        self.ask("Explain")
+        self.assertNotIn("temperature", self.bodies[-1])
+
+
+class MarkdownTest(PageCase):
+    @needs_mock
+    def test_blocks_become_their_elements(self):
+        self.open()
+        shown = self.ask("planets").locator(".markdown")
+        self.assertEqual(shown.locator("h3").inner_text(), "The planets")
+        self.assertEqual(shown.locator("tbody tr").count(), 4)
+        self.assertEqual(shown.locator("tbody td").nth(1).inner_text(), "4,879")
+        self.assertIn("align-right", shown.locator("tbody td").nth(1).get_attribute("class"))
+        self.assertEqual(shown.locator("li li").all_inner_texts(), ["Mercury, Venus", "Earth, Mars"])
+        self.assertEqual(shown.locator("blockquote em").inner_text(), "new ones")
+        self.assertEqual(shown.locator("del").inner_text(), "nine")
+
+    @needs_mock
+    def test_code_is_shown_as_written_and_copied_whole(self):
+        self.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.open()
+        shown = self.ask("merge").locator(".markdown")
+        code = shown.locator("figure.code").first
+        self.assertEqual(code.locator("figcaption span").inner_text(), "python")
+        self.assertTrue(code.locator("pre").text_content().startswith("def merge(left, right):\n    "))
+        code.get_by_label("Copy code").click()
+        copied = self.page.evaluate("navigator.clipboard.readText()")
+        self.assertEqual(copied, code.locator("pre").text_content())
+
+    def test_every_source_keeps_its_characters(self):
+        """Random pieces of markdown: no character of a word is lost or doubled, nothing hangs."""
+        self.open()
+        result = self.page.evaluate("""async () => {
+            const {MarkdownView} = await import('./markdown.js');
+            const {colouredPainter, plainPainter} = await import('./painter.js');
+            const pieces = ['alpha', ' ', '\\n', '\\n\\n', '**', '*', '_', '~~', '`', '```\\n', '# ',
+              '- ', '1. ', '> ', '| a | b |\\n|---|---|\\n', '[x](https://a.b)', '[', ']', '(', ')',
+              '\\\\', '  ', '    ', 'beta', '<b>', 'https://c.d/e_f', '---\\n', '\\u{1F600}'];
+            let seed = 12345;
+            const next = (n) => (seed = (seed * 1103515245 + 12345) % 2147483648) % n;
+            const words = (text) => text.match(/alpha|beta/g)?.length ?? 0;
+            for (let round = 0; round < 1500; ++round) {
+              let source = '';
+              for (let i = next(40); i >= 0; --i) source += pieces[next(pieces.length)];
+              const spans = [];
+              for (let left = source.length; left > 0;) {
+                const n = Math.min(left, 1 + next(6));
+                spans.push([next(2) ? 'target' : 'suffix', n]);
+                left -= n;
+              }
+              const texts = [plainPainter, colouredPainter(spans)].map((paint) => {
+                const div = document.createElement('div');
+                new MarkdownView(div).update(source, paint);
+                return div.textContent;
+              });
+              const grown = document.createElement('div');
+              const view = new MarkdownView(grown);
+              for (let n = 0; n < source.length; n += 3) view.update(source.slice(0, n), plainPainter);
+              view.update(source, plainPainter);
+              if (texts[0] !== texts[1] || texts[0] !== grown.textContent) {
+                return {source, texts, grown: grown.textContent};
+              }
+              // A table drops cells that its header has no column for, a fence's first line is its
+              // language.
+              if (!source.includes('|') && !source.includes('```') &&
+                  words(texts[0]) !== words(source)) return {source, texts};
+            }
+            return null;
+        }""")
+        self.assertIsNone(result)
+
+    def test_long_and_nested_sources_take_no_long_time(self):
+        self.open()
+        slowest = self.page.evaluate("""async () => {
+            const {MarkdownView} = await import('./markdown.js');
+            const {plainPainter} = await import('./painter.js');
+            let slowest = 0;
+            for (const piece of ['[', '*a ', '**a', '`', '> ', '- ', '![', '[a](', '_a_', '|', '~~a',
+                                 '[[', '](', 'https://', '\\\\', '# ', '1. ', '  - a\\n', '\\n']) {
+              const start = performance.now();
+              new MarkdownView(document.createElement('div'))
+                .update(piece.repeat(20000 / piece.length), plainPainter);
+              slowest = Math.max(slowest, performance.now() - start);
+            }
+            return slowest;
+        }""")
+        self.assertLess(slowest, 5000)  # quadratic ones took minutes
+
+
+class AnswerTest(PageCase):
+    def test_a_piece_of_text_is_given_to_the_tokens_it_came_from(self):
+        self.open()
+        failed = self.page.evaluate("""async () => {
+            const {Aligner} = await import('./answer.js');
+            const cases = [
+              // [tokens and texts as they arrive, what is to come out]
+              [[[['a', ' one'], ['b', ' two']], ' one two'], [['a', 4], ['b', 4]]],
+              // A character cut over three tokens.
+              [[[['a', '\\uFFFD'], ['a', '\\uFFFD'], ['b', '\\uFFFD']], '\\u{1F600}', [['c', '!']], '!'],
+               [['a', 2], ['c', 1]]],
+              // Held back as it could become a stop string, then said.
+              [[[['a', 'ab']], 'a', [['b', 'c']], 'bc'], [['a', 1], ['a', 1], ['b', 1]]],
+              // A marker that is no content.
+              [[[['a', '<think>'], ['b', 'so']], 'so'], [['b', 2]]],
+              // Text without tokens.
+              [['alone'], [['target', 5]]],
+            ];
+            return cases.filter(([steps, wanted]) => {
+              const aligner = new Aligner();
+              const pieces = [];
+              for (const step of steps) {
+                if (typeof step === 'string') pieces.push(...aligner.text(step));
+                else aligner.tokens(step.map(([by, text]) => ({by, text})));
+              }
+              return JSON.stringify(pieces) !== JSON.stringify(wanted);
+            });
+        }""")
+        self.assertEqual(failed, [])

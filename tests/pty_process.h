@@ -1,0 +1,44 @@
+// A command on a terminal of its own, as a person has it: what is typed goes through the terminal's
+// line discipline, so Ctrl-C is a signal and Ctrl-D an end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "tests/cli_process.h"
+
+namespace outrider::testing {
+
+class PtyProcess {
+ public:
+  // Starts the command of the call, whose input and callbacks do not count.
+  explicit PtyProcess(const CliCall& call);
+  ~PtyProcess();  // kills what still runs
+  PtyProcess(const PtyProcess&) = delete;
+  PtyProcess& operator=(const PtyProcess&) = delete;
+
+  // Keys: "\r" is Enter, "\x03" Ctrl-C, "\x04" Ctrl-D.
+  void type(const std::string& keys);
+
+  // Reads until `text` stands in what came since the last expect(), and returns all up to its end.
+  // Fails the test when the command ends or five minutes pass before.
+  std::string expect(const std::string& text);
+
+  // Reads until the command ends. Returns the exit code, or minus the signal's number.
+  int wait();
+
+  // All that it has written.
+  const std::string& screen() const { return screen_; }
+  pid_t pid() const { return pid_; }
+
+ private:
+  bool read_more();
+
+  pid_t pid_ = -1;
+  int terminal_ = -1;
+  std::string screen_;
+  std::size_t seen_ = 0;  // of it, by expect()
+};
+
+}  // namespace outrider::testing

@@ -1,0 +1,56 @@
+#include "tools/answer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/update_json.h"
+#include "json/json.h"
+#include "lab/stats_table.h"
+
+namespace outrider::tools {
+
+void add_answer_options(CLI::App& app, AnswerArguments& a) {
+  OptionGroup output(app, "Output");
+  output.add_switch("--stats", a.stats, "print a table of speeds, counts and times at the end");
+  output.add_flag_choice(
+      "--color", a.color, {"never", "auto", "always"}, "auto",
+      "colour the tokens that were guessed (green): auto, which is "
+      "meant without a value, on a terminal unless NO_COLOR is set; always; never");
+}
+
+CompletionRequest named_request(const RequestArguments& arguments, const ModelArguments& model) {
+  CompletionRequest request = arguments.request;
+  DrafterPlan drafters = chosen_drafters(arguments, model);
+  if (!drafters.empty()) request.drafters = std::move(drafters);  // nobody: the result says why
+  return request;
+}
+
+Result<std::shared_ptr<const CompletionResult>> print_answer(LocalRuntime& local,
+                                                             Terminal& terminal,
+                                                             const AnswerArguments& arguments,
+                                                             CompletionRequest request,
+                                                             TextOutput& output) {
+  const bool json = arguments.output.json;
+  Result<std::shared_ptr<const CompletionResult>> result =
+      lab::generate(local.harness(), std::move(request), [&](const std::vector<SaidToken>& tokens) {
+        terminal.progress.clear();
+        if (!json) output.write(tokens);
+        return !output.failed();
+      });
+  terminal.progress.clear();
+  if (!json) output.finish();
+  if (json && result.ok()) output.write(result_line(**result));
+  return result;
+}
+
+std::string result_line(const CompletionResult& result) {
+  return json::encode(api::result_json(result)) + "\n";
+}
+
+std::string answer_stats(const CompletionResult& result, const LocalRuntime& local,
+                         std::int32_t width) {
+  return lab::stats_table(result.completion, result.exactness, result.kernels,
+                          std::min(width, local.target().capabilities().max_width));
+}
+
+}  // namespace outrider::tools

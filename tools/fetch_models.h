@@ -1,0 +1,22 @@
+// Models that are named by their place in the hub, -hf and -hfd, become files.
+#pragma once
+
+#include "base/status.h"
+#include "tools/model_options.h"
+
+namespace outrider::tools {
+
+// Downloads what --hf-repo and --hf-repo-draft name and is not in the cache, with a progress bar
+// and Ctrl-C as an end that keeps the part, and puts the files' paths where -m and -d would have
+// them. Returns kDone; or the exit code, and has said why. Fine where nothing is to be fetched.
+// REQUIRES: no other SignalWatch lives; require_model() has passed, or there is no --hf-repo
+int fetch_models(ModelArguments& arguments);
+
+// On a terminal, for a target without a draft: a line about the file beside it that could be one
+// (tools/model_folder.h), with the option to type. It is never taken unasked.
+void offer_draft(const ModelArguments& arguments);
+
+// The same as fetch_models() for those who report themselves: the failure as it is.
+Status download_models(ModelArguments& arguments);
+
+}  // namespace outrider::tools

@@ -1,0 +1,37 @@
+// The models in a folder, and a draft model that lies beside its target.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace outrider::tools {
+
+struct FolderModel {
+  std::string name;  // the file's, without .gguf and the number of a split one
+  std::string path;  // of the first of its files
+};
+
+struct ModelFolder {
+  std::vector<FolderModel> models;    // by name
+  std::vector<std::string> left_out;  // why a file is none, a line each
+};
+
+// Every *.gguf in `folder` and below it. A model of several files counts once. Left out without a
+// word: what by its name is a part of a model (mmproj, MTP and other draft heads, imatrix);
+// with a line: what cannot be read or writes no text. Of two with one name, the further ones get
+// the folder before theirs ("b/model"). Reads the headers. Errors: kNotFound, kInvalidArgument
+// (not a folder, or not readable).
+Result<ModelFolder> read_model_folder(const std::string& folder);
+
+// The file beside `target`, in its folder, that could be its draft model
+// (llama/files/gguf_family.h): the one with the fewest parameters, of these the smallest. Reads the
+// headers of 64 files at most. Nothing where there is none, or `target` cannot be read.
+std::optional<std::string> find_draft_beside(const std::string& target);
+
+// "'small.gguf' beside it could guess ahead for 'large.gguf': -d folder/small.gguf"
+std::string draft_offer(const std::string& target, const std::string& draft);
+
+}  // namespace outrider::tools

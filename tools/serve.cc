@@ -1,0 +1,174 @@
+// outrider serve: the models over HTTP, for clients of OpenAI's API and others.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "backend/llama_loader.h"
+#include "catalog/catalog.h"
+#include "http/access_log.h"
+#include "http/listener.h"
+#include "http/server.h"
+#include "lab/machine.h"
+#include "lab/machine_limits.h"
+#include "tools/catalog_options.h"
+#include "tools/command.h"
+#include "tools/field_options.h"
+#include "tools/model_options.h"
+#include "tools/options.h"
+#include "tools/report.h"
+#include "tools/request_options.h"
+#include "tools/terminal.h"
+#include "tools/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr const char* kServeDetails =
+    "Clients of OpenAI's API use it with the base URL http://127.0.0.1:8080/v1 and any key; "
+    "/openapi.json lists all endpoints. Options of sampling and speculation are what a request has "
+    "that does not say otherwise.\n"
+    "Ctrl-C lets what runs end (--drain), a second one ends at once.";
+
+constexpr std::int64_t kLookMs = 100;  // between two looks at how far a load is
+
+class ServeCommand : public Command {
+ public:
+  std::string name() const override { return "serve"; }
+  std::string summary() const override { return "serve OpenAI's API and a page over HTTP"; }
+  std::string details() const override { return kServeDetails; }
+  void add_options(CLI::App& app) override;
+  void check() override;
+  ModelArguments* models() override { return &model_; }
+  int run() override;
+
+ private:
+  // The catalog, with what is to be said of its models told.
+  Result<std::unique_ptr<Catalog>> make_catalog(ModelLoader& loader);
+  // Until the default model is open or cannot be; tells how far it is. Ok when a signal came first.
+  Status wait_until_open(const Catalog& catalog, Terminal& terminal) const;
+  std::vector<CostPoint> floor_of(const Target& target) const;
+  // Listens and answers until a signal comes.
+  Status serve(Catalog& catalog, Terminal& terminal);
+
+  CLI::App* app_ = nullptr;
+  ModelArguments model_;
+  CatalogArguments catalog_;
+  RequestArguments request_;
+  RuntimeOptions runtime_;
+  http::ServerOptions server_;
+  std::vector<std::string> aliases_;
+};
+
+void ServeCommand::add_options(CLI::App& app) {
+  app_ = &app;
+  OptionGroup server(app, "Server");
+  add_fields(server, http::server_fields(), server_);
+  server.add_texts(
+      "--alias", aliases_, "NAME",
+      "a name of the default model that clients may ask for, beside its file's; may be "
+      "given several times");
+  add_fields(server, runtime_fields(), runtime_, {"retention_ms"});
+  add_fields(server, chat_fields(), request_.request.chat, {"parallel_tool_calls"});
+  add_model_options(app, model_);
+  add_catalog_options(app, catalog_);
+  add_exact_option(app, "Model", model_);
+  add_request_options(app, request_);
+}
+
+void ServeCommand::check() {
+  read_config_models(*app_, model_, catalog_);
+  if (has_target(model_) || (!catalog_.model_dir && catalog_.tables.empty())) require_model(model_);
+  check_request(request_, model_);
+  Status status = validate(runtime_);
+  if (status.ok()) status = http::read_api_keys(server_);
+  if (status.ok()) status = http::validate(server_);
+  if (!status.ok()) throw usage_error(status);
+}
+
+Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader) {
+  Result<CatalogModels> models = catalog_models(model_, request_.files, catalog_);
+  if (!models.ok()) return models.status();
+  for (const std::string& note : models->notes) print_note(note);
+  for (CatalogEntry& entry : models->entries) {
+    entry.target.widest = opened_width(request_.request);
+  }
+  std::vector<std::string>& names = models->entries.front().aliases;
+  names.insert(names.end(), aliases_.begin(), aliases_.end());
+  CatalogOptions options = catalog_options(catalog_);
+  options.runtime = runtime_;
+  return Catalog::create(std::move(models->entries), std::move(options), loader);
+}
+
+Status ServeCommand::wait_until_open(const Catalog& catalog, Terminal& terminal) const {
+  for (;;) {
+    const CatalogStatus model = catalog.status().front();
+    if (model.state == ModelState::kReady || terminal.signals.raised()) break;
+    if (model.state == ModelState::kFailed) return model.error;
+    terminal.progress.update("loading " + model.name, model.progress);
+    std::this_thread::sleep_for(std::chrono::milliseconds(kLookMs));
+  }
+  terminal.progress.clear();
+  return Status();
+}
+
+// The least that steps of a target can take here. Nothing where it cannot be told.
+std::vector<CostPoint> ServeCommand::floor_of(const Target& target) const {
+  ModelOptions options = model_.target;
+  options.path = target.info().path;
+  std::vector<std::int32_t> widths;
+  for (const CostPoint& point : target.costs()) widths.push_back(point.width);
+  std::vector<CostPoint> points;
+  const Result<lab::MachineFloor> measured =
+      lab::measure_floor(options, lab::used_threads(options), widths);
+  if (!measured.ok()) return points;
+  for (const lab::Floor& floor : measured->floor) {
+    points.push_back({.width = floor.width, .ms = floor.ms()});
+  }
+  return points;
+}
+
+Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
+  http::Server server(server_, catalog);
+  server.floors().measure_with([this](const Target& target) { return floor_of(target); });
+  std::unique_ptr<http::LineFile> log;
+  if (!server_.access_log.empty()) {
+    Result<std::unique_ptr<http::LineFile>> opened = http::LineFile::open(server_.access_log);
+    if (!opened.ok()) return opened.status();
+    log = std::move(*opened);
+    server.log_to(log.get());
+  }
+  Result<std::unique_ptr<http::Listener>> listener = http::Listener::create(server);
+  if (!listener.ok()) return listener.status();
+  Status listened;
+  std::thread listening([&] { listened = (*listener)->run(); });
+  print_note("listening on http://" + server_.host + ":" + std::to_string((*listener)->port()));
+  terminal.signals.on_signal([&] { (*listener)->stop(); });
+  Status opened = catalog.preload("");
+  if (opened.ok()) opened = wait_until_open(catalog, terminal);
+  if (!opened.ok()) (*listener)->stop();
+  if (opened.ok() && !terminal.signals.raised()) print_note("ready");
+  listening.join();
+  terminal.signals.on_signal({});
+  return opened.ok() ? listened : opened;
+}
+
+int ServeCommand::run() {
+  const int constraint = read_constraint(request_);
+  if (constraint != kDone) return constraint;
+  server_.defaults = request_.request;
+  LlamaLoader loader;
+  Result<std::unique_ptr<Catalog>> catalog = make_catalog(loader);
+  if (!catalog.ok()) return fail(catalog.status());
+  Terminal terminal;
+  const Status served = serve(**catalog, terminal);
+  return served.ok() ? kDone : fail(served);
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_serve_command() { return std::make_unique<ServeCommand>(); }
+
+}  // namespace outrider::tools

@@ -1,0 +1,39 @@
+// SessionStats: what all answers of a chat came to.
+// Tested by session_stats_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/request.h"
+
+namespace outrider::tools {
+
+class SessionStats {
+ public:
+  void add(const Completion& completion);
+
+  std::int64_t answers() const { return answers_; }
+
+  // Lines "label   value", as lab::stats_table() has them.
+  std::string table() const;
+
+ private:
+  std::int64_t answers_ = 0;
+  std::int64_t tokens_ = 0;
+  std::int64_t cached_ = 0;  // prompt tokens that earlier answers had read
+  std::int64_t prompt_ = 0;
+  std::int64_t timed_tokens_ = 0;  // said during predicted_ms_
+  double predicted_ms_ = 0.0;
+  std::int64_t steps_ = 0;
+  std::int64_t emitted_ = 0;
+  std::int64_t drafted_ = 0;
+  std::int64_t accepted_ = 0;
+  std::vector<DrafterStats> drafters_;
+};
+
+// A line for each drafter: how many of its guesses were right.
+std::string drafter_rows(const std::vector<DrafterStats>& drafters);
+
+}  // namespace outrider::tools
