@@ -159,10 +159,10 @@ int ServeCommand::run() {
   const int constraint = read_constraint(request_);
   if (constraint != kDone) return constraint;
   server_.defaults = request_.request;
+  Terminal terminal;  // first: the catalog's threads must not take the signals
   LlamaLoader loader;
   Result<std::unique_ptr<Catalog>> catalog = make_catalog(loader);
   if (!catalog.ok()) return fail(catalog.status());
-  Terminal terminal;
   const Status served = serve(**catalog, terminal);
   return served.ok() ? kDone : fail(served);
 }

@@ -134,6 +134,15 @@ void FileLoads::done(const LoadTask::Opening& opening, const StationPtr& station
   shared_.decode_work.notify_all();
 }
 
+void FileLoads::end_everything() {
+  for (File& file : files_) {
+    if (!file.task.pending()) continue;
+    file.task.fail(RuntimeShared::is_shut_down());
+    announce(file, /*attached=*/true);
+  }
+  shared_.loaded.notify_all();
+}
+
 bool FileLoads::busy() const {
   return std::any_of(files_.begin(), files_.end(), [this](const File& file) {
     return file.task.opening() || (file.task.waiting() && stations_.current() != nullptr);

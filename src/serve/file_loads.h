@@ -48,6 +48,8 @@ class FileLoads {
             std::optional<OpenedDrafterFile> opened, Status why);
   // Whether anything is being worked on.
   bool busy() const;
+  // Nobody opens any more: what is pending has failed, and whoever waits for it is told.
+  void end_everything();
 
   // It could not be put to work.
   void not_installed(const DrafterFile& file, Status why);

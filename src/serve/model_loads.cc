@@ -66,6 +66,15 @@ void ModelLoads::interrupt() {
   draft_.task.interrupt();
 }
 
+void ModelLoads::end_everything() {
+  for (const ModelRole role : {ModelRole::kTarget, ModelRole::kDraft}) {
+    if (!of(role).task.pending()) continue;
+    of(role).task.fail(RuntimeShared::is_shut_down());
+    changed(role);
+  }
+  shared_.loaded.notify_all();
+}
+
 std::optional<ModelRole> ModelLoads::next() const {
   if (target_.task.waiting()) return ModelRole::kTarget;
   if (draft_.task.waiting() && stations_.current()) return ModelRole::kDraft;

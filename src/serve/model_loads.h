@@ -64,6 +64,8 @@ class ModelLoads {
   void failed_to_begin(ModelRole role, Status why);
   // Whether anything is being worked on.
   bool busy() const;
+  // Nobody opens any more: what is pending has failed, and whoever waits for it is told.
+  void end_everything();
 
   // The process that ran it is gone: new requests are refused.
   void target_lost(const Station& station, const Status& why);

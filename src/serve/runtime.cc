@@ -86,6 +86,8 @@ void Runtime::Impl::stop_threads() {
   if (deadlines_.joinable()) deadlines_.join();
   if (decoding_) decoding_->join();
   Lock lock(shared.mutex);
+  models.end_everything();  // whoever waits for a load is told
+  files.end_everything();
   jobs.end_everything(lock);  // whoever waits for a completion gets it
   idle_work.end_everything(lock);
 }

@@ -258,6 +258,27 @@ TEST_F(RuntimeTest, ShutDownEndsWhatRunsAndTakesNothingMore) {
   EXPECT_EQ(ended->result->ended_by, EndedBy::kShutdown);
 }
 
+// A load that had not begun would otherwise be waited for for ever.
+TEST_F(RuntimeTest, ShutDownEndsLoadsThatHaveNotBegun) {
+  const std::unique_ptr<Runtime> runtime = make();
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("slow")).ok());
+  while (loader_.loads() < 2) std::this_thread::yield();  // the loading thread is at it
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  ASSERT_TRUE(runtime->attach({.drafter = "suffix", .path = "store"}).ok());
+  EXPECT_FALSE(runtime->wait_loaded(0));
+  runtime->shut_down();
+  EXPECT_TRUE(runtime->wait_loaded(60'000));
+  const RuntimeStatus status = runtime->status();
+  EXPECT_EQ(status.target.error.code(), StatusCode::kCancelled);
+  EXPECT_EQ(status.draft.error.code(), StatusCode::kCancelled);
+  for (const DrafterStatus& drafter : status.drafters) {
+    for (const DrafterFileStatus& file : drafter.files) {
+      EXPECT_EQ(file.error.code(), StatusCode::kCancelled);
+    }
+  }
+  EXPECT_EQ(runtime->check_integrity(), "");
+}
+
 TEST_F(RuntimeTest, OptionsOutOfRangeAreRefusedByName) {
   EXPECT_NE(Runtime::create({.slots = 0}, loader_).status().message().find("slots"),
             std::string::npos);
