@@ -35,9 +35,14 @@ void Sequence::drop_drafter(std::size_t drafter, const std::string& reason) {
 
 Engine::Engine(LanguageModel& target, const Vocabulary& vocabulary, std::vector<Drafter*> drafters,
                const EngineOptions& options)
-    : target_(target), vocabulary_(vocabulary), drafters_(std::move(drafters)), options_(options) {
+    : target_(target),
+      vocabulary_(vocabulary),
+      drafters_(std::move(drafters)),
+      options_(options),
+      prompts_(options.prompt_chunk, options.prompt_share) {
   planner_.set_target_cost(CostCurve(options_.costs));
   assert(drafters_.size() <= kMaxDrafters && options_.prompt_chunk >= 1);
+  assert(options_.prompt_share > 0.0);
   for (const Drafter* drafter : drafters_) {
     names_.push_back(drafter == nullptr ? std::string_view() : drafter->name());
   }
@@ -254,7 +259,7 @@ std::vector<Update> Engine::step() {
             .planner = planner_,
             .clock = clock,
             .planned_width = options_.planned_width};
-  step.parts = choose_parts(target_, sequences_, options_.prompt_chunk);
+  step.parts = choose_parts(target_, sequences_, prompts_);
   if (!step.parts.empty()) {
     prepare(step);
     propose(step);
@@ -264,11 +269,25 @@ std::vector<Update> Engine::step() {
     commit(step);
     account(step);
     emit(step, updates);
-    planner_.note_step(watch.elapsed_ms());
+    const double ms = watch.elapsed_ms();
+    planner_.note_step(ms);
+    note_prompts(step, ms);
   }
   may_interrupt_.store(!step.interrupted);
   retire(updates);
   return updates;
+}
+
+// What texts that go on lost to prompts. What the pass would have taken without them is known of
+// most widths; where it is not, they are charged in proportion.
+void Engine::note_prompts(const Step& step, double ms) {
+  if (step.n_text == 0 || step.interrupted) return;
+  if (step.n_prompt == 0) return prompts_.note(ms, 0.0, 0);
+  const CostCurve& costs = planner_.target_cost();
+  const double without = costs.noted(step.n_text) > 0
+                             ? std::min(costs.ms(step.n_text), step.evaluate_ms)
+                             : step.evaluate_ms * step.n_text / (step.n_text + step.n_prompt);
+  prompts_.note(ms, step.evaluate_ms - without, step.n_prompt);
 }
 
 // Moves what is finished to done_ and frees its sequence. Requests that took no part (cancelled, or

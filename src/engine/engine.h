@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "draft/base/drafter.h"
 #include "engine/idle_texts.h"
+#include "engine/prompt_share.h"
 #include "engine/request.h"
 #include "engine/sequence.h"
 #include "model/exactness.h"
@@ -35,6 +36,9 @@ Status check_prompt(const Capabilities& target, std::span<const Token> prompt);
 struct EngineOptions {
   // Prompt tokens of a step, all requests together, while other texts go on; >= 1.
   std::int32_t prompt_chunk = std::numeric_limits<std::int32_t>::max();
+  // Of the time, what one prompt takes while other texts go on, in the long run: 0 < share <= 1; 1
+  // is no limit (engine/prompt_share.h).
+  double prompt_share = 1.0;
   // Whether an ended text's state is kept for prompts that begin alike (engine/idle_texts.h).
   bool reuse_prefix = false;
   // Most tokens of a sequence in a step where the planner chooses.
@@ -49,6 +53,8 @@ struct EngineOptions {
 // The widest step to be chosen for a target: not wider than what is known to be exact, where a
 // width is known.
 std::int32_t planned_width(const Exactness& exactness);
+
+struct Step;
 
 class Engine {
  public:
@@ -97,8 +103,8 @@ class Engine {
   bool busy() const { return !sequences_.empty(); }
 
   // One step for all running requests. Never blocks when idle. Whatever fails ends up in the
-  // completion of the request that it concerns, as FinishReason::kError. At least one token of
-  // progress (a prompt's chunk or a token of text) for each running request, unless interrupted.
+  // completion of the request that it concerns, as FinishReason::kError. At least one token for
+  // each text that goes on, unless interrupted; prompts may have to wait (prompt_share).
   std::vector<Update> step();
 
   // The completion of a request whose Update said `finished`, once. kNotFound otherwise.
@@ -122,6 +128,7 @@ class Engine {
   void begin_drafting(Sequence& sequence, std::size_t kept);
   std::optional<std::size_t> find_drafter(std::string_view name) const;
   void apply_cancels();
+  void note_prompts(const Step& step, double ms);
   void shift_full_contexts();
   void shift(Sequence& sequence);
   void make_room();
@@ -135,6 +142,7 @@ class Engine {
   std::vector<std::string_view> names_;  // [drafters_] of who has the index, or had it last
   EngineOptions options_;
   Planner planner_;
+  PromptShare prompts_;
   std::vector<std::unique_ptr<Sequence>> sequences_;  // running, oldest first
   std::vector<Completion> done_;                      // finished, not taken
   IdleTexts idle_;                                    // sequences of the target not in use

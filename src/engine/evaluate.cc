@@ -85,6 +85,20 @@ void note_cost(Step& step) {
   step.planner.note_target(width, step.evaluate_ms);
 }
 
+void count_tokens(Step& step) {
+  for (Part& part : step.parts) {
+    if (step.interrupted) part.item = -1;
+    if (part.item < 0) continue;
+    const std::int32_t n = static_cast<std::int32_t>(part.prefix.size());
+    if (part.sequence->answered) {
+      step.n_text += n + (part.ready ? part.sequence->sent->size() : 0);
+      continue;
+    }
+    step.n_prompt += n + (part.ready ? part.sequence->sent->size() : 0);
+    part.sequence->timings.prompt_tokens_evaluated += n + (part.ready ? 1 : 0);  // the root
+  }
+}
+
 }  // namespace
 
 // What runs out or breaks costs the drafts first, then the one request that cannot go on, never
@@ -103,13 +117,7 @@ void evaluate(Step& step) {
     drop_lost(step, status);
     evaluate_one(step);
   }
-  for (Part& part : step.parts) {
-    if (step.interrupted) part.item = -1;
-    const bool reads_prompt = part.item >= 0 && !part.sequence->answered;
-    if (!reads_prompt) continue;
-    part.sequence->timings.prompt_tokens_evaluated +=
-        static_cast<std::int64_t>(part.prefix.size()) + (part.ready ? 1 : 0);  // the root
-  }
+  count_tokens(step);
   step.evaluate_ms = watch.elapsed_ms();
   if (at_once) note_cost(step);
 }

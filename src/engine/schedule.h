@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/prompt_share.h"
 #include "engine/sequence.h"
 #include "engine/step.h"
 #include "model/language_model.h"
@@ -14,14 +15,13 @@ namespace outrider {
 
 // Texts that only miss their last token first, then as much of the prompts (and of what a target
 // that cannot drop a part of its state has to read again) as the batch has room for, oldest first.
-// While any text goes on, prompts get at most `prompt_chunk` tokens of a step together, so that a
-// long prompt slows the others' tokens down but does not hold them up.
-// Chunks end at multiples of the batch size (of prompt_chunk) where they can, so that a prompt is
-// mostly cut in the same places whatever else runs.
-// A sequence for which the cache has no room takes part all the same: the step then fails for it.
-// REQUIRES: prompt_chunk >= 1.
+// While any text goes on, prompts get what `share` leaves them together, so that a long prompt
+// slows the others' tokens down but does not hold them up. Chunks end at multiples of the batch
+// size (of share.grid()) where they can, so that a prompt is mostly cut in the same places whatever
+// else runs. A sequence for which the cache has no room takes part all the same: the step then
+// fails for it.
 std::vector<Part> choose_parts(const LanguageModel& target,
                                std::span<const std::unique_ptr<Sequence>> sequences,
-                               std::int32_t prompt_chunk);
+                               PromptShare& share);
 
 }  // namespace outrider

@@ -59,7 +59,9 @@ struct Step {
   std::vector<double> drafter_ms;  // [drafters], what each took
   double plan_ms = 0.0;
   double evaluate_ms = 0.0;
-  bool timed = false;  // evaluate_ms is that of the batch as it was planned, without prompts
+  std::int32_t n_prompt = 0;  // of the evaluated tokens: of texts that have not begun
+  std::int32_t n_text = 0;    // and of those that go on
+  bool timed = false;         // evaluate_ms is that of the batch as it was planned, without prompts
 };
 
 // Most nodes to propose where the planner chooses the width: beyond it, a step is hardly ever worth

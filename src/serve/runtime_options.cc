@@ -27,6 +27,11 @@ constexpr Field<Options> kFields[] = {
      .help = "prompt tokens of a step while other texts go on",
      .place = &Options::prompt_chunk,
      .range = {.min = 1.0, .max = kMaxInt32}},
+    {.name = "prompt_share",
+     .help = "of the time, what reading one prompt takes from other texts that go on, in the long "
+             "run; 1: no limit",
+     .place = &Options::prompt_share,
+     .range = {.min = 0.01, .max = 1.0}},
     {.name = "reuse_prefix",
      .help = "keep the state of ended texts for prompts that begin alike",
      .place = &Options::reuse_prefix},

@@ -23,9 +23,11 @@ struct AddedDrafter {
 };
 
 struct RuntimeOptions {
-  std::int32_t slots = 4;              // requests that run at once
-  std::int32_t max_queue = 256;        // requests that wait, at most
-  std::int32_t prompt_chunk = 128;     // prompt tokens of a step while other texts go on
+  std::int32_t slots = 4;           // requests that run at once
+  std::int32_t max_queue = 256;     // requests that wait, at most
+  std::int32_t prompt_chunk = 128;  // prompt tokens of a step while other texts go on
+  // Of the time, what one prompt takes while other texts go on, in the long run; 1: no limit.
+  float prompt_share = 0.2f;
   bool reuse_prefix = true;            // keep the state of ended texts for prompts that begin alike
   std::int64_t retention_ms = 60'000;  // how long a finished result waits to be fetched
   // Tokens of finished texts that the suffix drafter remembers, over all namespaces (a quarter of

@@ -14,6 +14,7 @@ namespace {
 EngineOptions engine_options(const Target& target, const RuntimeOptions& options) {
   EngineOptions result;
   result.prompt_chunk = options.prompt_chunk;
+  result.prompt_share = static_cast<double>(options.prompt_share);
   result.reuse_prefix = options.reuse_prefix;
   set_planning(target, result);
   return result;

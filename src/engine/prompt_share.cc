@@ -1,0 +1,43 @@
+#include "engine/prompt_share.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace outrider {
+namespace {
+
+constexpr double kFollow = 0.3;  // weight of a new measurement of a token's time
+
+}  // namespace
+
+double PromptShare::share_of(std::int64_t texts, std::int64_t prompts) const {
+  const double others = static_cast<double>(prompts - 1);
+  return std::max(share_, others / (others + static_cast<double>(texts)));
+}
+
+std::int64_t PromptShare::tokens(std::int64_t texts, std::int64_t prompts) {
+  assert(texts > 0 && prompts > 0);
+  now_ = share_of(texts, prompts);
+  if (share_ >= 1.0) return chunk_;
+  const std::int64_t piece = grid();
+  if (credit_ms_ <= 0.0) return 0;
+  if (ms_per_token_ <= 0.0) return piece;
+  // Less than a piece waits until there is enough for one; a piece dearer than the whole bucket is
+  // read when that is full.
+  const double affordable = credit_ms_ / ms_per_token_;
+  if (affordable < static_cast<double>(piece)) return credit_ms_ >= kBurstMs ? piece : 0;
+  return affordable >= static_cast<double>(chunk_) ? chunk_ : static_cast<std::int64_t>(affordable);
+}
+
+void PromptShare::note(double ms, double prompt_ms, std::int64_t n_prompt) {
+  const double share = now_ > 0.0 ? now_ : share_;
+  credit_ms_ = std::min(kBurstMs, credit_ms_ + share * ms - prompt_ms);
+  if (n_prompt == 0) {
+    now_ = 0.0;
+    return;
+  }
+  const double one = prompt_ms / static_cast<double>(n_prompt);
+  ms_per_token_ = ms_per_token_ <= 0.0 ? one : ms_per_token_ + kFollow * (one - ms_per_token_);
+}
+
+}  // namespace outrider

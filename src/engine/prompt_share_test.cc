@@ -1,0 +1,86 @@
+#include "engine/prompt_share.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace outrider {
+namespace {
+
+// What prompts took of all time when a step of `texts` takes `step_ms` and a token more `token_ms`.
+struct Played {
+  double all_ms = 0.0;
+  double share = 0.0;    // of it, for prompts
+  double most_ms = 0.0;  // that one step took for prompts
+};
+
+Played play(PromptShare& share, std::int64_t texts, std::int64_t prompts, double step_ms,
+            double token_ms, int steps) {
+  double all = 0.0;
+  double taken = 0.0;
+  Played played;
+  for (int i = 0; i < steps; ++i) {
+    const std::int64_t n = share.tokens(texts, prompts);
+    const double prompt_ms = static_cast<double>(n) * token_ms;
+    share.note(step_ms + prompt_ms, prompt_ms, n);
+    all += step_ms + prompt_ms;
+    taken += prompt_ms;
+    played.most_ms = std::max(played.most_ms, prompt_ms);
+  }
+  played.all_ms = all;
+  played.share = taken / all;
+  return played;
+}
+
+TEST(PromptShare, InTheLongRunOnePromptTakesItsShareOnEveryMachine) {
+  for (const double step_ms : {0.5, 20.0, 95.0, 700.0}) {
+    for (const double token_ms : {0.001, 0.3, 13.0, 60.0, 400.0}) {
+      PromptShare share(128, 0.2);
+      play(share, 4, 1, step_ms, token_ms, 20'000);  // the first kBurstMs
+      const Played played = play(share, 4, 1, step_ms, token_ms, 20'000);
+      const double at_once = PromptShare::kBurstMs + played.most_ms;
+      EXPECT_LE(played.share, 0.2 + at_once / played.all_ms) << step_ms << ", " << token_ms;
+      // Where 128 tokens are less than the share, no more can be read in a step.
+      const bool limited = 128 * token_ms < 0.25 * step_ms;
+      EXPECT_GE(played.share, limited ? 0.0 : 0.19) << step_ms << ", " << token_ms;
+    }
+  }
+}
+
+TEST(PromptShare, AShortPromptIsReadAtOnceAndNoStepTakesMoreThanTheBurst) {
+  PromptShare share(128, 0.2);
+  play(share, 1, 1, 54.0, 13.0, 2);  // learns what a token takes
+  for (int i = 0; i < 200; ++i) share.note(54.0, 0.0, 0);
+  EXPECT_GE(share.tokens(1, 1), 50);
+  PromptShare long_one(1024, 0.2);
+  EXPECT_LE(play(long_one, 1, 1, 54.0, 13.0, 1000).most_ms, PromptShare::kBurstMs);
+}
+
+TEST(PromptShare, PromptsThatWaitTogetherGetMoreOfTheTime) {
+  const auto share_of = [](std::int64_t texts, std::int64_t prompts) {
+    PromptShare share(128, 0.2);
+    play(share, texts, prompts, 54.0, 13.0, 2000);
+    return play(share, texts, prompts, 54.0, 13.0, 2000).share;
+  };
+  EXPECT_NEAR(share_of(1, 16), 15.0 / 16.0, 0.03);
+  EXPECT_NEAR(share_of(4, 5), 0.5, 0.02);
+  EXPECT_NEAR(share_of(15, 2), 0.2, 0.02);
+}
+
+TEST(PromptShare, AShareOfOneIsNoLimit) {
+  PromptShare share(128, 1.0);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(share.tokens(1, 1), 128);
+    share.note(2000.0, 1900.0, 128);
+  }
+}
+
+TEST(PromptShare, WhatIsDearerThanTheWholeBucketIsReadInTheEnd) {
+  PromptShare share(128, 0.2);
+  const Played played = play(share, 1, 1, 700.0, 400.0, 2000);  // a piece takes 3.2 s
+  EXPECT_GT(played.share, 0.15);
+  EXPECT_EQ(played.most_ms, 8 * 400.0);
+}
+
+}  // namespace
+}  // namespace outrider
