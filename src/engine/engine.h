@@ -32,11 +32,18 @@ Status check_request(const Capabilities& target, const Request& request);
 // The same about its prompt alone.
 Status check_prompt(const Capabilities& target, std::span<const Token> prompt);
 
+// What a prompt can use of another text.
+IdleTexts::Use prefix_use(const Capabilities& target);
+
 struct EngineOptions {
   // Prompt tokens of a step, all requests together, while other texts go on; >= 1.
   std::int32_t prompt_chunk = std::numeric_limits<std::int32_t>::max();
-  // Whether an ended text's state is kept for prompts that begin alike (engine/idle_texts.h).
+  // Whether an ended text's state is kept for prompts that begin alike, and a running one's is
+  // shared with them (engine/idle_texts.h).
   bool reuse_prefix = false;
+  // A request waits for a running one to read what both begin with, if that saves it at least as
+  // many tokens. One more pass costs less than reading them (docs/decisions.md).
+  std::int32_t least_awaited = 64;
   // Most tokens of a sequence in a step where the planner chooses.
   std::int32_t planned_width = CostCurve::kMaxWidth;
   // What passes of the target take, as far as that was measured; the rest is measured while it
@@ -98,7 +105,8 @@ class Engine {
 
   // One step for all running requests. Never blocks when idle. Whatever fails ends up in the
   // completion of the request that it concerns, as FinishReason::kError. At least one token of
-  // progress (a prompt's chunk or a token of text) for each running request, unless interrupted.
+  // progress (a prompt's chunk or a token of text) for each running request, unless interrupted, or
+  // it waits for an older one to read what both begin with.
   std::vector<Update> step();
 
   // The completion of a request whose Update said `finished`, once. kNotFound otherwise.
@@ -117,9 +125,12 @@ class Engine {
 
  private:
   void set_interrupt(const std::atomic<bool>* flag);
-  bool whole_only() const;
   std::size_t take_over(SeqId seq, std::size_t kept);
-  void begin_drafting(Sequence& sequence, std::size_t kept);
+  std::size_t begin_like(SeqId from, SeqId seq, std::size_t kept);
+  std::vector<IdleTexts::Running> running_texts() const;
+  void share_awaited();
+  void begin_drafting(Sequence& sequence, SeqId from, std::size_t kept);
+  Status begin_drafter(std::size_t drafter, SeqId seq, SeqId from, std::size_t kept);
   std::optional<std::size_t> find_drafter(std::string_view name) const;
   void apply_cancels();
   void shift_full_contexts();

@@ -28,7 +28,7 @@ std::vector<Part> choose_parts(const LanguageModel& target,
   std::int64_t room = n_batch;
   std::vector<Sequence*> readers;
   for (const std::unique_ptr<Sequence>& s : sequences) {
-    if (s->over()) continue;
+    if (s->over() || s->awaited) continue;
     const Pos seen = target.length(s->seq);
     if (s->unseen(seen).size() > 1) {
       readers.push_back(s.get());

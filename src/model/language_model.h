@@ -57,6 +57,7 @@ struct Capabilities {
   std::int32_t max_width = 0;   // most nodes of one tree (exactness may limit it)
   std::string rollback_reason;  // why not kAny, or empty
   std::string branches_reason;  // why max_leaves is 1, or empty
+  bool can_share = false;       // share() works
 };
 
 // One sequence's part of an evaluation.
@@ -122,6 +123,16 @@ class LanguageModel {
   // REQUIRES: 0 <= length <= this->length(seq), and that seq does not wait for a commit unless
   // length is 0.
   virtual Status truncate(SeqId seq, Pos length) = 0;
+
+  // `to` begins anew with the first `length` tokens of `from`, without computing them: what it held
+  // is gone. `from` stays as it is, also what is tentative. From then on the two are independent,
+  // whatever becomes of the other. Takes little time and next to no memory, and room() may tell of
+  // more than the lengths would leave. Errors: kUnsupported without can_share; kInternal; `to` is
+  // empty then. REQUIRES: from != to; 0 <= length <= length(from).
+  virtual Status share(SeqId /*from*/, SeqId to, Pos /*length*/) {
+    const Status cleared = truncate(to, 0);
+    return cleared.ok() ? unsupported("this model's sequences cannot share a text") : cleared;
+  }
 
   // Not ok when the model is gone for good (a process of its own that died): every call fails from
   // then on. The status says what happened.

@@ -95,6 +95,13 @@ class Drafter {
   // On error nothing is known of `seq`.
   virtual Status begin(SeqId seq, std::size_t kept) = 0;
 
+  // The same where the first `kept` tokens are those of the text that `from` has, another sequence,
+  // whose text goes on. What is known of them may be shared. Where reading takes next to nothing,
+  // they are read again.
+  virtual Status begin_like(SeqId seq, SeqId /*from*/, std::size_t /*kept*/) {
+    return begin(seq, 0);
+  }
+
   // Extends each request's tree. Finding nothing is fine. On error some trees may have been
   // extended (what is there is usable); the engine goes on without the rest and says why.
   virtual Status draft(std::span<DraftRequest> requests) = 0;

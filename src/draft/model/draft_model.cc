@@ -36,6 +36,23 @@ Status DraftModelDrafter::begin(SeqId seq, std::size_t kept) {
   return model_.truncate(seq, 0);
 }
 
+Status DraftModelDrafter::begin_like(SeqId seq, SeqId from, std::size_t kept) {
+  OUTRIDER_RETURN_IF_ERROR(begin(seq, 0));
+  if (!model_.capabilities().can_share) return Status();
+  SeqState& source = sequences_[static_cast<std::size_t>(from)];
+  if (source.tentative && source.n_prefix > 0 && source.n_seen < kept) {
+    const Status status = model_.commit(from, {});
+    forget_tentative(from);
+    source.n_seen = static_cast<std::size_t>(model_.length(from));
+    OUTRIDER_RETURN_IF_ERROR(status);
+  }
+  const std::size_t n = std::min(kept, source.n_seen);
+  // A text that cannot be shared is read.
+  if (n == 0 || !model_.share(from, seq, static_cast<Pos>(n)).ok()) return Status();
+  sequences_[static_cast<std::size_t>(seq)].n_seen = n;
+  return Status();
+}
+
 // Finding out what was right can wait until the next draft.
 void DraftModelDrafter::accept(SeqId /*seq*/, std::span<const Token> /*text*/) {}
 

@@ -47,6 +47,9 @@ class DraftModelDrafter : public Drafter {
 
   std::string_view name() const override { return "draft-model"; }
   Status begin(SeqId seq, std::size_t kept) override;
+  // Where the model's sequences can share a text, it is shared. The last draft of `from`, a few
+  // tokens, is given up when tokens in front of it are wanted.
+  Status begin_like(SeqId seq, SeqId from, std::size_t kept) override;
   // Requests whose text no longer fits the draft model's context are passed over; see
   // limit_reason().
   Status draft(std::span<DraftRequest> requests) override;
