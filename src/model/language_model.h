@@ -134,6 +134,22 @@ class LanguageModel {
     return cleared.ok() ? unsupported("this model's sequences cannot share a text") : cleared;
   }
 
+  // What `seq` holds, as bytes for restore() of this model, or of one of the same file, options and
+  // build. Errors: kUnsupported where the model cannot give it; kResourceExhausted; kInternal.
+  // REQUIRES: seq does not wait for a commit.
+  virtual Result<std::vector<std::uint8_t>> save(SeqId /*seq*/) {
+    return unsupported("the model's state cannot be saved");
+  }
+
+  // `seq` holds what was saved, a text of `length` tokens; what it held is gone. Errors:
+  // kUnsupported; kInvalidArgument for bytes that save() of such a model cannot have given;
+  // kResourceExhausted when cells run out; kInternal; `seq` is empty then. REQUIRES: the bytes are
+  // as save() gave them (whoever keeps them checks that); no sequence waits for a commit.
+  virtual Status restore(SeqId seq, std::span<const std::uint8_t> /*bytes*/, Pos /*length*/) {
+    const Status cleared = truncate(seq, 0);
+    return cleared.ok() ? unsupported("the model's state cannot be restored") : cleared;
+  }
+
   // Not ok when the model is gone for good (a process of its own that died): every call fails from
   // then on. The status says what happened.
   virtual Status health() const { return Status(); }
