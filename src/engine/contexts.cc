@@ -50,9 +50,8 @@ void Engine::share_awaited() {
   for (const std::unique_ptr<Sequence>& s : sequences_) {
     if (!s->awaited) continue;
     const std::size_t wanted = s->awaited->tokens;
-    const auto other = std::find_if(sequences_.begin(), sequences_.end(), [&s](const auto& o) {
-      return o->id == s->awaited->id;
-    });
+    const auto other = std::find_if(sequences_.begin(), sequences_.end(),
+                                    [&s](const auto& o) { return o->id == s->awaited->id; });
     const bool ends = other == sequences_.end() || (*other)->over() || (*other)->answered;
     if (!ends && target_.length((*other)->seq) < static_cast<Pos>(wanted)) continue;
     s->awaited.reset();

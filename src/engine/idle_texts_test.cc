@@ -79,7 +79,8 @@ TEST(IdleTexts, WithoutAnEmptyOneTheOldestGivesWayAndKeepsWhatIsUsable) {
 
 TEST(IdleTexts, AModelThatCannotForgetAPartNeedsTheWholeText) {
   expect_choice(three().choose(std::vector<Token>{1, 2, 3, 4, 5, 6}, Use::kWhole), 0, 5);
-  expect_choice(three().choose(std::vector<Token>{1, 2, 3, 4, 5}, Use::kWhole), 2, 0);  // one too many
+  expect_choice(three().choose(std::vector<Token>{1, 2, 3, 4, 5}, Use::kWhole), 2,
+                0);  // one too many
   expect_choice(three().choose(std::vector<Token>{1, 2, 3, 4, 6, 6}, Use::kWhole), 2, 0);
 }
 

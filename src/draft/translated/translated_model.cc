@@ -259,8 +259,7 @@ Status TranslatedModel::share(SeqId from, SeqId to, Pos length) {
   s.held = source.held;
   s.text.assign(source.text.begin(), source.text.begin() + length);
   const bool translated = translate(s, {}, nullptr).ok();
-  const Status status =
-      drop(to, translated ? common_beginning(s.held, s.translation.tokens()) : 0);
+  const Status status = drop(to, translated ? common_beginning(s.held, s.translation.tokens()) : 0);
   if (!status.ok()) static_cast<void>(truncate(to, 0));
   return status;
 }

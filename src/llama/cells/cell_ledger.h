@@ -121,8 +121,9 @@ class CellLedger {
   // The cache has been cleared.
   void clear();
 
-  // Empty when (1) every cell is marked with the number of positions that have it, (2) with kInOrder, a sequence's cells strictly grow, and no empty cell lies below a
-  // live one, (3) the counts are right. Else what is broken.
+  // Empty when (1) every cell is marked with the number of positions that have it, (2) with
+  // kInOrder, a sequence's cells strictly grow, and no empty cell lies below a live one, (3) the
+  // counts are right. Else what is broken.
   std::string check_integrity() const;
 
  private:

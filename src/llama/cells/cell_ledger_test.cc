@@ -151,7 +151,8 @@ TEST(CellLedgerTest, ASharedCellIsGivenBackWithItsLastReader) {
   EXPECT_EQ(ledger.check_integrity(), "");
 }
 
-// Random evaluations, rejections, ends, sharing and compactions on a ledger and a cache side by side.
+// Random evaluations, rejections, ends, sharing and compactions on a ledger and a cache side by
+// side.
 class World {
  public:
   explicit World(std::mt19937& random)

@@ -43,10 +43,7 @@ void LlamaModel::forget(SeqId seq) {
     llama_memory_clear(context_->memory, /*data=*/false);
   } else {
     if (cut.freed_from > cut.parked_from) {
-      copy({.from = seq,
-            .to = context_->junk_id,
-            .begin = cut.parked_from,
-            .end = cut.freed_from});
+      copy({.from = seq, .to = context_->junk_id, .begin = cut.parked_from, .end = cut.freed_from});
     }
     llama_memory_seq_rm(context_->memory, seq, -1, -1);
   }

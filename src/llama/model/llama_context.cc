@@ -159,9 +159,9 @@ void LlamaModel::share_again(const SavedCells& saved) {
 }
 
 bool LlamaModel::put_back(const SavedCells& saved) {
-  const bool read = saved.size == 0 ||
-                    llama_state_seq_set_data(handle(), saved.data.get(), saved.size, saved.seq) ==
-                        saved.size;
+  const bool read =
+      saved.size == 0 ||
+      llama_state_seq_set_data(handle(), saved.data.get(), saved.size, saved.seq) == saved.size;
   share_again(saved);
   const llama_pos last = llama_memory_seq_pos_max(context_->memory, saved.seq);
   return read && last == ledger_.length(saved.seq) - 1;

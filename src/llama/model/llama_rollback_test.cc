@@ -281,5 +281,21 @@ TEST_P(LlamaRollbackTest, SequencesCanBeCutOnlyWhereTheModelAllowsIt) {
   }
 }
 
+// Where it cannot be shared, the text is read, and nothing is left of the one before.
+TEST_P(LlamaRollbackTest, ATextIsSharedOnlyWhereAllOfTheStateIsInTheCache) {
+  const std::unique_ptr<LlamaModel> model = make({.n_ctx = 200, .n_sequences = 2});
+  const std::vector<Token> text = random_text(100, 43);
+  const std::vector<Row> fresh = fresh_rows(text);
+  prefill(*model, 0, text);
+  prefill(*model, 1, std::span(text).subspan(50, 9));
+  const Status shared = model->share(0, 1, 60);
+  const bool can = GetParam() == TinyArchitecture::kLlama;
+  EXPECT_EQ(model->capabilities().can_share, can);
+  EXPECT_EQ(shared.code(), can ? StatusCode::kOk : StatusCode::kUnsupported) << shared.message();
+  EXPECT_EQ(model->length(1), can ? 60 : 0);
+  EXPECT_EQ(model->length(0), 100);
+  expect_bits(catch_up(*model, 1, std::span(text).first(70)), fresh[69]);
+}
+
 }  // namespace
 }  // namespace outrider::llama
