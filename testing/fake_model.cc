@@ -241,6 +241,21 @@ Status FakeModel::share(SeqId from, SeqId to, Pos new_length) {
   return Status();
 }
 
+Result<std::vector<std::uint8_t>> FakeModel::save(SeqId seq) {
+  if (!dead_.ok()) return dead_;
+  require(!tentative(seq).open, "commit before saving");
+  std::vector<std::uint8_t> bytes;
+  for (const Token token : text(seq)) bytes.push_back(static_cast<std::uint8_t>(token));
+  return bytes;
+}
+
+Status FakeModel::restore(SeqId seq, std::span<const std::uint8_t> bytes, Pos new_length) {
+  OUTRIDER_RETURN_IF_ERROR(truncate(seq, 0));
+  require(bytes.size() == static_cast<std::size_t>(new_length), "bytes that save() gave");
+  texts_[static_cast<std::size_t>(seq)].assign(bytes.begin(), bytes.end());
+  return Status();
+}
+
 void FakeModel::fail_share(std::vector<Status> statuses) {
   share_failures_.assign(statuses.begin(), statuses.end());
 }

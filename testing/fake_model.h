@@ -43,6 +43,9 @@ class FakeModel : public LanguageModel {
   Status commit(SeqId seq, std::span<const NodeId> path) override;
   Status truncate(SeqId seq, Pos length) override;
   Status share(SeqId from, SeqId to, Pos length) override;
+  // Its text's bytes.
+  Result<std::vector<std::uint8_t>> save(SeqId seq) override;
+  Status restore(SeqId seq, std::span<const std::uint8_t> bytes, Pos length) override;
   void set_interrupt(const std::atomic<bool>* flag) override { interrupt_ = flag; }
 
   // The next evaluate() calls end with these, in order; an ok Status lets one pass.

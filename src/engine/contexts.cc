@@ -77,6 +77,20 @@ void Engine::forget(SeqId seq) {
   take_over(seq, 0);
 }
 
+Result<SeqId> Engine::restore_idle(const std::vector<Token>& text,
+                                   std::span<const std::uint8_t> bytes) {
+  if (!options_.reuse_prefix) return unsupported("ended texts are not kept (reuse_prefix=false)");
+  OUTRIDER_RETURN_IF_ERROR(check_prompt(target_.capabilities(), text));
+  for (const IdleTexts::Entry& entry : idle_.entries()) {
+    if (!entry.text().empty()) continue;
+    const SeqId seq = entry.seq;
+    OUTRIDER_RETURN_IF_ERROR(target_.restore(seq, bytes, static_cast<Pos>(text.size())));
+    idle_.put_oldest(seq, text);
+    return seq;
+  }
+  return resource_exhausted("every sequence holds a text");
+}
+
 void Engine::forget_idle() {
   assert(!busy());
   apply_cancels();  // one that came too late for its request would interrupt others

@@ -91,6 +91,12 @@ class Engine {
 
   // Sequences that no request has, and what they hold.
   const IdleTexts& idle() const { return idle_; }
+  // What one of them holds, as LanguageModel::save gives it.
+  Result<std::vector<std::uint8_t>> save_idle(SeqId seq) { return target_.save(seq); }
+  // An empty one holds `text` from now on, as if it had been put longest ago. Errors:
+  // LanguageModel::restore's; kResourceExhausted when none is empty; kInvalidArgument for a text
+  // that is no text of the target; kUnsupported without reuse_prefix.
+  Result<SeqId> restore_idle(const std::vector<Token>& text, std::span<const std::uint8_t> bytes);
   // They hold nothing from now on, whatever the models were used for since the last step, which is
   // allowed before and behind this: drafters know of no text, and what interrupts the models is
   // the engine's own flag again. May throw std::bad_alloc; then some hold what they held.

@@ -27,6 +27,13 @@ void IdleTexts::put(SeqId seq, std::vector<Token> text) {
   entries_.emplace_back(seq, std::move(text));
 }
 
+void IdleTexts::put_oldest(SeqId seq, std::vector<Token> text) {
+  assert(find(seq) != entries_.end() && find(seq)->text().empty());
+  Entry entry(seq, std::move(text));
+  entries_.erase(find(seq));
+  entries_.insert(entries_.begin(), std::move(entry));
+}
+
 // Of all texts, the one that has most of the prompt; `seq` is not decided.
 IdleTexts::Choice IdleTexts::longest(std::span<const Token> prompt,
                                      std::span<const Running> running,

@@ -79,6 +79,9 @@ class IdleTexts {
   // `seq` holds `text` and nobody has it. REQUIRES: it is not idle yet.
   void put(SeqId seq, std::vector<Token> text);
 
+  // The same for an empty one that is idle, as if it had been put before all others.
+  void put_oldest(SeqId seq, std::vector<Token> text);
+
   // The sequence for a prompt; nothing when none is idle. `running` counts with Use::kShared only.
   // A running text is waited for if that saves at least `least_awaited` tokens.
   std::optional<Choice> choose(std::span<const Token> prompt, Use use,

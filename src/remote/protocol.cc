@@ -68,7 +68,7 @@ void put(WireWriter& to, const Capabilities& capabilities) {
   to.number(capabilities.max_width);
   to.text(capabilities.rollback_reason);
   to.text(capabilities.branches_reason);
-  to.flag(capabilities.can_share);
+  to.number<std::uint8_t>(capabilities.can_share);
 }
 
 Capabilities read_capabilities(WireReader& from) {

@@ -116,6 +116,20 @@ class Drafter {
   virtual bool wants_rows() const { return false; }
   virtual void observe(SeqId /*seq*/, Token /*token*/, std::span<const float> /*row*/) {}
 
+  // What is known of the text of `seq`, as bytes for restore() of the same drafter in another
+  // process, and how many of its tokens that is about. `seq` is idle between two texts.
+  // kUnsupported where reading them again takes next to nothing.
+  virtual Result<std::vector<std::uint8_t>> save(SeqId /*seq*/, std::size_t* n_tokens) {
+    *n_tokens = 0;
+    return unsupported("it keeps nothing");
+  }
+  // That is what is known of `seq` from now on. On error nothing is. REQUIRES: as
+  // LanguageModel::restore
+  virtual Status restore(SeqId /*seq*/, std::span<const std::uint8_t> /*bytes*/,
+                         std::size_t /*n_tokens*/) {
+    return unsupported("it keeps nothing");
+  }
+
   // Nothing of the text will be needed again; its memory may be given back.
   virtual void end(SeqId seq) = 0;
 

@@ -54,6 +54,8 @@ class DraftModelDrafter : public Drafter {
   // limit_reason().
   Status draft(std::span<DraftRequest> requests) override;
   void accept(SeqId seq, std::span<const Token> text) override;
+  Result<std::vector<std::uint8_t>> save(SeqId seq, std::size_t* n_tokens) override;
+  Status restore(SeqId seq, std::span<const std::uint8_t> bytes, std::size_t n_tokens) override;
   void end(SeqId seq) override;
 
   void set_interrupt(const std::atomic<bool>* flag) override { model_.set_interrupt(flag); }
@@ -78,6 +80,7 @@ class DraftModelDrafter : public Drafter {
   struct Growing;
 
   void forget_tentative(SeqId seq);
+  Status keep_prefix(SeqId seq);
   static std::vector<NodeId> path_of(const SeqState& state, std::span<const Token> text);
   Status settle(SeqId seq, std::span<const Token> text);
   Status synchronise(const DraftRequest& request);

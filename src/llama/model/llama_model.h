@@ -92,6 +92,8 @@ class LlamaModel : public LanguageModel {
   // sequence that reads them is gone. For models whose whole state is in the cache of cells, and
   // without a sliding window, whose cells are lost when the cache is rebuilt.
   Status share(SeqId from, SeqId to, Pos length) override;
+  Result<std::vector<std::uint8_t>> save(SeqId seq) override;
+  Status restore(SeqId seq, std::span<const std::uint8_t> bytes, Pos length) override;
   void set_interrupt(const std::atomic<bool>* flag) override;
 
   const std::shared_ptr<ModelFile>& file() const { return file_; }
