@@ -16,7 +16,9 @@ using testing::CacheModel;
 
 constexpr int kJunk = 255;
 
-void apply(CacheModel& cache, int seq, const CellLedger::Cut& cut) {
+// Cuts a sequence to `length`, in the ledger and in the cache.
+void cut(CellLedger& ledger, CacheModel& cache, int seq, int length) {
+  const CellLedger::Cut cut = ledger.cut(seq, length);
   if (cut.clear_all) {
     cache.clear();
     return;
@@ -24,7 +26,7 @@ void apply(CacheModel& cache, int seq, const CellLedger::Cut& cut) {
   if (cut.freed_from > cut.parked_from) {
     cache.seq_cp(seq, kJunk, cut.parked_from, cut.freed_from);
   }
-  cache.seq_rm(seq, cut.parked_from);
+  cache.seq_rm(seq, length);  // of what others read as well, too
 }
 
 unsigned test_seed() {
@@ -177,7 +179,7 @@ class World {
     }
     if (below(12) == 0) {
       const int seq = below(n_sequences_);
-      apply(cache_, seq, ledger_.cut(seq, below(2) == 0 ? 0 : below(ledger_.length(seq) + 1)));
+      cut(ledger_, cache_, seq, below(2) == 0 ? 0 : below(ledger_.length(seq) + 1));
     }
     if (below(8) == 0) share(below(n_sequences_), below(n_sequences_));
   }
@@ -206,7 +208,7 @@ class World {
 
   void share(int from, int to) {
     if (from == to) return;
-    apply(cache_, to, ledger_.cut(to, 0));
+    cut(ledger_, cache_, to, 0);
     const int length = below(ledger_.length(from) + 1);
     if (length == 0) return;
     ledger_.share(from, to, length);
@@ -238,14 +240,14 @@ class World {
 
   void keep_some(const Item& item) {
     const int keep = below(ledger_.length(item.seq) - item.length + 1);
-    apply(cache_, item.seq, ledger_.cut(item.seq, item.length + keep));
+    cut(ledger_, cache_, item.seq, item.length + keep);
   }
 
   // The last first, which parks nothing.
   void undo() {
     const std::int32_t parked = ledger_.parked();
     for (std::size_t i = batch_.size(); i > 0; --i) {
-      apply(cache_, batch_[i - 1].seq, ledger_.cut(batch_[i - 1].seq, batch_[i - 1].length));
+      cut(ledger_, cache_, batch_[i - 1].seq, batch_[i - 1].length);
     }
     for (const Item& item : batch_) ASSERT_EQ(ledger_.length(item.seq), item.length);
     ASSERT_LE(ledger_.parked(), parked);
