@@ -85,7 +85,7 @@ class SharedPrompts : public ::testing::Test {
 
   testing::TempDir dir_;
   LlamaLoader loader_;
-  std::string cache_type_ = "auto";
+  std::string cache_type_;  // empty: by the exactness rule
   const std::string common_ = std::string(60, 'x') + " a long instruction that all have, " +
                               std::string(200, 'y') + " and then: ";
 };
@@ -141,10 +141,9 @@ TEST_F(SharedPrompts, FilesOfOtherSettingsAndDamagedOnesAreNamedAndIgnored) {
     const std::unique_ptr<Runtime> other = make(options);
     EXPECT_NE(notes_of(*other).find("other settings"), std::string::npos) << notes_of(*other);
     EXPECT_EQ((*other->run(request(common_ + "a")))->completion.cached_tokens, 0);
-    EXPECT_EQ(fs::remove_all(folder()), 2U);
   }
   fs::remove_all(folder());
-  cache_type_ = "auto";
+  cache_type_.clear();
   (void)make(options)->run(request(common_ + "a"));
   fs::resize_file(files[0], fs::file_size(files[0]) - 100);
   const std::unique_ptr<Runtime> after = make(options);

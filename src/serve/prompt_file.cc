@@ -14,17 +14,47 @@ namespace {
 constexpr std::string_view kMagic = "OUTRPRM1";
 constexpr std::size_t kHead = kMagic.size() + sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
-template <typename T>
-void append(std::string& to, const T* data, std::uint64_t n) {
-  to.append(reinterpret_cast<const char*>(&n), sizeof n);
-  to.append(reinterpret_cast<const char*>(data), static_cast<std::size_t>(n) * sizeof(T));
-}
+// The file behind its head, in pieces: a state may be gigabytes, and is not copied for this.
+class Pieces {
+ public:
+  explicit Pieces(const SavedPrompt& prompt) {
+    for (const SavedState* state : {&prompt.target, &prompt.draft}) {
+      add(state->identity.data(), state->identity.size());
+      add(state->tokens.data(), state->tokens.size());
+      add(state->bytes.data(), state->bytes.size());
+    }
+    for (Piece& piece : pieces_) {
+      piece.n_bytes = std::as_bytes(std::span<const std::uint64_t>(&piece.n, 1));
+      size += piece.n_bytes.size() + piece.data.size();
+      sum = crc32c(piece.data, crc32c(piece.n_bytes, sum));
+    }
+  }
 
-void append(std::string& to, const SavedState& state) {
-  append(to, state.identity.data(), state.identity.size());
-  append(to, state.tokens.data(), state.tokens.size());
-  append(to, state.bytes.data(), state.bytes.size());
-}
+  Status write_to(AtomicFile& file) const {
+    for (const Piece& piece : pieces_) {
+      OUTRIDER_RETURN_IF_ERROR(file.write(piece.n_bytes));
+      OUTRIDER_RETURN_IF_ERROR(file.write(piece.data));
+    }
+    return Status();
+  }
+
+  std::uint64_t size = 0;
+  std::uint32_t sum = 0;
+
+ private:
+  struct Piece {
+    std::uint64_t n = 0;  // elements
+    std::span<const std::byte> data;
+    std::span<const std::byte> n_bytes;  // of `n`
+  };
+
+  template <typename T>
+  void add(const T* data, std::size_t n) {
+    pieces_.push_back({.n = n, .data = std::as_bytes(std::span<const T>(data, n)), .n_bytes = {}});
+  }
+
+  std::vector<Piece> pieces_;
+};
 
 // Takes `n` and as many elements off the front; false where there are fewer.
 template <typename Container>
@@ -70,16 +100,17 @@ Result<std::string> read_all(const std::string& path, std::uint64_t most_bytes) 
 }  // namespace
 
 Status write_prompt(const std::string& path, const SavedPrompt& prompt) {
-  std::string rest;
-  append(rest, prompt.target);
-  append(rest, prompt.draft);
-  const std::uint64_t size = rest.size();
-  const std::uint32_t sum = checksum(rest);
-  std::string all(kMagic);
-  all.append(reinterpret_cast<const char*>(&size), sizeof size);
-  all.append(reinterpret_cast<const char*>(&sum), sizeof sum);
-  all += rest;
-  return write_whole_file(path, all);
+  const Pieces rest(prompt);
+  FileOps ops;
+  Result<AtomicFile> file = AtomicFile::create(path, ops);
+  if (!file.ok()) return file.status();
+  OUTRIDER_RETURN_IF_ERROR(file->write(std::as_bytes(std::span<const char>(kMagic))));
+  OUTRIDER_RETURN_IF_ERROR(
+      file->write(std::as_bytes(std::span<const std::uint64_t>(&rest.size, 1))));
+  OUTRIDER_RETURN_IF_ERROR(
+      file->write(std::as_bytes(std::span<const std::uint32_t>(&rest.sum, 1))));
+  OUTRIDER_RETURN_IF_ERROR(rest.write_to(*file));
+  return file->commit();
 }
 
 Result<SavedPrompt> read_prompt(const std::string& path, std::uint64_t most_bytes) {

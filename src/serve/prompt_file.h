@@ -34,7 +34,7 @@ struct SavedPrompt {
   SavedState draft;  // of a beginning of the target's tokens
 };
 
-// Errors: write_whole_file()'s (store/atomic_file.h).
+// Errors: AtomicFile's (store/atomic_file.h).
 Status write_prompt(const std::string& path, const SavedPrompt& prompt);
 
 // Errors, naming the file: kNotFound, kInternal when it cannot be read; kDataLoss where it is not
