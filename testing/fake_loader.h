@@ -111,6 +111,10 @@ class FakeTarget : public Target {
   const Exactness& exactness() const override { return exactness_; }
   const ModelInfo& info() const override { return info_; }
   const std::vector<std::string>& notes() const override { return notes_; }
+  // As if its process were another one: "isolated" in its name.
+  std::string state_identity() const override {
+    return info_.path.find("isolated") == std::string::npos ? "fake " + info_.path : "";
+  }
   Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options) const override {
     OUTRIDER_RETURN_IF_ERROR(validate(options));
     return std::unique_ptr<Sampler>(std::make_unique<FakeSampler>(options.temperature));

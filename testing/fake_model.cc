@@ -224,6 +224,42 @@ Status FakeModel::truncate(SeqId seq, Pos new_length) {
   return Status();
 }
 
+Status FakeModel::share(SeqId from, SeqId to, Pos new_length) {
+  if (!dead_.ok()) return dead_;
+  require(from != to, "two sequences");
+  require(new_length >= 0 && new_length <= length(from), "share 0 ... length of a text");
+  OUTRIDER_RETURN_IF_ERROR(truncate(to, 0));
+  if (!capabilities_.can_share) return unsupported("this model's sequences cannot share a text");
+  if (!share_failures_.empty()) {
+    const Status status = share_failures_.front();
+    share_failures_.pop_front();
+    if (!status.ok()) return status;
+  }
+  const std::vector<Token>& text = this->text(from);
+  texts_[static_cast<std::size_t>(to)].assign(text.begin(), text.begin() + new_length);
+  ++shares_;
+  return Status();
+}
+
+Result<std::vector<std::uint8_t>> FakeModel::save(SeqId seq) {
+  if (!dead_.ok()) return dead_;
+  require(!tentative(seq).open, "commit before saving");
+  std::vector<std::uint8_t> bytes;
+  for (const Token token : text(seq)) bytes.push_back(static_cast<std::uint8_t>(token));
+  return bytes;
+}
+
+Status FakeModel::restore(SeqId seq, std::span<const std::uint8_t> bytes, Pos new_length) {
+  OUTRIDER_RETURN_IF_ERROR(truncate(seq, 0));
+  require(bytes.size() == static_cast<std::size_t>(new_length), "bytes that save() gave");
+  texts_[static_cast<std::size_t>(seq)].assign(bytes.begin(), bytes.end());
+  return Status();
+}
+
+void FakeModel::fail_share(std::vector<Status> statuses) {
+  share_failures_.assign(statuses.begin(), statuses.end());
+}
+
 void FakeModel::fail_evaluate(std::vector<Status> statuses) {
   evaluate_failures_.assign(statuses.begin(), statuses.end());
 }

@@ -42,6 +42,10 @@ class FakeModel : public LanguageModel {
   std::span<const float> logits(std::size_t item, NodeId node) const override;
   Status commit(SeqId seq, std::span<const NodeId> path) override;
   Status truncate(SeqId seq, Pos length) override;
+  Status share(SeqId from, SeqId to, Pos length) override;
+  // Its text's bytes.
+  Result<std::vector<std::uint8_t>> save(SeqId seq) override;
+  Status restore(SeqId seq, std::span<const std::uint8_t> bytes, Pos length) override;
   void set_interrupt(const std::atomic<bool>* flag) override { interrupt_ = flag; }
 
   // The next evaluate() calls end with these, in order; an ok Status lets one pass.
@@ -54,6 +58,8 @@ class FakeModel : public LanguageModel {
     total_cells_ = cells;
     room_tells_ = told;
   }
+  // The next share() calls end likewise, with `to` empty.
+  void fail_share(std::vector<Status> statuses);
   // From now on the model is gone for good, as one whose process has died.
   void die(Status why);
   Status health() const override { return dead_; }
@@ -68,6 +74,7 @@ class FakeModel : public LanguageModel {
   std::int64_t evaluations() const { return evaluations_; }
   std::int64_t tokens_evaluated() const { return tokens_evaluated_; }
   const std::vector<Token>& text(SeqId seq) const;
+  std::int64_t shares() const { return shares_; }  // that succeeded
 
  private:
   // What of a sequence is tentative.
@@ -99,6 +106,7 @@ class FakeModel : public LanguageModel {
   std::vector<Evaluated> evaluated_;
   std::deque<Status> evaluate_failures_;
   std::deque<Status> commit_failures_;
+  std::deque<Status> share_failures_;
   std::function<void()> hook_;
   std::function<void(std::int64_t)> after_;
   const std::atomic<bool>* interrupt_ = nullptr;
@@ -107,6 +115,7 @@ class FakeModel : public LanguageModel {
   Status dead_;
   std::int64_t evaluations_ = 0;
   std::int64_t tokens_evaluated_ = 0;
+  std::int64_t shares_ = 0;
 };
 
 // Tokens are single bytes 'a', 'b', ... unless pieces are given; token `end` (if any) ends the

@@ -36,9 +36,11 @@ TokenTree ModelTwins::random_tree() {
 
 void ModelTwins::act() {
   const SeqId seq = draw(static_cast<int>(tentative_.size()));
-  const int what = draw(12);
+  const int what = draw(13);
   if (what == 0) {
     truncate(seq);
+  } else if (what == 12) {
+    share(seq);
   } else if (tentative(seq).tree.has_value() && what < 4) {
     grow(seq);
   } else if (tentative(seq).open) {
@@ -56,6 +58,14 @@ void ModelTwins::truncate(SeqId seq) {
   const Pos length = tentative(seq).open ? 0 : draw(a_.length(seq) + 1);
   expect_same(a_.truncate(seq, length), b_.truncate(seq, length));
   tentative(seq) = Tentative();
+}
+
+void ModelTwins::share(SeqId from) {
+  const SeqId to = draw(static_cast<int>(tentative_.size()));
+  if (to == from) return;
+  const Pos length = draw(a_.length(from) + 1);
+  expect_same(a_.share(from, to, length), b_.share(from, to, length));
+  tentative(to) = Tentative();
 }
 
 // A batch for about half of the sequences that wait for nothing.

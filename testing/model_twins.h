@@ -13,9 +13,9 @@
 namespace outrider::testing {
 
 // Drives both at random: new trees of several sequences, prefixes alone, grown trees, commits of a
-// random part of a path, truncations, tokens outside the vocabulary. Statuses, lengths, room and
-// the bits of all rows are compared (GoogleTest failures). Seeded by OUTRIDER_TEST_SEED, which
-// failures print.
+// random part of a path, truncations, shared texts, tokens outside the vocabulary. Statuses,
+// lengths, room and the bits of all rows are compared (GoogleTest failures). Seeded by
+// OUTRIDER_TEST_SEED, which failures print.
 class ModelTwins {
  public:
   // Both in the same state, with nothing tentative.
@@ -38,6 +38,7 @@ class ModelTwins {
   TokenTree random_tree();
   void act();
   void truncate(SeqId seq);
+  void share(SeqId from);
   void evaluate();
   void grow(SeqId seq);
   void commit(SeqId seq);

@@ -45,6 +45,7 @@ class FaultyModel : public LanguageModel {
     return inner_.commit(seq, path);
   }
   Status truncate(SeqId seq, Pos length) override { return inner_.truncate(seq, length); }
+  Status share(SeqId from, SeqId to, Pos length) override { return inner_.share(from, to, length); }
   void set_interrupt(const std::atomic<bool>* flag) override { inner_.set_interrupt(flag); }
 
   int failures() const { return failures_; }

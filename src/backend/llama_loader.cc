@@ -108,8 +108,9 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
   Result<std::unique_ptr<LoadedTarget>> target =
       elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks);
   if (!target.ok()) return target.status();
+  const Result<std::string> key = times_key((*target)->model(), options);
+  if (key.ok() && !elsewhere) (*target)->set_state_identity(*key);
   if (options_.speculation && options_.measure_costs) {
-    const Result<std::string> key = times_key((*target)->model(), options);
     std::filesystem::path folder;  // empty: nothing is kept
     if (key.ok()) folder = options_.cache_folder.value_or(llama::default_cache_folder());
     const std::string name = key.ok() ? *key : "";

@@ -38,6 +38,8 @@ class LoadedTarget : public Target {
   const std::vector<std::string>& notes() const override { return parts_.notes; }
   std::vector<CostPoint> costs() const override { return parts_.costs; }
   void set_costs(std::vector<CostPoint> costs) { parts_.costs = std::move(costs); }
+  std::string state_identity() const override { return state_identity_; }
+  void set_state_identity(std::string line) { state_identity_ = std::move(line); }
   ExperienceStore* experiences() override { return experiences_.get(); }
   void keep_experiences(std::unique_ptr<ExperienceStore> store) { experiences_ = std::move(store); }
 
@@ -47,6 +49,7 @@ class LoadedTarget : public Target {
 
  private:
   Parts parts_;
+  std::string state_identity_;
   std::unique_ptr<ExperienceStore> experiences_;
 };
 

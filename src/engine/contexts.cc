@@ -7,7 +7,10 @@
 
 namespace outrider {
 
-bool Engine::whole_only() const { return target_.capabilities().rollback != Rollback::kAny; }
+IdleTexts::Use prefix_use(const Capabilities& target) {
+  if (target.rollback != Rollback::kAny) return IdleTexts::Use::kWhole;
+  return target.can_share ? IdleTexts::Use::kShared : IdleTexts::Use::kOwn;
+}
 
 // Cuts what `seq` holds to its first `kept` tokens, or to nothing where that does not work. Returns
 // what is left.
@@ -22,11 +25,70 @@ std::size_t Engine::take_over(SeqId seq, std::size_t kept) {
   return 0;
 }
 
+// The same where `seq` may begin with another sequence's tokens.
+std::size_t Engine::begin_like(SeqId from, SeqId seq, std::size_t kept) {
+  if (from == seq || kept == 0) return take_over(seq, kept);
+  const Pos length = std::min(static_cast<Pos>(kept), target_.length(from));
+  if (target_.share(from, seq, length).ok()) return static_cast<std::size_t>(length);
+  return take_over(seq, 0);
+}
+
+// Of requests that go on: an ended one's sequence is idle before the next request is added.
+std::vector<IdleTexts::Running> Engine::running_texts() const {
+  std::vector<IdleTexts::Running> texts;
+  if (!options_.reuse_prefix || !target_.capabilities().can_share) return texts;
+  for (const std::unique_ptr<Sequence>& s : sequences_) {
+    const std::size_t held = static_cast<std::size_t>(target_.length(s->seq));
+    texts.push_back({.seq = s->seq, .text = s->text, .held = held});
+  }
+  return texts;
+}
+
+// Requests that waited for an older one get what they waited for, or what there is of it when that
+// one ends before. Oldest first: who waits may be waited for.
+void Engine::share_awaited() {
+  for (const std::unique_ptr<Sequence>& s : sequences_) {
+    if (!s->awaited) continue;
+    const std::size_t wanted = s->awaited->tokens;
+    const auto other = std::find_if(sequences_.begin(), sequences_.end(),
+                                    [&s](const auto& o) { return o->id == s->awaited->id; });
+    const bool ends = other == sequences_.end() || (*other)->over() || (*other)->answered;
+    if (!ends && target_.length((*other)->seq) < static_cast<Pos>(wanted)) continue;
+    s->awaited.reset();
+    if (s->over() || other == sequences_.end()) continue;
+    const SeqId from = (*other)->seq;
+    const std::size_t held = std::min(wanted, static_cast<std::size_t>(target_.length(from)));
+    if (held <= static_cast<std::size_t>(target_.length(s->seq))) continue;
+    const std::size_t kept = begin_like(from, s->seq, held);
+    s->cached_tokens = static_cast<std::int64_t>(kept);
+    for (std::size_t d = 0; d < drafters_.size(); ++d) {
+      if (drafters_[d] == nullptr || !s->asks(d)) continue;
+      const Status status = begin_drafter(d, s->seq, from, kept);
+      if (status.ok()) continue;
+      s->drop_drafter(d, std::string(drafters_[d]->name()) + " failed: " + status.message());
+    }
+  }
+}
+
 void Engine::forget(SeqId seq) {
   for (Drafter* drafter : drafters_) {
     if (drafter != nullptr) drafter->end(seq);
   }
   take_over(seq, 0);
+}
+
+Result<SeqId> Engine::restore_idle(const std::vector<Token>& text,
+                                   std::span<const std::uint8_t> bytes) {
+  if (!options_.reuse_prefix) return unsupported("ended texts are not kept (reuse_prefix=false)");
+  OUTRIDER_RETURN_IF_ERROR(check_prompt(target_.capabilities(), text));
+  for (const IdleTexts::Entry& entry : idle_.entries()) {
+    if (!entry.text().empty()) continue;
+    const SeqId seq = entry.seq;
+    OUTRIDER_RETURN_IF_ERROR(target_.restore(seq, bytes, static_cast<Pos>(text.size())));
+    idle_.put_oldest(seq, text);
+    return seq;
+  }
+  return resource_exhausted("every sequence holds a text");
 }
 
 void Engine::forget_idle() {
@@ -43,7 +105,7 @@ void Engine::forget_idle() {
 void Engine::make_room() {
   const Capabilities& caps = target_.capabilities();
   for (const std::unique_ptr<Sequence>& s : sequences_) {
-    if (s->over()) continue;
+    if (s->over() || s->awaited) continue;
     const std::int64_t length = target_.length(s->seq);
     const std::int64_t missing = static_cast<std::int64_t>(s->text.size()) - length;
     const std::int32_t width = s->request.width == kAutoWidth
@@ -79,7 +141,8 @@ void Engine::shift(Sequence& s) {
   ++s.shifts;
   s.plan.forget_asked();
   s.noise_seed = mix64(s.request.seed ^ mix64(static_cast<std::uint64_t>(s.shifts)));
-  const std::size_t kept = take_over(s.seq, whole_only() ? 0 : static_cast<std::size_t>(keep));
+  const bool whole_only = target_.capabilities().rollback != Rollback::kAny;
+  const std::size_t kept = take_over(s.seq, whole_only ? 0 : static_cast<std::size_t>(keep));
   for (std::size_t d = 0; d < drafters_.size(); ++d) {
     if (drafters_[d] == nullptr || !s.asks(d)) continue;
     const Status status = drafters_[d]->begin(s.seq, kept);

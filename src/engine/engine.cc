@@ -117,23 +117,35 @@ Status check_request(const Capabilities& caps, const Request& request) {
 Result<RequestId> Engine::add(Request request) {
   const Capabilities& caps = target_.capabilities();
   OUTRIDER_RETURN_IF_ERROR(check_request(caps, request));
-  const std::optional<IdleTexts::Choice> choice = idle_.choose(request.prompt, whole_only());
+  const std::optional<IdleTexts::Choice> choice =
+      idle_.choose(request.prompt, prefix_use(caps), running_texts(),
+                   static_cast<std::size_t>(options_.least_awaited));
   if (!choice) {
     return resource_exhausted("all " + std::to_string(caps.n_sequences) +
                               " sequences are in use; wait for one to end");
   }
   std::unique_ptr<Sequence> s =
       std::make_unique<Sequence>(next_id_, choice->seq, std::move(request), caps.n_ctx);
-  const std::size_t kept = take_over(choice->seq, choice->kept);
+  const std::size_t kept = begin_like(choice->from, choice->seq, choice->kept);
   s->cached_tokens = static_cast<std::int64_t>(kept);
-  begin_drafting(*s, kept);
+  begin_drafting(*s, choice->from, kept);
+  for (const std::unique_ptr<Sequence>& other : sequences_) {
+    if (choice->awaited == 0 || other->seq != choice->awaited_seq) continue;
+    s->awaited = {.id = other->id, .tokens = choice->awaited};
+  }
   s->request.sampler->begin(s->text, s->request.seed);
   idle_.remove(choice->seq);
   sequences_.push_back(std::move(s));
   return next_id_++;
 }
 
-void Engine::begin_drafting(Sequence& s, std::size_t kept) {
+// A new text of `seq` begins with the first `kept` tokens of that of `from`.
+Status Engine::begin_drafter(std::size_t d, SeqId seq, SeqId from, std::size_t kept) {
+  const bool shared = from != seq && kept > 0;
+  return shared ? drafters_[d]->begin_like(seq, from, kept) : drafters_[d]->begin(seq, kept);
+}
+
+void Engine::begin_drafting(Sequence& s, SeqId from, std::size_t kept) {
   const Capabilities& caps = target_.capabilities();
   s.stats.rule = s.request.rule;
   s.stats.reason = s.request.speculation_off_reason;
@@ -156,7 +168,7 @@ void Engine::begin_drafting(Sequence& s, std::size_t kept) {
     }
     s.stats.drafters[d].name = name;
     if (plan.empty()) s.chains.push_back({d});
-    const Status status = drafters_[d]->begin(s.seq, kept);
+    const Status status = begin_drafter(d, s.seq, from, kept);
     if (status.ok()) {
       s.drafters |= DrafterMask{1} << d;
     } else {
@@ -274,6 +286,7 @@ std::vector<Update> Engine::step() {
     note_prompts(step, ms);
   }
   may_interrupt_.store(!step.interrupted);
+  share_awaited();
   retire(updates);
   return updates;
 }

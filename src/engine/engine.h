@@ -33,14 +33,21 @@ Status check_request(const Capabilities& target, const Request& request);
 // The same about its prompt alone.
 Status check_prompt(const Capabilities& target, std::span<const Token> prompt);
 
+// What a prompt can use of another text.
+IdleTexts::Use prefix_use(const Capabilities& target);
+
 struct EngineOptions {
   // Prompt tokens of a step, all requests together, while other texts go on; >= 1.
   std::int32_t prompt_chunk = std::numeric_limits<std::int32_t>::max();
   // Of the time, what one prompt takes while other texts go on, in the long run: 0 < share <= 1; 1
   // is no limit (engine/prompt_share.h).
   double prompt_share = 1.0;
-  // Whether an ended text's state is kept for prompts that begin alike (engine/idle_texts.h).
+  // Whether an ended text's state is kept for prompts that begin alike, and a running one's is
+  // shared with them (engine/idle_texts.h).
   bool reuse_prefix = false;
+  // A request waits for a running one to read what both begin with, if that saves it at least as
+  // many tokens. One more pass costs less than reading them (docs/decisions.md).
+  std::int32_t least_awaited = 64;
   // Most tokens of a sequence in a step where the planner chooses.
   std::int32_t planned_width = CostCurve::kMaxWidth;
   // What passes of the target take, as far as that was measured; the rest is measured while it
@@ -90,6 +97,12 @@ class Engine {
 
   // Sequences that no request has, and what they hold.
   const IdleTexts& idle() const { return idle_; }
+  // What one of them holds, as LanguageModel::save gives it.
+  Result<std::vector<std::uint8_t>> save_idle(SeqId seq) { return target_.save(seq); }
+  // An empty one holds `text` from now on, as if it had been put longest ago. Errors:
+  // LanguageModel::restore's; kResourceExhausted when none is empty; kInvalidArgument for a text
+  // that is no text of the target; kUnsupported without reuse_prefix.
+  Result<SeqId> restore_idle(const std::vector<Token>& text, std::span<const std::uint8_t> bytes);
   // They hold nothing from now on, whatever the models were used for since the last step, which is
   // allowed before and behind this: drafters know of no text, and what interrupts the models is
   // the engine's own flag again. May throw std::bad_alloc; then some hold what they held.
@@ -104,7 +117,8 @@ class Engine {
 
   // One step for all running requests. Never blocks when idle. Whatever fails ends up in the
   // completion of the request that it concerns, as FinishReason::kError. At least one token for
-  // each text that goes on, unless interrupted; prompts may have to wait (prompt_share).
+  // each text that goes on, unless interrupted; prompts may have to wait (prompt_share), or for an
+  // older request to read what both begin with.
   std::vector<Update> step();
 
   // The completion of a request whose Update said `finished`, once. kNotFound otherwise.
@@ -123,9 +137,12 @@ class Engine {
 
  private:
   void set_interrupt(const std::atomic<bool>* flag);
-  bool whole_only() const;
   std::size_t take_over(SeqId seq, std::size_t kept);
-  void begin_drafting(Sequence& sequence, std::size_t kept);
+  std::size_t begin_like(SeqId from, SeqId seq, std::size_t kept);
+  std::vector<IdleTexts::Running> running_texts() const;
+  void share_awaited();
+  void begin_drafting(Sequence& sequence, SeqId from, std::size_t kept);
+  Status begin_drafter(std::size_t drafter, SeqId seq, SeqId from, std::size_t kept);
   std::optional<std::size_t> find_drafter(std::string_view name) const;
   void apply_cancels();
   void note_prompts(const Step& step, double ms);

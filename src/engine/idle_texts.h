@@ -20,6 +20,18 @@
 //     worth                          2 - 3/4 (put first)           0 - 2/3        0
 //     taken: sequence 0, keep 2
 //
+// Where the model's sequences can share a text (Capabilities::can_share), a prompt need not destroy
+// the text that it begins like, and the text may be a running request's. Every sequence then gains
+// the same, the longest beginning that any text has, and the one is taken whose own text is lost
+// with the least regret:
+//
+//     prompt  the cat sat on      idle: 0 "the cat ran far away"   1 "a dog"      2 (empty)
+//     worth                          2 - 3/4 (put first)           2 - 2/3        2
+//     taken: sequence 2, which shares 2 tokens with sequence 0
+//
+// A running request that is still reading may soon hold more of the prompt than any text does now.
+// Then the choice says whom to wait for: what two requests begin with is read once.
+//
 // Models that cannot forget a part (Rollback) can only go on from a text as it is: there the usable
 // beginning is the whole text or nothing.
 //
@@ -41,16 +53,40 @@ namespace outrider {
 
 class IdleTexts {
  public:
-  struct Choice {
+  // What a prompt can use of a text.
+  enum class Use {
+    kShared,  // any beginning; the text stays where it is, if it is to
+    kOwn,     // any beginning, in the text's own sequence
+    kWhole    // all of it, in its own sequence, or nothing
+  };
+
+  // A text that a request has. `text` lives as long as the call that it is given to.
+  struct Running {
     SeqId seq = 0;
-    std::size_t kept = 0;  // tokens of its text that the prompt can use
+    std::span<const Token> text;
+    std::size_t held = 0;  // tokens of it that the target has read
+  };
+
+  struct Choice {
+    SeqId seq = 0;         // to be taken
+    SeqId from = 0;        // whose text begins like the prompt; `seq`: its own
+    std::size_t kept = 0;  // tokens of it that the prompt can use
+    // A running one that will have read more of the prompt, and how many tokens; 0: there is none.
+    SeqId awaited_seq = 0;
+    std::size_t awaited = 0;
   };
 
   // `seq` holds `text` and nobody has it. REQUIRES: it is not idle yet.
   void put(SeqId seq, std::vector<Token> text);
 
-  // The sequence for a prompt; nothing when none is idle. `whole_only`: texts cannot be shortened.
-  std::optional<Choice> choose(std::span<const Token> prompt, bool whole_only) const;
+  // The same for an empty one that is idle, as if it had been put before all others.
+  void put_oldest(SeqId seq, std::vector<Token> text);
+
+  // The sequence for a prompt; nothing when none is idle. `running` counts with Use::kShared only.
+  // A running text is waited for if that saves at least `least_awaited` tokens.
+  std::optional<Choice> choose(std::span<const Token> prompt, Use use,
+                               std::span<const Running> running = {},
+                               std::size_t least_awaited = 1) const;
 
   // Somebody has `seq` from now on. REQUIRES: it is idle.
   void remove(SeqId seq);
@@ -77,6 +113,8 @@ class IdleTexts {
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
+  Choice longest(std::span<const Token> prompt, std::span<const Running> running,
+                 std::size_t least_awaited) const;
   std::vector<Entry>::iterator find(SeqId seq);
 
   std::vector<Entry> entries_;

@@ -36,7 +36,7 @@ std::vector<Part> choose_parts(const LanguageModel& target,
   std::vector<Sequence*> again;  // texts that go on once they have been read again
   std::vector<Sequence*> prompts;
   for (const std::unique_ptr<Sequence>& s : sequences) {
-    if (s->over()) continue;
+    if (s->over() || s->awaited) continue;
     const Pos seen = target.length(s->seq);
     if (s->unseen(seen).size() > 1) {
       (s->answered ? again : prompts).push_back(s.get());

@@ -18,8 +18,10 @@ namespace outrider {
 // While any text goes on, prompts get what `share` leaves them together, so that a long prompt
 // slows the others' tokens down but does not hold them up. Chunks end at multiples of the batch
 // size (of share.grid()) where they can, so that a prompt is mostly cut in the same places whatever
-// else runs. A sequence for which the cache has no room takes part all the same: the step then
-// fails for it.
+// else runs.
+// A request that waits for an older one to read what both begin with takes no part. Never slower
+// for the older one: it reads in the same steps, and has them more to itself. A sequence for which
+// the cache has no room takes part all the same: the step then fails for it.
 std::vector<Part> choose_parts(const LanguageModel& target,
                                std::span<const std::unique_ptr<Sequence>> sequences,
                                PromptShare& share);

@@ -39,6 +39,13 @@ struct Sequence {
   Status error;                        // set: the request failed
   bool answered = false;               // the first token is there
 
+  // The older request that reads what both begin with; this one takes no part in steps meanwhile.
+  struct Awaited {
+    RequestId id = 0;
+    std::size_t tokens = 0;
+  };
+  std::optional<Awaited> awaited;
+
   // This step's trees. `proposed` keeps what the drafters said, `sent` what the target checks.
   std::optional<TokenTree> proposed;
   std::optional<TokenTree> sent;

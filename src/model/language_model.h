@@ -57,6 +57,7 @@ struct Capabilities {
   std::int32_t max_width = 0;   // most nodes of one tree (exactness may limit it)
   std::string rollback_reason;  // why not kAny, or empty
   std::string branches_reason;  // why max_leaves is 1, or empty
+  bool can_share = false;       // share() works
 };
 
 // One sequence's part of an evaluation.
@@ -122,6 +123,32 @@ class LanguageModel {
   // REQUIRES: 0 <= length <= this->length(seq), and that seq does not wait for a commit unless
   // length is 0.
   virtual Status truncate(SeqId seq, Pos length) = 0;
+
+  // `to` begins anew with the first `length` tokens of `from`, without computing them: what it held
+  // is gone. `from` stays as it is, also what is tentative. From then on the two are independent,
+  // whatever becomes of the other. Takes little time and next to no memory, and room() may tell of
+  // more than the lengths would leave. Errors: kUnsupported without can_share; kInternal; `to` is
+  // empty then. REQUIRES: from != to; 0 <= length <= length(from).
+  virtual Status share(SeqId /*from*/, SeqId to, Pos /*length*/) {
+    const Status cleared = truncate(to, 0);
+    return cleared.ok() ? unsupported("this model's sequences cannot share a text") : cleared;
+  }
+
+  // What `seq` holds, as bytes for restore() of this model, or of one of the same file, options and
+  // build. Errors: kUnsupported where the model cannot give it; kResourceExhausted; kInternal.
+  // REQUIRES: seq does not wait for a commit.
+  virtual Result<std::vector<std::uint8_t>> save(SeqId /*seq*/) {
+    return unsupported("the model's state cannot be saved");
+  }
+
+  // `seq` holds what was saved, a text of `length` tokens; what it held is gone. Errors:
+  // kUnsupported; kInvalidArgument for bytes that save() of such a model cannot have given;
+  // kResourceExhausted when cells run out; kInternal; `seq` is empty then. REQUIRES: the bytes are
+  // as save() gave them (whoever keeps them checks that); no sequence waits for a commit.
+  virtual Status restore(SeqId seq, std::span<const std::uint8_t> /*bytes*/, Pos /*length*/) {
+    const Status cleared = truncate(seq, 0);
+    return cleared.ok() ? unsupported("the model's state cannot be restored") : cleared;
+  }
 
   // Not ok when the model is gone for good (a process of its own that died): every call fails from
   // then on. The status says what happened.

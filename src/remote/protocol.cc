@@ -68,6 +68,7 @@ void put(WireWriter& to, const Capabilities& capabilities) {
   to.number(capabilities.max_width);
   to.text(capabilities.rollback_reason);
   to.text(capabilities.branches_reason);
+  to.number<std::uint8_t>(capabilities.can_share);
 }
 
 Capabilities read_capabilities(WireReader& from) {
@@ -81,6 +82,7 @@ Capabilities read_capabilities(WireReader& from) {
   capabilities.max_width = from.number<std::int32_t>();
   capabilities.rollback_reason = from.text();
   capabilities.branches_reason = from.text();
+  capabilities.can_share = from.flag();
   return capabilities;
 }
 

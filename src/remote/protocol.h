@@ -7,7 +7,8 @@
 //      opened {status, report}         ->
 //                                      <-  map {n_floats}      the rows' memory has its size now
 //      done {status, state}            ->
-//                                      <-  evaluate, commit or truncate, one at a time
+//                                      <-  evaluate, commit, truncate or share, one at
+//                                          a time
 //      log ...                         ->
 //      done {status, state}            ->                      `state`: length and room of all
 //                                      <-  bye, or its end closes
@@ -35,7 +36,7 @@
 namespace outrider {
 
 // To be raised with every change of what follows.
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 enum class MessageKind : std::uint32_t {
   kHello = 1,
@@ -47,6 +48,7 @@ enum class MessageKind : std::uint32_t {
   kEvaluate,
   kCommit,
   kTruncate,
+  kShare,
   kDone,
   kBye,
 };

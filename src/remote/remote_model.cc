@@ -295,4 +295,12 @@ Status RemoteModel::truncate(SeqId seq, Pos length) {
   return call(MessageKind::kTruncate, body_);
 }
 
+Status RemoteModel::share(SeqId from, SeqId to, Pos length) {
+  body_.clear();
+  body_.number(from);
+  body_.number(to);
+  body_.number(length);
+  return call(MessageKind::kShare, body_);
+}
+
 }  // namespace outrider

@@ -84,6 +84,7 @@ class RemoteModel : public LanguageModel {
   std::span<const float> logits(std::size_t item, NodeId node) const override;
   Status commit(SeqId seq, std::span<const NodeId> path) override;
   Status truncate(SeqId seq, Pos length) override;
+  Status share(SeqId from, SeqId to, Pos length) override;
   Status health() const override { return lost_; }
   void set_interrupt(const std::atomic<bool>* flag) override { interrupt_ = flag; }
 

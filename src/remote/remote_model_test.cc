@@ -30,7 +30,8 @@ Capabilities capabilities() {
           .max_leaves = 8,
           .max_width = 8,
           .rollback_reason = "a reason",
-          .branches_reason = ""};
+          .branches_reason = "",
+          .can_share = true};
 }
 
 OpenReport report() {

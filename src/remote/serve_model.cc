@@ -35,6 +35,7 @@ class Host {
   Status run(std::span<const EvalItem> items);
   Status commit(WireReader& body);
   Status truncate(WireReader& body);
+  Status share(WireReader& body);
   Status done(const Status& status);
   bool is_sequence(SeqId seq) const { return seq >= 0 && seq < model_->capabilities().n_sequences; }
   LoadHooks hooks();
@@ -158,6 +159,16 @@ Status Host::truncate(WireReader& body) {
   return done(model_->truncate(seq, length));
 }
 
+Status Host::share(WireReader& body) {
+  const SeqId from = body.number<SeqId>();
+  const SeqId to = body.number<SeqId>();
+  const Pos length = body.number<Pos>();
+  const bool sensible =
+      body.finished() && is_sequence(from) && is_sequence(to) && from != to && length >= 0;
+  if (!sensible || length > model_->length(from)) return broken("share");
+  return done(model_->share(from, to, length));
+}
+
 Status Host::answer(const Message& message, bool* over) {
   WireReader body(message.body);
   switch (static_cast<MessageKind>(message.kind)) {
@@ -169,6 +180,8 @@ Status Host::answer(const Message& message, bool* over) {
       return commit(body);
     case MessageKind::kTruncate:
       return truncate(body);
+    case MessageKind::kShare:
+      return share(body);
     case MessageKind::kBye:
       *over = true;
       return Status();

@@ -39,6 +39,10 @@ class Target {
   // What was learned of drafters for it is kept there; null: nowhere (serve/experiences.h).
   virtual ExperienceStore* experiences() { return nullptr; }
 
+  // All that what the model holds depends on, a line: its file, build and settings. Empty: it
+  // cannot be kept in a file (serve/prompt_cache.h).
+  virtual std::string state_identity() const { return ""; }
+
   // For the user: what his choices cost, what was replaced.
   virtual const std::vector<std::string>& notes() const = 0;
 

@@ -105,7 +105,7 @@ void ModelLoads::serves(Model& model, const Opening& opening, ModelInfo info,
 void ModelLoads::target_opened(const Opening& opening, StationPtr station) {
   assert(is_current(ModelRole::kTarget, opening.task));
   ModelInfo info = station->target()->info();  // first: from put_in_service on nothing may fail
-  std::vector<std::string> notes = station->target()->notes();
+  std::vector<std::string> notes = station->notes();
   stations_.put_in_service(std::move(station));
   drafters_.note(*stations_.current());  // nobody else has it yet
   files_.ask_again();

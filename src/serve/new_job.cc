@@ -87,8 +87,8 @@ Result<std::shared_ptr<Job>> make_job(CompletionRequest r, std::shared_ptr<Stati
   stats.n_ctx = target.capabilities().n_ctx;
   stats.n_tokens = static_cast<std::int64_t>(prompt->tokens.size());
   stats.n_tokens_asked = prompt->n_asked;
-  const bool whole_only = target.capabilities().rollback != Rollback::kAny;
-  const std::optional<IdleTexts::Choice> choice = idle.choose(prompt->tokens, whole_only);
+  const std::optional<IdleTexts::Choice> choice =
+      idle.choose(prompt->tokens, prefix_use(target.capabilities()));
   const std::size_t n_cached = choice ? choice->kept : 0;
   stats.n_cached = static_cast<std::int64_t>(n_cached);
   if (r.prompt_texts) {

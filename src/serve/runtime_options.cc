@@ -46,6 +46,17 @@ constexpr Field<Options> kFields[] = {
          "later ones with the same namespace, and for no others",
      .place = &Options::remember_tokens,
      .range = {.min = 0.0, .max = static_cast<double>(SuffixMemory::kMostTokens)}},
+    {.name = "prompt_cache",
+     .help = "folder that keeps what the models have read of ended texts when they are closed, and "
+             "gives it back when they are opened again; may be shared by models, not by running "
+             "servers. It holds the texts themselves",
+     .place = &Options::prompt_cache,
+     .unit = "FOLDER",
+     .otherwise = "nothing is kept"},
+    {.name = "prompt_cache_mib",
+     .help = "mebibytes that the prompt cache may have; what was kept longest ago goes first",
+     .place = &Options::prompt_cache_mib,
+     .range = {.min = 1.0, .max = 1048576.0}},
 };
 
 Status check_added(const std::vector<AddedDrafter>& drafters) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,10 @@ struct RuntimeOptions {
   // Tokens of finished texts that the suffix drafter remembers, over all namespaces (a quarter of
   // them for one at most): 0: none; else from SuffixMemory::kLeastTokens to kMostTokens.
   std::int64_t remember_tokens = 0;
+  // A folder in which what idle texts hold is kept over restarts (serve/prompt_cache.h); empty:
+  // nowhere. Of all files in it, those written longest ago go beyond so many mebibytes.
+  std::string prompt_cache = {};
+  std::int64_t prompt_cache_mib = 2048;
   // Beside those of the table (draft/lookup_table.h). At most kMaxAddedDrafters.
   std::vector<AddedDrafter> drafters = {};
   static constexpr std::size_t kMaxAddedDrafters = 8;

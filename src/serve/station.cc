@@ -30,7 +30,9 @@ void set_planning(const Target& target, EngineOptions& options) {
 Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
     : options_(engine_options(*target, options)),
       target_(std::move(target)),
-      experiences_(target_->experiences()) {
+      experiences_(target_->experiences()),
+      prompts_(options.prompt_cache, static_cast<std::uint64_t>(options.prompt_cache_mib) << 20,
+               target_->state_identity()) {
   const Capabilities& capabilities = target_->capabilities();
   const LookupSettings settings = {
       .n_vocab = capabilities.n_vocab,
@@ -42,10 +44,19 @@ Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
     assert(lookups_.back() != nullptr && lookups_.back()->name() == added.name);
   }
   make_engine();
+  prompts_.restore(*engine_);
 }
 
 Station::~Station() {
-  if (engine_) experiences_.keep(*engine_);
+  if (!engine_) return;
+  experiences_.keep(*engine_);
+  prompts_.save(*engine_, draft_ ? &draft_->drafter() : nullptr, draft_ ? draft_->identity() : "");
+}
+
+std::vector<std::string> Station::notes() const {
+  std::vector<std::string> notes = target_->notes();
+  notes.insert(notes.end(), prompts_.notes().begin(), prompts_.notes().end());
+  return notes;
 }
 
 void Station::make_engine() {
@@ -70,6 +81,7 @@ void Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason)
   // There is room: a place is kept for it.
   const Status attached = engine_->attach(&draft_->drafter());
   if (!attached.ok()) return draft_.reset();
+  prompts_.restore(*engine_, draft_->drafter(), draft_->identity());
   experiences_.recall(*engine_, draft_->drafter(), draft_->identity());
 }
 

@@ -18,6 +18,7 @@
 #include "serve/completion_result.h"
 #include "serve/experiences.h"
 #include "serve/loader.h"
+#include "serve/prompt_cache.h"
 #include "serve/runtime_options.h"
 #include "serve/runtime_status.h"
 
@@ -38,6 +39,9 @@ class Station {
 
   // Of the target's vocabulary; any thread. The first call reads all of it (milliseconds).
   const TokenizerId& tokenizer() const;
+
+  // The target's, and what else there is to say of it. Before it is put in service.
+  std::vector<std::string> notes() const;
 
   // engine().cancel() is for any thread that keeps restart() from running meanwhile.
   Engine& engine() { return *engine_; }
@@ -86,6 +90,7 @@ class Station {
   std::unique_ptr<Draft> draft_;
   std::vector<std::unique_ptr<LookupDrafter>> lookups_;  // of the table, then the added ones
   Experiences experiences_;
+  PromptCache prompts_;
   std::unique_ptr<Engine> engine_;  // ends before what it uses
 };
 

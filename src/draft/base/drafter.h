@@ -95,6 +95,13 @@ class Drafter {
   // On error nothing is known of `seq`.
   virtual Status begin(SeqId seq, std::size_t kept) = 0;
 
+  // The same where the first `kept` tokens are those of the text that `from` has, another sequence,
+  // whose text goes on. What is known of them may be shared. Where reading takes next to nothing,
+  // they are read again.
+  virtual Status begin_like(SeqId seq, SeqId /*from*/, std::size_t /*kept*/) {
+    return begin(seq, 0);
+  }
+
   // Extends each request's tree. Finding nothing is fine. On error some trees may have been
   // extended (what is there is usable); the engine goes on without the rest and says why.
   virtual Status draft(std::span<DraftRequest> requests) = 0;
@@ -108,6 +115,20 @@ class Drafter {
   // accept(), when wants_rows() says so. Cheap: it delays the next step.
   virtual bool wants_rows() const { return false; }
   virtual void observe(SeqId /*seq*/, Token /*token*/, std::span<const float> /*row*/) {}
+
+  // What is known of the text of `seq`, as bytes for restore() of the same drafter in another
+  // process, and how many of its tokens that is about. `seq` is idle between two texts.
+  // kUnsupported where reading them again takes next to nothing.
+  virtual Result<std::vector<std::uint8_t>> save(SeqId /*seq*/, std::size_t* n_tokens) {
+    *n_tokens = 0;
+    return unsupported("it keeps nothing");
+  }
+  // That is what is known of `seq` from now on. On error nothing is. REQUIRES: as
+  // LanguageModel::restore
+  virtual Status restore(SeqId /*seq*/, std::span<const std::uint8_t> /*bytes*/,
+                         std::size_t /*n_tokens*/) {
+    return unsupported("it keeps nothing");
+  }
 
   // Nothing of the text will be needed again; its memory may be given back.
   virtual void end(SeqId seq) = 0;

@@ -36,6 +36,44 @@ Status DraftModelDrafter::begin(SeqId seq, std::size_t kept) {
   return model_.truncate(seq, 0);
 }
 
+Status DraftModelDrafter::begin_like(SeqId seq, SeqId from, std::size_t kept) {
+  OUTRIDER_RETURN_IF_ERROR(begin(seq, 0));
+  if (!model_.capabilities().can_share) return Status();
+  SeqState& source = sequences_[static_cast<std::size_t>(from)];
+  if (source.n_prefix > 0 && source.n_seen < kept) OUTRIDER_RETURN_IF_ERROR(keep_prefix(from));
+  const std::size_t n = std::min(kept, source.n_seen);
+  // A text that cannot be shared is read.
+  if (n == 0 || !model_.share(from, seq, static_cast<Pos>(n)).ok()) return Status();
+  sequences_[static_cast<std::size_t>(seq)].n_seen = n;
+  return Status();
+}
+
+// Of what is tentative, only the decided tokens in front of the tree stay.
+Status DraftModelDrafter::keep_prefix(SeqId seq) {
+  SeqState& state = sequences_[static_cast<std::size_t>(seq)];
+  if (!state.tentative) return Status();
+  const Status status = model_.commit(seq, {});
+  forget_tentative(seq);
+  state.n_seen = static_cast<std::size_t>(model_.length(seq));
+  return status;
+}
+
+Result<std::vector<std::uint8_t>> DraftModelDrafter::save(SeqId seq, std::size_t* n_tokens) {
+  *n_tokens = 0;
+  OUTRIDER_RETURN_IF_ERROR(keep_prefix(seq));
+  Result<std::vector<std::uint8_t>> bytes = model_.save(seq);
+  if (bytes.ok()) *n_tokens = sequences_[static_cast<std::size_t>(seq)].n_seen;
+  return bytes;
+}
+
+Status DraftModelDrafter::restore(SeqId seq, std::span<const std::uint8_t> bytes,
+                                  std::size_t n_tokens) {
+  OUTRIDER_RETURN_IF_ERROR(begin(seq, 0));
+  OUTRIDER_RETURN_IF_ERROR(model_.restore(seq, bytes, static_cast<Pos>(n_tokens)));
+  sequences_[static_cast<std::size_t>(seq)].n_seen = n_tokens;
+  return Status();
+}
+
 // Finding out what was right can wait until the next draft.
 void DraftModelDrafter::accept(SeqId /*seq*/, std::span<const Token> /*text*/) {}
 

@@ -47,10 +47,15 @@ class DraftModelDrafter : public Drafter {
 
   std::string_view name() const override { return "draft-model"; }
   Status begin(SeqId seq, std::size_t kept) override;
+  // Where the model's sequences can share a text, it is shared. The last draft of `from`, a few
+  // tokens, is given up when tokens in front of it are wanted.
+  Status begin_like(SeqId seq, SeqId from, std::size_t kept) override;
   // Requests whose text no longer fits the draft model's context are passed over; see
   // limit_reason().
   Status draft(std::span<DraftRequest> requests) override;
   void accept(SeqId seq, std::span<const Token> text) override;
+  Result<std::vector<std::uint8_t>> save(SeqId seq, std::size_t* n_tokens) override;
+  Status restore(SeqId seq, std::span<const std::uint8_t> bytes, std::size_t n_tokens) override;
   void end(SeqId seq) override;
 
   void set_interrupt(const std::atomic<bool>* flag) override { model_.set_interrupt(flag); }
@@ -75,6 +80,7 @@ class DraftModelDrafter : public Drafter {
   struct Growing;
 
   void forget_tentative(SeqId seq);
+  Status keep_prefix(SeqId seq);
   static std::vector<NodeId> path_of(const SeqState& state, std::span<const Token> text);
   Status settle(SeqId seq, std::span<const Token> text);
   Status synchronise(const DraftRequest& request);

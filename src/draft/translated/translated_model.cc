@@ -249,6 +249,21 @@ Status TranslatedModel::truncate(SeqId seq, Pos length) {
   return drop(seq, translated ? common_beginning(s.held, s.translation.tokens()) : 0);
 }
 
+// The draft model shares all that it holds, and then gives up what the shorter text is not.
+Status TranslatedModel::share(SeqId from, SeqId to, Pos length) {
+  assert(from != to && length >= 0 && length <= this->length(from));
+  OUTRIDER_RETURN_IF_ERROR(truncate(to, 0));
+  OUTRIDER_RETURN_IF_ERROR(model_.share(from, to, model_.length(from)));
+  const State& source = state(from);
+  State& s = state(to);
+  s.held = source.held;
+  s.text.assign(source.text.begin(), source.text.begin() + length);
+  const bool translated = translate(s, {}, nullptr).ok();
+  const Status status = drop(to, translated ? common_beginning(s.held, s.translation.tokens()) : 0);
+  if (!status.ok()) static_cast<void>(truncate(to, 0));
+  return status;
+}
+
 std::string TranslatedModel::check_integrity() const {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const State& s = states_[i];

@@ -58,6 +58,7 @@ class TranslatedModel : public LanguageModel {
   std::span<const float> logits(std::size_t item, NodeId node) const override;
   Status commit(SeqId seq, std::span<const NodeId> path) override;
   Status truncate(SeqId seq, Pos length) override;
+  Status share(SeqId from, SeqId to, Pos length) override;
   void set_interrupt(const std::atomic<bool>* flag) override { model_.set_interrupt(flag); }
 
   // Empty when the draft model holds what this believes, else what differs.

@@ -32,7 +32,8 @@ Capabilities capabilities(std::int32_t n_ctx = 200, std::int32_t n_sequences = 2
           .n_sequences = n_sequences,
           .rollback = Rollback::kAny,
           .max_leaves = 4,
-          .max_width = 6};
+          .max_width = 6,
+          .can_share = true};
 }
 
 // Shared: a, b, ab. The target alone: ba, bab, aa, aab, bb. The draft alone: aabb, abab, abb.
@@ -300,6 +301,19 @@ TEST_F(TranslatedModelTest, RandomOperationsAndFaultsLeaveTheTextAsItWasPromised
       const std::size_t keep = text.empty() ? 0 : noise_bits(key, 2) % text.size();
       ASSERT_TRUE(model_->truncate(seq, static_cast<Pos>(keep)).ok());
       text.resize(keep);
+    }
+    if (noise_bits(key, 24) % 8 == 0) {  // the other one's beginning
+      const std::vector<Token>& other = texts[1 - seq];
+      const std::size_t keep = noise_bits(key, 25) % (other.size() + 1);
+      const bool fails = noise_bits(key, 26) % 4 == 0;
+      if (fails) fake_->fail_share({internal_error("on purpose")});
+      if (noise_bits(key, 26) % 4 == 1) draft_.fail(true);
+      const Status shared = model_->share(1 - seq, seq, static_cast<Pos>(keep));
+      draft_.fail(false);
+      ASSERT_EQ(shared.ok(), !fails);
+      ASSERT_EQ(model_->check_integrity(), "") << "step " << step;
+      text.assign(other.begin(), other.begin() + static_cast<std::ptrdiff_t>(fails ? 0 : keep));
+      ASSERT_EQ(model_->length(seq), static_cast<Pos>(text.size()));
     }
     std::vector<Token> whole = text;
     for (std::uint32_t i = 0; i <= noise_bits(key, 3) % 5; ++i) {

@@ -16,7 +16,9 @@ using testing::CacheModel;
 
 constexpr int kJunk = 255;
 
-void apply(CacheModel& cache, int seq, const CellLedger::Cut& cut) {
+// Cuts a sequence to `length`, in the ledger and in the cache.
+void cut(CellLedger& ledger, CacheModel& cache, int seq, int length) {
+  const CellLedger::Cut cut = ledger.cut(seq, length);
   if (cut.clear_all) {
     cache.clear();
     return;
@@ -24,7 +26,7 @@ void apply(CacheModel& cache, int seq, const CellLedger::Cut& cut) {
   if (cut.freed_from > cut.parked_from) {
     cache.seq_cp(seq, kJunk, cut.parked_from, cut.freed_from);
   }
-  cache.seq_rm(seq, cut.parked_from);
+  cache.seq_rm(seq, length);  // of what others read as well, too
 }
 
 unsigned test_seed() {
@@ -124,7 +126,35 @@ TEST(CellLedgerTest, FreeingAtOnceBreaksTheOrder) {
   EXPECT_EQ(ledger.check_integrity(), "");
 }
 
-// Random evaluations, rejections, ends and compactions on a ledger and a cache side by side.
+TEST(CellLedgerTest, ASharedCellIsGivenBackWithItsLastReader) {
+  CellLedger ledger(16, 3);
+  ASSERT_TRUE(ledger.append(0, 4));
+  ledger.share(0, 1, 3);
+  ledger.share(1, 2, 2);
+  EXPECT_EQ(ledger.live(), 4);
+  ASSERT_TRUE(ledger.append(1, 2));
+  EXPECT_EQ(ledger.cells(1), (std::vector<std::int32_t>{0, 1, 2, 4, 5}));
+  EXPECT_EQ(ledger.shared(1).length, 3);
+  EXPECT_EQ(ledger.shared(2).length, 2);
+  EXPECT_EQ(ledger.shared(0).length, 0);
+  const CellLedger::Cut first = ledger.cut(0, 0);  // its fourth cell lies below another's
+  EXPECT_EQ(first.parked_from, 3);
+  EXPECT_EQ(first.freed_from, 4);
+  EXPECT_FALSE(first.clear_all);
+  EXPECT_EQ(ledger.check_integrity(), "");
+  ledger.compacted();
+  EXPECT_EQ(ledger.cells(1), (std::vector<std::int32_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(ledger.cells(2), (std::vector<std::int32_t>{0, 1}));
+  const CellLedger::Cut second = ledger.cut(1, 0);
+  EXPECT_EQ(second.parked_from, 2);
+  EXPECT_EQ(second.freed_from, 2);
+  EXPECT_TRUE(ledger.cut(2, 0).clear_all);
+  EXPECT_EQ(ledger.empty(), 16);
+  EXPECT_EQ(ledger.check_integrity(), "");
+}
+
+// Random evaluations, rejections, ends, sharing and compactions on a ledger and a cache side by
+// side.
 class World {
  public:
   explicit World(std::mt19937& random)
@@ -149,8 +179,9 @@ class World {
     }
     if (below(12) == 0) {
       const int seq = below(n_sequences_);
-      apply(cache_, seq, ledger_.cut(seq, below(2) == 0 ? 0 : below(ledger_.length(seq) + 1)));
+      cut(ledger_, cache_, seq, below(2) == 0 ? 0 : below(ledger_.length(seq) + 1));
     }
+    if (below(8) == 0) share(below(n_sequences_), below(n_sequences_));
   }
 
   // Positions must follow the cells, and both must tell the same of every cell.
@@ -175,10 +206,26 @@ class World {
 
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
 
+  void share(int from, int to) {
+    if (from == to) return;
+    cut(ledger_, cache_, to, 0);
+    const int length = below(ledger_.length(from) + 1);
+    if (length == 0) return;
+    ledger_.share(from, to, length);
+    cache_.seq_cp(from, to, 0, length);
+  }
+
+  // As LlamaModel does it: what a sequence shares with a lower one comes behind its own.
   void compact() {
     cache_.clear();
+    std::vector<CellLedger::Shared> shared;
+    for (int seq = 0; seq < n_sequences_; ++seq) shared.push_back(ledger_.shared(seq));
     ledger_.compacted();
-    for (int seq = 0; seq < n_sequences_; ++seq) cache_.put({seq}, 0, ledger_.length(seq));
+    for (int seq = 0; seq < n_sequences_; ++seq) {
+      const CellLedger::Shared& s = shared[static_cast<std::size_t>(seq)];
+      cache_.put({seq}, s.length, ledger_.length(seq) - s.length);
+      if (s.length > 0) cache_.seq_cp(s.from, seq, 0, s.length);
+    }
   }
 
   void append(const Item& item) {
@@ -193,14 +240,14 @@ class World {
 
   void keep_some(const Item& item) {
     const int keep = below(ledger_.length(item.seq) - item.length + 1);
-    apply(cache_, item.seq, ledger_.cut(item.seq, item.length + keep));
+    cut(ledger_, cache_, item.seq, item.length + keep);
   }
 
   // The last first, which parks nothing.
   void undo() {
     const std::int32_t parked = ledger_.parked();
     for (std::size_t i = batch_.size(); i > 0; --i) {
-      apply(cache_, batch_[i - 1].seq, ledger_.cut(batch_[i - 1].seq, batch_[i - 1].length));
+      cut(ledger_, cache_, batch_[i - 1].seq, batch_[i - 1].length);
     }
     for (const Item& item : batch_) ASSERT_EQ(ledger_.length(item.seq), item.length);
     ASSERT_LE(ledger_.parked(), parked);

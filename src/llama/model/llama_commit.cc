@@ -43,7 +43,7 @@ void LlamaModel::forget(SeqId seq) {
     llama_memory_clear(context_->memory, /*data=*/false);
   } else {
     if (cut.freed_from > cut.parked_from) {
-      copy({.from = seq, .to = context_->junk_id, .begin = 0, .end = cut.freed_from});
+      copy({.from = seq, .to = context_->junk_id, .begin = cut.parked_from, .end = cut.freed_from});
     }
     llama_memory_seq_rm(context_->memory, seq, -1, -1);
   }
@@ -196,6 +196,28 @@ Status LlamaModel::truncate(SeqId seq, Pos length) {
   OUTRIDER_RETURN_IF_ERROR(drop_suffix(seq, length));
   lengths_[i] = length;
   if (length == 0) shortest_[i] = 0;
+  assert(check_integrity().empty());
+  return Status();
+}
+
+Status LlamaModel::share(SeqId from, SeqId to, Pos length) {
+  assert(from >= 0 && from < capabilities_.n_sequences);
+  assert(from != to && length >= 0 && length <= this->length(from));
+  OUTRIDER_RETURN_IF_ERROR(truncate(to, 0));
+  if (!capabilities_.can_share) {
+    return unsupported("the sequences of this model cannot share a text");
+  }
+  if (length == 0) return Status();
+  copy({.from = from, .to = to, .begin = 0, .end = length});
+  ledger_.share(from, to, length);
+  lengths_[static_cast<std::size_t>(to)] = length;
+  const bool whole = llama_memory_seq_pos_min(context_->memory, to) == 0 &&
+                     llama_memory_seq_pos_max(context_->memory, to) == length - 1;
+  if (!whole) {
+    forget(to);
+    return internal_error("llama.cpp could not share the text of " + sequence(from) + " with " +
+                          sequence(to));
+  }
   assert(check_integrity().empty());
   return Status();
 }

@@ -122,25 +122,61 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
   return Status();
 }
 
+// What a sequence shares with a lower one is not saved a second time: while the rest is copied, the
+// sequence is without it, and it gets it back from the lower one behind the copying, and once more
+// when both have been put back.
+struct LlamaModel::SavedCells {
+  SeqId seq = 0;
+  CellLedger::Shared shared;
+  std::size_t size = 0;  // 0: all is shared
+  std::unique_ptr<std::uint8_t[]> data;
+};
+
+bool LlamaModel::save_cells(SavedCells& saved) {
+  saved.shared = ledger_.shared(saved.seq);
+  const Pos n_shared = saved.shared.length;
+  if (n_shared == ledger_.length(saved.seq)) return true;
+  if (n_shared > 0) llama_memory_seq_rm(context_->memory, saved.seq, 0, n_shared);
+  bool done = false;
+  try {
+    saved.size = llama_state_seq_get_size(handle(), saved.seq);
+    saved.data = std::make_unique_for_overwrite<std::uint8_t[]>(saved.size);
+    done = saved.size > 0 && llama_state_seq_get_data(handle(), saved.data.get(), saved.size,
+                                                      saved.seq) == saved.size;
+  } catch (const std::bad_alloc&) {
+    share_again(saved);
+    throw;
+  }
+  share_again(saved);
+  return done;
+}
+
+void LlamaModel::share_again(const SavedCells& saved) {
+  const Pos n_shared = saved.shared.length;
+  if (n_shared > 0) {
+    copy({.from = saved.shared.from, .to = saved.seq, .begin = 0, .end = n_shared});
+  }
+}
+
+bool LlamaModel::put_back(const SavedCells& saved) {
+  const bool read =
+      saved.size == 0 ||
+      llama_state_seq_set_data(handle(), saved.data.get(), saved.size, saved.seq) == saved.size;
+  share_again(saved);
+  const llama_pos last = llama_memory_seq_pos_max(context_->memory, saved.seq);
+  return read && last == ledger_.length(saved.seq) - 1;
+}
+
 Status LlamaModel::compact() {
-  struct Copy {
-    SeqId seq;
-    std::size_t size;
-    std::unique_ptr<std::uint8_t[]> data;
-  };
   const LogCapture log(file_->log());
-  std::vector<Copy> all;
+  std::vector<SavedCells> all;
   try {
     for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
       if (ledger_.length(seq) == 0) continue;
-      Copy saved{.seq = seq, .size = llama_state_seq_get_size(handle(), seq), .data = nullptr};
-      saved.data = std::make_unique_for_overwrite<std::uint8_t[]>(saved.size);
-      if (saved.size == 0 ||
-          llama_state_seq_get_data(handle(), saved.data.get(), saved.size, seq) != saved.size) {
-        return internal_error("llama.cpp cannot save sequence " + std::to_string(seq) +
-                              log.because());
-      }
-      all.push_back(std::move(saved));
+      all.push_back({.seq = seq, .shared = {}, .size = 0, .data = nullptr});
+      if (save_cells(all.back())) continue;
+      return internal_error("llama.cpp cannot save sequence " + std::to_string(seq) +
+                            log.because());
     }
   } catch (const std::bad_alloc&) {
     return resource_exhausted("not enough memory to rebuild the cache");
@@ -149,12 +185,9 @@ Status LlamaModel::compact() {
   ledger_.compacted();
   ++compactions_;
   Status status;
-  for (const Copy& saved : all) {
+  for (const SavedCells& saved : all) {
     const std::size_t i = static_cast<std::size_t>(saved.seq);
-    const std::size_t read =
-        llama_state_seq_set_data(handle(), saved.data.get(), saved.size, saved.seq);
-    const llama_pos last = llama_memory_seq_pos_max(context_->memory, saved.seq);
-    if (read == saved.size && last == ledger_.length(saved.seq) - 1) {
+    if (put_back(saved)) {
       if (llama_memory_seq_pos_min(context_->memory, saved.seq) > 0) shortest_[i] = lengths_[i];
       continue;
     }

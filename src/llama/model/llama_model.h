@@ -87,6 +87,13 @@ class LlamaModel : public LanguageModel {
   // Besides what LanguageModel says: a model with a sliding window whose cache has been compacted
   // has lost what lay before the window, so lengths below the one at that time are kUnsupported.
   Status truncate(SeqId seq, Pos length) override;
+
+  // The same cells get another id: nothing is copied, and they are given back when the last
+  // sequence that reads them is gone. For models whose whole state is in the cache of cells, and
+  // without a sliding window, whose cells are lost when the cache is rebuilt.
+  Status share(SeqId from, SeqId to, Pos length) override;
+  Result<std::vector<std::uint8_t>> save(SeqId seq) override;
+  Status restore(SeqId seq, std::span<const std::uint8_t> bytes, Pos length) override;
   void set_interrupt(const std::atomic<bool>* flag) override;
 
   const std::shared_ptr<ModelFile>& file() const { return file_; }
@@ -144,6 +151,11 @@ class LlamaModel : public LanguageModel {
   Status choose_cache_types();
   Status choose_sizes(const ModelOptions& options);
   Status make_context(const ContextSizes& sizes);
+
+  struct SavedCells;
+  bool save_cells(SavedCells& saved);
+  void share_again(const SavedCells& saved);
+  bool put_back(const SavedCells& saved);
 
   // llama_rollback.cc: what can be taken back, and how without dropping cells.
   Status check_rollback();

@@ -30,7 +30,8 @@ struct Script {
   std::int32_t n_cells = 0;
   std::int32_t max_width = 8;
   bool keep_cell_order = true;
-  int one_in_ends = 25;  // a sequence is cut, or ends, after one step in so many
+  int one_in_ends = 25;   // a sequence is cut, or ends, after one step in so many
+  int one_in_shares = 0;  // a sequence begins anew with another's text; 0: never
 };
 
 // What happened, and how much of it was as a fresh text gives it.
@@ -40,6 +41,8 @@ struct Outcome {
   int longest = 0;  // text
   std::int64_t compactions = 0;
   std::int32_t most_parked = 0;
+  int shared = 0;           // tokens
+  int shared_when_due = 0;  // compactions while sequences shared cells
 };
 
 // A weight type, and whether Outrider's own kernels multiply it.
@@ -71,6 +74,7 @@ class LlamaModelExactTest : public testing::TinyModelTest,
 
   Item random_item(SeqId seq, std::int32_t room, std::int32_t max_width);
   void evaluate_and_commit(LlamaModel& model, const std::vector<Item>& items);
+  void share(LlamaModel& model, SeqId from, SeqId to, Outcome* outcome);
   void finish(Text* text, Pos length, Outcome* outcome);
   unsigned below(std::size_t n) { return static_cast<unsigned>(random_() % n); }
   Token random_token() { return static_cast<Token>(5 + below(290)); }
@@ -139,6 +143,23 @@ void LlamaModelExactTest::finish(Text* text, Pos length, Outcome* outcome) {
   text->rows.resize(n);
 }
 
+void LlamaModelExactTest::share(LlamaModel& model, SeqId from, SeqId to, Outcome* outcome) {
+  if (from == to) return;
+  Text& text = texts_[static_cast<std::size_t>(to)];
+  finish(&text, 0, outcome);
+  const Pos length = static_cast<Pos>(below(static_cast<std::size_t>(model.length(from)) + 1));
+  const std::int32_t live = model.ledger().live() - model.ledger().length(to);
+  const Status status = model.share(from, to, length);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(model.length(to), length);
+  EXPECT_GE(model.ledger().live(), live);
+  EXPECT_EQ(model.check_integrity(), "");
+  text = texts_[static_cast<std::size_t>(from)];
+  text.tokens.resize(static_cast<std::size_t>(length));
+  text.rows.resize(static_cast<std::size_t>(length));
+  outcome->shared += length;
+}
+
 Outcome LlamaModelExactTest::run(const Script& script) {
   random_.seed(script.seed);
   texts_.assign(static_cast<std::size_t>(script.n_sequences), {});
@@ -158,7 +179,10 @@ Outcome LlamaModelExactTest::run(const Script& script) {
       if (!item.prefix.empty() || !item.nodes.empty()) items.push_back(std::move(item));
     }
     std::shuffle(items.begin(), items.end(), random_);
+    const bool shares = model->ledger().shared(script.n_sequences - 1).length > 0;
+    const std::int64_t compactions = model->compactions();
     if (!items.empty()) evaluate_and_commit(*model, items);
+    if (shares && model->compactions() > compactions) ++outcome.shared_when_due;
     outcome.most_parked = std::max(outcome.most_parked, model->ledger().parked());
     for (SeqId seq = 0; seq < script.n_sequences; ++seq) {
       if (model->room(seq) > 0 && below(static_cast<std::size_t>(script.one_in_ends)) != 0)
@@ -169,6 +193,10 @@ Outcome LlamaModelExactTest::run(const Script& script) {
       finish(&texts_[static_cast<std::size_t>(seq)], length, &outcome);
       EXPECT_TRUE(model->truncate(seq, length).ok());
       EXPECT_EQ(model->check_integrity(), "");
+    }
+    if (script.one_in_shares > 0 && below(static_cast<std::size_t>(script.one_in_shares)) == 0) {
+      const std::size_t n = texts_.size();
+      share(*model, static_cast<SeqId>(below(n)), static_cast<SeqId>(below(n)), &outcome);
     }
   }
   for (Text& text : texts_) finish(&text, 0, &outcome);
@@ -222,6 +250,21 @@ TEST_P(LlamaModelExactTest, RebuildingAFullCacheKeepsTheBits) {
   EXPECT_GT(outcome.rows, 500);
   EXPECT_EQ(outcome.identical, outcome.rows);
   EXPECT_GT(outcome.compactions, 1);
+}
+
+TEST_P(LlamaModelExactTest, ASharedTextGoesOnInEverySequenceLikeAFreshOne) {
+  const unsigned seed = test_seed() + 200;
+  SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
+  const Outcome outcome = run({.seed = seed,
+                               .n_steps = 300,
+                               .n_sequences = 4,
+                               .n_cells = 512,
+                               .one_in_ends = 16,
+                               .one_in_shares = 8});
+  EXPECT_GT(outcome.rows, 500);
+  EXPECT_EQ(outcome.identical, outcome.rows);
+  EXPECT_GT(outcome.shared, 500);
+  EXPECT_GT(outcome.shared_when_due, 0);
 }
 
 // The negative control: the same script with cells given back at once, in any order.

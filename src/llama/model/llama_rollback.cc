@@ -67,6 +67,7 @@ Status LlamaModel::check_rollback() {
   const ModelFacts& facts = file_->facts();
   n_snapshots_ = static_cast<std::int32_t>(llama_n_rs_seq(handle()));
   if (facts.recurrent || facts.hybrid || n_snapshots_ > 0) return check_state();
+  capabilities_.can_share = facts.n_swa == 0;
   if (capabilities_.n_ctx < 2) return Status();
   OUTRIDER_RETURN_IF_ERROR(evaluate_one({}, 0, /*keep=*/true, nullptr));
   const Token token = std::min(1, capabilities_.n_vocab - 1);
@@ -94,6 +95,7 @@ void LlamaModel::refuse_speculation(const std::string& reason) {
 void LlamaModel::refuse_branches(const std::string& reason) {
   capabilities_.max_leaves = 1;
   capabilities_.branches_reason = reason;
+  capabilities_.can_share = false;  // both are cells that several ids read
 }
 
 // A branch behind another one must see its own path only. Sequence 0 holds one token.

@@ -281,5 +281,47 @@ TEST_P(LlamaRollbackTest, SequencesCanBeCutOnlyWhereTheModelAllowsIt) {
   }
 }
 
+// Where it cannot be shared, the text is read, and nothing is left of the one before.
+TEST_P(LlamaRollbackTest, ATextIsSharedOnlyWhereAllOfTheStateIsInTheCache) {
+  const std::unique_ptr<LlamaModel> model = make({.n_ctx = 200, .n_sequences = 2});
+  const std::vector<Token> text = random_text(100, 43);
+  const std::vector<Row> fresh = fresh_rows(text);
+  prefill(*model, 0, text);
+  prefill(*model, 1, std::span(text).subspan(50, 9));
+  const Status shared = model->share(0, 1, 60);
+  const bool can = GetParam() == TinyArchitecture::kLlama;
+  EXPECT_EQ(model->capabilities().can_share, can);
+  EXPECT_EQ(shared.code(), can ? StatusCode::kOk : StatusCode::kUnsupported) << shared.message();
+  EXPECT_EQ(model->length(1), can ? 60 : 0);
+  EXPECT_EQ(model->length(0), 100);
+  expect_bits(catch_up(*model, 1, std::span(text).first(70)), fresh[69]);
+}
+
+// Behind another sequence's cells, so that none is where it was.
+TEST_P(LlamaRollbackTest, ASavedTextGoesOnInAnotherModelLikeAFreshOne) {
+  const std::vector<Token> text = random_text(100, 44);
+  const std::vector<Row> fresh = fresh_rows(text);
+  Result<std::vector<std::uint8_t>> bytes = internal_error("");
+  {
+    const std::unique_ptr<LlamaModel> model = make({.n_ctx = 200, .n_sequences = 2});
+    prefill(*model, 0, std::span(text).first(90));
+    bytes = model->save(0);
+    ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  }
+  const std::unique_ptr<LlamaModel> model = make({.n_ctx = 200, .n_sequences = 2});
+  prefill(*model, 0, std::span(text).subspan(50, 9));
+  prefill(*model, 1, std::span(text).subspan(50, 7));
+  const Status restored = model->restore(1, *bytes, 90);
+  ASSERT_TRUE(restored.ok()) << restored.message();
+  EXPECT_EQ(model->length(1), 90);
+  EXPECT_EQ(model->check_integrity(), "");
+  expect_bits(catch_up(*model, 1, text), fresh[99]);
+  // A length that is not the state's.
+  EXPECT_EQ(model->restore(1, *bytes, 89).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(model->length(1), 0);
+  EXPECT_EQ(model->check_integrity(), "");
+  EXPECT_EQ(model->length(0), 9);
+}
+
 }  // namespace
 }  // namespace outrider::llama

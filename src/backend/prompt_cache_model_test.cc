@@ -1,0 +1,156 @@
+// Real files: what requests at once share, and what a restart leaves, with the text of each alone.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "backend/llama_loader.h"
+#include "serve/runtime.h"
+#include "testing/tiny_dir.h"
+#include "testing/tiny_pair.h"
+
+namespace outrider {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SharedPrompts : public ::testing::Test {
+ protected:
+  SharedPrompts()
+      : loader_(LlamaLoaderOptions{.probe_budget_ms = 100, .cache_folder = fs::path()}) {}
+
+  void SetUp() override {
+    testing::TinyPairOptions pair;
+    pair.target.weight_type = testing::WeightType::kQ8_0;
+    pair.noise = 0.05f;
+    ASSERT_TRUE(testing::write_tiny_pair(file("target"), file("draft"), pair).ok());
+  }
+
+  std::string file(const std::string& name) const { return dir_.file(name + ".gguf"); }
+  std::string folder() const { return dir_.file("prompts"); }
+
+  ModelOptions model(const std::string& name) const {
+    ModelOptions o;
+    o.path = file(name);
+    o.n_ctx = 512;
+    o.n_batch = 64;
+    o.n_threads = 1;
+    o.widest = 8;
+    o.cache_type_k = cache_type_;
+    return o;
+  }
+
+  std::unique_ptr<Runtime> make(const RuntimeOptions& options) {
+    Result<std::unique_ptr<Runtime>> made = Runtime::create(options, loader_);
+    EXPECT_TRUE(made.ok());
+    EXPECT_TRUE((*made)->load(ModelRole::kTarget, model("target")).ok());
+    EXPECT_TRUE((*made)->load(ModelRole::kDraft, model("draft")).ok());
+    EXPECT_TRUE((*made)->wait_loaded(-1));
+    EXPECT_TRUE((*made)->status().target.serving) << (*made)->status().target.error.message();
+    return std::move(*made);
+  }
+
+  static CompletionRequest request(std::string prompt) {
+    CompletionRequest r;
+    r.prompt.emplace_back(std::move(prompt));
+    r.seed = 7;
+    r.max_tokens = 24;
+    r.sampling.temperature = 0.7f;
+    r.width = 4;
+    return r;
+  }
+
+  static std::shared_ptr<const CompletionResult> result_of(Runtime& runtime, CompletionId id) {
+    while (true) {
+      const Result<PolledCompletion> polled = runtime.poll(id, 50);
+      EXPECT_TRUE(polled.ok());
+      if (!polled.ok() || polled->result) return polled.ok() ? polled->result : nullptr;
+    }
+  }
+
+  std::vector<Token> alone(const std::string& prompt) {
+    const std::unique_ptr<Runtime> runtime = make({.slots = 1, .reuse_prefix = false});
+    CompletionRequest plain = request(prompt);
+    plain.speculative = false;
+    return (*runtime->run(plain))->completion.tokens;
+  }
+
+  std::string notes_of(const Runtime& runtime) const {
+    std::string all;
+    for (const std::string& note : runtime.status().target.notes) all += note + "\n";
+    return all;
+  }
+
+  testing::TempDir dir_;
+  LlamaLoader loader_;
+  std::string cache_type_;  // empty: by the exactness rule
+  const std::string common_ = std::string(60, 'x') + " a long instruction that all have, " +
+                              std::string(200, 'y') + " and then: ";
+};
+
+TEST_F(SharedPrompts, OfRequestsAtOnceTheLaterOnesReadOnlyTheirOwn) {
+  const std::unique_ptr<Runtime> runtime = make({.slots = 4});
+  std::vector<CompletionId> ids;
+  const std::vector<std::string> own = {"one", "two", "three", "four"};
+  for (const std::string& end : own) {
+    const Result<StartedCompletion> started = runtime->start(request(common_ + end));
+    ASSERT_TRUE(started.ok());
+    ids.push_back(started->id);
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const std::shared_ptr<const CompletionResult> got = result_of(*runtime, ids[i]);
+    ASSERT_NE(got, nullptr);
+    EXPECT_EQ(got->completion.tokens, alone(common_ + own[i]));
+    if (i > 0) {
+      EXPECT_GE(got->completion.cached_tokens, 256) << own[i];
+    }
+  }
+  EXPECT_EQ(runtime->check_integrity(), "");
+}
+
+TEST_F(SharedPrompts, TheFirstRequestAfterARestartGoesOnWhereTheLastOneEnded) {
+  const RuntimeOptions options = {.slots = 2, .prompt_cache = folder()};
+  std::int64_t draft_read = 0;
+  {
+    const std::unique_ptr<Runtime> before = make(options);
+    const Result<std::shared_ptr<const CompletionResult>> got = before->run(request(common_ + "a"));
+    EXPECT_EQ((*got)->completion.cached_tokens, 0);
+    draft_read = static_cast<std::int64_t>((*got)->completion.prompt_tokens);
+  }
+  EXPECT_GT(draft_read, 256);
+  const std::unique_ptr<Runtime> after = make(options);
+  EXPECT_EQ(notes_of(*after).find("prompt_cache"), std::string::npos) << notes_of(*after);
+  const Result<std::shared_ptr<const CompletionResult>> got = after->run(request(common_ + "b"));
+  EXPECT_GE((*got)->completion.cached_tokens, 256);
+  EXPECT_EQ((*got)->completion.tokens, alone(common_ + "b"));
+  EXPECT_GT((*got)->completion.speculation.accepted, 0);
+}
+
+TEST_F(SharedPrompts, FilesOfOtherSettingsAndDamagedOnesAreNamedAndIgnored) {
+  const RuntimeOptions options = {.slots = 2, .prompt_cache = folder()};
+  (void)make(options)->run(request(common_ + "a"));
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder())) {
+    files.push_back(entry.path());
+  }
+  ASSERT_EQ(files.size(), 1U);
+  cache_type_ = "f32";
+  {
+    const std::unique_ptr<Runtime> other = make(options);
+    EXPECT_NE(notes_of(*other).find("other settings"), std::string::npos) << notes_of(*other);
+    EXPECT_EQ((*other->run(request(common_ + "a")))->completion.cached_tokens, 0);
+  }
+  fs::remove_all(folder());
+  cache_type_.clear();
+  (void)make(options)->run(request(common_ + "a"));
+  fs::resize_file(files[0], fs::file_size(files[0]) - 100);
+  const std::unique_ptr<Runtime> after = make(options);
+  EXPECT_NE(notes_of(*after).find(files[0].filename().string()), std::string::npos);
+  EXPECT_NE(notes_of(*after).find("damaged"), std::string::npos) << notes_of(*after);
+  EXPECT_EQ((*after->run(request(common_ + "b")))->completion.cached_tokens, 0);
+}
+
+}  // namespace
+}  // namespace outrider

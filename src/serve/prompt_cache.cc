@@ -1,0 +1,167 @@
+#include "serve/prompt_cache.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/random.h"
+
+namespace outrider {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kExtension = ".prompt";
+
+struct Found {
+  fs::path path;
+  fs::file_time_type written;
+  std::uint64_t bytes = 0;
+};
+
+// The files of all models in the folder, written last first.
+std::vector<Found> files_in(const std::string& folder) {
+  std::vector<Found> files;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() != kExtension) continue;
+    std::error_code gone;
+    Found found{.path = at->path(), .written = fs::last_write_time(at->path(), gone)};
+    if (!gone) found.bytes = fs::file_size(at->path(), gone);
+    if (!gone) files.push_back(std::move(found));
+  }
+  std::sort(files.begin(), files.end(), [](const Found& a, const Found& b) {
+    return a.written != b.written ? a.written > b.written : a.path < b.path;
+  });
+  return files;
+}
+
+bool begins_with(const std::vector<Token>& text, const std::vector<Token>& beginning) {
+  return beginning.size() <= text.size() &&
+         std::equal(beginning.begin(), beginning.end(), text.begin());
+}
+
+const std::vector<Token>* idle_text(const Engine& engine, SeqId seq) {
+  for (const IdleTexts::Entry& entry : engine.idle().entries()) {
+    if (entry.seq == seq) return &entry.text();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+PromptCache::PromptCache(std::string folder, std::uint64_t most_bytes, std::string identity)
+    : folder_(std::move(folder)), most_bytes_(most_bytes), identity_(std::move(identity)) {
+  if (folder_.empty() || !identity_.empty()) return;
+  notes_.push_back(
+      "prompt_cache has no effect on this target: what a model in another process, or "
+      "on workers, has read cannot be saved");
+}
+
+// One file per text: what is saved again is the same file.
+std::string PromptCache::path_of(const std::vector<Token>& tokens) const {
+  std::uint64_t hash = mix64(tokens.size());
+  for (const char c : identity_) hash = mix64(hash ^ static_cast<unsigned char>(c));
+  for (const Token token : tokens) hash = mix64(hash + static_cast<std::uint64_t>(token));
+  char name[17];
+  std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(hash));
+  return (fs::path(folder_) / (name + std::string(kExtension))).string();
+}
+
+// False: there is no place for more.
+bool PromptCache::adopt(Engine& engine, const std::string& path) {
+  Result<SavedPrompt> prompt = read_prompt(path, most_bytes_);
+  if (!prompt.ok()) {
+    notes_.push_back("prompt_cache: " + prompt.status().message() + "; it is ignored");
+    return true;
+  }
+  if (prompt->target.identity != identity_) {
+    notes_.push_back("prompt_cache: '" + path +
+                     "' is of another model, other settings or another build; it is ignored");
+    return true;
+  }
+  const std::vector<Token>& tokens = prompt->target.tokens;
+  for (const IdleTexts::Entry& entry : engine.idle().entries()) {
+    if (begins_with(entry.text(), tokens)) return true;  // a longer one is there
+  }
+  const Result<SeqId> seq = engine.restore_idle(tokens, prompt->target.bytes);
+  if (seq.ok()) {
+    restored_[*seq] = path;
+    return true;
+  }
+  if (seq.status().code() == StatusCode::kResourceExhausted) return false;
+  notes_.push_back("prompt_cache: '" + path + "' is ignored: " + seq.status().message());
+  return true;
+}
+
+void PromptCache::restore(Engine& engine) {
+  if (!used()) return;
+  for (const Found& found : files_in(folder_)) {
+    try {
+      if (!adopt(engine, found.path.string())) return;
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+  }
+}
+
+void PromptCache::restore(Engine& engine, Drafter& drafter, const std::string& identity) {
+  const std::map<SeqId, std::string> restored = std::move(restored_);
+  restored_.clear();
+  if (identity.empty()) return;
+  for (const auto& [seq, path] : restored) {
+    const Result<SavedPrompt> prompt = read_prompt(path, most_bytes_);
+    if (!prompt.ok() || prompt->draft.identity != identity) continue;
+    const std::vector<Token>* const text = idle_text(engine, seq);
+    if (text == nullptr || *text != prompt->target.tokens) continue;
+    if (!begins_with(*text, prompt->draft.tokens)) continue;
+    // What cannot be put back is read again.
+    static_cast<void>(drafter.restore(seq, prompt->draft.bytes, prompt->draft.tokens.size()));
+  }
+}
+
+void PromptCache::save(Engine& engine, Drafter* drafter, const std::string& draft_identity) {
+  if (!used()) return;
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  // The one put longest ago first, so that it is the first to go.
+  for (const IdleTexts::Entry& entry : engine.idle().entries()) {
+    const std::vector<Token>& text = entry.text();
+    const std::string path = path_of(text);
+    if (text.size() < kLeastTokens) continue;
+    try {
+      Result<std::vector<std::uint8_t>> bytes = engine.save_idle(entry.seq);
+      if (!bytes.ok() || bytes->size() > most_bytes_) continue;
+      SavedPrompt prompt;
+      prompt.target = {.identity = identity_, .tokens = text, .bytes = std::move(*bytes)};
+      std::size_t n_drafted = 0;
+      if (drafter != nullptr && !draft_identity.empty()) {
+        Result<std::vector<std::uint8_t>> draft = drafter->save(entry.seq, &n_drafted);
+        if (draft.ok() && n_drafted > 0 && n_drafted <= text.size()) {
+          prompt.draft = {.identity = draft_identity, .tokens = text, .bytes = std::move(*draft)};
+          prompt.draft.tokens.resize(n_drafted);
+        }
+      }
+      static_cast<void>(write_prompt(path, prompt));
+    } catch (const std::bad_alloc&) {
+      continue;
+    }
+    keep_to_limit();
+  }
+}
+
+void PromptCache::keep_to_limit() {
+  std::uint64_t bytes = 0;
+  for (const Found& found : files_in(folder_)) {
+    bytes += found.bytes;
+    std::error_code error;
+    if (bytes > most_bytes_) fs::remove(found.path, error);
+  }
+}
+
+}  // namespace outrider

@@ -1,0 +1,60 @@
+// PromptCache: texts that a target has read, kept in a folder over restarts.
+//
+// When a target's time ends, what its idle sequences hold is written, one file each
+// (serve/prompt_file.h); when it is opened again, the texts used last are put back. So the first
+// request after a restart finds what the last one before it found. Of all files in the folder, of
+// all models, those written longest ago are removed until they keep to the limit.
+//
+// A file of another model, other settings or another build, and one that is damaged, is named in a
+// note and ignored; it goes when its time comes. A text that cannot be saved is passed over.
+//
+// The thread's that has the engine. Nothing here fails: what cannot be kept is read again. Tested
+// by prompt_cache_test.cc, and on llama.cpp by backend/prompt_cache_model_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "serve/prompt_file.h"
+
+namespace outrider {
+
+class PromptCache {
+ public:
+  // Texts below this are read faster than their files.
+  static constexpr std::size_t kLeastTokens = 32;
+
+  // `folder` empty: nothing is kept. `identity`: of the target (Target::state_identity); empty: its
+  // state cannot be kept, which a note says.
+  PromptCache(std::string folder, std::uint64_t most_bytes, std::string identity);
+
+  // Puts texts into empty idle sequences of the engine, the newest first.
+  void restore(Engine& engine);
+
+  // A draft model was attached: it gets its part of the texts that were put back, as far as nobody
+  // has used them since.
+  void restore(Engine& engine, Drafter& drafter, const std::string& identity);
+
+  // Writes what the idle sequences hold. `drafter` may be null.
+  void save(Engine& engine, Drafter* drafter, const std::string& draft_identity);
+
+  // What was ignored, and why.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  bool used() const { return !folder_.empty() && !identity_.empty(); }
+  bool adopt(Engine& engine, const std::string& path);
+  std::string path_of(const std::vector<Token>& tokens) const;
+  void keep_to_limit();
+
+  std::string folder_;
+  std::uint64_t most_bytes_;
+  std::string identity_;
+  std::vector<std::string> notes_;
+  std::map<SeqId, std::string> restored_;  // the files of what was put back
+};
+
+}  // namespace outrider

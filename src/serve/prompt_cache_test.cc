@@ -1,0 +1,229 @@
+// What is kept over restarts: whole or not at all, for the very model that read it, and no more of
+// it than was allowed.
+#include "serve/prompt_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "serve/prompt_file.h"
+#include "testing/fake_engine.h"
+#include "testing/tiny_dir.h"
+
+namespace outrider {
+namespace {
+
+using namespace testing;  // NOLINT: the shared names of these tests
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMuch = 1 << 20;
+const EngineOptions kReuse = {.prompt_chunk = 8, .reuse_prefix = true};
+
+std::vector<fs::path> files_in(const std::string& folder) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    files.push_back(entry.path());
+  }
+  return files;
+}
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void put_contents(const fs::path& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+// A prompt of 35 tokens that begins with `first`.
+std::vector<Token> prompt_of(Token first) {
+  std::vector<Token> prompt(35, 3);
+  prompt[0] = first;
+  return prompt;
+}
+
+// A runtime's station, as far as the cache goes: models, an engine, a cache, until it ends.
+class Life {
+ public:
+  Life(const std::string& folder, const std::string& identity = "this one",
+       std::uint64_t most_bytes = kMuch, const std::string& draft_identity = "its draft")
+      : draft_identity_(draft_identity), cache_(folder, most_bytes, identity) {
+    cache_.restore(engine_);
+    cache_.restore(engine_, drafter_, draft_identity_);
+  }
+
+  Completion run(const std::vector<Token>& prompt) {
+    const Result<RequestId> id = engine_.add(request(prompt, 1.0f, 5, 10, 4));
+    EXPECT_TRUE(id.ok());
+    run_all(engine_, &drafter_);
+    const Completion got = *engine_.take(*id);
+    EXPECT_EQ(got.tokens, reference(rows_, prompt, 1.0f, 5, 10));
+    return got;
+  }
+  void end() { cache_.save(engine_, &drafter_, draft_identity_); }
+
+  const std::vector<std::string>& notes() const { return cache_.notes(); }
+  std::int64_t draft_tokens() const { return draft_.tokens_evaluated(); }
+  const Engine& engine() const { return engine_; }
+
+ private:
+  RowFunction rows_ = random_rows(kVocab, 1, 3.0f);
+  FakeModel target_ = FakeModel(capabilities(), rows_);
+  FakeModel draft_ = FakeModel(capabilities(), noisy_rows(rows_, 2, 0.5f));
+  DraftModelDrafter drafter_ = DraftModelDrafter(draft_, kVocab, {});
+  const FakeVocabulary vocabulary_ = FakeVocabulary(kVocab);
+  Engine engine_ = Engine(target_, vocabulary_, {&drafter_}, kReuse);
+  std::string draft_identity_;
+  PromptCache cache_;
+};
+
+TEST(PromptCache, WhatWasReadBeforeARestartIsNotReadAgain) {
+  const TempDir dir;
+  const std::string folder = dir.file("a new folder/cache");
+  std::int64_t fresh_draft = 0;
+  {
+    Life life(folder);
+    EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 0);
+    fresh_draft = life.draft_tokens();
+    life.run(prompt_of(2));
+    life.end();
+  }
+  EXPECT_EQ(files_in(folder).size(), 2U);
+  Life life(folder);
+  EXPECT_TRUE(life.notes().empty());
+  EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 34);
+  EXPECT_LT(life.draft_tokens(), fresh_draft) << "the draft model has its part back";
+  EXPECT_EQ(life.run(prompt_of(2)).cached_tokens, 34);
+}
+
+TEST(PromptCache, TheDraftsPartIsForTheSameDraftOnly) {
+  const TempDir dir;
+  std::int64_t fresh_draft = 0;
+  {
+    Life life(dir.path());
+    life.run(prompt_of(1));
+    fresh_draft = life.draft_tokens();
+    life.end();
+  }
+  Life other(dir.path(), "this one", kMuch, "another draft");
+  EXPECT_EQ(other.run(prompt_of(1)).cached_tokens, 34);
+  EXPECT_EQ(other.draft_tokens(), fresh_draft);
+}
+
+TEST(PromptCache, AFileThatDoesNotFitIsNamedAndIgnored) {
+  const TempDir dir;
+  {
+    Life life(dir.path());
+    life.run(prompt_of(1));
+    life.end();
+  }
+  const fs::path path = files_in(dir.path()).at(0);
+  Life other(dir.path(), "another one");
+  ASSERT_EQ(other.notes().size(), 1U);
+  EXPECT_NE(other.notes()[0].find(path.filename().string()), std::string::npos);
+  EXPECT_NE(other.notes()[0].find("another model"), std::string::npos);
+  EXPECT_EQ(other.run(prompt_of(1)).cached_tokens, 0);
+  const Life nobody(dir.path(), "");
+  ASSERT_EQ(nobody.notes().size(), 1U);
+  EXPECT_NE(nobody.notes()[0].find("another process"), std::string::npos);
+  const Life off("", "");
+  EXPECT_TRUE(off.notes().empty());
+}
+
+// Every byte changed, every length, and what is no such file at all.
+TEST(PromptCache, NothingOfADamagedFileReachesAModel) {
+  const TempDir dir;
+  {
+    Life life(dir.path());
+    life.run(prompt_of(1));
+    life.end();
+  }
+  const fs::path path = files_in(dir.path()).at(0);
+  const std::string whole = contents(path);
+  ASSERT_TRUE(read_prompt(path.string(), kMuch).ok());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(damaged[i] ^ (1 << (i % 8)));
+    put_contents(path, damaged);
+    ASSERT_FALSE(read_prompt(path.string(), kMuch).ok()) << "byte " << i;
+    put_contents(path, std::string_view(whole).substr(0, i));
+    ASSERT_FALSE(read_prompt(path.string(), kMuch).ok()) << "length " << i;
+  }
+  put_contents(path, whole + "x");
+  EXPECT_EQ(read_prompt(path.string(), kMuch).status().code(), StatusCode::kDataLoss);
+  put_contents(path, "something else of some length");
+  EXPECT_EQ(read_prompt(path.string(), kMuch).status().code(), StatusCode::kInvalidArgument);
+  Life life(dir.path());
+  ASSERT_EQ(life.notes().size(), 1U);
+  EXPECT_NE(life.notes()[0].find(path.filename().string()), std::string::npos);
+  EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 0);
+  put_contents(path, whole);
+  EXPECT_EQ(read_prompt(path.string(), whole.size() - 1).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_TRUE(read_prompt(path.string(), whole.size()).ok());
+}
+
+TEST(PromptCache, WhatWasKeptLongestAgoGoesFirst) {
+  const TempDir dir;
+  {
+    Life life(dir.path());
+    for (const Token first : {1, 2}) life.run(prompt_of(first));
+    life.end();
+  }
+  std::uint64_t bytes = 0;
+  for (const fs::path& path : files_in(dir.path())) {
+    bytes += fs::file_size(path);
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  }
+  put_contents(dir.file("of somebody else.txt"), "stays");
+  {
+    Life life(dir.path(), "this one", bytes);
+    life.run(prompt_of(9));
+    life.end();
+  }
+  std::uint64_t left = 0;
+  bool has_new = false;
+  for (const fs::path& path : files_in(dir.path())) {
+    if (path.extension() != ".prompt") continue;
+    left += fs::file_size(path);
+    const Result<SavedPrompt> prompt = read_prompt(path.string(), kMuch);
+    ASSERT_TRUE(prompt.ok());
+    has_new = has_new || prompt->target.tokens[0] == 9;
+  }
+  EXPECT_LE(left, bytes);
+  EXPECT_TRUE(has_new);
+  EXPECT_TRUE(fs::exists(dir.file("of somebody else.txt")));
+}
+
+TEST(PromptCache, TheTextsUsedLastComeBackInTheirOrder) {
+  const TempDir dir;
+  {
+    Life life(dir.path());
+    for (const Token first : {1, 2, 4}) life.run(prompt_of(first));
+    life.end();
+  }
+  fs::file_time_type when = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const Token first : {4, 1, 2}) {  // whatever the clock's grain
+    for (const fs::path& path : files_in(dir.path())) {
+      if (read_prompt(path.string(), kMuch)->target.tokens[0] == first) {
+        fs::last_write_time(path, when += std::chrono::seconds(1));
+      }
+    }
+  }
+  const Life life(dir.path());
+  std::vector<Token> order;
+  for (const IdleTexts::Entry& entry : life.engine().idle().entries()) {
+    ASSERT_FALSE(entry.text().empty());
+    order.push_back(entry.text()[0]);
+  }
+  EXPECT_EQ(order, (std::vector<Token>{4, 1, 2}));
+  EXPECT_EQ(life.engine().check_integrity(), "");
+}
+
+}  // namespace
+}  // namespace outrider
