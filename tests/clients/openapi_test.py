@@ -60,4 +60,5 @@ def test_it_answers_as_it_is_described(case):
                                   "/v1/messages", "/completion", "/infill"])
 def test_the_description_says_what_must_be_there(path):
     body = description[path]["POST"].definition.raw["requestBody"]["content"]["application/json"]
-    assert body["schema"]["required"] and not body["schema"]["additionalProperties"]
+    assert set(body["schema"]["required"]) <= set(body["schema"]["properties"])
+    assert body["schema"]["required"]
