@@ -102,7 +102,7 @@ def test_an_answer_that_is_cut_is_incomplete(client):
 def test_earlier_items_can_be_sent_back(client):
     first = ask(client)
     conversation = [{"role": "user", "content": QUESTION}]
-    conversation += [item.model_dump(mode="json") for item in first.output]
+    conversation += [item.to_dict(mode="json") for item in first.output]
     conversation += [{"role": "user", "content": "And one more."}]
     second = ask(client, input=conversation, instructions="Be brief.")
     assert second.output_text
@@ -116,7 +116,7 @@ def test_a_tool_is_called_and_its_result_read(client):
     calls = calls_of(response)
     assert calls[0].name == "get_weather"
     assert json.loads(calls[0].arguments)["city"] in ("Paris", "Rome")
-    conversation += [item.model_dump(mode="json") for item in response.output]
+    conversation += [item.to_dict(mode="json") for item in response.output]
     for call in calls:
         result = {"type": "function_call_output", "call_id": call.call_id, "output": "Sunny, 21 C"}
         conversation.append(result)

@@ -89,8 +89,6 @@ class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
 
-  std::string_view rest() const { return rest_; }
-
   // `marks` in this order.
   Fit take(std::initializer_list<std::string_view> marks) {
     for (const std::string_view mark : marks) {
