@@ -30,6 +30,7 @@ struct Endpoint {
   std::string_view body_schema = "Object";
   std::string_view answers = {};
   bool streams = false;  // may answer with server-sent events
+  bool silent = false;   // may answer 204, with nothing
   std::string_view content_type = "application/json";
 };
 

@@ -78,7 +78,9 @@ Json answers_json(const Endpoint& endpoint) {
   Json refused = {{"description", "what is wrong, and with which field"}};
   refused["content"]["application/json"]["schema"] =
       schema_reference(speaks_anthropic(endpoint.path) ? "AnthropicError" : "Error");
-  return {{"200", std::move(ok)}, {"default", std::move(refused)}};
+  Json answers = {{"200", std::move(ok)}, {"default", std::move(refused)}};
+  if (endpoint.silent) answers["204"]["description"] = "nothing: no request had an id";
+  return answers;
 }
 
 Json operation(const Endpoint& endpoint) {

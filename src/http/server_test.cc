@@ -107,5 +107,15 @@ TEST_F(RoutingTest, RpcAnswersTheMethods) {
   EXPECT_EQ(object(reply)["result"]["target"]["state"], "ready");
 }
 
+TEST_F(RoutingTest, RpcAnswersANotificationWithNothingAndTheDescriptionSaysSo) {
+  start();
+  const HttpReply reply = ask("POST", "/rpc", R"({"jsonrpc":"2.0","method":"system.status"})");
+  EXPECT_EQ(reply.status, 204);
+  EXPECT_EQ(reply.body, "");
+  const Json paths = object(ask("GET", "/openapi.json"))["paths"];
+  EXPECT_TRUE(paths["/rpc"]["post"]["responses"].contains("204"));
+  EXPECT_FALSE(paths["/v1/completions"]["post"]["responses"].contains("204"));
+}
+
 }  // namespace
 }  // namespace outrider::http

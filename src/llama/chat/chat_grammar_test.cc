@@ -78,6 +78,30 @@ TEST_F(ChatGrammarTest, ARequiredCallIsAllThatCanBeSaid) {
   }
 }
 
+// llama-common's own grammar lets any text come before a required call.
+TEST_F(ChatGrammarTest, NothingCanBeSaidBeforeARequiredCallWhereThereIsNoReasoning) {
+  for (const ChatAnswer& answer : testing::chat_answers()) {
+    if (answer.reply.tool_calls.empty() || !answer.reply.content.empty()) continue;
+    SCOPED_TRACE(answer.file + ": " + answer.text);
+    ChatOptions options;
+    options.tools = testing::chat_answer_tools();
+    options.tool_choice = ToolChoice::kRequired;
+    options.reasoning = false;
+    const LlamaVocabulary& v = vocabulary(answer.file);
+    const Result<ChatPrompt> made = v.chat_prompt({{.role = "user", .content = "Hi"}}, options);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    const Result<std::unique_ptr<GrammarMask>> mask = GrammarMask::create(made->grammar, v);
+    ASSERT_TRUE(mask.ok()) << mask.status().message();
+    EXPECT_TRUE((*mask)->binds());
+    const std::unique_ptr<GrammarMask> copy = (*mask)->clone();
+    // A call of Llama 3's has no mark, so there is no grammar of it alone; Ministral always
+    // reasons.
+    const bool free = answer.file.starts_with("meta-llama") ||
+                      answer.file == "mistralai-Ministral-3-14B-Reasoning-2512";
+    EXPECT_EQ(say(*copy, "Hello there", v).ok(), free);
+  }
+}
+
 TEST_F(ChatGrammarTest, AToolThatIsNotThereCannotBeCalled) {
   const ChatAnswer answer{.file = "Qwen-Qwen3-0.6B"};
   const Result<ChatPrompt> made = prompt(answer, ToolChoice::kAuto);

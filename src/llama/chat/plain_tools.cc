@@ -1,6 +1,8 @@
 #include "llama/chat/plain_tools.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -59,23 +61,6 @@ std::string name_of(const std::vector<ChatMessage>& messages, const ChatMessage&
   return "the tool";
 }
 
-// The calls of a complete object; nothing: it is none.
-std::vector<ToolCall> calls_of(std::string_view text) {
-  const json::Parsed parsed = json::parse(text);
-  if (!parsed.ok() || !parsed.value->is_object() || parsed.value->size() != 1) return {};
-  const Json& list = (*parsed.value)["tool_calls"];
-  if (!list.is_array()) return {};
-  std::vector<ToolCall> calls;
-  for (const Json& call : list) {
-    const bool complete = call.is_object() && call.contains("name") && call["name"].is_string() &&
-                          call.contains("arguments") && call["arguments"].is_object();
-    if (!complete) return {};
-    calls.push_back(
-        {.name = call["name"].get<std::string>(), .arguments = json::encode(call["arguments"])});
-  }
-  return calls;
-}
-
 // Of the object at the beginning of `text`, up to the brace that closes it; 0: it is not there yet.
 std::size_t object_length(std::string_view text) {
   int depth = 0;
@@ -96,26 +81,93 @@ std::size_t object_length(std::string_view text) {
   return 0;
 }
 
-// Where the object begins, or what may still become its beginning; npos: nowhere.
-std::size_t find_begin(std::string_view text, bool complete) {
-  const std::size_t found = text.find(kBegin);
-  if (found != std::string_view::npos || complete) return found;
-  for (std::size_t length = std::min(text.size(), kBegin.size() - 1); length > 0; --length) {
-    if (kBegin.starts_with(text.substr(text.size() - length))) return text.size() - length;
+// How far a text is what it should be: it ends before that is decided, it is not, or it is.
+enum class Fit : std::uint8_t { kCut, kNo, kYes };
+
+// Goes through the text of an object, which may have spaces where JSON has them.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : rest_(text) {}
+
+  // `marks` in this order.
+  Fit take(std::initializer_list<std::string_view> marks) {
+    for (const std::string_view mark : marks) {
+      skip_spaces();
+      if (rest_.size() < mark.size() && mark.starts_with(rest_)) return Fit::kCut;
+      if (!rest_.starts_with(mark)) return Fit::kNo;
+      rest_.remove_prefix(mark.size());
+    }
+    return Fit::kYes;
   }
-  return std::string_view::npos;
+
+  Fit take_string(std::string& value) {
+    skip_spaces();
+    if (rest_.empty()) return Fit::kCut;
+    if (rest_.front() != '"') return Fit::kNo;
+    std::size_t end = 1;
+    while (end < rest_.size() && rest_[end] != '"') end += rest_[end] == '\\' ? 2 : 1;
+    if (end >= rest_.size()) return Fit::kCut;
+    const json::Parsed parsed = json::parse(rest_.substr(0, end + 1));
+    if (!parsed.ok()) return Fit::kNo;
+    value = parsed.value->get<std::string>();
+    rest_.remove_prefix(end + 1);
+    return Fit::kYes;
+  }
+
+  // As its text; of one that is cut what there is of it.
+  Fit take_object(std::string& text) {
+    skip_spaces();
+    if (rest_.empty()) return Fit::kCut;
+    if (rest_.front() != '{') return Fit::kNo;
+    const std::size_t length = object_length(rest_);
+    text = rest_.substr(0, length == 0 ? rest_.size() : length);
+    rest_.remove_prefix(text.size());
+    return length == 0 ? Fit::kCut : Fit::kYes;
+  }
+
+ private:
+  void skip_spaces() {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \n\r\t"), rest_.size()));
+  }
+
+  std::string_view rest_;
+};
+
+// The calls of the object that `scanner` has the list's beginning of, the last one perhaps cut.
+Fit read_calls(Scanner& scanner, std::vector<ToolCall>& calls) {
+  for (;;) {
+    ToolCall call;
+    Fit fit = scanner.take({"{", "\"name\"", ":"});
+    if (fit == Fit::kYes) fit = scanner.take_string(call.name);
+    if (fit == Fit::kYes) fit = scanner.take({",", "\"arguments\"", ":"});
+    if (fit == Fit::kYes) fit = scanner.take_object(call.arguments);
+    if (fit != Fit::kNo && !call.arguments.empty()) calls.push_back(std::move(call));
+    if (fit == Fit::kYes) fit = scanner.take({"}"});
+    if (fit != Fit::kYes) return fit;
+    fit = scanner.take({","});
+    if (fit != Fit::kNo) {
+      if (fit == Fit::kCut) return fit;
+      continue;
+    }
+    return scanner.take({"]", "}"});
+  }
 }
 
 class PlainToolReader : public ChatReader {
  public:
   ChatReply read(std::string_view text, bool complete) const override {
-    const std::size_t begin = find_begin(text, complete);
-    ChatReply reply{
-        .content = std::string(text.substr(0, begin)), .reasoning = {}, .tool_calls = {}};
-    if (begin == std::string_view::npos) return reply;
-    const std::string_view object = text.substr(begin);
-    reply.tool_calls = calls_of(object.substr(0, object_length(object)));
-    if (reply.tool_calls.empty() && complete) reply.content = text;
+    ChatReply reply;
+    for (std::size_t begin = text.find('{'); begin != std::string_view::npos;
+         begin = text.find('{', begin + 1)) {
+      Scanner scanner(text.substr(begin));
+      Fit fit = scanner.take({"{", "\"tool_calls\"", ":", "["});
+      if (fit == Fit::kYes) fit = read_calls(scanner, reply.tool_calls);
+      if (fit == Fit::kNo && reply.tool_calls.empty()) continue;
+      if (fit == Fit::kCut && reply.tool_calls.empty() && complete) break;
+      reply.content = text.substr(0, begin);
+      return reply;
+    }
+    reply.content = text;
     return reply;
   }
 };

@@ -26,8 +26,8 @@ std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages
 // What calls must keep to. Errors: kInvalidArgument, about "tools" (a schema that cannot be used).
 Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options);
 
-// Content up to the object, and the calls in it once it is complete. What is no such object is
-// content.
+// Content up to the object, and the calls in it as far as they are said: a name comes with the
+// beginning of its arguments, which stay as they were written. What is no such object is content.
 std::shared_ptr<const ChatReader> plain_tool_reader();
 
 }  // namespace outrider::llama

@@ -79,5 +79,34 @@ TEST(PlainTools, WhereverTheTextIsCutWhatWasReadOnlyGrows) {
   }
 }
 
+TEST(PlainTools, CallsAreReadWithSpacesWhereverTheirGrammarAllowsThem) {
+  const std::string text =
+      "{\n  \"tool_calls\" : [ { \"name\" : \"weather\" , \"arguments\" : { \"city\": \"a]}\" } } ,"
+      "\n{\"name\":\"weather\",\"arguments\":{}} ]\n}";
+  const ChatReply reply = plain_tool_reader()->read(text, true);
+  EXPECT_EQ(reply.content, "");
+  ASSERT_EQ(reply.tool_calls.size(), 2U);
+  EXPECT_EQ(reply.tool_calls[0].name, "weather");
+  EXPECT_EQ(reply.tool_calls[0].arguments, R"({ "city": "a]}" })");
+  EXPECT_EQ(reply.tool_calls[1].arguments, "{}");
+}
+
+TEST(PlainTools, ACallThatIsCutIsACallAsFarAsItGoes) {
+  const std::string begin = R"(So: {"tool_calls": [{"name": "weather", "arguments": )";
+  const std::string arguments = R"({"city": "Rome", "days": [1, {"a": 2}]})";
+  for (std::size_t n = 1; n <= arguments.size(); ++n) {
+    for (const bool complete : {false, true}) {
+      const ChatReply cut = plain_tool_reader()->read(begin + arguments.substr(0, n), complete);
+      EXPECT_EQ(cut.content, "So: ");
+      ASSERT_EQ(cut.tool_calls.size(), 1U) << n;
+      EXPECT_EQ(cut.tool_calls[0].name, "weather");
+      EXPECT_EQ(cut.tool_calls[0].arguments, arguments.substr(0, n));
+    }
+  }
+  // Before that there is nothing to call.
+  EXPECT_EQ(plain_tool_reader()->read(begin, true).content, begin);
+  EXPECT_EQ(plain_tool_reader()->read(begin, false).content, "So: ");
+}
+
 }  // namespace
 }  // namespace outrider::llama

@@ -1,0 +1,5 @@
+"""In place of the package `tqdm`: no bar of progress."""
+
+
+def tqdm(futures, **bar):
+    return futures
