@@ -97,7 +97,7 @@ std::string PtyProcess::expect(const std::string& text) {
 int PtyProcess::wait() {
   while (read_more()) {
   }
-  const std::optional<int> status = wait_for(0);
+  const std::optional<int> status = wait_for_end();
   if (!status) {
     ADD_FAILURE() << "it does not end; " << shown();
     kill(pid_, SIGKILL);
@@ -108,28 +108,14 @@ int PtyProcess::wait() {
   return WIFEXITED(*status) ? WEXITSTATUS(*status) : -WTERMSIG(*status);
 }
 
-bool PtyProcess::wait_stopped() {
-  const std::optional<int> status = wait_for(WUNTRACED);
-  const bool stopped = status && WIFSTOPPED(*status);
-  if (status && !stopped) pid_ = -1;
-  EXPECT_TRUE(stopped) << "it is not stopped; " << shown();
-  return stopped;
-}
-
 // What waitpid() says of the command; nothing after a minute.
-std::optional<int> PtyProcess::wait_for(int options) {
+std::optional<int> PtyProcess::wait_for_end() {
   for (int waited = 0; waited < kPatienceMs; waited += kLookMs) {
     int status = 0;
-    if (waitpid(pid_, &status, options | WNOHANG) == pid_) return status;
+    if (waitpid(pid_, &status, WNOHANG) == pid_) return status;
     usleep(kLookMs * 1000);
   }
   return std::nullopt;
-}
-
-termios PtyProcess::modes() const {
-  termios modes = {};
-  EXPECT_EQ(tcgetattr(terminal_, &modes), 0);
-  return modes;
 }
 
 void PtyProcess::resize(unsigned short rows, unsigned short columns) {

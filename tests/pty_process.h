@@ -3,7 +3,6 @@
 #pragma once
 
 #include <sys/types.h>
-#include <termios.h>
 
 #include <optional>
 #include <string>
@@ -32,11 +31,6 @@ class PtyProcess {
   // says nothing for a minute is killed, and fails the test with what the screen shows.
   int wait();
 
-  // Waits until the command was stopped (Ctrl-Z). False, and a failure, after a minute.
-  bool wait_stopped();
-
-  // The terminal's modes, for what a shell would find.
-  termios modes() const;
   void resize(unsigned short rows, unsigned short columns);
 
   // All that it has written.
@@ -45,7 +39,7 @@ class PtyProcess {
 
  private:
   bool read_more();
-  std::optional<int> wait_for(int options);
+  std::optional<int> wait_for_end();
   // The last lines of what it has written, escape sequences made visible.
   std::string shown() const;
 

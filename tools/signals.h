@@ -6,7 +6,6 @@
 // so that what happens on a signal is ordinary code, which may take locks. SIGPIPE is ignored: a
 // reader that went away is seen as EPIPE where it is written to. Other signals can be watched the
 // same way; they do not ask for an end, and are told each time.
-// Tested by signals_test.cc.
 #pragma once
 
 #include <atomic>
