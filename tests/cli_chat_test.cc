@@ -213,6 +213,48 @@ TEST(CliChat, CtrlCEndsAScript) {
   EXPECT_EQ(result.exit_code, 130) << result.err;
 }
 
+// Whose template has thoughts apart.
+std::string thinking_model(const CliFolder& folder) {
+  TinyModelOptions options;
+  options.vocabulary.template_text =
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.reasoning_content %}<think>\n"
+      "{{ m.reasoning_content }}\n</think>\n\n{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}"
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+  EXPECT_TRUE(write_tiny_gguf(folder.path("thinks.gguf"), options).ok());
+  return folder.path("thinks.gguf");
+}
+
+CliCall thinking_call(const CliFolder& folder, const std::vector<std::string>& more) {
+  const std::string grammar = folder.write("g", R"(root ::= "<think>\nHm.\n</think>\n\nYes.")");
+  std::vector<std::string> arguments = {"chat",      "-m",    thinking_model(folder),
+                                        "--grammar", grammar, "--no-history"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return folder.call(arguments);
+}
+
+TEST(CliChat, ThoughtsAreKeptApartFromTheAnswer) {
+  const CliFolder folder;
+  const std::string file = folder.path("c.json");
+  CliCall call = thinking_call(folder, {});
+  call.input = "hello\n/save " + file + "\nagain\n";
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "Yes.\nYes.\n");
+  const json::Parsed parsed = json::parse(read_file(file));
+  ASSERT_TRUE(parsed.ok()) << parsed.error;
+  const Json& said = (*parsed.value)["messages"][1];
+  EXPECT_EQ(said["content"], "Yes.");
+  EXPECT_EQ(said["reasoning_content"], "Hm.\n");
+  call.input = "/load " + file + "\n/save " + file + "2\n";
+  EXPECT_EQ(run_cli(call).exit_code, 0);
+  EXPECT_EQ(read_file(file + "2"), read_file(file));
+  CliCall cut = thinking_call(folder, {"-n", "9"});
+  cut.input = "hello\n";
+  const CliResult thinks = run_cli(cut);
+  EXPECT_EQ(thinks.out, "");
+  EXPECT_NE(thinks.err.find("ended while the model was thinking"), std::string::npos) << thinks.err;
+}
+
 // On a terminal. `term`: with "dumb" lines are the terminal's own, else libedit's if built in.
 class CliChatTerminal : public ::testing::TestWithParam<const char*> {
  protected:
@@ -308,9 +350,95 @@ TEST_P(CliChatTerminal, SigtermEndsAtThePrompt) {
   EXPECT_EQ(chat.wait(), 143) << chat.screen();
 }
 
-// Disabled: about one run in three of a test hangs, waiting for a key that was typed before the
-// editor had taken the terminal. To be made to wait for the editor, then enabled.
-INSTANTIATE_TEST_SUITE_P(DISABLED_Terminals, CliChatTerminal, ::testing::Values("xterm", "dumb"));
+TEST_P(CliChatTerminal, WhatIsTypedAheadIsNotLost) {
+  PtyProcess chat(call());
+  chat.type("hello\r/stats\r");  // while it loads
+  chat.expect("answers       1");
+  chat.type("/set temp 0\r\x04");
+  chat.expect("temp is 0");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, CtrlCAtThePromptForgetsTheLine) {
+  const CliFolder folder;
+  PtyProcess chat(call());
+  chat.expect(kReady);
+  chat.expect("> ");
+  chat.type("forget this\\\r");
+  chat.expect(". ");
+  chat.type("\x03");
+  chat.expect("> ");
+  chat.type("/set temp 0\r");
+  chat.expect("temp is 0");
+  chat.expect("> ");
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, WhatIsNoTextIsNoCrash) {
+  PtyProcess chat(call());
+  chat.expect(kReady);
+  chat.expect("> ");
+  chat.type("a\xFF\xC3(b\r");
+  chat.expect("> ");
+  chat.type("/set temp 0\r");
+  chat.expect("temp is 0");
+  chat.type(std::string(1000, 'x') + "\r/stats\r");
+  chat.expect("this session");
+  chat.type("/exit\r");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, AnotherWidthOfTheWindowKeepsTheLine) {
+  PtyProcess chat(call());
+  chat.expect(kReady);
+  chat.expect("> ");
+  chat.type("/set ");
+  chat.resize(24, 10);
+  chat.type("temperature ");
+  chat.resize(24, 100);
+  chat.type("\x15/set temp 0\r");  // Ctrl-U
+  chat.expect("temp is 0");
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, ThoughtsAreDimmedWhereTheTerminalCan) {
+  const CliFolder folder;
+  CliCall asks = thinking_call(folder, {});
+  asks.environment["TERM"] = GetParam();
+  PtyProcess chat(asks);
+  chat.expect("> ");
+  chat.type("hello\r");
+  const std::string said = chat.expect("Yes.");
+  const bool dumb = std::string(GetParam()) == "dumb";
+  EXPECT_NE(said.find(dumb ? "(thinking)\r\nHm." : "\033[0;2mHm."), std::string::npos) << said;
+  EXPECT_EQ(said.find("think>"), std::string::npos) << said;
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, ColoursAreForTerminalsThatTakeThem) {
+  PtyProcess chat(call({"--color"}));
+  chat.expect("> ");
+  chat.type("/help\rhello\r/stats\r");
+  const std::string said = chat.expect("this session");
+  const bool dumb = std::string(GetParam()) == "dumb";
+  EXPECT_EQ(said.find("\033[") == std::string::npos, dumb) << said;
+  EXPECT_EQ(said.find("\033[32mdraft-model") == std::string::npos, dumb) << said;
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0);
+  CliCall plain = call({"--color"});
+  plain.environment["NO_COLOR"] = "1";
+  PtyProcess none(plain);
+  none.expect("> ");
+  none.type("hello\r/stats\r");
+  EXPECT_EQ(none.expect("this session").find("\033[3"), std::string::npos);
+  none.type("\x04");
+  EXPECT_EQ(none.wait(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Terminals, CliChatTerminal, ::testing::Values("xterm", "dumb"));
 
 }  // namespace
 }  // namespace outrider::testing

@@ -55,7 +55,9 @@ std::vector<std::string> child_environment(const CliCall& call) {
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string text = *variable;
     const bool ours = text.rfind("OUTRIDER_", 0) == 0 || text.rfind("NO_COLOR=", 0) == 0;
-    if (!ours) variables.push_back(text);
+    // One that is there twice counts as its first.
+    const bool given = call.environment.contains(text.substr(0, text.find('=')));
+    if (!ours && !given) variables.push_back(text);
   }
   for (const auto& [name, value] : call.environment) variables.push_back(name + "=" + value);
   return variables;

@@ -3,9 +3,11 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -14,7 +16,9 @@
 namespace outrider::testing {
 namespace {
 
-constexpr int kPatienceMs = 300'000;  // of one wait for something to be written
+constexpr int kPatienceMs = 60'000;  // of one wait for something to be written
+constexpr int kLookMs = 10;          // between two looks at whether it has ended
+constexpr std::size_t kKeysAtOnce = 512;
 
 }  // namespace
 
@@ -35,11 +39,19 @@ PtyProcess::~PtyProcess() {
   if (terminal_ >= 0) close(terminal_);
 }
 
+// What a terminal cannot take at once is written while what the command says is read, so that
+// neither waits for the other.
 void PtyProcess::type(const std::string& keys) {
   std::size_t written = 0;
   while (written < keys.size()) {
-    const ssize_t n = write(terminal_, keys.data() + written, keys.size() - written);
-    ASSERT_TRUE(n > 0 || errno == EINTR) << screen_;
+    pollfd end = {.fd = terminal_, .events = POLLIN | POLLOUT, .revents = 0};
+    const int ready = poll(&end, 1, kPatienceMs);
+    ASSERT_TRUE(ready > 0 || errno == EINTR) << "the terminal takes no more keys:\n" << shown();
+    if ((end.revents & POLLIN) != 0) read_more();
+    if ((end.revents & POLLOUT) == 0) continue;
+    const std::size_t some = std::min(keys.size() - written, kKeysAtOnce);
+    const ssize_t n = write(terminal_, keys.data() + written, some);
+    ASSERT_TRUE(n > 0 || errno == EINTR) << shown();
     if (n > 0) written += static_cast<std::size_t>(n);
   }
 }
@@ -55,6 +67,17 @@ bool PtyProcess::read_more() {
   return true;
 }
 
+std::string PtyProcess::shown() const {
+  constexpr std::size_t kMost = 4000;
+  std::string text;
+  for (const char c : screen_.substr(screen_.size() - std::min(screen_.size(), kMost))) {
+    const unsigned char byte = static_cast<unsigned char>(c);
+    const bool control = byte < 0x20 && c != '\n';
+    text += control ? "^" + std::string(1, static_cast<char>(byte + '@')) : std::string(1, c);
+  }
+  return "the screen:\n" + text;
+}
+
 std::string PtyProcess::expect(const std::string& text) {
   for (;;) {
     const std::size_t at = screen_.find(text, seen_);
@@ -64,7 +87,8 @@ std::string PtyProcess::expect(const std::string& text) {
       return screen_.substr(from, seen_ - from);
     }
     if (!read_more()) {
-      ADD_FAILURE() << "'" << text << "' did not come; there is:\n" << screen_.substr(seen_);
+      ADD_FAILURE() << "'" << text << "' did not come; of it " << screen_.size() - seen_
+                    << " bytes are new; " << shown();
       return "";
     }
   }
@@ -73,11 +97,32 @@ std::string PtyProcess::expect(const std::string& text) {
 int PtyProcess::wait() {
   while (read_more()) {
   }
-  int status = 0;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  const std::optional<int> status = wait_for_end();
+  if (!status) {
+    ADD_FAILURE() << "it does not end; " << shown();
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
   }
   pid_ = -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  if (!status) return -SIGKILL;
+  return WIFEXITED(*status) ? WEXITSTATUS(*status) : -WTERMSIG(*status);
+}
+
+// What waitpid() says of the command; nothing after a minute.
+std::optional<int> PtyProcess::wait_for_end() {
+  for (int waited = 0; waited < kPatienceMs; waited += kLookMs) {
+    int status = 0;
+    if (waitpid(pid_, &status, WNOHANG) == pid_) return status;
+    usleep(kLookMs * 1000);
+  }
+  return std::nullopt;
+}
+
+void PtyProcess::resize(unsigned short rows, unsigned short columns) {
+  winsize size = {};
+  size.ws_row = rows;
+  size.ws_col = columns;
+  EXPECT_EQ(ioctl(terminal_, TIOCSWINSZ, &size), 0);
 }
 
 }  // namespace outrider::testing

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "tests/cli_process.h"
@@ -22,11 +23,15 @@ class PtyProcess {
   void type(const std::string& keys);
 
   // Reads until `text` stands in what came since the last expect(), and returns all up to its end.
-  // Fails the test when the command ends or five minutes pass before.
+  // Fails the test, and shows the screen, when the command ends before, or after a minute in which
+  // nothing came.
   std::string expect(const std::string& text);
 
-  // Reads until the command ends. Returns the exit code, or minus the signal's number.
+  // Reads until the command ends. Returns the exit code, or minus the signal's number. One that
+  // says nothing for a minute is killed, and fails the test with what the screen shows.
   int wait();
+
+  void resize(unsigned short rows, unsigned short columns);
 
   // All that it has written.
   const std::string& screen() const { return screen_; }
@@ -34,6 +39,9 @@ class PtyProcess {
 
  private:
   bool read_more();
+  std::optional<int> wait_for_end();
+  // The last lines of what it has written, escape sequences made visible.
+  std::string shown() const;
 
   pid_t pid_ = -1;
   int terminal_ = -1;

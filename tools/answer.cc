@@ -1,11 +1,15 @@
 #include "tools/answer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "api/update_json.h"
 #include "json/json.h"
 #include "lab/stats_table.h"
+#include "tools/answer_text.h"
 
 namespace outrider::tools {
 
@@ -29,16 +33,25 @@ Result<std::shared_ptr<const CompletionResult>> print_answer(LocalRuntime& local
                                                              Terminal& terminal,
                                                              const AnswerArguments& arguments,
                                                              CompletionRequest request,
-                                                             TextOutput& output) {
+                                                             TextOutput& output, Apart apart) {
+  const bool to_terminal = isatty(STDOUT_FILENO) == 1 || arguments.color == "always";
+  const Thoughts thoughts = !to_terminal    ? Thoughts::kHidden
+                            : output.dims() ? Thoughts::kDimmed
+                                            : Thoughts::kMarked;
+  std::optional<AnswerText> text;
   const bool json = arguments.output.json;
-  Result<std::shared_ptr<const CompletionResult>> result =
-      lab::generate(local.harness(), std::move(request), [&](const std::vector<SaidToken>& tokens) {
+  Result<std::shared_ptr<const CompletionResult>> result = lab::generate(
+      local.harness(), std::move(request),
+      [&](const std::vector<SaidToken>& tokens) {
         terminal.progress.clear();
-        if (!json) output.write(tokens);
+        if (!json) text->add(tokens);
         return !output.failed();
+      },
+      [&](const StartedCompletion& started) {
+        text.emplace(output, apart == Apart::kThoughts ? started.reader : nullptr, thoughts);
       });
   terminal.progress.clear();
-  if (!json) output.finish();
+  if (!json && result.ok()) text->finish(**result);
   if (json && result.ok()) output.write(result_line(**result));
   return result;
 }

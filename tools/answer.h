@@ -29,15 +29,18 @@ void add_answer_options(CLI::App& app, AnswerArguments& arguments);
 // yet. The prompt is the caller's to add.
 CompletionRequest named_request(const RequestArguments& arguments, const ModelArguments& model);
 
+enum class Apart {
+  kNothing,   // the text as it is said
+  kThoughts,  // what the model thinks is told apart; hidden where stdout is no terminal
+};
+
 // Generates the answer, and prints it as it comes; with --json nothing but its result object, at
 // the end. A signal, and a reader that goes away, end it with what there is. What `output` could
 // not write is in its status(). Errors: Runtime::start's. A failure on the way is in the
 // completion.
-Result<std::shared_ptr<const CompletionResult>> print_answer(LocalRuntime& local,
-                                                             Terminal& terminal,
-                                                             const AnswerArguments& arguments,
-                                                             CompletionRequest request,
-                                                             TextOutput& output);
+Result<std::shared_ptr<const CompletionResult>> print_answer(
+    LocalRuntime& local, Terminal& terminal, const AnswerArguments& arguments,
+    CompletionRequest request, TextOutput& output, Apart apart = Apart::kNothing);
 
 // The result object of --json, a line.
 std::string result_line(const CompletionResult& result);

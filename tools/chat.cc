@@ -1,10 +1,12 @@
 // outrider chat: a conversation in the terminal.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lab/prompt_file.h"
 #include "serve/prompt.h"
@@ -30,6 +32,24 @@ constexpr const char* kChatDetails =
     "it.\n"
     "From a pipe each line is a message, and stdout gets the answers and nothing else; with --json "
     "each\nis a result object on a line of its own. Then the exit code is 1 if any of them failed.";
+
+// Tells the terminal's lines of its signals while both are there.
+class WatchedLines {
+ public:
+  WatchedLines(LineSource& lines, SignalWatch& signals) : signals_(signals) {
+    signals.on_other([&lines](int number) { lines.handle(number); });
+    signals.before_death([&lines] { lines.give_back(); });
+  }
+  ~WatchedLines() {
+    signals_.on_other({});
+    signals_.before_death({});
+  }
+  WatchedLines(const WatchedLines&) = delete;
+  WatchedLines& operator=(const WatchedLines&) = delete;
+
+ private:
+  SignalWatch& signals_;
+};
 
 class ChatCommand : public Command {
  public:
@@ -140,6 +160,7 @@ int ChatCommand::talk(ChatSession& session, ChatReader& reader, SignalWatch& sig
     if (kind != ChatReader::Kind::kInput) continue;
     take(session, input);
     if (signals.terminated() || (signals.raised() && !interactive_)) break;
+    if (signals.raised()) reader.drop_typed();
     signals.lower();  // it was the answer that Ctrl-C was about
   }
   if (signals.raised()) return signals.exit_code();
@@ -150,16 +171,20 @@ int ChatCommand::run() {
   const int constraint = read_constraint(request_);
   if (constraint != kDone) return constraint;
   interactive_ = isatty(STDIN_FILENO) == 1;
-  Terminal terminal(answer_.output);
+  const std::vector<int> of_terminal =
+      interactive_ ? std::vector<int>{SIGTSTP, SIGWINCH} : std::vector<int>{};
+  Terminal terminal(answer_.output, of_terminal);
+  // Before the models are loaded: what is typed meanwhile is the first line.
+  const std::string history = no_history_ ? "" : history_.value_or(default_history_file());
+  std::unique_ptr<LineSource> lines = edited_lines(history);
+  if (lines == nullptr) lines = plain_lines(kMaxLineBytes);
+  const WatchedLines watched(*lines, terminal.signals);
   const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), terminal);
   if (!local.ok()) return fail(local.status(), terminal.signals);
   (*local)->print_warnings(request_.request);
   const Status usable = check_template(**local);
   if (!usable.ok()) return fail(usable);
 
-  const std::string history = no_history_ ? "" : history_.value_or(default_history_file());
-  std::unique_ptr<LineSource> lines = edited_lines(history);
-  if (lines == nullptr) lines = plain_lines(kMaxLineBytes);
   ChatReader reader(*lines, terminal.signals);
   ChatSession session({.local = **local,
                        .terminal = terminal,

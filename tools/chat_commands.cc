@@ -13,8 +13,8 @@ namespace {
 
 using Argument = const std::string&;
 
-Status show_help(ChatSession& /*session*/, Argument /*argument*/) {
-  std::fputs(command_help().c_str(), stderr);
+Status show_help(ChatSession& session, Argument /*argument*/) {
+  std::fputs((command_help() + session.color_help() + "\n").c_str(), stderr);
   return Status();
 }
 

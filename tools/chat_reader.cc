@@ -18,6 +18,11 @@ LineSource::Kind ChatReader::next_line(std::string& line) {
   return kind;
 }
 
+void ChatReader::drop_typed() {
+  assembler_.reset();
+  lines_.resume();
+}
+
 ChatReader::Kind ChatReader::next(ChatInput& input) {
   for (;;) {
     std::string line;

@@ -23,6 +23,9 @@ class ChatReader {
   // Waits for it. An interruption is forgotten once it has been told, but SIGTERM's.
   Kind next(ChatInput& input);
 
+  // Forgets what has been typed ahead, as Ctrl-C has it.
+  void drop_typed();
+
  private:
   LineSource::Kind next_line(std::string& line);
 

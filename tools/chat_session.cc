@@ -8,7 +8,9 @@
 
 #include "base/one_line.h"
 #include "base/utf8.h"
+#include "draft/lookup_table.h"
 #include "lab/prompt_file.h"
+#include "tools/answer_text.h"
 #include "tools/chat_settings.h"
 #include "tools/report.h"
 
@@ -36,7 +38,10 @@ std::string valid_utf8(std::string text) {
 // The one place that decides what of an answer the next turns see. A model may say bytes that are
 // no text, or be stopped inside a character; templates refuse both.
 ChatMessage assistant_message(const CompletionResult& result) {
-  return {.role = "assistant", .content = valid_utf8(result.completion.text)};
+  ChatReply reply = read_reply(result);
+  return {.role = "assistant",
+          .content = valid_utf8(std::move(reply.content)),
+          .reasoning = valid_utf8(std::move(reply.reasoning))};
 }
 
 std::string first_words(const std::string& text) {
@@ -76,8 +81,8 @@ Status ChatSession::retry() {
 Status ChatSession::answer(Conversation before) {
   CompletionRequest request = named_request(parts_.request, parts_.model);
   request.messages = conversation_.messages();
-  const Result<std::shared_ptr<const CompletionResult>> result =
-      print_answer(parts_.local, parts_.terminal, parts_.answer, std::move(request), output_);
+  const Result<std::shared_ptr<const CompletionResult>> result = print_answer(
+      parts_.local, parts_.terminal, parts_.answer, std::move(request), output_, Apart::kThoughts);
   if (output_.failed()) {
     ended_ = true;
     return output_.status();
@@ -107,6 +112,10 @@ Status ChatSession::answer(Conversation before) {
 }
 
 void ChatSession::tell_about(const CompletionResult& result) const {
+  const ChatMessage& said = conversation_.messages().back();
+  if (said.content.empty() && !said.reasoning.empty()) {
+    say("(it ended while the model was thinking, before it answered)");
+  }
   if (result.completion.finish == FinishReason::kCancelled) {
     say(result.ended_by == EndedBy::kTimeout ? "(stopped by timeout_ms)" : "(stopped)");
   }
@@ -127,6 +136,14 @@ Status ChatSession::show_stats() const {
   say("last answer\n" + answer_stats(*last_, parts_.local, last_width_) +
       drafter_rows(last_->completion.speculation.drafters) + "\nthis session\n" + stats_.table());
   return Status();
+}
+
+std::string ChatSession::color_help() const {
+  if (!use_color(parts_.answer.color)) {
+    return "Started with --color, answers show by their colours who guessed each token.";
+  }
+  return "Colours of guessed tokens: " + color_legend(kDrafterNames) +
+         "; what the model itself had to say has none.";
 }
 
 Status ChatSession::set(const std::string& argument) {

@@ -41,6 +41,8 @@ class ChatSession {
   Status undo();
   Status retry();
   Status clear();
+  // What the colours of answers mean; where they are off, how they are switched on.
+  std::string color_help() const;
   void end() { ended_ = true; }
 
   // No more questions: /exit, or nobody reads the answers any more.

@@ -16,6 +16,21 @@ Status not_a_conversation(const std::string& path, const std::string& reason) {
   return invalid_argument("'" + path + "' is no conversation: " + reason);
 }
 
+// All that load() reads again.
+Json message_json(const ChatMessage& message) {
+  Json object = {{"role", message.role}, {"content", message.content}};
+  if (!message.reasoning.empty()) object["reasoning_content"] = message.reasoning;
+  if (!message.tool_call_id.empty()) object["tool_call_id"] = message.tool_call_id;
+  if (!message.name.empty()) object["name"] = message.name;
+  for (const ToolCall& call : message.tool_calls) {
+    Json function = {{"name", call.name}, {"arguments", call.arguments}};
+    Json object_of = {{"type", "function"}, {"function", std::move(function)}};
+    if (!call.id.empty()) object_of["id"] = call.id;
+    object["tool_calls"].push_back(std::move(object_of));
+  }
+  return object;
+}
+
 }  // namespace
 
 std::string Conversation::system() const { return has_system() ? messages_.front().content : ""; }
@@ -62,7 +77,7 @@ void Conversation::clear() { messages_.resize(has_system() ? 1 : 0); }
 Status Conversation::save(const std::string& path) const {
   Json messages = Json::array();
   for (const ChatMessage& message : messages_) {
-    messages.push_back(Json{{"role", message.role}, {"content", message.content}});
+    messages.push_back(message_json(message));
   }
   return write_whole_file(path, json::encode(Json{{"messages", std::move(messages)}}) + "\n");
 }

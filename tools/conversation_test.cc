@@ -99,6 +99,23 @@ TEST_F(ConversationFile, WhatIsSavedIsReadAgainAndIsAPromptFile) {
   EXPECT_EQ(roles(*Conversation::load(path("c.json"))), "");
 }
 
+TEST_F(ConversationFile, ThoughtsAndCallsAreSavedToo) {
+  Conversation c;
+  c.add_user("one?");
+  c.add_answer({.role = "assistant",
+                .content = "",
+                .reasoning = "hm",
+                .tool_calls = {{.id = "a", .name = "get", .arguments = "{}"}}});
+  ASSERT_TRUE(c.save(path("c.json")).ok());
+  const Result<Conversation> read = Conversation::load(path("c.json"));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  const ChatMessage& said = read->messages().back();
+  EXPECT_EQ(said.reasoning, "hm");
+  ASSERT_EQ(said.tool_calls.size(), 1U);
+  EXPECT_EQ(said.tool_calls[0].name + said.tool_calls[0].id + said.tool_calls[0].arguments,
+            "geta{}");
+}
+
 TEST_F(ConversationFile, WhatIsWrongInAFileIsNamedWithTheFile) {
   EXPECT_EQ(Conversation::load(path("none.json")).status().code(), StatusCode::kNotFound);
   EXPECT_NE(error_of("{").find("bad.json' is no conversation: line 1"), std::string::npos);

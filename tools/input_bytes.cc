@@ -34,17 +34,23 @@ InputBytes::Kind InputBytes::fail(const char* what) {
   return Kind::kEnd;
 }
 
-void InputBytes::interrupt() {
-  const char byte = 0;  // where the pipe is full, there are interruptions enough
+void InputBytes::wake() {
+  const char byte = 0;  // where the pipe is full, it wakes as it is
   while (write(wake_[1], &byte, 1) < 0 && errno == EINTR) {
   }
 }
 
-void InputBytes::resume() {
-  std::array<char, 64> bytes;
-  while (::read(wake_[0], bytes.data(), bytes.size()) > 0 || errno == EINTR) {
-  }
+void InputBytes::interrupt() {
+  interrupted_.store(true);
+  wake();
 }
+
+void InputBytes::poke() {
+  poked_.store(true);
+  wake();
+}
+
+void InputBytes::resume() { interrupted_.store(false); }
 
 InputBytes::Kind InputBytes::read(std::span<char> into, std::size_t& n) {
   n = 0;
@@ -55,7 +61,14 @@ InputBytes::Kind InputBytes::read(std::span<char> into, std::size_t& n) {
       if (errno == EINTR) continue;
       return fail("wait for standard input");
     }
-    if (waits[1].revents != 0) return Kind::kInterrupted;
+    if (waits[1].revents != 0) {  // emptied first: what wakes from now on is seen next time
+      std::array<char, 64> bytes;
+      while (::read(wake_[0], bytes.data(), bytes.size()) > 0) {
+      }
+    }
+    if (interrupted_.load()) return Kind::kInterrupted;
+    if (poked_.exchange(false)) return Kind::kPoked;
+    if (waits[0].revents == 0) continue;
     const ssize_t got = ::read(descriptor_, into.data(), into.size());
     if (got > 0) {
       n = static_cast<std::size_t>(got);

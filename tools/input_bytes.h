@@ -1,6 +1,7 @@
 // Bytes from a file descriptor, whose waiting another thread can interrupt.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <span>
 
@@ -14,6 +15,7 @@ class InputBytes {
     kBytes,
     kEnd,          // of the input, or it failed: see status(); from now on always
     kInterrupted,  // until resume()
+    kPoked,        // once for each poke(), or for several
   };
 
   // `descriptor` must stay open. Errors at creation show as kEnd and status().
@@ -29,14 +31,19 @@ class InputBytes {
   void interrupt();
   // Forgets the interruptions until now. The reading thread.
   void resume();
+  // Has read() return once, so that its thread can look at something else. Any thread.
+  void poke();
 
   const Status& status() const { return status_; }
 
  private:
   Kind fail(const char* what);
+  void wake();
 
   int descriptor_;
   int wake_[2] = {-1, -1};  // a pipe: reading end, writing end
+  std::atomic<bool> interrupted_{false};
+  std::atomic<bool> poked_{false};
   bool ended_ = false;
   Status status_;
 };

@@ -1,5 +1,6 @@
 #include "tools/line_editor.h"
 
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,13 +13,17 @@
 #include <langinfo.h>
 
 #include <array>
+#include <atomic>
 #include <clocale>
+#include <csignal>
 #include <cstdio>
 #include <cwchar>
 #include <string_view>
 
 #include "tools/paste.h"
 #include "tools/report.h"
+#include "tools/signals.h"
+#include "tools/terminal_modes.h"
 #endif
 
 namespace outrider::tools {
@@ -64,6 +69,8 @@ class EditedLines : public LineSource {
   void interrupt() override { bytes_.interrupt(); }
   void resume() override;
   const Status& status() const override { return bytes_.status(); }
+  void handle(int signal_number) override;
+  void give_back() override { modes_.give_back(); }
   void remember(const std::string& message) override;
 
  private:
@@ -77,8 +84,13 @@ class EditedLines : public LineSource {
   // 1, or 0 when there is none: the input has ended or was interrupted.
   int read_key(wchar_t& key);
   bool fill();
+  // Shows the line again, below what else is on the screen where `below`.
+  void redraw(bool below);
+  int rows_above_cursor() const;
   void save_history();
 
+  TerminalModes modes_;                 // before the editor changes them
+  std::atomic<bool> continued_{false};  // since the last redraw()
   InputBytes bytes_{STDIN_FILENO};
   PasteDecoder pastes_{kQuote};
   std::string keys_;  // not yet given to the editor
@@ -104,10 +116,18 @@ EditedLines::EditedLines(const std::string& history_file) : history_file_(histor
   el_set(editor_, EL_GETCFN, next_key);
   el_set(editor_, EL_HIST, history, history_);
   el_set(editor_, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  // What is typed while no line is read is kept as it is, and shown with the next prompt. In cooked
+  // mode, which libedit would go back to, the terminal shows it in the middle of an answer and
+  // makes a NUL of Ctrl-D; and libedit leaves that mode only after it has shown its prompt.
+  el_set(editor_, EL_SETTY, "-x", "-icanon", "-echo", "-iexten", nullptr);
+  std::fputs(kPasteMarksOn, stderr);
 }
 
 EditedLines::~EditedLines() {
-  if (good()) save_history();
+  if (good()) {
+    std::fputs(kPasteMarksOff, stderr);
+    save_history();
+  }
   if (history_ != nullptr) history_end(history_);
   if (editor_ != nullptr) el_end(editor_);
 }
@@ -134,8 +154,46 @@ bool EditedLines::fill() {
   std::array<char, 4096> chunk;
   std::size_t n = 0;
   last_ = bytes_.read(chunk, n);
+  if (last_ == InputBytes::Kind::kPoked) redraw(continued_.exchange(false));
   pastes_.feed({chunk.data(), n}, keys_);
-  return last_ == InputBytes::Kind::kBytes;
+  return last_ == InputBytes::Kind::kBytes || last_ == InputBytes::Kind::kPoked;
+}
+
+void EditedLines::handle(int signal_number) {
+  if (signal_number == SIGTSTP) {
+    modes_.give_back();
+    stop_process();
+    modes_.take_again();
+    continued_.store(true);
+  }
+  bytes_.poke();
+}
+
+// As the terminal wraps prompt and line at its present width.
+int EditedLines::rows_above_cursor() const {
+  winsize size = {};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 0;
+  const int columns = size.ws_col;
+  int column = static_cast<int>(prompt_.size());
+  int row = 0;
+  const LineInfoW* const typed = el_wline(editor_);
+  for (const wchar_t* c = typed->buffer; c < typed->cursor; ++c) {
+    const int width = *c == L'\t' ? 8 - column % 8 : (wcwidth(*c) < 0 ? 2 : wcwidth(*c));  // ^A
+    column += width;
+    if (*c != L'\n' && column < columns) continue;
+    ++row;
+    column = *c == L'\n' || column == columns ? 0 : width;
+  }
+  return row;
+}
+
+void EditedLines::redraw(bool below) {
+  el_resize(editor_);
+  std::string back = "\r";
+  const int rows = below ? 0 : rows_above_cursor();
+  if (rows > 0) back += "\033[" + std::to_string(rows) + "A";
+  std::fputs((back + "\033[J").c_str(), stderr);
+  el_set(editor_, EL_REFRESH);
 }
 
 int EditedLines::read_key(wchar_t& key) {
@@ -160,11 +218,10 @@ EditedLines::Kind EditedLines::next(const std::string& prompt, std::string& line
   prompt_ = prompt;
   had_text_ = false;
   last_ = InputBytes::Kind::kBytes;
+  continued_.store(false);
   el_resize(editor_);
-  std::fputs(kPasteMarksOn, stderr);
   int count = 0;
   const char* const text = el_gets(editor_, &count);
-  std::fputs(kPasteMarksOff, stderr);
   if (last_ == InputBytes::Kind::kInterrupted) return Kind::kInterrupted;
   if (text == nullptr || count <= 0) return Kind::kEnd;  // Ctrl-D, or the terminal is gone
   line.assign(text);

@@ -12,7 +12,7 @@ bool LineReader::fill() {
   buffer_.append(chunk.data(), n);
   interrupted_ = kind == InputBytes::Kind::kInterrupted;
   ended_ = kind == InputBytes::Kind::kEnd;
-  return kind == InputBytes::Kind::kBytes;
+  return kind == InputBytes::Kind::kBytes || kind == InputBytes::Kind::kPoked;
 }
 
 void LineReader::resume() {

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "tools/paste.h"
+#include "tools/signals.h"
 
 namespace outrider::tools {
 namespace {
@@ -54,6 +55,10 @@ class PlainLines : public LineSource {
 };
 
 }  // namespace
+
+void LineSource::handle(int signal_number) {
+  if (signal_number == SIGTSTP) stop_process();
+}
 
 std::unique_ptr<LineSource> plain_lines(std::size_t max_bytes) {
   return std::make_unique<PlainLines>(max_bytes);

@@ -26,6 +26,12 @@ class LineSource {
   virtual void resume() = 0;
   virtual const Status& status() const = 0;
 
+  // SIGTSTP: gives the terminal back, and stops the process until it goes on. SIGWINCH: the window
+  // has another size. The watching thread (SignalWatch::on_other()).
+  virtual void handle(int signal_number);
+  // The process is about to die: the terminal gets back what it had. Any thread.
+  virtual void give_back() {}
+
   // Keeps a message for the arrow keys, and for later sessions.
   virtual void remember(const std::string& /*message*/) {}
 };

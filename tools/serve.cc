@@ -1,5 +1,6 @@
 // outrider serve: the models over HTTP, for clients of OpenAI's API and others.
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <string>
 #include <thread>
@@ -139,9 +140,16 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
     if (!opened.ok()) return opened.status();
     log = std::move(*opened);
     server.log_to(log.get());
+    terminal.signals.on_other([&log](int) {
+      const Status reopened = log->reopen();
+      if (!reopened.ok()) print_warning(reopened.message());
+    });
   }
   Result<std::unique_ptr<http::Listener>> listener = http::Listener::create(server);
-  if (!listener.ok()) return listener.status();
+  if (!listener.ok()) {
+    terminal.signals.on_other({});
+    return listener.status();
+  }
   Status listened;
   std::thread listening([&] { listened = (*listener)->run(); });
   print_note("listening on http://" + server_.host + ":" + std::to_string((*listener)->port()));
@@ -152,6 +160,7 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   if (opened.ok() && !terminal.signals.raised()) print_note("ready");
   listening.join();
   terminal.signals.on_signal({});
+  terminal.signals.on_other({});
   return opened.ok() ? listened : opened;
 }
 
@@ -159,7 +168,9 @@ int ServeCommand::run() {
   const int constraint = read_constraint(request_);
   if (constraint != kDone) return constraint;
   server_.defaults = request_.request;
-  Terminal terminal;  // first: the catalog's threads must not take the signals
+  // With a log SIGHUP does not end it, but means that the log was moved away.
+  const std::vector<int> hangup(server_.access_log.empty() ? 0 : 1, SIGHUP);
+  Terminal terminal(hangup);  // first: the catalog's threads must not take the signals
   LlamaLoader loader;
   Result<std::unique_ptr<Catalog>> catalog = make_catalog(loader);
   if (!catalog.ok()) return fail(catalog.status());

@@ -18,11 +18,14 @@ bool is_ignored(int number) {
 
 }  // namespace
 
-SignalWatch::SignalWatch() {
+SignalWatch::SignalWatch(const std::vector<int>& others) {
   std::signal(SIGPIPE, SIG_IGN);
   sigemptyset(&watched_);
   sigaddset(&watched_, kWakeUp);
   for (const int number : {SIGINT, SIGTERM}) {
+    if (!is_ignored(number)) sigaddset(&watched_, number);
+  }
+  for (const int number : others) {
     if (!is_ignored(number)) sigaddset(&watched_, number);
   }
   pthread_sigmask(SIG_BLOCK, &watched_, &before_);
@@ -44,6 +47,16 @@ void SignalWatch::on_signal(std::function<void()> callback) {
   if (raised() && callback_) callback_();
 }
 
+void SignalWatch::on_other(std::function<void(int)> callback) {
+  const std::lock_guard<std::mutex> lock(others_mutex_);
+  other_callback_ = std::move(callback);
+}
+
+void SignalWatch::before_death(std::function<void()> callback) {
+  const std::lock_guard<std::mutex> lock(others_mutex_);
+  last_words_ = std::move(callback);
+}
+
 void SignalWatch::lower() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!terminated()) raised_.store(false);
@@ -55,9 +68,16 @@ void SignalWatch::watch() {
     if (sigwait(&watched_, &number) != 0) continue;
     if (stopping_.load()) return;
     if (number == kWakeUp) continue;
+    if (number != SIGINT && number != SIGTERM) {
+      const std::lock_guard<std::mutex> lock(others_mutex_);
+      if (other_callback_) other_callback_(number);
+      continue;
+    }
     if (raised() && number == SIGINT && repeat_interrupts_.load()) continue;
     if (raised()) {
       // The second one: as if nobody had watched.
+      const std::lock_guard<std::mutex> lock(others_mutex_);
+      if (last_words_) last_words_();
       std::signal(number, SIG_DFL);
       pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
       kill(getpid(), number);
@@ -68,6 +88,16 @@ void SignalWatch::watch() {
     raised_.store(true);
     if (callback_) callback_();
   }
+}
+
+void stop_process() {
+  sigset_t stop;
+  sigset_t before;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTSTP);
+  pthread_sigmask(SIG_UNBLOCK, &stop, &before);
+  raise(SIGTSTP);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace outrider::tools

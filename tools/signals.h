@@ -4,7 +4,8 @@
 //
 // How. The signals are blocked in all threads and a thread of their own waits for them (sigwait),
 // so that what happens on a signal is ordinary code, which may take locks. SIGPIPE is ignored: a
-// reader that went away is seen as EPIPE where it is written to.
+// reader that went away is seen as EPIPE where it is written to. Other signals can be watched the
+// same way; they do not ask for an end, and are told each time.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace outrider::tools {
 
@@ -20,7 +22,8 @@ namespace outrider::tools {
 // ignored.
 class SignalWatch {
  public:
-  SignalWatch();
+  // `others`: signals that on_other() is told of.
+  explicit SignalWatch(const std::vector<int>& others = {});
   ~SignalWatch();  // as before, SIGPIPE apart
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
@@ -46,6 +49,13 @@ class SignalWatch {
   // has already come. An empty one takes it back; afterwards it is not running any more.
   void on_signal(std::function<void()> callback);
 
+  // Called on the watching thread with each of the other signals; nothing comes of those before.
+  // An empty one takes it back, as above. It may call stop_process().
+  void on_other(std::function<void(int number)> callback);
+
+  // Called on the watching thread before a second signal has its usual effect.
+  void before_death(std::function<void()> callback);
+
  private:
   void watch();
 
@@ -53,11 +63,17 @@ class SignalWatch {
   sigset_t before_;
   std::mutex mutex_;  // guards callback_
   std::function<void()> callback_;
+  std::mutex others_mutex_;  // guards the two below
+  std::function<void(int)> other_callback_;
+  std::function<void()> last_words_;
   std::atomic<bool> raised_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> repeat_interrupts_{false};
   std::atomic<int> number_{0};
   std::thread thread_;
 };
+
+// Stops the process as Ctrl-Z does; returns when it goes on.
+void stop_process();
 
 }  // namespace outrider::tools

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "draft/lookup_table.h"
+#include "tools/paste.h"
 
 namespace outrider::tools {
 namespace {
@@ -16,7 +17,16 @@ namespace {
 constexpr std::array<std::string_view, 4> kColors = {"\033[32m", "\033[36m", "\033[33m",
                                                      "\033[35m"};
 constexpr std::string_view kDefaultColor = "\033[0m";
-constexpr std::string_view kTarget = "target";  // as SaidToken::by has it
+constexpr std::string_view kDim = "\033[0;2m";
+constexpr std::string_view kThought = "thought";  // in the place of who said it
+constexpr std::string_view kTarget = "target";    // as SaidToken::by has it
+
+std::string_view color_of(std::string_view by) {
+  if (by == kTarget) return kDefaultColor;
+  if (by == kThought) return kDim;
+  const auto drafter = std::find(kDrafterNames.begin(), kDrafterNames.end(), by);
+  return kColors[static_cast<std::size_t>(drafter - kDrafterNames.begin()) % kColors.size()];
+}
 
 }  // namespace
 
@@ -24,14 +34,26 @@ bool use_color(std::string_view mode) {
   if (mode == "always") return true;
   const char* no_color = std::getenv("NO_COLOR");
   if (no_color != nullptr && *no_color != '\0') return false;
-  return mode == "auto" && isatty(STDOUT_FILENO) == 1;
+  return mode == "auto" && isatty(STDOUT_FILENO) == 1 && takes_escapes();
+}
+
+std::string color_legend(std::span<const std::string_view> drafters) {
+  std::string text;
+  for (const std::string_view drafter : drafters) {
+    text += text.empty() ? "" : ", ";
+    text += color_of(drafter);
+    text += drafter;
+    text += kDefaultColor;
+  }
+  return text;
 }
 
 void TextOutput::set_color(std::string_view by) {
-  if (!color_ || by == by_) return;
-  const auto drafter = std::find(kDrafterNames.begin(), kDrafterNames.end(), by);
-  const std::size_t index = static_cast<std::size_t>(drafter - kDrafterNames.begin());
-  buffer_ += by == kTarget ? kDefaultColor : kColors[index % kColors.size()];
+  const bool shown = color_ || (dim_ && (by == kThought || by_ == kThought));
+  if (!shown || by == by_) return;
+  // Without colours, back from a thought to whoever speaks.
+  if (by_ == kThought && by != kTarget) buffer_ += kDefaultColor;
+  buffer_ += color_ || by == kThought ? color_of(by) : kDefaultColor;
   by_ = by;
 }
 
@@ -43,6 +65,15 @@ void TextOutput::write(const std::vector<SaidToken>& tokens) {
     buffer_ += token.text;
     last_ = token.text.back();
   }
+  write(buffer_);
+}
+
+void TextOutput::write_thought(std::string_view text) {
+  if (text.empty()) return;
+  buffer_.clear();
+  set_color(kThought);
+  buffer_ += text;
+  last_ = text.back();
   write(buffer_);
 }
 

@@ -1,7 +1,10 @@
 // The text of a completion on stdout, as it comes.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +14,12 @@
 
 namespace outrider::tools {
 
-// Whether --color ("never", "auto", "always") means colour here: auto does on a terminal unless
-// NO_COLOR is set; always wins over both.
+// Whether --color ("never", "auto", "always") means colour here: auto does on a terminal that takes
+// it, unless NO_COLOR is set; always wins over all.
 bool use_color(std::string_view mode);
+
+// The names of `drafters`, each in the colour of its tokens.
+std::string color_legend(std::span<const std::string_view> drafters);
 
 // Writes bytes to a file descriptor, each call at once. Not thread-safe.
 class TextOutput {
@@ -22,11 +28,18 @@ class TextOutput {
   // cyan, yellow, magenta, in the order of kDrafterNames; what the target said itself stays as it
   // is. `whole_lines`: finish() ends the line everywhere, and not on a terminal only.
   TextOutput(int descriptor, bool color, bool whole_lines = false)
-      : descriptor_(descriptor), color_(color), whole_lines_(whole_lines) {}
+      : descriptor_(descriptor),
+        color_(color),
+        dim_(color || (isatty(descriptor) == 1 && use_color("auto"))),
+        whole_lines_(whole_lines) {}
 
   // Nothing more is written after the first failure.
   void write(const std::vector<SaidToken>& tokens);
   void write(std::string_view bytes);
+  // What the model thinks before it answers, dimmed; where no colours are wanted, as it is.
+  void write_thought(std::string_view text);
+  // Whether thoughts are dimmed: with colours, and wherever --color auto means them.
+  bool dims() const { return dim_; }
 
   // Back to the default colour, and on a terminal (or with whole_lines) to the start of a line.
   void finish();
@@ -44,6 +57,7 @@ class TextOutput {
 
   int descriptor_;
   bool color_;
+  bool dim_;
   bool whole_lines_;
   std::string_view by_ = "target";  // whose colour is set
   char last_ = '\n';                // the last byte of text

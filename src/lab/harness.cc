@@ -13,10 +13,12 @@ constexpr std::int64_t kLookMs = 50;  // between two looks at the watcher's inte
 
 Result<std::shared_ptr<const CompletionResult>> generate(
     const Harness& harness, CompletionRequest request,
-    const std::function<bool(const std::vector<SaidToken>&)>& on_tokens) {
+    const std::function<bool(const std::vector<SaidToken>&)>& on_tokens,
+    const std::function<void(const StartedCompletion&)>& on_start) {
   Runtime& runtime = harness.runtime;
   const Result<StartedCompletion> started = runtime.start(std::move(request));
   if (!started.ok()) return started.status();
+  if (on_start) on_start(*started);
   bool reading = started->prompt.n_tokens > harness.target.capabilities().n_batch;
   bool ending = false;
   while (true) {

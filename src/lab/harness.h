@@ -40,10 +40,12 @@ struct Harness {
 
 // Runs one request to its end. `on_tokens` (may be empty) gets what is said and returns false to
 // end it; so does the watcher's interrupt. While a prompt of several batches is read, the watcher
-// hears how far. Errors: Runtime::start's. A failure on the way is in the completion.
+// hears how far. `on_start` (may be empty) gets what it reads with. Errors: Runtime::start's. A
+// failure on the way is in the completion.
 Result<std::shared_ptr<const CompletionResult>> generate(
     const Harness& harness, CompletionRequest request,
-    const std::function<bool(const std::vector<SaidToken>&)>& on_tokens = {});
+    const std::function<bool(const std::vector<SaidToken>&)>& on_tokens = {},
+    const std::function<void(const StartedCompletion&)>& on_start = {});
 
 // The same for those who want all of the text or none: a failure on the way is an error, and so is
 // an interruption (kCancelled).

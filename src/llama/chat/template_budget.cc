@@ -2,13 +2,22 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <vector>
 
 namespace outrider::llama {
 namespace {
 
 thread_local TemplateBudget* current_budget = nullptr;
+thread_local TemplateLimits current_limits;
 
 constexpr std::uint64_t kHuge = std::uint64_t{1} << 60;
+
+// Of a text with the memory of its parts: texts that are joined stay parts of their own.
+std::uint64_t text_size(const jinja::value& value) {
+  const std::vector<jinja::string_part>& parts = value->val_str.parts;
+  const std::size_t n_more = parts.empty() ? 0 : parts.size() - 1;
+  return value->val_str.length() + n_more * sizeof(jinja::string_part);
+}
 
 class SizeWalk {
  public:
@@ -17,7 +26,7 @@ class SizeWalk {
   std::uint64_t size(const jinja::value& value, int depth) {
     if (value == nullptr) return 1;
     if (value->val_arr.empty() && value->val_obj.empty()) {
-      return 16 + value->val_str.length();
+      return 16 + text_size(value);
     }
     if (depth > TemplateBudget::kValueDepth) {
       budget_.stop("it nests lists more than " + std::to_string(TemplateBudget::kValueDepth) +
@@ -47,8 +56,17 @@ class SizeWalk {
 
 }  // namespace
 
+ScopedTemplateLimits::ScopedTemplateLimits(const TemplateLimits& limits) : before_(current_limits) {
+  current_limits = limits;
+}
+
+ScopedTemplateLimits::~ScopedTemplateLimits() { current_limits = before_; }
+
 TemplateBudget::TemplateBudget(std::uint64_t n_given)
-    : outer_(current_budget), bytes_left_(kBytes + 64 * n_given) {
+    : outer_(current_budget),
+      limits_(current_limits),
+      steps_left_(limits_.steps),
+      bytes_left_(kBytes + 64 * n_given) {
   current_budget = this;
 }
 
@@ -66,9 +84,9 @@ void TemplateBudget::stop(const std::string& why) const {
 
 void TemplateBudget::step(std::uint64_t n) {
   if (exceeded()) stop(why_);
-  if (n > steps_left_) stop("it takes more than " + std::to_string(kSteps) + " steps");
+  if (n > steps_left_) stop("it takes more than " + std::to_string(limits_.steps) + " steps");
   steps_left_ -= n;
-  if (watch_.elapsed_ms() > kSeconds * 1000.0) stop("it takes too long");
+  if (watch_.elapsed_ms() > limits_.seconds * 1000.0) stop("it takes too long");
 }
 
 void TemplateBudget::may_make(std::uint64_t n_bytes) const {
@@ -95,7 +113,7 @@ std::uint64_t written_size(const jinja::value& value, TemplateBudget& budget) {
 
 std::uint64_t own_size(const jinja::value& value) {
   if (value == nullptr) return 0;
-  return value->val_str.length() + 16 * (value->val_arr.size() + value->val_obj.size());
+  return text_size(value) + 16 * (value->val_arr.size() + value->val_obj.size());
 }
 
 }  // namespace outrider::llama

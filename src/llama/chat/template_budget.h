@@ -6,13 +6,14 @@
 // bounded_template.cc puts into the parsed program, ask the thread's budget before and after what
 // may be large. What is stopped, and what is not:
 //
-//  - steps: each statement, expression and iteration is one; kSteps of them.
+//  - steps: each statement, expression and iteration is one; TemplateLimits::steps of them.
 //  - bytes: what texts and lists are made of, all that were ever made counted. Single operations
 //    that multiply (range, "x" * n, replace, join, indent, format, tojson) are judged before they
 //    begin, by what goes in.
 //  - depth: of calls and expressions in each other (kDepth), and of lists and objects in each other
 //    (kValueDepth); lists that hold themselves, and such as would be enormous when written out.
-//  - time: kSeconds in all, looked at with each step. A single operation is not interrupted; by
+//  - time: TemplateLimits::seconds in all, looked at with each step. A single operation is not
+//  interrupted; by
 //    the limits above the longest take a few seconds.
 //
 // What a template does within that is its own: nothing that it can reach is outside of it
@@ -40,15 +41,31 @@ class TemplateTooCostly : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+struct TemplateLimits {
+  std::uint64_t steps = 5'000'000;
+  double seconds = 20.0;
+};
+
+// For tests, which cannot wait that long: budgets that are made on this thread while it lives have
+// these limits.
+class ScopedTemplateLimits {
+ public:
+  explicit ScopedTemplateLimits(const TemplateLimits& limits);
+  ~ScopedTemplateLimits();
+  ScopedTemplateLimits(const ScopedTemplateLimits&) = delete;
+  ScopedTemplateLimits& operator=(const ScopedTemplateLimits&) = delete;
+
+ private:
+  TemplateLimits before_;
+};
+
 // While it lives, templates on this thread are held to it. They nest; the innermost counts.
 class TemplateBudget {
  public:
-  static constexpr std::uint64_t kSteps = 5'000'000;
   static constexpr std::uint64_t kBytes = std::uint64_t{256} << 20;  // and 64 for each given byte
   static constexpr std::uint64_t kMoves = std::uint64_t{1} << 34;    // bytes that one call may move
   static constexpr int kDepth = 400;                                 // 0.5 to 1 MiB of stack
   static constexpr int kValueDepth = 100;
-  static constexpr double kSeconds = 20.0;
 
   // `n_given`: bytes of what the template gets.
   explicit TemplateBudget(std::uint64_t n_given);
@@ -74,7 +91,8 @@ class TemplateBudget {
  private:
   TemplateBudget* outer_;
   Stopwatch watch_;
-  std::uint64_t steps_left_ = kSteps;
+  const TemplateLimits limits_;
+  std::uint64_t steps_left_;
   std::uint64_t bytes_left_;
   int depth_ = 0;
   mutable std::string why_;
@@ -84,7 +102,7 @@ class TemplateBudget {
 // twice. Throws TemplateTooCostly for one that is nested too deep or holds itself.
 std::uint64_t written_size(const jinja::value& value, TemplateBudget& budget);
 
-// Bytes of a text, entries of a list or an object, without what these hold.
+// Bytes of a text and its parts, entries of a list or an object, without what these hold.
 std::uint64_t own_size(const jinja::value& value);
 
 }  // namespace outrider::llama
