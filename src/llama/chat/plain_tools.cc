@@ -100,7 +100,7 @@ class Scanner {
     return Fit::kYes;
   }
 
-  Fit take_string(std::string& value) {
+  Fit take_string(std::string& text) {
     skip_spaces();
     if (rest_.empty()) return Fit::kCut;
     if (rest_.front() != '"') return Fit::kNo;
@@ -109,7 +109,7 @@ class Scanner {
     if (end >= rest_.size()) return Fit::kCut;
     const json::Parsed parsed = json::parse(rest_.substr(0, end + 1));
     if (!parsed.ok()) return Fit::kNo;
-    value = parsed.value->get<std::string>();
+    text = parsed.value->get<std::string>();
     rest_.remove_prefix(end + 1);
     return Fit::kYes;
   }
