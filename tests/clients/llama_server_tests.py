@@ -142,14 +142,17 @@ def main():
                    "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9",
                    "NO_PROXY": "127.0.0.1,localhost,::1"}
     files = [f"unit/test_{name}.py" for name in FILES]
-    subprocess.run([python, "-m", "pytest", "-q", "--no-header", "--tb=line", "-p",
-                    "no:cacheprovider", f"--junitxml={report}", "-m", "not slow", *files,
-                    *arguments], cwd=tests, env=environment, check=False)
+    log = root / "pytest.log"  # what fails as expected says thousands of lines
+    with open(log, "w", encoding="utf-8") as output:
+        subprocess.run([python, "-m", "pytest", "-q", "--no-header", "--tb=line", "-p",
+                        "no:cacheprovider", f"--junitxml={report}", "-m", "not slow", *files,
+                        *arguments], cwd=tests, env=environment, check=False, stdout=output,
+                       stderr=subprocess.STDOUT)
     results = outcomes(report)
     wrong = judge(results, whole=not arguments)
     write_report(results, wrong, root / "judged.xml")
     for name, what in wrong.items():
-        print(f"{name} {what}")
+        print(f"{name} {what}; see {log}")
     counts = {kind: list(results.values()).count(kind) for kind in ("passed", "failed", "skipped")}
     print(f"llama.cpp's server tests: {counts['passed']} passed, {counts['failed']} failed, "
           f"{counts['skipped']} skipped; {len(wrong)} not as expected")
