@@ -127,6 +127,22 @@ struct BoundedFilterBlock : jinja::filter_statement {
   }
 };
 
+// Judges a list or an object that something was put into. One that is too much may hold itself, and
+// would never be freed: it is emptied, as the template ends here.
+void may_hold(const value& object, TemplateBudget& budget) {
+  try {
+    budget.may_make(written_size(object, budget));
+  } catch (...) {
+    object->val_arr.clear();
+    object->val_obj.clear();
+    if (jinja::is_val<jinja::value_object>(object)) {
+      const_cast<jinja::value_object_t*>(jinja::cast_val<jinja::value_object>(object))
+          ->unordered.clear();
+    }
+    throw;
+  }
+}
+
 struct BoundedCall : jinja::call_expression {
   using call_expression::call_expression;
   value execute_impl(context& ctx) const override {
@@ -144,7 +160,7 @@ struct BoundedCall : jinja::call_expression {
     const call_expression known(std::make_unique<Known>(std::move(called)), known_all(arguments));
     value made = known.execute_impl(ctx);
     // These can put a list into itself.
-    if (name == "append" || name == "namespace") budget.may_make(written_size(made, budget));
+    if (name == "append" || name == "namespace") may_hold(made, budget);
     return made;
   }
 };
@@ -176,7 +192,7 @@ struct BoundedMemberSet : jinja::set_statement {
     TemplateBudget& budget = TemplateBudget::current();
     for (const auto& [key, entry] : object->val_obj) {
       if (entry->val_arr.empty() && entry->val_obj.empty()) continue;
-      budget.may_make(written_size(object, budget));
+      may_hold(object, budget);
       break;
     }
     return done;
