@@ -16,6 +16,7 @@
 
 #include "common.h"
 #include "ggml-backend.h"
+#include "jinja/value.h"
 #include "llama.h"
 #include "llama/kernels/own_kernels.h"
 #include "log.h"
@@ -92,6 +93,12 @@ void make_tables() {
 }  // namespace
 
 void ensure_backend() {
+  // Made before anybody asks for at_process_end: a load that goes on at the process's end uses
+  // them.
+  (void)jinja::global_builtins();
+  (void)jinja::value_string_t().get_builtins();
+  (void)jinja::value_array_t().get_builtins();
+  (void)jinja::value_object_t().get_builtins();
   static std::once_flag once;
   std::call_once(once, [] {
     llama_log_set(on_log, nullptr);
