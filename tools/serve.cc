@@ -161,7 +161,8 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   listening.join();
   terminal.signals.on_signal({});
   terminal.signals.on_other({});
-  return opened.ok() ? listened : opened;
+  // What a signal ended did not fail.
+  return opened.ok() || terminal.signals.raised() ? listened : opened;
 }
 
 int ServeCommand::run() {

@@ -41,7 +41,7 @@ def speed_bench(place, tmp_path):
 
 def test_it_measures_both_ways_and_compares_them(speed_bench, place, tmp_path):
     reports = {}
-    for name, fields in (("plain", {"speculative": False}), ("guessed", {})):
+    for name, fields in (("plain", {"speculative": False}), ("guessed", {"width": 4})):
         path = tmp_path / f"{name}.json"
         speed_bench("speed_bench.py", "--url", place.url, "--model", place.model, "--osl", str(TOKENS),
                     "--concurrency", "2", "--extra-inputs", json.dumps({"temperature": 0, **fields}),
