@@ -1,4 +1,4 @@
-// outrider chat: through pipes, as a script has it, and on a terminal, as a person has it.
+// outrider chat through pipes, as a script has it. (On a terminal: cli_chat_terminal_test.cc.)
 #include <signal.h>
 
 #include <string>
@@ -6,26 +6,12 @@
 
 #include <gtest/gtest.h>
 
-#include "testing/tiny_gguf.h"
-#include "tests/cli_process.h"
-#include "tests/pty_process.h"
+#include "tests/cli_chat.h"
 
 namespace outrider::testing {
 namespace {
 
 using json::Json;
-
-// `outrider chat` on the tiny pair, with a history of its own.
-CliCall chat_call(const std::vector<std::string>& more, const std::string& input = "") {
-  const CliModels& models = cli_models();
-  std::vector<std::string> arguments = {"chat", "-m", models.target, "-d",     models.draft, "-c",
-                                        "2048", "-n", "24",          "--seed", "7"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  CliCall call = models.folder.call(arguments);
-  call.environment["XDG_STATE_HOME"] = models.folder.path("state");
-  call.input = input;
-  return call;
-}
 
 CliResult chat(const std::string& input, const std::vector<std::string>& more = {}) {
   return run_cli(chat_call(more, input));
@@ -45,18 +31,6 @@ std::vector<Json> answers(const std::string& input, std::vector<std::string> mor
 }
 
 std::string text_of(const Json& answer) { return answer["text"].get<std::string>(); }
-
-// The messages of a saved conversation, "user:hello".
-std::vector<std::string> saved(const std::string& path) {
-  const json::Parsed parsed = json::parse(read_file(path));
-  EXPECT_TRUE(parsed.ok()) << parsed.error;
-  std::vector<std::string> all;
-  if (!parsed.ok()) return all;
-  for (const Json& message : (*parsed.value)["messages"]) {
-    all.push_back(message["role"].get<std::string>() + ":" + message["content"].get<std::string>());
-  }
-  return all;
-}
 
 TEST(CliChat, EachLineOfAPipeIsAnsweredAndStdoutHoldsOnlyAnswers) {
   const std::vector<Json> objects = answers("one\n\ntwo\n");
@@ -213,25 +187,6 @@ TEST(CliChat, CtrlCEndsAScript) {
   EXPECT_EQ(result.exit_code, 130) << result.err;
 }
 
-// Whose template has thoughts apart.
-std::string thinking_model(const CliFolder& folder) {
-  TinyModelOptions options;
-  options.vocabulary.template_text =
-      "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.reasoning_content %}<think>\n"
-      "{{ m.reasoning_content }}\n</think>\n\n{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}"
-      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
-  EXPECT_TRUE(write_tiny_gguf(folder.path("thinks.gguf"), options).ok());
-  return folder.path("thinks.gguf");
-}
-
-CliCall thinking_call(const CliFolder& folder, const std::vector<std::string>& more) {
-  const std::string grammar = folder.write("g", R"(root ::= "<think>\nHm.\n</think>\n\nYes.")");
-  std::vector<std::string> arguments = {"chat",      "-m",    thinking_model(folder),
-                                        "--grammar", grammar, "--no-history"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return folder.call(arguments);
-}
-
 TEST(CliChat, ThoughtsAreKeptApartFromTheAnswer) {
   const CliFolder folder;
   const std::string file = folder.path("c.json");
@@ -254,191 +209,6 @@ TEST(CliChat, ThoughtsAreKeptApartFromTheAnswer) {
   EXPECT_EQ(thinks.out, "");
   EXPECT_NE(thinks.err.find("ended while the model was thinking"), std::string::npos) << thinks.err;
 }
-
-// On a terminal. `term`: with "dumb" lines are the terminal's own, else libedit's if built in.
-class CliChatTerminal : public ::testing::TestWithParam<const char*> {
- protected:
-  CliCall call(const std::vector<std::string>& more = {}) const {
-    CliCall call = chat_call(more);
-    call.environment["TERM"] = GetParam();
-    return call;
-  }
-};
-
-constexpr const char* kReady = "Ctrl-D ends.";
-constexpr const char* kEndless = "--ignore-eos";
-
-TEST_P(CliChatTerminal, AQuestionIsAnsweredAndCtrlDEnds) {
-  PtyProcess chat(call());
-  chat.expect(kReady);
-  chat.expect("> ");
-  chat.type("hello\r/stats\r");
-  EXPECT_NE(chat.expect("answers       1").find("hello"), std::string::npos) << "what was typed";
-  chat.expect("> ");
-  chat.type("\x04");
-  EXPECT_EQ(chat.wait(), 0) << chat.screen();
-}
-
-TEST_P(CliChatTerminal, CtrlCStopsTheAnswerAndKeepsWhatWasSaid) {
-  const CliFolder folder;
-  const std::string file = folder.path("c.json");
-  PtyProcess chat(call({"-c", "32768", "-n", "-1", kEndless, "--color=always"}));
-  chat.expect("> ");
-  chat.type("hello\r");
-  chat.expect("\033[32m");  // a guess: it speaks
-  chat.type("\x03");
-  chat.expect("(stopped)");
-  chat.type("/save " + file + "\r");
-  chat.expect("saved 2 messages");
-  const std::vector<std::string> messages = saved(file);
-  ASSERT_EQ(messages.size(), 2U);
-  EXPECT_GT(messages[1].size(), std::string("assistant:").size());
-  chat.type("/exit\r");
-  EXPECT_EQ(chat.wait(), 0) << chat.screen();
-}
-
-TEST_P(CliChatTerminal, CtrlCAtAnEmptyPromptEndsWhenItComesTwice) {
-  PtyProcess chat(call());
-  chat.expect(kReady);
-  chat.expect("> ");
-  chat.type("\x03");
-  chat.expect("(Ctrl-C again, or Ctrl-D, ends)");
-  chat.expect("> ");
-  chat.type("/set temp 0\r");  // what comes between makes the next one a first one
-  chat.expect("temp is 0");
-  chat.expect("> ");
-  chat.type("\x03");
-  chat.expect("ends)");
-  chat.expect("> ");
-  chat.type("\x03");
-  EXPECT_EQ(chat.wait(), 130) << chat.screen();
-}
-
-TEST_P(CliChatTerminal, APasteOfManyLinesIsOneMessage) {
-  const CliFolder folder;
-  const std::string file = folder.path("c.json");
-  PtyProcess chat(call());
-  chat.expect("> ");
-  chat.type("see: \033[200~one\r/two\r\tthree\033[201~!\r/save " + file + "\r");
-  chat.expect("saved 2 messages");
-  const std::vector<std::string> messages = saved(file);
-  ASSERT_EQ(messages.size(), 2U) << chat.screen();
-  EXPECT_EQ(messages[0], "user:see: one\n/two\n\tthree!");
-  chat.type("\x04");
-  EXPECT_EQ(chat.wait(), 0);
-}
-
-TEST_P(CliChatTerminal, ABackslashGoesOnInALineWithItsOwnPrompt) {
-  const CliFolder folder;
-  const std::string file = folder.path("c.json");
-  PtyProcess chat(call());
-  chat.expect("> ");
-  chat.type("one\\\r");
-  chat.expect(". ");
-  chat.type("two\r/save " + file + "\r");
-  chat.expect("saved 2 messages");
-  EXPECT_EQ(saved(file).front(), "user:one\ntwo");
-  chat.type("\x04");
-  EXPECT_EQ(chat.wait(), 0);
-}
-
-TEST_P(CliChatTerminal, SigtermEndsAtThePrompt) {
-  PtyProcess chat(call());
-  chat.expect(kReady);
-  chat.expect("> ");
-  kill(chat.pid(), SIGTERM);
-  EXPECT_EQ(chat.wait(), 143) << chat.screen();
-}
-
-TEST_P(CliChatTerminal, WhatIsTypedAheadIsNotLost) {
-  PtyProcess chat(call());
-  chat.type("hello\r/stats\r");  // while it loads
-  chat.expect("answers       1");
-  chat.type("/set temp 0\r\x04");
-  chat.expect("temp is 0");
-  EXPECT_EQ(chat.wait(), 0);
-}
-
-TEST_P(CliChatTerminal, CtrlCAtThePromptForgetsTheLine) {
-  const CliFolder folder;
-  PtyProcess chat(call());
-  chat.expect(kReady);
-  chat.expect("> ");
-  chat.type("forget this\\\r");
-  chat.expect(". ");
-  chat.type("\x03");
-  chat.expect("> ");
-  chat.type("/set temp 0\r");
-  chat.expect("temp is 0");
-  chat.expect("> ");
-  chat.type("\x04");
-  EXPECT_EQ(chat.wait(), 0);
-}
-
-TEST_P(CliChatTerminal, WhatIsNoTextIsNoCrash) {
-  PtyProcess chat(call());
-  chat.expect(kReady);
-  chat.expect("> ");
-  chat.type("a\xFF\xC3(b\r");
-  chat.expect("> ");
-  chat.type("/set temp 0\r");
-  chat.expect("temp is 0");
-  chat.type(std::string(1000, 'x') + "\r/stats\r");
-  chat.expect("this session");
-  chat.type("/exit\r");
-  EXPECT_EQ(chat.wait(), 0);
-}
-
-TEST_P(CliChatTerminal, AnotherWidthOfTheWindowKeepsTheLine) {
-  PtyProcess chat(call());
-  chat.expect(kReady);
-  chat.expect("> ");
-  chat.type("/set ");
-  chat.resize(24, 10);
-  chat.type("temperature ");
-  chat.resize(24, 100);
-  chat.type("\x15/set temp 0\r");  // Ctrl-U
-  chat.expect("temp is 0");
-  chat.type("\x04");
-  EXPECT_EQ(chat.wait(), 0);
-}
-
-TEST_P(CliChatTerminal, ThoughtsAreDimmedWhereTheTerminalCan) {
-  const CliFolder folder;
-  CliCall asks = thinking_call(folder, {});
-  asks.environment["TERM"] = GetParam();
-  PtyProcess chat(asks);
-  chat.expect("> ");
-  chat.type("hello\r");
-  const std::string said = chat.expect("Yes.");
-  const bool dumb = std::string(GetParam()) == "dumb";
-  EXPECT_NE(said.find(dumb ? "(thinking)\r\nHm." : "\033[0;2mHm."), std::string::npos) << said;
-  EXPECT_EQ(said.find("think>"), std::string::npos) << said;
-  chat.type("\x04");
-  EXPECT_EQ(chat.wait(), 0);
-}
-
-TEST_P(CliChatTerminal, ColoursAreForTerminalsThatTakeThem) {
-  PtyProcess chat(call({"--color"}));
-  chat.expect("> ");
-  chat.type("/help\rhello\r/stats\r");
-  const std::string said = chat.expect("this session");
-  const bool dumb = std::string(GetParam()) == "dumb";
-  EXPECT_EQ(said.find("\033[") == std::string::npos, dumb) << said;
-  EXPECT_EQ(said.find("\033[32mdraft-model") == std::string::npos, dumb) << said;
-  chat.type("\x04");
-  EXPECT_EQ(chat.wait(), 0);
-  CliCall plain = call({"--color"});
-  plain.environment["NO_COLOR"] = "1";
-  PtyProcess none(plain);
-  none.expect("> ");
-  none.type("hello\r/stats\r");
-  EXPECT_EQ(none.expect("this session").find("\033[3"), std::string::npos);
-  none.type("\x04");
-  EXPECT_EQ(none.wait(), 0);
-}
-
-INSTANTIATE_TEST_SUITE_P(Terminals, CliChatTerminal, ::testing::Values("xterm", "dumb"));
 
 }  // namespace
 }  // namespace outrider::testing

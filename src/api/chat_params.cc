@@ -14,15 +14,6 @@ using json::Json;
 constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
 constexpr std::string_view kChoices[] = {"auto", "none", "required"};
 
-std::string item(std::string_view name, std::size_t index) {
-  return std::string(name) + "[" + std::to_string(index) + "]";
-}
-
-void take_error(JsonFields& fields, JsonFields& inner) {
-  std::optional<Error> error = inner.finish();
-  if (error) fields.fail(std::move(*error));
-}
-
 // A text, or null for none.
 void read_text_or_null(JsonFields& fields, std::string_view name, std::string& value) {
   const Json* given = fields.any(name);
@@ -66,7 +57,7 @@ void read_content(JsonFields& fields, JsonFields& message, const std::string& pa
   }
   for (std::size_t i = 0; i < content->size() && fields.ok(); ++i) {
     if (i > 0) read.content += "\n";
-    read_part(fields, (*content)[i], path + item("content", i), read.content);
+    read_part(fields, (*content)[i], path + item_name("content", i), read.content);
   }
 }
 
@@ -98,7 +89,8 @@ void read_calls(JsonFields& fields, JsonFields& message, const std::string& path
     return message.fail("tool_calls", path + "tool_calls are an assistant's only");
   }
   for (std::size_t i = 0; i < calls->size() && fields.ok(); ++i) {
-    read_call(fields, (*calls)[i], path + item("tool_calls", i), read.tool_calls.emplace_back());
+    read_call(fields, (*calls)[i], path + item_name("tool_calls", i),
+              read.tool_calls.emplace_back());
   }
 }
 
@@ -158,11 +150,12 @@ void read_messages(JsonFields& fields, CompletionRequest& request) {
                                        ", at most " + std::to_string(kMaxMessages) + " can be");
   }
   for (std::size_t i = 0; i < given->size() && fields.ok(); ++i) {
-    read_message(fields, (*given)[i], item("messages", i) + ".", request.messages.emplace_back());
+    read_message(fields, (*given)[i], item_name("messages", i) + ".",
+                 request.messages.emplace_back());
   }
 }
 
-void read_tools(JsonFields& fields, CompletionRequest& request) {
+void read_each_tool(JsonFields& fields, CompletionRequest& request, ToolReader read) {
   const Json* given = fields.any("tools");
   if (given == nullptr) return;
   if (!given->is_array()) return fields.refuse("tools", *given, "an array of tools");
@@ -171,8 +164,12 @@ void read_tools(JsonFields& fields, CompletionRequest& request) {
                                     std::to_string(kMaxChatTools) + " can be");
   }
   for (std::size_t i = 0; i < given->size() && fields.ok(); ++i) {
-    read_tool(fields, (*given)[i], item("tools", i), request.chat.tools.emplace_back());
+    read(fields, (*given)[i], item_name("tools", i), request.chat.tools.emplace_back());
   }
+}
+
+void read_tools(JsonFields& fields, CompletionRequest& request) {
+  read_each_tool(fields, request, read_tool);
 }
 
 void read_tool_choice(JsonFields& fields, CompletionRequest& request) {

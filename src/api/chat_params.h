@@ -19,6 +19,8 @@
 // Tested by chat_params_test.cc.
 #pragma once
 
+#include <string>
+
 #include "api/json_fields.h"
 #include "json/json.h"
 #include "model/chat.h"
@@ -32,6 +34,12 @@ void read_messages(JsonFields& fields, CompletionRequest& request);
 void read_tools(JsonFields& fields, CompletionRequest& request);
 void read_tool_choice(JsonFields& fields, CompletionRequest& request);  // behind read_tools
 void read_template_values(JsonFields& fields, CompletionRequest& request);
+
+// As read_tools() where a tool has another form: at most kMaxChatTools, each read by `read`, which
+// is told its `place`, "tools[2]".
+using ToolReader = void (*)(JsonFields& fields, const json::Json& tool, const std::string& place,
+                            ChatTool& read);
+void read_each_tool(JsonFields& fields, CompletionRequest& request, ToolReader read);
 
 // {"role":"assistant","content","reasoning_content","tool_calls"}: null content where there are
 // only calls; the last two only where there is any.

@@ -10,10 +10,6 @@ namespace {
 
 using json::Json;
 
-std::string item(std::string_view name, std::size_t index) {
-  return std::string(name) + "[" + std::to_string(index) + "]";
-}
-
 std::optional<Token> as_token(const Json& value) {
   const std::optional<std::int64_t> id = as_integer(value);
   if (!id || *id < 0 || *id > kMaxInt32) return {};
@@ -38,7 +34,8 @@ void read_prompt(JsonFields& fields, CompletionRequest& request) {
     } else if (part.is_string()) {
       request.prompt.emplace_back(part.get<std::string>());
     } else {
-      return fields.refuse(item("prompt", request.prompt.size()), part, "a string or a token's id");
+      return fields.refuse(item_name("prompt", request.prompt.size()), part,
+                           "a string or a token's id");
     }
   }
 }
@@ -87,7 +84,8 @@ void read_logit_bias(JsonFields& fields, CompletionRequest& request) {
     const bool two = pair.is_array() && pair.size() == 2;
     const std::optional<Token> id = two ? as_token(pair[0]) : std::nullopt;
     const std::optional<float> bias = two ? as_bias(pair[1]) : std::nullopt;
-    if (!id || !bias) return fields.refuse(item("logit_bias", o.logit_bias.size()), pair, kPair);
+    if (!id || !bias)
+      return fields.refuse(item_name("logit_bias", o.logit_bias.size()), pair, kPair);
     o.logit_bias.push_back({.token = *id, .bias = *bias});
   }
 }

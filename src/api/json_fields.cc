@@ -15,6 +15,15 @@ constexpr std::size_t kShownBytes = 48;
 
 }  // namespace
 
+void take_error(JsonFields& fields, JsonFields& inner) {
+  std::optional<Error> error = inner.finish();
+  if (error) fields.fail(std::move(*error));
+}
+
+std::string item_name(std::string_view name, std::size_t index) {
+  return std::string(name) + "[" + std::to_string(index) + "]";
+}
+
 bool is_text(const Json& value, std::string_view text) {
   return value.is_string() && value.get_ref<const std::string&>() == text;
 }

@@ -10,6 +10,7 @@
 // its variable alone. The first error counts; nothing is read after it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -103,6 +104,12 @@ class JsonFields {
   std::vector<std::string> names_;
   std::optional<Error> error_;
 };
+
+// The error of an object inside, if it has one, is the outer one's.
+void take_error(JsonFields& fields, JsonFields& inner);
+
+// "name[3]"
+std::string item_name(std::string_view name, std::size_t index);
 
 // Whether `value` is the string `text`. Not value == "text": that makes a Json of the text, inside
 // an operator that may not throw, so that a lack of memory would end the process.

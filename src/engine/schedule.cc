@@ -59,11 +59,8 @@ std::vector<Part> choose_parts(const LanguageModel& target,
     }
   };
   const std::int64_t chunk = std::min<std::int64_t>(n_batch, share.chunk());
-  if (parts.empty()) {
-    read(again, n_batch, n_batch);
-  } else {
-    read(again, chunk, chunk);
-  }
+  const std::int64_t grid = parts.empty() ? n_batch : chunk;
+  read(again, grid, grid);
   const std::int64_t texts = std::ssize(parts);
   if (texts == 0) {
     read(prompts, n_batch, n_batch);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/chat_params.h"
 #include "api/completion_params.h"
 #include "http/acquire.h"
 #include "http/anthropic_form.h"
@@ -51,7 +52,7 @@ void read_tool(api::JsonFields& fields, const Json& tool, const std::string& pla
   take_error(fields, inner);
 }
 
-void read_tool_choice(api::JsonFields& fields, CompletionRequest& request) {
+void read_choice_of_tool(api::JsonFields& fields, CompletionRequest& request) {
   const Json* given = fields.any("tool_choice");
   if (given == nullptr) return;
   static constexpr std::string_view kTypes[] = {"auto", "any", "tool", "none"};
@@ -126,8 +127,8 @@ api::Answer<CompletionTask> read_task(Json body, const ServerOptions& options, b
   api::JsonFields fields(body, "", &kDialect);
   if (!counted) fields.require("max_tokens");
   read_anthropic_messages(fields, request);
-  read_each_tool(fields, request, read_tool);
-  read_tool_choice(fields, request);
+  api::read_each_tool(fields, request, read_tool);
+  read_choice_of_tool(fields, request);
   const bool show_thinking = read_thinking(fields, request);
   api::read_settings_fields(fields, request);
   read_output_config(fields, request);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "http/anthropic_error.h"
-#include "http/chat_form.h"
+#include "http/openai_form.h"
 #include "http/random_id.h"
 
 namespace outrider::http {

@@ -10,7 +10,7 @@
 //   message_delta (stop_reason, stop_sequence, usage), message_stop
 //
 // Signatures are empty: they are the service's. Beside Anthropic's fields, message_delta and the
-// object have "timings", "speculation" and "seed" (chat_form.h).
+// object have "timings", "speculation" and "seed" (openai_form.h).
 //
 // Tested by anthropic_form_test.cc.
 #pragma once

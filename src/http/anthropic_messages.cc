@@ -136,7 +136,7 @@ void read_message(api::JsonFields& fields, const Json& message, const std::strin
   }
   const std::size_t first = conversation.size();
   for (std::size_t i = 0; i < content->size() && fields.ok(); ++i) {
-    const std::string name = place + "." + item_name("content", i);
+    const std::string name = place + "." + api::item_name("content", i);
     read_block(fields, {(*content)[i], name, first, role}, conversation);
   }
 }
@@ -156,7 +156,7 @@ void read_anthropic_messages(api::JsonFields& fields, CompletionRequest& request
     return fields.refuse("messages", *messages, "an array of at least one message");
   }
   for (std::size_t i = 0; i < messages->size() && fields.ok(); ++i) {
-    read_message(fields, (*messages)[i], item_name("messages", i), conversation);
+    read_message(fields, (*messages)[i], api::item_name("messages", i), conversation);
   }
   const ChatMessage* last = conversation.last();
   if (last == nullptr || last->role != "assistant") return;

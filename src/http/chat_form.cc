@@ -1,15 +1,10 @@
 #include "http/chat_form.h"
 
-#include <ctime>
 #include <utility>
 
 #include "api/completion_json.h"
-#include "api/update_json.h"
-#include "http/build_info.h"
-#include "http/error_reply.h"
-#include "http/llama_settings.h"
 #include "http/openai_body.h"
-#include "http/random_id.h"
+#include "http/openai_form.h"
 
 namespace outrider::http {
 namespace {
@@ -51,10 +46,10 @@ Json logprobs_json(const std::vector<SaidToken>& tokens) {
   return list.empty() ? Json() : Json{{"content", std::move(list)}};
 }
 
-class ChatForm : public AnswerForm {
+class ChatForm : public OpenAiForm {
  public:
   explicit ChatForm(const AnswerWishes& wishes)
-      : wishes_(wishes), id_(random_id("chatcmpl-")), created_(std::time(nullptr)) {}
+      : OpenAiForm("chatcmpl-", "chat.completion.chunk", wishes) {}
 
   void begin(std::string& out) override {
     for (std::size_t i = 0; i < prompts().size(); ++i) progress(i, prompts()[i], 0.0, out);
@@ -63,7 +58,7 @@ class ChatForm : public AnswerForm {
   void progress(std::size_t i, const PromptStats& prompt, double fraction,
                 std::string& out) override {
     read_of(i) = fraction;
-    if (!wishes_.return_progress) return;
+    if (!wishes().return_progress) return;
     Json chunk = chunk_of(i, Json::object());
     const double read = static_cast<double>(prompt.n_tokens - prompt.n_cached) * fraction;
     chunk["prompt_progress"] = {{"total", prompt.n_tokens},
@@ -75,10 +70,10 @@ class ChatForm : public AnswerForm {
   void delta(std::size_t i, const AnswerDelta& delta, std::string& out) override {
     if (read_of(i) < 1.0) progress(i, prompts()[i], 1.0, out);
     say_role(i, out);
-    if (delta.silent() && !(wishes_.token_sources && !delta.tokens.empty())) return;
+    if (delta.silent() && !(wishes().token_sources && !delta.tokens.empty())) return;
     Json chunk = chunk_of(i, delta_json(delta));
     chunk["choices"][0]["logprobs"] = logprobs_json(delta.tokens);
-    if (wishes_.token_sources) add_tokens(delta.tokens, chunk);
+    if (wishes().token_sources) add_tokens(delta.tokens, chunk);
     append_event(chunk, out);
   }
 
@@ -88,22 +83,6 @@ class ChatForm : public AnswerForm {
     chunk["choices"][0]["finish_reason"] = std::string(openai_finish_reason(answer));
     add_outcome(answer, chunk);
     append_event(chunk, out);
-  }
-
-  void finish(const std::vector<Answer>& answers, std::string& out) override {
-    if (wishes_.include_usage) {
-      Json chunk = head("chat.completion.chunk");
-      chunk["choices"] = Json::array();
-      chunk["usage"] = openai_usage(answers);
-      chunk["timings"] = llama_timings(answers.front().result()->completion);
-      append_event(chunk, out);
-    }
-    out += "data: [DONE]\n\n";
-  }
-
-  void fail(int status, const std::string& message, std::string& out) override {
-    append_event(error_object(status, message), out);
-    out += "data: [DONE]\n\n";
   }
 
   Json whole(const std::vector<Answer>& answers) override {
@@ -124,28 +103,16 @@ class ChatForm : public AnswerForm {
     }
     object["usage"] = openai_usage(answers);
     add_outcome(answers.front(), object);
-    if (wishes_.token_sources) add_tokens(answers.front().tokens(), object);
+    if (wishes().token_sources) add_tokens(answers.front().tokens(), object);
     return object;
   }
 
  private:
-  Json head(const char* kind) const {
-    return {{"id", id_},
-            {"object", kind},
-            {"created", created_},
-            {"model", model()},
-            {"system_fingerprint", std::string(kBuildInfo)}};
-  }
-
   Json chunk_of(std::size_t i, Json delta) const {
-    Json chunk = head("chat.completion.chunk");
-    chunk["choices"] = Json::array();
-    chunk["choices"].push_back({{"index", i},
-                                {"delta", std::move(delta)},
-                                {"logprobs", Json()},
-                                {"finish_reason", Json()}});
-    if (wishes_.include_usage) chunk["usage"] = Json();
-    return chunk;
+    return chunk_with({{"index", i},
+                       {"delta", std::move(delta)},
+                       {"logprobs", Json()},
+                       {"finish_reason", Json()}});
   }
 
   double& read_of(std::size_t i) {
@@ -169,44 +136,11 @@ class ChatForm : public AnswerForm {
     }
   }
 
-  const AnswerWishes wishes_;
-  const std::string id_;
-  const std::int64_t created_;
   std::vector<bool> begun_;   // whose role has been said
   std::vector<double> read_;  // of each prompt, as was told
 };
 
 }  // namespace
-
-std::string_view openai_finish_reason(const Answer& answer) {
-  const FinishReason reason = answer.result()->completion.finish;
-  if (!answer.reply().tool_calls.empty() && reason == FinishReason::kStop) return "tool_calls";
-  // Cut short by a time limit or by the server's end is cut short.
-  return reason == FinishReason::kStop ? "stop" : "length";
-}
-
-Json openai_usage(const std::vector<Answer>& answers) {
-  std::int64_t prompt = 0;
-  std::int64_t cached = 0;
-  std::int64_t said = 0;
-  for (const Answer& answer : answers) {
-    const Completion& c = answer.result()->completion;
-    prompt += c.prompt_tokens;
-    cached += c.cached_tokens;
-    said += static_cast<std::int64_t>(c.tokens.size());
-  }
-  return {{"prompt_tokens", prompt},
-          {"completion_tokens", said},
-          {"total_tokens", prompt + said},
-          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
-}
-
-void add_outcome(const Answer& answer, Json& object) {
-  Json result = api::result_json(*answer.result());
-  object["seed"] = std::move(result["seed"]);
-  object["timings"] = llama_timings(answer.result()->completion);
-  object["speculation"] = std::move(result["speculation"]);
-}
 
 api::Answer<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   unify_logprobs(body);

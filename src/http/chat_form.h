@@ -17,14 +17,4 @@ namespace outrider::http {
 // Errors: kInvalidArgument with the field.
 api::Answer<CompletionTask> read_chat_task(json::Json body, const ServerOptions& options);
 
-// "stop", "length" or "tool_calls". REQUIRES: the answer is complete
-std::string_view openai_finish_reason(const Answer& answer);
-
-// {"prompt_tokens","completion_tokens","total_tokens","prompt_tokens_details":{"cached_tokens"}},
-// the sum of all answers. REQUIRES: they are complete
-json::Json openai_usage(const std::vector<Answer>& answers);
-
-// What we add to the end of every answer: "timings", "speculation", "seed". REQUIRES: complete
-void add_outcome(const Answer& answer, json::Json& object);
-
 }  // namespace outrider::http

@@ -24,15 +24,6 @@ std::string listed(std::span<const std::string_view> names) {
 
 }  // namespace
 
-std::string item_name(std::string_view name, std::size_t index) {
-  return std::string(name) + "[" + std::to_string(index) + "]";
-}
-
-void take_error(api::JsonFields& fields, api::JsonFields& inner) {
-  std::optional<api::Error> error = inner.finish();
-  if (error) fields.fail(std::move(*error));
-}
-
 void refuse_type(api::JsonFields& fields, const std::string& place, const std::string& type,
                  std::string_view why) {
   fields.fail(api::Error{
@@ -60,7 +51,7 @@ std::string read_text_parts(api::JsonFields& fields, const Json& given, const st
   }
   std::string text;
   for (std::size_t i = 0; i < given.size() && fields.ok(); ++i) {
-    const std::string name = item_name(place, i);
+    const std::string name = api::item_name(place, i);
     api::JsonFields part(given[i], name + ".", &kPartDialect);
     std::string type;
     part.require("type");
@@ -103,21 +94,6 @@ void Conversation::add_result(api::JsonFields& fields, const std::string& place,
   }
   result.name = tool->second;
   messages_.push_back(std::move(result));
-}
-
-void read_each_tool(api::JsonFields& fields, CompletionRequest& request,
-                    void (*read)(api::JsonFields& fields, const Json& tool,
-                                 const std::string& place, ChatTool& read)) {
-  const Json* given = fields.any("tools");
-  if (given == nullptr) return;
-  if (!given->is_array()) return fields.refuse("tools", *given, "an array of tools");
-  if (given->size() > kMaxChatTools) {
-    return fields.fail("tools", "tools holds " + std::to_string(given->size()) + ", at most " +
-                                    std::to_string(kMaxChatTools) + " can be");
-  }
-  for (std::size_t i = 0; i < given->size() && fields.ok(); ++i) {
-    read(fields, (*given)[i], item_name("tools", i), request.chat.tools.emplace_back());
-  }
 }
 
 void read_schema(api::JsonFields& fields, std::string_view name, std::string& schema) {

@@ -20,12 +20,6 @@
 
 namespace outrider::http {
 
-// "name[3]"
-std::string item_name(std::string_view name, std::size_t index);
-
-// The error of an object inside, if it has one, is the outer one's.
-void take_error(api::JsonFields& fields, api::JsonFields& inner);
-
 // Right in itself, but not done here (kUnsupported): `place` is of the type `type`.
 void refuse_type(api::JsonFields& fields, const std::string& place, const std::string& type,
                  std::string_view why);
@@ -64,11 +58,6 @@ class Conversation {
   std::vector<ChatMessage>& messages_;
   std::map<std::string, std::string> tools_;  // by the call's id
 };
-
-// `given` at "tools": an array, each read by `read`, at most kMaxChatTools.
-void read_each_tool(api::JsonFields& fields, CompletionRequest& request,
-                    void (*read)(api::JsonFields& fields, const json::Json& tool,
-                                 const std::string& place, ChatTool& read));
 
 // A schema as its text. Fails where it is not an object.
 void read_schema(api::JsonFields& fields, std::string_view name, std::string& schema);

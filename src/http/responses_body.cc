@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/chat_params.h"
 #include "api/completion_params.h"
 #include "http/conversation_body.h"
 #include "http/responses_form.h"
@@ -101,7 +102,7 @@ void read_chosen_tools(api::JsonFields& fields, const Json& choice, CompletionRe
     const Json* tools = inner.any("tools");
     if (tools != nullptr && !tools->is_array()) inner.refuse("tools", *tools, "an array");
     for (std::size_t i = 0; inner.ok() && i < tools->size(); ++i) {
-      const std::string place = "tool_choice." + item_name("tools", i);
+      const std::string place = "tool_choice." + api::item_name("tools", i);
       api::JsonFields tool((*tools)[i], place + ".", &kToolDialect);
       static constexpr std::string_view kFunction[] = {"function"};
       tool.choice("type", type, kFunction);
@@ -115,7 +116,7 @@ void read_chosen_tools(api::JsonFields& fields, const Json& choice, CompletionRe
   request.chat.tool_choice = mode == "auto" ? ToolChoice::kAuto : ToolChoice::kRequired;
 }
 
-void read_tool_choice(api::JsonFields& fields, CompletionRequest& request) {
+void read_choice_of_tool(api::JsonFields& fields, CompletionRequest& request) {
   const Json* given = fields.any("tool_choice");
   if (given == nullptr) return;
   if (given->is_object()) return read_chosen_tools(fields, *given, request);
@@ -190,8 +191,8 @@ api::Answer<CompletionTask> read_responses_task(Json body, const ServerOptions& 
   Conversation conversation(request.messages);
   conversation.add_instructions(instructions);
   read_responses_input(fields, conversation);
-  read_each_tool(fields, request, read_tool);
-  read_tool_choice(fields, request);
+  api::read_each_tool(fields, request, read_tool);
+  read_choice_of_tool(fields, request);
   fields.boolean("parallel_tool_calls", request.chat.parallel_tool_calls);
   read_reasoning(fields, fields.any("reasoning"), request);
   api::read_settings_fields(fields, request);

@@ -3,35 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include "http/body_test.h"
+
 namespace outrider::http {
 namespace {
 
 using json::Json;
 
-Json parsed(const char* text) {
-  const json::Parsed value = json::parse(text);
-  EXPECT_TRUE(value.ok()) << value.error << ": " << text;
-  return value.ok() ? *value.value : Json();
-}
-
 CompletionRequest read(const Json& body) {
   api::Answer<CompletionTask> task = read_responses_task(body, ServerOptions());
   EXPECT_TRUE(task.ok()) << (task.ok() ? "" : task.error().message);
   return task.ok() ? std::move(task->requests.front()) : CompletionRequest();
-}
-
-// "role|content|reasoning|name arguments,...|of call, tool" a message.
-std::vector<std::string> shown(const CompletionRequest& request) {
-  std::vector<std::string> list;
-  for (const ChatMessage& m : request.messages) {
-    std::string calls;
-    for (const ToolCall& call : m.tool_calls) {
-      calls += (calls.empty() ? "" : ",") + call.id + " " + call.name + call.arguments;
-    }
-    list.push_back(m.role + "|" + m.content + "|" + m.reasoning + "|" + calls + "|" +
-                   m.tool_call_id + " " + m.name);
-  }
-  return list;
 }
 
 TEST(ResponsesBody, ATextIsAUsersMessageBehindTheInstructions) {

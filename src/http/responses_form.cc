@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "api/completion_json.h"
-#include "http/chat_form.h"
+#include "http/openai_form.h"
 #include "http/random_id.h"
 
 namespace outrider::http {

@@ -12,7 +12,7 @@
 //     response.output_item.done
 //   response.completed, response.incomplete (cut short) or response.failed, with the whole object
 //
-// Beside OpenAI's fields the object has "timings", "speculation" and "seed" (chat_form.h).
+// Beside OpenAI's fields the object has "timings", "speculation" and "seed" (openai_form.h).
 //
 // Tested by responses_form_test.cc.
 #pragma once

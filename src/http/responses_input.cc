@@ -135,7 +135,7 @@ void read_responses_input(api::JsonFields& fields, Conversation& conversation) {
     return fields.refuse("input", *input, "a text, or an array of at least one item");
   }
   for (std::size_t i = 0; i < input->size() && fields.ok(); ++i) {
-    read_item(fields, (*input)[i], item_name("input", i), conversation);
+    read_item(fields, (*input)[i], api::item_name("input", i), conversation);
   }
 }
 

@@ -1,15 +1,10 @@
 #include "http/text_form.h"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
-#include "http/build_info.h"
-#include "http/chat_form.h"
-#include "http/error_reply.h"
-#include "http/llama_settings.h"
 #include "http/openai_body.h"
-#include "http/random_id.h"
+#include "http/openai_form.h"
 
 namespace outrider::http {
 namespace {
@@ -36,10 +31,9 @@ Json logprobs_json(const std::vector<SaidToken>& tokens, std::size_t offset) {
   return tokens.empty() ? Json() : object;
 }
 
-class TextForm : public AnswerForm {
+class TextForm : public OpenAiForm {
  public:
-  explicit TextForm(const AnswerWishes& wishes)
-      : wishes_(wishes), id_(random_id("cmpl-")), created_(std::time(nullptr)) {}
+  explicit TextForm(const AnswerWishes& wishes) : OpenAiForm("cmpl-", "text_completion", wishes) {}
 
   void begin(std::string& out) override { (void)out; }
 
@@ -57,24 +51,8 @@ class TextForm : public AnswerForm {
     append_event(chunk, out);
   }
 
-  void finish(const std::vector<Answer>& answers, std::string& out) override {
-    if (wishes_.include_usage) {
-      Json chunk = head();
-      chunk["choices"] = Json::array();
-      chunk["usage"] = openai_usage(answers);
-      chunk["timings"] = llama_timings(answers.front().result()->completion);
-      append_event(chunk, out);
-    }
-    out += "data: [DONE]\n\n";
-  }
-
-  void fail(int status, const std::string& message, std::string& out) override {
-    append_event(error_object(status, message), out);
-    out += "data: [DONE]\n\n";
-  }
-
   Json whole(const std::vector<Answer>& answers) override {
-    Json object = head();
+    Json object = head("text_completion");
     object["choices"] = Json::array();
     for (std::size_t i = 0; i < answers.size(); ++i) {
       object["choices"].push_back(
@@ -89,28 +67,13 @@ class TextForm : public AnswerForm {
   }
 
  private:
-  Json head() const {
-    return {{"id", id_},
-            {"object", "text_completion"},
-            {"created", created_},
-            {"model", model()},
-            {"system_fingerprint", std::string(kBuildInfo)}};
-  }
-
   Json chunk_of(std::size_t i, const std::string& text, Json logprobs) const {
-    Json chunk = head();
-    chunk["choices"] = Json::array();
-    chunk["choices"].push_back({{"text", text},
-                                {"index", i},
-                                {"logprobs", std::move(logprobs)},
-                                {"finish_reason", Json()}});
-    if (wishes_.include_usage) chunk["usage"] = Json();
-    return chunk;
+    return chunk_with({{"text", text},
+                       {"index", i},
+                       {"logprobs", std::move(logprobs)},
+                       {"finish_reason", Json()}});
   }
 
-  const AnswerWishes wishes_;
-  const std::string id_;
-  const std::int64_t created_;
   std::vector<std::size_t> offsets_;  // bytes of each answer's text so far
 };
 

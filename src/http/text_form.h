@@ -1,7 +1,7 @@
 // POST /v1/completions: OpenAI's text completions, its body and its answers.
 //
 // "prompt" may be a string, an array of strings (each with an answer of its own), an array of token
-// ids, or an array of such arrays. What we add to answers is as in chat_form.h.
+// ids, or an array of such arrays. What we add to answers is as in openai_form.h.
 //
 // Tested by text_form_test.cc.
 #pragma once

@@ -74,10 +74,6 @@ std::string_view without_function_names(std::string_view line) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 // ggml makes this table when a first model is loaded, and looks into it with every operation. Made
 // here, it also outlives whatever is registered for the process's end from now on: a decode thread
 // that an exit handler ends would otherwise compute without it (a crash, in two of three exits).
@@ -90,15 +86,23 @@ void make_tables() {
   (void)reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(found)(cpu);
 }
 
+// The same for llama-common's tables of a template's functions, which are made when the first
+// template is rendered: a load that goes on when the process ends renders one.
+void make_template_tables() {
+  (void)jinja::global_builtins();
+  (void)jinja::value_int_t(0).get_builtins();
+  (void)jinja::value_float_t(0.0).get_builtins();
+  (void)jinja::value_string_t().get_builtins();
+  (void)jinja::value_bool_t(false).get_builtins();
+  (void)jinja::value_array_t().get_builtins();
+  (void)jinja::value_object_t().get_builtins();
+  (void)jinja::value_none_t().get_builtins();
+  (void)jinja::value_undefined_t().get_builtins();
+}
+
 }  // namespace
 
 void ensure_backend() {
-  // Made before anybody asks for at_process_end: a load that goes on at the process's end uses
-  // them.
-  (void)jinja::global_builtins();
-  (void)jinja::value_string_t().get_builtins();
-  (void)jinja::value_array_t().get_builtins();
-  (void)jinja::value_object_t().get_builtins();
   static std::once_flag once;
   std::call_once(once, [] {
     llama_log_set(on_log, nullptr);
@@ -107,6 +111,7 @@ void ensure_backend() {
     register_own_kernels();  // before ggml's devices are asked for anything
     llama_backend_init();
     make_tables();
+    make_template_tables();
   });
 }
 

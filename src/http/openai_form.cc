@@ -1,0 +1,81 @@
+#include "http/openai_form.h"
+
+#include <ctime>
+#include <utility>
+
+#include "api/update_json.h"
+#include "http/build_info.h"
+#include "http/error_reply.h"
+#include "http/llama_settings.h"
+#include "http/random_id.h"
+
+namespace outrider::http {
+
+using json::Json;
+
+OpenAiForm::OpenAiForm(std::string_view prefix, const char* chunk, const AnswerWishes& wishes)
+    : wishes_(wishes), id_(random_id(prefix)), chunk_(chunk), created_(std::time(nullptr)) {}
+
+void OpenAiForm::finish(const std::vector<Answer>& answers, std::string& out) {
+  if (wishes_.include_usage) {
+    Json chunk = head(chunk_);
+    chunk["choices"] = Json::array();
+    chunk["usage"] = openai_usage(answers);
+    chunk["timings"] = llama_timings(answers.front().result()->completion);
+    append_event(chunk, out);
+  }
+  out += "data: [DONE]\n\n";
+}
+
+void OpenAiForm::fail(int status, const std::string& message, std::string& out) {
+  append_event(error_object(status, message), out);
+  out += "data: [DONE]\n\n";
+}
+
+Json OpenAiForm::head(const char* kind) const {
+  return {{"id", id_},
+          {"object", kind},
+          {"created", created_},
+          {"model", model()},
+          {"system_fingerprint", std::string(kBuildInfo)}};
+}
+
+Json OpenAiForm::chunk_with(Json choice) const {
+  Json chunk = head(chunk_);
+  chunk["choices"] = Json::array();
+  chunk["choices"].push_back(std::move(choice));
+  if (wishes_.include_usage) chunk["usage"] = Json();
+  return chunk;
+}
+
+std::string_view openai_finish_reason(const Answer& answer) {
+  const FinishReason reason = answer.result()->completion.finish;
+  if (!answer.reply().tool_calls.empty() && reason == FinishReason::kStop) return "tool_calls";
+  // Cut short by a time limit or by the server's end is cut short.
+  return reason == FinishReason::kStop ? "stop" : "length";
+}
+
+Json openai_usage(const std::vector<Answer>& answers) {
+  std::int64_t prompt = 0;
+  std::int64_t cached = 0;
+  std::int64_t said = 0;
+  for (const Answer& answer : answers) {
+    const Completion& c = answer.result()->completion;
+    prompt += c.prompt_tokens;
+    cached += c.cached_tokens;
+    said += static_cast<std::int64_t>(c.tokens.size());
+  }
+  return {{"prompt_tokens", prompt},
+          {"completion_tokens", said},
+          {"total_tokens", prompt + said},
+          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+}
+
+void add_outcome(const Answer& answer, Json& object) {
+  Json result = api::result_json(*answer.result());
+  object["seed"] = std::move(result["seed"]);
+  object["timings"] = llama_timings(answer.result()->completion);
+  object["speculation"] = std::move(result["speculation"]);
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,53 @@
+// What OpenAI's two completions (chat_form.h, text_form.h) write alike, and what we add to the
+// answers of every API.
+//
+// Tested by chat_form_test.cc, text_form_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/answer_form.h"
+#include "http/openai_body.h"
+#include "json/json.h"
+
+namespace outrider::http {
+
+class OpenAiForm : public AnswerForm {
+ public:
+  // `prefix` begins the answer's id; `chunk` is the object that a streamed piece says it is, a
+  // literal.
+  OpenAiForm(std::string_view prefix, const char* chunk, const AnswerWishes& wishes);
+
+  // The usage, where it was asked for, and [DONE].
+  void finish(const std::vector<Answer>& answers, std::string& out) override;
+  void fail(int status, const std::string& message, std::string& out) override;
+
+ protected:
+  const AnswerWishes& wishes() const { return wishes_; }
+
+  // {"id","object": kind,"created","model","system_fingerprint"}
+  json::Json head(const char* kind) const;
+  // A chunk with this one choice.
+  json::Json chunk_with(json::Json choice) const;
+
+ private:
+  const AnswerWishes wishes_;
+  const std::string id_;
+  const char* const chunk_;
+  const std::int64_t created_;  // seconds since 1970
+};
+
+// "stop", "length" or "tool_calls". REQUIRES: the answer is complete
+std::string_view openai_finish_reason(const Answer& answer);
+
+// {"prompt_tokens","completion_tokens","total_tokens","prompt_tokens_details":{"cached_tokens"}},
+// the sum of all answers. REQUIRES: they are complete
+json::Json openai_usage(const std::vector<Answer>& answers);
+
+// What we add to the end of every answer: "timings", "speculation", "seed". REQUIRES: complete
+void add_outcome(const Answer& answer, json::Json& object);
+
+}  // namespace outrider::http

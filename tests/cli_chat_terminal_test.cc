@@ -1,0 +1,199 @@
+// outrider chat on a terminal, as a person has it.
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/cli_chat.h"
+#include "tests/pty_process.h"
+
+namespace outrider::testing {
+namespace {
+
+// On a terminal. `term`: with "dumb" lines are the terminal's own, else libedit's if built in.
+class CliChatTerminal : public ::testing::TestWithParam<const char*> {
+ protected:
+  CliCall call(const std::vector<std::string>& more = {}) const {
+    CliCall call = chat_call(more);
+    call.environment["TERM"] = GetParam();
+    return call;
+  }
+};
+
+// Up to its first prompt.
+void wait_until_asked(PtyProcess& chat) {
+  chat.expect("Ctrl-D ends.");
+  chat.expect("> ");
+}
+
+TEST_P(CliChatTerminal, AQuestionIsAnsweredAndCtrlDEnds) {
+  PtyProcess chat(call());
+  wait_until_asked(chat);
+  chat.type("hello\r/stats\r");
+  EXPECT_NE(chat.expect("answers       1").find("hello"), std::string::npos) << "what was typed";
+  chat.expect("> ");
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0) << chat.screen();
+}
+
+TEST_P(CliChatTerminal, CtrlCStopsTheAnswerAndKeepsWhatWasSaid) {
+  const CliFolder folder;
+  const std::string file = folder.path("c.json");
+  PtyProcess chat(
+      call({"-c", "32768", "-n", "-1", "--ignore-eos", "--width", "4", "--color=always"}));
+  chat.expect("> ");
+  chat.type("hello\r");
+  chat.expect("\033[32m");  // a guess: it speaks
+  chat.type("\x03");
+  chat.expect("(stopped)");
+  chat.type("/save " + file + "\r");
+  chat.expect("saved 2 messages");
+  const std::vector<std::string> messages = saved(file);
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_GT(messages[1].size(), std::string("assistant:").size());
+  chat.type("/exit\r");
+  EXPECT_EQ(chat.wait(), 0) << chat.screen();
+}
+
+TEST_P(CliChatTerminal, CtrlCAtAnEmptyPromptEndsWhenItComesTwice) {
+  PtyProcess chat(call());
+  wait_until_asked(chat);
+  chat.type("\x03");
+  chat.expect("(Ctrl-C again, or Ctrl-D, ends)");
+  chat.expect("> ");
+  chat.type("/set temp 0\r");  // what comes between makes the next one a first one
+  chat.expect("temp is 0");
+  chat.expect("> ");
+  chat.type("\x03");
+  chat.expect("ends)");
+  chat.expect("> ");
+  chat.type("\x03");
+  EXPECT_EQ(chat.wait(), 130) << chat.screen();
+}
+
+TEST_P(CliChatTerminal, APasteOfManyLinesIsOneMessage) {
+  const CliFolder folder;
+  const std::string file = folder.path("c.json");
+  PtyProcess chat(call());
+  chat.expect("> ");
+  chat.type("see: \033[200~one\r/two\r\tthree\033[201~!\r/save " + file + "\r");
+  chat.expect("saved 2 messages");
+  const std::vector<std::string> messages = saved(file);
+  ASSERT_EQ(messages.size(), 2U) << chat.screen();
+  EXPECT_EQ(messages[0], "user:see: one\n/two\n\tthree!");
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, ABackslashGoesOnInALineWithItsOwnPrompt) {
+  const CliFolder folder;
+  const std::string file = folder.path("c.json");
+  PtyProcess chat(call());
+  chat.expect("> ");
+  chat.type("one\\\r");
+  chat.expect(". ");
+  chat.type("two\r/save " + file + "\r");
+  chat.expect("saved 2 messages");
+  EXPECT_EQ(saved(file).front(), "user:one\ntwo");
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, SigtermEndsAtThePrompt) {
+  PtyProcess chat(call());
+  wait_until_asked(chat);
+  kill(chat.pid(), SIGTERM);
+  EXPECT_EQ(chat.wait(), 143) << chat.screen();
+}
+
+TEST_P(CliChatTerminal, WhatIsTypedAheadIsNotLost) {
+  PtyProcess chat(call());
+  chat.type("hello\r/stats\r");  // while it loads
+  chat.expect("answers       1");
+  chat.type("/set temp 0\r\x04");
+  chat.expect("temp is 0");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, CtrlCAtThePromptForgetsTheLine) {
+  const CliFolder folder;
+  PtyProcess chat(call());
+  wait_until_asked(chat);
+  chat.type("forget this\\\r");
+  chat.expect(". ");
+  chat.type("\x03");
+  chat.expect("> ");
+  chat.type("/set temp 0\r");
+  chat.expect("temp is 0");
+  chat.expect("> ");
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, WhatIsNoTextIsNoCrash) {
+  PtyProcess chat(call());
+  wait_until_asked(chat);
+  chat.type("a\xFF\xC3(b\r");
+  chat.expect("> ");
+  chat.type("/set temp 0\r");
+  chat.expect("temp is 0");
+  chat.type(std::string(1000, 'x') + "\r/stats\r");
+  chat.expect("this session");
+  chat.type("/exit\r");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, AnotherWidthOfTheWindowKeepsTheLine) {
+  PtyProcess chat(call());
+  wait_until_asked(chat);
+  chat.type("/set ");
+  chat.resize(24, 10);
+  chat.type("temperature ");
+  chat.resize(24, 100);
+  chat.type("\x15/set temp 0\r");  // Ctrl-U
+  chat.expect("temp is 0");
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, ThoughtsAreDimmedWhereTheTerminalCan) {
+  const CliFolder folder;
+  CliCall asks = thinking_call(folder, {});
+  asks.environment["TERM"] = GetParam();
+  PtyProcess chat(asks);
+  chat.expect("> ");
+  chat.type("hello\r");
+  const std::string said = chat.expect("Yes.");
+  const bool dumb = std::string(GetParam()) == "dumb";
+  EXPECT_NE(said.find(dumb ? "(thinking)\r\nHm." : "\033[0;2mHm."), std::string::npos) << said;
+  EXPECT_EQ(said.find("think>"), std::string::npos) << said;
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, ColoursAreForTerminalsThatTakeThem) {
+  PtyProcess chat(call({"--color", "--width", "4"}));
+  chat.expect("> ");
+  chat.type("/help\rhello\r/stats\r");
+  const std::string said = chat.expect("this session");
+  const bool dumb = std::string(GetParam()) == "dumb";
+  EXPECT_EQ(said.find("\033[") == std::string::npos, dumb) << said;
+  EXPECT_EQ(said.find("\033[32mdraft-model") == std::string::npos, dumb) << said;
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0);
+  CliCall plain = call({"--color"});
+  plain.environment["NO_COLOR"] = "1";
+  PtyProcess none(plain);
+  none.expect("> ");
+  none.type("hello\r/stats\r");
+  EXPECT_EQ(none.expect("this session").find("\033[3"), std::string::npos);
+  none.type("\x04");
+  EXPECT_EQ(none.wait(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Terminals, CliChatTerminal, ::testing::Values("xterm", "dumb"));
+
+}  // namespace
+}  // namespace outrider::testing
