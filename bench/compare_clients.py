@@ -1,204 +1,188 @@
 #!/usr/bin/env python3
-"""Several clients at once: `outrider serve` beside llama-server, over HTTP, as clients see it.
+"""Several clients at once: `outrider serve` beside llama-server over HTTP, as clients see them.
 
-Each client asks for one chat answer after another, streamed, and notes when the first token and each
-further one came. The servers run one at a time, in turns, on the same files; the texts of Outrider
-with and without speculation are compared. Needs nothing but Python.
+Each client asks for one streamed chat answer after the other, each question with another beginning,
+so that no prompt is read from a cache. Every setting is a server of its own with as many slots as
+clients; they take turns on the same files and questions. Outrider is measured without speculation
+(plain) and as it is by default; llama-server as --peers says, "none" or "draft-simple:N".
 
-  bench/compare_clients.py --target T.gguf [--draft D.gguf] --prompts FILE.jsonl [--clients 1,4,16]
+first: from the question to the first text. token: of one answer, the time from its first text to its
+last, for each token between; pause: between two pieces of text that a reader sees one after the other
+(pieces that arrive within 2 ms of each other are one). Each is a median, with the 95th percentile in
+brackets. CPU is the server's processor time for each token. Needs llama-server (`./dev peers`).
 """
-
-import argparse
 import http.client
+import itertools
 import json
-import os
-import platform
+import re
 import statistics
-import subprocess
 import sys
 import threading
 import time
 
+from subjects import CONTEXT, Server, arguments, llama_server, processor, processor_seconds, \
+    prompts_of
 
-def read_prompts(path):
-    prompts = []
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            if line.strip():
-                entry = json.loads(line)
-                prompts.append(entry.get("prompt") or (entry.get("turns") or [None])[0]
-                               or entry["messages"][-1]["content"])
-    return prompts
+SAME_S = 0.002  # pieces that arrive within this are one
+MARKUP = re.compile(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", re.S)
 
 
-class Server:
-    """A server's process; `url` once it can answer."""
+class Heard:
+    """One streamed answer, and when its pieces came."""
 
-    def __init__(self, command, port):
-        self.port = port
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL)
-        for _ in range(1200):
-            if self.process.poll() is not None:
-                raise SystemExit(f"the server ended at once: {' '.join(command)}")
-            try:
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-                connection.request("GET", "/health")
-                if connection.getresponse().status == 200:
-                    return
-            except OSError:
-                pass
-            time.sleep(0.1)
-        raise SystemExit("the server never became ready")
+    def __init__(self, port, body):
+        self.text, self.tokens, self.times = "", 0, []
+        begin = time.monotonic()
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=900)
+        connection.request("POST", "/v1/chat/completions", json.dumps(body),
+                           {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        if answer.status != 200:
+            sys.exit(f"status {answer.status}: {answer.read()[:300]}")
+        for line in answer:
+            if line.startswith(b"data: {"):
+                self.take(json.loads(line[6:]), time.monotonic() - begin)
+        connection.close()
 
-    def memory_mib(self):
-        with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("VmRSS"):
-                    return int(line.split()[1]) / 1024
-        return 0.0
-
-    def cpu_s(self):
-        with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(30)
-
-
-def ask(port, prompt, options, notes):
-    """One streamed answer; appends (first token s, gaps s, tokens, text)."""
-    body = {"messages": [{"role": "user", "content": prompt}], "stream": True,
-            "stream_options": {"include_usage": True}, **options}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
-    begin = last = time.monotonic()
-    connection.request("POST", "/v1/chat/completions", json.dumps(body),
-                       {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    if response.status != 200:
-        raise SystemExit(f"status {response.status}: {response.read()[:300]}")
-    first, gaps, tokens, text = None, [], 0, ""
-    for line in response:
-        if not line.startswith(b"data: {"):
-            continue
-        chunk = json.loads(line[6:])
-        now = time.monotonic()
+    def take(self, chunk, now):
         if chunk.get("usage"):
-            tokens = chunk["usage"]["completion_tokens"]
-        if not chunk["choices"] or not chunk["choices"][0]["delta"].get("content"):
-            continue
-        text += chunk["choices"][0]["delta"]["content"]
-        if first is None:
-            first = now - begin
-        else:
-            gaps.append(now - last)
-        last = now
-    notes.append((first or 0.0, gaps, tokens, text))
+            self.tokens = chunk["usage"]["completion_tokens"]
+        piece = chunk["choices"] and chunk["choices"][0]["delta"].get("content")
+        if piece:
+            self.text += piece
+            self.times.append(now)
+
+    def token_s(self):
+        return (self.times[-1] - self.times[0]) / max(self.tokens - 1, 1)
+
+    def pauses(self):
+        gaps = (later - earlier for earlier, later in itertools.pairwise(self.times))
+        return [gap for gap in gaps if gap > SAME_S]
 
 
-def measure(port, prompts, n_clients, options):
-    """All prompts over `n_clients` clients -> figures, and the texts by prompt."""
-    waiting = list(enumerate(prompts))
-    lock, notes = threading.Lock(), {}
+class Setting:
+    def __init__(self, args, name):
+        self.args, self.name = args, name
+        self.speculative = name != "Outrider plain"
+
+    def start(self, clients):
+        if self.name.startswith("Outrider"):
+            draft = ["-d", self.args.draft] if self.args.draft else []
+            return Server([self.args.outrider, "serve", "-m", self.args.target, "-t",
+                           str(self.args.threads), "-c", str(CONTEXT), "--slots", str(clients)] + draft)
+        extra = ["-m", self.args.target, "--parallel", str(clients), "-c", str(CONTEXT * clients)]
+        kind, _, most = self.name.removeprefix("llama-server ").partition(":")
+        if kind != "none":
+            extra += ["-md", self.args.draft, "--spec-type", kind, "--spec-draft-n-max", most]
+        return llama_server(self.args.llama_server, extra, self.args.threads)
+
+    def body(self, question):
+        body = {"messages": [{"role": "user", "content": question}], "stream": True,
+                "stream_options": {"include_usage": True}, "max_tokens": self.args.tokens,
+                "temperature": self.args.temp, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 7,
+                "ignore_eos": True}
+        return body if self.speculative else {**body, "speculative": False}
+
+
+def ask_all(port, setting, questions, clients):
+    """-> [Heard] in the order of the questions, and the time that all took."""
+    waiting, heard = iter(list(enumerate(questions))), [None] * len(questions)
+    lock = threading.Lock()
 
     def client():
         while True:
             with lock:
-                if not waiting:
-                    return
-                index, prompt = waiting.pop(0)
-            answer = []
-            ask(port, prompt, options, answer)
-            notes[index] = answer[0]
+                index, question = next(waiting, (None, None))
+            if question is None:
+                return
+            heard[index] = Heard(port, setting.body(question))
 
-    threads = [threading.Thread(target=client) for _ in range(n_clients)]
+    threads = [threading.Thread(target=client) for _ in range(clients)]
     begin = time.monotonic()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    elapsed = time.monotonic() - begin
-    all_notes = list(notes.values())
-    gaps = sorted(gap for note in all_notes for gap in note[1]) or [0.0]
-    tokens = sum(note[2] for note in all_notes)
-    firsts = sorted(note[0] for note in all_notes)
-    return {"tokens_per_second": tokens / elapsed, "tokens": tokens,
-            "first_token_ms": 1000 * statistics.median(firsts),
-            "first_token_ms_95": 1000 * firsts[int(0.95 * (len(firsts) - 1))],
-            "gap_ms": 1000 * statistics.median(gaps),
-            "gap_ms_95": 1000 * gaps[int(0.95 * (len(gaps) - 1))]}, {
-                index: note[3] for index, note in notes.items()}
+    if None in heard:
+        sys.exit(f"{setting.name}: a client got no answer")
+    return heard, time.monotonic() - begin
 
 
-def commands(arguments, n_clients):
-    """name -> (command, options of a request)."""
-    port, threads = str(arguments.port), str(arguments.threads)
-    ctx = 2048
-    outrider = [arguments.outrider, "serve", "-m", arguments.target, "--port", port, "-t", threads,
-                "--slots", str(n_clients), "-c", str(ctx)]
-    llama = [arguments.llama_server, "-m", arguments.target, "--port", port, "-t", threads,
-             "-np", str(n_clients), "-c", str(ctx * n_clients), "--no-webui"]
-    sets = {"outrider": (outrider, {}), "outrider plain": (outrider, {"speculative": False}),
-            "llama-server plain": (llama, {})}
-    if arguments.draft:
-        sets["outrider"] = (outrider + ["-d", arguments.draft], {})
-        for n in arguments.draft_max.split(","):
-            sets[f"llama-server draft {n}"] = (
-                llama + ["-md", arguments.draft, "--draft-max", n, "--draft-min", "0"], {})
-    return sets
+def resident_mib(process):
+    with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
+
+
+def spread(name, values):
+    values = sorted(values) or [0.0]
+    return {name: 1000 * statistics.median(values),
+            name + "_95": 1000 * values[int(0.95 * (len(values) - 1))]}
+
+
+def measure(setting, questions, clients):
+    server = setting.start(clients)
+    ask_all(server.port, setting, [f"warm {i}" for i in range(clients)], clients)
+    before = processor_seconds(server.process)
+    heard, elapsed = ask_all(server.port, setting, questions, clients)
+    tokens = sum(one.tokens for one in heard)
+    figures = {"tokens_per_second": tokens / elapsed,
+               **spread("first_ms", [one.times[0] for one in heard]),
+               **spread("token_ms", [one.token_s() for one in heard]),
+               **spread("pause_ms", [pause for one in heard for pause in one.pauses()]),
+               "cpu_ms": 1000 * (processor_seconds(server.process) - before) / tokens,
+               "memory_mib": resident_mib(server.process)}
+    server.stop()
+    return figures, [one.text for one in heard]
+
+
+def show(clients, rows, same):
+    print(f"\n{clients} clients; Outrider's texts with and without speculation: "
+          f"{'the same' if same else 'DIFFERENT'}\n")
+    print("| server | tokens/s | first, ms | token, ms | pause, ms | CPU, ms/token | MiB |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name, row in rows.items():
+        pairs = " | ".join(f"{row[kind]:.0f} ({row[kind + '_95']:.0f})"
+                           for kind in ("first_ms", "token_ms", "pause_ms"))
+        print(f"| {name} | {row['tokens_per_second']:.1f} | {pairs} | {row['cpu_ms']:.1f} | "
+              f"{row['memory_mib']:.0f} |", flush=True)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--draft")
-    parser.add_argument("--prompts", required=True)
+    parser = arguments(__doc__)
     parser.add_argument("--clients", default="1,4,16")
-    parser.add_argument("--count", type=int, default=16, help="prompts")
-    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--each", type=int, default=2, help="questions of each client; at least 4 in all")
+    parser.add_argument("--tokens", type=int, default=48)
     parser.add_argument("--temp", type=float, default=0.0)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--draft-max", default="3", help="llama-server's, several by commas")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--port", type=int, default=18099)
-    parser.add_argument("--outrider", default="build/outrider")
-    parser.add_argument("--llama-server", default="build/bin/llama-server")
-    parser.add_argument("--json", help="a file for all figures")
-    arguments = parser.parse_args()
-    prompts = read_prompts(arguments.prompts)[:arguments.count]
-    options = {"max_tokens": arguments.tokens, "temperature": arguments.temp, "seed": 7}
-    results = []
-    for n_clients in map(int, arguments.clients.split(",")):
-        figures, texts = {}, {}
-        for _ in range(arguments.rounds):
-            for name, (command, more) in commands(arguments, n_clients).items():
-                server = Server(command, arguments.port)
-                measure(arguments.port, prompts[:1], 1, {**options, **more})  # warm
-                cpu = server.cpu_s()
-                figure, texts[name] = measure(arguments.port, prompts, n_clients,
-                                              {**options, **more})
-                figure["cpu_ms_per_token"] = 1000 * (server.cpu_s() - cpu) / max(1, figure["tokens"])
-                figure["memory_mib"] = server.memory_mib()
-                figures.setdefault(name, []).append(figure)
-                server.stop()
-        same = texts["outrider"] == texts["outrider plain"]
-        print(f"\n{n_clients} clients, {len(prompts)} prompts, {arguments.tokens} tokens, "
-              f"temperature {arguments.temp}; texts with and without speculation "
-              f"{'the same' if same else 'DIFFER'}")
-        print(f"{'':24}tokens/s  first ms (95 %)     gap ms (95 %)   cpu ms/token  MiB")
-        for name, rounds in figures.items():
-            m = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
-            results.append({"clients": n_clients, "server": name, "same_text": same, **m})
-            print(f"{name:24}{m['tokens_per_second']:8.1f}  {m['first_token_ms']:8.0f} "
-                  f"({m['first_token_ms_95']:6.0f})  {m['gap_ms']:8.1f} ({m['gap_ms_95']:6.1f})"
-                  f"  {m['cpu_ms_per_token']:10.1f}  {m['memory_mib']:6.0f}", flush=True)
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"machine": platform.processor() or platform.machine(),
-                       "command": " ".join(sys.argv), "results": results}, file, indent=1)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--peers", nargs="*", default=["none", "draft-simple:1", "draft-simple:3"])
+    parser.add_argument("--json", help="also write all figures to this file")
+    args = parser.parse_args()
+    peers = [peer for peer in args.peers if args.draft or peer == "none"]
+    settings = [Setting(args, name) for name in
+                ["Outrider", "Outrider plain"] + [f"llama-server {peer}" for peer in peers]]
+    prompts = ["\n".join(MARKUP.findall(text)) or text for text in prompts_of(args.prompts)]
+    numbers, results = itertools.count(1), []
+    print(f"{processor()}, {args.threads} threads; {' '.join(sys.argv)}")
+    for clients in map(int, args.clients.split(",")):
+        found, same = {setting.name: [] for setting in settings}, True
+        for turn in range(args.rounds):
+            count = max(clients * args.each, 4)
+            questions = [f"{next(numbers)}. {prompts[i % len(prompts)]}" for i in range(count)]
+            texts = {}
+            for setting in settings if turn % 2 == 0 else reversed(settings):
+                figures, texts[setting.name] = measure(setting, questions, clients)
+                found[setting.name].append(figures)
+            same = same and texts["Outrider"] == texts["Outrider plain"]
+        rows = {name: {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
+                for name, rounds in found.items()}
+        show(clients, rows, same)
+        results += [{"clients": clients, "server": name, "same_text": same, **row}
+                    for name, row in rows.items()]
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump({"machine": processor(), "command": " ".join(sys.argv), "results": results},
+                      file, indent=1)
 
 
 if __name__ == "__main__":

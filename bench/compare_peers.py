@@ -26,7 +26,7 @@ import statistics
 import sys
 import time
 
-from subjects import CONTEXT, Rpc, Server, processor, processor_seconds
+from subjects import CONTEXT, Rpc, llama_server, processor, processor_seconds
 
 NO_FILTERS = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
 DEFAULT_FILTERS = {"top_k": 40, "top_p": 0.95, "min_p": 0.05}
@@ -40,7 +40,7 @@ class Peer:
             extra += ["-md", args.draft, "--spec-draft-n-max", n or "3", "-td", str(args.threads)]
         if kind != "none":
             extra += ["--spec-type", kind]
-        self.server = Server(args.server, extra, args.threads)
+        self.server = llama_server(args.server, extra, args.threads)
 
     def complete(self, prompt, sampling, seed, tokens):
         result = self.server.post("/completion", {

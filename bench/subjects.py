@@ -42,12 +42,11 @@ def free_port():
 
 
 class Server:
-    """llama-server, without its prompt cache; one slot unless `args` say otherwise."""
+    """A server over HTTP that answers /health, on a free port; ready when it is made."""
 
-    def __init__(self, program, args, threads):
+    def __init__(self, command):
         self.port = free_port()
-        command = [program, "--port", str(self.port), "--parallel", "1", "-t", str(threads),
-                   "-c", str(CONTEXT), "--cache-ram", "0", "--no-ui"] + args
+        command = command + ["--port", str(self.port)]
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
         for _ in range(600):
@@ -60,7 +59,7 @@ class Server:
                 time.sleep(0.2)
         self.log.seek(0)
         sys.stderr.write(self.log.read().decode(errors="replace")[-2000:])
-        sys.exit("llama-server did not start: " + " ".join(command))
+        sys.exit("the server did not start: " + " ".join(command))
 
     def get(self, path):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
@@ -76,6 +75,12 @@ class Server:
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(20)
+
+
+def llama_server(program, args, threads):
+    """Without its prompt cache; one slot unless `args` say otherwise."""
+    return Server([program, "--parallel", "1", "-t", str(threads), "-c", str(CONTEXT), "--cache-ram",
+                   "0", "--no-ui"] + args)
 
 
 class Rpc:
@@ -151,7 +156,7 @@ class Peer:
         extra = ["-m", args.target, "--parallel", str(slots), "-c", str(2048 * slots)]
         if draft:
             extra += ["-md", args.draft, "--spec-type", "draft-simple", "--spec-draft-n-max", "3"]
-        self.server = Server(args.llama_server, extra, args.threads)
+        self.server = llama_server(args.llama_server, extra, args.threads)
 
     def complete(self, prompt, tokens, _):
         body = {"prompt": prompt, "n_predict": tokens, "temperature": 0, "ignore_eos": True,
