@@ -74,7 +74,11 @@ class Server:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(20)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:  # seen with llama-server and 16 slots
+            self.process.kill()
+            self.process.wait()
 
 
 def llama_server(program, args, threads):
