@@ -203,7 +203,8 @@ class HttplibListener : public Listener {
   void stop() override {
     server_.stop();
     const std::lock_guard<std::mutex> lock(mutex_);
-    stopped_ = true;
+    if (std::exchange(stopped_, true)) return;
+    connections_.shut_waiting();  // here: those that come from now on are told, and not just closed
     changed_.notify_all();
   }
 
@@ -272,7 +273,6 @@ class HttplibListener : public Listener {
       std::unique_lock<std::mutex> lock(mutex_);
       changed_.wait(lock, [this] { return stopped_; });
     }
-    connections_.shut_waiting();
     connections_.wait_until_none_answers(1000 * std::int64_t{server_.options().drain_s});
     server_.catalog().shut_down();
     connections_.wait_until_none_answers(kLastWordsMs);
