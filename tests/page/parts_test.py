@@ -171,6 +171,21 @@ class ConversationsTest(PageCase):
         self.page.wait_for_selector(".welcome")
         self.assertEqual(self.names(), [])
 
+    def test_what_is_changed_in_the_instant_before_a_reload_is_kept(self):
+        self.open()
+        for round in range(5):
+            self.ask(f"question {round}")
+            self.page.locator(".conversation-list .name").dblclick()
+            self.page.fill(".rename", f"name {round}")
+            with self.page.expect_navigation():
+                self.page.evaluate("""() => {
+                    document.querySelector('.rename').dispatchEvent(
+                        new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}));
+                    location.reload();
+                }""")
+            self.page.wait_for_selector(".assistant")
+            self.assertEqual(self.names(), [f"name {round}"])
+
     def test_export_gives_the_conversation_as_json(self):
         self.open()
         self.ask("a question")

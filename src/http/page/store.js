@@ -32,12 +32,19 @@ class DatabaseStore {
     return done(this.#store("readonly").getAll());
   }
 
+  // A page that goes away aborts what it has not committed, and by itself a transaction is committed
+  // only after the answer to its request: what was typed just before a reload would be lost.
+  #write(request) {
+    request.transaction.commit();
+    return done(request);
+  }
+
   put(conversation) {
-    return done(this.#store("readwrite").put(conversation));
+    return this.#write(this.#store("readwrite").put(conversation));
   }
 
   remove(id) {
-    return done(this.#store("readwrite").delete(id));
+    return this.#write(this.#store("readwrite").delete(id));
   }
 }
 
