@@ -44,10 +44,9 @@ BOUNDS = {"/v1/responses": "max_output_tokens", "/v1/chat/completions": "max_tok
           "/completion": "max_tokens", "/completions": "max_tokens", "/infill": "max_tokens"}
 
 
-@description.hook
-def map_body(context, body):
+def bounded(body, path):
     body = made_short(body)
-    bound = BOUNDS.get(context.operation.path)
+    bound = BOUNDS.get(path)
     if bound and isinstance(body, dict):
         if not any(type(body.get(name)) in (int, float) for name in FEW if name.startswith(("max", "n_p"))):
             body = {**body, bound: FEW[bound]}
@@ -62,6 +61,9 @@ def is_no_failure(context, response, case):
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None,
           phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
 def test_it_answers_as_it_is_described(case):
+    # Not by the hook map_body: explicit examples do not pass it, and one of an answer without a bound
+    # and with shift_keep never ended.
+    case.body = bounded(case.body, case.operation.path)
     case.call_and_validate(timeout=60, checks=[
         is_no_failure, status_code_conformance, content_type_conformance,
         response_schema_conformance])
