@@ -142,6 +142,46 @@ TEST(Planner, ALongPromptIsNotReadForShortTexts) {
   EXPECT_GT(drafted(kPlannedTokens, kPlannedTokens), 100);
 }
 
+// The draft model reads a long prompt behind the text's first token, which comes as soon as without
+// it.
+TEST(Planner, ADraftsReadingDoesNotHoldUpTheFirstToken) {
+  const PlanMachine machine = plan_machines()[0];
+  const auto first_token_ms = [&](bool drafts) {
+    double now_ms = 0.0;
+    FakeModel target(testing::capabilities(1, 1024), PlannedWorld::target_rows());
+    FakeModel draft(testing::capabilities(1, 1024), good_draft());
+    target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+    draft.on_evaluated(
+        [&](std::int64_t n) { now_ms += 0.04 * machine.ms(1) * static_cast<double>(n); });
+    const FakeVocabulary vocabulary(kVocab);
+    DraftModelDrafter drafter(draft, kVocab, {});
+    std::vector<Drafter*> drafters;
+    if (drafts) drafters.push_back(&drafter);
+    Engine engine(target, vocabulary, drafters, {.now_ms = [&] { return now_ms; }});
+    engine.planner().set_target_cost(measured_curve(machine));
+    // The second time what reading takes is known.
+    double first_ms = 0.0;
+    for (int turn = 0; turn < 2; ++turn) {
+      std::vector<Token> prompt;
+      for (int i = 0; i < 400; ++i) {
+        prompt.push_back(static_cast<Token>(mix64(static_cast<std::uint64_t>(i + turn)) % kVocab));
+      }
+      const double start_ms = now_ms;
+      const RequestId id = *engine.add(request(std::move(prompt), 1.0f, 5, 250, kAutoWidth));
+      bool said = false;
+      while (engine.busy()) {
+        for (const Update& update : engine.step()) {
+          if (!said && !update.pieces.empty()) first_ms = now_ms - start_ms;
+          said = said || !update.pieces.empty();
+        }
+      }
+      EXPECT_EQ(engine.take(id)->speculation.accepted > 40, drafts) << "turn " << turn;
+    }
+    return first_ms;
+  };
+  EXPECT_DOUBLE_EQ(first_token_ms(true), first_token_ms(false));
+}
+
 TEST(PlannedWidth, KeepsToWhatIsKnownToBeExact) {
   using Kind = Exactness::Kind;
   EXPECT_EQ(planned_width({.kind = Kind::kExact, .width = 16}), CostCurve::kMaxWidth);

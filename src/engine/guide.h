@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -36,9 +37,12 @@ class StepGuide : public DraftGuide {
   bool another_pass(float tip_chance, std::int32_t tip_depth) override;
 
   // The drafter is done; it took `ms` for all `sharing` requests.
-  void finish(double ms, bool explores, std::int32_t sharing);
+  void finish(double ms, std::int32_t sharing);
 
  private:
+  bool few_unread() const;
+  bool may_read() const;
+  bool holds_up_first_token() const;
   bool pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing);
   void note_pass();
   void update_chances();
@@ -51,9 +55,10 @@ class StepGuide : public DraftGuide {
   std::int64_t unread_;         // tokens of the text that the drafter has to read
   std::vector<float> covered_;  // [depth] chance that another drafter's guess is right there
   std::int32_t passes_ = 0;
-  bool passing_ = true;  // a pass is under way
-  Stopwatch draft_;      // since the drafter was asked
-  Stopwatch pass_;       // since the pass began
+  bool passing_ = true;                   // a pass is under way
+  std::optional<double> exploration_ms_;  // that it may take; nullopt: it is asked since it pays
+  Stopwatch draft_;                       // since the drafter was asked
+  Stopwatch pass_;                        // since the pass began
 };
 
 }  // namespace outrider

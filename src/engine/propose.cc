@@ -56,7 +56,6 @@ struct Asking {
   std::vector<DraftRequest> requests;              // [sequences]
   std::vector<std::unique_ptr<StepGuide>> guides;  // [sequences]; null: not planned
   std::unique_ptr<SharedPasses> passes = std::make_unique<SharedPasses>();
-  std::vector<bool> explores;  // [sequences] asked though it does not pay
 };
 
 // A sequence that the drafter could be asked about.
@@ -115,7 +114,6 @@ Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const>
       ++asking.passes->others;
     }
     asking.guides.push_back(std::move(c.guide));
-    asking.explores.push_back(!c.pays);
   }
   return asking;
 }
@@ -130,7 +128,7 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   const double ms = watch.elapsed_ms();
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const std::int32_t sharing = static_cast<std::int32_t>(sequences.size());
-    if (asking.guides[i]) asking.guides[i]->finish(ms, asking.explores[i], sharing);
+    if (asking.guides[i]) asking.guides[i]->finish(ms, sharing);
     // A drafter that could not guess is not counted as wrong.
     const bool could = status.ok() && drafter.limit_reason(sequences[i]->seq).empty();
     if (could) sequences[i]->asked |= DrafterMask{1} << index;

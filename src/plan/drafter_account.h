@@ -25,7 +25,8 @@
 //
 // Reading. A draft model has to read what it does not know of a text: a prompt, or what was said
 // while it was suspended. It does when what it gains per token is expected to pay for that in what
-// is still to come of the text.
+// is still to come of the text. What would hold up a text's first token is
+// read behind it (engine/guide.h).
 //
 // Example. The target takes 70 ms a token, a draft model 12 ms a guess. In a step of four tokens
 // (94 ms) two of three guesses were right. They gave 2 * 70 ms and took 24 + 36 ms: the measured
@@ -37,6 +38,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "plan/cost_curve.h"
 #include "plan/experience.h"
@@ -66,6 +68,8 @@ class DrafterAccount {
   double pass_ms(bool first, std::int32_t sharing) const;
   // What reading `tokens` tokens is expected to take.
   double reading_ms(std::int64_t tokens) const;
+  // The same, and a guess where neither reading nor a pass was seen.
+  double expected_reading_ms(std::int64_t tokens, double token_ms) const;
 
   // --- what it gains ---
 
@@ -80,10 +84,10 @@ class DrafterAccount {
   // --- exploration and the allowance ---
 
   // Whether the drafter may be asked now although it would not pay; it would read `unread` tokens.
-  // If so, what that is expected to take is taken from what is left for exploration.
-  bool begin_exploration(std::int64_t unread, double token_ms);
-  // It took `ms`: corrects what was taken.
-  void end_exploration(std::int64_t unread, double ms);
+  // If so, what that is expected to take is taken from what is left for exploration, and returned.
+  std::optional<double> begin_exploration(std::int64_t unread, double token_ms);
+  // It took `ms` where `expected_ms` were taken.
+  void end_exploration(double expected_ms, double ms);
   // A step took `ms`, all in all.
   void note_step(double ms);
 
@@ -95,7 +99,6 @@ class DrafterAccount {
   void recall(const DrafterExperience& experience);
 
  private:
-  double exploration_ms(std::int64_t unread) const { return pass_ms(true, 1) + reading_ms(unread); }
 
   CostCurve first_;  // by requests that share the pass
   CostCurve further_;

@@ -110,8 +110,9 @@ TEST(DrafterAccount, ExplorationTakesItsShareAndNoMore) {
   for (int step = 0; step < 10000; ++step) {
     account.note_step(kToken);
     time += kToken;
-    if (!account.begin_exploration(0, kToken)) continue;
-    account.end_exploration(0, 0.5 * kToken);  // it takes more than was expected
+    const std::optional<double> expected = account.begin_exploration(0, kToken);
+    if (!expected) continue;
+    account.end_exploration(*expected, 0.5 * kToken);  // it takes more than was expected
     spent += 0.5 * kToken;
     ++explored;
   }
@@ -130,6 +131,21 @@ TEST(DrafterAccount, ATextThatTheDrafterDoesNotKnowIsReadWhenTheRestOfItPaysForT
   EXPECT_FALSE(account.may_read(200, 50, kToken)) << "too little is left of the text";
   for (int i = 0; i < 300; ++i) account.note_gain(-0.1 * kToken, -0.1 * kToken, 1, kToken);
   EXPECT_FALSE(account.may_read(20, 1000, kToken)) << "one that loses reads nothing";
+}
+
+// The first request would pay for what it is too short to use.
+TEST(DrafterAccount, ALongPromptIsNotReadForAShortAnswerWhileNothingOfItIsKnown) {
+  DrafterAccount account;
+  EXPECT_FALSE(account.may_read(300, 16, kToken));
+  EXPECT_TRUE(account.may_read(60, 16, kToken));
+  EXPECT_TRUE(account.may_read(2000, 256, kToken));
+  EXPECT_FALSE(account.begin_exploration(300, kToken));
+  const std::optional<double> expected = account.begin_exploration(60, kToken);
+  ASSERT_TRUE(expected);
+  account.note_pass(/*first=*/true, 1, 0.3 * kToken);
+  account.note_reading(60, 9.0 * kToken);
+  account.end_exploration(*expected, 9.3 * kToken);
+  EXPECT_FALSE(account.begin_exploration(0, kToken)) << "what it took is counted";
 }
 
 TEST(DrafterAccount, FurtherPassesHaveTheirOwnCostOnceSeen) {
