@@ -83,7 +83,7 @@ TEST(Planner, ACachedPromptNeedsNoReading) {
     text.insert(text.end(), next.tokens.begin(), next.tokens.end());
   }
   // Nor is reading taken for cheap because nothing had to be read.
-  EXPECT_GT(engine.planner().account(0).reading_ms(100), 20.0 * machine.ms(1));
+  EXPECT_GT(engine.planner().account(0).reading_ms(100, machine.ms(1)), 20.0 * machine.ms(1));
 }
 
 // What a shift leaves of a text is read again: that is reading, not guessing.
@@ -110,7 +110,7 @@ TEST(Planner, AShiftedTextIsReadAgainAndItsReadingIsNotedAsSuch) {
   EXPECT_GE(got.shifts, 5);
   EXPECT_GT(got.speculation.accepted, 500);
   const DrafterAccount& account = engine.planner().account(0);
-  EXPECT_NEAR(account.reading_ms(100), 4.0 * machine.ms(1), machine.ms(1));
+  EXPECT_NEAR(account.reading_ms(100, machine.ms(1)), 4.0 * machine.ms(1), machine.ms(1));
   EXPECT_LT(account.pass_ms(true, 1), 0.1 * machine.ms(1));
 }
 

@@ -38,7 +38,7 @@ bool StepGuide::may_read() const {
 bool StepGuide::holds_up_first_token() const {
   if (few_unread() || sequence_.answered) return false;
   const double token_ms = step_.planner.token_ms();
-  const double reading_ms = step_.planner.account(drafter_).expected_reading_ms(unread_, token_ms);
+  const double reading_ms = step_.planner.account(drafter_).reading_ms(unread_, token_ms);
   return reading_ms > kFirstTokenHeldUp * token_ms;
 }
 

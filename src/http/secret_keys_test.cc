@@ -1,6 +1,7 @@
 #include "http/secret_keys.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -9,8 +10,10 @@
 namespace outrider::http {
 namespace {
 
+// Of this process alone: tests run beside each other.
 std::string file_with(const std::string& text) {
-  const std::string path = ::testing::TempDir() + "secret_keys_test.keys";
+  const std::string path =
+      ::testing::TempDir() + "secret_keys_" + std::to_string(getpid()) + ".keys";
   std::ofstream(path) << text;
   return path;
 }

@@ -44,14 +44,11 @@ double DrafterAccount::pass_ms(bool first, std::int32_t sharing) const {
   return curve.ms(sharing) / static_cast<double>(std::max(sharing, 1));
 }
 
-double DrafterAccount::reading_ms(std::int64_t tokens) const {
-  const double each = read_tokens_ > 0.0 ? read_ms_ / read_tokens_ : kReadPasses * pass_ms(true, 1);
+double DrafterAccount::reading_ms(std::int64_t tokens, double token_ms) const {
+  const double each = read_tokens_ > 0.0 ? read_ms_ / read_tokens_
+                      : !first_.empty()  ? kReadPasses * pass_ms(true, 1)
+                                         : kReadTokens * token_ms;
   return each * static_cast<double>(tokens);
-}
-
-double DrafterAccount::expected_reading_ms(std::int64_t tokens, double token_ms) const {
-  if (read_tokens_ > 0.0 || !first_.empty()) return reading_ms(tokens);
-  return kReadTokens * token_ms * static_cast<double>(tokens);
 }
 
 void DrafterAccount::note_gain(double expected_ms, double measured_ms, std::int64_t tokens,
@@ -71,11 +68,11 @@ void DrafterAccount::note_gain(double expected_ms, double measured_ms, std::int6
 bool DrafterAccount::may_read(std::int64_t unread, std::int64_t to_come, double token_ms) const {
   const double each =
       (gained_ms_ + kFirstGain * token_ms * kFirstGainTokens) / (gained_tokens_ + kFirstGainTokens);
-  return expected_reading_ms(unread, token_ms) <= each * static_cast<double>(to_come);
+  return reading_ms(unread, token_ms) <= each * static_cast<double>(to_come);
 }
 
 std::optional<double> DrafterAccount::begin_exploration(std::int64_t unread, double token_ms) {
-  const double expected = pass_ms(true, 1) + expected_reading_ms(unread, token_ms);
+  const double expected = pass_ms(true, 1) + reading_ms(unread, token_ms);
   // What was not used for long does not pay for much exploration at once.
   exploration_left_ms_ = std::min(exploration_left_ms_, expected);
   if (expected > exploration_left_ms_ + kExploredAtOnce * token_ms) return std::nullopt;

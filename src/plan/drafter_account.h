@@ -25,8 +25,8 @@
 //
 // Reading. A draft model has to read what it does not know of a text: a prompt, or what was said
 // while it was suspended. It does when what it gains per token is expected to pay for that in what
-// is still to come of the text. What would hold up a text's first token is
-// read behind it (engine/guide.h).
+// is still to come of the text. What would hold up a text's first token is read behind it
+// (engine/guide.cc).
 //
 // Example. The target takes 70 ms a token, a draft model 12 ms a guess. In a step of four tokens
 // (94 ms) two of three guesses were right. They gave 2 * 70 ms and took 24 + 36 ms: the measured
@@ -66,10 +66,8 @@ class DrafterAccount {
   // What one more pass takes for each of `sharing` requests; 0 before any was seen, so that the
   // first one is made at once.
   double pass_ms(bool first, std::int32_t sharing) const;
-  // What reading `tokens` tokens is expected to take.
-  double reading_ms(std::int64_t tokens) const;
-  // The same, and a guess where neither reading nor a pass was seen.
-  double expected_reading_ms(std::int64_t tokens, double token_ms) const;
+  // What reading `tokens` tokens is expected to take: as seen, else from its passes, else a guess.
+  double reading_ms(std::int64_t tokens, double token_ms) const;
 
   // --- what it gains ---
 
@@ -99,7 +97,6 @@ class DrafterAccount {
   void recall(const DrafterExperience& experience);
 
  private:
-
   CostCurve first_;  // by requests that share the pass
   CostCurve further_;
   double read_tokens_ = 0.0;  // the older ones fading, as all sums here

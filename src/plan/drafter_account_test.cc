@@ -123,7 +123,7 @@ TEST(DrafterAccount, ExplorationTakesItsShareAndNoMore) {
 TEST(DrafterAccount, ATextThatTheDrafterDoesNotKnowIsReadWhenTheRestOfItPaysForThat) {
   DrafterAccount account;
   account.note_reading(1000, 1000 * 0.05 * kToken);
-  EXPECT_DOUBLE_EQ(account.reading_ms(200), 10.0 * kToken);
+  EXPECT_DOUBLE_EQ(account.reading_ms(200, kToken), 10.0 * kToken);
   EXPECT_TRUE(account.may_read(200, 100, kToken)) << "an unknown drafter is expected to gain";
   for (int i = 0; i < 100; ++i)
     account.note_gain(0.2 * kToken, 0.2 * kToken, 2, kToken);  // 0.1 a token

@@ -45,7 +45,7 @@ TEST(Experience, APlannerThatRecallsItExpectsWhatTheOtherOneDid) {
     EXPECT_NEAR(after.acceptance().prediction(0, 1), before.acceptance().prediction(0, 1), 0.2);
     EXPECT_NEAR(after.account(0).pass_ms(true, 1), 5.0, 0.01);
     EXPECT_NEAR(after.account(0).pass_ms(false, 1), 4.0, 0.01);
-    EXPECT_NEAR(after.account(0).reading_ms(100), 70.0, 0.01);
+    EXPECT_NEAR(after.account(0).reading_ms(100, 1.0), 70.0, 0.01);
     // Others are not concerned.
     EXPECT_TRUE(after.experience(1).empty());
   }
