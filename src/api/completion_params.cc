@@ -10,12 +10,6 @@ namespace {
 
 using json::Json;
 
-std::optional<Token> as_token(const Json& value) {
-  const std::optional<std::int64_t> id = as_integer(value);
-  if (!id || *id < 0 || *id > kMaxInt32) return {};
-  return static_cast<Token>(*id);
-}
-
 void read_prompt(JsonFields& fields, CompletionRequest& request) {
   const Json* given = fields.any("prompt");
   if (given == nullptr) return;
@@ -81,12 +75,9 @@ void read_logit_bias(JsonFields& fields, CompletionRequest& request) {
                          "an object from ids to numbers, or an array of [id, number]");
   }
   for (const Json& pair : *given) {
-    const bool two = pair.is_array() && pair.size() == 2;
-    const std::optional<Token> id = two ? as_token(pair[0]) : std::nullopt;
-    const std::optional<float> bias = two ? as_bias(pair[1]) : std::nullopt;
-    if (!id || !bias)
-      return fields.refuse(item_name("logit_bias", o.logit_bias.size()), pair, kPair);
-    o.logit_bias.push_back({.token = *id, .bias = *bias});
+    const std::optional<LogitBias> bias = as_logit_bias(pair);
+    if (!bias) return fields.refuse(item_name("logit_bias", o.logit_bias.size()), pair, kPair);
+    o.logit_bias.push_back(*bias);
   }
 }
 
@@ -160,6 +151,14 @@ constexpr ReaderByHand kSettingsByHand[] = {{"logit_bias", read_logit_bias},
                                             {"speculative", read_speculative}};
 
 }  // namespace
+
+std::optional<LogitBias> as_logit_bias(const Json& pair) {
+  if (!pair.is_array() || pair.size() != 2) return {};
+  const std::optional<Token> id = as_token(pair[0]);
+  const std::optional<float> bias = as_bias(pair[1]);
+  if (!id || !bias) return {};
+  return LogitBias{.token = *id, .bias = *bias};
+}
 
 void read_completion_fields(JsonFields& fields, CompletionRequest& request) {
   for (const ReaderByHand& field : kPromptByHand) field.read(fields, request);

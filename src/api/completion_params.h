@@ -33,6 +33,9 @@ void read_completion_fields(JsonFields& fields, CompletionRequest& request);
 // Of these, how it is to be answered: all but the prompt or the conversation.
 void read_settings_fields(JsonFields& fields, CompletionRequest& request);
 
+// [token id, number or false]; nothing: it is something else.
+std::optional<LogitBias> as_logit_bias(const json::Json& pair);
+
 // `request` with the fields of `params` in place of its own, for settings that change one by one.
 // Without a prompt, it may have none. Errors as above.
 Answer<CompletionRequest> change_completion(const json::Json& params, CompletionRequest request);

@@ -12,6 +12,12 @@ namespace {
 using json::Json;
 
 constexpr std::size_t kShownBytes = 48;
+constexpr std::size_t kSentBytes = 60;
+
+std::string as_sent(const Json& value) {
+  const std::string text = json::encode(value);
+  return text.size() > kSentBytes ? text.substr(0, kSentBytes) + "..." : text;
+}
 
 }  // namespace
 
@@ -60,6 +66,12 @@ std::optional<std::int64_t> as_integer(const Json& value) {
   constexpr double kExact = 9007199254740992.0;  // 2^53: above it, a double is no exact count
   if (!(std::fabs(number) <= kExact) || std::trunc(number) != number) return {};
   return static_cast<std::int64_t>(number);
+}
+
+std::optional<Token> as_token(const Json& value) {
+  const std::optional<std::int64_t> id = as_integer(value);
+  if (!id || *id < 0 || *id > kMaxInt32) return {};
+  return static_cast<Token>(*id);
 }
 
 JsonFields::JsonFields(const Json& object, std::string path, const Dialect* dialect)
@@ -136,7 +148,16 @@ void JsonFields::fail(Error error) {
 
 void JsonFields::refuse(const std::string& name, const Json& value, const std::string& wanted) {
   const std::string given_as = spelled(name);
-  fail(given_as, path_ + given_as + " is " + shown(value) + ", but must be " + wanted);
+  const bool sent = dialect_ != nullptr && dialect_->values_as_sent;
+  fail(given_as, path_ + given_as + " is " + (sent ? as_sent(value) : shown(value)) +
+                     ", but must be " + wanted);
+}
+
+void JsonFields::refuse_kind(std::string_view name, const Json& value, const std::string& wanted) {
+  const bool by_kind = dialect_ != nullptr && dialect_->values_as_sent;
+  if (!by_kind) return refuse(std::string(name), value, wanted);
+  fail(refused(std::string(name),
+               "is " + std::string(json::kind(value)) + ", but must be " + wanted));
 }
 
 std::optional<std::int64_t> JsonFields::whole_number(std::string_view name, std::int64_t min,
@@ -161,17 +182,27 @@ void JsonFields::number(std::string_view name, float& value) {
   value = static_cast<float>(number);
 }
 
+void JsonFields::number(std::string_view name, double& value, const Range& range) {
+  const Json* given = any(name);
+  if (given == nullptr) return;
+  const double number = given->is_number() ? given->get<double>() : std::nan("");
+  if (!range.contains(number) || std::fabs(number) > std::numeric_limits<float>::max()) {
+    return refuse(std::string(name), *given, range_text(range));
+  }
+  value = number;
+}
+
 void JsonFields::boolean(std::string_view name, bool& value) {
   const Json* given = any(name);
   if (given == nullptr) return;
-  if (!given->is_boolean()) return refuse(std::string(name), *given, "true or false");
+  if (!given->is_boolean()) return refuse_kind(name, *given, "true or false");
   value = given->get<bool>();
 }
 
 void JsonFields::text(std::string_view name, std::string& value) {
   const Json* given = any(name);
   if (given == nullptr) return;
-  if (!given->is_string()) return refuse(std::string(name), *given, "a string");
+  if (!given->is_string()) return refuse_kind(name, *given, "a string");
   value = given->get<std::string>();
 }
 
@@ -192,7 +223,7 @@ void JsonFields::texts(std::string_view name, std::vector<std::string>& value) {
   if (given->is_string()) return value.push_back(given->get<std::string>());
   for (const Json& item : *given) {
     if (!item.is_string()) {
-      return refuse(std::string(name) + "[" + std::to_string(value.size()) + "]", item, "a string");
+      return refuse(item_name(name, value.size()), item, "a string");
     }
     value.push_back(item.get<std::string>());
   }
@@ -217,21 +248,30 @@ void JsonFields::choice(std::string_view name, std::string& value,
   refuse(std::string(name), *given, wanted);
 }
 
-std::optional<Error> JsonFields::finish() {
-  if (!ok()) return error_;
+std::vector<std::string> JsonFields::unknown() const {
+  std::vector<std::string> unknown;
+  if (!object_.is_object()) return unknown;
+  const auto among = [](const auto& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (const Json::object_t::value_type& field : object_.get_ref<const Json::object_t&>()) {
-    if (std::find(names_.begin(), names_.end(), field.first) != names_.end()) continue;
-    if (dialect_ != nullptr && std::find(dialect_->ignored.begin(), dialect_->ignored.end(),
-                                         field.first) != dialect_->ignored.end()) {
-      continue;
-    }
-    const std::string near = nearest(field.first, names_);
-    const std::string_view start = std::string_view(field.first).substr(0, 64);
-    const std::string name(start.substr(0, complete_utf8_prefix(start)));
-    fail(name, path_ + name + " is not a field that is known here" +
-                   (near.empty() ? "" : "; did you mean " + path_ + near + "?"));
-    break;
+    const bool known = among(names_, field.first) ||
+                       (dialect_ != nullptr && among(dialect_->ignored, field.first));
+    if (!known) unknown.push_back(path_ + field.first);
   }
+  return unknown;
+}
+
+std::optional<Error> JsonFields::finish() {
+  if (!ok() || (dialect_ != nullptr && dialect_->may_be_unknown)) return error_;
+  const std::vector<std::string> strangers = unknown();
+  if (strangers.empty()) return error_;
+  const std::string name = strangers.front().substr(path_.size());
+  const std::string near = nearest(name, names_);
+  const std::string_view start = std::string_view(name).substr(0, 64);
+  const std::string cut(start.substr(0, complete_utf8_prefix(start)));
+  fail(cut, path_ + cut + " is not a field that is known here" +
+                (near.empty() ? "" : "; did you mean " + path_ + near + "?"));
   return error_;
 }
 

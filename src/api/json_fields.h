@@ -21,6 +21,7 @@
 
 #include "api/error.h"
 #include "base/field.h"
+#include "base/types.h"
 #include "json/json.h"
 
 namespace outrider::api {
@@ -34,6 +35,8 @@ struct Dialect {
   std::span<const Name> names;                // both are understood; messages have the one given
   std::span<const std::string_view> ignored;  // known, and without effect here
   bool null_is_absent = false;
+  bool may_be_unknown = false;  // a field that nobody asked for is no error: see unknown()
+  bool values_as_sent = false;  // messages show values as JSON, and call a wrong kind by its name
 };
 
 class JsonFields {
@@ -51,6 +54,7 @@ class JsonFields {
 
   // A number that a float can hold.
   void number(std::string_view name, float& value);
+  void number(std::string_view name, double& value, const Range& range);
 
   void boolean(std::string_view name, bool& value);
   void text(std::string_view name, std::string& value);
@@ -77,6 +81,8 @@ class JsonFields {
   // "<name> is <value>, but must be <wanted>". `name` may go on behind the field's own name:
   // "logit_bias[3]".
   void refuse(const std::string& name, const json::Json& value, const std::string& wanted);
+  // The same for a value of the wrong kind.
+  void refuse_kind(std::string_view name, const json::Json& value, const std::string& wanted);
   void fail(const std::string& name, const std::string& message);
   // About the status's own field, named with the path. REQUIRES: !status.ok()
   void fail(const Status& status);
@@ -87,6 +93,9 @@ class JsonFields {
 
   // The first error, or the one for a field that is not known here.
   std::optional<Error> finish();
+
+  // The fields that nobody has asked for, with the path.
+  std::vector<std::string> unknown() const;
 
   // The names asked for so far.
   const std::vector<std::string>& names() const { return names_; }
@@ -114,6 +123,9 @@ std::string item_name(std::string_view name, std::size_t index);
 // Whether `value` is the string `text`. Not value == "text": that makes a Json of the text, inside
 // an operator that may not throw, so that a lack of memory would end the process.
 bool is_text(const json::Json& value, std::string_view text);
+
+// A token's id.
+std::optional<Token> as_token(const json::Json& value);
 
 // A text that can be a path.
 bool is_path(const json::Json& value);

@@ -177,11 +177,9 @@ void read_tokens(JsonFields& fields, std::vector<Token>& tokens) {
                                      std::to_string(kMaxTokens) + " can be");
   }
   for (const Json& value : *given) {
-    const std::optional<std::int64_t> id = as_integer(value);
-    if (!id || *id < 0 || *id > kMaxInt32) {
-      return fields.refuse("tokens[" + std::to_string(tokens.size()) + "]", value, "a token's id");
-    }
-    tokens.push_back(static_cast<Token>(*id));
+    const std::optional<Token> id = as_token(value);
+    if (!id) return fields.refuse(item_name("tokens", tokens.size()), value, "a token's id");
+    tokens.push_back(*id);
   }
 }
 

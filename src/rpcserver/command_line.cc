@@ -159,7 +159,7 @@ class Reader {
   }
 
   void refuse(const Flag& flag, std::string error) {
-    line_.refusal = {.error = std::move(error), .field = std::string(flag.key)};
+    line_.refusal = Error{.message = std::move(error), .field = std::string(flag.key)};
   }
 
   std::vector<std::string> words_;
@@ -207,7 +207,7 @@ CommandLine parse_command_line(std::string_view text) {
   std::optional<std::vector<std::string>> words = split_words(text);
   if (!words) {
     CommandLine line;
-    line.refusal = {.error = "the command line has a quote that is not closed", .field = ""};
+    line.refusal = Error{.message = "the command line has a quote that is not closed"};
     return line;
   }
   return Reader(*std::move(words)).read();

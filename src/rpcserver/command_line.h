@@ -17,14 +17,14 @@
 #include <vector>
 
 #include "json/json.h"
-#include "rpcserver/fields.h"
+#include "rpcserver/seed_object.h"
 
 namespace outrider::rpcserver {
 
 struct CommandLine {
   json::Json cmd = json::Json::object();
   std::vector<std::string> warnings;  // flags that are not known
-  std::optional<Refusal> refusal;     // an open quote, a value that is missing or not a number
+  std::optional<Error> refusal;       // an open quote, a value that is missing or not a number
 };
 
 CommandLine parse_command_line(std::string_view text);

@@ -9,7 +9,7 @@ using Words = std::vector<std::string>;
 
 std::string cmd_of(const std::string& text) {
   const CommandLine line = parse_command_line(text);
-  EXPECT_FALSE(line.refusal) << line.refusal->error;
+  EXPECT_FALSE(line.refusal) << line.refusal->message;
   return json::encode(line.cmd);
 }
 
@@ -73,13 +73,13 @@ TEST(CommandLineTest, FlagsThatAreNotKnownAreWarningsAndTakeTheirValueWithThem) 
 
 TEST(CommandLineTest, WhatCannotBeReadIsRefusedWithTheKeyItStandsFor) {
   EXPECT_EQ(parse_command_line("server -c").refusal->field, "n_ctx");
-  EXPECT_EQ(parse_command_line("server -c").refusal->error, "-c needs a value behind it");
-  EXPECT_EQ(parse_command_line("server -c many").refusal->error,
+  EXPECT_EQ(parse_command_line("server -c").refusal->message, "-c needs a value behind it");
+  EXPECT_EQ(parse_command_line("server -c many").refusal->message,
             "-c is 'many', but must be a number");
   EXPECT_EQ(parse_command_line("server -c 1e999").refusal->field, "n_ctx");
   EXPECT_EQ(parse_command_line("server -c nan").refusal->field, "n_ctx");
   EXPECT_EQ(parse_command_line("server -ts 1,,2").refusal->field, "tensor_split");
-  EXPECT_EQ(parse_command_line("server 'm").refusal->error,
+  EXPECT_EQ(parse_command_line("server 'm").refusal->message,
             "the command line has a quote that is not closed");
 }
 

@@ -13,47 +13,43 @@ namespace {
 using json::Json;
 
 constexpr std::int64_t kMinInt = std::numeric_limits<std::int32_t>::min();
-constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t kDefaultContext = 512;  // llama.cpp's of October 2023
 constexpr std::size_t kMaxShares = 128;        // of tensor_split; llama.cpp takes 16
 
-std::int32_t read_int(Fields& fields, std::string_view key, std::int32_t otherwise,
+std::int32_t read_int(JsonFields& fields, std::string_view key, std::int32_t otherwise,
                       std::int64_t min) {
-  std::int64_t value = otherwise;
-  fields.read(key, value, min, kMaxInt);
-  return static_cast<std::int32_t>(value);
+  std::int32_t value = otherwise;
+  fields.integer(key, value, min, kMaxInt32);
+  return value;
 }
 
-void read_threads(Fields& fields, InitCommand& command) {
+void read_threads(JsonFields& fields, InitCommand& command) {
   const std::int32_t n_threads = read_int(fields, "n_threads", -1, kMinInt);
   command.target.n_threads = std::max(n_threads, 0);
-  std::int64_t n_batch_threads = n_threads;
-  if (fields.read("n_threads_batch", n_batch_threads, kMinInt, kMaxInt) && n_batch_threads > 0 &&
-      n_batch_threads != n_threads) {
+  const std::int32_t n_batch_threads = read_int(fields, "n_threads_batch", n_threads, kMinInt);
+  if (n_batch_threads > 0 && n_batch_threads != n_threads) {
     command.warnings.emplace_back(
         "n_threads_batch has no effect: prompts are read with the threads of n_threads");
   }
 }
 
-void read_tensor_split(Fields& fields, ModelOptions& options) {
-  const Json* shares = fields.find("tensor_split");
+void read_tensor_split(JsonFields& fields, ModelOptions& options) {
+  const Json* shares = fields.any("tensor_split");
   if (shares == nullptr) return;
   const Json list = shares->is_number() ? Json::array({*shares}) : *shares;
   if (!list.is_array() || list.size() > kMaxShares) {
-    fields.refuse_kind("tensor_split", *shares, "an array of numbers, one a GPU");
-    return;
+    return fields.refuse_kind("tensor_split", *shares, "an array of numbers, one a GPU");
   }
   for (const Json& share : list) {
     const double value = share.is_number() ? share.get<double>() : -1.0;
     if (!(value >= 0.0 && value <= 1e9)) {
-      fields.refuse("tensor_split", "must be an array of numbers of at least 0");
-      return;
+      return fields.fail(refused("tensor_split", "must be an array of numbers of at least 0"));
     }
     options.tensor_split.push_back(static_cast<float>(value));
   }
 }
 
-void read_devices(Fields& fields, InitCommand& command) {
+void read_devices(JsonFields& fields, InitCommand& command) {
   ModelOptions& target = command.target;
   target.n_gpu_layers = std::max(read_int(fields, "n_gpu_layers", -1, kMinInt), -1);
   if (read_int(fields, "main_gpu", 0, 0) != 0) {
@@ -61,55 +57,61 @@ void read_devices(Fields& fields, InitCommand& command) {
         "main_gpu has no effect: llama.cpp divides a model by tensor_split alone");
   }
   read_tensor_split(fields, target);
-  fields.read("use_mmap", target.use_mmap);
-  fields.read("use_mlock", target.use_mlock);
+  fields.boolean("use_mmap", target.use_mmap);
+  fields.boolean("use_mlock", target.use_mlock);
   bool numa = false;
-  if (fields.read("numa", numa) && numa) {
+  fields.boolean("numa", numa);
+  if (numa) {
     command.warnings.emplace_back(
         "numa has no effect: threads and memory are left where the system puts them");
   }
 }
 
-void read_context(Fields& fields, InitCommand& command) {
+void read_context(JsonFields& fields, InitCommand& command) {
   ModelOptions& target = command.target;
-  std::int64_t n_ctx = kDefaultContext;
-  if (fields.read("n_ctx", n_ctx, 0, kMaxInt)) command.n_ctx = static_cast<std::int32_t>(n_ctx);
-  target.n_ctx = static_cast<std::int32_t>(n_ctx);
+  const std::int32_t n_ctx = read_int(fields, "n_ctx", -1, 0);
+  if (n_ctx >= 0) command.n_ctx = n_ctx;
+  target.n_ctx = command.n_ctx.value_or(kDefaultContext);
   target.n_batch = read_int(fields, "n_batch", target.n_batch, 1);
   double base = 0.0;
   double scale = 0.0;
-  fields.read("rope_freq_base", base, 0.0, 1e12);
-  fields.read("rope_freq_scale", scale, 0.0, 1e6);
+  fields.number("rope_freq_base", base, {.min = 0.0, .max = 1e12});
+  fields.number("rope_freq_scale", scale, {.min = 0.0, .max = 1e6});
   target.rope_freq_base = static_cast<float>(base);
   target.rope_freq_scale = static_cast<float>(scale);
   std::string adapter;
-  if (fields.read("lora_adapter", adapter) && !adapter.empty()) target.lora = {adapter};
+  fields.text("lora_adapter", adapter);
+  if (!adapter.empty()) target.lora = {adapter};
   // true was the default and spared memory, which the cache of the exactness rule does as well.
   bool memory_f16 = true;
-  fields.read("memory_f16", memory_f16);
+  fields.boolean("memory_f16", memory_f16);
   if (!memory_f16) target.cache_type_k = target.cache_type_v = "f32";
 }
 
-void refuse_what_is_gone(Fields& fields, InitCommand& command) {
-  std::string text;
-  if (fields.read("lora_base", text) && !text.empty()) {
-    fields.refuse("lora_base",
-                  "is gone from llama.cpp, which applies adapters to any weights; leave it out");
+void refuse_what_is_gone(JsonFields& fields, InitCommand& command) {
+  std::string lora_base;
+  fields.text("lora_base", lora_base);
+  if (!lora_base.empty()) {
+    fields.fail(
+        refused("lora_base",
+                "is gone from llama.cpp, which applies adapters to any weights; leave it out"));
   }
-  if (fields.read("chat_template", text) && !text.empty()) {
+  std::string chat_template;
+  fields.text("chat_template", chat_template);
+  if (!chat_template.empty()) {
     command.warnings.emplace_back("chat_template has no effect: prompts are taken as they are");
   }
   for (const std::string_view key :
        {"hostname", "public_path", "port", "read_timeout", "write_timeout"}) {
-    fields.find(key);
+    fields.any(key);
   }
 }
 
-void read_command(Fields& fields, InitCommand& command) {
+void read_command(JsonFields& fields, InitCommand& command) {
   std::string draft_path;
-  fields.read("model", command.target.path);
-  fields.read("model_draft", draft_path);
-  fields.read("model_alias", command.alias);
+  fields.text("model", command.target.path);
+  fields.text("model_draft", draft_path);
+  fields.text("model_alias", command.alias);
   // "unknown" was the default of the seed's command line for "not given".
   if (command.alias.empty() || command.alias == "unknown") command.alias = command.target.path;
   read_context(fields, command);
@@ -126,8 +128,8 @@ void read_command(Fields& fields, InitCommand& command) {
   command.target.widest =
       std::max(command.target.widest,
                static_cast<std::int32_t>(command.defaults.width.value_or(command.target.widest)));
-  for (std::string& text : fields.unknown()) command.warnings.push_back(std::move(text));
-  command.refusal = fields.refusal();
+  warn_of_unknown(fields, command.warnings);
+  command.refusal = fields.finish();
 }
 
 bool is_json(std::string_view cmd) {
@@ -140,14 +142,14 @@ bool is_json(std::string_view cmd) {
 InitCommand parse_command(const char* cmd) {
   InitCommand command;
   if (cmd == nullptr) {
-    command.refusal = {.error = "cmd is NULL, but must be JSON or a command line", .field = ""};
+    command.refusal = Error{.message = "cmd is NULL, but must be JSON or a command line"};
     return command;
   }
   Json object;
   if (is_json(cmd)) {
-    ParsedObject parsed = parse_object(cmd, /*may_be_empty=*/false);
-    object = std::move(parsed.object);
-    command.refusal = std::move(parsed.refusal);
+    api::Answer<Json> parsed = parse_object(cmd, /*may_be_empty=*/false);
+    if (parsed.ok()) object = *std::move(parsed);
+    if (!parsed.ok()) command.refusal = parsed.error();
   } else {
     CommandLine line = parse_command_line(cmd);
     object = std::move(line.cmd);
@@ -155,7 +157,7 @@ InitCommand parse_command(const char* cmd) {
     command.refusal = std::move(line.refusal);
   }
   if (command.refusal) return command;
-  Fields fields(object);
+  JsonFields fields(object, "", &kSeedDialect);
   read_command(fields, command);
   return command;
 }

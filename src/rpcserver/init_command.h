@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "model/model_options.h"
-#include "rpcserver/fields.h"
 #include "rpcserver/request_options.h"
+#include "rpcserver/seed_object.h"
 
 namespace outrider::rpcserver {
 
@@ -24,7 +24,7 @@ struct InitCommand {
   std::string alias;                  // not empty when cmd names a model
   RequestDefaults defaults;
   std::vector<std::string> warnings;
-  std::optional<Refusal> refusal;  // then the rest is of no use
+  std::optional<Error> refusal;  // then the rest is of no use
 };
 
 // `cmd` may be null.

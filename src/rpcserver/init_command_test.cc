@@ -9,7 +9,7 @@ using Texts = std::vector<std::string>;
 
 InitCommand parse(const std::string& cmd) {
   InitCommand command = parse_command(cmd.c_str());
-  EXPECT_FALSE(command.refusal) << cmd << ": " << command.refusal->error;
+  EXPECT_FALSE(command.refusal) << cmd << ": " << command.refusal->message;
   return command;
 }
 

@@ -1,6 +1,5 @@
 // What the options mean to the runtime, and how they are shown.
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -16,10 +15,9 @@ using json::Json;
 
 // 0.1f as 0.1 and not as 0.10000000149011612.
 double as_written(float value) {
-  std::array<char, 32> text{};
-  const std::to_chars_result end = std::to_chars(text.data(), text.data() + text.size(), value);
+  const std::string text = shortest(value);
   double number = value;
-  (void)std::from_chars(text.data(), end.ptr, number);
+  (void)std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
 
@@ -75,7 +73,11 @@ CompletionRequest completion_request(const RequestOptions& o, std::int64_t n_ctx
   for (const SeedOption& option : seed_options()) {
     const bool unused = mirostat ? gives_way(option.field) : option.field == "mirostat";
     if (option.apply == nullptr || unused) continue;
-    option.apply(o.values[std::string(option.key)], n_ctx, request);
+    option.apply(o.values[std::string(option.key)], request);
+  }
+  if (request.sampling.repeat_last_n < 0) {  // the whole context
+    request.sampling.repeat_last_n =
+        static_cast<std::int32_t>(std::min<std::int64_t>(n_ctx, SamplingOptions::kMaxHistory));
   }
   if (o.seed) request.seed = static_cast<std::int64_t>(*o.seed);
   if (o.n_probs() > 0 && o.n_predict() != 0) {
@@ -100,7 +102,7 @@ Json generation_settings(const RequestOptions& o, std::int64_t n_ctx, const std:
   return settings;
 }
 
-Refusal refusal_of(const Status& status) {
+Error refusal_of(const Status& status) {
   std::string name = status.field();
   if (name == "drafter") name = "speculative.drafters";
   if (find_field(speculation_fields(), name) != nullptr ||
@@ -110,7 +112,7 @@ Refusal refusal_of(const Status& status) {
   for (const SeedOption& option : seed_options()) {
     if (!name.empty() && option.field == name) name = option.key;
   }
-  return {.error = status.message_with(name), .field = name};
+  return {.code = status.code(), .message = status.message_with(name), .field = name};
 }
 
 }  // namespace outrider::rpcserver

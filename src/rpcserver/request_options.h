@@ -20,7 +20,7 @@
 
 #include "json/json.h"
 #include "request/completion_request.h"
-#include "rpcserver/fields.h"
+#include "rpcserver/seed_object.h"
 #include "rpcserver/seed_options.h"
 
 namespace outrider::rpcserver {
@@ -41,7 +41,7 @@ struct RequestOptions {
 struct ParsedRequest {
   RequestOptions options;
   std::vector<std::string> warnings;
-  std::optional<Refusal> refusal;  // then the rest is of no use
+  std::optional<Error> refusal;  // then the rest is of no use
 };
 
 // What the cmd gave for all requests.
@@ -59,7 +59,7 @@ ParsedRequest parse_request(const json::Json& request, const RequestDefaults& de
 
 // The part of `cmd` that holds request options ("temp" under its request name). Those keys are
 // known to `cmd` from then on, and refused there when a request could not have them.
-RequestDefaults take_defaults(Fields& cmd, std::vector<std::string>& warnings);
+RequestDefaults take_defaults(JsonFields& cmd, std::vector<std::string>& warnings);
 
 // What the runtime is asked for. `n_ctx`: of the target.
 CompletionRequest completion_request(const RequestOptions& options, std::int64_t n_ctx);
@@ -70,6 +70,6 @@ json::Json generation_settings(const RequestOptions& options, std::int64_t n_ctx
                                const std::string& model, std::uint64_t seed, bool stream);
 
 // The runtime's refusal, with its field as this API names it: "temperature" for temp.
-Refusal refusal_of(const Status& status);
+Error refusal_of(const Status& status);
 
 }  // namespace outrider::rpcserver

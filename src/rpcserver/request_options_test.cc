@@ -23,7 +23,7 @@ ParsedRequest parse(const std::string& text, const RequestDefaults& defaults = {
 // What the runtime is asked for when `text` is sent.
 CompletionRequest asked(const std::string& text, const RequestDefaults& defaults = {}) {
   const ParsedRequest parsed = parse(text, defaults);
-  EXPECT_FALSE(parsed.refusal) << text << ": " << parsed.refusal->error;
+  EXPECT_FALSE(parsed.refusal) << text << ": " << parsed.refusal->message;
   return completion_request(parsed.options, kContext);
 }
 
@@ -34,10 +34,10 @@ std::string refused_field(const std::string& text) {
 
 RequestDefaults defaults_of(const std::string& cmd) {
   const json::Parsed parsed = json::parse(cmd);
-  Fields fields(*parsed.value);
+  JsonFields fields(*parsed.value, "", &kSeedDialect);
   Texts warnings;
   RequestDefaults defaults = take_defaults(fields, warnings);
-  EXPECT_FALSE(fields.refusal()) << fields.refusal()->error;
+  EXPECT_TRUE(fields.ok()) << fields.finish()->message;
   return defaults;
 }
 
@@ -306,14 +306,14 @@ TEST(RequestOptionsTest, TheCmdsOptionsAreTheDefaultsOfEveryRequest) {
 }
 
 TEST(RequestOptionsTest, TheRuntimesRefusalsAreSpelledAsThisApiDoes) {
-  const Refusal top_p = refusal_of(wrong_value("top_p", "7", "from 0 to 1"));
+  const Error top_p = refusal_of(wrong_value("top_p", "7", "from 0 to 1"));
   EXPECT_EQ(top_p.field, "top_p");
-  EXPECT_EQ(top_p.error, "top_p is 7, but must be from 0 to 1");
-  const Refusal two = refusal_of(refused("ignore_eos", "cannot be used with grammar"));
+  EXPECT_EQ(top_p.message, "top_p is 7, but must be from 0 to 1");
+  const Error two = refusal_of(refused("ignore_eos", "cannot be used with grammar"));
   EXPECT_EQ(two.field, "ignore_eos");
-  EXPECT_EQ(two.error, "ignore_eos cannot be used with grammar");
+  EXPECT_EQ(two.message, "ignore_eos cannot be used with grammar");
   EXPECT_EQ(refusal_of(refused("mirostat_lr", "is odd")).field, "mirostat_eta");
-  EXPECT_EQ(refusal_of(refused("typical", "cannot be used with mirostat 2")).error,
+  EXPECT_EQ(refusal_of(refused("typical", "cannot be used with mirostat 2")).message,
             "typical_p cannot be used with mirostat 2");
   EXPECT_EQ(refusal_of(not_found("no model is loaded")).field, "");
 }

@@ -17,13 +17,13 @@
 namespace outrider::rpcserver {
 
 // `answer` with "error" and, where there is one, "field".
-json::Json refused(json::Json answer, const Refusal& refusal);
+json::Json with_error(json::Json answer, const Error& error);
 
 // {"success":false,"error"[,"field"]}
-json::Json failure(const Refusal& refusal);
+json::Json failure(const Error& error);
 
 // {"status":400,"error"[,"field"]}: get_completion's.
-json::Json sync_failure(const Refusal& refusal);
+json::Json sync_failure(const Error& error);
 
 // async_completion_poll's, when there is nothing to tell.
 json::Json nothing_new();

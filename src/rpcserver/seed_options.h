@@ -24,8 +24,8 @@ struct SeedOption {
   SeedDefault otherwise;
   Range range = {};  // of numbers; without limits: what 32 bits, or a float, can hold
   // Puts the value, of the kind of `otherwise`, into the request; null: it is used elsewhere, or
-  // only shown. `n_ctx`: the target's.
-  void (*apply)(const json::Json& value, std::int64_t n_ctx, CompletionRequest& request) = nullptr;
+  // only shown.
+  void (*apply)(const json::Json& value, CompletionRequest& request) = nullptr;
   std::string_view shown = {};  // in generation_settings, where that is not `key`
   std::string_view only = {};   // the default is the only value there can be: what to say of others
 };

@@ -8,9 +8,7 @@ namespace {
 
 using json::Json;
 
-Refusal not_initialised() {
-  return {.error = "nothing is loaded: call init or init_async first", .field = ""};
-}
+Error not_initialised() { return {.message = "nothing is loaded: call init or init_async first"}; }
 
 }  // namespace
 
@@ -63,7 +61,7 @@ std::string Server::poll_system_status() {
   if (call.session() != nullptr) return json::encode(call.session()->status());
   SessionState nothing;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!init_error_.empty()) nothing.target_refusal = {.error = init_error_, .field = ""};
+  if (!init_error_.empty()) nothing.target_refusal = Error{.message = init_error_};
   return json::encode(status_json(nothing, {}));
 }
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "rpcserver/fields.h"
+#include "rpcserver/seed_object.h"
 
 namespace outrider::rpcserver {
 namespace {
@@ -18,9 +18,7 @@ constexpr std::int64_t kWaitMs = 60'000;       // of one wait for a synchronous 
 
 }  // namespace
 
-Refusal Session::shut_down() {
-  return {.error = "the library was shut down (deinit)", .field = ""};
-}
+Error Session::shut_down() { return {.message = "the library was shut down (deinit)"}; }
 
 Result<std::unique_ptr<Session>> Session::create(ModelLoader& loader,
                                                  std::atomic<CompletionId>& last_id) {
@@ -49,14 +47,15 @@ void Session::close() {
 }
 
 Json Session::tokenize(const char* request) const {
-  ParsedObject parsed = parse_object(request, /*may_be_empty=*/false);
-  if (parsed.refusal) return failure(*parsed.refusal);
-  Fields fields(parsed.object);
+  api::Answer<Json> parsed = parse_object(request, /*may_be_empty=*/false);
+  if (!parsed.ok()) return failure(parsed.error());
+  JsonFields fields(*parsed, "", &kSeedDialect);
   std::string text;
-  if (!fields.read("text", text)) fields.refuse("text", "is needed, a string");
-  if (fields.refusal()) return failure(*fields.refusal());
+  fields.text("text", text);
+  if (fields.any("text") == nullptr) fields.fail(refused("text", "is needed, a string"));
+  if (const std::optional<Error> error = fields.finish()) return failure(*error);
   const std::shared_ptr<const Target> target = runtime_->target();
-  if (target == nullptr) return failure({.error = "no target is loaded", .field = ""});
+  if (target == nullptr) return failure({.message = "no target is loaded"});
   const Vocabulary& vocabulary = target->vocabulary();
   const Result<std::vector<Token>> tokens =
       vocabulary.tokenize(text, /*add_special=*/true, /*parse_special=*/true);
@@ -66,9 +65,10 @@ Json Session::tokenize(const char* request) const {
   return {{"success", true}, {"tokens", std::move(pieces)}, {"length", tokens->size()}};
 }
 
-std::optional<Refusal> Session::begin(const char* request, Started& started) {
-  ParsedObject parsed = parse_object(request, /*may_be_empty=*/false);
-  if (parsed.refusal) return parsed.refusal;
+api::Answer<Session::Started> Session::begin(const char* request) {
+  api::Answer<Json> parsed = parse_object(request, /*may_be_empty=*/false);
+  if (!parsed.ok()) return parsed.error();
+  Started started;
   RequestDefaults defaults;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -77,8 +77,8 @@ std::optional<Refusal> Session::begin(const char* request, Started& started) {
     defaults = state_.config.defaults;
     started.model = state_.config.alias;
   }
-  ParsedRequest read = parse_request(parsed.object, defaults);
-  if (read.refusal) return read.refusal;
+  ParsedRequest read = parse_request(*parsed, defaults);
+  if (read.refusal) return *std::move(read.refusal);
   started.options = std::move(read.options);
   started.warnings = std::move(read.warnings);
   const std::shared_ptr<const Target> target = runtime_->target();
@@ -88,13 +88,13 @@ std::optional<Refusal> Session::begin(const char* request, Started& started) {
   started.id = ++last_id_;
   started.runtime_id = result->id;
   started.prompt = std::move(result->prompt);
-  return std::nullopt;
+  return started;
 }
 
 Json Session::complete(const char* request) {
-  Started started;
-  std::optional<Refusal> refusal = begin(request, started);
-  if (refusal) return sync_failure(*refusal);
+  api::Answer<Started> begun = begin(request);
+  if (!begun.ok()) return sync_failure(begun.error());
+  Started& started = *begun;
   bool closed = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -131,9 +131,9 @@ Json Session::complete(const char* request) {
 }
 
 Json Session::start(const char* request) {
-  Started started;
-  std::optional<Refusal> refusal = begin(request, started);
-  if (refusal) return failure(*refusal);
+  api::Answer<Started> begun = begin(request);
+  if (!begun.ok()) return failure(begun.error());
+  Started& started = *begun;
   const Json response = {{"success", true},
                          {"id", started.id},
                          {"prompt_stats", prompt_stats_json(started.prompt)},
@@ -205,35 +205,31 @@ void Session::forget_oldest() {
   }
 }
 
-// Which completion a call is about; nothing: the newest, of which there is none.
-std::optional<Refusal> Session::choose(const char* which, std::optional<CompletionId>& id) const {
-  ParsedObject parsed = parse_object(which, /*may_be_empty=*/true);
-  if (parsed.refusal) return parsed.refusal;
-  Fields fields(parsed.object);
-  std::int64_t given = 0;
-  if (fields.read("id", given, 1, std::numeric_limits<std::int64_t>::max())) {
-    id = static_cast<CompletionId>(given);
-  } else if (newest_ != 0) {
-    id = newest_;
-  }
-  return fields.refusal();
+// Which completion a call is about; 0: the newest, of which there is none.
+api::Answer<CompletionId> Session::choose(const char* which) const {
+  api::Answer<Json> parsed = parse_object(which, /*may_be_empty=*/true);
+  if (!parsed.ok()) return parsed.error();
+  JsonFields fields(*parsed, "", &kSeedDialect);
+  CompletionId id = newest_;
+  fields.integer("id", id, 1, std::numeric_limits<std::int64_t>::max());
+  if (const std::optional<Error> error = fields.finish()) return *error;
+  return id;
 }
 
 Json Session::poll(const char* which) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::optional<CompletionId> id;
-  const std::optional<Refusal> refusal = choose(which, id);
+  api::Answer<CompletionId> id = choose(which);
   Json answer = nothing_new();
-  answer["success"] = !refusal;
-  if (refusal) return refused(std::move(answer), *refusal);
-  if (!id) return answer;
+  answer["success"] = id.ok();
+  if (!id.ok()) return with_error(std::move(answer), id.error());
+  if (*id == 0) return answer;
   const auto found = completions_.find(*id);
   if (found == completions_.end()) {
     answer["success"] = false;
     answer["finished"] = true;  // nothing will come: a loop until then ends
-    return refused(std::move(answer), {.error = "there is no completion with id " +
-                                                std::to_string(*id) + " (any more)",
-                                       .field = "id"});
+    return with_error(std::move(answer), {.message = "there is no completion with id " +
+                                                     std::to_string(*id) + " (any more)",
+                                          .field = "id"});
   }
   Completed& completion = found->second;
   collect(completion);
@@ -245,10 +241,9 @@ Json Session::poll(const char* which) {
 
 Json Session::cancel(const char* which) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::optional<CompletionId> id;
-  const std::optional<Refusal> refusal = choose(which, id);
-  if (refusal) return failure(*refusal);
-  const auto found = id ? completions_.find(*id) : completions_.end();
+  api::Answer<CompletionId> id = choose(which);
+  if (!id.ok()) return failure(id.error());
+  const auto found = completions_.find(*id);
   if (found != completions_.end()) {
     (void)runtime_->cancel(found->second.started.runtime_id);  // not found: it has ended
   }

@@ -27,10 +27,10 @@ int init_success(ModelState state) {
   return 0;
 }
 
-Json draft_json(const RuntimeStatus& status, const std::optional<Refusal>& refusal) {
+Json draft_json(const RuntimeStatus& status, const std::optional<Error>& refusal) {
   const ModelStatus& draft = status.draft;
   const bool no_target = !status.target.serving && status.target.state != ModelState::kLoading;
-  const std::string& error = refusal ? refusal->error : draft.error.message();
+  const std::string& error = refusal ? refusal->message : draft.error.message();
   return {{"state", model_state_name(refusal ? ModelState::kFailed : draft.state)},
           {"model", draft.path},
           {"progress", draft.progress},
@@ -65,8 +65,8 @@ bool Session::init(const char* cmd, bool draft_only, bool wait) {
     try {
       if (load(cmd, draft_only)) return false;
     } catch (const std::bad_alloc&) {  // an app that only polls the status must not wait for ever
-      (draft_only ? state_.draft_refusal : state_.target_refusal) = {.error = "out of memory",
-                                                                     .field = ""};
+      (draft_only ? state_.draft_refusal : state_.target_refusal) =
+          Error{.message = "out of memory"};
       return false;
     }
     load_number = target_loads_;
@@ -79,11 +79,11 @@ bool Session::init(const char* cmd, bool draft_only, bool wait) {
 }
 
 // The caller holds mutex_, so that loads and what is known of them stay together.
-std::optional<Refusal> Session::load(const char* cmd, bool draft_only) {
+std::optional<Error> Session::load(const char* cmd, bool draft_only) {
   InitCommand command = parse_command(cmd);
   // Bindings that pass one argument leave the other to chance.
   if (draft_only && command.draft.path.empty() && !has_target()) draft_only = false;
-  std::optional<Refusal> refusal = command.refusal;
+  std::optional<Error> refusal = command.refusal;
   if (!refusal && closed_) {
     refusal = shut_down();
   }
@@ -94,19 +94,19 @@ std::optional<Refusal> Session::load(const char* cmd, bool draft_only) {
   return refusal;
 }
 
-std::optional<Refusal> Session::load_target(InitCommand command) {
+std::optional<Error> Session::load_target(InitCommand command) {
   if (command.target.path.empty()) {
-    return Refusal{.error = "model is needed, the path of a GGUF file", .field = "model"};
+    return Error{.message = "model is needed, the path of a GGUF file", .field = "model"};
   }
   promote(runtime_->status());
   const Status accepted = runtime_->load(ModelRole::kTarget, command.target);
-  if (!accepted.ok()) return Refusal{.error = accepted.message(), .field = "model"};
+  if (!accepted.ok()) return Error{.message = accepted.message(), .field = "model"};
   ++target_loads_;
   if (!command.draft.path.empty()) {
     const Status draft_accepted = runtime_->load(ModelRole::kDraft, command.draft);
     state_.draft_refusal.reset();
     if (!draft_accepted.ok()) {
-      state_.draft_refusal = Refusal{.error = draft_accepted.message(), .field = "model_draft"};
+      state_.draft_refusal = Error{.message = draft_accepted.message(), .field = "model_draft"};
     }
     state_.draft_warnings.clear();
   }
@@ -127,7 +127,7 @@ void Session::promote(const RuntimeStatus& status) const {
   pending_.reset();
 }
 
-std::optional<Refusal> Session::load_draft(InitCommand command) {
+std::optional<Error> Session::load_draft(InitCommand command) {
   ModelOptions options = command.draft;
   if (options.path.empty()) {  // a cmd of its own, where the draft is the model
     options.path = command.target.path;
@@ -135,12 +135,12 @@ std::optional<Refusal> Session::load_draft(InitCommand command) {
     options.lora = command.target.lora;
   }
   if (options.path.empty()) {
-    return Refusal{.error = "model_draft (or model) is needed, the path of a GGUF file",
-                   .field = "model_draft"};
+    return Error{.message = "model_draft (or model) is needed, the path of a GGUF file",
+                 .field = "model_draft"};
   }
   if (!command.n_ctx && has_target()) options.n_ctx = state_.config.target.n_ctx;
   const Status accepted = runtime_->load(ModelRole::kDraft, options);
-  if (!accepted.ok()) return Refusal{.error = accepted.message(), .field = "model_draft"};
+  if (!accepted.ok()) return Error{.message = accepted.message(), .field = "model_draft"};
   state_.draft_warnings = std::move(command.warnings);
   state_.config.defaults.update(command.defaults);
   return std::nullopt;
@@ -156,7 +156,7 @@ Json Session::status() const {
 
 Json status_json(const SessionState& state, const RuntimeStatus& status) {
   const ModelStatus& target = status.target;
-  const std::optional<Refusal>& refusal = state.target_refusal;
+  const std::optional<Error>& refusal = state.target_refusal;
   Json warnings = state.config.warnings;
   for (const std::string& text : state.draft_warnings) warnings.push_back(text);
   Json notes = target.notes;
@@ -165,7 +165,7 @@ Json status_json(const SessionState& state, const RuntimeStatus& status) {
           {"model_alias", state.config.alias},
           {"model", state.config.target.path},
           {"loading_progress", target.progress},
-          {"error", text_or_null(refusal ? refusal->error : target.error.message())},
+          {"error", text_or_null(refusal ? refusal->message : target.error.message())},
           {"warnings", std::move(warnings)},
           {"notes", std::move(notes)},
           {"draft", draft_json(status, state.draft_refusal)},
