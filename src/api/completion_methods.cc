@@ -17,8 +17,7 @@ Answer<std::int64_t> read_id(JsonFields& fields) {
   std::int64_t id = 0;
   fields.require("id");
   fields.integer("id", id, 1, std::numeric_limits<std::int64_t>::max());
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   return id;
 }
 

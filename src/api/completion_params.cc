@@ -132,8 +132,7 @@ void read_speculative(JsonFields& fields, CompletionRequest& request) {
       inner.fail(name, outside + " and speculative." + name + " are both there; give one of them");
     }
   }
-  const std::optional<Error> error = inner.finish();
-  if (error) fields.fail(error->field, error->message);
+  if (std::optional<Error> error = inner.finish()) fields.fail(error->field, error->message);
 }
 
 // The fields that have more than one form in JSON.
@@ -179,8 +178,7 @@ Answer<CompletionRequest> read_checked(const Json& params, CompletionRequest req
                                        Status (*check)(const CompletionRequest&)) {
   JsonFields fields(params);
   read_completion_fields(fields, request);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   const Status status = check(request);
   if (!status.ok()) return error_of(status, params);
   return request;

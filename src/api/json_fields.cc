@@ -22,8 +22,7 @@ std::string as_sent(const Json& value) {
 }  // namespace
 
 void take_error(JsonFields& fields, JsonFields& inner) {
-  std::optional<Error> error = inner.finish();
-  if (error) fields.fail(std::move(*error));
+  if (std::optional<Error> error = inner.finish()) fields.fail(*std::move(error));
 }
 
 std::string item_name(std::string_view name, std::size_t index) {

@@ -18,8 +18,7 @@ Answer<Json> system_status(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   std::int64_t wait_ms = 0;
   fields.integer("wait_ms", wait_ms, 0, kMaxWaitMs);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   while (wait_ms > 0 && !context.stopping.load()) {
     const std::int64_t slice = std::min(wait_ms, kSliceMs);
     if (context.runtime.wait_loaded(slice)) break;
@@ -38,8 +37,7 @@ Json parameters_json(std::span<const Parameter> parameters) {
 
 Answer<Json> system_methods(const MethodContext& /*context*/, const Json& params) {
   JsonFields fields(params);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   Json list = Json::array();
   for (const Method& method : methods()) {
     list.push_back({{"name", std::string(method.name)},
@@ -115,8 +113,7 @@ Answer<Json> model_unload(const MethodContext& context, const Json& params) {
                 std::string(name) + " goes with the role 'drafter'; a model's role is enough");
   }
   fields.boolean("at_once", at_once);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   return about_role(context.runtime.unload(role, at_once), role);
 }
 
@@ -124,8 +121,7 @@ Answer<Json> model_cancel_load(const MethodContext& context, const Json& params)
   JsonFields fields(params);
   ModelRole role = ModelRole::kTarget;
   read_role(fields, role, /*with_files=*/false);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   return about_role(context.runtime.cancel_load(role), role);
 }
 
@@ -151,8 +147,7 @@ Answer<Json> tokenize(const MethodContext& context, const Json& params) {
   fields.boolean("add_special", add_special);
   fields.boolean("parse_special", parse_special);
   fields.boolean("with_pieces", with_pieces);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   Answer<std::shared_ptr<const Target>> target = ready_target(context);
   if (!target.ok()) return target.error();
   const Vocabulary& vocabulary = (*target)->vocabulary();
@@ -187,8 +182,7 @@ Answer<Json> detokenize(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   std::vector<Token> tokens;
   read_tokens(fields, tokens);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   Answer<std::shared_ptr<const Target>> target = ready_target(context);
   if (!target.ok()) return target.error();
   Result<std::string> text = (*target)->vocabulary().detokenize(tokens);
@@ -202,8 +196,7 @@ Json drafters_list(const RuntimeStatus& status) { return {{"drafters", drafters_
 template <Json (*kAnswer)(const RuntimeStatus&)>
 Answer<Json> about_status(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   return kAnswer(context.runtime.status());
 }
 

@@ -54,8 +54,7 @@ Answer<LoadRequest> read_load_request(const Json& params) {
     if (fields.any(name) != nullptr) fields.fail(name, name + std::string(kWithoutDrafter));
   }
   read_options(fields, request);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   return request;
 }
 
@@ -64,8 +63,7 @@ Answer<LoadRequest> read_load_request(const Json& object, ModelRole role, const 
   request.role = role;
   JsonFields fields(object, path);
   read_options(fields, request);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   return request;
 }
 
@@ -95,8 +93,7 @@ Answer<DrafterFile> read_drafter_file(const Json& params, bool needs_path) {
   }
   if (needs_path) fields.require("path");
   fields.path("path", file.path, "the path of a file");
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   return file;
 }
 

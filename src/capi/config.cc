@@ -55,8 +55,7 @@ Answer<Config> read_config(std::string_view text) {
   read_model(fields, "draft", ModelRole::kDraft, config);
   for (const std::string_view tier : kFileTiers) read_ngrams(fields, std::string(tier), config);
   read_stores(fields, "suffix_store", config);
-  const std::optional<Error> error = fields.finish();
-  if (error) return *error;
+  if (std::optional<Error> error = fields.finish()) return *std::move(error);
   return config;
 }
 

@@ -16,13 +16,11 @@ enum class Value {
   kNumbers,  // with commas between them
   kTrue,     // the flag alone says it
   kFalse,
-  kNoEffect,      // as kTrue, for what is not needed any more; no warning
-  kTextNoEffect,  // with a value
 };
 
 struct Flag {
   std::array<std::string_view, 3> names;  // some may be empty
-  std::string_view key;                   // of the JSON form
+  std::string_view key;                   // of the JSON form; empty: without effect, and no warning
   Value value;
 };
 
@@ -64,10 +62,10 @@ constexpr Flag kFlags[] = {
     {{"--mirostat-lr"}, "mirostat_eta", Value::kNumber},
     {{"--ignore-eos"}, "ignore_eos", Value::kTrue},
     // The server's own, which this library has none of, and what llama.cpp does by itself now.
-    {{"--host", "--path", "--port"}, "", Value::kTextNoEffect},
-    {{"-to", "--timeout"}, "", Value::kTextNoEffect},
-    {{"-v", "--verbose", "--embedding"}, "", Value::kNoEffect},
-    {{"-nommq", "--no-mul-mat-q"}, "", Value::kNoEffect},
+    {{"--host", "--path", "--port"}, "", Value::kText},
+    {{"-to", "--timeout"}, "", Value::kText},
+    {{"-v", "--verbose", "--embedding"}, "", Value::kTrue},
+    {{"-nommq", "--no-mul-mat-q"}, "", Value::kTrue},
 };
 
 const Flag* find_flag(std::string_view name) {
@@ -79,8 +77,7 @@ const Flag* find_flag(std::string_view name) {
 }
 
 bool takes_value(Value value) {
-  return value == Value::kText || value == Value::kNumber || value == Value::kNumbers ||
-         value == Value::kTextNoEffect;
+  return value == Value::kText || value == Value::kNumber || value == Value::kNumbers;
 }
 
 // A whole number where it is one, so that "-c 512" and "-c 512.0" both are.
@@ -136,26 +133,20 @@ class Reader {
       if (has_value) ++next_;
       return;
     }
-    if (!takes_value(flag->value)) {
-      if (flag->value != Value::kNoEffect) {
-        line_.cmd[std::string(flag->key)] = flag->value == Value::kTrue;
-      }
-      return;
-    }
+    if (!takes_value(flag->value)) return put(*flag, flag->value == Value::kTrue);
     if (equals == std::string::npos && next_ == words_.size()) {
-      refuse(*flag, name + " needs a value behind it");
-      return;
+      return refuse(*flag, name + " needs a value behind it");
     }
     const std::string value =
         equals == std::string::npos ? words_[next_++] : word.substr(equals + 1);
-    if (flag->value == Value::kTextNoEffect) return;
     std::optional<Json> parsed = parse_value(flag->value, value);
-    if (parsed) {
-      line_.cmd[std::string(flag->key)] = *std::move(parsed);
-    } else {
-      refuse(*flag, name + " is '" + value + "', but must be a number" +
-                        (flag->value == Value::kNumbers ? ", or several with commas" : ""));
-    }
+    if (parsed) return put(*flag, *std::move(parsed));
+    refuse(*flag, name + " is '" + value + "', but must be a number" +
+                      (flag->value == Value::kNumbers ? ", or several with commas" : ""));
+  }
+
+  void put(const Flag& flag, Json value) {
+    if (!flag.key.empty()) line_.cmd[std::string(flag.key)] = std::move(value);
   }
 
   void refuse(const Flag& flag, std::string error) {

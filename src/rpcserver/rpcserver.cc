@@ -73,12 +73,12 @@ const char* no_memory() noexcept {
   return block;
 }
 
-// What `call` returns, on the C heap.
-template <typename Call>
-const char* answer(Call call) noexcept {
+// What the server answers, on the C heap.
+template <typename... Text>
+const char* answer(std::string (Server::*question)(Text...), Text... asked) noexcept {
   fill_reserve();
   try {
-    const std::string text = call(process().server);
+    const std::string text = (process().server.*question)(asked...);
     char* const copy = static_cast<char*>(std::malloc(text.size() + 1));
     if (copy == nullptr) return no_memory();
     std::memcpy(copy, text.c_str(), text.size() + 1);
@@ -112,31 +112,24 @@ void init_async(const char* cmd, bool init_draft_model) {
   }
 }
 
-const char* tokenize(const char* req_json) {
-  return rpc::answer([req_json](rpc::Server& server) { return server.tokenize(req_json); });
-}
+const char* tokenize(const char* req_json) { return rpc::answer(&rpc::Server::tokenize, req_json); }
 
-const char* poll_system_status() {
-  return rpc::answer([](rpc::Server& server) { return server.poll_system_status(); });
-}
+const char* poll_system_status() { return rpc::answer(&rpc::Server::poll_system_status); }
 
 const char* get_completion(const char* req_json) {
-  return rpc::answer([req_json](rpc::Server& server) { return server.get_completion(req_json); });
+  return rpc::answer(&rpc::Server::get_completion, req_json);
 }
 
 const char* async_completion_init(const char* req_json) {
-  return rpc::answer(
-      [req_json](rpc::Server& server) { return server.async_completion_init(req_json); });
+  return rpc::answer(&rpc::Server::async_completion_init, req_json);
 }
 
 const char* async_completion_poll(const char* cmd_json) {
-  return rpc::answer(
-      [cmd_json](rpc::Server& server) { return server.async_completion_poll(cmd_json); });
+  return rpc::answer(&rpc::Server::async_completion_poll, cmd_json);
 }
 
 const char* async_completion_cancel(const char* req_json) {
-  return rpc::answer(
-      [req_json](rpc::Server& server) { return server.async_completion_cancel(req_json); });
+  return rpc::answer(&rpc::Server::async_completion_cancel, req_json);
 }
 
 void deinit() { rpc::end_session(); }

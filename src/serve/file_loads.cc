@@ -106,17 +106,7 @@ std::optional<std::size_t> FileLoads::next() const {
   return stations_.current() ? next : std::nullopt;
 }
 
-FileLoads::Opening FileLoads::begin_next() {
-  File& file = files_[*next()];
-  DrafterFile name = file.file;
-  return {.file = std::move(name), .task = file.task.begin()};
-}
-
-void FileLoads::fail_next(Status why) {
-  File& file = files_[*next()];
-  file.task.fail(std::move(why));
-  announce(file, /*attached=*/true);
-}
+LoadTask::Opening FileLoads::begin_next() { return files_[*next()].task.begin(); }
 
 void FileLoads::done(const LoadTask::Opening& opening, const StationPtr& station,
                      std::optional<OpenedDrafterFile> opened, Status why) {
@@ -171,7 +161,7 @@ void FileLoads::ask_again() {
 void FileLoads::drop() {
   for (File& file : files_) {
     file.opened.reset();
-    file.task.lose_host();
+    file.task.lose();
     if (!file.task.pending()) announce(file, /*attached=*/false);
   }
   std::erase_if(files_, [](const File& file) { return !file.task.pending(); });

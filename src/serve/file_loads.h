@@ -32,16 +32,12 @@ class FileLoads {
   // See Runtime::detach. `file`: its drafter and tier are right.
   Status detach(const DrafterFile& file);
 
-  // What is to be opened next, the oldest request first.
-  struct Opening {
-    DrafterFile file;
-    LoadTask::Opening task;
-  };
+  // Whether something is to be opened, the oldest request first.
   bool has_next() const { return next().has_value(); }
-  // REQUIRES: has_next(). May throw std::bad_alloc, with nothing changed.
-  Opening begin_next();
-  // Out of memory before it could begin. REQUIRES: has_next()
-  void fail_next(Status why);
+  // REQUIRES: has_next()
+  LoadTask::Opening begin_next();
+  // The file of an opening that has just begun.
+  const DrafterFile& name_of(const LoadTask::Opening& opening) { return find(opening)->file; }
   // It came to its end, `opened` (for `station`) or with why not. A load that was called
   // off or replaced is passed over. May throw std::bad_alloc, with nothing changed.
   void done(const LoadTask::Opening& opening, const StationPtr& station,

@@ -13,7 +13,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/status.h"
+#include "engine/idle_texts.h"
 #include "engine/request.h"
+#include "request/completion_request.h"
 #include "serve/completion_result.h"
 #include "serve/station.h"
 
@@ -45,5 +48,14 @@ struct Job {
     result->queued_ms = std::chrono::duration<double, std::milli>(Clock::now() - added_at).count();
   }
 };
+using JobPtr = std::shared_ptr<Job>;
+
+// From what a client asks for to a job for this station, not yet known to anybody: all that can be
+// done on the client's own thread, without the mutex. The prompt is tokenised, the sampler made,
+// and everything checked. The deadline counts from now on. `idle`: what the idle sequences hold, to
+// foretell what will be reused. `remembering`: whether texts are remembered at all. Errors: those
+// of make_prompt(), Target::make_sampler() and check_request(). REQUIRES: validate(request)
+Result<JobPtr> make_job(CompletionRequest request, std::shared_ptr<Station> station,
+                        const IdleTexts& idle, bool remembering);
 
 }  // namespace outrider

@@ -27,8 +27,6 @@
 
 namespace outrider {
 
-using JobPtr = std::shared_ptr<Job>;
-
 class Jobs {
  public:
   using Lock = RuntimeShared::Lock;

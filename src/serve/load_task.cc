@@ -23,7 +23,6 @@ ModelState LoadTask::model_state() const {
 
 void LoadTask::ask(std::uint64_t number) {
   interrupt();
-  cancel_.reset();
   number_ = number;
   progress_ = 0.0;
   error_ = Status();
@@ -32,7 +31,7 @@ void LoadTask::ask(std::uint64_t number) {
 
 LoadTask::Opening LoadTask::begin() {
   assert(waiting());
-  cancel_ = std::make_shared<std::atomic<bool>>(false);
+  cancel_->store(false);
   state_ = State::kOpening;
   return {.number = number_, .cancel = cancel_};
 }
@@ -46,48 +45,38 @@ bool LoadTask::note_progress(double fraction) {
 
 void LoadTask::wait_again() {
   assert(opening());
-  cancel_.reset();
   state_ = State::kWaiting;
 }
 
-void LoadTask::leave_pending(State state, Status error) {
-  cancel_.reset();
+void LoadTask::become(State state, Status error) {
   state_ = state;
   error_ = std::move(error);
 }
 
 void LoadTask::succeed() {
   assert(opening());
-  leave_pending(State::kReady, Status());
+  become(State::kReady, Status());
   progress_ = 1.0;
   serving_ = true;
 }
 
 void LoadTask::fail(Status why) {
   assert(pending());
-  leave_pending(State::kFailed, std::move(why));
-}
-
-void LoadTask::call_off(Status why) {
-  assert(pending());
   interrupt();
-  leave_pending(State::kFailed, std::move(why));
-}
-
-void LoadTask::lose_host() {
-  serving_ = false;
-  if (!pending()) leave_pending(State::kAbsent, Status());
+  become(State::kFailed, std::move(why));
 }
 
 void LoadTask::lose(Status why) {
   serving_ = false;
-  if (!pending()) leave_pending(State::kFailed, std::move(why));
+  if (pending()) return;
+  const State state = why.ok() ? State::kAbsent : State::kFailed;
+  become(state, std::move(why));
 }
 
 void LoadTask::take_away() {
   interrupt();
   serving_ = false;
-  leave_pending(State::kAbsent, Status());
+  become(State::kAbsent, Status());
 }
 
 void LoadTask::stop_serving() {
@@ -95,14 +84,11 @@ void LoadTask::stop_serving() {
   serving_ = false;
 }
 
-void LoadTask::interrupt() {
-  if (cancel_ != nullptr) cancel_->store(true);
-}
+void LoadTask::interrupt() { cancel_->store(true); }
 
 std::string LoadTask::check_integrity() const {
   if (!error_.ok() && state_ != State::kFailed) return "an error without a failure";
   if (error_.ok() && state_ == State::kFailed) return "a failure without an error";
-  if ((cancel_ != nullptr) != opening()) return "a flag of an opening that is not";
   if (state_ == State::kReady && !serving_) return "it is ready, but not at work";
   if (state_ == State::kAbsent && serving_) return "it is at work, but absent";
   return "";

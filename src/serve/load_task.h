@@ -7,25 +7,24 @@
 //     failed  ---------->    |  wait_again()   |     |  fail()
 //                            +-----------------+     +---------------> failed
 //
-//     waiting, opening    call_off()   failed, with the reason; what is at work stays
-//     ready, failed       lose_host()  absent; waiting and opening stay as they are
-//     any                 lose()       failed, with the reason; waiting and opening stay
+//     waiting             fail()       failed, with the reason, as from opening; what is at work
+//                                      stays
+//     ready, failed       lose()       absent, or failed with a reason; waiting and opening stay
 //     any                 take_away()  absent
 //
 // waiting: the loading thread will open it, as soon as what it is for is there (a target, for a
 // draft model and for a drafter's file). opening: it is at it. Both are ModelState::kLoading.
 //
-// Beside the state, serving(): one is at work. A load that is asked for, fails or is called off
-// does not change that; succeed() puts the new one at work, and lose_host(), lose() and take_away()
-// none.
+// Beside the state, serving(): one is at work. A load that is asked for or fails does not change
+// that; succeed() puts the new one at work, and lose() and take_away() none.
 //
 // Each ask() is a load of its own, with a number. An opening that ends finds out by the number
 // whether it is still wanted (is_current()); where it is not, its flag was raised, so that it ends
 // soon.
 //
-// Invariants: an error only when failed; a flag only while opening; ready is serving.
+// Invariants: an error only when failed; ready is serving.
 //
-// Who owns one guards it, here by the runtime's mutex. Nothing but begin() needs memory.
+// Who owns one guards it, here by the runtime's mutex. Nothing but the constructor needs memory.
 #pragma once
 
 #include <atomic>
@@ -42,7 +41,7 @@ class LoadTask {
  public:
   enum class State { kAbsent, kWaiting, kOpening, kReady, kFailed };
 
-  // An opening, for whoever does it.
+  // An opening, for whoever does it; the one before has come to its end.
   struct Opening {
     std::uint64_t number = 0;
     // Raised when it is to end: it was called off or replaced.
@@ -66,7 +65,7 @@ class LoadTask {
 
   // `number`: of no other load of the same owner; later ones are larger.
   void ask(std::uint64_t number);
-  // REQUIRES: waiting(). May throw std::bad_alloc, with nothing changed.
+  // REQUIRES: waiting()
   Opening begin();
   // Never goes back. True when it is worth telling: a hundredth more. REQUIRES: opening()
   bool note_progress(double fraction);
@@ -74,12 +73,10 @@ class LoadTask {
   void wait_again();
   // REQUIRES: opening()
   void succeed();
-  // REQUIRES: pending()
+  // It failed, or was called off: what is opening ends soon. REQUIRES: pending()
   void fail(Status why);
-  // REQUIRES: pending()
-  void call_off(Status why);
-  void lose_host();
-  void lose(Status why);
+  // The one at work is lost; without a reason, because what it was for has gone.
+  void lose(Status why = {});
   void take_away();
   // The one at work is not at work any more; the state stays. REQUIRES: not ready
   void stop_serving();
@@ -90,14 +87,14 @@ class LoadTask {
   std::string check_integrity() const;
 
  private:
-  void leave_pending(State state, Status error);
+  void become(State state, Status error);
 
   State state_ = State::kAbsent;
   bool serving_ = false;
   std::uint64_t number_ = 0;
   double progress_ = 0.0;
   Status error_;
-  std::shared_ptr<std::atomic<bool>> cancel_;  // of the opening
+  std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace outrider

@@ -56,20 +56,18 @@ void LoadingThread::run() {
 }
 
 void LoadingThread::open_model(ModelRole role, Lock& lock) {
-  std::optional<ModelLoads::Opening> opening;
+  const ModelLoads::Opening opening = models_.begin(role);
   Status status;
   try {
-    opening = models_.begin(role);
-    status = role == ModelRole::kTarget ? open_target(*opening, lock) : open_draft(*opening, lock);
+    status = role == ModelRole::kTarget ? open_target(opening, lock) : open_draft(opening, lock);
   } catch (const std::bad_alloc&) {
     if (!lock.owns_lock()) lock.lock();
     status = resource_exhausted("out of memory");  // short enough to need none
   } catch (const std::exception& e) {
     if (!lock.owns_lock()) lock.lock();
-    status = internal_error("cannot load '" + opening->options->path + "': " + e.what());
+    status = internal_error("cannot load '" + opening.options->path + "': " + e.what());
   }
-  if (!opening) return models_.failed_to_begin(role, std::move(status));
-  if (!status.ok()) models_.failed(role, opening->task, std::move(status));
+  if (!status.ok()) models_.failed(role, opening.task, std::move(status));
 }
 
 LoadHooks LoadingThread::hooks_for(ModelRole role, const LoadTask::Opening& opening) {
@@ -121,22 +119,22 @@ Status LoadingThread::open_draft(const ModelLoads::Opening& opening, Lock& lock)
 }
 
 void LoadingThread::open_file(Lock& lock) {
-  std::optional<FileLoads::Opening> opening;
+  const LoadTask::Opening opening = files_.begin_next();
   const StationPtr station = stations_.current();
+  std::optional<OpenedDrafterFile> opened;
+  Status status;
   try {
-    opening = files_.begin_next();
+    const DrafterFile file = files_.name_of(opening);
     lock.unlock();
-    Result<OpenedDrafterFile> result = open_drafter_file(opening->file, station->tokenizer());
-    std::optional<OpenedDrafterFile> opened;
+    Result<OpenedDrafterFile> result = open_drafter_file(file, station->tokenizer());
+    status = result.status();
     if (result.ok()) opened = *std::move(result);
     lock.lock();
-    files_.done(opening->task, station, std::move(opened), result.status());
+    return files_.done(opening, station, std::move(opened), std::move(status));
   } catch (const std::exception&) {
     if (!lock.owns_lock()) lock.lock();
-    const Status why = resource_exhausted("out of memory");
-    if (!opening) return files_.fail_next(why);
-    files_.done(opening->task, station, std::nullopt, why);
   }
+  files_.done(opening, station, std::nullopt, resource_exhausted("out of memory"));
 }
 
 }  // namespace outrider

@@ -24,7 +24,7 @@ Status ModelLoads::cancel(ModelRole role) {
   if (!model.task.pending()) {
     return not_found("no " + std::string(model_role_name(role)) + " is being loaded");
   }
-  model.task.call_off(cancelled("loading was cancelled"));
+  model.task.fail(cancelled("loading was cancelled"));
   changed(role);
   shared_.loaded.notify_all();
   return Status();
@@ -55,7 +55,7 @@ void ModelLoads::take_out_of_service() {
   stations_.take_out_of_service();
   drafters_.none_attached();
   files_.drop();
-  draft_.task.lose_host();
+  draft_.task.lose();
   if (draft_.task.pending()) return;
   draft_.wanted.reset();
   changed(ModelRole::kDraft);
@@ -133,11 +133,6 @@ void ModelLoads::draft_opened(const Opening& opening, std::unique_ptr<Draft> dra
 
 void ModelLoads::failed(ModelRole role, const LoadTask::Opening& opening, Status why) {
   if (!is_current(role, opening)) return;
-  of(role).task.fail(std::move(why));
-  changed(role);
-}
-
-void ModelLoads::failed_to_begin(ModelRole role, Status why) {
   of(role).task.fail(std::move(why));
   changed(role);
 }

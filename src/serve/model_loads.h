@@ -49,7 +49,7 @@ class ModelLoads {
     std::shared_ptr<const ModelOptions> options;
     LoadTask::Opening task;
   };
-  // REQUIRES: next() is `role`. May throw std::bad_alloc, with nothing changed.
+  // REQUIRES: next() is `role`
   Opening begin(ModelRole role);
   bool is_current(ModelRole role, const LoadTask::Opening& opening) const;
   // A load that was called off or replaced is passed over, here and in failed().
@@ -60,8 +60,6 @@ class ModelLoads {
   // The same for a draft of the current station.
   void draft_opened(const Opening& opening, std::unique_ptr<Draft> draft);
   void failed(ModelRole role, const LoadTask::Opening& opening, Status why);
-  // Out of memory before it could begin. REQUIRES: next() is `role`
-  void failed_to_begin(ModelRole role, Status why);
   // Whether anything is being worked on.
   bool busy() const;
   // Nobody opens any more: what is pending has failed, and whoever waits for it is told.

@@ -14,7 +14,6 @@
 #include "serve/jobs.h"
 #include "serve/loading_thread.h"
 #include "serve/model_loads.h"
-#include "serve/new_job.h"
 #include "serve/runtime_shared.h"
 #include "serve/stations.h"
 

@@ -1,4 +1,4 @@
-#include "serve/new_job.h"
+#include "serve/job.h"
 
 #include <algorithm>
 #include <span>
@@ -72,9 +72,9 @@ Status note_texts(PromptStats& stats, std::span<const Token> tokens, std::size_t
 
 }  // namespace
 
-Result<std::shared_ptr<Job>> make_job(CompletionRequest r, std::shared_ptr<Station> station,
-                                      const IdleTexts& idle, bool remembering) {
-  const std::shared_ptr<Job> job = std::make_shared<Job>();
+Result<JobPtr> make_job(CompletionRequest r, std::shared_ptr<Station> station,
+                        const IdleTexts& idle, bool remembering) {
+  const JobPtr job = std::make_shared<Job>();
   job->result = std::make_shared<CompletionResult>();
   job->station = std::move(station);
   const Target& target = *job->station->target();
