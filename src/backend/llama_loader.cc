@@ -33,7 +33,7 @@ class LoadedDraft : public Draft {
         model_(std::move(model)),
         map_(std::move(map)),
         translated_(map_ ? std::make_unique<TranslatedModel>(*model_, *map_) : nullptr),
-        info_(model_->file()->facts()),
+        info_(info_of(model_->file()->facts())),
         notes_(model_->notes()),
         drafter_(translated_ ? static_cast<LanguageModel&>(*translated_) : *model_,
                  vocabulary.size(),
@@ -82,7 +82,7 @@ Result<std::unique_ptr<LoadedTarget>> load_here(const ModelOptions& options,
   Result<llama::OpenedTarget> opened =
       llama::open_target(options, hooks, target_options(how, options.widest));
   if (!opened.ok()) return opened.status();
-  ModelInfo info = opened->file->facts();
+  ModelInfo info = info_of(opened->file->facts());
   return std::make_unique<LoadedTarget>(
       LoadedTarget::Parts{.model = std::move(opened->model),
                           .file = std::move(opened->file),

@@ -72,4 +72,18 @@ Result<std::unique_ptr<LoadedTarget>> load_isolated_target(const ModelOptions& o
                                                            const LlamaLoaderOptions& how,
                                                            const LoadHooks& hooks);
 
+inline ModelInfo info_of(const llama::ModelFacts& facts) {
+  return {.path = facts.path,
+          .architecture = facts.architecture,
+          .name = facts.name,
+          .description = facts.description,
+          .n_params = facts.n_params,
+          .size_bytes = facts.size_bytes,
+          .n_ctx_train = facts.n_ctx_train,
+          .has_chat_template = facts.has_chat_template,
+          .chat_tools = facts.chat_tools,
+          .chat_reasoning = facts.chat_reasoning,
+          .kernels = facts.kernels};
+}
+
 }  // namespace outrider

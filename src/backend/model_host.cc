@@ -26,7 +26,7 @@ Result<HostedModel> open_hosted(const OpenRequest& request, const LoadHooks& hoo
   HostedModel hosted;
   hosted.report.exactness = std::move(opened->exactness);
   hosted.report.notes = std::move(opened->notes);
-  hosted.report.info = opened->file->facts();
+  hosted.report.info = info_of(opened->file->facts());
   hosted.model = std::move(opened->model);
   return hosted;
 }
