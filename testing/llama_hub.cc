@@ -33,7 +33,41 @@ struct LlamaHub::Server {
   httplib::Server http;
   int port = 0;
   std::thread thread;
+
+  static void send_file(LlamaHub& hub, const httplib::Request& q, httplib::Response& a);
 };
+
+void LlamaHub::Server::send_file(LlamaHub& hub, const httplib::Request& q, httplib::Response& a) {
+  const std::lock_guard<std::mutex> lock(hub.mutex_);
+  HubFile& file = hub.repos_[q.matches[1].str()][q.matches[2].str()];
+  a.set_header("Accept-Ranges", "bytes");
+  if (file.status != 200) {
+    a.status = file.status;
+    return;
+  }
+  std::string bytes = file.bytes;
+  if (q.method == "HEAD") {
+    if (file.announces >= 0) bytes.resize(static_cast<std::size_t>(file.announces));
+    a.set_content(bytes, "application/octet-stream");
+    return;
+  }
+  if (q.has_header("Range")) hub.ranges_.push_back(q.get_header_value("Range"));
+  const bool breaks = file.breaks_after >= 0 && (file.breaks > 0 || file.stalls);
+  if (breaks && !file.stalls) --file.breaks;
+  const std::size_t end = breaks ? static_cast<std::size_t>(file.breaks_after) : bytes.size();
+  const auto send = [&hub, bytes, end, stalls = file.stalls](std::size_t at, std::size_t n,
+                                                             httplib::DataSink& sink) {
+    while (at >= end && stalls && !hub.released_ && !hub.ending_) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    const std::size_t stop = stalls && hub.released_ ? bytes.size() : end;
+    if (at >= stop) return false;
+    const std::size_t now = std::min({n, stop - at, std::size_t{4096}});
+    hub.bytes_sent_ += static_cast<std::int64_t>(now);
+    return sink.write(bytes.data() + at, now);
+  };
+  a.set_content_provider(bytes.size(), "application/octet-stream", send);
+}
 
 LlamaHub::LlamaHub() : server_(std::make_unique<Server>()) {
   httplib::Server& http = server_->http;
@@ -71,35 +105,7 @@ LlamaHub::LlamaHub() : server_(std::make_unique<Server>()) {
              a.set_redirect("/cdn/" + q.matches[1].str() + "/" + q.matches[2].str());
            });
   http.Get(R"(/cdn/([^/]+/[^/]+)/(.*))", [this](const httplib::Request& q, httplib::Response& a) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    HubFile& file = repos_[q.matches[1].str()][q.matches[2].str()];
-    a.set_header("Accept-Ranges", "bytes");
-    if (file.status != 200) {
-      a.status = file.status;
-      return;
-    }
-    std::string bytes = file.bytes;
-    if (q.method == "HEAD") {
-      if (file.announces >= 0) bytes.resize(static_cast<std::size_t>(file.announces));
-      a.set_content(bytes, "application/octet-stream");
-      return;
-    }
-    if (q.has_header("Range")) ranges_.push_back(q.get_header_value("Range"));
-    const bool breaks = file.breaks_after >= 0 && (file.breaks > 0 || file.stalls);
-    if (breaks && !file.stalls) --file.breaks;
-    const std::size_t end = breaks ? static_cast<std::size_t>(file.breaks_after) : bytes.size();
-    a.set_content_provider(bytes.size(), "application/octet-stream",
-                           [this, bytes, end, stalls = file.stalls](std::size_t at, std::size_t n,
-                                                                    httplib::DataSink& sink) {
-                             while (at >= end && stalls && !released_ && !ending_) {
-                               std::this_thread::sleep_for(std::chrono::milliseconds(5));
-                             }
-                             const std::size_t stop = stalls && released_ ? bytes.size() : end;
-                             if (at >= stop) return false;
-                             const std::size_t now = std::min({n, stop - at, std::size_t{4096}});
-                             bytes_sent_ += static_cast<std::int64_t>(now);
-                             return sink.write(bytes.data() + at, now);
-                           });
+    Server::send_file(*this, q, a);
   });
   server_->port = http.bind_to_any_port("127.0.0.1");
   if (server_->port <= 0) std::abort();

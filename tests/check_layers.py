@@ -13,7 +13,7 @@ CMakeLists.txt, the same lines that make the targets. What is checked:
     TESTED_WITH testing_gguf;
   - quoted includes are paths from src/ (or from the root, for testing/, tools/ and tests/);
   - a test that a comment names (x_test.cc, y_test.py) exists somewhere in the tree;
-  - files have at most 400 lines (a warning; over 450 a failure).
+  - files have at most 400 lines (a warning; over 450 a failure), functions at most 70.
 
 Usage: check_layers.py [ROOT]. Exit 0: clean, 1: violations, as file:line: text, 2: wrong usage.
 """
@@ -26,6 +26,7 @@ import sys
 FOLDERS = ("src", "tools", "testing", "tests", "bench", "examples")
 MAX_LINES_WANTED = 400
 MAX_LINES = 450
+MAX_FUNCTION_LINES = 70
 SUFFIXES = (".h", ".cc", ".c", ".cpp", ".cu")
 
 # THIRD_PARTY name -> the headers that are its own. "llama" also owns every quoted include without a
@@ -42,6 +43,12 @@ THIRD_PARTY = {
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 NAMED_TEST = re.compile(r"\b\w+_test\.(?:cc|py)\b")
 CALL = re.compile(r"^outrider_(layer|tool|testing)\(([^)]*)\)", re.MULTILINE)
+# What a brace may stand in without opening anything: comments, strings, characters, directives.
+LITERAL = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|"""
+                     r"""(?<!\w)'(?:\\.|[^'\\\n])+'|^[ \t]*\#(?:[^\n]*\\\n)*[^\n]*""",
+                     re.DOTALL | re.MULTILINE)
+SCOPE = re.compile(r"\s*(?:template\s*<.*>\s*)?(?:inline\s+)?"
+                   r"(?:namespace|class|struct|union|enum|extern)\b[^(]*$", re.DOTALL)
 TEST_SUPPORT = ("testing", "testing_gguf")
 KEYWORDS = ("LINKS", "THIRD_PARTY", "TESTED_WITH", "GGUF_FILES")
 
@@ -101,6 +108,39 @@ def reach(rows, name):
         if current not in found and current in rows:
             found.add(current)
             todo += rows[current].lists["LINKS"]
+    return found
+
+
+def functions(text):
+    """(first line, lines) of each function that TEXT defines; a lambda is part of its function."""
+    text = LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    found, open_braces, statement, line, first = [], [], "", 1, 1
+    for character in text:
+        line += character == "\n"
+        in_function = "function" in open_braces
+        if character == "{":
+            if in_function or re.search(r"[\w>]$", statement):
+                open_braces.append("value")  # a block, or a member's initialiser: a_{1}
+            elif SCOPE.match(statement):
+                open_braces.append("scope")
+                statement = ""
+            elif ")" in statement and not statement.rstrip().endswith("="):
+                open_braces.append("function")
+            else:
+                open_braces.append("value")
+        elif character == "}" and open_braces:
+            kind = open_braces.pop()
+            if kind == "function":
+                found.append((first, line - first + 1))
+            if kind != "value":
+                statement = ""
+        elif not in_function and character == ";" and open_braces[-1:] in ([], ["scope"]):
+            statement = ""
+        elif not in_function:
+            if not statement and character.isspace():
+                continue
+            first = first if statement else line
+            statement += character
     return found
 
 
@@ -210,7 +250,8 @@ class Checker:
         allowed = self.permission(relative)
         if allowed is None:
             return
-        lines = path.read_text(errors="replace").splitlines()
+        text = path.read_text(errors="replace")
+        lines = text.splitlines()
         for number, line in enumerate(lines, start=1):
             match = INCLUDE.match(line)
             why = self.complaint(allowed, *match.groups()) if match else None
@@ -221,6 +262,10 @@ class Checker:
                 if name not in self.tests:
                     self.errors.append(f"{relative.as_posix()}:{number}: names {name}, which "
                                        "does not exist")
+        for first, length in functions(text):
+            if length > MAX_FUNCTION_LINES:
+                self.errors.append(f"{relative.as_posix()}:{first}: a function of {length} lines, "
+                                   f"at most {MAX_FUNCTION_LINES} can be")
         if len(lines) > MAX_LINES:
             self.errors.append(f"{relative.as_posix()}:{len(lines)}: {len(lines)} lines; split it "
                                f"(at most {MAX_LINES_WANTED})")

@@ -234,6 +234,28 @@ class CheckLayers(unittest.TestCase):
         self.write("src/tree/a.cc", "\n" * 451)
         self.assert_one_error("451 lines")
 
+    def test_a_function_of_more_than_70_lines_fails_wherever_it_stands(self):
+        body = "  f();\n" * 69
+        for head in ("void g() {", "class A {\n void g() {", "A::A(int x)\n    : a_{x}, b_(x) {",
+                     "namespace a {\nstatic T h() noexcept {", "TEST(Suite, Name) {"):
+            with self.subTest(head):
+                self.write("src/tree/t.cc", head + "\n" + body + "}\n")
+                self.assert_one_error("src/tree/t.cc:", "a function of 7", "at most 70")
+                self.write("src/tree/t.cc", head + "\n" + body[:-14] + "}\n")
+                self.assertEqual(self.errors(), [])
+
+    def test_what_is_no_function_may_be_longer(self):
+        rows = "  {1, ')', \"{\"},  // }\n" * 80
+        self.write("src/tree/t.cc", "constexpr Row kRows[] = {\n" + rows + "};\n"
+                   "struct Many {\n" + "  int f() { return 1; }\n" * 80 + "};\n"
+                   'const char* t = R"(' + "void f() {\n" * 80 + ')";\n'
+                   "#define M(x) do { \\\n  x; \\\n" + "  x; \\\n" * 80 + "  } while (false)\n")
+        self.assertEqual(self.errors(), [])
+
+    def test_a_lambda_is_part_of_its_function(self):
+        text = "void g() {\n  h([&] {\n" + "    f();\n" * 70 + "  });\n}\nint x() { return 1; }\n"
+        self.assertEqual(check_layers.functions(text), [(1, 74), (75, 1)])
+
     def test_the_command_fails_on_a_forbidden_arrow_and_on_wrong_usage(self):
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
             self.assertEqual(check_layers.main([str(self.root)]), 0)

@@ -22,8 +22,6 @@
 #include "tools/usage.h"
 
 namespace outrider::tools {
-
-using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 constexpr const char* kBenchDetails =
@@ -52,13 +50,13 @@ class BenchCommand : public Command {
 
  private:
   LocalSetup setup() const;
-  int report(const BenchRun& run, const SignalWatch& signals) const;
+  int report(const lab::BenchRun& run, const SignalWatch& signals) const;
 
   std::optional<std::string> prompts_file_;
-  PromptChoice choice_;
+  lab::PromptChoice choice_;
   bool chat_ = false;
   float until_ = 0.05f;
-  BenchPlan plan_;
+  lab::BenchPlan plan_;
   ModelArguments model_;
   RequestArguments request_;
   std::optional<std::string> report_;
@@ -112,7 +110,7 @@ void BenchCommand::check() {
   }
   if (report_ && report_->empty()) throw UsageError("--report is '', but must be a file's name");
   if (!(until_ >= 0.005f && until_ <= 1.0f)) {
-    throw UsageError("--until is " + shortly(static_cast<double>(until_)) +
+    throw UsageError("--until is " + lab::shortly(static_cast<double>(until_)) +
                      ", but must be from 0.005 to 1");
   }
   const CompletionRequest& r = request_.request;
@@ -146,8 +144,8 @@ LocalSetup BenchCommand::setup() const {
 }
 
 // What was measured, whole or not, then what went wrong.
-int BenchCommand::report(const BenchRun& run, const SignalWatch& signals) const {
-  const BenchResult& result = run.result;
+int BenchCommand::report(const lab::BenchRun& run, const SignalWatch& signals) const {
+  const lab::BenchResult& result = run.result;
   if (signals.raised()) {
     print_warning("interrupted: " + std::to_string(run.pairs) + " of " +
                   std::to_string(run.wanted) + " pairs of runs were measured, and " +
@@ -156,11 +154,11 @@ int BenchCommand::report(const BenchRun& run, const SignalWatch& signals) const 
   const bool anything = result.overall.pairs > 0;
   int printed = kDone;
   if (anything || run.failure.ok()) {
-    printed =
-        print_result(output_.json ? json::encode(bench_json(result)) + "\n" : bench_table(result));
+    printed = print_result(output_.json ? json::encode(lab::bench_json(result)) + "\n"
+                                        : lab::bench_table(result));
   }
   const Status written =
-      report_ && anything ? write_whole_file(*report_, bench_report(result)) : Status();
+      report_ && anything ? write_whole_file(*report_, lab::bench_report(result)) : Status();
   if (printed != kDone) return printed;
   if (!run.failure.ok()) return fail(run.failure);
   if (!written.ok()) return fail(written.with_context("--report"));
@@ -172,24 +170,24 @@ int BenchCommand::run() {
   if (constraint != kDone) return constraint;
   const Status writable = report_ ? check_writable(*report_) : Status();
   if (!writable.ok()) return fail(writable.with_context("--report"));
-  Result<std::vector<lab::Prompt>> prompts = read_prompt_file(*prompts_file_, /*limit=*/0);
-  if (prompts.ok()) prompts = choose_prompts(std::move(*prompts), choice_);
+  Result<std::vector<lab::Prompt>> prompts = lab::read_prompt_file(*prompts_file_, /*limit=*/0);
+  if (prompts.ok()) prompts = lab::choose_prompts(std::move(*prompts), choice_);
   if (!prompts.ok()) return fail(prompts.status());
   Terminal terminal(output_);
   const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), terminal);
   if (!local.ok()) return fail(local.status(), terminal.signals);
   (*local)->print_warnings(request_.request);
-  Result<std::vector<TokenPrompt>> tokens = tokenize((*local)->target(), *prompts, chat_);
+  Result<std::vector<lab::TokenPrompt>> tokens = lab::tokenize((*local)->target(), *prompts, chat_);
   if (!tokens.ok()) return fail(tokens.status());
   plan_.prompts = *std::move(tokens);
-  plan_.categories = categories_of(*prompts);
+  plan_.categories = lab::categories_of(*prompts);
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
   plan_.request.drafters = chosen_drafters(request_, model_);
   plan_.model = target_options(model_);
   plan_.until = static_cast<double>(until_);
   plan_.command = command_line();
-  const BenchRun measured = run_bench((*local)->harness(), plan_);
+  const lab::BenchRun measured = lab::run_bench((*local)->harness(), plan_);
   terminal.progress.clear();
   return report(measured, terminal.signals);
 }

@@ -18,8 +18,6 @@
 #include "tools/usage.h"
 
 namespace outrider::tools {
-
-using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 constexpr std::int32_t kMostWidth = 64;
@@ -56,10 +54,10 @@ class CalibrateCommand : public Command {
 
  private:
   LocalSetup setup() const;
-  Status measure(Terminal& terminal, Calibration& result) const;
+  Status measure(Terminal& terminal, lab::Calibration& result) const;
 
   ModelArguments model_;
-  CalibratePlan plan_{.widths = {1, 2, 3, 4, 8, 16}, .depths = {64}};
+  lab::CalibratePlan plan_{.widths = {1, 2, 3, 4, 8, 16}, .depths = {64}};
   bool refresh_ = false;
   std::int32_t slots_ = 1;
   std::optional<std::string> plot_;
@@ -98,7 +96,7 @@ void CalibrateCommand::check() {
   // Said now, and not after half a minute of probing. 0: as the model was trained.
   if (model_.target.n_ctx <= 0) return;
   for (const std::int32_t depth : plan_.depths) {
-    const std::string deep = too_deep(depth, widths.back(), model_.target.n_ctx);
+    const std::string deep = lab::too_deep(depth, widths.back(), model_.target.n_ctx);
     if (!deep.empty()) throw UsageError(deep);
   }
 }
@@ -112,14 +110,14 @@ LocalSetup CalibrateCommand::setup() const {
   return setup;
 }
 
-Status CalibrateCommand::measure(Terminal& terminal, Calibration& result) const {
+Status CalibrateCommand::measure(Terminal& terminal, lab::Calibration& result) const {
   Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), terminal);
   if (!local.ok()) return local.status();
   (*local)->print_warnings({.width = plan_.target.widest});
-  OUTRIDER_RETURN_IF_ERROR(measure_models((*local)->harness(), plan_, result));
+  OUTRIDER_RETURN_IF_ERROR(lab::measure_models((*local)->harness(), plan_, result));
   local->reset();  // two copies of a large model may not fit into memory
-  OUTRIDER_RETURN_IF_ERROR(measure_machine(plan_, terminal.watcher(), result));
-  if (!wants_stock_curve(result)) return Status();
+  OUTRIDER_RETURN_IF_ERROR(lab::measure_machine(plan_, terminal.watcher(), result));
+  if (!lab::wants_stock_curve(result)) return Status();
   LocalSetup stock{.target = plan_.target};
   stock.target->kernels = KernelChoice::kStock;
   stock.loader.measure_costs = false;
@@ -127,7 +125,7 @@ Status CalibrateCommand::measure(Terminal& terminal, Calibration& result) const 
   stock.loader.cache_folder = std::filesystem::path();
   local = LocalRuntime::open(stock, terminal);
   if (!local.ok()) return local.status();
-  return measure_stock((*local)->harness(), plan_, result);
+  return lab::measure_stock((*local)->harness(), plan_, result);
 }
 
 int CalibrateCommand::run() {
@@ -139,17 +137,17 @@ int CalibrateCommand::run() {
   plan_.target.widest = std::max(kOpenedWidth, plan_.widths.back());
   if (model_.draft_model) plan_.draft = draft_options(model_);
   Terminal terminal(output_);
-  Calibration result;
-  result.machine = this_machine();
+  lab::Calibration result;
+  result.machine = lab::this_machine();
   result.command = command_line();
   const Status measured = measure(terminal, result);
   terminal.progress.clear();
   if (!measured.ok()) return fail(measured, terminal.signals);
-  const int printed = print_result(output_.json ? json::encode(calibration_json(result)) + "\n"
-                                                : calibration_table(result));
+  const int printed = print_result(output_.json ? json::encode(lab::calibration_json(result)) + "\n"
+                                                : lab::calibration_table(result));
   if (printed != kDone) return printed;
   if (!plot_) return kDone;
-  const Status drawn = write_whole_file(*plot_, calibration_plot(result));
+  const Status drawn = write_whole_file(*plot_, lab::calibration_plot(result));
   return drawn.ok() ? kDone : fail(drawn.with_context("--plot"));
 }
 

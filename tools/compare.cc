@@ -17,8 +17,6 @@
 #include "tools/usage.h"
 
 namespace outrider::tools {
-
-using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 constexpr const char* kCompareDetails =
@@ -54,7 +52,7 @@ class CompareCommand : public Command {
   bool chat_ = false;
   ModelArguments model_;
   RequestArguments request_;
-  ComparePlan plan_{.widths = {4}};
+  lab::ComparePlan plan_{.widths = {4}};
   OutputArguments output_;
 };
 
@@ -106,12 +104,13 @@ LocalSetup CompareCommand::setup() {
   const bool automatic = request.drafters.empty();
   const bool replays = automatic && !model_.draft_model;
   if (automatic) {
-    request.drafters.chains = {{std::string(replays ? ReplayDrafter::kName : kDraftModelName)}};
+    request.drafters.chains = {
+        {std::string(replays ? lab::ReplayDrafter::kName : kDraftModelName)}};
   }
   request.width = plan_.widths.back();
   LocalSetup setup = setup_for(request_, model_);
   setup.runtime.reuse_prefix = false;  // each run is alone
-  if (replays) setup.runtime.drafters.push_back(replay_drafter(plan_.replay));
+  if (replays) setup.runtime.drafters.push_back(lab::replay_drafter(plan_.replay));
   return setup;
 }
 
@@ -119,22 +118,22 @@ int CompareCommand::run() {
   const int constraint = read_constraint(request_);
   if (constraint != kDone) return constraint;
   const Result<std::vector<lab::Prompt>> prompts =
-      read_prompt_file(*prompts_, static_cast<std::size_t>(limit_));
+      lab::read_prompt_file(*prompts_, static_cast<std::size_t>(limit_));
   if (!prompts.ok()) return fail(prompts.status());
   Terminal terminal(output_);
   const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), terminal);
   if (!local.ok()) return fail(local.status(), terminal.signals);
   (*local)->print_warnings(request_.request);
-  Result<std::vector<TokenPrompt>> tokens = tokenize((*local)->target(), *prompts, chat_);
+  Result<std::vector<lab::TokenPrompt>> tokens = lab::tokenize((*local)->target(), *prompts, chat_);
   if (!tokens.ok()) return fail(tokens.status());
   plan_.prompts = *std::move(tokens);
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
-  const CompareRun compared = run_comparison((*local)->harness(), plan_);
+  const lab::CompareRun compared = lab::run_comparison((*local)->harness(), plan_);
   terminal.progress.clear();
   const int printed =
-      print_result(output_.json ? json::encode(comparison_json(compared.comparison)) + "\n"
-                                : comparison_table(compared.comparison));
+      print_result(output_.json ? json::encode(lab::comparison_json(compared.comparison)) + "\n"
+                                : lab::comparison_table(compared.comparison));
   if (printed != kDone) return printed;
   if (!compared.failure.ok()) return fail(compared.failure);  // after what was compared until then
   return terminal.signals.raised() ? terminal.signals.exit_code() : kDone;

@@ -17,8 +17,6 @@
 #include "tools/vocabulary_file.h"
 
 namespace outrider::tools {
-
-using namespace lab;  // NOLINT: what it measures and writes is most of what is said here
 namespace {
 
 constexpr const char* kReplayDetails =
@@ -46,7 +44,7 @@ DrafterPlan text_drafters(const std::string& expression) {
     throw UsageError("--drafter is '" + expression + "', but " + name + why + " no model runs here",
                      "drafters that need only text: suffix and ngram-cache");
   }
-  Result<DrafterPlan> plan = parse_drafter_plan(expression, kTextDrafters);
+  Result<DrafterPlan> plan = parse_drafter_plan(expression, lab::kTextDrafters);
   if (!plan.ok()) throw usage_error(plan.status());
   return *std::move(plan);
 }
@@ -72,7 +70,7 @@ class ReplayCommand : public Command {
   std::optional<std::string> drafter_;
   std::optional<std::int32_t> branches_;
   std::vector<DrafterFile> files_;
-  ReplayPlan plan_;
+  lab::ReplayPlan plan_;
   OutputArguments output_;
 };
 
@@ -138,7 +136,7 @@ int ReplayCommand::run() {
   Terminal terminal(output_);
   const SignalWatch& signals = terminal.signals;
   if (cost_) {
-    Result<CostFile> file = CostFile::read(*cost_);
+    Result<lab::CostFile> file = lab::CostFile::read(*cost_);
     if (!file.ok()) return fail(file.status());
     plan_.costs = std::move(*file);
   }
@@ -147,7 +145,7 @@ int ReplayCommand::run() {
   plan_.n_vocab = vocabulary->vocabulary->size();
   const Status files = open_files(vocabulary->id);
   if (!files.ok()) return fail(files, signals);
-  const Result<ReplayTexts> corpus = read_replay_texts(*corpus_, *vocabulary->vocabulary);
+  const Result<lab::ReplayTexts> corpus = lab::read_replay_texts(*corpus_, *vocabulary->vocabulary);
   if (!corpus.ok()) return fail(corpus.status(), signals);
   for (const std::string& note : corpus->notes) print_warning(note);
   if (plan_.chunk > 0 && !corpus->plain) {
@@ -155,11 +153,11 @@ int ReplayCommand::run() {
                                  "' has JSON lines, which are texts of their own; leave it out"),
                 signals);
   }
-  const Result<ReplayResult> result = run_replay(plan_, *corpus, terminal.watcher());
+  const Result<lab::ReplayResult> result = lab::run_replay(plan_, *corpus, terminal.watcher());
   terminal.progress.clear();
   if (!result.ok()) return fail(result.status(), signals);
-  return print_result(output_.json ? json::encode(replay_json(plan_, *result)) + "\n"
-                                   : replay_table(plan_, *result));
+  return print_result(output_.json ? json::encode(lab::replay_json(plan_, *result)) + "\n"
+                                   : lab::replay_table(plan_, *result));
 }
 
 }  // namespace

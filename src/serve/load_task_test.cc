@@ -56,7 +56,7 @@ TEST(LoadTask, AWishThatFailsOrIsCalledOffLeavesTheOneAtWork) {
   task.ask(3);
   EXPECT_TRUE(task.error().ok());
   const LoadTask::Opening opening = task.begin();
-  task.call_off(kWhy);
+  task.fail(kWhy);
   EXPECT_TRUE(opening.cancel->load()) << "it ends soon";
   EXPECT_EQ(task.state(), State::kFailed);
   EXPECT_TRUE(task.serving());
@@ -77,16 +77,16 @@ TEST(LoadTask, ANewerWishEndsTheOpeningOfTheOneBefore) {
 
 TEST(LoadTask, WhenWhatItIsForGoesWishesStayAndTheRestGoes) {
   LoadTask task = loaded();
-  task.lose_host();
+  task.lose();
   EXPECT_EQ(task.state(), State::kAbsent);
   EXPECT_FALSE(task.serving());
   task = loaded();
   task.ask(2);
-  task.lose_host();
+  task.lose();
   EXPECT_TRUE(task.waiting());
   EXPECT_FALSE(task.serving());
   const LoadTask::Opening opening = task.begin();
-  task.lose_host();
+  task.lose();
   EXPECT_TRUE(task.is_current(opening));
   task.wait_again();
   EXPECT_TRUE(task.waiting());
@@ -137,11 +137,11 @@ TEST(LoadTask, IsSoundAfterAnyTransitions) {
       case 5:
         if (task.pending()) task.fail(kWhy);
         break;
-      case 6:
-        if (task.pending()) task.call_off(kWhy);
+      case 6:  // a call-off, while another one may be at work
+        if (task.opening()) task.fail(kWhy);
         break;
       case 7:
-        task.lose_host();
+        task.lose();
         break;
       case 8:
         task.lose(kWhy);

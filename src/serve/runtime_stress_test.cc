@@ -125,13 +125,8 @@ class Client {
   std::atomic<int>& progress_;
 };
 
-TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
-  const std::uint64_t seed = testing::test_seed(11);
-  testing::FakeLoader loader;
-  loader.add("target", {.seed = 1});
-  loader.add("other", {.seed = 2});
-  loader.add("draft", {.seed = 1, .noise = 0.5f});
-  testing::TempDir dir;
+// What the texts are guessed from: "store" and "ngrams" in the folder.
+Status write_drafter_files(const testing::TempDir& dir) {
   const testing::FakeVocabulary vocabulary(testing::kVocab, kNoToken);
   std::vector<std::vector<Token>> texts;
   for (std::uint64_t i = 0; i < 20; ++i) {
@@ -141,7 +136,52 @@ TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
   testing::write_suffix_store(dir.file("store"), tokenizer_id(vocabulary), texts);
   NgramCache ngrams;
   for (const std::vector<Token>& text : texts) ngrams.count(text, 0, 1, kMaxNgram);
-  ASSERT_TRUE(save_ngrams(ngrams, tokenizer_id(vocabulary), dir.file("ngrams")).ok());
+  return save_ngrams(ngrams, tokenizer_id(vocabulary), dir.file("ngrams"));
+}
+
+// The operator, meanwhile: whenever some more requests have ended.
+void operate(Runtime& runtime, std::uint64_t seed, const testing::TempDir& dir,
+             const std::atomic<int>& progress) {
+  int ended = 0;
+  for (std::uint32_t i = 0; ended < kThreads * kRequestsEach; ++i) {
+    switch (noise_bits(noise_key(seed, 999), i) % 8) {
+      case 0:
+      case 1:
+        (void)runtime.load(ModelRole::kDraft, model("draft"));
+        break;
+      case 2:
+        (void)runtime.unload(ModelRole::kDraft, false);
+        break;
+      case 3:
+        (void)runtime.load(ModelRole::kTarget, model(i % 2 == 0 ? "other" : "target"));
+        break;
+      case 4:
+        (void)runtime.load(i % 2 == 0 ? ModelRole::kTarget : ModelRole::kDraft, model("bad"));
+        break;
+      case 5:
+        EXPECT_TRUE(runtime.attach({"suffix", dir.file(i % 4 == 0 ? "missing" : "store")}).ok());
+        break;
+      case 6:
+        (void)runtime.attach({"ngram-cache", dir.file("ngrams"), i % 4 < 2 ? "static" : "dynamic"});
+        (void)runtime.detach({"ngram-cache", "", i % 3 == 0 ? "static" : ""});
+        (void)runtime.detach({"suffix", i % 2 == 0 ? "" : dir.file("store")});
+        break;
+      default:
+        EXPECT_EQ(runtime.check_integrity(), "");
+    }
+    const int next = std::min(ended + 8, kThreads * kRequestsEach);
+    for (ended = progress.load(); ended < next; ended = progress.load()) progress.wait(ended);
+  }
+}
+
+TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
+  const std::uint64_t seed = testing::test_seed(11);
+  testing::FakeLoader loader;
+  loader.add("target", {.seed = 1});
+  loader.add("other", {.seed = 2});
+  loader.add("draft", {.seed = 1, .noise = 0.5f});
+  testing::TempDir dir;
+  ASSERT_TRUE(write_drafter_files(dir).ok());
   loader.add("bad", {.failure = internal_error("on purpose")});
   Result<std::unique_ptr<Runtime>> made =
       Runtime::create({.slots = 5, .max_queue = 8, .remember_tokens = 1024}, loader);
@@ -161,40 +201,7 @@ TEST(RuntimeStress, AThousandRequestsFromSixteenThreadsAllGetTheirText) {
     clients.push_back(std::make_unique<Client>(runtime, seed, i, progress));
     threads.emplace_back([&client = *clients.back()] { client.run(); });
   }
-  // The operator, meanwhile: whenever some more requests have ended.
-  std::thread operator_thread([&] {
-    int ended = 0;
-    for (std::uint32_t i = 0; ended < kThreads * kRequestsEach; ++i) {
-      switch (noise_bits(noise_key(seed, 999), i) % 8) {
-        case 0:
-        case 1:
-          (void)runtime.load(ModelRole::kDraft, model("draft"));
-          break;
-        case 2:
-          (void)runtime.unload(ModelRole::kDraft, false);
-          break;
-        case 3:
-          (void)runtime.load(ModelRole::kTarget, model(i % 2 == 0 ? "other" : "target"));
-          break;
-        case 4:
-          (void)runtime.load(i % 2 == 0 ? ModelRole::kTarget : ModelRole::kDraft, model("bad"));
-          break;
-        case 5:
-          EXPECT_TRUE(runtime.attach({"suffix", dir.file(i % 4 == 0 ? "missing" : "store")}).ok());
-          break;
-        case 6:
-          (void)runtime.attach(
-              {"ngram-cache", dir.file("ngrams"), i % 4 < 2 ? "static" : "dynamic"});
-          (void)runtime.detach({"ngram-cache", "", i % 3 == 0 ? "static" : ""});
-          (void)runtime.detach({"suffix", i % 2 == 0 ? "" : dir.file("store")});
-          break;
-        default:
-          EXPECT_EQ(runtime.check_integrity(), "");
-      }
-      const int next = std::min(ended + 8, kThreads * kRequestsEach);
-      for (ended = progress.load(); ended < next; ended = progress.load()) progress.wait(ended);
-    }
-  });
+  std::thread operator_thread([&] { operate(runtime, seed, dir, progress); });
   for (std::thread& thread : threads) thread.join();
   operator_thread.join();
 
