@@ -34,9 +34,9 @@ OpenRequest request_for(const ModelOptions& options, const LlamaLoaderOptions& h
 
 }  // namespace
 
-Result<std::unique_ptr<LoadedTarget>> load_isolated_target(const ModelOptions& options,
-                                                           const LlamaLoaderOptions& how,
-                                                           const LoadHooks& hooks) {
+Result<LoadedTarget::Parts> load_isolated_target(const ModelOptions& options,
+                                                 const LlamaLoaderOptions& how,
+                                                 const LoadHooks& hooks) {
   OUTRIDER_RETURN_IF_ERROR(check_workers(options.workers, hooks.cancel));
   const Result<std::string> program = find_host_program();
   if (!program.ok()) return program.status();
@@ -55,10 +55,9 @@ Result<std::unique_ptr<LoadedTarget>> load_isolated_target(const ModelOptions& o
                             .file = std::move(*file),
                             .exactness = report.exactness,
                             .info = report.info,
-                            .notes = report.notes,
-                            .costs = {}};
+                            .notes = report.notes};
   parts.model = std::move(*model);
-  return std::make_unique<LoadedTarget>(std::move(parts));
+  return parts;
 }
 
 }  // namespace outrider

@@ -76,20 +76,17 @@ LoadHooks with_log(LoadHooks hooks, const LogSink& log) {
   return hooks;
 }
 
-Result<std::unique_ptr<LoadedTarget>> load_here(const ModelOptions& options,
-                                                const LlamaLoaderOptions& how,
-                                                const LoadHooks& hooks) {
+Result<LoadedTarget::Parts> load_here(const ModelOptions& options, const LlamaLoaderOptions& how,
+                                      const LoadHooks& hooks) {
   Result<llama::OpenedTarget> opened =
       llama::open_target(options, hooks, target_options(how, options.widest));
   if (!opened.ok()) return opened.status();
   ModelInfo info = info_of(opened->file->facts());
-  return std::make_unique<LoadedTarget>(
-      LoadedTarget::Parts{.model = std::move(opened->model),
-                          .file = std::move(opened->file),
-                          .exactness = std::move(opened->exactness),
-                          .info = std::move(info),
-                          .notes = std::move(opened->notes),
-                          .costs = {}});
+  return LoadedTarget::Parts{.model = std::move(opened->model),
+                             .file = std::move(opened->file),
+                             .exactness = std::move(opened->exactness),
+                             .info = std::move(info),
+                             .notes = std::move(opened->notes)};
 }
 
 }  // namespace
@@ -105,24 +102,22 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
   }
   hooks = then(hooks, options_.at_weights);
   const bool elsewhere = options.isolate || !options.workers.empty();
-  Result<std::unique_ptr<LoadedTarget>> target =
+  Result<LoadedTarget::Parts> target =
       elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks);
   if (!target.ok()) return target.status();
-  const Result<std::string> key = times_key((*target)->model(), options);
-  if (key.ok() && !elsewhere) (*target)->set_state_identity(*key);
+  const Result<std::string> key = times_key(*target->model, options);
+  if (key.ok() && !elsewhere) target->state_identity = *key;
   if (options_.speculation && options_.measure_costs) {
     std::filesystem::path folder;  // empty: nothing is kept
     if (key.ok()) folder = options_.cache_folder.value_or(llama::default_cache_folder());
     const std::string name = key.ok() ? *key : "";
     Result<std::vector<CostPoint>> costs =
-        target_costs((*target)->model(), name, folder, options_.refresh_costs, hooks);
+        target_costs(*target->model, name, folder, options_.refresh_costs, hooks);
     if (!costs.ok()) return costs.status();
-    (*target)->set_costs(std::move(*costs));
-    if (!folder.empty()) {
-      (*target)->keep_experiences(std::make_unique<ExperienceFiles>(folder, name));
-    }
+    target->costs = std::move(*costs);
+    if (!folder.empty()) target->experiences = std::make_unique<ExperienceFiles>(folder, name);
   }
-  return std::unique_ptr<Target>(std::move(*target));
+  return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(*std::move(target)));
 }
 
 Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& options,

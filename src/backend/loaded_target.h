@@ -25,7 +25,9 @@ class LoadedTarget : public Target {
     Exactness exactness;
     ModelInfo info;
     std::vector<std::string> notes;
-    std::vector<CostPoint> costs;
+    std::vector<CostPoint> costs = {};
+    std::string state_identity = {};                         // Target::state_identity
+    std::unique_ptr<ExperienceStore> experiences = nullptr;  // may be null
   };
 
   explicit LoadedTarget(Parts parts) : parts_(std::move(parts)) {}
@@ -37,11 +39,8 @@ class LoadedTarget : public Target {
   const ModelInfo& info() const override { return parts_.info; }
   const std::vector<std::string>& notes() const override { return parts_.notes; }
   std::vector<CostPoint> costs() const override { return parts_.costs; }
-  void set_costs(std::vector<CostPoint> costs) { parts_.costs = std::move(costs); }
-  std::string state_identity() const override { return state_identity_; }
-  void set_state_identity(std::string line) { state_identity_ = std::move(line); }
-  ExperienceStore* experiences() override { return experiences_.get(); }
-  void keep_experiences(std::unique_ptr<ExperienceStore> store) { experiences_ = std::move(store); }
+  std::string state_identity() const override { return parts_.state_identity; }
+  ExperienceStore* experiences() override { return parts_.experiences.get(); }
 
   Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options) const override {
     return llama::make_sampler(options, vocabulary());
@@ -49,8 +48,6 @@ class LoadedTarget : public Target {
 
  private:
   Parts parts_;
-  std::string state_identity_;
-  std::unique_ptr<ExperienceStore> experiences_;
 };
 
 inline llama::TargetOptions target_options(const LlamaLoaderOptions& options, std::int32_t widest) {
@@ -68,9 +65,9 @@ inline llama::TargetOptions target_options(const LlamaLoaderOptions& options, st
 // asked before the child is started.
 // Errors: ModelLoader::load_target's; kNotFound for a worker that is not there and when the command
 // outrider cannot be found (remote/host_program.h); kInternal when the child dies.
-Result<std::unique_ptr<LoadedTarget>> load_isolated_target(const ModelOptions& options,
-                                                           const LlamaLoaderOptions& how,
-                                                           const LoadHooks& hooks);
+Result<LoadedTarget::Parts> load_isolated_target(const ModelOptions& options,
+                                                 const LlamaLoaderOptions& how,
+                                                 const LoadHooks& hooks);
 
 inline ModelInfo info_of(const llama::ModelFacts& facts) {
   return {.path = facts.path,
