@@ -11,8 +11,8 @@ namespace {
 
 using json::Json;
 
-// "" or what is wrong with the line.
-std::string take_messages(const Json& messages, std::string& text) {
+// The contents alone: a line to learn from needs no roles. "" or what is wrong with the line.
+std::string take_contents(const Json& messages, std::string& text) {
   if (!messages.is_array()) return "'messages' must be an array of messages";
   for (const Json& message : messages) {
     const bool good =
@@ -30,7 +30,7 @@ std::string take_line(const Json& line, std::vector<std::string>& texts) {
   if (line.contains("turns")) {
     complaint = take_turns(line["turns"], text);
   } else if (line.contains("messages")) {
-    complaint = take_messages(line["messages"], text);
+    complaint = take_contents(line["messages"], text);
   } else if (line.contains("prompt") && line["prompt"].is_string()) {
     text = line["prompt"];
   } else {
@@ -51,9 +51,18 @@ std::string take_turns(const Json& turns, std::string& text) {
   return "";
 }
 
-bool is_message(const Json& message) {
-  return message.is_object() && message.contains("role") && message["role"].is_string() &&
-         message.contains("content") && message["content"].is_string();
+std::string take_messages(const Json& messages, std::vector<ChatMessage>& list) {
+  if (!messages.is_array()) return "'messages' must be an array of messages";
+  const auto is_text = [](const Json& message, const char* field) {
+    return message.contains(field) && message[field].is_string();
+  };
+  for (const Json& message : messages) {
+    const bool good =
+        message.is_object() && is_text(message, "role") && is_text(message, "content");
+    if (!good) return "each of 'messages' must have a 'role' and a 'content', both texts";
+    list.push_back({message["role"], message["content"]});
+  }
+  return "";
 }
 
 Result<std::vector<std::string>> read_corpus(const std::string& path) {

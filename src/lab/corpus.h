@@ -35,7 +35,7 @@ Status for_each_text(const std::vector<std::string>& paths, const Vocabulary& vo
 // The `turns` of a line, joined by newlines, behind `text`. "", or what is wrong with them.
 std::string take_turns(const json::Json& turns, std::string& text);
 
-// Whether it is an object with a `role` and a `content`, both texts.
-bool is_message(const json::Json& message);
+// The `messages` of a line, each with a role and a content. "", or what is wrong with them.
+std::string take_messages(const json::Json& messages, std::vector<ChatMessage>& list);
 
 }  // namespace outrider::lab

@@ -29,14 +29,11 @@ Status read_error(const std::string& path, int error) {
   return internal_error("cannot read " + shown(path) + ": " + reason);
 }
 
-// "" or what is wrong with the field.
-std::string take_messages(const Json& messages, Prompt& prompt) {
-  if (!messages.is_array() || messages.empty()) return "'messages' must be an array of messages";
-  for (const Json& message : messages) {
-    if (!is_message(message))
-      return "each of 'messages' must have a 'role' and a 'content', both texts";
-    prompt.messages.push_back({message["role"], message["content"]});
-  }
+// Up to the last that is not the assistant's. "" or what is wrong with the field.
+std::string take_conversation(const Json& messages, Prompt& prompt) {
+  std::string complaint = take_messages(messages, prompt.messages);
+  if (!complaint.empty()) return complaint;
+  if (prompt.messages.empty()) return "'messages' must be an array of messages";
   while (!prompt.messages.empty() && prompt.messages.back().role == "assistant") {
     prompt.messages.pop_back();
   }
@@ -65,7 +62,7 @@ std::string take_prompt(const Json& line, Prompt& prompt) {
     prompt.text = text;
     return "";
   }
-  if (line.contains("messages")) return take_messages(line["messages"], prompt);
+  if (line.contains("messages")) return take_conversation(line["messages"], prompt);
   return "has none of 'turns', 'prompt' and 'messages'";
 }
 

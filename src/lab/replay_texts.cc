@@ -53,12 +53,11 @@ class TextReader {
 
  private:
   std::string add_messages(const Json& messages) {
-    if (!messages.is_array()) return "'messages' must be an array of messages";
+    std::vector<ChatMessage> all;
+    std::string complaint = take_messages(messages, all);
+    if (!complaint.empty()) return complaint;
     std::vector<ChatMessage> before;
-    for (const Json& message : messages) {
-      if (!is_message(message))
-        return "each of 'messages' must have a 'role' and a 'content', both texts";
-      const ChatMessage turn = {message["role"], message["content"]};
+    for (const ChatMessage& turn : all) {
       if (turn.role == "assistant") {
         const Status added = add_turn(before, turn.content);
         if (!added.ok()) return added.message();
