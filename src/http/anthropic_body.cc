@@ -70,8 +70,8 @@ void read_choice_of_tool(api::JsonFields& fields, CompletionRequest& request) {
   ChatOptions& chat = request.chat;
   if (one_at_a_time) chat.parallel_tool_calls = false;
   if (type == "none") chat.tool_choice = ToolChoice::kNone;
-  if (type == "any" || type == "tool") chat.tool_choice = ToolChoice::kRequired;
-  if (type == "tool") keep_tools(fields, "tool_choice.name", {&name, 1}, request);
+  if (type == "any") chat.tool_choice = ToolChoice::kRequired;
+  if (type == "tool") api::require_tool(fields, "tool_choice.name", name, request);
 }
 
 // Returns whether the answer is to show what the model thinks.

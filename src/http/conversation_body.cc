@@ -105,21 +105,6 @@ void read_schema(api::JsonFields& fields, std::string_view name, std::string& sc
   schema = json::encode(*given);
 }
 
-void keep_tools(api::JsonFields& fields, const std::string& place,
-                std::span<const std::string> names, CompletionRequest& request) {
-  std::vector<ChatTool>& tools = request.chat.tools;
-  for (const std::string& name : names) {
-    const bool there = std::any_of(tools.begin(), tools.end(),
-                                   [&name](const ChatTool& tool) { return tool.name == name; });
-    if (there) continue;
-    return fields.fail(
-        place, place + " names " + api::shown(Json(name)) + ", but there is no tool of that name");
-  }
-  std::erase_if(tools, [&names](const ChatTool& tool) {
-    return std::find(names.begin(), names.end(), tool.name) == names.end();
-  });
-}
-
 void keep_to_schema(api::JsonFields& fields, const std::string& place, const Json* schema,
                     CompletionRequest& request) {
   if (!fields.ok()) return;

@@ -62,10 +62,6 @@ class Conversation {
 // A schema as its text. Fails where it is not an object.
 void read_schema(api::JsonFields& fields, std::string_view name, std::string& schema);
 
-// Of all tools only those of these names are left. `place` is where the names come from.
-void keep_tools(api::JsonFields& fields, const std::string& place,
-                std::span<const std::string> names, CompletionRequest& request);
-
 // What is said keeps to `schema` (null: to any object). `place` is where that was asked for. Behind
 // the tools, which exclude it.
 void keep_to_schema(api::JsonFields& fields, const std::string& place, const json::Json* schema,
