@@ -14,6 +14,7 @@
 // Tested by completion_params_test.cc: every field with its edges.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "api/error.h"
@@ -32,6 +33,11 @@ Answer<CompletionRequest> read_completion(const json::Json& params);
 void read_completion_fields(JsonFields& fields, CompletionRequest& request);
 // Of these, how it is to be answered: all but the prompt or the conversation.
 void read_settings_fields(JsonFields& fields, CompletionRequest& request);
+
+// The end of such a reading of `params` into `request`: the first error of `fields`, or what of the
+// request does not go together.
+std::optional<Error> finish_completion(JsonFields& fields, const json::Json& params,
+                                       const CompletionRequest& request);
 
 // `request` with the fields of `params` in place of its own, for settings that change one by one.
 // Without a prompt, it may have none. Errors as above.

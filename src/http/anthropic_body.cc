@@ -135,10 +135,8 @@ api::Answer<CompletionTask> read_task(Json body, const ServerOptions& options, b
   fields.require("model");
   fields.text("model", task.model);
   fields.boolean("stream", task.stream);
-  const std::optional<api::Error> error = fields.finish();
+  const std::optional<api::Error> error = api::finish_completion(fields, body, request);
   if (error) return *error;
-  const Status status = validate(request);
-  if (!status.ok()) return api::error_of(status, body);
   task.form = make_anthropic_form(request.stop, show_thinking);
   task.set_requests(std::move(request), 1);
   return task;

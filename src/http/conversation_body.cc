@@ -32,6 +32,18 @@ void refuse_type(api::JsonFields& fields, const std::string& place, const std::s
       .field = place + ".type"});
 }
 
+const Json* read_role(api::JsonFields& fields, const Json& message, const std::string& place,
+                      const api::Dialect& dialect, std::span<const std::string_view> roles,
+                      std::string& role) {
+  api::JsonFields inner(message, place + ".", &dialect);
+  inner.require("role");
+  inner.choice("role", role, roles);
+  inner.require("content");
+  const Json* content = inner.any("content");
+  take_error(fields, inner);
+  return fields.ok() ? content : nullptr;
+}
+
 std::string read_text_part(api::JsonFields& fields, const Json& part, const std::string& place) {
   api::JsonFields inner(part, place + ".", &kPartDialect);
   std::string text;

@@ -203,10 +203,8 @@ api::Answer<CompletionTask> read_responses_task(Json body, const ServerOptions& 
   read_text_options(fields, request);
   fields.text("model", task.model);
   fields.boolean("stream", task.stream);
-  const std::optional<api::Error> error = fields.finish();
+  const std::optional<api::Error> error = api::finish_completion(fields, body, request);
   if (error) return *error;
-  const Status status = validate(request);
-  if (!status.ok()) return api::error_of(status, body);
   task.form = make_responses_form(body, request);
   task.set_requests(std::move(request), 1);
   return task;

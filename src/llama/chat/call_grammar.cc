@@ -60,8 +60,8 @@ void forbid_more_calls(const common_peg_arena& parser, std::string& gbnf) {
         std::get_if<common_peg_repetition_parser>(&parser.get(rule->child));
     if (calls == nullptr || calls->min_count != 1 || calls->max_count != -1) continue;
     const RightSide side = right_side(gbnf, rule->name);
-    const bool repeats = side.begin != std::string::npos && side.size > 0 &&
-                         gbnf[side.begin + side.size - 1] == '+';
+    const bool repeats =
+        side.begin != std::string::npos && side.size > 0 && gbnf[side.begin + side.size - 1] == '+';
     if (repeats) gbnf.erase(side.begin + side.size - 1, 1);
   }
 }
@@ -74,8 +74,7 @@ void narrow_to_calls(const common_chat_params& params, const ChatOptions& option
   common_peg_arena parser;
   parser.load(params.parser);
   // A text that is gone on with is content that has been said.
-  const bool only_calls =
-      options.tool_choice == ToolChoice::kRequired && !options.continue_last;
+  const bool only_calls = options.tool_choice == ToolChoice::kRequired && !options.continue_last;
   if (only_calls) forbid_content(parser, grammar.gbnf);
   if (takes_one_call(options)) forbid_more_calls(parser, grammar.gbnf);
 }
