@@ -108,6 +108,43 @@ TEST_P(CliChatTerminal, SigtermEndsAtThePrompt) {
   EXPECT_EQ(chat.wait(), 143) << chat.screen();
 }
 
+TEST_P(CliChatTerminal, CtrlZGivesTheTerminalBackAndFgGoesOn) {
+  const CliFolder folder;
+  const std::string file = folder.path("c.json");
+  PtyProcess chat(call(), PtyProcess::By::kShell);
+  wait_until_asked(chat);
+  chat.type("hel");
+  chat.expect("hel");
+  chat.type("\x1a");
+  chat.expect("[stopped]");
+  chat.type("fg\r");
+  // Where lines are the terminal's own, Ctrl-Z has thrown away what was typed of this one; else
+  // Ctrl-U does.
+  chat.type("\x15hello\r/save " + file + "\r");
+  chat.expect("saved 2 messages");
+  EXPECT_EQ(saved(file).front(), "user:hello") << chat.screen();
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0) << chat.screen();
+}
+
+TEST_P(CliChatTerminal, CtrlZInAnAnswerStopsItAndFgGoesOnWithTheAnswer) {
+  PtyProcess chat(
+      call({"-c", "32768", "-n", "-1", "--ignore-eos", "--width", "4", "--color=always"}),
+      PtyProcess::By::kShell);
+  chat.expect("> ");
+  chat.type("hello\r");
+  chat.expect("\033[32m");  // a guess: it speaks
+  chat.type("\x1a");
+  chat.expect("[stopped]");
+  chat.type("fg\r");
+  chat.expect("\033[32m");
+  chat.type("\x03");
+  chat.expect("(stopped)");
+  chat.expect("> ");
+  chat.type("/exit\r");
+  EXPECT_EQ(chat.wait(), 0) << chat.screen();
+}
+
 TEST_P(CliChatTerminal, WhatIsTypedAheadIsNotLost) {
   PtyProcess chat(call());
   chat.type("hello\r/stats\r");  // while it loads

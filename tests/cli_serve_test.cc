@@ -2,21 +2,32 @@
 // clients in tests/clients.)
 #include <signal.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "testing/socket_client.h"
 #include "tests/cli_process.h"
 
 namespace outrider::testing {
 namespace {
 
+CliCall serve_call(const std::vector<std::string>& more = {}) {
+  const CliModels& models = cli_models();
+  std::vector<std::string> arguments = {"serve", "-m",   models.target, "-d", models.draft,
+                                        "-c",    "2048", "--port",      "0"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return models.folder.call(arguments);
+}
+
 // Serves, gets `signal` as soon as stderr holds `text`, and ends.
 CliResult served_until(const std::string& text, int signal) {
-  const CliModels& models = cli_models();
-  CliCall call = models.folder.call(
-      {"serve", "-m", models.target, "-d", models.draft, "-c", "2048", "--port", "0"});
+  CliCall call = serve_call();
   bool sent = false;
   call.on_output = [&](pid_t child, const std::string&, const std::string& err) {
     if (!sent && err.find(text) != std::string::npos) {
@@ -40,6 +51,48 @@ TEST(CliServe, AFirstSignalEndsItInOrderWhileTheModelIsLoadedAndBehindThat) {
       EXPECT_EQ(result.out, "");
     }
   }
+}
+
+// The port of a server that says where it listens.
+std::uint16_t port_of(const std::string& err) {
+  const std::string before = "listening on http://127.0.0.1:";
+  return static_cast<std::uint16_t>(std::atoi(err.c_str() + err.find(before) + before.size()));
+}
+
+std::ptrdiff_t lines_of(const std::string& path) {
+  const std::string text = read_file(path);
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST(CliServe, AfterSighupTheLogGoesOnInANewFileAndNoLineIsLost) {
+  const CliFolder folder;
+  const std::string log = folder.path("access.log");
+  CliCall call = serve_call({"--access-log", log});
+  int asked = 0;
+  call.on_output = [&](pid_t child, const std::string&, const std::string& err) {
+    if (asked > 0 || err.find("ready") == std::string::npos) return true;
+    const auto ask = [&] {
+      ++asked;
+      EXPECT_EQ(SocketClient(port_of(err)).ask("GET", "/health").status, 200);
+    };
+    ask();
+    // As logrotate does. The signal is taken by a thread of its own, so some lines more may still
+    // go to the old file.
+    EXPECT_EQ(std::rename(log.c_str(), (log + ".1").c_str()), 0);
+    kill(child, SIGHUP);
+    while (lines_of(log) == 0 && asked < 100'000) ask();
+    kill(child, SIGTERM);
+    return true;
+  };
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_GE(lines_of(log), 1) << result.err;
+  EXPECT_GE(lines_of(log + ".1"), 1);
+  EXPECT_EQ(lines_of(log) + lines_of(log + ".1"), asked);
+}
+
+TEST(CliServe, WithoutALogSighupEndsItAsItEndsOtherPrograms) {
+  EXPECT_EQ(served_until("ready", SIGHUP).signal, SIGHUP);
 }
 
 }  // namespace

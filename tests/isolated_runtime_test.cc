@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
-#include <thread>
 
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "backend/llama_loader.h"
@@ -25,9 +28,7 @@ class IsolatedRuntime : public ::testing::Test {
 
   void SetUp() override {
     ASSERT_TRUE(testing::write_tiny_pair(target(), draft(), {}).ok());
-    Result<std::unique_ptr<Runtime>> made = Runtime::create({.slots = 2}, loader_);
-    ASSERT_TRUE(made.ok());
-    runtime_ = std::move(*made);
+    make_runtime({.slots = 2});
   }
 
   std::string target() const { return dir_.file("target.gguf"); }
@@ -41,6 +42,13 @@ class IsolatedRuntime : public ::testing::Test {
     o.n_threads = 1;
     o.widest = 4;
     return o;
+  }
+
+  void make_runtime(const RuntimeOptions& options) {
+    runtime_.reset();  // which writes what is kept
+    Result<std::unique_ptr<Runtime>> made = Runtime::create(options, loader_);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    runtime_ = std::move(*made);
   }
 
   void load(ModelRole role, const ModelOptions& options) {
@@ -120,6 +128,34 @@ TEST_F(IsolatedRuntime, ATargetWhoseProcessDiesCanBeLoadedAgain) {
   load(ModelRole::kTarget, isolated);
   EXPECT_TRUE(runtime_->status().draft.serving) << "the draft came along";
   EXPECT_EQ((*runtime_->run(request(20, 1)))->completion.tokens, whole);
+}
+
+TEST_F(IsolatedRuntime, WhatItHasReadIsNotKeptOverRestartsAndANoteSaysSo) {
+  const std::string folder = dir_.file("prompts");
+  const auto kept = [&folder] {
+    return std::filesystem::exists(folder) && !std::filesystem::is_empty(folder);
+  };
+  const auto noted = [this] {
+    std::string all;
+    for (const std::string& note : runtime_->status().target.notes) all += note + "\n";
+    return all.find("prompt_cache has no effect on this target") != std::string::npos;
+  };
+  std::vector<Token> tokens;
+  for (const bool isolate : {true, true, false, false}) {
+    const bool was_kept = kept();
+    make_runtime({.slots = 2, .prompt_cache = folder});
+    ModelOptions options = model(target());
+    options.isolate = isolate;
+    load(ModelRole::kTarget, options);
+    EXPECT_EQ(noted(), isolate);
+    const Result<std::shared_ptr<const CompletionResult>> got = runtime_->run(request(20, 1));
+    ASSERT_TRUE(got.ok()) << got.status().message();
+    EXPECT_EQ((*got)->completion.cached_tokens > 0, was_kept) << "nothing comes out of nothing";
+    if (tokens.empty()) tokens = (*got)->completion.tokens;
+    EXPECT_EQ((*got)->completion.tokens, tokens);
+    runtime_.reset();
+    EXPECT_EQ(kept(), !isolate);
+  }
 }
 
 TEST_F(IsolatedRuntime, AWorkerThatDiesInARequestEndsItAndAnotherOneTakesItsPlace) {

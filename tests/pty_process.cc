@@ -5,11 +5,13 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 
 #include <gtest/gtest.h>
 
@@ -20,15 +22,44 @@ constexpr int kPatienceMs = 60'000;  // of one wait for something to be written
 constexpr int kLookMs = 10;          // between two looks at whether it has ended
 constexpr std::size_t kKeysAtOnce = 512;
 
+// Of a shell: waits for its one job, which has the terminal while it runs.
+[[noreturn]] void become_shell(const CliCall& call) {
+  signal(SIGTTOU, SIG_IGN);  // it takes the terminal from behind
+  const pid_t job = fork();
+  if (job == 0) {
+    setpgid(0, 0);
+    tcsetpgrp(STDIN_FILENO, getpid());
+    signal(SIGTTOU, SIG_DFL);
+    become_cli(call);
+  }
+  setpgid(job, job);
+  tcsetpgrp(STDIN_FILENO, job);
+  int status = 0;
+  while (waitpid(job, &status, WUNTRACED) == job && WIFSTOPPED(status)) {
+    tcsetpgrp(STDIN_FILENO, getpgrp());
+    termios left{};
+    const bool lines = tcgetattr(STDIN_FILENO, &left) == 0 && (left.c_lflag & ICANON) != 0 &&
+                       (left.c_lflag & ECHO) != 0;
+    dprintf(STDOUT_FILENO, "%s\n", lines ? "[stopped]" : "[stopped in raw mode]");
+    std::array<char, 64> line{};
+    if (read(STDIN_FILENO, line.data(), line.size()) <= 0) break;
+    tcsetpgrp(STDIN_FILENO, job);
+    kill(-job, SIGCONT);
+  }
+  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
 }  // namespace
 
-PtyProcess::PtyProcess(const CliCall& call) {
+PtyProcess::PtyProcess(const CliCall& call, By by) {
   winsize size = {};
   size.ws_row = 24;
   size.ws_col = 200;  // so that lines are not wrapped
   pid_ = forkpty(&terminal_, nullptr, nullptr, &size);
   EXPECT_GE(pid_, 0);
-  if (pid_ == 0) become_cli(call);
+  if (pid_ != 0) return;
+  if (by == By::kShell) become_shell(call);
+  become_cli(call);
 }
 
 PtyProcess::~PtyProcess() {

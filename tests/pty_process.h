@@ -13,13 +13,19 @@ namespace outrider::testing {
 
 class PtyProcess {
  public:
+  // Who has started it: the terminal's end itself, or a shell in between. Only what has a shell can
+  // be stopped by Ctrl-Z. When it is, the shell takes the terminal back and writes "[stopped]", or
+  // "[stopped in raw mode]" where the terminal was not left as it was found; with the next line
+  // that is typed it lets it go on, as `fg` does.
+  enum class By { kTerminal, kShell };
+
   // Starts the command of the call, whose input and callbacks do not count.
-  explicit PtyProcess(const CliCall& call);
+  explicit PtyProcess(const CliCall& call, By by = By::kTerminal);
   ~PtyProcess();  // kills what still runs
   PtyProcess(const PtyProcess&) = delete;
   PtyProcess& operator=(const PtyProcess&) = delete;
 
-  // Keys: "\r" is Enter, "\x03" Ctrl-C, "\x04" Ctrl-D.
+  // Keys: "\r" is Enter, "\x03" Ctrl-C, "\x04" Ctrl-D, "\x1a" Ctrl-Z.
   void type(const std::string& keys);
 
   // Reads until `text` stands in what came since the last expect(), and returns all up to its end.

@@ -63,7 +63,7 @@ Status unknown(const std::string& name) {
   for (const SlashCommand& command : kCommands) names.push_back("/" + std::string(command.name));
   const std::string near = nearest("/" + name, names);
   return not_found("there is no command '/" + name + "'" +
-                   (near.empty() ? "" : "; did you mean " + near + "?") + "; commands are " +
+                   (near.empty() ? "; " : "; did you mean " + near + "? ") + "commands are " +
                    list_of(names));
 }
 

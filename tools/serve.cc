@@ -86,6 +86,7 @@ void ServeCommand::check() {
   Status status = validate(runtime_);
   if (status.ok()) status = http::read_api_keys(server_);
   if (status.ok()) status = http::validate(server_);
+  if (status.ok()) status = http::check_exposure(server_);
   if (!status.ok()) throw usage_error(status);
 }
 

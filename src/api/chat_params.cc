@@ -172,6 +172,28 @@ void read_tools(JsonFields& fields, CompletionRequest& request) {
   read_each_tool(fields, request, read_tool);
 }
 
+void keep_tools(JsonFields& fields, const std::string& place, std::span<const std::string> names,
+                CompletionRequest& request) {
+  std::vector<ChatTool>& tools = request.chat.tools;
+  for (const std::string& name : names) {
+    const bool there = std::any_of(tools.begin(), tools.end(),
+                                   [&name](const ChatTool& tool) { return tool.name == name; });
+    if (there) continue;
+    return fields.fail(
+        place, place + " names " + shown(Json(name)) + ", but there is no tool of that name");
+  }
+  std::erase_if(tools, [&names](const ChatTool& tool) {
+    return std::find(names.begin(), names.end(), tool.name) == names.end();
+  });
+}
+
+void require_tool(JsonFields& fields, const std::string& place, const std::string& name,
+                  CompletionRequest& request) {
+  keep_tools(fields, place, {&name, 1}, request);
+  request.chat.tool_choice = ToolChoice::kRequired;
+  request.chat.one_call = true;
+}
+
 void read_tool_choice(JsonFields& fields, CompletionRequest& request) {
   const Json* given = fields.any("tool_choice");
   if (given == nullptr) return;
@@ -179,13 +201,8 @@ void read_tool_choice(JsonFields& fields, CompletionRequest& request) {
   if (given->is_object()) {
     ChatTool tool;
     read_tool(fields, *given, "tool_choice", tool);
-    if (!fields.ok()) return;
-    std::erase_if(chat.tools, [&tool](const ChatTool& one) { return one.name != tool.name; });
-    chat.tool_choice = ToolChoice::kRequired;
-    if (!chat.tools.empty()) return;
-    return fields.fail("tool_choice.function.name", "tool_choice.function.name is " +
-                                                        shown(Json(tool.name)) +
-                                                        ", but there is no tool of that name");
+    if (fields.ok()) require_tool(fields, "tool_choice.function.name", tool.name, request);
+    return;
   }
   std::string choice;
   fields.choice("tool_choice", choice, kChoices);

@@ -8,7 +8,7 @@
 //   tools         [{"type": "function", "function": {"name", "description", "parameters": a JSON
 //                 schema, "strict"}}]
 //   tool_choice   "auto", "none", "required", or {"type": "function", "function": {"name"}}, which
-//                 leaves the one tool and requires it
+//                 leaves the one tool and requires one call of it
 //   parallel_tool_calls  whether one answer may have several calls
 //   reasoning     false: the model answers at once, where its template can switch that
 //   chat_template_kwargs  an object: further values for the template
@@ -19,6 +19,7 @@
 // Tested by chat_params_test.cc.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "api/json_fields.h"
@@ -40,6 +41,13 @@ void read_template_values(JsonFields& fields, CompletionRequest& request);
 using ToolReader = void (*)(JsonFields& fields, const json::Json& tool, const std::string& place,
                             ChatTool& read);
 void read_each_tool(JsonFields& fields, CompletionRequest& request, ToolReader read);
+
+// Of all tools only those of these names are left. `place` is where the names come from.
+void keep_tools(JsonFields& fields, const std::string& place, std::span<const std::string> names,
+                CompletionRequest& request);
+// The tool of this name must be called, once, and no other.
+void require_tool(JsonFields& fields, const std::string& place, const std::string& name,
+                  CompletionRequest& request);
 
 // {"role":"assistant","content","reasoning_content","tool_calls"}: null content where there are
 // only calls; the last two only where there is any.

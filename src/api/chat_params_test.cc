@@ -58,7 +58,7 @@ TEST(ChatParams, EveryFieldOfAConversationArrives) {
   EXPECT_EQ(r.chat.template_values, R"({"x":[1]})");
 }
 
-TEST(ChatParams, AChosenToolIsTheOnlyOne) {
+TEST(ChatParams, AChosenToolIsTheOnlyOneAndCalledOnce) {
   const std::string other = R"({"type":"function","function":{"name":"other"}})";
   Answer<CompletionRequest> request =
       read(kHi + R"(,"tools":[)" + other + "," + kTool +
@@ -67,6 +67,7 @@ TEST(ChatParams, AChosenToolIsTheOnlyOne) {
   ASSERT_EQ(request->chat.tools.size(), 1u);
   EXPECT_EQ(request->chat.tools[0].name, "get");
   EXPECT_EQ(request->chat.tool_choice, ToolChoice::kRequired);
+  EXPECT_TRUE(request->chat.one_call) << "once, and parallel_tool_calls cannot change that";
 }
 
 TEST(ChatParams, WhatIsWrongIsNamedByItsPath) {

@@ -174,17 +174,32 @@ void read_settings_fields(JsonFields& fields, CompletionRequest& request) {
 
 namespace {
 
-Answer<CompletionRequest> read_checked(const Json& params, CompletionRequest request,
-                                       Status (*check)(const CompletionRequest&)) {
-  JsonFields fields(params);
-  read_completion_fields(fields, request);
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+using RequestCheck = Status (*)(const CompletionRequest&);
+
+std::optional<Error> finish_with(JsonFields& fields, const Json& params,
+                                 const CompletionRequest& request, RequestCheck check) {
+  std::optional<Error> error = fields.finish();
+  if (error) return error;
   const Status status = check(request);
   if (!status.ok()) return error_of(status, params);
+  return std::nullopt;
+}
+
+Answer<CompletionRequest> read_checked(const Json& params, CompletionRequest request,
+                                       RequestCheck check) {
+  JsonFields fields(params);
+  read_completion_fields(fields, request);
+  std::optional<Error> error = finish_with(fields, params, request, check);
+  if (error) return std::move(*error);
   return request;
 }
 
 }  // namespace
+
+std::optional<Error> finish_completion(JsonFields& fields, const Json& params,
+                                       const CompletionRequest& request) {
+  return finish_with(fields, params, request, validate);
+}
 
 Answer<CompletionRequest> read_completion(const Json& params) {
   return read_checked(params, {}, validate);

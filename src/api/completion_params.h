@@ -14,6 +14,7 @@
 // Tested by completion_params_test.cc: every field with its edges.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "api/error.h"
@@ -35,6 +36,11 @@ void read_settings_fields(JsonFields& fields, CompletionRequest& request);
 
 // [token id, number or false]; nothing: it is something else.
 std::optional<LogitBias> as_logit_bias(const json::Json& pair);
+
+// The end of such a reading of `params` into `request`: the first error of `fields`, or what of the
+// request does not go together.
+std::optional<Error> finish_completion(JsonFields& fields, const json::Json& params,
+                                       const CompletionRequest& request);
 
 // `request` with the fields of `params` in place of its own, for settings that change one by one.
 // Without a prompt, it may have none. Errors as above.

@@ -57,7 +57,7 @@ Status check_exposure(const ServerOptions& options) {
   if (guarded || is_loopback(options.host)) return Status();
   return refused("host", "is " + options.host +
                              ", which other machines can reach, and there is no key: give "
-                             "api_key or api_key_file, or say public_without_key");
+                             "--api-key or --api-key-file, or say --public-without-key");
 }
 
 Access::Access(const ServerOptions& options)

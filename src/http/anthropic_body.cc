@@ -70,8 +70,8 @@ void read_choice_of_tool(api::JsonFields& fields, CompletionRequest& request) {
   ChatOptions& chat = request.chat;
   if (one_at_a_time) chat.parallel_tool_calls = false;
   if (type == "none") chat.tool_choice = ToolChoice::kNone;
-  if (type == "any" || type == "tool") chat.tool_choice = ToolChoice::kRequired;
-  if (type == "tool") keep_tools(fields, "tool_choice.name", {&name, 1}, request);
+  if (type == "any") chat.tool_choice = ToolChoice::kRequired;
+  if (type == "tool") api::require_tool(fields, "tool_choice.name", name, request);
 }
 
 // Returns whether the answer is to show what the model thinks.
@@ -135,10 +135,8 @@ api::Answer<CompletionTask> read_task(Json body, const ServerOptions& options, b
   fields.require("model");
   fields.text("model", task.model);
   fields.boolean("stream", task.stream);
-  const std::optional<api::Error> error = fields.finish();
+  const std::optional<api::Error> error = api::finish_completion(fields, body, request);
   if (error) return *error;
-  const Status status = validate(request);
-  if (!status.ok()) return api::error_of(status, body);
   task.form = make_anthropic_form(request.stop, show_thinking);
   task.set_requests(std::move(request), 1);
   return task;

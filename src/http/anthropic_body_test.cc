@@ -99,6 +99,7 @@ TEST(AnthropicBody, ToolsAndWhichOfThemMayBeCalled) {
   request = read(body);
   ASSERT_EQ(request.chat.tools.size(), 1U);
   EXPECT_EQ(request.chat.tools[0].name, "g");
+  EXPECT_TRUE(request.chat.one_call);
   body["tool_choice"] = {{"type", "none"}};
   EXPECT_EQ(read(body).chat.tool_choice, ToolChoice::kNone);
 }

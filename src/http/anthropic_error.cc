@@ -1,32 +1,13 @@
 #include "http/anthropic_error.h"
 
+#include "http/error_reply.h"
+
 namespace outrider::http {
 namespace {
 
 using json::Json;
 
 constexpr std::string_view kMessages = "/v1/messages";
-
-std::string_view error_type(int status) {
-  switch (status) {
-    case 401:
-      return "authentication_error";
-    case 403:
-      return "permission_error";
-    case 404:
-      return "not_found_error";
-    case 413:
-      return "request_too_large";
-    case 429:
-      return "rate_limit_error";
-    case 501:
-      return "invalid_request_error";  // the request has to be another one
-    case 503:
-      return "overloaded_error";
-    default:
-      return status >= 500 ? "api_error" : "invalid_request_error";
-  }
-}
 
 }  // namespace
 
@@ -37,7 +18,7 @@ bool speaks_anthropic(std::string_view path) {
 
 Json anthropic_error(int status, const std::string& message) {
   return {{"type", "error"},
-          {"error", {{"type", std::string(error_type(status))}, {"message", message}}}};
+          {"error", {{"type", std::string(error_type(status).anthropic)}, {"message", message}}}};
 }
 
 void write_anthropic_error(HttpReply& reply) {

@@ -115,14 +115,9 @@ void read_block(api::JsonFields& fields, const Block& block, Conversation& conve
 void read_message(api::JsonFields& fields, const Json& message, const std::string& place,
                   Conversation& conversation) {
   static constexpr std::string_view kRoles[] = {"user", "assistant", "system"};
-  api::JsonFields inner(message, place + ".", &kBlockDialect);
   std::string role;
-  inner.require("role");
-  inner.choice("role", role, kRoles);
-  inner.require("content");
-  const Json* content = inner.any("content");
-  take_error(fields, inner);
-  if (!fields.ok()) return;
+  const Json* content = read_role(fields, message, place, kBlockDialect, kRoles, role);
+  if (content == nullptr) return;
   if (role == "system") {
     return conversation.add_instructions(
         read_text_parts(fields, *content, place + ".content", kTextBlocks));

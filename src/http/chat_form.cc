@@ -1,7 +1,9 @@
 #include "http/chat_form.h"
 
+#include <optional>
 #include <utility>
 
+#include "api/chat_params.h"
 #include "api/completion_json.h"
 #include "http/openai_body.h"
 #include "http/openai_form.h"
@@ -10,16 +12,6 @@ namespace outrider::http {
 namespace {
 
 using json::Json;
-
-Json tool_calls_json(const std::vector<ToolCall>& calls) {
-  Json list = Json::array();
-  for (const ToolCall& call : calls) {
-    list.push_back({{"id", call.id},
-                    {"type", "function"},
-                    {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
-  }
-  return list;
-}
 
 Json delta_json(const AnswerDelta& delta) {
   Json object = Json::object();
@@ -49,7 +41,7 @@ Json logprobs_json(const std::vector<SaidToken>& tokens) {
 class ChatForm : public OpenAiForm {
  public:
   explicit ChatForm(const AnswerWishes& wishes)
-      : OpenAiForm("chatcmpl-", "chat.completion.chunk", wishes) {}
+      : OpenAiForm("chatcmpl-", "chat.completion", "chat.completion.chunk", wishes) {}
 
   void begin(std::string& out) override {
     for (std::size_t i = 0; i < prompts().size(); ++i) progress(i, prompts()[i], 0.0, out);
@@ -79,35 +71,21 @@ class ChatForm : public OpenAiForm {
 
   void end(std::size_t i, const Answer& answer, std::string& out) override {
     say_role(i, out);
-    Json chunk = chunk_of(i, Json::object());
-    chunk["choices"][0]["finish_reason"] = std::string(openai_finish_reason(answer));
-    add_outcome(answer, chunk);
-    append_event(chunk, out);
+    append_end(answer, chunk_of(i, Json::object()), out);
   }
 
   Json whole(const std::vector<Answer>& answers) override {
-    Json object = head("chat.completion");
-    object["choices"] = Json::array();
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      const ChatReply& reply = answers[i].reply();
-      const bool calls = !reply.tool_calls.empty();
-      Json message = {{"role", "assistant"},
-                      {"content", reply.content.empty() && calls ? Json() : Json(reply.content)}};
-      if (!reply.reasoning.empty()) message["reasoning_content"] = reply.reasoning;
-      if (calls) message["tool_calls"] = tool_calls_json(reply.tool_calls);
-      object["choices"].push_back(
-          {{"index", i},
-           {"message", std::move(message)},
-           {"logprobs", logprobs_json(answers[i].tokens())},
-           {"finish_reason", std::string(openai_finish_reason(answers[i]))}});
-    }
-    object["usage"] = openai_usage(answers);
-    add_outcome(answers.front(), object);
+    Json object = OpenAiForm::whole(answers);
     if (wishes().token_sources) add_tokens(answers.front().tokens(), object);
     return object;
   }
 
  private:
+  Json choice(const Answer& answer) const override {
+    return {{"message", api::message_json(answer.reply())},
+            {"logprobs", logprobs_json(answer.tokens())}};
+  }
+
   Json chunk_of(std::size_t i, Json delta) const {
     return chunk_with({{"index", i},
                        {"delta", std::move(delta)},
@@ -148,13 +126,8 @@ api::Answer<CompletionTask> read_chat_task(Json body, const ServerOptions& optio
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");
-  read_wishes(fields, wishes);
-  api::read_completion_fields(fields, request);
-  read_response_format(fields, request);
-  const std::optional<api::Error> error = fields.finish();
+  const std::optional<api::Error> error = read_openai_fields(fields, body, wishes, request);
   if (error) return *error;
-  const Status status = validate(request);
-  if (!status.ok()) return api::error_of(status, body);
   CompletionTask task;
   task.model = wishes.model;
   task.stream = wishes.stream;

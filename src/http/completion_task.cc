@@ -157,6 +157,15 @@ void CompletionTask::set_requests(CompletionRequest request, std::int32_t n) {
   }
 }
 
+std::optional<api::Error> check_answers(const CompletionTask& task, std::size_t prompts,
+                                        std::int32_t n) {
+  if (task.requests.size() <= static_cast<std::size_t>(kMaxAnswers)) return std::nullopt;
+  return api::Error{.message = "n is " + std::to_string(n) + ", but for " +
+                               std::to_string(prompts) + " prompts it must be at most " +
+                               std::to_string(kMaxAnswers / static_cast<std::int32_t>(prompts)),
+                    .field = "n"};
+}
+
 HttpReply answer_completion(Server& server, const HttpRequest& request, CompletionTask task) {
   Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, task.model);
   if (!runtime.ok()) return model_error_reply(runtime.status());

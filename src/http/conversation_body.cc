@@ -32,6 +32,18 @@ void refuse_type(api::JsonFields& fields, const std::string& place, const std::s
       .field = place + ".type"});
 }
 
+const Json* read_role(api::JsonFields& fields, const Json& message, const std::string& place,
+                      const api::Dialect& dialect, std::span<const std::string_view> roles,
+                      std::string& role) {
+  api::JsonFields inner(message, place + ".", &dialect);
+  inner.require("role");
+  inner.choice("role", role, roles);
+  inner.require("content");
+  const Json* content = inner.any("content");
+  take_error(fields, inner);
+  return fields.ok() ? content : nullptr;
+}
+
 std::string read_text_part(api::JsonFields& fields, const Json& part, const std::string& place) {
   api::JsonFields inner(part, place + ".", &kPartDialect);
   std::string text;
@@ -103,21 +115,6 @@ void read_schema(api::JsonFields& fields, std::string_view name, std::string& sc
     return fields.refuse(std::string(name), *given, "a JSON schema (an object)");
   }
   schema = json::encode(*given);
-}
-
-void keep_tools(api::JsonFields& fields, const std::string& place,
-                std::span<const std::string> names, CompletionRequest& request) {
-  std::vector<ChatTool>& tools = request.chat.tools;
-  for (const std::string& name : names) {
-    const bool there = std::any_of(tools.begin(), tools.end(),
-                                   [&name](const ChatTool& tool) { return tool.name == name; });
-    if (there) continue;
-    return fields.fail(
-        place, place + " names " + api::shown(Json(name)) + ", but there is no tool of that name");
-  }
-  std::erase_if(tools, [&names](const ChatTool& tool) {
-    return std::find(names.begin(), names.end(), tool.name) == names.end();
-  });
 }
 
 void keep_to_schema(api::JsonFields& fields, const std::string& place, const Json* schema,

@@ -29,6 +29,11 @@ void refuse_type(api::JsonFields& fields, const std::string& place, const std::s
 std::string read_text_parts(api::JsonFields& fields, const json::Json& given,
                             const std::string& place, std::span<const std::string_view> types);
 
+// Of a message its role, one of `roles`, and its content; null: one of them is wrong.
+const json::Json* read_role(api::JsonFields& fields, const json::Json& message,
+                            const std::string& place, const api::Dialect& dialect,
+                            std::span<const std::string_view> roles, std::string& role);
+
 // The text of one such part, whose type has been looked at.
 std::string read_text_part(api::JsonFields& fields, const json::Json& part,
                            const std::string& place);
@@ -61,10 +66,6 @@ class Conversation {
 
 // A schema as its text. Fails where it is not an object.
 void read_schema(api::JsonFields& fields, std::string_view name, std::string& schema);
-
-// Of all tools only those of these names are left. `place` is where the names come from.
-void keep_tools(api::JsonFields& fields, const std::string& place,
-                std::span<const std::string> names, CompletionRequest& request);
 
 // What is said keeps to `schema` (null: to any object). `place` is where that was asked for. Behind
 // the tools, which exclude it.

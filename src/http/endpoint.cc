@@ -130,6 +130,9 @@ std::span<const Endpoint> endpoints() {
 }
 
 api::Answer<Json> read_body(const HttpRequest& request) {
+  if (request.body.empty()) {
+    return api::Error{.message = "the body is empty, but must be a JSON object", .field = ""};
+  }
   json::Parsed parsed = json::parse(request.body);
   if (!parsed.ok()) {
     return api::Error{.message = "the body is not JSON: " + parsed.error, .field = ""};

@@ -5,28 +5,26 @@ namespace {
 
 using json::Json;
 
-// As OpenAI's and llama-server's clients know them.
-std::string_view error_type(int status) {
-  switch (status) {
-    case 401:
-      return "authentication_error";
-    case 403:
-      return "permission_error";
-    case 404:
-      return "not_found_error";
-    case 405:
-    case 501:
-      return "not_supported_error";
-    case 429:
-      return "rate_limit_error";
-    case 503:
-      return "unavailable_error";
-    default:
-      return status >= 500 ? "server_error" : "invalid_request_error";
-  }
-}
+constexpr ErrorType kTypes[] = {
+    {401, "authentication_error", "authentication_error"},
+    {403, "permission_error", "permission_error"},
+    {404, "not_found_error", "not_found_error"},
+    {405, "not_supported_error", "invalid_request_error"},
+    {413, "invalid_request_error", "request_too_large"},
+    {429, "rate_limit_error", "rate_limit_error"},
+    {501, "not_supported_error", "invalid_request_error"},  // the request has to be another one
+    {503, "unavailable_error", "overloaded_error"},
+};
 
 }  // namespace
+
+ErrorType error_type(int status) {
+  for (const ErrorType& type : kTypes) {
+    if (type.status == status) return type;
+  }
+  if (status >= 500) return {status, "server_error", "api_error"};
+  return {status, "invalid_request_error", "invalid_request_error"};
+}
 
 int http_status(StatusCode code) {
   switch (code) {
@@ -52,7 +50,7 @@ int http_status(StatusCode code) {
 Json error_object(int status, const std::string& message, const std::string& field) {
   return {{"error",
            {{"message", message},
-            {"type", std::string(error_type(status))},
+            {"type", std::string(error_type(status).openai)},
             {"param", field.empty() ? Json() : Json(field)},
             {"code", status}}}};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "api/error.h"
 #include "http/exchange.h"
@@ -13,6 +14,14 @@ namespace outrider::http {
 // 400 for what the client sent, 404, 429 for a full queue, 499 for a client that has gone, 501 for
 // what this server or model does not do, 503, 500.
 int http_status(StatusCode code);
+
+// What the APIs call errors of a status. Static storage.
+struct ErrorType {
+  int status;
+  std::string_view openai;  // llama-server's, too
+  std::string_view anthropic;
+};
+ErrorType error_type(int status);
 
 // {"error":{"message","type","param","code"}}; `status` is HTTP's.
 json::Json error_object(int status, const std::string& message, const std::string& field = "");

@@ -227,7 +227,7 @@ TEST_F(ListenerTest, AnAddressForOthersNeedsAKey) {
   const Result<std::unique_ptr<Listener>> listener = Listener::create(*server_);
   ASSERT_FALSE(listener.ok());
   EXPECT_EQ(listener.status().field(), "host");
-  EXPECT_NE(listener.status().message().find("public_without_key"), std::string::npos);
+  EXPECT_NE(listener.status().message().find("--public-without-key"), std::string::npos);
 }
 
 TEST_F(ListenerTest, AnAddressThatCannotBeHadIsAnError) {

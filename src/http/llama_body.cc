@@ -212,12 +212,8 @@ api::Answer<CompletionTask> llama_task(Json body, const ServerOptions& options,
       asked.back().settings["timings_per_token"] = wishes.timings_per_token;
     }
   }
-  if (task.requests.size() > static_cast<std::size_t>(kMaxAnswers)) {
-    return api::Error{.message = "n is " + std::to_string(answer.n) + ", but for " +
-                                 std::to_string(prompts.size()) + " prompts it must be at most " +
-                                 std::to_string(kMaxAnswers / static_cast<int>(prompts.size())),
-                      .field = "n"};
-  }
+  const std::optional<api::Error> too_many = check_answers(task, prompts.size(), answer.n);
+  if (too_many) return *too_many;
   task.model = answer.model;
   task.stream = answer.stream;
   task.form = make_llama_form(std::move(wishes), std::move(asked));

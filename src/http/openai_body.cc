@@ -58,8 +58,7 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes) {
       .names = {}, .ignored = kIgnoredOptions, .null_is_absent = true};
   api::JsonFields inner(*options, "stream_options.", &kDialect);
   inner.boolean("include_usage", wishes.include_usage);
-  const std::optional<api::Error> error = inner.finish();
-  if (error) fields.fail(error->field, error->message);
+  take_error(fields, inner);
 }
 
 void read_response_format(api::JsonFields& fields, CompletionRequest& request) {
@@ -82,13 +81,20 @@ void read_response_format(api::JsonFields& fields, CompletionRequest& request) {
     api::JsonFields of_schema(*given, "response_format.json_schema.", &kDialect);
     of_schema.require("schema");
     schema = of_schema.any("schema");
-    const std::optional<api::Error> error = of_schema.finish();
-    if (error) inner.fail(error->field.substr(16), error->message);
+    take_error(inner, of_schema);
   }
-  const std::optional<api::Error> error = inner.finish();
-  if (error) return fields.fail(error->field, error->message);
+  take_error(fields, inner);
+  if (!fields.ok()) return;
   if (type == "json_object") schema = beside;
   if (type != "text") keep_to_schema(fields, "response_format", schema, request);
+}
+
+std::optional<api::Error> read_openai_fields(api::JsonFields& fields, const Json& body,
+                                             AnswerWishes& wishes, CompletionRequest& request) {
+  read_wishes(fields, wishes);
+  api::read_completion_fields(fields, request);
+  read_response_format(fields, request);
+  return api::finish_completion(fields, body, request);
 }
 
 void unify_logprobs(Json& body) {

@@ -13,8 +13,25 @@ namespace outrider::http {
 
 using json::Json;
 
-OpenAiForm::OpenAiForm(std::string_view prefix, const char* chunk, const AnswerWishes& wishes)
-    : wishes_(wishes), id_(random_id(prefix)), chunk_(chunk), created_(std::time(nullptr)) {}
+namespace {
+
+// "stop", "length" or "tool_calls", of a complete answer.
+std::string_view finish_reason(const Answer& answer) {
+  const FinishReason reason = answer.result()->completion.finish;
+  if (!answer.reply().tool_calls.empty() && reason == FinishReason::kStop) return "tool_calls";
+  // Cut short by a time limit or by the server's end is cut short.
+  return reason == FinishReason::kStop ? "stop" : "length";
+}
+
+}  // namespace
+
+OpenAiForm::OpenAiForm(std::string_view prefix, const char* object, const char* chunk,
+                       const AnswerWishes& wishes)
+    : wishes_(wishes),
+      id_(random_id(prefix)),
+      object_(object),
+      chunk_(chunk),
+      created_(std::time(nullptr)) {}
 
 void OpenAiForm::finish(const std::vector<Answer>& answers, std::string& out) {
   if (wishes_.include_usage) {
@@ -32,6 +49,26 @@ void OpenAiForm::fail(int status, const std::string& message, std::string& out) 
   out += "data: [DONE]\n\n";
 }
 
+Json OpenAiForm::whole(const std::vector<Answer>& answers) {
+  Json object = head(object_);
+  object["choices"] = Json::array();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    Json one = choice(answers[i]);
+    one["index"] = i;
+    one["finish_reason"] = std::string(finish_reason(answers[i]));
+    object["choices"].push_back(std::move(one));
+  }
+  object["usage"] = openai_usage(answers);
+  add_outcome(answers.front(), object);
+  return object;
+}
+
+void OpenAiForm::append_end(const Answer& answer, Json chunk, std::string& out) const {
+  chunk["choices"][0]["finish_reason"] = std::string(finish_reason(answer));
+  add_outcome(answer, chunk);
+  append_event(chunk, out);
+}
+
 Json OpenAiForm::head(const char* kind) const {
   return {{"id", id_},
           {"object", kind},
@@ -46,13 +83,6 @@ Json OpenAiForm::chunk_with(Json choice) const {
   chunk["choices"].push_back(std::move(choice));
   if (wishes_.include_usage) chunk["usage"] = Json();
   return chunk;
-}
-
-std::string_view openai_finish_reason(const Answer& answer) {
-  const FinishReason reason = answer.result()->completion.finish;
-  if (!answer.reply().tool_calls.empty() && reason == FinishReason::kStop) return "tool_calls";
-  // Cut short by a time limit or by the server's end is cut short.
-  return reason == FinishReason::kStop ? "stop" : "length";
 }
 
 Json openai_usage(const std::vector<Answer>& answers) {

@@ -17,31 +17,37 @@ namespace outrider::http {
 
 class OpenAiForm : public AnswerForm {
  public:
-  // `prefix` begins the answer's id; `chunk` is the object that a streamed piece says it is, a
-  // literal.
-  OpenAiForm(std::string_view prefix, const char* chunk, const AnswerWishes& wishes);
+  // `prefix` begins the answer's id; `object` and `chunk` are what a whole answer and a streamed
+  // piece say that they are, literals.
+  OpenAiForm(std::string_view prefix, const char* object, const char* chunk,
+             const AnswerWishes& wishes);
 
   // The usage, where it was asked for, and [DONE].
   void finish(const std::vector<Answer>& answers, std::string& out) override;
   void fail(int status, const std::string& message, std::string& out) override;
+  json::Json whole(const std::vector<Answer>& answers) override;
 
  protected:
   const AnswerWishes& wishes() const { return wishes_; }
 
-  // {"id","object": kind,"created","model","system_fingerprint"}
-  json::Json head(const char* kind) const;
   // A chunk with this one choice.
   json::Json chunk_with(json::Json choice) const;
+  // The last chunk of an answer: why it ended, and its outcome. `chunk`: one with nothing new.
+  void append_end(const Answer& answer, json::Json chunk, std::string& out) const;
 
  private:
+  // What a whole answer's choice has beside its index and why it ended.
+  virtual json::Json choice(const Answer& answer) const = 0;
+
+  // {"id","object": kind,"created","model","system_fingerprint"}
+  json::Json head(const char* kind) const;
+
   const AnswerWishes wishes_;
   const std::string id_;
+  const char* const object_;
   const char* const chunk_;
   const std::int64_t created_;  // seconds since 1970
 };
-
-// "stop", "length" or "tool_calls". REQUIRES: the answer is complete
-std::string_view openai_finish_reason(const Answer& answer);
 
 // {"prompt_tokens","completion_tokens","total_tokens","prompt_tokens_details":{"cached_tokens"}},
 // the sum of all answers. REQUIRES: they are complete

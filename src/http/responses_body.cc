@@ -92,7 +92,8 @@ void read_chosen_tools(api::JsonFields& fields, const Json& choice, CompletionRe
   inner.require("type");
   inner.choice("type", type, kTypes);
   std::vector<std::string> names;
-  if (type == "function") {
+  const bool choose_one = type == "function";
+  if (choose_one) {
     inner.require("name");
     inner.text("name", names.emplace_back());
   } else if (inner.ok()) {
@@ -112,7 +113,9 @@ void read_chosen_tools(api::JsonFields& fields, const Json& choice, CompletionRe
     }
   }
   take_error(fields, inner);
-  if (fields.ok()) keep_tools(fields, "tool_choice", names, request);
+  if (!fields.ok()) return;
+  if (choose_one) return api::require_tool(fields, "tool_choice.name", names.front(), request);
+  api::keep_tools(fields, "tool_choice.tools", names, request);
   request.chat.tool_choice = mode == "auto" ? ToolChoice::kAuto : ToolChoice::kRequired;
 }
 
@@ -200,10 +203,8 @@ api::Answer<CompletionTask> read_responses_task(Json body, const ServerOptions& 
   read_text_options(fields, request);
   fields.text("model", task.model);
   fields.boolean("stream", task.stream);
-  const std::optional<api::Error> error = fields.finish();
+  const std::optional<api::Error> error = api::finish_completion(fields, body, request);
   if (error) return *error;
-  const Status status = validate(request);
-  if (!status.ok()) return api::error_of(status, body);
   task.form = make_responses_form(body, request);
   task.set_requests(std::move(request), 1);
   return task;

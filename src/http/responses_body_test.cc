@@ -81,11 +81,13 @@ TEST(ResponsesBody, ToolsAndWhichOfThemMayBeCalled) {
   ASSERT_EQ(request.chat.tools.size(), 1U);
   EXPECT_EQ(request.chat.tools[0].name, "g");
   EXPECT_EQ(request.chat.tool_choice, ToolChoice::kRequired);
+  EXPECT_TRUE(request.chat.one_call);
   body["tool_choice"] = parsed(R"({"type":"allowed_tools","mode":"auto","tools":
     [{"type":"function","name":"f"}]})");
   request = read(body);
   ASSERT_EQ(request.chat.tools.size(), 1U);
   EXPECT_EQ(request.chat.tool_choice, ToolChoice::kAuto);
+  EXPECT_FALSE(request.chat.one_call) << "of these tools any, as often as the model likes";
 }
 
 TEST(ResponsesBody, AFormatIsASchema) {
@@ -130,7 +132,7 @@ TEST(ResponsesBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
       {R"({"input":"x","tools":[{"type":"function"}]})", "tools[0].name"},
       {R"({"input":"x","tools":[{"type":"function","name":"f","parameters":5}]})",
        "tools[0].parameters"},
-      {R"({"input":"x","tool_choice":{"type":"function","name":"f"}})", "tool_choice"},
+      {R"({"input":"x","tool_choice":{"type":"function","name":"f"}})", "tool_choice.name"},
       {R"({"input":"x","tool_choice":"must"})", "tool_choice"},
       {R"({"input":"x","tool_choice":"required"})", "tool_choice"},
       {R"({"input":"x","text":{"format":{"type":"xml"}}})", "text.format.type"},

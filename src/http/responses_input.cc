@@ -30,14 +30,9 @@ ChatMessage& assistant_thinking(Conversation& conversation) {
 
 void read_message(api::JsonFields& fields, const Json& item, const std::string& place,
                   Conversation& conversation) {
-  api::JsonFields inner(item, place + ".", &kItemDialect);
   std::string role;
-  inner.require("role");
-  inner.choice("role", role, kRoles);
-  inner.require("content");
-  const Json* content = inner.any("content");
-  take_error(fields, inner);
-  if (!fields.ok()) return;
+  const Json* content = read_role(fields, item, place, kItemDialect, kRoles, role);
+  if (content == nullptr) return;
   std::string text = read_text_parts(fields, *content, place + ".content", kTextParts);
   if (role == "system" || role == "developer") return conversation.add_instructions(text);
   if (role == "assistant") {

@@ -19,7 +19,7 @@ constexpr Field<Options> kFields[] = {
      .range = {.min = 0.0, .max = 65535.0}},
     {.name = "api_key",
      .help = "a key that clients must show (Authorization: Bearer KEY, or x-api-key: KEY); better "
-             "given by api_key_file or the environment, where others on this machine do not see it",
+             "given by --api-key-file or the environment, where others on this machine do not see it",
      .place = &Options::api_keys,
      .range = {.min = 1.0, .max = SecretKeys::kMaxBytes},
      .unit = "KEY",

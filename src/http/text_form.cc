@@ -1,6 +1,7 @@
 #include "http/text_form.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "http/openai_body.h"
@@ -33,7 +34,8 @@ Json logprobs_json(const std::vector<SaidToken>& tokens, std::size_t offset) {
 
 class TextForm : public OpenAiForm {
  public:
-  explicit TextForm(const AnswerWishes& wishes) : OpenAiForm("cmpl-", "text_completion", wishes) {}
+  explicit TextForm(const AnswerWishes& wishes)
+      : OpenAiForm("cmpl-", "text_completion", "text_completion", wishes) {}
 
   void begin(std::string& out) override { (void)out; }
 
@@ -45,28 +47,14 @@ class TextForm : public OpenAiForm {
   }
 
   void end(std::size_t i, const Answer& answer, std::string& out) override {
-    Json chunk = chunk_of(i, "", Json());
-    chunk["choices"][0]["finish_reason"] = std::string(openai_finish_reason(answer));
-    add_outcome(answer, chunk);
-    append_event(chunk, out);
-  }
-
-  Json whole(const std::vector<Answer>& answers) override {
-    Json object = head("text_completion");
-    object["choices"] = Json::array();
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      object["choices"].push_back(
-          {{"text", answers[i].reply().content},
-           {"index", i},
-           {"logprobs", logprobs_json(answers[i].tokens(), 0)},
-           {"finish_reason", std::string(openai_finish_reason(answers[i]))}});
-    }
-    object["usage"] = openai_usage(answers);
-    add_outcome(answers.front(), object);
-    return object;
+    append_end(answer, chunk_of(i, "", Json()), out);
   }
 
  private:
+  Json choice(const Answer& answer) const override {
+    return {{"text", answer.reply().content}, {"logprobs", logprobs_json(answer.tokens(), 0)}};
+  }
+
   Json chunk_of(std::size_t i, const std::string& text, Json logprobs) const {
     return chunk_with({{"text", text},
                        {"index", i},
@@ -78,10 +66,12 @@ class TextForm : public OpenAiForm {
 };
 
 // What would change the answer, and is not done here.
-void refuse_what_is_not_done(api::JsonFields& fields, const AnswerWishes& wishes) {
+void refuse_what_is_not_done(api::JsonFields& fields) {
   bool echo = false;
   std::string suffix;
-  std::int32_t best_of = wishes.n;
+  std::int32_t n = 1;
+  fields.integer("n", n, 1, kMaxAnswers);
+  std::int32_t best_of = n;
   fields.boolean("echo", echo);
   fields.text("suffix", suffix);
   fields.integer("best_of", best_of, 1, kMaxInt32);
@@ -89,7 +79,7 @@ void refuse_what_is_not_done(api::JsonFields& fields, const AnswerWishes& wishes
   if (!suffix.empty()) {
     fields.fail("suffix", "suffix is not supported here; POST /infill fills in a middle");
   }
-  if (best_of > wishes.n) {
+  if (best_of > n) {
     fields.fail("best_of", "best_of is not supported; n gives several answers to choose from");
   }
 }
@@ -125,22 +115,13 @@ api::Answer<CompletionTask> read_text_task(Json body, const ServerOptions& optio
     CompletionRequest request = options.defaults;
     api::JsonFields fields(body, "", &openai_dialect());
     fields.require("prompt");
-    read_wishes(fields, wishes);
-    refuse_what_is_not_done(fields, wishes);
-    api::read_completion_fields(fields, request);
-    read_response_format(fields, request);
-    const std::optional<api::Error> error = fields.finish();
+    refuse_what_is_not_done(fields);
+    const std::optional<api::Error> error = read_openai_fields(fields, body, wishes, request);
     if (error) return *error;
-    const Status status = validate(request);
-    if (!status.ok()) return api::error_of(status, body);
     task.set_requests(std::move(request), wishes.n);
   }
-  if (task.requests.size() > static_cast<std::size_t>(kMaxAnswers)) {
-    return api::Error{.message = "n is " + std::to_string(wishes.n) + ", but for " +
-                                 std::to_string(prompts.size()) + " prompts it must be at most " +
-                                 std::to_string(kMaxAnswers / static_cast<int>(prompts.size())),
-                      .field = "n"};
-  }
+  const std::optional<api::Error> error = check_answers(task, prompts.size(), wishes.n);
+  if (error) return *error;
   task.model = wishes.model;
   task.stream = wishes.stream;
   task.form = std::make_unique<TextForm>(wishes);

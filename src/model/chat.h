@@ -42,12 +42,18 @@ struct ChatOptions {
   std::vector<ChatTool> tools;
   ToolChoice tool_choice = ToolChoice::kAuto;
   bool parallel_tool_calls = true;  // several calls in one answer, where the template can
+  bool one_call = false;            // not even then: a certain tool is to be called, once
   bool reasoning = true;            // where the template can switch it off: whether it is on
   std::string template_values;      // further values for the template, a JSON object; empty: none
   bool continue_last = false;       // the last message is the assistant's, and its text goes on
   // The content is JSON by this schema (a JSON text); empty: it is free. Not together with tools.
   std::string json_schema;
 };
+
+// Whether an answer has one call at most.
+inline bool takes_one_call(const ChatOptions& options) {
+  return options.one_call || !options.parallel_tool_calls;
+}
 
 // Most of what a conversation may hold.
 inline constexpr std::size_t kMaxChatTools = 128;

@@ -1,10 +1,12 @@
-"""`outrider serve` as a process of its own, for tests: started on a free port, asked, ended."""
+"""Servers as processes of their own, for tests: started on a free port, asked, ended. `outrider serve`,
+and llama-server where it has been built (`./dev peers`)."""
 
 import json
 import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -19,19 +21,12 @@ class ServerFailed(Exception):
     """It ended, or did not become ready; the message has what it printed."""
 
 
-class Served:
-    """`with Served(binary, target, draft, "--slots", "2") as server:` is ready, and ended behind it."""
+class ServerProcess:
+    """`with ServerProcess(command) as server:` is ready, and ended behind it. The command says where it
+    listens, and has /health and /v1/models."""
 
-    n_ctx = 2048  # tokens of context
-
-    def __init__(self, binary, target, draft=None, *options, key=None):
+    def __init__(self, command, key=None):
         self.key = key
-        command = [str(binary), "serve", "-m", str(target), "--port", "0",
-                   "--ctx", str(self.n_ctx), *map(str, options)]
-        if draft:
-            command += ["-d", str(draft)]
-        if key:
-            command += ["--api-key", key]
         # What the caller's shell sets for the command is not for this one.
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("OUTRIDER_") or name == "OUTRIDER_CACHE"}
@@ -96,6 +91,37 @@ class Served:
             if time.monotonic() > end:
                 raise ServerFailed(f"the server was not ready after {START_S} s: {self.printed()}")
             time.sleep(0.05)
+
+
+class Served(ServerProcess):
+    """`with Served(binary, target, draft, "--slots", "2") as server:`"""
+
+    n_ctx = 2048  # tokens of context
+
+    def __init__(self, binary, target, draft=None, *options, key=None):
+        command = [str(binary), "serve", "-m", str(target), "--port", "0",
+                   "--ctx", str(self.n_ctx), *map(str, options)]
+        if draft:
+            command += ["-d", str(draft)]
+        if key:
+            command += ["--api-key", key]
+        super().__init__(command, key)
+
+
+def llama_server_from_environment():
+    """llama-server with the pair that run.py named, drafting as it does by default; None: it is not
+    there. OUTRIDER_LLAMA_SERVER names another one than that of `./dev peers`."""
+    beside = pathlib.Path(os.environ.get("OUTRIDER_BINARY", "")).parent / "bin" / "llama-server"
+    program = pathlib.Path(os.environ.get("OUTRIDER_LLAMA_SERVER") or beside)
+    draft = os.environ.get("OUTRIDER_DRAFT")
+    if not program.is_file() or not draft:
+        return None
+    with socket.socket() as probe:  # it does not say which port it took
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return ServerProcess([str(program), "-m", os.environ["OUTRIDER_TARGET"], "-md", draft,
+                          "--spec-type", "draft-simple", "--parallel", "2",
+                          "-c", str(2 * Served.n_ctx), "--port", str(port)])
 
 
 def from_environment(*options, key=None):

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 """Installs a built tree to a folder of its own and embeds what is there: by find_package, by
-pkg-config (shared and static), with nothing exported but the C functions.
+pkg-config (shared and static), with nothing exported but the C functions. The installed command
+serves its page and a model in a process of its own.
 
 Usage: check.py BUILD_DIR. Exit 0: all is well."""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "clients"))
+
+import served  # noqa: E402
 
 # The libraries and the functions that they offer, nothing else.
 LIBRARIES = {
@@ -84,6 +89,22 @@ def check_pkg_config(name, prefix, lib, scratch, env):
     expect(": fine" in run(program, env=env), f"{name} with pkg-config, static")
 
 
+def check_command(build, prefix, scratch):
+    """Away from the folder that it was built in."""
+    command = prefix / "bin" / "outrider"
+    if not command.exists():
+        print("check.py: the command was not built; not tried")
+        return
+    model = scratch / "tiny.gguf"
+    run(build / "testing" / "outrider-tiny-model", model)
+    with served.Served(command, model, None, "--isolate") as server:
+        page = server.get("/")
+        files = re.findall(r'(?:src|href)="([^"#:]+)"', page)
+        expect("app.js" in files, f"the page names its files: {files}")
+        for name in files:
+            expect(len(server.get(f"/{name}")) > 0, f"{name} is served")
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -97,6 +118,7 @@ def main():
             expect((prefix / "include" / f"{name}.h").exists(), f"{name}.h is installed")
             check_names(lib, name)
             check_pkg_config(name, prefix, lib, scratch, env)
+        check_command(build, prefix, scratch)
         programs = check_cmake(prefix, scratch, env)
         print(f"check.py: installed, and embedded in {programs} ways by CMake")
 

@@ -175,7 +175,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.chunk({}, prompt_progress={"total": 2048, "cache": 0, "processed": part * 512,
                                             "time_ms": part * 10})
 
+    def call_tool(self, body):
+        """Calls the first tool, its arguments in pieces, as the first two tokens of an answer."""
+        name = body["tools"][0]["function"]["name"]
+        call = {"index": 0, "id": f"call_{len(self.mock.requests)}", "type": "function",
+                "function": {"name": name, "arguments": ""}}
+        self.chunk({"tool_calls": [call]}, tokens=[{"id": 5, "text": "<call>", "by": "target"}])
+        for i, piece in enumerate(['{"city": "Par', 'is", "days": 3}']):
+            self.chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]},
+                       tokens=[{"id": 6 + i, "text": piece, "by": "suffix"}])
+            if self.mock.hold_at is not None:
+                self.hold()
+        self.end(body, [0, 0, 0], 1, 2, ["suffix"], 0.1, finish="tool_calls")
+
     def answer(self, body):
+        if body.get("tools") and body["messages"][-1]["role"] == "user":
+            self.call_tool(body)
+            return
         reasoning, text = answer_for(body["messages"][-1]["content"])
         tokens = [(*token, "reasoning_content") for token in tokens_of(reasoning)]
         tokens += [(*token, "content") for token in tokens_of(text)]
@@ -220,10 +236,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return asked.get("drafters", drafters), asked.get("width", 4)
         return drafters, 4
 
-    def end(self, body, tokens, steps, drafted, drafters, seconds):
+    def end(self, body, tokens, steps, drafted, drafters, seconds, finish="stop"):
         accepted = len(tokens) - steps
         cut = len(tokens) == body.get("max_tokens")
-        self.chunk({}, "length" if cut else "stop", tokens=[],
+        self.chunk({}, "length" if cut else finish, tokens=[],
                    timings={"prompt_ms": 21.0, "prompt_per_second": 1200.0,
                             "predicted_ms": seconds * 1000, "first_token_ms": 24.0,
                             "predicted_per_second": len(tokens) / max(seconds, 1e-6)},

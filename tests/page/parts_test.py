@@ -195,7 +195,9 @@ class ConversationsTest(PageCase):
         self.assertEqual(download.value.suggested_filename, "a-question.json")
         exported = json.loads(open(download.value.path(), encoding="utf-8").read())
         self.assertEqual([m["role"] for m in exported["messages"]], ["user", "assistant"])
-        self.assertEqual(exported["messages"][0]["content"], "a question")
+        self.assertEqual(exported["messages"][0], {"role": "user", "content": "a question"})
+        self.assertEqual(set(exported["messages"][1]), {"role", "content"}, "as /load of chat takes it")
+        self.assertIn("spans", exported["details"][1])
         self.assertGreater(len(exported["messages"][1]["content"]), 5)
 
     @needs_mock

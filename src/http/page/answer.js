@@ -64,10 +64,18 @@ function addPieces(spans, pieces) {
   }
 }
 
+/** More of a call: its id and name come once, its arguments in pieces. */
+function addToCall(calls, {index, id, function: given}) {
+  const call = calls[index] ??= {id: "", name: "", arguments: ""};
+  if (id) call.id = id;
+  if (given?.name) call.name = given.name;
+  call.arguments += given?.arguments ?? "";
+}
+
 /** A message of the assistant before anything has come. All of it can be kept as JSON. */
 export function newMessage(model) {
   return {role: "assistant", model, content: "", spans: [], reasoning: "", reasoningSpans: [],
-    counts: {}, finish: null, error: null, timings: null, speculation: null, usage: null,
+    toolCalls: [], counts: {}, finish: null, error: null, timings: null, speculation: null, usage: null,
     plainMs: null};
 }
 
@@ -102,6 +110,7 @@ export class Answer {
       message.content += delta.content;
       addPieces(message.spans, this.#aligner.text(delta.content));
     }
+    for (const call of delta?.tool_calls ?? []) addToCall(message.toolCalls, call);
     if (choice?.finish_reason) message.finish = choice.finish_reason;
     if (chunk.timings) message.timings = chunk.timings;
     if (chunk.speculation) {

@@ -1,11 +1,12 @@
 // The text of an answer, while it comes and after: reasoning (folded), then the markdown, in colours
-// or plain.
+// or plain, then its calls of tools.
 
 import {el} from "./dom.js";
 import {many} from "./format.js";
 import {MarkdownView} from "./markdown.js";
 import {colouredPainter, plainPainter} from "./painter.js";
 import {settings} from "./settings.js";
+import {CallsView} from "./tool_calls.js";
 
 export class AnswerBody {
   #coloured = null;  // how it was last shown
@@ -18,18 +19,22 @@ export class AnswerBody {
     this.waiting = el("p", {class: "waiting", hidden: true});
     this.text = el("div", {class: "markdown"});
     this.markdown = new MarkdownView(this.text);
-    this.node = el("div", {class: "answer-body"}, this.details, this.waiting, this.text);
+    this.calls = new CallsView();
+    this.node = el("div", {class: "answer-body"}, this.details, this.waiting, this.text,
+      this.calls.node);
   }
 
   /** `waiting`: what is shown while there is no text; "" for nothing. `running`: more may come. */
   update({waiting = "", running = false} = {}) {
-    const {content, spans, reasoning} = this.message;
+    const {content, spans, reasoning, toolCalls} = this.message;
     const coloured = settings.get("colours");
     const paint = coloured ? colouredPainter(spans) : plainPainter;
     this.markdown.update(content, paint, {all: coloured !== this.#coloured});
     this.#coloured = coloured;
     this.#showReasoning(reasoning, running);
-    this.waiting.hidden = waiting === "" || content !== "" || reasoning !== "";
+    this.calls.update(toolCalls);
+    this.waiting.hidden = waiting === "" || content !== "" || reasoning !== "" ||
+      toolCalls?.length > 0;
     this.waiting.textContent = waiting;
     this.node.classList.toggle("running", running);
   }

@@ -123,7 +123,7 @@ function setUpModels() {
     select.disabled = ids.length < 2;
     dot.className = `dot ${server.loading ? "loading" : server.state}`;
     dot.setAttribute("aria-label", server.loading ? "loading" : server.state);
-    byId("version").textContent = server.status?.version ? `version ${server.status.version}` : "";
+    byId("version").textContent = server.status?.version ? `v${server.status.version}` : "";
     showBanner();
   };
   server.addEventListener("change", show);

@@ -3,11 +3,13 @@
 
 import {Answer, newMessage} from "./answer.js";
 import {askAgain, chat} from "./api.js";
+import {plainMessage} from "./conversation_file.js";
 import {announce, byId, el, iconButton} from "./dom.js";
 import {rate} from "./format.js";
 import {AssistantView, UserView} from "./message_view.js";
 import {server} from "./server.js";
 import {settings} from "./settings.js";
+import {NoteView} from "./tool_calls.js";
 
 const kSaveEvery = 1500;  // milliseconds, while an answer is written
 
@@ -17,13 +19,21 @@ const kExamples = [
   "Make a table of the planets: name, diameter, moons.",
 ];
 
-/** What is sent of a conversation: answers that have no text go, and so do their questions. */
+/**
+ * What is sent of a conversation: answers that have no text go, and so do their questions. Calls
+ * without a result have none to be sent with, as those of an answer that was stopped.
+ */
 export function historyOf(messages) {
   const list = [];
-  for (const {role, content} of messages) {
-    if (role === "assistant" && content === "") list.pop();
-    else list.push({role, content});
-  }
+  messages.forEach((message, i) => {
+    const {role, content} = message;
+    const answered = messages[i + 1]?.role === "tool";
+    if (role === "assistant" && content === "" && !answered) {
+      if (list.at(-1)?.role === "user") list.pop();
+    } else {
+      list.push(plainMessage(answered ? message : {...message, toolCalls: []}));
+    }
+  });
   return list;
 }
 
@@ -98,9 +108,13 @@ export class Chat {
   }
 
   #view(message, index) {
-    return message.role === "user"
-      ? new UserView(message, {onEdit: (text) => this.#ask(index, text)})
-      : new AssistantView(message, {onAgain: () => this.#again(index)});
+    if (message.role === "user") {
+      return new UserView(message, {onEdit: (text) => this.#ask(index, text)});
+    }
+    if (message.role !== "assistant") return new NoteView(message);
+    const isLast = index === this.conversations.current.messages.length - 1;
+    return new AssistantView(message, {onAgain: () => this.#again(index),
+      onResults: isLast ? (texts) => this.#answerCalls(message, texts) : null});
   }
 
   #welcome() {
@@ -141,6 +155,15 @@ export class Chat {
     const {current} = this.conversations;
     this.stop();
     current.messages.splice(index);
+    this.#answer(current);
+  }
+
+  // What the tools that `message` calls gave back; the model goes on with it.
+  #answerCalls(message, texts) {
+    const {current} = this.conversations;
+    if (current.messages.at(-1) !== message || this.running) return;
+    message.toolCalls.forEach(({id, name}, i) =>
+      current.messages.push({role: "tool", toolCallId: id, name, content: texts[i]}));
     this.#answer(current);
   }
 

@@ -63,7 +63,6 @@ class Pane {
     const atEnd = this.content.scrollHeight - this.content.scrollTop - this.content.clientHeight < 40;
     this.body.update({running, waiting: running ? waitingFor(this.answer)
       : this.state === "waiting" ? "Waits for the other one" : ""});
-    if (running && atEnd) this.content.scrollTop = this.content.scrollHeight;
     this.speed.textContent = figure(this.perSecond);
     this.fill.style.width = `${best ? 100 * (this.perSecond ?? 0) / best : 0}%`;
     const figures = {...this.answer.figures(), perSecond: null, speedup: null};
@@ -73,6 +72,8 @@ class Pane {
       this.speculation && settings.get("colours") ? sharesBar(this.message.counts) : null,
       this.speculation && whyOff(this.message.speculation)
         ? el("p", {class: "note"}, whyOff(this.message.speculation)) : null].filter(Boolean));
+    // Behind the foot, which takes room from the text when it grows.
+    if (atEnd) this.content.scrollTop = this.content.scrollHeight;
   }
 }
 

@@ -64,6 +64,13 @@ export class Conversations extends EventTarget {
     this.#changed();
   }
 
+  /** Conversations that were read from a file, each as a new one; the newest is shown. */
+  add(read) {
+    const added = read.map((one) => ({...this.#fresh(), ...one}));
+    for (const one of added) this.save(one, {touched: false});
+    this.select(added.reduce((a, b) => b.updated > a.updated ? b : a).id);
+  }
+
   select(id) {
     this.#current = this.#all.get(id) ?? this.#current;
     this.#changed();

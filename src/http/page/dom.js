@@ -55,6 +55,7 @@ const kIcons = {
   edit: "M3 13l.7-2.9 7-7a1.3 1.3 0 0 1 1.9 0l.3.3a1.3 1.3 0 0 1 0 1.9l-7 7z",
   trash: "M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.6 9h5.8l.6-9",
   download: "M8 2.5v7.5M5 7.2l3 3 3-3M3 13.2h10",
+  upload: "M8 10V2.5M5 5.5l3-3 3 3M3 13.2h10",
   close: "M4 4l8 8M12 4l-8 8",
   check: "M3 8.5l3.2 3.2L13 5",
   down: "M8 3v9.5M4 8.7l4 4 4-4",

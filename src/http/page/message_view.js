@@ -6,6 +6,7 @@ import {copyFrom, el, iconButton} from "./dom.js";
 import {figureItems, whyOff} from "./figures.js";
 import {sharesBar} from "./painter.js";
 import {settings} from "./settings.js";
+import {resultForm} from "./tool_calls.js";
 
 /** What a person wrote. `onEdit(text)` is called when it was changed; it may be refused. */
 export class UserView {
@@ -61,11 +62,13 @@ export class UserView {
   }
 }
 
-/** An answer. `onAgain()` asks for another one in its place. */
+/**
+ * An answer. `onAgain()` asks for another one in its place; `onResults(texts)` goes on with what its
+ * calls of tools gave back (null: it has been gone on with).
+ */
 export class AssistantView {
-  constructor(message, {onAgain}) {
-    this.message = message;
-    this.onAgain = onAgain;
+  constructor(message, {onAgain, onResults}) {
+    Object.assign(this, {message, onAgain, onResults});
     this.body = new AnswerBody(message);
     this.foot = el("div", {class: "answer-foot"});
     this.node = el("article", {class: "message assistant", "aria-label": message.model || "Answer"},
@@ -102,7 +105,15 @@ export class AssistantView {
           iconButton("again", "Answer again", () => this.onAgain())),
         el("div", {class: "figures"}, figureItems(figuresOf(message)),
           notes.map((note) => el("span", {class: "note"}, note)))),
+      this.#results(),
     ].filter(Boolean));
+  }
+
+  // For calls that came whole: those of an answer that was stopped have no end.
+  #results() {
+    const {finish, toolCalls} = this.message;
+    return this.onResults && finish === "tool_calls" && toolCalls?.length > 0
+      ? resultForm(toolCalls, this.onResults) : null;
   }
 
   #endNote() {

@@ -86,7 +86,7 @@ function drafterItem(drafter) {
         : state === "absent" ? "off" : kStates[state] ?? state)),
     about.some(Boolean) ? el("p", {class: "muted small"}, about.filter(Boolean).join(" · ")) : null,
     problem(drafter.error?.message), whyOff(drafter),
-    (drafter.files ?? []).map((file) => el("p", {class: "muted small"},
+    (drafter.files ?? []).map((file) => el("p", {class: file.error ? "problem" : "muted small"},
       `${fileName(file.path)}${file.tier ? ` (${file.tier})` : ""}: ` +
       (file.error?.message ?? `${kStates[file.state] ?? file.state}, ${bytes(file.file_bytes)}`))));
 }

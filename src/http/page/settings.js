@@ -1,5 +1,7 @@
 // What each request is sent with. Empty means that the server decides, and the field is not sent.
 
+import {toolsFrom} from "./tool_calls.js";
+
 const kKey = "outrider.settings";
 
 /** Numbers, with the ranges that the server takes; each is a field of the request. */
@@ -20,7 +22,7 @@ export const kRules = [
 ];
 
 const kDefaults = {
-  system: "", speculation: true, drafters: [], rule: "", width: "", colours: true, model: "",
+  system: "", tools: "", speculation: true, drafters: [], rule: "", width: "", colours: true, model: "",
   compareTogether: true,
   ...Object.fromEntries(kNumbers.map(({name}) => [name, ""])),
 };
@@ -87,14 +89,15 @@ class Settings extends EventTarget {
   }
 
   /**
-   * The body of a request for `messages` ([{role, content}]). `speculation` is for the side by side,
-   * which needs both; otherwise the setting decides.
+   * The body of a request for `messages`, in OpenAI's form. `speculation` is for the side by side,
+   * which needs both; otherwise the setting decides. A conversation's own system prompt goes before
+   * the setting's.
    */
   body(model, messages, {speculation = this.get("speculation"), ...more} = {}) {
     const system = this.get("system").trim();
     const body = {
       model,
-      messages: system === "" ? messages : [{role: "system", content: system}, ...messages],
+      messages: system === "" || messages[0]?.role === "system" ? messages : [{role: "system", content: system}, ...messages],
       stream: true,
       stream_options: {include_usage: true},
       token_sources: true,
@@ -104,6 +107,8 @@ class Settings extends EventTarget {
     for (const {name} of kNumbers) {
       if (this.get(name) !== "") body[name] = Number(this.get(name));
     }
+    const tools = toolsFrom(this.get("tools"));
+    if (tools?.length > 0) body.tools = tools;
     return {...body, ...more};
   }
 }

@@ -4,6 +4,7 @@
 import {byId, el} from "./dom.js";
 import {kNumbers, kRules, settings} from "./settings.js";
 import {server} from "./server.js";
+import {toolsFrom} from "./tool_calls.js";
 
 const kWidth = {name: "width", label: "Width", min: 1, max: 256, step: 1,
   hint: "tokens of a step at most; 1: no drafts"};
@@ -39,6 +40,23 @@ function systemField() {
   input.value = settings.get("system");
   input.addEventListener("input", () => settings.set("system", input.value));
   return el("div", {class: "field tall"}, el("label", {for: input.id}, "System prompt"), input);
+}
+
+function toolsField() {
+  const id = fieldId("tools");
+  const problem = el("span", {class: "field-problem", id: `${id}-problem`, role: "alert"});
+  const input = el("textarea", {id, rows: "3", class: "mono", spellcheck: "false",
+    "aria-describedby": problem.id, placeholder: "None: a JSON array, as in OpenAI's API"});
+  input.value = settings.get("tools");
+  input.addEventListener("input", () => {
+    const right = input.value.trim() === "" || toolsFrom(input.value) !== null;
+    problem.textContent = right ? ""
+      : 'a JSON array, [{"type": "function", "function": {"name": …, "parameters": …}}]';
+    input.setAttribute("aria-invalid", String(!right));
+    if (right) settings.set("tools", input.value.trim());
+  });
+  return el("div", {class: "field tall"}, el("label", {for: id}, "Tools",
+    el("small", {}, "what the model may call; you give the results")), input, problem);
 }
 
 function speculationSwitch() {
@@ -92,7 +110,7 @@ export class SettingsForm {
     this.node.replaceChildren(
       el("p", {class: "muted small"}, "Sent with each message from now on. What is empty, the " +
         "server decides."),
-      el("section", {}, systemField()),
+      el("section", {}, systemField(), toolsField()),
       el("section", {}, el("h3", {}, "Sampling"), kNumbers.map(numberField)),
       el("section", {}, el("h3", {}, "Speculation"), speculationSwitch(), this.more),
       this.resetButton);

@@ -1,6 +1,8 @@
-// The list of conversations: choose, rename, export, delete (and take that back).
+// The list of conversations: choose, rename, export, import, delete (and take that back).
 
+import {conversationsFrom, fileOf} from "./conversation_file.js";
 import {byId, downloadJson, el, icon, iconButton} from "./dom.js";
+import {many} from "./format.js";
 
 function fileNameFor(name) {
   return `${name.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 40) || "chat"}.json`;
@@ -21,7 +23,8 @@ export class Sidebar {
     });
     byId("export-all").append(icon("download"), "Export all");
     byId("export-all").addEventListener("click", () =>
-      downloadJson("outrider-conversations.json", conversations.list()));
+      downloadJson("outrider-conversations.json", conversations.list().map((one) => this.#file(one))));
+    this.#setUpImport();
     conversations.addEventListener("change", () => this.#show());
     this.#show();
   }
@@ -56,9 +59,35 @@ export class Sidebar {
       el("span", {class: "item-actions"},
         iconButton("edit", `Rename ${name}`, () => this.#rename(item, conversation, name)),
         iconButton("download", `Export ${name}`, () =>
-          downloadJson(fileNameFor(name), conversation)),
+          downloadJson(fileNameFor(name), this.#file(conversation))),
         iconButton("trash", `Delete ${name}`, () => this.#remove(conversation, name))));
     return item;
+  }
+
+  #file(conversation) {
+    return fileOf(conversation, this.conversations.nameOf(conversation));
+  }
+
+  #setUpImport() {
+    const input = byId("import-file");
+    byId("import").append(icon("upload"), "Import");
+    byId("import").addEventListener("click", () => input.click());
+    input.addEventListener("change", async () => {
+      const files = [...input.files];
+      input.value = "";  // the same file can be chosen again
+      for (const file of files) await this.#import(file);
+    });
+  }
+
+  async #import(file) {
+    try {
+      const read = conversationsFrom(await file.text());
+      this.conversations.add(read);
+      this.onChoose();
+      this.toast(`Imported ${many(read.length, "conversation")}`);
+    } catch (error) {
+      this.toast(`${file.name} cannot be imported: ${error.message}`);
+    }
   }
 
   #rename(item, conversation, name) {

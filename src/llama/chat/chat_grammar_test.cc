@@ -25,6 +25,18 @@ class ChatGrammarTest : public ChatVocabularies {
         .chat_prompt({{.role = "user", .content = "How is the weather in Paris?"}}, options);
   }
 
+  // Null, with a failure: there is none.
+  static std::unique_ptr<GrammarMask> mask_of(const LlamaVocabulary& vocabulary,
+                                              const ChatOptions& options) {
+    const Result<ChatPrompt> made =
+        vocabulary.chat_prompt({{.role = "user", .content = "Hi"}}, options);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    if (!made.ok()) return nullptr;
+    Result<std::unique_ptr<GrammarMask>> mask = GrammarMask::create(made->grammar, vocabulary);
+    EXPECT_TRUE(mask.ok()) << mask.status().message();
+    return mask.ok() ? std::move(*mask) : nullptr;
+  }
+
   // Says `text`, token for token; whether the grammar binds at the end.
   static Status say(GrammarMask& mask, const std::string& text, const LlamaVocabulary& vocabulary) {
     const Result<std::vector<Token>> tokens = vocabulary.tokenize(text, false, true);
@@ -79,26 +91,60 @@ TEST_F(ChatGrammarTest, ARequiredCallIsAllThatCanBeSaid) {
 }
 
 // llama-common's own grammar lets any text come before a required call.
-TEST_F(ChatGrammarTest, NothingCanBeSaidBeforeARequiredCallWhereThereIsNoReasoning) {
+TEST_F(ChatGrammarTest, NothingCanBeSaidBeforeARequiredCallButReasoning) {
+  for (const ChatAnswer& answer : testing::chat_answers()) {
+    if (answer.reply.tool_calls.empty() || !answer.reply.content.empty()) continue;
+    for (const bool reasoning : {true, false}) {
+      SCOPED_TRACE(answer.file + (reasoning ? ", reasoning: " : ": ") + answer.text);
+      ChatOptions options;
+      options.tools = testing::chat_answer_tools();
+      options.tool_choice = ToolChoice::kRequired;
+      options.reasoning = reasoning;
+      const LlamaVocabulary& v = vocabulary(answer.file);
+      const std::unique_ptr<GrammarMask> mask = mask_of(v, options);
+      ASSERT_NE(mask, nullptr);
+      EXPECT_TRUE(mask->binds());
+      EXPECT_FALSE(say(*mask->clone(), "Hello there", v).ok());
+      if (reasoning || answer.reply.reasoning.empty()) {
+        const Status said = say(*mask, answer.text, v);
+        EXPECT_TRUE(said.ok()) << said.message();
+      }
+    }
+  }
+}
+
+TEST_F(ChatGrammarTest, ANamedToolIsCalledExactlyOnce) {
   for (const ChatAnswer& answer : testing::chat_answers()) {
     if (answer.reply.tool_calls.empty() || !answer.reply.content.empty()) continue;
     SCOPED_TRACE(answer.file + ": " + answer.text);
     ChatOptions options;
-    options.tools = testing::chat_answer_tools();
+    options.tools = {testing::chat_answer_tools().front()};
     options.tool_choice = ToolChoice::kRequired;
-    options.reasoning = false;
+    options.one_call = true;
     const LlamaVocabulary& v = vocabulary(answer.file);
-    const Result<ChatPrompt> made = v.chat_prompt({{.role = "user", .content = "Hi"}}, options);
-    ASSERT_TRUE(made.ok()) << made.status().message();
-    const Result<std::unique_ptr<GrammarMask>> mask = GrammarMask::create(made->grammar, v);
-    ASSERT_TRUE(mask.ok()) << mask.status().message();
-    EXPECT_TRUE((*mask)->binds());
-    const std::unique_ptr<GrammarMask> copy = (*mask)->clone();
-    // A call of Llama 3's has no mark, so there is no grammar of it alone; Ministral always
-    // reasons.
-    const bool free = answer.file.starts_with("meta-llama") ||
-                      answer.file == "mistralai-Ministral-3-14B-Reasoning-2512";
-    EXPECT_EQ(say(*copy, "Hello there", v).ok(), free);
+    const std::unique_ptr<GrammarMask> mask = mask_of(v, options);
+    ASSERT_NE(mask, nullptr);
+    EXPECT_EQ(say(*mask, answer.text, v).ok(), answer.reply.tool_calls.size() == 1);
+    if (answer.reply.tool_calls.size() > 1) continue;
+    for (const std::string& more : {answer.text, "\n" + answer.text, std::string("Hello")}) {
+      EXPECT_FALSE(say(*mask->clone(), more, v).ok()) << more;
+    }
+  }
+}
+
+// parallel_tool_calls says so, too, where calls may be made and need not.
+TEST_F(ChatGrammarTest, WithoutParallelCallsTheSecondOneCannotBeSaid) {
+  const LlamaVocabulary& v = vocabulary("Qwen-Qwen2.5-7B-Instruct");
+  const std::string call =
+      "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>";
+  for (const bool parallel : {true, false}) {
+    ChatOptions options;
+    options.tools = testing::chat_answer_tools();
+    options.parallel_tool_calls = parallel;
+    const std::unique_ptr<GrammarMask> mask = mask_of(v, options);
+    ASSERT_NE(mask, nullptr);
+    ASSERT_TRUE(say(*mask, "I look. " + call, v).ok());
+    EXPECT_EQ(say(*mask, "\n" + call, v).ok(), parallel);
   }
 }
 

@@ -169,7 +169,7 @@ Result<common_chat_templates_inputs> chat_inputs(const std::vector<ChatMessage>&
   inputs.add_generation_prompt = true;
   inputs.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
   inputs.tool_choice = choice_of(options.tool_choice);
-  inputs.parallel_tool_calls = options.parallel_tool_calls;
+  inputs.parallel_tool_calls = !takes_one_call(options);
   TextCheck texts;
   OUTRIDER_RETURN_IF_ERROR(add_messages(messages, texts, inputs).about("messages"));
   OUTRIDER_RETURN_IF_ERROR(add_tools(options.tools, texts, inputs).about("tools"));

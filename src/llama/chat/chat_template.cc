@@ -1,13 +1,13 @@
 #include "llama/chat/chat_template.h"
 
 #include <exception>
-#include <optional>
 #include <utility>
 
 #include "chat.h"
 #include "llama.h"
 #include "llama/base/backend.h"
 #include "llama/chat/bounded_template.h"
+#include "llama/chat/call_grammar.h"
 #include "llama/chat/chat_inputs.h"
 #include "llama/chat/llama_chat_reader.h"
 #include "llama/chat/plain_tools.h"
@@ -74,31 +74,6 @@ ChatGrammar grammar_of(const common_chat_params& params) {
         break;
     }
   }
-  return grammar;
-}
-
-// Whether an answer can hold no reasoning, because the template knows none or the prompt has ended
-// it.
-bool is_without_reasoning(const common_chat_params& params) {
-  if (!params.supports_thinking) return true;
-  const std::string& begin = params.thinking_start_tag;
-  const std::size_t begun = begin.empty() ? begin.npos : params.generation_prompt.rfind(begin);
-  return begun != begin.npos && !params.thinking_end_tags.empty() && !reasoning_marks(params).open;
-}
-
-// Where a call is required, llama-common's grammar lets any text come before it, so that an answer
-// may end, at max_tokens, without a call. That for calls that may be made begins with the call: it
-// then holds from the answer's beginning. Nothing: there is none, or the answer begins with
-// reasoning.
-std::optional<ChatGrammar> grammar_of_required_call(const common_chat_templates* templates,
-                                                    const common_chat_params& params,
-                                                    common_chat_templates_inputs inputs) {
-  if (inputs.tools.empty() || !is_without_reasoning(params)) return std::nullopt;
-  inputs.tool_choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
-  common_chat_params may_call = apply(templates, inputs);
-  if (may_call.grammar.empty() || !may_call.grammar_lazy) return std::nullopt;
-  ChatGrammar grammar;
-  grammar.gbnf = std::move(may_call.grammar);
   return grammar;
 }
 
@@ -192,10 +167,7 @@ Result<ChatPrompt> ChatTemplate::own_prompt(const std::vector<ChatMessage>& mess
     common_chat_params params = apply(*templates, *inputs);
     ChatPrompt prompt;
     prompt.grammar = grammar_of(params);
-    if (options.tool_choice == ToolChoice::kRequired && !options.continue_last) {
-      std::optional<ChatGrammar> at_once = grammar_of_required_call(*templates, params, *inputs);
-      if (at_once) prompt.grammar = std::move(*at_once);
-    }
+    if (!options.tools.empty()) narrow_to_calls(params, options, prompt.grammar);
     prompt.reader = make_chat_reader(params, options.continue_last);
     prompt.text = std::move(params.prompt);
     prompt.stop = std::move(params.additional_stops);

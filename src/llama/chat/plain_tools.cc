@@ -205,7 +205,7 @@ Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options) {
          {"additionalProperties", false}});
   }
   Json calls = {{"type", "array"}, {"minItems", 1}, {"items", {{"anyOf", std::move(one_of)}}}};
-  if (!options.parallel_tool_calls) calls["maxItems"] = 1;
+  if (takes_one_call(options)) calls["maxItems"] = 1;
   const Json schema = {{"type", "object"},
                        {"properties", {{"tool_calls", std::move(calls)}}},
                        {"required", Json::array({"tool_calls"})},

@@ -1,0 +1,117 @@
+// Conversations as files, written and read. The messages are in OpenAI's form, which `outrider chat`
+// loads, too; what only this page knows of them (figures, who guessed what) stands beside them.
+
+import {newMessage} from "./answer.js";
+
+const kMostBytes = 64 << 20;
+const kRoles = ["system", "user", "assistant", "tool"];
+
+// Of an answer, what can be kept beside its text, and what each must be to be shown.
+const kDetails = {
+  model: (value) => typeof value === "string",
+  spans: areSpans,
+  reasoningSpans: areSpans,
+  counts: (value) => isObject(value) && Object.values(value).every(Number.isFinite),
+  finish: (value) => typeof value === "string",
+  error: (value) => typeof value === "string",
+  timings: isObject,
+  speculation: isObject,
+  usage: isObject,
+  plainMs: Number.isFinite,
+};
+
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function areSpans(value) {
+  return Array.isArray(value) && value.every((span) => Array.isArray(span) &&
+    typeof span[0] === "string" && Number.isInteger(span[1]) && span[1] > 0);
+}
+
+/** A message as requests and files have it. */
+export function plainMessage({role, content, reasoning, toolCalls, toolCallId, name}, {full = false} = {}) {
+  return {role, content,
+    ...(full && reasoning && {reasoning_content: reasoning}),
+    ...(toolCalls?.length > 0 && {tool_calls: toolCalls.map((call) => ({id: call.id, type: "function",
+      function: {name: call.name, arguments: call.arguments}}))}),
+    ...(role === "tool" && {tool_call_id: toolCallId, ...(name && {name})})};
+}
+
+/** What is written of a conversation. */
+export function fileOf(conversation, name) {
+  const {created, updated, messages} = conversation;
+  return {name, created, updated,
+    messages: messages.map((message) => plainMessage(message, {full: true})),
+    details: messages.map((message) => message.role === "assistant"
+      ? Object.fromEntries(Object.keys(kDetails).map((key) => [key, message[key] ?? null])) : null)};
+}
+
+function textOf(content, what) {
+  if (content === null || content === undefined) return "";
+  if (typeof content === "string") return content;
+  const parts = Array.isArray(content) && content.every((part) => part?.type === "text" &&
+    typeof part.text === "string");
+  if (!parts) throw new Error(`${what} has a content that is no text`);
+  return content.map(({text}) => text).join("\n");
+}
+
+function callsOf(calls, what) {
+  if (calls === null || calls === undefined) return [];
+  const right = Array.isArray(calls) && calls.every((call) =>
+    typeof call?.function?.name === "string" && typeof call.function.arguments === "string");
+  if (!right) throw new Error(`the tool_calls of ${what} are not in OpenAI's form`);
+  return calls.map((call, i) => ({id: typeof call.id === "string" ? call.id : `call_${i}`,
+    name: call.function.name, arguments: call.function.arguments}));
+}
+
+function messageFrom(given, details, what) {
+  if (!kRoles.includes(given?.role)) {
+    throw new Error(`${what} has no role, which must be ${kRoles.join(", ")}`);
+  }
+  const {role} = given;
+  const content = textOf(given.content, what);
+  if (role === "tool") {
+    return {role, content, toolCallId: String(given.tool_call_id ?? ""), name: String(given.name ?? "")};
+  }
+  if (role !== "assistant") return {role, content};
+  const message = {...newMessage(""), content, finish: "stop",
+    reasoning: textOf(given.reasoning_content ?? given.reasoning, what),
+    toolCalls: callsOf(given.tool_calls, what)};
+  // An export of this page before it had `details` kept them in the message.
+  const known = isObject(details) ? details : given;
+  for (const [key, fits] of Object.entries(kDetails)) {
+    if (fits(known[key])) message[key] = known[key];
+  }
+  return message;
+}
+
+function conversationFrom(given, what) {
+  if (!Array.isArray(given?.messages)) {
+    throw new Error(`${what} has no "messages", an array of {"role", "content"}`);
+  }
+  const time = (value) => Number.isFinite(value) ? value : Date.now();
+  return {name: typeof given.name === "string" && given.name.trim() !== "" ? given.name.slice(0, 200) : null,
+    created: time(given.created), updated: time(given.updated),
+    messages: given.messages.map((message, i) =>
+      messageFrom(message, given.details?.[i], `message ${i + 1}`))};
+}
+
+/**
+ * The conversations in a file: one, {"messages": [...]}, as this page and `outrider chat` write it,
+ * or an array of such. They have no id yet. Throws an Error whose message says what is wrong.
+ */
+export function conversationsFrom(text) {
+  if (text.length > kMostBytes) throw new Error("it is larger than 64 MiB");
+  let given;
+  try {
+    given = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`it is not JSON: ${error.message}`);
+  }
+  const list = Array.isArray(given) ? given : [given];
+  const read = list.map((one, i) => conversationFrom(one, Array.isArray(given) ? `entry ${i + 1}` : "it"))
+    .filter(({messages}) => messages.length > 0);
+  if (read.length === 0) throw new Error("it holds no message");
+  return read;
+}
