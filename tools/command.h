@@ -52,6 +52,8 @@ std::unique_ptr<Command> make_serve_command();
 std::unique_ptr<Command> make_suffix_command();
 std::unique_ptr<Command> make_bench_command();
 std::unique_ptr<Command> make_calibrate_command();
+std::unique_ptr<Command> make_completion_command();
+std::unique_ptr<Command> make_man_command();
 
 // All of them, in the order of the help.
 std::vector<std::unique_ptr<Command>> make_commands();

@@ -27,13 +27,6 @@ constexpr const char* kExample =
     "'outrider COMMAND --help' lists a command's options.\n"
     "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage.";
 
-constexpr const char* kLayers =
-    "Every option can also be given as an environment variable (--max-tokens is\n"
-    "OUTRIDER_MAX_TOKENS) or in a TOML file (max-tokens = 100): --config FILE or "
-    "OUTRIDER_CONFIG=FILE.\n"
-    "The command line wins over the environment, the environment over the file. A key above the\n"
-    "first [table] holds for every command that has the option, one under [run] only for run.";
-
 std::string version_text() {
   return std::string("outrider ") + OUTRIDER_VERSION + "\nllama.cpp " + OUTRIDER_LLAMA_COMMIT +
          "\nbuild " + OUTRIDER_BUILD;
@@ -53,7 +46,7 @@ void declare(CLI::App& root, const std::vector<std::unique_ptr<Command>>& comman
     app->group("Commands");
     app->allow_extras();
     command->add_options(*app);
-    app->footer(command->details() + "\n\n" + kLayers);
+    app->footer(command->details() + "\n\n" + kLayersHelp);
   }
   add_layers(root);
 }
@@ -162,6 +155,8 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_suffix_command());
   commands.push_back(make_calibrate_command());
   commands.push_back(make_bench_command());
+  commands.push_back(make_completion_command());
+  commands.push_back(make_man_command());
   return commands;
 }
 
