@@ -29,6 +29,9 @@ class Command {
   // The models to be there before run() is called; null: none. Those of the hub are downloaded.
   virtual ModelArguments* models() { return nullptr; }
 
+  // False when it executes nothing of llama.cpp, so that any processor will do.
+  virtual bool computes() const { return true; }
+
   // Does the work and returns the exit code. REQUIRES: check() has passed, models() are files
   virtual int run() = 0;
 

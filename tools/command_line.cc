@@ -7,6 +7,7 @@
 #include "backend/model_host.h"
 #include "base/list_of.h"
 #include "base/nearest.h"
+#include "llama/base/processor.h"
 #include "tools/command.h"
 #include "tools/config.h"
 #include "tools/fetch_models.h"
@@ -114,6 +115,10 @@ int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& c
     const UsageError ours = translate(error);
     print_error(ours.what(), ours.hint());
     return kWrongUsage;
+  }
+  if (command->computes()) {
+    const Status processor = llama::check_processor();
+    if (!processor.ok()) return fail(processor);
   }
   command->set_command_line(typed(argc, argv));
   if (ModelArguments* const models = command->models()) {

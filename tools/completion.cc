@@ -39,6 +39,7 @@ class CompletionCommand : public Command {
     if (shell_.empty()) throw UsageError("a shell is missing; give " + known);
     throw UsageError("no completion for '" + shell_ + "'; give " + known);
   }
+  bool computes() const override { return false; }
   int run() override {
     return print_result(completion_script(command_table(*app_->get_parent()), shell_));
   }
@@ -57,6 +58,7 @@ class ManCommand : public Command {
   }
   void add_options(CLI::App& app) override { app_ = &app; }
   void check() override {}
+  bool computes() const override { return false; }
   int run() override { return print_result(man_page(command_table(*app_->get_parent()))); }
 
  private:

@@ -111,7 +111,7 @@ cmd_setup() {
   need_build
   need models
   case ${1:-} in
-    --all) need examples clients bench lint ;;
-    --test) need examples clients ;;
+    --all) need examples clients shells bench lint package ;;
+    --test) need examples clients shells ;;
   esac
 }
