@@ -1,13 +1,13 @@
 #!/bin/sh
-# Runs in a clean Debian that holds /outrider.deb and two tiny models: installs the package and uses it.
+# Runs in a clean Debian that holds /packages, ours and what it needs, and two tiny models: installs
+# ours and uses it.
 set -eu
 export DEBIAN_FRONTEND=noninteractive OUTRIDER_PROBE_BUDGET_MS=300 OMP_WAIT_POLICY=passive
 fail() {
   echo "try_deb.sh: not so: $*" >&2
   exit 1
 }
-apt-get -qq update
-apt-get -qq install -y --no-install-recommends /outrider.deb >/dev/null
+dpkg --install /packages/*.deb >/dev/null || fail "what it needs is what it says"
 
 for file in /usr/bin/outrider /usr/include/outrider.h /usr/share/man/man1/outrider.1 \
   /usr/share/bash-completion/completions/outrider /usr/share/zsh/site-functions/_outrider \
@@ -27,10 +27,11 @@ plain=$(run --drafter none)
 [ -n "$plain" ] || fail "there is a text"
 [ "$plain" = "$(run --width 4)" ] || fail "speculation changes no text"
 sed -i 's/^# model = .*/model = "\/tiny-target.gguf"/' /etc/outrider/outrider.toml
-outrider serve --config /etc/outrider/outrider.toml >/dev/null 2>&1 &
+port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 20000))
+outrider serve --port $port --config /etc/outrider/outrider.toml >/dev/null 2>&1 &
 server=$!
 healthy() {
-  bash -c 'exec 3<>/dev/tcp/127.0.0.1/8080 && printf "GET /health HTTP/1.0\r\n\r\n" >&3 &&
+  bash -c 'exec 3<>/dev/tcp/127.0.0.1/'"$port"' && printf "GET /health HTTP/1.0\r\n\r\n" >&3 &&
            grep -q " 200 " <&3' 2>/dev/null
 }
 until healthy; do
@@ -40,7 +41,7 @@ done
 kill $server
 wait $server || fail "the server ends in order"
 
-apt-get -qq purge -y outrider >/dev/null
+dpkg --purge outrider >/dev/null
 [ ! -e /usr/bin/outrider ] || fail "nothing of the package stays"
 [ ! -e /etc/outrider ] || fail "a purge takes the settings away"
 echo "try_deb.sh: installed, used and purged"

@@ -68,40 +68,55 @@ package_deb() {
   rm -rf "$out/cpack"
 }
 
-# Debian's base and nothing else, in a folder of its own: made once, as a tar.
+# debian_base FOLDER: this Debian's base and nothing else; kept as a tar.
 debian_base() {
-  local folder=$1 tar=$CACHE/debian-$DEBIAN-minbase.tar
+  local folder=$1 release tar
+  release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  tar=$CACHE/$release-minbase.tar
   if [[ ! -s $tar ]]; then
-    say "./dev: making a Debian $DEBIAN (debootstrap, once)"
-    quietly build/package/debootstrap.log debootstrap --variant=minbase "$DEBIAN" "$folder" ${MIRROR:+"$MIRROR"} ||
+    say "./dev: making a $release of its own (debootstrap, once)"
+    quietly build/package/debootstrap.log debootstrap --variant=minbase "$release" "$folder" ||
       die "debootstrap failed (see above)"
     tar -C "$folder" -cf "$tar.part" .
     mv "$tar.part" "$tar"
-  else
-    tar -C "$folder" -xf "$tar"
+    return
   fi
+  tar -C "$folder" -xf "$tar"
 }
-DEBIAN=bookworm
 
-# The package on a clean Debian: installed with what it names and nothing else, then used.
+# fetch_depends ROOT DEB: what the package says it needs, and what that needs, that is not there.
+fetch_depends() {
+  local root=$1 names all missing
+  names=$(dpkg-deb -f "$2" Depends | tr ',' '\n' | sed 's/|.*//; s/(.*//; s/[[:space:]]//g')
+  # shellcheck disable=SC2086
+  all=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
+    --no-replaces --no-enhances $names | grep '^[a-z]' | sed 's/:.*//' | sort -u)
+  missing=$(comm -23 <(echo "$all") <(chroot "$root" dpkg-query -W -f '${Package}\n' | sort -u))
+  mkdir -p "$root/packages"
+  # shellcheck disable=SC2086
+  (cd "$root/packages" && quietly "$ROOT/build/package/download.log" apt-get download $missing) ||
+    die "what the package needs cannot be downloaded (see above)"
+}
+
+# The package on a clean Debian: installed with what it names and nothing else, then used. dpkg, not
+# apt: so the chroot needs no network, and none of this machine's settings.
 test_deb() {
   local root deb
   deb=("$ROOT"/build/package/*.deb)
-  [[ $(id -u) == 0 ]] || die "package: a chroot takes root; the package is ${deb[0]}"
+  [[ $(id -u) == 0 ]] || die "package: testing in a chroot takes root; the package is ${deb[0]}"
   tiny_models
   root=$(mktemp -d "${TMPDIR:-/tmp}/outrider-debian-XXXXXX")
   # shellcheck disable=SC2064
   trap "rm -rf '$root'" EXIT
   debian_base "$root"
-  cp -a /etc/apt/. "$root/etc/apt/"
-  cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
-  cp -L /etc/hosts "$root/etc/hosts" 2>/dev/null || true
-  cp -rL /etc/ssl "$root/etc/" 2>/dev/null || true
-  cp "${deb[0]}" "$root/outrider.deb"
-  cp build/tests/tiny-target.gguf build/tests/tiny-draft.gguf "$root/"
-  cp packaging/try_deb.sh "$root/"
-  say "./dev: testing $(basename "${deb[0]}") on a Debian $DEBIAN of its own"
-  timeout 600 chroot "$root" /bin/sh /try_deb.sh >&2 ||
+  fetch_depends "$root" "${deb[0]}"
+  cp "${deb[0]}" "$root/packages/"
+  cp build/tests/tiny-target.gguf build/tests/tiny-draft.gguf packaging/try_deb.sh "$root/"
+  say "./dev: testing $(basename "${deb[0]}") there"
+  # Namespaces of its own: all that it starts ends with it.
+  # shellcheck disable=SC2016
+  timeout 600 unshare --mount --pid --fork --kill-child sh -c \
+    'mount -t proc proc "$1/proc" && exec chroot "$1" /bin/sh /try_deb.sh' sh "$root" >&2 ||
     die "the package does not work on a clean Debian (see above)"
   rm -rf "$root"
   trap - EXIT
