@@ -115,5 +115,9 @@ function(outrider_embedding_tests)
              COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/install/check.py"
                      "${PROJECT_BINARY_DIR}")
     set_tests_properties(embedding/install PROPERTIES TIMEOUT 600 RESOURCE_LOCK install)
+    add_test(NAME embedding/shells
+             COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/install/shells_test.py"
+                     "$<TARGET_FILE:outrider>")
+    set_tests_properties(embedding/shells PROPERTIES TIMEOUT 600)
   endif()
 endfunction()

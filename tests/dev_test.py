@@ -33,6 +33,7 @@ case "$*" in
   "-m pip download"*) echo 'ERROR: no way there' >&2; exit 1 ;;
   tests/clients/run.py*) exit 77 ;;  # it needs a server
   tests/clients/llama_server_tests.py*) exit 77 ;;  # likewise
+  scripts/test_python.py*) exit 77 ;;  # it needs a library
 esac
 exec "$REAL_PYTHON" "$@"
 """

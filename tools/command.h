@@ -29,6 +29,9 @@ class Command {
   // The models to be there before run() is called; null: none. Those of the hub are downloaded.
   virtual ModelArguments* models() { return nullptr; }
 
+  // False when it executes nothing of llama.cpp, so that any processor will do.
+  virtual bool computes() const { return true; }
+
   // Does the work and returns the exit code. REQUIRES: check() has passed, models() are files
   virtual int run() = 0;
 
@@ -52,6 +55,8 @@ std::unique_ptr<Command> make_serve_command();
 std::unique_ptr<Command> make_suffix_command();
 std::unique_ptr<Command> make_bench_command();
 std::unique_ptr<Command> make_calibrate_command();
+std::unique_ptr<Command> make_completion_command();
+std::unique_ptr<Command> make_man_command();
 
 // All of them, in the order of the help.
 std::vector<std::unique_ptr<Command>> make_commands();

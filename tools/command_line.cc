@@ -7,6 +7,7 @@
 #include "backend/model_host.h"
 #include "base/list_of.h"
 #include "base/nearest.h"
+#include "llama/base/processor.h"
 #include "tools/command.h"
 #include "tools/config.h"
 #include "tools/fetch_models.h"
@@ -27,13 +28,6 @@ constexpr const char* kExample =
     "'outrider COMMAND --help' lists a command's options.\n"
     "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage.";
 
-constexpr const char* kLayers =
-    "Every option can also be given as an environment variable (--max-tokens is\n"
-    "OUTRIDER_MAX_TOKENS) or in a TOML file (max-tokens = 100): --config FILE or "
-    "OUTRIDER_CONFIG=FILE.\n"
-    "The command line wins over the environment, the environment over the file. A key above the\n"
-    "first [table] holds for every command that has the option, one under [run] only for run.";
-
 std::string version_text() {
   return std::string("outrider ") + OUTRIDER_VERSION + "\nllama.cpp " + OUTRIDER_LLAMA_COMMIT +
          "\nbuild " + OUTRIDER_BUILD;
@@ -53,7 +47,7 @@ void declare(CLI::App& root, const std::vector<std::unique_ptr<Command>>& comman
     app->group("Commands");
     app->allow_extras();
     command->add_options(*app);
-    app->footer(command->details() + "\n\n" + kLayers);
+    app->footer(command->details() + "\n\n" + kLayersHelp);
   }
   add_layers(root);
 }
@@ -122,6 +116,10 @@ int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& c
     print_error(ours.what(), ours.hint());
     return kWrongUsage;
   }
+  if (command->computes()) {
+    const Status processor = llama::check_processor();
+    if (!processor.ok()) return fail(processor);
+  }
   command->set_command_line(typed(argc, argv));
   if (ModelArguments* const models = command->models()) {
     const int fetched = fetch_models(*models);
@@ -162,6 +160,8 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_suffix_command());
   commands.push_back(make_calibrate_command());
   commands.push_back(make_bench_command());
+  commands.push_back(make_completion_command());
+  commands.push_back(make_man_command());
   return commands;
 }
 

@@ -14,6 +14,14 @@
 
 namespace outrider::tools {
 
+// What help and manual say of it.
+inline constexpr const char* kLayersHelp =
+    "Every option can also be given as an environment variable (--max-tokens is\n"
+    "OUTRIDER_MAX_TOKENS) or in a TOML file (max-tokens = 100): --config FILE or "
+    "OUTRIDER_CONFIG=FILE.\n"
+    "The command line wins over the environment, the environment over the file. A key above the\n"
+    "first [table] holds for every command that has the option, one under [run] only for run.";
+
 // Adds --config to `root` and the environment variables to `root` and its subcommands. Call it when
 // all options are declared. `root` must outlive the parsing.
 void add_layers(CLI::App& root);

@@ -90,11 +90,13 @@ class OptionAdder {
                             help_ + "; may be given several times");
   }
   CLI::Option* operator()(const Choice<T>& choice) {
-    return declare("NAME",
-                   [&object = object_, choice, name = spelled(names_)](const std::string& text) {
-                     const std::vector<std::string> names(choice.names.begin(), choice.names.end());
-                     choice.set(object, parse_choice(name, text, names));
-                   });
+    const std::vector<std::string> names(choice.names.begin(), choice.names.end());
+    return set_choices(declare("NAME",
+                               [&object = object_, choice, names,
+                                name = spelled(names_)](const std::string& text) {
+                                 choice.set(object, parse_choice(name, text, names));
+                               }),
+                       names);
   }
   CLI::Option* operator()(const OrAuto<T>& place) {
     return declare("N", [&object = object_, place, range = field_.range,

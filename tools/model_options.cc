@@ -24,6 +24,7 @@ CLI::Option* add_of(OptionGroup& group, const char* field, ModelOptions& options
 // llama.cpp says which types there are.
 void check_cache_types(CLI::Option* option) {
   const std::vector<std::string> types = parts_of(llama::cache_type_names());
+  set_choices(option, types);
   option->check(CLI::Validator(
       [name = spelled(option->get_name()), types](std::string& text) {
         (void)parse_choice(name, text, types);

@@ -77,7 +77,7 @@ void NgramCommand::add_options(CLI::App& app) {
       app.add_option("action", arguments_,
                      "create, merge, stats, import or export, and the files that it reads (see "
                      "below)");
-  arguments->type_name("ACTION FILE...")->group("Files");
+  set_choices(arguments->type_name("ACTION FILE...")->group("Files"), actions());
   group.add_text("-o,--output", out_, "FILE", "the file to write; replaced if it exists");
   group.add_text("--vocab", vocab_, "FILE", "a GGUF file with the target's vocabulary");
   group.add_switch("--dynamic", dynamic_,

@@ -85,6 +85,30 @@ std::vector<std::string> parts_of(const std::string& list) {
   return parts;
 }
 
+namespace {
+constexpr const char* kChoices = "choices";
+}  // namespace
+
+// Kept in a validator that validates nothing: CLI11 has no other place for them, and takes the
+// description of an active one into the name of the option's type.
+CLI::Option* set_choices(CLI::Option* option, const std::vector<std::string>& choices) {
+  CLI::Validator names([](std::string&) { return std::string(); }, list_of(choices, ","), kChoices);
+  names.active(false);
+  return option->check(names);
+}
+
+std::vector<std::string> choices_of(CLI::Option& option) {
+  for (int i = 0;; ++i) {
+    CLI::Validator found;
+    try {
+      found = *option.get_validator(i);
+    } catch (const CLI::OptionNotFound&) {
+      return {};
+    }
+    if (found.get_name() == kChoices) return parts_of(found.active(true).get_description());
+  }
+}
+
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -188,9 +212,11 @@ CLI::Option* OptionGroup::add_choice(const std::string& names, std::string& valu
                                      const std::vector<std::string>& choices,
                                      const std::string& help) {
   const std::string name = spelled(names);
-  return declare(names, help, "NAME", value, [&value, name, choices](const std::string& text) {
-    value = choices[parse_choice(name, text, choices)];
-  });
+  CLI::Option* option =
+      declare(names, help, "NAME", value, [&value, name, choices](const std::string& text) {
+        value = choices[parse_choice(name, text, choices)];
+      });
+  return set_choices(option, choices);
 }
 
 CLI::Option* OptionGroup::add_flag_choice(const std::string& names, std::string& value,
@@ -204,6 +230,7 @@ CLI::Option* OptionGroup::add_flag_choice(const std::string& names, std::string&
         return std::string();
       },
       ""));
+  set_choices(option, choices);
   return option->group(heading_)->option_text("[=NAME]")->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);
 }

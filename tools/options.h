@@ -106,6 +106,11 @@ std::size_t parse_choice(const std::string& option, const std::string& text,
 // "a, b c,d" -> its parts, without spaces around them.
 std::vector<std::string> parts_of(const std::string& list);
 
+// What an option's value may be, one of a few names, for completions in shells; empty: anything.
+// It is not checked here.
+CLI::Option* set_choices(CLI::Option* option, const std::vector<std::string>& choices);
+std::vector<std::string> choices_of(CLI::Option& option);
+
 // The long names ("--ctx") of what can be set in `app`: all options but --help and positional ones.
 std::vector<std::string> option_names(const CLI::App& app);
 

@@ -57,7 +57,8 @@ class SuffixCommand : public Command {
 void SuffixCommand::add_options(CLI::App& app) {
   CLI::Option* words =
       app.add_option("action", words_, "build, merge or stats, and the files that it is about");
-  words->type_name("build|merge|stats FILE...")->group("Store");
+  set_choices(words->type_name("build|merge|stats FILE...")->group("Store"),
+              {"build", "merge", "stats"});
   OptionGroup group(app, "Store");
   group.add_text("--vocab", vocab_, "FILE",
                  "build: the GGUF file of the model whose tokenizer cuts the texts");

@@ -50,6 +50,15 @@ wanting() {
     speed) command -v ccache >/dev/null || echo ccache ;;
     editing) have_header histedit.h || echo libedit-dev ;;
     bench) have_header benchmark/benchmark.h || echo libbenchmark-dev ;;
+    package)
+      have_venv || echo python3-venv
+      have_pip || echo python3-pip
+      command -v dpkg-shlibdeps >/dev/null || echo dpkg-dev
+      command -v debootstrap >/dev/null || echo debootstrap ;;
+    shells)
+      command -v zsh >/dev/null || echo zsh
+      command -v fish >/dev/null || echo fish
+      command -v mandoc >/dev/null || echo mandoc ;;
     lint)
       command -v clang-format >/dev/null || echo clang-format
       command -v clang-tidy >/dev/null || echo clang-tidy
@@ -102,7 +111,7 @@ cmd_setup() {
   need_build
   need models
   case ${1:-} in
-    --all) need examples clients bench lint ;;
-    --test) need examples clients ;;
+    --all) need examples clients shells bench lint package ;;
+    --test) need examples clients shells ;;
   esac
 }

@@ -84,6 +84,20 @@ test_like_llama_server() {
   count_tests "llama.cpp's server tests" "$report" "$status"
 }
 
+# The Python module on the library and the tiny models of the release build: scripts/test_python.py.
+test_python() {
+  local report status=0
+  report=$(build_dir release)/python.xml
+  rm -f "$report"
+  python3 scripts/test_python.py "$(build_dir release)" --report "$report" >&2 || status=$?
+  if [[ $status == 77 ]]; then  # pytest or mypy is not to be had here; it said why
+    [[ ${CI:-} != true ]] || die "the Python module's tests need pytest and mypy"
+    return
+  fi
+  [[ -s $report ]] || die "the Python module's tests gave no report (see above)"
+  count_tests "Python module" "$report" "$status"
+}
+
 finish_tests() {
   printf '%d passed, %d failed\n' "$PASSED" "$FAILED"
   [[ $FAILED == 0 ]]
@@ -102,8 +116,8 @@ cmd_clients() {
 
 cmd_test() {
   local without_models=()
-  (need examples clients) ||
-    say "./dev: going on without what the Node.js example, pkg-config and some clients need"
+  (need examples clients shells) ||
+    say "./dev: going on without what the Node.js example, pkg-config, some clients and shells need"
   need_build
   if ! download smollm2 gemma; then
     [[ -n $CONFIGURED ]] || die "nothing can be built without llama.cpp's source"
@@ -122,6 +136,7 @@ cmd_test() {
   run_tests release ${without_models[@]+"${without_models[@]}"}
   unset OUTRIDER_MODELS_DIR
   part "testing with clients"
+  test_python
   if [[ ${#without_models[@]} == 0 ]]; then
     OUTRIDER_CLIENTS_EXAMPLES=$FEW_EXAMPLES test_clients
     test_like_llama_server

@@ -14,6 +14,7 @@
 #include "capi/instances.h"
 #include "capi/log.h"
 #include "llama/base/backend.h"
+#include "llama/base/processor.h"
 
 namespace outrider::capi {
 namespace {
@@ -34,6 +35,11 @@ void end_all() noexcept {
 Instance* create_with_llama(const char* config_json, char** error) noexcept {
   std::unique_ptr<ModelLoader> loader;
   try {
+    const Status processor = llama::check_processor();
+    if (!processor.ok()) {
+      leave_error(error, processor.message().c_str());
+      return nullptr;
+    }
     llama::ensure_backend();
     at_process_end(end_all);
     loader = std::make_unique<LlamaLoader>(

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "backend/llama_loader.h"
 #include "base/process_end.h"
 #include "llama/base/backend.h"
+#include "llama/base/processor.h"
 #include "rpcserver/server.h"
 
 namespace outrider::rpcserver {
@@ -45,6 +47,8 @@ void end_session() noexcept {
 
 // Before a session: one that has loaded nothing yet is ended at exit too.
 void prepare() {
+  const Status processor = llama::check_processor();
+  if (!processor.ok()) throw std::runtime_error(processor.message());
   llama::ensure_backend();
   at_process_end(end_session);
 }

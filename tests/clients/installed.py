@@ -39,10 +39,11 @@ def attempt(what, command, **options):
         raise Unavailable(f"{what} failed (is there a network?):\n{last}")
 
 
-def python_packages(folder):
-    """The Python of a virtual environment in `folder` that has requirements.txt."""
+def python_packages(folder, requirements=HERE / "requirements.txt",
+                    constraints=HERE / "constraints.txt"):
+    """The Python of a virtual environment in `folder` that has the `requirements`."""
     python, stamp = folder / "bin" / "python", folder / "installed"
-    content = of("requirements.txt", "constraints.txt")
+    content = of(requirements, constraints)
     if is_current(stamp, content):
         return python
     shutil.rmtree(folder, ignore_errors=True)
@@ -53,7 +54,7 @@ def python_packages(folder):
                           "apt-get install python3-venv") from None
     attempt("pip install", [python, "-m", "pip", "install", "--quiet", "--no-input",
                             "--disable-pip-version-check", "--only-binary", ":all:",
-                            "-r", HERE / "requirements.txt", "-c", HERE / "constraints.txt"])
+                            "-r", requirements, "-c", constraints])
     stamp.write_text(content)
     return python
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Installs a built tree to a folder of its own and embeds what is there: by find_package, by
-pkg-config (shared and static), with nothing exported but the C functions. The installed command
+"""Installs a built tree to a folder of its own, moves that, and embeds what is there: by find_package,
+by pkg-config (shared and static), with nothing exported but the C functions. The installed command
 serves its page and a model in a process of its own.
 
 Usage: check.py BUILD_DIR. Exit 0: all is well."""
@@ -26,6 +26,10 @@ LIBRARIES = {
                   "async_completion_init", "async_completion_poll", "async_completion_cancel",
                   "deinit", "rpc_free"},
 }
+
+
+PAGES = ("share/man/man1/outrider.1", "share/bash-completion/completions/outrider",
+         "share/zsh/site-functions/_outrider", "share/fish/vendor_completions.d/outrider.fish")
 
 
 def run(*command, **options):
@@ -57,7 +61,16 @@ def check_names(lib, name):
         expect(found == functions, f"lib{name}.a has the functions only, not {found}")
 
 
-def check_cmake(prefix, scratch, env):
+def check_pages(prefix, lib):
+    """The manual page and the completions, and no path of the folder that they were installed to."""
+    for page in PAGES:
+        expect("outrider" in (prefix / page).read_text(), f"{page} is installed")
+    expect(not any(prefix.rglob("*.service")), "a unit is no part of what can be moved")
+    for file in (file for file in lib.rglob("*") if file.suffix in (".cmake", ".pc")):
+        expect(str(prefix.parent) not in file.read_text(), f"{file.name} can be moved")
+
+
+def check_cmake(prefix, scratch, env, models):
     run("cmake", "-G", "Ninja", "-S", HERE, "-B", scratch / "cmake", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", scratch / "cmake")
     programs = [scratch / "cmake" / f"{name}_{kind}"
@@ -65,7 +78,8 @@ def check_cmake(prefix, scratch, env):
     for program in programs:
         if program.exists():
             expect(": fine" in run(program, env=env), f"{program.name} runs")
-    return len([program for program in programs if program.exists()])
+    run(scratch / "cmake" / "example_c_poll", *models, "16", env=env)
+    return len([program for program in programs if program.exists()]) + 1
 
 
 def check_pkg_config(name, prefix, lib, scratch, env):
@@ -89,14 +103,12 @@ def check_pkg_config(name, prefix, lib, scratch, env):
     expect(": fine" in run(program, env=env), f"{name} with pkg-config, static")
 
 
-def check_command(build, prefix, scratch):
+def check_command(prefix, model):
     """Away from the folder that it was built in."""
     command = prefix / "bin" / "outrider"
     if not command.exists():
         print("check.py: the command was not built; not tried")
         return
-    model = scratch / "tiny.gguf"
-    run(build / "testing" / "outrider-tiny-model", model)
     with served.Served(command, model, None, "--isolate") as server:
         page = server.get("/")
         files = re.findall(r'(?:src|href)="([^"#:]+)"', page)
@@ -109,17 +121,20 @@ def main():
     build = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder).resolve()
-        prefix = scratch / "prefix"
-        run("cmake", "--install", build, "--prefix", prefix)
+        run("cmake", "--install", build, "--prefix", scratch / "installed")
+        prefix = (scratch / "installed").rename(scratch / "moved")
         lib = next(prefix.rglob("liboutrider.so")).parent
         expect(not any(prefix.rglob("*llama*")), "nothing of llama.cpp is installed")
-        env = {**os.environ, "LD_LIBRARY_PATH": str(lib)}
+        check_pages(prefix, lib)
+        env = {**os.environ, "LD_LIBRARY_PATH": str(lib), "OUTRIDER_CACHE": str(scratch / "cache"),
+               "OUTRIDER_PROBE_BUDGET_MS": "300", "OMP_WAIT_POLICY": "passive"}
+        models = [build / "tests" / f"tiny-{role}.gguf" for role in ("target", "draft")]
         for name in LIBRARIES:
             expect((prefix / "include" / f"{name}.h").exists(), f"{name}.h is installed")
             check_names(lib, name)
             check_pkg_config(name, prefix, lib, scratch, env)
-        check_command(build, prefix, scratch)
-        programs = check_cmake(prefix, scratch, env)
+        check_command(prefix, models[0])
+        programs = check_cmake(prefix, scratch, env, models)
         print(f"check.py: installed, and embedded in {programs} ways by CMake")
 
 

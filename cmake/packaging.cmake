@@ -1,0 +1,76 @@
+# What packages hold beside the libraries (c_library.cmake): the manual page and the completions, which
+# the command prints of its own options; the parts of a Python wheel; the .deb.
+#
+# Components: `python` is the module's part of a wheel (pyproject.toml), `system` what belongs to one
+# place of a system (unit, settings). Neither is part of a plain `cmake --install`, which can go
+# anywhere and be moved.
+function(outrider_packaging)
+  if(NOT TARGET outrider OR NOT TARGET outrider_shared)
+    return()
+  endif()
+  if(NOT OUTRIDER_SANITIZE)
+    outrider_generated_pages()
+  endif()
+
+  # One file instead of a library and its links, which a wheel cannot hold.
+  install(FILES "$<TARGET_FILE:outrider_shared>" DESTINATION outrider COMPONENT python
+          RENAME "liboutrider${CMAKE_SHARED_LIBRARY_SUFFIX}" EXCLUDE_FROM_ALL)
+  install(TARGETS outrider RUNTIME DESTINATION outrider/bin COMPONENT python EXCLUDE_FROM_ALL)
+
+  set(packaging "${PROJECT_SOURCE_DIR}/packaging")
+  install(FILES "${packaging}/outrider.service" DESTINATION lib/systemd/system COMPONENT system
+          EXCLUDE_FROM_ALL)
+  install(FILES "${packaging}/outrider.toml" DESTINATION /etc/outrider COMPONENT system
+          EXCLUDE_FROM_ALL)
+  outrider_deb()
+endfunction()
+
+# outrider.1 and the completions, where distributions keep them.
+function(outrider_generated_pages)
+  set(folder "${PROJECT_BINARY_DIR}/pages")
+  set(made "")
+  foreach(page "man:outrider.1" "completion bash:outrider.bash" "completion zsh:_outrider"
+          "completion fish:outrider.fish")
+    string(REGEX MATCH "^(.*):(.*)$" matched "${page}")
+    string(REPLACE " " ";" arguments "${CMAKE_MATCH_1}")
+    set(file "${folder}/${CMAKE_MATCH_2}")
+    # No settings of whoever builds.
+    add_custom_command(OUTPUT "${file}"
+                       COMMAND "${CMAKE_COMMAND}" -E env --unset=OUTRIDER_CONFIG
+                               "$<TARGET_FILE:outrider>" ${arguments} > "${file}"
+                       DEPENDS outrider VERBATIM)
+    list(APPEND made "${file}")
+  endforeach()
+  file(MAKE_DIRECTORY "${folder}")
+  add_custom_target(outrider_pages ALL DEPENDS ${made})
+  install(FILES "${folder}/outrider.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${folder}/outrider.bash" RENAME outrider
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+  install(FILES "${folder}/_outrider" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+  install(FILES "${folder}/outrider.fish"
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
+endfunction()
+
+# `cpack -G DEB`: all in one package, what it needs of Debian found by dpkg-shlibdeps.
+function(outrider_deb)
+  set(CPACK_PACKAGE_NAME outrider)
+  set(CPACK_PACKAGE_VENDOR "The Outrider authors")
+  set(CPACK_PACKAGE_CONTACT "The Outrider authors <outrider@localhost>")
+  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+  set(CPACK_PACKAGE_DESCRIPTION_FILE "${PROJECT_SOURCE_DIR}/packaging/description.txt")
+  set(CPACK_SET_DESTDIR ON)  # /etc is not below the prefix
+  set(CPACK_INSTALL_PREFIX /usr)
+  set(CPACK_GENERATOR DEB)
+  set(CPACK_STRIP_FILES TRUE)
+  set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};outrider;ALL;/"
+      "${PROJECT_BINARY_DIR};outrider;system;/")
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS ca-certificates)  # -hf
+  set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/packaging/conffiles"
+      "${PROJECT_SOURCE_DIR}/packaging/triggers")
+  set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+  include(CPack)
+endfunction()

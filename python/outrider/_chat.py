@@ -1,0 +1,60 @@
+"""A conversation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional
+
+from ._result import Completion
+from ._stream import AsyncStream, Stream
+
+if TYPE_CHECKING:
+    from ._runtime import Outrider
+
+
+class Chat:
+    """A conversation: `messages` holds what was said, as the models' chat templates take it, and may
+    be read and changed between answers. An answer that fails, is cancelled or is left early leaves
+    it as it was. Of one thread, or task, at a time."""
+
+    def __init__(self, outrider: Outrider, system: Optional[str], options: dict[str, Any]) -> None:
+        self._outrider = outrider
+        self._options = options
+        self.messages: list[dict[str, Any]] = []
+        if system is not None:
+            self.messages.append({"role": "system", "content": system})
+
+    def send(self, text: str, **options: Any) -> Completion:
+        """The answer to `text`. Its message is `.message["content"]`, without thoughts."""
+        stream = self.stream(text, **options)
+        for _ in stream:
+            pass
+        return stream.result
+
+    def stream(self, text: str, **options: Any) -> Stream:
+        """The answer as it comes."""
+        said = self._with(text)
+        return self._outrider._stream(said, {**self._options, **options}, self._remember(said))
+
+    async def asend(self, text: str, **options: Any) -> Completion:
+        """send() for asyncio."""
+        stream = self.astream(text, **options)
+        async for _ in stream:
+            pass
+        return stream.result
+
+    def astream(self, text: str, **options: Any) -> AsyncStream:
+        """stream() for asyncio."""
+        said = self._with(text)
+        return self._outrider._astream(said, {**self._options, **options}, self._remember(said))
+
+    def _with(self, text: str) -> list[dict[str, Any]]:
+        return [*self.messages, {"role": "user", "content": text}]
+
+    def _remember(self, said: list[dict[str, Any]]) -> Any:
+        def end(completion: Completion) -> None:
+            if completion.finish_reason == "cancelled":
+                return
+            answer = completion.message or {"role": "assistant", "content": completion.text}
+            self.messages = [*said, {"role": "assistant", **answer}]
+
+        return end

