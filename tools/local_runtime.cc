@@ -48,6 +48,7 @@ LocalSetup setup_for(const RequestArguments& a, const ModelArguments& model) {
   setup.target->widest = opened_width(a.request);
   setup.loader.speculation = !drafters.empty();
   setup.loader.measure_costs = !drafters.empty() && a.request.width == kAutoWidth;
+  if (!a.request.drafters.empty()) setup.target->mtp &= drafters.mentions(kMtpName);
   if (drafters.mentions(kDraftModelName)) setup.draft = draft_options(model);
   setup.files = files_to_read(a.files, drafters);
   return setup;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "llama/files/gguf_header.h"
 #include "llama/workers/rpc_worker.h"
 #include "remote/host_program.h"
 #include "remote/remote_model.h"
@@ -56,7 +57,15 @@ Result<std::unique_ptr<LoadedTarget>> load_isolated_target(const ModelOptions& o
                             .exactness = report.exactness,
                             .info = report.info,
                             .notes = report.notes,
-                            .costs = {}};
+                            .costs = {},
+                            .head = nullptr,
+                            .no_head_reason = "a target in a process of its own does not hand out "
+                                              "the hidden states that prediction layers read"};
+  const Result<llama::GgufHeader> header = llama::read_gguf_header(options.path);
+  if (options.mtp && header.ok() && header->n_prediction > 0) {
+    parts.notes.push_back("the file's prediction layers (MTP) do not guess: " +
+                          parts.no_head_reason);
+  }
   parts.model = std::move(*model);
   return std::make_unique<LoadedTarget>(std::move(parts));
 }

@@ -89,7 +89,9 @@ Result<std::unique_ptr<LoadedTarget>> load_here(const ModelOptions& options,
                           .exactness = std::move(opened->exactness),
                           .info = std::move(info),
                           .notes = std::move(opened->notes),
-                          .costs = {}});
+                          .costs = {},
+                          .head = std::move(opened->prediction),
+                          .no_head_reason = std::move(opened->no_prediction_reason)});
 }
 
 }  // namespace

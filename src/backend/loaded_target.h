@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backend/llama_loader.h"
 #include "base/status.h"
+#include "draft/base/drafter_plan.h"
+#include "draft/model/draft_model.h"
 #include "llama/files/model_file.h"
 #include "llama/open_target.h"
 #include "llama/sampling/sampler_chain.h"
@@ -26,9 +29,16 @@ class LoadedTarget : public Target {
     ModelInfo info;
     std::vector<std::string> notes;
     std::vector<CostPoint> costs;
+    std::unique_ptr<llama::LlamaModel> head;  // the file's prediction layers; may be null
+    std::string no_head_reason;               // why it is
   };
 
-  explicit LoadedTarget(Parts parts) : parts_(std::move(parts)) {}
+  explicit LoadedTarget(Parts parts) : parts_(std::move(parts)) {
+    if (!parts_.head) return;
+    head_.emplace(*parts_.head, vocabulary().size(),
+                  [this](Token token) { return vocabulary().is_end_of_generation(token); },
+                  /*learns=*/true, HeadOptions{.name = kMtpName});
+  }
 
   LanguageModel& model() override { return *parts_.model; }
   const Capabilities& capabilities() const override { return parts_.model->capabilities(); }
@@ -38,6 +48,11 @@ class LoadedTarget : public Target {
   const std::vector<std::string>& notes() const override { return parts_.notes; }
   std::vector<CostPoint> costs() const override { return parts_.costs; }
   void set_costs(std::vector<CostPoint> costs) { parts_.costs = std::move(costs); }
+  Drafter* head() override { return head_ ? &*head_ : nullptr; }
+  std::string no_head_reason() const override { return parts_.no_head_reason; }
+  std::uint64_t head_bytes() const override {
+    return parts_.head ? parts_.head->cache_bytes() + parts_.file->facts().prediction_bytes : 0;
+  }
   std::string state_identity() const override { return state_identity_; }
   void set_state_identity(std::string line) { state_identity_ = std::move(line); }
   ExperienceStore* experiences() override { return experiences_.get(); }
@@ -49,6 +64,7 @@ class LoadedTarget : public Target {
 
  private:
   Parts parts_;
+  std::optional<DraftModelDrafter> head_;
   std::string state_identity_;
   std::unique_ptr<ExperienceStore> experiences_;
 };

@@ -10,6 +10,8 @@
 #include "llama/base/backend.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_key.h"
+#include "llama/files/gguf_header.h"
+#include "llama/heads/hidden_states.h"
 #include "llama/probe/probe.h"
 #include "llama/vocabulary/vocabulary.h"
 
@@ -88,6 +90,9 @@ class Opener {
                             double budget_ms, const ProbePassed& passed);
   Status insist(const RuleFacts& facts, const LoadPlan& plan);
   Status limit_to_exact(const RuleFacts& facts, const LoadPlan& plan);
+  Status look_for_prediction(LoadPlan* plan);
+  void open_prediction();
+  Status make_prediction();
   bool needs_probe() const;
   std::int32_t widest_to_probe() const;
   std::int32_t exact_width() const;
@@ -99,6 +104,8 @@ class Opener {
   std::int32_t widest_;
 
   RuleFacts facts_;
+  bool predicts_ = false;  // the file has prediction layers that llama.cpp evaluates
+  std::string note_;       // of prediction layers that are not used; or empty
   OpenedTarget opened_;
   ProbeReport report_;  // of the plan that is loaded
 };
@@ -111,7 +118,8 @@ Result<OpenedTarget> Opener::open() {
   const Result<RuleFacts> facts = read_rule_facts(options_);
   if (!facts.ok()) return facts.status();
   facts_ = *facts;
-  const LoadPlan plan = settings_rule(*facts, options_);
+  LoadPlan plan = settings_rule(*facts, options_);
+  OUTRIDER_RETURN_IF_ERROR(look_for_prediction(&plan));
   OUTRIDER_RETURN_IF_ERROR(load(plan));
   if (needs_probe()) {
     OUTRIDER_RETURN_IF_ERROR(judge(plan));
@@ -130,6 +138,7 @@ Result<OpenedTarget> Opener::open() {
   }
   opened_.settings = opened_.model->settings();
   opened_.notes = opened_.model->notes();
+  open_prediction();
   if (opened_.exactness.kind != Exactness::Kind::kExact) {  // what the choices cost, if anything
     opened_.notes.insert(opened_.notes.begin(), plan.notes.begin(), plan.notes.end());
   }
@@ -142,6 +151,52 @@ Result<OpenedTarget> Opener::open() {
     if (!hint.empty()) exactness.reason += (exactness.reason.empty() ? "" : ": ") + hint;
   }
   return std::move(opened_);
+}
+
+// In another process the hidden states would not reach this one.
+Status Opener::look_for_prediction(LoadPlan* plan) {
+  const Result<GgufHeader> header = read_gguf_header(options_.path);
+  if (!header.ok()) return header.status();
+  std::string& why = opened_.no_prediction_reason;
+  const bool elsewhere = options_.isolate || !options_.workers.empty();
+  if (header->n_prediction == 0) {
+    why = "the target's file has no prediction layers (MTP)";
+  } else if (!options_.mtp) {
+    why = "the target's prediction layers are switched off (mtp=false)";
+  } else if (!elsewhere && !has_prediction_layers(header->architecture)) {
+    why = "llama.cpp does not evaluate prediction layers of the architecture " +
+          header->architecture;
+    note_ = "the file's prediction layers (MTP) do not guess: " + why;
+  }
+  predicts_ = why.empty() && !elsewhere;
+  plan->context.hidden.last = predicts_;
+  return Status();
+}
+
+// Its cache is f16 whatever the model's is: a quantised one costs much of what a head gets right.
+// Where it fails, the model works without.
+void Opener::open_prediction() {
+  if (predicts_ && target_.speculation) {
+    std::string& why = opened_.no_prediction_reason;
+    why = opened_.model->capabilities().hidden_reason;
+    if (why.empty()) why = make_prediction().message();
+    if (!why.empty()) note_ = "the file's prediction layers (MTP) do not guess: " + why;
+  }
+  if (!note_.empty()) opened_.notes.push_back(note_);
+}
+
+Status Opener::make_prediction() {
+  ContextSettings settings = opened_.settings;
+  settings.hidden = {};
+  settings.prediction = true;
+  settings.type_k = settings.type_v = "f16";
+  settings.max_width = kDraftWidth;
+  settings.n_cells = 0;
+  settings.keep_cell_order = false;
+  Result<std::unique_ptr<LlamaModel>> made = LlamaModel::create(opened_.file, options_, settings);
+  if (!made.ok()) return made.status();
+  opened_.prediction = std::move(*made);
+  return Status();
 }
 
 bool Opener::needs_probe() const {
@@ -164,8 +219,9 @@ Status Opener::load(const LoadPlan& plan) {
   opened_.model.reset();  // before its successor: two of them may not fit into memory
   opened_.file.reset();
   const Stopwatch watch;
-  Result<std::shared_ptr<ModelFile>> file =
-      ModelFile::load(options_.path, file_options(options_, plan.extra_bufts), hooks_);
+  FileOptions how = file_options(options_, plan.extra_bufts);
+  how.prediction = predicts_ && target_.speculation;
+  Result<std::shared_ptr<ModelFile>> file = ModelFile::load(options_.path, how, hooks_);
   if (!file.ok()) return file.status();
   opened_.file = std::move(*file);
   opened_.extra_bufts = plan.extra_bufts;

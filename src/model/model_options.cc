@@ -70,6 +70,10 @@ constexpr Field<Options> kFields[] = {
      .help = "run the target in a process of its own, so that its death is an error message: for "
              "files that are not trusted",
      .place = &Options::isolate},
+    {.name = "mtp",
+     .help = "where the target's file has prediction layers (MTP), load them, and let them guess as "
+             "the drafter mtp",
+     .place = &Options::mtp},
     {.name = "widest",
      .help = "widest step that a target is opened for",
      .place = &Options::widest,

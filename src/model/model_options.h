@@ -45,6 +45,10 @@ struct ModelOptions {
   // A target's only: what the settings of ExactMode::kOn and the probe depend on. The same with and
   // without speculation, so that the text is.
   std::int32_t widest = 16;  // most tokens of one sequence in a step, >= 1
+
+  // A target's only: where its file has prediction layers, they are loaded and guess (drafter mtp).
+  // Not in another process.
+  bool mtp = true;
 };
 
 // What interfaces let users set of it, each with its name, range and help. Static storage.

@@ -116,6 +116,14 @@ class Drafter {
   virtual bool wants_rows() const { return false; }
   virtual void observe(SeqId /*seq*/, Token /*token*/, std::span<const float> /*row*/) {}
 
+  // The target's hidden state of text[position], which is `token`, on the text's own path:
+  // [n_hidden]. Called for every token that the target has evaluated and that the text keeps, in
+  // their order, before accept(), when wants_hidden() says so; never for rejected guesses. Tokens
+  // that the target took from an earlier text or another sequence do not come again. Cheap.
+  virtual bool wants_hidden() const { return false; }
+  virtual void see_hidden(SeqId /*seq*/, std::size_t /*position*/, Token /*token*/,
+                          std::span<const float> /*row*/) {}
+
   // What is known of the text of `seq`, as bytes for restore() of the same drafter in another
   // process, and how many of its tokens that is about. `seq` is idle between two texts.
   // kUnsupported where reading them again takes next to nothing.
