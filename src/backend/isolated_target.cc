@@ -59,10 +59,11 @@ Result<std::unique_ptr<LoadedTarget>> load_isolated_target(const ModelOptions& o
                             .notes = report.notes,
                             .costs = {},
                             .head = nullptr,
-                            .no_head_reason = "a target in a process of its own does not hand out "
-                                              "the hidden states that prediction layers read"};
+                            .no_head_reason =
+                                "a target in a process of its own does not hand out "
+                                "the hidden states that prediction layers read"};
   const Result<llama::GgufHeader> header = llama::read_gguf_header(options.path);
-  if (options.mtp && header.ok() && header->n_prediction > 0) {
+  if (options.mtp == HeadChoice::kAuto && header.ok() && header->n_prediction > 0) {
     parts.notes.push_back("the file's prediction layers (MTP) do not guess: " +
                           parts.no_head_reason);
   }

@@ -35,9 +35,10 @@ class LoadedTarget : public Target {
 
   explicit LoadedTarget(Parts parts) : parts_(std::move(parts)) {
     if (!parts_.head) return;
-    head_.emplace(*parts_.head, vocabulary().size(),
-                  [this](Token token) { return vocabulary().is_end_of_generation(token); },
-                  /*learns=*/true, HeadOptions{.name = kMtpName});
+    head_.emplace(
+        *parts_.head, vocabulary().size(),
+        [this](Token token) { return vocabulary().is_end_of_generation(token); },
+        /*learns=*/true, HeadOptions{.name = kMtpName});
   }
 
   LanguageModel& model() override { return *parts_.model; }

@@ -4,8 +4,8 @@
 namespace outrider {
 namespace {
 
-// The hidden states of the tokens that the text keeps: the prefix (a chunk of a prompt, too) and the
-// accepted path. Also when the text has ended: the next one may begin like it.
+// The hidden states of the tokens that the text keeps: the prefix (a chunk of a prompt, too) and
+// the accepted path. Also when the text has ended: the next one may begin like it.
 void show_hidden(const Step& step, const Part& part) {
   const Sequence& s = *part.sequence;
   if (!s.wants_drafts() || !s.error.ok()) return;

@@ -113,8 +113,8 @@ TEST(EngineHeads, AnyEndLeavesTheTextAndTheBooks) {
       const std::vector<Token> said = reference(pair.rows, whole, 1.0f, 5, 24);
       Completion got = run(engine, pair, request(whole, 1.0f, 5, n, 5));
       const std::size_t room = std::min<std::size_t>(static_cast<std::size_t>(n), 23);
-      EXPECT_EQ(got.tokens, std::vector<Token>(said.begin(), said.begin() +
-                                                                 static_cast<std::ptrdiff_t>(room)))
+      EXPECT_EQ(got.tokens,
+                std::vector<Token>(said.begin(), said.begin() + static_cast<std::ptrdiff_t>(room)))
           << window << ' ' << n;
       // The next text begins with all of it, or with a part.
       whole.insert(whole.end(), got.tokens.begin(), got.tokens.end());

@@ -10,8 +10,7 @@
 #include "llama/base/backend.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_key.h"
-#include "llama/files/gguf_header.h"
-#include "llama/heads/hidden_states.h"
+#include "llama/prediction.h"
 #include "llama/probe/probe.h"
 #include "llama/vocabulary/vocabulary.h"
 
@@ -20,9 +19,6 @@ namespace {
 
 constexpr double kBudgetMs = 10000.0;
 constexpr double kBudgetOffMs = 3000.0;
-
-// Nodes of a draft's tree, all levels together: as many as a target's step may hold.
-constexpr std::int32_t kDraftWidth = 64;
 
 double budget_of(const ModelOptions& options, const TargetOptions& target, const LogSink& log) {
   if (target.probe_budget_ms > 0.0) return target.probe_budget_ms;
@@ -90,9 +86,7 @@ class Opener {
                             double budget_ms, const ProbePassed& passed);
   Status insist(const RuleFacts& facts, const LoadPlan& plan);
   Status limit_to_exact(const RuleFacts& facts, const LoadPlan& plan);
-  Status look_for_prediction(LoadPlan* plan);
-  void open_prediction();
-  Status make_prediction();
+  void add_prediction();
   bool needs_probe() const;
   std::int32_t widest_to_probe() const;
   std::int32_t exact_width() const;
@@ -104,8 +98,7 @@ class Opener {
   std::int32_t widest_;
 
   RuleFacts facts_;
-  bool predicts_ = false;  // the file has prediction layers that llama.cpp evaluates
-  std::string note_;       // of prediction layers that are not used; or empty
+  PredictionPlan prediction_;
   OpenedTarget opened_;
   ProbeReport report_;  // of the plan that is loaded
 };
@@ -119,7 +112,10 @@ Result<OpenedTarget> Opener::open() {
   if (!facts.ok()) return facts.status();
   facts_ = *facts;
   LoadPlan plan = settings_rule(*facts, options_);
-  OUTRIDER_RETURN_IF_ERROR(look_for_prediction(&plan));
+  Result<PredictionPlan> prediction = plan_prediction(options_);
+  if (!prediction.ok()) return prediction.status();
+  prediction_ = *std::move(prediction);
+  plan.context.hidden.last = prediction_.wanted;
   OUTRIDER_RETURN_IF_ERROR(load(plan));
   if (needs_probe()) {
     OUTRIDER_RETURN_IF_ERROR(judge(plan));
@@ -138,7 +134,7 @@ Result<OpenedTarget> Opener::open() {
   }
   opened_.settings = opened_.model->settings();
   opened_.notes = opened_.model->notes();
-  open_prediction();
+  add_prediction();
   if (opened_.exactness.kind != Exactness::Kind::kExact) {  // what the choices cost, if anything
     opened_.notes.insert(opened_.notes.begin(), plan.notes.begin(), plan.notes.end());
   }
@@ -153,50 +149,15 @@ Result<OpenedTarget> Opener::open() {
   return std::move(opened_);
 }
 
-// In another process the hidden states would not reach this one.
-Status Opener::look_for_prediction(LoadPlan* plan) {
-  const Result<GgufHeader> header = read_gguf_header(options_.path);
-  if (!header.ok()) return header.status();
-  std::string& why = opened_.no_prediction_reason;
-  const bool elsewhere = options_.isolate || !options_.workers.empty();
-  if (header->n_prediction == 0) {
-    why = "the target's file has no prediction layers (MTP)";
-  } else if (!options_.mtp) {
-    why = "the target's prediction layers are switched off (mtp=false)";
-  } else if (!elsewhere && !has_prediction_layers(header->architecture)) {
-    why = "llama.cpp does not evaluate prediction layers of the architecture " +
-          header->architecture;
-    note_ = "the file's prediction layers (MTP) do not guess: " + why;
+// Where they fail, the model works without them.
+void Opener::add_prediction() {
+  if (prediction_.wanted && target_.speculation) {
+    Result<std::unique_ptr<LlamaModel>> made = open_prediction(*opened_.model, options_);
+    if (made.ok()) opened_.prediction = std::move(*made);
+    prediction_.fails(made.status());
   }
-  predicts_ = why.empty() && !elsewhere;
-  plan->context.hidden.last = predicts_;
-  return Status();
-}
-
-// Its cache is f16 whatever the model's is: a quantised one costs much of what a head gets right.
-// Where it fails, the model works without.
-void Opener::open_prediction() {
-  if (predicts_ && target_.speculation) {
-    std::string& why = opened_.no_prediction_reason;
-    why = opened_.model->capabilities().hidden_reason;
-    if (why.empty()) why = make_prediction().message();
-    if (!why.empty()) note_ = "the file's prediction layers (MTP) do not guess: " + why;
-  }
-  if (!note_.empty()) opened_.notes.push_back(note_);
-}
-
-Status Opener::make_prediction() {
-  ContextSettings settings = opened_.settings;
-  settings.hidden = {};
-  settings.prediction = true;
-  settings.type_k = settings.type_v = "f16";
-  settings.max_width = kDraftWidth;
-  settings.n_cells = 0;
-  settings.keep_cell_order = false;
-  Result<std::unique_ptr<LlamaModel>> made = LlamaModel::create(opened_.file, options_, settings);
-  if (!made.ok()) return made.status();
-  opened_.prediction = std::move(*made);
-  return Status();
+  opened_.no_prediction_reason = prediction_.why_not;
+  if (!prediction_.note.empty()) opened_.notes.push_back(prediction_.note);
 }
 
 bool Opener::needs_probe() const {
@@ -220,7 +181,7 @@ Status Opener::load(const LoadPlan& plan) {
   opened_.file.reset();
   const Stopwatch watch;
   FileOptions how = file_options(options_, plan.extra_bufts);
-  how.prediction = predicts_ && target_.speculation;
+  how.prediction = prediction_.wanted && target_.speculation;
   Result<std::shared_ptr<ModelFile>> file = ModelFile::load(options_.path, how, hooks_);
   if (!file.ok()) return file.status();
   opened_.file = std::move(*file);

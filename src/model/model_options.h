@@ -17,6 +17,8 @@ namespace outrider {
 
 enum class FlashAttention { kAuto, kOn, kOff };
 
+enum class HeadChoice { kAuto, kOff };  // used where there is one, or not
+
 struct ModelOptions {
   std::string path;                // of a GGUF file
   std::int32_t n_ctx = 4096;       // tokens of one sequence; 0: what the model was trained with
@@ -48,7 +50,7 @@ struct ModelOptions {
 
   // A target's only: where its file has prediction layers, they are loaded and guess (drafter mtp).
   // Not in another process.
-  bool mtp = true;
+  HeadChoice mtp = HeadChoice::kAuto;
 };
 
 // What interfaces let users set of it, each with its name, range and help. Static storage.

@@ -94,7 +94,8 @@ constexpr Field<Request> kOutputFields[] = {
 std::string drafter_help() {
   std::string text =
       "who guesses ahead: auto (the draft model, the target's own prediction layers and n-gram "
-      "files, if there are any, and suffix; with the rules rejection and block the draft model alone), none (plain decoding), or names: " +
+      "files, if there are any, and suffix; with the rules rejection and block the draft model "
+      "alone), none (plain decoding), or names: " +
       std::string(kDraftModelName) + ", " + std::string(kMtpName) +
       " (prediction layers of the target's own file)";
   for (const LookupKind& kind : lookup_kinds()) {

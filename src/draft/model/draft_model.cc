@@ -235,11 +235,10 @@ Status DraftModelDrafter::catch_up(const DraftRequest& request) {
     const std::size_t n = std::min(n_batch, request.text.size() - state.n_seen - 1);
     std::vector<float> hidden;
     if (head_) state.rows->append_before(state.n_seen, n, &hidden);
-    const std::array<EvalItem, 1> item = {
-        EvalItem{.seq = request.seq,
-                 .prefix = request.text.subspan(state.n_seen, n),
-                 .tree = nullptr,
-                 .hidden = hidden}};
+    const std::array<EvalItem, 1> item = {EvalItem{.seq = request.seq,
+                                                   .prefix = request.text.subspan(state.n_seen, n),
+                                                   .tree = nullptr,
+                                                   .hidden = hidden}};
     OUTRIDER_RETURN_IF_ERROR(model_.evaluate(item));
     const Status committed = model_.commit(request.seq, {});
     state.n_seen = seen_of(request.seq);

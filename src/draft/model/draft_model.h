@@ -18,8 +18,8 @@
 // Trained heads. A head is a model whose tokens come with a hidden state (LanguageModel): decided
 // tokens with the target's state of the token before, guessed ones with the head's own. So what it
 // has run of its own guesses is void once they are decided, and is read again with the target's
-// states, beside the next root. Of a text that it does not know it reads the last few hundred tokens
-// (draft/model/hidden_rows.h): its text is then a window of the whole one.
+// states, beside the next root. Of a text that it does not know it reads the last few hundred
+// tokens (draft/model/hidden_rows.h): its text is then a window of the whole one.
 //
 //      text:        t0 ... t(start) ... t(n_seen-1) ... root
 //      the head's:         0 ...        n_seen-1-start

@@ -4,8 +4,8 @@
 //      rows:          [begin,            end)
 //
 // Rows come in the order of the text. One that comes again (the target read a token anew) replaces
-// the old one and voids all behind it; one that leaves a gap voids all before it, since a head reads
-// tokens without gaps. Each row carries its token, so that a row of a rejected guess would be
+// the old one and voids all behind it; one that leaves a gap voids all before it, since a head
+// reads tokens without gaps. Each row carries its token, so that a row of a rejected guess would be
 // noticed. Of long texts the last `window` rows are kept. Tested by hidden_rows_test.cc.
 #pragma once
 

@@ -20,7 +20,7 @@ struct GgufHeader {
   std::int32_t n_splits = 1;     // files that the model is spread over
   std::int32_t n_vocab = 0;      // tokens listed in the file; 0: none
   std::int32_t n_ctx_train = 0;  // 0 here and below: not said
-  std::int32_t n_layer = 0;  // all of them
+  std::int32_t n_layer = 0;      // all of them
   // Of them, prediction layers (MTP) whose tensors are in the file. Some files declare layers that
   // are in another file: 0 then.
   std::int32_t n_prediction = 0;

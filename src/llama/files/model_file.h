@@ -37,8 +37,8 @@ struct ModelFacts {
   std::uint64_t size_bytes = 0;  // of all tensors
   std::int32_t n_vocab = 0;
   std::int32_t n_ctx_train = 0;
-  std::int32_t n_layer = 0;       // without prediction layers
-  std::int32_t n_prediction = 0;  // prediction layers (MTP) that were loaded
+  std::int32_t n_layer = 0;            // without prediction layers
+  std::int32_t n_prediction = 0;       // prediction layers (MTP) that were loaded
   std::uint64_t prediction_bytes = 0;  // of their tensors
   std::int32_t n_embd = 0;
   std::int32_t n_head = 0;  // of the first layer, as is n_head_kv

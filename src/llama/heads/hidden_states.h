@@ -5,7 +5,8 @@
 // state asked of one that does not compute it leaves what was in the buffer. So both are asked only
 // of architectures that are known to have them in the pinned version; a new version means reading
 // src/models again. States are copied while the next piece of a batch is computed, so a batch must
-// not be longer than one piece (n_ubatch). Tested by hidden_states_test.cc.
+// not be longer than one piece (n_ubatch). Tested by
+// tests/mtp_output_test.cc.
 #pragma once
 
 #include <cstdint>

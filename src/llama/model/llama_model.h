@@ -148,7 +148,7 @@ class LlamaModel : public LanguageModel {
   struct Evaluated {
     SeqId seq = 0;
     NodeId first_new = 0;
-    NodeId end = 0;             // of the tree
+    NodeId end = 0;                // of the tree
     std::size_t first_row = 0;     // of its new nodes in the logits
     std::size_t first_hidden = 0;  // of its tokens' rows in hidden_
   };
