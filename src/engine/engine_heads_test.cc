@@ -7,6 +7,7 @@
 
 #include "engine/engine.h"
 #include "testing/fake_engine.h"
+#include "testing/planned_world.h"
 
 namespace outrider {
 namespace {
@@ -226,6 +227,25 @@ TEST(EngineHeads, TargetsThatCannotDropTokensShowTheirStatesAgain) {
     EXPECT_EQ(got.tokens, reference(rows, {1, 2, 3}, 1.0f, 5, 40));
     EXPECT_GT(got.speculation.accepted, 5);
     EXPECT_LT(got.speculation.accepted, got.speculation.drafted);
+  }
+}
+
+// The planner's accounts are the draft model's: a head that is wrong is asked no more, one that is
+// right goes on.
+TEST(EngineHeads, AHeadWhoseAcceptanceCollapsesIsSuspended) {
+  const PlanMachine machine = plan_machines()[0];
+  for (const bool good : {true, false}) {
+    Pair pair(good ? 0.0f : 100.0f, 512, 1, kPlannedContext);
+    double now_ms = 0.0;
+    pair.target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+    pair.head.on_evaluated([&](std::int64_t) { now_ms += 0.2 * machine.ms(1); });
+    Engine engine(pair.target, pair.vocabulary, {&pair.drafter},
+                  {.now_ms = [&now_ms] { return now_ms; }});
+    engine.planner().set_target_cost(measured_curve(machine));
+    const Completion got = run(engine, pair, request({1, 2}, 1.0f, 5, 300, kAutoWidth));
+    EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2}, 1.0f, 5, 300));
+    EXPECT_EQ(engine.planner().account(0).suspended(), !good);
+    if (good) EXPECT_GT(got.speculation.accepted, 100);
   }
 }
 

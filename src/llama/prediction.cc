@@ -40,7 +40,6 @@ Result<std::unique_ptr<LlamaModel>> open_prediction(const LlamaModel& target,
   settings.type_k = settings.type_v = "f16";
   settings.max_width = kDraftWidth;
   settings.n_cells = 0;
-  settings.keep_cell_order = false;
   return LlamaModel::create(target.file(), options, settings);
 }
 

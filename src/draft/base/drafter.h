@@ -102,6 +102,10 @@ class Drafter {
     return begin(seq, 0);
   }
 
+  // False: it knows too little of `text` to guess in this step, and is not asked. `text` as
+  // DraftRequest has it.
+  virtual bool can_guess(SeqId /*seq*/, std::span<const Token> /*text*/) const { return true; }
+
   // Extends each request's tree. Finding nothing is fine. On error some trees may have been
   // extended (what is there is usable); the engine goes on without the rest and says why.
   virtual Status draft(std::span<DraftRequest> requests) = 0;

@@ -142,9 +142,8 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
   std::vector<Growing> growing;
   Status failure;
   for (DraftRequest& request : requests) {
-    if (request.max_nodes <= 0) continue;
-    bool possible = true;
-    const Status ready = synchronise(request, &possible);
+    if (request.max_nodes <= 0 || !can_guess(request.seq, request.text)) continue;
+    const Status ready = synchronise(request);
     if (ready.code() == StatusCode::kCancelled) {
       for (const Growing& g : growing) forget_tentative(g.growth.request().seq);
       return ready;
@@ -155,7 +154,6 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
       if (ready.code() != StatusCode::kResourceExhausted) failure = ready;
       continue;
     }
-    if (!possible) continue;
     const std::size_t last = request.text.size() - 1;
     state.states.clear();
     state.tentative.emplace(request.text[last]);
@@ -213,11 +211,10 @@ Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
 
 // Makes the model's state a beginning of the text, at least one token short of it, close enough for
 // one batch.
-Status DraftModelDrafter::synchronise(const DraftRequest& request, bool* possible) {
+Status DraftModelDrafter::synchronise(const DraftRequest& request) {
   assert(!request.text.empty());
   OUTRIDER_RETURN_IF_ERROR(settle(request.seq, request.text));
-  if (head_) OUTRIDER_RETURN_IF_ERROR(reach_window(request, possible));
-  if (!*possible) return Status();
+  if (head_) OUTRIDER_RETURN_IF_ERROR(reach_window(request));
   const SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
   if (!model_.has_room_for(request.seq, request.text.subspan(state.n_seen))) {
     return resource_exhausted("the draft model's context of " +
@@ -315,15 +312,20 @@ std::size_t DraftModelDrafter::window_start(const HiddenRows& rows) {
   return rows.begin() == 0 ? 0 : rows.begin() + 1;
 }
 
-// A head that has missed too much of the text begins anew with the last tokens of it. Impossible
-// while the state before the text's last token is not known: the target took it from elsewhere.
-Status DraftModelDrafter::reach_window(const DraftRequest& request, bool* possible) {
+// Else the target took what is before it from elsewhere, or has not read it yet.
+bool DraftModelDrafter::can_guess(SeqId seq, std::span<const Token> text) const {
+  if (!head_) return true;
+  const HiddenRows& rows = *sequences_[static_cast<std::size_t>(seq)].rows;
+  return rows.end() + 1 >= text.size() && window_start(rows) < text.size();
+}
+
+// A head that has missed too much of the text begins anew with the last tokens of it.
+Status DraftModelDrafter::reach_window(const DraftRequest& request) {
   SeqState& state = state_of(request.seq);
   const HiddenRows& rows = *state.rows;
   const std::string wrong = rows.check_integrity(request.text);
   if (!wrong.empty()) return internal_error("its hidden states are not the text's: " + wrong);
-  *possible = rows.end() + 1 >= request.text.size() && window_start(rows) < request.text.size();
-  if (!*possible || continues(state, state.n_seen)) return Status();
+  if (continues(state, state.n_seen)) return Status();
   state.start = state.n_seen = window_start(rows);
   return model_.truncate(request.seq, 0);
 }

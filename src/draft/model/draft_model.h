@@ -71,6 +71,8 @@ class DraftModelDrafter : public Drafter {
   // Where the model's sequences can share a text, it is shared. The last draft of `from`, a few
   // tokens, is given up when tokens in front of it are wanted.
   Status begin_like(SeqId seq, SeqId from, std::size_t kept) override;
+  // A head: once the target has shown the state before the text's last token.
+  bool can_guess(SeqId seq, std::span<const Token> text) const override;
   // Requests whose text no longer fits the draft model's context are passed over; see
   // limit_reason().
   Status draft(std::span<DraftRequest> requests) override;
@@ -115,11 +117,11 @@ class DraftModelDrafter : public Drafter {
   static std::vector<NodeId> path_of(const SeqState& state, std::span<const Token> text);
   Status settle(SeqId seq, std::span<const Token> text);
   std::span<const NodeId> kept_of(std::span<const NodeId> path) const;
-  Status synchronise(const DraftRequest& request, bool* possible);
+  Status synchronise(const DraftRequest& request);
   Status catch_up(const DraftRequest& request);
   static bool continues(const SeqState& state, std::size_t n_seen);
   static std::size_t window_start(const HiddenRows& rows);
-  Status reach_window(const DraftRequest& request, bool* possible);
+  Status reach_window(const DraftRequest& request);
   void add_hidden(Growing& growing) const;
   void take_rows(std::size_t item, Growing& growing);
   Status extend(std::vector<Growing>& growing);
