@@ -17,6 +17,16 @@ void require(bool kept, const char* requirement) {
   std::abort();
 }
 
+// The last `width` tokens, each as its id + 1.
+std::vector<float> hidden_state(std::span<const Token> context, std::size_t width) {
+  std::vector<float> state(width, 0.0f);
+  const std::size_t n = std::min(width, context.size());
+  for (std::size_t i = 0; i < n; ++i) {
+    state[width - 1 - i] = static_cast<float>(context[context.size() - 1 - i] + 1);
+  }
+  return state;
+}
+
 // A number in [-1, 1) from the last tokens of a context.
 float mixed(std::uint64_t seed, std::span<const Token> context, std::size_t memory, Token token) {
   std::uint64_t h = mix64(seed);
@@ -150,6 +160,26 @@ Status FakeModel::evaluate(std::span<const EvalItem> items) {
   return Status();
 }
 
+// Of a head the tokens that the hidden state names, and the last of `context`, which is its own
+// text; else `context`.
+std::vector<Token> FakeModel::seen_context(std::vector<Token> context, const EvalItem& item,
+                                           std::size_t token) const {
+  const std::size_t width = static_cast<std::size_t>(capabilities_.n_hidden_in);
+  if (width == 0) return context;
+  require(item.hidden.size() >= (token + 1) * width, "a hidden state with each token of a head");
+  std::vector<Token> named;
+  for (const float value : item.hidden.subspan(token * width, width)) {
+    if (value > 0.0f) named.push_back(static_cast<Token>(value) - 1);
+  }
+  named.push_back(context.back());
+  const std::size_t n = std::min(named.size(), context.size());
+  const bool of_its_text = std::equal(named.end() - static_cast<std::ptrdiff_t>(n), named.end(),
+                                      context.end() - static_cast<std::ptrdiff_t>(n));
+  require(of_its_text, "the hidden state of the token before, on its own path");
+  require(context.size() == 1 || named.size() > 1, "a hidden state behind the first token");
+  return named;
+}
+
 void FakeModel::run(const EvalItem& item) {
   Evaluated& evaluated = evaluated_.emplace_back();
   evaluated.first_new = item.first_new;
@@ -159,10 +189,19 @@ void FakeModel::run(const EvalItem& item) {
   std::vector<Token> base = text(item.seq);
   base.insert(base.end(), t.prefix.begin(), t.prefix.end());
   tokens_evaluated_ += static_cast<std::int64_t>(item.prefix.size());
+  const std::size_t width = static_cast<std::size_t>(capabilities_.n_hidden);
+  std::vector<Token> read = text(item.seq);
+  for (std::size_t i = 0; width > 0 && i < item.prefix.size(); ++i) {
+    read.push_back(item.prefix[i]);
+    evaluated.hidden.push_back(hidden_state(seen_context(read, item, i), width));
+  }
   for (NodeId id = item.first_new; item.tree != nullptr && id < item.tree->size(); ++id) {
     std::vector<Token> context = base;
     for (const NodeId at : item.tree->path_to(id)) context.push_back(item.tree->token(at));
+    context = seen_context(std::move(context), item,
+                           item.prefix.size() + static_cast<std::size_t>(id - item.first_new));
     evaluated.rows.push_back(rows_(context));
+    if (width > 0) evaluated.hidden.push_back(hidden_state(context, width));
     ++tokens_evaluated_;
   }
   t.tree.reset();
@@ -173,6 +212,11 @@ std::span<const float> FakeModel::logits(std::size_t item, NodeId node) const {
   const Evaluated& evaluated = evaluated_.at(item);
   require(node >= evaluated.first_new, "logits of the nodes that were run");
   return evaluated.rows.at(static_cast<std::size_t>(node - evaluated.first_new));
+}
+
+std::span<const float> FakeModel::hidden(std::size_t item, std::size_t token) const {
+  require(capabilities_.n_hidden > 0, "a model that hands out hidden states");
+  return evaluated_.at(item).hidden.at(token);
 }
 
 void FakeModel::die(Status why) {

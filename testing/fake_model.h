@@ -4,6 +4,12 @@
 // computed by hand, and any path through a tree can be checked against a fresh call. It holds
 // the caller to the interface's REQUIRES: a violation aborts the test. With a rollback other
 // than kAny it keeps as little as the interface allows.
+//
+// Hidden states: with n_hidden the state of a token is the last n_hidden tokens up to it, each as
+// its id + 1, zeros in front. With n_hidden_in the model is a head: its row function gets the
+// tokens that the state names and the token itself, so that a head with the target's function
+// guesses as the target says, if all states are of the right tokens. It holds the caller to that as
+// far as its own text reaches.
 #pragma once
 
 #include <deque>
@@ -40,6 +46,7 @@ class FakeModel : public LanguageModel {
   std::int32_t room(SeqId seq) const override;
   Status evaluate(std::span<const EvalItem> items) override;
   std::span<const float> logits(std::size_t item, NodeId node) const override;
+  std::span<const float> hidden(std::size_t item, std::size_t token) const override;
   Status commit(SeqId seq, std::span<const NodeId> path) override;
   Status truncate(SeqId seq, Pos length) override;
   Status share(SeqId from, SeqId to, Pos length) override;
@@ -90,12 +97,15 @@ class FakeModel : public LanguageModel {
   // An item of the last evaluate().
   struct Evaluated {
     NodeId first_new;
-    std::vector<std::vector<float>> rows;  // [new nodes][n_vocab]
+    std::vector<std::vector<float>> rows;    // [new nodes][n_vocab]
+    std::vector<std::vector<float>> hidden;  // [prefix and new nodes][n_hidden]
   };
 
   Status check(std::span<const EvalItem> items) const;
   Status check_item(const EvalItem& item) const;
   void run(const EvalItem& item);
+  std::vector<Token> seen_context(std::vector<Token> context, const EvalItem& item,
+                                  std::size_t token) const;
   Tentative& tentative(SeqId seq) { return tentative_[static_cast<std::size_t>(seq)]; }
   const Tentative& tentative(SeqId seq) const { return tentative_[static_cast<std::size_t>(seq)]; }
 

@@ -16,7 +16,6 @@ constexpr double kBiasEmbedding = 4.0;  // what every token's embedding holds in
 // What the bias dimension is after the last norm, measured over the default shape (2.0 +- 0.3); a
 // bias of b nats is b / kBiasAfterNorm in the output's weights.
 constexpr double kBiasAfterNorm = 2.0;
-constexpr double kNeverBias = -30.0;
 constexpr double kScoreSize = 2.0;  // size of query and key entries: attention scores of size 4
 constexpr double kAttentionGain = 1.5;
 constexpr double kFeedForwardGain = 1.5;
@@ -109,14 +108,8 @@ class TinyModelBuilder {
   }
 
   double bias_of(int id) const {
-    const TinyToken& token = vocabulary_.tokens[static_cast<std::size_t>(id)];
-    if (token.text == "</s>" || token.text == "<|im_end|>") {
-      return static_cast<double>(options_.eos_bias);
-    }
-    if (token.bytes.empty()) return kNeverBias;
-    const unsigned char first = static_cast<unsigned char>(token.bytes[0]);
-    const bool plain = token.bytes.size() > 1 || (first >= 0x20 && first < 0x7f) || first == '\n';
-    return plain ? 0.0 : static_cast<double>(options_.odd_byte_bias);
+    return tiny_token_bias(vocabulary_.tokens[static_cast<std::size_t>(id)], options_.eos_bias,
+                           options_.odd_byte_bias);
   }
 
   void add_output() {
@@ -129,7 +122,7 @@ class TinyModelBuilder {
     }
     add_noise(tensor);
     for (int id = 0; id < vocabulary_.size(); ++id) {
-      if (bias_of(id) == kNeverBias) clear_row(tensor, id);
+      if (bias_of(id) == kTinyNeverBias) clear_row(tensor, id);
     }
     set_column(tensor, kTinyBiasDimension, [&](int id) { return bias_of(id) / kBiasAfterNorm; });
     tensors_.push_back(std::move(tensor));

@@ -63,7 +63,28 @@ void set_shape(gguf_context* metadata, const TinyModelOptions& options, int n_vo
   }
 }
 
-void set_vocabulary(gguf_context* metadata, const TinyVocabulary& vocabulary) {
+}  // namespace
+
+bool tiny_layer_is_recurrent(const TinyModelOptions& options, int layer) {
+  return options.architecture == TinyArchitecture::kMamba ||
+         (options.architecture == TinyArchitecture::kShortConv && layer % 2 == 0);
+}
+
+const char* tiny_architecture_name(TinyArchitecture architecture) {
+  switch (architecture) {
+    case TinyArchitecture::kLlama:
+      return "llama";
+    case TinyArchitecture::kSlidingWindow:
+      return "olmo2";
+    case TinyArchitecture::kShortConv:
+      return "lfm2";
+    case TinyArchitecture::kMamba:
+      return "mamba";
+  }
+  return "?";
+}
+
+void set_tiny_vocabulary(gguf_context* metadata, const TinyVocabulary& vocabulary) {
   const bool bpe = vocabulary.options.tokenizer == TinyTokenizer::kBpe;
   std::vector<const char*> texts;
   std::vector<float> scores;
@@ -101,31 +122,10 @@ void set_vocabulary(gguf_context* metadata, const TinyVocabulary& vocabulary) {
   }
 }
 
-}  // namespace
-
-bool tiny_layer_is_recurrent(const TinyModelOptions& options, int layer) {
-  return options.architecture == TinyArchitecture::kMamba ||
-         (options.architecture == TinyArchitecture::kShortConv && layer % 2 == 0);
-}
-
-const char* tiny_architecture_name(TinyArchitecture architecture) {
-  switch (architecture) {
-    case TinyArchitecture::kLlama:
-      return "llama";
-    case TinyArchitecture::kSlidingWindow:
-      return "olmo2";
-    case TinyArchitecture::kShortConv:
-      return "lfm2";
-    case TinyArchitecture::kMamba:
-      return "mamba";
-  }
-  return "?";
-}
-
 GgufHandle tiny_metadata(const TinyModelOptions& options, const TinyVocabulary& vocabulary) {
   GgufHandle metadata(gguf_init_empty());
   set_shape(metadata.get(), options, vocabulary.size());
-  set_vocabulary(metadata.get(), vocabulary);
+  set_tiny_vocabulary(metadata.get(), vocabulary);
   return metadata;
 }
 

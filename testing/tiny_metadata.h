@@ -14,6 +14,9 @@ inline constexpr int kTinyTimeRank = 32;
 
 bool tiny_layer_is_recurrent(const TinyModelOptions& options, int layer);
 
+// The keys of the vocabulary alone, for files of another shape.
+void set_tiny_vocabulary(gguf_context* metadata, const TinyVocabulary& vocabulary);
+
 // All keys of the file: its shape and its vocabulary.
 GgufHandle tiny_metadata(const TinyModelOptions& options, const TinyVocabulary& vocabulary);
 

@@ -207,6 +207,14 @@ Result<TinyVocabulary> make_tiny_vocabulary(const TinyVocabularyOptions& options
   return vocabulary;
 }
 
+double tiny_token_bias(const TinyToken& token, float eos_bias, float odd_byte_bias) {
+  if (token.text == "</s>" || token.text == "<|im_end|>") return static_cast<double>(eos_bias);
+  if (token.bytes.empty()) return kTinyNeverBias;
+  const unsigned char first = static_cast<unsigned char>(token.bytes[0]);
+  const bool plain = token.bytes.size() > 1 || (first >= 0x20 && first < 0x7f) || first == '\n';
+  return plain ? 0.0 : static_cast<double>(odd_byte_bias);
+}
+
 std::string_view tiny_chat_template() {
   return "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + "
          "message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"

@@ -86,6 +86,12 @@ struct TinyVocabulary {
 // a negative padding or a piece that is spelled like a special token.
 Result<TinyVocabulary> make_tiny_vocabulary(const TinyVocabularyOptions& options);
 
+// What tiny models add to a token's logit, in nats: `eos_bias` for tokens that end generation,
+// `odd_byte_bias` for bytes that are neither printable ASCII nor newline, kTinyNeverBias for what is
+// never generated, 0 for plain text.
+inline constexpr double kTinyNeverBias = -30.0;
+double tiny_token_bias(const TinyToken& token, float eos_bias, float odd_byte_bias);
+
 // The ChatML template (Jinja) that the chat_template option writes.
 std::string_view tiny_chat_template();
 

@@ -48,6 +48,9 @@ LocalSetup setup_for(const RequestArguments& a, const ModelArguments& model) {
   setup.target->widest = opened_width(a.request);
   setup.loader.speculation = !drafters.empty();
   setup.loader.measure_costs = !drafters.empty() && a.request.width == kAutoWidth;
+  if (!a.request.drafters.empty() && !drafters.mentions(kMtpName)) {
+    setup.target->mtp = HeadChoice::kOff;
+  }
   if (drafters.mentions(kDraftModelName)) setup.draft = draft_options(model);
   setup.files = files_to_read(a.files, drafters);
   return setup;

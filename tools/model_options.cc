@@ -100,6 +100,7 @@ void add_model_options(CLI::App& app, ModelArguments& a) {
   add_draft_context_options(group, a.draft);
   add_of(group, "workers", a.target);
   add_of(group, "isolate", a.target);
+  add_of(group, "mtp", a.target);
 }
 
 void add_inspected_models(CLI::App& app, ModelArguments& a) {

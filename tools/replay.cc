@@ -39,7 +39,8 @@ constexpr const char* kReplayDetails =
 DrafterPlan text_drafters(const std::string& expression) {
   const Result<DrafterPlan> any = parse_drafter_plan(expression, kDrafterNames);
   for (const auto& [name, why] : {std::pair("recycle", " lives on the target's logits, and"),
-                                  std::pair("draft-model", " needs its model, but")}) {
+                                  std::pair("draft-model", " needs its model, but"),
+                                  std::pair("mtp", " reads the target's hidden states, and")}) {
     if (!any.ok() || !any->mentions(name)) continue;
     throw UsageError("--drafter is '" + expression + "', but " + name + why + " no model runs here",
                      "drafters that need only text: suffix and ngram-cache");

@@ -92,13 +92,22 @@ Json drafter_file_json(const DrafterFileStatus& status) {
           {"memory_bytes", status.memory_bytes}};
 }
 
+namespace {
+
+std::string kind_of(std::string_view drafter) {
+  if (drafter == kDraftModelName) return "model";
+  return drafter == kMtpName ? "head" : "lookup";
+}
+
+}  // namespace
+
 Json drafters_json(const RuntimeStatus& status) {
   Json list = Json::array();
   for (const DrafterStatus& d : status.drafters) {
     Json files = Json::array();
     for (const DrafterFileStatus& file : d.files) files.push_back(drafter_file_json(file));
     list.push_back({{"name", d.name},
-                    {"kind", d.name == kDraftModelName ? "model" : "lookup"},
+                    {"kind", kind_of(d.name)},
                     {"state", std::string(model_state_name(d.state))},
                     {"attached", d.attached},
                     {"path", text_or_null(d.path)},

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "llama/files/gguf_header.h"
 #include "llama/workers/rpc_worker.h"
 #include "remote/host_program.h"
 #include "remote/remote_model.h"
@@ -55,7 +56,15 @@ Result<LoadedTarget::Parts> load_isolated_target(const ModelOptions& options,
                             .file = std::move(*file),
                             .exactness = report.exactness,
                             .info = report.info,
-                            .notes = report.notes};
+                             .notes = report.notes,
+                             .no_head_reason =
+                                 "a target in a process of its own does not hand out "
+                                 "the hidden states that prediction layers read"};
+  const Result<llama::GgufHeader> header = llama::read_gguf_header(options.path);
+  if (options.mtp == HeadChoice::kAuto && header.ok() && header->n_prediction > 0) {
+    parts.notes.push_back("the file's prediction layers (MTP) do not guess: " +
+                          parts.no_head_reason);
+  }
   parts.model = std::move(*model);
   return parts;
 }

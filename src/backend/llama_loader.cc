@@ -86,7 +86,9 @@ Result<LoadedTarget::Parts> load_here(const ModelOptions& options, const LlamaLo
                              .file = std::move(opened->file),
                              .exactness = std::move(opened->exactness),
                              .info = std::move(info),
-                             .notes = std::move(opened->notes)};
+                             .notes = std::move(opened->notes),
+                             .head = std::move(opened->prediction),
+                             .no_head_reason = std::move(opened->no_prediction_reason)};
 }
 
 }  // namespace

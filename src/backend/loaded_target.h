@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backend/llama_loader.h"
 #include "base/status.h"
+#include "draft/base/drafter_plan.h"
+#include "draft/model/draft_model.h"
 #include "llama/files/model_file.h"
 #include "llama/open_target.h"
 #include "llama/sampling/sampler_chain.h"
@@ -28,9 +31,17 @@ class LoadedTarget : public Target {
     std::vector<CostPoint> costs = {};
     std::string state_identity = {};                         // Target::state_identity
     std::unique_ptr<ExperienceStore> experiences = nullptr;  // may be null
+    std::unique_ptr<llama::LlamaModel> head = nullptr;  // the file's prediction layers; may be null
+    std::string no_head_reason = {};                    // why it is
   };
 
-  explicit LoadedTarget(Parts parts) : parts_(std::move(parts)) {}
+  explicit LoadedTarget(Parts parts) : parts_(std::move(parts)) {
+    if (!parts_.head) return;
+    head_.emplace(
+        *parts_.head, vocabulary().size(),
+        [this](Token token) { return vocabulary().is_end_of_generation(token); },
+        /*learns=*/true, HeadOptions{.name = kMtpName});
+  }
 
   LanguageModel& model() override { return *parts_.model; }
   const Capabilities& capabilities() const override { return parts_.model->capabilities(); }
@@ -41,6 +52,11 @@ class LoadedTarget : public Target {
   std::vector<CostPoint> costs() const override { return parts_.costs; }
   std::string state_identity() const override { return parts_.state_identity; }
   ExperienceStore* experiences() override { return parts_.experiences.get(); }
+  Drafter* head() override { return head_ ? &*head_ : nullptr; }
+  std::string no_head_reason() const override { return parts_.no_head_reason; }
+  std::uint64_t head_bytes() const override {
+    return parts_.head ? parts_.head->cache_bytes() + parts_.file->facts().prediction_bytes : 0;
+  }
 
   Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options) const override {
     return llama::make_sampler(options, vocabulary());
@@ -48,6 +64,7 @@ class LoadedTarget : public Target {
 
  private:
   Parts parts_;
+  std::optional<DraftModelDrafter> head_;
 };
 
 inline llama::TargetOptions target_options(const LlamaLoaderOptions& options, std::int32_t widest) {

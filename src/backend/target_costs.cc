@@ -94,6 +94,7 @@ Result<std::string> times_key(const LanguageModel& model, const ModelOptions& o)
       << o.cache_type_v << " | flash " << static_cast<int>(o.flash_attention) << " | exact "
       << static_cast<int>(o.exact) << " | isolated " << o.isolate << " | kernels "
       << (o.kernels == KernelChoice::kAuto ? llama::own_kernels().instruction_set : "");
+  if (model.capabilities().n_hidden > 0) key << " | hidden " << model.capabilities().n_hidden;
   for (const std::string& worker : o.workers) key << " | " << worker;
   for (const float share : o.tensor_split) key << " | share " << share;
   for (const std::string& path : o.lora) {

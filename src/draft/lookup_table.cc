@@ -16,8 +16,9 @@ namespace {
 constexpr std::array kKinds = {kSuffixKind, kNgramKind, kRecycleKind};
 
 constexpr std::array kNames = [] {
-  std::array<std::string_view, kKinds.size() + 1> names = {kDraftModelName};
+  std::array<std::string_view, kKinds.size() + 2> names = {kDraftModelName};
   for (std::size_t i = 0; i < kKinds.size(); ++i) names[i + 1] = kKinds[i].name;
+  names.back() = kMtpName;
   return names;
 }();
 

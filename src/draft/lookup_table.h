@@ -12,8 +12,8 @@ namespace outrider {
 // All kinds, in the order in which they propose and are listed.
 std::span<const LookupKind> lookup_kinds();
 
-// All drafters that there are, for every interface that takes names: the draft model, and these
-// kinds in their order.
+// All drafters that there are, for every interface that takes names: the draft model, these kinds
+// in their order, and the target's own heads.
 extern const std::span<const std::string_view> kDrafterNames;
 
 // Null: there is none of this name.

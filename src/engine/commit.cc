@@ -4,6 +4,28 @@
 namespace outrider {
 namespace {
 
+// The hidden states of the tokens that the text keeps: the prefix (a chunk of a prompt, too) and
+// the accepted path. Also when the text has ended: the next one may begin like it.
+void show_hidden(const Step& step, const Part& part) {
+  const Sequence& s = *part.sequence;
+  if (!s.wants_drafts() || !s.error.ok()) return;
+  const std::size_t item = static_cast<std::size_t>(part.item);
+  const std::size_t first = static_cast<std::size_t>(part.seen);
+  const std::size_t n_prefix = part.prefix.size();
+  for (std::size_t d = 0; d < step.drafters.size(); ++d) {
+    if (!s.asks(d) || !step.drafters[d]->wants_hidden()) continue;
+    const auto show = [&](std::size_t behind, std::size_t token) {
+      step.drafters[d]->see_hidden(s.seq, first + behind, s.text[first + behind],
+                                   step.target.hidden(item, token));
+    };
+    for (std::size_t i = 0; i < n_prefix; ++i) show(i, i);
+    if (!part.walk) continue;
+    for (std::size_t depth = 0; depth < part.walk->path.size(); ++depth) {
+      show(n_prefix + depth, n_prefix + static_cast<std::size_t>(part.walk->path[depth]));
+    }
+  }
+}
+
 void teach_drafters(const Step& step, const Part& part) {
   Sequence& s = *part.sequence;
   if (s.planned) step.planner.learn(*s.proposed, part.walk->emitted, s.asked, s.plan);
@@ -32,6 +54,7 @@ void commit(Step& step) {
     if (part.walk) path = part.walk->path;
     const Status status = step.target.commit(s.seq, path);
     if (!status.ok()) s.error = status;
+    show_hidden(step, part);
     if (part.walk) teach_drafters(step, part);
   }
 }

@@ -71,7 +71,7 @@ std::vector<Candidate> candidates_of(Step& step, std::size_t index,
   std::vector<Candidate> candidates;
   for (Sequence* s : askers) {
     const std::int32_t nodes = useful_nodes(step, *s);
-    if (nodes == 0) continue;
+    if (nodes == 0 || !step.drafters[index]->can_guess(s->seq, s->text)) continue;
     candidates.push_back({.sequence = s, .nodes = nodes, .guide = nullptr});
     if (s->planned) candidates.back().guide = std::make_unique<StepGuide>(step, *s, index);
   }

@@ -26,6 +26,7 @@ Status check_branches(AcceptanceRule rule, const DraftShape& shape) {
 DrafterPlan automatic_drafters(AcceptanceRule rule, std::span<const std::string_view> with_files) {
   DrafterPlan plan{.chains = {{std::string(kDraftModelName)}}};
   if (rule != AcceptanceRule::kCoupled) return plan;
+  plan.chains.push_back({std::string(kMtpName)});
   for (const LookupKind& kind : lookup_kinds()) {
     const bool has_files =
         std::find(with_files.begin(), with_files.end(), kind.name) != with_files.end();

@@ -5,8 +5,11 @@
 
 #include "backend/vocabulary_side.h"
 #include "base/one_line.h"
+#include "draft/base/drafter_plan.h"
 #include "lab/stats_table.h"
 #include "llama/base/backend.h"
+#include "llama/files/gguf_header.h"
+#include "llama/heads/hidden_states.h"
 #include "llama/vocabulary/vocab_match.h"
 #include "llama/vocabulary/vocabulary.h"
 
@@ -27,12 +30,28 @@ Result<InspectedModel> inspect_model(const ModelOptions& options, const LoadHook
   result.hint = llama::inexact_hint(*facts, result.plan);
   result.kernels = llama::kernel_use(options.kernels, facts->own_bytes);
   result.twice_bytes = facts->twice_bytes;
+  const Result<llama::GgufHeader> header = llama::read_gguf_header(options.path);
+  if (header.ok()) {
+    result.n_prediction = header->n_prediction;
+    result.prediction_bytes = header->prediction_bytes;
+    if (!llama::has_prediction_layers(header->architecture)) {
+      result.prediction_problem =
+          "llama.cpp does not evaluate those of the architecture " + header->architecture;
+    }
+  }
   if (result.options.n_ctx == 0) result.options.n_ctx = result.file->facts().n_ctx_train;
   return result;
 }
 
 const char* rollback_kind(const llama::ModelFacts& facts) {
   return facts.recurrent || facts.hybrid ? "limited" : "any";
+}
+
+Json prediction_json(const InspectedModel& m) {
+  if (m.n_prediction == 0) return Json();
+  return {{"count", m.n_prediction},
+          {"bytes", m.prediction_bytes},
+          {"problem", m.prediction_problem.empty() ? Json() : Json(m.prediction_problem)}};
 }
 
 Json model_json(const InspectedModel& m) {
@@ -48,6 +67,7 @@ Json model_json(const InspectedModel& m) {
           {"embedding", f.n_embd},
           {"context_trained", f.n_ctx_train},
           {"sliding_window", f.n_swa},
+          {"prediction_layers", prediction_json(m)},
           {"vocabulary", f.n_vocab},
           {"chat_template", f.has_chat_template},
           {"chat_tools", f.chat_tools},
@@ -122,6 +142,12 @@ std::string model_table(const std::string& role, const InspectedModel& m, bool n
   table += row("shape", std::to_string(f.n_layer) + " layers of " + std::to_string(f.n_embd) +
                             ", context trained " + std::to_string(f.n_ctx_train) +
                             (f.n_swa > 0 ? ", sliding window " + std::to_string(f.n_swa) : ""));
+  if (m.n_prediction > 0) {
+    table += row("heads", std::to_string(m.n_prediction) + " prediction layers (MTP), " +
+                              size_text(m.prediction_bytes) + ": " +
+                              (m.prediction_problem.empty() ? "the drafter " + std::string(kMtpName)
+                                                            : m.prediction_problem));
+  }
   table += row("vocabulary", std::to_string(f.n_vocab) + " tokens, " +
                                  (f.has_chat_template ? "with" : "without") + " a chat template" +
                                  (f.chat_tools ? ", tools" : "") +
@@ -171,6 +197,7 @@ Result<Inspection> inspect(const ModelOptions& target, const std::optional<Model
   fastest.exact = ExactMode::kOff;
   model = inspect_model(fastest, hooks);
   if (!model.ok()) return model.status();
+  model->n_prediction = 0;  // those of a draft model do not guess
   InspectedDraft& inspected = result.draft.emplace(InspectedDraft{.model = *std::move(model)});
   inspected.fit = fit_of(result.target.file->vocabulary(), inspected.model.file->vocabulary());
   if (!inspected.model.kernels.own) return result;

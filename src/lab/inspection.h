@@ -29,6 +29,12 @@ struct InspectedModel {
   KernelUse kernels;
   std::uint64_t twice_bytes = 0;  // llama::RuleFacts::twice_bytes
 
+  // Prediction layers (MTP) in the file, bytes of their tensors, and why they would not guess;
+  // empty: they would.
+  std::int32_t n_prediction = 0;
+  std::uint64_t prediction_bytes = 0;
+  std::string prediction_problem;
+
   std::uint64_t cache_bytes() const;  // of keys and values, for options.n_ctx tokens
   std::uint64_t total_bytes() const;  // with the weights
 };

@@ -10,6 +10,7 @@
 #include "llama/base/backend.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_key.h"
+#include "llama/prediction.h"
 #include "llama/probe/probe.h"
 #include "llama/vocabulary/vocabulary.h"
 
@@ -18,9 +19,6 @@ namespace {
 
 constexpr double kBudgetMs = 10000.0;
 constexpr double kBudgetOffMs = 3000.0;
-
-// Nodes of a draft's tree, all levels together: as many as a target's step may hold.
-constexpr std::int32_t kDraftWidth = 64;
 
 double budget_of(const ModelOptions& options, const TargetOptions& target, const LogSink& log) {
   if (target.probe_budget_ms > 0.0) return target.probe_budget_ms;
@@ -88,6 +86,7 @@ class Opener {
                             double budget_ms, const ProbePassed& passed);
   Status insist(const RuleFacts& facts, const LoadPlan& plan);
   Status limit_to_exact(const RuleFacts& facts, const LoadPlan& plan);
+  void add_prediction();
   bool needs_probe() const;
   std::int32_t widest_to_probe() const;
   std::int32_t exact_width() const;
@@ -99,6 +98,7 @@ class Opener {
   std::int32_t widest_;
 
   RuleFacts facts_;
+  PredictionPlan prediction_;
   OpenedTarget opened_;
   ProbeReport report_;  // of the plan that is loaded
 };
@@ -111,7 +111,11 @@ Result<OpenedTarget> Opener::open() {
   const Result<RuleFacts> facts = read_rule_facts(options_);
   if (!facts.ok()) return facts.status();
   facts_ = *facts;
-  const LoadPlan plan = settings_rule(*facts, options_);
+  LoadPlan plan = settings_rule(*facts, options_);
+  Result<PredictionPlan> prediction = plan_prediction(options_);
+  if (!prediction.ok()) return prediction.status();
+  prediction_ = *std::move(prediction);
+  plan.context.hidden.last = prediction_.wanted;
   OUTRIDER_RETURN_IF_ERROR(load(plan));
   if (needs_probe()) {
     OUTRIDER_RETURN_IF_ERROR(judge(plan));
@@ -130,6 +134,7 @@ Result<OpenedTarget> Opener::open() {
   }
   opened_.settings = opened_.model->settings();
   opened_.notes = opened_.model->notes();
+  add_prediction();
   if (opened_.exactness.kind != Exactness::Kind::kExact) {  // what the choices cost, if anything
     opened_.notes.insert(opened_.notes.begin(), plan.notes.begin(), plan.notes.end());
   }
@@ -142,6 +147,17 @@ Result<OpenedTarget> Opener::open() {
     if (!hint.empty()) exactness.reason += (exactness.reason.empty() ? "" : ": ") + hint;
   }
   return std::move(opened_);
+}
+
+// Where they fail, the model works without them.
+void Opener::add_prediction() {
+  if (prediction_.wanted && target_.speculation) {
+    Result<std::unique_ptr<LlamaModel>> made = open_prediction(*opened_.model, options_);
+    if (made.ok()) opened_.prediction = std::move(*made);
+    prediction_.fails(made.status());
+  }
+  opened_.no_prediction_reason = prediction_.why_not;
+  if (!prediction_.note.empty()) opened_.notes.push_back(prediction_.note);
 }
 
 bool Opener::needs_probe() const {
@@ -164,8 +180,9 @@ Status Opener::load(const LoadPlan& plan) {
   opened_.model.reset();  // before its successor: two of them may not fit into memory
   opened_.file.reset();
   const Stopwatch watch;
-  Result<std::shared_ptr<ModelFile>> file =
-      ModelFile::load(options_.path, file_options(options_, plan.extra_bufts), hooks_);
+  FileOptions how = file_options(options_, plan.extra_bufts);
+  how.prediction = prediction_.wanted && target_.speculation;
+  Result<std::shared_ptr<ModelFile>> file = ModelFile::load(options_.path, how, hooks_);
   if (!file.ok()) return file.status();
   opened_.file = std::move(*file);
   opened_.extra_bufts = plan.extra_bufts;

@@ -9,6 +9,9 @@
 // and `outrider worker` computes with the processor where it has no accelerator. The probe sees
 // what they really do, and its verdict is not kept for the next time.
 //
+// Where the file has prediction layers, the model hands out the hidden states that they read,
+// whether they are used or not, and in the probe, too.
+//
 // Settings never depend on whether speculation is on. The probe is left out when every batch holds
 // one token anyway (no speculation, one sequence), except with kOn, whose settings may depend on
 // it.
@@ -47,6 +50,11 @@ struct TargetOptions {
 struct OpenedTarget {
   std::shared_ptr<ModelFile> file;
   std::unique_ptr<LlamaModel> model;
+  // The file's prediction layers (ModelOptions::mtp), which read the model's hidden states. Null
+  // where there are none, or they cannot be used; no_prediction_reason says why, and notes do where
+  // the file has any.
+  std::unique_ptr<LlamaModel> prediction;
+  std::string no_prediction_reason;
   Exactness exactness;
   ContextSettings settings;        // in effect: the model's
   bool extra_bufts = true;         // whether weights may lie in repacked buffers

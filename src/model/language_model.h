@@ -19,6 +19,10 @@
 // Models that cannot drop a part of their state (recurrent layers) may keep less than the path:
 // length() then tells what is left, and the caller evaluates the rest again as a prefix.
 //
+// Trained heads (docs/glossary.md) guess from the target's hidden states. A target that hands them
+// out gives one row with each token that it evaluates; the model of a head takes one row with each
+// token: the target's, or, behind tokens that it has guessed itself, its own.
+//
 // A model that runs elsewhere can be gone for good (its process has died). From then on every call
 // fails with kInternal and the same message, which says what happened, and all lengths are 0.
 //
@@ -58,6 +62,13 @@ struct Capabilities {
   std::string rollback_reason;  // why not kAny, or empty
   std::string branches_reason;  // why max_leaves is 1, or empty
   bool can_share = false;       // share() works
+
+  // Floats of the row that hidden() gives for each token; 0: it gives none, and hidden_reason says
+  // why where that was asked for.
+  std::int32_t n_hidden = 0;
+  std::string hidden_reason;
+  // Floats of the row that each token comes with (EvalItem::hidden); 0: tokens come alone.
+  std::int32_t n_hidden_in = 0;
 };
 
 // One sequence's part of an evaluation.
@@ -70,6 +81,10 @@ struct EvalItem {
   // below first_new are the tentative ones, at the same ids, and the others are run. The prefix is
   // empty then.
   NodeId first_new = 0;
+
+  // [prefix, then new nodes; n_hidden_in] what a head reads with each token: the hidden state of
+  // the token before it. Zeros where there is none. Empty for models that take none.
+  std::span<const float> hidden = {};
 };
 
 class LanguageModel {
@@ -109,6 +124,13 @@ class LanguageModel {
   // token that follows the node. Valid until the next evaluate(). Owned by the model.
   // REQUIRES: that evaluate() succeeded; the item's first_new <= node < size of its tree.
   virtual std::span<const float> logits(std::size_t item, NodeId node) const = 0;
+
+  // The hidden state of a token of the item at index `item` of the last evaluate(): [n_hidden].
+  // `token` counts the item's prefix, then its new nodes. Valid until the next evaluate(). Owned by
+  // the model. REQUIRES: that evaluate() succeeded; n_hidden > 0; the item has so many tokens.
+  virtual std::span<const float> hidden(std::size_t /*item*/, std::size_t /*token*/) const {
+    return {};
+  }
 
   // Keeps the prefix and `path` (from the root down, each node the child of the one before; empty:
   // the prefix only) of the tentative tokens of `seq`, forgets the others.

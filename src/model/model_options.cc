@@ -10,9 +10,11 @@ using Options = ModelOptions;
 // The names are in the order of the enums.
 constexpr std::array<std::string_view, 3> kAutoOnOff = {"auto", "on", "off"};
 constexpr std::array<std::string_view, 2> kKernels = {"auto", "stock"};
+constexpr std::array<std::string_view, 2> kAutoOff = {"auto", "off"};
 
 static_assert(static_cast<int>(FlashAttention::kOn) == 1 && static_cast<int>(ExactMode::kOn) == 1 &&
-              static_cast<int>(KernelChoice::kStock) == 1);
+              static_cast<int>(KernelChoice::kStock) == 1 &&
+              static_cast<int>(HeadChoice::kOff) == 1);
 
 constexpr Field<Options> kFields[] = {
     {.name = "ctx",
@@ -70,6 +72,10 @@ constexpr Field<Options> kFields[] = {
      .help = "run the target in a process of its own, so that its death is an error message: for "
              "files that are not trusted",
      .place = &Options::isolate},
+    {.name = "mtp",
+     .help = "prediction layers (MTP) of the target's own file: auto (where it has them they are "
+             "loaded, and guess as the drafter mtp) or off",
+     .place = choice<&Options::mtp>(kAutoOff)},
     {.name = "widest",
      .help = "widest step that a target is opened for",
      .place = &Options::widest,

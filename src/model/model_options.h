@@ -17,6 +17,8 @@ namespace outrider {
 
 enum class FlashAttention { kAuto, kOn, kOff };
 
+enum class HeadChoice { kAuto, kOff };  // used where there is one, or not
+
 struct ModelOptions {
   std::string path;                // of a GGUF file
   std::int32_t n_ctx = 4096;       // tokens of one sequence; 0: what the model was trained with
@@ -45,6 +47,10 @@ struct ModelOptions {
   // A target's only: what the settings of ExactMode::kOn and the probe depend on. The same with and
   // without speculation, so that the text is.
   std::int32_t widest = 16;  // most tokens of one sequence in a step, >= 1
+
+  // A target's only: where its file has prediction layers, they are loaded and guess (drafter mtp).
+  // Not in another process.
+  HeadChoice mtp = HeadChoice::kAuto;
 };
 
 // What interfaces let users set of it, each with its name, range and help. Static storage.

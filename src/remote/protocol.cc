@@ -31,6 +31,7 @@ void put(WireWriter& to, const ModelOptions& options) {
   to.texts(options.workers);
   to.number<std::uint8_t>(options.isolate);
   to.number(options.widest);
+  put_choice(to, options.mtp);
 }
 
 ModelOptions read_options(WireReader& from) {
@@ -55,6 +56,7 @@ ModelOptions read_options(WireReader& from) {
   options.workers = from.texts();
   options.isolate = from.flag();
   options.widest = from.number<std::int32_t>();
+  options.mtp = from.choice(HeadChoice::kOff);
   return options;
 }
 

@@ -154,7 +154,13 @@ std::string DecodeLoop::why_without(const Job& job) const {
       });
       if (there) continue;
       if (!why.empty()) why += "; ";
-      why += name == kDraftModelName ? why_no_draft(job) : "'" + name + "' is not attached";
+      if (name == kDraftModelName) {
+        why += why_no_draft(job);
+      } else if (name == kMtpName) {
+        why += job.station->target()->no_head_reason();
+      } else {
+        why += "'" + name + "' is not attached";
+      }
     }
   }
   return why;

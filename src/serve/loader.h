@@ -39,6 +39,14 @@ class Target {
   // What was learned of drafters for it is kept there; null: nowhere (serve/experiences.h).
   virtual ExperienceStore* experiences() { return nullptr; }
 
+  // A drafter that came with the target, trained for its hidden states (the prediction layers of
+  // its file); null: there is none. The decode thread's.
+  virtual Drafter* head() { return nullptr; }
+  // Why there is none.
+  virtual std::string no_head_reason() const { return "the target has no prediction layers (MTP)"; }
+  // What that takes, beyond the target's own.
+  virtual std::uint64_t head_bytes() const { return 0; }
+
   // All that what the model holds depends on, a line: its file, build and settings. Empty: it
   // cannot be kept in a file (serve/prompt_cache.h).
   virtual std::string state_identity() const { return ""; }

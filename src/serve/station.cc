@@ -62,10 +62,12 @@ std::vector<std::string> Station::notes() const {
 void Station::make_engine() {
   // The draft model's place is the first; drafters are listed by their places.
   std::vector<Drafter*> drafters = {draft_ ? &draft_->drafter() : nullptr};
+  if (target_->head() != nullptr) drafters.push_back(target_->head());
   for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) drafters.push_back(lookup.get());
   engine_ = std::make_unique<Engine>(target_->model(), target_->vocabulary(), std::move(drafters),
                                      options_);
   if (draft_) experiences_.recall(*engine_, draft_->drafter(), draft_->identity());
+  if (target_->head() != nullptr) experiences_.recall(*engine_, *target_->head());
   for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) {
     experiences_.recall(*engine_, *lookup);
   }
@@ -109,6 +111,8 @@ void Station::remove_file(const DrafterFile& file, std::string reason) {
 
 std::uint64_t Station::memory_of(std::string_view drafter) const {
   if (drafter == kDraftModelName) return draft_ != nullptr ? draft_->info().size_bytes : 0;
+  const bool is_head = target_->head() != nullptr && target_->head()->name() == drafter;
+  if (is_head) return target_->head_bytes();
   const LookupDrafter* const lookup = find(drafter);
   return lookup == nullptr ? 0 : lookup->memory_bytes();
 }
@@ -152,6 +156,7 @@ void Station::restart() {
   }
   for (SeqId seq = 0; seq < target_->capabilities().n_sequences; ++seq) {
     if (draft_) draft_->drafter().end(seq);
+    if (target_->head() != nullptr) target_->head()->end(seq);
     for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) lookup->end(seq);
     (void)target_->model().truncate(seq, 0);
   }

@@ -102,6 +102,10 @@ class Drafter {
     return begin(seq, 0);
   }
 
+  // False: it knows too little of `text` to guess in this step, and is not asked. `text` as
+  // DraftRequest has it.
+  virtual bool can_guess(SeqId /*seq*/, std::span<const Token> /*text*/) const { return true; }
+
   // Extends each request's tree. Finding nothing is fine. On error some trees may have been
   // extended (what is there is usable); the engine goes on without the rest and says why.
   virtual Status draft(std::span<DraftRequest> requests) = 0;
@@ -115,6 +119,14 @@ class Drafter {
   // accept(), when wants_rows() says so. Cheap: it delays the next step.
   virtual bool wants_rows() const { return false; }
   virtual void observe(SeqId /*seq*/, Token /*token*/, std::span<const float> /*row*/) {}
+
+  // The target's hidden state of text[position], which is `token`, on the text's own path:
+  // [n_hidden]. Called for every token that the target has evaluated and that the text keeps, in
+  // their order, before accept(), when wants_hidden() says so; never for rejected guesses. Tokens
+  // that the target took from an earlier text or another sequence do not come again. Cheap.
+  virtual bool wants_hidden() const { return false; }
+  virtual void see_hidden(SeqId /*seq*/, std::size_t /*position*/, Token /*token*/,
+                          std::span<const float> /*row*/) {}
 
   // What is known of the text of `seq`, as bytes for restore() of the same drafter in another
   // process, and how many of its tokens that is about. `seq` is idle between two texts.

@@ -19,6 +19,9 @@ namespace outrider {
 // The draft model's, as a drafter. The others are in a table (draft/lookup_table.h).
 inline constexpr std::string_view kDraftModelName = "draft-model";
 
+// The prediction layers of the target's own file.
+inline constexpr std::string_view kMtpName = "mtp";
+
 struct DrafterPlan {
   // Drafters' names; in a chain the first that finds something proposes. Empty: every drafter that
   // is there, merged.

@@ -12,39 +12,72 @@ namespace outrider {
 struct DraftModelDrafter::Growing {
   DraftGrowth growth;
   std::span<const Token> prefix;  // decided tokens before the root, in the first pass
+  std::vector<float> hidden;      // EvalItem::hidden of the pass, of a head
 };
 
 DraftModelDrafter::DraftModelDrafter(LanguageModel& model, std::int32_t n_target_vocab,
-                                     std::function<bool(Token)> is_end, bool learns)
+                                     std::function<bool(Token)> is_end, bool learns,
+                                     std::optional<HeadOptions> head)
     : model_(model),
       n_target_vocab_(std::min(n_target_vocab, model.capabilities().n_vocab)),
       is_end_(std::move(is_end)),
       learns_(learns),
-      sequences_(static_cast<std::size_t>(model.capabilities().n_sequences)) {}
+      head_(head),
+      sequences_(static_cast<std::size_t>(model.capabilities().n_sequences)) {
+  assert(head_.has_value() == (model.capabilities().n_hidden_in > 0));
+  for (SeqId seq = 0; seq < model.capabilities().n_sequences; ++seq) clear_state(seq);
+}
+
+void DraftModelDrafter::clear_state(SeqId seq) {
+  std::optional<HiddenRows> rows = std::move(state_of(seq).rows);
+  state_of(seq) = SeqState();
+  if (!head_) return;
+  const std::size_t width = static_cast<std::size_t>(model_.capabilities().n_hidden_in);
+  state_of(seq).rows = rows ? std::move(rows) : HiddenRows(width, head_->window);
+}
+
+// Of the text, as far as the model has it.
+std::size_t DraftModelDrafter::seen_of(SeqId seq) const {
+  return sequences_[static_cast<std::size_t>(seq)].start +
+         static_cast<std::size_t>(model_.length(seq));
+}
 
 // Of the old text's last draft only the prefix is worth keeping: the tree is a few tokens.
 Status DraftModelDrafter::begin(SeqId seq, std::size_t kept) {
-  SeqState& state = sequences_[static_cast<std::size_t>(seq)];
+  SeqState& state = state_of(seq);
   Status status;
   if (kept > 0 && state.tentative) status = model_.commit(seq, {});
-  state = SeqState();
-  const std::size_t seen = static_cast<std::size_t>(model_.length(seq));
-  state.n_seen = std::min(seen, status.ok() ? kept : 0);
-  if (state.n_seen > 0) status = model_.truncate(seq, static_cast<Pos>(state.n_seen));
-  if (state.n_seen > 0 && status.ok()) return status;
-  state.n_seen = 0;
+  const std::size_t start = state.start;
+  const std::size_t seen = seen_of(seq);
+  clear_state(seq);
+  if (state.rows) state.rows->cut(kept);
+  const std::size_t both = std::min(seen, status.ok() ? kept : 0);
+  if (both > start) {
+    state.start = start;
+    state.n_seen = both;
+    status = model_.truncate(seq, static_cast<Pos>(both - start));
+    if (status.ok()) return status;
+  }
+  state.start = state.n_seen = 0;
   return model_.truncate(seq, 0);
 }
 
 Status DraftModelDrafter::begin_like(SeqId seq, SeqId from, std::size_t kept) {
   OUTRIDER_RETURN_IF_ERROR(begin(seq, 0));
+  SeqState& source = state_of(from);
+  SeqState& state = state_of(seq);
+  if (source.rows) {
+    state.rows = source.rows;
+    state.rows->cut(kept);
+  }
   if (!model_.capabilities().can_share) return Status();
-  SeqState& source = sequences_[static_cast<std::size_t>(from)];
   if (source.n_prefix > 0 && source.n_seen < kept) OUTRIDER_RETURN_IF_ERROR(keep_prefix(from));
   const std::size_t n = std::min(kept, source.n_seen);
   // A text that cannot be shared is read.
-  if (n == 0 || !model_.share(from, seq, static_cast<Pos>(n)).ok()) return Status();
-  sequences_[static_cast<std::size_t>(seq)].n_seen = n;
+  if (n <= source.start) return Status();
+  if (!model_.share(from, seq, static_cast<Pos>(n - source.start)).ok()) return Status();
+  state.start = source.start;
+  state.n_seen = n;
   return Status();
 }
 
@@ -54,12 +87,13 @@ Status DraftModelDrafter::keep_prefix(SeqId seq) {
   if (!state.tentative) return Status();
   const Status status = model_.commit(seq, {});
   forget_tentative(seq);
-  state.n_seen = static_cast<std::size_t>(model_.length(seq));
+  state.n_seen = seen_of(seq);
   return status;
 }
 
 Result<std::vector<std::uint8_t>> DraftModelDrafter::save(SeqId seq, std::size_t* n_tokens) {
   *n_tokens = 0;
+  if (head_) return unsupported("a head's state is not kept");
   OUTRIDER_RETURN_IF_ERROR(keep_prefix(seq));
   Result<std::vector<std::uint8_t>> bytes = model_.save(seq);
   if (bytes.ok()) *n_tokens = sequences_[static_cast<std::size_t>(seq)].n_seen;
@@ -68,6 +102,7 @@ Result<std::vector<std::uint8_t>> DraftModelDrafter::save(SeqId seq, std::size_t
 
 Status DraftModelDrafter::restore(SeqId seq, std::span<const std::uint8_t> bytes,
                                   std::size_t n_tokens) {
+  if (head_) return unsupported("a head's state is not kept");
   OUTRIDER_RETURN_IF_ERROR(begin(seq, 0));
   OUTRIDER_RETURN_IF_ERROR(model_.restore(seq, bytes, static_cast<Pos>(n_tokens)));
   sequences_[static_cast<std::size_t>(seq)].n_seen = n_tokens;
@@ -79,11 +114,13 @@ void DraftModelDrafter::accept(SeqId /*seq*/, std::span<const Token> /*text*/) {
 
 void DraftModelDrafter::end(SeqId seq) { (void)begin(seq, 0); }
 
-// What the next draft will keep: see settle().
+// What the next draft will keep: see settle(). Where it reads a window only, what lies before that
+// need not be read.
 std::int64_t DraftModelDrafter::known(SeqId seq, std::span<const Token> text) const {
   const SeqState& state = sequences_[static_cast<std::size_t>(seq)];
   std::size_t n = state.n_seen;
-  if (state.tentative) n += state.n_prefix + path_of(state, text).size();
+  if (state.tentative) n += state.n_prefix + kept_of(path_of(state, text)).size();
+  if (head_ && !continues(state, n)) n = window_start(*state.rows);
   return static_cast<std::int64_t>(n);
 }
 
@@ -105,7 +142,7 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
   std::vector<Growing> growing;
   Status failure;
   for (DraftRequest& request : requests) {
-    if (request.max_nodes <= 0) continue;
+    if (request.max_nodes <= 0 || !can_guess(request.seq, request.text)) continue;
     const Status ready = synchronise(request);
     if (ready.code() == StatusCode::kCancelled) {
       for (const Growing& g : growing) forget_tentative(g.growth.request().seq);
@@ -118,11 +155,13 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
       continue;
     }
     const std::size_t last = request.text.size() - 1;
+    state.states.clear();
     state.tentative.emplace(request.text[last]);
     state.rivals.clear();
     state.n_prefix = last - state.n_seen;
     growing.push_back({.growth = DraftGrowth(request, &*state.tentative, sharpness_.factor()),
-                       .prefix = request.text.subspan(state.n_seen, state.n_prefix)});
+                       .prefix = request.text.subspan(state.n_seen, state.n_prefix),
+                       .hidden = {}});
   }
   while (!growing.empty()) OUTRIDER_RETURN_IF_ERROR(extend(growing));
   return failure;
@@ -148,6 +187,11 @@ std::vector<NodeId> DraftModelDrafter::path_of(const SeqState& state, std::span<
   return path;
 }
 
+// Of that path, what the model keeps. Behind the root a head has read states of its own.
+std::span<const NodeId> DraftModelDrafter::kept_of(std::span<const NodeId> path) const {
+  return head_ ? path.first(std::min<std::size_t>(path.size(), 1)) : path;
+}
+
 // Keeps the path of the last draft's tree that the text took, and forgets the rest.
 Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
   SeqState& state = sequences_[static_cast<std::size_t>(seq)];
@@ -158,10 +202,10 @@ Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
     const std::size_t node = static_cast<std::size_t>(path[i]);
     if (node < state.rivals.size()) sharpness_.learn(state.rivals[node], text[behind_root + i]);
   }
-  const Status status = model_.commit(seq, path);
+  const Status status = model_.commit(seq, kept_of(path));
   state.tentative.reset();
   state.n_prefix = 0;
-  state.n_seen = static_cast<std::size_t>(model_.length(seq));
+  state.n_seen = seen_of(seq);
   return status;
 }
 
@@ -170,6 +214,7 @@ Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
 Status DraftModelDrafter::synchronise(const DraftRequest& request) {
   assert(!request.text.empty());
   OUTRIDER_RETURN_IF_ERROR(settle(request.seq, request.text));
+  if (head_) OUTRIDER_RETURN_IF_ERROR(reach_window(request));
   const SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
   if (!model_.has_room_for(request.seq, request.text.subspan(state.n_seen))) {
     return resource_exhausted("the draft model's context of " +
@@ -185,11 +230,15 @@ Status DraftModelDrafter::catch_up(const DraftRequest& request) {
   const std::size_t n_batch = static_cast<std::size_t>(model_.capabilities().n_batch);
   while (request.text.size() - state.n_seen > static_cast<std::size_t>(share())) {
     const std::size_t n = std::min(n_batch, request.text.size() - state.n_seen - 1);
-    const std::array<EvalItem, 1> item = {EvalItem{
-        .seq = request.seq, .prefix = request.text.subspan(state.n_seen, n), .tree = nullptr}};
+    std::vector<float> hidden;
+    if (head_) state.rows->append_before(state.n_seen, n, &hidden);
+    const std::array<EvalItem, 1> item = {EvalItem{.seq = request.seq,
+                                                   .prefix = request.text.subspan(state.n_seen, n),
+                                                   .tree = nullptr,
+                                                   .hidden = hidden}};
     OUTRIDER_RETURN_IF_ERROR(model_.evaluate(item));
     const Status committed = model_.commit(request.seq, {});
-    state.n_seen = static_cast<std::size_t>(model_.length(request.seq));
+    state.n_seen = seen_of(request.seq);
     OUTRIDER_RETURN_IF_ERROR(committed);
   }
   return Status();
@@ -204,14 +253,18 @@ Status DraftModelDrafter::extend(std::vector<Growing>& growing) {
     const SeqId seq = g.growth.request().seq;
     const std::int32_t room = std::min(share(), model_.room(seq));
     if (g.growth.plan_pass(room, caps.max_leaves, caps.max_width) == 0) continue;
-    items.push_back({.seq = seq,
-                     .prefix = g.prefix,
-                     .tree = &g.growth.tentative(),
-                     .first_new = g.growth.first_new()});
+    if (head_) add_hidden(g);
     running.push_back(std::move(g));
   }
   growing.clear();
-  if (items.empty()) return Status();
+  if (running.empty()) return Status();
+  for (const Growing& g : running) {
+    items.push_back({.seq = g.growth.request().seq,
+                     .prefix = g.prefix,
+                     .tree = &g.growth.tentative(),
+                     .first_new = g.growth.first_new(),
+                     .hidden = g.hidden});
+  }
   const Status status = model_.evaluate(items);
   if (!status.ok()) {
     for (Growing& g : running) {
@@ -223,26 +276,83 @@ Status DraftModelDrafter::extend(std::vector<Growing>& growing) {
     }
     return status;
   }
-  for (std::size_t i = 0; i < running.size(); ++i) {
-    DraftGrowth& growth = running[i].growth;
-    running[i].prefix = {};
-    for (NodeId node = growth.first_new(); node < growth.tentative().size(); ++node) {
-      const std::span<const float> row = model_.logits(i, node);
-      sequences_[static_cast<std::size_t>(growth.request().seq)].rivals.push_back(
-          growth.take_row(node, row.first(static_cast<std::size_t>(n_target_vocab_)), is_end_));
-    }
-  }
+  for (std::size_t i = 0; i < running.size(); ++i) take_rows(i, running[i]);
   growing = std::move(running);
   return Status();
+}
+
+// What the pass says behind the item's nodes.
+void DraftModelDrafter::take_rows(std::size_t item, Growing& g) {
+  DraftGrowth& growth = g.growth;
+  SeqState& state = state_of(growth.request().seq);
+  std::size_t token = g.prefix.size();
+  for (NodeId node = growth.first_new(); node < growth.tentative().size(); ++node, ++token) {
+    const std::span<const float> row = model_.logits(item, node);
+    state.rivals.push_back(
+        growth.take_row(node, row.first(static_cast<std::size_t>(n_target_vocab_)), is_end_));
+    if (!head_) continue;
+    const std::span<const float> own = model_.hidden(item, token);
+    state.states.insert(state.states.end(), own.begin(), own.end());
+  }
+  g.prefix = {};
+}
+
+void DraftModelDrafter::see_hidden(SeqId seq, std::size_t position, Token token,
+                                   std::span<const float> row) {
+  state_of(seq).rows->see(position, token, row);
+}
+
+// Whether a head can go on reading behind the first `n_seen` tokens.
+bool DraftModelDrafter::continues(const SeqState& state, std::size_t n_seen) {
+  return n_seen > state.start && state.rows->begin() < n_seen;
+}
+
+// Where it begins else: at the first token whose state before is known.
+std::size_t DraftModelDrafter::window_start(const HiddenRows& rows) {
+  return rows.begin() == 0 ? 0 : rows.begin() + 1;
+}
+
+// Else the target took what is before it from elsewhere, or has not read it yet.
+bool DraftModelDrafter::can_guess(SeqId seq, std::span<const Token> text) const {
+  if (!head_) return true;
+  const HiddenRows& rows = *sequences_[static_cast<std::size_t>(seq)].rows;
+  return rows.end() + 1 >= text.size() && window_start(rows) < text.size();
+}
+
+// A head that has missed too much of the text begins anew with the last tokens of it.
+Status DraftModelDrafter::reach_window(const DraftRequest& request) {
+  SeqState& state = state_of(request.seq);
+  const HiddenRows& rows = *state.rows;
+  const std::string wrong = rows.check_integrity(request.text);
+  if (!wrong.empty()) return internal_error("its hidden states are not the text's: " + wrong);
+  if (continues(state, state.n_seen)) return Status();
+  state.start = state.n_seen = window_start(rows);
+  return model_.truncate(request.seq, 0);
+}
+
+// The states that the tokens of a head's next pass come with.
+void DraftModelDrafter::add_hidden(Growing& g) const {
+  const SeqState& state = sequences_[static_cast<std::size_t>(g.growth.request().seq)];
+  g.hidden.clear();
+  if (g.growth.first_new() == 0) {
+    state.rows->append_before(state.n_seen, g.prefix.size() + 1, &g.hidden);
+    return;
+  }
+  const std::size_t width = static_cast<std::size_t>(model_.capabilities().n_hidden_in);
+  for (NodeId node = g.growth.first_new(); node < g.growth.tentative().size(); ++node) {
+    const std::size_t parent = static_cast<std::size_t>(g.growth.tentative().node(node).parent);
+    const float* const own = &state.states[parent * width];
+    g.hidden.insert(g.hidden.end(), own, own + width);
+  }
 }
 
 std::string DraftModelDrafter::check_integrity() const {
   for (std::size_t i = 0; i < sequences_.size(); ++i) {
     const SeqState& state = sequences_[i];
     const Pos length = model_.length(static_cast<SeqId>(i));
-    if (static_cast<std::size_t>(length) != state.n_seen) {
+    if (state.start + static_cast<std::size_t>(length) != state.n_seen) {
       return "sequence " + std::to_string(i) + ": the model holds " + std::to_string(length) +
-             " tokens, the drafter believes " + std::to_string(state.n_seen);
+             " tokens, the drafter believes " + std::to_string(state.n_seen - state.start);
     }
     const std::string wrong = state.tentative ? state.tentative->check_integrity() : "";
     if (!wrong.empty()) return "sequence " + std::to_string(i) + ": tentative tree: " + wrong;

@@ -15,6 +15,15 @@
 //      drafted: d1 d2 d3 (d3 never evaluated)      text goes on: d1 d2 d3 b
 //      next draft's first pass evaluates: d3 b     and gives the token after b
 //
+// Trained heads. A head is a model whose tokens come with a hidden state (LanguageModel): decided
+// tokens with the target's state of the token before, guessed ones with the head's own. So what it
+// has run of its own guesses is void once they are decided, and is read again with the target's
+// states, beside the next root. Of a text that it does not know it reads the last few hundred
+// tokens (draft/model/hidden_rows.h): its text is then a window of the whole one.
+//
+//      text:        t0 ... t(start) ... t(n_seen-1) ... root
+//      the head's:         0 ...        n_seen-1-start
+//
 // Cost: one draft pass per level of the tree (all sequences in one batch), plus one choice per
 // node.
 //
@@ -31,9 +40,19 @@
 
 #include "draft/base/drafter.h"
 #include "draft/model/draft_sharpness.h"
+#include "draft/model/hidden_rows.h"
 #include "model/language_model.h"
 
 namespace outrider {
+
+// What makes a drafter of a trained head.
+struct HeadOptions {
+  std::string_view name;  // the drafter's; static storage
+
+  // Most tokens of a text that are read before the first guess. Further back a head hardly looks,
+  // and reading it costs a pass.
+  std::size_t window = 512;
+};
 
 class DraftModelDrafter : public Drafter {
  public:
@@ -41,19 +60,27 @@ class DraftModelDrafter : public Drafter {
   // use it. `n_target_vocab`: ids from there on (a padded draft vocabulary) are never proposed.
   // `is_end` tells tokens that end a text, after which nothing is drafted; empty: none do.
   // `learns`: how sharp guesses should be (draft/model/draft_sharpness.h); else they are as the
-  // model is.
+  // model is. `head`: the model is a trained head, and REQUIRES that its n_hidden_in and n_hidden
+  // are the target's n_hidden.
   DraftModelDrafter(LanguageModel& model, std::int32_t n_target_vocab,
-                    std::function<bool(Token)> is_end, bool learns = true);
+                    std::function<bool(Token)> is_end, bool learns = true,
+                    std::optional<HeadOptions> head = std::nullopt);
 
-  std::string_view name() const override { return "draft-model"; }
+  std::string_view name() const override { return head_ ? head_->name : "draft-model"; }
   Status begin(SeqId seq, std::size_t kept) override;
   // Where the model's sequences can share a text, it is shared. The last draft of `from`, a few
   // tokens, is given up when tokens in front of it are wanted.
   Status begin_like(SeqId seq, SeqId from, std::size_t kept) override;
+  // A head: once the target has shown the state before the text's last token.
+  bool can_guess(SeqId seq, std::span<const Token> text) const override;
   // Requests whose text no longer fits the draft model's context are passed over; see
   // limit_reason().
   Status draft(std::span<DraftRequest> requests) override;
   void accept(SeqId seq, std::span<const Token> text) override;
+  bool wants_hidden() const override { return head_.has_value(); }
+  void see_hidden(SeqId seq, std::size_t position, Token token,
+                  std::span<const float> row) override;
+  // Heads keep nothing: it would be worth little without the target's hidden states.
   Result<std::vector<std::uint8_t>> save(SeqId seq, std::size_t* n_tokens) override;
   Status restore(SeqId seq, std::span<const std::uint8_t> bytes, std::size_t n_tokens) override;
   void end(SeqId seq) override;
@@ -71,20 +98,32 @@ class DraftModelDrafter : public Drafter {
 
  private:
   struct SeqState {
-    std::size_t n_seen = 0;              // tokens of the text that the model holds for good
+    std::size_t start = 0;               // where the model's text begins; of heads, else 0
+    std::size_t n_seen = 0;              // tokens of the text, the model holds [start, n_seen)
     std::optional<TokenTree> tentative;  // behind them; its root is text[n_seen + n_prefix]
     std::vector<DraftRivals> rivals;     // [tentative nodes that were run] what it said behind them
     std::size_t n_prefix = 0;            // tentative tokens in front of that root
     std::string limit_reason;
+    std::vector<float> states;       // [tentative nodes that were run, n_hidden] of a head
+    std::optional<HiddenRows> rows;  // the target's; of a head
   };
   struct Growing;
 
+  SeqState& state_of(SeqId seq) { return sequences_[static_cast<std::size_t>(seq)]; }
+  std::size_t seen_of(SeqId seq) const;
+  void clear_state(SeqId seq);
   void forget_tentative(SeqId seq);
   Status keep_prefix(SeqId seq);
   static std::vector<NodeId> path_of(const SeqState& state, std::span<const Token> text);
   Status settle(SeqId seq, std::span<const Token> text);
+  std::span<const NodeId> kept_of(std::span<const NodeId> path) const;
   Status synchronise(const DraftRequest& request);
   Status catch_up(const DraftRequest& request);
+  static bool continues(const SeqState& state, std::size_t n_seen);
+  static std::size_t window_start(const HiddenRows& rows);
+  Status reach_window(const DraftRequest& request);
+  void add_hidden(Growing& growing) const;
+  void take_rows(std::size_t item, Growing& growing);
   Status extend(std::vector<Growing>& growing);
   std::int32_t share() const;
 
@@ -92,6 +131,7 @@ class DraftModelDrafter : public Drafter {
   std::int32_t n_target_vocab_;
   std::function<bool(Token)> is_end_;
   bool learns_;
+  std::optional<HeadOptions> head_;
   std::vector<SeqState> sequences_;  // [n_sequences]
   DraftSharpness sharpness_;
 };

@@ -146,6 +146,7 @@ Result<std::string> exactness_key(const ModelFile& file, const ModelOptions& opt
   std::string shares;
   for (const float share : options.tensor_split) shares += " " + std::to_string(share);
   const ContextSettings& context = plan.context;
+  const std::string hidden = context.hidden.text();
   return line("model", facts.description + ", " + std::to_string(facts.size_bytes) + " bytes, " +
                            *content + ", " + metadata.hex() + adapters) +
          line("build", build_identity()) + line("machine", machine_identity(facts.all_on_cpu)) +
@@ -157,7 +158,8 @@ Result<std::string> exactness_key(const ModelFile& file, const ModelOptions& opt
          line("starts", places) + line("buffers", plan.extra_bufts ? "extra" : "plain") +
          line("kernels", facts.kernels.own ? facts.kernels.instruction_set : "stock") +
          line("flash attention", context.flash_attention ? "on" : "off") +
-         line("cache", context.type_k + "/" + context.type_v);
+         line("cache", context.type_k + "/" + context.type_v) +
+         (hidden.empty() ? "" : line("hidden states", hidden));
 }
 
 }  // namespace outrider::llama

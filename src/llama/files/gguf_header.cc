@@ -229,6 +229,22 @@ Status check_complete(const std::string& path, const gguf_context* gguf, std::ui
                    "; fetch the file again");
 }
 
+// The last layers of the file, where each has what ties it to the layer before.
+void read_prediction_layers(const gguf_context* gguf, std::int32_t declared, GgufHeader* header) {
+  if (declared <= 0 || declared >= header->n_layer) return;
+  std::uint64_t bytes = 0;
+  for (std::int32_t i = header->n_layer - declared; i < header->n_layer; ++i) {
+    const std::string prefix = "blk." + std::to_string(i) + ".";
+    if (gguf_find_tensor(gguf, (prefix + "nextn.eh_proj.weight").c_str()) < 0) return;
+    for (std::int64_t t = 0; t < gguf_get_n_tensors(gguf); ++t) {
+      const std::string_view name = gguf_get_tensor_name(gguf, t);
+      if (name.starts_with(prefix)) bytes += gguf_get_tensor_size(gguf, t);
+    }
+  }
+  header->n_prediction = declared;
+  header->prediction_bytes = bytes;
+}
+
 }  // namespace
 
 std::uint64_t GgufHeader::k_elements() const { return elements(n_head_kv, head_sizes_k); }
@@ -310,6 +326,7 @@ Result<GgufHeader> read_gguf_header(const std::string& path) {
   header.n_ctx_train = meta.number(prefix + "context_length");
   header.n_layer = meta.number(prefix + "block_count");
   header.n_embd = meta.number(prefix + "embedding_length");
+  read_prediction_layers(gguf.get(), meta.number(prefix + "nextn_predict_layers"), &header);
   read_attention(meta, prefix, &header);
   return header;
 }

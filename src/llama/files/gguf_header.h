@@ -20,7 +20,11 @@ struct GgufHeader {
   std::int32_t n_splits = 1;     // files that the model is spread over
   std::int32_t n_vocab = 0;      // tokens listed in the file; 0: none
   std::int32_t n_ctx_train = 0;  // 0 here and below: not said
-  std::int32_t n_layer = 0;
+  std::int32_t n_layer = 0;      // all of them
+  // Of them, prediction layers (MTP) whose tensors are in the file. Some files declare layers that
+  // are in another file: 0 then.
+  std::int32_t n_prediction = 0;
+  std::uint64_t prediction_bytes = 0;  // of their tensors
   std::int32_t n_embd = 0;
   std::int32_t n_head = 0;  // the most of any layer
   std::int32_t n_swa = 0;

@@ -157,6 +157,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   params.n_gpu_layers = options.n_gpu_layers;
   params.use_extra_bufts = options.extra_bufts;
   params.load_mode = load_mode(options);
+  params.load_mtp = options.prediction;
   if (options.tensor_split.size() > llama_max_devices()) {
     return invalid_argument("tensor_split has " + std::to_string(options.tensor_split.size()) +
                             " shares, but llama.cpp takes " + std::to_string(llama_max_devices()) +
@@ -180,6 +181,10 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   file->adapters_ = *std::move(adapters);
   file->facts_ = read_facts(file->handle(), *header);
   file->facts_.path = path;
+  if (options.prediction) {
+    file->facts_.n_prediction = header->n_prediction;
+    file->facts_.prediction_bytes = header->prediction_bytes;
+  }
   file->facts_.extra_bufts = options.extra_bufts;
   file->facts_.kernels = kernels.use(options.kernels);
   file->facts_.all_on_cpu =

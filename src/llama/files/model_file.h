@@ -37,7 +37,9 @@ struct ModelFacts {
   std::uint64_t size_bytes = 0;  // of all tensors
   std::int32_t n_vocab = 0;
   std::int32_t n_ctx_train = 0;
-  std::int32_t n_layer = 0;
+  std::int32_t n_layer = 0;            // without prediction layers
+  std::int32_t n_prediction = 0;       // prediction layers (MTP) that were loaded
+  std::uint64_t prediction_bytes = 0;  // of their tensors
   std::int32_t n_embd = 0;
   std::int32_t n_head = 0;  // of the first layer, as is n_head_kv
   std::int32_t n_head_kv = 0;
@@ -85,6 +87,7 @@ struct FileOptions {
   std::vector<std::string> lora;
   bool use_mmap = true;
   bool use_mlock = false;
+  bool prediction = false;  // load the file's prediction layers (GgufHeader::n_prediction), too
 };
 
 // What `options` says of the file.

@@ -56,7 +56,9 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   }
   sizes.n_sequences = options.n_sequences;
   // llama.cpp aborts when a batch is smaller than its number of sequences.
-  const std::int32_t n_batch = std::max(options.n_batch, options.n_sequences);
+  const std::int32_t wanted = std::max(options.n_batch, options.n_sequences);
+  const bool in_one_piece = settings.hidden.any() || settings.prediction;
+  const std::int32_t n_batch = in_one_piece ? std::min(wanted, kMostHiddenBatch) : wanted;
   const std::int64_t n_cells = settings.n_cells > 0
                                    ? std::int64_t{settings.n_cells}
                                    : std::int64_t{sizes.n_ctx} * options.n_sequences +
@@ -81,7 +83,7 @@ llama_context_params make_params(const ContextSizes& sizes, const ContextSetting
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<std::uint32_t>(sizes.n_cells);
   params.n_batch = static_cast<std::uint32_t>(sizes.n_batch);
-  params.n_ubatch = static_cast<std::uint32_t>(std::min(sizes.n_batch, 512));
+  params.n_ubatch = static_cast<std::uint32_t>(std::min(sizes.n_batch, kMostHiddenBatch));
   params.n_seq_max = static_cast<std::uint32_t>(sizes.n_sequences);
   // Memory for as many rows as the batch has tokens would be 0.5 GB for 512 tokens of a vocabulary
   // of 262,144.
@@ -94,7 +96,8 @@ llama_context_params make_params(const ContextSizes& sizes, const ContextSetting
   params.type_v = cache_type_of(settings.type_v);
   params.rope_freq_base = settings.rope_freq_base;
   params.rope_freq_scale = settings.rope_freq_scale;
-  params.n_rs_seq = static_cast<std::uint32_t>(kSnapshots);
+  params.n_rs_seq = settings.prediction ? 0 : static_cast<std::uint32_t>(kSnapshots);
+  if (settings.prediction) params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
   params.kv_unified = true;
   params.swa_full = true;  // otherwise cells leave the window, and no rollback reaches behind it
   return params;

@@ -46,9 +46,28 @@ Status LlamaModel::choose_cache_types() {
   return Status();
 }
 
+bool LlamaModel::has_recurrent_part() const {
+  const ModelFacts& facts = file_->facts();
+  return !settings_.prediction && (facts.recurrent || facts.hybrid);
+}
+
+void LlamaModel::set_hidden() {
+  if (settings_.prediction) settings_.hidden = {.last = true, .layer_inputs = {}};
+  if (!settings_.hidden.any()) return;
+  if (!settings_.prediction) {
+    capabilities_.hidden_reason =
+        why_not_hidden(file_->facts(), settings_.hidden, capabilities_.n_sequences);
+    if (!capabilities_.hidden_reason.empty()) settings_.hidden = {};
+  }
+  capabilities_.n_hidden = hidden_width(*file_, settings_.hidden);
+  if (settings_.prediction) capabilities_.n_hidden_in = capabilities_.n_hidden;
+}
+
 Status LlamaModel::choose_sizes(const ModelOptions& options) {
   const ModelFacts& facts = file_->facts();
-  const bool attention_only = !facts.recurrent && !facts.hybrid;
+  const bool attention_only = !has_recurrent_part();
+  capabilities_.n_sequences = options.n_sequences;
+  set_hidden();
   Result<ContextSizes> sizes = plan_sizes(options, settings_, facts.n_ctx_train, attention_only);
   if (!sizes.ok()) return sizes.status();
   capabilities_.n_vocab = facts.n_vocab;
@@ -69,6 +88,10 @@ Status LlamaModel::choose_sizes(const ModelOptions& options) {
   }
   cache_bytes_ = static_cast<std::uint64_t>(sizes->n_cells) *
                  facts.kv_bytes_per_token(settings_.type_k, settings_.type_v);
+  if (settings_.prediction) {  // a cache of its layers alone
+    cache_bytes_ = cache_bytes_ * static_cast<std::uint64_t>(facts.n_prediction) /
+                   static_cast<std::uint64_t>(std::max(1, facts.n_layer + facts.n_prediction));
+  }
   const std::uint64_t limit = memory_limit();
   if (facts.all_on_cpu && limit > 0 && cache_bytes_ > limit) {
     return resource_exhausted("a context of " + std::to_string(sizes->n_ctx) + " tokens (" +
@@ -100,6 +123,7 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
         memory ? StatusCode::kResourceExhausted : StatusCode::kInternal,
         "llama.cpp cannot make a context of " + std::to_string(sizes.n_cells) + " cells" + because);
   }
+  hand_out(context_->handle.get(), settings_.hidden);
   OUTRIDER_RETURN_IF_ERROR(file_->adapters().apply(context_->handle.get()));
   context_->memory = llama_get_memory(handle());
   context_->junk_id = static_cast<llama_seq_id>(llama_max_parallel_sequences()) - 1;

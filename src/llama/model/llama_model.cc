@@ -97,6 +97,13 @@ Status LlamaModel::validate_item(const EvalItem& item) const {
   }
   OUTRIDER_RETURN_IF_ERROR(validate_growth(item));
   OUTRIDER_RETURN_IF_ERROR(validate_tokens(item));
+  const std::size_t n_new = item.prefix.size() + static_cast<std::size_t>(new_nodes(item));
+  if (item.hidden.size() != n_new * static_cast<std::size_t>(capabilities_.n_hidden_in)) {
+    return invalid_argument(sequence(item.seq) + " has " + std::to_string(n_new) +
+                            " new tokens, and hidden states of " +
+                            std::to_string(item.hidden.size()) + " numbers, not " +
+                            std::to_string(capabilities_.n_hidden_in) + " for each");
+  }
   const std::size_t end = static_cast<std::size_t>(length(item.seq)) +
                           static_cast<std::size_t>(tree_ids(item.seq).n_tokens()) +
                           item.prefix.size() + static_cast<std::size_t>(n_nodes - item.first_new);
@@ -146,8 +153,14 @@ void LlamaModel::add_to_batch(const EvalItem& item) {
   }
   context_->batch.add(item, ids, length(item.seq));
   const std::int32_t n_nodes = ids.n_nodes();
-  evaluated_.push_back(
-      {.seq = item.seq, .first_new = item.first_new, .end = n_nodes, .first_row = n_rows_});
+  const std::size_t n_tokens = static_cast<std::size_t>(context_->batch.n_tokens()) -
+                               item.prefix.size() -
+                               static_cast<std::size_t>(n_nodes - item.first_new);
+  evaluated_.push_back({.seq = item.seq,
+                        .first_new = item.first_new,
+                        .end = n_nodes,
+                        .first_row = n_rows_,
+                        .first_hidden = n_tokens});
   n_rows_ += static_cast<std::size_t>(n_nodes - item.first_new);
   const bool fits = ledger_.append(
       item.seq, static_cast<std::int32_t>(item.prefix.size()) + n_nodes - item.first_new);
@@ -184,7 +197,7 @@ Status LlamaModel::decode(bool* out_of_cells) {
   state_touched_ = code != 1 && code != -1;  // -1: the batch was refused
   if (code == 0) {
     if (n_rows_ > 0 && rows_ == nullptr) return internal_error("llama.cpp gave no logits");
-    return Status();
+    return take_hidden();
   }
   if (code == 1) {
     return resource_exhausted("llama.cpp found no cells for " +
@@ -194,6 +207,16 @@ Status LlamaModel::decode(bool* out_of_cells) {
   return internal_error("llama.cpp failed to evaluate a batch of " +
                         std::to_string(context_->batch.n_tokens()) + " tokens (code " +
                         std::to_string(code) + ")" + log.because());
+}
+
+// Copied: the next decode may come before they are read.
+Status LlamaModel::take_hidden() {
+  hidden_.clear();
+  if (capabilities_.n_hidden == 0) return Status();
+  const bool there = append_hidden(handle(), settings_.hidden,
+                                   static_cast<std::size_t>(context_->batch.n_tokens()),
+                                   static_cast<std::size_t>(capabilities_.n_hidden), &hidden_);
+  return there ? Status() : internal_error("llama.cpp gave no hidden states");
 }
 
 Status LlamaModel::evaluate(std::span<const EvalItem> items) {
@@ -220,6 +243,12 @@ Status LlamaModel::run(std::span<const EvalItem> items) {
   if (!status.ok()) return undo_evaluate(status);
   assert(check_integrity().empty());
   return Status();
+}
+
+std::span<const float> LlamaModel::hidden(std::size_t item, std::size_t token) const {
+  assert(item < evaluated_.size() && capabilities_.n_hidden > 0);
+  const std::size_t width = static_cast<std::size_t>(capabilities_.n_hidden);
+  return std::span(hidden_).subspan((evaluated_[item].first_hidden + token) * width, width);
 }
 
 std::span<const float> LlamaModel::logits(std::size_t item, NodeId node) const {

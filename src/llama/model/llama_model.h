@@ -15,6 +15,10 @@
 // evaluation of theirs fails or is interrupted half way, a sequence cannot always be as before: it
 // then has length 0, or keeps its prefix.
 //
+// Trained heads: a context can hand out hidden states (ContextSettings::hidden), or be that of a
+// file's prediction layers, whose tokens come with such states (llama/heads/hidden_states.h). The
+// prediction layers are in a cache of their own, which has no recurrent part.
+//
 // The probe of exactness runs on a small one (ContextSettings::for_probe), whose cache can be made
 // deep at no cost (llama/model/llama_deepen.cc).
 #pragma once
@@ -31,6 +35,7 @@
 #include "llama/cells/cell_ledger.h"
 #include "llama/cells/tree_ids.h"
 #include "llama/files/model_file.h"
+#include "llama/heads/hidden_states.h"
 #include "model/language_model.h"
 #include "model/model_options.h"
 
@@ -55,6 +60,12 @@ struct ContextSettings {
   // of batches and single steps as soon as there are several sequences (llama/cells/cell_ledger.h).
   bool keep_cell_order = true;
 
+  // What it hands out; batches then have at most kMostHiddenBatch tokens.
+  HiddenStates hidden;
+  // The file's prediction layers instead of the model itself. REQUIRES: a file that was loaded with
+  // them.
+  bool prediction = false;
+
   // For the probe of exactness, on a model that was opened before: what it can take back is not
   // tried once more, the order of cells is not kept, and deepen() may be called.
   bool for_probe = false;
@@ -69,6 +80,7 @@ class LlamaModel : public LanguageModel {
   // Errors: kInvalidArgument for a value out of range, an unknown cache type or one that does not
   // fit the others; kUnsupported for a model that cannot generate text; kResourceExhausted when the
   // cache does not fit into memory; kInternal with llama.cpp's reason.
+  // Hidden states that cannot be had are not handed out, and capabilities().hidden_reason says why.
   // A cache type whose blocks do not divide the heads becomes f16, and notes() says so. Takes up to
   // ten single steps, which show what the model can take back (capabilities().rollback,
   // max_leaves).
@@ -82,6 +94,7 @@ class LlamaModel : public LanguageModel {
   std::int32_t room(SeqId seq) const override;
   Status evaluate(std::span<const EvalItem> items) override;
   std::span<const float> logits(std::size_t item, NodeId node) const override;
+  std::span<const float> hidden(std::size_t item, std::size_t token) const override;
   Status commit(SeqId seq, std::span<const NodeId> path) override;
 
   // Besides what LanguageModel says: a model with a sliding window whose cache has been compacted
@@ -135,8 +148,9 @@ class LlamaModel : public LanguageModel {
   struct Evaluated {
     SeqId seq = 0;
     NodeId first_new = 0;
-    NodeId end = 0;             // of the tree
-    std::size_t first_row = 0;  // of its new nodes in the logits
+    NodeId end = 0;                // of the tree
+    std::size_t first_row = 0;     // of its new nodes in the logits
+    std::size_t first_hidden = 0;  // of its tokens' rows in hidden_
   };
 
   // The recurrent part of a sequence's state, copied when the sequence had this length; -1: none.
@@ -151,6 +165,8 @@ class LlamaModel : public LanguageModel {
   Status choose_cache_types();
   Status choose_sizes(const ModelOptions& options);
   Status make_context(const ContextSizes& sizes);
+  void set_hidden();
+  bool has_recurrent_part() const;
 
   struct SavedCells;
   bool save_cells(SavedCells& saved);
@@ -159,6 +175,7 @@ class LlamaModel : public LanguageModel {
 
   // llama_rollback.cc: what can be taken back, and how without dropping cells.
   Status check_rollback();
+  std::span<const float> no_states(std::size_t n_tokens);
   Status check_branches();
   Status check_state();
   Status try_state();
@@ -185,6 +202,9 @@ class LlamaModel : public LanguageModel {
   Status prepare_batch(std::span<const EvalItem> items, std::int32_t n_tokens);
   void add_to_batch(const EvalItem& item);
   Status decode(bool* out_of_cells);
+  Status take_hidden();
+  void join_hidden(std::span<const EvalItem> items, std::span<const EvalItem> prefixes,
+                   const std::vector<float>& of_prefixes);
   bool interrupted() const;
   bool any_open() const;
   TreeIds& tree_ids(SeqId seq) { return tree_ids_[static_cast<std::size_t>(seq)]; }
@@ -223,6 +243,7 @@ class LlamaModel : public LanguageModel {
   std::vector<std::int32_t> cells_;
   std::vector<std::int32_t> offsets_;
   const float* rows_ = nullptr;  // [n_rows_, n_vocab]
+  std::vector<float> hidden_;    // [tokens of the last evaluate(), n_hidden]
   std::size_t n_rows_ = 0;
   std::int64_t compactions_ = 0;
 };

@@ -50,11 +50,18 @@ constexpr std::array<NodeId, 1> kRootOnly{kRoot};
 
 }  // namespace
 
+// Of tokens before which nothing is known, for a head's trials.
+std::span<const float> LlamaModel::no_states(std::size_t n_tokens) {
+  hidden_.assign(n_tokens * static_cast<std::size_t>(capabilities_.n_hidden_in), 0.0f);
+  return hidden_;
+}
+
 // One more token of sequence 0, behind a prefix, kept only when asked for.
 Status LlamaModel::evaluate_one(std::span<const Token> prefix, Token token, bool keep,
                                 std::vector<float>* row) {
   const TokenTree root(token);
-  const EvalItem item{.seq = 0, .prefix = prefix, .tree = &root};
+  const EvalItem item{
+      .seq = 0, .prefix = prefix, .tree = &root, .hidden = no_states(prefix.size() + 1)};
   OUTRIDER_RETURN_IF_ERROR(evaluate({&item, 1}));
   const std::span<const float> logits = this->logits(0, kRoot);
   if (row != nullptr) row->assign(logits.begin(), logits.end());
@@ -66,7 +73,7 @@ Status LlamaModel::evaluate_one(std::span<const Token> prefix, Token token, bool
 Status LlamaModel::check_rollback() {
   const ModelFacts& facts = file_->facts();
   n_snapshots_ = static_cast<std::int32_t>(llama_n_rs_seq(handle()));
-  if (facts.recurrent || facts.hybrid || n_snapshots_ > 0) return check_state();
+  if (has_recurrent_part() || n_snapshots_ > 0) return check_state();
   capabilities_.can_share = facts.n_swa == 0;
   if (capabilities_.n_ctx < 2) return Status();
   OUTRIDER_RETURN_IF_ERROR(evaluate_one({}, 0, /*keep=*/true, nullptr));
@@ -106,7 +113,7 @@ Status LlamaModel::check_branches() {
   const NodeId side = tree.add(kRoot, 0, 1.0f, 1);
   const NodeId branch = tree.add(kRoot, last, 1.0f, 1);
   static_cast<void>(side);
-  const EvalItem item{.seq = 0, .prefix = {}, .tree = &tree};
+  const EvalItem item{.seq = 0, .prefix = {}, .tree = &tree, .hidden = no_states(3)};
   OUTRIDER_RETURN_IF_ERROR(evaluate({&item, 1}));
   const std::span<const float> logits = this->logits(0, branch);
   const std::vector<float> got(logits.begin(), logits.end());
@@ -217,8 +224,10 @@ Status LlamaModel::evaluate_saving(std::span<const EvalItem> items) {
     prefixes.push_back({.seq = item.seq, .prefix = item.prefix});
     item.prefix = {};
   }
+  std::vector<float> of_prefixes;
   if (!prefixes.empty()) {
     OUTRIDER_RETURN_IF_ERROR(run(prefixes));
+    of_prefixes = std::move(hidden_);
     for (const EvalItem& item : prefixes) {
       OUTRIDER_RETURN_IF_ERROR(settle(item.seq, /*kept=*/true, {}));
     }
@@ -228,7 +237,36 @@ Status LlamaModel::evaluate_saving(std::span<const EvalItem> items) {
       OUTRIDER_RETURN_IF_ERROR(save_state(item.seq));
     }
   }
-  return run(chains);
+  OUTRIDER_RETURN_IF_ERROR(run(chains));
+  if (capabilities_.n_hidden > 0 && !prefixes.empty()) join_hidden(items, prefixes, of_prefixes);
+  return Status();
+}
+
+// Puts the hidden states of prefixes that went first back in front of their chains'.
+void LlamaModel::join_hidden(std::span<const EvalItem> items, std::span<const EvalItem> prefixes,
+                             const std::vector<float>& of_prefixes) {
+  const std::size_t width = static_cast<std::size_t>(capabilities_.n_hidden);
+  std::vector<float> all;
+  std::size_t next = 0;  // of `prefixes`
+  std::size_t first = 0;
+  const auto append = [&](const std::vector<float>& from, std::size_t row, std::size_t n) {
+    const std::span<const float> rows = std::span(from).subspan(row * width, n * width);
+    all.insert(all.end(), rows.begin(), rows.end());
+  };
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::size_t begin = all.size() / width;
+    std::size_t n = items[i].prefix.size();
+    if (next < prefixes.size() && prefixes[next].seq == items[i].seq) {
+      append(of_prefixes, first, n);
+      first += n;
+      n = 0;
+      ++next;
+    }
+    if (items[i].tree != nullptr) n += static_cast<std::size_t>(items[i].tree->size());
+    append(hidden_, evaluated_[i].first_hidden, n);
+    evaluated_[i].first_hidden = begin;
+  }
+  hidden_ = std::move(all);
 }
 
 Status LlamaModel::commit_state(SeqId seq, std::span<const NodeId> path) {

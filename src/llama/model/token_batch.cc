@@ -15,6 +15,7 @@ void TokenBatch::clear() {
   tokens_.clear();
   positions_.clear();
   outputs_.clear();
+  hidden_.clear();
   n_ids_.clear();
   ids_.clear();
 }
@@ -26,6 +27,7 @@ void TokenBatch::add(Token token, Pos pos, bool output) {
 }
 
 void TokenBatch::add(const EvalItem& item, const TreeIds& ids, Pos length) {
+  hidden_.insert(hidden_.end(), item.hidden.begin(), item.hidden.end());
   Pos pos = length;
   for (const Token token : item.prefix) {
     add(token, pos++, /*output=*/false);
@@ -48,7 +50,7 @@ llama_batch TokenBatch::view() {
   }
   return {.n_tokens = n_tokens(),
           .token = tokens_.data(),
-          .embd = nullptr,
+          .embd = hidden_.empty() ? nullptr : hidden_.data(),
           .pos = positions_.data(),
           .n_seq_id = n_ids_.data(),
           .seq_id = id_lists_.data(),

@@ -19,7 +19,8 @@ class TokenBatch {
   std::int32_t n_tokens() const { return static_cast<std::int32_t>(tokens_.size()); }
 
   // Adds the item's prefix, behind a text of `length` tokens, and the nodes of its tree from
-  // first_new on, which alone have outputs. `ids` has grown to that tree already.
+  // first_new on, which alone have outputs, and the hidden states that they come with. `ids` has
+  // grown to that tree already.
   void add(const EvalItem& item, const TreeIds& ids, Pos length);
 
   // Valid until the next change.
@@ -31,6 +32,7 @@ class TokenBatch {
   std::vector<llama_token> tokens_;
   std::vector<llama_pos> positions_;
   std::vector<std::int8_t> outputs_;
+  std::vector<float> hidden_;        // [n_tokens, width] of a head; empty for others
   std::vector<std::int32_t> n_ids_;  // of each token
   std::vector<llama_seq_id> ids_;    // one token's after the other's
   std::vector<llama_seq_id*> id_lists_;

@@ -1,0 +1,46 @@
+#include "llama/prediction.h"
+
+#include <utility>
+
+#include "llama/files/gguf_header.h"
+#include "llama/heads/hidden_states.h"
+
+namespace outrider::llama {
+
+void PredictionPlan::fails(const Status& why) {
+  if (why.ok()) return;
+  why_not = why.message();
+  note = "the file's prediction layers (MTP) do not guess: " + why_not;
+}
+
+Result<PredictionPlan> plan_prediction(const ModelOptions& options) {
+  const Result<GgufHeader> header = read_gguf_header(options.path);
+  if (!header.ok()) return header.status();
+  PredictionPlan plan;
+  if (header->n_prediction == 0) {
+    plan.why_not = "the target's file has no prediction layers (MTP)";
+  } else if (options.mtp == HeadChoice::kOff) {
+    plan.why_not = "the target's prediction layers are switched off (mtp=off)";
+  } else if (!has_prediction_layers(header->architecture)) {
+    plan.fails(unsupported("llama.cpp does not evaluate those of the architecture " +
+                           header->architecture));
+  } else {
+    plan.wanted = !options.isolate && options.workers.empty();
+  }
+  return plan;
+}
+
+Result<std::unique_ptr<LlamaModel>> open_prediction(const LlamaModel& target,
+                                                    const ModelOptions& options) {
+  const std::string& why = target.capabilities().hidden_reason;
+  if (!why.empty()) return unsupported(why);
+  ContextSettings settings = target.settings();
+  settings.hidden = {};
+  settings.prediction = true;
+  settings.type_k = settings.type_v = "f16";
+  settings.max_width = kDraftWidth;
+  settings.n_cells = 0;
+  return LlamaModel::create(target.file(), options, settings);
+}
+
+}  // namespace outrider::llama

@@ -1,0 +1,74 @@
+// llama.cpp's own guesses with a trained head, by its common_speculative: what a drafter of ours
+// for the same head must give at temperature 0, position by position.
+//
+// Idea. The calls are those of llama-server, with one sequence: the target evaluates a batch,
+// `process` gives the head what it needs of it, `draft` guesses from the last token on, the head's
+// cells of the guess are removed, the target verifies, `accept` says how many guesses were right.
+// Guesses are the head's most likely tokens (of its best ten by llama.cpp's sampler; of equals the
+// one that std::partial_sort leaves first, so give the head no ties).
+//
+// Tested by tiny_gguf_heads_test.cc.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/types.h"
+#include "llama.h"
+
+namespace outrider::testing {
+
+enum class LlamaHeadKind { kMtp, kEagle3, kDflash };
+
+struct LlamaHeadsOptions {
+  LlamaHeadKind kind = LlamaHeadKind::kMtp;
+  std::string target_path;
+  std::string head_path;              // of the head; empty for kMtp: the target's own file
+  int n_draft = 4;                    // guesses at a time; fewer where the head cannot do so many
+  int n_ctx = 512;                    // of target and head; a text with its guesses must fit
+  int n_prompt_batch = 0;             // tokens of a prompt evaluated at once; 0: all
+  ggml_type kv_type = GGML_TYPE_F16;  // of the target; the head's is F16
+};
+
+// One step of decoding with speculation.
+struct LlamaHeadsStep {
+  std::vector<Token> guesses;
+  int n_accepted = 0;
+};
+
+struct LlamaHeadsRun {
+  std::vector<Token> text;  // what follows the prompt
+  std::vector<LlamaHeadsStep> steps;
+};
+
+// Not thread-safe. Logs of llama.cpp are dropped.
+class LlamaHeads {
+ public:
+  // kInternal, naming the file, when llama.cpp will not load one or make a context for it;
+  // kUnsupported with its reason when it refuses the head.
+  static Result<LlamaHeads> load(const LlamaHeadsOptions& options);
+  LlamaHeads(LlamaHeads&&) noexcept;
+  ~LlamaHeads();
+
+  const llama_model* target() const;
+
+  // The guesses behind each token of `text` from index `first` on: result[i] are those behind
+  // text[0 .. first + i], so they guess text[first + i + 1] and on. What was guessed before does
+  // not matter: the target reads `text` token by token. Starts anew. [text.size() - first]
+  // REQUIRES: 1 <= first < text.size(); no token is out of range.
+  Result<std::vector<std::vector<Token>>> guesses(const std::vector<Token>& text, int first);
+
+  // Greedy text of `n_tokens` or a few more, decoded with speculation. Starts anew.
+  // REQUIRES: prompt.size() >= 2.
+  Result<LlamaHeadsRun> run(const std::vector<Token>& prompt, int n_tokens);
+
+ private:
+  struct State;
+  explicit LlamaHeads(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace outrider::testing
