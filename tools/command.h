@@ -52,6 +52,7 @@ std::unique_ptr<Command> make_serve_command();
 std::unique_ptr<Command> make_suffix_command();
 std::unique_ptr<Command> make_bench_command();
 std::unique_ptr<Command> make_calibrate_command();
+std::unique_ptr<Command> make_make_draft_command();
 
 // All of them, in the order of the help.
 std::vector<std::unique_ptr<Command>> make_commands();

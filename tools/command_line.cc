@@ -162,6 +162,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_suffix_command());
   commands.push_back(make_calibrate_command());
   commands.push_back(make_bench_command());
+  commands.push_back(make_make_draft_command());
   return commands;
 }
 
