@@ -1,74 +1,21 @@
-// Reading the head of a GGUF file, and writing a new one tensor by tensor.
-//
-// Support code: used by the writer of tiny models and by the widening and requantising tools, never
-// by anything shipped. Everything here works on the file format only; no model is loaded.
+// GGUF files of tests and of the tools that make small models: src/llama/gguf with a file that need
+// not be brought to the disk.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
-#include "ggml.h"
-#include "gguf.h"
+#include "llama/gguf/gguf_file.h"
 
 namespace outrider::testing {
 
-struct GgufDeleter {
-  void operator()(gguf_context* context) const { gguf_free(context); }
-};
-using GgufHandle = std::unique_ptr<gguf_context, GgufDeleter>;
-
-// One tensor as a GGUF file describes it.
-struct TensorInfo {
-  std::string name;  // at most 63 bytes
-  ggml_type type = GGML_TYPE_F32;
-  std::vector<std::int64_t> shape;  // 1 to 4 sizes, the contiguous one (a row's length) first
-
-  std::int64_t row_length() const { return shape[0]; }
-  std::int64_t n_rows() const;  // product of the sizes after the first
-  std::size_t row_bytes() const { return ggml_row_size(type, shape[0]); }
-  std::size_t bytes() const { return row_bytes() * static_cast<std::size_t>(n_rows()); }
-};
-
-// A GGUF file opened for reading: its metadata in memory, its tensors on disk.
-class GgufReader {
- public:
-  // kNotFound when `path` cannot be opened; kInvalidArgument when it is not a GGUF file;
-  // kDataLoss when it is one but damaged, or ends before its last tensor.
-  static Result<GgufReader> open(const std::string& path);
-
-  const std::string& path() const { return path_; }
-  const gguf_context* metadata() const { return metadata_.get(); }
-  const std::vector<TensorInfo>& tensors() const { return tensors_; }
-  std::uint64_t file_bytes() const { return file_bytes_; }
-
-  // Metadata by key; kDataLoss (naming file and key) when it is missing or of another type.
-  // u32 also takes other integer types whose value fits.
-  Result<std::uint32_t> u32(const std::string& key) const;
-  Result<float> f32(const std::string& key) const;
-  Result<std::string> string(const std::string& key) const;
-  bool has(const std::string& key) const { return gguf_find_key(metadata(), key.c_str()) >= 0; }
-
-  // Reads all of tensor `index` (0 <= index < tensors().size()) into `data`, replacing it.
-  Status read_tensor(std::size_t index, std::vector<std::uint8_t>& data) const;
-
- private:
-  struct FileDeleter {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  GgufReader() = default;
-
-  std::string path_;
-  std::unique_ptr<std::FILE, FileDeleter> file_;
-  GgufHandle metadata_;
-  std::vector<TensorInfo> tensors_;
-  std::uint64_t file_bytes_ = 0;
-};
+using GgufReader = gguf::GgufReader;
+using GgufHandle = gguf::Handle;
+using TensorInfo = gguf::TensorInfo;
+using TensorSource = gguf::TensorSource;
 
 // A file that appears under its name only when it is complete: it is written under a temporary
 // name in the same folder, and removed again when it is destroyed without commit().
@@ -100,13 +47,9 @@ class AtomicFile {
   std::uint64_t written_ = 0;
 };
 
-// Gives the bytes of tensor `index`; called once for each, in order. The data must have exactly
-// bytes() of its TensorInfo; it may be left in `data` from the call before and is only resized.
-using TensorSource = std::function<Status(std::size_t index, std::vector<std::uint8_t>& data)>;
-
-// Writes metadata and tensors as a GGUF file at `path`, holding one tensor at a time in memory.
-// Aligned to the default of 32 bytes, whatever `metadata` says. `durable` as in AtomicFile::commit.
-// On failure nothing is left behind and an existing file at `path` is unchanged.
+// Writes metadata and tensors as a GGUF file at `path` (gguf::write_gguf). `durable` as in
+// AtomicFile::commit. On failure nothing is left behind and an existing file at `path` is
+// unchanged.
 Status write_gguf(const std::string& path, const gguf_context* metadata,
                   const std::vector<TensorInfo>& tensors, const TensorSource& source, bool durable);
 

@@ -55,6 +55,7 @@ std::unique_ptr<Command> make_serve_command();
 std::unique_ptr<Command> make_suffix_command();
 std::unique_ptr<Command> make_bench_command();
 std::unique_ptr<Command> make_calibrate_command();
+std::unique_ptr<Command> make_make_draft_command();
 std::unique_ptr<Command> make_completion_command();
 std::unique_ptr<Command> make_man_command();
 

@@ -160,6 +160,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_suffix_command());
   commands.push_back(make_calibrate_command());
   commands.push_back(make_bench_command());
+  commands.push_back(make_make_draft_command());
   commands.push_back(make_completion_command());
   commands.push_back(make_man_command());
   return commands;

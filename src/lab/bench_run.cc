@@ -1,12 +1,12 @@
 #include "lab/bench_run.h"
 
 #include <algorithm>
-#include <ctime>
 #include <optional>
 #include <utility>
 
 #include "api/completion_json.h"
 #include "engine/engine.h"
+#include "lab/fastest_run.h"
 #include "lab/oracle.h"
 
 namespace outrider::lab {
@@ -17,9 +17,6 @@ namespace {
 constexpr std::int32_t kLeastRepetitions = 4;
 constexpr std::int32_t kMostRepetitions = 10;
 constexpr std::int32_t kWarmUpTokens = 16;
-
-// What this process has computed so far, all threads together.
-double processor_ms() { return 1000.0 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 BenchSetting setting_of(const Harness& harness, const BenchPlan& plan) {
   const Target& target = harness.target;

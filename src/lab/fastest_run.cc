@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <barrier>
+#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -35,5 +36,7 @@ double fastest_run(std::int32_t n_threads, int times,
   }
   return best;
 }
+
+double processor_ms() { return 1000.0 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 }  // namespace outrider::lab

@@ -11,4 +11,8 @@ namespace outrider::lab {
 double fastest_run(std::int32_t n_threads, int times,
                    const std::function<void(std::int32_t)>& work);
 
+// Milliseconds that this process has computed so far, all threads together: what other programs
+// want of the cores changes it little.
+double processor_ms();
+
 }  // namespace outrider::lab

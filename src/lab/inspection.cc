@@ -9,6 +9,7 @@
 #include "lab/stats_table.h"
 #include "llama/base/backend.h"
 #include "llama/files/gguf_header.h"
+#include "llama/gguf/draft_writer.h"
 #include "llama/heads/hidden_states.h"
 #include "llama/vocabulary/vocab_match.h"
 #include "llama/vocabulary/vocabulary.h"
@@ -54,6 +55,29 @@ Json prediction_json(const InspectedModel& m) {
           {"problem", m.prediction_problem.empty() ? Json() : Json(m.prediction_problem)}};
 }
 
+// What `make-draft` noted in the file (llama/gguf/draft_writer.h): null when it did not make it.
+Json made_json(const llama::ModelFile& file) {
+  Json made;
+  for (const char* const key : {"source", "target", "made", "tokens", "layers"}) {
+    const std::optional<std::string> value = file.metadata(gguf::kDraftKeys + std::string(key));
+    if (value) made[key] = *value;
+  }
+  return made;
+}
+
+// The same for people; empty when it did not.
+std::string made_text(const llama::ModelFile& file) {
+  const auto noted = [&file](const std::string& key) {
+    return file.metadata(gguf::kDraftKeys + key).value_or("");
+  };
+  if (noted("source").empty()) return "";
+  std::string text =
+      "by make-draft of " + noted("source") + " for " + noted("target") + ": " + noted("made");
+  if (!noted("tokens").empty()) text += "; tokens " + noted("tokens");
+  if (!noted("layers").empty()) text += "; layers " + noted("layers");
+  return text;
+}
+
 Json model_json(const InspectedModel& m) {
   const llama::ModelFacts& f = m.file->facts();
   const llama::ContextSettings& c = m.plan.context;
@@ -72,6 +96,7 @@ Json model_json(const InspectedModel& m) {
           {"chat_template", f.has_chat_template},
           {"chat_tools", f.chat_tools},
           {"chat_reasoning", f.chat_reasoning},
+          {"made", made_json(*m.file)},
           {"rollback", rollback_kind(f)},
           {"kernels", m.kernels.name()},
           {"kernels_reason", m.kernels.own ? Json() : Json(m.kernels.reason)},
@@ -139,6 +164,8 @@ std::string model_table(const std::string& role, const InspectedModel& m, bool n
   std::string table = role + " " + one_line(f.path) + "\n";
   table += row("model", (f.name.empty() ? "" : f.name + ", ") + f.architecture + ", " +
                             parameters_text(f.n_params) + " parameters, " + f.ftype_name);
+  const std::string made = made_text(*m.file);
+  if (!made.empty()) table += row("made", made);
   table += row("shape", std::to_string(f.n_layer) + " layers of " + std::to_string(f.n_embd) +
                             ", context trained " + std::to_string(f.n_ctx_train) +
                             (f.n_swa > 0 ? ", sliding window " + std::to_string(f.n_swa) : ""));

@@ -4,21 +4,10 @@
 #include <limits>
 #include <memory>
 
+#include "lab/draft_walk.h"
+
 namespace outrider::lab {
 namespace {
-
-// How many tokens of `text` the tree's guesses go along.
-std::size_t right_guesses(const TokenTree& tree, std::span<const Token> text) {
-  NodeId at = kRoot;
-  std::size_t right = 0;
-  while (right < text.size()) {
-    const NodeId next = tree.child(at, text[right]);
-    if (next == kNoNode) break;
-    at = next;
-    ++right;
-  }
-  return right;
-}
 
 // Goes on as long as what is there is right.
 class Foresight : public DraftGuide {

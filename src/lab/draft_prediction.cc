@@ -1,0 +1,37 @@
+#include "lab/draft_prediction.h"
+
+#include <vector>
+
+#include "plan/outlook.h"
+
+namespace outrider::lab {
+
+DraftPrediction predict_draft(const CostCurve& target, std::span<const double> chances,
+                              double first_ms, double further_ms) {
+  const StepCosts costs(target, /*base=*/1, /*n_ready=*/1,
+                        static_cast<std::int32_t>(chances.size()));
+  const double plain_rate = 1.0 / target.ms(1);
+  DraftPrediction best;
+  std::vector<float> of_nodes;
+  double chance = 1.0;
+  double tokens = 1.0;
+  double spent_ms = 0.0;
+  for (const double next : chances) {
+    chance *= next;
+    tokens += chance;
+    spent_ms += of_nodes.empty() ? first_ms : further_ms;
+    of_nodes.push_back(static_cast<float>(chance));
+    const std::int32_t n = static_cast<std::int32_t>(of_nodes.size());
+    // All that was guessed is sent: what is sent of it is at least as good.
+    const Outlook outlook =
+        best_outlook({.chances = of_nodes, .n_ready = 1, .costs = &costs, .spent_ms = spent_ms});
+    const double ms = outlook.nodes > 0 ? outlook.ms : costs.ms(n) + spent_ms;
+    const double said = outlook.nodes > 0 ? outlook.tokens : tokens;
+    const double speedup = said / ms / plain_rate;
+    if (best.guesses > 0 && speedup <= best.speedup) continue;
+    best = {.guesses = n, .tokens = said, .ms = ms, .speedup = speedup};
+  }
+  return best;
+}
+
+}  // namespace outrider::lab

@@ -1,0 +1,313 @@
+#include "lab/make_draft_run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include "engine/engine.h"
+#include "lab/bench_run.h"
+#include "lab/calibration.h"
+#include "lab/draft_pieces.h"
+#include "lab/markup.h"
+#include "llama/files/model_file.h"
+#include "llama/gguf/draft_writer.h"
+
+namespace outrider::lab {
+namespace {
+
+constexpr std::int64_t kLookMs = 50;  // between two looks at the watcher
+constexpr std::uint64_t kSpareBytes = 64 << 20;
+
+std::string base_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+// A candidate's file, beside the output, removed at the end.
+class CandidateFile {
+ public:
+  explicit CandidateFile(const std::string& output)
+      : path_(output + "." + std::to_string(::getpid()) + ".candidate.gguf") {}
+  ~CandidateFile() { remove(); }
+  CandidateFile(const CandidateFile&) = delete;
+  CandidateFile& operator=(const CandidateFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  void remove() const {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+
+ private:
+  std::string path_;
+};
+
+// All that is done for one call.
+class MakeDraft {
+ public:
+  MakeDraft(const Harness& harness, const MakeDraftPlan& plan)
+      : harness_(harness), plan_(plan), file_(plan.output) {}
+  Result<MakeDraftResult> run();
+
+ private:
+  Status prepare();
+  Status check_room() const;
+  Result<DraftCandidate> try_one(const DraftMake& make);
+  Result<gguf::DraftRecipe> recipe_of(const DraftMake& make) const;
+  Status write(const DraftMake& make, const std::string& path, const std::string& title) const;
+  Status open(const DraftMake& make);
+  void close();
+  Status walk(DraftCandidate& candidate);
+  Status measure_best();
+  Status measure(DraftCandidate& candidate);
+  void choose();
+
+  const Harness& harness_;
+  const MakeDraftPlan& plan_;
+  CandidateFile file_;
+  gguf::DraftSource source_;
+  DraftSample sample_;
+  std::unique_ptr<DraftTokens> tokens_;  // null: the vocabulary cannot be cut
+  DraftSearch search_;
+  MakeDraftResult result_;
+};
+
+Status MakeDraft::check_room() const {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::absolute(plan_.output).parent_path();
+  const std::filesystem::space_info space = std::filesystem::space(folder, error);
+  if (error || space.available >= source_.bytes + kSpareBytes) return Status();
+  return resource_exhausted("'" + folder.string() + "' has " +
+                            std::to_string(space.available >> 20) + " MiB left, but a draft of '" +
+                            plan_.source + "' may take " + std::to_string(source_.bytes >> 20) +
+                            "; choose another folder with -o");
+}
+
+Status MakeDraft::prepare() {
+  Result<gguf::DraftSource> source = gguf::read_draft_source(plan_.source);
+  if (!source.ok()) return source.status();
+  source_ = *std::move(source);
+  OUTRIDER_RETURN_IF_ERROR(check_room());
+  Result<DraftSample> sample = write_sample(harness_, plan_.sample);
+  if (!sample.ok()) return sample.status();
+  sample_ = *std::move(sample);
+  result_.walked_tokens = sample_.walked_tokens;
+  if (source_.cuts_tokens.ok()) {
+    Result<std::unique_ptr<DraftTokens>> tokens =
+        DraftTokens::create(plan_.source, sample_.texts, harness_.watcher);
+    if (!tokens.ok()) return tokens.status();
+    tokens_ = *std::move(tokens);
+  }
+  Result<DraftSearch> search = search_space(plan_, source_, tokens_.get(), result_.notes);
+  if (!search.ok()) return search.status();
+  search_ = *std::move(search);
+  return Status();
+}
+
+Result<gguf::DraftRecipe> MakeDraft::recipe_of(const DraftMake& make) const {
+  gguf::DraftRecipe recipe{.type = make.type};
+  recipe.notes = {{"source", base_name(plan_.source)},
+                  {"target", base_name(plan_.target.path)},
+                  {"made", make_text(make)}};
+  if (make.n_tokens > 0) {
+    recipe.tokens = tokens_->chosen(make.n_tokens);
+    recipe.notes.emplace_back(
+        "tokens", std::to_string(recipe.tokens.size()) + " of " + std::to_string(source_.n_tokens));
+  }
+  if (make.n_left_out > 0) {
+    for (std::int32_t layer = 0; layer < source_.n_layers; ++layer) {
+      const std::int32_t behind = layer - make.first_left_out;
+      if (behind < 0 || behind >= make.n_left_out) recipe.layers.push_back(layer);
+    }
+    recipe.notes.emplace_back(
+        "layers", std::to_string(recipe.layers.size()) + " of " + std::to_string(source_.n_layers));
+  }
+  return recipe;
+}
+
+Status MakeDraft::write(const DraftMake& make, const std::string& path,
+                        const std::string& title) const {
+  const Result<gguf::DraftRecipe> recipe = recipe_of(make);
+  if (!recipe.ok()) return recipe.status();
+  return gguf::write_draft(
+      plan_.source, path, *recipe,
+      {.n_threads = used_threads(plan_.draft),
+       .cancel = harness_.watcher.interrupt,
+       .progress = [&](double done) { harness_.watcher.update("writing " + title, done); }});
+}
+
+// Writes the candidate and loads it beside the target.
+Status MakeDraft::open(const DraftMake& make) {
+  close();
+  OUTRIDER_RETURN_IF_ERROR(write(make, file_.path(), make_text(make)));
+  ModelOptions options = plan_.draft;
+  options.path = file_.path();
+  Runtime& runtime = harness_.runtime;
+  OUTRIDER_RETURN_IF_ERROR(runtime.load(ModelRole::kDraft, options));
+  bool ending = false;
+  while (!runtime.wait_loaded(kLookMs)) {
+    if (!harness_.watcher.interrupted() || ending) continue;
+    (void)runtime.cancel_load(ModelRole::kDraft);  // not found: it is done already
+    ending = true;
+  }
+  if (harness_.watcher.interrupted()) return cancelled("interrupted");
+  return runtime.status().draft.error;
+}
+
+void MakeDraft::close() {
+  (void)harness_.runtime.unload(ModelRole::kDraft, /*at_once=*/true);  // not found: there is none
+  file_.remove();
+}
+
+// Along all texts, with the draft that is open.
+Status MakeDraft::walk(DraftCandidate& candidate) {
+  DraftWalk walk;
+  Status status;
+  const auto work = [&](LanguageModel& /*target*/, const Engine& engine) {
+    Drafter* const draft = engine.drafters().front();  // the draft model's place
+    if (draft == nullptr) {
+      status = internal_error("the draft model is not attached");
+      return;
+    }
+    draft->set_interrupt(harness_.watcher.interrupt);
+    for (std::size_t i = 0; i < sample_.walked.size() && status.ok(); ++i) {
+      harness_.watcher.update("trying " + make_text(candidate.make),
+                              static_cast<double>(i) / static_cast<double>(sample_.walked.size()));
+      Result<std::unique_ptr<Sampler>> sampler =
+          harness_.target.make_sampler(plan_.sample.sampling);
+      status = sampler.ok() ? walk_text(sample_.walked[i], *draft, **sampler,
+                                        {.interrupt = harness_.watcher.interrupt}, walk)
+                            : sampler.status();
+    }
+    draft->set_interrupt(nullptr);
+    const CostCurve& costs = engine.planner().target_cost();
+    if (!status.ok()) return;
+    if (walk.times.first_ms.empty() || costs.empty()) {
+      status = internal_error("nothing was measured");
+      return;
+    }
+    candidate.first_chance = walk.first_chance();
+    candidate.first_ms = summarise(walk.times.first_ms).ms;
+    candidate.further_ms =
+        walk.times.further_ms.empty() ? candidate.first_ms : summarise(walk.times.further_ms).ms;
+    candidate.processor_ms = walk.processor_ms / static_cast<double>(walk.passes);
+    candidate.prediction =
+        predict_draft(costs, walk.chances(), candidate.first_ms, candidate.further_ms);
+  };
+  OUTRIDER_RETURN_IF_ERROR(harness_.runtime.with_idle_target(work));
+  return status;
+}
+
+// Whether the whole search must end with it.
+bool is_final(const Status& status) {
+  return status.code() == StatusCode::kCancelled || status.code() == StatusCode::kResourceExhausted;
+}
+
+Result<DraftCandidate> MakeDraft::try_one(const DraftMake& make) {
+  DraftCandidate candidate{.make = make};
+  candidate.status = open(make);
+  std::error_code error;
+  candidate.bytes = std::filesystem::file_size(file_.path(), error);
+  if (candidate.status.ok()) candidate.status = walk(candidate);
+  close();
+  if (harness_.watcher.interrupted()) return cancelled("interrupted");
+  if (is_final(candidate.status)) return candidate.status;
+  return candidate;
+}
+
+// As `bench` does it, on the prompts of the texts that were walked.
+Status MakeDraft::measure(DraftCandidate& candidate) {
+  OUTRIDER_RETURN_IF_ERROR(open(candidate.make));
+  BenchPlan bench{.prompts = sample_.prompts, .categories = {""}, .model = plan_.target};
+  bench.repeat = 1;
+  bench.request.sampling = plan_.sample.sampling;
+  bench.request.seed = plan_.sample.seed;
+  bench.request.max_tokens = plan_.sample.max_tokens;
+  bench.request.drafters.chains = {{std::string(kDraftModelName)}};
+  const BenchRun run = run_bench(harness_, bench);
+  close();
+  if (harness_.watcher.interrupted()) return cancelled("interrupted");
+  if (!run.failure.ok()) return run.failure;
+  const BenchGroup& all = run.result.overall;
+  candidate.measured = {.speedup = all.speedup.value_or(0.0),
+                        .processor_speedup = all.processor_speedup().value_or(0.0),
+                        .identical = all.identical == all.pairs};
+  return Status();
+}
+
+Status MakeDraft::measure_best() {
+  std::int32_t left = plan_.most_measured;
+  for (const std::size_t i : best_drafts(result_.candidates)) {
+    DraftCandidate& candidate = result_.candidates[i];
+    if (left-- <= 0 || !candidate.prediction.pays()) break;
+    OUTRIDER_RETURN_IF_ERROR(measure(candidate));
+  }
+  return Status();
+}
+
+// The fastest of those that were measured; where none was to be, of all.
+void MakeDraft::choose() {
+  const std::vector<std::size_t> order = best_drafts(result_.candidates);
+  if (order.empty()) {
+    result_.verdict = "no draft of '" + base_name(plan_.source) + "' works for '" +
+                      base_name(plan_.target.path) +
+                      "': " + result_.candidates.front().status.message();
+    return;
+  }
+  double best = 1.0;
+  for (const std::size_t i : order) {
+    const DraftCandidate& candidate = result_.candidates[i];
+    if (plan_.most_measured > 0 && !candidate.measured) continue;
+    const double speedup =
+        candidate.measured ? candidate.measured->speedup : candidate.prediction.speedup;
+    if (speedup <= best) continue;
+    best = speedup;
+    result_.chosen = i;
+  }
+  if (result_.chosen) {
+    result_.verdict = "the best is " + make_text(result_.candidates[*result_.chosen].make) + ": " +
+                      fixed(best, 2) + " times the speed of plain decoding, " +
+                      (plan_.most_measured > 0 ? "measured" : "predicted");
+    return;
+  }
+  const DraftCandidate& first = result_.candidates[order.front()];
+  result_.verdict = "no draft of '" + base_name(plan_.source) + "' pays: the best one (" +
+                    make_text(first.make) + ") is " +
+                    (first.measured ? "measured at " + fixed(first.measured->speedup, 2)
+                                    : "predicted at " + fixed(first.prediction.speedup, 2)) +
+                    " times the speed of plain decoding";
+}
+
+Result<MakeDraftResult> MakeDraft::run() {
+  result_.target = plan_.target.path;
+  result_.source = plan_.source;
+  result_.output = plan_.output;
+  result_.command = plan_.command;
+  result_.machine = this_machine();
+  OUTRIDER_RETURN_IF_ERROR(prepare());
+  Result<std::vector<DraftCandidate>> candidates =
+      search_drafts(search_, [this](const DraftMake& make) { return try_one(make); });
+  if (!candidates.ok()) return candidates.status();
+  result_.candidates = *std::move(candidates);
+  const Status measured = measure_best();
+  close();
+  if (!measured.ok()) return measured;
+  choose();
+  if (result_.chosen) {
+    OUTRIDER_RETURN_IF_ERROR(
+        write(result_.candidates[*result_.chosen].make, plan_.output, base_name(plan_.output)));
+  }
+  return std::move(result_);
+}
+
+}  // namespace
+
+Result<MakeDraftResult> make_draft(const Harness& harness, const MakeDraftPlan& plan) {
+  return MakeDraft(harness, plan).run();
+}
+
+}  // namespace outrider::lab

@@ -1,0 +1,380 @@
+// Making drafts of tiny models, and that they draft: the same text, at every temperature.
+#include "lab/make_draft_run.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "backend/llama_loader.h"
+#include "backend/loaded_target.h"
+#include "lab/draft_pieces.h"
+#include "lab/inspection.h"
+#include "llama/gguf/gguf_file.h"
+#include "testing/gguf_damage.h"
+#include "testing/tiny_dir.h"
+#include "testing/tiny_gguf.h"
+
+namespace outrider::lab {
+namespace {
+
+using testing::TinyModelOptions;
+
+// A target whose passes all take as long as if it were a large one, so that what pays does not
+// depend on the machine: a draft's guess takes a fraction of a millisecond.
+class SlowModel : public LanguageModel {
+ public:
+  SlowModel(std::unique_ptr<LanguageModel> inner, std::int32_t pass_ms)
+      : inner_(std::move(inner)), pass_ms_(pass_ms) {}
+
+  const Capabilities& capabilities() const override { return inner_->capabilities(); }
+  Pos length(SeqId seq) const override { return inner_->length(seq); }
+  std::int32_t room(SeqId seq) const override { return inner_->room(seq); }
+  Status evaluate(std::span<const EvalItem> items) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(pass_ms_));
+    return inner_->evaluate(items);
+  }
+  std::span<const float> logits(std::size_t item, NodeId node) const override {
+    return inner_->logits(item, node);
+  }
+  Status commit(SeqId seq, std::span<const NodeId> path) override {
+    return inner_->commit(seq, path);
+  }
+  Status truncate(SeqId seq, Pos length) override { return inner_->truncate(seq, length); }
+  Status share(SeqId from, SeqId to, Pos length) override {
+    return inner_->share(from, to, length);
+  }
+  void set_interrupt(const std::atomic<bool>* flag) override { inner_->set_interrupt(flag); }
+
+ private:
+  std::unique_ptr<LanguageModel> inner_;
+  std::int32_t pass_ms_;
+};
+
+// Opens the target as a slow one. Steps are said to take the same whatever their width.
+class SlowLoader : public ModelLoader {
+ public:
+  explicit SlowLoader(std::int32_t pass_ms) : pass_ms_(pass_ms) {}
+
+  Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
+                                              const LoadHooks& hooks) override {
+    LlamaLoaderOptions how;
+    how.probe_budget_ms = 50;
+    how.cache_folder = std::filesystem::path();
+    Result<llama::OpenedTarget> opened =
+        llama::open_target(options, hooks, target_options(how, options.widest));
+    if (!opened.ok()) return opened.status();
+    ModelInfo info = info_of(opened->file->facts());
+    std::vector<CostPoint> costs;
+    for (const std::int32_t width : {1, 2, 4, 8, 16}) {
+      costs.push_back({.width = width, .ms = static_cast<double>(pass_ms_) + 0.01 * width});
+    }
+    return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(LoadedTarget::Parts{
+        .model = std::make_unique<SlowModel>(std::move(opened->model), pass_ms_),
+        .file = std::move(opened->file),
+        .exactness = std::move(opened->exactness),
+        .info = std::move(info),
+        .notes = {},
+        .costs = std::move(costs)}));
+  }
+  Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
+                                            std::shared_ptr<const Target> target,
+                                            const LoadHooks& hooks) override {
+    return inner_.load_draft(options, std::move(target), hooks);
+  }
+
+ private:
+  std::int32_t pass_ms_;
+  LlamaLoader inner_;
+};
+
+ModelOptions model(const std::string& path) {
+  ModelOptions options;
+  options.path = path;
+  options.n_ctx = 1024;
+  options.n_batch = 256;
+  options.n_threads = 1;
+  options.widest = 8;
+  return options;
+}
+
+class MakeDraftTest : public ::testing::Test {
+ protected:
+  // The target, and a runtime with it.
+  void open(const TinyModelOptions& options, std::int32_t pass_ms = 10) {
+    ASSERT_TRUE(testing::write_tiny_gguf(target_path(), options).ok());
+    runtime_.reset();
+    loader_ = std::make_unique<SlowLoader>(pass_ms);
+    Result<std::unique_ptr<Runtime>> made =
+        Runtime::create({.slots = 1, .reuse_prefix = false}, *loader_);
+    ASSERT_TRUE(made.ok());
+    runtime_ = *std::move(made);
+    ASSERT_TRUE(runtime_->load(ModelRole::kTarget, model(target_path())).ok());
+    ASSERT_TRUE(runtime_->wait_loaded(-1));
+    target_ = runtime_->target();
+    ASSERT_NE(target_, nullptr) << runtime_->status().target.error.message();
+    plan_.source = target_path();
+    plan_.output = dir_.file("draft.gguf");
+    plan_.target = model(target_path());
+    plan_.draft = plan_.target;
+    plan_.sample.max_tokens = 16;
+    plan_.sample.sampling.temperature = 0.8f;
+    plan_.sample.seed = 5;
+    plan_.types = {"q4_0"};
+    plan_.most_measured = 0;
+  }
+  std::string target_path() const { return dir_.file("target.gguf"); }
+  Harness harness(Watcher watcher = {}) {
+    return {.runtime = *runtime_, .target = *target_, .watcher = std::move(watcher)};
+  }
+  MakeDraftResult made() {
+    Result<MakeDraftResult> result = make_draft(harness(), plan_);
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    return result.ok() ? *std::move(result) : MakeDraftResult{};
+  }
+  Status refused() { return make_draft(harness(), plan_).status(); }
+
+  testing::TempDir dir_;
+  std::unique_ptr<SlowLoader> loader_;
+  std::unique_ptr<Runtime> runtime_;
+  std::shared_ptr<const Target> target_;
+  MakeDraftPlan plan_;
+};
+
+TinyModelOptions tiny() {
+  TinyModelOptions options;
+  options.n_layer = 4;
+  options.eos_bias = -6.0f;
+  return options;
+}
+
+TEST_F(MakeDraftTest, WhereStepsAreDearTheBestIsWrittenAndInspectSaysWhatItIs) {
+  open(tiny());
+  plan_.most_measured = 1;
+  const MakeDraftResult result = made();
+  ASSERT_TRUE(result.chosen) << result.verdict;
+  const DraftCandidate& best = result.candidates[*result.chosen];
+  EXPECT_TRUE(best.prediction.pays());
+  ASSERT_TRUE(best.measured);
+  EXPECT_GT(best.measured->speedup, 1.0);
+  EXPECT_TRUE(best.measured->identical);
+  EXPECT_EQ(dir_.n_entries(), 2) << "the target and the draft";
+  const auto inspected = inspect(model(target_path()), model(plan_.output), {});
+  ASSERT_TRUE(inspected.ok()) << inspected.status().message();
+  EXPECT_TRUE(inspected->draft->fit.usable) << inspected->draft->fit.message;
+  const std::string table = inspection_table(*inspected);
+  EXPECT_NE(table.find("by make-draft of target.gguf for target.gguf: " + make_text(best.make)),
+            std::string::npos)
+      << table;
+  EXPECT_EQ(inspection_json(*inspected)["draft"]["made"]["source"], "target.gguf");
+  EXPECT_TRUE(inspection_json(*inspected)["target"]["made"].is_null());
+}
+
+TEST_F(MakeDraftTest, AllPartsAreTriedAndToldAsTableAndObject) {
+  open(tiny());
+  const MakeDraftResult result = made();
+  ASSERT_FALSE(result.candidates.empty());
+  bool types = false;
+  bool tokens = false;
+  bool layers = false;
+  for (const DraftCandidate& c : result.candidates) {
+    EXPECT_TRUE(c.status.ok()) << make_text(c.make) << ": " << c.status.message();
+    EXPECT_GT(c.bytes, 0U);
+    types = types || c.make.type == "q4_0";
+    tokens = tokens || c.make.n_tokens > 0;
+    layers = layers || c.make.n_left_out > 0;
+  }
+  EXPECT_TRUE(types && tokens && layers);
+  // Nothing of the model left out: it says what the target says.
+  EXPECT_GT(result.candidates[0].first_chance, 0.95);
+  const std::string table = make_draft_table(result);
+  for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
+    end = table.find('\n', at);
+    const std::string line = table.substr(at, end - at);
+    if (line.find("/") == std::string::npos) EXPECT_LE(line.size(), 100U) << line;
+  }
+  const json::Json object = make_draft_json(result);
+  EXPECT_EQ(object["candidates"].size(), result.candidates.size());
+  EXPECT_EQ(object["candidates"][0]["made"], "as it is");
+  EXPECT_EQ(object["output"], plan_.output);
+}
+
+TEST_F(MakeDraftTest, WhereNonePaysNothingIsWrittenAndASentenceSaysSo) {
+  // A draft of other weights, which is never right, for a target that is quick.
+  open(tiny(), /*pass_ms=*/0);
+  TinyModelOptions other = tiny();
+  other.seed = 99;
+  ASSERT_TRUE(testing::write_tiny_gguf(dir_.file("other.gguf"), other).ok());
+  plan_.source = dir_.file("other.gguf");
+  plan_.n_tokens.emplace();
+  plan_.n_left_out.emplace();
+  plan_.most_measured = 2;
+  const MakeDraftResult result = made();
+  EXPECT_FALSE(result.chosen);
+  EXPECT_NE(result.verdict.find("no draft of 'other.gguf' pays: the best one"), std::string::npos)
+      << result.verdict;
+  EXPECT_TRUE(make_draft_json(result)["output"].is_null());
+  EXPECT_EQ(dir_.n_entries(), 2) << "the target and the source";
+}
+
+TEST_F(MakeDraftTest, ARecurrentModelKeepsItsLayersAndANoteSaysWhy) {
+  TinyModelOptions options = tiny();
+  options.architecture = testing::TinyArchitecture::kShortConv;
+  open(options);
+  plan_.n_left_out = {1};
+  EXPECT_EQ(refused().code(), StatusCode::kUnsupported);
+  plan_.n_left_out.reset();
+  std::vector<std::string> notes;
+  const Result<gguf::DraftSource> source = gguf::read_draft_source(plan_.source);
+  ASSERT_TRUE(source.ok());
+  const auto search = search_space(plan_, *source, nullptr, notes);
+  ASSERT_TRUE(search.ok());
+  EXPECT_TRUE(search->n_left_out.empty());
+  ASSERT_FALSE(notes.empty());
+  EXPECT_NE(notes.back().find("no layers can be left out"), std::string::npos) << notes.back();
+}
+
+TEST_F(MakeDraftTest, WhatCannotBeTriedIsRefusedAndNothingIsLeft) {
+  open(tiny());
+  testing::write_bytes(plan_.output, "old");
+  const auto expect = [&](const std::string& what) {
+    const Status status = refused();
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(status.message().find(what), std::string::npos) << status.message();
+    EXPECT_EQ(testing::read_bytes(plan_.output), "old");
+    EXPECT_EQ(dir_.n_entries(), 2);
+  };
+  plan_.n_tokens = {1 << 20};
+  expect("--vocabulary has 1048576, but");
+  plan_.n_tokens = {1};
+  expect("(what the sample needs)");
+  plan_.n_tokens.reset();
+  plan_.n_left_out = {4};
+  expect("--leave-out has 4, but");
+  plan_.n_left_out.reset();
+  plan_.source = dir_.file("missing.gguf");
+  expect("missing.gguf");
+}
+
+TEST_F(MakeDraftTest, ATypeThatIsNoneIsACandidateThatCannotBeUsed) {
+  open(tiny());
+  plan_.types = {"q9_9"};
+  plan_.n_tokens.emplace();
+  plan_.n_left_out.emplace();
+  const MakeDraftResult result = made();
+  ASSERT_EQ(result.candidates.size(), 2U);
+  EXPECT_NE(result.candidates[1].status.message().find("'q9_9'"), std::string::npos);
+  EXPECT_NE(make_draft_table(result).find("not usable: unknown type"), std::string::npos);
+}
+
+// Wherever it is interrupted: while the sample is written, a candidate written, loaded or tried.
+TEST_F(MakeDraftTest, AnInterruptionAnywhereLeavesNothing) {
+  open(tiny(), /*pass_ms=*/1);
+  plan_.most_measured = 1;
+  std::vector<std::string> titles;
+  std::atomic<bool> interrupt{false};
+  for (const std::string at :
+       {"the target writes", "cutting the sample", "writing q4_0", "trying q4_0", "repetition 1"}) {
+    interrupt = false;
+    const Status status = make_draft(harness({.progress =
+                                                  [&](const std::string& title, double) {
+                                                    if (title.starts_with(at)) interrupt = true;
+                                                  },
+                                              .interrupt = &interrupt}),
+                                     plan_)
+                              .status();
+    EXPECT_TRUE(interrupt) << at << " was never heard of";
+    EXPECT_EQ(status.code(), StatusCode::kCancelled) << at << ": " << status.message();
+    EXPECT_EQ(dir_.n_entries(), 1) << at;
+    EXPECT_EQ(runtime_->status().draft.info, std::nullopt) << at << " left a draft loaded";
+  }
+}
+
+struct MadeCase {
+  const char* name;
+  testing::TinyTokenizer tokenizer;
+  DraftMake make;
+};
+
+class MadeDraftTest : public ::testing::TestWithParam<MadeCase> {};
+
+// The finished file is a draft like any other.
+TEST_P(MadeDraftTest, TheTextIsThatOfPlainDecodingAndSomeGuessesHold) {
+  const testing::TempDir dir;
+  TinyModelOptions options = tiny();
+  options.vocabulary.tokenizer = GetParam().tokenizer;
+  if (options.vocabulary.tokenizer == testing::TinyTokenizer::kBpe) {
+    options.vocabulary.add_bos = false;
+  }
+  const std::string target_path = dir.file("target.gguf");
+  ASSERT_TRUE(testing::write_tiny_gguf(target_path, options).ok());
+  const DraftMake& make = GetParam().make;
+  gguf::DraftRecipe recipe{.type = make.type};
+  if (make.n_tokens > 0) {
+    const auto tokens = DraftTokens::create(target_path, {"Once upon a time the END ###"}, {});
+    ASSERT_TRUE(tokens.ok()) << tokens.status().message();
+    recipe.tokens = (*tokens)->chosen(make.n_tokens);
+    ASSERT_LT(static_cast<std::int32_t>(recipe.tokens.size()), (*tokens)->size());
+  }
+  for (std::int32_t layer = 0; layer < 4 && make.n_left_out > 0; ++layer) {
+    if (layer < make.first_left_out || layer >= make.first_left_out + make.n_left_out) {
+      recipe.layers.push_back(layer);
+    }
+  }
+  ASSERT_TRUE(gguf::write_draft(target_path, dir.file("draft.gguf"), recipe).ok());
+
+  LlamaLoader loader(
+      LlamaLoaderOptions{.probe_budget_ms = 100, .cache_folder = std::filesystem::path()});
+  Result<std::unique_ptr<Runtime>> runtime =
+      Runtime::create({.slots = 1, .reuse_prefix = false}, loader);
+  ASSERT_TRUE(runtime.ok());
+  ASSERT_TRUE((*runtime)->load(ModelRole::kTarget, model(target_path)).ok());
+  ASSERT_TRUE((*runtime)->load(ModelRole::kDraft, model(dir.file("draft.gguf"))).ok());
+  ASSERT_TRUE((*runtime)->wait_loaded(-1));
+  const Status loaded = (*runtime)->status().draft.error;
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  const std::shared_ptr<const Target> target = (*runtime)->target();
+  const Harness harness{.runtime = **runtime, .target = *target};
+  std::int64_t accepted = 0;
+  std::int64_t drafted = 0;
+  for (const float temperature : {0.0f, 1.0f}) {
+    for (std::int64_t seed = 1; seed <= 4; ++seed) {
+      CompletionRequest request;
+      request.prompt = {std::string("Once upon a time")};
+      request.sampling.temperature = temperature;
+      request.seed = seed;
+      request.max_tokens = 40;
+      request.width = 4;
+      request.drafters.chains = {{std::string(kDraftModelName)}};
+      const Result<Completion> with_draft = complete(harness, request);
+      request.speculative = false;
+      const Result<Completion> plain = complete(harness, request);
+      ASSERT_TRUE(with_draft.ok() && plain.ok());
+      EXPECT_EQ(with_draft->tokens, plain->tokens) << "T " << temperature << ", seed " << seed;
+      accepted += with_draft->speculation.accepted;
+      drafted += with_draft->speculation.drafted;
+    }
+  }
+  EXPECT_GT(drafted, 0);
+  EXPECT_GT(accepted, 0) << "of " << drafted;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Makes, MadeDraftTest,
+    ::testing::Values(
+        MadeCase{"AsItIs", testing::TinyTokenizer::kSpm, {}},
+        MadeCase{"OtherType", testing::TinyTokenizer::kSpm, {.type = "q4_0"}},
+        MadeCase{"FewerTokens", testing::TinyTokenizer::kSpm, {.n_tokens = 1}},
+        MadeCase{"FewerBytePairs", testing::TinyTokenizer::kBpe, {.n_tokens = 1}},
+        MadeCase{
+            "FewerLayers", testing::TinyTokenizer::kSpm, {.first_left_out = 1, .n_left_out = 1}},
+        MadeCase{"All",
+                 testing::TinyTokenizer::kBpe,
+                 {.type = "q5_0", .n_tokens = 1, .first_left_out = 2, .n_left_out = 1}}),
+    [](const ::testing::TestParamInfo<MadeCase>& instance) {
+      return std::string(instance.param.name);
+    });
+
+}  // namespace
+}  // namespace outrider::lab

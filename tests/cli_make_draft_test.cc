@@ -1,0 +1,99 @@
+// outrider make-draft.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/cli_process.h"
+
+namespace outrider::testing {
+namespace {
+
+using json::Json;
+
+// What it needs beside the files: a sample of a few tokens, and one candidate of each kind.
+CliCall make_call(const CliFolder& folder, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"make-draft", cli_models().target,
+                                        "-c",         "2048",
+                                        "-n",         "8",
+                                        "--types",    "q4_0",
+                                        "--measure",  "0",
+                                        "-o",         folder.path("made.gguf")};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return cli_models().folder.call(arguments);
+}
+
+std::size_t entries(const CliFolder& folder) {
+  std::size_t n = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path(""))) {
+    n += entry.is_regular_file() ? 1 : 0;
+  }
+  return n;
+}
+
+TEST(CliMakeDraft, TheObjectTellsAllCandidatesAndTheFileIsThereWhenOnePays) {
+  const CliFolder folder;
+  const CliResult result = run_cli(make_call(folder, {"--json", "--leave-out", "1"}));
+  ASSERT_TRUE(result.exit_code == 0 || result.exit_code == 1) << result.err;
+  const Json object = result.object();
+  ASSERT_GE(object["candidates"].size(), 3U);
+  for (const Json& candidate : object["candidates"]) {
+    ASSERT_FALSE(candidate.contains("error")) << candidate;
+    EXPECT_GT(candidate["bytes"], 0);
+    EXPECT_GT(candidate["further_ms"], 0.0);
+    EXPECT_GT(candidate["predicted"]["speedup"], 0.0);
+    EXPECT_TRUE(candidate["measured"].is_null());
+  }
+  // Which it is depends on what passes of so small a model happen to take.
+  const bool pays = result.exit_code == 0;
+  EXPECT_EQ(std::filesystem::exists(folder.path("made.gguf")), pays);
+  EXPECT_EQ(object["output"].is_null(), !pays);
+  EXPECT_EQ(entries(folder), pays ? 1U : 0U) << "something was left behind";
+  if (!pays) EXPECT_NE(result.err.find("pays"), std::string::npos) << result.err;
+}
+
+TEST(CliMakeDraft, AWrongCallIsToldBeforeAnythingIsLoaded) {
+  const CliFolder folder;
+  const auto expect = [&](const std::vector<std::string>& arguments, int code,
+                          const std::string& what) {
+    const CliResult result = run_cli(cli_models().folder.call(arguments));
+    EXPECT_EQ(result.exit_code, code) << result.err;
+    EXPECT_NE(result.err.find(what), std::string::npos) << result.err;
+    EXPECT_EQ(result.out, "");
+  };
+  const std::string target = cli_models().target;
+  expect({"make-draft"}, 2, "--model is missing");
+  expect({"make-draft", target}, 2, "--output is missing");
+  expect({"make-draft", target, "-o", ""}, 2, "--output is missing");
+  expect({"make-draft", target, "-o", "x", "-d", target}, 2, "the draft is made of is --from");
+  expect({"make-draft", target, "-o", "x", "--temp", "-1"}, 2, "--temp");
+  expect({"make-draft", target, "-o", "x", "--measure", "many"}, 2, "--measure");
+  expect({"make-draft", target, "-o", target}, 1, "give the draft another name");
+  expect({"make-draft", target, "--from", cli_models().draft, "-o", cli_models().draft}, 1,
+         "give the draft another name");
+  expect({"make-draft", target, "-o", folder.path("no/such/draft.gguf")}, 1, "--output");
+  const std::string old = folder.write("old.gguf", "old");
+  expect({"make-draft", target, "-o", old}, 1, "exists; --force replaces it");
+  EXPECT_EQ(read_file(old), "old");
+}
+
+TEST(CliMakeDraft, AMissingSourceIsToldByName) {
+  const CliFolder folder;
+  const CliResult result = run_cli(make_call(folder, {"--from", folder.path("missing.gguf")}));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("missing.gguf"), std::string::npos) << result.err;
+  EXPECT_EQ(entries(folder), 0U);
+}
+
+TEST(CliMakeDraft, CtrlCLeavesNothingBehind) {
+  const CliFolder folder;
+  CliCall call = make_call(folder, {"-n", "1000"});
+  call.interrupt_after_ms = 300;
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_EQ(entries(folder), 0U);
+}
+
+}  // namespace
+}  // namespace outrider::testing

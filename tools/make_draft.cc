@@ -1,0 +1,180 @@
+// outrider make-draft: a draft model for a target that has none.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "json/json.h"
+#include "lab/make_draft_run.h"
+#include "request/completion_request.h"
+#include "store/atomic_file.h"
+#include "tools/command.h"
+#include "tools/local_runtime.h"
+#include "tools/model_options.h"
+#include "tools/options.h"
+#include "tools/report.h"
+#include "tools/terminal.h"
+#include "tools/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr const char* kMakeDraftDetails =
+    R"(Makes drafts of a smaller model of the family (--from), or of the target itself: with weights of
+types that are cheap on this machine, with the tokens alone that a sample of text needs (the target
+keeps all of its own, and its text is the same), and without some of the layers. Each is tried on
+what the target said to a few prompts: how many guesses hold, and what they take. From that and
+from what steps of the target take follows the speed to be expected; the --measure best ones are
+then measured beside plain decoding, and the fastest is written.
+The sample should be like the texts that the draft is for: it decides which tokens are kept. Half
+of what the target says is for choosing tokens, the other half for measuring.
+Where no draft is faster than plain decoding, nothing is written, and the exit code is 1.
+The file beside the output that ends in .candidate.gguf is removed at the end, and after Ctrl-C.)";
+
+class MakeDraftCommand : public Command {
+ public:
+  std::string name() const override { return "make-draft"; }
+  std::string summary() const override {
+    return "make a draft model for a target, out of a smaller model or of itself";
+  }
+  std::string details() const override { return kMakeDraftDetails; }
+  void add_options(CLI::App& app) override;
+  void check() override;
+  ModelArguments* models() override { return &model_; }
+  int run() override;
+
+ private:
+  void add_search_options(CLI::App& app);
+  Status check_files() const;
+
+  ModelArguments model_;
+  std::optional<std::string> from_;
+  std::optional<std::string> path_;
+  bool force_ = false;
+  float temperature_ = 0.8f;
+  std::vector<std::string> types_;
+  std::vector<std::int32_t> n_tokens_;
+  std::vector<std::int32_t> n_left_out_;
+  lab::MakeDraftPlan plan_;
+  OutputArguments output_;
+};
+
+void MakeDraftCommand::add_options(CLI::App& app) {
+  CLI::Option* target = app.add_option("TARGET", model_.model, "the model to make a draft for");
+  target->type_name("TARGET.gguf")->group("Draft");
+  OptionGroup group(app, "Draft");
+  group.add_text("--from", from_, "SMALLER.gguf",
+                 "the model that the draft is made of [default: the target itself]");
+  group.add_text("-o,--output", path_, "DRAFT.gguf", "the draft to write (required)");
+  group.add_switch("--force", force_, "replace the output if it exists");
+  add_search_options(app);
+  add_model_options(app, model_);
+  add_exact_option(app, "Model", model_);
+  add_output_options(app, output_);
+}
+
+void MakeDraftCommand::add_search_options(CLI::App& app) {
+  OptionGroup sample(app, "Sample");
+  sample.add_texts(
+      "--sample", plan_.sample.files, "FILE",
+      "a text, or JSON lines with 'prompt', 'turns' or 'messages', like what the draft "
+      "is for; may be given several times [default: built-in prompts]");
+  sample.add_integer("-n,--tokens", plan_.sample.max_tokens, 2, 100000,
+                     "tokens that the target says to each of up to eight prompts");
+  sample.add_number("--temp", temperature_, "temperature at which it says them, and drafts guess");
+  sample.add_integer("--seed", plan_.sample.seed, 0, 4294967295, "of its noise");
+  OptionGroup search(app, "Search");
+  search.add_names("--types", types_,
+                   "types of weights to try, as ggml names them: q4_0,q8_0; none: the source's own "
+                   "alone [default: the three that are cheapest here]");
+  search.add_integers("--vocabulary", n_tokens_, 0, 100000000,
+                      "numbers of tokens to try; 0: all of them alone [default: halves, quarters, "
+                      "... down to what the sample needs]");
+  search.add_integers("--leave-out", n_left_out_, 0, 100000,
+                      "numbers of layers to try to leave out; 0: none [default: one to four "
+                      "sixths]");
+  search.add_integer("--measure", plan_.most_measured, 0, 100,
+                     "how many of the best are measured; 0: what is expected decides");
+}
+
+void MakeDraftCommand::check() {
+  require_model(model_);
+  const std::string usage = "usage: outrider make-draft TARGET.gguf -o DRAFT.gguf";
+  if (has_draft(model_)) {
+    throw UsageError("--draft-model is not an option of make-draft",
+                     "the model that the draft is made of is --from");
+  }
+  if (!path_ || path_->empty()) throw UsageError("--output is missing: the draft to write", usage);
+  if (from_ && from_->empty()) throw UsageError("--from is '', but must be a GGUF file");
+  if (!model_.target.workers.empty()) {
+    throw UsageError(
+        "--workers cannot be used here: what a draft costs is measured beside the "
+        "target on one machine");
+  }
+  SamplingOptions& sampling = plan_.sample.sampling;
+  sampling.temperature = temperature_;
+  const Status valid = validate(sampling);
+  if (!valid.ok()) throw UsageError(valid.message_with("--temp"));
+  const auto without_zero = [](std::vector<std::int32_t> values) {
+    std::erase(values, 0);
+    return values;
+  };
+  if (types_.size() == 1 && types_[0] == "none") {
+    plan_.types.emplace();
+  } else if (!types_.empty()) {
+    plan_.types = types_;
+  }
+  if (!n_tokens_.empty()) plan_.n_tokens = without_zero(n_tokens_);
+  if (!n_left_out_.empty()) plan_.n_left_out = without_zero(n_left_out_);
+}
+
+// Before half a minute of loading.
+Status MakeDraftCommand::check_files() const {
+  std::error_code error;
+  for (const std::string& file : {plan_.target.path, plan_.source}) {
+    if (std::filesystem::equivalent(plan_.output, file, error)) {
+      return invalid_argument("--output is '" + file + "' itself; give the draft another name");
+    }
+  }
+  if (std::filesystem::exists(plan_.output, error) && !force_) {
+    return invalid_argument("'" + plan_.output + "' exists; --force replaces it");
+  }
+  return check_writable(plan_.output).with_context("--output");
+}
+
+int MakeDraftCommand::run() {
+  plan_.output = *path_;
+  plan_.target = target_options(model_);
+  plan_.target.widest = kOpenedWidth;
+  model_.draft_model = *path_;
+  plan_.draft = draft_options(model_);
+  plan_.source = from_.value_or(plan_.target.path);
+  plan_.command = command_line();
+  const Status files = check_files();
+  if (!files.ok()) return fail(files);
+  Terminal terminal(output_);
+  LocalSetup setup{.target = plan_.target};
+  setup.runtime.slots = 1;
+  setup.runtime.reuse_prefix = false;  // measured texts read their prompts
+  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup, terminal);
+  if (!local.ok()) return fail(local.status(), terminal.signals);
+  (*local)->print_warnings();
+  const Result<lab::MakeDraftResult> made = lab::make_draft((*local)->harness(), plan_);
+  terminal.progress.clear();
+  if (!made.ok()) return fail(made.status(), terminal.signals);
+  const int printed = print_result(output_.json ? json::encode(lab::make_draft_json(*made)) + "\n"
+                                                : lab::make_draft_table(*made));
+  if (printed != kDone) return printed;
+  if (made->chosen) return kDone;
+  print_error(made->verdict);
+  return kFailed;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_make_draft_command() { return std::make_unique<MakeDraftCommand>(); }
+
+}  // namespace outrider::tools
