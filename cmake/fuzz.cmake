@@ -15,7 +15,8 @@ endif()
 
 # outrider_fuzz_target(NAME [FILE stem] [LAYERS layers...] [SOURCES paths from the root...]
 #                      [THIRD_PARTY names...])
-# SOURCES: files of a layer that would bring llama.cpp with it, which they do not need.
+# SOURCES: files of a folder that would bring more with it than they need: llama.cpp, or all of the
+# test support.
 function(outrider_fuzz_target name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FILE" "LAYERS;SOURCES;THIRD_PARTY")
   if(NOT arg_FILE)
@@ -38,12 +39,13 @@ function(outrider_fuzz_target name)
   list(TRANSFORM arg_SOURCES PREPEND "${PROJECT_SOURCE_DIR}/")
   add_executable(fuzz_${name} EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/fuzz/${arg_FILE}.cc"
                  "${PROJECT_SOURCE_DIR}/fuzz/libfuzzer_entry.cc"
-                 "${PROJECT_SOURCE_DIR}/fuzz/violated.cc" "${PROJECT_SOURCE_DIR}/fuzz/tame.cc"
-                 ${arg_SOURCES})
+                 "${PROJECT_SOURCE_DIR}/fuzz/violated.cc" ${arg_SOURCES})
+  if("api" IN_LIST arg_LAYERS OR "http" IN_LIST arg_LAYERS)
+    target_sources(fuzz_${name} PRIVATE "${PROJECT_SOURCE_DIR}/fuzz/tame.cc")
+  endif()
   target_compile_definitions(fuzz_${name} PRIVATE OUTRIDER_FUZZ_TARGET=${name})
   target_include_directories(fuzz_${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src")
-  target_link_libraries(fuzz_${name} PRIVATE outrider_flags outrider_sanitizer_defaults ${links}
-                        outrider_json)
+  target_link_libraries(fuzz_${name} PRIVATE outrider_flags outrider_sanitizer_defaults ${links})
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(fuzz_${name} PROPERTIES
                         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz")
