@@ -23,7 +23,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("src", "tools", "testing", "tests", "bench", "examples")
+FOLDERS = ("src", "tools", "testing", "tests", "bench", "examples", "fuzz")
 MAX_LINES_WANTED = 400
 MAX_LINES = 450
 MAX_FUNCTION_LINES = 70
@@ -186,8 +186,9 @@ class Checker:
         return row if row and path.as_posix().startswith(row.folder + "/") else None
 
     def permission(self, path):
-        if path.parts[0] in ("tests", "bench"):
-            extra = {"tests": {"gtest", "nlohmann"}, "bench": {"benchmark", "llama"}}
+        if path.parts[0] in ("tests", "bench", "fuzz"):
+            extra = {"tests": {"gtest", "nlohmann"}, "bench": {"benchmark", "llama"},
+                     "fuzz": {"cli11"}}
             return Permission([*self.layers, "tools", path.parts[0]], extra[path.parts[0]],
                               "testing_gguf")
         if path.parts[0] == "examples":  # what users see: no third party, no test support
@@ -237,7 +238,7 @@ class Checker:
             gguf = self.is_gguf(pathlib.PurePath(rest).stem)
             return f"\"{target}\", which needs llama.cpp," if (
                 gguf and allowed.testing == "testing") else None
-        if rest and folder in (*self.rows, "tests", "bench"):
+        if rest and folder in (*self.rows, "tests", "bench", "fuzz"):
             layer = self.included_layer(target)
             return None if layer in allowed.layers else f"layer {layer} (\"{target}\")"
         if "llama" in allowed.third_party:

@@ -1,6 +1,7 @@
 #include "tests/worker_process.h"
 
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -68,6 +69,11 @@ void WorkerProcess::kill() {
   process_->kill();
   while (!process_->wait(1000)) {
   }
+}
+
+void WorkerProcess::stop() {
+  killed_ = true;  // what it says at its end does not matter
+  ::kill(process_->pid(), SIGSTOP);
 }
 
 HostProgram::HostProgram() : HostProgram(outrider_binary()) {}

@@ -20,6 +20,7 @@ class WorkerProcess {
 
   const std::string& address() const { return address_; }  // "127.0.0.1:PORT"
   void kill();                                             // with SIGKILL; returns when it is gone
+  void stop();  // with SIGSTOP: its connections stay, and it says nothing more
 
  private:
   std::unique_ptr<ChildProcess> process_;

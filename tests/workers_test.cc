@@ -11,6 +11,8 @@
 #include "backend/llama_loader.h"
 #include "llama/workers/rpc_worker.h"
 #include "remote/file_descriptor.h"
+#include "remote/remote_model.h"
+#include "serve/runtime.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
 #include "testing/tiny_vocabulary.h"
@@ -120,6 +122,65 @@ TEST_F(Workers, OneThatIsKilledInARequestEndsThatRequestAndTheTargetLoadsAgain) 
     EXPECT_LT(failed.tokens.size(), 100U);
   }
   EXPECT_TRUE(load({one.address()}).ok()) << "its client is gone, so the other worker is free";
+}
+
+// Requests of two tokens and more, greedy.
+CompletionRequest asked(std::int32_t max_tokens) {
+  CompletionRequest request;
+  for (const Token token : {20, 30, 40}) request.prompt.emplace_back(token);
+  request.sampling.temperature = 0.0f;
+  request.max_tokens = max_tokens;
+  return request;
+}
+
+TEST_F(Workers, OneThatStopsAnsweringHoldsUpNoOtherTargetNorTheEnd) {
+  WorkerProcess worker;
+  LlamaLoaderOptions how;
+  how.probe_budget_ms = 10.0;
+  how.cache_folder = dir_.file("cache");
+  LlamaLoader loader(how);
+  const std::unique_ptr<Runtime> runtime =
+      std::move(Runtime::create({.slots = 1, .max_queue = 2}, loader).value());
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, options({worker.address()})).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  ASSERT_TRUE(runtime->status().target.serving) << runtime->status().target.error.message();
+  EXPECT_EQ((*runtime->run(asked(4)))->completion.tokens.size(), 4U);
+  worker.stop();
+  const CompletionId stuck = runtime->start(asked(100))->id;
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, options({})).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ((*runtime->run(asked(8)))->completion.tokens.size(), 8U);
+  }
+  EXPECT_EQ(runtime->status().running, 1) << "the one that waits for the worker";
+  EXPECT_FALSE(runtime->poll(stuck, 0)->finished);
+  EXPECT_TRUE(runtime->cancel(stuck).ok());
+  std::shared_ptr<const CompletionResult> ended;
+  while (!ended) ended = runtime->poll(stuck, 1000)->result;
+  EXPECT_NE(ended->completion.finish, FinishReason::kLength);
+  EXPECT_EQ((*runtime->run(asked(8)))->completion.tokens.size(), 8U);
+}
+
+TEST_F(Workers, OneThatStopsAnsweringEndsItsRequestsAfterItsTime) {
+  WorkerProcess worker;
+  Result<std::unique_ptr<Target>> far = load({worker.address()});
+  ASSERT_TRUE(far.ok()) << far.status().message();
+  Engine engine((*far)->model(), (*far)->vocabulary(), {});
+  Request request;
+  request.prompt = {20, 30, 40};
+  request.sampler = *(*far)->make_sampler({.temperature = 0.0f});
+  request.max_tokens = 100;
+  const RequestId id = *engine.add(std::move(request));
+  for (int i = 0; i < 3; ++i) engine.step();
+  worker.stop();
+  dynamic_cast<RemoteModel&>((*far)->model())
+      .set_silence_patience(std::chrono::milliseconds(50));
+  while (engine.busy()) engine.step();
+  const Completion failed = *engine.take(id);
+  EXPECT_EQ(failed.finish, FinishReason::kError);
+  EXPECT_NE(failed.error.message().find("worker_timeout_s"), std::string::npos)
+      << failed.error.message();
+  EXPECT_FALSE((*far)->model().health().ok());
 }
 
 TEST(WorkerAddress, IsAHostAndAPort) {

@@ -99,6 +99,7 @@ void add_model_options(CLI::App& app, ModelArguments& a) {
       ->default_str("as --threads");
   add_draft_context_options(group, a.draft);
   add_of(group, "workers", a.target);
+  add_of(group, "worker_timeout_s", a.target);
   add_of(group, "isolate", a.target);
   add_of(group, "mtp", a.target);
 }

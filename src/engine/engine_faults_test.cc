@@ -114,7 +114,7 @@ TEST(Engine, AFullDraftContextEndsDraftingNotTheText) {
 
 TEST(Engine, EveryRemainingContextEndsTheTextAtTheSameToken) {
   const RowFunction rows = random_rows(kVocab, 7, 3.0f);
-  for (std::int32_t n_ctx = 4; n_ctx <= 24; ++n_ctx) {
+  for (std::int32_t n_ctx = 4; n_ctx <= 36; ++n_ctx) {  // 1 to 33 places are left
     for (const std::int32_t width : {1, 4, 8}) {
       FakeModel target(capabilities(1, n_ctx), rows);
       FakeModel draft(capabilities(1, n_ctx), noisy_rows(rows, 1, 0.5f));

@@ -43,6 +43,9 @@ struct ModelOptions {
   // A target's only: where it runs.
   std::vector<std::string> workers;  // "host:port" of ggml RPC servers that hold its layers
   bool isolate = false;  // in a child process, whose crash is an error; workers imply it
+  // With workers: how long one call of the target may go without a word of its process, which waits
+  // for them, before the target is given up; 0: for ever.
+  std::int32_t worker_timeout_s = 300;
 
   // A target's only: what the settings of ExactMode::kOn and the probe depend on. The same with and
   // without speculation, so that the text is.

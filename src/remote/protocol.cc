@@ -10,6 +10,7 @@ void put_choice(WireWriter& to, E value) {
   to.number(static_cast<std::uint32_t>(value));
 }
 
+// All but worker_timeout_s, which is the parent's own affair.
 void put(WireWriter& to, const ModelOptions& options) {
   to.text(options.path);
   to.number(options.n_ctx);

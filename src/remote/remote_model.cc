@@ -37,16 +37,24 @@ bool sensible(const Capabilities& c) {
 }  // namespace
 
 // What a waiting parent does every few milliseconds: passes on the caller's wish to stop, and gives
-// up on a child that does not follow it. A child looks at its flag after each operation of ggml;
-// only one that waits for a silent worker does not.
+// up on a child that does not follow it, or that says nothing for too long. A child looks at its
+// flag after each operation of ggml; only one that waits for a silent worker does not.
 class RemoteModel::Patience {
  public:
-  Patience(const std::atomic<bool>* stop, std::atomic<bool>& told, std::chrono::milliseconds most)
-      : stop_(stop), told_(told), most_(most) {}
+  using Clock = std::chrono::steady_clock;
+
+  // `most`: of a child that was told to stop. `silence`: of any; 0: for ever.
+  Patience(const std::atomic<bool>* stop, std::atomic<bool>& told, std::chrono::milliseconds most,
+           std::chrono::milliseconds silence)
+      : stop_(stop), told_(told), most_(most), silence_(silence) {}
 
   bool wait() {
+    const Clock::time_point now = Clock::now();
+    if (silence_.count() > 0 && now - heard_ >= silence_) {
+      silent_ = true;
+      return false;
+    }
     if (!raised(stop_)) return true;
-    const std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now();
     if (!began_) {
       began_ = true;
       since_ = now;
@@ -54,13 +62,23 @@ class RemoteModel::Patience {
     }
     return now - since_ < most_;
   }
+  void heard() { heard_ = Clock::now(); }
+  // Why wait() was false.
+  Status why() const {
+    if (!silent_) return data_loss("it did not stop when it was told to");
+    return data_loss("it said nothing for " + std::to_string(silence_.count()) +
+                     " ms: a worker may have stopped to answer (worker_timeout_s)");
+  }
 
  private:
   const std::atomic<bool>* stop_;
   std::atomic<bool>& told_;
   std::chrono::milliseconds most_;
+  std::chrono::milliseconds silence_;
+  Clock::time_point heard_ = Clock::now();
+  bool silent_ = false;
   bool began_ = false;
-  std::chrono::steady_clock::time_point since_;
+  Clock::time_point since_;
 };
 
 RemoteModel::RemoteModel(std::string path, const LoadHooks& hooks, FileDescriptor channel,
@@ -98,6 +116,9 @@ Result<std::unique_ptr<RemoteModel>> RemoteModel::open(const StartHost& start,
       start({.channel = std::move(ends->second), .memory = std::move(*shared)});
   if (!child.ok()) return child.status();
   model->child_ = std::move(*child);
+  if (!request.model.workers.empty()) {
+    model->set_silence_patience(std::chrono::seconds(request.model.worker_timeout_s));
+  }
   const Status loaded = model->load(request, hooks, probing);
   if (loaded.ok()) return model;
   if (raised(hooks.cancel)) return cancelled("opening '" + request.model.path + "' was cancelled");
@@ -163,7 +184,8 @@ void RemoteModel::end_child() {
   if (!lost_.ok()) return;
   static_cast<void>(channel_.send(static_cast<std::uint32_t>(MessageKind::kBye), ""));
   if (child_ == nullptr) return;
-  const bool ended = child_->wait(kEndPatienceMs);
+  // One with workers may wait for them, and holds nothing that it must put in order.
+  const bool ended = child_->wait(silence_patience_.count() > 0 ? kDeathPatienceMs : kEndPatienceMs);
   if (!ended) child_->kill();
   if (ended && child_->ended_well()) return;
   if (log_) {
@@ -224,16 +246,19 @@ void RemoteModel::pass_on(const Message& message, const std::function<void(doubl
 Result<Message> RemoteModel::next(const std::atomic<bool>* stop,
                                   const std::function<void(double)>& probing,
                                   const LoadHooks* hooks) {
-  Patience patience(stop, memory_.flag(), stop_patience_);
+  Patience patience(stop, memory_.flag(), stop_patience_, silence_patience_);
   std::function<bool()> wait;
-  if (stop != nullptr) wait = [&patience] { return patience.wait(); };
+  if (stop != nullptr || silence_patience_.count() > 0) {
+    wait = [&patience] { return patience.wait(); };
+  }
   while (true) {
     patience.wait();  // also while one line comes after the other
     Result<Message> message = channel_.receive(wait, kLookMs);
     if (message.status().code() == StatusCode::kCancelled) {
-      return lose(data_loss("it did not stop when it was told to"));
+      return lose(patience.why());
     }
     if (!message.ok()) return lose(message.status());
+    patience.heard();
     const bool aside =
         is_kind(*message, MessageKind::kLog) || is_kind(*message, MessageKind::kProgress);
     if (!aside) return message;

@@ -11,7 +11,8 @@
 //
 // The end of the child, whenever it comes: the call that meets it fails with kInternal, saying how
 // the child ended and what it said last, and so does every further one; length() and room() are 0.
-// Nothing hangs: a child that does not answer although it was told to stop is killed after a while.
+// Nothing hangs: a child that does not answer although it was told to stop is killed after a while,
+// and one whose workers have stopped answering after ModelOptions::worker_timeout_s.
 // Destroying the model ends the child and waits for that.
 //
 // Cost beside the same model in this process: wake-ups, and a copy of the rows. 0.6 ms of a step of
@@ -72,6 +73,10 @@ class RemoteModel : public LanguageModel {
   // How long a child that was told to stop may go on before it is killed: 3 s unless set.
   void set_stop_patience(std::chrono::milliseconds patience) { stop_patience_ = patience; }
 
+  // How long the child may say nothing during a call; 0: for ever. As opened: that of
+  // ModelOptions::worker_timeout_s with workers, 0 without.
+  void set_silence_patience(std::chrono::milliseconds patience) { silence_patience_ = patience; }
+
   // Of the child, for tests; -1: there is none.
   pid_t process_id() const { return child_ ? child_->pid() : -1; }
 
@@ -127,6 +132,7 @@ class RemoteModel : public LanguageModel {
   WireWriter body_;  // kept for its memory
   const std::atomic<bool>* interrupt_ = nullptr;
   std::chrono::milliseconds stop_patience_{3'000};
+  std::chrono::milliseconds silence_patience_{0};
   Status lost_;  // not ok: the child is gone
 };
 

@@ -191,6 +191,24 @@ TEST(RemoteModel, AFailedOpeningIsTheOpenersOwnError) {
   EXPECT_EQ(status.message(), "'a.gguf' is a cake");
 }
 
+TEST(RemoteModel, AHostThatSaysNothingIsGivenUpAfterItsTime) {
+  Host host;
+  Result<std::unique_ptr<RemoteModel>> model = host.open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  std::atomic<bool> silent{true};
+  host.fake().on_evaluate([&silent] { silent.wait(true); });
+  (*model)->set_silence_patience(std::chrono::milliseconds(20));
+  TokenTree tree(3);
+  const std::vector<EvalItem> items = {{.seq = 0, .prefix = {}, .tree = &tree}};
+  const Status status = (*model)->evaluate(items);
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_NE(status.message().find("said nothing for 20 ms"), std::string::npos) << status.message();
+  EXPECT_EQ((*model)->health().message(), status.message());
+  EXPECT_EQ((*model)->commit(0, {}).message(), status.message()) << "every further call, at once";
+  silent.store(false);
+  silent.notify_all();
+}
+
 TEST(RemoteModel, ARaisedFlagEndsARunningEvaluationAndTheNextOneWorks) {
   Host host;
   Result<std::unique_ptr<RemoteModel>> model = host.open();

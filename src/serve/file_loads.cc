@@ -78,9 +78,8 @@ Status FileLoads::detach(const DrafterFile& file) {
       continue;
     }
     // Also where none is at work for the current target: an older one may still use it.
-    stations_.add({nullptr, gone.file,
-                   "the file '" + gone.file.path + "' of the drafter '" + gone.file.drafter +
-                       "' was taken away"});
+    stations_.add_for_all(gone.file, "the file '" + gone.file.path + "' of the drafter '" +
+                                         gone.file.drafter + "' was taken away");
     gone.opened.reset();
     gone.task.take_away();
     announce(gone, /*attached=*/false);

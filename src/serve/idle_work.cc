@@ -15,16 +15,20 @@ Status IdleWork::queue(const Work& work, Lock& lock) {
   return std::move(entry.status);
 }
 
-void IdleWork::done(Status status) {
-  Entry* const entry = queue_.front();
+IdleWork::Entry& IdleWork::take() {
+  Entry& entry = *queue_.front();
   queue_.pop_front();
-  entry->status = std::move(status);
-  entry->done = true;
+  return entry;
+}
+
+void IdleWork::done(Entry& entry, Status status) {
+  entry.status = std::move(status);
+  entry.done = true;
   changed_.notify_all();
 }
 
 void IdleWork::end_everything(Lock& lock) {
-  while (wanted()) done(RuntimeShared::is_shut_down());
+  while (wanted()) done(take(), RuntimeShared::is_shut_down());
   changed_.wait(lock, [this] { return clients_ == 0; });
 }
 

@@ -1,5 +1,5 @@
-// IdleWork: work of clients that has a target to itself, done by the decode thread between two
-// steps (Runtime::with_idle_target).
+// IdleWork: work of clients that has a target to itself, done by the target's decode thread between
+// two steps (Runtime::with_idle_target).
 //
 // A client queues its work and waits; while any is queued, the decode thread admits no request of
 // the current target, so that those that run come to their end. Then it takes out the oldest and
@@ -29,24 +29,24 @@ class IdleWork {
   // A client: waits, without the mutex, until `work` is done, and returns what became of it.
   Status queue(const Work& work, Lock& lock);
 
-  // The decode thread.
-  bool wanted() const { return !queue_.empty(); }
-  // The oldest. REQUIRES: wanted()
-  const Work& next() const { return *queue_.front()->work; }
-  // The oldest is done, or will not be.
-  void done(Status status);
-
-  // At the runtime's end, when the decode thread is gone: none of it will be done. Waits until no
-  // client waits any more.
-  void end_everything(Lock& lock);
-
- private:
   struct Entry {  // its client's
     const Work* work = nullptr;
     bool done = false;
     Status status;
   };
 
+  // The decode thread of the current target.
+  bool wanted() const { return !queue_.empty(); }
+  // The oldest, which is that thread's from now on, until done(). REQUIRES: wanted()
+  Entry& take();
+  // It is done, or will not be.
+  void done(Entry& entry, Status status);
+
+  // At the runtime's end, when the decode threads are gone: none of it will be done. Waits until no
+  // client waits any more.
+  void end_everything(Lock& lock);
+
+ private:
   RuntimeShared& shared_;
   std::deque<Entry*> queue_;
   int clients_ = 0;  // that wait in queue()

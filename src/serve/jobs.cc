@@ -134,6 +134,7 @@ void Jobs::finish(Job& job) {
   job.station.reset();
   ++totals_.finished;
   count(job.result->completion);
+  shared_.deadline_set.notify_all();  // of when it is forgotten
   job.changed.notify_all();
   post(job, {});
 }
@@ -182,22 +183,31 @@ const Job* Jobs::next_deadline() const {
   return next;
 }
 
-void Jobs::end_late() {
+void Jobs::keep_time() {
   Lock lock(shared_.mutex);
   while (!shared_.stop) {
-    const Job* const next = next_deadline();
-    if (next == nullptr) {
+    const TimePoint now = Job::Clock::now();
+    end_late(now);
+    forget_expired(now);
+    std::optional<TimePoint> next = next_expiry();
+    const Job* const first = next_deadline();
+    if (first != nullptr) next = next ? std::min(*next, *first->deadline) : *first->deadline;
+    if (next) {
+      shared_.deadline_set.wait_until(lock, *next);
+    } else {
       shared_.deadline_set.wait(lock);
-      continue;
     }
-    const CompletionId id = next->id;
-    const Job::Clock::time_point deadline = *next->deadline;
-    if (shared_.deadline_set.wait_until(lock, deadline) == std::cv_status::no_timeout) continue;
-    const JobPtr late = find(id);
-    if (late == nullptr) continue;
+  }
+}
+
+void Jobs::end_late(TimePoint now) {
+  for (const Job* next = next_deadline(); next != nullptr && *next->deadline <= now;
+       next = next_deadline()) {
+    const JobPtr late = find(next->id);
     try {
       end(*late, EndedBy::kTimeout);
     } catch (const std::bad_alloc&) {  // then once more, at once: its deadline is over
+      return;
     }
   }
 }

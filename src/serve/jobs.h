@@ -8,9 +8,9 @@
 // `slots` run on a station; started - finished counters = waiting + running.
 //
 // Any thread; REQUIRES throughout: the runtime's mutex. Clients call add(), poll(), cancel(); a
-// thread for deadlines is in end_late(); the decode thread calls the rest. Nothing throws for
-// want of memory but add(), admit(), give_out(), end_all_of(), and end() of a running job; of one
-// job nothing has changed then.
+// thread for deadlines is in keep_time(); the decode threads call the rest, each for the jobs of its
+// station. Nothing throws for want of memory but add(), admit(), give_out(), end_all_of(), and end()
+// of a running job; of one job nothing has changed then.
 #pragma once
 
 #include <condition_variable>
@@ -66,14 +66,11 @@ class Jobs {
   // All that run fail.
   void fail_running(const Station& station, const Status& why);
 
-  // Until the runtime's end: sleeps until the first deadline of all open requests, and ends those
-  // that have run out of time. On a thread of its own, so that a step that does not return keeps
-  // nobody waiting. Without the mutex.
-  void end_late();
-
-  // When the first result that nobody fetches is forgotten.
-  std::optional<TimePoint> next_expiry() const;
-  void forget_expired(TimePoint now);
+  // Until the runtime's end: sleeps until the first deadline of all open requests, or until the
+  // first result that nobody fetches is to be forgotten; ends those that have run out of time, and
+  // forgets. On a thread of its own, so that a step that does not return keeps nobody waiting.
+  // Without the mutex.
+  void keep_time();
 
   // At the runtime's end. The first as far as there is memory for it; the second, when the decode
   // thread is gone, for all, and waits until no poll() waits any more.
@@ -88,6 +85,9 @@ class Jobs {
 
  private:
   const Job* next_deadline() const;  // the open job whose deadline comes first; null: none has one
+  void end_late(TimePoint now);
+  std::optional<TimePoint> next_expiry() const;  // of a result that nobody fetches
+  void forget_expired(TimePoint now);
   bool waits(const Job& job) const;
   void post(const Job& job, const std::vector<SaidToken>& tokens);
   void count(const Completion& completion);

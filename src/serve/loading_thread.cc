@@ -31,12 +31,13 @@ void free_without(RuntimeShared::Lock& lock, Pointer pointer) {
 }  // namespace
 
 LoadingThread::LoadingThread(RuntimeShared& shared, ModelLoader& loader, Stations& stations,
-                             ModelLoads& models, FileLoads& files)
+                             ModelLoads& models, FileLoads& files, Decoders& decoders)
     : shared_(shared),
       loader_(loader),
       stations_(stations),
       models_(models),
       files_(files),
+      decoders_(decoders),
       thread_([this] { run(); }) {}
 
 void LoadingThread::run() {
@@ -94,6 +95,7 @@ Status LoadingThread::open_target(const ModelLoads::Opening& opening, Lock& lock
     free_without(lock, std::move(station));
     return cancelled("loading was cancelled");
   }
+  decoders_.start(station);  // first: it may fail
   models_.target_opened(opening, std::move(station));
   return Status();
 }

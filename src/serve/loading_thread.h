@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "serve/decoders.h"
 #include "serve/file_loads.h"
 #include "serve/loader.h"
 #include "serve/model_loads.h"
@@ -19,7 +20,7 @@ class LoadingThread {
  public:
   // All must outlive this. May throw std::system_error.
   LoadingThread(RuntimeShared& shared, ModelLoader& loader, Stations& stations, ModelLoads& models,
-                FileLoads& files);
+                FileLoads& files, Decoders& decoders);
   // REQUIRES: RuntimeShared::stop, without the mutex
   void join() { thread_.join(); }
 
@@ -38,6 +39,7 @@ class LoadingThread {
   Stations& stations_;
   ModelLoads& models_;
   FileLoads& files_;
+  Decoders& decoders_;
   std::thread thread_;
 };
 

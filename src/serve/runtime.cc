@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "serve/decode_loop.h"
+#include "serve/decoders.h"
 #include "serve/drafter_notes.h"
 #include "serve/file_loads.h"
 #include "serve/idle_work.h"
@@ -31,6 +31,7 @@ class Runtime::Impl {
     std::call_once(shut_down_, [this] { stop_threads(); });
   }
   std::string check_integrity();
+  Status keep(const StationPtr& station);  // with the mutex
 
   RuntimeShared shared;
   Stations stations;
@@ -39,13 +40,13 @@ class Runtime::Impl {
   ModelLoads models;
   Jobs jobs;
   IdleWork idle_work;
+  Decoders decoders;
 
  private:
   void stop_threads();
 
   std::once_flag shut_down_;
   std::optional<LoadingThread> loading_;
-  std::optional<DecodeLoop> decoding_;
   std::thread deadlines_;
 };
 
@@ -55,11 +56,11 @@ Runtime::Impl::Impl(const RuntimeOptions& options, ModelLoader& loader)
       files(shared, stations),
       models(shared, stations, files, drafters),
       jobs(shared, drafters),
-      idle_work(shared) {
+      idle_work(shared),
+      decoders({shared, jobs, stations, models, files, drafters, idle_work}) {
   try {
-    loading_.emplace(shared, loader, stations, models, files);
-    decoding_.emplace(shared, jobs, stations, models, files, drafters, idle_work);
-    deadlines_ = std::thread([this] { jobs.end_late(); });
+    loading_.emplace(shared, loader, stations, models, files, decoders);
+    deadlines_ = std::thread([this] { jobs.keep_time(); });
   } catch (...) {  // there can be no further thread
     shut_down();
     throw;
@@ -83,12 +84,24 @@ void Runtime::Impl::stop_threads() {
   shared.deadline_set.notify_all();
   if (loading_) loading_->join();
   if (deadlines_.joinable()) deadlines_.join();
-  if (decoding_) decoding_->join();
+  decoders.join();
   Lock lock(shared.mutex);
   models.end_everything();  // whoever waits for a load is told
   files.end_everything();
   jobs.end_everything(lock);  // whoever waits for a completion gets it
   idle_work.end_everything(lock);
+}
+
+// `station` may have been replaced and released meanwhile: it is at work once more then.
+Status Runtime::Impl::keep(const StationPtr& station) {
+  if (stations.has(*station)) return Status();
+  try {
+    decoders.start(station);
+  } catch (const std::system_error& e) {
+    return resource_exhausted(std::string("cannot start a thread: ") + e.what());
+  }
+  stations.keep(station);
+  return Status();
 }
 
 std::string Runtime::Impl::check_integrity() {
@@ -216,7 +229,7 @@ Result<StartedCompletion> Runtime::start(CompletionRequest request) {
   if (impl_->shared.stop) return RuntimeShared::is_shut_down();
   OUTRIDER_RETURN_IF_ERROR(impl_->jobs.check_room());
   if (!impl_->stations.current()) return impl_->models.no_target();
-  impl_->stations.keep(job->station);
+  OUTRIDER_RETURN_IF_ERROR(impl_->keep(job->station));
   impl_->jobs.add(job);
   return StartedCompletion{.id = job->id, .prompt = prompt, .reader = job->result->reader};
 }

@@ -3,7 +3,7 @@
 //
 //   clients, any thread      start -> queue                 poll <- updates, result
 //                                      |                             ^
-//   the decode thread        install -> admit -> step -> expire -> release -> lend
+//   a decode thread          install -> admit -> step -> lend; one for each target at work
 //                               ^
 //   the loading thread       target, draft: open, with progress; cancelled by its flag
 //

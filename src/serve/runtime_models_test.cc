@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
+#include <tuple>
 
 #include "testing/runtime_fixture.h"
 #include "testing/step_gate.h"
@@ -210,6 +211,37 @@ TEST_F(RuntimeModels, ADraftFollowsToTheNextTarget) {
   EXPECT_EQ(runtime->status().target.serving_path, "target");
   EXPECT_EQ(runtime->status().draft.state, ModelState::kReady);
   EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
+}
+
+TEST_F(RuntimeModels, ATargetWhoseStepDoesNotReturnHoldsNobodyUp) {
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1});
+  const std::shared_ptr<const Target> stuck = runtime->target();
+  testing::StepGate gate(*runtime);
+  const CompletionId held = runtime->start(ask({1, 2}, 3, 20))->id;
+  const CompletionId behind = runtime->start(ask({2}, 4, 10))->id;
+  gate.wait_until_held();
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("other")).ok());
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    EXPECT_EQ((*runtime->run(ask({1}, seed, 5)))->completion.tokens, alone({1}, seed, 5, 2));
+  }
+  EXPECT_EQ(runtime->status().running, 1);
+  EXPECT_EQ(runtime->status().queued, 1);
+  bool lent = false;
+  const Status idle = runtime->with_idle_target([&lent](LanguageModel&, const Engine&) {
+    lent = true;
+  });
+  EXPECT_TRUE(idle.ok() && lent) << idle.message();
+  EXPECT_FALSE(runtime->poll(held, 0)->finished);
+  gate.open();
+  for (const auto& [id, prompt, seed, n] :
+       {std::tuple(held, std::vector<Token>{1, 2}, 3U, 20U), {behind, {2}, 4U, 10U}}) {
+    std::shared_ptr<const CompletionResult> result;
+    while (!result) result = runtime->poll(id, 1000)->result;
+    EXPECT_EQ(result->completion.tokens, alone(prompt, seed, n));
+  }
+  EXPECT_EQ(runtime->check_integrity(), "");
 }
 
 TEST_F(RuntimeModels, ATargetWhoseProcessIsGoneIsFailedAndCanBeLoadedAgain) {

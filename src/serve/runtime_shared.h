@@ -29,10 +29,10 @@ struct RuntimeShared {
 
   std::mutex mutex;
   // All of them are waited for with the mutex.
-  std::condition_variable decode_work;   // there is something for the decode thread
+  std::condition_variable decode_work;   // there is something for a decode thread
   std::condition_variable load_work;     // something for the loading thread
   std::condition_variable loaded;        // a load has come to an end
-  std::condition_variable deadline_set;  // a request with a deadline has come
+  std::condition_variable deadline_set;  // a request with a deadline has come, or one has ended
   bool stop = false;                     // guarded by the mutex; never goes back
 
   static Status is_shut_down() { return cancelled("the runtime is shut down"); }

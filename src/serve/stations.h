@@ -2,17 +2,16 @@
 //
 // The current station is the one that new requests get; there may be none. Older ones stay until
 // their last request has ended. What was loaded for a station, and what is to be taken from it, is
-// put here as a change, by the loading thread or a client; the decode thread takes the changes out
-// and carries them out between two steps.
+// put here as a change, by the loading thread or a client; the station's decode thread takes its
+// changes out and carries them out between two steps.
 //
-// Invariant: the current station is the last one of all().
+// Invariants: the current station is the last one of all(); changes are those of stations of all().
 //
-// Any thread; REQUIRES throughout: the runtime's mutex (serve/runtime_shared.h). The stations
-// themselves are the decode thread's.
+// Any thread; REQUIRES throughout: the runtime's mutex (serve/runtime_shared.h). A station itself is
+// its decode thread's.
 #pragma once
 
-#include <deque>
-#include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +29,7 @@ using StationPtr = std::shared_ptr<Station>;
 
 // A draft (null: take away the one that is there), a file that was opened, or one that is to go.
 struct StationChange {
-  StationPtr station;  // null: all
+  StationPtr station;
   std::variant<std::unique_ptr<Draft>, OpenedDrafterFile, DrafterFile> what;
   std::string reason;  // for the requests that lose something
 };
@@ -51,18 +50,22 @@ class Stations {
   // There is none for new requests any more. What runs is not touched.
   void take_out_of_service();
 
-  // A request was made for `station`, which may have been replaced meanwhile, and be at its end.
-  // May throw std::bad_alloc, with nothing changed.
-  void keep(const StationPtr& station);
-  // Takes out those that are not current and that nobody needs; freeing them takes a while.
-  std::vector<StationPtr> release(const std::function<bool(const Station&)>& needed);
+  // Whether it is among all().
+  bool has(const Station& station) const;
+  // A request was made for `station`, which was replaced and released meanwhile: it is among all()
+  // again, in front. May throw std::bad_alloc, with nothing changed. REQUIRES: !has(*station)
+  void keep(StationPtr station);
+  // Takes `station` out, and returns its changes, to be freed without the mutex. Throws nothing.
+  // REQUIRES: it is not current
+  std::list<StationChange> release(const Station& station);
 
-  // May throw std::bad_alloc, with nothing changed.
-  void add(StationChange change) { changes_.push_back(std::move(change)); }
-  void add_first(StationChange change) { changes_.push_front(std::move(change)); }
-  bool has_changes() const { return !changes_.empty(); }
-  // The oldest. Nothing: there is none.
-  std::optional<StationChange> take_change();
+  // May throw std::bad_alloc, with nothing changed. Not for a station that was released: no effect.
+  void add(StationChange change);
+  // `gone` is to be taken from all of them. May throw std::bad_alloc, with nothing changed.
+  void add_for_all(const DrafterFile& gone, const std::string& reason);
+  bool has_changes(const Station& station) const;
+  // The oldest of the station. Nothing: there is none.
+  std::optional<StationChange> take_change(const Station& station);
 
   std::string check_integrity() const;
 
@@ -70,7 +73,7 @@ class Stations {
   StationPtr current_;
   std::vector<StationPtr> all_;
   IdleTexts idle_;
-  std::deque<StationChange> changes_;
+  std::list<StationChange> changes_;  // oldest first
 };
 
 }  // namespace outrider

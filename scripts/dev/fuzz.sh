@@ -1,0 +1,59 @@
+# shellcheck shell=bash
+# A part of ./dev: fuzzing (fuzz/targets.h).
+
+# Those without llama.cpp first: they are built in a few minutes.
+FUZZ_TARGETS=(json_rpc c_abi http store_file llama_ngrams packing gbnf toml
+  json_schema chat_reader gguf command_line)
+
+# The newest clang++ that is installed, with its libFuzzer.
+fuzzing_clang() {
+  local clang
+  for clang in $(compgen -c clang++ | grep -E '^clang\+\+(-[0-9]+)?$' | sort -Vru); do
+    [[ -e $("$clang" -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a ||
+      -e $("$clang" -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer.a ||
+      -e $("$clang" -print-file-name=libclang_rt.fuzzer-x86_64.a) ]] || continue
+    echo "$clang"
+    return
+  done
+  return 1
+}
+
+# fuzz_one TARGET SECONDS: what is new goes to build/fuzz/corpus, what is found to
+# build/fuzz/found. Prints one line of figures.
+fuzz_one() {
+  local target=$1 seconds=$2 dir log status=0
+  dir=$(build_dir fuzz)
+  mkdir -p "$dir/corpus/$target" "$dir/found"
+  log=$dir/found/$target.log
+  # The limits are libFuzzer's own: an input that takes longer or more is a finding.
+  (cd "$dir/found" && nice -n 19 "$dir/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=20 \
+    -rss_limit_mb=3000 -max_len=4096 -print_final_stats=1 -artifact_prefix="$target-" \
+    "$dir/corpus/$target" "$ROOT/fuzz/corpus/$target") >"$log" 2>&1 || status=$?
+  local runs cover
+  runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  cover=$(sed -n 's/^#[0-9]*.*DONE *cov: \([0-9]*\).*/\1/p' "$log")
+  printf '%-14s %12s executions, %6s branches seen, %d s%s\n' "$target" "${runs:-?}" "${cover:-?}" \
+    "$seconds" "$([[ $status == 0 ]] || echo ", FOUND SOMETHING: ${log#"$ROOT/"}")"
+  [[ $status == 0 ]] || FAILED=$((FAILED + 1))
+}
+
+# fuzz [MINUTES] [TARGET]: each target, or one, for so many minutes, one after the other. A finding
+# is fixed, and its input goes to fuzz/corpus, which ./dev test replays.
+cmd_fuzz() {
+  local minutes=${1:-1} targets=("${FUZZ_TARGETS[@]}") clang target
+  [[ $minutes =~ ^[0-9]+$ ]] || die "fuzz: give the minutes as a whole number"
+  if [[ $# -gt 1 ]]; then
+    [[ " ${FUZZ_TARGETS[*]} " == *" $2 "* ]] ||
+      die "fuzz: no target '$2'; there are: ${FUZZ_TARGETS[*]}"
+    targets=("$2")
+  fi
+  clang=$(fuzzing_clang) ||
+    die "fuzz: needs clang with libFuzzer; on Debian: apt install clang-19 libclang-rt-19-dev"
+  need_build
+  configure fuzz -DCMAKE_CXX_COMPILER="$clang" -DCMAKE_C_COMPILER="${clang/++/}"
+  for target in "${targets[@]}"; do
+    build_targets fuzz "fuzz_$target"
+    fuzz_one "$target" $((60 * minutes))
+  done
+  [[ $FAILED == 0 ]]
+}
