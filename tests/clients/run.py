@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Tests of `outrider serve` with clients that nobody here wrote: openai for Python and node.js,
-LangChain, llm, curl, schemathesis, prometheus-client, and the page in Chromium.
+LangChain, llm, curl, schemathesis, prometheus-client, and the page in Chromium; and the commands of
+the documents.
 
 Usage: run.py --binary BINARY --target T.gguf [--draft D.gguf] [--folder FOLDER] [--report FILE]
               [--only clients|page] [--install] [PYTEST ARGUMENTS]
 
 Installs the clients into FOLDER (pinned, once), starts the server on a free port, runs *_test.py and
-test_*.py of this folder and the page's tests, prints a table, and ends the server. Exit 0: all
+test_*.py of this folder, those of the documents and the page's, prints a table, and ends the server. Exit 0: all
 passed; 77: the clients cannot be had here, and why is said; else 1. With --install it only
 installs."""
 
@@ -24,6 +25,7 @@ import served
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = HERE.parent / "page"
+DOCUMENTS = HERE.parent / "docs"
 SKIPPED = 77
 NO_TESTS = 5  # pytest's status when -k chose none of a group
 OUTCOMES = ("passed", "failed", "skipped")
@@ -110,6 +112,7 @@ def run_all(given, run):
         if given.only != "page":
             node = {"OUTRIDER_CLIENTS_NODE": str(given.folder / "node")}
             run.tests("clients", HERE, {**server_of_tests, **here, **node})
+            run.tests("documents", DOCUMENTS, server_of_tests)
         if given.only == "clients":
             return
         if not os.environ.get("OUTRIDER_CHROMIUM") and not any(map(shutil.which, CHROMIUM)):
