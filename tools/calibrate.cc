@@ -20,7 +20,6 @@
 namespace outrider::tools {
 namespace {
 
-constexpr std::int32_t kMostWidth = 64;
 constexpr std::int32_t kMostDepth = 1 << 20;
 
 constexpr const char* kCalibrateDetails =
@@ -67,7 +66,8 @@ class CalibrateCommand : public Command {
 void CalibrateCommand::add_options(CLI::App& app) {
   add_model_options(app, model_);
   OptionGroup measuring(app, "Measuring");
-  measuring.add_integers("--widths", plan_.widths, 1, kMostWidth,
+  measuring.add_integers("--widths", plan_.widths, 1,
+                         whole_limit(field_named(speculation_fields(), "width").range.max),
                          "tokens of a pass that are measured; 1 is always among them");
   measuring.add_integers(
       "--depth", plan_.depths, 1, kMostDepth,
@@ -76,7 +76,8 @@ void CalibrateCommand::add_options(CLI::App& app) {
   measuring.add_integer("--repeat", plan_.repeat, 1, 10000, "how often each width is measured");
   measuring.add_switch("--refresh", refresh_,
                        "measure anew what loading keeps of this model in the cache folder");
-  measuring.add_integer("--slots", slots_, 1, 64,
+  const Range slots = field_named(runtime_fields(), "slots").range;
+  measuring.add_integer("--slots", slots_, whole_limit(slots.min), whole_limit(slots.max),
                         "completions that will run at once, as of 'rpc': what is found exact is "
                         "kept for 1, 2, and 3 or more of them");
   add_exact_option(app, "Measuring", model_);

@@ -138,16 +138,21 @@ TEST_F(LlamaRuntime, InterleavedCancelledAndReusedSlotsEqualSoloRuns) {
 
 TEST_F(LlamaRuntime, LoadingIsCancelledAtEveryStage) {
   const std::unique_ptr<Runtime> runtime = make({.slots = 2}, false);
+  const auto status_of = [&runtime](ModelRole role) {
+    const RuntimeStatus all = runtime->status();
+    return role == ModelRole::kTarget ? all.target : all.draft;
+  };
   for (const ModelRole role : {ModelRole::kTarget, ModelRole::kDraft}) {
-    for (int ms = 0; ms <= 200; ms = ms * 2 + 1) {
+    for (const double stage : {0.0, 0.01, 0.1, 0.3, 0.5, 0.6, 0.8, 1.0}) {
       ASSERT_TRUE(runtime->load(role, model(role == ModelRole::kTarget ? target() : draft())).ok());
-      std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+      for (ModelStatus s = status_of(role); s.state == ModelState::kLoading && s.progress < stage;
+           s = status_of(role)) {
+        std::this_thread::yield();
+      }
       const Status cancelled = runtime->cancel_load(role);
       ASSERT_TRUE(runtime->wait_loaded(-1));
-      const RuntimeStatus s = runtime->status();
-      const ModelStatus& status = role == ModelRole::kTarget ? s.target : s.draft;
-      EXPECT_EQ(status.state, cancelled.ok() ? ModelState::kFailed : ModelState::kReady);
-      EXPECT_TRUE(s.target.serving);
+      EXPECT_EQ(status_of(role).state, cancelled.ok() ? ModelState::kFailed : ModelState::kReady);
+      EXPECT_TRUE(status_of(ModelRole::kTarget).serving);
       const Result<std::shared_ptr<const CompletionResult>> result = runtime->run(request(1, 1));
       EXPECT_TRUE(result.ok()) << result.status().message();
     }

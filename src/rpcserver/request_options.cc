@@ -190,7 +190,6 @@ void warn_of_mirostat(const RequestOptions& o, std::vector<std::string>& warning
 
 // What the request leaves open comes from the cmd.
 Json merge(const Json& request, const Json& defaults) {
-  if (!request.is_object()) return request;  // to be refused
   Json merged = defaults;
   for (const auto& [key, value] : request.items()) {
     Json* known = merged.contains(key) ? &merged[key] : nullptr;
@@ -210,8 +209,12 @@ Json merge(const Json& request, const Json& defaults) {
 }  // namespace
 
 ParsedRequest parse_request(const Json& request, const RequestDefaults& defaults) {
-  const Json merged = merge(request, defaults.options);
   ParsedRequest parsed;
+  if (!request.is_object()) {
+    parsed.refusal = no_object(request);
+    return parsed;
+  }
+  const Json merged = merge(request, defaults.options);
   JsonFields fields(merged, "", &kSeedDialect);
   RequestOptions& o = parsed.options;
   o.request.prompt = {std::string()};

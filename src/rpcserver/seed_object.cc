@@ -14,8 +14,12 @@ api::Answer<Json> parse_object(const char* text, bool may_be_empty) {
   json::Parsed value = json::parse(given);
   if (!value.ok()) return Error{.message = value.error};
   if (value.value->is_object()) return *std::move(value.value);
-  return Error{.message = "what was sent is " + std::string(json::kind(*value.value)) +
-                          ", but must be an object"};
+  return no_object(*value.value);
+}
+
+Error no_object(const Json& value) {
+  return {.message =
+              "what was sent is " + std::string(json::kind(value)) + ", but must be an object"};
 }
 
 void warn_of_unknown(const JsonFields& fields, std::vector<std::string>& warnings) {
