@@ -2,6 +2,7 @@
 // else.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -113,6 +114,32 @@ TEST_F(ChatGrammarTest, NothingCanBeSaidBeforeARequiredCallButReasoning) {
   }
 }
 
+// All of llama.cpp's collection, whether or not we have an answer of the format.
+TEST_F(ChatGrammarTest, NoTemplateLetsContentComeBeforeARequiredCall) {
+  ChatOptions options;
+  options.tools = testing::chat_answer_tools();
+  options.tool_choice = ToolChoice::kRequired;
+  options.reasoning = false;
+  std::vector<std::string> wide;
+  int narrow = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(OUTRIDER_CHAT_TEMPLATES)) {
+    if (entry.path().extension() != ".jinja") continue;
+    const std::string name = entry.path().stem();
+    const LlamaVocabulary& v = vocabulary(name);
+    const Result<ChatPrompt> made = v.chat_prompt({{.role = "user", .content = "Hi"}}, options);
+    if (!made.ok()) continue;  // what it wants beside this message
+    const std::string text = "Hello there";
+    const bool reasons = !made->reader->read(text, /*complete=*/false).reasoning.empty();
+    const Result<std::unique_ptr<GrammarMask>> mask = GrammarMask::create(made->grammar, v);
+    ASSERT_TRUE(mask.ok()) << name << ": " << mask.status().message();
+    const bool takes_text = say(**mask, text, v).ok();
+    if (takes_text && !reasons) wide.push_back(name);
+    narrow += takes_text ? 0 : 1;
+  }
+  EXPECT_EQ(wide, std::vector<std::string>{});
+  EXPECT_GE(narrow, 50);
+}
+
 TEST_F(ChatGrammarTest, ANamedToolIsCalledExactlyOnce) {
   for (const ChatAnswer& answer : testing::chat_answers()) {
     if (answer.reply.tool_calls.empty() || !answer.reply.content.empty()) continue;
@@ -136,7 +163,8 @@ TEST_F(ChatGrammarTest, ANamedToolIsCalledExactlyOnce) {
 TEST_F(ChatGrammarTest, WithoutParallelCallsTheSecondOneCannotBeSaid) {
   const LlamaVocabulary& v = vocabulary("Qwen-Qwen2.5-7B-Instruct");
   const std::string call =
-      "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>";
+      "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": "
+      "\"Paris\"}}\n</tool_call>";
   for (const bool parallel : {true, false}) {
     ChatOptions options;
     options.tools = testing::chat_answer_tools();
