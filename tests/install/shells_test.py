@@ -149,7 +149,7 @@ class Zsh(unittest.TestCase):
     def test_offers_choices_and_options(self):
         self.assertEqual(self.complete("run", "--rule", ""), ["block", "coupled", "rejection"])
         self.assertEqual(self.complete("cal"), ["calibrate"])
-        self.assertEqual(self.complete("run", "--json", "--rul"), ["--rule="])
+        self.assertEqual(self.complete("run", "--json", "--rul"), ["--rule"])
         self.assertLessEqual(set(options("run")),
                              {name.rstrip("=") for name in self.complete("run", "--")})
 
