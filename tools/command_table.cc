@@ -26,10 +26,10 @@ OptionRow option_row(CLI::Option& option, bool is_argument) {
     for (const std::string& name : option.get_snames()) row.names.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) row.names.push_back("--" + name);
   }
-  const bool is_switch = option.get_type_size() == 0;
-  row.choices = choices_of(option);
-  row.optional_value = is_switch && !row.choices.empty();
   const std::string& text = option.get_option_text();  // where CLI11 has no place for the unit
+  row.choices = choices_of(option);
+  row.optional_value = text.rfind("[=", 0) == 0;
+  const bool is_switch = row.optional_value || option.get_expected_max() == 0;
   row.unit = text.empty() ? (is_switch ? "" : option.get_type_name()) : text;
   row.unit.erase(0, row.unit.find_first_not_of(" [="));
   if (row.optional_value) row.unit.erase(std::min(row.unit.find(']'), row.unit.size()));

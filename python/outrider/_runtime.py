@@ -131,13 +131,14 @@ class Outrider:
 
     def _stream(self, prompt: Prompt, options: dict[str, Any],
                 on_end: Optional[OnEnd] = None) -> Stream:
-        return Stream(Run(self._instance, self._params(prompt, options), on_end))
+        return Stream(Run(self, self._instance, self._params(prompt, options), on_end))
 
     def _astream(self, prompt: Prompt, options: dict[str, Any],
                  on_end: Optional[OnEnd] = None) -> AsyncStream:
         if self._executor is None:
             self._executor = concurrent.futures.ThreadPoolExecutor(MOST_THREADS, "outrider")
-        start = functools.partial(Run, self._instance, self._params(prompt, options), on_end)
+        params = self._params(prompt, options)
+        start = functools.partial(Run, self, self._instance, params, on_end)
         return AsyncStream(start, self._executor)
 
     def _params(self, prompt: Prompt, options: dict[str, Any]) -> dict[str, Any]:

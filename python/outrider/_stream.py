@@ -18,9 +18,12 @@ OnEnd = Callable[[Completion], None]
 
 
 class Run:
-    """One completion in the library. Of one thread at a time."""
+    """One completion in the library. Of one thread at a time. It keeps its `owner`, which closes the
+    instance when nobody has it any more."""
 
-    def __init__(self, instance: Instance, params: dict[str, Any], on_end: Optional[OnEnd]) -> None:
+    def __init__(self, owner: object, instance: Instance, params: dict[str, Any],
+                 on_end: Optional[OnEnd]) -> None:
+        self._owner = owner
         self._instance = instance
         self._cutter = PieceCutter()
         self._on_end = on_end

@@ -1,16 +1,19 @@
-"""The notebook of examples/ runs, cell by cell, as Jupyter would run it."""
+"""The notebook of examples/ runs, cell by cell, as Jupyter would run it; and the README's example."""
 
 from __future__ import annotations
 
+import asyncio
 import pathlib
 import re
+import textwrap
 from typing import Any
 
 import pytest
 
 from conftest import DRAFT, TARGET
 
-NOTEBOOK = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python_notebook.py"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NOTEBOOK = ROOT / "examples" / "python_notebook.py"
 
 
 def test_every_cell_runs(monkeypatch: pytest.MonkeyPatch,
@@ -25,3 +28,17 @@ def test_every_cell_runs(monkeypatch: pytest.MonkeyPatch,
     out = capsys.readouterr().out
     assert "the same text: True" in out
     assert "guesses right" in out
+
+
+def test_the_example_in_the_readme_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path,
+                                        capsys: pytest.CaptureFixture[str]) -> None:
+    section = (ROOT / "README.md").read_text().split("\n## Python\n")[1]
+    example = section.split("```python\n")[1].split("```")[0]
+    (tmp_path / "target.gguf").symlink_to(TARGET)
+    (tmp_path / "draft.gguf").symlink_to(DRAFT)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"prompts": ["One", "Two"], "asyncio": asyncio}
+    # Its last line awaits, so all of it is a coroutine's.
+    exec("async def main():\n" + textwrap.indent(example, "    ") + "    return answers", names)
+    assert len(asyncio.run(names["main"]())) == 2
+    assert " tokens, " in capsys.readouterr().out

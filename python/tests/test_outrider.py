@@ -86,6 +86,13 @@ def test_a_stream_that_is_left_early_is_cancelled(o: outrider.Outrider) -> None:
     assert o.stats()["generated_tokens"] < 6000
 
 
+def test_a_stream_keeps_the_models_that_it_reads_from() -> None:
+    pieces = outrider.Outrider(TARGET).stream(PROMPT, max_tokens=8)
+    gc.collect()
+    list(pieces)
+    assert len(pieces.result.tokens) == 8
+
+
 def test_an_exception_while_waiting_cancels(o: outrider.Outrider,
                                             monkeypatch: pytest.MonkeyPatch) -> None:
     before = wait_until_idle(o)

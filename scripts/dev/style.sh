@@ -22,7 +22,7 @@ cmd_lint() {
   configure lint  # without units: its compile_commands.json names every file, for clangd as well
   python3 tests/check_layers.py || failed=1
   sources | xargs -r clang-format --dry-run --Werror || failed=1
-  shellcheck -x dev .ci/run || failed=1
+  shellcheck -x dev .ci/run packaging/try_deb.sh || failed=1
   if [[ ${1:-} != --quick ]]; then
     # Only files of the build have flags; headers are looked at through them.
     sources | grep '\.cc$' | grep -v '^bench/' |

@@ -57,6 +57,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("ngram", "me"), ["merge"])
         self.assertEqual(self.complete("completion", ""), ["bash", "fish", "zsh"])
         self.assertEqual(self.complete("run", "--seed", ""), [])
+        self.assertEqual(self.complete("run", "--json", "--rul"), ["--rule"])
         for command in commands():
             missing = set(options(command)) - set(self.complete(command, "--"))
             self.assertEqual(missing, set(), command)
@@ -148,6 +149,7 @@ class Zsh(unittest.TestCase):
     def test_offers_choices_and_options(self):
         self.assertEqual(self.complete("run", "--rule", ""), ["block", "coupled", "rejection"])
         self.assertEqual(self.complete("cal"), ["calibrate"])
+        self.assertEqual(self.complete("run", "--json", "--rul"), ["--rule"])
         self.assertLessEqual(set(options("run")),
                              {name.rstrip("=") for name in self.complete("run", "--")})
 
@@ -159,6 +161,8 @@ class Manual(unittest.TestCase):
             self.assertIn(f".SS outrider {command}", page)
             for option in options(command):
                 self.assertIn(f"\\fB{option}\\fR", page)
+        self.assertIn("\\fB--json\\fR\n", page)
+        self.assertIn("\\fB--color\\fR[=\\fINAME\\fR]\n", page)
 
     @needs("mandoc")
     def test_has_no_mistake_that_mandoc_knows(self):
