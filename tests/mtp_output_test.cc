@@ -22,7 +22,9 @@ using testing::TinyLagArchitecture;
 using testing::TinyLagOptions;
 
 struct Opened {
-  explicit Opened(const TinyLagOptions& lag, std::int32_t n_sequences = 1) {
+  // `as_llama_cpp`: with its kernels and its types of cache, so that numbers are its own.
+  explicit Opened(const TinyLagOptions& lag, std::int32_t n_sequences = 1,
+                  bool as_llama_cpp = false) {
     const Status written = testing::write_tiny_lag(dir.file("target.gguf"), lag);
     EXPECT_TRUE(written.ok()) << written.message();
     ModelOptions options;
@@ -31,6 +33,10 @@ struct Opened {
     options.n_batch = 64;
     options.n_threads = 1;
     options.n_sequences = n_sequences;
+    if (as_llama_cpp) {
+      options.kernels = KernelChoice::kStock;
+      options.cache_type_k = options.cache_type_v = "f16";
+    }
     llama::TargetOptions how;
     how.widest = 8;
     how.cache_folder = std::filesystem::path();
@@ -39,9 +45,10 @@ struct Opened {
     EXPECT_TRUE(result.ok()) << result.status().message();
     target = std::move(*result);
     if (!target.prediction) return;
-    drafter.emplace(*target.prediction, vocabulary().size(),
-                    [this](Token t) { return vocabulary().is_end_of_generation(t); },
-                    /*learns=*/true, HeadOptions{.name = kMtpName});
+    drafter.emplace(
+        *target.prediction, vocabulary().size(),
+        [this](Token t) { return vocabulary().is_end_of_generation(t); },
+        /*learns=*/true, HeadOptions{.name = kMtpName});
   }
 
   const Vocabulary& vocabulary() const { return target.file->text_vocabulary(); }
@@ -164,7 +171,7 @@ std::vector<std::vector<Token>> our_guesses(Opened& opened, const std::vector<To
 
 TEST_P(MtpOutput, TheGuessesAreLlamaCppsPositionByPosition) {
   for (const float noise : {0.0f, 0.3f}) {
-    Opened opened(lag_of(GetParam(), TinyHead::kEqual, noise));
+    Opened opened(lag_of(GetParam(), TinyHead::kEqual, noise), 1, /*as_llama_cpp=*/true);
     ASSERT_TRUE(opened.drafter) << opened.target.no_prediction_reason;
     std::vector<Token> text = testing::seeded_prompts(opened.vocabulary(), 5, 1, 1).front();
     RunOptions options = options_for(text, 1.0f, 1);
