@@ -58,7 +58,7 @@ Result<std::unique_ptr<LoadedTarget>> load_isolated_target(const ModelOptions& o
                             .info = report.info,
                             .notes = report.notes,
                             .costs = {},
-                            .head = nullptr,
+                            .head = {},
                             .no_head_reason =
                                 "a target in a process of its own does not hand out "
                                 "the hidden states that prediction layers read"};
