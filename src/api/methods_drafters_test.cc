@@ -223,8 +223,9 @@ TEST(Methods, AnUnknownDrafterIsRefusedWithTheNamesThatAreKnown) {
   request["speculative"] = {{"drafters", {"sufix"}}};
   Json error = fake.error("completion.run", request);
   EXPECT_EQ(error["data"]["field"], "speculative.drafters");
-  EXPECT_NE(error["message"].get<std::string>().find("draft-model, suffix, ngram-cache or recycle"),
-            std::string::npos)
+  EXPECT_NE(
+      error["message"].get<std::string>().find("draft-model, suffix, ngram-cache, recycle or mtp"),
+      std::string::npos)
       << error;
   error = fake.error("model.load", {{"role", "drafter"}, {"drafter", "recycle"}, {"path", "x"}});
   EXPECT_EQ(error["data"]["field"], "drafter");

@@ -24,7 +24,8 @@ json::Json model_status_json(const ModelStatus& status);
 json::Json status_json(const RuntimeStatus& status);
 json::Json stats_json(const RuntimeStatus& status);
 
-// [{"name","kind": "model"|"lookup","state","attached","path","error","memory_bytes","files":
+// [{"name","kind":
+// "model"|"lookup"|"head","state","attached","path","error","memory_bytes","files":
 // [{"path","tier": null|"static"|"dynamic","state","attached","error","file_bytes",
 // "memory_bytes"}]}]: the drafters that are there or could be. Without "attached" one takes no
 // part; its state says why. "memory_bytes" is what it holds for its texts, of its files and of

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "draft/base/drafter_plan.h"
 #include "draft/model/draft_model.h"
+#include "draft/model/head_chain.h"
 #include "llama/files/model_file.h"
 #include "llama/open_target.h"
 #include "llama/sampling/sampler_chain.h"
@@ -31,14 +32,20 @@ class LoadedTarget : public Target {
     std::vector<CostPoint> costs = {};
     std::string state_identity = {};                         // Target::state_identity
     std::unique_ptr<ExperienceStore> experiences = nullptr;  // may be null
-    std::unique_ptr<llama::LlamaModel> head = nullptr;  // the file's prediction layers; may be null
-    std::string no_head_reason = {};                    // why it is
+    std::vector<std::unique_ptr<llama::LlamaModel>> head = {};  // prediction layers; may be none
+    std::string no_head_reason = {};                            // why there are none
   };
 
   explicit LoadedTarget(Parts parts) : parts_(std::move(parts)) {
-    if (!parts_.head) return;
+    if (parts_.head.empty()) return;
+    std::vector<LanguageModel*> layers;
+    for (const std::unique_ptr<llama::LlamaModel>& layer : parts_.head) {
+      layers.push_back(layer.get());
+    }
+    if (layers.size() > 1) chain_.emplace(layers);
+    LanguageModel& head = chain_ ? static_cast<LanguageModel&>(*chain_) : *layers[0];
     head_.emplace(
-        *parts_.head, vocabulary().size(),
+        head, vocabulary().size(),
         [this](Token token) { return vocabulary().is_end_of_generation(token); },
         /*learns=*/true, HeadOptions{.name = kMtpName});
   }
@@ -55,7 +62,11 @@ class LoadedTarget : public Target {
   Drafter* head() override { return head_ ? &*head_ : nullptr; }
   std::string no_head_reason() const override { return parts_.no_head_reason; }
   std::uint64_t head_bytes() const override {
-    return parts_.head ? parts_.head->cache_bytes() + parts_.file->facts().prediction_bytes : 0;
+    std::uint64_t bytes = parts_.head.empty() ? 0 : parts_.file->facts().prediction_bytes;
+    for (const std::unique_ptr<llama::LlamaModel>& layer : parts_.head) {
+      bytes += layer->cache_bytes();
+    }
+    return bytes;
   }
 
   Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options) const override {
@@ -64,6 +75,7 @@ class LoadedTarget : public Target {
 
  private:
   Parts parts_;
+  std::optional<HeadChain> chain_;  // where there are several layers
   std::optional<DraftModelDrafter> head_;
 };
 

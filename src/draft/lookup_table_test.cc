@@ -37,6 +37,7 @@ TEST(LookupTable, TheNamesOfAllInterfacesAreTheTables) {
     takers.push_back(kind.name);
     tiers.insert(tiers.end(), kind.files->tiers.begin(), kind.files->tiers.end());
   }
+  names.push_back(kMtpName);
   EXPECT_EQ(std::vector(kDrafterNames.begin(), kDrafterNames.end()), names);
   EXPECT_EQ(std::vector(kFileDrafters.begin(), kFileDrafters.end()), takers);
   EXPECT_EQ(std::vector(kFileTiers.begin(), kFileTiers.end()), tiers);

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "draft/model/head_chain.h"
 #include "engine/engine.h"
 #include "testing/fake_engine.h"
 #include "testing/planned_world.h"
@@ -230,6 +231,49 @@ TEST(EngineHeads, TargetsThatCannotDropTokensShowTheirStatesAgain) {
   }
 }
 
+// Three layers, one for each depth: each aborts the test when it is given another path's states.
+TEST(EngineHeads, AChainOfLayersThatEqualTheTargetIsRightInEveryGuess) {
+  for (const std::size_t window : {3U, 512U}) {
+    for (const float noise : {0.0f, 1.0f}) {
+      const RowFunction rows = random_rows(kVocab, 7, 3.0f);
+      FakeModel target(target_capabilities(), rows);
+      FakeModel first(head_capabilities(), noisy_rows(rows, 9, noise));
+      FakeModel second(head_capabilities(), noisy_rows(rows, 10, noise));
+      FakeModel third(head_capabilities(), noisy_rows(rows, 11, noise));
+      HeadChain chain({&first, &second, &third}, window);
+      DraftModelDrafter drafter(chain, kVocab, {}, true, HeadOptions{.name = "mtp"});
+      const FakeVocabulary vocabulary(kVocab);
+      Engine engine(target, vocabulary, {&drafter}, {.prompt_chunk = 3, .reuse_prefix = true});
+      const std::vector<Token> prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+      for (std::uint64_t round = 0; round < 2; ++round) {
+        std::vector<RequestId> ids;
+        for (std::uint64_t i = 0; i < 3; ++i) {
+          Request r = request(prompt, 1.0f, 10 * round + i, 30, 2 + 3 * static_cast<int>(i));
+          r.draft.branches = noise > 0.0f ? 3 : 1;
+          r.draft.model_branches = r.draft.branches;
+          r.draft.split_p = 0.01f;
+          ids.push_back(*engine.add(std::move(r)));
+        }
+        while (engine.busy()) {
+          engine.step();
+          ASSERT_EQ(drafter.check_integrity(), "");
+          ASSERT_EQ(chain.check_integrity(), "");
+        }
+        for (std::uint64_t i = 0; i < 3; ++i) {
+          const Completion got = *engine.take(ids[i]);
+          EXPECT_EQ(got.tokens, reference(rows, prompt, 1.0f, 10 * round + i, 30));
+          EXPECT_GT(got.speculation.accepted, 5);
+          if (noise == 0.0f) {
+            EXPECT_EQ(got.speculation.accepted, got.speculation.drafted);
+          }
+        }
+      }
+      EXPECT_GT(second.tokens_evaluated(), 0);
+      EXPECT_GT(third.tokens_evaluated(), 0);
+    }
+  }
+}
+
 // The planner's accounts are the draft model's: a head that is wrong is asked no more, one that is
 // right goes on.
 TEST(EngineHeads, AHeadWhoseAcceptanceCollapsesIsSuspended) {
@@ -245,7 +289,9 @@ TEST(EngineHeads, AHeadWhoseAcceptanceCollapsesIsSuspended) {
     const Completion got = run(engine, pair, request({1, 2}, 1.0f, 5, 300, kAutoWidth));
     EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2}, 1.0f, 5, 300));
     EXPECT_EQ(engine.planner().account(0).suspended(), !good);
-    if (good) EXPECT_GT(got.speculation.accepted, 100);
+    if (good) {
+      EXPECT_GT(got.speculation.accepted, 100);
+    }
   }
 }
 

@@ -152,7 +152,8 @@ Result<OpenedTarget> Opener::open() {
 // Where they fail, the model works without them.
 void Opener::add_prediction() {
   if (prediction_.wanted && target_.speculation) {
-    Result<std::unique_ptr<LlamaModel>> made = open_prediction(*opened_.model, options_);
+    Result<std::vector<std::unique_ptr<LlamaModel>>> made =
+        open_prediction(*opened_.model, options_);
     if (made.ok()) opened_.prediction = std::move(*made);
     prediction_.fails(made.status());
   }

@@ -50,10 +50,10 @@ struct TargetOptions {
 struct OpenedTarget {
   std::shared_ptr<ModelFile> file;
   std::unique_ptr<LlamaModel> model;
-  // The file's prediction layers (ModelOptions::mtp), which read the model's hidden states. Null
+  // The file's prediction layers (ModelOptions::mtp), which read the model's hidden states. Empty
   // where there are none, or they cannot be used; no_prediction_reason says why, and notes do where
   // the file has any.
-  std::unique_ptr<LlamaModel> prediction;
+  std::vector<std::unique_ptr<LlamaModel>> prediction;
   std::string no_prediction_reason;
   Exactness exactness;
   ContextSettings settings;        // in effect: the model's

@@ -30,8 +30,8 @@ Result<PredictionPlan> plan_prediction(const ModelOptions& options) {
   return plan;
 }
 
-Result<std::unique_ptr<LlamaModel>> open_prediction(const LlamaModel& target,
-                                                    const ModelOptions& options) {
+Result<std::vector<std::unique_ptr<LlamaModel>>> open_prediction(const LlamaModel& target,
+                                                                 const ModelOptions& options) {
   const std::string& why = target.capabilities().hidden_reason;
   if (!why.empty()) return unsupported(why);
   ContextSettings settings = target.settings();
@@ -40,7 +40,15 @@ Result<std::unique_ptr<LlamaModel>> open_prediction(const LlamaModel& target,
   settings.type_k = settings.type_v = "f16";
   settings.max_width = kDraftWidth;
   settings.n_cells = 0;
-  return LlamaModel::create(target.file(), options, settings);
+  std::vector<std::unique_ptr<LlamaModel>> layers;
+  for (std::int32_t i = 0; i < target.file()->facts().n_prediction; ++i) {
+    settings.prediction_layer = i;
+    Result<std::unique_ptr<LlamaModel>> layer =
+        LlamaModel::create(target.file(), options, settings);
+    if (!layer.ok()) return layer.status();
+    layers.push_back(std::move(*layer));
+  }
+  return layers;
 }
 
 }  // namespace outrider::llama

@@ -1,12 +1,13 @@
 // The prediction layers (MTP) of a target's own file: whether they guess, and opening them.
 //
-// They are a second context on the target's weights, which reads the hidden states that the target
-// hands out (llama/heads/hidden_states.h). Tested by tests/mtp_output_test.cc.
+// Each is a context of its own on the target's weights, which reads the hidden states that the
+// target hands out (llama/heads/hidden_states.h). Tested by tests/mtp_output_test.cc.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "llama/model/llama_model.h"
@@ -30,10 +31,11 @@ struct PredictionPlan {
 // the states would not reach this one. Errors: read_gguf_header()'s.
 Result<PredictionPlan> plan_prediction(const ModelOptions& options);
 
+// One model for each layer, in their order, to be run as a chain (draft/model/head_chain.h).
 // `target` was opened with `options`, from a file that was loaded with its prediction layers. Their
 // cache is f16 whatever the target's is: a quantised one costs much of what a head gets right.
 // Errors: kUnsupported where the target hands out no states; LlamaModel::create's.
-Result<std::unique_ptr<LlamaModel>> open_prediction(const LlamaModel& target,
-                                                    const ModelOptions& options);
+Result<std::vector<std::unique_ptr<LlamaModel>>> open_prediction(const LlamaModel& target,
+                                                                 const ModelOptions& options);
 
 }  // namespace outrider::llama

@@ -91,7 +91,9 @@ TEST(HiddenRows, AfterAnyRowsAndCutsItHoldsTheLastOnesWithoutGaps) {
           std::count_if(text.begin(), text.end(), [](Token t) { return t != kNoToken; });
       ASSERT_EQ(static_cast<std::ptrdiff_t>(rows.end() - rows.begin()), known)
           << "seed " << seed << ", " << run << ", " << i;
-      if (known > 0) ASSERT_EQ(rows.end(), end) << "seed " << seed << ", " << run << ", " << i;
+      if (known > 0) {
+        ASSERT_EQ(rows.end(), end) << "seed " << seed << ", " << run << ", " << i;
+      }
       ASSERT_EQ(rows.check_integrity(std::span(text).first(end)), "");
     }
   }

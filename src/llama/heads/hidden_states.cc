@@ -73,6 +73,10 @@ void hand_out(llama_context* context, const HiddenStates& states) {
   }
 }
 
+void choose_prediction_layer(llama_context* context, std::int32_t layer) {
+  llama_set_nextn_layer_offset(context, layer);
+}
+
 bool append_hidden(llama_context* context, const HiddenStates& states, std::size_t n_tokens,
                    std::size_t width, std::vector<float>* rows) {
   llama_synchronize(context);

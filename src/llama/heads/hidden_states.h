@@ -52,6 +52,9 @@ std::int32_t hidden_width(const ModelFile& file, const HiddenStates& states);
 // context of prediction layers.
 void hand_out(llama_context* context, const HiddenStates& states);
 
+// Which of a file's prediction layers a context of them runs. REQUIRES: 0 <= layer < their number.
+void choose_prediction_layer(llama_context* context, std::int32_t layer);
+
 // Appends the rows of the `n_tokens` tokens of the last decode, in the batch's order, to `rows`.
 // False when llama.cpp has none. REQUIRES: hand_out() before that decode, which succeeded.
 bool append_hidden(llama_context* context, const HiddenStates& states, std::size_t n_tokens,

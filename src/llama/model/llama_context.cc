@@ -124,6 +124,9 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
         "llama.cpp cannot make a context of " + std::to_string(sizes.n_cells) + " cells" + because);
   }
   hand_out(context_->handle.get(), settings_.hidden);
+  if (settings_.prediction) {
+    choose_prediction_layer(context_->handle.get(), settings_.prediction_layer);
+  }
   OUTRIDER_RETURN_IF_ERROR(file_->adapters().apply(context_->handle.get()));
   context_->memory = llama_get_memory(handle());
   context_->junk_id = static_cast<llama_seq_id>(llama_max_parallel_sequences()) - 1;

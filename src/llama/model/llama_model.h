@@ -65,6 +65,7 @@ struct ContextSettings {
   // The file's prediction layers instead of the model itself. REQUIRES: a file that was loaded with
   // them.
   bool prediction = false;
+  std::int32_t prediction_layer = 0;  // which of them runs
 
   // For the probe of exactness, on a model that was opened before: what it can take back is not
   // tried once more, the order of cells is not kept, and deepen() may be called.
