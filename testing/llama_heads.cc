@@ -30,8 +30,8 @@ llama_context_params context_params(const LlamaHeadsOptions& options) {
   params.n_ctx = static_cast<std::uint32_t>(options.n_ctx);
   params.n_batch = params.n_ctx;
   params.n_ubatch = params.n_ctx;
-  params.n_threads = 1;
-  params.n_threads_batch = 1;
+  params.n_threads = options.n_threads;
+  params.n_threads_batch = options.n_threads;
   params.type_k = options.kv_type;
   params.type_v = options.kv_type;
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
