@@ -77,8 +77,11 @@ class LlamaHeads {
   // The guesses behind each token of `text` from index `first` on: result[i] are those behind
   // text[0 .. first + i], so they guess text[first + i + 1] and on. What was guessed before does
   // not matter: the target reads `text` token by token. Starts anew. [text.size() - first]
+  // `logits`: what the head gave for the last of each guesses, [text.size() - first, n_vocab],
+  // -infinity for tokens that it does not know.
   // REQUIRES: 1 <= first < text.size(); no token is out of range.
-  Result<std::vector<std::vector<Token>>> guesses(const std::vector<Token>& text, int first);
+  Result<std::vector<std::vector<Token>>> guesses(
+      const std::vector<Token>& text, int first, std::vector<std::vector<float>>* logits = nullptr);
 
   // Greedy text of `n_tokens` or a few more, decoded with speculation. Starts anew.
   // REQUIRES: prompt.size() >= 2.
