@@ -32,30 +32,6 @@ Status write_all(const std::string& path, const std::string& bytes) {
   return file->commit(/*durable=*/false);
 }
 
-// Copies `from` with its metadata changed and without the tensor `left_out` (empty: with all).
-Status copy_changed(const std::string& from, const std::string& to,
-                    const std::function<void(gguf_context*)>& change, const std::string& left_out) {
-  const Result<GgufReader> reader = GgufReader::open(from);
-  if (!reader.ok()) return reader.status();
-  GgufHandle metadata(gguf_init_empty());
-  gguf_set_kv(metadata.get(), reader->metadata());
-  change(metadata.get());
-  std::vector<TensorInfo> tensors;
-  std::vector<std::size_t> indices;
-  for (std::size_t i = 0; i < reader->tensors().size(); ++i) {
-    if (reader->tensors()[i].name == left_out) continue;
-    tensors.push_back(reader->tensors()[i]);
-    indices.push_back(i);
-  }
-  if (!left_out.empty() && tensors.size() == reader->tensors().size()) {
-    return invalid_argument("'" + from + "' has no tensor '" + left_out + "'");
-  }
-  const TensorSource source = [&](std::size_t index, std::vector<std::uint8_t>& data) {
-    return reader->read_tensor(indices[index], data);
-  };
-  return write_gguf(to, metadata.get(), tensors, source, /*durable=*/false);
-}
-
 // The vocabulary's last text becomes that of the one before.
 void repeat_a_token(gguf_context* gguf) {
   constexpr const char* kKey = "tokenizer.ggml.tokens";
@@ -80,6 +56,29 @@ std::string bare_header(std::uint32_t version, std::uint64_t n_tensors, std::uin
 }
 
 }  // namespace
+
+Status copy_changed(const std::string& from, const std::string& to,
+                    const std::function<void(gguf_context*)>& change, const std::string& left_out) {
+  const Result<GgufReader> reader = GgufReader::open(from);
+  if (!reader.ok()) return reader.status();
+  GgufHandle metadata(gguf_init_empty());
+  gguf_set_kv(metadata.get(), reader->metadata());
+  change(metadata.get());
+  std::vector<TensorInfo> tensors;
+  std::vector<std::size_t> indices;
+  for (std::size_t i = 0; i < reader->tensors().size(); ++i) {
+    if (reader->tensors()[i].name == left_out) continue;
+    tensors.push_back(reader->tensors()[i]);
+    indices.push_back(i);
+  }
+  if (!left_out.empty() && tensors.size() == reader->tensors().size()) {
+    return invalid_argument("'" + from + "' has no tensor '" + left_out + "'");
+  }
+  const TensorSource source = [&](std::size_t index, std::vector<std::uint8_t>& data) {
+    return reader->read_tensor(indices[index], data);
+  };
+  return write_gguf(to, metadata.get(), tensors, source, /*durable=*/false);
+}
 
 Status copy_truncated(const std::string& from, const std::string& to, std::uint64_t bytes) {
   Result<std::string> data = read_all(from);

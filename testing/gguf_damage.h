@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "gguf.h"
 
 namespace outrider::testing {
 
@@ -20,6 +22,11 @@ Status copy_with_byte(const std::string& from, const std::string& to, std::uint6
 // ("general.architecture", "gptj") or ("tokenizer.ggml.model", "none").
 Status copy_with_string(const std::string& from, const std::string& to, const std::string& key,
                         const std::string& value);
+
+// A copy with its metadata changed and without the tensor `left_out` (empty: with all);
+// kInvalidArgument when there is no such tensor.
+Status copy_changed(const std::string& from, const std::string& to,
+                    const std::function<void(gguf_context*)>& change, const std::string& left_out);
 
 // A copy without the metadata `key`, or without the tensor `name`.
 Status copy_without_key(const std::string& from, const std::string& to, const std::string& key);

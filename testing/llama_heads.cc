@@ -30,8 +30,8 @@ llama_context_params context_params(const LlamaHeadsOptions& options) {
   params.n_ctx = static_cast<std::uint32_t>(options.n_ctx);
   params.n_batch = params.n_ctx;
   params.n_ubatch = params.n_ctx;
-  params.n_threads = 1;
-  params.n_threads_batch = 1;
+  params.n_threads = options.n_threads;
+  params.n_threads_batch = options.n_threads;
   params.type_k = options.kv_type;
   params.type_v = options.kv_type;
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
@@ -58,10 +58,8 @@ struct LlamaHeads::State {
   Status evaluate(const std::vector<Token>& tokens);
   Result<std::vector<Token>> draft(Token last);
   Status remove_from(llama_context* context, std::size_t position);
-  Token best(int row) const {
-    return argmax(llama_get_logits_ith(target.get(), row),
-                  llama_vocab_n_tokens(llama_model_get_vocab(target_model.get())));
-  }
+  int n_vocab() const { return llama_vocab_n_tokens(llama_model_get_vocab(target_model.get())); }
+  Token best(int row) const { return argmax(llama_get_logits_ith(target.get(), row), n_vocab()); }
 };
 
 Status LlamaHeads::State::load_models() {
@@ -180,8 +178,8 @@ Result<LlamaHeads> LlamaHeads::load(const LlamaHeadsOptions& options) {
   return LlamaHeads(std::move(state));
 }
 
-Result<std::vector<std::vector<Token>>> LlamaHeads::guesses(const std::vector<Token>& text,
-                                                            int first) {
+Result<std::vector<std::vector<Token>>> LlamaHeads::guesses(
+    const std::vector<Token>& text, int first, std::vector<std::vector<float>>* logits) {
   assert(first >= 1 && first < static_cast<int>(text.size()));
   OUTRIDER_RETURN_IF_ERROR(state_->restart());
   const std::size_t batch = state_->options.n_prompt_batch > 0
@@ -198,6 +196,11 @@ Result<std::vector<std::vector<Token>>> LlamaHeads::guesses(const std::vector<To
     Result<std::vector<Token>> drafted = state_->draft(text[i]);
     if (!drafted.ok()) return drafted.status();
     result.push_back(std::move(*drafted));
+    if (logits != nullptr) {
+      const float* row = llama_get_logits_ith(state_->head.get(), -1);
+      if (row == nullptr) return internal_error("llama.cpp's head has no logits");
+      logits->emplace_back(row, row + state_->n_vocab());
+    }
     OUTRIDER_RETURN_IF_ERROR(state_->evaluate({text[i]}));
     common_speculative_accept(state_->speculative.get(), 0, 0);
   }

@@ -7,6 +7,25 @@
 // Guesses are the head's most likely tokens (of its best ten by llama.cpp's sampler; of equals the
 // one that std::partial_sort leaves first, so give the head no ties).
 //
+// What llama.cpp v0.5.0 does with a head that does not fit, tried one by one with the tiny heads.
+// It refuses, with null from load or context: missing tensors and keys, counts of taps other than 3
+// for EAGLE-3, an MTP context of a model without MTP blocks. It aborts:
+//   at the target's first batch   a tap of an architecture without taps (hy_v3); for DFlash a tap
+//   of
+//                                 layer n_layer
+//   when the head is set up       a tap below 0 or above n_layer
+//   when its context is made      a head narrower or wider than the target whose embedding it uses;
+//                                 d2t that is not I64 or that lacks an output of its own; hy_v3
+//                                 whose first MTP block lacks eh_proj (it loads as "trunk only"),
+//                                 or whose block lacks the feed-forward part; nextn_predict_layers
+//                                 of all layers
+//   at load                       nextn_predict_layers above block_count
+//   at the head's first batch     an id in d2t that is no token of the vocabulary
+// And it goes on, wrongly and silently: an EAGLE-3 tap of layer n_layer of an architecture without
+// nextn rows (stale rows are read); an EAGLE-3 head with embedding and output of its own whose
+// target_hidden_size is not the target's width (it reads past the rows); a DFlash head without a
+// mask token, or with a block_size below 2 (no guesses).
+//
 // Tested by tiny_gguf_heads_test.cc.
 #pragma once
 
@@ -25,10 +44,11 @@ enum class LlamaHeadKind { kMtp, kEagle3, kDflash };
 struct LlamaHeadsOptions {
   LlamaHeadKind kind = LlamaHeadKind::kMtp;
   std::string target_path;
-  std::string head_path;              // of the head; empty for kMtp: the target's own file
-  int n_draft = 4;                    // guesses at a time; fewer where the head cannot do so many
-  int n_ctx = 512;                    // of target and head; a text with its guesses must fit
-  int n_prompt_batch = 0;             // tokens of a prompt evaluated at once; 0: all
+  std::string head_path;   // of the head; empty for kMtp: the target's own file
+  int n_draft = 4;         // guesses at a time; fewer where the head cannot do so many
+  int n_ctx = 512;         // of target and head; a text with its guesses must fit
+  int n_prompt_batch = 0;  // tokens of a prompt evaluated at once; 0: all
+  int n_threads = 1;
   ggml_type kv_type = GGML_TYPE_F16;  // of the target; the head's is F16
 };
 
@@ -57,8 +77,11 @@ class LlamaHeads {
   // The guesses behind each token of `text` from index `first` on: result[i] are those behind
   // text[0 .. first + i], so they guess text[first + i + 1] and on. What was guessed before does
   // not matter: the target reads `text` token by token. Starts anew. [text.size() - first]
+  // `logits`: what the head gave for the last of each guesses, [text.size() - first, n_vocab],
+  // -infinity for tokens that it does not know.
   // REQUIRES: 1 <= first < text.size(); no token is out of range.
-  Result<std::vector<std::vector<Token>>> guesses(const std::vector<Token>& text, int first);
+  Result<std::vector<std::vector<Token>>> guesses(
+      const std::vector<Token>& text, int first, std::vector<std::vector<float>>* logits = nullptr);
 
   // Greedy text of `n_tokens` or a few more, decoded with speculation. Starts anew.
   // REQUIRES: prompt.size() >= 2.

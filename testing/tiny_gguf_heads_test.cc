@@ -224,6 +224,49 @@ TEST_F(TinyHeadsTest, NoiseInADflashHeadTakesSomeGuesses) {
   EXPECT_LT(share, 0.9);
 }
 
+// So it accepts everything at every temperature, where target and draft share their noise.
+TEST_F(TinyHeadsTest, AnEqualHeadHasTheTargetsLogits) {
+  struct Case {
+    LlamaHeadKind kind;
+    TinyLagOptions target;
+  };
+  const Case cases[] = {
+      {LlamaHeadKind::kMtp, mtp_options(TinyLagArchitecture::kHyV3, {TinyHead::kEqual})},
+      {LlamaHeadKind::kMtp, mtp_options(TinyLagArchitecture::kQwen35, {TinyHead::kEqual})},
+      {LlamaHeadKind::kEagle3, TinyLagOptions()},
+      {LlamaHeadKind::kDflash, dflash_target()},
+  };
+  // Any text: control tokens, and tokens that the target would not say.
+  std::vector<Token> text = kPrompt;
+  for (Token token = 0; token < 60; ++token) text.push_back((token * 37) % 280);
+  const int first = 5;
+  for (const Case& one : cases) {
+    SCOPED_TRACE(tiny_lag_architecture_name(one.target.architecture));
+    write_target(one.target);
+    if (one.kind == LlamaHeadKind::kEagle3) {
+      ASSERT_TRUE(write_tiny_eagle3(head_path(), one.target).ok());
+    }
+    if (one.kind == LlamaHeadKind::kDflash) {
+      ASSERT_TRUE(write_tiny_dflash(head_path(), one.target).ok());
+    }
+    Result<LlamaHeads> heads = load(one.kind, 1);
+    ASSERT_TRUE(heads.ok()) << heads.status().message();
+    std::vector<std::vector<float>> of_head;
+    ASSERT_TRUE(heads->guesses(text, first, &of_head).ok());
+    TinyRunnerOptions options;
+    options.kv_type = GGML_TYPE_F16;
+    Result<TinyRunner> runner = TinyRunner::load(target_path(), options);
+    const std::vector<std::vector<float>> of_target = runner->logits(text).value();
+    ASSERT_EQ(of_head.size() + first, of_target.size());
+    for (std::size_t i = 0; i < of_head.size(); ++i) {
+      for (std::size_t token = 0; token < of_head[i].size(); ++token) {
+        ASSERT_NEAR(of_head[i][token], of_target[first + i][token], 2e-3)
+            << "position " << i << ", token " << token;
+      }
+    }
+  }
+}
+
 // The harness: its guesses do not depend on how the prompt was cut, and are those of its own runs.
 TEST_F(TinyHeadsTest, GuessesArePositionByPositionThoseOfARun) {
   TinyLagOptions target = mtp_options(TinyLagArchitecture::kHyV3, {TinyHead::kEqual});
