@@ -42,7 +42,7 @@ TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
   for (const char* word : {"run", "chat", "compare", "inspect", "suffix", "bench", "calibrate",
-                           "Exit codes: 0 done, 1 failed", "--version"}) {
+                           "make-draft", "Exit codes: 0 done, 1 failed", "--version"}) {
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
   }
   const CliResult version = outrider({"--version"});

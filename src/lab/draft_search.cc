@@ -87,7 +87,7 @@ std::string make_text(const DraftMake& make) {
   if (make.n_tokens > 0) add(std::to_string(make.n_tokens) + " tokens");
   if (make.n_left_out == 1) add("without layer " + std::to_string(make.first_left_out));
   if (make.n_left_out > 1) {
-    add("without layers " + std::to_string(make.first_left_out) + " to " +
+    add("without layers " + std::to_string(make.first_left_out) + "-" +
         std::to_string(make.first_left_out + make.n_left_out - 1));
   }
   return text.empty() ? "as it is" : text;

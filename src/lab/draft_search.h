@@ -75,7 +75,7 @@ Result<std::vector<DraftCandidate>> search_drafts(
 // ones the smaller file. Those that cannot be used are left out.
 std::vector<std::size_t> best_drafts(const std::vector<DraftCandidate>& candidates);
 
-// "q4_0, 8192 tokens, without layers 10 to 14"; "as it is".
+// "q4_0, 8192 tokens, without layers 10-14"; "as it is".
 std::string make_text(const DraftMake& make);
 
 }  // namespace outrider::lab

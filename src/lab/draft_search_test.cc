@@ -98,7 +98,7 @@ TEST(MakeText, SaysWhatWasDone) {
   EXPECT_EQ(make_text({.n_tokens = 8, .first_left_out = 3, .n_left_out = 1}),
             "8 tokens, without layer 3");
   EXPECT_EQ(make_text({.type = "q8_0", .first_left_out = 3, .n_left_out = 2}),
-            "q8_0, without layers 3 to 4");
+            "q8_0, without layers 3-4");
 }
 
 }  // namespace

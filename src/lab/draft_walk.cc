@@ -60,15 +60,15 @@ class Walker {
     OUTRIDER_RETURN_IF_ERROR(drafter_.begin(kSeq, 0));
     Status status;
     std::size_t at = n_prompt_;  // tokens that are decided; the step's root is the last of them
-    while (status.ok() && at + 1 < text_.size()) {
+    while (status.ok()) {
+      // The first token comes with the prompt's reading.
+      const std::size_t next = at == n_prompt_ ? at + 1 : at + 1 + n_right_;
+      if (next >= text_.size()) break;
       if (options_.interrupt != nullptr && options_.interrupt->load()) {
         status = cancelled("interrupted");
         break;
       }
-      // The first token comes with the prompt's reading.
-      const std::size_t next = at == n_prompt_ ? at + 1 : at + 1 + n_right_;
-      const std::size_t end = std::min(next, text_.size() - 1);
-      for (; at < end; ++at) sampler_.accept(text_[at]);
+      for (; at < next; ++at) sampler_.accept(text_[at]);
       status = guess(at);
     }
     drafter_.end(kSeq);

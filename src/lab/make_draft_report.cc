@@ -40,10 +40,10 @@ Json candidate_json(const DraftCandidate& c) {
 std::string candidate_row(const DraftCandidate& c, bool chosen) {
   char line[160];
   if (!c.status.ok()) {
-    std::snprintf(line, sizeof(line), "  %-42.42s ", make_text(c.make).c_str());
+    std::snprintf(line, sizeof(line), "  %-44.44s ", make_text(c.make).c_str());
     return line + std::string("not usable: ") + c.status.message() + "\n";
   }
-  std::snprintf(line, sizeof(line), "%c %-42.42s %7.1f %6.1f %% %7.2f %7.2f %8.2f %8s\n",
+  std::snprintf(line, sizeof(line), "%c %-44.44s %7.1f %6.1f %% %7.2f %7.2f %8.2f %8s\n",
                 chosen ? '*' : ' ', make_text(c.make).c_str(), static_cast<double>(c.bytes) / 1e6,
                 100.0 * c.first_chance, c.further_ms, c.processor_ms, c.prediction.speedup,
                 c.measured ? fixed(c.measured->speedup, 2).c_str() : "-");
@@ -72,7 +72,7 @@ std::string make_draft_table(const MakeDraftResult& result) {
                       std::to_string(result.walked_tokens) + " tokens that the target said, " +
                       machine_text(result.machine) + "\n\n";
   char line[160];
-  std::snprintf(line, sizeof(line), "  %-42s %7s %8s %7s %7s %8s %8s\n", "", "MB", "accepted", "ms",
+  std::snprintf(line, sizeof(line), "  %-44s %7s %8s %7s %7s %8s %8s\n", "", "MB", "accepted", "ms",
                 "cpu ms", "expected", "measured");
   table += line;
   for (std::size_t i = 0; i < result.candidates.size(); ++i) {

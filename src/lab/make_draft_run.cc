@@ -272,6 +272,8 @@ void MakeDraft::choose() {
     result_.verdict = "the best is " + make_text(result_.candidates[*result_.chosen].make) + ": " +
                       fixed(best, 2) + " times the speed of plain decoding, " +
                       (plan_.most_measured > 0 ? "measured" : "predicted");
+    const bool is_copy = result_.candidates[*result_.chosen].make == DraftMake();
+    if (is_copy) result_.verdict += "; it is no better than -d " + plan_.source;
     return;
   }
   const DraftCandidate& first = result_.candidates[order.front()];
