@@ -26,7 +26,11 @@ class StepGuide : public DraftGuide {
 
   // Whether asking the drafter pays. `sharing`: requests that the pass would be for.
   bool first_pass_pays(std::int32_t sharing);
-  // Where it does not: whether it may be asked all the same (DrafterAccount::begin_exploration).
+  // Where it does, and the drafter has to read much for it: whether that may be risked. If so, it
+  // is asked.
+  bool begin_reading();
+  // Where it is not asked so: whether it may be asked all the same
+  // (DrafterAccount::begin_exploration).
   bool begin_exploration();
 
   // Drafting begins. `passes` must outlive this. Of the guides that share them one, the
@@ -42,6 +46,7 @@ class StepGuide : public DraftGuide {
  private:
   bool few_unread() const;
   bool may_read() const;
+  UnreadText unread_text() const;
   bool holds_up_first_token() const;
   bool pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing);
   void note_pass();

@@ -91,7 +91,8 @@ Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const>
   Asking asking;
   bool has_timekeeper = false;
   for (Candidate& c : candidates_of(step, index, askers)) {
-    if (!c.pays && !c.guide->begin_exploration()) continue;
+    const bool pays = c.pays && (c.guide == nullptr || c.guide->begin_reading());
+    if (!pays && !c.guide->begin_exploration()) continue;
     Sequence* const s = c.sequence;
     asking.sequences.push_back(s);
     DraftShape shape = s->request.draft;
@@ -158,7 +159,7 @@ std::vector<std::size_t> asking_order(const Step& step) {
                                    [](const Part& part) { return part.sequence->planned; });
   if (!planned) return order;
   std::stable_sort(order.begin(), order.end(), [&step](std::size_t a, std::size_t b) {
-    return step.planner.account(a).pass_ms(true, 1) < step.planner.account(b).pass_ms(true, 1);
+    return step.planner.pass_ms(a, true, 1) < step.planner.pass_ms(b, true, 1);
   });
   return order;
 }
