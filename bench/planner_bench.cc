@@ -12,6 +12,12 @@
 // begin with nothing and learn from text to text. Reading prompts is not counted. The oracle takes
 // one chain of the draft model a step, the planner up to three branches.
 //
+// --clients: the texts asked for by 1, 4 and 16 clients at once, answers cut to 16 and 48 tokens,
+// with the draft model and with one that is always wrong and takes as long as the target, beside
+// plain batching; reading prompts is counted there, the draft's too, from a process's first request
+// on. --informed: what a planner could do that knows each guess's chance (planner_informed.h).
+// --keep: texts and rows are read from files of that name, and kept there.
+//
 // Prints a Markdown table for each temperature, and, as errors, what choosing the nodes took here.
 #include <algorithm>
 #include <cmath>
@@ -26,6 +32,7 @@
 
 #include "base/random.h"
 #include "bench/give_up.h"
+#include "bench/planner_clients.h"
 #include "bench/planner_informed.h"
 #include "bench/planner_setting.h"
 #include "bench/planner_texts.h"
@@ -53,8 +60,6 @@ struct Measured {
   std::int64_t steps = 0;
   double plan_ms = 0.0;  // of this machine
 };
-
-using RowsOf = testing::RowFunction;
 
 class Bench {
  public:
@@ -185,7 +190,8 @@ class Bench {
 
   bool is_end(Token token) const { return vocabulary_->is_end_of_generation(token); }
 
-  Measured play(const Machine& machine, std::int32_t width) {
+  // `warm`: all texts are played before, so that what can be learned of them is.
+  Measured play(const Machine& machine, std::int32_t width, bool warm = false) {
     double now = 0.0;
     const CostCurve costs(machine.steps);
     const std::vector<Token>* all = nullptr;
@@ -223,7 +229,13 @@ class Bench {
     engine.planner().set_target_cost(costs);
     engine.planner().expect_passes(0, machine.draft_pass);
     Measured measured;
-    for (const Text& text : texts_) {
+    std::vector<const Text*> played;
+    for (int round = warm ? 0 : 1; round < 2; ++round) {
+      for (const Text& text : texts_) played.push_back(&text);
+    }
+    for (std::size_t i = 0; i < played.size(); ++i) {
+      if (i == played.size() - texts_.size()) measured = Measured();
+      const Text& text = *played[i];
       std::vector<Token> whole = text.prompt;
       whole.insert(whole.end(), text.said.begin(), text.said.end());
       all = &whole;
@@ -251,76 +263,14 @@ class Bench {
     return measured;
   }
 
-  // All texts, cut to `tokens`, by so many clients at once, each with the next one that is left;
-  // everything is charged, from the first request of a process on. `draft_pass`: as in Machine.
-  double play_clients(const Machine& machine, const RowsOf& rows, double draft_pass,
-                      std::int32_t clients, std::int32_t tokens, std::int32_t width) {
-    double now = 0.0;
-    const CostCurve costs(machine.steps);
-    const std::int32_t n_vocab = vocabulary_->size();
-    const auto knows = [&](std::span<const Token> context) {
-      std::vector<float> row(static_cast<std::size_t>(n_vocab), -1e30f);
-      row[static_cast<std::size_t>(next_token(context))] = 0.0f;
-      return row;
-    };
-    Capabilities capabilities = draft_->capabilities();
-    capabilities.n_vocab = n_vocab;
-    capabilities.max_width = kWidest;
-    capabilities.n_sequences = clients;
-    testing::FakeModel target(capabilities, knows);
-    target.on_evaluated([&](std::int64_t n) { now += costs.ms(static_cast<std::int32_t>(n)); });
-    Capabilities of_draft = draft_->capabilities();
-    of_draft.n_sequences = clients;
-    testing::FakeModel draft(of_draft, rows);
-    draft.on_evaluated(
-        [&](std::int64_t n) { now += draft_pass * costs.ms(static_cast<std::int32_t>(n)); });
-    DraftModelDrafter drafter(draft, n_vocab, [this](Token t) { return is_end(t); });
-    SuffixDrafter suffix(clients);
-    Engine engine(target, target_->file()->text_vocabulary(), {&drafter, &suffix},
-                  {.now_ms = [&] { return now; }});
-    engine.planner().set_target_cost(costs);
-    engine.planner().expect_passes(0, draft_pass);
-    std::size_t asked = 0;
-    const auto ask = [&] {
-      Request r = request(texts_[asked++]);
-      r.max_tokens = tokens;
-      r.width = width;
-      set_default_branches(r.draft, r.rule, width);
-      need(engine.add(std::move(r)), "request");
-    };
-    while (asked < texts_.size() && asked < static_cast<std::size_t>(clients)) ask();
-    while (engine.busy()) {
-      for (const Update& update : engine.step()) {
-        if (!update.finished) continue;
-        const Completion c = need(engine.take(update.id), "completion");
-        if (!c.error.ok()) give_up(c.error.message());
-        if (asked < texts_.size()) ask();
-      }
-    }
-    return now;
-  }
-
-  // The text that `context` is a beginning of, or most like.
-  Token next_token(std::span<const Token> context) const {
-    std::size_t longest = 0;
-    Token next = 0;
-    for (const Text& text : texts_) {
-      const std::size_t n_prompt = text.prompt.size();
-      const std::size_t n = n_prompt + text.said.size();
-      const auto at = [&](std::size_t i) {
-        return i < n_prompt ? text.prompt[i] : text.said[i - n_prompt];
-      };
-      std::size_t common = 0;
-      while (common < std::min(n, context.size()) && at(common) == context[common]) ++common;
-      if (common < longest || common == 0) continue;
-      longest = common;
-      next = common == context.size() && common < n ? at(common) : 0;
-    }
-    return next;
-  }
-
   void run_clients() {
     const std::int32_t n_vocab = draft_->capabilities().n_vocab;
+    const ClientsPlay clients_play{.texts = texts_,
+                                   .vocabulary = target_->file()->text_vocabulary(),
+                                   .draft = draft_->capabilities(),
+                                   .n_vocab = vocabulary_->size(),
+                                   .request = [this](const Text& text) { return request(text); },
+                                   .is_end = [this](Token t) { return is_end(t); }};
     const RowsOf real = [this](std::span<const Token> context) {
       return draft_rows_->row(context);
     };
@@ -347,9 +297,10 @@ class Bench {
           for (const std::int32_t clients : {1, 4, 16}) {
             const double pass = useful ? machine.draft_pass : 1.0;
             const RowsOf& rows = useful ? real : noise;
-            const double plain = play_clients(machine, rows, pass, clients, tokens, 1);
-            std::printf(" %.3f |",
-                        plain / play_clients(machine, rows, pass, clients, tokens, kAutoWidth));
+            const double plain =
+                play_clients(clients_play, machine, rows, pass, clients, tokens, 1);
+            std::printf(" %.3f |", plain / play_clients(clients_play, machine, rows, pass, clients,
+                                                        tokens, kAutoWidth));
             std::fflush(stdout);
           }
           std::printf("\n");
@@ -371,9 +322,10 @@ class Bench {
     const Informed informed(seen);
     std::printf(
         "\nTemperature %.1f, %zu texts; chains only, speeds in those of plain decoding.\n\n"
-        "| machine | planner | knows the chances | by the whole's rate | and those of guesses to "
+        "| machine | planner | the second time | knows the chances | by the whole's rate | and "
+        "those of guesses to "
         "come | oracle | "
-        "shares |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+        "shares |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
         static_cast<double>(temperature_), texts_.size());
     for (const Machine& machine : machines()) {
       const CostCurve costs(machine.steps);
@@ -387,12 +339,14 @@ class Bench {
       const Informed::Played foresees = informed.play(step_ms, machine.draft_pass, true);
       const Informed::Played own = informed.play(step_ms, machine.draft_pass, false, true);
       const Measured planned = play(machine, kAutoWidth);
+      const double warm = said_tokens() / play(machine, kAutoWidth, true).ms;
       const double oracle = said_tokens() / oracle_of(machine);
       const double planner = said_tokens() / planned.ms;
-      std::printf("| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f, %.3f, %.3f, %.3f |\n",
-                  machine.name.c_str(), planner, speed(own), speed(knows), speed(foresees), oracle,
-                  planner / oracle, speed(own) / oracle, speed(knows) / oracle,
-                  speed(foresees) / oracle);
+      std::printf(
+          "| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f, %.3f, %.3f, %.3f, %.3f |\n",
+          machine.name.c_str(), planner, warm, speed(own), speed(knows), speed(foresees), oracle,
+          planner / oracle, warm / oracle, speed(own) / oracle, speed(knows) / oracle,
+          speed(foresees) / oracle);
       std::fflush(stdout);
       std::fprintf(stderr, "tokens said, and expected: %.0f, %.0f\n", foresees.tokens,
                    foresees.hoped);

@@ -39,11 +39,6 @@ UnreadText StepGuide::unread_text() const {
   return step_.planner.unread_text(drafter_, unread_, sequence_.remaining(), load);
 }
 
-bool StepGuide::begin_reading() {
-  return few_unread() ||
-         step_.planner.account(drafter_).begin_reading(unread_text(), step_.planner.target_cost());
-}
-
 bool StepGuide::holds_up_first_token() const {
   if (few_unread() || sequence_.answered) return false;
   const double token_ms = step_.planner.token_ms();

@@ -26,9 +26,9 @@ class StepGuide : public DraftGuide {
 
   // Whether asking the drafter pays. `sharing`: requests that the pass would be for.
   bool first_pass_pays(std::int32_t sharing);
-  // Where it does, and the drafter has to read much for it: whether that may be risked. If so, it
-  // is asked.
-  bool begin_reading();
+  // Whether it has to read much for it, and what.
+  bool must_read() const { return !few_unread(); }
+  UnreadText unread_text() const;
   // Where it is not asked so: whether it may be asked all the same
   // (DrafterAccount::begin_exploration).
   bool begin_exploration();
@@ -46,7 +46,6 @@ class StepGuide : public DraftGuide {
  private:
   bool few_unread() const;
   bool may_read() const;
-  UnreadText unread_text() const;
   bool holds_up_first_token() const;
   bool pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing);
   void note_pass();

@@ -77,7 +77,7 @@ class DrafterAccount {
   // Of all time: what a suspended drafter's balance rises by, and what exploration may take.
   static constexpr double kAllowance = 0.01;
   // Of all time so far, and of what a text is expected to take, what may be read before a drafter
-  // has gained anything.
+  // has gained anything; up to three times as much where it promises many times what reading takes.
   static constexpr double kRisked = 0.02;
   // Of all time so far, what guesses may lose, and what exploration may take beyond the allowance.
   static constexpr double kLostOfTime = 0.02;
@@ -116,7 +116,7 @@ class DrafterAccount {
   bool suspended() const { return suspended_by_expected_ || suspended_by_measured_; }
   // Whether reading pays for what is to come of the text.
   bool may_read(const UnreadText& text, const CostCurve& target) const;
-  // Whether that may be risked now; if so, it is begun.
+  // Whether that may be risked now; if so, it is begun. Of several texts: their tokens together.
   bool begin_reading(const UnreadText& text, const CostCurve& target);
   // Of a token's plain time where `n_ready` requests share a step, what it gains; less than 0: what
   // it loses. `promise`: what that is expected to be while little was seen.

@@ -180,11 +180,12 @@ TEST(DrafterAccount, WhileNothingWasGainedReadingIsBoundedByTheTime) {
   DrafterAccount account;
   account.expect_passes(1.0);
   EXPECT_DOUBLE_EQ(account.reading_ms(40, target()), 40.0 * 0.2 * kToken);
-  EXPECT_FALSE(account.begin_reading(unread(40, 16), target()));
-  EXPECT_TRUE(account.begin_reading(unread(40, 256), target())) << "8 of 256";
-  EXPECT_FALSE(account.begin_reading(unread(40, 256), target())) << "not a second time";
-  account.note_step(100.0 * kToken);
-  EXPECT_TRUE(account.begin_reading(unread(40, 256), target())) << "16 of 356";
+  EXPECT_FALSE(account.begin_reading(unread(40, 16, 0.05), target()));
+  EXPECT_TRUE(DrafterAccount().begin_reading(unread(40, 16, 0.05), target())) << "1.2, if cheap";
+  EXPECT_TRUE(account.begin_reading(unread(40, 512, 0.05), target())) << "8 of 512";
+  EXPECT_FALSE(account.begin_reading(unread(40, 512, 0.05), target())) << "not a second time";
+  account.note_step(500.0 * kToken);
+  EXPECT_TRUE(account.begin_reading(unread(40, 512, 0.05), target())) << "16 of 1012";
   for (int i = 0; i < 10; ++i) gain(account, kToken, kToken, 2);
   EXPECT_TRUE(account.begin_reading(unread(4000, 16), target()))
       << "one that has gained is asked whenever that is expected to pay";
@@ -213,7 +214,7 @@ TEST(DrafterAccount, FurtherPassesHaveTheirOwnCostOnceSeen) {
   EXPECT_DOUBLE_EQ(account.pass_ms(true, 8, target()), 0.5 * 2.0 * kToken / 8.0);
   account.note_pass(/*first=*/true, 1, 20.0);
   EXPECT_DOUBLE_EQ(account.pass_ms(false, 1, target()), 20.0);
-  EXPECT_DOUBLE_EQ(account.pass_ms(true, 8, target()), 5.0) << "twice one, as the target's";
+  EXPECT_NEAR(account.pass_ms(true, 8, target()), 5.0, 1e-9) << "twice one, as the target's";
   account.note_pass(/*first=*/false, 1, 10.0);
   EXPECT_DOUBLE_EQ(account.pass_ms(false, 1, target()), 10.0);
   EXPECT_DOUBLE_EQ(account.pass_ms(true, 1, target()), 20.0);
