@@ -2,7 +2,7 @@
 // with the real draft model on made-up clocks.
 //
 //   bench_planner TARGET.gguf DRAFT.gguf --prompts FILE [--tokens N] [--seeds N] [--branches N]
-//                 [--suffix]
+//                 [--suffix] [--keep PREFIX] [--clients | --informed]
 //
 // The target says its texts once, by plain decoding, at temperatures 0, 0.8 (default filters)
 // and 1. Since the coupled rule's target says the same whatever is guessed, a model that knows the
@@ -12,8 +12,15 @@
 // begin with nothing and learn from text to text. Reading prompts is not counted. The oracle takes
 // one chain of the draft model a step, the planner up to three branches.
 //
+// --clients: the texts asked for by 1, 4 and 16 clients at once, answers cut to 16 and 48 tokens,
+// with the draft model and with one that is always wrong and takes as long as the target, beside
+// plain batching; reading prompts is counted there, the draft's too, from a process's first request
+// on. --informed: what a planner could do that knows each guess's chance (planner_informed.h).
+// --keep: texts and rows are read from files of that name, and kept there.
+//
 // Prints a Markdown table for each temperature, and, as errors, what choosing the nodes took here.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -25,6 +32,10 @@
 
 #include "base/random.h"
 #include "bench/give_up.h"
+#include "bench/planner_clients.h"
+#include "bench/planner_informed.h"
+#include "bench/planner_setting.h"
+#include "bench/planner_texts.h"
 #include "draft/model/draft_model.h"
 #include "draft/suffix/suffix_drafter.h"
 #include "engine/engine.h"
@@ -41,86 +52,6 @@ namespace outrider {
 namespace {
 
 using namespace lab;  // NOLINT: the oracle
-
-constexpr std::int32_t kContext = 2048;
-constexpr std::int32_t kWidest = 16;
-
-// What steps take, and single passes of the draft model, whose wider ones rise as the target's do.
-// In single steps of the target.
-struct Machine {
-  std::string name;
-  std::vector<CostPoint> steps;
-  double draft_pass = 0.1;
-};
-
-const std::vector<Machine>& machines() {
-  static const std::vector<Machine> kMachines = {
-      {"Zen 4, own kernels",
-       {{1, 1.0}, {2, 1.04}, {3, 1.1}, {4, 1.26}, {8, 2.05}, {16, 3.7}},
-       0.13},
-      {"Xeon, prototype", {{1, 1.0}, {2, 1.09}, {3, 1.28}, {4, 1.48}, {8, 2.13}, {16, 3.98}}, 0.13},
-      {"Zen 4, llama.cpp's",
-       {{1, 1.0}, {2, 1.74}, {3, 2.41}, {4, 2.13}, {8, 4.18}, {16, 6.78}},
-       0.16},
-      {"like a GPU", {{1, 1.0}, {2, 1.02}, {4, 1.05}, {8, 1.1}, {16, 1.25}}, 0.13},
-  };
-  return kMachines;
-}
-
-// The rows of a model, each computed once: all settings ask for much the same ones.
-class Remembered {
- public:
-  explicit Remembered(LanguageModel& model) : model_(model) {}
-
-  std::vector<float> row(std::span<const Token> context) {
-    std::uint64_t key = context.size();
-    for (const Token token : context) key = mix64(key ^ static_cast<std::uint64_t>(token));
-    const auto [found, is_new] = rows_.try_emplace(key);
-    if (is_new) found->second = compute(context);
-    return found->second;
-  }
-
- private:
-  std::vector<float> compute(std::span<const Token> context) {
-    const std::size_t end = context.size() - 1;
-    std::size_t common = 0;
-    while (common < std::min(end, held_.size()) && held_[common] == context[common]) ++common;
-    if (!model_.truncate(0, static_cast<Pos>(common)).ok()) give_up("cannot go back");
-    const TokenTree root(context[end]);
-    const std::size_t most = static_cast<std::size_t>(model_.capabilities().n_batch) - 1;
-    for (; end - common > most; common += most) {
-      const EvalItem part{.seq = 0, .prefix = context.subspan(common, most)};
-      if (!model_.evaluate({&part, 1}).ok() || !model_.commit(0, {}).ok()) give_up("no row");
-    }
-    const EvalItem item{.seq = 0, .prefix = context.subspan(common, end - common), .tree = &root};
-    if (!model_.evaluate({&item, 1}).ok()) give_up("no row");
-    const std::span<const float> logits = model_.logits(0, kRoot);
-    std::vector<float> row(logits.begin(), logits.end());
-    if (!model_.commit(0, std::vector<NodeId>{kRoot}).ok()) give_up("cannot go on");
-    held_.assign(context.begin(), context.end());
-    return row;
-  }
-
-  LanguageModel& model_;
-  std::vector<Token> held_;  // what the model has seen
-  std::unordered_map<std::uint64_t, std::vector<float>> rows_;
-};
-
-struct Text {
-  std::vector<Token> prompt;
-  std::vector<Token> said;
-  std::uint64_t seed = 0;
-};
-
-struct Setting {
-  std::string target;
-  std::string draft;
-  std::string prompts;
-  std::int32_t tokens = 96;
-  std::int32_t seeds = 2;
-  bool suffix = false;
-  std::int32_t branches = 0;  // of the draft model; 0: as a client that says nothing
-};
 
 struct Measured {
   double ms = 0.0;
@@ -140,13 +71,16 @@ class Bench {
     target_ = std::move(opened.model);
     vocabulary_ = &target_->file()->vocabulary();
     draft_ = need(llama::open_draft(options(setting_.draft, 1), {}), setting_.draft);
-    draft_rows_ = std::make_unique<Remembered>(*draft_);
+    draft_rows_ =
+        std::make_unique<Remembered>(*draft_, setting_.keep.empty() ? "" : setting_.keep + ".rows");
     read_prompts();
   }
 
   void run(float temperature) {
     temperature_ = temperature;
-    write_texts();
+    find_texts();
+    if (setting_.clients) return run_clients();
+    if (setting_.informed) return run_informed();
     std::int64_t n_tokens = 0;
     for (const Text& text : texts_) n_tokens += static_cast<std::int64_t>(text.said.size()) - 1;
     std::printf(
@@ -220,8 +154,18 @@ class Bench {
     return r;
   }
 
-  void write_texts() {
+  // Those that are kept, or said now.
+  void find_texts() {
+    const std::string path =
+        setting_.keep + "-" + std::to_string(std::lround(10.0f * temperature_)) + ".texts";
     texts_.clear();
+    if (!setting_.keep.empty()) texts_ = read_texts(path);
+    if (!texts_.empty()) return;
+    say_texts();
+    if (!setting_.keep.empty()) write_texts(path, texts_);
+  }
+
+  void say_texts() {
     Engine engine(*target_, target_->file()->text_vocabulary(), {});
     std::vector<RequestId> ids;
     const std::int32_t seeds = temperature_ == 0.0f ? 1 : setting_.seeds;
@@ -246,7 +190,8 @@ class Bench {
 
   bool is_end(Token token) const { return vocabulary_->is_end_of_generation(token); }
 
-  Measured play(const Machine& machine, std::int32_t width) {
+  // `warm`: all texts are played before, so that what can be learned of them is.
+  Measured play(const Machine& machine, std::int32_t width, bool warm = false) {
     double now = 0.0;
     const CostCurve costs(machine.steps);
     const std::vector<Token>* all = nullptr;
@@ -282,8 +227,15 @@ class Bench {
     Engine engine(target, target_->file()->text_vocabulary(), drafters,
                   {.now_ms = [&] { return now; }});
     engine.planner().set_target_cost(costs);
+    engine.planner().expect_passes(0, machine.draft_pass);
     Measured measured;
-    for (const Text& text : texts_) {
+    std::vector<const Text*> played;
+    for (int round = warm ? 0 : 1; round < 2; ++round) {
+      for (const Text& text : texts_) played.push_back(&text);
+    }
+    for (std::size_t i = 0; i < played.size(); ++i) {
+      if (i == played.size() - texts_.size()) measured = Measured();
+      const Text& text = *played[i];
       std::vector<Token> whole = text.prompt;
       whole.insert(whole.end(), text.said.begin(), text.said.end());
       all = &whole;
@@ -309,6 +261,102 @@ class Bench {
       measured.plan_ms += c.speculation.plan_ms;
     }
     return measured;
+  }
+
+  void run_clients() {
+    const std::int32_t n_vocab = draft_->capabilities().n_vocab;
+    const ClientsPlay clients_play{.texts = texts_,
+                                   .vocabulary = target_->file()->text_vocabulary(),
+                                   .draft = draft_->capabilities(),
+                                   .n_vocab = vocabulary_->size(),
+                                   .request = [this](const Text& text) { return request(text); },
+                                   .is_end = [this](Token t) { return is_end(t); }};
+    const RowsOf real = [this](std::span<const Token> context) {
+      return draft_rows_->row(context);
+    };
+    // Always wrong, and sometimes sure of it.
+    const RowsOf noise = [n_vocab](std::span<const Token> context) {
+      std::vector<float> row(static_cast<std::size_t>(n_vocab), -1e30f);
+      std::uint64_t draw = mix64(context.size() + static_cast<std::uint64_t>(context.back()) * 977);
+      for (int i = 0; i < 20; ++i) {
+        draw = mix64(draw);
+        row[draw % static_cast<std::uint64_t>(n_vocab)] = 0.01f * static_cast<float>(draw % 997);
+      }
+      return row;
+    };
+    std::printf(
+        "\nTemperature %.1f, %zu texts: of plain batching's speed, all charged.\n\n"
+        "| machine | draft | answer | 1 client | 4 | 16 |\n| --- | --- | --- | --- | --- | "
+        "--- |\n",
+        static_cast<double>(temperature_), texts_.size());
+    for (const Machine& machine : machines()) {
+      for (const bool useful : {true, false}) {
+        for (const std::int32_t tokens : {16, 48}) {
+          std::printf("| %s | %s | %d |", machine.name.c_str(),
+                      useful ? "useful" : "noise, as costly", tokens);
+          for (const std::int32_t clients : {1, 4, 16}) {
+            const double pass = useful ? machine.draft_pass : 1.0;
+            const RowsOf& rows = useful ? real : noise;
+            const double plain =
+                play_clients(clients_play, machine, rows, pass, clients, tokens, 1);
+            std::printf(" %.3f |", plain / play_clients(clients_play, machine, rows, pass, clients,
+                                                        tokens, kAutoWidth));
+            std::fflush(stdout);
+          }
+          std::printf("\n");
+        }
+      }
+    }
+  }
+
+  void run_informed() {
+    testing::FakeModel draft(draft_->capabilities(), [this](std::span<const Token> context) {
+      return draft_rows_->row(context);
+    });
+    DraftModelDrafter drafter(draft, vocabulary_->size(), [this](Token t) { return is_end(t); });
+    std::vector<SeenChains> seen;
+    for (const Text& text : texts_) {
+      const std::unique_ptr<Sampler> chain = sampler();
+      seen.push_back(look(text, *chain, drafter));
+    }
+    const Informed informed(seen);
+    std::printf(
+        "\nTemperature %.1f, %zu texts; chains only, speeds in those of plain decoding.\n\n"
+        "| machine | planner | the second time | knows the chances | by the whole's rate | and "
+        "those of guesses to "
+        "come | oracle | "
+        "shares |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        static_cast<double>(temperature_), texts_.size());
+    for (const Machine& machine : machines()) {
+      const CostCurve costs(machine.steps);
+      const auto step_ms = [&](std::int32_t tokens) {
+        double least = costs.ms(tokens);
+        for (std::int32_t w = tokens; w <= kWidest; ++w) least = std::min(least, costs.ms(w));
+        return least;
+      };
+      const auto speed = [](const Informed::Played& p) { return p.tokens / p.ms; };
+      const Informed::Played knows = informed.play(step_ms, machine.draft_pass, false);
+      const Informed::Played foresees = informed.play(step_ms, machine.draft_pass, true);
+      const Informed::Played own = informed.play(step_ms, machine.draft_pass, false, true);
+      const Measured planned = play(machine, kAutoWidth);
+      const double warm = said_tokens() / play(machine, kAutoWidth, true).ms;
+      const double oracle = said_tokens() / oracle_of(machine);
+      const double planner = said_tokens() / planned.ms;
+      std::printf(
+          "| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f, %.3f, %.3f, %.3f, %.3f |\n",
+          machine.name.c_str(), planner, warm, speed(own), speed(knows), speed(foresees), oracle,
+          planner / oracle, warm / oracle, speed(own) / oracle, speed(knows) / oracle,
+          speed(foresees) / oracle);
+      std::fflush(stdout);
+      std::fprintf(stderr, "tokens said, and expected: %.0f, %.0f\n", foresees.tokens,
+                   foresees.hoped);
+    }
+  }
+
+  double said_tokens() const {
+    double n = 0.0;
+    for (const Text& text : texts_) n += static_cast<double>(text.said.size()) - 1.0;
+    return n;
   }
 
   double oracle_of(const Machine& machine) {
@@ -345,34 +393,7 @@ class Bench {
 }  // namespace
 
 int planner_main(const std::vector<std::string>& arguments) {
-  Setting setting;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& a = arguments[i];
-    const bool has_value = i + 1 < arguments.size();
-    if (a == "--prompts" && has_value) {
-      setting.prompts = arguments[++i];
-    } else if (a == "--tokens" && has_value) {
-      setting.tokens = std::stoi(arguments[++i]);
-    } else if (a == "--seeds" && has_value) {
-      setting.seeds = std::stoi(arguments[++i]);
-    } else if (a == "--branches" && has_value) {
-      setting.branches = std::stoi(arguments[++i]);
-    } else if (a == "--suffix") {
-      setting.suffix = true;
-    } else if (setting.target.empty()) {
-      setting.target = a;
-    } else if (setting.draft.empty()) {
-      setting.draft = a;
-    } else {
-      give_up("unexpected argument '" + a + "'");
-    }
-  }
-  if (setting.draft.empty() || setting.prompts.empty()) {
-    give_up(
-        "give TARGET.gguf DRAFT.gguf --prompts FILE [--tokens N] [--seeds N] [--branches N] "
-        "[--suffix]");
-  }
-  Bench bench(setting);
+  Bench bench(setting_of(arguments));
   for (const float temperature : {0.0f, 0.8f, 1.0f}) bench.run(temperature);
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "testing/plan_machines.h"
 
+#include <algorithm>
 #include <array>
 
 namespace outrider::testing {
@@ -18,7 +19,25 @@ double saw(std::int32_t width) {
   return 10.0 + 2.0 * static_cast<double>(width / 3) + 4.0 * static_cast<double>(width % 3);
 }
 
+double zen4(std::int32_t width) {
+  // Times of one token, by width; straight lines between and beyond.
+  struct Point {
+    double width;
+    double ms;
+  };
+  constexpr std::array<Point, 6> kPoints = {
+      {{1, 1.0}, {2, 1.04}, {3, 1.1}, {4, 1.26}, {8, 2.05}, {16, 3.7}}};
+  std::size_t above = 1;
+  while (above + 1 < kPoints.size() && kPoints[above].width < width) ++above;
+  const Point low = kPoints[above - 1];
+  const Point high = kPoints[above];
+  const double slope = (high.ms - low.ms) / (high.width - low.width);
+  return 30.0 * (low.ms + slope * (std::max(1, width) - low.width));
+}
+
 }  // namespace
+
+PlanMachine zen4_own_kernels() { return {.name = "zen4", .ms = zen4}; }
 
 std::vector<PlanMachine> plan_machines() {
   return {

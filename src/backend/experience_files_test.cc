@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 DrafterExperience some(double gained) {
-  return {.acceptance = {1.0, 2.0}, .reading_ms = 0.5, .gained_ms = gained, .gained_tokens = 9.0};
+  return {.acceptance = {1.0, 2.0}, .reading_ms = 0.5, .gained = {gained, 9.0}};
 }
 
 TEST(ExperienceFiles, WhatWasSavedOfADrafterIsLoadedByANewOne) {
@@ -23,7 +23,7 @@ TEST(ExperienceFiles, WhatWasSavedOfADrafterIsLoadedByANewOne) {
   ExperienceFiles again(dir.file("cache"), "a target");
   const std::optional<DrafterExperience> found = again.load("draft A");
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->gained_ms, 4.0);
+  EXPECT_EQ(found->gained, (std::vector<double>{4.0, 9.0}));
   EXPECT_EQ(found->acceptance, some(4.0).acceptance);
   EXPECT_FALSE(again.load("draft B"));
   EXPECT_FALSE(ExperienceFiles(dir.file("cache"), "another target").load("draft A"));

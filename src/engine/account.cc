@@ -72,9 +72,12 @@ void account(Step& step) {
         outcome.n_sent > 0 ? static_cast<double>(outcome.sent[d]) / outcome.n_sent : 0.0;
     const double drafting_ms = step.drafter_ms[d];
     step.planner.account(d).note_gain(
-        outcome.expected[d] * worth_ms - expected_added_ms - drafting_ms,
-        outcome.right[d] * worth_ms - share * added_ms - drafting_ms, outcome.emitted[d],
-        step.planner.token_ms());
+        {.expected_ms = outcome.expected[d] * worth_ms - expected_added_ms - drafting_ms,
+         .measured_ms = outcome.right[d] * worth_ms - share * added_ms - drafting_ms,
+         .tokens = outcome.emitted[d],
+         .n_ready = step.n_ready,
+         .worth_ms = worth_ms,
+         .token_ms = step.planner.token_ms()});
   }
 }
 

@@ -83,7 +83,8 @@ TEST(Planner, ACachedPromptNeedsNoReading) {
     text.insert(text.end(), next.tokens.begin(), next.tokens.end());
   }
   // Nor is reading taken for cheap because nothing had to be read.
-  EXPECT_GT(engine.planner().account(0).reading_ms(100, machine.ms(1)), 20.0 * machine.ms(1));
+  EXPECT_GT(engine.planner().account(0).reading_ms(100, engine.planner().target_cost()),
+            20.0 * machine.ms(1));
 }
 
 // What a shift leaves of a text is read again: that is reading, not guessing.
@@ -110,8 +111,9 @@ TEST(Planner, AShiftedTextIsReadAgainAndItsReadingIsNotedAsSuch) {
   EXPECT_GE(got.shifts, 5);
   EXPECT_GT(got.speculation.accepted, 500);
   const DrafterAccount& account = engine.planner().account(0);
-  EXPECT_NEAR(account.reading_ms(100, machine.ms(1)), 4.0 * machine.ms(1), machine.ms(1));
-  EXPECT_LT(account.pass_ms(true, 1), 0.1 * machine.ms(1));
+  EXPECT_NEAR(account.reading_ms(100, engine.planner().target_cost()), 4.0 * machine.ms(1),
+              machine.ms(1));
+  EXPECT_LT(engine.planner().pass_ms(0, true, 1), 0.1 * machine.ms(1));
 }
 
 // A draft model reads a long prompt for the text behind it: not where texts end after a few tokens,

@@ -30,15 +30,20 @@ bool StepGuide::few_unread() const { return unread_ <= kFewUnread; }
 
 bool StepGuide::may_read() const {
   if (few_unread()) return true;
-  const Planner& planner = step_.planner;
-  const std::int64_t to_come = planner.expected_tokens(sequence_.remaining());
-  return planner.account(drafter_).may_read(unread_, to_come, planner.token_ms());
+  return step_.planner.account(drafter_).may_read(unread_text(), step_.planner.target_cost());
+}
+
+UnreadText StepGuide::unread_text() const {
+  // Those whose prompts are being read will share the steps to come.
+  const std::int32_t load = static_cast<std::int32_t>(step_.parts.size());
+  return step_.planner.unread_text(drafter_, unread_, sequence_.remaining(), load);
 }
 
 bool StepGuide::holds_up_first_token() const {
   if (few_unread() || sequence_.answered) return false;
   const double token_ms = step_.planner.token_ms();
-  const double reading_ms = step_.planner.account(drafter_).reading_ms(unread_, token_ms);
+  const double reading_ms =
+      step_.planner.account(drafter_).reading_ms(unread_, step_.planner.target_cost());
   return reading_ms > kFirstTokenHeldUp * token_ms;
 }
 
@@ -86,7 +91,7 @@ bool StepGuide::first_pass_pays(std::int32_t sharing) {
 bool StepGuide::begin_exploration() {
   if (holds_up_first_token()) return false;
   DrafterAccount& account = step_.planner.account(drafter_);
-  exploration_ms_ = account.begin_exploration(unread_, step_.planner.token_ms());
+  exploration_ms_ = account.begin_exploration(unread_, step_.planner.target_cost());
   return exploration_ms_.has_value();
 }
 
@@ -117,7 +122,8 @@ void StepGuide::note_pass() {
     account.note_pass(first, sharing, ms);
     return;
   }
-  shared_->reading_ms = std::max(0.0, ms - account.pass_ms(true, sharing) * sharing);
+  shared_->reading_ms =
+      std::max(0.0, ms - step_.planner.pass_ms(drafter_, true, sharing) * sharing);
   account.note_reading(shared_->unread, shared_->reading_ms);
 }
 

@@ -26,7 +26,11 @@ class StepGuide : public DraftGuide {
 
   // Whether asking the drafter pays. `sharing`: requests that the pass would be for.
   bool first_pass_pays(std::int32_t sharing);
-  // Where it does not: whether it may be asked all the same (DrafterAccount::begin_exploration).
+  // Whether it has to read much for it, and what.
+  bool must_read() const { return !few_unread(); }
+  UnreadText unread_text() const;
+  // Where it is not asked so: whether it may be asked all the same
+  // (DrafterAccount::begin_exploration).
   bool begin_exploration();
 
   // Drafting begins. `passes` must outlive this. Of the guides that share them one, the

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -87,11 +88,28 @@ std::vector<Candidate> candidates_of(Step& step, std::size_t index,
   return candidates;
 }
 
+// Whether what the drafter would have to read may be risked: for all or for none, since requests
+// that go on plainly beside others that guess hold up the end of all.
+bool may_risk_reading(Step& step, std::size_t index, std::span<const Candidate> candidates) {
+  std::optional<UnreadText> all;
+  for (const Candidate& c : candidates) {
+    if (c.guide == nullptr || !c.pays || !c.guide->must_read()) continue;
+    const UnreadText one = c.guide->unread_text();
+    const std::int64_t before = all ? all->tokens : 0;
+    if (!all || one.to_come > all->to_come) all = one;
+    all->tokens = before + one.tokens;
+  }
+  return !all || step.planner.account(index).begin_reading(*all, step.planner.target_cost());
+}
+
 Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   Asking asking;
   bool has_timekeeper = false;
-  for (Candidate& c : candidates_of(step, index, askers)) {
-    if (!c.pays && !c.guide->begin_exploration()) continue;
+  std::vector<Candidate> candidates = candidates_of(step, index, askers);
+  const bool may_read = may_risk_reading(step, index, candidates);
+  for (Candidate& c : candidates) {
+    const bool pays = c.pays && (c.guide == nullptr || may_read || !c.guide->must_read());
+    if (!pays && !c.guide->begin_exploration()) continue;
     Sequence* const s = c.sequence;
     asking.sequences.push_back(s);
     DraftShape shape = s->request.draft;
@@ -158,7 +176,7 @@ std::vector<std::size_t> asking_order(const Step& step) {
                                    [](const Part& part) { return part.sequence->planned; });
   if (!planned) return order;
   std::stable_sort(order.begin(), order.end(), [&step](std::size_t a, std::size_t b) {
-    return step.planner.account(a).pass_ms(true, 1) < step.planner.account(b).pass_ms(true, 1);
+    return step.planner.pass_ms(a, true, 1) < step.planner.pass_ms(b, true, 1);
   });
   return order;
 }

@@ -52,10 +52,10 @@ std::vector<OracleDrafter> drafters_of(const Engine& engine, const SpeculationSt
     const auto own = std::find_if(stats.drafters.begin(), stats.drafters.end(),
                                   [&](const DrafterStats& d) { return d.name == drafter->name(); });
     if (own == stats.drafters.end()) continue;
-    const DrafterAccount& account = engine.planner().account(i);
+    const Planner& planner = engine.planner();
     OracleDrafter with{.drafter = drafter,
-                       .first_ms = account.pass_ms(/*first=*/true, /*sharing=*/1),
-                       .further_ms = account.pass_ms(/*first=*/false, /*sharing=*/1)};
+                       .first_ms = planner.pass_ms(i, /*first=*/true, /*sharing=*/1),
+                       .further_ms = planner.pass_ms(i, /*first=*/false, /*sharing=*/1)};
     // The planner has kept no times where widths are fixed: then what a guess took in the run.
     const double drafted = static_cast<double>(std::max<std::int64_t>(1, own->drafted));
     if (!(with.first_ms > 0.0)) with.first_ms = own->draft_ms / drafted;

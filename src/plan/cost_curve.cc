@@ -63,14 +63,18 @@ double CostCurve::time_of(std::int32_t width) const {
 }
 
 // Two widths that are close to each other would say little of the slope: tiles, and noise.
-double CostCurve::beyond(std::int32_t width) const {
+double CostCurve::slope() const {
   std::int32_t half = largest_ / 2;
   while (half > 0 && noted(half) == 0) --half;
-  const double high = time_of(largest_);
   const double low = half > 0 ? time_of(half) : 0.0;
-  const double slope = std::max(0.0, high - low) / static_cast<double>(largest_ - half);
-  return high + slope * static_cast<double>(width - largest_);
+  return std::max(0.0, time_of(largest_) - low) / static_cast<double>(largest_ - half);
 }
+
+double CostCurve::beyond(std::int32_t width) const {
+  return time_of(largest_) + slope() * static_cast<double>(width - largest_);
+}
+
+double CostCurve::further_ms() const { return n_widths_ > 1 ? slope() : 0.0; }
 
 double CostCurve::ms(std::int32_t width) const {
   if (width < 1 || n_noted_ == 0) return 0.0;

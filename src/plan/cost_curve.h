@@ -48,6 +48,9 @@ class CostCurve {
   std::int64_t passes_noted() const { return n_noted_; }
   std::int32_t widths_noted() const { return n_widths_; }
   std::int32_t smallest() const { return smallest_; }  // width that was noted; 0: none
+  std::int32_t largest() const { return largest_; }    // likewise
+  // What a token more takes in a pass wider than any that was noted; 0 where only one width was.
+  double further_ms() const;
   // The widest pass that may be planned: twice the largest that was noted, at most kMaxWidth.
   std::int32_t reach() const;
 
@@ -64,6 +67,7 @@ class CostCurve {
   };
 
   double time_of(std::int32_t width) const;  // of one that was noted
+  double slope() const;                      // of a token more, beyond the largest that was noted
   double beyond(std::int32_t width) const;
 
   std::array<Cell, kMaxWidth + 1> cells_{};  // [width]

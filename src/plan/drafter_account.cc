@@ -14,10 +14,16 @@ constexpr double kReadTokens = 0.03;
 constexpr double kReadMemory = 4096.0;  // tokens that count most
 
 constexpr double kGainMemory = 200.0;
-// What an unknown drafter is expected to gain per token of the text, in times of a single token,
-// and as how many tokens of the text that counts.
-constexpr double kFirstGain = 0.3;
+// As how many tokens of the text a promise counts.
 constexpr double kFirstGainTokens = 8.0;
+// Behind so many tokens, what was gained is known well enough to read for it.
+constexpr double kProvenTokens = 16.0;
+// Reading is paid for certain, and what was gained lately is more luck than what will be.
+constexpr double kReadingMargin = 1.3;
+// What promises more than so many times its cost may risk in proportion more, up to kBestBet times.
+constexpr double kGoodBet = 4.0;
+constexpr double kBestBet = 3.0;
+constexpr double kMostRisked = 100.0;  // at once, in times of a single token
 // As how many tokens of the text another run's gain counts at most. A loss counts less, and half as
 // much with each run that does not confirm it: else a drafter that lost in one bad run, beside
 // another program perhaps, would never read a long text again, and so never show that it is good.
@@ -35,47 +41,101 @@ void DrafterAccount::note_reading(std::int64_t tokens, double ms) {
   if (tokens <= 0) return;
   const double n = static_cast<double>(tokens);
   const double fade = std::max(0.0, 1.0 - n / kReadMemory);
+  if (read_tokens_ > 0.0) invested_ms_ += ms - read_ms_ / read_tokens_ * n;
   read_tokens_ = read_tokens_ * fade + n;
   read_ms_ = read_ms_ * fade + std::max(ms, 0.0);
 }
 
-double DrafterAccount::pass_ms(bool first, std::int32_t sharing) const {
-  const CostCurve& curve = first || further_.empty() ? first_ : further_;
-  return curve.ms(sharing) / static_cast<double>(std::max(sharing, 1));
+double DrafterAccount::pass_ms(bool first, std::int32_t sharing, const CostCurve& target) const {
+  const CostCurve& seen = first || further_.empty() ? first_ : further_;
+  const double n = static_cast<double>(std::max(sharing, 1));
+  if (seen.empty()) return expected_share_ * target.ms(sharing) / n;
+  const double widest_ms = target.ms(seen.largest());
+  if (sharing <= seen.largest() || widest_ms <= 0.0) return seen.ms(sharing) / n;
+  return seen.ms(seen.largest()) * target.ms(sharing) / widest_ms / n;
 }
 
-double DrafterAccount::reading_ms(std::int64_t tokens, double token_ms) const {
-  const double each = read_tokens_ > 0.0 ? read_ms_ / read_tokens_
-                      : !first_.empty()  ? kReadPasses * pass_ms(true, 1)
-                                         : kReadTokens * token_ms;
-  return each * static_cast<double>(tokens);
-}
-
-void DrafterAccount::note_gain(double expected_ms, double measured_ms, std::int64_t tokens,
-                               double token_ms) {
+double DrafterAccount::reading_ms(std::int64_t tokens, const CostCurve& target) const {
   const double n = static_cast<double>(tokens);
+  if (read_tokens_ > 0.0) return read_ms_ / read_tokens_ * n;
+  const double token_ms = target.ms(1);
+  const double pass_ms = first_.empty() ? expected_share_ * token_ms : first_.ms(1);
+  if (pass_ms <= 0.0) return kReadTokens * token_ms * n;
+  const double further_ms = target.further_ms();
+  return pass_ms * (further_ms > 0.0 ? further_ms / token_ms : kReadPasses) * n;
+}
+
+std::size_t DrafterAccount::load_of(std::int32_t n_ready) {
+  std::size_t load = 0;
+  for (std::int32_t n = n_ready; n > 1 && load + 1 < kLoads; n /= 2) ++load;
+  return load;
+}
+
+double DrafterAccount::most_lost_ms(double token_ms) const {
+  // What reading has not yet brought back may be lost already.
+  return std::clamp(kLostOfTime * elapsed_ms_ - invested_ms_, kLeastLost * token_ms,
+                    kMostLost * token_ms);
+}
+
+bool DrafterAccount::proven() const {
+  double tokens = 0.0;
+  for (const Gained& gained : gained_) tokens += gained.tokens;
+  return tokens >= kProvenTokens;
+}
+
+void DrafterAccount::note_gain(const DrafterGain& gain) {
+  const double n = static_cast<double>(gain.tokens);
   const double fade = std::max(0.0, 1.0 - n / kGainMemory);
-  gained_ms_ = gained_ms_ * fade + expected_ms;
-  gained_tokens_ = gained_tokens_ * fade + n;
-  expected_balance_ms_ = std::min(expected_balance_ms_ + expected_ms, kMostGained * token_ms);
+  Gained& gained = gained_[load_of(gain.n_ready)];
+  gained.shares =
+      gained.shares * fade + (gain.worth_ms > 0.0 ? gain.expected_ms / gain.worth_ms : 0.0);
+  gained.tokens = gained.tokens * fade + n;
+  invested_ms_ = std::max(0.0, invested_ms_ - gain.measured_ms);
+  expected_balance_ms_ =
+      std::min(expected_balance_ms_ + gain.expected_ms, kMostGained * gain.token_ms);
   measured_balance_ms_ =
-      std::min(measured_balance_ms_ + measured_ms, kMostGainedMeasured * token_ms);
-  if (expected_balance_ms_ < -kMostLost * token_ms) suspended_by_expected_ = true;
-  if (measured_balance_ms_ < -kMostLostMeasured * token_ms) suspended_by_measured_ = true;
-  token_ms_ = token_ms;
+      std::min(measured_balance_ms_ + gain.measured_ms, kMostGainedMeasured * gain.token_ms);
+  const double most_lost_ms = this->most_lost_ms(gain.token_ms);
+  if (expected_balance_ms_ < -most_lost_ms) suspended_by_expected_ = true;
+  if (measured_balance_ms_ < -most_lost_ms * (kMostLostMeasured / kMostLost)) {
+    suspended_by_measured_ = true;
+  }
+  token_ms_ = gain.token_ms;
 }
 
-bool DrafterAccount::may_read(std::int64_t unread, std::int64_t to_come, double token_ms) const {
-  const double each =
-      (gained_ms_ + kFirstGain * token_ms * kFirstGainTokens) / (gained_tokens_ + kFirstGainTokens);
-  return reading_ms(unread, token_ms) <= each * static_cast<double>(to_come);
+double DrafterAccount::gain_share(std::int32_t n_ready, double promise) const {
+  const Gained& gained = gained_[load_of(n_ready)];
+  return (gained.shares + promise * kFirstGainTokens) / (gained.tokens + kFirstGainTokens);
 }
 
-std::optional<double> DrafterAccount::begin_exploration(std::int64_t unread, double token_ms) {
-  const double expected = pass_ms(true, 1) + reading_ms(unread, token_ms);
+bool DrafterAccount::may_read(const UnreadText& text, const CostCurve& target) const {
+  return kReadingMargin * reading_ms(text.tokens, target) <=
+         gain_share(text.n_ready, text.promise) * text.worth_ms * static_cast<double>(text.to_come);
+}
+
+bool DrafterAccount::begin_reading(const UnreadText& text, const CostCurve& target) {
+  const double ms = reading_ms(text.tokens, target);
+  // Of all requests, as they share their steps.
+  const double to_come_ms = text.worth_ms * text.n_ready * static_cast<double>(text.to_come);
+  const double promised_ms = gain_share(text.n_ready, text.promise) * to_come_ms;
+  const double bet = ms > 0.0 ? promised_ms / ms : kGoodBet;
+  const double share = kRisked * std::clamp(bet / kGoodBet, 1.0, kBestBet);
+  const double most_ms = std::clamp(share * (elapsed_ms_ + to_come_ms), kLeastRisked * target.ms(1),
+                                    kMostRisked * target.ms(1));
+  if (!proven() && invested_ms_ + ms > most_ms) return false;
+  invested_ms_ += ms;
+  return true;
+}
+
+std::optional<double> DrafterAccount::begin_exploration(std::int64_t unread,
+                                                        const CostCurve& target) {
+  const double token_ms = target.ms(1);
+  const double pass_ms = first_.empty() ? expected_share_ * token_ms : first_.ms(1);
+  const double expected = pass_ms + reading_ms(unread, target);
   // What was not used for long does not pay for much exploration at once.
   exploration_left_ms_ = std::min(exploration_left_ms_, expected);
-  if (expected > exploration_left_ms_ + kExploredAtOnce * token_ms) return std::nullopt;
+  const double at_once = std::min(kExploredAtOnce * token_ms, kExploredOfTime * elapsed_ms_);
+  if (expected > exploration_left_ms_ + at_once) return std::nullopt;
   exploration_left_ms_ -= expected;
   return expected;
 }
@@ -85,6 +145,7 @@ void DrafterAccount::end_exploration(double expected_ms, double ms) {
 }
 
 void DrafterAccount::note_step(double ms) {
+  elapsed_ms_ += ms;
   exploration_left_ms_ += kAllowance * ms;
   if (suspended_by_expected_) {
     expected_balance_ms_ += kAllowance * ms;
@@ -100,23 +161,29 @@ void DrafterAccount::tell(DrafterExperience* experience) const {
   experience->first_passes = first_.points();
   experience->further_passes = further_.points();
   experience->reading_ms = read_tokens_ > 0.0 ? read_ms_ / read_tokens_ : 0.0;
-  experience->gained_ms = gained_ms_;
-  experience->gained_tokens = gained_tokens_;
+  for (const Gained& gained : gained_) {
+    experience->gained.push_back(gained.shares);
+    experience->gained.push_back(gained.tokens);
+  }
 }
 
 void DrafterAccount::recall(const DrafterExperience& experience) {
+  const double expected_share = expected_share_;
   *this = DrafterAccount();
+  expected_share_ = expected_share;
   first_ = CostCurve(experience.first_passes);
   further_ = CostCurve(experience.further_passes);
   if (experience.reading_ms > 0.0) {
     read_tokens_ = kRecalledReading;
     read_ms_ = experience.reading_ms * kRecalledReading;
   }
-  if (experience.gained_tokens > 0.0) {
-    gained_tokens_ = experience.gained_ms < 0.0
-                         ? std::min(experience.gained_tokens, kRecalledLossTokens) / 2.0
-                         : std::min(experience.gained_tokens, kRecalledTokens);
-    gained_ms_ = experience.gained_ms * gained_tokens_ / experience.gained_tokens;
+  for (std::size_t i = 0; i < kLoads && 2 * i + 1 < experience.gained.size(); ++i) {
+    const double shares = experience.gained[2 * i];
+    const double tokens = experience.gained[2 * i + 1];
+    if (!(tokens > 0.0)) continue;
+    gained_[i].tokens = shares < 0.0 ? std::min(tokens, kRecalledLossTokens) / 2.0
+                                     : std::min(tokens, kRecalledTokens);
+    gained_[i].shares = shares * gained_[i].tokens / tokens;
   }
 }
 

@@ -25,8 +25,14 @@
 //
 // Reading. A draft model has to read what it does not know of a text: a prompt, or what was said
 // while it was suspended. It does when what it gains per token is expected to pay for that in what
-// is still to come of the text. What would hold up a text's first token is read behind it
-// (engine/guide.cc).
+// is still to come of the text. What a token is worth depends on how many requests share a step,
+// and what guesses gain even more so: sixteen requests leave no room for them on most processors.
+// So gains are counted as shares of a token's plain time, by the number of requests (a load). What
+// would hold up a text's first token is read behind it (engine/guide.cc).
+//
+// Risk. While little was gained, what is read, and all else that could turn out lost, is limited to
+// a share of the time that has passed and is to come (kRisked): a short answer to a process's
+// first prompt does not pay for finding out about a draft.
 //
 // Example. The target takes 70 ms a token, a draft model 12 ms a guess. In a step of four tokens
 // (94 ms) two of three guesses were right. They gave 2 * 70 ms and took 24 + 36 ms: the measured
@@ -37,6 +43,8 @@
 // machines, drafts and loads.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -45,12 +53,39 @@
 
 namespace outrider {
 
+// What a drafter did in a step, reading left out.
+struct DrafterGain {
+  double expected_ms = 0.0;  // gained, by the chances of its guesses
+  double measured_ms = 0.0;  // gained, by what came
+  std::int64_t tokens = 0;   // by which the texts went on that it was asked about
+  std::int32_t n_ready = 1;  // requests that shared the step
+  double worth_ms = 0.0;     // what a token takes plainly in such a step
+  double token_ms = 0.0;
+};
+
+// A text that a drafter would have to read.
+struct UnreadText {
+  std::int64_t tokens = 0;
+  std::int64_t to_come = 0;  // tokens by which it is expected to go on
+  std::int32_t n_ready = 1;  // requests that share its steps
+  double worth_ms = 0.0;     // what a token takes plainly there
+  double promise = 0.0;      // of a token's plain time, what the drafter is expected to gain there
+};
+
 class DrafterAccount {
  public:
   // Of all time: what a suspended drafter's balance rises by, and what exploration may take.
   static constexpr double kAllowance = 0.01;
+  // Of all time so far, and of what a text is expected to take, what may be read before a drafter
+  // has gained anything; up to three times as much where it promises many times what reading takes.
+  static constexpr double kRisked = 0.02;
+  // Of all time so far, what guesses may lose, and what exploration may take beyond the allowance.
+  static constexpr double kLostOfTime = 0.02;
+  static constexpr double kExploredOfTime = 0.01;
   // The others are in times of a single token.
   static constexpr double kExploredAtOnce = 2.5;
+  static constexpr double kLeastRisked = 1.25;  // of kRisked, however little time has passed
+  static constexpr double kLeastLost = 0.5;     // however little time has passed
   static constexpr double kMostLost = 2.0;
   static constexpr double kMostGained = 3.0;
   static constexpr double kMostLostMeasured = 6.0;
@@ -58,32 +93,40 @@ class DrafterAccount {
 
   // --- what it costs ---
 
+  // A pass takes about `share` of one of the target's as wide: by the models' sizes, say, before
+  // any pass was seen. > 0
+  void expect_passes(double share) { expected_share_ = share; }
   // A pass for `sharing` requests took `ms`: the first of a draft, or a further one.
   void note_pass(bool first, std::int32_t sharing, double ms);
   // Reading `tokens` tokens took `ms` beside the pass that they were read in.
   void note_reading(std::int64_t tokens, double ms);
 
-  // What one more pass takes for each of `sharing` requests; 0 before any was seen, so that the
-  // first one is made at once.
-  double pass_ms(bool first, std::int32_t sharing) const;
-  // What reading `tokens` tokens is expected to take: as seen, else from its passes, else a guess.
-  double reading_ms(std::int64_t tokens, double token_ms) const;
+  // What one more pass takes for each of `sharing` requests. Wider passes than were seen rise as
+  // the target's do. Before any was seen: what was expected, else 0, so that the first one is made
+  // at once.
+  double pass_ms(bool first, std::int32_t sharing, const CostCurve& target) const;
+  // What reading `tokens` tokens is expected to take: as seen, else from its passes and what tokens
+  // beside others take of the target's, else a guess.
+  double reading_ms(std::int64_t tokens, const CostCurve& target) const;
 
   // --- what it gains ---
 
-  // In a step it gained `measured_ms` and was expected to gain `expected_ms`, reading left out. The
-  // texts that it was asked about went on by `tokens`.
-  void note_gain(double expected_ms, double measured_ms, std::int64_t tokens, double token_ms);
+  void note_gain(const DrafterGain& gain);
   // It has lost too much: it is asked for exploration only.
   bool suspended() const { return suspended_by_expected_ || suspended_by_measured_; }
-  // Whether reading `unread` tokens pays in a text that is expected to go on by `to_come`.
-  bool may_read(std::int64_t unread, std::int64_t to_come, double token_ms) const;
+  // Whether reading pays for what is to come of the text.
+  bool may_read(const UnreadText& text, const CostCurve& target) const;
+  // Whether that may be risked now; if so, it is begun. Of several texts: their tokens together.
+  bool begin_reading(const UnreadText& text, const CostCurve& target);
+  // Of a token's plain time where `n_ready` requests share a step, what it gains; less than 0: what
+  // it loses. `promise`: what that is expected to be while little was seen.
+  double gain_share(std::int32_t n_ready, double promise) const;
 
   // --- exploration and the allowance ---
 
   // Whether the drafter may be asked now although it would not pay; it would read `unread` tokens.
   // If so, what that is expected to take is taken from what is left for exploration, and returned.
-  std::optional<double> begin_exploration(std::int64_t unread, double token_ms);
+  std::optional<double> begin_exploration(std::int64_t unread, const CostCurve& target);
   // It took `ms` where `expected_ms` were taken.
   void end_exploration(double expected_ms, double ms);
   // A step took `ms`, all in all.
@@ -93,16 +136,28 @@ class DrafterAccount {
 
   // Writes down what it costs and gains, without the balances: those are this run's.
   void tell(DrafterExperience* experience) const;
-  // In place of what is known.
+  // In place of what is known, but for what passes are expected to take.
   void recall(const DrafterExperience& experience);
 
  private:
+  // Numbers of requests that count as one: 1, 2 and 3, 4 to 7, 8 to 15, more.
+  static constexpr std::size_t kLoads = 5;
+  struct Gained {
+    double shares = 0.0;  // sum over tokens of the share gained of each one's plain time
+    double tokens = 0.0;
+  };
+  static std::size_t load_of(std::int32_t n_ready);
+  double most_lost_ms(double token_ms) const;
+  bool proven() const;
+
   CostCurve first_;  // by requests that share the pass
   CostCurve further_;
-  double read_tokens_ = 0.0;  // the older ones fading, as all sums here
+  double expected_share_ = 0.0;  // 0: unknown
+  double read_tokens_ = 0.0;     // the older ones fading, as all sums here
   double read_ms_ = 0.0;
-  double gained_ms_ = 0.0;
-  double gained_tokens_ = 0.0;
+  std::array<Gained, kLoads> gained_{};
+  double elapsed_ms_ = 0.0;   // all steps
+  double invested_ms_ = 0.0;  // in reading, less what was gained since
   double expected_balance_ms_ = 0.0;
   double measured_balance_ms_ = 0.0;
   bool suspended_by_expected_ = false;

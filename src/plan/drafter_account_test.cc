@@ -7,6 +7,34 @@ namespace {
 
 constexpr double kToken = 70.0;  // ms
 
+// Single tokens take kToken, and each token beside others takes a fifth of it.
+CostCurve target() {
+  return CostCurve(std::vector<CostPoint>{{.width = 1, .ms = kToken},
+                                          {.width = 8, .ms = 2.0 * kToken},
+                                          {.width = 16, .ms = 3.6 * kToken}});
+}
+
+// An account behind so much time that what it risks is at its limits.
+DrafterAccount aged() {
+  DrafterAccount account;
+  account.note_step(1000.0 * kToken);
+  return account;
+}
+
+void gain(DrafterAccount& account, double expected_ms, double measured_ms, std::int64_t tokens,
+          std::int32_t n_ready = 1) {
+  account.note_gain({.expected_ms = expected_ms,
+                     .measured_ms = measured_ms,
+                     .tokens = tokens,
+                     .n_ready = n_ready,
+                     .worth_ms = kToken,
+                     .token_ms = kToken});
+}
+
+UnreadText unread(std::int64_t tokens, std::int64_t to_come, double promise = 0.3) {
+  return {.tokens = tokens, .to_come = to_come, .worth_ms = kToken, .promise = promise};
+}
+
 struct Total {
   double lost = 0.0;
   double time = 0.0;
@@ -14,12 +42,12 @@ struct Total {
 
 // Of a drafter that loses 0.4 single tokens in each step in which it is asked, for a long time.
 Total ask_for_long(double expected_ms) {
-  DrafterAccount account;
+  DrafterAccount account = aged();
   Total total;
   for (int step = 0; step < 100000; ++step) {
     double ms = kToken;
     if (!account.suspended()) {
-      account.note_gain(expected_ms, -0.4 * kToken, 1, kToken);
+      gain(account, expected_ms, -0.4 * kToken, 1);
       ms += 0.4 * kToken;
       total.lost += 0.4 * kToken;
     }
@@ -30,11 +58,10 @@ Total ask_for_long(double expected_ms) {
 }
 
 TEST(DrafterAccount, OneThatLosesIsSuspendedUntilTheAllowanceHasPaidForIt) {
-  DrafterAccount account;
-  account.note_gain(-DrafterAccount::kMostLost * kToken, -DrafterAccount::kMostLost * kToken, 10,
-                    kToken);
+  DrafterAccount account = aged();
+  gain(account, -DrafterAccount::kMostLost * kToken, -DrafterAccount::kMostLost * kToken, 10);
   EXPECT_FALSE(account.suspended()) << "so much may be lost";
-  account.note_gain(-1.0, -1.0, 1, kToken);
+  gain(account, -1.0, -1.0, 1);
   EXPECT_TRUE(account.suspended());
   const double lost = DrafterAccount::kMostLost * kToken + 1.0;
   const double until = lost / DrafterAccount::kAllowance;
@@ -45,19 +72,19 @@ TEST(DrafterAccount, OneThatLosesIsSuspendedUntilTheAllowanceHasPaidForIt) {
 }
 
 TEST(DrafterAccount, ExplorationThatGainsMuchEndsTheSuspensionEarly) {
-  DrafterAccount account;
-  account.note_gain(-3.0 * kToken, -3.0 * kToken, 10, kToken);
+  DrafterAccount account = aged();
+  gain(account, -3.0 * kToken, -3.0 * kToken, 10);
   ASSERT_TRUE(account.suspended());
-  account.note_gain(3.5 * kToken, 3.5 * kToken, 4, kToken);
+  gain(account, 3.5 * kToken, 3.5 * kToken, 4);
   account.note_step(1.0);
   EXPECT_FALSE(account.suspended());
 }
 
 TEST(DrafterAccount, BadLuckAloneSuspendsItLaterAndForNoLonger) {
-  DrafterAccount account;
+  DrafterAccount account = aged();
   double lost = 0.0;
   while (!account.suspended()) {
-    account.note_gain(0.1 * kToken, -0.4 * kToken, 1, kToken);
+    gain(account, 0.1 * kToken, -0.4 * kToken, 1);
     lost += 0.4 * kToken;
   }
   EXPECT_NEAR(lost, DrafterAccount::kMostLostMeasured * kToken, 0.41 * kToken);
@@ -74,19 +101,19 @@ TEST(DrafterAccount, WhateverIsExpectedTheLossIsBounded) {
 }
 
 TEST(DrafterAccount, GoodLuckDoesNotPayForAnExpectedLoss) {
-  DrafterAccount account;
-  for (int i = 0; i < 21; ++i) account.note_gain(-0.1 * kToken, kToken, 2, kToken);
+  DrafterAccount account = aged();
+  for (int i = 0; i < 21; ++i) gain(account, -0.1 * kToken, kToken, 2);
   EXPECT_TRUE(account.suspended());
   account.note_step(211.0 * kToken);
   EXPECT_FALSE(account.suspended());
 }
 
 TEST(DrafterAccount, AGoodPastPaysForNoMoreThanItsBound) {
-  DrafterAccount account;
-  for (int i = 0; i < 1000; ++i) account.note_gain(kToken, kToken, 3, kToken);
+  DrafterAccount account = aged();
+  for (int i = 0; i < 1000; ++i) gain(account, kToken, kToken, 3);
   double lost = 0.0;
   while (!account.suspended()) {
-    account.note_gain(-0.5 * kToken, -0.5 * kToken, 1, kToken);
+    gain(account, -0.5 * kToken, -0.5 * kToken, 1);
     lost += 0.5 * kToken;
   }
   EXPECT_LE(lost, (DrafterAccount::kMostLost + DrafterAccount::kMostGained + 0.5) * kToken);
@@ -102,7 +129,7 @@ TEST(DrafterAccount, WhatIsLostInAllIsBoundedByTheAllowance) {
 }
 
 TEST(DrafterAccount, ExplorationTakesItsShareAndNoMore) {
-  DrafterAccount account;
+  DrafterAccount account = aged();
   account.note_pass(/*first=*/true, 1, 0.3 * kToken);
   double spent = 0.0;
   double time = 0.0;
@@ -110,7 +137,7 @@ TEST(DrafterAccount, ExplorationTakesItsShareAndNoMore) {
   for (int step = 0; step < 10000; ++step) {
     account.note_step(kToken);
     time += kToken;
-    const std::optional<double> expected = account.begin_exploration(0, kToken);
+    const std::optional<double> expected = account.begin_exploration(0, target());
     if (!expected) continue;
     account.end_exploration(*expected, 0.5 * kToken);  // it takes more than was expected
     spent += 0.5 * kToken;
@@ -123,59 +150,94 @@ TEST(DrafterAccount, ExplorationTakesItsShareAndNoMore) {
 TEST(DrafterAccount, ATextThatTheDrafterDoesNotKnowIsReadWhenTheRestOfItPaysForThat) {
   DrafterAccount account;
   account.note_reading(1000, 1000 * 0.05 * kToken);
-  EXPECT_DOUBLE_EQ(account.reading_ms(200, kToken), 10.0 * kToken);
-  EXPECT_TRUE(account.may_read(200, 100, kToken)) << "an unknown drafter is expected to gain";
-  for (int i = 0; i < 100; ++i)
-    account.note_gain(0.2 * kToken, 0.2 * kToken, 2, kToken);  // 0.1 a token
-  EXPECT_TRUE(account.may_read(200, 150, kToken));
-  EXPECT_FALSE(account.may_read(200, 50, kToken)) << "too little is left of the text";
-  for (int i = 0; i < 300; ++i) account.note_gain(-0.1 * kToken, -0.1 * kToken, 1, kToken);
-  EXPECT_FALSE(account.may_read(20, 1000, kToken)) << "one that loses reads nothing";
+  EXPECT_DOUBLE_EQ(account.reading_ms(200, target()), 10.0 * kToken);
+  EXPECT_TRUE(account.may_read(unread(200, 100), target())) << "it is expected to gain";
+  EXPECT_FALSE(account.may_read(unread(200, 100, 0.0), target())) << "it is not";
+  for (int i = 0; i < 100; ++i) gain(account, 0.2 * kToken, 0.2 * kToken, 2);  // 0.1 a token
+  EXPECT_TRUE(account.may_read(unread(200, 150), target()));
+  EXPECT_FALSE(account.may_read(unread(200, 50), target())) << "too little is left of the text";
+  for (int i = 0; i < 300; ++i) gain(account, -0.1 * kToken, -0.1 * kToken, 1);
+  EXPECT_FALSE(account.may_read(unread(20, 1000), target())) << "one that loses reads nothing";
 }
 
-// The first request would pay for what it is too short to use.
-TEST(DrafterAccount, ALongPromptIsNotReadForAShortAnswerWhileNothingOfItIsKnown) {
+// What a guess gains alone it does not gain where sixteen requests fill the step.
+TEST(DrafterAccount, GainsOfOneLoadAreNotExpectedOfAnother) {
   DrafterAccount account;
-  EXPECT_FALSE(account.may_read(300, 16, kToken));
-  EXPECT_TRUE(account.may_read(60, 16, kToken));
-  EXPECT_TRUE(account.may_read(2000, 256, kToken));
-  EXPECT_FALSE(account.begin_exploration(300, kToken));
-  const std::optional<double> expected = account.begin_exploration(60, kToken);
+  account.note_reading(1000, 1000 * 0.05 * kToken);
+  for (int i = 0; i < 100; ++i) gain(account, 0.8 * kToken, 0.8 * kToken, 2);
+  UnreadText text = unread(40, 48, 0.0);
+  EXPECT_TRUE(account.may_read(text, target()));
+  text.n_ready = 16;
+  text.worth_ms = 0.23 * kToken;
+  EXPECT_FALSE(account.may_read(text, target()));
+  for (int i = 0; i < 100; ++i) gain(account, 0.8 * kToken, 0.8 * kToken, 2, /*n_ready=*/20);
+  EXPECT_TRUE(account.may_read(text, target())) << "it was seen to gain there as well";
+}
+
+// A process's first answers, of sixteen tokens, would take twice as long for finding out that a
+// draft as costly as the target is no help.
+TEST(DrafterAccount, WhileNothingWasGainedReadingIsBoundedByTheTime) {
+  DrafterAccount account;
+  account.expect_passes(1.0);
+  EXPECT_DOUBLE_EQ(account.reading_ms(40, target()), 40.0 * 0.2 * kToken);
+  EXPECT_FALSE(account.begin_reading(unread(40, 16, 0.05), target()));
+  EXPECT_TRUE(DrafterAccount().begin_reading(unread(40, 16, 0.05), target())) << "1.2, if cheap";
+  EXPECT_TRUE(account.begin_reading(unread(40, 512, 0.05), target())) << "8 of 512";
+  EXPECT_FALSE(account.begin_reading(unread(40, 512, 0.05), target())) << "not a second time";
+  account.note_step(500.0 * kToken);
+  EXPECT_TRUE(account.begin_reading(unread(40, 512, 0.05), target())) << "16 of 1012";
+  for (int i = 0; i < 10; ++i) gain(account, kToken, kToken, 2);
+  EXPECT_TRUE(account.begin_reading(unread(4000, 16), target()))
+      << "one that has gained is asked whenever that is expected to pay";
+}
+
+TEST(DrafterAccount, ExplorationWaitsUntilEnoughTimeHasPassed) {
+  DrafterAccount account;
+  account.expect_passes(1.0);
+  EXPECT_FALSE(account.begin_exploration(0, target()));
+  account.note_step(45.0 * kToken);
+  EXPECT_FALSE(account.begin_exploration(0, target()));
+  account.note_step(10.0 * kToken);
+  const std::optional<double> expected = account.begin_exploration(0, target());
   ASSERT_TRUE(expected);
-  account.note_pass(/*first=*/true, 1, 0.3 * kToken);
-  account.note_reading(60, 9.0 * kToken);
-  account.end_exploration(*expected, 9.3 * kToken);
-  EXPECT_FALSE(account.begin_exploration(0, kToken)) << "what it took is counted";
+  EXPECT_DOUBLE_EQ(*expected, kToken);
+  account.note_pass(/*first=*/true, 1, 1.3 * kToken);
+  account.end_exploration(*expected, 1.3 * kToken);
+  EXPECT_FALSE(account.begin_exploration(0, target())) << "what it took is counted";
 }
 
 TEST(DrafterAccount, FurtherPassesHaveTheirOwnCostOnceSeen) {
   DrafterAccount account;
-  EXPECT_EQ(account.pass_ms(true, 1), 0.0);
+  EXPECT_EQ(account.pass_ms(true, 1, target()), 0.0);
+  account.expect_passes(0.5);
+  EXPECT_DOUBLE_EQ(account.pass_ms(true, 1, target()), 0.5 * kToken);
+  EXPECT_DOUBLE_EQ(account.pass_ms(true, 8, target()), 0.5 * 2.0 * kToken / 8.0);
   account.note_pass(/*first=*/true, 1, 20.0);
-  EXPECT_DOUBLE_EQ(account.pass_ms(false, 1), 20.0);
+  EXPECT_DOUBLE_EQ(account.pass_ms(false, 1, target()), 20.0);
+  EXPECT_NEAR(account.pass_ms(true, 8, target()), 5.0, 1e-9) << "twice one, as the target's";
   account.note_pass(/*first=*/false, 1, 10.0);
-  EXPECT_DOUBLE_EQ(account.pass_ms(false, 1), 10.0);
-  EXPECT_DOUBLE_EQ(account.pass_ms(true, 1), 20.0);
+  EXPECT_DOUBLE_EQ(account.pass_ms(false, 1, target()), 10.0);
+  EXPECT_DOUBLE_EQ(account.pass_ms(true, 1, target()), 20.0);
   account.note_pass(/*first=*/true, 4, 40.0);
-  EXPECT_DOUBLE_EQ(account.pass_ms(true, 4), 10.0) << "each request's part";
+  EXPECT_DOUBLE_EQ(account.pass_ms(true, 4, target()), 10.0) << "each request's part";
 }
 
 // Not let into a long text for what another run lost, it could never show that it has become
 // better.
 TEST(DrafterAccount, ALossOfAnotherRunIsForgottenWhereNoneConfirmsIt) {
-  DrafterExperience kept{.first_passes = {{.width = 1, .ms = 5.6}},
-                         .reading_ms = 0.73,
-                         .gained_ms = -6000.0,
-                         .gained_tokens = 60.0};
+  DrafterExperience kept{
+      .first_passes = {{.width = 1, .ms = 5.6}}, .reading_ms = 0.73, .gained = {-1.4 * 60.0, 60.0}};
+  const UnreadText text = unread(300, 256);
   DrafterAccount fresh;
   fresh.note_pass(true, 1, 5.6);
-  ASSERT_TRUE(fresh.may_read(300, 256, kToken));
+  ASSERT_TRUE(fresh.may_read(text, target()));
   int runs = 0;
   for (bool may_read = false; !may_read && runs < 20; ++runs) {
     DrafterAccount account;
     account.recall(kept);
-    may_read = account.may_read(300, 256, kToken);
+    may_read = account.may_read(text, target());
     EXPECT_TRUE(runs > 0 || !may_read) << "it is not forgotten at once";
+    kept = DrafterExperience();
     account.tell(&kept);
   }
   EXPECT_LE(runs, 4);

@@ -8,7 +8,7 @@
 namespace outrider {
 namespace {
 
-constexpr const char* kHead = "drafter-experience 2";
+constexpr const char* kHead = "drafter-experience 3";
 constexpr std::size_t kMostNumbers = 4096;
 
 void write(std::ostream& out, const char* name, const std::vector<double>& numbers) {
@@ -57,7 +57,7 @@ std::string to_text(const DrafterExperience& e) {
   write(out, "first", flat(e.first_passes));
   write(out, "further", flat(e.further_passes));
   write(out, "reading", {e.reading_ms});
-  write(out, "gained", {e.gained_ms, e.gained_tokens});
+  write(out, "gained", e.gained);
   write(out, "own", e.own);
   return out.str();
 }
@@ -71,19 +71,19 @@ std::optional<DrafterExperience> experience_from(std::string_view text) {
   std::vector<double> first;
   std::vector<double> further;
   std::vector<double> reading;
-  std::vector<double> gained;
   const bool whole = read(in, "acceptance", &e.acceptance) && read(in, "first", &first) &&
                      read(in, "further", &further) && read(in, "reading", &reading) &&
-                     read(in, "gained", &gained) && read(in, "own", &e.own);
-  if (!whole || reading.size() != 1 || reading[0] < 0.0 || gained.size() != 2 || gained[1] < 0.0) {
+                     read(in, "gained", &e.gained) && read(in, "own", &e.own);
+  if (!whole || reading.size() != 1 || reading[0] < 0.0 || e.gained.size() % 2 != 0) {
     return std::nullopt;
+  }
+  for (std::size_t i = 1; i < e.gained.size(); i += 2) {
+    if (e.gained[i] < 0.0) return std::nullopt;
   }
   if (!unflatten(first, &e.first_passes) || !unflatten(further, &e.further_passes)) {
     return std::nullopt;
   }
   e.reading_ms = reading[0];
-  e.gained_ms = gained[0];
-  e.gained_tokens = gained[1];
   return e;
 }
 

@@ -24,7 +24,8 @@ Planner taught(int n, int right) {
     planner.learn(tree, std::vector<Token>{said}, kFirst, plan);
     planner.account(0).note_pass(true, 1, 5.0);
     planner.account(0).note_pass(false, 1, 4.0);
-    planner.account(0).note_gain(2.0, 1.0, 1, 30.0);
+    planner.account(0).note_gain(
+        {.expected_ms = 2.0, .measured_ms = 1.0, .tokens = 1, .worth_ms = 30.0, .token_ms = 30.0});
   }
   planner.account(0).note_reading(100, 70.0);
   return planner;
@@ -43,9 +44,9 @@ TEST(Experience, APlannerThatRecallsItExpectsWhatTheOtherOneDid) {
     after.recall(0, *read);
     EXPECT_NEAR(after.acceptance().chance(kClaim), before.acceptance().chance(kClaim), 0.08);
     EXPECT_NEAR(after.acceptance().prediction(0, 1), before.acceptance().prediction(0, 1), 0.2);
-    EXPECT_NEAR(after.account(0).pass_ms(true, 1), 5.0, 0.01);
-    EXPECT_NEAR(after.account(0).pass_ms(false, 1), 4.0, 0.01);
-    EXPECT_NEAR(after.account(0).reading_ms(100, 1.0), 70.0, 0.01);
+    EXPECT_NEAR(after.pass_ms(0, true, 1), 5.0, 0.01);
+    EXPECT_NEAR(after.pass_ms(0, false, 1), 4.0, 0.01);
+    EXPECT_NEAR(after.account(0).reading_ms(100, CostCurve()), 70.0, 0.01);
     // Others are not concerned.
     EXPECT_TRUE(after.experience(1).empty());
   }
@@ -89,7 +90,7 @@ TEST(Experience, WhatIsDamagedIsAsNothing) {
   const std::string text = to_text(taught(50, 3).experience(0));
   ASSERT_TRUE(experience_from(text));
   EXPECT_FALSE(experience_from(""));
-  EXPECT_FALSE(experience_from("drafter-experience 2\n"));
+  EXPECT_FALSE(experience_from("drafter-experience 3\n"));
   for (std::size_t n = 0; n < text.find("gained"); n += 7) {  // cut off
     const std::optional<DrafterExperience> read = experience_from(text.substr(0, n));
     EXPECT_FALSE(read) << n;

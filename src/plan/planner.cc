@@ -25,7 +25,7 @@ bool Planner::another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
   const std::size_t drafter = guess.drafter;
   Prospect prospect;
   prospect.tip_chance = guess.tip_chance;
-  prospect.pass_ms = accounts_[drafter].pass_ms(guess.tip_depth == 0, guess.sharing);
+  prospect.pass_ms = pass_ms(drafter, guess.tip_depth == 0, guess.sharing);
   // The upper predictions are for exploration. Once there is a first guess, its own chance says
   // more.
   const bool optimistic = guess.optimistic && guess.tip_depth == 0;
@@ -39,6 +39,33 @@ bool Planner::another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
     return depth < guess.covered.size() ? static_cast<double>(guess.covered[depth]) : 0.0;
   };
   return more_guesses_pay(prospect, step);
+}
+
+double Planner::promise(std::size_t drafter, std::int32_t n_ready) const {
+  const double n = static_cast<double>(n_ready);
+  const double plain_ms = target_.ms(n_ready) / n;
+  double best_ms = plain_ms;  // a token
+  double chance = 1.0;
+  double tokens = 1.0;
+  double passes_ms = 0.0;
+  for (std::int32_t depth = 1; depth <= kFurthest; ++depth) {
+    chance *= n_ready == 1 ? acceptance_.upper_prediction(drafter, depth)
+                           : acceptance_.prediction(drafter, depth);
+    tokens += chance;
+    passes_ms += pass_ms(drafter, depth == 1, n_ready);
+    const double ms = target_.ms(n_ready * (1 + depth)) / n + passes_ms;
+    best_ms = std::min(best_ms, ms / tokens);
+  }
+  return plain_ms > 0.0 ? 1.0 - best_ms / plain_ms : 0.0;
+}
+
+UnreadText Planner::unread_text(std::size_t drafter, std::int64_t unread, std::int64_t remaining,
+                                std::int32_t n_ready) const {
+  return {.tokens = unread,
+          .to_come = expected_tokens(remaining),
+          .n_ready = n_ready,
+          .worth_ms = target_.ms(n_ready) / static_cast<double>(n_ready),
+          .promise = promise(drafter, n_ready)};
 }
 
 void Planner::note_text(std::int64_t tokens, bool at_limit) {

@@ -81,6 +81,23 @@ class Planner {
   DrafterAccount& account(std::size_t drafter) { return accounts_[drafter]; }
   const DrafterAccount& account(std::size_t drafter) const { return accounts_[drafter]; }
 
+  // A pass of the drafter takes about `share` of one of the target's as wide, as far as is known
+  // before any was seen (by the models' sizes, say); > 0.
+  void expect_passes(std::size_t drafter, double share) { accounts_[drafter].expect_passes(share); }
+
+  // What one more pass of it takes for each of `sharing` requests (DrafterAccount::pass_ms).
+  double pass_ms(std::size_t drafter, bool first, std::int32_t sharing) const {
+    return accounts_[drafter].pass_ms(first, sharing, target_);
+  }
+  // Of the time that plain tokens take where `n_ready` requests share a step, what the drafter is
+  // expected to save if it guesses for all: by its predictions and by what passes take. >= 0. The
+  // upper predictions for a request alone, which is where a drafter is found out; among several the
+  // mean ones, since there is little to gain and all of them would read at once.
+  double promise(std::size_t drafter, std::int32_t n_ready) const;
+  // A text of which `unread` tokens are to be read by the drafter.
+  UnreadText unread_text(std::size_t drafter, std::int64_t unread, std::int64_t remaining,
+                         std::int32_t n_ready) const;
+
   // What the target takes for a single token.
   double token_ms() const { return target_.ms(1); }
 

@@ -66,7 +66,7 @@ void Station::make_engine() {
   for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) drafters.push_back(lookup.get());
   engine_ = std::make_unique<Engine>(target_->model(), target_->vocabulary(), std::move(drafters),
                                      options_);
-  if (draft_) experiences_.recall(*engine_, draft_->drafter(), draft_->identity());
+  if (draft_) introduce_draft();
   if (target_->head() != nullptr) experiences_.recall(*engine_, *target_->head());
   for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) {
     experiences_.recall(*engine_, *lookup);
@@ -84,6 +84,17 @@ void Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason)
   const Status attached = engine_->attach(&draft_->drafter());
   if (!attached.ok()) return draft_.reset();
   prompts_.restore(*engine_, draft_->drafter(), draft_->identity());
+  introduce_draft();
+}
+
+void Station::introduce_draft() {
+  // Passes of one token are about as dear as the weights that they read.
+  const double target_bytes = static_cast<double>(target_->info().size_bytes);
+  const double draft_bytes = static_cast<double>(draft_->info().size_bytes);
+  for (std::size_t place = 0; place < engine_->drafters().size(); ++place) {
+    if (engine_->drafters()[place] != &draft_->drafter()) continue;
+    if (target_bytes > 0.0) engine_->planner().expect_passes(place, draft_bytes / target_bytes);
+  }
   experiences_.recall(*engine_, draft_->drafter(), draft_->identity());
 }
 

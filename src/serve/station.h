@@ -81,6 +81,7 @@ class Station {
 
  private:
   void make_engine();
+  void introduce_draft();  // to the planner: what is known of it before it is asked
   LookupDrafter* find(std::string_view drafter) const;
 
   const EngineOptions options_;
