@@ -22,12 +22,18 @@ struct Target {
 };
 
 constexpr Target kTargets[] = {
-    {"json_rpc", json_rpc},         {"c_abi", c_abi},
-    {"http", http},                 {"store_file", store_file},
-    {"llama_ngrams", llama_ngrams}, {"packing", packing},
-    {"gbnf", gbnf},                 {"json_schema", json_schema},
-    {"chat_reader", chat_reader},   {"toml", toml},
-    {"command_line", command_line}, {"gguf", gguf},
+    {"json_rpc", json_rpc},
+    {"c_abi", c_abi},
+    {"http", http},
+    {"store_file", store_file},
+    {"llama_ngrams", llama_ngrams},
+    {"packing", packing},
+    {"gbnf", gbnf},
+    {"json_schema", json_schema},
+    {"chat_reader", chat_reader},
+    {"toml", toml},
+    {"command_line", command_line},
+    {"gguf", gguf},
 };
 
 std::vector<std::uint8_t> read_input(const std::filesystem::path& path) {

@@ -185,7 +185,8 @@ void RemoteModel::end_child() {
   static_cast<void>(channel_.send(static_cast<std::uint32_t>(MessageKind::kBye), ""));
   if (child_ == nullptr) return;
   // One with workers may wait for them, and holds nothing that it must put in order.
-  const bool ended = child_->wait(silence_patience_.count() > 0 ? kDeathPatienceMs : kEndPatienceMs);
+  const bool ended =
+      child_->wait(silence_patience_.count() > 0 ? kDeathPatienceMs : kEndPatienceMs);
   if (!ended) child_->kill();
   if (ended && child_->ended_well()) return;
   if (log_) {
