@@ -205,7 +205,7 @@ Status RemoteModel::lose(const Status& how) {
   if (!greeted_) what = "the program that was to run '" + path_ + "' in a process of its own ";
   std::string words;
   if (child_ == nullptr) {
-    what += "is gone";
+    what += useless ? "was given up: " + how.message() : "is gone";
   } else {
     const bool ended = !useless && child_->wait(kDeathPatienceMs);
     if (!ended) child_->kill();
