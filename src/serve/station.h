@@ -81,6 +81,9 @@ class Station {
 
  private:
   void make_engine();
+  std::string memory_file() const;  // empty: remembered texts are not kept
+  void recall_texts();
+  void keep_texts() const;
   LookupDrafter* find(std::string_view drafter) const;
 
   const EngineOptions options_;
@@ -91,6 +94,8 @@ class Station {
   std::vector<std::unique_ptr<LookupDrafter>> lookups_;  // of the table, then the added ones
   Experiences experiences_;
   PromptCache prompts_;
+  const std::string remember_folder_;
+  std::string memory_note_;         // why no texts were recalled; empty: there is nothing to say
   std::unique_ptr<Engine> engine_;  // ends before what it uses
 };
 
