@@ -23,6 +23,9 @@ void read_options(JsonFields& fields, LoadRequest& request) {
   const std::string why = " is for a target; a draft model runs in this process";
   if (!request.options.workers.empty()) fields.fail("workers", "workers" + why);
   if (request.options.isolate) fields.fail("isolate", "isolate" + why);
+  if (fields.any("worker_timeout_s") != nullptr) {
+    fields.fail("worker_timeout_s", "worker_timeout_s" + why);
+  }
 }
 
 const Parameter kOwnParameters[] = {
