@@ -77,7 +77,7 @@ void DecodeLoop::install() {
     } else if (std::holds_alternative<OpenedDrafterFile>(change->what)) {
       add_file(*change);
     } else {
-      station_->remove_file(std::get<DrafterFile>(change->what), change->reason);
+      station_->remove_file(std::get<DrafterFile>(change->what), std::move(change->reason));
     }
   }
 }
