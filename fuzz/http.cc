@@ -1,7 +1,7 @@
-#include "http/endpoint.h"
-#include "http/fixture_test.h"
 #include "fuzz/tame.h"
 #include "fuzz/targets.h"
+#include "http/endpoint.h"
+#include "http/fixture_test.h"
 
 namespace outrider::fuzz {
 namespace {

@@ -11,9 +11,8 @@ void json_rpc(Bytes input) {
   loader.add("target", {.seed = 1, .chat = true});
   loader.add("draft", {.seed = 1, .noise = 0.5f});
   loader.add("broken", {.failure = internal_error("on purpose")});
-  const std::unique_ptr<Runtime> runtime =
-      std::move(Runtime::create({.slots = 2, .max_queue = 4, .remember_tokens = 64}, loader)
-                    .value());
+  const std::unique_ptr<Runtime> runtime = std::move(
+      Runtime::create({.slots = 2, .max_queue = 4, .remember_tokens = 64}, loader).value());
   ModelOptions model;
   model.path = "target";
   model.n_ctx = 64;

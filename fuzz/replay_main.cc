@@ -1,6 +1,7 @@
 // fuzz_replay TARGET FOLDER [MUTATIONS]: runs every input of the folder, in the order of their
-// names, and each of them again with so many random changes (a fixed seed). For compilers without
-// libFuzzer, and as a test. Exit 0: all returned; 2: wrong usage, or there is no input.
+// names, and each of them again with so many random changes (by OUTRIDER_TEST_SEED, else the same
+// each time; the last one is kept in fuzz_replay_TARGET.last). For compilers without libFuzzer, and
+// as a test. Exit 0: all returned; 2: wrong usage, or there is no input.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -22,12 +23,18 @@ struct Target {
 };
 
 constexpr Target kTargets[] = {
-    {"json_rpc", json_rpc},         {"c_abi", c_abi},
-    {"http", http},                 {"store_file", store_file},
-    {"llama_ngrams", llama_ngrams}, {"packing", packing},
-    {"gbnf", gbnf},                 {"json_schema", json_schema},
-    {"chat_reader", chat_reader},   {"toml", toml},
-    {"command_line", command_line}, {"gguf", gguf},
+    {"json_rpc", json_rpc},
+    {"c_abi", c_abi},
+    {"http", http},
+    {"store_file", store_file},
+    {"llama_ngrams", llama_ngrams},
+    {"packing", packing},
+    {"gbnf", gbnf},
+    {"json_schema", json_schema},
+    {"chat_reader", chat_reader},
+    {"toml", toml},
+    {"command_line", command_line},
+    {"gguf", gguf},
 };
 
 std::vector<std::uint8_t> read_input(const std::filesystem::path& path) {
@@ -73,7 +80,8 @@ int replay(const Target& target, const std::string& folder, int mutations) {
     return 2;
   }
   std::sort(files.begin(), files.end());
-  std::mt19937_64 random(20261124);
+  const char* const seed = std::getenv("OUTRIDER_TEST_SEED");
+  std::mt19937_64 random(seed != nullptr ? std::strtoull(seed, nullptr, 10) : 20261124);
   for (const std::filesystem::path& file : files) {
     const std::vector<std::uint8_t> input = read_input(file);
     // What was running is the last line when the process ends here.

@@ -37,8 +37,8 @@ bool tame_value(Json& value) {
   }
   for (Json& part : value) changed |= tame_value(part);
   if (!shifts) return changed;
-  for (const char* length : {"max_tokens", "n_predict", "max_completion_tokens",
-                             "max_output_tokens"}) {
+  for (const char* length :
+       {"max_tokens", "n_predict", "max_completion_tokens", "max_output_tokens"}) {
     if (value.contains(length)) value[length] = 8;
   }
   value["max_tokens"] = 8;

@@ -1,6 +1,6 @@
 // The fuzz targets: each takes bytes that a stranger may send, and does with them what the product
-// does. A target returns for every input; what must not happen is an abort, a sanitizer's report, or
-// a time without end. Where there is a property to hold, the target ends the process with
+// does. A target returns for every input; what must not happen is an abort, a sanitizer's report,
+// or a time without end. Where there is a property to hold, the target ends the process with
 // violated().
 //
 // Each is compiled into a program of its own with clang's libFuzzer (libfuzzer_entry.cc,

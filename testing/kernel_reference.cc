@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace outrider::testing {
 namespace {
@@ -18,8 +19,12 @@ float half(const std::uint8_t* at) {
   const unsigned bits = sixteen(at);
   const int exponent = static_cast<int>(bits >> 10 & 31U);
   const double fraction = static_cast<double>(bits & 1023U) / 1024.0;
-  const double magnitude =
+  double magnitude =
       exponent == 0 ? std::ldexp(fraction, -14) : std::ldexp(1.0 + fraction, exponent - 15);
+  if (exponent == 31) {  // of a damaged file
+    magnitude = fraction == 0.0 ? std::numeric_limits<double>::infinity()
+                                : std::numeric_limits<double>::quiet_NaN();
+  }
   return static_cast<float>((bits & 0x8000U) != 0 ? -magnitude : magnitude);
 }
 

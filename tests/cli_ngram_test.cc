@@ -292,6 +292,10 @@ TEST(CliNgram, RunWithNgramCacheGivesThePlainTextAndLearnsOnlyIntoTheGivenFile) 
   const CliResult automatic = run({"--ngram-dynamic", dynamic});
   EXPECT_EQ(automatic.object()["tokens"], plain["tokens"]);
   EXPECT_TRUE(automatic.object()["speculation"]["drafters"].contains("ngram-cache"));
+  EXPECT_EQ(run({"--ngram-dynamic", dynamic, "--ngram-dynamic-mib", "0"}).exit_code, 2);
+  const auto bytes = std::filesystem::file_size(dynamic);
+  EXPECT_EQ(run({"--ngram-dynamic", dynamic, "--ngram-dynamic-mib", "1"}).exit_code, 0);
+  EXPECT_GE(std::filesystem::file_size(dynamic), bytes) << "far from its limit nothing goes";
   const CliResult lost = run({"--drafter", "suffix", "--ngram-dynamic", dynamic});
   EXPECT_EQ(lost.exit_code, 2);
   EXPECT_NE(lost.err.find("--drafter ngram-cache"), std::string::npos) << lost.err;

@@ -173,8 +173,7 @@ TEST_F(Workers, OneThatStopsAnsweringEndsItsRequestsAfterItsTime) {
   const RequestId id = *engine.add(std::move(request));
   for (int i = 0; i < 3; ++i) engine.step();
   worker.stop();
-  dynamic_cast<RemoteModel&>((*far)->model())
-      .set_silence_patience(std::chrono::milliseconds(50));
+  dynamic_cast<RemoteModel&>((*far)->model()).set_silence_patience(std::chrono::milliseconds(50));
   while (engine.busy()) engine.step();
   const Completion failed = *engine.take(id);
   EXPECT_EQ(failed.finish, FinishReason::kError);

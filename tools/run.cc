@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "draft/ngram/ngram_file.h"
+#include "draft/ngram/ngram_limit.h"
 #include "lab/prompt_file.h"
 #include "serve/prompt.h"
 #include "store/atomic_file.h"
@@ -56,6 +57,7 @@ class RunCommand : public Command {
   std::optional<std::string> standard_input_;  // "-"
   bool chat_ = false;
   std::optional<std::string> result_;
+  std::int32_t ngram_dynamic_mib_ = 256;
   ModelArguments model_;
   RequestArguments request_;
   AnswerArguments answer_;
@@ -81,6 +83,11 @@ void RunCommand::add_options(CLI::App& app) {
   standard_input->type_name("-")->group(heading);
   add_model_options(app, model_);
   add_request_options(app, request_, {"namespace"});
+  OptionGroup(app, "Speculation")
+      .add_integer(
+          "--ngram-dynamic-mib", ngram_dynamic_mib_, 1, 1 << 20,
+          "mebibytes that the file of --ngram-dynamic may have; the n-grams with the fewest "
+          "uses go first, of equals the oldest");
   add_exact_option(app, "Speculation", model_);
   add_answer_options(app, answer_);
   OptionGroup output(app, "Output");
@@ -148,7 +155,9 @@ Status RunCommand::save_ngrams(const Target& target, const Completion& completio
   std::vector<Token> text = std::move(prompt->tokens);
   text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
   cache->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
-  return outrider::save_ngrams(*cache, tokenizer, *path).with_context("--ngram-dynamic");
+  const std::uint64_t most_bytes = static_cast<std::uint64_t>(ngram_dynamic_mib_) << 20;
+  return outrider::save_ngrams(limited_ngrams(*std::move(cache), most_bytes), tokenizer, *path)
+      .with_context("--ngram-dynamic");
 }
 
 int RunCommand::report(const CompletionResult& result, const LocalRuntime& local,

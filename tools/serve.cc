@@ -137,7 +137,8 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   server.floors().measure_with([this](const Target& target) { return floor_of(target); });
   std::unique_ptr<http::LineFile> log;
   if (!server_.access_log.empty()) {
-    Result<std::unique_ptr<http::LineFile>> opened = http::LineFile::open(server_.access_log);
+    Result<std::unique_ptr<http::LineFile>> opened =
+        http::LineFile::open(server_.access_log, server_.access_log_mib << 20);
     if (!opened.ok()) return opened.status();
     log = std::move(*opened);
     server.log_to(log.get());

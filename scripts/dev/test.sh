@@ -161,24 +161,51 @@ cmd_sanitize() {
   finish_tests
 }
 
-# soak_server SEED: the server at its limits, in full numbers. By itself, since it also holds how long
-# things take; its figures are printed.
-soak_server() {
-  OUTRIDER_SOAK=1 OUTRIDER_TEST_SEED=$1 "$(build_dir release)/tests/http_test" \
-    --gtest_filter='ServerReliability.*' --gtest_brief=1 >&2 || FAILED=$((FAILED + 1))
+# What a round of a soak has beside the tests, in full numbers (OUTRIDER_SOAK): a program of tests, its
+# tests, and the minutes after which it is ended and counts as failed. By themselves, one after the
+# other, since the server's also hold how long things take; each prints its figures.
+SOAK_TESTS=('http_test ServerReliability.* 20' 'integration_test MutatedModels.* 20'
+  'store_test AtomicFileTest.AKill* 5')
+SOAK_MUTATIONS=1000  # of each input of the fuzz targets
+
+# timed MINUTES NAME COMMAND...: says what it took; a failure, or no end in time, counts.
+timed() {
+  local minutes=$1 name=$2 begin=$SECONDS status=0
+  shift 2
+  timeout "${minutes}m" "$@" >&2 || status=$?
+  say "./dev: $name took $((SECONDS - begin)) s"
+  [[ $status != 124 ]] || say "./dev: $name was ended after $minutes minutes"
+  [[ $status == 0 ]] || FAILED=$((FAILED + 1))
 }
 
-# Random tests again and again, each round with another seed, until the time is over.
+# soak_round SEED: all tests but those on real models, then what takes long. Bounded: an hour and a
+# half at most on a machine of its own.
+soak_round() {
+  local tests entry binary filter minutes target
+  tests=$(build_dir release)/tests
+  OUTRIDER_TEST_SEED=$1 run_tests release -LE model
+  for entry in "${SOAK_TESTS[@]}"; do
+    read -r binary filter minutes <<<"$entry"
+    OUTRIDER_SOAK=1 OUTRIDER_TEST_SEED=$1 timed "$minutes" "$filter" \
+      "$tests/$binary" --gtest_filter="$filter" --gtest_brief=1
+  done
+  for target in "${FUZZ_TARGETS[@]}"; do
+    OUTRIDER_TEST_SEED=$1 timed 5 "replaying $target" \
+      env -C "$tests" ./fuzz_replay "$target" "$ROOT/fuzz/corpus/$target" "$SOAK_MUTATIONS"
+  done
+}
+
+# Rounds, each with another seed, until the time is over; at least one.
 cmd_soak() {
   local minutes=${1:-10} end seed
   [[ $minutes =~ ^[0-9]+$ ]] || die "soak: give the minutes as a whole number"
   cmd_build release
   end=$((SECONDS + 60 * minutes))
-  while [[ $SECONDS -lt $end && $FAILED == 0 ]]; do
+  while true; do
     seed=$((RANDOM * 32768 + RANDOM))
     say "./dev: soak with OUTRIDER_TEST_SEED=$seed"
-    OUTRIDER_TEST_SEED=$seed run_tests release -LE model
-    soak_server "$seed"
+    soak_round "$seed"
+    [[ $SECONDS -lt $end && $FAILED == 0 ]] || break
   done
   finish_tests
 }

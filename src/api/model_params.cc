@@ -26,6 +26,9 @@ void read_options(JsonFields& fields, LoadRequest& request) {
   if (request.options.mtp != HeadChoice::kAuto) {
     fields.fail("mtp", "mtp is for a target; a draft model's prediction layers are not used");
   }
+  if (fields.any("worker_timeout_s") != nullptr) {
+    fields.fail("worker_timeout_s", "worker_timeout_s" + why);
+  }
 }
 
 const Parameter kOwnParameters[] = {

@@ -1,6 +1,7 @@
 #include "http/access_log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -30,15 +31,23 @@ void close_file(int file) {
   if (file != STDERR_FILENO) ::close(file);
 }
 
+std::int64_t size_of(int file) {
+  struct stat about = {};
+  return ::fstat(file, &about) == 0 ? static_cast<std::int64_t>(about.st_size) : 0;
+}
+
 double rounded(double ms) { return std::round(ms * 1000.0) / 1000.0; }
 
 }  // namespace
 
-Result<std::unique_ptr<LineFile>> LineFile::open(const std::string& path) {
+Result<std::unique_ptr<LineFile>> LineFile::open(const std::string& path, std::int64_t most_bytes) {
   const Result<int> file = open_file(path);
   if (!file.ok()) return file.status();
-  return std::unique_ptr<LineFile>(new LineFile(path, *file));
+  return std::unique_ptr<LineFile>(new LineFile(path, *file, path == "-" ? 0 : most_bytes));
 }
+
+LineFile::LineFile(std::string path, int file, std::int64_t most_bytes)
+    : path_(std::move(path)), most_bytes_(most_bytes), file_(file), bytes_(size_of(file)) {}
 
 LineFile::~LineFile() { close_file(file_); }
 
@@ -46,17 +55,31 @@ void LineFile::write(std::string_view line) {
   std::string whole(line);
   whole += '\n';
   const std::lock_guard<std::mutex> lock(mutex_);
+  make_room(whole.size());
+  bytes_ += static_cast<std::int64_t>(whole.size());
   // O_APPEND: one call is one line, also when several processes share the file.
   while (::write(file_, whole.data(), whole.size()) < 0 && errno == EINTR) {
   }
 }
 
+// Where the file cannot be moved, lines go on into it.
+void LineFile::make_room(std::size_t bytes) {
+  if (most_bytes_ == 0 || bytes_ == 0) return;
+  if (bytes_ + static_cast<std::int64_t>(bytes) <= most_bytes_) return;
+  if (std::rename(path_.c_str(), (path_ + ".1").c_str()) == 0) (void)reopen_locked();
+}
+
 Status LineFile::reopen() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return reopen_locked();
+}
+
+Status LineFile::reopen_locked() {
   const Result<int> file = open_file(path_);
   if (!file.ok()) return file.status();
-  const std::lock_guard<std::mutex> lock(mutex_);
   close_file(file_);
   file_ = *file;
+  bytes_ = size_of(file_);
   return Status();
 }
 

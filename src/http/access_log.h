@@ -28,8 +28,11 @@ class LineSink {
 // Appends to a file; "-": stderr.
 class LineFile : public LineSink {
  public:
+  // With `most_bytes` above 0 a file that a line would make longer becomes "<path>.1", in the place
+  // of the one before, and a new one begins; so at most twice that much is kept. Not for "-".
   // Errors: kNotFound (it cannot be opened: why).
-  static Result<std::unique_ptr<LineFile>> open(const std::string& path);
+  static Result<std::unique_ptr<LineFile>> open(const std::string& path,
+                                                std::int64_t most_bytes = 0);
   ~LineFile() override;
   LineFile(const LineFile&) = delete;
   LineFile& operator=(const LineFile&) = delete;
@@ -43,11 +46,15 @@ class LineFile : public LineSink {
   Status reopen();
 
  private:
-  LineFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
+  LineFile(std::string path, int file, std::int64_t most_bytes);
+  Status reopen_locked();
+  void make_room(std::size_t bytes);
 
   const std::string path_;
-  std::mutex mutex_;
+  const std::int64_t most_bytes_;  // 0: any number
+  std::mutex mutex_;               // guards what follows
   int file_;
+  std::int64_t bytes_ = 0;  // in the file
 };
 
 struct AccessEntry {

@@ -110,5 +110,24 @@ TEST(LineFile, GoesOnInANewFileAfterTheOldOneWasMovedAway) {
   EXPECT_EQ(LineFile::open("/nowhere/log").status().field(), "access_log");
 }
 
+TEST(LineFile, AFullFileMakesRoomForANewOneAndTheOneBeforeIsKept) {
+  const std::string path = ::testing::TempDir() + "access_log_full_test.log";
+  const auto size = [](const std::string& file) {
+    return std::ifstream(file, std::ios::ate | std::ios::binary).tellg();
+  };
+  std::remove(path.c_str());
+  std::unique_ptr<LineFile> file = std::move(LineFile::open(path, 100).value());
+  for (int i = 0; i < 1000; ++i) {
+    file->write("nine byte");
+    ASSERT_LE(size(path), 100);
+  }
+  EXPECT_EQ(size(path + ".1"), 100);
+  file = std::move(LineFile::open(path, 100).value());  // what is there counts
+  for (int i = 0; i < 10; ++i) file->write("nine byte");
+  EXPECT_LE(size(path), 100);
+  file->write(std::string(500, 'x'));  // longer than the limit: by itself
+  EXPECT_EQ(size(path), 501);
+}
+
 }  // namespace
 }  // namespace outrider::http

@@ -70,6 +70,12 @@ constexpr Field<Options> kFields[] = {
              "prompts or answers",
      .place = &Options::access_log,
      .unit = "FILE"},
+    {.name = "access_log_mib",
+     .help = "mebibytes of the access log; a file that is full becomes FILE.1, in the place of the "
+             "one before",
+     .place = &Options::access_log_mib,
+     .range = {.min = 0.0, .max = 1048576.0},
+     .off = {.where = Off::Where::kAt, .value = 0.0}},
     {.name = "no_page", .help = "do not serve the page at /", .place = &Options::no_page},
     {.name = "allow_files",
      .help = "let clients of /rpc load models and drafters' files of this machine",

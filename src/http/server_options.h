@@ -21,12 +21,13 @@ struct ServerOptions {
   bool public_without_key = false;         // serve other machines although there is no key
   std::int64_t max_body = 16 << 20;        // bytes
   std::int32_t max_connections = 1024;
-  std::int32_t read_timeout_s = 20;   // for a request's headers, and the next bytes of its body
-  std::int32_t write_timeout_s = 20;  // for the client to take the next bytes
-  std::int32_t drain_s = 8;           // at the end, for what runs
-  std::string access_log;             // a file, or -: stderr; empty: none
-  bool no_page = false;               // nothing at /
-  bool allow_files = false;           // /rpc may load files of this machine by name
+  std::int32_t read_timeout_s = 20;    // for a request's headers, and the next bytes of its body
+  std::int32_t write_timeout_s = 20;   // for the client to take the next bytes
+  std::int32_t drain_s = 8;            // at the end, for what runs
+  std::string access_log;              // a file, or -: stderr; empty: none
+  std::int64_t access_log_mib = 1024;  // of it; as much again is kept in "<file>.1"; 0: any number
+  bool no_page = false;                // nothing at /
+  bool allow_files = false;            // /rpc may load files of this machine by name
 
   // What a request has that does not say otherwise.
   CompletionRequest defaults;

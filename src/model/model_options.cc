@@ -69,9 +69,10 @@ constexpr Field<Options> kFields[] = {
      .unit = "HOST:PORT,...",
      .most = 16},
     {.name = "worker_timeout_s",
-     .help = "with workers: seconds without an answer of theirs after which the target is given up; "
-             "its requests end with an error, and it can be loaded again. Longer than what reading "
-             "a batch of a prompt takes there",
+     .help =
+         "with workers: seconds without an answer of theirs after which the target is given up; "
+         "its requests end with an error, and it can be loaded again. Longer than what reading "
+         "a batch of a prompt takes there",
      .place = &Options::worker_timeout_s,
      .range = {.min = 0.0, .max = 86400.0},
      .off = {.where = Off::Where::kAt, .value = 0.0}},

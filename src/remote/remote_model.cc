@@ -185,7 +185,8 @@ void RemoteModel::end_child() {
   static_cast<void>(channel_.send(static_cast<std::uint32_t>(MessageKind::kBye), ""));
   if (child_ == nullptr) return;
   // One with workers may wait for them, and holds nothing that it must put in order.
-  const bool ended = child_->wait(silence_patience_.count() > 0 ? kDeathPatienceMs : kEndPatienceMs);
+  const bool ended =
+      child_->wait(silence_patience_.count() > 0 ? kDeathPatienceMs : kEndPatienceMs);
   if (!ended) child_->kill();
   if (ended && child_->ended_well()) return;
   if (log_) {
@@ -204,7 +205,7 @@ Status RemoteModel::lose(const Status& how) {
   if (!greeted_) what = "the program that was to run '" + path_ + "' in a process of its own ";
   std::string words;
   if (child_ == nullptr) {
-    what += "is gone";
+    what += useless ? "was given up: " + how.message() : "is gone";
   } else {
     const bool ended = !useless && child_->wait(kDeathPatienceMs);
     if (!ended) child_->kill();

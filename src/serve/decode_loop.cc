@@ -40,8 +40,8 @@ void DecodeLoop::turns() {
 
 bool DecodeLoop::has_work() const {
   const auto ours = [this](const JobPtr& job) { return job->station == station_; };
-  return shared_.stop || !is_current() || stations_.has_changes(*station_) ||
-         idle_work_.wanted() || jobs_.runs_any(*station_) ||
+  return shared_.stop || !is_current() || stations_.has_changes(*station_) || idle_work_.wanted() ||
+         jobs_.runs_any(*station_) ||
          std::any_of(jobs_.waiting().begin(), jobs_.waiting().end(), ours);
 }
 
@@ -77,7 +77,7 @@ void DecodeLoop::install() {
     } else if (std::holds_alternative<OpenedDrafterFile>(change->what)) {
       add_file(*change);
     } else {
-      station_->remove_file(std::get<DrafterFile>(change->what), change->reason);
+      station_->remove_file(std::get<DrafterFile>(change->what), std::move(change->reason));
     }
   }
 }
@@ -258,8 +258,7 @@ void DecodeLoop::publish(Update update) {
 // All that was said: its last tokens too, though a stop string cuts off what they say, as a later
 // text is likely to end like this one. A text that was cancelled is remembered as far as it went:
 // editors cancel what they ask for again. Without the lock.
-std::optional<Remembered> DecodeLoop::remember(const Job& job,
-                                               const Completion& completion) const {
+std::optional<Remembered> DecodeLoop::remember(const Job& job, const Completion& completion) const {
   const std::optional<Remembered>& asked = job.result->remembered;
   if (!asked || !station_->remembers() || completion.finish == FinishReason::kError)
     return std::nullopt;

@@ -14,13 +14,13 @@ class Decoders {
  public:
   explicit Decoders(const DecodeLoop::Parts& parts) : parts_(parts) {}
 
-  // A thread for `station`, which is among Stations::all() when the mutex is let go; else the thread
-  // ends at once. With the mutex. May throw std::bad_alloc and std::system_error, with nothing
-  // changed.
+  // A thread for `station`, which is among Stations::all() when the mutex is let go; else the
+  // thread ends at once. With the mutex. May throw std::bad_alloc and std::system_error, with
+  // nothing changed.
   void start(const StationPtr& station);
 
-  // Waits until all have ended. REQUIRES: RuntimeShared::stop, without the mutex, and no start() any
-  // more
+  // Waits until all have ended. REQUIRES: RuntimeShared::stop, without the mutex, and no start()
+  // any more
   void join();
 
  private:

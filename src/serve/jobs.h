@@ -8,9 +8,9 @@
 // `slots` run on a station; started - finished counters = waiting + running.
 //
 // Any thread; REQUIRES throughout: the runtime's mutex. Clients call add(), poll(), cancel(); a
-// thread for deadlines is in keep_time(); the decode threads call the rest, each for the jobs of its
-// station. Nothing throws for want of memory but add(), admit(), give_out(), end_all_of(), and end()
-// of a running job; of one job nothing has changed then.
+// thread for deadlines is in keep_time(); the decode threads call the rest, each for the jobs of
+// its station. Nothing throws for want of memory but add(), admit(), give_out(), end_all_of(), and
+// end() of a running job; of one job nothing has changed then.
 #pragma once
 
 #include <condition_variable>

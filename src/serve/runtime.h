@@ -1,5 +1,6 @@
-// Runtime: what an app embeds. It owns the models and four threads: one loads models and files, one
-// decodes, one ends requests that have run out of time, one calls subscribe()'s callback.
+// Runtime: what an app embeds. It owns the models and some threads: one loads models and files, one
+// for each target at work decodes, one ends requests that have run out of time, one calls
+// subscribe()'s callback.
 //
 //   clients, any thread      start -> queue                 poll <- updates, result
 //                                      |                             ^
@@ -24,7 +25,7 @@
 // Memory. With remember_tokens, the text of a request that names a namespace is a source of guesses
 // for later requests of that namespace that use the suffix drafter, and for no others
 // (draft/suffix/suffix_memory.h): all of its tokens, also of a cancelled request, but not of one
-// that failed. It belongs to a target and goes with it. The decode thread owns it; to remember a
+// that failed. It belongs to a target and goes with it. Its decode thread owns it; to remember a
 // text of 4,096 tokens takes it 0.009 ms.
 //
 // Requests. At most `slots` run at once on a target, the others wait in order of arrival. What a
@@ -135,7 +136,7 @@ class Runtime {
   // and whatever it leaves in them is forgotten, so later prompts find nothing to reuse. A draft
   // that was loaded before is there.
   //
-  // `work` runs on the decode thread, which has what computing threads need, and may call back in
+  // `work` runs on its decode thread, which has what computing threads need, and may call back in
   // only what does not wait for that thread: status(), not run(). It cannot be interrupted from
   // here, so a shut down waits for it, too. An exception out of it is an error, and costs what the
   // target's drafters know.

@@ -1,5 +1,6 @@
-// A long prompt, then a short one, a hundred times for each drafter: what a drafter keeps of the long
-// text must neither reach the short one nor stay (llama.cpp issue 21233: its n-gram map aborts).
+// A long prompt, then a short one, a hundred times for each drafter: what a drafter keeps of the
+// long text must neither reach the short one nor stay (llama.cpp issue 21233: its n-gram map
+// aborts).
 #include <gtest/gtest.h>
 
 #include <memory>

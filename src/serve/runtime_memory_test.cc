@@ -1,6 +1,7 @@
 // Finished texts that are remembered: for whom, which of them, and what is told of it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <thread>
 
 #include "testing/drafter_fixture.h"
@@ -171,6 +172,40 @@ TEST_F(RuntimeMemory, WhatIsOutOfRangeIsRefused) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << tokens;
     EXPECT_EQ(status.message().rfind("remember_tokens is ", 0), 0U) << status.message();
   }
+}
+
+TEST_F(RuntimeMemory, TextsAreKeptOverARestartWhereThatIsAskedFor) {
+  RuntimeOptions options = remembering();
+  const auto accepted = [&](const RuntimeOptions& with) {
+    const std::unique_ptr<Runtime> runtime = make(with, "target", 400);
+    const Completion c = (*runtime->run(of("a", 3, 300)))->completion;
+    EXPECT_EQ(c.tokens, alone({1, 2}, 3, 300));
+    return c.speculation.accepted;
+  };
+  const std::int64_t first = accepted(options);
+  EXPECT_EQ(accepted(options), first) << "forgotten, unless a folder is given";
+  options.remember_folder = dir_.file("texts");
+  EXPECT_EQ(accepted(options), first) << "there is nothing in it yet";
+  EXPECT_GT(accepted(options), first + 100);
+  // Another model's are its own.
+  {
+    const std::unique_ptr<Runtime> other = make(options, "other", 400);
+    EXPECT_EQ(memory_of(*other).tokens, 0);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(options.remember_folder)) {
+    testing::write_bytes(entry.path().string(), "damaged");
+  }
+  const std::unique_ptr<Runtime> runtime = make(options, "target", 400);
+  EXPECT_EQ(memory_of(*runtime).tokens, 0);
+  const std::vector<std::string> notes = runtime->status().target.notes;
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0].find("remember_folder: "), 0U) << notes[0];
+}
+
+TEST_F(RuntimeMemory, AFolderWithoutAnythingToRememberIsRefused) {
+  RuntimeOptions options;
+  options.remember_folder = "texts";
+  EXPECT_EQ(Runtime::create(options, loader_).status().field(), "remember_folder");
 }
 
 }  // namespace

@@ -229,9 +229,8 @@ TEST_F(RuntimeModels, ATargetWhoseStepDoesNotReturnHoldsNobodyUp) {
   EXPECT_EQ(runtime->status().running, 1);
   EXPECT_EQ(runtime->status().queued, 1);
   bool lent = false;
-  const Status idle = runtime->with_idle_target([&lent](LanguageModel&, const Engine&) {
-    lent = true;
-  });
+  const Status idle =
+      runtime->with_idle_target([&lent](LanguageModel&, const Engine&) { lent = true; });
   EXPECT_TRUE(idle.ok() && lent) << idle.message();
   EXPECT_FALSE(runtime->poll(held, 0)->finished);
   gate.open();

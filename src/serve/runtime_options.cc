@@ -46,6 +46,13 @@ constexpr Field<Options> kFields[] = {
          "later ones with the same namespace, and for no others",
      .place = &Options::remember_tokens,
      .range = {.min = 0.0, .max = static_cast<double>(SuffixMemory::kMostTokens)}},
+    {.name = "remember_folder",
+     .help = "folder that keeps the remembered texts when a model is closed, and gives them back "
+             "when it is opened again; not to be shared by running servers. It holds the texts "
+             "themselves",
+     .place = &Options::remember_folder,
+     .unit = "FOLDER",
+     .otherwise = "they are forgotten"},
     {.name = "prompt_cache",
      .help = "folder that keeps what the models have read of ended texts when they are closed, and "
              "gives it back when they are opened again; may be shared by models, not by running "
@@ -84,6 +91,10 @@ std::span<const Field<RuntimeOptions>> runtime_fields() { return kFields; }
 Status validate(const RuntimeOptions& options) {
   OUTRIDER_RETURN_IF_ERROR(check(runtime_fields(), options));
   OUTRIDER_RETURN_IF_ERROR(check_added(options.drafters));
+  if (!options.remember_folder.empty() && options.remember_tokens == 0) {
+    return refused(StatusCode::kInvalidArgument, "remember_folder",
+                   "is given, but remember_tokens is 0, so that nothing is remembered");
+  }
   const std::int64_t least = static_cast<std::int64_t>(SuffixMemory::kLeastTokens);
   if (options.remember_tokens == 0 || options.remember_tokens >= least) return Status();
   return wrong_value("remember_tokens", std::to_string(options.remember_tokens),

@@ -34,6 +34,8 @@ struct RuntimeOptions {
   // Tokens of finished texts that the suffix drafter remembers, over all namespaces (a quarter of
   // them for one at most): 0: none; else from SuffixMemory::kLeastTokens to kMostTokens.
   std::int64_t remember_tokens = 0;
+  // A folder in which they are kept over restarts, a file for each model; empty: nowhere.
+  std::string remember_folder = {};
   // A folder in which what idle texts hold is kept over restarts (serve/prompt_cache.h); empty:
   // nowhere. Of all files in it, those written longest ago go beyond so many mebibytes.
   std::string prompt_cache = {};

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "draft/lookup_table.h"
+#include "draft/suffix/suffix_drafter.h"
 #include "draft/suffix/suffix_memory.h"
+#include "draft/suffix/suffix_memory_file.h"
+#include "store/crc32c.h"
 
 namespace outrider {
 namespace {
@@ -32,7 +38,8 @@ Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
       target_(std::move(target)),
       experiences_(target_->experiences()),
       prompts_(options.prompt_cache, static_cast<std::uint64_t>(options.prompt_cache_mib) << 20,
-               target_->state_identity()) {
+               target_->state_identity()),
+      remember_folder_(options.remember_folder) {
   const Capabilities& capabilities = target_->capabilities();
   const LookupSettings settings = {
       .n_vocab = capabilities.n_vocab,
@@ -45,10 +52,12 @@ Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
   }
   make_engine();
   prompts_.restore(*engine_);
+  recall_texts();
 }
 
 Station::~Station() {
   if (!engine_) return;
+  keep_texts();
   experiences_.keep(*engine_);
   prompts_.save(*engine_, draft_ ? &draft_->drafter() : nullptr, draft_ ? draft_->identity() : "");
 }
@@ -56,7 +65,43 @@ Station::~Station() {
 std::vector<std::string> Station::notes() const {
   std::vector<std::string> notes = target_->notes();
   notes.insert(notes.end(), prompts_.notes().begin(), prompts_.notes().end());
+  if (!memory_note_.empty()) notes.push_back(memory_note_);
   return notes;
+}
+
+// For this target's file and tokenizer.
+std::string Station::memory_file() const {
+  const LookupDrafter* const suffix = find(SuffixDrafter::kName);
+  if (remember_folder_.empty() || suffix == nullptr || suffix->memory() == nullptr) return "";
+  const std::string& path = target_->info().path;
+  const std::uint32_t of_path = crc32c(std::as_bytes(std::span(path.data(), path.size())));
+  char name[64];
+  std::snprintf(name, sizeof name, "remembered-%016llx-%08x.store",
+                static_cast<unsigned long long>(tokenizer().hash), of_path);
+  return (std::filesystem::path(remember_folder_) / name).string();
+}
+
+// A file that cannot be used is named in a note, and replaced when the station ends.
+void Station::recall_texts() {
+  const std::string path = memory_file();
+  if (path.empty()) return;
+  const Status loaded = load_memory(path, tokenizer(), *find(SuffixDrafter::kName)->memory());
+  if (loaded.ok() || loaded.code() == StatusCode::kNotFound) return;
+  memory_note_ = "remember_folder: " + loaded.message() + "; it is ignored";
+}
+
+// What cannot be kept is forgotten. Never throws.
+void Station::keep_texts() const {
+  try {
+    const std::string path = memory_file();
+    if (path.empty()) return;
+    std::error_code error;
+    if (std::filesystem::create_directories(remember_folder_, error)) {  // the texts are private
+      std::filesystem::permissions(remember_folder_, std::filesystem::perms::owner_all, error);
+    }
+    (void)save_memory(*find(SuffixDrafter::kName)->memory(), tokenizer(), path);
+  } catch (const std::exception&) {
+  }
 }
 
 void Station::make_engine() {

@@ -82,6 +82,9 @@ class Station {
  private:
   void make_engine();
   void introduce_draft();  // to the planner: what is known of it before it is asked
+  std::string memory_file() const;  // empty: remembered texts are not kept
+  void recall_texts();
+  void keep_texts() const;
   LookupDrafter* find(std::string_view drafter) const;
 
   const EngineOptions options_;
@@ -92,6 +95,8 @@ class Station {
   std::vector<std::unique_ptr<LookupDrafter>> lookups_;  // of the table, then the added ones
   Experiences experiences_;
   PromptCache prompts_;
+  const std::string remember_folder_;
+  std::string memory_note_;         // why no texts were recalled; empty: there is nothing to say
   std::unique_ptr<Engine> engine_;  // ends before what it uses
 };
 

@@ -55,10 +55,9 @@ bool Stations::has_changes(const Station& station) const {
 }
 
 std::optional<StationChange> Stations::take_change(const Station& station) {
-  const auto found =
-      std::find_if(changes_.begin(), changes_.end(), [&station](const StationChange& change) {
-        return change.station.get() == &station;
-      });
+  const auto found = std::find_if(
+      changes_.begin(), changes_.end(),
+      [&station](const StationChange& change) { return change.station.get() == &station; });
   if (found == changes_.end()) return std::nullopt;
   std::optional<StationChange> change = std::move(*found);
   changes_.erase(found);

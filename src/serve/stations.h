@@ -7,8 +7,8 @@
 //
 // Invariants: the current station is the last one of all(); changes are those of stations of all().
 //
-// Any thread; REQUIRES throughout: the runtime's mutex (serve/runtime_shared.h). A station itself is
-// its decode thread's.
+// Any thread; REQUIRES throughout: the runtime's mutex (serve/runtime_shared.h). A station itself
+// is its decode thread's.
 #pragma once
 
 #include <list>

@@ -26,6 +26,23 @@ SuffixMemory::Stats SuffixMemory::stats() const {
           .memory_bytes = bytes_ + spaces_.size() * sizeof(Spaces::value_type)};
 }
 
+void SuffixMemory::for_each_space(
+    const std::function<void(std::string_view name, std::span<const Token> texts)>& visit) const {
+  std::vector<Spaces::const_iterator> order;
+  for (Spaces::const_iterator it = spaces_.begin(); it != spaces_.end(); ++it) order.push_back(it);
+  std::sort(order.begin(), order.end(), [](Spaces::const_iterator a, Spaces::const_iterator b) {
+    return a->second.last_used < b->second.last_used;
+  });
+  std::vector<Token> tokens;
+  for (const Spaces::const_iterator it : order) {
+    tokens.clear();
+    for (const std::unique_ptr<Part>& part : it->second.parts) {
+      tokens.insert(tokens.end(), part->tokens.begin(), part->tokens.end());
+    }
+    visit(it->first, tokens);
+  }
+}
+
 void SuffixMemory::count_bytes(Part& part) {
   const std::size_t now = sizeof(Part) + part.tokens.capacity() * sizeof(Token) +
                           part.index.memory_bytes() - sizeof(SuffixIndex);

@@ -86,6 +86,11 @@ class SuffixMemory {
 
   void clear();
 
+  // Each namespace with its texts, a mark behind each; the one used last comes last. Of the first
+  // text only its end may be there.
+  void for_each_space(
+      const std::function<void(std::string_view name, std::span<const Token> texts)>& visit) const;
+
   struct Stats {
     std::size_t max_tokens = 0;
     std::size_t namespaces = 0;

@@ -1,0 +1,29 @@
+// Remembered texts in a file, for the next start.
+//
+// A store file (store/store_format.h) of kind "remembered" with three sections:
+//     spaces  {uint32 name_bytes, uint32 n_tokens} each, the one used last at the end
+//     names   the namespaces' names, one behind the other
+//     tokens  their texts, each with SuffixMemory::kTextEnd behind it, oldest first
+// It holds the texts themselves: it is for those only who may read them.
+//
+// Tested by suffix_memory_file_test.cc.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "draft/suffix/suffix_memory.h"
+#include "store/tokenizer_id.h"
+
+namespace outrider {
+
+// Replaces `path` atomically. Errors: those of save_store().
+Status save_memory(const SuffixMemory& memory, const TokenizerId& tokenizer,
+                   const std::string& path);
+
+// Adds what the file holds to `memory`, whose bounds hold: of more than that, the oldest texts go.
+// Errors, with `memory` as it was: those of StoreFile::open and check_tokenizer; kDataLoss for what
+// no memory can hold.
+Status load_memory(const std::string& path, const TokenizerId& tokenizer, SuffixMemory& memory);
+
+}  // namespace outrider

@@ -1,0 +1,121 @@
+#include "draft/suffix/suffix_memory_file.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "store/store_writer.h"
+#include "testing/chi_square.h"
+#include "testing/tiny_dir.h"
+
+namespace outrider {
+namespace {
+
+constexpr TokenizerId kTokenizer{.hash = 7, .n_vocab = 100};
+
+using Texts = std::vector<std::pair<std::string, std::vector<Token>>>;
+
+Texts all_of(const SuffixMemory& memory) {
+  Texts all;
+  memory.for_each_space([&](std::string_view name, std::span<const Token> tokens) {
+    all.emplace_back(std::string(name), std::vector<Token>(tokens.begin(), tokens.end()));
+  });
+  return all;
+}
+
+class SuffixMemoryFile : public ::testing::Test {
+ protected:
+  // Some namespaces with random texts.
+  void fill(SuffixMemory& memory, int texts, std::mt19937_64& random) {
+    for (int i = 0; i < texts; ++i) {
+      std::vector<Token> text(1 + random() % 40);
+      for (Token& token : text) token = static_cast<Token>(random() % 100);
+      memory.add("user-" + std::to_string(random() % 5), text);
+    }
+  }
+
+  testing::TempDir dir_;
+};
+
+TEST_F(SuffixMemoryFile, WhatIsSavedIsRememberedInTheSameOrder) {
+  std::mt19937_64 random(testing::test_seed(3));
+  for (const int texts : {0, 1, 30, 300}) {
+    SuffixMemory memory(4096);
+    fill(memory, texts, random);
+    ASSERT_TRUE(save_memory(memory, kTokenizer, dir_.file("m")).ok());
+    SuffixMemory again(4096);
+    const Status loaded = load_memory(dir_.file("m"), kTokenizer, again);
+    ASSERT_TRUE(loaded.ok()) << loaded.message();
+    EXPECT_EQ(again.check_integrity(), "");
+    // What was cut off at a part's beginning may be too short to be a text.
+    ASSERT_EQ(all_of(again).size(), all_of(memory).size());
+    for (std::size_t i = 0; i < all_of(memory).size(); ++i) {
+      const auto& [name, tokens] = all_of(memory)[i];
+      const auto& [other_name, other_tokens] = all_of(again)[i];
+      EXPECT_EQ(other_name, name);
+      EXPECT_GE(other_tokens.size() + 3, tokens.size());
+      EXPECT_TRUE(std::equal(other_tokens.rbegin(), other_tokens.rend(), tokens.rbegin()));
+    }
+    SuffixMemory small(1024);
+    ASSERT_TRUE(load_memory(dir_.file("m"), kTokenizer, small).ok());
+    EXPECT_EQ(small.check_integrity(), "");
+    EXPECT_LE(small.stats().tokens, 1024U);
+  }
+}
+
+TEST_F(SuffixMemoryFile, WhatIsNoSuchFileIsRefusedAndChangesNothing) {
+  std::mt19937_64 random(testing::test_seed(4));
+  SuffixMemory memory(4096);
+  fill(memory, 20, random);
+  const std::string path = dir_.file("m");
+  ASSERT_TRUE(save_memory(memory, kTokenizer, path).ok());
+  const std::string good = testing::read_bytes(path);
+  const Texts before = all_of(memory);
+  EXPECT_EQ(load_memory(dir_.file("none"), kTokenizer, memory).code(), StatusCode::kNotFound);
+  EXPECT_EQ(load_memory(path, {.hash = 8, .n_vocab = 100}, memory).code(),
+            StatusCode::kInvalidArgument);
+  for (std::size_t i = 0; i < good.size(); i += 1 + random() % 5) {
+    std::string bytes = good;
+    bytes[i] = static_cast<char>(bytes[i] ^ 0x40);
+    testing::write_bytes(path, bytes);
+    EXPECT_FALSE(load_memory(path, kTokenizer, memory).ok()) << i;
+    testing::write_bytes(path, good.substr(0, i));
+    EXPECT_FALSE(load_memory(path, kTokenizer, memory).ok()) << i;
+  }
+  EXPECT_EQ(all_of(memory), before);
+}
+
+TEST_F(SuffixMemoryFile, ForgedSectionsNeverLeadOutside) {
+  constexpr Token kEnd = SuffixMemory::kTextEnd;
+  const auto load = [this](std::vector<std::uint32_t> spaces, const std::string& names,
+                           const std::vector<Token>& tokens) {
+    StoreContents contents;
+    contents.kind = "remembered";
+    contents.tokenizer = kTokenizer;
+    SectionData records = make_section("spaces", std::span<const std::uint32_t>(spaces));
+    records.element_bytes = 8;
+    contents.sections = {records, make_section("names", std::span<const char>(names)),
+                         make_section("tokens", std::span<const Token>(tokens))};
+    EXPECT_TRUE(save_store(dir_.file("f"), contents).ok());
+    SuffixMemory memory(4096);
+    const Status status = load_memory(dir_.file("f"), kTokenizer, memory);
+    if (!status.ok()) EXPECT_EQ(memory.stats().tokens, 0U);
+    return status.ok();
+  };
+  EXPECT_TRUE(load({1, 4}, "a", {1, 2, 3, kEnd}));
+  EXPECT_TRUE(load({1, 0}, "a", {}));
+  EXPECT_FALSE(load({1, 5}, "a", {1, 2, 3, kEnd})) << "more tokens than there are";
+  EXPECT_FALSE(load({1, 3}, "a", {1, 2, kEnd, 3})) << "tokens that belong to nobody";
+  EXPECT_FALSE(load({1, 4}, "a", {1, 2, 3, 4})) << "a text without an end";
+  EXPECT_FALSE(load({2, 4}, "a", {1, 2, 3, kEnd})) << "a name beyond the names";
+  EXPECT_FALSE(load({0xFFFFFFFF, 4}, "a", {1, 2, 3, kEnd}));
+  EXPECT_FALSE(load({1, 0xFFFFFFFF, 1, 5}, "ab", {1, 2, 3, kEnd}));
+  EXPECT_FALSE(load({1, 4}, "a", {1, 100, 3, kEnd})) << "a token outside the vocabulary";
+  EXPECT_FALSE(load({1, 4}, "a", {1, -1, 3, kEnd}));
+}
+
+}  // namespace
+}  // namespace outrider

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""docs/reliability.md names tests that exist; what is fuzzed has inputs; what sanitizers pass over is
+not ours. Run without arguments."""
+
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs/reliability.md").read_text()
+ROW = re.compile(r"^\| (\d+) \|(.*)\|$", re.MULTILINE)
+QUOTED = re.compile(r"`([^`]+)`")
+FILE = re.compile(r"^[\w/]+\.(cc|py|h)$")
+TEST = re.compile(r"^(\w+)\.(\w+)$")
+
+
+def missing_tests(text):
+    """What TEXT names that is not there: "`file` `Suite.Test`, `Suite.Test`"."""
+    missing, source, named = [], None, 0
+    for quoted in QUOTED.findall(text):
+        if FILE.match(quoted):
+            path = ROOT / quoted
+            source = path.read_text() if path.is_file() else ""
+            if not source:
+                missing.append(quoted)
+            continue
+        test = TEST.match(quoted)
+        if not test or source is None:
+            continue
+        named += 1
+        suite, name = test.groups()
+        cc = re.search(rf"^TEST(_F|_P)?\({suite},\s*{name}\)", source, re.MULTILINE)
+        py = re.search(rf"^class {suite}\(.*?^    def {name}\(", source, re.MULTILINE | re.DOTALL)
+        if not cc and not py:
+            missing.append(quoted)
+    return missing, named
+
+
+class Table(unittest.TestCase):
+    def test_it_has_33_rows_in_order(self):
+        self.assertEqual([int(number) for number, _ in ROW.findall(PAGE)], list(range(1, 34)))
+
+    def test_every_row_names_a_test_and_every_test_exists(self):
+        for number, row in ROW.findall(PAGE):
+            missing, named = missing_tests(row)
+            self.assertEqual(missing, [], f"row {number}")
+            self.assertGreater(named, 0, f"row {number} names no test")
+
+    def test_the_text_around_it_names_what_exists(self):
+        self.assertEqual(missing_tests(ROW.sub("", PAGE))[0], [])
+
+    def test_control_what_does_not_exist_is_noticed(self):
+        self.assertEqual(missing_tests("`tests/none_test.cc` `A.B`")[0], ["tests/none_test.cc", "A.B"])
+        page = "`src/store/atomic_file_test.cc` `AtomicFileTest.NoSuchTest`"
+        self.assertEqual(missing_tests(page)[0], ["AtomicFileTest.NoSuchTest"])
+
+
+class Suppressions(unittest.TestCase):
+    OURS = re.compile(r"outrider|src/|tools/|testing/")
+
+    def test_only_ggml_and_libraries_are_named(self):
+        for path in sorted((ROOT / "cmake/sanitizers").glob("*.supp")):
+            for line in path.read_text().splitlines():
+                if not line.strip() or line.startswith("#"):
+                    continue
+                ours = self.OURS.search(line.replace("ggml/src/", "").replace("llama.cpp/src/", ""))
+                self.assertIsNone(ours, f"{path.name}: {line}")
+
+
+class Fuzzing(unittest.TestCase):
+    def test_every_target_has_inputs_and_is_replayed(self):
+        declared = re.findall(r"^void (\w+)\(Bytes input\);", (ROOT / "fuzz/targets.h").read_text(),
+                              re.MULTILINE)
+        self.assertGreater(len(declared), 10)
+        replayed = (ROOT / "fuzz/replay_main.cc").read_text()
+        built = (ROOT / "CMakeLists.txt").read_text()
+        run = (ROOT / "scripts/dev/fuzz.sh").read_text()
+        for target in declared:
+            self.assertIn(f'"{target}"', replayed)
+            self.assertRegex(built, rf"outrider_fuzz_target\({target} ")
+            self.assertRegex(run, rf"\b{target}\b")
+            self.assertTrue(any((ROOT / "fuzz/corpus" / target).iterdir()), target)
+
+
+if __name__ == "__main__":
+    unittest.main()
