@@ -8,7 +8,8 @@
 
 namespace outrider::tools {
 
-TerminalModes::TerminalModes() : terminal_(tcgetattr(STDIN_FILENO, &shell_) == 0) {}
+// Not in the initializers: shell_ comes behind terminal_, and its own would make zeros of it.
+TerminalModes::TerminalModes() { terminal_ = tcgetattr(STDIN_FILENO, &shell_) == 0; }
 
 void TerminalModes::give_back() {
   const std::lock_guard<std::mutex> lock(mutex_);
