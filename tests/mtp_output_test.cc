@@ -205,6 +205,7 @@ TEST_P(MtpOutput, TheGuessesAreLlamaCppsPositionByPosition) {
     RunOptions options = options_for(text, 1.0f, 1);
     options.max_tokens = 40;
     const Completion said = opened.run(options, false);
+    ASSERT_EQ(said.tokens.size(), 40U) << said.error.message();
     text.insert(text.end(), said.tokens.begin(), said.tokens.end());
     ASSERT_TRUE(opened.target.model->truncate(0, 0).ok());
 
@@ -218,9 +219,13 @@ TEST_P(MtpOutput, TheGuessesAreLlamaCppsPositionByPosition) {
     ASSERT_GT(n, 30U);
     std::size_t right = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      // llama.cpp makes no more guesses than there are layers, where there are several.
-      got[i].resize(std::min(got[i].size(), (*wanted)[i].size()));
-      EXPECT_EQ(got[i], (*wanted)[i]) << "behind token " << i + 1 << ", noise " << noise;
+      // Of several layers llama.cpp makes no more guesses than there are layers. The third is not
+      // the head's: it hands the third layer the state of the root for that of the first guess
+      // (docs/bugs.md).
+      std::vector<Token> theirs_now = (*wanted)[i];
+      if (GetParam().layers > 1) theirs_now.resize(std::min<std::size_t>(theirs_now.size(), 2));
+      got[i].resize(std::min(got[i].size(), theirs_now.size()));
+      EXPECT_EQ(got[i], theirs_now) << "behind token " << i + 1 << ", noise " << noise;
       right += !got[i].empty() && i + 2 < text.size() && got[i][0] == text[i + 2] ? 1 : 0;
     }
     if (noise > 0.0f) {
