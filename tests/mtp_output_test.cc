@@ -8,6 +8,8 @@
 
 #include "draft/model/head_chain.h"
 #include "llama/open_target.h"
+#include "llama/sampling/sampler_chain.h"
+#include "llama/vocabulary/vocabulary.h"
 #include "testing/fake_model.h"
 #include "testing/llama_heads.h"
 #include "testing/tiny_dir.h"
@@ -230,6 +232,45 @@ TEST_P(MtpOutput, TheGuessesAreLlamaCppsPositionByPosition) {
     }
     if (noise > 0.0f) {
       EXPECT_LT(right, n) << "nothing was compared but right guesses";
+    }
+  }
+}
+
+TEST(MtpSlots, TextsOfSeveralSlotsAreThoseThatTheyHaveAlone) {
+  Opened opened(lag_of(TinyLagArchitecture::kHyV3, TinyHead::kEqual, 0.2f), /*n_sequences=*/3);
+  ASSERT_TRUE(opened.drafter) << opened.target.no_prediction_reason;
+  const std::vector<std::vector<Token>> prompts =
+      testing::seeded_prompts(opened.vocabulary(), 9, 3, 20);
+  std::vector<std::vector<Token>> alone;
+  for (const std::vector<Token>& prompt : prompts) {
+    alone.push_back(opened.run(options_for(prompt, 1.0f, 1), false).tokens);
+  }
+  for (SeqId seq = 0; seq < 3; ++seq) ASSERT_TRUE(opened.target.model->truncate(seq, 0).ok());
+  Engine engine(*opened.target.model, opened.vocabulary(), {&*opened.drafter},
+                {.prompt_chunk = 4, .reuse_prefix = true});
+  for (int round = 0; round < 2; ++round) {  // the second begins with what the first has read
+    std::vector<RequestId> ids;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      const RunOptions options = options_for(prompts[i], 1.0f, 4);
+      Request request;
+      request.prompt = options.prompt;
+      request.sampler = *llama::make_sampler(options.sampling, opened.target.file->vocabulary());
+      request.seed = options.seed;
+      request.max_tokens = options.max_tokens;
+      request.width = options.width;
+      request.draft = options.shape;
+      request.draft.branches = i == 0 ? 1 : 3;
+      request.draft.model_branches = request.draft.branches;
+      ids.push_back(*engine.add(std::move(request)));
+    }
+    while (engine.busy()) {
+      engine.step();
+      ASSERT_EQ(opened.check(), "");
+    }
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const Completion got = *engine.take(ids[i]);
+      EXPECT_EQ(got.tokens, alone[i]) << i;
+      EXPECT_GT(got.speculation.accepted, 0) << i;
     }
   }
 }
