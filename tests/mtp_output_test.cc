@@ -8,6 +8,8 @@
 
 #include "draft/model/head_chain.h"
 #include "llama/open_target.h"
+#include "llama/sampling/sampler_chain.h"
+#include "llama/vocabulary/vocabulary.h"
 #include "testing/fake_model.h"
 #include "testing/llama_heads.h"
 #include "testing/tiny_dir.h"
@@ -205,6 +207,7 @@ TEST_P(MtpOutput, TheGuessesAreLlamaCppsPositionByPosition) {
     RunOptions options = options_for(text, 1.0f, 1);
     options.max_tokens = 40;
     const Completion said = opened.run(options, false);
+    ASSERT_EQ(said.tokens.size(), 40U) << said.error.message();
     text.insert(text.end(), said.tokens.begin(), said.tokens.end());
     ASSERT_TRUE(opened.target.model->truncate(0, 0).ok());
 
@@ -218,13 +221,56 @@ TEST_P(MtpOutput, TheGuessesAreLlamaCppsPositionByPosition) {
     ASSERT_GT(n, 30U);
     std::size_t right = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      // llama.cpp makes no more guesses than there are layers, where there are several.
-      got[i].resize(std::min(got[i].size(), (*wanted)[i].size()));
-      EXPECT_EQ(got[i], (*wanted)[i]) << "behind token " << i + 1 << ", noise " << noise;
+      // Of several layers llama.cpp makes no more guesses than there are layers. The third is not
+      // the head's: it hands the third layer the state of the root for that of the first guess
+      // (docs/bugs.md).
+      std::vector<Token> theirs_now = (*wanted)[i];
+      if (GetParam().layers > 1) theirs_now.resize(std::min<std::size_t>(theirs_now.size(), 2));
+      got[i].resize(std::min(got[i].size(), theirs_now.size()));
+      EXPECT_EQ(got[i], theirs_now) << "behind token " << i + 1 << ", noise " << noise;
       right += !got[i].empty() && i + 2 < text.size() && got[i][0] == text[i + 2] ? 1 : 0;
     }
     if (noise > 0.0f) {
       EXPECT_LT(right, n) << "nothing was compared but right guesses";
+    }
+  }
+}
+
+TEST(MtpSlots, TextsOfSeveralSlotsAreThoseThatTheyHaveAlone) {
+  Opened opened(lag_of(TinyLagArchitecture::kHyV3, TinyHead::kEqual, 0.2f), /*n_sequences=*/3);
+  ASSERT_TRUE(opened.drafter) << opened.target.no_prediction_reason;
+  const std::vector<std::vector<Token>> prompts =
+      testing::seeded_prompts(opened.vocabulary(), 9, 3, 20);
+  std::vector<std::vector<Token>> alone;
+  for (const std::vector<Token>& prompt : prompts) {
+    alone.push_back(opened.run(options_for(prompt, 1.0f, 1), false).tokens);
+  }
+  for (SeqId seq = 0; seq < 3; ++seq) ASSERT_TRUE(opened.target.model->truncate(seq, 0).ok());
+  Engine engine(*opened.target.model, opened.vocabulary(), {&*opened.drafter},
+                {.prompt_chunk = 4, .reuse_prefix = true});
+  for (int round = 0; round < 2; ++round) {  // the second begins with what the first has read
+    std::vector<RequestId> ids;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      const RunOptions options = options_for(prompts[i], 1.0f, 4);
+      Request request;
+      request.prompt = options.prompt;
+      request.sampler = *llama::make_sampler(options.sampling, opened.target.file->vocabulary());
+      request.seed = options.seed;
+      request.max_tokens = options.max_tokens;
+      request.width = options.width;
+      request.draft = options.shape;
+      request.draft.branches = i == 0 ? 1 : 3;
+      request.draft.model_branches = request.draft.branches;
+      ids.push_back(*engine.add(std::move(request)));
+    }
+    while (engine.busy()) {
+      engine.step();
+      ASSERT_EQ(opened.check(), "");
+    }
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const Completion got = *engine.take(ids[i]);
+      EXPECT_EQ(got.tokens, alone[i]) << i;
+      EXPECT_GT(got.speculation.accepted, 0) << i;
     }
   }
 }

@@ -34,9 +34,16 @@ std::optional<std::int64_t> whole_number(const gguf_context* gguf, const std::st
 Status check_layers(const std::string& path, const gguf_context* gguf, const std::string& prefix) {
   const std::string key = prefix + "block_count";
   const std::optional<std::int64_t> n = whole_number(gguf, key);
-  if (!n || (*n >= 1 && *n <= kMaxLayers)) return Status();
-  return damaged(path, key + " is " + std::to_string(*n) + ", but must be from 1 to " +
-                           std::to_string(kMaxLayers));
+  if (n && (*n < 1 || *n > kMaxLayers)) {
+    return damaged(path, key + " is " + std::to_string(*n) + ", but must be from 1 to " +
+                             std::to_string(kMaxLayers));
+  }
+  // llama.cpp aborts (llama-model.cpp:1262).
+  const std::string predicting = prefix + "nextn_predict_layers";
+  const std::optional<std::int64_t> of_them = whole_number(gguf, predicting);
+  if (!n || !of_them || (*of_them >= 0 && *of_them <= *n)) return Status();
+  return damaged(path, predicting + " is " + std::to_string(*of_them) +
+                           ", but must be from 0 to block_count, which is " + std::to_string(*n));
 }
 
 Status check_epsilons(const std::string& path, const gguf_context* gguf,
