@@ -7,24 +7,24 @@
 // Guesses are the head's most likely tokens (of its best ten by llama.cpp's sampler; of equals the
 // one that std::partial_sort leaves first, so give the head no ties).
 //
-// What llama.cpp v0.5.0 does with a head that does not fit, tried one by one with the tiny heads.
-// It refuses, with null from load or context: missing tensors and keys, counts of taps other than 3
-// for EAGLE-3, an MTP context of a model without MTP blocks. It aborts:
-//   at the target's first batch   a tap of an architecture without taps (hy_v3); for DFlash a tap
-//   of
-//                                 layer n_layer
-//   when the head is set up       a tap below 0 or above n_layer
-//   when its context is made      a head narrower or wider than the target whose embedding it uses;
-//                                 d2t that is not I64 or that lacks an output of its own; hy_v3
-//                                 whose first MTP block lacks eh_proj (it loads as "trunk only"),
-//                                 or whose block lacks the feed-forward part; nextn_predict_layers
-//                                 of all layers
-//   at load                       nextn_predict_layers above block_count
-//   at the head's first batch     an id in d2t that is no token of the vocabulary
-// And it goes on, wrongly and silently: an EAGLE-3 tap of layer n_layer of an architecture without
-// nextn rows (stale rows are read); an EAGLE-3 head with embedding and output of its own whose
-// target_hidden_size is not the target's width (it reads past the rows); a DFlash head without a
-// mask token, or with a block_size below 2 (no guesses).
+// What llama.cpp v0.5.0 does with a head that does not fit, as gguf_head_damage.h writes them and
+// its test holds:
+// - It refuses, with null from load or context or by an exception: missing tensors and keys, other
+//   than 3 taps for EAGLE-3, an MTP context of a model without MTP blocks.
+// - It aborts at load: nextn_predict_layers above block_count.
+// - It aborts when the head's context is made: another width than the target's, whose embedding it
+//   uses; d2t without an output of its own, or not of I64; hy_v3 whose first MTP block lacks
+//   eh_proj (it loads as "trunk only") or the feed-forward part, or where all blocks are MTP
+//   blocks.
+// - It aborts when the head is set up: a tap below 0 or above n_layer.
+// - It aborts at the target's first batch: a tap of an architecture without taps, such as hy_v3;
+// for
+//   DFlash a tap of layer n_layer.
+// - It aborts at the head's first batch: an id in d2t that is no token of the vocabulary.
+// - It goes on silently: an EAGLE-3 tap of layer n_layer where the architecture has no nextn rows
+//   (stale rows are read); an EAGLE-3 head with embedding and output of its own whose
+//   target_hidden_size is not the target's width (it reads past the rows); a DFlash head without a
+//   mask token or with a block_size below 2 (no guesses).
 //
 // Tested by tiny_gguf_heads_test.cc.
 #pragma once
