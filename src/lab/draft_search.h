@@ -42,7 +42,9 @@ struct DraftCandidate {
   Status status;            // why it cannot be used; then nothing below is known
   std::uint64_t bytes = 0;  // of its file
   double first_chance = 0.0;
-  double first_ms = 0.0;  // a pass that begins a draft, and each further one
+  // A pass that begins a draft, and each further one, beside the target's curve: with other
+  // programs on the machine both take longer.
+  double first_ms = 0.0;
   double further_ms = 0.0;
   double processor_ms = 0.0;  // of a pass, all threads together
   DraftPrediction prediction;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -14,8 +13,8 @@
 #include "lab/calibration.h"
 #include "lab/draft_pieces.h"
 #include "lab/markup.h"
-#include "llama/files/model_file.h"
 #include "llama/gguf/draft_writer.h"
+#include "model/measure_costs.h"
 
 namespace outrider::lab {
 namespace {
@@ -61,6 +60,9 @@ class MakeDraft {
   Status write(const DraftMake& make, const std::string& path, const std::string& title) const;
   Status open(const DraftMake& make);
   void close();
+  Status time_target(LanguageModel& target, std::vector<double>& ms) const;
+  Status walk_all(LanguageModel& target, Drafter& draft, const std::string& title, DraftWalk& walk,
+                  std::vector<double>& target_ms) const;
   Status walk(DraftCandidate& candidate);
   Status measure_best();
   Status measure(DraftCandidate& candidate);
@@ -163,37 +165,57 @@ void MakeDraft::close() {
   file_.remove();
 }
 
+// Adds what single steps of the target take at this moment. The same programs slow the draft's
+// passes, so the two are compared and not their times: the curve may be of a quieter hour.
+Status MakeDraft::time_target(LanguageModel& target, std::vector<double>& ms) const {
+  MeasureOptions options;
+  options.widths = {1, 1};  // one width alone has nothing to be compared with
+  options.depth = 16;
+  options.rounds = 2;
+  options.cancel = harness_.watcher.interrupt;
+  const Result<std::vector<CostSamples>> samples = measure_cost_samples(target, options);
+  if (!samples.ok()) return samples.status();
+  for (const CostSamples& of_width : *samples) {
+    ms.insert(ms.end(), of_width.ms.begin(), of_width.ms.end());
+  }
+  return Status();
+}
+
 // Along all texts, with the draft that is open.
+Status MakeDraft::walk_all(LanguageModel& target, Drafter& draft, const std::string& title,
+                           DraftWalk& walk, std::vector<double>& target_ms) const {
+  const double n = static_cast<double>(sample_.walked.size());
+  for (std::size_t i = 0; i < sample_.walked.size(); ++i) {
+    harness_.watcher.update(title, static_cast<double>(i) / n);
+    OUTRIDER_RETURN_IF_ERROR(time_target(target, target_ms));
+    Result<std::unique_ptr<Sampler>> sampler = harness_.target.make_sampler(plan_.sample.sampling);
+    if (!sampler.ok()) return sampler.status();
+    OUTRIDER_RETURN_IF_ERROR(walk_text(sample_.walked[i], draft, **sampler,
+                                       {.interrupt = harness_.watcher.interrupt}, walk));
+  }
+  return walk.times.first_ms.empty() ? internal_error("nothing was measured") : Status();
+}
+
 Status MakeDraft::walk(DraftCandidate& candidate) {
-  DraftWalk walk;
   Status status;
-  const auto work = [&](LanguageModel& /*target*/, const Engine& engine) {
+  const auto work = [&](LanguageModel& target, const Engine& engine) {
     Drafter* const draft = engine.drafters().front();  // the draft model's place
-    if (draft == nullptr) {
-      status = internal_error("the draft model is not attached");
-      return;
-    }
-    draft->set_interrupt(harness_.watcher.interrupt);
-    for (std::size_t i = 0; i < sample_.walked.size() && status.ok(); ++i) {
-      harness_.watcher.update("trying " + make_text(candidate.make),
-                              static_cast<double>(i) / static_cast<double>(sample_.walked.size()));
-      Result<std::unique_ptr<Sampler>> sampler =
-          harness_.target.make_sampler(plan_.sample.sampling);
-      status = sampler.ok() ? walk_text(sample_.walked[i], *draft, **sampler,
-                                        {.interrupt = harness_.watcher.interrupt}, walk)
-                            : sampler.status();
-    }
-    draft->set_interrupt(nullptr);
     const CostCurve& costs = engine.planner().target_cost();
-    if (!status.ok()) return;
-    if (walk.times.first_ms.empty() || costs.empty()) {
-      status = internal_error("nothing was measured");
+    if (draft == nullptr || costs.empty()) {
+      status = internal_error("the draft model is not attached, or no steps were measured");
       return;
     }
+    DraftWalk walk;
+    std::vector<double> target_ms;
+    draft->set_interrupt(harness_.watcher.interrupt);
+    status = walk_all(target, *draft, "trying " + make_text(candidate.make), walk, target_ms);
+    draft->set_interrupt(nullptr);
+    if (!status.ok()) return;
+    const double slower = target_ms.empty() ? 1.0 : summarise(target_ms).ms / costs.ms(1);
+    const std::vector<double>& further = walk.times.further_ms;
     candidate.first_chance = walk.first_chance();
-    candidate.first_ms = summarise(walk.times.first_ms).ms;
-    candidate.further_ms =
-        walk.times.further_ms.empty() ? candidate.first_ms : summarise(walk.times.further_ms).ms;
+    candidate.first_ms = summarise(walk.times.first_ms).ms / slower;
+    candidate.further_ms = further.empty() ? candidate.first_ms : summarise(further).ms / slower;
     candidate.processor_ms = walk.processor_ms / static_cast<double>(walk.passes);
     candidate.prediction =
         predict_draft(costs, walk.chances(), candidate.first_ms, candidate.further_ms);
