@@ -12,7 +12,8 @@
 // vary less, and they do not stay wrong: chances are learned from every guess.
 //
 // A drafter is suspended when its expected balance falls below -kMostLost, or its measured balance
-// below -kMostLostMeasured (both in times of a single token). While it is suspended that balance
+// below -kMostLostMeasured (both in times of a single token); the former earlier while little time
+// has passed (kLostOfTime) or what it read has not paid yet. While it is suspended that balance
 // rises by the allowance, one part in a hundred of all time. The suspension ends when the expected
 // balance is 0, or the measured one is kMostLost above its limit. No balance rises above
 // kMostGained, or kMostGainedMeasured: else a good past would pay for a long bad time. So all that
@@ -20,8 +21,9 @@
 //
 // Exploration: a drafter that is suspended, or does not seem to pay, is asked now and then all the
 // same, to learn what it is worth. That may take one part in a hundred of all time too, and the
-// time of kExploredAtOnce single tokens at once. So a useless drafter costs about that much,
-// however slow it is, and one that is useful, or has become so, is noticed.
+// time of kExploredAtOnce single tokens at once, as soon as that is kExploredOfTime of all time. So
+// a useless drafter costs about that much, however slow it is, and one that is useful, or has
+// become so, is noticed.
 //
 // Reading. A draft model has to read what it does not know of a text: a prompt, or what was said
 // while it was suspended. It does when what it gains per token is expected to pay for that in what
