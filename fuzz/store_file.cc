@@ -61,7 +61,7 @@ void write_forged(Reader& reader, const std::string& path) {
   const bool ngrams = reader.byte() % 2 == 0;
   StoreContents contents;
   contents.kind = ngrams ? "ngram" : "suffix";
-  contents.tokenizer = {.hash = 5, .n_vocab = 1U + reader.byte()};
+  contents.tokenizer = {.hash = 5, .n_vocab = 1 + static_cast<std::int32_t>(reader.byte())};
   for (std::uint64_t& param : contents.params) param = reader.byte();
   std::vector<std::byte> kept[3];
   if (ngrams) {
