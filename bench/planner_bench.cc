@@ -190,7 +190,15 @@ class Bench {
 
   bool is_end(Token token) const { return vocabulary_->is_end_of_generation(token); }
 
-  // `warm`: all texts are played before, so that what can be learned of them is.
+  // All texts; if `warm` they are played once before, so that what can be learned of them is.
+  std::vector<const Text*> order(bool warm) const {
+    std::vector<const Text*> played;
+    for (int round = warm ? 0 : 1; round < 2; ++round) {
+      for (const Text& text : texts_) played.push_back(&text);
+    }
+    return played;
+  }
+
   Measured play(const Machine& machine, std::int32_t width, bool warm = false) {
     double now = 0.0;
     const CostCurve costs(machine.steps);
@@ -229,10 +237,7 @@ class Bench {
     engine.planner().set_target_cost(costs);
     engine.planner().expect_passes(0, machine.draft_pass);
     Measured measured;
-    std::vector<const Text*> played;
-    for (int round = warm ? 0 : 1; round < 2; ++round) {
-      for (const Text& text : texts_) played.push_back(&text);
-    }
+    const std::vector<const Text*> played = order(warm);
     for (std::size_t i = 0; i < played.size(); ++i) {
       if (i == played.size() - texts_.size()) measured = Measured();
       const Text& text = *played[i];

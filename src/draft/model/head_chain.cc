@@ -113,15 +113,8 @@ Status HeadChain::catch_up(std::size_t layer, SeqId seq, std::size_t most) {
   return Status();
 }
 
-// The new nodes whose depth is this layer's, each with its path from the root. One pass for all
-// items; what is unread goes in front of it as far as it fits.
-Status HeadChain::grow(std::size_t layer, std::span<const EvalItem> items) {
-  struct Part {
-    std::size_t item;
-    std::vector<NodeId> nodes;  // of the item's tree, in its order
-    TokenTree tree{kNoToken};
-    std::vector<float> hidden;
-  };
+std::vector<HeadChain::Part> HeadChain::parts_of(std::size_t layer,
+                                                 std::span<const EvalItem> items) const {
   std::vector<Part> parts;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const TokenTree& tree = *items[i].tree;
@@ -143,6 +136,12 @@ Status HeadChain::grow(std::size_t layer, std::span<const EvalItem> items) {
     }
     parts.push_back(std::move(part));
   }
+  return parts;
+}
+
+// One pass for all items; what is unread goes in front of it as far as it fits.
+Status HeadChain::grow(std::size_t layer, std::span<const EvalItem> items) {
+  std::vector<Part> parts = parts_of(layer, items);
   if (parts.empty()) return Status();
   const std::size_t share = static_cast<std::size_t>(capabilities().n_batch) / parts.size();
   std::vector<EvalItem> passes;

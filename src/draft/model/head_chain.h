@@ -64,6 +64,12 @@ class HeadChain : public LanguageModel {
     std::optional<TokenTree> tree;
     std::vector<float> states;  // [nodes, width]
   };
+  struct Part {  // of an item, what one layer computes
+    std::size_t item;
+    std::vector<NodeId> nodes;  // of the item's tree, in its order
+    TokenTree tree{kNoToken};
+    std::vector<float> hidden;  // [unread and nodes, width]
+  };
   struct ItemRows {  // of an item of the last evaluate()
     NodeId first_new = 0;
     std::size_t n_prefix = 0;
@@ -79,6 +85,8 @@ class HeadChain : public LanguageModel {
   void append(SeqId seq, std::span<const Token> tokens, std::span<const float> states);
   void forget_front(std::size_t layer, SeqId seq);
   Status begin(std::span<const EvalItem> items);
+  // The new nodes whose depth is this layer's, each with its path from the root.
+  std::vector<Part> parts_of(std::size_t layer, std::span<const EvalItem> items) const;
   Status grow(std::size_t layer, std::span<const EvalItem> items);
   Status catch_up(std::size_t layer, SeqId seq, std::size_t most);
   void cut_behind(std::size_t layer, SeqId seq, Pos length);
