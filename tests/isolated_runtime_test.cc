@@ -140,6 +140,11 @@ TEST_F(IsolatedRuntime, WhatItHasReadIsNotKeptOverRestartsAndANoteSaysSo) {
     for (const std::string& note : runtime_->status().target.notes) all += note + "\n";
     return all.find("prompt_cache has no effect on this target") != std::string::npos;
   };
+  std::string text;  // long enough to be worth keeping
+  for (int i = 0; i < 40; ++i) text += "Once upon a time ";
+  CompletionRequest asked = request(20, 1);
+  asked.prompt.clear();
+  asked.prompt.emplace_back(text);
   std::vector<Token> tokens;
   for (const bool isolate : {true, true, false, false}) {
     const bool was_kept = kept();
@@ -148,7 +153,7 @@ TEST_F(IsolatedRuntime, WhatItHasReadIsNotKeptOverRestartsAndANoteSaysSo) {
     options.isolate = isolate;
     load(ModelRole::kTarget, options);
     EXPECT_EQ(noted(), isolate);
-    const Result<std::shared_ptr<const CompletionResult>> got = runtime_->run(request(20, 1));
+    const Result<std::shared_ptr<const CompletionResult>> got = runtime_->run(asked);
     ASSERT_TRUE(got.ok()) << got.status().message();
     EXPECT_EQ((*got)->completion.cached_tokens > 0, was_kept) << "nothing comes out of nothing";
     if (tokens.empty()) tokens = (*got)->completion.tokens;
