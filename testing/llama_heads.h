@@ -17,9 +17,8 @@
 //   eh_proj (it loads as "trunk only") or the feed-forward part, or where all blocks are MTP
 //   blocks.
 // - It aborts when the head is set up: a tap below 0 or above n_layer.
-// - It aborts at the target's first batch: a tap of an architecture without taps, such as hy_v3;
-// for
-//   DFlash a tap of layer n_layer.
+// - It aborts at the target's first batch: a tap of an architecture without taps, such as hy_v3,
+//   and for DFlash a tap of layer n_layer.
 // - It aborts at the head's first batch: an id in d2t that is no token of the vocabulary.
 // - It goes on silently: an EAGLE-3 tap of layer n_layer where the architecture has no nextn rows
 //   (stale rows are read); an EAGLE-3 head with embedding and output of its own whose
