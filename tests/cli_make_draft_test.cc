@@ -50,7 +50,9 @@ TEST(CliMakeDraft, TheObjectTellsAllCandidatesAndTheFileIsThereWhenOnePays) {
   EXPECT_EQ(std::filesystem::exists(folder.path("made.gguf")), pays);
   EXPECT_EQ(object["output"].is_null(), !pays);
   EXPECT_EQ(entries(folder), pays ? 1U : 0U) << "something was left behind";
-  if (!pays) EXPECT_NE(result.err.find("pays"), std::string::npos) << result.err;
+  if (!pays) {
+    EXPECT_NE(result.err.find("pays"), std::string::npos) << result.err;
+  }
 }
 
 TEST(CliMakeDraft, AWrongCallIsToldBeforeAnythingIsLoaded) {

@@ -38,8 +38,12 @@ TEST(DraftSearch, EachPartIsChosenWithTheOthersAtTheirBest) {
   EXPECT_EQ(static_cast<std::int32_t>(found->size()), kSearch.size());
   EXPECT_EQ((*found)[0].make, DraftMake()) << "the source as it is, first of all";
   for (const DraftCandidate& candidate : *found) {
-    if (candidate.make.n_tokens > 0) EXPECT_EQ(candidate.make.type, "q4_0");
-    if (candidate.make.n_left_out > 0) EXPECT_EQ(candidate.make.n_tokens, 8192);
+    if (candidate.make.n_tokens > 0) {
+      EXPECT_EQ(candidate.make.type, "q4_0");
+    }
+    if (candidate.make.n_left_out > 0) {
+      EXPECT_EQ(candidate.make.n_tokens, 8192);
+    }
   }
   const DraftMake best = (*found)[best_drafts(*found).front()].make;
   EXPECT_EQ(best.type, "q4_0");

@@ -119,7 +119,7 @@ TEST_F(DraftWriterTest, TheSameBytesWhateverTheThreads) {
     ASSERT_TRUE(
         write_draft(source, dir_.file("draft.gguf"), recipe, {.n_threads = n_threads}).ok());
     const std::string now = testing::read_bytes(dir_.file("draft.gguf"));
-    if (!bytes.empty()) EXPECT_TRUE(now == bytes) << n_threads;
+    EXPECT_TRUE(bytes.empty() || now == bytes) << n_threads;
     bytes = now;
   }
 }
@@ -175,7 +175,8 @@ TEST_F(DraftWriterTest, LeftOutLayersLeaveTheOthersAsTheyAre) {
   const auto bytes_of = [](const GgufReader& file, const std::string& name) {
     std::vector<std::uint8_t> data;
     for (std::size_t i = 0; i < file.tensors().size(); ++i) {
-      if (file.tensors()[i].name == name) EXPECT_TRUE(file.read_tensor(i, data).ok());
+      if (file.tensors()[i].name != name) continue;
+      EXPECT_TRUE(file.read_tensor(i, data).ok());
     }
     return data;
   };
