@@ -51,10 +51,12 @@ TEST_F(SuffixMemoryFile, WhatIsSavedIsRememberedInTheSameOrder) {
     ASSERT_TRUE(loaded.ok()) << loaded.message();
     EXPECT_EQ(again.check_integrity(), "");
     // What was cut off at a part's beginning may be too short to be a text.
-    ASSERT_EQ(all_of(again).size(), all_of(memory).size());
-    for (std::size_t i = 0; i < all_of(memory).size(); ++i) {
-      const auto& [name, tokens] = all_of(memory)[i];
-      const auto& [other_name, other_tokens] = all_of(again)[i];
+    const Texts before = all_of(memory);
+    const Texts after = all_of(again);
+    ASSERT_EQ(after.size(), before.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const auto& [name, tokens] = before[i];
+      const auto& [other_name, other_tokens] = after[i];
       EXPECT_EQ(other_name, name);
       EXPECT_GE(other_tokens.size() + 3, tokens.size());
       EXPECT_TRUE(std::equal(other_tokens.rbegin(), other_tokens.rend(), tokens.rbegin()));
