@@ -187,9 +187,8 @@ Result<std::vector<BadModelFile>> write_models_that_abort(const std::string& goo
           gguf_set_val_f32(gguf, "llama.attention.layer_norm_rms_epsilon", epsilon);
         });
   }
-  add("more prediction layers than layers", "prediction.gguf", [](gguf_context* gguf) {
-    gguf_set_val_u32(gguf, "llama.nextn_predict_layers", 100);
-  });
+  add("more prediction layers than layers", "prediction.gguf",
+      [](gguf_context* gguf) { gguf_set_val_u32(gguf, "llama.nextn_predict_layers", 100); });
   add("a text twice in the vocabulary", "tokens.gguf", repeat_a_token);
   if (!status.ok()) return status;
   return files;
