@@ -70,7 +70,7 @@ void c_abi(Bytes input) {
         break;
       case 2:
         static_cast<void>(capi::subscribe(
-            instance, [](const char*, void* user) { ++*static_cast<int*>(user); }, &events));
+            instance, [](void* user, const char*) { ++*static_cast<int*>(user); }, &events));
         break;
       case 3:
         static_cast<void>(capi::subscribe(instance, nullptr, nullptr));
