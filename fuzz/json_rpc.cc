@@ -12,7 +12,7 @@ void json_rpc(Bytes input) {
   loader.add("draft", {.seed = 1, .noise = 0.5f});
   loader.add("broken", {.failure = internal_error("on purpose")});
   const std::unique_ptr<Runtime> runtime = std::move(
-      Runtime::create({.slots = 2, .max_queue = 4, .remember_tokens = 64}, loader).value());
+      Runtime::create({.slots = 2, .max_queue = 4, .remember_tokens = 1024}, loader).value());
   ModelOptions model;
   model.path = "target";
   model.n_ctx = 64;

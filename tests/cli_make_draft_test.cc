@@ -16,7 +16,7 @@ using json::Json;
 CliCall make_call(const CliFolder& folder, const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {"make-draft", cli_models().target,
                                         "-c",         "2048",
-                                        "-n",         "8",
+                                        "-n",         "48",
                                         "--types",    "q4_0",
                                         "--measure",  "0",
                                         "-o",         folder.path("made.gguf")};

@@ -22,9 +22,10 @@ void add_answer_options(CLI::App& app, AnswerArguments& a) {
       "meant without a value, on a terminal unless NO_COLOR is set; always; never");
 }
 
-CompletionRequest named_request(const RequestArguments& arguments, const ModelArguments& model) {
+CompletionRequest named_request(const RequestArguments& arguments, const ModelArguments& model,
+                                const Target& target) {
   CompletionRequest request = arguments.request;
-  DrafterPlan drafters = chosen_drafters(arguments, model);
+  DrafterPlan drafters = chosen_drafters(arguments, model, target);
   if (!drafters.empty()) request.drafters = std::move(drafters);  // nobody: the result says why
   return request;
 }

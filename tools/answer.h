@@ -27,7 +27,8 @@ void add_answer_options(CLI::App& app, AnswerArguments& arguments);
 
 // The request of the options, its drafters named, so that n-gram files count that are not there
 // yet. The prompt is the caller's to add.
-CompletionRequest named_request(const RequestArguments& arguments, const ModelArguments& model);
+CompletionRequest named_request(const RequestArguments& arguments, const ModelArguments& model,
+                                const Target& target);
 
 enum class Apart {
   kNothing,   // the text as it is said

@@ -183,7 +183,7 @@ int BenchCommand::run() {
   plan_.categories = lab::categories_of(*prompts);
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
-  plan_.request.drafters = chosen_drafters(request_, model_);
+  plan_.request.drafters = chosen_drafters(request_, model_, (*local)->target());
   plan_.model = target_options(model_);
   plan_.until = static_cast<double>(until_);
   plan_.command = command_line();

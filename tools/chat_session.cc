@@ -79,7 +79,7 @@ Status ChatSession::retry() {
 }
 
 Status ChatSession::answer(Conversation before) {
-  CompletionRequest request = named_request(parts_.request, parts_.model);
+  CompletionRequest request = named_request(parts_.request, parts_.model, parts_.local.target());
   request.messages = conversation_.messages();
   const Result<std::shared_ptr<const CompletionResult>> result = print_answer(
       parts_.local, parts_.terminal, parts_.answer, std::move(request), output_, Apart::kThoughts);

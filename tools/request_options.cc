@@ -81,6 +81,11 @@ DrafterPlan automatic(const RequestArguments& a) {
   return automatic_drafters(a.request.rule, with_files);
 }
 
+void leave_out(DrafterPlan& plan, std::string_view drafter) {
+  for (std::vector<std::string>& chain : plan.chains) std::erase(chain, drafter);
+  std::erase_if(plan.chains, [](const std::vector<std::string>& chain) { return chain.empty(); });
+}
+
 }  // namespace
 
 void add_request_options(CLI::App& app, RequestArguments& a,
@@ -149,10 +154,14 @@ DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& mod
   if (!r.speculative || r.width == 1) return {};
   if (!r.drafters.empty()) return r.drafters;
   DrafterPlan plan = automatic(a);
-  if (!has_draft(model)) {
-    for (std::vector<std::string>& chain : plan.chains) std::erase(chain, kDraftModelName);
-    std::erase_if(plan.chains, [](const std::vector<std::string>& chain) { return chain.empty(); });
-  }
+  if (!has_draft(model)) leave_out(plan, kDraftModelName);
+  return plan;
+}
+
+DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& model,
+                            const Target& target) {
+  DrafterPlan plan = chosen_drafters(a, model);
+  if (a.request.drafters.empty() && !target.no_head_reason().empty()) leave_out(plan, kMtpName);
   return plan;
 }
 

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "request/completion_request.h"
+#include "serve/loader.h"
 #include "tools/drafter_files.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
@@ -53,6 +54,11 @@ int read_constraint(RequestArguments& arguments);
 // Whom the request asks: those named, or what auto stands for, without a draft model that was not
 // given. Empty: nobody.
 DrafterPlan chosen_drafters(const RequestArguments& arguments, const ModelArguments& model);
+
+// The same once the target is open: of what auto stands for, without prediction layers that its
+// file does not have.
+DrafterPlan chosen_drafters(const RequestArguments& arguments, const ModelArguments& model,
+                            const Target& target);
 
 // Why the request is plain decoding; empty: it is not.
 std::string off_reason(const RequestArguments& arguments, const ModelArguments& model);

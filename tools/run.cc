@@ -43,7 +43,7 @@ class RunCommand : public Command {
 
  private:
   Status read_prompt();
-  CompletionRequest make_request() const;
+  CompletionRequest make_request(const Target& target) const;
   // The file that learns this text; none without the drafter.
   std::optional<std::string> learned_file() const {
     return dynamic_file(request_.files, chosen_drafters(request_, model_));
@@ -133,8 +133,8 @@ Status RunCommand::read_prompt() {
       text_, path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
 }
 
-CompletionRequest RunCommand::make_request() const {
-  CompletionRequest request = named_request(request_, model_);
+CompletionRequest RunCommand::make_request(const Target& target) const {
+  CompletionRequest request = named_request(request_, model_, target);
   lab::set_prompt(request, {.text = text_}, chat_);
   return request;
 }
@@ -149,7 +149,7 @@ Status RunCommand::save_ngrams(const Target& target, const Completion& completio
   Result<NgramCache> cache = load_ngrams(*path, tokenizer);
   if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();
   if (!cache.ok()) return cache.status().with_context("--ngram-dynamic");
-  CompletionRequest request = make_request();
+  CompletionRequest request = make_request(target);
   Result<outrider::Prompt> prompt = make_prompt(request, target);
   if (!prompt.ok()) return prompt.status();
   std::vector<Token> text = std::move(prompt->tokens);
@@ -190,7 +190,7 @@ int RunCommand::run() {
 
   TextOutput output(STDOUT_FILENO, use_color(answer_.color));
   const Result<std::shared_ptr<const CompletionResult>> result =
-      print_answer(**local, terminal, answer_, make_request(), output);
+      print_answer(**local, terminal, answer_, make_request((*local)->target()), output);
   if (!result.ok()) return fail(result.status());
   return report(**result, **local, terminal.signals, output);
 }

@@ -52,7 +52,7 @@ TEST(Methods, CountsAndDraftersAreToldAsTheyAre) {
   EXPECT_EQ(stats["generated_tokens"], 20);
   EXPECT_GT(stats["acceptance_rate"], 0.0);
   EXPECT_EQ(keys(stats["drafters"]),
-            (std::set<std::string>{"draft-model", "suffix", "ngram-cache", "recycle"}));
+            (std::set<std::string>{"draft-model", "mtp", "suffix", "ngram-cache", "recycle"}));
   EXPECT_EQ(keys(stats["drafters"]["suffix"]),
             (std::set<std::string>{"calls", "drafts", "accepted_drafts", "drafted", "accepted",
                                    "acceptance_rate", "foregone", "draft_ms", "accept_ms"}));

@@ -61,6 +61,15 @@ std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
   return std::nullopt;
 }
 
+std::string with_replacements(std::string_view text) {
+  std::string valid;
+  while (const std::optional<std::size_t> bad = first_invalid_utf8(text)) {
+    valid.append(text.substr(0, *bad)).append("\uFFFD");
+    text.remove_prefix(*bad + 1);
+  }
+  return valid.append(text);
+}
+
 std::size_t complete_utf8_prefix(std::string_view text) {
   // The last first byte decides; it is at most four bytes back.
   const std::size_t reach = std::min<std::size_t>(text.size(), 4);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace outrider {
@@ -19,5 +20,9 @@ std::optional<std::size_t> first_invalid_utf8(std::string_view text);
 // character; between size() - 3 and size(). What lies behind it may become valid when bytes follow,
 // so a stream of text holds it back. Bytes that can no longer become valid are not held back.
 std::size_t complete_utf8_prefix(std::string_view text);
+
+// `text` with U+FFFD for each byte that belongs to no valid character; valid text as it is. It grows
+// with `text` where that ends at complete_utf8_prefix().
+std::string with_replacements(std::string_view text);
 
 }  // namespace outrider

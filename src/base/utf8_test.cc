@@ -126,6 +126,22 @@ TEST(Utf8Test, TheOffsetOfTheFirstMalformedSequenceIsGiven) {
   EXPECT_EQ(first_invalid_utf8("\xED\xA0\x80"), 0u) << "a surrogate";
 }
 
+TEST(Utf8Test, WhatIsNoCharacterIsReplacedAndTheRestIsAsItWas) {
+  EXPECT_EQ(with_replacements(""), "");
+  EXPECT_EQ(with_replacements("a\u00e9\u4e2d"), "a\u00e9\u4e2d");
+  EXPECT_EQ(with_replacements("\xff"), "\uFFFD");
+  EXPECT_EQ(with_replacements("a\xe2\x96n\x81z"), "a\uFFFD\uFFFDn\uFFFDz");
+  const std::string text = "x\xe2\x96n \xff\u4e2d\x81y";
+  std::string before;
+  for (std::size_t n = 0; n <= text.size(); ++n) {
+    const std::string_view part = std::string_view(text).substr(0, n);
+    const std::string now = with_replacements(part.substr(0, complete_utf8_prefix(part)));
+    EXPECT_TRUE(now.starts_with(before)) << n;
+    EXPECT_FALSE(first_invalid_utf8(now)) << n;
+    before = now;
+  }
+}
+
 TEST(Utf8Test, ATailIsHeldBackUntilItsLastByteArrives) {
   const std::string smile = "hi \xF0\x9F\x98\x80";
   EXPECT_EQ(complete_utf8_prefix(smile.substr(0, 3)), 3u);

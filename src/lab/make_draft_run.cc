@@ -193,7 +193,10 @@ Status MakeDraft::walk_all(LanguageModel& target, Drafter& draft, const std::str
     OUTRIDER_RETURN_IF_ERROR(walk_text(sample_.walked[i], draft, **sampler,
                                        {.interrupt = harness_.watcher.interrupt}, walk));
   }
-  return walk.times.first_ms.empty() ? internal_error("nothing was measured") : Status();
+  if (!walk.times.first_ms.empty()) return Status();
+  return invalid_argument(
+      "the sample's texts are too short for a draft's passes to be timed: one that is always right "
+      "is asked once; take longer texts (--max-tokens 48 or more)");
 }
 
 Status MakeDraft::walk(DraftCandidate& candidate) {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace outrider::llama {
 namespace {
 
@@ -54,13 +56,16 @@ class LlamaChatReader : public ChatReader {
   }
 
   ChatReply read(std::string_view text, bool complete) const override {
+    // llama-common forgets what it has read where a byte is none of a character's.
+    if (!complete) text = text.substr(0, complete_utf8_prefix(text));
+    const std::string valid = with_replacements(text);
     try {
-      ChatReply reply = reply_of(common_chat_parse(std::string(text), !complete, params_));
+      ChatReply reply = reply_of(common_chat_parse(valid, !complete, params_));
       reply.content.erase(0, given_.content.size());
       reply.reasoning.erase(0, given_.reasoning.size());
       return reply;
     } catch (const std::exception&) {
-      return {.content = std::string(text), .reasoning = "", .tool_calls = {}};
+      return {.content = valid, .reasoning = "", .tool_calls = {}};
     }
   }
 
