@@ -1,10 +1,12 @@
 // Answers that a model may give, and others, read in parts: whatever the bytes, there is a reply.
+// That what is shown only grows holds for the formats of chat_formats_test.cc: of a call that its
+// grammar would not have let through, llama-common may take back what it has read, and
+// http/answer.h does not.
 #include <array>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "base/utf8.h"
 #include "fuzz/targets.h"
 #include "llama/files/model_file.h"
 #include "llama/vocabulary/vocabulary.h"
@@ -46,13 +48,6 @@ std::shared_ptr<const ChatReader> make_reader(const char* source) {
   return prompt->reader;
 }
 
-// Of a call that its grammar would not have let through, llama-common may take back what it has
-// read; http/answer.h does not. So what is shown grows for the formats of chat_formats_test.cc, and
-// here it is characters.
-void check(const ChatReply& reply) {
-  if (first_invalid_utf8(reply.content + reply.reasoning)) violated("no text");
-}
-
 }  // namespace
 
 void chat_reader(Bytes input) {
@@ -63,9 +58,9 @@ void chat_reader(Bytes input) {
   const std::string_view answer = text(bytes.rest()).substr(0, 2000);
   const std::size_t step = 1 + answer.size() / 40;
   for (std::size_t end = 0; end < answer.size(); end += step) {
-    check(reader.read(answer.substr(0, end), /*complete=*/false));
+    static_cast<void>(reader.read(answer.substr(0, end), /*complete=*/false));
   }
-  check(reader.read(answer, /*complete=*/true));
+  static_cast<void>(reader.read(answer, /*complete=*/true));
 }
 
 }  // namespace outrider::fuzz
