@@ -104,7 +104,9 @@ TEST_F(SuffixMemoryFile, ForgedSectionsNeverLeadOutside) {
     EXPECT_TRUE(save_store(dir_.file("f"), contents).ok());
     SuffixMemory memory(4096);
     const Status status = load_memory(dir_.file("f"), kTokenizer, memory);
-    if (!status.ok()) EXPECT_EQ(memory.stats().tokens, 0U);
+    if (!status.ok()) {
+      EXPECT_EQ(memory.stats().tokens, 0U);
+    }
     return status.ok();
   };
   EXPECT_TRUE(load({1, 4}, "a", {1, 2, 3, kEnd}));
