@@ -274,9 +274,9 @@ TEST(EngineHeads, AChainOfLayersThatEqualTheTargetIsRightInEveryGuess) {
   }
 }
 
-// The planner's accounts are the draft model's: a head that is wrong is asked no more, one that is
-// right goes on.
-TEST(EngineHeads, AHeadWhoseAcceptanceCollapsesIsSuspended) {
+// The planner's accounts are the draft model's: a head that is wrong is asked now and then, one that
+// is right goes on.
+TEST(EngineHeads, AHeadWhoseAcceptanceCollapsesIsAskedOnlyNowAndThen) {
   const PlanMachine machine = plan_machines()[0];
   for (const bool good : {true, false}) {
     Pair pair(good ? 0.0f : 100.0f, 512, 1, kPlannedContext);
@@ -288,9 +288,13 @@ TEST(EngineHeads, AHeadWhoseAcceptanceCollapsesIsSuspended) {
     engine.planner().set_target_cost(measured_curve(machine));
     const Completion got = run(engine, pair, request({1, 2}, 1.0f, 5, 300, kAutoWidth));
     EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2}, 1.0f, 5, 300));
-    EXPECT_EQ(engine.planner().account(0).suspended(), !good);
+    const Completion later = run(engine, pair, request({1, 2}, 1.0f, 6, 300, kAutoWidth));
     if (good) {
       EXPECT_GT(got.speculation.accepted, 100);
+      EXPECT_GT(later.speculation.accepted, 100);
+    } else {
+      EXPECT_LT(got.speculation.drafted, 60);
+      EXPECT_LT(later.speculation.drafted, 30) << "of 300 tokens: it is looked at again, no more";
     }
   }
 }

@@ -153,8 +153,7 @@ void DrafterAccount::note_step(double ms) {
   }
   if (suspended_by_measured_) {
     measured_balance_ms_ += kAllowance * ms;
-    suspended_by_measured_ =
-        measured_balance_ms_ < -(kMostLostMeasured / kMostLost - 1.0) * most_lost_ms(token_ms_);
+    suspended_by_measured_ = measured_balance_ms_ < -(kMostLostMeasured - kMostLost) * token_ms_;
   }
 }
 

@@ -93,14 +93,6 @@ TEST(DrafterAccount, BadLuckAloneSuspendsItLaterAndForNoLonger) {
   EXPECT_FALSE(account.suspended());
 }
 
-// The limit is lower while little time has passed, and so is the balance that ends the suspension.
-TEST(DrafterAccount, ASuspensionByWhatWasMeasuredDoesNotEndWithTheNextStepInAYoungProcess) {
-  DrafterAccount account;
-  while (!account.suspended()) gain(account, 0.1 * kToken, -0.4 * kToken, 1);
-  account.note_step(kToken);
-  EXPECT_TRUE(account.suspended());
-}
-
 // Wrong for ever, and always expected to be right: the clock decides.
 TEST(DrafterAccount, WhateverIsExpectedTheLossIsBounded) {
   const Total total = ask_for_long(0.5 * kToken);
