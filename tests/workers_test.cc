@@ -98,6 +98,17 @@ TEST_F(Workers, TheTextIsThatOfOneProcess) {
   EXPECT_EQ((*far)->exactness().coverage.find("cached"), std::string::npos);
 }
 
+// A greedy request of up to 100 tokens, three steps of it done.
+RequestId begin_request(Engine& engine, const Target& target) {
+  Request request;
+  request.prompt = {20, 30, 40};
+  request.sampler = *target.make_sampler({.temperature = 0.0f});
+  request.max_tokens = 100;
+  const RequestId id = *engine.add(std::move(request));
+  for (int i = 0; i < 3; ++i) engine.step();
+  return id;
+}
+
 TEST_F(Workers, OneThatIsKilledInARequestEndsThatRequestAndTheTargetLoadsAgain) {
   WorkerProcess one;
   for (const bool first : {true, false}) {
@@ -106,12 +117,7 @@ TEST_F(Workers, OneThatIsKilledInARequestEndsThatRequestAndTheTargetLoadsAgain) 
                                                      : std::vector{one.address(), two.address()});
     ASSERT_TRUE(far.ok()) << far.status().message();
     Engine engine((*far)->model(), (*far)->vocabulary(), {});
-    Request request;
-    request.prompt = {20, 30, 40};
-    request.sampler = *(*far)->make_sampler({.temperature = 0.0f});
-    request.max_tokens = 100;
-    const RequestId id = *engine.add(std::move(request));
-    for (int i = 0; i < 3; ++i) engine.step();
+    const RequestId id = begin_request(engine, **far);
     two.kill();
     while (engine.busy()) engine.step();
     const Completion failed = *engine.take(id);
@@ -166,12 +172,7 @@ TEST_F(Workers, OneThatStopsAnsweringEndsItsRequestsAfterItsTime) {
   Result<std::unique_ptr<Target>> far = load({worker.address()});
   ASSERT_TRUE(far.ok()) << far.status().message();
   Engine engine((*far)->model(), (*far)->vocabulary(), {});
-  Request request;
-  request.prompt = {20, 30, 40};
-  request.sampler = *(*far)->make_sampler({.temperature = 0.0f});
-  request.max_tokens = 100;
-  const RequestId id = *engine.add(std::move(request));
-  for (int i = 0; i < 3; ++i) engine.step();
+  const RequestId id = begin_request(engine, **far);
   worker.stop();
   dynamic_cast<RemoteModel&>((*far)->model()).set_silence_patience(std::chrono::milliseconds(50));
   while (engine.busy()) engine.step();
