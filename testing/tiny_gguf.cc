@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "testing/gguf_file.h"
+#include "testing/tiny_gguf_tensors.h"
 #include "testing/tiny_metadata.h"
 #include "testing/tiny_weights.h"
 
@@ -46,21 +47,9 @@ class TinyModelBuilder {
   }
 
  private:
-  ggml_type matrix_type() const {
-    switch (options_.weight_type) {
-      case WeightType::kF32:
-        return GGML_TYPE_F32;
-      case WeightType::kQ8_0:
-        return GGML_TYPE_Q8_0;
-      case WeightType::kQ4_0:
-        return GGML_TYPE_Q4_0;
-    }
-    return GGML_TYPE_F32;
-  }
-
   // A matrix of `rows` rows with independent entries of size `deviation`, before noise.
   TinyTensor gaussian_matrix(const std::string& name, int columns, int rows, double deviation) {
-    TinyTensor tensor{{name, matrix_type(), {columns, rows}}, {}};
+    TinyTensor tensor{{name, stored_type(options_.weight_type), {columns, rows}}, {}};
     const std::uint64_t key = tensor_key(options_.seed, name);
     const std::size_t n = static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows);
     tensor.values.reserve(n);

@@ -7,7 +7,6 @@
 #include "testing/tiny_weights.h"
 
 namespace outrider::testing {
-namespace {
 
 ggml_type stored_type(WeightType type) {
   switch (type) {
@@ -20,6 +19,8 @@ ggml_type stored_type(WeightType type) {
   }
   return GGML_TYPE_F32;
 }
+
+namespace {
 
 std::vector<std::uint8_t> encode_ids(const std::vector<float>& values) {
   std::vector<std::uint8_t> bytes;

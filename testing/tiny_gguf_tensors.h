@@ -14,6 +14,9 @@
 
 namespace outrider::testing {
 
+// How matrices of a file with that weight type are stored.
+ggml_type stored_type(WeightType type);
+
 // A tensor's description and its values, [rows, columns], row by row.
 struct TinyMatrix {
   TensorInfo info;
