@@ -21,13 +21,16 @@ count_tests() {
   local counts passed failed skipped
   counts=$(python3 - "$2" <<'PYTHON'
 import sys, xml.etree.ElementTree as tree
-suite = tree.parse(sys.argv[1]).getroot()
-for case in suite.iter("testcase"):
+root = tree.parse(sys.argv[1]).getroot()
+for case in root.iter("testcase"):
     skipped = case.find("skipped")
     if skipped is not None:
         print("skipped:", case.get("name"), skipped.get("message") or "", file=sys.stderr)
-n = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "disabled", "skipped")}
-print(n["tests"] - n["failures"] - n["disabled"] - n["skipped"], n["failures"], n["skipped"])
+# CTest's root is the suite; pytest's holds suites, which count errors beside failures.
+n = {key: sum(int(suite.get(key, 0)) for suite in root.iter("testsuite"))
+     for key in ("tests", "failures", "errors", "disabled", "skipped")}
+failed = n["failures"] + n["errors"]
+print(n["tests"] - failed - n["disabled"] - n["skipped"], failed, n["skipped"])
 PYTHON
 )
   read -r passed failed skipped <<<"$counts"
