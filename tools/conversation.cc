@@ -95,8 +95,8 @@ Result<Conversation> Conversation::load(const std::string& path) {
   // One reading of messages for all interfaces. None is fine here: a chat that has not begun.
   Conversation conversation;
   if (given["messages"].is_array() && given["messages"].empty()) return conversation;
-  api::Answer<CompletionRequest> read = api::read_completion(Json{{"messages", given["messages"]}});
-  if (!read.ok()) return not_a_conversation(path, read.error().message);
+  Result<CompletionRequest> read = api::read_completion(Json{{"messages", given["messages"]}});
+  if (!read.ok()) return not_a_conversation(path, read.status().message());
   conversation.messages_ = std::move(read->messages);
   return conversation;
 }

@@ -154,8 +154,8 @@ void RpcCommand::read_lines(api::Service& service, LineReader& reader, CallPool&
         return;
       case LineReader::Kind::kTooLong:
         say(api::json_rpc_error(
-            -32700, {.message = "the line is longer than " + std::to_string(api::kMaxRequestBytes) +
-                                " bytes"}));
+            -32700, invalid_argument("the line is longer than " +
+                                     std::to_string(api::kMaxRequestBytes) + " bytes")));
         break;
       case LineReader::Kind::kLine:
         if (line.find_first_not_of(" \t\r") == std::string::npos) break;

@@ -13,11 +13,11 @@ using json::Json;
 // How long a wait may go on before it looks whether everything is to end.
 constexpr std::int64_t kSliceMs = 50;
 
-Answer<std::int64_t> read_id(JsonFields& fields) {
+Result<std::int64_t> read_id(JsonFields& fields) {
   std::int64_t id = 0;
   fields.require("id");
   fields.integer("id", id, 1, std::numeric_limits<std::int64_t>::max());
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return id;
 }
 
@@ -56,23 +56,23 @@ class CancelUnlessTaken {
 
 }  // namespace
 
-Answer<Json> completion_start(const MethodContext& context, const Json& params) {
-  Answer<CompletionRequest> request = read_completion(params);
-  if (!request.ok()) return request.error();
+Result<Json> completion_start(const MethodContext& context, const Json& params) {
+  Result<CompletionRequest> request = read_completion(params);
+  if (!request.ok()) return request.status();
   request->prompt_texts = true;  // in "prompt_stats"
   Result<StartedCompletion> started = context.runtime.start(*std::move(request));
-  if (!started.ok()) return error_of(started.status(), params);
+  if (!started.ok()) return as_sent(started.status(), params);
   return Json{{"id", started->id}, {"prompt_stats", prompt_stats_json(started->prompt)}};
 }
 
-Answer<Json> completion_poll(const MethodContext& context, const Json& params) {
+Result<Json> completion_poll(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   std::int64_t wait_ms = 0;
   fields.integer("wait_ms", wait_ms, 0, kMaxWaitMs);
-  Answer<std::int64_t> id = read_id(fields);
-  if (!id.ok()) return id.error();
+  Result<std::int64_t> id = read_id(fields);
+  if (!id.ok()) return id.status();
   Result<PolledCompletion> polled = wait_for(context, static_cast<CompletionId>(*id), wait_ms);
-  if (!polled.ok()) return error_about("id", polled.status());
+  if (!polled.ok()) return polled.status().about("id");
   Json answer = {{"updates", updates_json(polled->tokens)},
                  {"finished", polled->finished},
                  {"prompt_progress", polled->prompt_progress}};
@@ -80,20 +80,20 @@ Answer<Json> completion_poll(const MethodContext& context, const Json& params) {
   return answer;
 }
 
-Answer<Json> completion_cancel(const MethodContext& context, const Json& params) {
+Result<Json> completion_cancel(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
-  Answer<std::int64_t> id = read_id(fields);
-  if (!id.ok()) return id.error();
+  Result<std::int64_t> id = read_id(fields);
+  if (!id.ok()) return id.status();
   const Status status = context.runtime.cancel(static_cast<CompletionId>(*id));
-  if (!status.ok()) return error_about("id", status);
+  if (!status.ok()) return status.about("id");
   return Json{{"id", *id}};
 }
 
-Answer<Json> completion_run(const MethodContext& context, const Json& params) {
-  Answer<CompletionRequest> request = read_completion(params);
-  if (!request.ok()) return request.error();
+Result<Json> completion_run(const MethodContext& context, const Json& params) {
+  Result<CompletionRequest> request = read_completion(params);
+  if (!request.ok()) return request.status();
   Result<StartedCompletion> started = context.runtime.start(*std::move(request));
-  if (!started.ok()) return error_of(started.status(), params);
+  if (!started.ok()) return as_sent(started.status(), params);
   CancelUnlessTaken guard(context.runtime, started->id);
   bool cancelled = false;
   for (;;) {
@@ -102,7 +102,7 @@ Answer<Json> completion_run(const MethodContext& context, const Json& params) {
       cancelled = true;
     }
     Result<PolledCompletion> polled = context.runtime.poll(started->id, kSliceMs);
-    if (!polled.ok()) return error_of(polled.status(), params);
+    if (!polled.ok()) return as_sent(polled.status(), params);
     if (!polled->result) continue;
     guard.taken();
     return result_json(*polled->result);

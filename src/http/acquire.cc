@@ -22,8 +22,7 @@ Result<OpenModel> open_model(Server& server, const HttpRequest& request, std::st
 
 HttpReply model_error_reply(const Status& status) {
   const bool unknown = status.code() == StatusCode::kNotFound;
-  return error_reply(api::Error{
-      .code = status.code(), .message = status.message(), .field = unknown ? "model" : ""});
+  return error_reply(status.about(unknown ? "model" : ""));
 }
 
 std::string_view model_of(const json::Json& body) {

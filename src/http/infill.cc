@@ -38,26 +38,22 @@ std::vector<ExtraFile> read_extra(api::JsonFields& fields) {
     inner.text("filename", file.filename);
     inner.require("text");
     inner.text("text", file.text);
-    const std::optional<api::Error> error = inner.finish();
-    if (error) {
-      fields.fail(error->field, error->message);
-      break;
-    }
+    take_error(fields, inner);
+    if (!fields.ok()) break;
   }
   return files;
 }
 
 // Files as the model knows them, and the names of the project and of the file that is edited.
-api::Answer<Tokens> extra_tokens(const std::vector<ExtraFile>& files,
+Result<Tokens> extra_tokens(const std::vector<ExtraFile>& files,
                                  const Vocabulary& vocabulary) {
   const SpecialTokens special = vocabulary.special();
   Tokens tokens;
-  std::optional<api::Error> error;
+  Status error;
   const auto add = [&](const std::string& text) {
     Result<Tokens> more = vocabulary.tokenize(text, /*add_special=*/false, /*parse_special=*/false);
     if (more.ok()) return append(tokens, *more);
-    error =
-        api::Error{.message = "input_extra: " + more.status().message(), .field = "input_extra"};
+    error = invalid_argument(more.status().message()).in_field("input_extra");
   };
   if (special.repository != kNoToken) {
     tokens.push_back(special.repository);
@@ -74,12 +70,12 @@ api::Answer<Tokens> extra_tokens(const std::vector<ExtraFile>& files,
     tokens.push_back(special.file);
     add("file\n");
   }
-  if (error) return *error;
+  if (!error.ok()) return error;
   return tokens;
 }
 
 // Takes `name` out of the body; a string, or ids and strings mixed. Nothing when it is not there.
-api::Answer<Tokens> take_text(Json& body, const char* name, const Vocabulary& vocabulary) {
+Result<Tokens> take_text(Json& body, const char* name, const Vocabulary& vocabulary) {
   const Json::iterator found = body.find(name);
   if (found == body.end() || found->is_null()) {
     body.erase(name);
@@ -90,14 +86,13 @@ api::Answer<Tokens> take_text(Json& body, const char* name, const Vocabulary& vo
   return read_one_prompt(given, name, /*add_special=*/false, vocabulary);
 }
 
-api::Answer<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
+Result<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
   Json own = Json::object();
   if (body.contains("input_extra")) own["input_extra"] = std::move(body["input_extra"]);
   body.erase("input_extra");
   api::JsonFields fields(own, "", &llama_dialect());
   const std::vector<ExtraFile> files = read_extra(fields);
-  const std::optional<api::Error> error = fields.finish();
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   for (const char* name : {"input_prefix", "input_suffix"}) {
     if (body.contains(name)) continue;
     return api::Error{.message = std::string(name) + " is missing", .field = name};
@@ -110,12 +105,12 @@ api::Answer<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
   };
   for (const Place& place : {Place{"input_prefix", parts.prefix},
                              Place{"input_suffix", parts.suffix}, Place{"prompt", parts.prompt}}) {
-    api::Answer<Tokens> tokens = take_text(body, place.name, vocabulary);
-    if (!tokens.ok()) return tokens.error();
+    Result<Tokens> tokens = take_text(body, place.name, vocabulary);
+    if (!tokens.ok()) return tokens.status();
     place.tokens = std::move(*tokens);
   }
-  api::Answer<Tokens> extra = extra_tokens(files, vocabulary);
-  if (!extra.ok()) return extra.error();
+  Result<Tokens> extra = extra_tokens(files, vocabulary);
+  if (!extra.ok()) return extra.status();
   parts.extra = std::move(*extra);
   return parts;
 }
@@ -161,7 +156,7 @@ Tokens join_infill(InfillParts parts, const SpecialTokens& special, std::int64_t
   return tokens;
 }
 
-api::Answer<CompletionTask> read_infill_task(Json body, const ServerOptions& options,
+Result<CompletionTask> read_infill_task(Json body, const ServerOptions& options,
                                              const Target& target) {
   const Vocabulary& vocabulary = target.vocabulary();
   const SpecialTokens special = vocabulary.special();
@@ -173,8 +168,8 @@ api::Answer<CompletionTask> read_infill_task(Json body, const ServerOptions& opt
                           "the like)",
                       .field = "model"};
   }
-  api::Answer<InfillParts> parts = take_parts(body, vocabulary);
-  if (!parts.ok()) return parts.error();
+  Result<InfillParts> parts = take_parts(body, vocabulary);
+  if (!parts.ok()) return parts.status();
   const std::int64_t room = room_beside_answer(body, options, target);
   return llama_task(std::move(body), options, target,
                     {join_infill(std::move(*parts), special, room)});

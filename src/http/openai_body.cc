@@ -89,7 +89,7 @@ void read_response_format(api::JsonFields& fields, CompletionRequest& request) {
   if (type != "text") keep_to_schema(fields, "response_format", schema, request);
 }
 
-std::optional<api::Error> read_openai_fields(api::JsonFields& fields, const Json& body,
+Status read_openai_fields(api::JsonFields& fields, const Json& body,
                                              AnswerWishes& wishes, CompletionRequest& request) {
   read_wishes(fields, wishes);
   api::read_completion_fields(fields, request);

@@ -22,12 +22,12 @@ using json::Json;
 // Reads the body, opens its model, and hands both on.
 template <typename Work>
 HttpReply with_model(Server& server, const HttpRequest& request, Work&& work) {
-  api::Answer<Json> body = read_body(request);
-  if (!body.ok()) return error_reply(body.error());
+  Result<Json> body = read_body(request);
+  if (!body.ok()) return error_reply(body.status());
   const Result<OpenModel> model = open_model(server, request, model_of(*body));
   if (!model.ok()) return model_error_reply(model.status());
-  api::Answer<Json> answer = work(*body, *model->target, server.options().defaults);
-  return answer.ok() ? json_reply(*answer) : error_reply(answer.error());
+  Result<Json> answer = work(*body, *model->target, server.options().defaults);
+  return answer.ok() ? json_reply(*answer) : error_reply(answer.status());
 }
 
 Json piece_json(const std::string& piece) {
@@ -37,7 +37,7 @@ Json piece_json(const std::string& piece) {
   return bytes;
 }
 
-api::Answer<Json> tokens_of(const Json& body, const Target& target,
+Result<Json> tokens_of(const Json& body, const Target& target,
                             const CompletionRequest& /*defaults*/) {
   const Vocabulary& vocabulary = target.vocabulary();
   bool add_special = false;
@@ -51,22 +51,17 @@ api::Answer<Json> tokens_of(const Json& body, const Target& target,
   fields.boolean("with_pieces", with_pieces);
   fields.require("content");
   const Json* content = fields.any("content");
-  const std::optional<api::Error> error = fields.finish();
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   std::vector<Token> tokens;
   if (content->is_string()) {
     Result<std::vector<Token>> read =
         vocabulary.tokenize(content->get<std::string>(), add_special, parse_special);
-    if (!read.ok()) {
-      return api::Error{.code = read.status().code(),
-                        .message = "content: " + read.status().message(),
-                        .field = "content"};
-    }
+    if (!read.ok()) return read.status().in_field("content");
     tokens = std::move(*read);
   } else {
-    api::Answer<std::vector<Token>> read =
+    Result<std::vector<Token>> read =
         read_one_prompt(*content, "content", add_special, vocabulary);
-    if (!read.ok()) return read.error();
+    if (!read.ok()) return read.status();
     tokens = std::move(*read);
   }
   if (!with_pieces) return Json{{"tokens", tokens}};
@@ -77,7 +72,7 @@ api::Answer<Json> tokens_of(const Json& body, const Target& target,
   return Json{{"tokens", std::move(list)}};
 }
 
-api::Answer<Json> text_of(const Json& body, const Target& target,
+Result<Json> text_of(const Json& body, const Target& target,
                           const CompletionRequest& /*defaults*/) {
   const Vocabulary& vocabulary = target.vocabulary();
   std::string model;
@@ -96,13 +91,12 @@ api::Answer<Json> text_of(const Json& body, const Target& target,
                     "a token's id, below " + std::to_string(vocabulary.size()));
     }
   }
-  const std::optional<api::Error> error = fields.finish();
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return Json{{"content", spelled_text(tokens, vocabulary)}};
 }
 
 // A conversation with all that a chat's body may have beside it.
-api::Answer<CompletionRequest> read_chat(const Json& body, CompletionRequest request) {
+Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request) {
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");
@@ -116,29 +110,28 @@ api::Answer<CompletionRequest> read_chat(const Json& body, CompletionRequest req
                 "add_generation_prompt is false, which is not supported: a conversation is always "
                 "shown with the beginning of its answer");
   }
-  const std::optional<api::Error> error = fields.finish();
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   const Status status = validate(request);
-  if (!status.ok()) return api::error_of(status, body);
+  if (!status.ok()) return api::as_sent(status, body);
   return request;
 }
 
-api::Answer<Json> prompt_of(const Json& body, const Target& target,
+Result<Json> prompt_of(const Json& body, const Target& target,
                             const CompletionRequest& defaults) {
-  api::Answer<CompletionRequest> request = read_chat(body, defaults);
-  if (!request.ok()) return request.error();
+  Result<CompletionRequest> request = read_chat(body, defaults);
+  if (!request.ok()) return request.status();
   const Result<ChatPrompt> prompt =
       target.vocabulary().chat_prompt(request->messages, request->chat);
-  if (!prompt.ok()) return api::error_of(prompt.status(), body);
+  if (!prompt.ok()) return api::as_sent(prompt.status(), body);
   return Json{{"prompt", prompt->text}};
 }
 
-api::Answer<Json> count_of(const Json& body, const Target& target,
+Result<Json> count_of(const Json& body, const Target& target,
                            const CompletionRequest& defaults) {
-  api::Answer<CompletionRequest> request = read_chat(body, defaults);
-  if (!request.ok()) return request.error();
+  Result<CompletionRequest> request = read_chat(body, defaults);
+  if (!request.ok()) return request.status();
   const Result<Prompt> prompt = make_prompt(*request, target);
-  if (!prompt.ok()) return api::error_of(prompt.status(), body);
+  if (!prompt.ok()) return api::as_sent(prompt.status(), body);
   return Json{{"input_tokens", prompt->n_asked}};
 }
 
