@@ -37,9 +37,7 @@ constexpr const char* kRpcDetails =
 
 class RpcCommand : public Command {
  public:
-  std::string name() const override { return "rpc"; }
-  std::string summary() const override { return "serve JSON-RPC 2.0 on stdin and stdout"; }
-  std::string details() const override { return kRpcDetails; }
+  RpcCommand() : Command("rpc", "serve JSON-RPC 2.0 on stdin and stdout", kRpcDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }

@@ -57,21 +57,18 @@ class CancelUnlessTaken {
 }  // namespace
 
 Result<Json> completion_start(const MethodContext& context, const Json& params) {
-  Result<CompletionRequest> request = read_completion(params);
-  if (!request.ok()) return request.status();
-  request->prompt_texts = true;  // in "prompt_stats"
-  Result<StartedCompletion> started = context.runtime.start(*std::move(request));
-  if (!started.ok()) return as_sent(started.status(), params);
-  return Json{{"id", started->id}, {"prompt_stats", prompt_stats_json(started->prompt)}};
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_completion(params));
+  request.prompt_texts = true;  // in "prompt_stats"
+  OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, context.runtime.start(std::move(request)));
+  return Json{{"id", started.id}, {"prompt_stats", prompt_stats_json(started.prompt)}};
 }
 
 Result<Json> completion_poll(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   std::int64_t wait_ms = 0;
   fields.integer("wait_ms", wait_ms, 0, kMaxWaitMs);
-  Result<std::int64_t> id = read_id(fields);
-  if (!id.ok()) return id.status();
-  Result<PolledCompletion> polled = wait_for(context, static_cast<CompletionId>(*id), wait_ms);
+  OUTRIDER_ASSIGN_OR_RETURN(const std::int64_t id, read_id(fields));
+  Result<PolledCompletion> polled = wait_for(context, static_cast<CompletionId>(id), wait_ms);
   if (!polled.ok()) return polled.status().about("id");
   Json answer = {{"updates", updates_json(polled->tokens)},
                  {"finished", polled->finished},
@@ -82,30 +79,26 @@ Result<Json> completion_poll(const MethodContext& context, const Json& params) {
 
 Result<Json> completion_cancel(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
-  Result<std::int64_t> id = read_id(fields);
-  if (!id.ok()) return id.status();
-  const Status status = context.runtime.cancel(static_cast<CompletionId>(*id));
+  OUTRIDER_ASSIGN_OR_RETURN(const std::int64_t id, read_id(fields));
+  const Status status = context.runtime.cancel(static_cast<CompletionId>(id));
   if (!status.ok()) return status.about("id");
-  return Json{{"id", *id}};
+  return Json{{"id", id}};
 }
 
 Result<Json> completion_run(const MethodContext& context, const Json& params) {
-  Result<CompletionRequest> request = read_completion(params);
-  if (!request.ok()) return request.status();
-  Result<StartedCompletion> started = context.runtime.start(*std::move(request));
-  if (!started.ok()) return as_sent(started.status(), params);
-  CancelUnlessTaken guard(context.runtime, started->id);
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_completion(params));
+  OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, context.runtime.start(std::move(request)));
+  CancelUnlessTaken guard(context.runtime, started.id);
   bool cancelled = false;
   for (;;) {
     if (context.stopping.load() && !cancelled) {
-      (void)context.runtime.cancel(started->id);  // unknown: it has ended
+      (void)context.runtime.cancel(started.id);  // unknown: it has ended
       cancelled = true;
     }
-    Result<PolledCompletion> polled = context.runtime.poll(started->id, kSliceMs);
-    if (!polled.ok()) return as_sent(polled.status(), params);
-    if (!polled->result) continue;
+    OUTRIDER_ASSIGN_OR_RETURN(PolledCompletion polled, context.runtime.poll(started.id, kSliceMs));
+    if (!polled.result) continue;
     guard.taken();
-    return result_json(*polled->result);
+    return result_json(*polled.result);
   }
 }
 

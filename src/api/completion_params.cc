@@ -180,7 +180,7 @@ using RequestCheck = Status (*)(const CompletionRequest&);
 Status finish_with(JsonFields& fields, const Json& params, const CompletionRequest& request,
                    RequestCheck check) {
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
-  return as_sent(check(request), params);
+  return spelled_as_in(check(request), params);
 }
 
 Result<CompletionRequest> read_checked(const Json& params, CompletionRequest request,
@@ -193,8 +193,7 @@ Result<CompletionRequest> read_checked(const Json& params, CompletionRequest req
 
 }  // namespace
 
-Status finish_completion(JsonFields& fields, const Json& params,
-                         const CompletionRequest& request) {
+Status finish_completion(JsonFields& fields, const Json& params, const CompletionRequest& request) {
   return finish_with(fields, params, request, validate);
 }
 

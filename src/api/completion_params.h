@@ -17,8 +17,8 @@
 #include <optional>
 #include <span>
 
-#include "base/status.h"
 #include "api/read_fields.h"
+#include "base/status.h"
 #include "json/json.h"
 #include "request/completion_request.h"
 

@@ -100,7 +100,8 @@ TEST(ReadCompletion, WhatIsReadIsWhatIsDocumented) {
     const json::Parsed parsed = json::parse("{" + prompt + "\"" + name + "\":[[[]]]}");
     const Result<CompletionRequest> request = read_completion(*parsed.value);
     ASSERT_FALSE(request.ok()) << name;
-    EXPECT_EQ(request.status().field().rfind(name, 0), 0U) << name << ": " << request.status().message();
+    EXPECT_EQ(request.status().field().rfind(name, 0), 0U)
+        << name << ": " << request.status().message();
     EXPECT_EQ(request.status().message().find("not a field"), std::string::npos) << name;
   }
   EXPECT_EQ(wrong_field(",\"no_such_field\":1"), "no_such_field");

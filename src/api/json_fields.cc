@@ -21,9 +21,7 @@ std::string as_sent(const Json& value) {
 
 }  // namespace
 
-void take_error(JsonFields& fields, JsonFields& inner) {
-  fields.take(inner.finish());
-}
+void take_error(JsonFields& fields, JsonFields& inner) { fields.take(inner.finish()); }
 
 std::string item_name(std::string_view name, std::size_t index) {
   return std::string(name) + "[" + std::to_string(index) + "]";

@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "base/field.h"
+#include "base/status.h"
 #include "base/types.h"
 #include "json/json.h"
 

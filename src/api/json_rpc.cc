@@ -16,11 +16,12 @@ constexpr int kMethodNotFound = -32601;
 
 Json error_response(const Json& id, int code, const std::string& name, const Status& error) {
   const Json field = error.field().empty() ? Json() : Json(error.field());
-  return {
-      {"jsonrpc", "2.0"},
-      {"id", id},
-      {"error",
-       {{"code", code}, {"message", error.message()}, {"data", {{"code", name}, {"field", field}}}}}};
+  return {{"jsonrpc", "2.0"},
+          {"id", id},
+          {"error",
+           {{"code", code},
+            {"message", error.message()},
+            {"data", {{"code", name}, {"field", field}}}}}};
 }
 
 Json invalid_request(const Json& id, const std::string& message, const std::string& field) {
@@ -73,17 +74,16 @@ Json answer_one(const Json& request, const Dispatch& dispatch) {
   const Json params = request.contains("params") ? request["params"] : Json::object();
   if (!params.is_object()) {
     if (notification) return {};
-    return error_response(
-        id, json_rpc_code(StatusCode::kInvalidArgument), "invalid_argument",
-        wrong_value("params", shown(params), "an object: parameters go by name"));
+    return error_response(id, json_rpc_code(StatusCode::kInvalidArgument), "invalid_argument",
+                          wrong_value("params", shown(params), "an object: parameters go by name"));
   }
   const std::string& method = request["method"].get_ref<const std::string&>();
   CallResult result = dispatch(method, params);
   if (notification) return {};
   if (!result) {
-    return error_response(id, kMethodNotFound, "method_not_found",
-                          wrong_value("method", shown(request["method"]),
-                                      "one that system.methods lists"));
+    return error_response(
+        id, kMethodNotFound, "method_not_found",
+        wrong_value("method", shown(request["method"]), "one that system.methods lists"));
   }
   if (!result->ok()) {
     const Status error = result->status();

@@ -4,7 +4,6 @@
 
 #include "api/completion_methods.h"
 #include "api/model_params.h"
-#include "api/spelling.h"
 #include "api/status_json.h"
 
 namespace outrider::api {
@@ -57,32 +56,25 @@ Json named_file(const DrafterFile& file) {
 }
 
 Result<Json> drafter_file_load(const MethodContext& context, const Json& params) {
-  Result<DrafterFile> file = read_drafter_file(params, /*needs_path=*/true);
-  if (!file.ok()) return file.status();
-  const Status status = context.runtime.attach(*file);
-  if (!status.ok()) return as_sent(status, params);
-  Json answer = named_file(*file);
+  OUTRIDER_ASSIGN_OR_RETURN(DrafterFile file, read_drafter_file(params, /*needs_path=*/true));
+  OUTRIDER_RETURN_IF_ERROR(context.runtime.attach(file));
+  Json answer = named_file(file);
   answer["state"] = "loading";
   return answer;
 }
 
 Result<Json> drafter_file_unload(const MethodContext& context, const Json& params) {
-  Result<DrafterFile> file = read_drafter_file(params, /*needs_path=*/false);
-  if (!file.ok()) return file.status();
-  const Status status = context.runtime.detach(*file);
-  if (!status.ok()) {
-    return status.field().empty() ? status.about("drafter") : as_sent(status, params);
-  }
-  return named_file(*file);
+  OUTRIDER_ASSIGN_OR_RETURN(DrafterFile file, read_drafter_file(params, /*needs_path=*/false));
+  const Status status = context.runtime.detach(file);
+  if (!status.ok()) return status.field().empty() ? status.about("drafter") : status;
+  return named_file(file);
 }
 
 Result<Json> model_load(const MethodContext& context, const Json& params) {
   if (about_drafter_file(params)) return drafter_file_load(context, params);
-  Result<LoadRequest> request = read_load_request(params);
-  if (!request.ok()) return request.status();
-  const Status status = context.runtime.load(request->role, request->options);
-  if (!status.ok()) return as_sent(status, params);
-  return Json{{"role", std::string(model_role_name(request->role))}, {"state", "loading"}};
+  OUTRIDER_ASSIGN_OR_RETURN(LoadRequest request, read_load_request(params));
+  OUTRIDER_RETURN_IF_ERROR(context.runtime.load(request.role, request.options));
+  return Json{{"role", std::string(model_role_name(request.role))}, {"state", "loading"}};
 }
 
 // The role of model.unload (with_files: it takes "drafter" as well, see above) and
@@ -145,9 +137,8 @@ Result<Json> tokenize(const MethodContext& context, const Json& params) {
   fields.boolean("parse_special", parse_special);
   fields.boolean("with_pieces", with_pieces);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
-  Result<std::shared_ptr<const Target>> target = ready_target(context);
-  if (!target.ok()) return target.status();
-  const Vocabulary& vocabulary = (*target)->vocabulary();
+  OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<const Target> target, ready_target(context));
+  const Vocabulary& vocabulary = target->vocabulary();
   Result<std::vector<Token>> tokens = vocabulary.tokenize(text, add_special, parse_special);
   if (!tokens.ok()) return tokens.status().about("text");
   Json answer = {{"tokens", *tokens}, {"count", tokens->size()}};
@@ -180,9 +171,8 @@ Result<Json> detokenize(const MethodContext& context, const Json& params) {
   std::vector<Token> tokens;
   read_tokens(fields, tokens);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
-  Result<std::shared_ptr<const Target>> target = ready_target(context);
-  if (!target.ok()) return target.status();
-  Result<std::string> text = (*target)->vocabulary().detokenize(tokens);
+  OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<const Target> target, ready_target(context));
+  Result<std::string> text = target->vocabulary().detokenize(tokens);
   if (!text.ok()) return text.status().about("tokens");
   return Json{{"text", std::move(*text)}};
 }

@@ -30,6 +30,7 @@ struct Method {
   std::span<const Parameter> parameters;
 
   // Any thread. `params` is an object. Throws nothing but std::bad_alloc.
+  // An error names its field as CompletionRequest has it; api/spelling.h says it as the client did.
   Result<json::Json> (*call)(const MethodContext& context, const json::Json& params);
 
   // It changes what is served to all clients, and names files of this machine.

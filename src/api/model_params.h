@@ -10,8 +10,8 @@
 // Tested by model_params_test.cc.
 #pragma once
 
-#include "base/status.h"
 #include "api/read_fields.h"
+#include "base/status.h"
 #include "json/json.h"
 #include "model/model_options.h"
 #include "serve/runtime.h"

@@ -1,5 +1,7 @@
 #include "api/service.h"
 
+#include "api/spelling.h"
+
 namespace outrider::api {
 
 CallResult Service::dispatch(std::string_view name, const json::Json& params) {
@@ -12,7 +14,9 @@ CallResult Service::dispatch(std::string_view name, const json::Json& params) {
     return unsupported(std::string(name) +
                        " is for operators, and this server's has not switched it on (allow_files)");
   }
-  return method->call({.runtime = runtime_, .stopping = stopping_}, params);
+  Result<json::Json> result = method->call({.runtime = runtime_, .stopping = stopping_}, params);
+  if (!result.ok()) return spelled_as_in(result.status(), params);
+  return result;
 }
 
 std::string Service::call(std::string_view request) {

@@ -21,7 +21,7 @@ std::string spelling(const std::string& field, const Json& params) {
 
 }  // namespace
 
-Status as_sent(const Status& status, const Json& params) {
+Status spelled_as_in(const Status& status, const Json& params) {
   return status.spelled(spelling(status.field(), params));
 }
 

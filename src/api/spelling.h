@@ -9,6 +9,6 @@ namespace outrider::api {
 // The failure of a request with these `params`: a field that is in their "speculative" and not
 // beside it is spelled "speculative.width", and what is wrong with a prompt is about "messages"
 // where these were given. Ok stays ok.
-Status as_sent(const Status& status, const json::Json& params);
+Status spelled_as_in(const Status& status, const json::Json& params);
 
 }  // namespace outrider::api

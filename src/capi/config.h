@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "api/model_params.h"
+#include "base/status.h"
 #include "serve/runtime.h"
 
 namespace outrider::capi {

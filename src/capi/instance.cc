@@ -25,19 +25,18 @@ void give_out(EventFunction callback, void* user, const RuntimeEvent& event) noe
 
 Result<std::unique_ptr<Instance>> Instance::create(std::string_view text,
                                                    std::unique_ptr<ModelLoader> loader) {
-  Result<Config> config = read_config(text);
-  if (!config.ok()) return config.status();
+  OUTRIDER_ASSIGN_OR_RETURN(Config config, read_config(text));
   std::unique_ptr<Instance> instance(
       new Instance(std::make_unique<LoggingLoader>(std::move(loader))));
-  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(config->runtime, *instance->loader_);
-  if (!runtime.ok()) return runtime.status();
-  instance->runtime_ = std::move(*runtime);
+  OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime,
+                            Runtime::create(config.runtime, *instance->loader_));
+  instance->runtime_ = std::move(runtime);
   instance->service_ = std::make_unique<api::Service>(*instance->runtime_);
   add_living(instance.get());  // before anything is loaded
-  for (const api::LoadRequest& request : config->models) {
+  for (const api::LoadRequest& request : config.models) {
     OUTRIDER_RETURN_IF_ERROR(instance->runtime_->load(request.role, request.options));
   }
-  for (const DrafterFile& file : config->files) {
+  for (const DrafterFile& file : config.files) {
     OUTRIDER_RETURN_IF_ERROR(instance->runtime_->attach(file));
   }
   return instance;

@@ -19,7 +19,7 @@ class Instance {
  public:
   // `config`: see include/outrider.h. Errors: read_config's and Runtime::create's.
   static Result<std::unique_ptr<Instance>> create(std::string_view config,
-                                                       std::unique_ptr<ModelLoader> loader);
+                                                  std::unique_ptr<ModelLoader> loader);
 
   // Ends everything: see outrider_destroy. Not from a callback.
   ~Instance();

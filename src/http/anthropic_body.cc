@@ -150,15 +150,14 @@ Result<CompletionTask> read_messages_task(Json body, const ServerOptions& option
 HttpReply count_tokens(Server& server, const HttpRequest& request) {
   Result<Json> body = read_body(request);
   if (!body.ok()) return error_reply(body.status());
-  Result<CompletionTask> task =
-      read_task(std::move(*body), server.options(), /*counted=*/true);
+  Result<CompletionTask> task = read_task(std::move(*body), server.options(), /*counted=*/true);
   if (!task.ok()) return error_reply(task.status());
   Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, task->model);
   if (!runtime.ok()) return model_error_reply(runtime.status());
   const std::shared_ptr<const Target> target = (*runtime)->target();
   if (target == nullptr) return error_reply(503, "the model has just been unloaded");
   const Result<Prompt> prompt = make_prompt(task->requests.front(), *target);
-  if (!prompt.ok()) return error_reply(api::as_sent(prompt.status(), Json::object()));
+  if (!prompt.ok()) return error_reply(prompt.status());
   return json_reply({{"input_tokens", prompt->n_asked}});
 }
 

@@ -159,7 +159,8 @@ TEST(AnthropicBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
     ASSERT_FALSE(task.ok()) << one.fields;
     EXPECT_EQ(task.status().field(), one.field) << task.status().message();
     EXPECT_EQ(task.status().code(), one.code) << one.fields;
-    EXPECT_NE(task.status().message().find(one.field), std::string::npos) << task.status().message();
+    EXPECT_NE(task.status().message().find(one.field), std::string::npos)
+        << task.status().message();
   }
 }
 

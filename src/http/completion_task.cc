@@ -40,12 +40,11 @@ class RunningTask {
 
   Status start(std::vector<CompletionRequest> requests) {
     for (CompletionRequest& request : requests) {
-      Result<StartedCompletion> started = runtime_->start(std::move(request));
-      if (!started.ok()) return started.status();
-      ids_.push_back(started->id);
-      prompts_.push_back(started->prompt);
+      OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, runtime_->start(std::move(request)));
+      ids_.push_back(started.id);
+      prompts_.push_back(started.prompt);
       progress_.push_back(0.0);
-      answers_.emplace_back(started->reader);
+      answers_.emplace_back(started.reader);
       ++unfinished_;
     }
     form_->set_prompts(prompts_);
@@ -120,7 +119,7 @@ HttpReply whole_answer(RunningTask& task, const HttpRequest& request) {
   while (!task.done()) {
     const Status status = task.poll(unsent);
     unsent.clear();
-    if (!status.ok()) return error_reply(api::as_sent(status, Json::object()));
+    if (!status.ok()) return error_reply(status);
     if (request.gone && request.gone()) return error_reply(499, "the client has gone");
   }
   return json_reply(task.form().whole(task.answers()));
@@ -172,7 +171,7 @@ HttpReply answer_completion(Server& server, const HttpRequest& request, Completi
   const auto running = std::make_shared<RunningTask>(server, request.record, std::move(*runtime),
                                                      std::move(task.form));
   const Status started = running->start(std::move(task.requests));
-  if (!started.ok()) return error_reply(api::as_sent(started, Json::object()));
+  if (!started.ok()) return error_reply(started);
   if (!task.stream) return whole_answer(*running, request);
   return {.content_type = "text/event-stream; charset=utf-8",
           .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},

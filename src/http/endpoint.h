@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "api/read_fields.h"
+#include "base/status.h"
 #include "http/exchange.h"
 #include "http/server.h"
 #include "json/json.h"

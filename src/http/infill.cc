@@ -45,8 +45,7 @@ std::vector<ExtraFile> read_extra(api::JsonFields& fields) {
 }
 
 // Files as the model knows them, and the names of the project and of the file that is edited.
-Result<Tokens> extra_tokens(const std::vector<ExtraFile>& files,
-                                 const Vocabulary& vocabulary) {
+Result<Tokens> extra_tokens(const std::vector<ExtraFile>& files, const Vocabulary& vocabulary) {
   const SpecialTokens special = vocabulary.special();
   Tokens tokens;
   Status error;
@@ -95,7 +94,7 @@ Result<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
   for (const char* name : {"input_prefix", "input_suffix"}) {
     if (body.contains(name)) continue;
-    return api::Error{.message = std::string(name) + " is missing", .field = name};
+    return refused(name, "is missing");
   }
   InfillParts parts;
   if (vocabulary.special().front != kNoToken) parts.front = {vocabulary.special().front};
@@ -105,13 +104,11 @@ Result<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
   };
   for (const Place& place : {Place{"input_prefix", parts.prefix},
                              Place{"input_suffix", parts.suffix}, Place{"prompt", parts.prompt}}) {
-    Result<Tokens> tokens = take_text(body, place.name, vocabulary);
-    if (!tokens.ok()) return tokens.status();
-    place.tokens = std::move(*tokens);
+    OUTRIDER_ASSIGN_OR_RETURN(Tokens tokens, take_text(body, place.name, vocabulary));
+    place.tokens = std::move(tokens);
   }
-  Result<Tokens> extra = extra_tokens(files, vocabulary);
-  if (!extra.ok()) return extra.status();
-  parts.extra = std::move(*extra);
+  OUTRIDER_ASSIGN_OR_RETURN(Tokens extra, extra_tokens(files, vocabulary));
+  parts.extra = std::move(extra);
   return parts;
 }
 
@@ -157,7 +154,7 @@ Tokens join_infill(InfillParts parts, const SpecialTokens& special, std::int64_t
 }
 
 Result<CompletionTask> read_infill_task(Json body, const ServerOptions& options,
-                                             const Target& target) {
+                                        const Target& target) {
   const Vocabulary& vocabulary = target.vocabulary();
   const SpecialTokens special = vocabulary.special();
   if (!special.fills_in()) {
@@ -168,11 +165,10 @@ Result<CompletionTask> read_infill_task(Json body, const ServerOptions& options,
                           "the like)",
                       .field = "model"};
   }
-  Result<InfillParts> parts = take_parts(body, vocabulary);
-  if (!parts.ok()) return parts.status();
+  OUTRIDER_ASSIGN_OR_RETURN(InfillParts parts, take_parts(body, vocabulary));
   const std::int64_t room = room_beside_answer(body, options, target);
   return llama_task(std::move(body), options, target,
-                    {join_infill(std::move(*parts), special, room)});
+                    {join_infill(std::move(parts), special, room)});
 }
 
 }  // namespace outrider::http

@@ -29,7 +29,7 @@ namespace outrider::http {
 
 // Errors: kUnsupported for a model without fill-in tokens; kInvalidArgument with the field.
 Result<CompletionTask> read_infill_task(json::Json body, const ServerOptions& options,
-                                             const Target& target);
+                                        const Target& target);
 
 // The parts of an infill as tokens.
 struct InfillParts {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/completion_params.h"
+#include "api/spelling.h"
 #include "http/llama_form.h"
 #include "http/llama_settings.h"
 #include "http/openai_body.h"
@@ -56,10 +57,10 @@ Result<Prompts> read_prompts(const Json& body, const Vocabulary& vocabulary) {
   }
   for (std::size_t i = 0; i < (several ? found->size() : 1); ++i) {
     const std::string name = several ? "prompt[" + std::to_string(i) + "]" : "prompt";
-    Result<std::vector<Token>> tokens =
-        read_one_prompt(several ? (*found)[i] : *found, name, /*add_special=*/true, vocabulary);
-    if (!tokens.ok()) return tokens.status();
-    prompts.push_back(std::move(*tokens));
+    OUTRIDER_ASSIGN_OR_RETURN(
+        std::vector<Token> tokens,
+        read_one_prompt(several ? (*found)[i] : *found, name, /*add_special=*/true, vocabulary));
+    prompts.push_back(std::move(tokens));
   }
   return prompts;
 }
@@ -137,14 +138,13 @@ void read_n_keep(api::JsonFields& fields, CompletionRequest& request) {
 }  // namespace
 
 Result<std::vector<Token>> read_one_prompt(const Json& prompt, const std::string& name,
-                                                bool add_special, const Vocabulary& vocabulary) {
+                                           bool add_special, const Vocabulary& vocabulary) {
   std::vector<PromptPart> parts;
   if (prompt.is_string()) {
     parts.emplace_back(prompt.get<std::string>());
   } else if (prompt.is_object()) {
-    Result<std::string> text = text_of_object(prompt, name);
-    if (!text.ok()) return text.status();
-    parts.emplace_back(std::move(*text));
+    OUTRIDER_ASSIGN_OR_RETURN(std::string text, text_of_object(prompt, name));
+    parts.emplace_back(std::move(text));
   } else if (prompt.is_array() && is_one_prompt(prompt)) {
     for (const Json& part : prompt) {
       const std::optional<std::int64_t> id = api::as_integer(part);
@@ -154,7 +154,7 @@ Result<std::vector<Token>> read_one_prompt(const Json& prompt, const std::string
         parts.emplace_back(static_cast<Token>(*id));
       } else {
         return wrong_value(api::item_name(name, parts.size()), api::shown(part),
-                            "a string or a token's id, below " + std::to_string(vocabulary.size()));
+                           "a string or a token's id, below " + std::to_string(vocabulary.size()));
       }
     }
   } else {
@@ -165,8 +165,8 @@ Result<std::vector<Token>> read_one_prompt(const Json& prompt, const std::string
   return tokens;
 }
 
-Result<CompletionTask> llama_task(Json body, const ServerOptions& options,
-                                       const Target& target, Prompts prompts) {
+Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const Target& target,
+                                  Prompts prompts) {
   const Vocabulary& vocabulary = target.vocabulary();
   spell_out_biases(body, vocabulary);
   CompletionRequest request = options.defaults;
@@ -191,7 +191,7 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options,
   for (const std::vector<Token>& prompt : prompts) {
     request.prompt.assign(prompt.begin(), prompt.end());
     const Status status = validate(request);
-    if (!status.ok()) return api::as_sent(status, body);
+    if (!status.ok()) return api::spelled_as_in(status, body);
     const std::size_t first = task.requests.size();
     task.set_requests(request, answer.n);
     for (std::size_t i = first; i < task.requests.size(); ++i) {
@@ -209,11 +209,10 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options,
 }
 
 Result<CompletionTask> read_llama_task(Json body, const ServerOptions& options,
-                                            const Target& target) {
-  Result<Prompts> prompts = read_prompts(body, target.vocabulary());
-  if (!prompts.ok()) return prompts.status();
+                                       const Target& target) {
+  OUTRIDER_ASSIGN_OR_RETURN(Prompts prompts, read_prompts(body, target.vocabulary()));
   body.erase("prompt");
-  return llama_task(std::move(body), options, target, std::move(*prompts));
+  return llama_task(std::move(body), options, target, std::move(prompts));
 }
 
 }  // namespace outrider::http

@@ -25,16 +25,15 @@ namespace outrider::http {
 
 // Errors: kInvalidArgument with the field; kUnsupported for what is not text.
 Result<CompletionTask> read_llama_task(json::Json body, const ServerOptions& options,
-                                            const Target& target);
+                                       const Target& target);
 
 // The same for prompts that are read already; `body` is without them.
 Result<CompletionTask> llama_task(json::Json body, const ServerOptions& options,
-                                       const Target& target,
-                                       std::vector<std::vector<Token>> prompts);
+                                  const Target& target, std::vector<std::vector<Token>> prompts);
 
 // One prompt of a body, of the forms above but the last: `name` is its place for messages. As
 // tokens; `add_special`: with BOS and the like, in front of a text.
 Result<std::vector<Token>> read_one_prompt(const json::Json& prompt, const std::string& name,
-                                                bool add_special, const Vocabulary& vocabulary);
+                                           bool add_special, const Vocabulary& vocabulary);
 
 }  // namespace outrider::http

@@ -16,7 +16,7 @@ namespace {
 
 using json::Json;
 using ReadTask = Result<CompletionTask> (*)(Json body, const ServerOptions& options,
-                                                 const Target& target);
+                                            const Target& target);
 
 // An endpoint whose body is a task that needs to know the model.
 template <ReadTask kRead>

@@ -151,7 +151,8 @@ TEST(ResponsesBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
     ASSERT_FALSE(task.ok()) << one.body;
     EXPECT_EQ(task.status().field(), one.field) << task.status().message();
     EXPECT_EQ(task.status().code(), one.code) << one.body;
-    EXPECT_NE(task.status().message().find(one.field), std::string::npos) << task.status().message();
+    EXPECT_NE(task.status().message().find(one.field), std::string::npos)
+        << task.status().message();
   }
 }
 

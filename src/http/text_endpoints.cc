@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/completion_params.h"
+#include "api/spelling.h"
 #include "base/utf8.h"
 #include "http/acquire.h"
 #include "http/error_reply.h"
@@ -38,7 +39,7 @@ Json piece_json(const std::string& piece) {
 }
 
 Result<Json> tokens_of(const Json& body, const Target& target,
-                            const CompletionRequest& /*defaults*/) {
+                       const CompletionRequest& /*defaults*/) {
   const Vocabulary& vocabulary = target.vocabulary();
   bool add_special = false;
   bool parse_special = true;
@@ -59,10 +60,9 @@ Result<Json> tokens_of(const Json& body, const Target& target,
     if (!read.ok()) return read.status().in_field("content");
     tokens = std::move(*read);
   } else {
-    Result<std::vector<Token>> read =
-        read_one_prompt(*content, "content", add_special, vocabulary);
-    if (!read.ok()) return read.status();
-    tokens = std::move(*read);
+    OUTRIDER_ASSIGN_OR_RETURN(std::vector<Token> read,
+                              read_one_prompt(*content, "content", add_special, vocabulary));
+    tokens = std::move(read);
   }
   if (!with_pieces) return Json{{"tokens", tokens}};
   Json list = Json::array();
@@ -73,7 +73,7 @@ Result<Json> tokens_of(const Json& body, const Target& target,
 }
 
 Result<Json> text_of(const Json& body, const Target& target,
-                          const CompletionRequest& /*defaults*/) {
+                     const CompletionRequest& /*defaults*/) {
   const Vocabulary& vocabulary = target.vocabulary();
   std::string model;
   api::JsonFields fields(body, "", &llama_dialect());
@@ -112,26 +112,21 @@ Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request)
   }
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
   const Status status = validate(request);
-  if (!status.ok()) return api::as_sent(status, body);
+  if (!status.ok()) return api::spelled_as_in(status, body);
   return request;
 }
 
-Result<Json> prompt_of(const Json& body, const Target& target,
-                            const CompletionRequest& defaults) {
-  Result<CompletionRequest> request = read_chat(body, defaults);
-  if (!request.ok()) return request.status();
-  const Result<ChatPrompt> prompt =
-      target.vocabulary().chat_prompt(request->messages, request->chat);
-  if (!prompt.ok()) return api::as_sent(prompt.status(), body);
+Result<Json> prompt_of(const Json& body, const Target& target, const CompletionRequest& defaults) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, defaults));
+  const Result<ChatPrompt> prompt = target.vocabulary().chat_prompt(request.messages, request.chat);
+  if (!prompt.ok()) return api::spelled_as_in(prompt.status(), body);
   return Json{{"prompt", prompt->text}};
 }
 
-Result<Json> count_of(const Json& body, const Target& target,
-                           const CompletionRequest& defaults) {
-  Result<CompletionRequest> request = read_chat(body, defaults);
-  if (!request.ok()) return request.status();
-  const Result<Prompt> prompt = make_prompt(*request, target);
-  if (!prompt.ok()) return api::as_sent(prompt.status(), body);
+Result<Json> count_of(const Json& body, const Target& target, const CompletionRequest& defaults) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, defaults));
+  const Result<Prompt> prompt = make_prompt(request, target);
+  if (!prompt.ok()) return api::spelled_as_in(prompt.status(), body);
   return Json{{"input_tokens", prompt->n_asked}};
 }
 

@@ -36,7 +36,7 @@ TEST(SeedObjectTest, NullStandsForTheDefault) {
   EXPECT_EQ(text, "kept");
   EXPECT_EQ(number, 7);
   EXPECT_EQ(fraction, 0.5);
-  EXPECT_FALSE(fields.finish());
+  EXPECT_TRUE(fields.finish().ok());
   EXPECT_TRUE(fields.unknown().empty());
 }
 
@@ -65,7 +65,7 @@ TEST(SeedObjectTest, AWrongKindIsRefusedWithTheFieldAndWhatItIs) {
   bool flag = false;
   fields.boolean("a", flag);
   const Status error = fields.finish();
-  ASSERT_TRUE(error);
+  ASSERT_FALSE(error.ok());
   EXPECT_FALSE(flag);
   EXPECT_EQ(error.field(), "outer.a");
   EXPECT_EQ(error.message(), "outer.a is a string, but must be true or false");
@@ -101,7 +101,7 @@ TEST(SeedObjectTest, KeysThatNobodyAskedForAreWarnings) {
   warn_of_unknown(fields, warnings);
   EXPECT_EQ(warnings, (std::vector<std::string>{"other is not known and has no effect",
                                                 "third is not known and has no effect"}));
-  EXPECT_FALSE(fields.finish());
+  EXPECT_TRUE(fields.finish().ok());
 }
 
 TEST(SeedObjectTest, SomethingElseThanAnObjectIsRefused) {

@@ -25,9 +25,8 @@ Result<std::unique_ptr<Session>> Session::create(ModelLoader& loader,
   RuntimeOptions options;
   options.slots = 1;  // one completion at a time, as the seed had it; the context is its own
   options.retention_ms = kForever;
-  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(options, loader);
-  if (!runtime.ok()) return runtime.status();
-  return std::unique_ptr<Session>(new Session(*std::move(runtime), last_id));
+  OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime, Runtime::create(options, loader));
+  return std::unique_ptr<Session>(new Session(std::move(runtime), last_id));
 }
 
 void Session::close() {
@@ -48,7 +47,7 @@ void Session::close() {
 
 Json Session::tokenize(const char* request) const {
   Result<Json> parsed = parse_object(request, /*may_be_empty=*/false);
-  if (!parsed.ok()) return failure(parsed.error());
+  if (!parsed.ok()) return failure(parsed.status());
   JsonFields fields(*parsed, "", &kSeedDialect);
   std::string text;
   fields.text("text", text);
@@ -67,7 +66,7 @@ Json Session::tokenize(const char* request) const {
 
 Result<Session::Started> Session::begin(const char* request) {
   Result<Json> parsed = parse_object(request, /*may_be_empty=*/false);
-  if (!parsed.ok()) return parsed.error();
+  if (!parsed.ok()) return parsed.status();
   Started started;
   RequestDefaults defaults;
   {
@@ -208,7 +207,7 @@ void Session::forget_oldest() {
 // Which completion a call is about; 0: the newest, of which there is none.
 Result<CompletionId> Session::choose(const char* which) const {
   Result<Json> parsed = parse_object(which, /*may_be_empty=*/true);
-  if (!parsed.ok()) return parsed.error();
+  if (!parsed.ok()) return parsed.status();
   JsonFields fields(*parsed, "", &kSeedDialect);
   CompletionId id = newest_;
   fields.integer("id", id, 1, std::numeric_limits<std::int64_t>::max());

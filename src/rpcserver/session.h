@@ -34,7 +34,7 @@ inline constexpr std::size_t kFinishedKept = 64;  // completions whose end can s
 struct SessionState {
   InitCommand config;                       // of the target that serves, or of the first
   std::vector<std::string> draft_warnings;  // the newest draft's
-  Status target_refusal;      // of the newest cmd
+  Status target_refusal;                    // of the newest cmd
   Status draft_refusal;
 };
 
