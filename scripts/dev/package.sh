@@ -46,6 +46,46 @@ test_wheel() {
     die "the module's tests fail on the wheel (see above)"
 }
 
+# build/package/outrider-*.tgz: the module for Node.js, with the wheel's library and what that needs.
+package_npm() {
+  local out=$ROOT/build/package stage=$ROOT/build/package/npm wheel cpu=x64
+  need node
+  wheel=("$out"/*.whl)
+  [[ -s ${wheel[0]} ]] || package_wheel
+  wheel=("$out"/*.whl)
+  [[ $(uname -m) == x86_64 ]] || cpu=arm64
+  say "./dev: building the npm package"
+  rm -rf "$stage" "$out"/*.tgz
+  mkdir -p "$stage/native/outrider"
+  python3 -m zipfile -e "${wheel[0]}" "$stage/wheel"
+  mv "$stage/wheel/outrider/liboutrider.so" "$stage/native/outrider/"
+  mv "$stage/wheel/outrider.libs" "$stage/native/"
+  rm -r "$stage/wheel"
+  cp node/*.js node/index.d.ts node/package.json node/README.md LICENSE "$stage"
+  (
+    cd "$stage"
+    npm pkg delete devDependencies
+    npm pkg set 'os[]=linux' "cpu[]=$cpu"
+    quietly "$out/npm.log" npm pack --pack-destination "$out"
+  ) || die "npm could not make the package (see above)"
+  rm -r "$stage"
+}
+
+# A fresh folder with nothing but the package and what it names; its tests there.
+test_npm() {
+  local out=$ROOT/build/package fresh=$ROOT/build/package/fresh-npm package
+  package=("$out"/*.tgz)
+  say "./dev: testing $(basename "${package[0]}") in a folder of its own"
+  rm -rf "$fresh"
+  mkdir -p "$fresh"
+  echo '{"private": true}' >"$fresh/package.json"
+  quietly "$out/npm.log" npm install --prefix "$fresh" --no-audit --no-fund "${package[0]}" ||
+    die "npm could not install the package (see above)"
+  tiny_models
+  python3 scripts/test_node.py build --installed "$fresh" >&2 ||
+    die "the module's tests fail on the npm package (see above)"
+}
+
 # The pair of tiny models for tests, where a release build has not made them.
 tiny_models() {
   [[ -s build/tests/tiny-draft.gguf ]] && return
@@ -141,18 +181,22 @@ test_processors() {
 cmd_package() {
   local what=${1:-all}
   case $what in
-    wheel | deb | all) ;;
-    *) die "package: give wheel, deb or all" ;;
+    wheel | npm | deb | all) ;;
+    *) die "package: give wheel, npm, deb or all" ;;
   esac
   mkdir -p build/package
-  if [[ $what != deb ]]; then
+  if [[ $what == wheel || $what == all ]]; then
     package_wheel
     test_wheel
   fi
-  if [[ $what != wheel ]]; then
+  if [[ $what == npm || $what == all ]]; then
+    package_npm
+    test_npm
+  fi
+  if [[ $what == deb || $what == all ]]; then
     package_deb
     test_processors
     test_deb
   fi
-  find "$ROOT/build/package" -maxdepth 1 \( -name '*.whl' -o -name '*.deb' \)
+  find "$ROOT/build/package" -maxdepth 1 \( -name '*.whl' -o -name '*.tgz' -o -name '*.deb' \)
 }
