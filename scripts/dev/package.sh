@@ -5,6 +5,7 @@
 # package_venv: a Python in build/package that has what makes wheels portable.
 package_venv() {
   local venv=$ROOT/build/package/venv
+  need_build
   need package
   if [[ ! -x $venv/bin/auditwheel ]]; then
     python3 -m venv "$venv"
