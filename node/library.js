@@ -104,10 +104,6 @@ class Instance {
     if (handle) await library().destroy(handle);
   }
 
-  get closed() {
-    return this.#handle === null;
-  }
-
   #open() {
     if (!this.#handle) throw new OutriderError('this Outrider is closed', undefined, 'cancelled');
     return this.#handle;

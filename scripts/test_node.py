@@ -22,7 +22,7 @@ import module_tests  # noqa: E402
 SKIPPED = 77
 SECONDS = 600  # of all tests: a bound, not a measure
 TYPES = ["--noEmit", "--strict", "--allowJs", "--checkJs", "--noUnusedLocals", "--target", "es2022",
-         "--module", "node16", "--types", "node", TESTS]
+         "--module", "node16", "--resolveJsonModule", "--types", "node", TESTS]
 
 
 def staged(build):
