@@ -163,21 +163,36 @@ test_deb() {
   trap - EXIT
 }
 
-# On the oldest processor that the packages are for (as qemu has it) a text; on an older one a sentence.
+# as_processor CPU COMMAND...: runs it as qemu has that processor.
+as_processor() {
+  local cpu=$1
+  shift
+  OUTRIDER_PROBE_BUDGET_MS=300 OMP_WAIT_POLICY=passive timeout 300 qemu-x86_64 -cpu "$cpu" "$@"
+}
+
+# One binary for all processors: on the oldest one that the packages are for (as qemu has it) a text,
+# by the kernels for AVX2; on older ones a sentence. What a newer one has is in it, but nothing of AMX.
 test_processors() {
-  local program=build/portable/outrider said
+  local program=build/portable/outrider cpu said
   [[ $(uname -m) == x86_64 ]] || return 0
   tiny_models
-  say "./dev: testing the command on a Haswell and on a Westmere"
-  export OUTRIDER_PROBE_BUDGET_MS=300 OMP_WAIT_POLICY=passive
-  timeout 300 qemu-x86_64 -cpu Haswell "$program" run -m build/tests/tiny-target.gguf -p 'Once' -n 8 \
-    --seed 1 >/dev/null || die "the command does not run on a Haswell"
-  said=$(timeout 300 qemu-x86_64 -cpu Westmere "$program" run -m build/tests/tiny-target.gguf \
-    -p 'Once' 2>&1) && die "the command should refuse a Westmere"
-  [[ $said == *"needs a processor with "*AVX2* ]] ||
-    die "the command should say what a Westmere lacks, but says '$said'"
-  qemu-x86_64 -cpu Westmere "$program" man >/dev/null || die "'man' needs no AVX2"
+  say "./dev: testing the command on a Haswell, a Westmere and a Core 2"
+  said=$(as_processor Haswell "$program" run -m build/tests/tiny-target.gguf -p 'Once' -n 8 --seed 1 \
+    --stats 2>&1) || die "the command does not run on a Haswell: $said"
+  [[ $said == *"avx2"* ]] || die "a Haswell should get our kernels for AVX2, but says '$said'"
+  for cpu in Westmere Penryn; do
+    said=$(as_processor "$cpu" "$program" run -m build/tests/tiny-target.gguf -p 'Once' 2>&1) &&
+      die "the command should refuse a $cpu"
+    [[ $said == *"needs a processor with "*AVX2* ]] ||
+      die "the command should say what a $cpu lacks, but says '$said'"
+    as_processor "$cpu" "$program" man >/dev/null || die "'man' needs no AVX2, but fails on a $cpu"
+  done
+  has_instruction "$program" vpdpbusd || die "the kernels for VNNI are not in $program"
+  ! has_instruction "$program" 'ldtilecfg|tdpb[a-z]+' || die "there is AMX in $program, which may fault"
 }
+
+# has_instruction PROGRAM PATTERN
+has_instruction() { [[ $(objdump -d --no-show-raw-insn "$1" | grep -Ecw "$2") != 0 ]]; }
 
 cmd_package() {
   local what=${1:-all}
