@@ -107,10 +107,6 @@ function(outrider_embedding_tests)
     outrider_example_test(python_ctypes "${Python3_EXECUTABLE}"
                           "${PROJECT_SOURCE_DIR}/examples/python_ctypes.py" "${target}" "${draft}"
                           32)
-    outrider_example_test(node_ffi "${Python3_EXECUTABLE}"
-                          "${PROJECT_SOURCE_DIR}/tests/install/node_example.py"
-                          "${PROJECT_BINARY_DIR}/examples/node_ffi" "${target}" "${draft}" 32)
-    set_tests_properties(embedding/node_ffi PROPERTIES SKIP_RETURN_CODE 77)
     add_test(NAME embedding/install
              COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/install/check.py"
                      "${PROJECT_BINARY_DIR}")

@@ -8,7 +8,7 @@ function(outrider_packaging)
   if(NOT TARGET outrider OR NOT TARGET outrider_shared)
     return()
   endif()
-  if(NOT OUTRIDER_SANITIZE)
+  if(NOT OUTRIDER_SANITIZE AND NOT CMAKE_CROSSCOMPILING)  # the command itself writes them
     outrider_generated_pages()
   endif()
 

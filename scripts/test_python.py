@@ -7,7 +7,6 @@ Usage: test_python.py BUILD_DIR [--report FILE] [--installed PYTHON]
 Exit 0: all passed; 77: pytest or mypy cannot be had here, and why is said; else 1."""
 
 import argparse
-import os
 import pathlib
 import subprocess
 import sys
@@ -17,6 +16,7 @@ PACKAGE = ROOT / "python"
 TESTS = PACKAGE / "tests"
 sys.path.insert(0, str(ROOT / "tests" / "clients"))
 import installed  # noqa: E402
+import module_tests  # noqa: E402
 
 SKIPPED = 77
 SECONDS = 300  # of a test: a bound, not a measure
@@ -29,11 +29,7 @@ def main():
     parser.add_argument("--installed", type=pathlib.Path, help="a Python that has outrider and pytest")
     given = parser.parse_args()
     build = given.build.resolve()
-    # Neither the user's cache nor his settings are touched.
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("OUTRIDER_")}
-    environment.update(OUTRIDER_TINY=str(build / "tests"), PYTHONDONTWRITEBYTECODE="1",
-                       OUTRIDER_CACHE=str(build / "tests" / "cache"),
-                       OUTRIDER_PROBE_BUDGET_MS="300", OMP_WAIT_POLICY="passive")
+    environment = module_tests.environment(build, PYTHONDONTWRITEBYTECODE="1")
     python = given.installed
     failed = False
     if python is None:

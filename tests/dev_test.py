@@ -33,7 +33,7 @@ case "$*" in
   "-m pip download"*) echo 'ERROR: no way there' >&2; exit 1 ;;
   tests/clients/run.py*) exit 77 ;;  # it needs a server
   tests/clients/llama_server_tests.py*) exit 77 ;;  # likewise
-  scripts/test_python.py*) exit 77 ;;  # it needs a library
+  scripts/test_python.py*|scripts/test_node.py*) exit 77 ;;  # they need a library
 esac
 exec "$REAL_PYTHON" "$@"
 """

@@ -32,8 +32,7 @@ def test_every_cell_runs(monkeypatch: pytest.MonkeyPatch,
 
 def test_the_example_in_the_readme_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path,
                                         capsys: pytest.CaptureFixture[str]) -> None:
-    section = (ROOT / "README.md").read_text().split("\n## Python\n")[1]
-    example = section.split("```python\n")[1].split("```")[0]
+    example = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
     (tmp_path / "target.gguf").symlink_to(TARGET)
     (tmp_path / "draft.gguf").symlink_to(DRAFT)
     monkeypatch.chdir(tmp_path)

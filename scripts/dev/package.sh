@@ -5,6 +5,7 @@
 # package_venv: a Python in build/package that has what makes wheels portable.
 package_venv() {
   local venv=$ROOT/build/package/venv
+  need_build
   need package
   if [[ ! -x $venv/bin/auditwheel ]]; then
     python3 -m venv "$venv"
@@ -44,6 +45,46 @@ test_wheel() {
   tiny_models
   python3 scripts/test_python.py build --installed "$venv/bin/python" >&2 ||
     die "the module's tests fail on the wheel (see above)"
+}
+
+# build/package/outrider-*.tgz: the module for Node.js, with the wheel's library and what that needs.
+package_npm() {
+  local out=$ROOT/build/package stage=$ROOT/build/package/npm wheel cpu=x64
+  need node
+  wheel=("$out"/*.whl)
+  [[ -s ${wheel[0]} ]] || package_wheel
+  wheel=("$out"/*.whl)
+  [[ $(uname -m) == x86_64 ]] || cpu=arm64
+  say "./dev: building the npm package"
+  rm -rf "$stage" "$out"/*.tgz
+  mkdir -p "$stage/native/outrider"
+  python3 -m zipfile -e "${wheel[0]}" "$stage/wheel"
+  mv "$stage/wheel/outrider/liboutrider.so" "$stage/native/outrider/"
+  mv "$stage/wheel/outrider.libs" "$stage/native/"
+  rm -r "$stage/wheel"
+  cp node/*.js node/index.d.ts node/package.json node/README.md LICENSE "$stage"
+  (
+    cd "$stage"
+    npm pkg delete devDependencies
+    npm pkg set 'os[]=linux' "cpu[]=$cpu"
+    quietly "$out/npm.log" npm pack --pack-destination "$out"
+  ) || die "npm could not make the package (see above)"
+  rm -r "$stage"
+}
+
+# A fresh folder with nothing but the package and what it names; its tests there.
+test_npm() {
+  local out=$ROOT/build/package fresh=$ROOT/build/package/fresh-npm package
+  package=("$out"/*.tgz)
+  say "./dev: testing $(basename "${package[0]}") in a folder of its own"
+  rm -rf "$fresh"
+  mkdir -p "$fresh"
+  echo '{"private": true}' >"$fresh/package.json"
+  quietly "$out/npm.log" npm install --prefix "$fresh" --no-audit --no-fund "${package[0]}" ||
+    die "npm could not install the package (see above)"
+  tiny_models
+  python3 scripts/test_node.py build --installed "$fresh" >&2 ||
+    die "the module's tests fail on the npm package (see above)"
 }
 
 # The pair of tiny models for tests, where a release build has not made them.
@@ -122,37 +163,56 @@ test_deb() {
   trap - EXIT
 }
 
-# On the oldest processor that the packages are for (as qemu has it) a text; on an older one a sentence.
+# as_processor CPU COMMAND...: runs it as qemu has that processor.
+as_processor() {
+  local cpu=$1
+  shift
+  OUTRIDER_PROBE_BUDGET_MS=300 OMP_WAIT_POLICY=passive timeout 300 qemu-x86_64 -cpu "$cpu" "$@"
+}
+
+# One binary for all processors: on the oldest one that the packages are for (as qemu has it) a text,
+# by the kernels for AVX2; on older ones a sentence. What a newer one has is in it, but nothing of AMX.
 test_processors() {
-  local program=build/portable/outrider said
+  local program=build/portable/outrider cpu said
   [[ $(uname -m) == x86_64 ]] || return 0
   tiny_models
-  say "./dev: testing the command on a Haswell and on a Westmere"
-  export OUTRIDER_PROBE_BUDGET_MS=300 OMP_WAIT_POLICY=passive
-  timeout 300 qemu-x86_64 -cpu Haswell "$program" run -m build/tests/tiny-target.gguf -p 'Once' -n 8 \
-    --seed 1 >/dev/null || die "the command does not run on a Haswell"
-  said=$(timeout 300 qemu-x86_64 -cpu Westmere "$program" run -m build/tests/tiny-target.gguf \
-    -p 'Once' 2>&1) && die "the command should refuse a Westmere"
-  [[ $said == *"needs a processor with "*AVX2* ]] ||
-    die "the command should say what a Westmere lacks, but says '$said'"
-  qemu-x86_64 -cpu Westmere "$program" man >/dev/null || die "'man' needs no AVX2"
+  say "./dev: testing the command on a Haswell, a Westmere and a Core 2"
+  said=$(as_processor Haswell "$program" run -m build/tests/tiny-target.gguf -p 'Once' -n 8 --seed 1 \
+    --stats 2>&1) || die "the command does not run on a Haswell: $said"
+  [[ $said == *"avx2"* ]] || die "a Haswell should get our kernels for AVX2, but says '$said'"
+  for cpu in Westmere Penryn; do
+    said=$(as_processor "$cpu" "$program" run -m build/tests/tiny-target.gguf -p 'Once' 2>&1) &&
+      die "the command should refuse a $cpu"
+    [[ $said == *"needs a processor with "*AVX2* ]] ||
+      die "the command should say what a $cpu lacks, but says '$said'"
+    as_processor "$cpu" "$program" man >/dev/null || die "'man' needs no AVX2, but fails on a $cpu"
+  done
+  has_instruction "$program" vpdpbusd || die "the kernels for VNNI are not in $program"
+  ! has_instruction "$program" 'ldtilecfg|tdpb[a-z]+' || die "there is AMX in $program, which may fault"
 }
+
+# has_instruction PROGRAM PATTERN
+has_instruction() { [[ $(objdump -d --no-show-raw-insn "$1" | grep -Ecw "$2") != 0 ]]; }
 
 cmd_package() {
   local what=${1:-all}
   case $what in
-    wheel | deb | all) ;;
-    *) die "package: give wheel, deb or all" ;;
+    wheel | npm | deb | all) ;;
+    *) die "package: give wheel, npm, deb or all" ;;
   esac
   mkdir -p build/package
-  if [[ $what != deb ]]; then
+  if [[ $what == wheel || $what == all ]]; then
     package_wheel
     test_wheel
   fi
-  if [[ $what != wheel ]]; then
+  if [[ $what == npm || $what == all ]]; then
+    package_npm
+    test_npm
+  fi
+  if [[ $what == deb || $what == all ]]; then
     package_deb
     test_processors
     test_deb
   fi
-  find "$ROOT/build/package" -maxdepth 1 \( -name '*.whl' -o -name '*.deb' \)
+  find "$ROOT/build/package" -maxdepth 1 \( -name '*.whl' -o -name '*.tgz' -o -name '*.deb' \)
 }

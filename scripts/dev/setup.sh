@@ -37,13 +37,11 @@ wanting() {
       command -v python3 >/dev/null || echo python3
       have_llama || command -v npm >/dev/null || echo npm ;;
     models) have_pip || echo python3-pip ;;
-    examples)
+    examples) command -v pkg-config >/dev/null || echo pkg-config ;;
+    node)
       command -v node >/dev/null || echo nodejs
-      command -v npm >/dev/null || echo npm
-      command -v pkg-config >/dev/null || echo pkg-config ;;
+      command -v npm >/dev/null || echo npm ;;
     clients)
-      command -v node >/dev/null || echo nodejs
-      command -v npm >/dev/null || echo npm
       command -v curl >/dev/null || echo curl
       have_venv || echo python3-venv
       have_chromium || echo chromium ;;
@@ -112,7 +110,7 @@ cmd_setup() {
   need_build
   need models
   case ${1:-} in
-    --all) need examples clients shells bench lint package ;;
-    --test) need examples clients shells ;;
+    --all) need examples node clients shells bench lint package ;;
+    --test) need examples node clients shells ;;
   esac
 }

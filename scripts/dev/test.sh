@@ -59,7 +59,7 @@ run_tests() {
 test_clients() {
   local report status=0
   report=$(build_dir release)/clients/report.xml
-  (need clients) || say "./dev: going on without what some clients need"
+  (need node clients) || say "./dev: going on without what some clients need"
   mkdir -p "$(dirname "$report")"
   rm -f "$report"
   python3 tests/clients/run.py --target "$(model_path smollm2)" \
@@ -87,18 +87,19 @@ test_like_llama_server() {
   count_tests "llama.cpp's server tests" "$report" "$status"
 }
 
-# The Python module on the library and the tiny models of the release build: scripts/test_python.py.
-test_python() {
+# test_module python|node: a module on the library and the tiny models of the release build:
+# scripts/test_python.py, scripts/test_node.py.
+test_module() {
   local report status=0
-  report=$(build_dir release)/python.xml
+  report=$(build_dir release)/$1.xml
   rm -f "$report"
-  python3 scripts/test_python.py "$(build_dir release)" --report "$report" >&2 || status=$?
-  if [[ $status == 77 ]]; then  # pytest or mypy is not to be had here; it said why
-    [[ ${CI:-} != true ]] || die "the Python module's tests need pytest and mypy"
+  python3 "scripts/test_$1.py" "$(build_dir release)" --report "$report" >&2 || status=$?
+  if [[ $status == 77 ]]; then  # what its tests need is not to be had here; it said what
+    [[ ${CI:-} != true ]] || die "the module for $1 must be tested"
     return
   fi
-  [[ -s $report ]] || die "the Python module's tests gave no report (see above)"
-  count_tests "Python module" "$report" "$status"
+  [[ -s $report ]] || die "the tests of the module for $1 gave no report (see above)"
+  count_tests "module for $1" "$report" "$status"
 }
 
 finish_tests() {
@@ -119,8 +120,8 @@ cmd_clients() {
 
 cmd_test() {
   local without_models=()
-  (need examples clients shells) ||
-    say "./dev: going on without what the Node.js example, pkg-config, some clients and shells need"
+  (need examples node clients shells) ||
+    say "./dev: going on without what the module for Node.js, pkg-config, some clients and shells need"
   need_build
   if ! download smollm2 gemma; then
     [[ -n $CONFIGURED ]] || die "nothing can be built without llama.cpp's source"
@@ -139,7 +140,8 @@ cmd_test() {
   run_tests release ${without_models[@]+"${without_models[@]}"}
   unset OUTRIDER_MODELS_DIR
   part "testing with clients"
-  test_python
+  test_module python
+  test_module node
   if [[ ${#without_models[@]} == 0 ]]; then
     OUTRIDER_CLIENTS_EXAMPLES=$FEW_EXAMPLES test_clients
     test_like_llama_server

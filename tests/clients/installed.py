@@ -59,18 +59,19 @@ def python_packages(folder, requirements=HERE / "requirements.txt",
     return python
 
 
-def node_packages(folder):
-    """`folder`, with the packages of node/package.json in it."""
+def node_packages(folder, source=HERE / "node"):
+    """`folder`, with the packages of package.json of `source` in it."""
     stamp = folder / "installed"
-    content = of("node/package.json", "node/package-lock.json")
+    files = [source / name for name in ("package.json", "package-lock.json")]
+    content = of(*files)
     if is_current(stamp, content):
         return folder
     if not shutil.which("node") or not shutil.which("npm"):
         raise Unavailable("there is no node or no npm; on Debian: apt-get install nodejs npm")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / "node" / name, folder / name)
+    for file in files:
+        shutil.copy(file, folder)
     attempt("npm ci", ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=folder,
             env=dict(os.environ, npm_config_update_notifier="false"))
     stamp.write_text(content)

@@ -142,6 +142,23 @@ def test_a_documents_commands_run(block, places):
         place.run(block.text)
 
 
+PROGRAMS = [block for file in DOCUMENTS for block in blocks.blocks_of(file)
+            if block.language == "c" and "int main" in block.text]
+
+
+@pytest.mark.parametrize("block", PROGRAMS, ids=lambda block: block.name)
+def test_a_documents_c_program_answers(block, places, binary):
+    place = places(block.file)
+    (place.folder / "program.c").write_text(block.text)
+    said = place.run(f"cc -std=c99 -Wall -Werror -I'{ROOT / 'include'}' -o program program.c "
+                     f"'{binary.parent / 'liboutrider.so'}' -Wl,-rpath,'{binary.parent}' && ./program")
+    assert json.loads(said.splitlines()[-1])["result"]["text"], said
+
+
+def test_there_is_a_c_program():
+    assert PROGRAMS
+
+
 @pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)
 def test_every_command_is_marked_as_one(file):
     for block in blocks.blocks_of(file):
@@ -187,3 +204,38 @@ def test_an_option_that_no_command_has_is_found(tmp_path, binary):
     file.write_text("Use `--temp 0`, or `--no-such-option`.\n")
     unknown = set(blocks.options_in_text(file)) - options_of(binary)
     assert unknown == {"--no-such-option"}
+
+
+BENCHMARKS = ROOT / "docs" / "benchmarks.md"
+SECTIONS = re.split(r"^## ", BENCHMARKS.read_text(), flags=re.MULTILINE)[1:]
+
+
+def repeated_by(section):
+    """The commands that repeat a section's figures: its first line says `Repeat:`."""
+    lines = section.splitlines()
+    return re.findall(r"`([^`]+)`", lines[1]) if lines[1].startswith("Repeat: `") else []
+
+
+def unknown_in(command, binary):
+    """What a command names that is not there: files of ours, programs that a build makes, options."""
+    unknown = {path for path in re.findall(r"(?:bench|scripts|tests)/[\w/]+\.(?:py|jsonl|sh)", command)
+               if not (ROOT / path).exists()}
+    unknown |= {name for name in re.findall(r"build/bench/bench_(\w+)", command)
+                if not (ROOT / "bench" / f"{name}_bench.cc").exists()}
+    if command.startswith("build/outrider"):
+        unknown |= set(blocks.OPTION.findall(command)) - options_of(binary)
+    return unknown
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.splitlines()[0])
+def test_every_figure_says_how_to_repeat_it(section, binary):
+    commands = repeated_by(section)
+    assert commands, "the line behind the heading is 'Repeat: `COMMAND`'"
+    for command in commands:
+        assert not unknown_in(command, binary), command
+
+
+def test_a_command_that_repeats_nothing_is_found(binary):
+    assert repeated_by("Some\n\nFigures: `x`\n") == []
+    command = "build/outrider run --no-such-option; bench/none.py build/bench/bench_none"
+    assert unknown_in(command, binary) == {"--no-such-option", "bench/none.py", "none"}

@@ -1,0 +1,138 @@
+// Local language models that answer faster with the same text: speculative decoding of GGUF files.
+//
+//   const { Outrider } = require('outrider');
+//   const o = await Outrider.load({ model: 'target.gguf', draft: 'draft.gguf' });
+//   console.log((await o.generate('Once upon a time', { max_tokens: 64 })).text);
+//   for await (const piece of o.stream('The largest city is')) process.stdout.write(piece.text);
+//   await o.close();
+//
+// index.d.ts has the types and what they mean.
+'use strict';
+
+const { Poller, Stream } = require('./completions.js');
+const { Instance, OutriderError, version } = require('./library.js');
+
+const WAIT_MS = 200;
+
+class Outrider {
+  #instance;
+  #poller;
+
+  static async load(config, { onProgress } = {}) {
+    const models = {};
+    for (const role of ['model', 'draft']) {
+      const given = config[role];
+      if (given !== undefined) models[role] = typeof given === 'string' ? { path: given } : given;
+    }
+    if (!models.model) {
+      throw new OutriderError('model is missing: the path of a GGUF file', 'model', 'invalid_argument');
+    }
+    const outrider = new Outrider(new Instance({ ...config, ...models }));
+    try {
+      await outrider.#loaded('draft' in models ? ['target', 'draft'] : ['target'], onProgress);
+    } catch (error) {
+      await outrider.close();
+      throw error;
+    }
+    return outrider;
+  }
+
+  constructor(instance) {
+    this.#instance = instance;
+    this.#poller = new Poller(instance);
+  }
+
+  async generate(prompt, options = {}) {
+    return ended(this.stream(prompt, options));
+  }
+
+  stream(prompt, options = {}) {
+    return this.#stream(prompt, options);
+  }
+
+  chat(system, options = {}) {
+    const start = (said, own, onEnd) => this.#stream(said, { ...options, ...own }, onEnd);
+    return new Chat(start, system);
+  }
+
+  async tokenize(text, options = {}) {
+    return (await this.call('tokenize', { ...options, text })).tokens;
+  }
+
+  async detokenize(tokens) {
+    return (await this.call('detokenize', { tokens: [...tokens] })).text;
+  }
+
+  stats() {
+    return this.call('stats');
+  }
+
+  call(method, params = {}) {
+    return this.#instance.call(method, params);
+  }
+
+  close() {
+    return this.#instance.close();
+  }
+
+  #stream(prompt, { signal, ...options }, onEnd) {
+    const messages = Array.isArray(prompt) && prompt.some((part) => typeof part === 'object');
+    const params = { ...options, [messages ? 'messages' : 'prompt']: prompt };
+    return new Stream(this.#instance, this.#poller, params, signal, onEnd);
+  }
+
+  async #loaded(roles, onProgress = () => {}) {
+    let status;
+    do {
+      status = await this.call('system.status', { wait_ms: WAIT_MS });
+      for (const role of roles) {
+        const { state, path, progress } = status[role];
+        onProgress({ role, path, fraction: state === 'ready' ? 1 : progress });
+      }
+    } while (roles.some((role) => status[role].state === 'loading'));
+    for (const role of roles) {
+      const { state, error } = status[role];
+      if (state !== 'ready') {
+        const field = role === 'target' ? 'model' : role;
+        throw new OutriderError(`${field}: ${error?.message ?? state}`, field, error?.code);
+      }
+    }
+    for (const { name, files } of status.drafters) {
+      for (const { tier, error } of files) {
+        const field = name === 'suffix' ? 'suffix_store' : `ngram_${tier}`;
+        if (error) throw new OutriderError(error.message, field, error.code);
+      }
+    }
+  }
+}
+
+/** A conversation. An answer that fails, is cancelled or is left early leaves it as it was. */
+class Chat {
+  #start;
+  messages = [];
+
+  constructor(start, system) {
+    this.#start = start;
+    if (system !== undefined) this.messages.push({ role: 'system', content: system });
+  }
+
+  async send(text, options = {}) {
+    return ended(this.stream(text, options));
+  }
+
+  stream(text, options = {}) {
+    const said = [...this.messages, { role: 'user', content: text }];
+    return this.#start(said, options, (result) => {
+      if (result.finish_reason === 'cancelled') return;
+      this.messages = [...said, { role: 'assistant', ...(result.message ?? { content: result.text }) }];
+    });
+  }
+}
+
+/** Its result, once it has ended. */
+async function ended(stream) {
+  for await (const _ of stream);
+  return stream.result;
+}
+
+module.exports = { Outrider, OutriderError, version };
