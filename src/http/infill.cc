@@ -158,12 +158,10 @@ Result<CompletionTask> read_infill_task(Json body, const ServerOptions& options,
   const Vocabulary& vocabulary = target.vocabulary();
   const SpecialTokens special = vocabulary.special();
   if (!special.fills_in()) {
-    return api::Error{.code = StatusCode::kUnsupported,
-                      .message =
-                          "this model cannot fill in: it has no tokens for prefix, suffix "
-                          "and middle; take one that was trained for it (Qwen2.5-Coder and "
-                          "the like)",
-                      .field = "model"};
+    return unsupported(
+               "this model cannot fill in: it has no tokens for prefix, suffix and middle; take one "
+               "that was trained for it (Qwen2.5-Coder and the like)")
+        .about("model");
   }
   OUTRIDER_ASSIGN_OR_RETURN(InfillParts parts, take_parts(body, vocabulary));
   const std::int64_t room = room_beside_answer(body, options, target);

@@ -44,11 +44,9 @@ constexpr api::Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool, .nul
 void refuse_what_is_stored(api::JsonFields& fields) {
   for (const char* name : {"previous_response_id", "conversation", "prompt"}) {
     if (fields.any(name) == nullptr) continue;
-    fields.fail(api::Error{.code = StatusCode::kUnsupported,
-                           .message = std::string(name) +
-                                      " is not supported: nothing is stored here; send the whole "
-                                      "conversation as input",
-                           .field = name});
+    fields.take(refused(StatusCode::kUnsupported, name,
+                        "is not supported: nothing is stored here; send the whole conversation as "
+                        "input"));
   }
   bool background = false;
   fields.boolean("background", background);
