@@ -35,6 +35,38 @@ constexpr const char* kServeDetails =
 
 constexpr std::int64_t kLookMs = 100;  // between two looks at how far a load is
 
+// A listener's thread, which a signal ends, and which has ended before what it uses goes: whatever is
+// thrown meanwhile.
+class Listening {
+ public:
+  Listening(http::Listener& listener, SignalWatch& signals, Status& result)
+      : listener_(listener), signals_(signals) {
+    signals_.on_signal([&listener] { listener.stop(); });
+    try {
+      thread_ = std::thread([&] { result = listener.run(); });
+    } catch (...) {
+      signals_.on_signal({});
+      throw;
+    }
+  }
+  ~Listening() {
+    if (thread_.joinable()) listener_.stop();
+    wait();
+    signals_.on_signal({});
+  }
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+
+  void wait() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  http::Listener& listener_;
+  SignalWatch& signals_;
+  std::thread thread_;
+};
+
 class ServeCommand : public Command {
  public:
   ServeCommand() : Command("serve", "serve OpenAI's API and a page over HTTP", kServeDetails) {}
@@ -150,15 +182,13 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
     return listener.status();
   }
   Status listened;
-  std::thread listening([&] { listened = (*listener)->run(); });
+  Listening listening(**listener, terminal.signals, listened);
   print_note("listening on http://" + server_.host + ":" + std::to_string((*listener)->port()));
-  terminal.signals.on_signal([&] { (*listener)->stop(); });
   Status opened = catalog.preload("");
   if (opened.ok()) opened = wait_until_open(catalog, terminal);
   if (!opened.ok()) (*listener)->stop();
   if (opened.ok() && !terminal.signals.raised()) print_note("ready");
-  listening.join();
-  terminal.signals.on_signal({});
+  listening.wait();
   terminal.signals.on_other({});
   // What a signal ended did not fail.
   return opened.ok() || terminal.signals.raised() ? listened : opened;

@@ -16,7 +16,8 @@ constexpr std::size_t kSentBytes = 60;
 
 std::string as_sent(const Json& value) {
   const std::string text = json::encode(value);
-  return text.size() > kSentBytes ? text.substr(0, kSentBytes) + "..." : text;
+  if (text.size() <= kSentBytes) return text;
+  return text.substr(0, complete_utf8_prefix(std::string_view(text).substr(0, kSentBytes))) + "...";
 }
 
 }  // namespace

@@ -76,6 +76,11 @@ TEST(Create, AConfigIsReadStrictlyAndItsErrorNamesTheField) {
   EXPECT_NE(refusal(R"({"draft":{}})").find("draft.path is missing"), std::string::npos);
   EXPECT_NE(refusal(R"({"draft":5})").find("draft is 5"), std::string::npos);
   EXPECT_NE(refusal(R"({"suffix_store":[""]})").find("suffix_store is "), std::string::npos);
+  std::string stores;
+  for (int i = 0; i < 64; ++i) stores += "\"s" + std::to_string(i) + "\",";
+  const std::string many = R"({"ngram_static":"n","suffix_store":[)" + stores + "\"last\"]}";
+  EXPECT_NE(refusal(many.c_str()).find("are 66 together, at most 64 can be"), std::string::npos)
+      << refusal(many.c_str());
   EXPECT_NE(refusal(R"({"suffix_store":[5]})").find("suffix_store[0] is 5"), std::string::npos);
   EXPECT_NE(refusal(R"({"remember_tokens":5})").find("remember_tokens is 5"), std::string::npos);
   EXPECT_NE(refusal(R"({"ngram_static":""})").find("ngram_static is "), std::string::npos);

@@ -25,8 +25,9 @@ void read_stores(api::JsonFields& fields, const std::string& name, Config& confi
     config.files.push_back({.drafter = "suffix", .path = std::move(path)});
   }
   if (config.files.size() > Runtime::kMaxDrafterFiles) {
-    fields.fail(name, name + " holds " + std::to_string(paths.size()) + ", at most " +
-                          std::to_string(Runtime::kMaxDrafterFiles) + " can be");
+    fields.fail(name, name + " and the n-gram files are " + std::to_string(config.files.size()) +
+                          " together, at most " + std::to_string(Runtime::kMaxDrafterFiles) +
+                          " can be");
   }
 }
 

@@ -48,6 +48,14 @@ constexpr NamedSampler kSamplers[] = {
      }},
 };
 
+std::string sampler_names() {
+  std::string names;
+  for (const NamedSampler& sampler : kSamplers) {
+    names.append(names.empty() ? "" : ", ").append(sampler.name);
+  }
+  return names;
+}
+
 std::string_view llama_name(std::string_view ours) {
   for (const api::Dialect::Name& name : openai_dialect().names) {
     if (name.ours == ours) return name.theirs;
@@ -96,8 +104,7 @@ std::vector<std::size_t> sampler_order(api::JsonFields& fields, const Json& give
       order.push_back(i);
     } else {
       fields.fail("samplers", "samplers names " + api::shown(Json(name)) +
-                                  ", which is not among those here: penalties, dry, top_n_sigma, "
-                                  "top_k, typ_p, top_p, min_p, xtc, temperature");
+                                  ", which is not among those here: " + sampler_names());
     }
   }
   return order;
@@ -150,8 +157,8 @@ void read_samplers(api::JsonFields& fields, Options& options) {
   // Those that are out of order, where they are all on, would give another distribution.
   if (std::adjacent_find(order.begin(), order.end(), std::greater_equal<>()) != order.end()) {
     return fields.fail("samplers",
-                       "samplers must be named once, in the order in which they work here: "
-                       "penalties, dry, top_n_sigma, top_k, typ_p, top_p, min_p, xtc, temperature");
+                       "samplers must be named once, in the order in which they work here: " +
+                           sampler_names());
   }
   for (std::size_t i = 0; i < std::size(kSamplers); ++i) {
     if (std::find(order.begin(), order.end(), i) == order.end()) kSamplers[i].off(options);

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -46,11 +45,11 @@ void end_session() noexcept {
 }
 
 // Before a session: one that has loaded nothing yet is ended at exit too.
-void prepare() {
-  const Status processor = llama::check_processor();
-  if (!processor.ok()) throw std::runtime_error(processor.message());
+Status prepare() {
+  OUTRIDER_RETURN_IF_ERROR(llama::check_processor());
   llama::ensure_backend();
   at_process_end(end_session);
+  return Status();
 }
 
 // A block for the answer that there is no memory.
@@ -101,8 +100,9 @@ extern "C" {
 
 int init(const char* cmd) {
   try {
-    rpc::prepare();
-    return rpc::process().server.init(cmd);
+    rpc::Server& server = rpc::process().server;
+    const outrider::Status prepared = rpc::prepare();
+    return prepared.ok() ? server.init(cmd) : server.refuse_init(prepared);
   } catch (...) {
     return 1;
   }
@@ -110,8 +110,10 @@ int init(const char* cmd) {
 
 void init_async(const char* cmd, bool init_draft_model) {
   try {
-    rpc::prepare();
-    rpc::process().server.init_async(cmd, init_draft_model);
+    rpc::Server& server = rpc::process().server;
+    const outrider::Status prepared = rpc::prepare();
+    if (!prepared.ok()) return (void)server.refuse_init(prepared);
+    server.init_async(cmd, init_draft_model);
   } catch (...) {  // the server has noted it for the status
   }
 }

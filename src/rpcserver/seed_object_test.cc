@@ -71,6 +71,18 @@ TEST(SeedObjectTest, AWrongKindIsRefusedWithTheFieldAndWhatItIs) {
   EXPECT_EQ(error.message(), "outer.a is a string, but must be true or false");
 }
 
+TEST(SeedObjectTest, AValueIsCutBetweenCharacters) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "\xC3\xA9";  // é; behind the quote each begins at an odd byte
+  const Json object = {{"n", text}};
+  JsonFields fields(object, "", &kSeedDialect);
+  std::int64_t n = 0;
+  fields.integer("n", n, 0, 9);
+  const std::string message = fields.finish().message();
+  EXPECT_NE(message.find("..."), std::string::npos) << message;
+  EXPECT_EQ(json::encode(Json(message)).find("\xEF\xBF\xBD"), std::string::npos) << message;
+}
+
 TEST(SeedObjectTest, ANumberOutsideItsRangeIsRefusedWithTheRange) {
   const Json object = parse(R"({"a":12,"b":1.5})");
   JsonFields fields(object, "", &kSeedDialect);

@@ -47,6 +47,12 @@ void Server::init_async(const char* cmd, bool init_draft_model) {
   if (call.session() != nullptr) call.session()->init(cmd, init_draft_model, /*wait=*/false);
 }
 
+int Server::refuse_init(const Status& why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  init_error_ = why.message();
+  return 1;
+}
+
 template <typename Question>
 std::string Server::ask(Question question, const char* text, Json without) {
   const Call call(*this, enter(/*make=*/false));

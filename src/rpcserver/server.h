@@ -34,6 +34,8 @@ class Server {
   // As include/rpcserver.h has them; arguments may be null.
   int init(const char* cmd);
   void init_async(const char* cmd, bool init_draft_model);
+  // Nothing can run here: what the status says from now on. Returns what init does.
+  int refuse_init(const Status& why);
   std::string tokenize(const char* request);
   std::string poll_system_status();
   std::string get_completion(const char* request);

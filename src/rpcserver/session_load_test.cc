@@ -25,6 +25,14 @@ TEST_F(SessionLoadTest, BeforeInitEveryFunctionAnswers) {
   server_.deinit();
 }
 
+TEST_F(SessionLoadTest, WhyNothingCanRunHereIsInTheStatus) {
+  EXPECT_EQ(server_.refuse_init(unsupported("this processor has no AVX2")), 1);
+  EXPECT_EQ(status()["init_success"], -1);
+  EXPECT_EQ(status()["error"], "this processor has no AVX2");
+  server_.deinit();
+  EXPECT_EQ(status()["init_success"], 0);
+}
+
 TEST_F(SessionLoadTest, InitLoadsTheTargetAndTheDraftThatTheCmdNames) {
   EXPECT_EQ(
       server_.init(R"({"model":"target","model_draft":"draft","model_alias":"fake","fa":true})"),

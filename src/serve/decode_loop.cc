@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/caught.h"
 #include "draft/base/drafter_plan.h"
 
 namespace outrider {
@@ -83,27 +84,27 @@ void DecodeLoop::install() {
 }
 
 void DecodeLoop::install_draft(StationChange change) {
-  bool failed = false;
+  Status status;
   try {
     station_->set_draft(std::move(std::get<std::unique_ptr<Draft>>(change.what)), change.reason);
-  } catch (const std::exception&) {
-    failed = true;
-    station_->set_draft(nullptr, "out of memory");
+  } catch (const std::exception& error) {
+    status = caught(error);
+    station_->set_draft(nullptr, status.message());
   }
   const Lock lock(shared_.mutex);
   if (!is_current()) return;
   note_drafters();
-  if (failed) models_.draft_not_installed(resource_exhausted("out of memory"));
+  if (!status.ok()) models_.draft_not_installed(std::move(status));
 }
 
 void DecodeLoop::add_file(const StationChange& change) {
   const OpenedDrafterFile& opened = std::get<OpenedDrafterFile>(change.what);
   try {
     station_->add_file(opened);
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
     const Lock lock(shared_.mutex);
     if (!is_current()) return;
-    files_.not_installed(opened.file, resource_exhausted("out of memory"));
+    files_.not_installed(opened.file, caught(error));
   }
 }
 
@@ -188,8 +189,8 @@ void DecodeLoop::add_to_engine(Job& job, Request request, Lock& lock) {
     const Result<RequestId> added = station_->engine().add(std::move(request));
     status = added.status();
     if (added.ok()) id = *added;
-  } catch (const std::exception&) {
-    status = resource_exhausted("out of memory");
+  } catch (const std::exception& error) {
+    status = caught(error);
   }
   lock.lock();
   if (!id) return jobs_.fail(job, std::move(status));
@@ -208,8 +209,8 @@ void DecodeLoop::step() {
     if (health.ok()) return;
     const Lock lock(shared_.mutex);
     models_.target_lost(*station_, health);
-  } catch (const std::exception&) {  // out of memory
-    restart();
+  } catch (const std::exception& error) {
+    restart(caught(error));
   }
 }
 
@@ -280,10 +281,10 @@ void DecodeLoop::note_progress() {
 
 // An exception out of a step leaves the engine in no known state: its requests end, and it begins
 // anew. Needs no memory but the new engine's.
-void DecodeLoop::restart() {
+void DecodeLoop::restart(const Status& why) {
   {
     const Lock lock(shared_.mutex);
-    jobs_.fail_running(*station_, resource_exhausted("out of memory"));
+    jobs_.fail_running(*station_, why);
   }
   while (true) {  // nobody has anything on it now, so without the lock
     try {
@@ -326,12 +327,10 @@ Status DecodeLoop::lend(const IdleWork::Work& work) {
     station_->engine().forget_idle();
     const Lock lock(shared_.mutex);
     stations_.note_idle(*station_);
-  } catch (const std::bad_alloc&) {
-    status = resource_exhausted("out of memory");
-  } catch (const std::exception& e) {
-    status = internal_error(e.what());
+  } catch (const std::exception& error) {
+    status = caught(error);
   }
-  if (!status.ok()) restart();
+  if (!status.ok()) restart(status);
   const Status health = station_->target()->model().health();
   if (health.ok()) return status;
   const Lock lock(shared_.mutex);

@@ -89,7 +89,7 @@ class DecodeLoop {
   std::optional<Remembered> remember(const Job& job, const Completion& completion) const;
   void note_drafters();
   void note_progress();
-  void restart();
+  void restart(const Status& why);
   bool is_current() const { return stations_.current() == station_; }
 
   RuntimeShared& shared_;

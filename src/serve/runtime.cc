@@ -217,6 +217,7 @@ Result<StartedCompletion> Runtime::start(CompletionRequest request) {
     const Impl::Lock lock(impl_->shared.mutex);
     station = impl_->stations.current();
     if (!station) return impl_->models.no_target();
+    OUTRIDER_RETURN_IF_ERROR(impl_->jobs.check_room());  // before any work is done for nothing
     idle = impl_->stations.idle();
   }
   OUTRIDER_ASSIGN_OR_RETURN(const JobPtr job, make_job(std::move(request), std::move(station), idle,

@@ -85,10 +85,9 @@ SamplerPlan make_sampler_plan(const SamplingOptions& o) {
   const bool best_survives =
       o.mirostat != 0 || (o.typical_p >= 1.0f && plan.xtc_probability == 0.0f);
   if (plan.greedy && best_survives) plan.kind = ChainKind::kGreedy;
-  const bool bare = o.mirostat == 0 && !dynamic && o.top_n_sigma <= 0.0f && o.top_k <= 0 &&
-                    o.typical_p >= 1.0f && o.top_p >= 1.0f && o.min_p <= 0.0f &&
-                    plan.xtc_probability == 0.0f;
-  if (!plan.greedy && bare) plan.kind = ChainKind::kDense;
+  if (plan.greedy || dynamic || o.mirostat != 0) return plan;
+  const SamplerFilters filters = make_sampler_filters(o, plan);
+  if (!filters.before && !filters.xtc) plan.kind = ChainKind::kDense;
   return plan;
 }
 

@@ -37,7 +37,7 @@ struct SamplerFilters {
   SamplerHandle after;
 };
 
-// REQUIRES: valid options.
+// REQUIRES: valid options. Throws std::bad_alloc.
 SamplerPlan make_sampler_plan(const SamplingOptions& options);
 
 // The samplers of a plan of kFilters, in llama.cpp's order (common_sampler_init in its

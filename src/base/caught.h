@@ -1,0 +1,20 @@
+// An exception that was caught, as a Status.
+#pragma once
+
+#include <exception>
+#include <new>
+
+#include "base/status.h"
+
+namespace outrider {
+
+// kResourceExhausted where memory was lacking, which itself needs none; else kInternal, with what it
+// says.
+inline Status caught(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    return resource_exhausted("out of memory");
+  }
+  return internal_error(error.what());
+}
+
+}  // namespace outrider
