@@ -51,18 +51,21 @@ typedef struct outrider outrider;
 /* "0.1.0". Static: not to be freed. */
 OUTRIDER_EXPORT const char *outrider_version(void);
 
-/* A new instance with four threads of its own: one loads models and files, one decodes, one ends
- * completions that have run out of time, one calls outrider_subscribe's callback. `config_json` is
- * an object, or NULL for the defaults:
+/* A new instance with threads of its own: one loads models and files, one ends completions that have
+ * run out of time, one calls outrider_subscribe's callback, and one decodes for each target that is
+ * at work. `config_json` is an object, or NULL for the defaults:
  *
  *   "slots"          requests that run at once, 1 to 64; default 4. Each costs its context's memory
  *   "max_queue"      requests that wait, at most; default 256
  *   "prompt_chunk"   prompt tokens of a step while other texts go on, at least 1; default 128
+ *   "prompt_share"   of the time, what reading one prompt takes from other texts that go on, 0.01 to
+ *                    1 (no limit); default 0.2
  *   "reuse_prefix"   keep the state of ended texts for prompts that begin alike; default true
  *   "retention_ms"   how long a finished result waits to be polled; default 60000
  *   "remember_tokens"  tokens of finished texts that the drafter suffix remembers, 1024 to 2097152
  *                    (136 bytes each), at most a quarter of them for one namespace; default 0: none.
  *                    Only completions that name a "namespace" are remembered, for that namespace
+ *   "remember_folder"  a folder that keeps the remembered texts over restarts; default: none
  *   "prompt_cache"   a folder that keeps what was read of ended texts over restarts; default: none
  *   "prompt_cache_mib"  mebibytes that it may have; default 2048
  *   "model"          a target to load at once: model.load's parameters without "role"
@@ -105,8 +108,9 @@ OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
  *
  * A completion's "speculative": {"drafters": [...]} names the drafters, which guess its next
  * tokens: "draft-model", which needs a draft model; "suffix", "ngram-cache" and "recycle", which
- * every target has. When none is named: the draft model, where there is one, "suffix", and
- * "ngram-cache", where it has files (with the rules "rejection" and "block" the draft model alone).
+ * every target has; "mtp", which needs prediction layers in the target's file. When none is named:
+ * the draft model and "mtp", where they are there, "suffix", and "ngram-cache", where it has files
+ * (with the rules "rejection" and "block" the draft model alone).
  * ["a","b"] merges their guesses, ["a/b"] asks b only where a has none. A drafter that is not
  * loaded guesses nothing, and "speculation"."reason" in the result says so; an unknown name is an
  * error. Drafters may be loaded and unloaded while completions run, which changes no text:

@@ -114,9 +114,10 @@ RPCSERVER_API const char *get_completion(const char *req_json);
    token), speculative false: true, or {"drafters": [names], "rule": "coupled" | "rejection" |
    "block", "width", "branches", "split_p", "draft_p_min", "draft_p_ratio"}.
 
-   Drafters guess the next tokens: draft-model; suffix, ngram-cache and recycle, which need no model.
-   When none is named: draft-model, suffix, and ngram-cache where it has files (with the rules
-   rejection and block: draft-model). "a/b" asks b only where a has no guess. A drafter that is not
+   Drafters guess the next tokens: draft-model; mtp, with prediction layers in the target's file;
+   suffix, ngram-cache and recycle, which need no model. When none is named: draft-model and mtp where
+   they are there, suffix, and ngram-cache where it has files (with the rules rejection and block:
+   draft-model). "a/b" asks b only where a has no guess. A drafter that is not
    loaded guesses nothing, and "reason" in "speculation" says so.
 
    A prompt that is too long is cut: its first n_keep tokens stay, and of what follows the oldest
