@@ -49,7 +49,7 @@ test_wheel() {
 
 # build/package/outrider-*.tgz: the module for Node.js, with the wheel's library and what that needs.
 package_npm() {
-  local out=$ROOT/build/package stage=$ROOT/build/package/npm wheel cpu=x64
+  local out=$ROOT/build/package stage=$ROOT/build/package/npm wheel cpu=x64 library needed
   need node
   wheel=("$out"/*.whl)
   [[ -s ${wheel[0]} ]] || package_wheel
@@ -62,6 +62,10 @@ package_npm() {
   mv "$stage/wheel/outrider/liboutrider.so" "$stage/native/outrider/"
   mv "$stage/wheel/outrider.libs" "$stage/native/"
   rm -r "$stage/wheel"
+  needed=$(ldd "$stage/native/outrider/liboutrider.so")
+  for library in "$stage"/native/outrider.libs/*; do  # the command needs more
+    [[ $needed == *"$(basename "$library")"* ]] || rm "$library"
+  done
   cp node/*.js node/index.d.ts node/package.json node/README.md LICENSE "$stage"
   (
     cd "$stage"
