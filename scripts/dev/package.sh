@@ -205,6 +205,8 @@ cmd_package() {
     *) die "package: give wheel, npm, deb or all" ;;
   esac
   mkdir -p build/package
+  # pip would take g++ where CMake takes c++, and the compiler's cache tells the two apart by name.
+  export CC=${CC:-cc} CXX=${CXX:-c++}
   if [[ $what == wheel || $what == all ]]; then
     package_wheel
     test_wheel
