@@ -53,14 +53,6 @@ namespace {
 
 using namespace lab;  // NOLINT: the oracle
 
-struct Measured {
-  double ms = 0.0;
-  std::int64_t drafted = 0;
-  std::int64_t accepted = 0;
-  std::int64_t steps = 0;
-  double plan_ms = 0.0;  // of this machine
-};
-
 class Bench {
  public:
   explicit Bench(Setting setting) : setting_(std::move(setting)) {
@@ -327,10 +319,8 @@ class Bench {
     const Informed informed(seen);
     std::printf(
         "\nTemperature %.1f, %zu texts; chains only, speeds in those of plain decoding.\n\n"
-        "| machine | planner | the second time | knows the chances | by the whole's rate | and "
-        "those of guesses to "
-        "come | oracle | "
-        "shares |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "| machine | planner | the second time | knows the chances | by the whole's rate | and those "
+        "of guesses to come | oracle | shares |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
         static_cast<double>(temperature_), texts_.size());
     for (const Machine& machine : machines()) {
       const CostCurve costs(machine.steps);

@@ -48,6 +48,15 @@ struct Setting {
   bool informed = false;      // those of a planner that knows each guess's chance, likewise
 };
 
+// What playing the texts took, on a made-up machine.
+struct Measured {
+  double ms = 0.0;
+  std::int64_t drafted = 0;
+  std::int64_t accepted = 0;
+  std::int64_t steps = 0;
+  double plan_ms = 0.0;  // of this machine
+};
+
 inline Setting setting_of(const std::vector<std::string>& arguments) {
   Setting setting;
   for (std::size_t i = 0; i < arguments.size(); ++i) {

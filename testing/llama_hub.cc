@@ -3,7 +3,6 @@
 #include <cpp-httplib/httplib.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <thread>
 
@@ -57,10 +56,7 @@ void LlamaHub::Server::send_file(LlamaHub& hub, const httplib::Request& q, httpl
   const std::size_t end = breaks ? static_cast<std::size_t>(file.breaks_after) : bytes.size();
   const auto send = [&hub, bytes, end, stalls = file.stalls](std::size_t at, std::size_t n,
                                                              httplib::DataSink& sink) {
-    while (at >= end && stalls && !hub.released_ && !hub.ending_) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    const std::size_t stop = stalls && hub.released_ ? bytes.size() : end;
+    const std::size_t stop = stalls && hub.goes_on(at >= end) ? bytes.size() : end;
     if (at >= stop) return false;
     const std::size_t now = std::min({n, stop - at, std::size_t{4096}});
     hub.bytes_sent_ += static_cast<std::int64_t>(now);
@@ -113,8 +109,25 @@ LlamaHub::LlamaHub() : server_(std::make_unique<Server>()) {
   http.wait_until_ready();
 }
 
+// Whether let_go() was called; waits for that, or for the end, where `wait`.
+bool LlamaHub::goes_on(bool wait) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (wait) goes_on_.wait(lock, [this] { return released_ || ending_; });
+  return released_;
+}
+
+void LlamaHub::let_go() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  released_ = true;
+  goes_on_.notify_all();
+}
+
 LlamaHub::~LlamaHub() {
-  ending_ = true;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ending_ = true;
+    goes_on_.notify_all();
+  }
   server_->http.stop();
   server_->thread.join();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -39,7 +40,7 @@ class LlamaHub {
   void want_token(const std::string& token);
 
   // What stalls goes on.
-  void let_go() { released_ = true; }
+  void let_go();
 
   int requests() const { return requests_.load(); }               // of any kind
   std::int64_t bytes_sent() const { return bytes_sent_.load(); }  // of files
@@ -47,16 +48,19 @@ class LlamaHub {
 
  private:
   struct Server;
+  bool goes_on(bool wait);
+
   std::unique_ptr<Server> server_;
   mutable std::mutex mutex_;  // guards what follows
   std::map<std::string, std::map<std::string, HubFile>> repos_;
   std::map<std::string, int> refused_;
   std::string token_;
   std::vector<std::string> ranges_;
+  bool released_ = false;
+  bool ending_ = false;
+  std::condition_variable goes_on_;  // one of the two was set
   std::atomic<int> requests_{0};
   std::atomic<std::int64_t> bytes_sent_{0};
-  std::atomic<bool> released_{false};
-  std::atomic<bool> ending_{false};
 };
 
 }  // namespace outrider::testing

@@ -2,12 +2,16 @@
 // is an error that says what happened.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -90,6 +94,20 @@ class IsolatedTarget : public ::testing::Test {
     return path;
   }
 
+  // Of a child that is stopped: something lies in its socket that it has not read.
+  static void wait_until_a_call_is_under_way() {
+    const auto is_sent = [](int file) {
+      int unread = 0;
+      return ioctl(file, SIOCOUTQ, &unread) == 0 && unread > 0;
+    };
+    while (true) {
+      for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        if (is_sent(std::atoi(entry.path().filename().c_str()))) return;
+      }
+      std::this_thread::yield();
+    }
+  }
+
   static Status step(LanguageModel& model) {
     const TokenTree root(20);
     const EvalItem item{.seq = 0, .prefix = {}, .tree = &root};
@@ -154,7 +172,7 @@ TEST_F(IsolatedTarget, AChildThatDoesNotStopWhenItIsToldToIsKilled) {
   ASSERT_TRUE(step(model).ok());
   kill(model.process_id(), SIGSTOP);
   std::thread impatient([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    wait_until_a_call_is_under_way();
     flag.store(true);
   });
   const Status status = step(model);
@@ -216,7 +234,7 @@ TEST_F(IsolatedTarget, KilledInTheMiddleOfACallThatCallFailsAndDoesNotHang) {
   const pid_t pid = process_of(*target);
   kill(pid, SIGSTOP);  // so that the call is under way for as long as we like
   std::thread killer([pid] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    wait_until_a_call_is_under_way();
     kill(pid, SIGKILL);
   });
   const Status status = step(target->model());

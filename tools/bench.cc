@@ -38,11 +38,9 @@ Ctrl-C ends it with the results of what was done, and exit code 130.)";
 
 class BenchCommand : public Command {
  public:
-  std::string name() const override { return "bench"; }
-  std::string summary() const override {
-    return "measure over many prompts how much faster speculation is";
-  }
-  std::string details() const override { return kBenchDetails; }
+  BenchCommand()
+      : Command("bench", "measure over many prompts how much faster speculation is",
+                kBenchDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }

@@ -41,11 +41,9 @@ The output of --json is a cost file for 'replay --cost'.)";
 
 class CalibrateCommand : public Command {
  public:
-  std::string name() const override { return "calibrate"; }
-  std::string summary() const override {
-    return "measure what steps of each width take on this machine";
-  }
-  std::string details() const override { return kCalibrateDetails; }
+  CalibrateCommand()
+      : Command("calibrate", "measure what steps of each width take on this machine",
+                kCalibrateDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }

@@ -53,9 +53,7 @@ class WatchedLines {
 
 class ChatCommand : public Command {
  public:
-  std::string name() const override { return "chat"; }
-  std::string summary() const override { return "talk with a model in the terminal"; }
-  std::string details() const override { return kChatDetails; }
+  ChatCommand() : Command("chat", "talk with a model in the terminal", kChatDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }

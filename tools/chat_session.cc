@@ -186,9 +186,8 @@ Status ChatSession::save(const std::string& path) const {
 }
 
 Status ChatSession::load(const std::string& path) {
-  Result<Conversation> read = Conversation::load(path);
-  if (!read.ok()) return read.status();
-  conversation_ = std::move(*read);
+  OUTRIDER_ASSIGN_OR_RETURN(Conversation read, Conversation::load(path));
+  conversation_ = std::move(read);
   const std::vector<ChatMessage>& messages = conversation_.messages();
   const bool open = !messages.empty() && messages.back().role == "user";
   say("loaded " + std::to_string(messages.size()) + " messages from '" + path + "'" +

@@ -149,12 +149,9 @@ Status change_setting(CompletionRequest& request, std::string_view name, const s
     request = std::move(with_usual);
     return Status();
   }
-  api::Answer<CompletionRequest> changed =
+  Result<CompletionRequest> changed =
       api::change_completion(Json{{wanted, typed_value(type, value)}}, request);
-  if (!changed.ok()) {
-    const api::Error& error = changed.error();
-    return Status(error.code, error.message).about(error.field);
-  }
+  if (!changed.ok()) return changed.status().about(changed.status().field());
   request = std::move(*changed);
   return Status();
 }

@@ -14,11 +14,15 @@ struct ModelArguments;
 
 class Command {
  public:
+  // `summary`: one line of `outrider --help`. `details`: printed below the options of its own
+  // --help. Static storage.
+  Command(const char* name, const char* summary, const char* details)
+      : name_(name), summary_(summary), details_(details) {}
   virtual ~Command() = default;
 
-  virtual std::string name() const = 0;
-  virtual std::string summary() const = 0;  // one line of `outrider --help`
-  virtual std::string details() const = 0;  // printed below the options of its own --help
+  std::string name() const { return name_; }
+  std::string summary() const { return summary_; }
+  std::string details() const { return details_; }
 
   // Declares its options, whose values live in this object.
   virtual void add_options(CLI::App& app) = 0;
@@ -40,6 +44,9 @@ class Command {
   void set_command_line(std::string text) { command_line_ = std::move(text); }
 
  private:
+  const char* name_;
+  const char* summary_;
+  const char* details_;
   std::string command_line_;
 };
 

@@ -148,21 +148,13 @@ int host_model(const char* const* argv) {
 
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands;
-  commands.push_back(make_run_command());
-  commands.push_back(make_chat_command());
-  commands.push_back(make_compare_command());
-  commands.push_back(make_inspect_command());
-  commands.push_back(make_worker_command());
-  commands.push_back(make_serve_command());
-  commands.push_back(make_rpc_command());
-  commands.push_back(make_replay_command());
-  commands.push_back(make_ngram_command());
-  commands.push_back(make_suffix_command());
-  commands.push_back(make_calibrate_command());
-  commands.push_back(make_bench_command());
-  commands.push_back(make_make_draft_command());
-  commands.push_back(make_completion_command());
-  commands.push_back(make_man_command());
+  for (const auto make :
+       {make_run_command, make_chat_command, make_compare_command, make_inspect_command,
+        make_worker_command, make_serve_command, make_rpc_command, make_replay_command,
+        make_ngram_command, make_suffix_command, make_calibrate_command, make_bench_command,
+        make_make_draft_command, make_completion_command, make_man_command}) {
+    commands.push_back(make());
+  }
   return commands;
 }
 

@@ -20,25 +20,19 @@ namespace outrider::tools {
 namespace {
 
 constexpr const char* kCompareDetails =
-    "Runs each prompt with the same seed, plain and with speculation at each width, and compares "
-    "the\n"
-    "tokens. (Under the coupled rule: the others give other texts of the same distribution.)\n"
-    "The verdict is the probe's (exact | exact up to width K | distributional), and never better "
-    "than\n"
-    "what was seen. Where texts differ, the logit gap at the first difference tells a near-tie "
-    "that\n"
-    "rounding decides from a bug (above 0.5). Exit code 0: compared, whatever came out.\n"
-    "Without a drafter and without -d, the plain run's own tokens are proposed, every fifth one "
-    "made\n"
-    "wrong. With several drafters the counts of each are told. Files are only read.";
+    R"(Runs each prompt with the same seed, plain and with speculation at each width, and compares the
+tokens. (Under the coupled rule: the others give other texts of the same distribution.)
+The verdict is the probe's (exact | exact up to width K | distributional), and never better than
+what was seen. Where texts differ, the logit gap at the first difference tells a near-tie that
+rounding decides from a bug (above 0.5). Exit code 0: compared, whatever came out.
+Without a drafter and without -d, the plain run's own tokens are proposed, every fifth one made
+wrong. With several drafters the counts of each are told. Files are only read.)";
 
 class CompareCommand : public Command {
  public:
-  std::string name() const override { return "compare"; }
-  std::string summary() const override {
-    return "check over many prompts that speculation does not change the text";
-  }
-  std::string details() const override { return kCompareDetails; }
+  CompareCommand()
+      : Command("compare", "check over many prompts that speculation does not change the text",
+                kCompareDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }

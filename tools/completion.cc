@@ -24,9 +24,8 @@ constexpr const char* kCompletionDetails =
 
 class CompletionCommand : public Command {
  public:
-  std::string name() const override { return "completion"; }
-  std::string summary() const override { return "print a script that completes in a shell"; }
-  std::string details() const override { return kCompletionDetails; }
+  CompletionCommand()
+      : Command("completion", "print a script that completes in a shell", kCompletionDetails) {}
   void add_options(CLI::App& app) override {
     app_ = &app;
     CLI::Option* shell = app.add_option("shell", shell_, "which shell");
@@ -51,11 +50,9 @@ class CompletionCommand : public Command {
 
 class ManCommand : public Command {
  public:
-  std::string name() const override { return "man"; }
-  std::string summary() const override { return "print the manual page"; }
-  std::string details() const override {
-    return "  outrider man | man -l -\nPackages install it as outrider(1).";
-  }
+  ManCommand()
+      : Command("man", "print the manual page",
+                "  outrider man | man -l -\nPackages install it as outrider(1).") {}
   void add_options(CLI::App& app) override { app_ = &app; }
   void check() override {}
   bool computes() const override { return false; }

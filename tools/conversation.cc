@@ -83,9 +83,8 @@ Status Conversation::save(const std::string& path) const {
 }
 
 Result<Conversation> Conversation::load(const std::string& path) {
-  const Result<std::string> text = lab::read_all(path);
-  if (!text.ok()) return text.status();
-  const json::Parsed parsed = json::parse(*text);
+  OUTRIDER_ASSIGN_OR_RETURN(const std::string text, lab::read_all(path));
+  const json::Parsed parsed = json::parse(text);
   if (!parsed.ok()) return not_a_conversation(path, parsed.error);
   const Json& given = *parsed.value;
   if (!given.is_object() || !given.contains("messages")) {
@@ -95,8 +94,8 @@ Result<Conversation> Conversation::load(const std::string& path) {
   // One reading of messages for all interfaces. None is fine here: a chat that has not begun.
   Conversation conversation;
   if (given["messages"].is_array() && given["messages"].empty()) return conversation;
-  api::Answer<CompletionRequest> read = api::read_completion(Json{{"messages", given["messages"]}});
-  if (!read.ok()) return not_a_conversation(path, read.error().message);
+  Result<CompletionRequest> read = api::read_completion(Json{{"messages", given["messages"]}});
+  if (!read.ok()) return not_a_conversation(path, read.status().message());
   conversation.messages_ = std::move(read->messages);
   return conversation;
 }

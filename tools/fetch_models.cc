@@ -17,13 +17,12 @@ namespace {
 Status fetch(const std::optional<std::string>& repo, std::optional<std::string>& file,
              Terminal& terminal) {
   if (!repo) return Status();
-  const Result<llama::HubName> name = llama::parse_hub_name(*repo);
-  if (!name.ok()) return name.status();
+  OUTRIDER_ASSIGN_OR_RETURN(const llama::HubName name, llama::parse_hub_name(*repo));
   const llama::DownloadHooks hooks{
       .progress = [&](const std::string& what,
                       double fraction) { terminal.progress.update(what, fraction); },
       .cancel = terminal.signals.flag()};
-  Result<llama::DownloadedModel> model = llama::download_model(*name, hooks);
+  Result<llama::DownloadedModel> model = llama::download_model(name, hooks);
   terminal.progress.clear();
   if (!model.ok()) return model.status();
   for (const std::string& note : model->notes) print_warning(note);

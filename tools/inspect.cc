@@ -22,11 +22,9 @@ comes on top. Whether a setting is really exact here, the probe of run and compa
 
 class InspectCommand : public Command {
  public:
-  std::string name() const override { return "inspect"; }
-  std::string summary() const override {
-    return "say what a model is and needs, and whether a draft model fits it";
-  }
-  std::string details() const override { return kInspectDetails; }
+  InspectCommand()
+      : Command("inspect", "say what a model is and needs, and whether a draft model fits it",
+                kInspectDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }

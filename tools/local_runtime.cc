@@ -62,9 +62,9 @@ LocalRuntime::LocalRuntime(const LocalSetup& setup, Terminal& terminal)
 Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(
     const LocalSetup& setup, Terminal& terminal, const std::function<void(Runtime&)>& created) {
   std::unique_ptr<LocalRuntime> local(new LocalRuntime(setup, terminal));
-  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(setup.runtime, local->loader_);
-  if (!runtime.ok()) return runtime.status();
-  local->runtime_ = std::move(*runtime);
+  OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime,
+                            Runtime::create(setup.runtime, local->loader_));
+  local->runtime_ = std::move(runtime);
   if (created) created(*local->runtime_);
   if (setup.target) {
     OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kTarget, *setup.target));

@@ -36,11 +36,10 @@ The file beside the output that ends in .candidate.gguf is removed at the end, a
 
 class MakeDraftCommand : public Command {
  public:
-  std::string name() const override { return "make-draft"; }
-  std::string summary() const override {
-    return "make a draft model for a target, out of a smaller model or of itself";
-  }
-  std::string details() const override { return kMakeDraftDetails; }
+  MakeDraftCommand()
+      : Command("make-draft",
+                "make a draft model for a target, out of a smaller model or of itself",
+                kMakeDraftDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }

@@ -25,18 +25,15 @@ namespace {
 using json::Json;
 
 constexpr const char* kNgramDetails =
-    "  ngram create --vocab T.gguf TEXT... -o F   count texts (JSON lines, too) for "
-    "--ngram-static;\n"
-    "                                             with --dynamic for --ngram-dynamic\n"
-    "  ngram merge FILE FILE... -o F              add files of one tokenizer up\n"
-    "  ngram stats FILE...                        what files hold\n"
-    "  ngram import --vocab T.gguf FILE -o F      from llama.cpp (llama-lookup-create, -merge)\n"
-    "  ngram export FILE -o F                     for llama.cpp\n"
-    "Files carry their tokenizer and checksums, and are replaced whole or not at all. llama.cpp's "
-    "have\n"
-    "neither: one that was cut between two n-grams, or made with another model whose ids this one "
-    "has\n"
-    "too, cannot be told from a good one.";
+    R"(  ngram create --vocab T.gguf TEXT... -o F   count texts (JSON lines, too) for --ngram-static;
+                                             with --dynamic for --ngram-dynamic
+  ngram merge FILE FILE... -o F              add files of one tokenizer up
+  ngram stats FILE...                        what files hold
+  ngram import --vocab T.gguf FILE -o F      from llama.cpp (llama-lookup-create, -merge)
+  ngram export FILE -o F                     for llama.cpp
+Files carry their tokenizer and checksums, and are replaced whole or not at all. llama.cpp's have
+neither: one that was cut between two n-grams, or made with another model whose ids this one has
+too, cannot be told from a good one.)";
 
 const std::vector<std::string>& actions() {
   static const std::vector<std::string> all = {"create", "merge", "stats", "import", "export"};
@@ -45,11 +42,9 @@ const std::vector<std::string>& actions() {
 
 class NgramCommand : public Command {
  public:
-  std::string name() const override { return "ngram"; }
-  std::string summary() const override {
-    return "make, merge, describe and convert files of n-gram caches";
-  }
-  std::string details() const override { return kNgramDetails; }
+  NgramCommand()
+      : Command("ngram", "make, merge, describe and convert files of n-gram caches",
+                kNgramDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;
@@ -136,14 +131,13 @@ Result<NgramFile> NgramCommand::create(const VocabularyFile& vocabulary, Termina
 }
 
 Result<NgramFile> NgramCommand::import(const VocabularyFile& vocabulary) const {
-  Result<ImportedNgrams> imported =
-      import_llama_ngrams(files_.front(), vocabulary.vocabulary->size());
-  if (!imported.ok()) return imported.status();
-  if (imported->n_saturated > 0) {
-    print_warning(std::to_string(imported->n_saturated) + " counts were above " +
+  OUTRIDER_ASSIGN_OR_RETURN(ImportedNgrams imported,
+                            import_llama_ngrams(files_.front(), vocabulary.vocabulary->size()));
+  if (imported.n_saturated > 0) {
+    print_warning(std::to_string(imported.n_saturated) + " counts were above " +
                   std::to_string(kMaxNgramCount) + ", which is the most that is kept");
   }
-  return NgramFile{.cache = std::move(imported->cache), .tokenizer = vocabulary.id};
+  return NgramFile{.cache = std::move(imported.cache), .tokenizer = vocabulary.id};
 }
 
 int NgramCommand::print(const std::vector<Json>& files) const {

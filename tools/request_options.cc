@@ -66,9 +66,9 @@ void check_sampling(RequestArguments& a) {
 // Empty when it can be used.
 Status check_constraint_text(const SamplingOptions& o) {
   if (!o.grammar.empty()) return llama::check_gbnf(o.grammar).status();
-  const Result<std::string> grammar = llama::grammar_from_json_schema(o.json_schema);
-  if (!grammar.ok()) return grammar.status();
-  return llama::check_gbnf(*grammar).status();
+  OUTRIDER_ASSIGN_OR_RETURN(const std::string grammar,
+                            llama::grammar_from_json_schema(o.json_schema));
+  return llama::check_gbnf(grammar).status();
 }
 
 std::string drafter_text(const CompletionRequest& request) {

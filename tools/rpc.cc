@@ -37,9 +37,7 @@ constexpr const char* kRpcDetails =
 
 class RpcCommand : public Command {
  public:
-  std::string name() const override { return "rpc"; }
-  std::string summary() const override { return "serve JSON-RPC 2.0 on stdin and stdout"; }
-  std::string details() const override { return kRpcDetails; }
+  RpcCommand() : Command("rpc", "serve JSON-RPC 2.0 on stdin and stdout", kRpcDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
@@ -154,8 +152,8 @@ void RpcCommand::read_lines(api::Service& service, LineReader& reader, CallPool&
         return;
       case LineReader::Kind::kTooLong:
         say(api::json_rpc_error(
-            -32700, {.message = "the line is longer than " + std::to_string(api::kMaxRequestBytes) +
-                                " bytes"}));
+            -32700, invalid_argument("the line is longer than " +
+                                     std::to_string(api::kMaxRequestBytes) + " bytes")));
         break;
       case LineReader::Kind::kLine:
         if (line.find_first_not_of(" \t\r") == std::string::npos) break;

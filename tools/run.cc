@@ -26,16 +26,12 @@ namespace outrider::tools {
 namespace {
 
 constexpr const char* kRunDetails =
-    "The text goes to stdout as it is accepted, without the prompt; everything else goes to "
-    "stderr.\n"
-    "Ctrl-C ends it with what there is, statistics included, and exit code 130; a second one kills "
-    "it.";
+    R"(The text goes to stdout as it is accepted, without the prompt; everything else goes to stderr.
+Ctrl-C ends it with what there is, statistics included, and exit code 130; a second one kills it.)";
 
 class RunCommand : public Command {
  public:
-  std::string name() const override { return "run"; }
-  std::string summary() const override { return "generate text from a prompt"; }
-  std::string details() const override { return kRunDetails; }
+  RunCommand() : Command("run", "generate text from a prompt", kRunDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
@@ -125,9 +121,8 @@ Status RunCommand::read_prompt() {
     return lab::check_utf8(text_, "the prompt");
   }
   const std::string path = file_.value_or("-");
-  Result<std::string> text = lab::read_all(path);
-  if (!text.ok()) return text.status();
-  text_ = std::move(*text);
+  OUTRIDER_ASSIGN_OR_RETURN(std::string text, lab::read_all(path));
+  text_ = std::move(text);
   if (!text_.empty() && text_.back() == '\n') text_.pop_back();
   return lab::check_utf8(
       text_, path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
@@ -150,9 +145,8 @@ Status RunCommand::save_ngrams(const Target& target, const Completion& completio
   if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();
   if (!cache.ok()) return cache.status().with_context("--ngram-dynamic");
   CompletionRequest request = make_request(target);
-  Result<outrider::Prompt> prompt = make_prompt(request, target);
-  if (!prompt.ok()) return prompt.status();
-  std::vector<Token> text = std::move(prompt->tokens);
+  OUTRIDER_ASSIGN_OR_RETURN(outrider::Prompt prompt, make_prompt(request, target));
+  std::vector<Token> text = std::move(prompt.tokens);
   text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
   cache->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
   const std::uint64_t most_bytes = static_cast<std::uint64_t>(ngram_dynamic_mib_) << 20;

@@ -37,9 +37,7 @@ constexpr std::int64_t kLookMs = 100;  // between two looks at how far a load is
 
 class ServeCommand : public Command {
  public:
-  std::string name() const override { return "serve"; }
-  std::string summary() const override { return "serve OpenAI's API and a page over HTTP"; }
-  std::string details() const override { return kServeDetails; }
+  ServeCommand() : Command("serve", "serve OpenAI's API and a page over HTTP", kServeDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
@@ -91,17 +89,16 @@ void ServeCommand::check() {
 }
 
 Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader) {
-  Result<CatalogModels> models = catalog_models(model_, request_.files, catalog_);
-  if (!models.ok()) return models.status();
-  for (const std::string& note : models->notes) print_note(note);
-  for (CatalogEntry& entry : models->entries) {
+  OUTRIDER_ASSIGN_OR_RETURN(CatalogModels models, catalog_models(model_, request_.files, catalog_));
+  for (const std::string& note : models.notes) print_note(note);
+  for (CatalogEntry& entry : models.entries) {
     entry.target.widest = opened_width(request_.request);
   }
-  std::vector<std::string>& names = models->entries.front().aliases;
+  std::vector<std::string>& names = models.entries.front().aliases;
   names.insert(names.end(), aliases_.begin(), aliases_.end());
   CatalogOptions options = catalog_options(catalog_);
   options.runtime = runtime_;
-  return Catalog::create(std::move(models->entries), std::move(options), loader);
+  return Catalog::create(std::move(models.entries), std::move(options), loader);
 }
 
 Status ServeCommand::wait_until_open(const Catalog& catalog, Terminal& terminal) const {

@@ -21,22 +21,20 @@ namespace {
 using json::Json;
 
 constexpr const char* kSuffixDetails =
-    "  outrider suffix build --vocab T.gguf FILES... -o STORE   from texts and JSON lines\n"
-    "  outrider suffix merge STORES... -o STORE                 all their texts in one store\n"
-    "  outrider suffix stats STORE...                           what they hold; checks every "
-    "byte\n\n"
-    "FILES that end in .jsonl hold a JSON object a line, with 'prompt', 'turns' or 'messages'; "
-    "all\n"
-    "others are plain text. A store serves models with the tokenizer that it was built for only.\n"
-    "Use it with run --drafter suffix --suffix-store STORE.";
+    R"(  outrider suffix build --vocab T.gguf FILES... -o STORE   from texts and JSON lines
+  outrider suffix merge STORES... -o STORE                 all their texts in one store
+  outrider suffix stats STORE...                           what they hold; checks every byte
+
+FILES that end in .jsonl hold a JSON object a line, with 'prompt', 'turns' or 'messages'; all
+others are plain text. A store serves models with the tokenizer that it was built for only.
+Use it with run --drafter suffix --suffix-store STORE.)";
 
 class SuffixCommand : public Command {
  public:
-  std::string name() const override { return "suffix"; }
-  std::string summary() const override {
-    return "build, merge and describe stores of texts that the suffix drafter guesses from";
-  }
-  std::string details() const override { return kSuffixDetails; }
+  SuffixCommand()
+      : Command("suffix",
+                "build, merge and describe stores of texts that the suffix drafter guesses from",
+                kSuffixDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;
@@ -94,11 +92,10 @@ int SuffixCommand::print(const Json& object, const std::string& text) const {
 }
 
 Result<SuffixStoreBuilder> SuffixCommand::build(Terminal& terminal) const {
-  const Result<VocabularyFile> file = read_vocabulary(*vocab_, terminal);
-  if (!file.ok()) return file.status();
-  SuffixStoreBuilder builder(file->id);
+  OUTRIDER_ASSIGN_OR_RETURN(const VocabularyFile file, read_vocabulary(*vocab_, terminal));
+  SuffixStoreBuilder builder(file.id);
   const Status read = lab::for_each_text(
-      files_, *file->vocabulary, lab::CorpusForm::kPlain, terminal.watcher(), "reading texts",
+      files_, *file.vocabulary, lab::CorpusForm::kPlain, terminal.watcher(), "reading texts",
       [&](const std::vector<Token>& tokens) { return builder.add(tokens); });
   if (!read.ok()) return read;
   return builder;

@@ -16,22 +16,17 @@ namespace outrider::tools {
 namespace {
 
 constexpr const char* kWorkerDetails =
-    "It holds layers of a target that runs elsewhere with --workers HOST:PORT, one client at a "
-    "time,\n"
-    "and computes with this machine's accelerators, or its processor where it has none. All "
-    "machines "
-    "need\n"
-    "the same version. Prints the address once it listens; ends with SIGTERM or Ctrl-C.";
+    R"(It holds layers of a target that runs elsewhere with --workers HOST:PORT, one client at a time,
+and computes with this machine's accelerators, or its processor where it has none. All machines need
+the same version. Prints the address once it listens; ends with SIGTERM or Ctrl-C.)";
 
 constexpr std::int64_t kMaxThreads = 512;
 
 class WorkerCommand : public Command {
  public:
-  std::string name() const override { return "worker"; }
-  std::string summary() const override {
-    return "lend this machine to another one's target (a ggml RPC server)";
-  }
-  std::string details() const override { return kWorkerDetails; }
+  WorkerCommand()
+      : Command("worker", "lend this machine to another one's target (a ggml RPC server)",
+                kWorkerDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   int run() override;

@@ -27,11 +27,10 @@ void read_part(JsonFields& fields, const Json& part, const std::string& path, st
   inner.require("type");
   inner.text("type", type);
   if (inner.ok() && type != "text") {
-    return fields.fail(Error{.code = StatusCode::kUnsupported,
-                             .message = path + " is of the type " + shown(Json(type)) +
-                                        ", but only text is read here: images, audio and files "
-                                        "are not supported",
-                             .field = path + ".type"});
+    return fields.take(unsupported(path + " is of the type " + shown(Json(type)) +
+                                   ", but only text is read here: images, audio and files are "
+                                   "not supported")
+                           .about(path + ".type"));
   }
   std::string said;
   inner.require("text");

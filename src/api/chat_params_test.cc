@@ -11,15 +11,15 @@ namespace {
 
 using json::Json;
 
-Answer<CompletionRequest> read(const std::string& fields) {
+Result<CompletionRequest> read(const std::string& fields) {
   const json::Parsed parsed = json::parse("{" + fields + "}");
   EXPECT_TRUE(parsed.ok()) << fields << ": " << parsed.error;
   return read_completion(*parsed.value);
 }
 
 std::string wrong_field(const std::string& fields) {
-  const Answer<CompletionRequest> request = read(fields);
-  return request.ok() ? "" : request.error().field;
+  const Result<CompletionRequest> request = read(fields);
+  return request.ok() ? "" : request.status().field();
 }
 
 const std::string kHi = R"("messages":[{"role":"user","content":"Hi"}])";
@@ -28,7 +28,7 @@ const std::string kTool =
     R"("parameters":{"type":"object"}}})";
 
 TEST(ChatParams, EveryFieldOfAConversationArrives) {
-  Answer<CompletionRequest> request =
+  Result<CompletionRequest> request =
       read(R"("messages":[{"role":"developer","content":[{"type":"text","text":"a"},)"
            R"({"type":"text","text":"b"}]},{"role":"user","content":"Hi","name":"Ann"},)"
            R"({"role":"assistant","content":null,"reasoning_content":"hm","refusal":null,)"
@@ -38,7 +38,7 @@ TEST(ChatParams, EveryFieldOfAConversationArrives) {
            kTool +
            R"(],"tool_choice":"required","parallel_tool_calls":false,)"
            R"("reasoning":false,"chat_template_kwargs":{"x":[1]})");
-  ASSERT_TRUE(request.ok()) << request.error().message;
+  ASSERT_TRUE(request.ok()) << request.status().message();
   const CompletionRequest& r = *request;
   ASSERT_EQ(r.messages.size(), 4u);
   EXPECT_EQ(r.messages[0].role, "system");
@@ -60,10 +60,10 @@ TEST(ChatParams, EveryFieldOfAConversationArrives) {
 
 TEST(ChatParams, AChosenToolIsTheOnlyOneAndCalledOnce) {
   const std::string other = R"({"type":"function","function":{"name":"other"}})";
-  Answer<CompletionRequest> request =
+  Result<CompletionRequest> request =
       read(kHi + R"(,"tools":[)" + other + "," + kTool +
            R"(],"tool_choice":{"type":"function","function":{"name":"get"}})");
-  ASSERT_TRUE(request.ok()) << request.error().message;
+  ASSERT_TRUE(request.ok()) << request.status().message();
   ASSERT_EQ(request->chat.tools.size(), 1u);
   EXPECT_EQ(request->chat.tools[0].name, "get");
   EXPECT_EQ(request->chat.tool_choice, ToolChoice::kRequired);
@@ -120,12 +120,12 @@ TEST(ChatParams, WhatIsWrongIsNamedByItsPath) {
 }
 
 TEST(ChatParams, APartThatIsNoTextIsUnsupported) {
-  const Answer<CompletionRequest> request =
+  const Result<CompletionRequest> request =
       read(R"("messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}])");
   ASSERT_FALSE(request.ok());
-  EXPECT_EQ(request.error().code, StatusCode::kUnsupported);
-  EXPECT_EQ(request.error().field, "messages[0].content[0].type");
-  EXPECT_NE(request.error().message.find("images"), std::string::npos);
+  EXPECT_EQ(request.status().code(), StatusCode::kUnsupported);
+  EXPECT_EQ(request.status().field(), "messages[0].content[0].type");
+  EXPECT_NE(request.status().message().find("images"), std::string::npos);
 }
 
 TEST(ChatParams, AReplyIsAMessageAsOpenAiHasIt) {

@@ -13,11 +13,11 @@ using json::Json;
 // How long a wait may go on before it looks whether everything is to end.
 constexpr std::int64_t kSliceMs = 50;
 
-Answer<std::int64_t> read_id(JsonFields& fields) {
+Result<std::int64_t> read_id(JsonFields& fields) {
   std::int64_t id = 0;
   fields.require("id");
   fields.integer("id", id, 1, std::numeric_limits<std::int64_t>::max());
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return id;
 }
 
@@ -56,23 +56,20 @@ class CancelUnlessTaken {
 
 }  // namespace
 
-Answer<Json> completion_start(const MethodContext& context, const Json& params) {
-  Answer<CompletionRequest> request = read_completion(params);
-  if (!request.ok()) return request.error();
-  request->prompt_texts = true;  // in "prompt_stats"
-  Result<StartedCompletion> started = context.runtime.start(*std::move(request));
-  if (!started.ok()) return error_of(started.status(), params);
-  return Json{{"id", started->id}, {"prompt_stats", prompt_stats_json(started->prompt)}};
+Result<Json> completion_start(const MethodContext& context, const Json& params) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_completion(params));
+  request.prompt_texts = true;  // in "prompt_stats"
+  OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, context.runtime.start(std::move(request)));
+  return Json{{"id", started.id}, {"prompt_stats", prompt_stats_json(started.prompt)}};
 }
 
-Answer<Json> completion_poll(const MethodContext& context, const Json& params) {
+Result<Json> completion_poll(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   std::int64_t wait_ms = 0;
   fields.integer("wait_ms", wait_ms, 0, kMaxWaitMs);
-  Answer<std::int64_t> id = read_id(fields);
-  if (!id.ok()) return id.error();
-  Result<PolledCompletion> polled = wait_for(context, static_cast<CompletionId>(*id), wait_ms);
-  if (!polled.ok()) return error_about("id", polled.status());
+  OUTRIDER_ASSIGN_OR_RETURN(const std::int64_t id, read_id(fields));
+  Result<PolledCompletion> polled = wait_for(context, static_cast<CompletionId>(id), wait_ms);
+  if (!polled.ok()) return polled.status().about("id");
   Json answer = {{"updates", updates_json(polled->tokens)},
                  {"finished", polled->finished},
                  {"prompt_progress", polled->prompt_progress}};
@@ -80,32 +77,28 @@ Answer<Json> completion_poll(const MethodContext& context, const Json& params) {
   return answer;
 }
 
-Answer<Json> completion_cancel(const MethodContext& context, const Json& params) {
+Result<Json> completion_cancel(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
-  Answer<std::int64_t> id = read_id(fields);
-  if (!id.ok()) return id.error();
-  const Status status = context.runtime.cancel(static_cast<CompletionId>(*id));
-  if (!status.ok()) return error_about("id", status);
-  return Json{{"id", *id}};
+  OUTRIDER_ASSIGN_OR_RETURN(const std::int64_t id, read_id(fields));
+  const Status status = context.runtime.cancel(static_cast<CompletionId>(id));
+  if (!status.ok()) return status.about("id");
+  return Json{{"id", id}};
 }
 
-Answer<Json> completion_run(const MethodContext& context, const Json& params) {
-  Answer<CompletionRequest> request = read_completion(params);
-  if (!request.ok()) return request.error();
-  Result<StartedCompletion> started = context.runtime.start(*std::move(request));
-  if (!started.ok()) return error_of(started.status(), params);
-  CancelUnlessTaken guard(context.runtime, started->id);
+Result<Json> completion_run(const MethodContext& context, const Json& params) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_completion(params));
+  OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, context.runtime.start(std::move(request)));
+  CancelUnlessTaken guard(context.runtime, started.id);
   bool cancelled = false;
   for (;;) {
     if (context.stopping.load() && !cancelled) {
-      (void)context.runtime.cancel(started->id);  // unknown: it has ended
+      (void)context.runtime.cancel(started.id);  // unknown: it has ended
       cancelled = true;
     }
-    Result<PolledCompletion> polled = context.runtime.poll(started->id, kSliceMs);
-    if (!polled.ok()) return error_of(polled.status(), params);
-    if (!polled->result) continue;
+    OUTRIDER_ASSIGN_OR_RETURN(PolledCompletion polled, context.runtime.poll(started.id, kSliceMs));
+    if (!polled.result) continue;
     guard.taken();
-    return result_json(*polled->result);
+    return result_json(*polled.result);
   }
 }
 

@@ -6,16 +6,16 @@
 namespace outrider::api {
 
 // -> {"id","prompt_stats"} (api/update_json.h). Errors: read_completion's and Runtime::start's.
-Answer<json::Json> completion_start(const MethodContext& context, const json::Json& params);
+Result<json::Json> completion_start(const MethodContext& context, const json::Json& params);
 
 // {"id","wait_ms"} -> {"updates","finished","prompt_progress"}, and "result" once finished; then
 // the id is unknown.
-Answer<json::Json> completion_poll(const MethodContext& context, const json::Json& params);
+Result<json::Json> completion_poll(const MethodContext& context, const json::Json& params);
 
 // {"id"} -> {"id"}
-Answer<json::Json> completion_cancel(const MethodContext& context, const json::Json& params);
+Result<json::Json> completion_cancel(const MethodContext& context, const json::Json& params);
 
 // completion.start's parameters -> the result object
-Answer<json::Json> completion_run(const MethodContext& context, const json::Json& params);
+Result<json::Json> completion_run(const MethodContext& context, const json::Json& params);
 
 }  // namespace outrider::api

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "api/chat_params.h"
+#include "api/spelling.h"
 
 namespace outrider::api {
 namespace {
@@ -132,7 +133,7 @@ void read_speculative(JsonFields& fields, CompletionRequest& request) {
       inner.fail(name, outside + " and speculative." + name + " are both there; give one of them");
     }
   }
-  if (std::optional<Error> error = inner.finish()) fields.fail(error->field, error->message);
+  take_error(fields, inner);
 }
 
 // The fields that have more than one form in JSON.
@@ -176,36 +177,31 @@ namespace {
 
 using RequestCheck = Status (*)(const CompletionRequest&);
 
-std::optional<Error> finish_with(JsonFields& fields, const Json& params,
-                                 const CompletionRequest& request, RequestCheck check) {
-  std::optional<Error> error = fields.finish();
-  if (error) return error;
-  const Status status = check(request);
-  if (!status.ok()) return error_of(status, params);
-  return std::nullopt;
+Status finish_with(JsonFields& fields, const Json& params, const CompletionRequest& request,
+                   RequestCheck check) {
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  return spelled_as_in(check(request), params);
 }
 
-Answer<CompletionRequest> read_checked(const Json& params, CompletionRequest request,
+Result<CompletionRequest> read_checked(const Json& params, CompletionRequest request,
                                        RequestCheck check) {
   JsonFields fields(params);
   read_completion_fields(fields, request);
-  std::optional<Error> error = finish_with(fields, params, request, check);
-  if (error) return std::move(*error);
+  OUTRIDER_RETURN_IF_ERROR(finish_with(fields, params, request, check));
   return request;
 }
 
 }  // namespace
 
-std::optional<Error> finish_completion(JsonFields& fields, const Json& params,
-                                       const CompletionRequest& request) {
+Status finish_completion(JsonFields& fields, const Json& params, const CompletionRequest& request) {
   return finish_with(fields, params, request, validate);
 }
 
-Answer<CompletionRequest> read_completion(const Json& params) {
+Result<CompletionRequest> read_completion(const Json& params) {
   return read_checked(params, {}, validate);
 }
 
-Answer<CompletionRequest> change_completion(const Json& params, CompletionRequest request) {
+Result<CompletionRequest> change_completion(const Json& params, CompletionRequest request) {
   return read_checked(params, std::move(request), validate_settings);
 }
 

@@ -17,8 +17,8 @@
 #include <optional>
 #include <span>
 
-#include "api/error.h"
 #include "api/read_fields.h"
+#include "base/status.h"
 #include "json/json.h"
 #include "request/completion_request.h"
 
@@ -26,7 +26,7 @@ namespace outrider::api {
 
 // Errors: kInvalidArgument with the field. Whether the ids exist, the grammar can be read and the
 // prompt fits is found by Runtime::start.
-Answer<CompletionRequest> read_completion(const json::Json& params);
+Result<CompletionRequest> read_completion(const json::Json& params);
 
 // The same for readers of other APIs, who have fields of their own beside these: into `request`,
 // which holds the defaults. Errors are in `fields`; what goes together is not checked (validate()).
@@ -39,12 +39,12 @@ std::optional<LogitBias> as_logit_bias(const json::Json& pair);
 
 // The end of such a reading of `params` into `request`: the first error of `fields`, or what of the
 // request does not go together.
-std::optional<Error> finish_completion(JsonFields& fields, const json::Json& params,
-                                       const CompletionRequest& request);
+Status finish_completion(JsonFields& fields, const json::Json& params,
+                         const CompletionRequest& request);
 
 // `request` with the fields of `params` in place of its own, for settings that change one by one.
 // Without a prompt, it may have none. Errors as above.
-Answer<CompletionRequest> change_completion(const json::Json& params, CompletionRequest request);
+Result<CompletionRequest> change_completion(const json::Json& params, CompletionRequest request);
 
 // All fields of read_completion, in the order of the documentation. Static storage.
 std::span<const Parameter> completion_parameters();

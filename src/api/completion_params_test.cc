@@ -11,7 +11,7 @@ namespace {
 
 using json::Json;
 
-Answer<CompletionRequest> read(const std::string& fields) {
+Result<CompletionRequest> read(const std::string& fields) {
   const json::Parsed parsed = json::parse("{\"prompt\":\"x\"" + fields + "}");
   EXPECT_TRUE(parsed.ok()) << fields << ": " << parsed.error;
   return read_completion(*parsed.value);
@@ -19,12 +19,12 @@ Answer<CompletionRequest> read(const std::string& fields) {
 
 // The field that the error is about, or "" when there is none.
 std::string wrong_field(const std::string& fields) {
-  const Answer<CompletionRequest> request = read(fields);
-  return request.ok() ? "" : request.error().field;
+  const Result<CompletionRequest> request = read(fields);
+  return request.ok() ? "" : request.status().field();
 }
 
 TEST(ReadCompletion, DefaultsAreThoseOfTheCommand) {
-  Answer<CompletionRequest> request = read("");
+  Result<CompletionRequest> request = read("");
   ASSERT_TRUE(request.ok());
   const CompletionRequest plain;
   EXPECT_EQ(std::get<std::string>(request->prompt.at(0)), "x");
@@ -38,7 +38,7 @@ TEST(ReadCompletion, DefaultsAreThoseOfTheCommand) {
 }
 
 TEST(ReadCompletion, EveryFieldArrives) {
-  Answer<CompletionRequest> request = read(
+  Result<CompletionRequest> request = read(
       R"(,"max_tokens":9,"stop":["a","b"],"logprobs":2,"seed":5,"timeout_ms":7,"shift_keep":-1,
       "temp":0.5,"top_k":3,"top_p":0.9,"min_p":0.1,"typical":0.8,"top_n_sigma":2,
       "xtc_probability":0.3,"xtc_threshold":0.2,"dynatemp_range":0.4,"dynatemp_exp":2,
@@ -47,7 +47,7 @@ TEST(ReadCompletion, EveryFieldArrives) {
       "dry_sequence_breaker":".","logit_bias":{"7":-1.5,"8":false},"grammar":"root ::= \"a\"",
       "grammar_trigger":["t"],"speculative":{"drafters":["draft-model"],"rule":"rejection",
       "width":6,"branches":2,"split_p":0.25,"draft_p_min":0.5,"draft_p_ratio":1.5})");
-  ASSERT_TRUE(request.ok()) << request.error().message;
+  ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_EQ(request->max_tokens, 9);
   EXPECT_EQ(request->stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(request->logprobs, 2);
@@ -98,10 +98,11 @@ TEST(ReadCompletion, WhatIsReadIsWhatIsDocumented) {
     const std::string name(parameter.name);
     const std::string prompt = name == "prompt" ? "" : "\"prompt\":\"x\",";
     const json::Parsed parsed = json::parse("{" + prompt + "\"" + name + "\":[[[]]]}");
-    const Answer<CompletionRequest> request = read_completion(*parsed.value);
+    const Result<CompletionRequest> request = read_completion(*parsed.value);
     ASSERT_FALSE(request.ok()) << name;
-    EXPECT_EQ(request.error().field.rfind(name, 0), 0U) << name << ": " << request.error().message;
-    EXPECT_EQ(request.error().message.find("not a field"), std::string::npos) << name;
+    EXPECT_EQ(request.status().field().rfind(name, 0), 0U)
+        << name << ": " << request.status().message();
+    EXPECT_EQ(request.status().message().find("not a field"), std::string::npos) << name;
   }
   EXPECT_EQ(wrong_field(",\"no_such_field\":1"), "no_such_field");
 }
@@ -157,23 +158,23 @@ TEST(ReadCompletion, NumbersAtTheirEdges) {
 
 TEST(ReadCompletion, PromptsAreTextsAndIds) {
   const Json params = {{"prompt", {"a", 5, "b"}}};
-  Answer<CompletionRequest> request = read_completion(params);
+  Result<CompletionRequest> request = read_completion(params);
   ASSERT_TRUE(request.ok());
   ASSERT_EQ(request->prompt.size(), 3U);
   EXPECT_EQ(std::get<Token>(request->prompt[1]), 5);
   for (const char* text : {"[-1]", "[1.5]", "[null]", "[[]]", "[2147483648]"}) {
     const Json wrong = {{"prompt", *json::parse(text).value}};
-    EXPECT_EQ(read_completion(wrong).error().field, "prompt[0]") << text;
+    EXPECT_EQ(read_completion(wrong).status().field(), "prompt[0]") << text;
   }
-  EXPECT_EQ(read_completion(Json::object()).error().field, "prompt");
+  EXPECT_EQ(read_completion(Json::object()).status().field(), "prompt");
   EXPECT_EQ(wrong_field(R"(,"messages":[{"role":"user","content":"x"}])"), "prompt") << "both";
 }
 
 TEST(ReadCompletion, MessagesNameTheirPlace) {
   const auto field = [](const char* messages) {
     const Json params = {{"messages", *json::parse(messages).value}};
-    const Answer<CompletionRequest> request = read_completion(params);
-    return request.ok() ? "" : request.error().field;
+    const Result<CompletionRequest> request = read_completion(params);
+    return request.ok() ? "" : request.status().field();
   };
   EXPECT_EQ(field(R"([{"role":"user","content":"x"}])"), "");
   EXPECT_EQ(field("[]"), "messages");
@@ -185,7 +186,7 @@ TEST(ReadCompletion, MessagesNameTheirPlace) {
 }
 
 TEST(ReadCompletion, BiasesInBothForms) {
-  Answer<CompletionRequest> request = read(R"(,"logit_bias":[[3,1.5],[4,false]])");
+  Result<CompletionRequest> request = read(R"(,"logit_bias":[[3,1.5],[4,false]])");
   ASSERT_TRUE(request.ok());
   EXPECT_EQ(request->sampling.logit_bias.at(1).bias, -INFINITY);
   for (const char* wrong : {R"([[3]])", R"([3,1])", R"([["3",1]])", R"([[3,"1"]])", R"([[-1,1]])",

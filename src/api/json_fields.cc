@@ -21,9 +21,7 @@ std::string as_sent(const Json& value) {
 
 }  // namespace
 
-void take_error(JsonFields& fields, JsonFields& inner) {
-  if (std::optional<Error> error = inner.finish()) fields.fail(*std::move(error));
-}
+void take_error(JsonFields& fields, JsonFields& inner) { fields.take(inner.finish()); }
 
 std::string item_name(std::string_view name, std::size_t index) {
   return std::string(name) + "[" + std::to_string(index) + "]";
@@ -77,9 +75,7 @@ JsonFields::JsonFields(const Json& object, std::string path, const Dialect* dial
     : object_(object), path_(std::move(path)), dialect_(dialect) {
   if (object_.is_object()) return;
   const std::string name = path_.empty() ? "params" : path_.substr(0, path_.size() - 1);
-  error_ = Error{.code = StatusCode::kInvalidArgument,
-                 .message = name + " is " + shown(object_) + ", but must be an object",
-                 .field = name};
+  error_ = wrong_value(name, shown(object_), "an object");
 }
 
 const Json* JsonFields::find(const std::string& name) {
@@ -132,8 +128,7 @@ void JsonFields::require(std::string_view name) {
 }
 
 void JsonFields::fail(const std::string& name, const std::string& message) {
-  if (!ok()) return;
-  error_ = Error{.code = StatusCode::kInvalidArgument, .message = message, .field = path_ + name};
+  take(invalid_argument(message).about(path_ + name));
 }
 
 void JsonFields::fail(const Status& status) {
@@ -141,8 +136,8 @@ void JsonFields::fail(const Status& status) {
   fail(name, status.message_with(path_ + name));
 }
 
-void JsonFields::fail(Error error) {
-  if (ok()) error_ = std::move(error);
+void JsonFields::take(const Status& error) {
+  if (ok()) error_ = error;
 }
 
 void JsonFields::refuse(const std::string& name, const Json& value, const std::string& wanted) {
@@ -261,7 +256,7 @@ std::vector<std::string> JsonFields::unknown() const {
   return unknown;
 }
 
-std::optional<Error> JsonFields::finish() {
+Status JsonFields::finish() {
   if (!ok() || (dialect_ != nullptr && dialect_->may_be_unknown)) return error_;
   const std::vector<std::string> strangers = unknown();
   if (strangers.empty()) return error_;

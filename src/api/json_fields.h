@@ -3,7 +3,7 @@
 //   JsonFields fields(params);
 //   fields.integer("top_k", options.top_k, -1, kMaxInt32);
 //   fields.text("grammar", options.grammar);
-//   if (std::optional<Error> error = fields.finish()) return *error;
+//   OUTRIDER_RETURN_IF_ERROR(fields.finish());
 //
 // Strict: a number in a string, 1.5 for a whole number, null, a field that nobody asked for are all
 // errors that name the field, what was given and what is right. A field that is not there leaves
@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/error.h"
 #include "base/field.h"
+#include "base/status.h"
 #include "base/types.h"
 #include "json/json.h"
 
@@ -86,13 +86,13 @@ class JsonFields {
   void fail(const std::string& name, const std::string& message);
   // About the status's own field, named with the path. REQUIRES: !status.ok()
   void fail(const Status& status);
-  // As it is: the error of an inner object, or one of another kind.
-  void fail(Error error);
+  // As it is, nothing where it is ok: the error of an inner object, or one of another kind.
+  void take(const Status& error);
 
-  bool ok() const { return !error_.has_value(); }
+  bool ok() const { return error_.ok(); }
 
   // The first error, or the one for a field that is not known here.
-  std::optional<Error> finish();
+  Status finish();
 
   // The fields that nobody has asked for, with the path.
   std::vector<std::string> unknown() const;
@@ -111,7 +111,7 @@ class JsonFields {
   std::string path_;
   const Dialect* dialect_;
   std::vector<std::string> names_;
-  std::optional<Error> error_;
+  Status error_;
 };
 
 // The error of an object inside, if it has one, is the outer one's.

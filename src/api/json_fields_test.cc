@@ -16,7 +16,7 @@ TEST(JsonFields, WhatIsNotThereKeepsItsDefault) {
   std::int32_t b = 7;
   fields.integer("a", a, 0, 10);
   fields.integer("b", b, 0, 10);
-  EXPECT_FALSE(fields.finish());
+  EXPECT_TRUE(fields.finish().ok());
   EXPECT_EQ(a, 7);
   EXPECT_EQ(b, 2);
 }
@@ -46,13 +46,13 @@ TEST(JsonFields, WholeNumbersAreWholeAndInRange) {
     JsonFields fields(object, "outer.");
     std::int32_t n = 2;
     fields.integer("n", n, -1, 5);
-    const std::optional<Error> error = fields.finish();
-    EXPECT_EQ(!error, right) << text;
-    if (!error) continue;
+    const Status error = fields.finish();
+    EXPECT_EQ(error.ok(), right) << text;
+    if (error.ok()) continue;
     EXPECT_EQ(n, 2) << text;
-    EXPECT_EQ(error->field, "outer.n");
-    EXPECT_NE(error->message.find("outer.n is "), std::string::npos) << error->message;
-    EXPECT_NE(error->message.find("a whole number from -1 to 5"), std::string::npos);
+    EXPECT_EQ(error.field(), "outer.n");
+    EXPECT_NE(error.message().find("outer.n is "), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("a whole number from -1 to 5"), std::string::npos);
   }
 }
 
@@ -64,7 +64,7 @@ TEST(JsonFields, TheLimitsOfSixtyFourBitsAreExact) {
   EXPECT_TRUE(fields.ok());
   EXPECT_EQ(a, std::numeric_limits<std::int64_t>::max());
   fields.integer("b", a, 0, std::numeric_limits<std::int64_t>::max());
-  EXPECT_EQ(fields.finish()->field, "b");
+  EXPECT_EQ(fields.finish().field(), "b");
 }
 
 TEST(JsonFields, NumbersFitAFloat) {
@@ -89,7 +89,7 @@ TEST(JsonFields, ListsOfTextsNameTheEntryThatIsNone) {
   fields.texts("two", texts);
   EXPECT_EQ(texts, (std::vector<std::string>{"a", "b"}));
   fields.texts("bad", texts);
-  EXPECT_EQ(fields.finish()->field, "bad[1]");
+  EXPECT_EQ(fields.finish().field(), "bad[1]");
 }
 
 TEST(JsonFields, UnknownFieldsAreRefusedWithTheNearestOne) {
@@ -97,10 +97,10 @@ TEST(JsonFields, UnknownFieldsAreRefusedWithTheNearestOne) {
   JsonFields fields(object);
   std::int32_t n = 0;
   fields.integer("max_tokens", n, 0, 5);
-  const std::optional<Error> error = fields.finish();
-  ASSERT_TRUE(error);
-  EXPECT_EQ(error->field, "max_tokns");
-  EXPECT_NE(error->message.find("did you mean max_tokens?"), std::string::npos) << error->message;
+  const Status error = fields.finish();
+  ASSERT_FALSE(error.ok());
+  EXPECT_EQ(error.field(), "max_tokns");
+  EXPECT_NE(error.message().find("did you mean max_tokens?"), std::string::npos) << error.message();
 }
 
 TEST(JsonFields, LongValuesAndNamesAreCutAtACharacter) {
@@ -108,10 +108,10 @@ TEST(JsonFields, LongValuesAndNamesAreCutAtACharacter) {
   for (int i = 0; i < 100; ++i) text += "\xC3\xA9";  // é
   const Json object = {{text, 1}};
   JsonFields fields(object);
-  const std::optional<Error> error = fields.finish();
-  ASSERT_TRUE(error);
-  EXPECT_LT(error->message.size(), 200U);
-  EXPECT_EQ(json::encode(Json(error->message)).find("\xEF\xBF\xBD"), std::string::npos);
+  const Status error = fields.finish();
+  ASSERT_FALSE(error.ok());
+  EXPECT_LT(error.message().size(), 200U);
+  EXPECT_EQ(json::encode(Json(error.message())).find("\xEF\xBF\xBD"), std::string::npos);
   EXPECT_LT(shown(Json(text)).size(), 64U);
   EXPECT_EQ(shown(Json("a\nb")), "'a\\nb'") << "one line";
 }
@@ -122,7 +122,7 @@ TEST(JsonFields, ChoicesSayWhatTheyAre) {
   std::string mode = "auto";
   constexpr std::string_view kModes[] = {"auto", "on", "off"};
   fields.choice("mode", mode, kModes);
-  EXPECT_EQ(fields.finish()->message, "mode is 'of', but must be auto, on or off");
+  EXPECT_EQ(fields.finish().message(), "mode is 'of', but must be auto, on or off");
   EXPECT_EQ(mode, "auto");
 }
 
@@ -133,7 +133,7 @@ TEST(JsonFields, WhatIsNoObjectIsAnError) {
     std::int32_t n = 0;
     fields.integer("width", n, 0, 5);
     fields.require("width");
-    EXPECT_EQ(fields.finish()->field, "speculative") << text;
+    EXPECT_EQ(fields.finish().field(), "speculative") << text;
   }
 }
 

@@ -14,18 +14,19 @@ constexpr int kParseError = -32700;
 constexpr int kInvalidRequest = -32600;
 constexpr int kMethodNotFound = -32601;
 
-Json error_response(const Json& id, int code, const std::string& name, const Error& error) {
-  const Json field = error.field.empty() ? Json() : Json(error.field);
-  return {
-      {"jsonrpc", "2.0"},
-      {"id", id},
-      {"error",
-       {{"code", code}, {"message", error.message}, {"data", {{"code", name}, {"field", field}}}}}};
+Json error_response(const Json& id, int code, const std::string& name, const Status& error) {
+  const Json field = error.field().empty() ? Json() : Json(error.field());
+  return {{"jsonrpc", "2.0"},
+          {"id", id},
+          {"error",
+           {{"code", code},
+            {"message", error.message()},
+            {"data", {{"code", name}, {"field", field}}}}}};
 }
 
 Json invalid_request(const Json& id, const std::string& message, const std::string& field) {
   return error_response(id, kInvalidRequest, "invalid_request",
-                        {.message = message, .field = field});
+                        invalid_argument(message).about(field));
 }
 
 bool can_be_id(const Json& id) { return id.is_null() || id.is_string() || id.is_number_integer(); }
@@ -73,24 +74,21 @@ Json answer_one(const Json& request, const Dispatch& dispatch) {
   const Json params = request.contains("params") ? request["params"] : Json::object();
   if (!params.is_object()) {
     if (notification) return {};
-    return error_response(
-        id, json_rpc_code(StatusCode::kInvalidArgument), "invalid_argument",
-        {.message = "params is " + shown(params) + ", but must be an object: parameters go by name",
-         .field = "params"});
+    return error_response(id, json_rpc_code(StatusCode::kInvalidArgument), "invalid_argument",
+                          wrong_value("params", shown(params), "an object: parameters go by name"));
   }
   const std::string& method = request["method"].get_ref<const std::string&>();
   CallResult result = dispatch(method, params);
   if (notification) return {};
   if (!result) {
-    return error_response(id, kMethodNotFound, "method_not_found",
-                          {.message = "method is " + shown(request["method"]) +
-                                      ", but must be one that system.methods lists",
-                           .field = "method"});
+    return error_response(
+        id, kMethodNotFound, "method_not_found",
+        wrong_value("method", shown(request["method"]), "one that system.methods lists"));
   }
   if (!result->ok()) {
-    const Error& error = result->error();
-    return error_response(id, json_rpc_code(error.code), std::string(status_code_name(error.code)),
-                          error);
+    const Status error = result->status();
+    return error_response(id, json_rpc_code(error.code()),
+                          std::string(status_code_name(error.code())), error);
   }
   return {{"jsonrpc", "2.0"}, {"id", id}, {"result", **std::move(result)}};
 }
@@ -134,10 +132,10 @@ int json_rpc_code(StatusCode code) {
   return -32603;
 }
 
-std::string json_rpc_error(int code, const Error& error) {
+std::string json_rpc_error(int code, const Status& error) {
   const std::string name = code == kParseError       ? "parse_error"
                            : code == kInvalidRequest ? "invalid_request"
-                                                     : std::string(status_code_name(error.code));
+                                                     : std::string(status_code_name(error.code()));
   return json::encode(error_response({}, code, name, error));
 }
 
@@ -149,11 +147,11 @@ std::string answer_json_rpc(std::string_view text, const Dispatch& dispatch) {
   if (text.size() > kMaxRequestBytes) {
     return json_rpc_error(
         kParseError,
-        {.message = "the request has " + std::to_string(text.size()) + " bytes, at most " +
-                    std::to_string(kMaxRequestBytes) + " can be"});
+        invalid_argument("the request has " + std::to_string(text.size()) + " bytes, at most " +
+                         std::to_string(kMaxRequestBytes) + " can be"));
   }
   const json::Parsed parsed = json::parse(text);
-  if (!parsed.ok()) return json_rpc_error(kParseError, {.message = parsed.error});
+  if (!parsed.ok()) return json_rpc_error(kParseError, invalid_argument(parsed.error));
   const Json answer = parsed.value->is_array() ? answer_batch(*parsed.value, dispatch)
                                                : answer_one(*parsed.value, dispatch);
   return answer.is_null() ? "" : json::encode(answer);

@@ -24,7 +24,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/error.h"
+#include "base/status.h"
 #include "json/json.h"
 
 namespace outrider::api {
@@ -33,7 +33,7 @@ inline constexpr std::size_t kMaxRequestBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxBatch = 64;
 
 // What answers a request. `params` is an object. Null when there is no method of that name.
-using CallResult = std::optional<Answer<json::Json>>;
+using CallResult = std::optional<Result<json::Json>>;
 using Dispatch = std::function<CallResult(std::string_view method, const json::Json& params)>;
 
 // The response's text in one line without a newline; empty when there is none (notifications).
@@ -41,7 +41,7 @@ using Dispatch = std::function<CallResult(std::string_view method, const json::J
 std::string answer_json_rpc(std::string_view text, const Dispatch& dispatch);
 
 // The response for a request whose id is not known.
-std::string json_rpc_error(int code, const Error& error);
+std::string json_rpc_error(int code, const Status& error);
 
 // -32602 for kInvalidArgument, ...
 int json_rpc_code(StatusCode code);

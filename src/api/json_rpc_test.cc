@@ -15,10 +15,8 @@ struct Echo {
 
   CallResult operator()(std::string_view method, const Json& params) {
     called.emplace_back(method);
-    if (method == "echo") return Answer<Json>(params);
-    if (method == "fail") {
-      return Error{.code = StatusCode::kNotFound, .message = "id 7 is unknown", .field = "id"};
-    }
+    if (method == "echo") return Result<Json>(params);
+    if (method == "fail") return Result<Json>(not_found("id 7 is unknown").about("id"));
     return {};
   }
 };

@@ -14,11 +14,11 @@ using json::Json;
 constexpr std::int64_t kSliceMs = 50;  // as in completion_methods.cc
 constexpr std::size_t kMaxTokens = 1 << 20;
 
-Answer<Json> system_status(const MethodContext& context, const Json& params) {
+Result<Json> system_status(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   std::int64_t wait_ms = 0;
   fields.integer("wait_ms", wait_ms, 0, kMaxWaitMs);
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   while (wait_ms > 0 && !context.stopping.load()) {
     const std::int64_t slice = std::min(wait_ms, kSliceMs);
     if (context.runtime.wait_loaded(slice)) break;
@@ -35,9 +35,9 @@ Json parameters_json(std::span<const Parameter> parameters) {
   return list;
 }
 
-Answer<Json> system_methods(const MethodContext& /*context*/, const Json& params) {
+Result<Json> system_methods(const MethodContext& /*context*/, const Json& params) {
   JsonFields fields(params);
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   Json list = Json::array();
   for (const Method& method : methods()) {
     list.push_back({{"name", std::string(method.name)},
@@ -55,35 +55,26 @@ Json named_file(const DrafterFile& file) {
   return named;
 }
 
-Answer<Json> drafter_file_load(const MethodContext& context, const Json& params) {
-  Answer<DrafterFile> file = read_drafter_file(params, /*needs_path=*/true);
-  if (!file.ok()) return file.error();
-  const Status status = context.runtime.attach(*file);
-  if (!status.ok()) return error_of(status, params);
-  Json answer = named_file(*file);
+Result<Json> drafter_file_load(const MethodContext& context, const Json& params) {
+  OUTRIDER_ASSIGN_OR_RETURN(DrafterFile file, read_drafter_file(params, /*needs_path=*/true));
+  OUTRIDER_RETURN_IF_ERROR(context.runtime.attach(file));
+  Json answer = named_file(file);
   answer["state"] = "loading";
   return answer;
 }
 
-Answer<Json> drafter_file_unload(const MethodContext& context, const Json& params) {
-  Answer<DrafterFile> file = read_drafter_file(params, /*needs_path=*/false);
-  if (!file.ok()) return file.error();
-  const Status status = context.runtime.detach(*file);
-  if (!status.ok()) {
-    Error error = error_of(status, params);
-    if (error.field.empty()) error.field = "drafter";
-    return error;
-  }
-  return named_file(*file);
+Result<Json> drafter_file_unload(const MethodContext& context, const Json& params) {
+  OUTRIDER_ASSIGN_OR_RETURN(DrafterFile file, read_drafter_file(params, /*needs_path=*/false));
+  const Status status = context.runtime.detach(file);
+  if (!status.ok()) return status.field().empty() ? status.about("drafter") : status;
+  return named_file(file);
 }
 
-Answer<Json> model_load(const MethodContext& context, const Json& params) {
+Result<Json> model_load(const MethodContext& context, const Json& params) {
   if (about_drafter_file(params)) return drafter_file_load(context, params);
-  Answer<LoadRequest> request = read_load_request(params);
-  if (!request.ok()) return request.error();
-  const Status status = context.runtime.load(request->role, request->options);
-  if (!status.ok()) return error_of(status, params);
-  return Json{{"role", std::string(model_role_name(request->role))}, {"state", "loading"}};
+  OUTRIDER_ASSIGN_OR_RETURN(LoadRequest request, read_load_request(params));
+  OUTRIDER_RETURN_IF_ERROR(context.runtime.load(request.role, request.options));
+  return Json{{"role", std::string(model_role_name(request.role))}, {"state", "loading"}};
 }
 
 // The role of model.unload (with_files: it takes "drafter" as well, see above) and
@@ -96,12 +87,12 @@ void read_role(JsonFields& fields, ModelRole& role, bool with_files) {
   role = name == "draft" ? ModelRole::kDraft : ModelRole::kTarget;
 }
 
-Answer<Json> about_role(const Status& status, ModelRole role) {
-  if (!status.ok()) return error_about("role", status);
+Result<Json> about_role(const Status& status, ModelRole role) {
+  if (!status.ok()) return status.about("role");
   return Json{{"role", std::string(model_role_name(role))}};
 }
 
-Answer<Json> model_unload(const MethodContext& context, const Json& params) {
+Result<Json> model_unload(const MethodContext& context, const Json& params) {
   if (about_drafter_file(params)) return drafter_file_unload(context, params);
   JsonFields fields(params);
   ModelRole role = ModelRole::kTarget;
@@ -113,30 +104,28 @@ Answer<Json> model_unload(const MethodContext& context, const Json& params) {
                 std::string(name) + " goes with the role 'drafter'; a model's role is enough");
   }
   fields.boolean("at_once", at_once);
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return about_role(context.runtime.unload(role, at_once), role);
 }
 
-Answer<Json> model_cancel_load(const MethodContext& context, const Json& params) {
+Result<Json> model_cancel_load(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   ModelRole role = ModelRole::kTarget;
   read_role(fields, role, /*with_files=*/false);
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return about_role(context.runtime.cancel_load(role), role);
 }
 
 // The model's vocabulary; an error that says what is missing.
-Answer<std::shared_ptr<const Target>> ready_target(const MethodContext& context) {
+Result<std::shared_ptr<const Target>> ready_target(const MethodContext& context) {
   std::shared_ptr<const Target> target = context.runtime.target();
   if (target != nullptr) return target;
   const ModelStatus status = context.runtime.status().target;
-  return Error{.code = StatusCode::kNotFound,
-               .message = "no target is ready: it is " +
-                          std::string(model_state_name(status.state)) + "; load one by model.load",
-               .field = ""};
+  return not_found("no target is ready: it is " + std::string(model_state_name(status.state)) +
+                   "; load one by model.load");
 }
 
-Answer<Json> tokenize(const MethodContext& context, const Json& params) {
+Result<Json> tokenize(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   std::string text;
   bool add_special = true;
@@ -147,12 +136,11 @@ Answer<Json> tokenize(const MethodContext& context, const Json& params) {
   fields.boolean("add_special", add_special);
   fields.boolean("parse_special", parse_special);
   fields.boolean("with_pieces", with_pieces);
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
-  Answer<std::shared_ptr<const Target>> target = ready_target(context);
-  if (!target.ok()) return target.error();
-  const Vocabulary& vocabulary = (*target)->vocabulary();
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<const Target> target, ready_target(context));
+  const Vocabulary& vocabulary = target->vocabulary();
   Result<std::vector<Token>> tokens = vocabulary.tokenize(text, add_special, parse_special);
-  if (!tokens.ok()) return error_about("text", tokens.status());
+  if (!tokens.ok()) return tokens.status().about("text");
   Json answer = {{"tokens", *tokens}, {"count", tokens->size()}};
   if (with_pieces) {
     Json pieces = Json::array();
@@ -178,15 +166,14 @@ void read_tokens(JsonFields& fields, std::vector<Token>& tokens) {
   }
 }
 
-Answer<Json> detokenize(const MethodContext& context, const Json& params) {
+Result<Json> detokenize(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   std::vector<Token> tokens;
   read_tokens(fields, tokens);
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
-  Answer<std::shared_ptr<const Target>> target = ready_target(context);
-  if (!target.ok()) return target.error();
-  Result<std::string> text = (*target)->vocabulary().detokenize(tokens);
-  if (!text.ok()) return error_about("tokens", text.status());
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<const Target> target, ready_target(context));
+  Result<std::string> text = target->vocabulary().detokenize(tokens);
+  if (!text.ok()) return text.status().about("tokens");
   return Json{{"text", std::move(*text)}};
 }
 
@@ -194,9 +181,9 @@ Json drafters_list(const RuntimeStatus& status) { return {{"drafters", drafters_
 
 // A method without parameters.
 template <Json (*kAnswer)(const RuntimeStatus&)>
-Answer<Json> about_status(const MethodContext& context, const Json& params) {
+Result<Json> about_status(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return kAnswer(context.runtime.status());
 }
 

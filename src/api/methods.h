@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "api/completion_params.h"
-#include "api/error.h"
+#include "base/status.h"
 #include "json/json.h"
 #include "serve/runtime.h"
 
@@ -30,7 +30,8 @@ struct Method {
   std::span<const Parameter> parameters;
 
   // Any thread. `params` is an object. Throws nothing but std::bad_alloc.
-  Answer<json::Json> (*call)(const MethodContext& context, const json::Json& params);
+  // An error names its field as CompletionRequest has it; api/spelling.h says it as the client did.
+  Result<json::Json> (*call)(const MethodContext& context, const json::Json& params);
 
   // It changes what is served to all clients, and names files of this machine.
   bool for_operators = false;

@@ -46,7 +46,7 @@ const Parameter kOwnParameters[] = {
 
 }  // namespace
 
-Answer<LoadRequest> read_load_request(const Json& params) {
+Result<LoadRequest> read_load_request(const Json& params) {
   LoadRequest request;
   JsonFields fields(params);
   const Json* role = fields.any("role");
@@ -60,16 +60,16 @@ Answer<LoadRequest> read_load_request(const Json& params) {
     if (fields.any(name) != nullptr) fields.fail(name, name + std::string(kWithoutDrafter));
   }
   read_options(fields, request);
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return request;
 }
 
-Answer<LoadRequest> read_load_request(const Json& object, ModelRole role, const std::string& path) {
+Result<LoadRequest> read_load_request(const Json& object, ModelRole role, const std::string& path) {
   LoadRequest request;
   request.role = role;
   JsonFields fields(object, path);
   read_options(fields, request);
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return request;
 }
 
@@ -77,7 +77,7 @@ bool about_drafter_file(const Json& params) {
   return params.is_object() && params.contains("role") && is_text(params["role"], "drafter");
 }
 
-Answer<DrafterFile> read_drafter_file(const Json& params, bool needs_path) {
+Result<DrafterFile> read_drafter_file(const Json& params, bool needs_path) {
   DrafterFile file;
   JsonFields fields(params);
   (void)fields.any("role");
@@ -99,7 +99,7 @@ Answer<DrafterFile> read_drafter_file(const Json& params, bool needs_path) {
   }
   if (needs_path) fields.require("path");
   fields.path("path", file.path, "the path of a file");
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return file;
 }
 

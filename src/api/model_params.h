@@ -10,8 +10,8 @@
 // Tested by model_params_test.cc.
 #pragma once
 
-#include "api/error.h"
 #include "api/read_fields.h"
+#include "base/status.h"
 #include "json/json.h"
 #include "model/model_options.h"
 #include "serve/runtime.h"
@@ -25,11 +25,11 @@ struct LoadRequest {
 
 // Errors: kInvalidArgument with the field. Whether the file exists, and the types of cache are
 // known, is checked when it is loaded.
-Answer<LoadRequest> read_load_request(const json::Json& params);
+Result<LoadRequest> read_load_request(const json::Json& params);
 
 // The same for an object whose role is known and not among its fields; `path` stands before the
 // names in messages ("model.").
-Answer<LoadRequest> read_load_request(const json::Json& object, ModelRole role,
+Result<LoadRequest> read_load_request(const json::Json& object, ModelRole role,
                                       const std::string& path);
 
 // Whether `params` are about a drafter's file: their role says so.
@@ -37,7 +37,7 @@ bool about_drafter_file(const json::Json& params);
 
 // The fields of model.load and model.unload for a drafter's file; unload may leave `path` out, for
 // all, and `tier`, for both. Errors: kInvalidArgument with the field.
-Answer<DrafterFile> read_drafter_file(const json::Json& params, bool needs_path);
+Result<DrafterFile> read_drafter_file(const json::Json& params, bool needs_path);
 
 std::span<const Parameter> model_parameters();
 

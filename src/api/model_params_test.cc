@@ -10,18 +10,18 @@ namespace {
 using json::Json;
 
 std::string wrong_field(const std::string& fields) {
-  const Answer<LoadRequest> request = read_load_request(
+  const Result<LoadRequest> request = read_load_request(
       *json::parse("{\"role\":\"target\",\"path\":\"a.gguf\"" + fields + "}").value);
-  return request.ok() ? "" : request.error().field;
+  return request.ok() ? "" : request.status().field();
 }
 
 TEST(ReadLoadRequest, EveryFieldArrives) {
-  Answer<LoadRequest> request = read_load_request(
+  Result<LoadRequest> request = read_load_request(
       *json::parse(R"({"role":"target","path":"t.gguf","ctx":100,"threads":2,"batch":64,
       "gpu_layers":3,"cache_type_k":"q8_0","cache_type_v":"f16","flash_attn":"on","exact":"off",
       "workers":["a:1","[::1]:2"],"worker_timeout_s":7,"isolate":true,"widest":8})")
            .value);
-  ASSERT_TRUE(request.ok()) << request.error().message;
+  ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_EQ(request->role, ModelRole::kTarget);
   const ModelOptions& o = request->options;
   EXPECT_EQ(o.path, "t.gguf");
@@ -46,10 +46,10 @@ TEST(ReadLoadRequest, WhatIsReadIsWhatIsDocumented) {
     EXPECT_TRUE(documented.insert(name).second) << name << " twice";
     Json params = {{"role", "target"}, {"path", "a.gguf"}};
     params[name] = Json::array({Json::array()});
-    const Answer<LoadRequest> request = read_load_request(params);
+    const Result<LoadRequest> request = read_load_request(params);
     ASSERT_FALSE(request.ok()) << name;
-    EXPECT_EQ(request.error().field.rfind(name, 0), 0U) << name;
-    EXPECT_EQ(request.error().message.find("not a field"), std::string::npos) << name;
+    EXPECT_EQ(request.status().field().rfind(name, 0), 0U) << name;
+    EXPECT_EQ(request.status().message().find("not a field"), std::string::npos) << name;
   }
   EXPECT_EQ(wrong_field(",\"contxt\":1"), "contxt");
 }
@@ -67,7 +67,7 @@ TEST(ReadLoadRequest, NumbersAtTheirEdges) {
 }
 
 TEST(ReadLoadRequest, PathsAreFiles) {
-  const auto field = [](const Json& params) { return read_load_request(params).error().field; };
+  const auto field = [](const Json& params) { return read_load_request(params).status().field(); };
   EXPECT_EQ(field({{"role", "target"}}), "path");
   EXPECT_EQ(field({{"role", "target"}, {"path", ""}}), "path");
   EXPECT_EQ(field({{"role", "target"}, {"path", std::string("a\0b", 3)}}), "path");
@@ -78,8 +78,8 @@ TEST(ReadLoadRequest, PathsAreFiles) {
 
 TEST(ReadLoadRequest, ADraftRunsInThisProcess) {
   const auto field = [](const char* text) {
-    const Answer<LoadRequest> request = read_load_request(*json::parse(text).value);
-    return request.ok() ? "" : request.error().field;
+    const Result<LoadRequest> request = read_load_request(*json::parse(text).value);
+    return request.ok() ? "" : request.status().field();
   };
   EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","ctx":64})"), "");
   EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","workers":"a:1"})"), "workers");
@@ -92,8 +92,8 @@ TEST(ReadLoadRequest, ADraftRunsInThisProcess) {
 
 TEST(ReadLoadRequest, ANestedObjectNamesItsPath) {
   const Json object = {{"path", "a"}, {"ctx", -5}};
-  EXPECT_EQ(read_load_request(object, ModelRole::kDraft, "draft.").error().field, "draft.ctx");
-  EXPECT_EQ(read_load_request(Json(3), ModelRole::kDraft, "draft.").error().field, "draft");
+  EXPECT_EQ(read_load_request(object, ModelRole::kDraft, "draft.").status().field(), "draft.ctx");
+  EXPECT_EQ(read_load_request(Json(3), ModelRole::kDraft, "draft.").status().field(), "draft");
 }
 
 }  // namespace

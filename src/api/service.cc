@@ -1,23 +1,22 @@
 #include "api/service.h"
 
+#include "api/spelling.h"
+
 namespace outrider::api {
 
 CallResult Service::dispatch(std::string_view name, const json::Json& params) {
   const Method* method = find_method(name);
   if (method == nullptr) return {};
   if (stopping_.load()) {
-    return Error{.code = StatusCode::kCancelled,
-                 .message = "everything is being ended; no further calls are taken",
-                 .field = ""};
+    return cancelled("everything is being ended; no further calls are taken");
   }
   if (method->for_operators && !for_operators_) {
-    return Error{.code = StatusCode::kUnsupported,
-                 .message = std::string(name) +
-                            " is for operators, and this server's has not switched it on "
-                            "(allow_files)",
-                 .field = ""};
+    return unsupported(std::string(name) +
+                       " is for operators, and this server's has not switched it on (allow_files)");
   }
-  return method->call({.runtime = runtime_, .stopping = stopping_}, params);
+  Result<json::Json> result = method->call({.runtime = runtime_, .stopping = stopping_}, params);
+  if (!result.ok()) return spelled_as_in(result.status(), params);
+  return result;
 }
 
 std::string Service::call(std::string_view request) {

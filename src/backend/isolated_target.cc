@@ -16,9 +16,9 @@ constexpr int kWorkerPatienceMs = 5'000;
 
 Status check_workers(const std::vector<std::string>& texts, const std::atomic<bool>* cancel) {
   if (texts.empty()) return Status();
-  const Result<std::vector<llama::WorkerAddress>> workers = llama::parse_worker_addresses(texts);
-  if (!workers.ok()) return workers.status();
-  for (const llama::WorkerAddress& worker : *workers) {
+  OUTRIDER_ASSIGN_OR_RETURN(const std::vector<llama::WorkerAddress> workers,
+                            llama::parse_worker_addresses(texts));
+  for (const llama::WorkerAddress& worker : workers) {
     OUTRIDER_RETURN_IF_ERROR(llama::check_worker(worker, kWorkerPatienceMs, cancel));
   }
   return Status();
@@ -39,33 +39,31 @@ Result<LoadedTarget::Parts> load_isolated_target(const ModelOptions& options,
                                                  const LlamaLoaderOptions& how,
                                                  const LoadHooks& hooks) {
   OUTRIDER_RETURN_IF_ERROR(check_workers(options.workers, hooks.cancel));
-  const Result<std::string> program = find_host_program();
-  if (!program.ok()) return program.status();
-  Result<std::unique_ptr<RemoteModel>> model =
-      RemoteModel::open(*program, request_for(options, how), hooks, how.probe_progress);
-  if (!model.ok()) return model.status();
+  OUTRIDER_ASSIGN_OR_RETURN(const std::string program, find_host_program());
+  OUTRIDER_ASSIGN_OR_RETURN(
+      std::unique_ptr<RemoteModel> model,
+      RemoteModel::open(program, request_for(options, how), hooks, how.probe_progress));
   const LoadHooks quiet{.progress = {}, .cancel = hooks.cancel, .log = hooks.log};
-  Result<std::shared_ptr<llama::ModelFile>> file =
-      llama::ModelFile::load_vocabulary(options.path, quiet);
-  if (!file.ok()) return file.status();
-  const OpenReport& report = (*model)->report();
-  if ((*file)->vocabulary().size() != report.capabilities.n_vocab) {
+  OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<llama::ModelFile> file,
+                            llama::ModelFile::load_vocabulary(options.path, quiet));
+  const OpenReport& report = model->report();
+  if (file->vocabulary().size() != report.capabilities.n_vocab) {
     return data_loss("'" + options.path + "' was changed while it was loaded");
   }
   LoadedTarget::Parts parts{.model = nullptr,
-                            .file = std::move(*file),
+                            .file = std::move(file),
                             .exactness = report.exactness,
                             .info = report.info,
-                             .notes = report.notes,
-                             .no_head_reason =
-                                 "a target in a process of its own does not hand out "
-                                 "the hidden states that prediction layers read"};
+                            .notes = report.notes,
+                            .no_head_reason =
+                                "a target in a process of its own does not hand out "
+                                "the hidden states that prediction layers read"};
   const Result<llama::GgufHeader> header = llama::read_gguf_header(options.path);
   if (options.mtp == HeadChoice::kAuto && header.ok() && header->n_prediction > 0) {
     parts.notes.push_back("the file's prediction layers (MTP) do not guess: " +
                           parts.no_head_reason);
   }
-  parts.model = std::move(*model);
+  parts.model = std::move(model);
   return parts;
 }
 

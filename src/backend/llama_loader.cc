@@ -78,17 +78,17 @@ LoadHooks with_log(LoadHooks hooks, const LogSink& log) {
 
 Result<LoadedTarget::Parts> load_here(const ModelOptions& options, const LlamaLoaderOptions& how,
                                       const LoadHooks& hooks) {
-  Result<llama::OpenedTarget> opened =
-      llama::open_target(options, hooks, target_options(how, options.widest));
-  if (!opened.ok()) return opened.status();
-  ModelInfo info = info_of(opened->file->facts());
-  return LoadedTarget::Parts{.model = std::move(opened->model),
-                             .file = std::move(opened->file),
-                             .exactness = std::move(opened->exactness),
+  OUTRIDER_ASSIGN_OR_RETURN(
+      llama::OpenedTarget opened,
+      llama::open_target(options, hooks, target_options(how, options.widest)));
+  ModelInfo info = info_of(opened.file->facts());
+  return LoadedTarget::Parts{.model = std::move(opened.model),
+                             .file = std::move(opened.file),
+                             .exactness = std::move(opened.exactness),
                              .info = std::move(info),
-                             .notes = std::move(opened->notes),
-                             .head = std::move(opened->prediction),
-                             .no_head_reason = std::move(opened->no_prediction_reason)};
+                             .notes = std::move(opened.notes),
+                             .head = std::move(opened.prediction),
+                             .no_head_reason = std::move(opened.no_prediction_reason)};
 }
 
 }  // namespace
@@ -104,22 +104,22 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
   }
   hooks = then(hooks, options_.at_weights);
   const bool elsewhere = options.isolate || !options.workers.empty();
-  Result<LoadedTarget::Parts> target =
-      elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks);
-  if (!target.ok()) return target.status();
-  const Result<std::string> key = times_key(*target->model, options);
-  if (key.ok() && !elsewhere) target->state_identity = *key;
+  OUTRIDER_ASSIGN_OR_RETURN(
+      LoadedTarget::Parts target,
+      elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks));
+  const Result<std::string> key = times_key(*target.model, options);
+  if (key.ok() && !elsewhere) target.state_identity = *key;
   if (options_.speculation && options_.measure_costs) {
     std::filesystem::path folder;  // empty: nothing is kept
     if (key.ok()) folder = options_.cache_folder.value_or(llama::default_cache_folder());
     const std::string name = key.ok() ? *key : "";
-    Result<std::vector<CostPoint>> costs =
-        target_costs(*target->model, name, folder, options_.refresh_costs, hooks);
-    if (!costs.ok()) return costs.status();
-    target->costs = std::move(*costs);
-    if (!folder.empty()) target->experiences = std::make_unique<ExperienceFiles>(folder, name);
+    OUTRIDER_ASSIGN_OR_RETURN(
+        std::vector<CostPoint> costs,
+        target_costs(*target.model, name, folder, options_.refresh_costs, hooks));
+    target.costs = std::move(costs);
+    if (!folder.empty()) target.experiences = std::make_unique<ExperienceFiles>(folder, name);
   }
-  return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(*std::move(target)));
+  return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(std::move(target)));
 }
 
 Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& options,
@@ -136,10 +136,9 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
     return unsupported("the draft model '" + options.path + "' cannot draft for '" +
                        target->info().path + "': that one was not opened by llama.cpp");
   }
-  Result<std::unique_ptr<llama::LlamaModel>> model =
-      llama::open_draft(options, then(hooks, options_.at_weights));
-  if (!model.ok()) return model.status();
-  const llama::LlamaVocabulary& own = (*model)->file()->vocabulary();
+  OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<llama::LlamaModel> model,
+                            llama::open_draft(options, then(hooks, options_.at_weights)));
+  const llama::LlamaVocabulary& own = model->file()->vocabulary();
   const llama::VocabularyMatch match = llama::match_vocabularies(*vocabulary, own);
   std::optional<VocabularyMap> map;
   if (!match.usable()) {
@@ -150,22 +149,21 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
     }
     map = std::move(*shared);
   }
-  const Result<std::string> identity = times_key(**model, options);
+  const Result<std::string> identity = times_key(*model, options);
   return std::unique_ptr<Draft>(std::make_unique<LoadedDraft>(std::move(target), *vocabulary,
-                                                              std::move(*model), std::move(map),
+                                                              std::move(model), std::move(map),
                                                               identity.ok() ? *identity : ""));
 }
 
 Result<std::uint64_t> LlamaLoader::estimate_memory(const ModelOptions& options) {
   if (!options.workers.empty()) return std::uint64_t{0};
-  const Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
-  if (!facts.ok()) return facts.status();
-  if (!facts->on_cpu) return std::uint64_t{0};
-  llama::ContextSettings context = llama::settings_rule(*facts, options).context;
+  OUTRIDER_ASSIGN_OR_RETURN(const llama::RuleFacts facts, llama::read_rule_facts(options));
+  if (!facts.on_cpu) return std::uint64_t{0};
+  llama::ContextSettings context = llama::settings_rule(facts, options).context;
   context.max_width = options.widest;
-  const Result<llama::MemoryEstimate> bytes = llama::estimate_memory_from_header(options, context);
-  if (!bytes.ok()) return bytes.status();
-  return bytes->total() + facts->twice_bytes;
+  OUTRIDER_ASSIGN_OR_RETURN(const llama::MemoryEstimate bytes,
+                            llama::estimate_memory_from_header(options, context));
+  return bytes.total() + facts.twice_bytes;
 }
 
 }  // namespace outrider

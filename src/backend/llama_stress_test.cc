@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "serve/runtime.h"
 #include "testing/chi_square.h"
+#include "testing/pace.h"
 #include "testing/suffix_file.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
@@ -32,6 +33,7 @@ constexpr int kRequests = 160;
 #else
 constexpr int kRequests = 1000;
 #endif
+constexpr int kRequestsAChange = 4;   // of the drafters
 constexpr std::uint32_t kTexts = 32;  // different ones; each is asked for many times
 
 ModelOptions model(const std::string& path) {
@@ -150,9 +152,9 @@ class LlamaStress : public ::testing::Test {
     wrong_.push_back(std::move(wrong));
   }
 
-  // The operator: until it is done.
-  void come_and_go(Runtime& runtime, const std::atomic<bool>& done) {
-    for (std::uint32_t i = 0; !done.load(); ++i) {
+  // The operator: something behind every few requests, until there are no more.
+  void come_and_go(Runtime& runtime, testing::Pace& pace) {
+    for (std::uint32_t i = 0; pace.wait_for(kRequestsAChange * std::int64_t{i}); ++i) {
       switch (noise_bits(noise_key(seed_, 999), i) % 8) {
         case 0:
         case 1:
@@ -175,7 +177,6 @@ class LlamaStress : public ::testing::Test {
           EXPECT_EQ(runtime.check_integrity(), "");
       }
       ++changes_;
-      std::this_thread::sleep_for(std::chrono::milliseconds(15));
     }
   }
 
@@ -208,10 +209,10 @@ TEST_F(LlamaStress, AThousandRequestsWithDraftersThatComeAndGoGiveThePlainTexts)
   EXPECT_EQ(runtime->status().exactness->reason.find("differ"), std::string::npos);
   std::atomic<int> progress{0};
   std::atomic<int> next{0};
-  std::atomic<bool> done{false};
+  testing::Pace pace;
   const testing::Watchdog watchdog(progress,
                                    std::chrono::seconds(120));  // a request takes well under one
-  std::thread operator_thread([&] { come_and_go(*runtime, done); });
+  std::thread operator_thread([&] { come_and_go(*runtime, pace); });
   std::vector<std::thread> clients;
   for (int i = 0; i < kThreads; ++i) {
     clients.emplace_back([&, i] {
@@ -219,11 +220,12 @@ TEST_F(LlamaStress, AThousandRequestsWithDraftersThatComeAndGoGiveThePlainTexts)
       while (next++ < kRequests) {
         ask(*runtime, noise_key(seed_, 100 + static_cast<std::uint64_t>(i)), count);
         ++progress;
+        pace.done();
       }
     });
   }
   for (std::thread& client : clients) client.join();
-  done.store(true);
+  pace.end();
   operator_thread.join();
   // Which drafters were there when they were asked for depends on the machine: now all of them are.
   ASSERT_TRUE(runtime->load(ModelRole::kDraft, model(dir_.file("draft.gguf"))).ok());

@@ -20,14 +20,14 @@ Result<HostedModel> open_hosted(const OpenRequest& request, const LoadHooks& hoo
   how.probe_budget_ms = request.probe_budget_ms;
   if (request.cache_folder) how.cache_folder = *request.cache_folder;
   how.probe_progress = probing;
-  Result<llama::OpenedTarget> opened =
-      llama::open_target(request.model, hooks, target_options(how, request.model.widest));
-  if (!opened.ok()) return opened.status();
+  OUTRIDER_ASSIGN_OR_RETURN(
+      llama::OpenedTarget opened,
+      llama::open_target(request.model, hooks, target_options(how, request.model.widest)));
   HostedModel hosted;
-  hosted.report.exactness = std::move(opened->exactness);
-  hosted.report.notes = std::move(opened->notes);
-  hosted.report.info = info_of(opened->file->facts());
-  hosted.model = std::move(opened->model);
+  hosted.report.exactness = std::move(opened.exactness);
+  hosted.report.notes = std::move(opened.notes);
+  hosted.report.info = info_of(opened.file->facts());
+  hosted.model = std::move(opened.model);
   return hosted;
 }
 

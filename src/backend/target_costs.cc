@@ -83,11 +83,10 @@ void tell(const LoadHooks& hooks, const std::string& text) {
 }  // namespace
 
 Result<std::string> times_key(const LanguageModel& model, const ModelOptions& o) {
-  const Result<std::string> file = llama::fingerprint_file(o.path);
-  if (!file.ok()) return file.status();
+  OUTRIDER_ASSIGN_OR_RETURN(const std::string file, llama::fingerprint_file(o.path));
   std::ostringstream key;
   const std::int32_t threads = o.n_threads > 0 ? o.n_threads : llama::physical_cores();
-  key << *file << " | " << llama::build_identity() << " | "
+  key << file << " | " << llama::build_identity() << " | "
       << llama::machine_identity(/*on_cpu=*/false) << " | threads " << threads << " | batch "
       << model.capabilities().n_batch << " | widest " << model.capabilities().max_width
       << " | gpu layers " << o.n_gpu_layers << " | cache " << o.cache_type_k << ' '
@@ -98,9 +97,8 @@ Result<std::string> times_key(const LanguageModel& model, const ModelOptions& o)
   for (const std::string& worker : o.workers) key << " | " << worker;
   for (const float share : o.tensor_split) key << " | share " << share;
   for (const std::string& path : o.lora) {
-    const Result<std::string> adapter = llama::fingerprint_file(path);
-    if (!adapter.ok()) return adapter.status();
-    key << " | adapter " << *adapter;
+    OUTRIDER_ASSIGN_OR_RETURN(const std::string adapter, llama::fingerprint_file(path));
+    key << " | adapter " << adapter;
   }
   if (o.rope_freq_base > 0.0F || o.rope_freq_scale > 0.0F) {
     key << " | rope " << o.rope_freq_base << ' ' << o.rope_freq_scale;
@@ -114,9 +112,8 @@ Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::str
   const bool kept = !folder.empty();
   if (kept && !refresh) {
     std::vector<CostPoint> known = load(file_of(folder, key), key);
-    const Result<bool> holds = still_holds(model, known, hooks);
-    if (!holds.ok()) return holds.status();
-    if (*holds) return known;
+    OUTRIDER_ASSIGN_OR_RETURN(const bool holds, still_holds(model, known, hooks));
+    if (holds) return known;
   }
   Result<std::vector<CostPoint>> measured = measure_costs(model, {.cancel = hooks.cancel});
   if (measured.status().code() == StatusCode::kCancelled) return measured.status();

@@ -47,6 +47,14 @@ Status Status::about(std::string field) const {
   return status;
 }
 
+Status Status::spelled(std::string spelling) const {
+  if (ok()) return *this;
+  Status status(code_, message_with(spelling));
+  status.field_ = std::move(spelling);
+  status.field_at_ = field_at_;
+  return status;
+}
+
 std::string Status::message_with(std::string_view spelling) const {
   if (field_at_ == kNotNamed) return message_;
   return std::string(message_).replace(field_at_, field_.size(), spelling);

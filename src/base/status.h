@@ -52,6 +52,9 @@ class [[nodiscard]] Status {
   // does not.
   std::string message_with(std::string_view spelling) const;
 
+  // The same failure with its field spelled so, in field() and in the message. Ok stays ok.
+  Status spelled(std::string spelling) const;
+
   // The same failure with `context` and ": " put before the message. Ok stays ok.
   Status with_context(std::string_view context) const;
 
@@ -124,5 +127,16 @@ class [[nodiscard]] Result {
     ::outrider::Status outrider_status = (expression); \
     if (!outrider_status.ok()) return outrider_status; \
   } while (false)
+
+// `declaration` = the value of the Result `expression`, or returns its Status from the enclosing
+// function: OUTRIDER_ASSIGN_OR_RETURN(const Json body, read_body(request));
+#define OUTRIDER_ASSIGN_OR_RETURN(declaration, ...) \
+  OUTRIDER_ASSIGN_OR_RETURN_AS(OUTRIDER_NAME_OF_LINE(result_, __LINE__), declaration, __VA_ARGS__)
+#define OUTRIDER_ASSIGN_OR_RETURN_AS(result, declaration, ...) \
+  auto result = (__VA_ARGS__);                                 \
+  if (!result.ok()) return result.status();                    \
+  declaration = *std::move(result)
+#define OUTRIDER_NAME_OF_LINE(name, line) OUTRIDER_NAME_WITH(name, line)
+#define OUTRIDER_NAME_WITH(name, line) name##line
 
 }  // namespace outrider

@@ -46,10 +46,10 @@ Instance* create(const char* config_json, char** error,
   if (error != nullptr) *error = nullptr;
   try {
     if (!in_callback()) end_waiting();
-    api::Answer<std::unique_ptr<Instance>> made =
+    Result<std::unique_ptr<Instance>> made =
         Instance::create(config_json == nullptr ? "" : config_json, std::move(loader));
     if (made.ok()) return made->release();
-    leave_error(error, made.error().message.c_str());
+    leave_error(error, made.status().message().c_str());
   } catch (const std::bad_alloc&) {
     leave_error(error, "out of memory");
   } catch (const std::exception& e) {

@@ -5,15 +5,13 @@
 namespace outrider::capi {
 namespace {
 
-using api::Answer;
-using api::Error;
 using json::Json;
 
 void read_model(api::JsonFields& fields, const std::string& name, ModelRole role, Config& config) {
   const Json* object = fields.any(name);
   if (object == nullptr) return;
-  Answer<api::LoadRequest> request = api::read_load_request(*object, role, name + ".");
-  if (!request.ok()) return fields.fail(request.error().field, request.error().message);
+  Result<api::LoadRequest> request = api::read_load_request(*object, role, name + ".");
+  if (!request.ok()) return fields.take(request.status());
   config.models.push_back(*std::move(request));
 }
 
@@ -44,18 +42,18 @@ void read_ngrams(api::JsonFields& fields, const std::string& tier, Config& confi
 
 }  // namespace
 
-Answer<Config> read_config(std::string_view text) {
+Result<Config> read_config(std::string_view text) {
   Config config;
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return config;
   const json::Parsed parsed = json::parse(text);
-  if (!parsed.ok()) return Error{.message = "the config: " + parsed.error, .field = ""};
+  if (!parsed.ok()) return invalid_argument("the config: " + parsed.error);
   api::JsonFields fields(*parsed.value);
   api::read_fields(fields, runtime_fields(), config.runtime);
   read_model(fields, "model", ModelRole::kTarget, config);
   read_model(fields, "draft", ModelRole::kDraft, config);
   for (const std::string_view tier : kFileTiers) read_ngrams(fields, std::string(tier), config);
   read_stores(fields, "suffix_store", config);
-  if (std::optional<Error> error = fields.finish()) return *std::move(error);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return config;
 }
 

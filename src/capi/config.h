@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/error.h"
 #include "api/model_params.h"
+#include "base/status.h"
 #include "serve/runtime.h"
 
 namespace outrider::capi {
@@ -18,6 +18,6 @@ struct Config {
 
 // `text` is a JSON object; an empty text means the defaults.
 // Errors: kInvalidArgument with the field ("slots", "model.ctx").
-api::Answer<Config> read_config(std::string_view text);
+Result<Config> read_config(std::string_view text);
 
 }  // namespace outrider::capi

@@ -23,24 +23,21 @@ void give_out(EventFunction callback, void* user, const RuntimeEvent& event) noe
 
 }  // namespace
 
-api::Answer<std::unique_ptr<Instance>> Instance::create(std::string_view text,
-                                                        std::unique_ptr<ModelLoader> loader) {
-  api::Answer<Config> config = read_config(text);
-  if (!config.ok()) return config.error();
+Result<std::unique_ptr<Instance>> Instance::create(std::string_view text,
+                                                   std::unique_ptr<ModelLoader> loader) {
+  OUTRIDER_ASSIGN_OR_RETURN(Config config, read_config(text));
   std::unique_ptr<Instance> instance(
       new Instance(std::make_unique<LoggingLoader>(std::move(loader))));
-  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(config->runtime, *instance->loader_);
-  if (!runtime.ok()) return api::error_of(runtime.status(), json::Json());
-  instance->runtime_ = std::move(*runtime);
+  OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime,
+                            Runtime::create(config.runtime, *instance->loader_));
+  instance->runtime_ = std::move(runtime);
   instance->service_ = std::make_unique<api::Service>(*instance->runtime_);
   add_living(instance.get());  // before anything is loaded
-  for (const api::LoadRequest& request : config->models) {
-    const Status status = instance->runtime_->load(request.role, request.options);
-    if (!status.ok()) return api::error_of(status, json::Json());
+  for (const api::LoadRequest& request : config.models) {
+    OUTRIDER_RETURN_IF_ERROR(instance->runtime_->load(request.role, request.options));
   }
-  for (const DrafterFile& file : config->files) {
-    const Status status = instance->runtime_->attach(file);
-    if (!status.ok()) return api::error_of(status, json::Json());
+  for (const DrafterFile& file : config.files) {
+    OUTRIDER_RETURN_IF_ERROR(instance->runtime_->attach(file));
   }
   return instance;
 }

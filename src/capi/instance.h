@@ -18,8 +18,8 @@ using EventFunction = void (*)(void* user, const char* event_json);
 class Instance {
  public:
   // `config`: see include/outrider.h. Errors: read_config's and Runtime::create's.
-  static api::Answer<std::unique_ptr<Instance>> create(std::string_view config,
-                                                       std::unique_ptr<ModelLoader> loader);
+  static Result<std::unique_ptr<Instance>> create(std::string_view config,
+                                                  std::unique_ptr<ModelLoader> loader);
 
   // Ends everything: see outrider_destroy. Not from a callback.
   ~Instance();

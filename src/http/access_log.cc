@@ -41,9 +41,8 @@ double rounded(double ms) { return std::round(ms * 1000.0) / 1000.0; }
 }  // namespace
 
 Result<std::unique_ptr<LineFile>> LineFile::open(const std::string& path, std::int64_t most_bytes) {
-  const Result<int> file = open_file(path);
-  if (!file.ok()) return file.status();
-  return std::unique_ptr<LineFile>(new LineFile(path, *file, path == "-" ? 0 : most_bytes));
+  OUTRIDER_ASSIGN_OR_RETURN(const int file, open_file(path));
+  return std::unique_ptr<LineFile>(new LineFile(path, file, path == "-" ? 0 : most_bytes));
 }
 
 LineFile::LineFile(std::string path, int file, std::int64_t most_bytes)
@@ -75,10 +74,9 @@ Status LineFile::reopen() {
 }
 
 Status LineFile::reopen_locked() {
-  const Result<int> file = open_file(path_);
-  if (!file.ok()) return file.status();
+  OUTRIDER_ASSIGN_OR_RETURN(const int file, open_file(path_));
   close_file(file_);
-  file_ = *file;
+  file_ = file;
   bytes_ = size_of(file_);
   return Status();
 }

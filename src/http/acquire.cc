@@ -13,17 +13,15 @@ Result<std::shared_ptr<Runtime>> acquire_model(Server& server, const HttpRequest
 }
 
 Result<OpenModel> open_model(Server& server, const HttpRequest& request, std::string_view name) {
-  Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, name);
-  if (!runtime.ok()) return runtime.status();
-  std::shared_ptr<const Target> target = (*runtime)->target();
+  OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<Runtime> runtime, acquire_model(server, request, name));
+  std::shared_ptr<const Target> target = runtime->target();
   if (target == nullptr) return not_found("the model was taken away just now; ask again");
-  return OpenModel{.runtime = std::move(*runtime), .target = std::move(target)};
+  return OpenModel{.runtime = std::move(runtime), .target = std::move(target)};
 }
 
 HttpReply model_error_reply(const Status& status) {
   const bool unknown = status.code() == StatusCode::kNotFound;
-  return error_reply(api::Error{
-      .code = status.code(), .message = status.message(), .field = unknown ? "model" : ""});
+  return error_reply(status.about(unknown ? "model" : ""));
 }
 
 std::string_view model_of(const json::Json& body) {

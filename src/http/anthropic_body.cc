@@ -121,7 +121,7 @@ void read_output_config(api::JsonFields& fields, CompletionRequest& request) {
   if (schema != nullptr) keep_to_schema(fields, "output_config.format", schema, request);
 }
 
-api::Answer<CompletionTask> read_task(Json body, const ServerOptions& options, bool counted) {
+Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool counted) {
   CompletionRequest request = options.defaults;
   CompletionTask task;
   api::JsonFields fields(body, "", &kDialect);
@@ -135,8 +135,7 @@ api::Answer<CompletionTask> read_task(Json body, const ServerOptions& options, b
   fields.require("model");
   fields.text("model", task.model);
   fields.boolean("stream", task.stream);
-  const std::optional<api::Error> error = api::finish_completion(fields, body, request);
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
   task.form = make_anthropic_form(request.stop, show_thinking);
   task.set_requests(std::move(request), 1);
   return task;
@@ -144,22 +143,21 @@ api::Answer<CompletionTask> read_task(Json body, const ServerOptions& options, b
 
 }  // namespace
 
-api::Answer<CompletionTask> read_messages_task(Json body, const ServerOptions& options) {
+Result<CompletionTask> read_messages_task(Json body, const ServerOptions& options) {
   return read_task(std::move(body), options, /*counted=*/false);
 }
 
 HttpReply count_tokens(Server& server, const HttpRequest& request) {
-  api::Answer<Json> body = read_body(request);
-  if (!body.ok()) return error_reply(body.error());
-  api::Answer<CompletionTask> task =
-      read_task(std::move(*body), server.options(), /*counted=*/true);
-  if (!task.ok()) return error_reply(task.error());
+  Result<Json> body = read_body(request);
+  if (!body.ok()) return error_reply(body.status());
+  Result<CompletionTask> task = read_task(std::move(*body), server.options(), /*counted=*/true);
+  if (!task.ok()) return error_reply(task.status());
   Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, task->model);
   if (!runtime.ok()) return model_error_reply(runtime.status());
   const std::shared_ptr<const Target> target = (*runtime)->target();
   if (target == nullptr) return error_reply(503, "the model has just been unloaded");
   const Result<Prompt> prompt = make_prompt(task->requests.front(), *target);
-  if (!prompt.ok()) return error_reply(api::error_of(prompt.status(), Json::object()));
+  if (!prompt.ok()) return error_reply(prompt.status());
   return json_reply({{"input_tokens", prompt->n_asked}});
 }
 

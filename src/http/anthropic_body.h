@@ -21,7 +21,7 @@
 
 #include <string>
 
-#include "api/error.h"
+#include "base/status.h"
 #include "http/completion_task.h"
 #include "http/server_options.h"
 #include "json/json.h"
@@ -30,7 +30,7 @@ namespace outrider::http {
 
 // The form is that of anthropic_form.h. Errors: kInvalidArgument with the field; kUnsupported for
 // images, documents and tools of the service.
-api::Answer<CompletionTask> read_messages_task(json::Json body, const ServerOptions& options);
+Result<CompletionTask> read_messages_task(json::Json body, const ServerOptions& options);
 
 // POST /v1/messages/count_tokens: the same body -> {"input_tokens"}, without answering it.
 // max_tokens may be missing.

@@ -19,8 +19,8 @@ Json body_with(const char* fields) {
 }
 
 CompletionRequest read(const Json& body) {
-  api::Answer<CompletionTask> task = read_messages_task(body, ServerOptions());
-  EXPECT_TRUE(task.ok()) << (task.ok() ? "" : task.error().message);
+  Result<CompletionTask> task = read_messages_task(body, ServerOptions());
+  EXPECT_TRUE(task.ok()) << (task.ok() ? "" : task.status().message());
   return task.ok() ? std::move(task->requests.front()) : CompletionRequest();
 }
 
@@ -155,11 +155,12 @@ TEST(AnthropicBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
       {R"({"temperature":-1})", "temperature"},
       {R"({"input":"x"})", "input"}};
   for (const Case& one : cases) {
-    api::Answer<CompletionTask> task = read_messages_task(body_with(one.fields), ServerOptions());
+    Result<CompletionTask> task = read_messages_task(body_with(one.fields), ServerOptions());
     ASSERT_FALSE(task.ok()) << one.fields;
-    EXPECT_EQ(task.error().field, one.field) << task.error().message;
-    EXPECT_EQ(task.error().code, one.code) << one.fields;
-    EXPECT_NE(task.error().message.find(one.field), std::string::npos) << task.error().message;
+    EXPECT_EQ(task.status().field(), one.field) << task.status().message();
+    EXPECT_EQ(task.status().code(), one.code) << one.fields;
+    EXPECT_NE(task.status().message().find(one.field), std::string::npos)
+        << task.status().message();
   }
 }
 

@@ -120,14 +120,13 @@ class ChatForm : public OpenAiForm {
 
 }  // namespace
 
-api::Answer<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
+Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   unify_logprobs(body);
   CompletionRequest request = options.defaults;
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");
-  const std::optional<api::Error> error = read_openai_fields(fields, body, wishes, request);
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(read_openai_fields(fields, body, wishes, request));
   CompletionTask task;
   task.model = wishes.model;
   task.stream = wishes.stream;

@@ -7,7 +7,7 @@
 // Tested by chat_form_test.cc.
 #pragma once
 
-#include "api/error.h"
+#include "base/status.h"
 #include "http/completion_task.h"
 #include "http/server_options.h"
 #include "json/json.h"
@@ -15,6 +15,6 @@
 namespace outrider::http {
 
 // Errors: kInvalidArgument with the field.
-api::Answer<CompletionTask> read_chat_task(json::Json body, const ServerOptions& options);
+Result<CompletionTask> read_chat_task(json::Json body, const ServerOptions& options);
 
 }  // namespace outrider::http

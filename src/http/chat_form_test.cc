@@ -55,6 +55,17 @@ TEST_F(ChatFormTest, UsageComesInALastChunkWithoutChoicesWhereAskedFor) {
   EXPECT_TRUE(chunks.front()["usage"].is_null());
 }
 
+TEST_F(ChatFormTest, APromptCountsOnceHoweverManyAnswersItHas) {
+  start();
+  const Json one = object(post("/v1/chat/completions", body()))["usage"];
+  Json asked = body();
+  asked["n"] = 3;
+  const Json three = object(post("/v1/chat/completions", asked))["usage"];
+  EXPECT_EQ(three["prompt_tokens"], one["prompt_tokens"]);
+  EXPECT_EQ(three["completion_tokens"], 36);
+  EXPECT_EQ(three["total_tokens"], one["prompt_tokens"].get<int>() + 36);
+}
+
 TEST_F(ChatFormTest, TheTextIsTheSameWithoutSpeculation) {
   start();
   Json plain = body();

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "api/error.h"
+#include "base/status.h"
 #include "http/acquire.h"
 #include "http/error_reply.h"
 #include "http/server.h"
@@ -40,12 +40,11 @@ class RunningTask {
 
   Status start(std::vector<CompletionRequest> requests) {
     for (CompletionRequest& request : requests) {
-      Result<StartedCompletion> started = runtime_->start(std::move(request));
-      if (!started.ok()) return started.status();
-      ids_.push_back(started->id);
-      prompts_.push_back(started->prompt);
+      OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, runtime_->start(std::move(request)));
+      ids_.push_back(started.id);
+      prompts_.push_back(started.prompt);
       progress_.push_back(0.0);
-      answers_.emplace_back(started->reader);
+      answers_.emplace_back(started.reader);
       ++unfinished_;
     }
     form_->set_prompts(prompts_);
@@ -120,7 +119,7 @@ HttpReply whole_answer(RunningTask& task, const HttpRequest& request) {
   while (!task.done()) {
     const Status status = task.poll(unsent);
     unsent.clear();
-    if (!status.ok()) return error_reply(api::error_of(status, Json::object()));
+    if (!status.ok()) return error_reply(status);
     if (request.gone && request.gone()) return error_reply(499, "the client has gone");
   }
   return json_reply(task.form().whole(task.answers()));
@@ -157,13 +156,11 @@ void CompletionTask::set_requests(CompletionRequest request, std::int32_t n) {
   }
 }
 
-std::optional<api::Error> check_answers(const CompletionTask& task, std::size_t prompts,
-                                        std::int32_t n) {
-  if (task.requests.size() <= static_cast<std::size_t>(kMaxAnswers)) return std::nullopt;
-  return api::Error{.message = "n is " + std::to_string(n) + ", but for " +
-                               std::to_string(prompts) + " prompts it must be at most " +
-                               std::to_string(kMaxAnswers / static_cast<std::int32_t>(prompts)),
-                    .field = "n"};
+Status check_answers(const CompletionTask& task, std::size_t prompts, std::int32_t n) {
+  if (task.requests.size() <= static_cast<std::size_t>(kMaxAnswers)) return Status();
+  const std::int32_t most = kMaxAnswers / static_cast<std::int32_t>(prompts);
+  return refused("n", "is " + std::to_string(n) + ", but for " + std::to_string(prompts) +
+                          " prompts it must be at most " + std::to_string(most));
 }
 
 HttpReply answer_completion(Server& server, const HttpRequest& request, CompletionTask task) {
@@ -174,7 +171,7 @@ HttpReply answer_completion(Server& server, const HttpRequest& request, Completi
   const auto running = std::make_shared<RunningTask>(server, request.record, std::move(*runtime),
                                                      std::move(task.form));
   const Status started = running->start(std::move(task.requests));
-  if (!started.ok()) return error_reply(api::error_of(started, Json::object()));
+  if (!started.ok()) return error_reply(started);
   if (!task.stream) return whole_answer(*running, request);
   return {.content_type = "text/event-stream; charset=utf-8",
           .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},

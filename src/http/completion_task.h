@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/error.h"
+#include "base/status.h"
 #include "http/answer_form.h"
 #include "http/exchange.h"
 #include "request/completion_request.h"
@@ -36,8 +36,7 @@ struct CompletionTask {
 inline constexpr std::int32_t kMaxAnswers = 16;
 
 // An error where `n` answers to each of `prompts` prompts have made more than kMaxAnswers.
-std::optional<api::Error> check_answers(const CompletionTask& task, std::size_t prompts,
-                                        std::int32_t n);
+Status check_answers(const CompletionTask& task, std::size_t prompts, std::int32_t n);
 
 // Starts the completions and returns the whole answer, or a reply that streams it. They are
 // cancelled as soon as the client goes (within kGoneMs), or the reply is destroyed unsent.

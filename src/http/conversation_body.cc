@@ -26,10 +26,8 @@ std::string listed(std::span<const std::string_view> names) {
 
 void refuse_type(api::JsonFields& fields, const std::string& place, const std::string& type,
                  std::string_view why) {
-  fields.fail(api::Error{
-      .code = StatusCode::kUnsupported,
-      .message = place + ".type is " + api::shown(Json(type)) + ", but " + std::string(why),
-      .field = place + ".type"});
+  fields.take(refused(StatusCode::kUnsupported, place + ".type",
+                      "is " + api::shown(Json(type)) + ", but " + std::string(why)));
 }
 
 const Json* read_role(api::JsonFields& fields, const Json& message, const std::string& place,

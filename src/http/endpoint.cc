@@ -15,15 +15,15 @@ namespace outrider::http {
 namespace {
 
 using json::Json;
-using ReadTask = api::Answer<CompletionTask> (*)(Json body, const ServerOptions& options);
+using ReadTask = Result<CompletionTask> (*)(Json body, const ServerOptions& options);
 
 // An endpoint whose body is a task.
 template <ReadTask kRead>
 HttpReply complete(Server& server, const HttpRequest& request) {
-  api::Answer<Json> body = read_body(request);
-  if (!body.ok()) return error_reply(body.error());
-  api::Answer<CompletionTask> task = kRead(std::move(*body), server.options());
-  if (!task.ok()) return error_reply(task.error());
+  Result<Json> body = read_body(request);
+  if (!body.ok()) return error_reply(body.status());
+  Result<CompletionTask> task = kRead(std::move(*body), server.options());
+  if (!task.ok()) return error_reply(task.status());
   return answer_completion(server, request, std::move(*task));
 }
 
@@ -129,18 +129,15 @@ std::span<const Endpoint> endpoints() {
   return kAll;
 }
 
-api::Answer<Json> read_body(const HttpRequest& request) {
+Result<Json> read_body(const HttpRequest& request) {
   if (request.body.empty()) {
-    return api::Error{.message = "the body is empty, but must be a JSON object", .field = ""};
+    return invalid_argument("the body is empty, but must be a JSON object");
   }
   json::Parsed parsed = json::parse(request.body);
-  if (!parsed.ok()) {
-    return api::Error{.message = "the body is not JSON: " + parsed.error, .field = ""};
-  }
+  if (!parsed.ok()) return invalid_argument("the body is not JSON: " + parsed.error);
   if (!parsed.value->is_object()) {
-    return api::Error{.message = "the body is " + std::string(json::kind(*parsed.value)) +
-                                 ", but must be an object",
-                      .field = ""};
+    return invalid_argument("the body is " + std::string(json::kind(*parsed.value)) +
+                            ", but must be an object");
   }
   return std::move(*parsed.value);
 }

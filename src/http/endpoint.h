@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/error.h"
 #include "api/read_fields.h"
+#include "base/status.h"
 #include "http/exchange.h"
 #include "http/server.h"
 #include "json/json.h"
@@ -38,6 +38,6 @@ struct Endpoint {
 std::span<const Endpoint> endpoints();
 
 // The body as a JSON object; an error that says where it is not one.
-api::Answer<json::Json> read_body(const HttpRequest& request);
+Result<json::Json> read_body(const HttpRequest& request);
 
 }  // namespace outrider::http

@@ -63,8 +63,8 @@ HttpReply error_reply(int status, const std::string& message, const std::string&
   return reply;
 }
 
-HttpReply error_reply(const api::Error& error) {
-  return error_reply(http_status(error.code), error.message, error.field);
+HttpReply error_reply(const Status& error) {
+  return error_reply(http_status(error.code()), error.message(), error.field());
 }
 
 HttpReply json_reply(const Json& value) { return {.body = json::encode(value)}; }

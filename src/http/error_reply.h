@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/error.h"
+#include "base/status.h"
 #include "http/exchange.h"
 #include "json/json.h"
 
@@ -28,7 +28,7 @@ json::Json error_object(int status, const std::string& message, const std::strin
 
 HttpReply error_reply(int status, const std::string& message, const std::string& field = "");
 // With Retry-After where trying again later may work.
-HttpReply error_reply(const api::Error& error);
+HttpReply error_reply(const Status& error);
 
 HttpReply json_reply(const json::Json& value);
 

@@ -30,12 +30,13 @@ class FixtureCatalog : public Catalog {
   Status preload(std::string_view /*name*/) override { return Status(); }
   Status unload(std::string_view /*name*/) override { return Status(); }
   std::vector<CatalogStatus> status() const override {
-    return {{.name = "fake", .path = "target", .state = state}};
+    return {{.name = "fake", .path = "target", .offered_draft = offered_draft, .state = state}};
   }
   void shut_down() override { runtime_->shut_down(); }
   std::string check_integrity() const override { return runtime_->check_integrity(); }
 
   ModelState state = ModelState::kReady;
+  std::string offered_draft;
 
  private:
   std::shared_ptr<Runtime> runtime_;

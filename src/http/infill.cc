@@ -38,26 +38,21 @@ std::vector<ExtraFile> read_extra(api::JsonFields& fields) {
     inner.text("filename", file.filename);
     inner.require("text");
     inner.text("text", file.text);
-    const std::optional<api::Error> error = inner.finish();
-    if (error) {
-      fields.fail(error->field, error->message);
-      break;
-    }
+    take_error(fields, inner);
+    if (!fields.ok()) break;
   }
   return files;
 }
 
 // Files as the model knows them, and the names of the project and of the file that is edited.
-api::Answer<Tokens> extra_tokens(const std::vector<ExtraFile>& files,
-                                 const Vocabulary& vocabulary) {
+Result<Tokens> extra_tokens(const std::vector<ExtraFile>& files, const Vocabulary& vocabulary) {
   const SpecialTokens special = vocabulary.special();
   Tokens tokens;
-  std::optional<api::Error> error;
+  Status error;
   const auto add = [&](const std::string& text) {
     Result<Tokens> more = vocabulary.tokenize(text, /*add_special=*/false, /*parse_special=*/false);
     if (more.ok()) return append(tokens, *more);
-    error =
-        api::Error{.message = "input_extra: " + more.status().message(), .field = "input_extra"};
+    error = invalid_argument(more.status().message()).in_field("input_extra");
   };
   if (special.repository != kNoToken) {
     tokens.push_back(special.repository);
@@ -74,12 +69,12 @@ api::Answer<Tokens> extra_tokens(const std::vector<ExtraFile>& files,
     tokens.push_back(special.file);
     add("file\n");
   }
-  if (error) return *error;
+  if (!error.ok()) return error;
   return tokens;
 }
 
 // Takes `name` out of the body; a string, or ids and strings mixed. Nothing when it is not there.
-api::Answer<Tokens> take_text(Json& body, const char* name, const Vocabulary& vocabulary) {
+Result<Tokens> take_text(Json& body, const char* name, const Vocabulary& vocabulary) {
   const Json::iterator found = body.find(name);
   if (found == body.end() || found->is_null()) {
     body.erase(name);
@@ -90,17 +85,16 @@ api::Answer<Tokens> take_text(Json& body, const char* name, const Vocabulary& vo
   return read_one_prompt(given, name, /*add_special=*/false, vocabulary);
 }
 
-api::Answer<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
+Result<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
   Json own = Json::object();
   if (body.contains("input_extra")) own["input_extra"] = std::move(body["input_extra"]);
   body.erase("input_extra");
   api::JsonFields fields(own, "", &llama_dialect());
   const std::vector<ExtraFile> files = read_extra(fields);
-  const std::optional<api::Error> error = fields.finish();
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   for (const char* name : {"input_prefix", "input_suffix"}) {
     if (body.contains(name)) continue;
-    return api::Error{.message = std::string(name) + " is missing", .field = name};
+    return refused(name, "is missing");
   }
   InfillParts parts;
   if (vocabulary.special().front != kNoToken) parts.front = {vocabulary.special().front};
@@ -110,13 +104,11 @@ api::Answer<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
   };
   for (const Place& place : {Place{"input_prefix", parts.prefix},
                              Place{"input_suffix", parts.suffix}, Place{"prompt", parts.prompt}}) {
-    api::Answer<Tokens> tokens = take_text(body, place.name, vocabulary);
-    if (!tokens.ok()) return tokens.error();
-    place.tokens = std::move(*tokens);
+    OUTRIDER_ASSIGN_OR_RETURN(Tokens tokens, take_text(body, place.name, vocabulary));
+    place.tokens = std::move(tokens);
   }
-  api::Answer<Tokens> extra = extra_tokens(files, vocabulary);
-  if (!extra.ok()) return extra.error();
-  parts.extra = std::move(*extra);
+  OUTRIDER_ASSIGN_OR_RETURN(Tokens extra, extra_tokens(files, vocabulary));
+  parts.extra = std::move(extra);
   return parts;
 }
 
@@ -161,23 +153,20 @@ Tokens join_infill(InfillParts parts, const SpecialTokens& special, std::int64_t
   return tokens;
 }
 
-api::Answer<CompletionTask> read_infill_task(Json body, const ServerOptions& options,
-                                             const Target& target) {
+Result<CompletionTask> read_infill_task(Json body, const ServerOptions& options,
+                                        const Target& target) {
   const Vocabulary& vocabulary = target.vocabulary();
   const SpecialTokens special = vocabulary.special();
   if (!special.fills_in()) {
-    return api::Error{.code = StatusCode::kUnsupported,
-                      .message =
-                          "this model cannot fill in: it has no tokens for prefix, suffix "
-                          "and middle; take one that was trained for it (Qwen2.5-Coder and "
-                          "the like)",
-                      .field = "model"};
+    return unsupported(
+               "this model cannot fill in: it has no tokens for prefix, suffix and middle; take one "
+               "that was trained for it (Qwen2.5-Coder and the like)")
+        .about("model");
   }
-  api::Answer<InfillParts> parts = take_parts(body, vocabulary);
-  if (!parts.ok()) return parts.error();
+  OUTRIDER_ASSIGN_OR_RETURN(InfillParts parts, take_parts(body, vocabulary));
   const std::int64_t room = room_beside_answer(body, options, target);
   return llama_task(std::move(body), options, target,
-                    {join_infill(std::move(*parts), special, room)});
+                    {join_infill(std::move(parts), special, room)});
 }
 
 }  // namespace outrider::http

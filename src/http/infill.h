@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "api/error.h"
+#include "base/status.h"
 #include "http/completion_task.h"
 #include "http/server_options.h"
 #include "json/json.h"
@@ -28,8 +28,8 @@
 namespace outrider::http {
 
 // Errors: kUnsupported for a model without fill-in tokens; kInvalidArgument with the field.
-api::Answer<CompletionTask> read_infill_task(json::Json body, const ServerOptions& options,
-                                             const Target& target);
+Result<CompletionTask> read_infill_task(json::Json body, const ServerOptions& options,
+                                        const Target& target);
 
 // The parts of an infill as tokens.
 struct InfillParts {

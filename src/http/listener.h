@@ -1,7 +1,7 @@
 // Listener: a Server on a socket. One thread a connection, as many as there are connections, within
 // ServerOptions::max_connections; further ones get 503 at once.
 //
-// Tested by listener_test.cc, and by reliability_test.cc at its limits.
+// Tested by listener_test.cc, and by reliability_*_test.cc at its limits.
 #pragma once
 
 #include <cstdint>

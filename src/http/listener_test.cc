@@ -1,5 +1,5 @@
 // The server over sockets: what arrives as a request, what does not, who holds what for how long,
-// and how it ends. (Larger numbers: reliability_test.cc.)
+// and how it ends. (Larger numbers: reliability_*_test.cc.)
 #include "http/listener.h"
 
 #include <atomic>

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/completion_params.h"
+#include "api/spelling.h"
 #include "http/llama_form.h"
 #include "http/llama_settings.h"
 #include "http/openai_body.h"
@@ -19,24 +20,17 @@ namespace {
 using json::Json;
 using Prompts = std::vector<std::vector<Token>>;
 
-api::Error wrong_prompt(const std::string& name, const Json& given, const std::string& wanted) {
-  return api::Error{.message = name + " is " + api::shown(given) + ", but must be " + wanted,
-                    .field = name};
-}
-
 // {"prompt_string": a text, "multimodal_data": []}: its text.
-api::Answer<std::string> text_of_object(const Json& prompt, const std::string& name) {
+Result<std::string> text_of_object(const Json& prompt, const std::string& name) {
   std::string text;
   api::JsonFields fields(prompt, name + ".", &llama_dialect());
   fields.require("prompt_string");
   fields.text("prompt_string", text);
   const Json* data = fields.any("multimodal_data");
-  std::optional<api::Error> error = fields.finish();
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   if (data != nullptr && !data->empty()) {
-    return api::Error{.code = StatusCode::kUnsupported,
-                      .message = name + ".multimodal_data is not supported: this server reads text",
-                      .field = name + ".multimodal_data"};
+    return refused(StatusCode::kUnsupported, name + ".multimodal_data",
+                   "is not supported: this server reads text");
   }
   return text;
 }
@@ -50,24 +44,23 @@ bool is_one_prompt(const Json& array) {
                       [](const Json& item) { return item.is_structured(); });
 }
 
-api::Answer<Prompts> read_prompts(const Json& body, const Vocabulary& vocabulary) {
+Result<Prompts> read_prompts(const Json& body, const Vocabulary& vocabulary) {
   const Json::const_iterator found = body.find("prompt");
   if (found == body.end() || found->is_null()) {
-    return api::Error{.message = "prompt is missing", .field = "prompt"};
+    return refused("prompt", "is missing");
   }
   Prompts prompts;
   const bool several = found->is_array() && !found->empty() && !is_one_prompt(*found);
   if (several && found->size() > static_cast<std::size_t>(kMaxAnswers)) {
-    return api::Error{.message = "prompt holds " + std::to_string(found->size()) +
-                                 " prompts, at most " + std::to_string(kMaxAnswers) + " can be",
-                      .field = "prompt"};
+    return refused("prompt", "holds " + std::to_string(found->size()) + " prompts, at most " +
+                                 std::to_string(kMaxAnswers) + " can be");
   }
   for (std::size_t i = 0; i < (several ? found->size() : 1); ++i) {
     const std::string name = several ? "prompt[" + std::to_string(i) + "]" : "prompt";
-    api::Answer<std::vector<Token>> tokens =
-        read_one_prompt(several ? (*found)[i] : *found, name, /*add_special=*/true, vocabulary);
-    if (!tokens.ok()) return tokens.error();
-    prompts.push_back(std::move(*tokens));
+    OUTRIDER_ASSIGN_OR_RETURN(
+        std::vector<Token> tokens,
+        read_one_prompt(several ? (*found)[i] : *found, name, /*add_special=*/true, vocabulary));
+    prompts.push_back(std::move(tokens));
   }
   return prompts;
 }
@@ -144,15 +137,14 @@ void read_n_keep(api::JsonFields& fields, CompletionRequest& request) {
 
 }  // namespace
 
-api::Answer<std::vector<Token>> read_one_prompt(const Json& prompt, const std::string& name,
-                                                bool add_special, const Vocabulary& vocabulary) {
+Result<std::vector<Token>> read_one_prompt(const Json& prompt, const std::string& name,
+                                           bool add_special, const Vocabulary& vocabulary) {
   std::vector<PromptPart> parts;
   if (prompt.is_string()) {
     parts.emplace_back(prompt.get<std::string>());
   } else if (prompt.is_object()) {
-    api::Answer<std::string> text = text_of_object(prompt, name);
-    if (!text.ok()) return text.error();
-    parts.emplace_back(std::move(*text));
+    OUTRIDER_ASSIGN_OR_RETURN(std::string text, text_of_object(prompt, name));
+    parts.emplace_back(std::move(text));
   } else if (prompt.is_array() && is_one_prompt(prompt)) {
     for (const Json& part : prompt) {
       const std::optional<std::int64_t> id = api::as_integer(part);
@@ -161,22 +153,20 @@ api::Answer<std::vector<Token>> read_one_prompt(const Json& prompt, const std::s
       } else if (id && *id >= 0 && *id < vocabulary.size()) {
         parts.emplace_back(static_cast<Token>(*id));
       } else {
-        return wrong_prompt(name + "[" + std::to_string(parts.size()) + "]", part,
-                            "a string or a token's id, below " + std::to_string(vocabulary.size()));
+        return wrong_value(api::item_name(name, parts.size()), api::shown(part),
+                           "a string or a token's id, below " + std::to_string(vocabulary.size()));
       }
     }
   } else {
-    return wrong_prompt(name, prompt, "a string, or an array of strings and token ids");
+    return wrong_value(name, api::shown(prompt), "a string, or an array of strings and token ids");
   }
   Result<std::vector<Token>> tokens = tokenize_parts(parts, vocabulary, add_special);
-  if (tokens.ok()) return std::move(*tokens);
-  return api::Error{.code = tokens.status().code(),
-                    .message = name + ": " + tokens.status().message(),
-                    .field = name};
+  if (!tokens.ok()) return tokens.status().in_field(name);
+  return tokens;
 }
 
-api::Answer<CompletionTask> llama_task(Json body, const ServerOptions& options,
-                                       const Target& target, Prompts prompts) {
+Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const Target& target,
+                                  Prompts prompts) {
   const Vocabulary& vocabulary = target.vocabulary();
   spell_out_biases(body, vocabulary);
   CompletionRequest request = options.defaults;
@@ -189,8 +179,7 @@ api::Answer<CompletionTask> llama_task(Json body, const ServerOptions& options,
   read_n_keep(fields, request);
   api::read_completion_fields(fields, request);
   read_samplers(fields, request.sampling);
-  const std::optional<api::Error> error = fields.finish();
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   if (request.logprobs == 0) request.logprobs = -1;
   constexpr std::int64_t kLlamaRandomSeed = 0xFFFFFFFF;  // what llama-server shows for a random one
   if (request.seed == kLlamaRandomSeed) request.seed = -1;
@@ -202,7 +191,7 @@ api::Answer<CompletionTask> llama_task(Json body, const ServerOptions& options,
   for (const std::vector<Token>& prompt : prompts) {
     request.prompt.assign(prompt.begin(), prompt.end());
     const Status status = validate(request);
-    if (!status.ok()) return api::error_of(status, body);
+    if (!status.ok()) return api::spelled_as_in(status, body);
     const std::size_t first = task.requests.size();
     task.set_requests(request, answer.n);
     for (std::size_t i = first; i < task.requests.size(); ++i) {
@@ -212,20 +201,18 @@ api::Answer<CompletionTask> llama_task(Json body, const ServerOptions& options,
       asked.back().settings["timings_per_token"] = wishes.timings_per_token;
     }
   }
-  const std::optional<api::Error> too_many = check_answers(task, prompts.size(), answer.n);
-  if (too_many) return *too_many;
+  OUTRIDER_RETURN_IF_ERROR(check_answers(task, prompts.size(), answer.n));
   task.model = answer.model;
   task.stream = answer.stream;
   task.form = make_llama_form(std::move(wishes), std::move(asked));
   return task;
 }
 
-api::Answer<CompletionTask> read_llama_task(Json body, const ServerOptions& options,
-                                            const Target& target) {
-  api::Answer<Prompts> prompts = read_prompts(body, target.vocabulary());
-  if (!prompts.ok()) return prompts.error();
+Result<CompletionTask> read_llama_task(Json body, const ServerOptions& options,
+                                       const Target& target) {
+  OUTRIDER_ASSIGN_OR_RETURN(Prompts prompts, read_prompts(body, target.vocabulary()));
   body.erase("prompt");
-  return llama_task(std::move(body), options, target, std::move(*prompts));
+  return llama_task(std::move(body), options, target, std::move(prompts));
 }
 
 }  // namespace outrider::http

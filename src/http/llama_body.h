@@ -15,7 +15,7 @@
 
 #include <vector>
 
-#include "api/error.h"
+#include "base/status.h"
 #include "http/completion_task.h"
 #include "http/server_options.h"
 #include "json/json.h"
@@ -24,17 +24,16 @@
 namespace outrider::http {
 
 // Errors: kInvalidArgument with the field; kUnsupported for what is not text.
-api::Answer<CompletionTask> read_llama_task(json::Json body, const ServerOptions& options,
-                                            const Target& target);
+Result<CompletionTask> read_llama_task(json::Json body, const ServerOptions& options,
+                                       const Target& target);
 
 // The same for prompts that are read already; `body` is without them.
-api::Answer<CompletionTask> llama_task(json::Json body, const ServerOptions& options,
-                                       const Target& target,
-                                       std::vector<std::vector<Token>> prompts);
+Result<CompletionTask> llama_task(json::Json body, const ServerOptions& options,
+                                  const Target& target, std::vector<std::vector<Token>> prompts);
 
 // One prompt of a body, of the forms above but the last: `name` is its place for messages. As
 // tokens; `add_special`: with BOS and the like, in front of a text.
-api::Answer<std::vector<Token>> read_one_prompt(const json::Json& prompt, const std::string& name,
-                                                bool add_special, const Vocabulary& vocabulary);
+Result<std::vector<Token>> read_one_prompt(const json::Json& prompt, const std::string& name,
+                                           bool add_special, const Vocabulary& vocabulary);
 
 }  // namespace outrider::http

@@ -15,18 +15,18 @@ namespace outrider::http {
 namespace {
 
 using json::Json;
-using ReadTask = api::Answer<CompletionTask> (*)(Json body, const ServerOptions& options,
-                                                 const Target& target);
+using ReadTask = Result<CompletionTask> (*)(Json body, const ServerOptions& options,
+                                            const Target& target);
 
 // An endpoint whose body is a task that needs to know the model.
 template <ReadTask kRead>
 HttpReply complete_on_target(Server& server, const HttpRequest& request) {
-  api::Answer<Json> body = read_body(request);
-  if (!body.ok()) return error_reply(body.error());
+  Result<Json> body = read_body(request);
+  if (!body.ok()) return error_reply(body.status());
   const Result<OpenModel> model = open_model(server, request, model_of(*body));
   if (!model.ok()) return model_error_reply(model.status());
-  api::Answer<CompletionTask> task = kRead(std::move(*body), server.options(), *model->target);
-  if (!task.ok()) return error_reply(task.error());
+  Result<CompletionTask> task = kRead(std::move(*body), server.options(), *model->target);
+  if (!task.ok()) return error_reply(task.status());
   return answer_completion(server, request, std::move(*task));
 }
 

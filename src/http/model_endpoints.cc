@@ -12,14 +12,20 @@ namespace {
 
 using json::Json;
 
+// The name of a file without its folder, which is nobody's business; null: there is none.
+Json name_of(const std::string& path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  return name.empty() ? Json() : Json(std::move(name));
+}
+
 Json model_json(const CatalogStatus& model, std::time_t started) {
-  const std::string draft = std::filesystem::path(model.draft_path).filename().string();
   return {{"id", model.name},
           {"object", "model"},
           {"created", started},
           {"owned_by", "outrider"},
           {"aliases", model.aliases},
-          {"draft", draft.empty() ? Json() : Json(draft)},
+          {"draft", name_of(model.draft_path)},
+          {"offered_draft", name_of(model.offered_draft)},
           {"status",
            {{"state", std::string(model_state_name(model.state))},
             {"progress", model.progress},

@@ -89,8 +89,8 @@ void read_response_format(api::JsonFields& fields, CompletionRequest& request) {
   if (type != "text") keep_to_schema(fields, "response_format", schema, request);
 }
 
-std::optional<api::Error> read_openai_fields(api::JsonFields& fields, const Json& body,
-                                             AnswerWishes& wishes, CompletionRequest& request) {
+Status read_openai_fields(api::JsonFields& fields, const Json& body, AnswerWishes& wishes,
+                          CompletionRequest& request) {
   read_wishes(fields, wishes);
   api::read_completion_fields(fields, request);
   read_response_format(fields, request);

@@ -36,8 +36,8 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes);
 
 // All that both completions have, of `body`. The first error, which may be of what was read of
 // `fields` before.
-std::optional<api::Error> read_openai_fields(api::JsonFields& fields, const json::Json& body,
-                                             AnswerWishes& wishes, CompletionRequest& request);
+Status read_openai_fields(api::JsonFields& fields, const json::Json& body, AnswerWishes& wishes,
+                          CompletionRequest& request);
 
 // "response_format": text, json_object, or json_schema, into the request's schema.
 void read_response_format(api::JsonFields& fields, CompletionRequest& request);

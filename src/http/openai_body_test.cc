@@ -14,8 +14,8 @@ std::string schema_of(const Json& format) {
   api::JsonFields fields(body, "", &openai_dialect());
   CompletionRequest request;
   read_response_format(fields, request);
-  const std::optional<api::Error> error = fields.finish();
-  return error ? "error: " + error->field : request.sampling.json_schema;
+  const Status error = fields.finish();
+  return error.ok() ? request.sampling.json_schema : "error: " + error.field();
 }
 
 TEST(OpenAiBody, AResponseFormatBecomesASchema) {
@@ -57,8 +57,8 @@ TEST(OpenAiBody, WishesAreReadAndBounded) {
   const auto error_of = [](const Json& body, AnswerWishes& wishes) {
     api::JsonFields fields(body, "", &openai_dialect());
     read_wishes(fields, wishes);
-    const std::optional<api::Error> error = fields.finish();
-    return error ? error->field : std::string();
+    const Status error = fields.finish();
+    return error.field();
   };
   AnswerWishes wishes;
   EXPECT_EQ(

@@ -37,7 +37,7 @@ void OpenAiForm::finish(const std::vector<Answer>& answers, std::string& out) {
   if (wishes_.include_usage) {
     Json chunk = head(chunk_);
     chunk["choices"] = Json::array();
-    chunk["usage"] = openai_usage(answers);
+    chunk["usage"] = openai_usage(answers, wishes_.n);
     chunk["timings"] = llama_timings(answers.front().result()->completion);
     append_event(chunk, out);
   }
@@ -58,7 +58,7 @@ Json OpenAiForm::whole(const std::vector<Answer>& answers) {
     one["finish_reason"] = std::string(finish_reason(answers[i]));
     object["choices"].push_back(std::move(one));
   }
-  object["usage"] = openai_usage(answers);
+  object["usage"] = openai_usage(answers, wishes_.n);
   add_outcome(answers.front(), object);
   return object;
 }
@@ -85,15 +85,16 @@ Json OpenAiForm::chunk_with(Json choice) const {
   return chunk;
 }
 
-Json openai_usage(const std::vector<Answer>& answers) {
+Json openai_usage(const std::vector<Answer>& answers, std::int32_t n) {
   std::int64_t prompt = 0;
   std::int64_t cached = 0;
   std::int64_t said = 0;
-  for (const Answer& answer : answers) {
-    const Completion& c = answer.result()->completion;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const Completion& c = answers[i].result()->completion;
+    said += static_cast<std::int64_t>(c.tokens.size());
+    if (i % static_cast<std::size_t>(n) != 0) continue;
     prompt += c.prompt_tokens;
     cached += c.cached_tokens;
-    said += static_cast<std::int64_t>(c.tokens.size());
   }
   return {{"prompt_tokens", prompt},
           {"completion_tokens", said},

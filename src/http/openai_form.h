@@ -50,8 +50,9 @@ class OpenAiForm : public AnswerForm {
 };
 
 // {"prompt_tokens","completion_tokens","total_tokens","prompt_tokens_details":{"cached_tokens"}},
-// the sum of all answers. REQUIRES: they are complete
-json::Json openai_usage(const std::vector<Answer>& answers);
+// of all answers; each `n` of them, one behind the other, are to the same prompt, which counts
+// once. REQUIRES: they are complete
+json::Json openai_usage(const std::vector<Answer>& answers, std::int32_t n);
 
 // What we add to the end of every answer: "timings", "speculation", "seed". REQUIRES: complete
 void add_outcome(const Answer& answer, json::Json& object);

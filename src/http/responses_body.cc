@@ -44,11 +44,9 @@ constexpr api::Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool, .nul
 void refuse_what_is_stored(api::JsonFields& fields) {
   for (const char* name : {"previous_response_id", "conversation", "prompt"}) {
     if (fields.any(name) == nullptr) continue;
-    fields.fail(api::Error{.code = StatusCode::kUnsupported,
-                           .message = std::string(name) +
-                                      " is not supported: nothing is stored here; send the whole "
-                                      "conversation as input",
-                           .field = name});
+    fields.take(refused(StatusCode::kUnsupported, name,
+                        "is not supported: nothing is stored here; send the whole conversation as "
+                        "input"));
   }
   bool background = false;
   fields.boolean("background", background);
@@ -184,7 +182,7 @@ void read_include(api::JsonFields& fields, CompletionRequest& request) {
 
 }  // namespace
 
-api::Answer<CompletionTask> read_responses_task(Json body, const ServerOptions& options) {
+Result<CompletionTask> read_responses_task(Json body, const ServerOptions& options) {
   CompletionRequest request = options.defaults;
   CompletionTask task;
   api::JsonFields fields(body, "", &kDialect);
@@ -203,8 +201,7 @@ api::Answer<CompletionTask> read_responses_task(Json body, const ServerOptions& 
   read_text_options(fields, request);
   fields.text("model", task.model);
   fields.boolean("stream", task.stream);
-  const std::optional<api::Error> error = api::finish_completion(fields, body, request);
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
   task.form = make_responses_form(body, request);
   task.set_requests(std::move(request), 1);
   return task;

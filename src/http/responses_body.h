@@ -18,7 +18,7 @@
 // Tested by responses_body_test.cc.
 #pragma once
 
-#include "api/error.h"
+#include "base/status.h"
 #include "http/completion_task.h"
 #include "http/server_options.h"
 #include "json/json.h"
@@ -27,6 +27,6 @@ namespace outrider::http {
 
 // The form is that of responses_form.h. Errors: kInvalidArgument with the field; kUnsupported for
 // what would be right elsewhere.
-api::Answer<CompletionTask> read_responses_task(json::Json body, const ServerOptions& options);
+Result<CompletionTask> read_responses_task(json::Json body, const ServerOptions& options);
 
 }  // namespace outrider::http

@@ -11,8 +11,8 @@ namespace {
 using json::Json;
 
 CompletionRequest read(const Json& body) {
-  api::Answer<CompletionTask> task = read_responses_task(body, ServerOptions());
-  EXPECT_TRUE(task.ok()) << (task.ok() ? "" : task.error().message);
+  Result<CompletionTask> task = read_responses_task(body, ServerOptions());
+  EXPECT_TRUE(task.ok()) << (task.ok() ? "" : task.status().message());
   return task.ok() ? std::move(task->requests.front()) : CompletionRequest();
 }
 
@@ -147,11 +147,12 @@ TEST(ResponsesBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
       {R"({"input":"x","n":2})", "n"},
       {R"({"input":"x","tempature":1})", "tempature"}};
   for (const Case& one : cases) {
-    api::Answer<CompletionTask> task = read_responses_task(parsed(one.body), ServerOptions());
+    Result<CompletionTask> task = read_responses_task(parsed(one.body), ServerOptions());
     ASSERT_FALSE(task.ok()) << one.body;
-    EXPECT_EQ(task.error().field, one.field) << task.error().message;
-    EXPECT_EQ(task.error().code, one.code) << one.body;
-    EXPECT_NE(task.error().message.find(one.field), std::string::npos) << task.error().message;
+    EXPECT_EQ(task.status().field(), one.field) << task.status().message();
+    EXPECT_EQ(task.status().code(), one.code) << one.body;
+    EXPECT_NE(task.status().message().find(one.field), std::string::npos)
+        << task.status().message();
   }
 }
 

@@ -66,6 +66,15 @@ TEST_F(RoutingTest, HealthSaysWhetherTheModelCanAnswer) {
   EXPECT_EQ(ask("GET", "/health").status, 503);
 }
 
+TEST_F(RoutingTest, TheListOfModelsOffersADraftByItsNameAlone) {
+  start();
+  EXPECT_EQ(object(ask("GET", "/v1/models"))["data"][0]["offered_draft"], Json());
+  catalog_->offered_draft = "/home/someone/small.gguf";
+  const Json model = object(ask("GET", "/v1/models"))["data"][0];
+  EXPECT_EQ(model["offered_draft"], "small.gguf");
+  EXPECT_EQ(model["draft"], Json()) << "it is not taken";
+}
+
 TEST_F(RoutingTest, NothingIsAnsweredOnceTheServerIsStopped) {
   start();
   server_->stop();

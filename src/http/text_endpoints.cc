@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/completion_params.h"
+#include "api/spelling.h"
 #include "base/utf8.h"
 #include "http/acquire.h"
 #include "http/error_reply.h"
@@ -22,12 +23,12 @@ using json::Json;
 // Reads the body, opens its model, and hands both on.
 template <typename Work>
 HttpReply with_model(Server& server, const HttpRequest& request, Work&& work) {
-  api::Answer<Json> body = read_body(request);
-  if (!body.ok()) return error_reply(body.error());
+  Result<Json> body = read_body(request);
+  if (!body.ok()) return error_reply(body.status());
   const Result<OpenModel> model = open_model(server, request, model_of(*body));
   if (!model.ok()) return model_error_reply(model.status());
-  api::Answer<Json> answer = work(*body, *model->target, server.options().defaults);
-  return answer.ok() ? json_reply(*answer) : error_reply(answer.error());
+  Result<Json> answer = work(*body, *model->target, server.options().defaults);
+  return answer.ok() ? json_reply(*answer) : error_reply(answer.status());
 }
 
 Json piece_json(const std::string& piece) {
@@ -37,8 +38,8 @@ Json piece_json(const std::string& piece) {
   return bytes;
 }
 
-api::Answer<Json> tokens_of(const Json& body, const Target& target,
-                            const CompletionRequest& /*defaults*/) {
+Result<Json> tokens_of(const Json& body, const Target& target,
+                       const CompletionRequest& /*defaults*/) {
   const Vocabulary& vocabulary = target.vocabulary();
   bool add_special = false;
   bool parse_special = true;
@@ -51,23 +52,17 @@ api::Answer<Json> tokens_of(const Json& body, const Target& target,
   fields.boolean("with_pieces", with_pieces);
   fields.require("content");
   const Json* content = fields.any("content");
-  const std::optional<api::Error> error = fields.finish();
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   std::vector<Token> tokens;
   if (content->is_string()) {
     Result<std::vector<Token>> read =
         vocabulary.tokenize(content->get<std::string>(), add_special, parse_special);
-    if (!read.ok()) {
-      return api::Error{.code = read.status().code(),
-                        .message = "content: " + read.status().message(),
-                        .field = "content"};
-    }
+    if (!read.ok()) return read.status().in_field("content");
     tokens = std::move(*read);
   } else {
-    api::Answer<std::vector<Token>> read =
-        read_one_prompt(*content, "content", add_special, vocabulary);
-    if (!read.ok()) return read.error();
-    tokens = std::move(*read);
+    OUTRIDER_ASSIGN_OR_RETURN(std::vector<Token> read,
+                              read_one_prompt(*content, "content", add_special, vocabulary));
+    tokens = std::move(read);
   }
   if (!with_pieces) return Json{{"tokens", tokens}};
   Json list = Json::array();
@@ -77,8 +72,8 @@ api::Answer<Json> tokens_of(const Json& body, const Target& target,
   return Json{{"tokens", std::move(list)}};
 }
 
-api::Answer<Json> text_of(const Json& body, const Target& target,
-                          const CompletionRequest& /*defaults*/) {
+Result<Json> text_of(const Json& body, const Target& target,
+                     const CompletionRequest& /*defaults*/) {
   const Vocabulary& vocabulary = target.vocabulary();
   std::string model;
   api::JsonFields fields(body, "", &llama_dialect());
@@ -96,13 +91,12 @@ api::Answer<Json> text_of(const Json& body, const Target& target,
                     "a token's id, below " + std::to_string(vocabulary.size()));
     }
   }
-  const std::optional<api::Error> error = fields.finish();
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return Json{{"content", spelled_text(tokens, vocabulary)}};
 }
 
 // A conversation with all that a chat's body may have beside it.
-api::Answer<CompletionRequest> read_chat(const Json& body, CompletionRequest request) {
+Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request) {
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");
@@ -116,29 +110,23 @@ api::Answer<CompletionRequest> read_chat(const Json& body, CompletionRequest req
                 "add_generation_prompt is false, which is not supported: a conversation is always "
                 "shown with the beginning of its answer");
   }
-  const std::optional<api::Error> error = fields.finish();
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   const Status status = validate(request);
-  if (!status.ok()) return api::error_of(status, body);
+  if (!status.ok()) return api::spelled_as_in(status, body);
   return request;
 }
 
-api::Answer<Json> prompt_of(const Json& body, const Target& target,
-                            const CompletionRequest& defaults) {
-  api::Answer<CompletionRequest> request = read_chat(body, defaults);
-  if (!request.ok()) return request.error();
-  const Result<ChatPrompt> prompt =
-      target.vocabulary().chat_prompt(request->messages, request->chat);
-  if (!prompt.ok()) return api::error_of(prompt.status(), body);
+Result<Json> prompt_of(const Json& body, const Target& target, const CompletionRequest& defaults) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, defaults));
+  const Result<ChatPrompt> prompt = target.vocabulary().chat_prompt(request.messages, request.chat);
+  if (!prompt.ok()) return api::spelled_as_in(prompt.status(), body);
   return Json{{"prompt", prompt->text}};
 }
 
-api::Answer<Json> count_of(const Json& body, const Target& target,
-                           const CompletionRequest& defaults) {
-  api::Answer<CompletionRequest> request = read_chat(body, defaults);
-  if (!request.ok()) return request.error();
-  const Result<Prompt> prompt = make_prompt(*request, target);
-  if (!prompt.ok()) return api::error_of(prompt.status(), body);
+Result<Json> count_of(const Json& body, const Target& target, const CompletionRequest& defaults) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, defaults));
+  const Result<Prompt> prompt = make_prompt(request, target);
+  if (!prompt.ok()) return api::spelled_as_in(prompt.status(), body);
   return Json{{"input_tokens", prompt->n_asked}};
 }
 

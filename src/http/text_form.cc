@@ -99,13 +99,12 @@ std::vector<Json> several_prompts(const Json& body) {
 
 }  // namespace
 
-api::Answer<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
+Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
   unify_logprobs(body);
   std::vector<Json> prompts = several_prompts(body);
   if (prompts.size() > static_cast<std::size_t>(kMaxAnswers)) {
-    return api::Error{.message = "prompt holds " + std::to_string(prompts.size()) +
-                                 " prompts, at most " + std::to_string(kMaxAnswers) + " can be",
-                      .field = "prompt"};
+    return refused("prompt", "holds " + std::to_string(prompts.size()) + " prompts, at most " +
+                                 std::to_string(kMaxAnswers) + " can be");
   }
   if (prompts.empty()) prompts.push_back(body.is_object() ? body.value("prompt", Json()) : Json());
   CompletionTask task;
@@ -116,12 +115,10 @@ api::Answer<CompletionTask> read_text_task(Json body, const ServerOptions& optio
     api::JsonFields fields(body, "", &openai_dialect());
     fields.require("prompt");
     refuse_what_is_not_done(fields);
-    const std::optional<api::Error> error = read_openai_fields(fields, body, wishes, request);
-    if (error) return *error;
+    OUTRIDER_RETURN_IF_ERROR(read_openai_fields(fields, body, wishes, request));
     task.set_requests(std::move(request), wishes.n);
   }
-  const std::optional<api::Error> error = check_answers(task, prompts.size(), wishes.n);
-  if (error) return *error;
+  OUTRIDER_RETURN_IF_ERROR(check_answers(task, prompts.size(), wishes.n));
   task.model = wishes.model;
   task.stream = wishes.stream;
   task.form = std::make_unique<TextForm>(wishes);

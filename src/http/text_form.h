@@ -6,7 +6,7 @@
 // Tested by text_form_test.cc.
 #pragma once
 
-#include "api/error.h"
+#include "base/status.h"
 #include "http/completion_task.h"
 #include "http/server_options.h"
 #include "json/json.h"
@@ -14,6 +14,6 @@
 namespace outrider::http {
 
 // Errors: kInvalidArgument with the field; kUnsupported for "echo", "suffix" and "best_of".
-api::Answer<CompletionTask> read_text_task(json::Json body, const ServerOptions& options);
+Result<CompletionTask> read_text_task(json::Json body, const ServerOptions& options);
 
 }  // namespace outrider::http

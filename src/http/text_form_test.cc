@@ -43,6 +43,17 @@ TEST_F(TextFormTest, SeveralPromptsHaveAnAnswerEach) {
   EXPECT_EQ(both["choices"][1]["index"], 1);
 }
 
+TEST_F(TextFormTest, EachPromptCountsOnceHoweverManyAnswersItHas) {
+  start();
+  const auto prompt_tokens = [this](const Json& prompt, int n) {
+    Json asked = body(prompt);
+    asked["n"] = n;
+    return answer(asked)["usage"]["prompt_tokens"].get<int>();
+  };
+  const int both = prompt_tokens("abc", 1) + prompt_tokens("cbabc", 1);
+  EXPECT_EQ(prompt_tokens(Json::array({"abc", "cbabc"}), 2), both);
+}
+
 TEST_F(TextFormTest, TokenIdsAreAPrompt) {
   start({}, {});
   EXPECT_EQ(answer(body(Json::array({0, 1, 2})))["choices"][0]["text"],

@@ -117,7 +117,7 @@ class Reader {
   explicit Reader(std::vector<std::string> words) : words_(std::move(words)) {}
 
   CommandLine read() {
-    while (next_ < words_.size() && !line_.refusal) read_flag(words_[next_++]);
+    while (next_ < words_.size() && line_.refusal.ok()) read_flag(words_[next_++]);
     return std::move(line_);
   }
 
@@ -150,7 +150,7 @@ class Reader {
   }
 
   void refuse(const Flag& flag, std::string error) {
-    line_.refusal = Error{.message = std::move(error), .field = std::string(flag.key)};
+    line_.refusal = invalid_argument(std::move(error)).about(std::string(flag.key));
   }
 
   std::vector<std::string> words_;
@@ -198,7 +198,7 @@ CommandLine parse_command_line(std::string_view text) {
   std::optional<std::vector<std::string>> words = split_words(text);
   if (!words) {
     CommandLine line;
-    line.refusal = Error{.message = "the command line has a quote that is not closed"};
+    line.refusal = invalid_argument("the command line has a quote that is not closed");
     return line;
   }
   return Reader(*std::move(words)).read();

@@ -24,7 +24,7 @@ namespace outrider::rpcserver {
 struct CommandLine {
   json::Json cmd = json::Json::object();
   std::vector<std::string> warnings;  // flags that are not known
-  std::optional<Error> refusal;       // an open quote, a value that is missing or not a number
+  Status refusal;                     // an open quote, a value that is missing or not a number
 };
 
 CommandLine parse_command_line(std::string_view text);

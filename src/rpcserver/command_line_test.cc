@@ -9,7 +9,7 @@ using Words = std::vector<std::string>;
 
 std::string cmd_of(const std::string& text) {
   const CommandLine line = parse_command_line(text);
-  EXPECT_FALSE(line.refusal) << line.refusal->message;
+  EXPECT_TRUE(line.refusal.ok()) << line.refusal.message();
   return json::encode(line.cmd);
 }
 
@@ -55,7 +55,7 @@ TEST(CommandLineTest, ValuesMayBeNegativeNumbersAndQuotedFlags) {
 TEST(CommandLineTest, TheSeedServersOwnFlagsAreAcceptedAndIgnored) {
   const CommandLine line = parse_command_line(
       "server --host 0.0.0.0 --port 8080 --path /srv -to 600 -v --embedding -m m.gguf");
-  EXPECT_FALSE(line.refusal);
+  EXPECT_TRUE(line.refusal.ok());
   EXPECT_TRUE(line.warnings.empty());
   EXPECT_EQ(json::encode(line.cmd), R"({"model":"m.gguf"})");
 }
@@ -63,7 +63,7 @@ TEST(CommandLineTest, TheSeedServersOwnFlagsAreAcceptedAndIgnored) {
 TEST(CommandLineTest, FlagsThatAreNotKnownAreWarningsAndTakeTheirValueWithThem) {
   const CommandLine line =
       parse_command_line("server --grp-attn-n 4 --flash -m m.gguf stray --other=3");
-  EXPECT_FALSE(line.refusal);
+  EXPECT_TRUE(line.refusal.ok());
   EXPECT_EQ(json::encode(line.cmd), R"({"model":"m.gguf"})");
   EXPECT_EQ(line.warnings, (Words{"'--grp-attn-n' is not known and has no effect",
                                   "'--flash' is not known and has no effect",
@@ -72,14 +72,14 @@ TEST(CommandLineTest, FlagsThatAreNotKnownAreWarningsAndTakeTheirValueWithThem) 
 }
 
 TEST(CommandLineTest, WhatCannotBeReadIsRefusedWithTheKeyItStandsFor) {
-  EXPECT_EQ(parse_command_line("server -c").refusal->field, "n_ctx");
-  EXPECT_EQ(parse_command_line("server -c").refusal->message, "-c needs a value behind it");
-  EXPECT_EQ(parse_command_line("server -c many").refusal->message,
+  EXPECT_EQ(parse_command_line("server -c").refusal.field(), "n_ctx");
+  EXPECT_EQ(parse_command_line("server -c").refusal.message(), "-c needs a value behind it");
+  EXPECT_EQ(parse_command_line("server -c many").refusal.message(),
             "-c is 'many', but must be a number");
-  EXPECT_EQ(parse_command_line("server -c 1e999").refusal->field, "n_ctx");
-  EXPECT_EQ(parse_command_line("server -c nan").refusal->field, "n_ctx");
-  EXPECT_EQ(parse_command_line("server -ts 1,,2").refusal->field, "tensor_split");
-  EXPECT_EQ(parse_command_line("server 'm").refusal->message,
+  EXPECT_EQ(parse_command_line("server -c 1e999").refusal.field(), "n_ctx");
+  EXPECT_EQ(parse_command_line("server -c nan").refusal.field(), "n_ctx");
+  EXPECT_EQ(parse_command_line("server -ts 1,,2").refusal.field(), "tensor_split");
+  EXPECT_EQ(parse_command_line("server 'm").refusal.message(),
             "the command line has a quote that is not closed");
 }
 

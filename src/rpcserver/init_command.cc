@@ -142,21 +142,21 @@ bool is_json(std::string_view cmd) {
 InitCommand parse_command(const char* cmd) {
   InitCommand command;
   if (cmd == nullptr) {
-    command.refusal = Error{.message = "cmd is NULL, but must be JSON or a command line"};
+    command.refusal = invalid_argument("cmd is NULL, but must be JSON or a command line");
     return command;
   }
   Json object;
   if (is_json(cmd)) {
-    api::Answer<Json> parsed = parse_object(cmd, /*may_be_empty=*/false);
+    Result<Json> parsed = parse_object(cmd, /*may_be_empty=*/false);
+    command.refusal = parsed.status();
     if (parsed.ok()) object = *std::move(parsed);
-    if (!parsed.ok()) command.refusal = parsed.error();
   } else {
     CommandLine line = parse_command_line(cmd);
     object = std::move(line.cmd);
     command.warnings = std::move(line.warnings);
     command.refusal = std::move(line.refusal);
   }
-  if (command.refusal) return command;
+  if (!command.refusal.ok()) return command;
   JsonFields fields(object, "", &kSeedDialect);
   read_command(fields, command);
   return command;

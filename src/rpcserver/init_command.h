@@ -24,7 +24,7 @@ struct InitCommand {
   std::string alias;                  // not empty when cmd names a model
   RequestDefaults defaults;
   std::vector<std::string> warnings;
-  std::optional<Error> refusal;  // then the rest is of no use
+  Status refusal;  // then the rest is of no use
 };
 
 // `cmd` may be null.

@@ -102,7 +102,7 @@ Json generation_settings(const RequestOptions& o, std::int64_t n_ctx, const std:
   return settings;
 }
 
-Error refusal_of(const Status& status) {
+Status refusal_of(const Status& status) {
   std::string name = status.field();
   if (name == "drafter") name = "speculative.drafters";
   if (find_field(speculation_fields(), name) != nullptr ||
@@ -112,7 +112,7 @@ Error refusal_of(const Status& status) {
   for (const SeedOption& option : seed_options()) {
     if (!name.empty() && option.field == name) name = option.key;
   }
-  return {.code = status.code(), .message = status.message_with(name), .field = name};
+  return status.spelled(name);
 }
 
 }  // namespace outrider::rpcserver

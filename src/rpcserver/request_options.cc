@@ -252,7 +252,7 @@ RequestDefaults take_defaults(JsonFields& cmd, std::vector<std::string>& warning
   for (const std::string_view key : kCmdKeys) take(key, key);
   ParsedRequest parsed = parse_request(Json::object(), defaults);
   for (std::string& text : parsed.warnings) warnings.push_back(std::move(text));
-  if (parsed.refusal) cmd.fail(*std::move(parsed.refusal));
+  cmd.take(parsed.refusal);
   return defaults;
 }
 

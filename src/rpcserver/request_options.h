@@ -41,7 +41,7 @@ struct RequestOptions {
 struct ParsedRequest {
   RequestOptions options;
   std::vector<std::string> warnings;
-  std::optional<Error> refusal;  // then the rest is of no use
+  Status refusal;  // then the rest is of no use
 };
 
 // What the cmd gave for all requests.
@@ -70,6 +70,6 @@ json::Json generation_settings(const RequestOptions& options, std::int64_t n_ctx
                                const std::string& model, std::uint64_t seed, bool stream);
 
 // The runtime's refusal, with its field as this API names it: "temperature" for temp.
-Error refusal_of(const Status& status);
+Status refusal_of(const Status& status);
 
 }  // namespace outrider::rpcserver

@@ -23,13 +23,13 @@ ParsedRequest parse(const std::string& text, const RequestDefaults& defaults = {
 // What the runtime is asked for when `text` is sent.
 CompletionRequest asked(const std::string& text, const RequestDefaults& defaults = {}) {
   const ParsedRequest parsed = parse(text, defaults);
-  EXPECT_FALSE(parsed.refusal) << text << ": " << parsed.refusal->message;
+  EXPECT_TRUE(parsed.refusal.ok()) << text << ": " << parsed.refusal.message();
   return completion_request(parsed.options, kContext);
 }
 
 std::string refused_field(const std::string& text) {
   const ParsedRequest parsed = parse(text);
-  return parsed.refusal ? parsed.refusal->field : "(accepted)";
+  return parsed.refusal.ok() ? "(accepted)" : parsed.refusal.field();
 }
 
 RequestDefaults defaults_of(const std::string& cmd) {
@@ -37,7 +37,7 @@ RequestDefaults defaults_of(const std::string& cmd) {
   JsonFields fields(*parsed.value, "", &kSeedDialect);
   Texts warnings;
   RequestDefaults defaults = take_defaults(fields, warnings);
-  EXPECT_TRUE(fields.ok()) << fields.finish()->message;
+  EXPECT_TRUE(fields.ok()) << fields.finish().message();
   return defaults;
 }
 
@@ -80,7 +80,7 @@ TEST(RequestOptionsTest, NullIsTheDefaultOfEveryOption) {
       R"("n_beams":null,"__debug":null,"speculative":null,"stream_tokens":null})";
   const ParsedRequest nulls = parse(text);
   const ParsedRequest none = parse("{}");
-  ASSERT_FALSE(nulls.refusal);
+  ASSERT_TRUE(nulls.refusal.ok());
   EXPECT_TRUE(nulls.warnings.empty()) << nulls.warnings[0];
   EXPECT_EQ(generation_settings(nulls.options, kContext, "m", 1, true),
             generation_settings(none.options, kContext, "m", 1, true));
@@ -241,7 +241,7 @@ TEST(RequestOptionsTest, MirostatTakesThePlaceOfFiltersAndPenaltiesAndSaysSo) {
 TEST(RequestOptionsTest, PairsOfLogitBiasThatMeanNothingAreWarnings) {
   const ParsedRequest parsed =
       parse(R"({"logit_bias":[[1,2],[1],"x",[-1,1],[2,true],[3,"a"],[4,1e300],[5,0.5]]})");
-  ASSERT_FALSE(parsed.refusal);
+  ASSERT_TRUE(parsed.refusal.ok());
   ASSERT_EQ(parsed.options.request.sampling.logit_bias.size(), 2U);
   EXPECT_EQ(parsed.options.request.sampling.logit_bias[1].token, 5);
   EXPECT_EQ(parsed.warnings.size(), 6U);
@@ -306,16 +306,16 @@ TEST(RequestOptionsTest, TheCmdsOptionsAreTheDefaultsOfEveryRequest) {
 }
 
 TEST(RequestOptionsTest, TheRuntimesRefusalsAreSpelledAsThisApiDoes) {
-  const Error top_p = refusal_of(wrong_value("top_p", "7", "from 0 to 1"));
-  EXPECT_EQ(top_p.field, "top_p");
-  EXPECT_EQ(top_p.message, "top_p is 7, but must be from 0 to 1");
-  const Error two = refusal_of(refused("ignore_eos", "cannot be used with grammar"));
-  EXPECT_EQ(two.field, "ignore_eos");
-  EXPECT_EQ(two.message, "ignore_eos cannot be used with grammar");
-  EXPECT_EQ(refusal_of(refused("mirostat_lr", "is odd")).field, "mirostat_eta");
-  EXPECT_EQ(refusal_of(refused("typical", "cannot be used with mirostat 2")).message,
+  const Status top_p = refusal_of(wrong_value("top_p", "7", "from 0 to 1"));
+  EXPECT_EQ(top_p.field(), "top_p");
+  EXPECT_EQ(top_p.message(), "top_p is 7, but must be from 0 to 1");
+  const Status two = refusal_of(refused("ignore_eos", "cannot be used with grammar"));
+  EXPECT_EQ(two.field(), "ignore_eos");
+  EXPECT_EQ(two.message(), "ignore_eos cannot be used with grammar");
+  EXPECT_EQ(refusal_of(refused("mirostat_lr", "is odd")).field(), "mirostat_eta");
+  EXPECT_EQ(refusal_of(refused("typical", "cannot be used with mirostat 2")).message(),
             "typical_p cannot be used with mirostat 2");
-  EXPECT_EQ(refusal_of(not_found("no model is loaded")).field, "");
+  EXPECT_EQ(refusal_of(not_found("no model is loaded")).field(), "");
 }
 
 }  // namespace

@@ -34,15 +34,15 @@ Json timings_json(const Timings& t, std::int64_t n_predicted) {
 
 }  // namespace
 
-Json with_error(Json answer, const Error& error) {
-  answer["error"] = error.message;
-  if (!error.field.empty()) answer["field"] = error.field;
+Json with_error(Json answer, const Status& error) {
+  answer["error"] = error.message();
+  if (!error.field().empty()) answer["field"] = error.field();
   return answer;
 }
 
-Json failure(const Error& error) { return with_error({{"success", false}}, error); }
+Json failure(const Status& error) { return with_error({{"success", false}}, error); }
 
-Json sync_failure(const Error& error) { return with_error({{"status", 400}}, error); }
+Json sync_failure(const Status& error) { return with_error({{"status", 400}}, error); }
 
 Json nothing_new() {
   return {{"success", true},

@@ -17,13 +17,13 @@
 namespace outrider::rpcserver {
 
 // `answer` with "error" and, where there is one, "field".
-json::Json with_error(json::Json answer, const Error& error);
+json::Json with_error(json::Json answer, const Status& error);
 
 // {"success":false,"error"[,"field"]}
-json::Json failure(const Error& error);
+json::Json failure(const Status& error);
 
 // {"status":400,"error"[,"field"]}: get_completion's.
-json::Json sync_failure(const Error& error);
+json::Json sync_failure(const Status& error);
 
 // async_completion_poll's, when there is nothing to tell.
 json::Json nothing_new();

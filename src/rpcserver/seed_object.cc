@@ -4,22 +4,22 @@ namespace outrider::rpcserver {
 
 using json::Json;
 
-api::Answer<Json> parse_object(const char* text, bool may_be_empty) {
+Result<Json> parse_object(const char* text, bool may_be_empty) {
   const std::string_view given = text == nullptr ? std::string_view() : std::string_view(text);
   if (given.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     if (may_be_empty) return Json::object();
     const std::string what = text == nullptr ? "nothing was sent (NULL)" : "an empty text was sent";
-    return Error{.message = what + ", but a JSON object is needed"};
+    return invalid_argument(what + ", but a JSON object is needed");
   }
   json::Parsed value = json::parse(given);
-  if (!value.ok()) return Error{.message = value.error};
+  if (!value.ok()) return invalid_argument(value.error);
   if (value.value->is_object()) return *std::move(value.value);
   return no_object(*value.value);
 }
 
-Error no_object(const Json& value) {
-  return {.message =
-              "what was sent is " + std::string(json::kind(value)) + ", but must be an object"};
+Status no_object(const Json& value) {
+  return invalid_argument("what was sent is " + std::string(json::kind(value)) +
+                          ", but must be an object");
 }
 
 void warn_of_unknown(const JsonFields& fields, std::vector<std::string>& warnings) {

@@ -15,17 +15,16 @@
 
 namespace outrider::rpcserver {
 
-using api::Error;
 using api::JsonFields;
 
 inline constexpr api::Dialect kSeedDialect{
     .null_is_absent = true, .may_be_unknown = true, .values_as_sent = true};
 
 // Parses `text`, an object. Null and "" are an empty object when `may_be_empty`, else refused.
-api::Answer<json::Json> parse_object(const char* text, bool may_be_empty);
+Result<json::Json> parse_object(const char* text, bool may_be_empty);
 
 // What is wrong with something else.
-Error no_object(const json::Json& value);
+Status no_object(const json::Json& value);
 
 // "<key> is not known and has no effect", for every key that was not asked for.
 void warn_of_unknown(const JsonFields& fields, std::vector<std::string>& warnings);

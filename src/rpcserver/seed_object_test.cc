@@ -36,7 +36,7 @@ TEST(SeedObjectTest, NullStandsForTheDefault) {
   EXPECT_EQ(text, "kept");
   EXPECT_EQ(number, 7);
   EXPECT_EQ(fraction, 0.5);
-  EXPECT_FALSE(fields.finish());
+  EXPECT_TRUE(fields.finish().ok());
   EXPECT_TRUE(fields.unknown().empty());
 }
 
@@ -64,11 +64,11 @@ TEST(SeedObjectTest, AWrongKindIsRefusedWithTheFieldAndWhatItIs) {
   JsonFields fields(object, "outer.", &kSeedDialect);
   bool flag = false;
   fields.boolean("a", flag);
-  const std::optional<Error> error = fields.finish();
-  ASSERT_TRUE(error);
+  const Status error = fields.finish();
+  ASSERT_FALSE(error.ok());
   EXPECT_FALSE(flag);
-  EXPECT_EQ(error->field, "outer.a");
-  EXPECT_EQ(error->message, "outer.a is a string, but must be true or false");
+  EXPECT_EQ(error.field(), "outer.a");
+  EXPECT_EQ(error.message(), "outer.a is a string, but must be true or false");
 }
 
 TEST(SeedObjectTest, ANumberOutsideItsRangeIsRefusedWithTheRange) {
@@ -77,9 +77,9 @@ TEST(SeedObjectTest, ANumberOutsideItsRangeIsRefusedWithTheRange) {
   std::int64_t number = 3;
   double fraction = 0.25;
   fields.number("b", fraction, {.min = 0.0, .max = 1.0});
-  EXPECT_EQ(fields.finish()->message, "b is 1.5, but must be from 0 to 1");
+  EXPECT_EQ(fields.finish().message(), "b is 1.5, but must be from 0 to 1");
   fields.integer("a", number, 0, 9);
-  EXPECT_EQ(fields.finish()->field, "b") << "the first refusal counts";
+  EXPECT_EQ(fields.finish().field(), "b") << "the first refusal counts";
   EXPECT_EQ(number, 3);
   EXPECT_EQ(fraction, 0.25);
 }
@@ -89,7 +89,7 @@ TEST(SeedObjectTest, ANumberThatNoFloatHoldsIsRefused) {
   JsonFields fields(object, "", &kSeedDialect);
   double number = 0.5;
   fields.number("a", number, {});
-  EXPECT_EQ(fields.finish()->message, "a is 1e+300, but must be a finite number");
+  EXPECT_EQ(fields.finish().message(), "a is 1e+300, but must be a finite number");
   EXPECT_EQ(number, 0.5);
 }
 
@@ -101,14 +101,14 @@ TEST(SeedObjectTest, KeysThatNobodyAskedForAreWarnings) {
   warn_of_unknown(fields, warnings);
   EXPECT_EQ(warnings, (std::vector<std::string>{"other is not known and has no effect",
                                                 "third is not known and has no effect"}));
-  EXPECT_FALSE(fields.finish());
+  EXPECT_TRUE(fields.finish().ok());
 }
 
 TEST(SeedObjectTest, SomethingElseThanAnObjectIsRefused) {
   for (const char* text : {"[]", "1", "\"text\"", "true", "null"}) {
-    const api::Answer<Json> parsed = parse_object(text, /*may_be_empty=*/true);
+    const Result<Json> parsed = parse_object(text, /*may_be_empty=*/true);
     ASSERT_FALSE(parsed.ok()) << text;
-    EXPECT_NE(parsed.error().message.find("must be an object"), std::string::npos) << text;
+    EXPECT_NE(parsed.status().message().find("must be an object"), std::string::npos) << text;
   }
 }
 

@@ -8,7 +8,9 @@ namespace {
 
 using json::Json;
 
-Error not_initialised() { return {.message = "nothing is loaded: call init or init_async first"}; }
+Status not_initialised() {
+  return invalid_argument("nothing is loaded: call init or init_async first");
+}
 
 }  // namespace
 
@@ -61,7 +63,7 @@ std::string Server::poll_system_status() {
   if (call.session() != nullptr) return json::encode(call.session()->status());
   SessionState nothing;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!init_error_.empty()) nothing.target_refusal = Error{.message = init_error_};
+  if (!init_error_.empty()) nothing.target_refusal = internal_error(init_error_);
   return json::encode(status_json(nothing, {}));
 }
 

@@ -18,16 +18,15 @@ constexpr std::int64_t kWaitMs = 60'000;       // of one wait for a synchronous 
 
 }  // namespace
 
-Error Session::shut_down() { return {.message = "the library was shut down (deinit)"}; }
+Status Session::shut_down() { return cancelled("the library was shut down (deinit)"); }
 
 Result<std::unique_ptr<Session>> Session::create(ModelLoader& loader,
                                                  std::atomic<CompletionId>& last_id) {
   RuntimeOptions options;
   options.slots = 1;  // one completion at a time, as the seed had it; the context is its own
   options.retention_ms = kForever;
-  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(options, loader);
-  if (!runtime.ok()) return runtime.status();
-  return std::unique_ptr<Session>(new Session(*std::move(runtime), last_id));
+  OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime, Runtime::create(options, loader));
+  return std::unique_ptr<Session>(new Session(std::move(runtime), last_id));
 }
 
 void Session::close() {
@@ -47,15 +46,15 @@ void Session::close() {
 }
 
 Json Session::tokenize(const char* request) const {
-  api::Answer<Json> parsed = parse_object(request, /*may_be_empty=*/false);
-  if (!parsed.ok()) return failure(parsed.error());
+  Result<Json> parsed = parse_object(request, /*may_be_empty=*/false);
+  if (!parsed.ok()) return failure(parsed.status());
   JsonFields fields(*parsed, "", &kSeedDialect);
   std::string text;
   fields.text("text", text);
   if (fields.any("text") == nullptr) fields.fail(refused("text", "is needed, a string"));
-  if (const std::optional<Error> error = fields.finish()) return failure(*error);
+  if (const Status error = fields.finish(); !error.ok()) return failure(error);
   const std::shared_ptr<const Target> target = runtime_->target();
-  if (target == nullptr) return failure({.message = "no target is loaded"});
+  if (target == nullptr) return failure(not_found("no target is loaded"));
   const Vocabulary& vocabulary = target->vocabulary();
   const Result<std::vector<Token>> tokens =
       vocabulary.tokenize(text, /*add_special=*/true, /*parse_special=*/true);
@@ -65,9 +64,9 @@ Json Session::tokenize(const char* request) const {
   return {{"success", true}, {"tokens", std::move(pieces)}, {"length", tokens->size()}};
 }
 
-api::Answer<Session::Started> Session::begin(const char* request) {
-  api::Answer<Json> parsed = parse_object(request, /*may_be_empty=*/false);
-  if (!parsed.ok()) return parsed.error();
+Result<Session::Started> Session::begin(const char* request) {
+  Result<Json> parsed = parse_object(request, /*may_be_empty=*/false);
+  if (!parsed.ok()) return parsed.status();
   Started started;
   RequestDefaults defaults;
   {
@@ -78,7 +77,7 @@ api::Answer<Session::Started> Session::begin(const char* request) {
     started.model = state_.config.alias;
   }
   ParsedRequest read = parse_request(*parsed, defaults);
-  if (read.refusal) return *std::move(read.refusal);
+  OUTRIDER_RETURN_IF_ERROR(read.refusal);
   started.options = std::move(read.options);
   started.warnings = std::move(read.warnings);
   const std::shared_ptr<const Target> target = runtime_->target();
@@ -92,8 +91,8 @@ api::Answer<Session::Started> Session::begin(const char* request) {
 }
 
 Json Session::complete(const char* request) {
-  api::Answer<Started> begun = begin(request);
-  if (!begun.ok()) return sync_failure(begun.error());
+  Result<Started> begun = begin(request);
+  if (!begun.ok()) return sync_failure(begun.status());
   Started& started = *begun;
   bool closed = false;
   {
@@ -131,8 +130,8 @@ Json Session::complete(const char* request) {
 }
 
 Json Session::start(const char* request) {
-  api::Answer<Started> begun = begin(request);
-  if (!begun.ok()) return failure(begun.error());
+  Result<Started> begun = begin(request);
+  if (!begun.ok()) return failure(begun.status());
   Started& started = *begun;
   const Json response = {{"success", true},
                          {"id", started.id},
@@ -206,30 +205,30 @@ void Session::forget_oldest() {
 }
 
 // Which completion a call is about; 0: the newest, of which there is none.
-api::Answer<CompletionId> Session::choose(const char* which) const {
-  api::Answer<Json> parsed = parse_object(which, /*may_be_empty=*/true);
-  if (!parsed.ok()) return parsed.error();
+Result<CompletionId> Session::choose(const char* which) const {
+  Result<Json> parsed = parse_object(which, /*may_be_empty=*/true);
+  if (!parsed.ok()) return parsed.status();
   JsonFields fields(*parsed, "", &kSeedDialect);
   CompletionId id = newest_;
   fields.integer("id", id, 1, std::numeric_limits<std::int64_t>::max());
-  if (const std::optional<Error> error = fields.finish()) return *error;
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return id;
 }
 
 Json Session::poll(const char* which) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  api::Answer<CompletionId> id = choose(which);
+  Result<CompletionId> id = choose(which);
   Json answer = nothing_new();
   answer["success"] = id.ok();
-  if (!id.ok()) return with_error(std::move(answer), id.error());
+  if (!id.ok()) return with_error(std::move(answer), id.status());
   if (*id == 0) return answer;
   const auto found = completions_.find(*id);
   if (found == completions_.end()) {
     answer["success"] = false;
     answer["finished"] = true;  // nothing will come: a loop until then ends
-    return with_error(std::move(answer), {.message = "there is no completion with id " +
-                                                     std::to_string(*id) + " (any more)",
-                                          .field = "id"});
+    return with_error(std::move(answer), not_found("there is no completion with id " +
+                                                   std::to_string(*id) + " (any more)")
+                                             .about("id"));
   }
   Completed& completion = found->second;
   collect(completion);
@@ -241,8 +240,8 @@ Json Session::poll(const char* which) {
 
 Json Session::cancel(const char* which) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  api::Answer<CompletionId> id = choose(which);
-  if (!id.ok()) return failure(id.error());
+  Result<CompletionId> id = choose(which);
+  if (!id.ok()) return failure(id.status());
   const auto found = completions_.find(*id);
   if (found != completions_.end()) {
     (void)runtime_->cancel(found->second.started.runtime_id);  // not found: it has ended

@@ -34,8 +34,8 @@ inline constexpr std::size_t kFinishedKept = 64;  // completions whose end can s
 struct SessionState {
   InitCommand config;                       // of the target that serves, or of the first
   std::vector<std::string> draft_warnings;  // the newest draft's
-  std::optional<Error> target_refusal;      // of the newest cmd
-  std::optional<Error> draft_refusal;
+  Status target_refusal;                    // of the newest cmd
+  Status draft_refusal;
 };
 
 // poll_system_status's answer; all of it as new: nothing is loaded.
@@ -90,16 +90,16 @@ class Session {
   Session(std::unique_ptr<Runtime> runtime, std::atomic<CompletionId>& last_id)
       : runtime_(std::move(runtime)), last_id_(last_id) {}
 
-  static Error shut_down();
-  std::optional<Error> load(const char* cmd, bool draft_only);
-  std::optional<Error> load_target(InitCommand command);
-  std::optional<Error> load_draft(InitCommand command);
+  static Status shut_down();
+  Status load(const char* cmd, bool draft_only);
+  Status load_target(InitCommand command);
+  Status load_draft(InitCommand command);
   bool has_target() const;
   void promote(const RuntimeStatus& status) const;
-  api::Answer<Started> begin(const char* request);
+  Result<Started> begin(const char* request);
   void collect(Completed& completion);
   void forget_oldest();
-  api::Answer<CompletionId> choose(const char* which) const;
+  Result<CompletionId> choose(const char* which) const;
 
   const std::unique_ptr<Runtime> runtime_;
   std::atomic<CompletionId>& last_id_;

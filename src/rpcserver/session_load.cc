@@ -27,14 +27,14 @@ int init_success(ModelState state) {
   return 0;
 }
 
-Json draft_json(const RuntimeStatus& status, const std::optional<Error>& refusal) {
+Json draft_json(const RuntimeStatus& status, const Status& refusal) {
   const ModelStatus& draft = status.draft;
   const bool no_target = !status.target.serving && status.target.state != ModelState::kLoading;
-  const std::string& error = refusal ? refusal->message : draft.error.message();
-  return {{"state", model_state_name(refusal ? ModelState::kFailed : draft.state)},
+  const Status& error = refusal.ok() ? draft.error : refusal;
+  return {{"state", model_state_name(refusal.ok() ? draft.state : ModelState::kFailed)},
           {"model", draft.path},
           {"progress", draft.progress},
-          {"error", text_or_null(error)},
+          {"error", text_or_null(error.message())},
           {"waits_for_target", draft.state == ModelState::kLoading && no_target}};
 }
 
@@ -63,10 +63,10 @@ bool Session::init(const char* cmd, bool draft_only, bool wait) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     try {
-      if (load(cmd, draft_only)) return false;
+      if (!load(cmd, draft_only).ok()) return false;
     } catch (const std::bad_alloc&) {  // an app that only polls the status must not wait for ever
       (draft_only ? state_.draft_refusal : state_.target_refusal) =
-          Error{.message = "out of memory"};
+          resource_exhausted("out of memory");
       return false;
     }
     load_number = target_loads_;
@@ -79,35 +79,29 @@ bool Session::init(const char* cmd, bool draft_only, bool wait) {
 }
 
 // The caller holds mutex_, so that loads and what is known of them stay together.
-std::optional<Error> Session::load(const char* cmd, bool draft_only) {
+Status Session::load(const char* cmd, bool draft_only) {
   InitCommand command = parse_command(cmd);
   // Bindings that pass one argument leave the other to chance.
   if (draft_only && command.draft.path.empty() && !has_target()) draft_only = false;
-  std::optional<Error> refusal = command.refusal;
-  if (!refusal && closed_) {
-    refusal = shut_down();
-  }
-  if (!refusal) {
+  Status refusal = command.refusal;
+  if (refusal.ok() && closed_) refusal = shut_down();
+  if (refusal.ok()) {
     refusal = draft_only ? load_draft(std::move(command)) : load_target(std::move(command));
   }
   (draft_only ? state_.draft_refusal : state_.target_refusal) = refusal;
   return refusal;
 }
 
-std::optional<Error> Session::load_target(InitCommand command) {
+Status Session::load_target(InitCommand command) {
   if (command.target.path.empty()) {
-    return Error{.message = "model is needed, the path of a GGUF file", .field = "model"};
+    return refused("model", "is needed, the path of a GGUF file");
   }
   promote(runtime_->status());
   const Status accepted = runtime_->load(ModelRole::kTarget, command.target);
-  if (!accepted.ok()) return Error{.message = accepted.message(), .field = "model"};
+  if (!accepted.ok()) return accepted.about("model");
   ++target_loads_;
   if (!command.draft.path.empty()) {
-    const Status draft_accepted = runtime_->load(ModelRole::kDraft, command.draft);
-    state_.draft_refusal.reset();
-    if (!draft_accepted.ok()) {
-      state_.draft_refusal = Error{.message = draft_accepted.message(), .field = "model_draft"};
-    }
+    state_.draft_refusal = runtime_->load(ModelRole::kDraft, command.draft).about("model_draft");
     state_.draft_warnings.clear();
   }
   // While another target serves, its name and defaults go on with it.
@@ -116,7 +110,7 @@ std::optional<Error> Session::load_target(InitCommand command) {
   } else {
     state_.config = std::move(command);
   }
-  return std::nullopt;
+  return Status();
 }
 
 // With the mutex. What was loaded last serves, or has failed.
@@ -127,7 +121,7 @@ void Session::promote(const RuntimeStatus& status) const {
   pending_.reset();
 }
 
-std::optional<Error> Session::load_draft(InitCommand command) {
+Status Session::load_draft(InitCommand command) {
   ModelOptions options = command.draft;
   if (options.path.empty()) {  // a cmd of its own, where the draft is the model
     options.path = command.target.path;
@@ -135,15 +129,15 @@ std::optional<Error> Session::load_draft(InitCommand command) {
     options.lora = command.target.lora;
   }
   if (options.path.empty()) {
-    return Error{.message = "model_draft (or model) is needed, the path of a GGUF file",
-                 .field = "model_draft"};
+    return invalid_argument("model_draft (or model) is needed, the path of a GGUF file")
+        .about("model_draft");
   }
   if (!command.n_ctx && has_target()) options.n_ctx = state_.config.target.n_ctx;
   const Status accepted = runtime_->load(ModelRole::kDraft, options);
-  if (!accepted.ok()) return Error{.message = accepted.message(), .field = "model_draft"};
+  if (!accepted.ok()) return accepted.about("model_draft");
   state_.draft_warnings = std::move(command.warnings);
   state_.config.defaults.update(command.defaults);
-  return std::nullopt;
+  return Status();
 }
 
 Json Session::status() const {
@@ -156,16 +150,16 @@ Json Session::status() const {
 
 Json status_json(const SessionState& state, const RuntimeStatus& status) {
   const ModelStatus& target = status.target;
-  const std::optional<Error>& refusal = state.target_refusal;
+  const Status& refusal = state.target_refusal;
   Json warnings = state.config.warnings;
   for (const std::string& text : state.draft_warnings) warnings.push_back(text);
   Json notes = target.notes;
   for (const std::string& text : status.draft.notes) notes.push_back(text);
-  return {{"init_success", refusal ? -1 : init_success(target.state)},
+  return {{"init_success", refusal.ok() ? init_success(target.state) : -1},
           {"model_alias", state.config.alias},
           {"model", state.config.target.path},
           {"loading_progress", target.progress},
-          {"error", text_or_null(refusal ? refusal->message : target.error.message())},
+          {"error", text_or_null((refusal.ok() ? target.error : refusal).message())},
           {"warnings", std::move(warnings)},
           {"notes", std::move(notes)},
           {"draft", draft_json(status, state.draft_refusal)},

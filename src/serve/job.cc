@@ -22,12 +22,11 @@ Remembered not_remembered_yet(std::string name, bool remembering) {
 }
 
 Result<Request> make_request(CompletionRequest& r, Prompt prompt, const Target& target) {
-  Result<std::unique_ptr<Sampler>> sampler = target.make_sampler(r.sampling);
-  if (!sampler.ok()) return sampler.status();
+  OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler, target.make_sampler(r.sampling));
   Request request;
   request.prompt = std::move(prompt.tokens);
   request.shown = std::move(prompt.shown);
-  request.sampler = std::move(*sampler);
+  request.sampler = std::move(sampler);
   request.seed = chosen_seed(r);
   request.max_tokens = r.max_tokens;
   request.stop = std::move(r.stop);
@@ -61,12 +60,10 @@ Status note_texts(PromptStats& stats, std::span<const Token> tokens, std::size_t
                                   tokens.begin() + static_cast<std::ptrdiff_t>(n_cached));
   const std::vector<Token> rest(tokens.begin() + static_cast<std::ptrdiff_t>(n_cached),
                                 tokens.end());
-  Result<std::string> cached_text = vocabulary.detokenize(cached);
-  if (!cached_text.ok()) return cached_text.status();
-  Result<std::string> rest_text = vocabulary.detokenize(rest);
-  if (!rest_text.ok()) return rest_text.status();
-  stats.cached = std::move(*cached_text);
-  stats.to_evaluate = std::move(*rest_text);
+  OUTRIDER_ASSIGN_OR_RETURN(std::string cached_text, vocabulary.detokenize(cached));
+  OUTRIDER_ASSIGN_OR_RETURN(std::string rest_text, vocabulary.detokenize(rest));
+  stats.cached = std::move(cached_text);
+  stats.to_evaluate = std::move(rest_text);
   return Status();
 }
 
@@ -81,24 +78,22 @@ Result<JobPtr> make_job(CompletionRequest r, std::shared_ptr<Station> station,
   if (r.timeout_ms > 0) {
     job->deadline = Job::Clock::now() + std::chrono::milliseconds(r.timeout_ms);
   }
-  Result<Prompt> prompt = make_prompt(r, target);
-  if (!prompt.ok()) return prompt.status();
+  OUTRIDER_ASSIGN_OR_RETURN(Prompt prompt, make_prompt(r, target));
   PromptStats& stats = job->result->prompt;
   stats.n_ctx = target.capabilities().n_ctx;
-  stats.n_tokens = static_cast<std::int64_t>(prompt->tokens.size());
-  stats.n_tokens_asked = prompt->n_asked;
+  stats.n_tokens = static_cast<std::int64_t>(prompt.tokens.size());
+  stats.n_tokens_asked = prompt.n_asked;
   const std::optional<IdleTexts::Choice> choice =
-      idle.choose(prompt->tokens, prefix_use(target.capabilities()));
+      idle.choose(prompt.tokens, prefix_use(target.capabilities()));
   const std::size_t n_cached = choice ? choice->kept : 0;
   stats.n_cached = static_cast<std::int64_t>(n_cached);
   if (r.prompt_texts) {
-    OUTRIDER_RETURN_IF_ERROR(note_texts(stats, prompt->tokens, n_cached, target.vocabulary()));
+    OUTRIDER_RETURN_IF_ERROR(note_texts(stats, prompt.tokens, n_cached, target.vocabulary()));
   }
   job->speculative = r.speculative && r.width != 1;
-  std::shared_ptr<const ChatReader> reader = std::move(prompt->reader);
-  Result<Request> request = make_request(r, std::move(*prompt), target);
-  if (!request.ok()) return request.status();
-  job->request = std::move(*request);
+  std::shared_ptr<const ChatReader> reader = std::move(prompt.reader);
+  OUTRIDER_ASSIGN_OR_RETURN(Request request, make_request(r, std::move(prompt), target));
+  job->request = std::move(request);
   job->result->reader = std::move(reader);
   job->result->completion.seed = job->request.seed;
   job->result->completion.prompt_tokens = stats.n_tokens;

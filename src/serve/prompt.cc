@@ -29,18 +29,17 @@ Result<std::string> apply_template(CompletionRequest& request, const Vocabulary&
   SamplingOptions& o = request.sampling;
   ChatOptions options = request.chat;
   if (o.grammar_triggers.empty()) options.json_schema = o.json_schema;
-  Result<ChatPrompt> chat = vocabulary.chat_prompt(request.messages, options);
-  if (!chat.ok()) return chat.status();
-  if (!chat->grammar.gbnf.empty()) {
+  OUTRIDER_ASSIGN_OR_RETURN(ChatPrompt chat, vocabulary.chat_prompt(request.messages, options));
+  if (!chat.grammar.gbnf.empty()) {
     o.json_schema.clear();
-    o.chat_grammar = std::move(chat->grammar);
+    o.chat_grammar = std::move(chat.grammar);
   }
-  for (std::string& stop : chat->stop) {
+  for (std::string& stop : chat.stop) {
     if (!stop.empty()) request.stop.push_back(std::move(stop));
   }
-  prompt.shown = shown_tokens(chat->shown, vocabulary);
-  prompt.reader = std::move(chat->reader);
-  return std::move(chat->text);
+  prompt.shown = shown_tokens(chat.shown, vocabulary);
+  prompt.reader = std::move(chat.reader);
+  return std::move(chat.text);
 }
 
 }  // namespace
@@ -53,10 +52,10 @@ Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
       tokens.push_back(*id);
       continue;
     }
-    Result<std::vector<Token>> more = vocabulary.tokenize(
-        std::get<std::string>(parts[i]), add_special && i == 0, /*parse_special=*/true);
-    if (!more.ok()) return more.status();
-    tokens.insert(tokens.end(), more->begin(), more->end());
+    OUTRIDER_ASSIGN_OR_RETURN(std::vector<Token> more,
+                              vocabulary.tokenize(std::get<std::string>(parts[i]),
+                                                  add_special && i == 0, /*parse_special=*/true));
+    tokens.insert(tokens.end(), more.begin(), more.end());
   }
   return tokens;
 }

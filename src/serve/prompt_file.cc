@@ -102,21 +102,18 @@ Result<std::string> read_all(const std::string& path, std::uint64_t most_bytes) 
 Status write_prompt(const std::string& path, const SavedPrompt& prompt) {
   const Pieces rest(prompt);
   FileOps ops;
-  Result<AtomicFile> file = AtomicFile::create(path, ops);
-  if (!file.ok()) return file.status();
-  OUTRIDER_RETURN_IF_ERROR(file->write(std::as_bytes(std::span<const char>(kMagic))));
+  OUTRIDER_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path, ops));
+  OUTRIDER_RETURN_IF_ERROR(file.write(std::as_bytes(std::span<const char>(kMagic))));
   OUTRIDER_RETURN_IF_ERROR(
-      file->write(std::as_bytes(std::span<const std::uint64_t>(&rest.size, 1))));
-  OUTRIDER_RETURN_IF_ERROR(
-      file->write(std::as_bytes(std::span<const std::uint32_t>(&rest.sum, 1))));
-  OUTRIDER_RETURN_IF_ERROR(rest.write_to(*file));
-  return file->commit();
+      file.write(std::as_bytes(std::span<const std::uint64_t>(&rest.size, 1))));
+  OUTRIDER_RETURN_IF_ERROR(file.write(std::as_bytes(std::span<const std::uint32_t>(&rest.sum, 1))));
+  OUTRIDER_RETURN_IF_ERROR(rest.write_to(file));
+  return file.commit();
 }
 
 Result<SavedPrompt> read_prompt(const std::string& path, std::uint64_t most_bytes) {
-  const Result<std::string> all = read_all(path, most_bytes);
-  if (!all.ok()) return all.status();
-  std::string_view rest = *all;
+  OUTRIDER_ASSIGN_OR_RETURN(const std::string all, read_all(path, most_bytes));
+  std::string_view rest = all;
   if (!rest.starts_with(kMagic.substr(0, rest.size()))) {
     return invalid_argument("'" + path + "' is no text of a prompt cache");
   }

@@ -219,10 +219,8 @@ Result<StartedCompletion> Runtime::start(CompletionRequest request) {
     if (!station) return impl_->models.no_target();
     idle = impl_->stations.idle();
   }
-  const Result<JobPtr> made = make_job(std::move(request), std::move(station), idle,
-                                       impl_->shared.options.remember_tokens > 0);
-  if (!made.ok()) return made.status();
-  const JobPtr& job = *made;
+  OUTRIDER_ASSIGN_OR_RETURN(const JobPtr job, make_job(std::move(request), std::move(station), idle,
+                                                       impl_->shared.options.remember_tokens > 0));
   const PromptStats prompt = job->result->prompt;
 
   const Impl::Lock lock(impl_->shared.mutex);
@@ -245,12 +243,10 @@ Status Runtime::cancel(CompletionId id) {
 }
 
 Result<std::shared_ptr<const CompletionResult>> Runtime::run(CompletionRequest request) {
-  const Result<StartedCompletion> started = start(std::move(request));
-  if (!started.ok()) return started.status();
+  OUTRIDER_ASSIGN_OR_RETURN(const StartedCompletion started, start(std::move(request)));
   while (true) {
-    Result<PolledCompletion> polled = poll(started->id, 3'600'000);
-    if (!polled.ok()) return polled.status();
-    if (polled->finished) return polled->result;
+    OUTRIDER_ASSIGN_OR_RETURN(PolledCompletion polled, poll(started.id, 3'600'000));
+    if (polled.finished) return polled.result;
   }
 }
 

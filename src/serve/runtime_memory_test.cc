@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "testing/drafter_fixture.h"
+#include "testing/step_gate.h"
 
 namespace outrider {
 namespace {
@@ -200,6 +201,32 @@ TEST_F(RuntimeMemory, TextsAreKeptOverARestartWhereThatIsAskedFor) {
   const std::vector<std::string> notes = runtime->status().target.notes;
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes[0].find("remember_folder: "), 0U) << notes[0];
+}
+
+TEST_F(RuntimeMemory, NothingIsLostOfATargetThatWasLoadedAnewWhileItStillServed) {
+  RuntimeOptions options = remembering();
+  options.remember_folder = dir_.file("texts");
+  const auto run = [this](Runtime& runtime, const std::string& name) {
+    EXPECT_EQ((*runtime.run(of(name, 3, 100)))->remembered->tokens, 100) << name;
+  };
+  {
+    const std::unique_ptr<Runtime> runtime = make(options, "target", 400);
+    run(*runtime, "before");
+    testing::StepGate gate(*runtime);
+    const CompletionId late = runtime->start(of("meanwhile", 3, 100))->id;
+    gate.wait_until_held();
+    ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target", 400)).ok());
+    ASSERT_TRUE(runtime->wait_loaded(-1));
+    run(*runtime, "on the new one");
+    EXPECT_EQ(memory_of(*runtime).namespaces, 1);
+    gate.open();
+    std::shared_ptr<const CompletionResult> result;
+    while (result == nullptr) result = runtime->poll(late, 1000)->result;
+    EXPECT_EQ(result->remembered->tokens, 100);
+  }
+  const std::unique_ptr<Runtime> again = make(options, "target", 400);
+  EXPECT_EQ(memory_of(*again).namespaces, 3);
+  EXPECT_EQ(memory_of(*again).tokens, 3 * 101);
 }
 
 TEST_F(RuntimeMemory, AFolderWithoutAnythingToRememberIsRefused) {

@@ -48,8 +48,8 @@ constexpr Field<Options> kFields[] = {
      .range = {.min = 0.0, .max = static_cast<double>(SuffixMemory::kMostTokens)}},
     {.name = "remember_folder",
      .help = "folder that keeps the remembered texts when a model is closed, and gives them back "
-             "when it is opened again; not to be shared by running servers. It holds the texts "
-             "themselves",
+             "when it is opened again; may be shared: each model that is closed adds its own. It "
+             "holds the texts themselves",
      .place = &Options::remember_folder,
      .unit = "FOLDER",
      .otherwise = "they are forgotten"},

@@ -85,7 +85,9 @@ std::string Station::memory_file() const {
 void Station::recall_texts() {
   const std::string path = memory_file();
   if (path.empty()) return;
-  const Status loaded = load_memory(path, tokenizer(), *find(SuffixDrafter::kName)->memory());
+  SuffixMemory& memory = *find(SuffixDrafter::kName)->memory();
+  const Status loaded = load_memory(path, tokenizer(), memory);
+  if (loaded.ok()) memory.mark_known();
   if (loaded.ok() || loaded.code() == StatusCode::kNotFound) return;
   memory_note_ = "remember_folder: " + loaded.message() + "; it is ignored";
 }
@@ -99,7 +101,7 @@ void Station::keep_texts() const {
     if (std::filesystem::create_directories(remember_folder_, error)) {  // the texts are private
       std::filesystem::permissions(remember_folder_, std::filesystem::perms::owner_all, error);
     }
-    (void)save_memory(*find(SuffixDrafter::kName)->memory(), tokenizer(), path);
+    (void)add_to_file(*find(SuffixDrafter::kName)->memory(), tokenizer(), path);
   } catch (const std::exception&) {
   }
 }

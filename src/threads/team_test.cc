@@ -1,13 +1,18 @@
 #include "threads/team.h"
 
 #include <gtest/gtest.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
+#include <fstream>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -24,6 +29,36 @@ void run(Team& team, int n, Work&& work) {
   team.run(
       n, [](void* data) { (*static_cast<std::remove_reference_t<Work>*>(data))(); }, &work);
 }
+
+// The threads of a team by their place in it, so that one can wait until the others have stopped to
+// spin and sleep. Where that cannot be seen nobody waits: the tests hold either way.
+class Sleepers {
+ public:
+#if defined(__linux__)
+  void note(int place) {
+    ids_.at(static_cast<std::size_t>(place)) = static_cast<int>(syscall(SYS_gettid));
+  }
+  // Until it sleeps. It must be noted, or come to that, and have nothing to do but wait.
+  void wait_until_asleep(int place) const {
+    const std::atomic<int>& id = ids_.at(static_cast<std::size_t>(place));
+    while (id == 0 || !is_asleep(id)) std::this_thread::yield();
+  }
+#else
+  void note(int /*place*/) {}
+  void wait_until_asleep(int /*place*/) const {}
+#endif
+
+ private:
+  static bool is_asleep(int id) {
+    std::string line;
+    std::ifstream file("/proc/self/task/" + std::to_string(id) + "/stat");
+    std::getline(file, line);
+    const std::size_t name_end = line.rfind(") ");
+    return name_end != std::string::npos && line[name_end + 2] == 'S';
+  }
+
+  std::array<std::atomic<int>, 4> ids_{};
+};
 
 TEST(TeamTest, EachThreadOfARunHasANumberOfItsOwn) {
   Team team;
@@ -80,10 +115,13 @@ TEST(TeamTest, AMeetingWaitsForAThreadThatIsLongOnItsWay) {
   std::atomic<int> missed{0};
   for (int late = 0; late < 3; ++late) {
     arrived.fill(false);
+    Sleepers others;
     run(team, 3, [&] {
       const int index = Team::here()->index;
-      // Longer than anybody spins: the others sleep, and are woken.
-      if (index == late) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      others.note(index);
+      for (int i = 0; i < 3; ++i) {
+        if (index == late && i != late) others.wait_until_asleep(i);
+      }
       arrived.at(static_cast<std::size_t>(index)) = true;
       Team::meet();
       if (!(arrived[0] && arrived[1] && arrived[2])) ++missed;
@@ -96,13 +134,17 @@ TEST(TeamTest, RunsFollowEachOtherWithoutLosingOne) {
   Team team;
   constexpr int kRuns = 3000;
   std::atomic<int> calls{0};
+  Sleepers workers;
   int expected = 0;
   for (int i = 0; i < kRuns; ++i) {
     const int n = 1 + i % 4;
     expected += n;
     // Now and then so late that the others have gone to sleep.
-    if (i % 1000 == 999) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    run(team, n, [&] { ++calls; });
+    for (int place = 1; i % 1000 == 999 && place < 4; ++place) workers.wait_until_asleep(place);
+    run(team, n, [&] {
+      ++calls;
+      workers.note(Team::here()->index);
+    });
   }
   EXPECT_EQ(calls.load(), expected);
 }

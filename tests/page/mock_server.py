@@ -24,8 +24,10 @@ POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 
 LOOKUP = ["suffix", "ngram-cache", "recycle"]
 
 
-def model(name, state="ready", progress=1.0, error=None, draft="smollm2-135m-q4_k_s.gguf"):
+def model(name, state="ready", progress=1.0, error=None, draft="smollm2-135m-q4_k_s.gguf",
+          offered=None):
     return {"id": name, "object": "model", "created": 1, "owned_by": "outrider", "draft": draft,
+            "offered_draft": offered,
             "status": {"state": state, "progress": progress, "error": error}}
 
 
@@ -34,7 +36,7 @@ STATES = {
     "loading": [model("smollm2-1.7b-q4_0", "loading", 0.42)],
     "failed": [model("smollm2-1.7b-q4_0", "failed", 0.1,
                      "'smollm2.gguf' ends at byte 1,048,576 of 1,006,633,472: the file is cut off")],
-    "no-draft": [model("gemma-3-1b-it-q4_0", draft=None)],
+    "no-draft": [model("gemma-3-1b-it-q4_0", draft=None, offered="gemma-3-270m-it-q8_0.gguf")],
     "many": [model("smollm2-1.7b-q4_0"), model("qwen3-4b-q4_k_m", "absent", 0, draft=None),
              model("gemma-3-12b-it", "loading", 0.63),
              model("broken", "failed", 0, "'broken.gguf' is no GGUF file: it begins with 'PK'")],

@@ -315,7 +315,7 @@ class PanelsTest(PageCase):
         self.page.wait_for_selector("text=No draft model was given (-d).")
         text = self.text("#panel-models")
         for part in ("made for another tokenizer", "Not attached to this model.", "exact",
-                     "8,192 tokens"):
+                     "8,192 tokens", "gemma-3-270m-it-q8_0.gguf beside it could guess, too"):
             self.assertIn(part, text)
 
     def test_the_speed_panel_draws_what_is_known(self):

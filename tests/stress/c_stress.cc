@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -32,6 +33,7 @@ constexpr int kRequests = 160;
 constexpr int kRequests = 1000;
 #endif
 constexpr std::uint32_t kTexts = 24;
+constexpr int kRequestsAChange = 4;  // of the drafters
 
 std::atomic<int> failures{0};
 
@@ -77,10 +79,13 @@ struct Stress {
   std::string store;
   std::vector<Json> plain;  // results, [kTexts]
   std::atomic<int> begun{0};
-  std::atomic<int> ended{0};
   std::atomic<int> cut_short{0};
   std::atomic<std::int64_t> accepted{0};
-  std::atomic<bool> done{false};
+
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
+  int ended = 0;
+  bool done = false;
 
   void check(const Json& got, const Json& expected, const std::string& what) {
     const std::string finish = got.value("finish_reason", "");
@@ -124,14 +129,15 @@ struct Stress {
     std::mt19937 random(seed);
     while (begun++ < requests) {
       ask(random);
-      ++ended;
+      count_ended();
     }
   }
 
+  // Something behind every few requests, until there are no more.
   void come_and_go() {
     std::mt19937 random(999);
     const Json file = {{"role", "drafter"}, {"drafter", "suffix"}, {"path", store}};
-    while (!done.load()) {
+    for (int changes = 0; wait_for(kRequestsAChange * changes); ++changes) {
       switch (random() % 5) {
         case 0:
         case 1:
@@ -147,17 +153,34 @@ struct Stress {
         default:
           (void)call(instance, "model.unload", file);
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(15));
     }
   }
 
+  void count_ended() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    ++ended;
+    changed.notify_all();
+  }
+  void finish() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    done = true;
+    changed.notify_all();
+  }
+  // Until so many requests have ended. False: all have.
+  bool wait_for(int n) {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return done || ended >= n; });
+    return !done;
+  }
+
   // Ends the process when nothing has ended for two minutes.
-  void watch() const {
-    int last = -1;
-    for (int quiet = 0; !done.load(); std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
-      quiet = ended.load() == last ? quiet + 1 : 0;
-      last = ended.load();
-      if (quiet < 1200) continue;
+  void watch() {
+    std::unique_lock<std::mutex> lock(mutex);
+    while (!done) {
+      const int last = ended;
+      const bool goes_on =
+          changed.wait_for(lock, std::chrono::minutes(2), [&] { return done || ended != last; });
+      if (goes_on) continue;
       std::fprintf(stderr, "no progress since %d requests\n", last);
       std::abort();
     }
@@ -215,13 +238,13 @@ int main(int argc, char** argv) {
     clients.emplace_back([&, i] { stress.client(static_cast<std::uint32_t>(i), requests); });
   }
   for (std::thread& client : clients) client.join();
-  stress.done.store(true);
+  stress.finish();
   operator_thread.join();
   watchdog.join();
 
   const Json stats = result(stress.instance, "stats", Json::object());
   if (stats.value("started", -1) != stats.value("finished", -2)) fail("every request has ended");
-  if (stress.ended.load() != requests) fail("every request was answered");
+  if (stress.ended != requests) fail("every request was answered");
   if (stress.accepted.load() == 0) fail("anything was guessed right");
   if (stress.cut_short.load() == 0) fail("some were ended early");
   Json drafters = Json::object();

@@ -26,20 +26,38 @@ SuffixMemory::Stats SuffixMemory::stats() const {
           .memory_bytes = bytes_ + spaces_.size() * sizeof(Spaces::value_type)};
 }
 
-void SuffixMemory::for_each_space(
-    const std::function<void(std::string_view name, std::span<const Token> texts)>& visit) const {
+std::vector<SuffixMemory::Spaces::const_iterator> SuffixMemory::by_use() const {
   std::vector<Spaces::const_iterator> order;
   for (Spaces::const_iterator it = spaces_.begin(); it != spaces_.end(); ++it) order.push_back(it);
   std::sort(order.begin(), order.end(), [](Spaces::const_iterator a, Spaces::const_iterator b) {
     return a->second.last_used < b->second.last_used;
   });
+  return order;
+}
+
+std::vector<Token> SuffixMemory::all_of(const Space& space) {
   std::vector<Token> tokens;
-  for (const Spaces::const_iterator it : order) {
-    tokens.clear();
-    for (const std::unique_ptr<Part>& part : it->second.parts) {
-      tokens.insert(tokens.end(), part->tokens.begin(), part->tokens.end());
-    }
-    visit(it->first, tokens);
+  tokens.reserve(space.tokens);
+  for (const std::unique_ptr<Part>& part : space.parts) {
+    tokens.insert(tokens.end(), part->tokens.begin(), part->tokens.end());
+  }
+  return tokens;
+}
+
+void SuffixMemory::for_each_space(const VisitSpace& visit) const {
+  for (const Spaces::const_iterator it : by_use()) visit(it->first, all_of(it->second));
+}
+
+void SuffixMemory::mark_known() {
+  for (auto& [name, space] : spaces_) space.known = space.tokens;
+  known_at_ = clock_;
+}
+
+void SuffixMemory::for_each_new(const VisitSpace& visit) const {
+  for (const Spaces::const_iterator it : by_use()) {
+    if (it->second.last_used <= known_at_) continue;
+    const std::vector<Token> tokens = all_of(it->second);
+    visit(it->first, std::span(tokens).subspan(it->second.known));
   }
 }
 
@@ -76,6 +94,7 @@ SuffixMemory::Spaces::iterator SuffixMemory::least_recently_used(const Space* ex
 void SuffixMemory::drop_oldest(Space& space) {
   const Part& part = *space.parts.front();
   space.tokens -= part.tokens.size();
+  space.known -= std::min(space.known, part.tokens.size());
   tokens_ -= part.tokens.size();
   bytes_ -= part.bytes;
   space.parts.pop_front();
@@ -121,6 +140,17 @@ std::size_t SuffixMemory::add(std::string_view name, std::span<const Token> text
   append(space, text);
   append(space, std::array{kTextEnd});
   return text.size();
+}
+
+void SuffixMemory::add_all(std::string_view name, std::span<const Token> texts) {
+  const Spaces::iterator found = spaces_.find(name);
+  if (found != spaces_.end()) found->second.last_used = ++clock_;
+  while (!texts.empty()) {
+    const auto mark = std::find(texts.begin(), texts.end(), kTextEnd);
+    const std::size_t n = static_cast<std::size_t>(mark - texts.begin());
+    add(name, texts.first(n));
+    texts = texts.subspan(std::min(n + 1, texts.size()));
+  }
 }
 
 void SuffixMemory::read_some(Space& space) {
@@ -185,6 +215,7 @@ std::string SuffixMemory::check_integrity() const {
     }
     if (own != space.tokens) return "wrong count of tokens: " + name;
     if (own > space_tokens_) return "too much in one namespace: " + name;
+    if (space.known > own) return "more is known than there is: " + name;
     if (own == 0) return "an empty namespace: " + name;
     tokens += own;
   }

@@ -66,6 +66,9 @@ class SuffixMemory {
   // its tokens: 0 when there are fewer than kShortest. May throw std::bad_alloc; then a part of the
   // text may be there.
   std::size_t add(std::string_view name, std::span<const Token> text);
+  // Remembers several texts, a mark behind each; without any the namespace counts as used, where it
+  // is known. May throw std::bad_alloc; then a part of them may be there.
+  void add_all(std::string_view name, std::span<const Token> texts);
 
   // Where the end of a request's text occurs in an automaton.
   struct Place {
@@ -88,8 +91,14 @@ class SuffixMemory {
 
   // Each namespace with its texts, a mark behind each; the one used last comes last. Of the first
   // text only its end may be there.
-  void for_each_space(
-      const std::function<void(std::string_view name, std::span<const Token> texts)>& visit) const;
+  using VisitSpace = std::function<void(std::string_view name, std::span<const Token> texts)>;
+  void for_each_space(const VisitSpace& visit) const;
+
+  // What is there now is known elsewhere, too.
+  void mark_known();
+  // As for_each_space(): the namespaces that were used since mark_known(), each with the texts that
+  // were added since, which may be none. Without mark_known(): all.
+  void for_each_new(const VisitSpace& visit) const;
 
   struct Stats {
     std::size_t max_tokens = 0;
@@ -116,11 +125,14 @@ class SuffixMemory {
     std::uint64_t version = 0;
     std::uint64_t last_used = 0;
     std::size_t tokens = 0;
+    std::size_t known = 0;                    // of the first of them: see mark_known()
     std::deque<std::unique_ptr<Part>> parts;  // the oldest first
   };
   using Spaces = std::map<std::string, Space, std::less<>>;
 
   Space& space_of(std::string_view name);
+  std::vector<Spaces::const_iterator> by_use() const;  // the one used last comes last
+  static std::vector<Token> all_of(const Space& space);
   void append(Space& space, std::span<const Token> tokens);
   void drop_oldest(Space& space);
   Spaces::iterator least_recently_used(const Space* except);
@@ -133,8 +145,9 @@ class SuffixMemory {
   const std::size_t part_tokens_;
   Spaces spaces_;
   std::size_t tokens_ = 0;
-  std::size_t bytes_ = 0;    // of the parts
-  std::uint64_t clock_ = 0;  // numbers, versions and uses, each number once
+  std::size_t bytes_ = 0;       // of the parts
+  std::uint64_t clock_ = 0;     // numbers, versions and uses, each number once
+  std::uint64_t known_at_ = 0;  // by clock_
 };
 
 }  // namespace outrider

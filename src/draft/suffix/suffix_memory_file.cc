@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/file_lock.h"
 #include "store/store_file.h"
 #include "store/store_writer.h"
 
@@ -89,15 +90,22 @@ Status load_memory(const std::string& path, const TokenizerId& tokenizer, Suffix
   const char* name = sections.names.data();
   const Token* token = sections.tokens.data();
   for (const SpaceRecord& space : sections.spaces) {
-    const Token* const end = token + space.n_tokens;
-    while (token != end) {
-      const Token* const mark = std::find(token, end, SuffixMemory::kTextEnd);
-      memory.add({name, space.name_bytes}, {token, mark});
-      token = mark + 1;
-    }
+    memory.add_all({name, space.name_bytes}, {token, space.n_tokens});
+    token += space.n_tokens;
     name += space.name_bytes;
   }
   return Status();
+}
+
+Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
+                   const std::string& path) {
+  const FileLock lock(path + ".lock");
+  SuffixMemory merged(memory.stats().max_tokens);
+  if (!load_memory(path, tokenizer, merged).ok()) return save_memory(memory, tokenizer, path);
+  memory.for_each_new([&merged](std::string_view name, std::span<const Token> texts) {
+    merged.add_all(name, texts);
+  });
+  return save_memory(merged, tokenizer, path);
 }
 
 }  // namespace outrider

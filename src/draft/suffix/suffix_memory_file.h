@@ -17,6 +17,13 @@
 
 namespace outrider {
 
+// Adds to the file what was added to `memory` since its mark_known(), so that nothing is lost where
+// several write the same file, one after the other or at once, whoever ends first: each adds its
+// own. A file that is not there, or cannot be used, is replaced by all of `memory`. It is locked by
+// `path`.lock meanwhile, which stays. Errors: those of save_store(), with the file as it was.
+Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
+                   const std::string& path);
+
 // Replaces `path` atomically. Errors: those of save_store().
 Status save_memory(const SuffixMemory& memory, const TokenizerId& tokenizer,
                    const std::string& path);

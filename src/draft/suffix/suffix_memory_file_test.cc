@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "store/store_writer.h"
@@ -65,6 +66,82 @@ TEST_F(SuffixMemoryFile, WhatIsSavedIsRememberedInTheSameOrder) {
     ASSERT_TRUE(load_memory(dir_.file("m"), kTokenizer, small).ok());
     EXPECT_EQ(small.check_integrity(), "");
     EXPECT_LE(small.stats().tokens, 1024U);
+  }
+}
+
+TEST_F(SuffixMemoryFile, OfSeveralThatWriteOneFileNoneLosesWhatTheOthersAdded) {
+  constexpr Token kEnd = SuffixMemory::kTextEnd;
+  const std::string path = dir_.file("m");
+  for (const bool first_ends_first : {true, false}) {
+    SuffixMemory before(4096);
+    before.add("a", std::vector<Token>{1, 2, 3});
+    before.add("b", std::vector<Token>{4, 5, 6});
+    ASSERT_TRUE(save_memory(before, kTokenizer, path).ok());
+    SuffixMemory first(4096);
+    SuffixMemory second(4096);
+    for (SuffixMemory* memory : {&first, &second}) {
+      ASSERT_TRUE(load_memory(path, kTokenizer, *memory).ok());
+      memory->mark_known();
+    }
+    first.add("a", std::vector<Token>{7, 8, 9});
+    second.add("c", std::vector<Token>{10, 11, 12});
+    SuffixMemory& one = first_ends_first ? first : second;
+    SuffixMemory& other = first_ends_first ? second : first;
+    ASSERT_TRUE(add_to_file(one, kTokenizer, path).ok());
+    ASSERT_TRUE(add_to_file(other, kTokenizer, path).ok());
+    SuffixMemory after(4096);
+    ASSERT_TRUE(load_memory(path, kTokenizer, after).ok());
+    Texts expected = {{"b", {4, 5, 6, kEnd}}, {"a", {1, 2, 3, kEnd, 7, 8, 9, kEnd}}};
+    expected.insert(expected.begin() + (first_ends_first ? 2 : 1), {"c", {10, 11, 12, kEnd}});
+    EXPECT_EQ(all_of(after), expected);
+
+    ASSERT_TRUE(save_memory(one, kTokenizer, path).ok());  // the control
+    ASSERT_TRUE(save_memory(other, kTokenizer, path).ok());
+    SuffixMemory replaced(4096);
+    ASSERT_TRUE(load_memory(path, kTokenizer, replaced).ok());
+    EXPECT_NE(all_of(replaced), expected);
+  }
+}
+
+TEST_F(SuffixMemoryFile, ThoseThatWriteAtOnceWaitForEachOther) {
+  const std::string path = dir_.file("m");
+  std::vector<std::thread> threads;
+  for (Token i = 0; i < 8; ++i) {
+    threads.emplace_back([&path, i] {
+      for (Token k = 0; k < 2; ++k) {
+        SuffixMemory memory(4096);
+        memory.add("user-" + std::to_string(i), std::vector<Token>{i, k, 99});
+        EXPECT_TRUE(add_to_file(memory, kTokenizer, path).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  SuffixMemory memory(4096);
+  ASSERT_TRUE(load_memory(path, kTokenizer, memory).ok());
+  EXPECT_EQ(memory.stats().namespaces, 8U);
+  EXPECT_EQ(memory.stats().tokens, 8U * 2 * 4);
+}
+
+TEST_F(SuffixMemoryFile, WhatIsAddedToAFullFileTakesThePlaceOfTheOldest) {
+  std::mt19937_64 random(testing::test_seed(5));
+  const std::string path = dir_.file("m");
+  for (int round = 0; round < 8; ++round) {
+    SuffixMemory memory(1024);
+    if (round > 0) {
+      ASSERT_TRUE(load_memory(path, kTokenizer, memory).ok());
+    }
+    memory.mark_known();
+    fill(memory, static_cast<int>(random() % 60), random);
+    EXPECT_EQ(memory.check_integrity(), "");
+    memory.add("last", std::vector<Token>{1, 2, 3, round});
+    ASSERT_TRUE(add_to_file(memory, kTokenizer, path).ok());
+    SuffixMemory after(1024);
+    ASSERT_TRUE(load_memory(path, kTokenizer, after).ok());
+    EXPECT_EQ(after.check_integrity(), "");
+    const Texts texts = all_of(after);
+    ASSERT_FALSE(texts.empty());
+    EXPECT_EQ(texts.back().first, "last");
+    EXPECT_EQ(texts.back().second.end()[-2], round);
   }
 }
 

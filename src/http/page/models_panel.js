@@ -25,6 +25,12 @@ function problem(text) {
   return text ? el("p", {class: "problem"}, text) : null;
 }
 
+function draftLine({draft, offered_draft: offered}) {
+  if (draft) return `Draft model: ${draft}`;
+  return "No draft model: guesses come from texts only." +
+    (offered ? ` ${offered} beside it could guess, too (-d).` : "");
+}
+
 function modelItem(model, chosen) {
   const {state = "absent", progress = 0, error = null} = model.status ?? {};
   const label = state === "loading" ? `${kStates.loading}, ${rate(progress)}` : kStates[state] ?? state;
@@ -34,8 +40,7 @@ function modelItem(model, chosen) {
       stateDot(state), el("span", {class: "card-name"}, model.id),
       el("span", {class: "muted small"}, label)),
     state === "loading" ? progressBar(progress, `Opening ${model.id}`) : null,
-    model.draft ? el("p", {class: "muted small"}, `Draft model: ${model.draft}`)
-      : el("p", {class: "muted small"}, "No draft model: guesses come from texts only."),
+    el("p", {class: "muted small"}, draftLine(model)),
     problem(error),
     state === "absent" ? el("p", {class: "muted small"}, "Opened by its first message.") : null);
 }

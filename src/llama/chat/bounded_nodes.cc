@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "llama/chat/bounded_calls.h"
+#include "llama/chat/stepped_node.h"
 #include "llama/chat/template_budget.h"
 
 namespace outrider::llama {
@@ -34,44 +35,6 @@ jinja::statements known_all(const std::vector<value>& values) {
   for (const value& one : values) known.push_back(std::make_unique<Known>(one));
   return known;
 }
-
-// One step of the budget, and what it made. Whatever runs is below one of these.
-struct Stepped : jinja::expression {
-  enum class Kind {
-    kMakes,     // what comes out is new
-    kLooks,     // it was there before
-    kLiteral,   // new, and may hold much that was there before
-    kIterated,  // each of its entries will be a step
-  };
-
-  Stepped(statement_ptr child, Kind what) : inner(std::move(child)), kind(what) {
-    pos = inner->pos;
-  }
-  std::string type() const override { return inner->type(); }
-  void visit(context& ctx) const override { inner->visit(ctx); }
-
-  value execute_impl(context& ctx) const override {
-    TemplateBudget& budget = TemplateBudget::current();
-    budget.step();
-    const Depth depth(budget);
-    value made = inner->execute(ctx);
-    if (kind == Kind::kIterated) budget.step(made->val_arr.size() + made->val_obj.size());
-    if (kind == Kind::kLiteral) budget.may_make(written_size(made, budget));
-    if (kind != Kind::kLooks) budget.made(own_size(made));
-    return made;
-  }
-
-  struct Depth {
-    explicit Depth(TemplateBudget& held) : budget(held) { budget.enter(); }
-    ~Depth() { budget.leave(); }
-    Depth(const Depth&) = delete;
-    Depth& operator=(const Depth&) = delete;
-    TemplateBudget& budget;
-  };
-
-  statement_ptr inner;
-  Kind kind;
-};
 
 struct BoundedBinary : jinja::binary_expression {
   using binary_expression::binary_expression;

@@ -1,4 +1,4 @@
-#include "api/error.h"
+#include "api/spelling.h"
 
 namespace outrider::api {
 namespace {
@@ -10,7 +10,7 @@ bool has(const Json& object, const std::string& name) {
 }
 
 // "width" -> "speculative.width", where the client has it there.
-std::string spelled_by(const Json& params, const std::string& field) {
+std::string spelling(const std::string& field, const Json& params) {
   if (field == "prompt" && has(params, "messages") && !has(params, "prompt")) return "messages";
   const std::string name = field.substr(0, field.find_first_of("[."));
   if (has(params, name) || !has(params, "speculative")) return field;
@@ -21,11 +21,8 @@ std::string spelled_by(const Json& params, const std::string& field) {
 
 }  // namespace
 
-Error error_of(const Status& status, const Json& params) {
-  assert(!status.ok());
-  std::string field = spelled_by(params, status.field());
-  std::string message = status.message_with(field);
-  return {.code = status.code(), .message = std::move(message), .field = std::move(field)};
+Status spelled_as_in(const Status& status, const Json& params) {
+  return status.spelled(spelling(status.field(), params));
 }
 
 }  // namespace outrider::api

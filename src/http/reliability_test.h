@@ -1,0 +1,72 @@
+// What the tests of the server at its limits share. Each prints its figures; with OUTRIDER_SOAK
+// (./dev soak) the numbers are full, and times count.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "http/endpoint.h"
+#include "http/listening_test.h"
+
+namespace outrider::http {
+
+// Sanitizers keep what is freed for a while.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kCountsMemory = false;
+#else
+inline constexpr bool kCountsMemory = true;
+#endif
+
+inline bool soaks() { return std::getenv("OUTRIDER_SOAK") != nullptr; }
+inline int times(int quick, int full) { return soaks() ? full : quick; }
+
+// Prints a figure; it has to be within the limit only where nothing else runs on the machine.
+inline void expect_below(const char* what, double value, double limit) {
+  std::printf("  %-50s %10.2f, wanted: below %g\n", what, value, limit);
+  if (soaks()) {
+    EXPECT_LT(value, limit) << what;
+  }
+}
+
+inline double memory_mib() {
+  std::uint64_t size = 0;
+  std::uint64_t resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return static_cast<double>(resident) * 4096.0 / (1 << 20);
+}
+
+class ServerReliability : public ListeningTest {
+ protected:
+  static std::string asked(std::int64_t tokens, bool stream, std::int64_t seed = 1) {
+    return json::encode(
+        json::Json{{"prompt", "abc"}, {"max_tokens", tokens}, {"stream", stream}, {"seed", seed}});
+  }
+  static std::string request(std::int64_t tokens, bool stream, std::int64_t seed = 1) {
+    return testing::SocketClient::request("POST", "/v1/completions", asked(tokens, stream, seed));
+  }
+  void expect_alive() const { EXPECT_EQ(ask_over_socket("GET", "/health").status, 200); }
+
+  // A body that the endpoint takes; empty: it takes none of these, or is not for this model.
+  std::string good_body(const Endpoint& endpoint) {
+    if (endpoint.method != "POST" || endpoint.body == nullptr) return "";
+    for (const char* text : {R"("messages":[{"role":"user","content":"abc"}])", R"("prompt":"abc")",
+                             R"("input":"abc")", R"("content":"abc")"}) {
+      std::string body = "{" + std::string(text) + R"(,"max_tokens":1})";
+      if (ask("POST", std::string(endpoint.path), body).status == 200) return body;
+    }
+    return "";
+  }
+
+  // Milliseconds until nothing runs or waits.
+  double wait_until_free() const {
+    const Stopwatch watch;
+    while (open_requests() > 0 && watch.elapsed_ms() < 60'000) std::this_thread::yield();
+    EXPECT_EQ(open_requests(), 0);
+    return watch.elapsed_ms();
+  }
+};
+
+}  // namespace outrider::http

@@ -1,0 +1,50 @@
+// A node of a template that is counted by the budget.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "jinja/runtime.h"
+#include "llama/chat/template_budget.h"
+
+namespace outrider::llama {
+
+// One step of the budget, and what it made. Whatever runs is below one of these.
+struct Stepped : jinja::expression {
+  enum class Kind {
+    kMakes,     // what comes out is new
+    kLooks,     // it was there before
+    kLiteral,   // new, and may hold much that was there before
+    kIterated,  // each of its entries will be a step
+  };
+
+  Stepped(jinja::statement_ptr child, Kind what) : inner(std::move(child)), kind(what) {
+    pos = inner->pos;
+  }
+  std::string type() const override { return inner->type(); }
+  void visit(jinja::context& ctx) const override { inner->visit(ctx); }
+
+  jinja::value execute_impl(jinja::context& ctx) const override {
+    TemplateBudget& budget = TemplateBudget::current();
+    budget.step();
+    const Depth depth(budget);
+    jinja::value made = inner->execute(ctx);
+    if (kind == Kind::kIterated) budget.step(made->val_arr.size() + made->val_obj.size());
+    if (kind == Kind::kLiteral) budget.may_make(written_size(made, budget));
+    if (kind != Kind::kLooks) budget.made(own_size(made));
+    return made;
+  }
+
+  struct Depth {
+    explicit Depth(TemplateBudget& held) : budget(held) { budget.enter(); }
+    ~Depth() { budget.leave(); }
+    Depth(const Depth&) = delete;
+    Depth& operator=(const Depth&) = delete;
+    TemplateBudget& budget;
+  };
+
+  jinja::statement_ptr inner;
+  Kind kind;
+};
+
+}  // namespace outrider::llama
