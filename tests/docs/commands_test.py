@@ -206,6 +206,15 @@ def test_an_option_that_no_command_has_is_found(tmp_path, binary):
     assert unknown == {"--no-such-option"}
 
 
+def test_the_version_is_the_same_everywhere(binary):
+    said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True,
+                          env=without_names_of_ours(), timeout=60).stdout
+    version = re.search(r"\d+\.\d+\.\d+", said)[0]
+    assert f"\n## {version} - " in (ROOT / "CHANGELOG.md").read_text()
+    for name in ("package.json", "package-lock.json"):
+        assert json.loads((ROOT / "node" / name).read_text())["version"] == version
+
+
 BENCHMARKS = ROOT / "docs" / "benchmarks.md"
 SECTIONS = re.split(r"^## ", BENCHMARKS.read_text(), flags=re.MULTILINE)[1:]
 
