@@ -97,6 +97,7 @@ Status Session::load_target(InitCommand command) {
     return refused("model", "is needed, the path of a GGUF file");
   }
   promote(runtime_->status());
+  if (command.target.head.empty()) command.target.head = command.draft.path;
   const Status accepted = runtime_->load(ModelRole::kTarget, command.target);
   if (!accepted.ok()) return accepted.about("model");
   ++target_loads_;
