@@ -22,6 +22,9 @@ inline constexpr std::string_view kDraftModelName = "draft-model";
 // The prediction layers of the target's own file.
 inline constexpr std::string_view kMtpName = "mtp";
 
+// A head that guesses a block of tokens in one pass.
+inline constexpr std::string_view kDflashName = "dflash";
+
 struct DrafterPlan {
   // Drafters' names; in a chain the first that finds something proposes. Empty: every drafter that
   // is there, merged.
