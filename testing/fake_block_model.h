@@ -53,7 +53,7 @@ class FakeBlockModel : public BlockModel {
 
   BlockCapabilities capabilities_;
   RowFunction rows_;
-  std::vector<std::vector<Token>> texts_;             // [n_sequences]
+  std::vector<std::vector<Token>> texts_;              // [n_sequences]
   std::vector<std::vector<std::vector<float>>> last_;  // [items of the last guess()][depths]
   std::deque<Status> failures_;
   std::function<void(std::int64_t)> after_;

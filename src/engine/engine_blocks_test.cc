@@ -1,7 +1,7 @@
 // A head that guesses blocks, on the hand-written models: the target's hidden states name tokens,
 // and the head aborts the test when it reads the state of any other path than the text's. What the
-// target says is decided kLag tokens ahead, so a head with its function is right in every guess of a
-// block as long.
+// target says is decided kLag tokens ahead, so a head with its function is right in every guess of
+// a block as long.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -194,8 +194,7 @@ TEST(EngineBlocks, ACancelledTextAndAShiftedOneLeaveTheOthersAsTheyAre) {
     Pair other(0.5f, 512, 2, 24);
     Request plain = request({1, 2, 3}, 1.0f, 5, 60, 1);
     plain.shift_keep = 3;
-    EXPECT_EQ(got.tokens,
-              complete(other.target, other.vocabulary, {}, std::move(plain)).tokens)
+    EXPECT_EQ(got.tokens, complete(other.target, other.vocabulary, {}, std::move(plain)).tokens)
         << steps;
     EXPECT_GT(got.shifts, 0);
     EXPECT_GT(got.speculation.accepted, 10);

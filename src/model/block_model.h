@@ -25,10 +25,10 @@ namespace outrider {
 
 struct BlockCapabilities {
   std::int32_t n_vocab = 0;
-  std::int32_t n_ctx = 0;        // most tokens of one sequence, a block's included
-  std::int32_t n_batch = 0;      // most tokens of one read() or guess(), all sequences together
-  std::int32_t n_sequences = 0;  // SeqIds are 0 <= id < n_sequences
-  std::int32_t n_states = 0;     // floats of a token's row of states
+  std::int32_t n_ctx = 0;         // most tokens of one sequence, a block's included
+  std::int32_t n_batch = 0;       // most tokens of one read() or guess(), all sequences together
+  std::int32_t n_sequences = 0;   // SeqIds are 0 <= id < n_sequences
+  std::int32_t n_states = 0;      // floats of a token's row of states
   std::int32_t most_guesses = 0;  // depths of one block, >= 1; a guess of n depths is n + 1 tokens
   bool can_share = false;         // share() works
 };

@@ -159,7 +159,7 @@ class DrafterAccount {
   CostCurve further_;
   double expected_share_ = 0.0;  // 0: unknown
   bool at_once_ = false;
-  double read_tokens_ = 0.0;     // the older ones fading, as all sums here
+  double read_tokens_ = 0.0;  // the older ones fading, as all sums here
   double read_ms_ = 0.0;
   std::array<Gained, kLoads> gained_{};
   double elapsed_ms_ = 0.0;   // all steps

@@ -97,8 +97,7 @@ Status BlockDrafter::reach_window(const DraftRequest& request) {
     OUTRIDER_RETURN_IF_ERROR(model_.truncate(request.seq, 0));
   }
   if (n_guesses(request) > 0) return Status();
-  return resource_exhausted("the head's context of " +
-                            std::to_string(model_.capabilities().n_ctx) +
+  return resource_exhausted("the head's context of " + std::to_string(model_.capabilities().n_ctx) +
                             " tokens is full; a larger one drafts for longer");
 }
 
@@ -174,9 +173,8 @@ Status BlockDrafter::read(std::span<DraftRequest* const> requests) {
 Status BlockDrafter::guess(std::span<DraftRequest* const> requests) {
   std::vector<BlockRoot> items;
   for (const DraftRequest* request : requests) {
-    items.push_back({.seq = request->seq,
-                     .root = request->text.back(),
-                     .n_guesses = n_guesses(*request)});
+    items.push_back(
+        {.seq = request->seq, .root = request->text.back(), .n_guesses = n_guesses(*request)});
   }
   OUTRIDER_RETURN_IF_ERROR(model_.guess(items));
   const std::size_t n_vocab = static_cast<std::size_t>(n_vocab_);

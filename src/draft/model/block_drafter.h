@@ -37,8 +37,8 @@ namespace outrider {
 class BlockDrafter : public Drafter {
  public:
   // `model` must outlive this; it has at least as many sequences as the engine, and nobody else may
-  // use it. `n_target_vocab`: ids from there on are never proposed. `is_end` tells tokens that end a
-  // text; empty: none do. `window`: see above, at least 1. REQUIRES: the model's n_states is the
+  // use it. `n_target_vocab`: ids from there on are never proposed. `is_end` tells tokens that end
+  // a text; empty: none do. `window`: see above, at least 1. REQUIRES: the model's n_states is the
   // target's n_hidden.
   BlockDrafter(BlockModel& model, std::int32_t n_target_vocab, std::function<bool(Token)> is_end,
                std::size_t window = 512);

@@ -46,10 +46,11 @@ class Growth {
   const Block& block_;
   bool has_state_;
   GrownBlock grown_;
-  std::vector<Placed> placed_;                       // [nodes]
+  std::vector<Placed> placed_;  // [nodes]
   std::priority_queue<Candidate> candidates_;
-  std::vector<std::optional<DraftChoice>> choices_;  // [depths] where all nodes of one have the same
-  DraftChoice own_choice_;                           // else: of the node looked at last
+  std::vector<std::optional<DraftChoice>>
+      choices_;             // [depths] where all nodes of one have the same
+  DraftChoice own_choice_;  // else: of the node looked at last
   std::size_t n_candidates_ = 0;
   std::int32_t leaves_ = 1;
 };
@@ -106,8 +107,8 @@ void Growth::look_behind(std::size_t index) {
   float least = 1.0f;
   for (std::size_t k = 0; k < choice.tokens.size(); ++k) {
     const float confidence = choice.confidence[k];
-    float chance = request_.guide != nullptr ? request_.guide->chance(depth + 1, confidence)
-                                             : confidence;
+    float chance =
+        request_.guide != nullptr ? request_.guide->chance(depth + 1, confidence) : confidence;
     // What was drawn first is sent first.
     if (drawn) chance = least = std::min(least, chance);
     const Candidate candidate{.chance = from.chance * chance,

@@ -13,14 +13,14 @@
 // A node is less likely than its parent, so the set is a tree. Where a grammar or penalties make
 // the distributions depend on the path, a node's are computed with the chain of its own path.
 //
-// The same at temperature 0, where the noise counts nothing and the lead is that of the raw row. For
-// the rules that need draws each node has its own. (One for all nodes of a depth would be wrong:
-// behind an end token nothing is looked for, and so what was drawn at one node would decide what is
-// sent elsewhere.)
+// The same at temperature 0, where the noise counts nothing and the lead is that of the raw row.
+// For the rules that need draws each node has its own. (One for all nodes of a depth would be
+// wrong: behind an end token nothing is looked for, and so what was drawn at one node would decide
+// what is sent elsewhere.)
 //
 // Cost. A choice of the best tokens for each depth that is reached (for each node, with draws or a
-// chain that has state), and a heap of candidates. Source: DDTree (2604.12989) builds the same tree from the
-// probabilities alone; with the target's noise the leads take their place. Tested by
+// chain that has state), and a heap of candidates. Source: DDTree (2604.12989) builds the same tree
+// from the probabilities alone; with the target's noise the leads take their place. Tested by
 // block_growth_test.cc, against all trees of small worlds.
 #pragma once
 

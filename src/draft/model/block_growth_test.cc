@@ -53,8 +53,7 @@ struct World {
     std::vector<double> score;
     for (Token t = 0; t < kVocab; ++t) {
       const double logit = static_cast<double>(row[static_cast<std::size_t>(t)]);
-      const NoiseKey key =
-          noise_key(kSeed, text.size() - 1 + static_cast<std::uint64_t>(depth));
+      const NoiseKey key = noise_key(kSeed, text.size() - 1 + static_cast<std::uint64_t>(depth));
       score.push_back(sampler.greedy() ? logit : logit + gumbel_noise(key, t));
     }
     std::vector<double> result;

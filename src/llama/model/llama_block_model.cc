@@ -117,14 +117,13 @@ Status LlamaBlockModel::decode() {
   batch_.n_ids.assign(n, 1);
   batch_.id_lists.clear();
   for (llama_seq_id& id : batch_.ids) batch_.id_lists.push_back(&id);
-  const llama_batch view = {
-      .n_tokens = static_cast<std::int32_t>(n),
-      .token = batch_.tokens.empty() ? nullptr : batch_.tokens.data(),
-      .embd = batch_.states.empty() ? nullptr : batch_.states.data(),
-      .pos = batch_.positions.data(),
-      .n_seq_id = batch_.n_ids.data(),
-      .seq_id = batch_.id_lists.data(),
-      .logits = batch_.outputs.data()};
+  const llama_batch view = {.n_tokens = static_cast<std::int32_t>(n),
+                            .token = batch_.tokens.empty() ? nullptr : batch_.tokens.data(),
+                            .embd = batch_.states.empty() ? nullptr : batch_.states.data(),
+                            .pos = batch_.positions.data(),
+                            .n_seq_id = batch_.n_ids.data(),
+                            .seq_id = batch_.id_lists.data(),
+                            .logits = batch_.outputs.data()};
   const LogCapture log(decode_log_);
   const ComputeThreads own_threads(file_->teams());
   std::int32_t code = 0;

@@ -1,9 +1,9 @@
 // LlamaBlockModel: a DFlash head as a BlockModel, on llama.cpp.
 //
 // One context of the head's file, beside the target's, whose embedding and output it may use. A
-// batch of states fills cells with keys and values; a batch of the root and of mask tokens gives the
-// logits of a block, attends to itself in both directions, and leaves cells that nobody needs: they
-// are given back at once. What the head makes of a text need not be exact, since the target's
+// batch of states fills cells with keys and values; a batch of the root and of mask tokens gives
+// the logits of a block, attends to itself in both directions, and leaves cells that nobody needs:
+// they are given back at once. What the head makes of a text need not be exact, since the target's
 // choice does not depend on it; so cells are taken and given back in any order.
 //
 // The cache is f16 whatever the target's is: a quantised one costs much of what a head gets right.
