@@ -26,6 +26,7 @@ Result<FakeFile> FakeLoader::open(const ModelOptions& options, const LoadHooks& 
     if (found == files_.end()) return not_found("'" + options.path + "' does not exist");
     file = found->second;
     ++loads_of_[options.path];
+    heads_[options.path] = options.head;
   }
   ++loads_;
   ++loading_;

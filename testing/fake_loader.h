@@ -188,6 +188,11 @@ class FakeLoader : public ModelLoader {
     const std::lock_guard<std::mutex> lock(mutex_);
     return loads_of_[path];
   }
+  // What the last load of this file was told of its head (ModelOptions::head).
+  std::string head_of(const std::string& path) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return heads_[path];
+  }
   bool loading() const { return loading_.load() > 0; }  // right now
   // Evaluations that targets of this loader have begun.
   std::int64_t evaluations() const { return evaluations_.load(); }
@@ -226,6 +231,7 @@ class FakeLoader : public ModelLoader {
   std::mutex mutex_;
   std::map<std::string, FakeFile> files_;
   std::map<std::string, int> loads_of_;
+  std::map<std::string, std::string> heads_;
   std::shared_ptr<FakeMemory> memory_ = std::make_shared<FakeMemory>();
   std::atomic<bool> held_{false};
   std::atomic<int> loads_{0};

@@ -27,6 +27,13 @@ std::vector<float> hidden_state(std::span<const Token> context, std::size_t widt
   return state;
 }
 
+// What encoding adds to each number of a row, so that one that was not encoded is noticed.
+constexpr float kEncoded = 1000.0f;
+
+void mark_encoded(std::vector<float>& rows) {
+  for (float& value : rows) value += kEncoded;
+}
+
 // A number in [-1, 1) from the last tokens of a context.
 float mixed(std::uint64_t seed, std::span<const Token> context, std::size_t memory, Token token) {
   std::uint64_t h = mix64(seed);
@@ -168,7 +175,9 @@ std::vector<Token> FakeModel::seen_context(std::vector<Token> context, const Eva
   if (width == 0) return context;
   require(item.hidden.size() >= (token + 1) * width, "a hidden state with each token of a head");
   std::vector<Token> named;
-  for (const float value : item.hidden.subspan(token * width, width)) {
+  for (float value : item.hidden.subspan(token * width, width)) {
+    if (capabilities_.n_encoded > 0) value -= kEncoded;
+    require(value >= 0.0f, "an encoded state, where the head encodes them");
     if (value > 0.0f) named.push_back(static_cast<Token>(value) - 1);
   }
   named.push_back(context.back());
@@ -194,6 +203,7 @@ void FakeModel::run(const EvalItem& item) {
   for (std::size_t i = 0; width > 0 && i < item.prefix.size(); ++i) {
     read.push_back(item.prefix[i]);
     evaluated.hidden.push_back(hidden_state(seen_context(read, item, i), width));
+    if (capabilities_.n_encoded > 0) mark_encoded(evaluated.hidden.back());
   }
   for (NodeId id = item.first_new; item.tree != nullptr && id < item.tree->size(); ++id) {
     std::vector<Token> context = base;
@@ -202,6 +212,7 @@ void FakeModel::run(const EvalItem& item) {
                            item.prefix.size() + static_cast<std::size_t>(id - item.first_new));
     evaluated.rows.push_back(rows_(context));
     if (width > 0) evaluated.hidden.push_back(hidden_state(context, width));
+    if (capabilities_.n_encoded > 0) mark_encoded(evaluated.hidden.back());
     ++tokens_evaluated_;
   }
   t.tree.reset();
@@ -217,6 +228,22 @@ std::span<const float> FakeModel::logits(std::size_t item, NodeId node) const {
 std::span<const float> FakeModel::hidden(std::size_t item, std::size_t token) const {
   require(capabilities_.n_hidden > 0, "a model that hands out hidden states");
   return evaluated_.at(item).hidden.at(token);
+}
+
+Status FakeModel::encode(std::span<const float> rows, std::vector<float>* encoded) {
+  const std::size_t width = static_cast<std::size_t>(capabilities_.n_encoded);
+  require(width > 0 && rows.size() % width == 0, "whole rows for a model that encodes");
+  if (interrupt_ != nullptr && interrupt_->load()) return cancelled("the encoding was interrupted");
+  if (!encode_failures_.empty()) {
+    const Status status = encode_failures_.front();
+    encode_failures_.pop_front();
+    if (!status.ok()) return status;
+  }
+  std::vector<float> made(rows.begin(), rows.end());
+  mark_encoded(made);
+  encoded->insert(encoded->end(), made.begin(), made.end());
+  rows_encoded_ += static_cast<std::int64_t>(rows.size() / width);
+  return Status();
 }
 
 void FakeModel::die(Status why) {
@@ -306,6 +333,10 @@ void FakeModel::fail_share(std::vector<Status> statuses) {
 
 void FakeModel::fail_evaluate(std::vector<Status> statuses) {
   evaluate_failures_.assign(statuses.begin(), statuses.end());
+}
+
+void FakeModel::fail_encode(std::vector<Status> statuses) {
+  encode_failures_.assign(statuses.begin(), statuses.end());
 }
 
 void FakeModel::fail_commit(std::vector<Status> statuses) {

@@ -9,7 +9,7 @@
 // its id + 1, zeros in front. With n_hidden_in the model is a head: its row function gets the
 // tokens that the state names and the token itself, so that a head with the target's function
 // guesses as the target says, if all states are of the right tokens. It holds the caller to that as
-// far as its own text reaches.
+// far as its own text reaches. With n_encoded it takes encoded states only, its own among them.
 #pragma once
 
 #include <deque>
@@ -47,6 +47,7 @@ class FakeModel : public LanguageModel {
   Status evaluate(std::span<const EvalItem> items) override;
   std::span<const float> logits(std::size_t item, NodeId node) const override;
   std::span<const float> hidden(std::size_t item, std::size_t token) const override;
+  Status encode(std::span<const float> rows, std::vector<float>* encoded) override;
   Status commit(SeqId seq, std::span<const NodeId> path) override;
   Status truncate(SeqId seq, Pos length) override;
   Status share(SeqId from, SeqId to, Pos length) override;
@@ -57,6 +58,8 @@ class FakeModel : public LanguageModel {
 
   // The next evaluate() calls end with these, in order; an ok Status lets one pass.
   void fail_evaluate(std::vector<Status> statuses);
+  // The next encode() calls end likewise.
+  void fail_encode(std::vector<Status> statuses);
   // The next commit() calls end likewise.
   void fail_commit(std::vector<Status> statuses);
   // Any evaluation that would hold more tokens than this, all sequences together, fails with
@@ -80,6 +83,7 @@ class FakeModel : public LanguageModel {
   // What was evaluated so far: calls and tokens.
   std::int64_t evaluations() const { return evaluations_; }
   std::int64_t tokens_evaluated() const { return tokens_evaluated_; }
+  std::int64_t rows_encoded() const { return rows_encoded_; }
   const std::vector<Token>& text(SeqId seq) const;
   std::int64_t shares() const { return shares_; }  // that succeeded
 
@@ -115,6 +119,7 @@ class FakeModel : public LanguageModel {
   std::vector<Tentative> tentative_;       // [n_sequences]
   std::vector<Evaluated> evaluated_;
   std::deque<Status> evaluate_failures_;
+  std::deque<Status> encode_failures_;
   std::deque<Status> commit_failures_;
   std::deque<Status> share_failures_;
   std::function<void()> hook_;
@@ -125,6 +130,7 @@ class FakeModel : public LanguageModel {
   Status dead_;
   std::int64_t evaluations_ = 0;
   std::int64_t tokens_evaluated_ = 0;
+  std::int64_t rows_encoded_ = 0;
   std::int64_t shares_ = 0;
 };
 

@@ -165,6 +165,19 @@ int BenchCommand::report(const lab::BenchRun& run, const SignalWatch& signals) c
   return signals.raised() ? signals.exit_code() : kDone;
 }
 
+// Heads guess from what the target computed in its own run. Whether there are any is known once the
+// models are open.
+Status check_oracle(const DrafterPlan& drafters) {
+  for (const std::string_view name : kDrafterNames) {
+    const bool is_head = name == kMtpName || (is_draft_name(name) && name != kDraftModelName);
+    if (!is_head || !drafters.mentions(name)) continue;
+    return invalid_argument("--oracle cannot be had with the drafter " + std::string(name) +
+                            ", which guesses from the target's hidden states of its run; leave it "
+                            "out, or name other drafters (--drafter)");
+  }
+  return Status();
+}
+
 int BenchCommand::run() {
   const int constraint = read_constraint(request_);
   if (constraint != kDone) return constraint;
@@ -184,6 +197,10 @@ int BenchCommand::run() {
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
   plan_.request.drafters = chosen_drafters(request_, model_, (*local)->target());
+  if (plan_.oracle) {
+    const Status known = check_oracle(plan_.request.drafters);
+    if (!known.ok()) return fail(known);
+  }
   plan_.model = target_options(model_);
   plan_.until = static_cast<double>(until_);
   plan_.command = command_line();

@@ -105,7 +105,7 @@ LocalSetup CompareCommand::setup() {
   const bool replays = automatic && !model_.draft_model;
   if (automatic) {
     request.drafters.chains = {
-        {std::string(replays ? lab::ReplayDrafter::kName : kDraftModelName)}};
+        {std::string(replays ? lab::ReplayDrafter::kName : model_.draft_name)}};
   }
   request.width = plan_.widths.back();
   LocalSetup setup = setup_for(request_, model_);

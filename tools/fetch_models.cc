@@ -6,6 +6,7 @@
 #include <string>
 
 #include "llama/download/hub_download.h"
+#include "llama/files/gguf_header.h"
 #include "tools/model_folder.h"
 #include "tools/report.h"
 #include "tools/terminal.h"
@@ -36,13 +37,23 @@ Status fetch_both(ModelArguments& a, Terminal& terminal) {
   return fetch(a.hf_repo_draft, a.draft_model, terminal);
 }
 
+// Loading a file that cannot be read will say what is wrong with it.
+void name_draft(ModelArguments& a) {
+  if (!a.draft_model) return;
+  const Result<llama::GgufHeader> header = llama::read_gguf_header(*a.draft_model);
+  if (header.ok()) a.draft_name = draft_name(header->architecture);
+}
+
 }  // namespace
 
 int fetch_models(ModelArguments& a) {
-  if (!a.hf_repo && !a.hf_repo_draft) return kDone;
-  Terminal terminal;
-  const Status status = fetch_both(a, terminal);
-  return status.ok() ? kDone : fail(status, terminal.signals);
+  if (a.hf_repo || a.hf_repo_draft) {
+    Terminal terminal;
+    const Status status = fetch_both(a, terminal);
+    if (!status.ok()) return fail(status, terminal.signals);
+  }
+  name_draft(a);
+  return kDone;
 }
 
 void offer_draft(const ModelArguments& a) {

@@ -8,7 +8,8 @@ namespace outrider::tools {
 
 // Downloads what --hf-repo and --hf-repo-draft name and is not in the cache, with a progress bar
 // and Ctrl-C as an end that keeps the part, and puts the files' paths where -m and -d would have
-// them. Returns kDone; or the exit code, and has said why. Fine where nothing is to be fetched.
+// them. Finds out what the draft is called (ModelArguments::draft_name). Returns kDone; or the exit
+// code, and has said why. Fine where nothing is to be fetched.
 // REQUIRES: no other SignalWatch lives; require_model() has passed, or there is no --hf-repo
 int fetch_models(ModelArguments& arguments);
 

@@ -51,7 +51,8 @@ LocalSetup setup_for(const RequestArguments& a, const ModelArguments& model) {
   if (!a.request.drafters.empty() && !drafters.mentions(kMtpName)) {
     setup.target->mtp = HeadChoice::kOff;
   }
-  if (drafters.mentions(kDraftModelName)) setup.draft = draft_options(model);
+  const bool asks_draft = mentions_draft(drafters);
+  if (asks_draft) setup.draft = draft_options(model);
   setup.files = files_to_read(a.files, drafters);
   return setup;
 }
@@ -67,7 +68,9 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(
   local->runtime_ = std::move(*runtime);
   if (created) created(*local->runtime_);
   if (setup.target) {
-    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kTarget, *setup.target));
+    ModelOptions target = *setup.target;
+    if (setup.draft) target.head = setup.draft->path;
+    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kTarget, target));
     local->target_ = local->runtime_->target();
   }
   if (setup.draft) {

@@ -90,7 +90,8 @@ void add_model_options(CLI::App& app, ModelArguments& a) {
       "-m,--model", a.model, "FILE",
       "the target: the model whose text you want, a GGUF file (this or -hf is required)");
   group.add_text("-d,--draft-model", a.draft_model, "FILE",
-                 "a smaller model, best of the same family, which guesses ahead: a GGUF file");
+                 "a smaller model, best of the same family, which guesses ahead, or a trained head "
+                 "of the target (EAGLE-3): a GGUF file");
   add_hub_options(group, a);
   add_of(group, "threads", a.target);
   add_of(group, "batch", a.target);
@@ -108,7 +109,8 @@ void add_inspected_models(CLI::App& app, ModelArguments& a) {
   OptionGroup group(app, "Model");
   group.add_text("TARGET,-m,--model", a.model, "TARGET.gguf", "the model to look at (required)");
   group.add_text("DRAFT,-d,--draft-model", a.draft_model, "DRAFT.gguf",
-                 "a draft model for it: how much of the vocabulary is the same?");
+                 "a draft model for it (how much of the vocabulary is the same?), or a trained "
+                 "head (does it fit?)");
   add_hub_options(group, a);
   add_context_options(group, a.target);
   add_draft_context_options(group, a.draft);

@@ -3,9 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
+#include "draft/base/drafter_plan.h"
 #include "model/model_options.h"
 
 namespace outrider::tools {
@@ -17,6 +19,8 @@ struct ModelArguments {
   std::optional<std::string> hf_repo;
   std::optional<std::string> hf_repo_draft;
   ModelOptions target;
+  // What the draft is called as a drafter: by its file's header, once fetch_models() has passed.
+  std::string_view draft_name = kDraftModelName;
   // Below 0 its context and threads are the target's.
   ModelOptions draft{.n_ctx = -1, .n_threads = -1};
 };

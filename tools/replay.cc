@@ -35,15 +35,23 @@ constexpr const char* kReplayDetails =
     "lookup-stats\n"
     "does (its --spec-draft-n-max N is --width N+1).";
 
+// What a drafter needs beside texts; null: nothing.
+const char* why_not_text(std::string_view drafter) {
+  if (drafter == "recycle") return " lives on the target's logits, and";
+  if (drafter == kDraftModelName) return " needs its model, but";
+  const bool is_head = drafter == kMtpName || is_draft_name(drafter);
+  return is_head ? " reads the target's hidden states, and" : nullptr;
+}
+
 // Throws UsageError for an expression with a drafter that needs more than text.
 DrafterPlan text_drafters(const std::string& expression) {
   const Result<DrafterPlan> any = parse_drafter_plan(expression, kDrafterNames);
-  for (const auto& [name, why] : {std::pair("recycle", " lives on the target's logits, and"),
-                                  std::pair("draft-model", " needs its model, but"),
-                                  std::pair("mtp", " reads the target's hidden states, and")}) {
-    if (!any.ok() || !any->mentions(name)) continue;
-    throw UsageError("--drafter is '" + expression + "', but " + name + why + " no model runs here",
-                     "drafters that need only text: suffix and ngram-cache");
+  for (const std::string_view name : kDrafterNames) {
+    const char* const why = why_not_text(name);
+    if (why == nullptr || !any.ok() || !any->mentions(name)) continue;
+    throw UsageError(
+        "--drafter is '" + expression + "', but " + std::string(name) + why + " no model runs here",
+        "drafters that need only text: suffix and ngram-cache");
   }
   Result<DrafterPlan> plan = parse_drafter_plan(expression, lab::kTextDrafters);
   if (!plan.ok()) throw usage_error(plan.status());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "draft/lookup_table.h"
 #include "lab/prompt_file.h"
 #include "llama/grammar/gbnf.h"
 #include "llama/schema/json_schema.h"
@@ -113,8 +114,9 @@ void check_request(RequestArguments& a, const ModelArguments& model, const Draft
   const bool named = r.speculative && !r.drafters.empty();
   const DrafterPlan plan = named ? r.drafters : r.speculative ? automatic : DrafterPlan();
   check_drafter_files(a.files, plan, drafter_text(r));
-  if (named && plan.mentions(kDraftModelName) && !has_draft(model)) {
-    throw UsageError("--drafter is '" + drafter_text(r) + "', but there is no draft model",
+  if (named && mentions_draft(plan) && !has_draft(model)) {
+    throw UsageError("--drafter is '" + drafter_text(r) + "', but there is no " +
+                         (plan.mentions(kDraftModelName) ? "draft model" : "file of that head"),
                      "give one with -d FILE, a GGUF file");
   }
 }
@@ -154,7 +156,10 @@ DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& mod
   if (!r.speculative || r.width == 1) return {};
   if (!r.drafters.empty()) return r.drafters;
   DrafterPlan plan = automatic(a);
-  if (!has_draft(model)) leave_out(plan, kDraftModelName);
+  for (const std::string_view name : kDrafterNames) {
+    const bool is_it = has_draft(model) && name == model.draft_name;
+    if (is_draft_name(name) && !is_it) leave_out(plan, name);
+  }
   return plan;
 }
 

@@ -14,8 +14,8 @@
 namespace outrider::tools {
 namespace {
 
-constexpr std::array<std::string_view, 4> kColors = {"\033[32m", "\033[36m", "\033[33m",
-                                                     "\033[35m"};
+constexpr std::array<std::string_view, 5> kColors = {"\033[32m", "\033[36m", "\033[33m", "\033[35m",
+                                                     "\033[34m"};
 constexpr std::string_view kDefaultColor = "\033[0m";
 constexpr std::string_view kDim = "\033[0;2m";
 constexpr std::string_view kThought = "thought";  // in the place of who said it
@@ -24,6 +24,7 @@ constexpr std::string_view kTarget = "target";    // as SaidToken::by has it
 std::string_view color_of(std::string_view by) {
   if (by == kTarget) return kDefaultColor;
   if (by == kThought) return kDim;
+  if (is_draft_name(by)) return kColors[0];  // a target has one draft
   const auto drafter = std::find(kDrafterNames.begin(), kDrafterNames.end(), by);
   return kColors[static_cast<std::size_t>(drafter - kDrafterNames.begin()) % kColors.size()];
 }

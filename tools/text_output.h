@@ -24,9 +24,10 @@ std::string color_legend(std::span<const std::string_view> drafters);
 // Writes bytes to a file descriptor, each call at once. Not thread-safe.
 class TextOutput {
  public:
-  // `color`: drafters' accepted guesses stand out: the draft model's in green, those of others in
-  // cyan, yellow, magenta, in the order of kDrafterNames; what the target said itself stays as it
-  // is. `whole_lines`: finish() ends the line everywhere, and not on a terminal only.
+  // `color`: drafters' accepted guesses stand out: the draft's in green, whatever it is called,
+  // those of others in cyan, yellow, magenta, blue, in the order of kDrafterNames; what the target
+  // said itself stays as it is. `whole_lines`: finish() ends the line everywhere, and not on a
+  // terminal only.
   TextOutput(int descriptor, bool color, bool whole_lines = false)
       : descriptor_(descriptor),
         color_(color),

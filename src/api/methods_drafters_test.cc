@@ -52,7 +52,7 @@ TEST(Methods, CountsAndDraftersAreToldAsTheyAre) {
   EXPECT_EQ(stats["generated_tokens"], 20);
   EXPECT_GT(stats["acceptance_rate"], 0.0);
   EXPECT_EQ(keys(stats["drafters"]),
-            (std::set<std::string>{"draft-model", "mtp", "suffix", "ngram-cache", "recycle"}));
+            (std::set<std::string>(kDrafterNames.begin(), kDrafterNames.end())));
   EXPECT_EQ(keys(stats["drafters"]["suffix"]),
             (std::set<std::string>{"calls", "drafts", "accepted_drafts", "drafted", "accepted",
                                    "acceptance_rate", "foregone", "draft_ms", "accept_ms"}));
@@ -224,7 +224,7 @@ TEST(Methods, AnUnknownDrafterIsRefusedWithTheNamesThatAreKnown) {
   Json error = fake.error("completion.run", request);
   EXPECT_EQ(error["data"]["field"], "speculative.drafters");
   EXPECT_NE(
-      error["message"].get<std::string>().find("draft-model, suffix, ngram-cache, recycle or mtp"),
+      error["message"].get<std::string>().find("draft-model, suffix, ngram-cache, recycle, mtp"),
       std::string::npos)
       << error;
   error = fake.error("model.load", {{"role", "drafter"}, {"drafter", "recycle"}, {"path", "x"}});

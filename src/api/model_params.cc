@@ -23,6 +23,9 @@ void read_options(JsonFields& fields, LoadRequest& request) {
   const std::string why = " is for a target; a draft model runs in this process";
   if (!request.options.workers.empty()) fields.fail("workers", "workers" + why);
   if (request.options.isolate) fields.fail("isolate", "isolate" + why);
+  if (!request.options.head.empty()) {
+    fields.fail("head", "head is for a target; a head itself is the path of a draft");
+  }
   if (request.options.mtp != HeadChoice::kAuto) {
     fields.fail("mtp", "mtp is for a target; a draft model's prediction layers are not used");
   }

@@ -19,7 +19,7 @@ TEST(ReadLoadRequest, EveryFieldArrives) {
   Answer<LoadRequest> request = read_load_request(
       *json::parse(R"({"role":"target","path":"t.gguf","ctx":100,"threads":2,"batch":64,
       "gpu_layers":3,"cache_type_k":"q8_0","cache_type_v":"f16","flash_attn":"on","exact":"off",
-      "workers":["a:1","[::1]:2"],"worker_timeout_s":7,"isolate":true,"widest":8})")
+      "workers":["a:1","[::1]:2"],"worker_timeout_s":7,"isolate":true,"head":"h.gguf","widest":8})")
            .value);
   ASSERT_TRUE(request.ok()) << request.error().message;
   EXPECT_EQ(request->role, ModelRole::kTarget);
@@ -36,6 +36,7 @@ TEST(ReadLoadRequest, EveryFieldArrives) {
   EXPECT_EQ(o.workers, (std::vector<std::string>{"a:1", "[::1]:2"}));
   EXPECT_EQ(o.worker_timeout_s, 7);
   EXPECT_TRUE(o.isolate);
+  EXPECT_EQ(o.head, "h.gguf");
   EXPECT_EQ(o.widest, 8);
 }
 
@@ -85,6 +86,7 @@ TEST(ReadLoadRequest, ADraftRunsInThisProcess) {
   EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","workers":"a:1"})"), "workers");
   EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","isolate":true})"), "isolate");
   EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","worker_timeout_s":5})"), "worker_timeout_s");
+  EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","head":"h.gguf"})"), "head");
   EXPECT_EQ(wrong_field(R"(,"worker_timeout_s":-1)"), "worker_timeout_s");
   EXPECT_EQ(wrong_field(R"(,"workers":["a"])"), "workers[0]");
   EXPECT_EQ(wrong_field(R"(,"workers":["a:1",":1"])"), "workers[1]");

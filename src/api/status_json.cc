@@ -96,7 +96,7 @@ namespace {
 
 std::string kind_of(std::string_view drafter) {
   if (drafter == kDraftModelName) return "model";
-  return drafter == kMtpName ? "head" : "lookup";
+  return drafter == kMtpName || is_draft_name(drafter) ? "head" : "lookup";
 }
 
 }  // namespace

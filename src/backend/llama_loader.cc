@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/experience_files.h"
+#include "backend/head_draft.h"
 #include "backend/loaded_target.h"
 #include "backend/target_costs.h"
 #include "backend/vocabulary_side.h"
@@ -130,6 +131,11 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
     return invalid_argument("the draft model '" + options.path +
                             "' cannot be isolated or run on workers; only a target can");
   }
+  const Result<llama::HeadFile> head = llama::read_head_file(options.path);
+  if (!head.ok()) return head.status();
+  if (head->kind != llama::HeadKind::kNone) {
+    return load_head(*head, options, std::move(target), then(hooks, options_.at_weights));
+  }
   const llama::LlamaVocabulary* vocabulary =
       dynamic_cast<const llama::LlamaVocabulary*>(&target->vocabulary());
   if (vocabulary == nullptr) {
@@ -158,6 +164,10 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
 
 Result<std::uint64_t> LlamaLoader::estimate_memory(const ModelOptions& options) {
   if (!options.workers.empty()) return std::uint64_t{0};
+  const Result<llama::HeadFile> head = llama::read_head_file(options.path);
+  if (!head.ok()) return head.status();
+  // Of one layer: its cache is next to nothing.
+  if (head->kind != llama::HeadKind::kNone) return head->file_bytes;
   const Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
   if (!facts.ok()) return facts.status();
   if (!facts->on_cpu) return std::uint64_t{0};

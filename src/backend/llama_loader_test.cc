@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,9 @@
 #include "draft/translated/vocabulary_map.h"
 #include "serve/experiences.h"
 #include "testing/gguf_damage.h"
+#include "testing/gguf_head_damage.h"
 #include "testing/llama_fixture.h"
+#include "testing/tiny_gguf_eagle3.h"
 #include "testing/tiny_pair.h"
 
 namespace outrider {
@@ -182,6 +185,73 @@ TEST_F(LlamaLoaderTest, ADraftModelThatSharesTooLittleIsRefusedWithBothNamesAndT
             0u)
       << message;
   EXPECT_NE(message.find("of a sample text; at least 50 %"), std::string::npos) << message;
+}
+
+class HeadFiles : public LlamaLoaderTest {
+ protected:
+  void SetUp() override {
+    testing::TinyLagOptions target;
+    target.weight_type = testing::WeightType::kQ8_0;
+    ASSERT_TRUE(testing::write_tiny_lag(files_.file("target.gguf"), target).ok());
+    ASSERT_TRUE(testing::write_tiny_eagle3(files_.file("head.gguf"), target).ok());
+  }
+  std::string head() const { return files_.file("head.gguf"); }
+  ModelOptions with_head() const {
+    ModelOptions with = options(files_.file("target.gguf"));
+    with.head = head();
+    return with;
+  }
+
+  TempDir files_;
+};
+
+TEST_F(HeadFiles, AHeadIsADraftCalledAsItsArchitecture) {
+  const std::shared_ptr<Target> target = open(with_head());
+  ASSERT_NE(target, nullptr);
+  EXPECT_EQ(target->capabilities().n_hidden, 3 * 128);
+  const Result<std::unique_ptr<Draft>> draft = loader().load_draft(options(head()), target, {});
+  ASSERT_TRUE(draft.ok()) << draft.status().message();
+  EXPECT_EQ((*draft)->drafter().name(), "eagle3");
+  EXPECT_TRUE((*draft)->drafter().wants_hidden());
+  EXPECT_EQ((*draft)->info().architecture, "eagle3");
+  EXPECT_NE((*draft)->identity(), "");
+  EXPECT_TRUE((*draft)->drafter().begin(0, 0).ok());
+  EXPECT_GT(*loader().estimate_memory(options(head())), 0u);
+}
+
+TEST_F(HeadFiles, AHeadWhoseTargetWasOpenedWithoutItSaysWhatToDo) {
+  const std::shared_ptr<Target> target = open(options(files_.file("target.gguf")));
+  ASSERT_NE(target, nullptr);
+  EXPECT_EQ(target->capabilities().n_hidden, 0);
+  const Status late = loader().load_draft(options(head()), target, {}).status();
+  EXPECT_EQ(late.code(), StatusCode::kUnsupported);
+  EXPECT_NE(late.message().find("load the target again"), std::string::npos) << late.message();
+  EXPECT_NE(late.message().find("inputs 0 1 2"), std::string::npos) << late.message();
+}
+
+TEST_F(HeadFiles, AHeadIsNoTarget) {
+  const Status status = loader().load_target(options(head()), {}).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+  EXPECT_NE(status.message().find("give it as the draft"), std::string::npos) << status.message();
+}
+
+// The target opens, whatever the file named as its head is, and the head is refused.
+TEST_F(HeadFiles, HeadsThatDoNotFitAreRefusedAndTheirTargetsOpen) {
+  const Result<std::vector<testing::BadHead>> heads = testing::write_bad_heads(files_.path());
+  ASSERT_TRUE(heads.ok()) << heads.status().message();
+  std::map<std::string, std::shared_ptr<Target>> targets;
+  for (const testing::BadHead& bad : *heads) {
+    if (bad.kind != testing::LlamaHeadKind::kEagle3) continue;
+    ModelOptions with = options(bad.target_path);
+    with.head = bad.head_path;
+    std::shared_ptr<Target>& target = targets[bad.target_path];
+    if (target == nullptr) target = open(with);
+    ASSERT_NE(target, nullptr) << bad.what;
+    const Status status = loader().load_draft(options(bad.head_path), target, {}).status();
+    EXPECT_FALSE(status.ok()) << bad.what;
+    EXPECT_NE(status.message().find(bad.head_path), std::string::npos) << status.message();
+  }
+  EXPECT_GE(targets.size(), 3u);
 }
 
 TEST_F(LlamaLoaderTest, ADraftModelIsNeverElsewhere) {

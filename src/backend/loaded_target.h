@@ -30,8 +30,8 @@ class LoadedTarget : public Target {
     ModelInfo info;
     std::vector<std::string> notes;
     std::vector<CostPoint> costs = {};
-    std::string state_identity = {};                         // Target::state_identity
-    std::unique_ptr<ExperienceStore> experiences = nullptr;  // may be null
+    std::string state_identity = {};                            // Target::state_identity
+    std::unique_ptr<ExperienceStore> experiences = nullptr;     // may be null
     std::vector<std::unique_ptr<llama::LlamaModel>> head = {};  // prediction layers; may be none
     std::string no_head_reason = {};                            // why there are none
   };
@@ -51,6 +51,10 @@ class LoadedTarget : public Target {
   }
 
   LanguageModel& model() override { return *parts_.model; }
+  // The model where it runs in this process; else null.
+  const llama::LlamaModel* here() const {
+    return dynamic_cast<const llama::LlamaModel*>(parts_.model.get());
+  }
   const Capabilities& capabilities() const override { return parts_.model->capabilities(); }
   const llama::LlamaVocabulary& vocabulary() const override { return parts_.file->vocabulary(); }
   const Exactness& exactness() const override { return parts_.exactness; }

@@ -17,6 +17,13 @@ void read_model(api::JsonFields& fields, const std::string& name, ModelRole role
   config.models.push_back(*std::move(request));
 }
 
+// The target is opened for the draft that comes with it.
+void tell_target_of_draft(Config& config) {
+  if (config.models.size() < 2) return;
+  ModelOptions& target = config.models[0].options;
+  if (target.head.empty()) target.head = config.models[1].options.path;
+}
+
 void read_stores(api::JsonFields& fields, const std::string& name, Config& config) {
   std::vector<std::string> paths;
   fields.texts(name, paths);
@@ -53,6 +60,7 @@ Answer<Config> read_config(std::string_view text) {
   api::read_fields(fields, runtime_fields(), config.runtime);
   read_model(fields, "model", ModelRole::kTarget, config);
   read_model(fields, "draft", ModelRole::kDraft, config);
+  tell_target_of_draft(config);
   for (const std::string_view tier : kFileTiers) read_ngrams(fields, std::string(tier), config);
   read_stores(fields, "suffix_store", config);
   if (std::optional<Error> error = fields.finish()) return *std::move(error);

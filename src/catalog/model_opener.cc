@@ -204,7 +204,9 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Slot& slot) {
     slot.runtime = runtime;
   }
   // A load that failed before has left what it had; what is loaded anew takes its place.
-  OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kTarget, slot.entry.target));
+  ModelOptions target = slot.entry.target;
+  if (slot.entry.draft && target.head.empty()) target.head = slot.entry.draft->path;
+  OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kTarget, std::move(target)));
   if (runtime->status().draft.state == ModelState::kAbsent && slot.entry.draft) {
     OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kDraft, *slot.entry.draft));
   }

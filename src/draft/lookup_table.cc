@@ -16,9 +16,11 @@ namespace {
 constexpr std::array kKinds = {kSuffixKind, kNgramKind, kRecycleKind};
 
 constexpr std::array kNames = [] {
-  std::array<std::string_view, kKinds.size() + 2> names = {kDraftModelName};
-  for (std::size_t i = 0; i < kKinds.size(); ++i) names[i + 1] = kKinds[i].name;
-  names.back() = kMtpName;
+  std::array<std::string_view, kKinds.size() + 2 + kHeadNames.size()> names = {kDraftModelName};
+  std::size_t n = 1;
+  for (const LookupKind& kind : kKinds) names[n++] = kind.name;
+  names[n++] = kMtpName;
+  for (const std::string_view head : kHeadNames) names[n++] = head;
   return names;
 }();
 

@@ -13,7 +13,7 @@ namespace outrider {
 std::span<const LookupKind> lookup_kinds();
 
 // All drafters that there are, for every interface that takes names: the draft model, these kinds
-// in their order, and the target's own heads.
+// in their order, the target's own heads, and heads in files of their own.
 extern const std::span<const std::string_view> kDrafterNames;
 
 // Null: there is none of this name.

@@ -24,20 +24,27 @@ Capabilities target_capabilities(std::int32_t n_sequences = 3, std::int32_t n_ct
   return caps;
 }
 
-Capabilities head_capabilities(std::int32_t n_sequences = 3, std::int32_t n_ctx = 64) {
+// `encodes`: as EAGLE-3 heads do; else as prediction layers.
+Capabilities head_capabilities(bool encodes, std::int32_t n_sequences = 3,
+                               std::int32_t n_ctx = 64) {
   Capabilities caps = target_capabilities(n_sequences, n_ctx);
   caps.n_hidden_in = kStateTokens;
+  caps.n_encoded = encodes ? kStateTokens : 0;
   return caps;
+}
+
+HeadOptions head_options(bool encodes, std::size_t window = 512) {
+  return {.name = encodes ? "eagle3" : "mtp", .window = window, .reads_first = !encodes};
 }
 
 // A target, and a head that has its numbers with noise.
 struct Pair {
-  explicit Pair(float noise, std::size_t window = 512, std::int32_t n_sequences = 3,
-                std::int32_t n_ctx = 64)
+  Pair(bool encodes, float noise, std::size_t window = 512, std::int32_t n_sequences = 3,
+       std::int32_t n_ctx = 64)
       : rows(random_rows(kVocab, 7, 3.0f)),
         target(target_capabilities(n_sequences, n_ctx), rows),
-        head(head_capabilities(n_sequences, n_ctx), noisy_rows(rows, 9, noise)),
-        drafter(head, kVocab, {}, /*learns=*/true, HeadOptions{.name = "mtp", .window = window}) {}
+        head(head_capabilities(encodes, n_sequences, n_ctx), noisy_rows(rows, 9, noise)),
+        drafter(head, kVocab, {}, /*learns=*/true, head_options(encodes, window)) {}
 
   RowFunction rows;
   FakeModel target;
@@ -52,10 +59,18 @@ Completion run(Engine& engine, Pair& pair, Request r) {
   return *engine.take(id);
 }
 
-TEST(EngineHeads, AHeadThatEqualsTheTargetIsRightInEveryGuess) {
+// Whether the head encodes the target's states first.
+class EngineHeads : public ::testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EngineHeads, ::testing::Bool(),
+                         [](const ::testing::TestParamInfo<bool>& kind) {
+                           return kind.param ? "Encoding" : "Plain";
+                         });
+
+TEST_P(EngineHeads, AHeadThatEqualsTheTargetIsRightInEveryGuess) {
   for (const float temperature : {0.0f, 0.7f, 1.0f}) {
     for (const std::int32_t width : {2, 4, 8}) {
-      Pair pair(0.0f);
+      Pair pair(GetParam(), 0.0f);
       Engine engine(pair.target, pair.vocabulary, {&pair.drafter});
       Request r = request({1, 2, 3, 4, 5}, temperature, 5, 40, width);
       r.draft.branches = 1;
@@ -63,13 +78,13 @@ TEST(EngineHeads, AHeadThatEqualsTheTargetIsRightInEveryGuess) {
       EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2, 3, 4, 5}, temperature, 5, 40));
       EXPECT_GT(got.speculation.drafted, 15);
       EXPECT_EQ(got.speculation.accepted, got.speculation.drafted) << temperature << ' ' << width;
-      EXPECT_EQ(got.speculation.drafters.at(0).name, "mtp");
+      EXPECT_EQ(got.speculation.drafters.at(0).name, head_options(GetParam()).name);
     }
   }
 }
 
-TEST(EngineHeads, AHeadOfNoiseIsRightNextToNeverAndLeavesTheText) {
-  Pair pair(100.0f);
+TEST_P(EngineHeads, AHeadOfNoiseIsRightNextToNeverAndLeavesTheText) {
+  Pair pair(GetParam(), 100.0f);
   Engine engine(pair.target, pair.vocabulary, {&pair.drafter});
   const Completion got = run(engine, pair, request({1, 2, 3}, 0.0f, 5, 40, 4));
   EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2, 3}, 0.0f, 5, 40));
@@ -77,11 +92,11 @@ TEST(EngineHeads, AHeadOfNoiseIsRightNextToNeverAndLeavesTheText) {
   EXPECT_LT(got.speculation.accepted * 10, got.speculation.drafted * 3);
 }
 
-TEST(EngineHeads, TextsOfSeveralSlotsAreThoseOfPlainDecodingWithChainsAndTrees) {
+TEST_P(EngineHeads, TextsOfSeveralSlotsAreThoseOfPlainDecodingWithChainsAndTrees) {
   std::set<std::int64_t> depths;
   for (const float noise : {0.5f, 1.5f, 3.0f}) {
     for (const std::int32_t branches : {1, 4}) {
-      Pair pair(noise);
+      Pair pair(GetParam(), noise);
       Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.prompt_chunk = 3});
       std::vector<RequestId> ids;
       for (std::uint64_t i = 0; i < 3; ++i) {
@@ -106,10 +121,10 @@ TEST(EngineHeads, TextsOfSeveralSlotsAreThoseOfPlainDecodingWithChainsAndTrees) 
 }
 
 // At every length and every window, stop strings and the context's edge included.
-TEST(EngineHeads, AnyEndLeavesTheTextAndTheBooks) {
+TEST_P(EngineHeads, AnyEndLeavesTheTextAndTheBooks) {
   for (const std::size_t window : {1U, 2U, 5U, 512U}) {
     for (std::int32_t n = 1; n <= 24; ++n) {
-      Pair pair(1.0f, window, /*n_sequences=*/1, /*n_ctx=*/26);
+      Pair pair(GetParam(), 1.0f, window, /*n_sequences=*/1, /*n_ctx=*/26);
       Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.reuse_prefix = true});
       std::vector<Token> whole = {1, 2, 3};
       const std::vector<Token> said = reference(pair.rows, whole, 1.0f, 5, 24);
@@ -132,12 +147,12 @@ TEST(EngineHeads, AnyEndLeavesTheTextAndTheBooks) {
   }
 }
 
-TEST(EngineHeads, AStopStringAtAnyOffsetOfABlockLeavesTheNextTextItsState) {
+TEST_P(EngineHeads, AStopStringAtAnyOffsetOfABlockLeavesTheNextTextItsState) {
   const RowFunction rows = random_rows(kVocab, 7, 3.0f);
   const std::vector<Token> prompt = {1, 2, 3};
   const std::vector<Token> said = reference(rows, prompt, 1.0f, 5, 20);
   for (std::size_t at = 1; at + 1 < said.size(); ++at) {
-    Pair pair(0.3f);
+    Pair pair(GetParam(), 0.3f);
     Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.reuse_prefix = true});
     Request r = request(prompt, 1.0f, 5, 20, 6);
     r.stop = {std::string(pair.vocabulary.piece(said[at])) +
@@ -153,9 +168,9 @@ TEST(EngineHeads, AStopStringAtAnyOffsetOfABlockLeavesTheNextTextItsState) {
   }
 }
 
-TEST(EngineHeads, ACancelledTextAndAShiftedOneLeaveTheOthersAsTheyAre) {
+TEST_P(EngineHeads, ACancelledTextAndAShiftedOneLeaveTheOthersAsTheyAre) {
   for (std::int32_t steps = 0; steps < 8; ++steps) {
-    Pair pair(0.5f, 512, /*n_sequences=*/2, /*n_ctx=*/24);
+    Pair pair(GetParam(), 0.5f, 512, /*n_sequences=*/2, /*n_ctx=*/24);
     Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.reuse_prefix = true});
     const RequestId cancelled = *engine.add(request({5, 6, 7}, 1.0f, 3, 15, 4));
     Request shifted = request({1, 2, 3}, 1.0f, 5, 60, 4);
@@ -169,7 +184,7 @@ TEST(EngineHeads, ACancelledTextAndAShiftedOneLeaveTheOthersAsTheyAre) {
     run_all(engine, &pair.drafter);
     const Completion got = *engine.take(id);
     const Completion plain = [&] {
-      Pair other(0.5f, 512, 2, 24);
+      Pair other(GetParam(), 0.5f, 512, 2, 24);
       Engine alone(other.target, other.vocabulary, {});
       Request r = request({1, 2, 3}, 1.0f, 5, 60, 1);
       r.shift_keep = 3;
@@ -182,8 +197,8 @@ TEST(EngineHeads, ACancelledTextAndAShiftedOneLeaveTheOthersAsTheyAre) {
 }
 
 // What two requests begin with is shared, hidden states included.
-TEST(EngineHeads, ASharedPrefixComesWithItsStates) {
-  Pair pair(0.0f);
+TEST_P(EngineHeads, ASharedPrefixComesWithItsStates) {
+  Pair pair(GetParam(), 0.0f);
   Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.reuse_prefix = true});
   const std::vector<Token> prompt = {1, 2, 3, 4, 5, 6, 7, 8};
   const RequestId first = *engine.add(request(prompt, 1.0f, 5, 30, 4));
@@ -198,8 +213,8 @@ TEST(EngineHeads, ASharedPrefixComesWithItsStates) {
 }
 
 // A prompt's beginning is not read.
-TEST(EngineHeads, AHeadReadsNoMoreOfAPromptThanItsWindow) {
-  Pair pair(0.0f, /*window=*/4, /*n_sequences=*/1, /*n_ctx=*/64);
+TEST_P(EngineHeads, AHeadReadsNoMoreOfAPromptThanItsWindow) {
+  Pair pair(GetParam(), 0.0f, /*window=*/4, /*n_sequences=*/1, /*n_ctx=*/64);
   Engine engine(pair.target, pair.vocabulary, {&pair.drafter});
   std::vector<Token> prompt;
   for (Token t = 0; t < 40; ++t) prompt.push_back(t % kVocab);
@@ -212,7 +227,7 @@ TEST(EngineHeads, AHeadReadsNoMoreOfAPromptThanItsWindow) {
 }
 
 // Models with recurrent layers keep less than the path; what they read again comes again.
-TEST(EngineHeads, TargetsThatCannotDropTokensShowTheirStatesAgain) {
+TEST_P(EngineHeads, TargetsThatCannotDropTokensShowTheirStatesAgain) {
   for (const Rollback rollback : {Rollback::kSnapshot, Rollback::kSaved}) {
     RowFunction rows = random_rows(kVocab, 7, 3.0f);
     Capabilities caps = target_capabilities();
@@ -220,8 +235,8 @@ TEST(EngineHeads, TargetsThatCannotDropTokensShowTheirStatesAgain) {
     caps.max_leaves = 1;
     caps.can_share = false;
     FakeModel target(caps, rows);
-    FakeModel head(head_capabilities(), noisy_rows(rows, 9, 0.7f));
-    DraftModelDrafter drafter(head, kVocab, {}, true, HeadOptions{.name = "mtp"});
+    FakeModel head(head_capabilities(GetParam()), noisy_rows(rows, 9, 0.7f));
+    DraftModelDrafter drafter(head, kVocab, {}, true, head_options(GetParam()));
     const FakeVocabulary vocabulary(kVocab);
     const Completion got =
         complete(target, vocabulary, {&drafter}, request({1, 2, 3}, 1.0f, 5, 40, 4));
@@ -232,16 +247,16 @@ TEST(EngineHeads, TargetsThatCannotDropTokensShowTheirStatesAgain) {
 }
 
 // Three layers, one for each depth: each aborts the test when it is given another path's states.
-TEST(EngineHeads, AChainOfLayersThatEqualTheTargetIsRightInEveryGuess) {
+TEST(EngineHeadChains, AChainOfLayersThatEqualTheTargetIsRightInEveryGuess) {
   for (const std::size_t window : {3U, 512U}) {
     for (const float noise : {0.0f, 1.0f}) {
       const RowFunction rows = random_rows(kVocab, 7, 3.0f);
       FakeModel target(target_capabilities(), rows);
-      FakeModel first(head_capabilities(), noisy_rows(rows, 9, noise));
-      FakeModel second(head_capabilities(), noisy_rows(rows, 10, noise));
-      FakeModel third(head_capabilities(), noisy_rows(rows, 11, noise));
+      FakeModel first(head_capabilities(false), noisy_rows(rows, 9, noise));
+      FakeModel second(head_capabilities(false), noisy_rows(rows, 10, noise));
+      FakeModel third(head_capabilities(false), noisy_rows(rows, 11, noise));
       HeadChain chain({&first, &second, &third}, window);
-      DraftModelDrafter drafter(chain, kVocab, {}, true, HeadOptions{.name = "mtp"});
+      DraftModelDrafter drafter(chain, kVocab, {}, true, head_options(false));
       const FakeVocabulary vocabulary(kVocab);
       Engine engine(target, vocabulary, {&drafter}, {.prompt_chunk = 3, .reuse_prefix = true});
       const std::vector<Token> prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -274,12 +289,12 @@ TEST(EngineHeads, AChainOfLayersThatEqualTheTargetIsRightInEveryGuess) {
   }
 }
 
-// The planner's accounts are the draft model's: a head that is wrong is asked now and then, one that
-// is right goes on.
-TEST(EngineHeads, AHeadWhoseAcceptanceCollapsesIsAskedOnlyNowAndThen) {
+// The planner's accounts are the draft model's: a head that is wrong is asked now and then, one
+// that is right goes on.
+TEST_P(EngineHeads, AHeadWhoseAcceptanceCollapsesIsAskedOnlyNowAndThen) {
   const PlanMachine machine = plan_machines()[0];
   for (const bool good : {true, false}) {
-    Pair pair(good ? 0.0f : 100.0f, 512, 1, kPlannedContext);
+    Pair pair(GetParam(), good ? 0.0f : 100.0f, 512, 1, kPlannedContext);
     double now_ms = 0.0;
     pair.target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
     pair.head.on_evaluated([&](std::int64_t) { now_ms += 0.2 * machine.ms(1); });
@@ -300,8 +315,8 @@ TEST(EngineHeads, AHeadWhoseAcceptanceCollapsesIsAskedOnlyNowAndThen) {
 }
 
 // Negative control: states of rejected guesses would be noticed, here and in the drafter.
-TEST(EngineHeads, AStateOfAnotherTokenIsNoticed) {
-  Pair pair(0.0f);
+TEST_P(EngineHeads, AStateOfAnotherTokenIsNoticed) {
+  Pair pair(GetParam(), 0.0f);
   ASSERT_TRUE(pair.drafter.begin(0, 0).ok());
   const std::vector<Token> text = {1, 2, 3};
   const std::vector<float> row(kStateTokens, 0.0f);
@@ -314,6 +329,46 @@ TEST(EngineHeads, AStateOfAnotherTokenIsNoticed) {
   const Status drafted = pair.drafter.draft(request);
   EXPECT_EQ(drafted.code(), StatusCode::kInternal);
   EXPECT_NE(drafted.message().find("not the text's"), std::string::npos) << drafted.message();
+}
+
+// Each row of the target is encoded once, and those that the window has lost by the time not at all
+// where they came together.
+TEST(EngineHeadsEncoding, EachStateIsEncodedOnce) {
+  Pair pair(/*encodes=*/true, 1.0f);
+  Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.reuse_prefix = true});
+  std::vector<Token> text = {1, 2, 3, 4, 5};
+  const Completion got = run(engine, pair, request(text, 1.0f, 5, 30, 4));
+  EXPECT_LE(pair.head.rows_encoded(), 34);
+  EXPECT_GT(pair.head.rows_encoded(), 25);
+  text.insert(text.end(), got.tokens.begin(), got.tokens.end());
+  text.push_back(3);
+  const std::int64_t before = pair.head.rows_encoded();
+  (void)run(engine, pair, request(text, 1.0f, 6, 10, 4));
+  EXPECT_LE(pair.head.rows_encoded() - before, 14) << "what the text began with was known";
+}
+
+TEST(EngineHeadsEncoding, AFailureOfTheEncoderCostsTheDraftAndIsTold) {
+  Pair pair(/*encodes=*/true, 0.0f);
+  Engine engine(pair.target, pair.vocabulary, {&pair.drafter});
+  pair.head.fail_encode({Status(), internal_error("the encoder is broken")});
+  const Completion got = run(engine, pair, request({1, 2, 3}, 1.0f, 5, 30, 4));
+  EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2, 3}, 1.0f, 5, 30));
+  EXPECT_NE(got.speculation.reason.find("the encoder is broken"), std::string::npos)
+      << got.speculation.reason;
+}
+
+// A prompt's rows are encoded while it is read, a few at a time.
+TEST(EngineHeadsEncoding, ALongPromptsStatesDoNotPileUp) {
+  Pair pair(/*encodes=*/true, 0.0f, /*window=*/8, /*n_sequences=*/1, /*n_ctx=*/400);
+  Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.prompt_chunk = 50});
+  std::vector<Token> prompt;
+  for (Token t = 0; t < 300; ++t) prompt.push_back(t % kVocab);
+  Request r = request(prompt, 1.0f, 5, 12, 4);
+  r.draft.branches = 1;
+  const Completion got = run(engine, pair, std::move(r));
+  EXPECT_EQ(got.tokens, reference(pair.rows, prompt, 1.0f, 5, 12));
+  EXPECT_EQ(got.speculation.accepted, got.speculation.drafted);
+  EXPECT_LT(pair.head.rows_encoded(), 40) << "rows that the window lost were encoded";
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ Status check_branches(AcceptanceRule rule, const DraftShape& shape) {
 }
 
 DrafterPlan automatic_drafters(AcceptanceRule rule, std::span<const std::string_view> with_files) {
+  // One of them is there at most.
   DrafterPlan plan{.chains = {{std::string(kDraftModelName)}}};
+  for (const std::string_view head : kHeadNames) plan.chains.push_back({std::string(head)});
   if (rule != AcceptanceRule::kCoupled) return plan;
   plan.chains.push_back({std::string(kMtpName)});
   for (const LookupKind& kind : lookup_kinds()) {

@@ -48,7 +48,8 @@ std::vector<OracleDrafter> drafters_of(const Engine& engine, const SpeculationSt
   std::vector<OracleDrafter> chosen;
   for (std::size_t i = 0; i < engine.drafters().size(); ++i) {
     Drafter* const drafter = engine.drafters()[i];
-    if (drafter == nullptr || drafter->wants_rows()) continue;  // an oracle has no rows
+    if (drafter == nullptr || drafter->wants_rows()) continue;  // an oracle has no rows,
+    if (drafter->wants_hidden()) continue;                      // and no hidden states
     const auto own = std::find_if(stats.drafters.begin(), stats.drafters.end(),
                                   [&](const DrafterStats& d) { return d.name == drafter->name(); });
     if (own == stats.drafters.end()) continue;

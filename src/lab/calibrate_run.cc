@@ -48,6 +48,11 @@ Result<MeasuredCurve> measure_curve(LanguageModel& model, const CalibratePlan& p
 
 Status measure_draft(const Harness& harness, const CalibratePlan& plan, Drafter& drafter,
                      Calibration& result) {
+  if (drafter.wants_hidden()) {
+    return unsupported("the passes of the head '" + plan.draft.path +
+                       "' cannot be measured apart from a text that the target reads; leave it "
+                       "out (bench says what it gains)");
+  }
   Result<std::unique_ptr<Sampler>> sampler = harness.target.make_sampler(SamplingOptions());
   if (!sampler.ok()) return sampler.status();
   DraftMeasureOptions options;

@@ -10,6 +10,7 @@
 #include "llama/base/backend.h"
 #include "llama/files/gguf_header.h"
 #include "llama/gguf/draft_writer.h"
+#include "llama/heads/head_file.h"
 #include "llama/heads/hidden_states.h"
 #include "llama/vocabulary/vocab_match.h"
 #include "llama/vocabulary/vocabulary.h"
@@ -19,10 +20,14 @@ namespace {
 
 using json::Json;
 
-Result<InspectedModel> inspect_model(const ModelOptions& options, const LoadHooks& hooks) {
+Result<InspectedModel> inspect_model(const ModelOptions& options, const LoadHooks& hooks,
+                                     bool is_head = false) {
   // Plain buffers on the processor: the file is only mapped.
-  Result<std::shared_ptr<llama::ModelFile>> file =
-      llama::ModelFile::load(options.path, /*n_gpu_layers=*/0, /*extra_bufts=*/false, hooks);
+  llama::FileOptions how;
+  how.n_gpu_layers = 0;
+  how.extra_bufts = false;
+  how.head = is_head;
+  Result<std::shared_ptr<llama::ModelFile>> file = llama::ModelFile::load(options.path, how, hooks);
   if (!file.ok()) return file.status();
   Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
   if (!facts.ok()) return facts.status();
@@ -124,6 +129,40 @@ VocabularyFit fit_of(const llama::LlamaVocabulary& target, const llama::LlamaVoc
   return {"partly shared", true, map->share().text() + "; " + match.message, map->share()};
 }
 
+// Of a file that is a trained head; where it does not fit it cannot be looked at as a model.
+Result<std::optional<InspectedDraft::Head>> inspect_head(const std::string& path,
+                                                         const llama::ModelFacts& target) {
+  const Result<llama::HeadFile> file = llama::read_head_file(path);
+  if (!file.ok()) return file.status();
+  if (file->kind == llama::HeadKind::kNone) return std::optional<InspectedDraft::Head>();
+  OUTRIDER_RETURN_IF_ERROR(llama::check_head(*file, {.path = target.path,
+                                                     .architecture = target.architecture,
+                                                     .n_layer = target.n_layer,
+                                                     .n_embd = target.n_embd,
+                                                     .n_vocab = target.n_vocab}));
+  const bool all = file->target_ids.empty();
+  return std::optional<InspectedDraft::Head>(
+      {.kind = llama::head_kind_name(file->kind),
+       .drafter = std::string(draft_name(file->architecture)),
+       .layers = file->layers,
+       .n_tokens = all ? file->n_vocab : static_cast<std::int32_t>(file->target_ids.size())});
+}
+
+Json head_json(const InspectedDraft& draft) {
+  if (!draft.head) return Json();
+  return {{"kind", draft.head->kind},
+          {"drafter", draft.head->drafter},
+          {"layers", draft.head->layers},
+          {"tokens", draft.head->n_tokens}};
+}
+
+std::string head_text(const InspectedDraft::Head& head) {
+  std::string text =
+      head.kind + ", the drafter " + head.drafter + ": reads what the target's layers";
+  for (const std::int32_t layer : head.layers) text += " " + std::to_string(layer);
+  return text + " read, guesses " + std::to_string(head.n_tokens) + " of the target's tokens";
+}
+
 Json fit_json(const VocabularyFit& fit) {
   Json share;
   if (fit.share) {
@@ -219,13 +258,17 @@ Result<Inspection> inspect(const ModelOptions& target, const std::optional<Model
   if (!model.ok()) return model.status();
   Inspection result{.target = *std::move(model), .draft = std::nullopt};
   if (!draft) return result;
+  Result<std::optional<InspectedDraft::Head>> head =
+      inspect_head(draft->path, result.target.file->facts());
+  if (!head.ok()) return head.status();
   // A draft's numbers need not be exact, so it gets the fastest settings (llama::open_draft).
   ModelOptions fastest = *draft;
   fastest.exact = ExactMode::kOff;
-  model = inspect_model(fastest, hooks);
+  model = inspect_model(fastest, hooks, head->has_value());
   if (!model.ok()) return model.status();
   model->n_prediction = 0;  // those of a draft model do not guess
   InspectedDraft& inspected = result.draft.emplace(InspectedDraft{.model = *std::move(model)});
+  inspected.head = *std::move(head);
   inspected.fit = fit_of(result.target.file->vocabulary(), inspected.model.file->vocabulary());
   if (!inspected.model.kernels.own) return result;
   Result<TypeCosts> types =
@@ -240,6 +283,7 @@ Json inspection_json(const Inspection& inspection) {
                  {"machine_memory_bytes", llama::memory_limit()}};
   if (!inspection.draft) return result;
   result["draft"] = model_json(inspection.draft->model);
+  result["draft"]["head"] = head_json(*inspection.draft);
   result["draft"]["weight_types"] = type_costs_json(inspection.draft->types);
   result["vocabulary_match"] = fit_json(inspection.draft->fit);
   return result;
@@ -248,8 +292,11 @@ Json inspection_json(const Inspection& inspection) {
 std::string inspection_table(const Inspection& inspection) {
   std::string table = model_table("target", inspection.target, /*needs_exactness=*/true);
   if (!inspection.draft) return table;
-  const auto& [model, fit, types, status] = *inspection.draft;
+  const InspectedModel& model = inspection.draft->model;
+  const VocabularyFit& fit = inspection.draft->fit;
+  const TypeCosts& types = inspection.draft->types;
   table += model_table("draft", model, /*needs_exactness=*/false);
+  if (inspection.draft->head) table += row("head", head_text(*inspection.draft->head));
   if (!types.types.empty()) table += row("cheapest type", cheapest_text(types));
   return table + "pair\n" +
          row("vocabularies", fit.kind + (fit.message.empty() ? "" : ": " + fit.message)) +

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "draft/translated/vocabulary_map.h"
@@ -50,6 +51,15 @@ struct VocabularyFit {
 struct InspectedDraft {
   InspectedModel model;
   VocabularyFit fit;
+  // A trained head in a file of its own: what it is ("EAGLE-3"), the target's layers whose inputs
+  // it reads, and how many of the target's tokens it guesses.
+  struct Head {
+    std::string kind;
+    std::string drafter;
+    std::vector<std::int32_t> layers;
+    std::int32_t n_tokens = 0;
+  };
+  std::optional<Head> head;
   TypeCosts types;      // empty: not measured
   Status types_status;  // why they could not be measured
 };
@@ -59,7 +69,8 @@ struct Inspection {
   std::optional<InspectedDraft> draft;
 };
 
-// Takes about a second where there is a draft. Errors name the file; kCancelled by the hooks.
+// Takes about a second where there is a draft. Errors name the file; kCancelled by the hooks;
+// kUnsupported and kDataLoss for a head that does not fit the target.
 Result<Inspection> inspect(const ModelOptions& target, const std::optional<ModelOptions>& draft,
                            const LoadHooks& hooks);
 

@@ -10,6 +10,7 @@
 #include "llama/base/backend.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_key.h"
+#include "llama/open_head.h"
 #include "llama/prediction.h"
 #include "llama/probe/probe.h"
 #include "llama/vocabulary/vocabulary.h"
@@ -112,7 +113,8 @@ Result<OpenedTarget> Opener::open() {
   if (!facts.ok()) return facts.status();
   facts_ = *facts;
   LoadPlan plan = settings_rule(*facts, options_);
-  Result<PredictionPlan> prediction = plan_prediction(options_);
+  plan.context.hidden = states_for_head(options_);
+  Result<PredictionPlan> prediction = plan_prediction(options_, plan.context.hidden);
   if (!prediction.ok()) return prediction.status();
   prediction_ = *std::move(prediction);
   plan.context.hidden.last = prediction_.wanted;

@@ -10,7 +10,8 @@
 // what they really do, and its verdict is not kept for the next time.
 //
 // Where the file has prediction layers, the model hands out the hidden states that they read,
-// whether they are used or not, and in the probe, too.
+// whether they are used or not, and in the probe, too. Likewise for a head in a file of its own
+// (ModelOptions::head).
 //
 // Settings never depend on whether speculation is on. The probe is left out when every batch holds
 // one token anyway (no speculation, one sequence), except with kOn, whose settings may depend on

@@ -13,7 +13,7 @@ void PredictionPlan::fails(const Status& why) {
   note = "the file's prediction layers (MTP) do not guess: " + why_not;
 }
 
-Result<PredictionPlan> plan_prediction(const ModelOptions& options) {
+Result<PredictionPlan> plan_prediction(const ModelOptions& options, const HiddenStates& for_head) {
   const Result<GgufHeader> header = read_gguf_header(options.path);
   if (!header.ok()) return header.status();
   PredictionPlan plan;
@@ -24,6 +24,8 @@ Result<PredictionPlan> plan_prediction(const ModelOptions& options) {
   } else if (!has_prediction_layers(header->architecture)) {
     plan.fails(unsupported("llama.cpp does not evaluate those of the architecture " +
                            header->architecture));
+  } else if (for_head.any()) {
+    plan.fails(unsupported("the head '" + options.head + "' guesses, which reads other states"));
   } else {
     plan.wanted = !options.isolate && options.workers.empty();
   }

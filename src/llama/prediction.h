@@ -28,8 +28,9 @@ struct PredictionPlan {
 };
 
 // By the file's header and the options. In another process (isolate, workers) they are not wanted:
-// the states would not reach this one. Errors: read_gguf_header()'s.
-Result<PredictionPlan> plan_prediction(const ModelOptions& options);
+// the states would not reach this one. Nor beside a head of its own file, for which the target
+// hands out `for_head` (may be none). Errors: read_gguf_header()'s.
+Result<PredictionPlan> plan_prediction(const ModelOptions& options, const HiddenStates& for_head);
 
 // One model for each layer, in their order, to be run as a chain (draft/model/head_chain.h).
 // `target` was opened with `options`, from a file that was loaded with its prediction layers. Their

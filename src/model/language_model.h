@@ -69,6 +69,9 @@ struct Capabilities {
   std::string hidden_reason;
   // Floats of the row that each token comes with (EvalItem::hidden); 0: tokens come alone.
   std::int32_t n_hidden_in = 0;
+  // Floats of a target's row where encode() makes n_hidden_in of them first; 0: the target's rows
+  // are taken as they are.
+  std::int32_t n_encoded = 0;
 };
 
 // One sequence's part of an evaluation.
@@ -130,6 +133,14 @@ class LanguageModel {
   // the model. REQUIRES: that evaluate() succeeded; n_hidden > 0; the item has so many tokens.
   virtual std::span<const float> hidden(std::size_t /*item*/, std::size_t /*token*/) const {
     return {};
+  }
+
+  // What a head reads of the target's rows, [rows, n_encoded] one behind the other: appends
+  // [rows, n_hidden_in] to `encoded`. Voids what logits() and hidden() gave. On error nothing is
+  // appended: kCancelled when interrupted; kResourceExhausted; kInternal.
+  // REQUIRES: n_encoded > 0.
+  virtual Status encode(std::span<const float> /*rows*/, std::vector<float>* /*encoded*/) {
+    return unsupported("this model encodes nothing");
   }
 
   // Keeps the prefix and `path` (from the root down, each node the child of the one before; empty:

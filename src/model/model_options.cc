@@ -80,6 +80,12 @@ constexpr Field<Options> kFields[] = {
      .help = "run the target in a process of its own, so that its death is an error message: for "
              "files that are not trusted",
      .place = &Options::isolate},
+    {.name = "head",
+     .help = "a target's: the file of a trained head (EAGLE-3) that will be its draft, since what "
+             "the head reads is settled when the target is opened. Left out, it is the draft's "
+             "that is loaded or was asked for",
+     .place = &Options::head,
+     .unit = "FILE"},
     {.name = "mtp",
      .help = "prediction layers (MTP) of the target's own file: auto (where it has them they are "
              "loaded, and guess as the drafter mtp) or off",

@@ -93,10 +93,11 @@ constexpr Field<Request> kOutputFields[] = {
 // "who guesses ahead: auto (...), none, or names: draft-model, suffix (...), ...".
 std::string drafter_help() {
   std::string text =
-      "who guesses ahead: auto (the draft model, the target's own prediction layers and n-gram "
-      "files, if there are any, and suffix; with the rules rejection and block the draft model "
+      "who guesses ahead: auto (the draft model or head, the target's own prediction layers and "
+      "n-gram files, if there are any, and suffix; with the rules rejection and block the draft "
       "alone), none (plain decoding), or names: " +
-      std::string(kDraftModelName) + ", " + std::string(kMtpName) +
+      std::string(kDraftModelName) + ", " + std::string(kEagle3Name) +
+      " (a draft whose file is such a head), " + std::string(kMtpName) +
       " (prediction layers of the target's own file)";
   for (const LookupKind& kind : lookup_kinds()) {
     text += ", " + std::string(kind.name) + " (" + std::string(kind.help) + ")";

@@ -99,6 +99,7 @@ std::optional<Error> Session::load_target(InitCommand command) {
     return Error{.message = "model is needed, the path of a GGUF file", .field = "model"};
   }
   promote(runtime_->status());
+  if (command.target.head.empty()) command.target.head = command.draft.path;
   const Status accepted = runtime_->load(ModelRole::kTarget, command.target);
   if (!accepted.ok()) return Error{.message = accepted.message(), .field = "model"};
   ++target_loads_;

@@ -125,6 +125,11 @@ std::string DecodeLoop::why_no_draft() const {
              : "the draft model was still loading when the request began";
 }
 
+std::string DecodeLoop::why_other_draft(const std::string& wanted) const {
+  return "the draft '" + station_->draft()->info().path + "' is the drafter " +
+         std::string(station_->draft()->drafter().name()) + ", not " + wanted;
+}
+
 std::string DecodeLoop::why_without_loaded(const Job& job) const {
   const bool coupled = job.request.rule == AcceptanceRule::kCoupled;
   const bool missed =
@@ -148,8 +153,8 @@ std::string DecodeLoop::why_without(const Job& job) const {
       });
       if (there) continue;
       if (!why.empty()) why += "; ";
-      if (name == kDraftModelName) {
-        why += why_no_draft();
+      if (is_draft_name(name)) {
+        why += station_->draft() == nullptr ? why_no_draft() : why_other_draft(name);
       } else if (name == kMtpName) {
         why += station_->target()->no_head_reason();
       } else {

@@ -83,6 +83,7 @@ class DecodeLoop {
   std::string why_without(const Job& job) const;
   std::string why_without_loaded(const Job& job) const;
   std::string why_no_draft() const;
+  std::string why_other_draft(const std::string& wanted) const;
   void add_to_engine(Job& job, Request request, Lock& lock);
   void publish(std::vector<Update> updates);
   void publish(Update update);

@@ -84,9 +84,10 @@ LoadHooks LoadingThread::hooks_for(ModelRole role, const LoadTask::Opening& open
 // Both open the model without the lock and return with it.
 Status LoadingThread::open_target(const ModelLoads::Opening& opening, Lock& lock) {
   const LoadHooks hooks = hooks_for(ModelRole::kTarget, opening.task);
+  const ModelOptions options = models_.target_options(opening);
   lock.unlock();
   Result<std::unique_ptr<Target>> opened =
-      on_own_thread([&] { return loader_.load_target(*opening.options, hooks); });
+      on_own_thread([&] { return loader_.load_target(options, hooks); });
   StationPtr station;
   if (opened.ok()) station = std::make_shared<Station>(std::move(*opened), shared_.options);
   lock.lock();

@@ -85,6 +85,12 @@ ModelLoads::Opening ModelLoads::begin(ModelRole role) {
   return {.options = of(role).wanted, .task = of(role).task.begin()};
 }
 
+ModelOptions ModelLoads::target_options(const Opening& opening) const {
+  ModelOptions options = *opening.options;
+  if (options.head.empty() && draft_.wanted) options.head = draft_.wanted->path;
+  return options;
+}
+
 bool ModelLoads::is_current(ModelRole role, const LoadTask::Opening& opening) const {
   return of(role).task.is_current(opening);
 }

@@ -51,6 +51,9 @@ class ModelLoads {
   };
   // REQUIRES: next() is `role`
   Opening begin(ModelRole role);
+  // What a target's load opens: for the draft that is at work or was asked for last, where it names
+  // no head itself.
+  ModelOptions target_options(const Opening& opening) const;
   bool is_current(ModelRole role, const LoadTask::Opening& opening) const;
   // A load that was called off or replaced is passed over, here and in failed().
   void note_progress(ModelRole role, const LoadTask::Opening& opening, double fraction);

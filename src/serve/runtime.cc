@@ -178,10 +178,12 @@ RuntimeStatus Runtime::status() const {
   s.draft = impl_->models.status(ModelRole::kDraft);
   s.slots = impl_->shared.options.slots;
   s.drafters = impl_->drafters.statuses();
+  // Of a draft that is not open nobody knows yet what it is.
+  const std::string_view draft = draft_name(s.draft.info ? s.draft.info->architecture : "");
   for (DrafterStatus& drafter : s.drafters) {
     drafter.files = impl_->files.statuses(drafter.name);
     for (const DrafterFileStatus& file : drafter.files) drafter.memory_bytes += file.memory_bytes;
-    if (drafter.name != kDraftModelName) continue;
+    if (drafter.name != draft) continue;
     drafter.state = s.draft.state;
     drafter.path = s.draft.serving ? s.draft.serving_path : s.draft.path;
     drafter.error = s.draft.error;

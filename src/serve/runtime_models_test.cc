@@ -193,6 +193,27 @@ TEST_F(RuntimeModels, ADraftThatComesFirstWaitsForItsTarget) {
   EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
 }
 
+// A head reads what its target is opened for.
+TEST_F(RuntimeModels, ATargetIsOpenedForTheDraftThatIsAtWorkOrWaits) {
+  const std::unique_ptr<Runtime> runtime = make({}, "");
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(loader_.head_of("target"), "draft");
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("lazy")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(loader_.head_of("lazy"), "draft");
+  ModelOptions named = model("target");
+  named.head = "another";
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, named).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(loader_.head_of("target"), "another");
+  ASSERT_TRUE(runtime->unload(ModelRole::kDraft).ok());
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(loader_.head_of("target"), "");
+}
+
 TEST_F(RuntimeModels, ADraftFollowsToTheNextTarget) {
   const std::unique_ptr<Runtime> runtime = make();
   ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());

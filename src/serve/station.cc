@@ -166,7 +166,7 @@ void Station::remove_file(const DrafterFile& file, std::string reason) {
 }
 
 std::uint64_t Station::memory_of(std::string_view drafter) const {
-  if (drafter == kDraftModelName) return draft_ != nullptr ? draft_->info().size_bytes : 0;
+  if (draft_ != nullptr && draft_->drafter().name() == drafter) return draft_->info().size_bytes;
   const bool is_head = target_->head() != nullptr && target_->head()->name() == drafter;
   if (is_head) return target_->head_bytes();
   const LookupDrafter* const lookup = find(drafter);

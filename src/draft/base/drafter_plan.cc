@@ -28,10 +28,26 @@ std::string list_of(std::span<const std::string_view> names) {
 
 }  // namespace
 
+std::string_view draft_name(std::string_view architecture) {
+  const auto* const head = std::find(kHeadNames.begin(), kHeadNames.end(), architecture);
+  return head == kHeadNames.end() ? kDraftModelName : *head;
+}
+
+bool is_draft_name(std::string_view name) {
+  return name == kDraftModelName ||
+         std::find(kHeadNames.begin(), kHeadNames.end(), name) != kHeadNames.end();
+}
+
 bool DrafterPlan::mentions(std::string_view name) const {
   return std::any_of(chains.begin(), chains.end(), [name](const std::vector<std::string>& chain) {
     return std::find(chain.begin(), chain.end(), name) != chain.end();
   });
+}
+
+bool mentions_draft(const DrafterPlan& plan) {
+  return plan.mentions(kDraftModelName) ||
+         std::any_of(kHeadNames.begin(), kHeadNames.end(),
+                     [&plan](std::string_view name) { return plan.mentions(name); });
 }
 
 Result<DrafterPlan> parse_drafter_plan(std::string_view expression,

@@ -33,7 +33,8 @@ void DraftModelDrafter::clear_state(SeqId seq) {
   state_of(seq) = SeqState();
   if (!head_) return;
   const std::size_t width = static_cast<std::size_t>(model_.capabilities().n_hidden_in);
-  state_of(seq).rows = rows ? std::move(rows) : HiddenRows(width, head_->window);
+  const std::size_t raw_width = static_cast<std::size_t>(model_.capabilities().n_encoded);
+  state_of(seq).rows = rows ? std::move(rows) : HiddenRows(width, head_->window, raw_width);
 }
 
 // Of the text, as far as the model has it.
@@ -134,15 +135,24 @@ std::int32_t DraftModelDrafter::share() const {
   return std::max(1, caps.n_batch / std::max(1, caps.n_sequences));
 }
 
+bool DraftModelDrafter::wants_draft(const DraftRequest& request) const {
+  return request.max_nodes > 0 && can_guess(request.seq, request.text);
+}
+
 Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
   if (model_.capabilities().rollback != Rollback::kAny) {
     return unsupported("it cannot take back what was drafted: " +
                        model_.capabilities().rollback_reason);
   }
+  std::vector<SeqId> asked;
+  for (const DraftRequest& request : requests) {
+    if (wants_draft(request)) asked.push_back(request.seq);
+  }
+  OUTRIDER_RETURN_IF_ERROR(encode_rows(asked));
   std::vector<Growing> growing;
   Status failure;
   for (DraftRequest& request : requests) {
-    if (request.max_nodes <= 0 || !can_guess(request.seq, request.text)) continue;
+    if (!wants_draft(request)) continue;
     const Status ready = synchronise(request);
     if (ready.code() == StatusCode::kCancelled) {
       for (const Growing& g : growing) forget_tentative(g.growth.request().seq);
@@ -295,39 +305,6 @@ void DraftModelDrafter::take_rows(std::size_t item, Growing& g) {
     state.states.insert(state.states.end(), own.begin(), own.end());
   }
   g.prefix = {};
-}
-
-void DraftModelDrafter::see_hidden(SeqId seq, std::size_t position, Token token,
-                                   std::span<const float> row) {
-  state_of(seq).rows->see(position, token, row);
-}
-
-// Whether a head can go on reading behind the first `n_seen` tokens.
-bool DraftModelDrafter::continues(const SeqState& state, std::size_t n_seen) {
-  return n_seen > state.start && state.rows->begin() < n_seen;
-}
-
-// Where it begins else: at the first token whose state before is known.
-std::size_t DraftModelDrafter::window_start(const HiddenRows& rows) {
-  return rows.begin() == 0 ? 0 : rows.begin() + 1;
-}
-
-// Else the target took what is before it from elsewhere, or has not read it yet.
-bool DraftModelDrafter::can_guess(SeqId seq, std::span<const Token> text) const {
-  if (!head_) return true;
-  const HiddenRows& rows = *sequences_[static_cast<std::size_t>(seq)].rows;
-  return rows.end() + 1 >= text.size() && window_start(rows) < text.size();
-}
-
-// A head that has missed too much of the text begins anew with the last tokens of it.
-Status DraftModelDrafter::reach_window(const DraftRequest& request) {
-  SeqState& state = state_of(request.seq);
-  const HiddenRows& rows = *state.rows;
-  const std::string wrong = rows.check_integrity(request.text);
-  if (!wrong.empty()) return internal_error("its hidden states are not the text's: " + wrong);
-  if (continues(state, state.n_seen)) return Status();
-  state.start = state.n_seen = window_start(rows);
-  return model_.truncate(request.seq, 0);
 }
 
 // The states that the tokens of a head's next pass come with.

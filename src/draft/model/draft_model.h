@@ -18,7 +18,8 @@
 // Trained heads. A head is a model whose tokens come with a hidden state (LanguageModel): decided
 // tokens with the target's state of the token before, guessed ones with the head's own. So what it
 // has run of its own guesses is void once they are decided, and is read again with the target's
-// states, beside the next root. Of a text that it does not know it reads the last few hundred
+// states, beside the next root. What has to be encoded of the target's rows (LanguageModel::encode)
+// is so once, when it is first read. Of a text that it does not know it reads the last few hundred
 // tokens (draft/model/hidden_rows.h): its text is then a window of the whole one.
 //
 //      text:        t0 ... t(start) ... t(n_seen-1) ... root
@@ -52,6 +53,10 @@ struct HeadOptions {
   // Most tokens of a text that are read before the first guess. Further back a head hardly looks,
   // and reading it costs a pass.
   std::size_t window = 512;
+
+  // It reads a text's first token, with zeros for the state before it. Else it begins with the
+  // second.
+  bool reads_first = true;
 };
 
 class DraftModelDrafter : public Drafter {
@@ -120,12 +125,14 @@ class DraftModelDrafter : public Drafter {
   Status synchronise(const DraftRequest& request);
   Status catch_up(const DraftRequest& request);
   static bool continues(const SeqState& state, std::size_t n_seen);
-  static std::size_t window_start(const HiddenRows& rows);
+  std::size_t window_start(const HiddenRows& rows) const;
+  Status encode_rows(std::span<const SeqId> sequences);
   Status reach_window(const DraftRequest& request);
   void add_hidden(Growing& growing) const;
   void take_rows(std::size_t item, Growing& growing);
   Status extend(std::vector<Growing>& growing);
   std::int32_t share() const;
+  bool wants_draft(const DraftRequest& request) const;
 
   LanguageModel& model_;
   std::int32_t n_target_vocab_;

@@ -99,5 +99,39 @@ TEST(HiddenRows, AfterAnyRowsAndCutsItHoldsTheLastOnesWithoutGaps) {
   }
 }
 
+// Three times as wide before as behind the encoder, which adds them up.
+TEST(HiddenRows, RowsAreEncodedOnceWhereTheyAreAndThoseThatAreGoneNot) {
+  HiddenRows rows(1, 4, /*raw_width=*/3);
+  const auto see_raw = [&rows](std::size_t position) {
+    const std::array<float, 3> row = {static_cast<float>(position), 10.0f, 20.0f};
+    rows.see(position, static_cast<Token>(position), row);
+  };
+  const auto encode = [&rows] {
+    std::vector<float> raw;
+    rows.append_raw(&raw);
+    std::vector<float> encoded;
+    for (std::size_t i = 0; i < raw.size(); i += 3) encoded.push_back(raw[i] + raw[i + 1]);
+    rows.take_encoded(encoded);
+  };
+  for (std::size_t i = 0; i < 3; ++i) see_raw(i);
+  EXPECT_EQ(rows.n_raw(), 3U);
+  encode();
+  EXPECT_EQ(rows.n_raw(), 0U);
+  EXPECT_EQ(before(rows, 1, 3), (std::vector<float>{10, 11, 12}));
+  for (std::size_t i = 3; i < 9; ++i) see_raw(i);  // the window holds four
+  EXPECT_EQ(rows.n_raw(), 4U);
+  rows.cut(7);
+  EXPECT_EQ(rows.n_raw(), 2U);
+  encode();
+  EXPECT_EQ(before(rows, 6, 2), (std::vector<float>{15, 16}));
+  see_raw(7);
+  see_raw(6);  // again, and all behind it is void
+  EXPECT_EQ(rows.n_raw(), 1U);
+  const std::array<Token, 7> text = {0, 1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(rows.check_integrity(text), "");
+  see_raw(20);  // a gap
+  EXPECT_EQ(rows.n_raw(), 1U);
+}
+
 }  // namespace
 }  // namespace outrider

@@ -3,15 +3,18 @@
 import {el} from "./dom.js";
 import {count} from "./format.js";
 
-// Those that the runtime has get the same colour on every page; others take the free ones in the
-// order in which they appear.
-const kSlots = new Map([["draft-model", 1], ["suffix", 2], ["ngram-cache", 3], ["recycle", 4]]);
-const kExtraSlots = 3;
+// Those that the runtime has get the same colour on every page, whatever a draft is called the
+// first (a target has one); others take the free ones in the order in which they appear.
+const kSlots = new Map([["draft-model", 1], ["eagle3", 1], ["suffix", 2], ["ngram-cache", 3],
+  ["recycle", 4], ["mtp", 5]]);
+const kKnown = kSlots.size;
+const kFirstFree = 6;
+const kExtraSlots = 2;
 
 /** The class that colours what `by` guessed; none for the target's own tokens. */
 export function colourClass(by) {
   if (by === "target") return "by-target";
-  if (!kSlots.has(by)) kSlots.set(by, 5 + (kSlots.size - 4) % kExtraSlots);
+  if (!kSlots.has(by)) kSlots.set(by, kFirstFree + (kSlots.size - kKnown) % kExtraSlots);
   return `by-${kSlots.get(by)}`;
 }
 

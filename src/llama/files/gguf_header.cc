@@ -28,7 +28,9 @@ struct RefusedArchitecture {
 };
 constexpr std::array<RefusedArchitecture, 4> kRefused{{
     {"clip", "is the image part of a multimodal model; give the language model's file"},
-    {"eagle3", "is a draft head that needs its target's hidden states, which is not supported yet"},
+    {"eagle3",
+     "is a trained head (EAGLE-3), which writes no text on its own; give it as the draft of the "
+     "target that it was trained for"},
     {"dflash", "is a draft head that needs its target's hidden states, which is not supported yet"},
     {"gemma4-assistant",
      "is a draft head that needs its target's hidden states, which is not supported yet"},

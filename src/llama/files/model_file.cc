@@ -150,7 +150,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   ensure_backend();
   Result<GgufHeader> header = read_gguf_header(path);
   if (!header.ok()) return header.status();
-  OUTRIDER_RETURN_IF_ERROR(check_is_model(path, *header));
+  if (!options.head) OUTRIDER_RETURN_IF_ERROR(check_is_model(path, *header));
 
   std::shared_ptr<ModelFile> file(new ModelFile());
   llama_model_params params = llama_model_default_params();
@@ -189,6 +189,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   file->facts_.kernels = kernels.use(options.kernels);
   file->facts_.all_on_cpu =
       options.n_gpu_layers == 0 || (options.workers.empty() && !any_other_device());
+  if (!options.head) OUTRIDER_RETURN_IF_ERROR(check_generates(path, file->facts_));
   OUTRIDER_RETURN_IF_ERROR(file->read_vocabulary());
   return file;
 }
@@ -206,6 +207,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load_vocabulary(const std::string&
   OUTRIDER_RETURN_IF_ERROR(file->read(path, params, hooks));
   file->facts_ = read_few_facts(file->handle(), *header);
   file->facts_.path = path;
+  OUTRIDER_RETURN_IF_ERROR(check_generates(path, file->facts_));
   OUTRIDER_RETURN_IF_ERROR(file->read_vocabulary());
   return file;
 }
@@ -238,7 +240,6 @@ Status ModelFile::read(const std::string& path, llama_model_params& params,
 
 Status ModelFile::read_vocabulary() {
   const LogCapture log(log_);
-  OUTRIDER_RETURN_IF_ERROR(check_generates(facts_.path, facts_));
   Result<std::unique_ptr<LlamaVocabulary>> vocabulary = LlamaVocabulary::create(handle());
   if (!vocabulary.ok()) return vocabulary.status().with_context("'" + facts_.path + "'");
   vocabulary_ = std::move(*vocabulary);

@@ -88,6 +88,9 @@ struct FileOptions {
   bool use_mmap = true;
   bool use_mlock = false;
   bool prediction = false;  // load the file's prediction layers (GgufHeader::n_prediction), too
+  // A trained head's file, which writes no text on its own. REQUIRES then: llama/heads/head_file.h
+  // has checked it.
+  bool head = false;
 };
 
 // What `options` says of the file.

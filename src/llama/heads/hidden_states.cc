@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "llama-ext.h"
 #include "llama.h"
@@ -39,30 +40,43 @@ std::string HiddenStates::text() const {
 
 bool has_prediction_layers(std::string_view architecture) { return holds(kPredicts, architecture); }
 
-std::string why_not_hidden(const ModelFacts& facts, const HiddenStates& wanted,
-                           std::int32_t n_sequences) {
-  const std::string of =
-      "llama.cpp does not hand out the hidden states of the architecture " + facts.architecture;
-  if (wanted.last && !holds(kPredicts, facts.architecture)) return of;
-  if (!wanted.layer_inputs.empty() && !holds(kMarksInputs, facts.architecture)) return of;
+std::string why_not_hidden(std::string_view architecture, std::int32_t n_layer,
+                           const HiddenStates& wanted) {
+  const std::string of = "llama.cpp does not hand out the hidden states of the architecture " +
+                         std::string(architecture);
+  if (wanted.last && !holds(kPredicts, architecture)) return of;
+  if (!wanted.layer_inputs.empty() && !holds(kMarksInputs, architecture)) return of;
   for (const std::int32_t layer : wanted.layer_inputs) {
-    if (layer >= 0 && layer < facts.n_layer) continue;
-    return "the head reads the input of layer " + std::to_string(layer) + ", and the target has " +
-           std::to_string(facts.n_layer);
-  }
-  // It cuts a batch of several sequences into pieces of equal length, and hands out their states in
-  // that order.
-  if ((facts.hybrid || facts.recurrent) && n_sequences > 1) {
-    return "llama.cpp hands out the hidden states of a model with recurrent layers for one "
-           "sequence at a time, and this one is open for " +
-           std::to_string(n_sequences);
+    if (layer >= 0 && layer < n_layer) continue;
+    return "the head reads the input of layer " + std::to_string(layer) +
+           ", and the target's layers are 0 to " + std::to_string(n_layer - 1);
   }
   return "";
+}
+
+std::string why_not_hidden(const ModelFacts& facts, const HiddenStates& wanted,
+                           std::int32_t n_sequences) {
+  std::string why = why_not_hidden(facts.architecture, facts.n_layer, wanted);
+  // It cuts a batch of several sequences into pieces of equal length, and hands out their states in
+  // that order.
+  if (why.empty() && (facts.hybrid || facts.recurrent) && n_sequences > 1) {
+    why =
+        "llama.cpp hands out the hidden states of a model with recurrent layers for one "
+        "sequence at a time, and this one is open for " +
+        std::to_string(n_sequences);
+  }
+  return why;
 }
 
 std::int32_t hidden_width(const ModelFile& file, const HiddenStates& states) {
   if (states.last) return llama_model_n_embd_out(file.handle());
   return static_cast<std::int32_t>(states.layer_inputs.size()) * llama_model_n_embd(file.handle());
+}
+
+std::int32_t encoder_width(const ModelFile& file) {
+  const std::string width = file.metadata("eagle3.target_hidden_size").value_or("0");
+  const std::uint32_t n_layers = llama_model_target_layer_ids_n(file.handle());
+  return static_cast<std::int32_t>(n_layers) * std::atoi(width.c_str());
 }
 
 void hand_out(llama_context* context, const HiddenStates& states) {
@@ -100,6 +114,25 @@ bool append_hidden(llama_context* context, const HiddenStates& states, std::size
     }
   }
   return true;
+}
+
+std::int32_t append_encoded(llama_context* context, std::span<const float> rows, std::size_t n_rows,
+                            std::size_t width, std::vector<float>* encoded) {
+  // Only read, but llama.cpp's batch has no constant pointers.
+  const llama_batch batch = {.n_tokens = static_cast<std::int32_t>(n_rows),
+                             .token = nullptr,
+                             .embd = const_cast<float*>(rows.data()),
+                             .pos = nullptr,
+                             .n_seq_id = nullptr,
+                             .seq_id = nullptr,
+                             .logits = nullptr};
+  const std::int32_t code = llama_encode(context, batch);
+  if (code != 0) return code;
+  llama_synchronize(context);
+  const float* const made = llama_get_embeddings_nextn(context);
+  if (made == nullptr) return -1;
+  encoded->insert(encoded->end(), made, made + n_rows * width);
+  return 0;
 }
 
 }  // namespace outrider::llama

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,12 +42,19 @@ inline constexpr std::int32_t kMostHiddenBatch = 512;
 // that they read.
 bool has_prediction_layers(std::string_view architecture);
 
-// Empty: a context of this model, for so many sequences, hands them out; else why not.
+// Empty: llama.cpp hands them out of a model of this architecture with so many layers; else why
+// not.
+std::string why_not_hidden(std::string_view architecture, std::int32_t n_layer,
+                           const HiddenStates& wanted);
+// The same of a context of this model, for so many sequences.
 std::string why_not_hidden(const ModelFacts& facts, const HiddenStates& wanted,
                            std::int32_t n_sequences);
 
 // Floats of one token's row.
 std::int32_t hidden_width(const ModelFile& file, const HiddenStates& states);
+
+// Floats of what a head's encoder takes for one token: all layers' inputs. Of EAGLE-3 files.
+std::int32_t encoder_width(const ModelFile& file);
 
 // From the next decode on. REQUIRES: why_not_hidden() is empty, or, with `last`, that it is a
 // context of prediction layers.
@@ -59,5 +67,12 @@ void choose_prediction_layer(llama_context* context, std::int32_t layer);
 // False when llama.cpp has none. REQUIRES: hand_out() before that decode, which succeeded.
 bool append_hidden(llama_context* context, const HiddenStates& states, std::size_t n_tokens,
                    std::size_t width, std::vector<float>* rows);
+
+// What the head of a context with an encoder (EAGLE-3) makes of the target's rows: appends a row of
+// `width` floats for each of the `n_rows`, which are one behind the other. Returns llama_encode's
+// code; 0: done. Voids what the last decode handed out.
+// REQUIRES: hand_out() of the last state; n_rows fit a batch.
+std::int32_t append_encoded(llama_context* context, std::span<const float> rows, std::size_t n_rows,
+                            std::size_t width, std::vector<float>* encoded);
 
 }  // namespace outrider::llama

@@ -12,6 +12,7 @@ namespace {
 constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t kMaxSequences = 64;
 constexpr std::int32_t kMaxLeaves = 64;
+constexpr std::int32_t kMostHeadRows = 128;
 
 // Beside n_ctx for each sequence: room for rejected tokens that are parked, so that full sequences
 // do not need a rebuild every few steps. The same whatever the width, so that speculation does not
@@ -57,8 +58,12 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   sizes.n_sequences = options.n_sequences;
   // llama.cpp aborts when a batch is smaller than its number of sequences.
   const std::int32_t wanted = std::max(options.n_batch, options.n_sequences);
-  const bool in_one_piece = settings.hidden.any() || settings.prediction;
-  const std::int32_t n_batch = in_one_piece ? std::min(wanted, kMostHiddenBatch) : wanted;
+  const bool in_one_piece = settings.hidden.any() || settings.is_head();
+  std::int32_t n_batch = in_one_piece ? std::min(wanted, kMostHiddenBatch) : wanted;
+  // A head of its own makes a row of logits of every token, and one more where it has fewer tokens
+  // than the target: 128 of them take 130 MB for a vocabulary of 128,000.
+  const bool all_rows = settings.head_of != nullptr;
+  if (all_rows) n_batch = std::min(n_batch, std::max(kMostHeadRows, 4 * options.n_sequences));
   const std::int64_t n_cells = settings.n_cells > 0
                                    ? std::int64_t{settings.n_cells}
                                    : std::int64_t{sizes.n_ctx} * options.n_sequences +
@@ -75,6 +80,7 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   sizes.max_leaves = attention_only ? leaves_of(options.n_sequences, sizes.max_width) : 1;
   sizes.n_outputs = static_cast<std::int32_t>(
       std::min<std::int64_t>(sizes.n_batch, std::int64_t{options.n_sequences} * sizes.max_width));
+  if (all_rows) sizes.n_outputs = sizes.n_batch;
   sizes.n_threads = options.n_threads > 0 ? options.n_threads : physical_cores();
   return sizes;
 }
@@ -96,8 +102,9 @@ llama_context_params make_params(const ContextSizes& sizes, const ContextSetting
   params.type_v = cache_type_of(settings.type_v);
   params.rope_freq_base = settings.rope_freq_base;
   params.rope_freq_scale = settings.rope_freq_scale;
-  params.n_rs_seq = settings.prediction ? 0 : static_cast<std::uint32_t>(kSnapshots);
+  params.n_rs_seq = settings.is_head() ? 0 : static_cast<std::uint32_t>(kSnapshots);
   if (settings.prediction) params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
+  params.ctx_other = settings.head_of;
   params.kv_unified = true;
   params.swa_full = true;  // otherwise cells leave the window, and no rollback reaches behind it
   return params;

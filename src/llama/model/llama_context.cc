@@ -52,15 +52,16 @@ bool LlamaModel::has_recurrent_part() const {
 }
 
 void LlamaModel::set_hidden() {
-  if (settings_.prediction) settings_.hidden = {.last = true, .layer_inputs = {}};
+  if (settings_.is_head()) settings_.hidden = {.last = true, .layer_inputs = {}};
   if (!settings_.hidden.any()) return;
-  if (!settings_.prediction) {
+  if (!settings_.is_head()) {
     capabilities_.hidden_reason =
         why_not_hidden(file_->facts(), settings_.hidden, capabilities_.n_sequences);
     if (!capabilities_.hidden_reason.empty()) settings_.hidden = {};
   }
   capabilities_.n_hidden = hidden_width(*file_, settings_.hidden);
-  if (settings_.prediction) capabilities_.n_hidden_in = capabilities_.n_hidden;
+  if (settings_.is_head()) capabilities_.n_hidden_in = capabilities_.n_hidden;
+  if (settings_.head_of != nullptr) capabilities_.n_encoded = encoder_width(*file_);
 }
 
 Status LlamaModel::choose_sizes(const ModelOptions& options) {

@@ -141,7 +141,7 @@ Status LlamaModel::validate(std::span<const EvalItem> items) const {
 }
 
 // Cells in the ledger, ids and tokens in the batch: llama.cpp gives cells in the batch's order.
-void LlamaModel::add_to_batch(const EvalItem& item) {
+void LlamaModel::add_to_batch(const EvalItem& item, bool all_rows) {
   TreeIds& ids = this->tree_ids(item.seq);
   if (item.first_new == 0) {
     ids.begin(length(item.seq), static_cast<std::int32_t>(item.prefix.size()));
@@ -151,7 +151,8 @@ void LlamaModel::add_to_batch(const EvalItem& item) {
     ids.grow(*item.tree, &copies_);
     for (const TreeIds::Copy& copy : copies_) this->copy(copy);
   }
-  context_->batch.add(item, ids, length(item.seq));
+  context_->batch.add(item, ids, length(item.seq), all_rows);
+  if (all_rows) n_rows_ += item.prefix.size();
   const std::int32_t n_nodes = ids.n_nodes();
   const std::size_t n_tokens = static_cast<std::size_t>(context_->batch.n_tokens()) -
                                item.prefix.size() -
@@ -177,7 +178,12 @@ Status LlamaModel::prepare_batch(std::span<const EvalItem> items, std::int32_t n
   context_->batch.clear();
   evaluated_.clear();
   n_rows_ = 0;
-  for (const EvalItem& item : items) add_to_batch(item);
+  // llama.cpp's EAGLE-3 graph does not select rows: it would take the first ones for those asked
+  // for.
+  const bool all_rows = settings_.head_of != nullptr &&
+                        std::any_of(items.begin(), items.end(),
+                                    [](const EvalItem& item) { return item.tree != nullptr; });
+  for (const EvalItem& item : items) add_to_batch(item, all_rows);
   return Status();
 }
 
@@ -243,6 +249,42 @@ Status LlamaModel::run(std::span<const EvalItem> items) {
   if (!status.ok()) return undo_evaluate(status);
   assert(check_integrity().empty());
   return Status();
+}
+
+Status LlamaModel::encode(std::span<const float> rows, std::vector<float>* encoded) {
+  const std::size_t width = static_cast<std::size_t>(capabilities_.n_encoded);
+  assert(width > 0 && rows.size() % width == 0);
+  const std::size_t before = encoded->size();
+  const std::size_t most = static_cast<std::size_t>(capabilities_.n_batch) * width;
+  while (!rows.empty()) {
+    const std::size_t n = std::min(most, rows.size());
+    const Status status = encode_piece(rows.first(n), encoded);
+    if (!status.ok()) {
+      encoded->resize(before);
+      return status;
+    }
+    rows = rows.subspan(n);
+  }
+  return Status();
+}
+
+Status LlamaModel::encode_piece(std::span<const float> rows, std::vector<float>* encoded) {
+  if (interrupted()) return cancelled("encoding hidden states was interrupted");
+  const LogCapture log(decode_log_);
+  const std::size_t n_rows = rows.size() / static_cast<std::size_t>(capabilities_.n_encoded);
+  const ComputeThreads own_threads(file_->teams());
+  std::int32_t code = 0;
+  try {
+    code = append_encoded(handle(), rows, n_rows,
+                          static_cast<std::size_t>(capabilities_.n_hidden_in), encoded);
+  } catch (const std::exception& error) {
+    return internal_error(std::string("llama.cpp failed to encode hidden states: ") + error.what());
+  }
+  if (code == 0) return Status();
+  if (code == 2) return cancelled("encoding hidden states was interrupted");
+  return internal_error("llama.cpp failed to encode the hidden states of " +
+                        std::to_string(n_rows) + " tokens (code " + std::to_string(code) + ")" +
+                        log.because());
 }
 
 std::span<const float> LlamaModel::hidden(std::size_t item, std::size_t token) const {

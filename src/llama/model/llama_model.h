@@ -16,8 +16,10 @@
 // then has length 0, or keeps its prefix.
 //
 // Trained heads: a context can hand out hidden states (ContextSettings::hidden), or be that of a
-// file's prediction layers, whose tokens come with such states (llama/heads/hidden_states.h). The
-// prediction layers are in a cache of their own, which has no recurrent part.
+// file's prediction layers or of a head's file, whose tokens come with such states
+// (llama/heads/hidden_states.h). The prediction layers are in a cache of their own, which has no
+// recurrent part. The head in a file of its own (EAGLE-3) makes logits of all rows of a batch or of
+// none.
 //
 // The probe of exactness runs on a small one (ContextSettings::for_probe), whose cache can be made
 // deep at no cost (llama/model/llama_deepen.cc).
@@ -66,6 +68,11 @@ struct ContextSettings {
   // them.
   bool prediction = false;
   std::int32_t prediction_layer = 0;  // which of them runs
+  // The file is a trained head of its own (EAGLE-3), for the target with this context, whose
+  // embedding and output it uses where it has none. Must outlive the model.
+  llama_context* head_of = nullptr;
+
+  bool is_head() const { return prediction || head_of != nullptr; }
 
   // For the probe of exactness, on a model that was opened before: what it can take back is not
   // tried once more, the order of cells is not kept, and deepen() may be called.
@@ -96,6 +103,7 @@ class LlamaModel : public LanguageModel {
   Status evaluate(std::span<const EvalItem> items) override;
   std::span<const float> logits(std::size_t item, NodeId node) const override;
   std::span<const float> hidden(std::size_t item, std::size_t token) const override;
+  Status encode(std::span<const float> rows, std::vector<float>* encoded) override;
   Status commit(SeqId seq, std::span<const NodeId> path) override;
 
   // Besides what LanguageModel says: a model with a sliding window whose cache has been compacted
@@ -140,7 +148,7 @@ class LlamaModel : public LanguageModel {
   std::string check_integrity() const;
 
   const CellLedger& ledger() const { return ledger_; }
-  llama_context* handle() const;  // for tests
+  llama_context* handle() const;  // for this layer, and for tests
 
  private:
   struct Context;  // llama.cpp's context and the batch
@@ -150,7 +158,7 @@ class LlamaModel : public LanguageModel {
     SeqId seq = 0;
     NodeId first_new = 0;
     NodeId end = 0;                // of the tree
-    std::size_t first_row = 0;     // of its new nodes in the logits
+    std::size_t first_row = 0;     // of its new nodes in the logits (n_rows_)
     std::size_t first_hidden = 0;  // of its tokens' rows in hidden_
   };
 
@@ -201,11 +209,12 @@ class LlamaModel : public LanguageModel {
   Status validate_growth(const EvalItem& item) const;
   Status validate_tokens(const EvalItem& item) const;
   Status prepare_batch(std::span<const EvalItem> items, std::int32_t n_tokens);
-  void add_to_batch(const EvalItem& item);
+  void add_to_batch(const EvalItem& item, bool all_rows);
   Status decode(bool* out_of_cells);
   Status take_hidden();
   void join_hidden(std::span<const EvalItem> items, std::span<const EvalItem> prefixes,
                    const std::vector<float>& of_prefixes);
+  Status encode_piece(std::span<const float> rows, std::vector<float>* encoded);
   bool interrupted() const;
   bool any_open() const;
   TreeIds& tree_ids(SeqId seq) { return tree_ids_[static_cast<std::size_t>(seq)]; }

@@ -26,11 +26,11 @@ void TokenBatch::add(Token token, Pos pos, bool output) {
   outputs_.push_back(output ? 1 : 0);
 }
 
-void TokenBatch::add(const EvalItem& item, const TreeIds& ids, Pos length) {
+void TokenBatch::add(const EvalItem& item, const TreeIds& ids, Pos length, bool all_rows) {
   hidden_.insert(hidden_.end(), item.hidden.begin(), item.hidden.end());
   Pos pos = length;
   for (const Token token : item.prefix) {
-    add(token, pos++, /*output=*/false);
+    add(token, pos++, /*output=*/all_rows);
     n_ids_.push_back(ids.n_ids());
     for (std::int32_t i = 0; i < ids.n_ids(); ++i) ids_.push_back(ids.id(i));
   }

@@ -19,9 +19,9 @@ class TokenBatch {
   std::int32_t n_tokens() const { return static_cast<std::int32_t>(tokens_.size()); }
 
   // Adds the item's prefix, behind a text of `length` tokens, and the nodes of its tree from
-  // first_new on, which alone have outputs, and the hidden states that they come with. `ids` has
-  // grown to that tree already.
-  void add(const EvalItem& item, const TreeIds& ids, Pos length);
+  // first_new on, which have outputs (the prefix with `all_rows` only), and the hidden states that
+  // they come with. `ids` has grown to that tree already.
+  void add(const EvalItem& item, const TreeIds& ids, Pos length, bool all_rows);
 
   // Valid until the next change.
   llama_batch view();

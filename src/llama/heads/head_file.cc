@@ -1,0 +1,223 @@
+#include "llama/heads/head_file.h"
+
+#include <algorithm>
+#include <cassert>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "llama/base/backend.h"
+#include "llama/base/handles.h"
+#include "llama/files/gguf_header.h"
+
+namespace outrider::llama {
+namespace {
+
+// Each check gets a head of its kind.
+struct Kind {
+  HeadKind kind;
+  std::string_view architecture;
+  std::string_view name;
+  Status (*check)(const HeadFile& head, const HeadTarget& target);
+};
+
+Status broken(const HeadFile& head, const std::string& what) {
+  return data_loss("'" + head.path + "' is no whole " + head_kind_name(head.kind) +
+                   " head: " + what);
+}
+
+Status misfit(const HeadFile& head, const HeadTarget& target, const std::string& what) {
+  return unsupported("the head '" + head.path + "' does not fit the target '" + target.path +
+                     "': " + what);
+}
+
+Status check_tensors(const HeadFile& head, std::span<const std::string_view> needed) {
+  for (const std::string_view name : needed) {
+    if (head.find(std::string(name)) != nullptr) continue;
+    return broken(head, "the tensor " + std::string(name) + " is missing");
+  }
+  return Status();
+}
+
+// What every kind shares: where it reads, and the vocabulary that it speaks.
+Status check_fit(const HeadFile& head, const HeadTarget& target) {
+  const std::string states = why_not_hidden(target.architecture, target.n_layer, head.states());
+  if (!states.empty()) return misfit(head, target, states);
+  if (head.n_embd_target != target.n_embd) {
+    return misfit(head, target,
+                  "it reads hidden states of " + std::to_string(head.n_embd_target) +
+                      " numbers (target_hidden_size), and the target's have " +
+                      std::to_string(target.n_embd));
+  }
+  if (head.n_vocab == target.n_vocab) return Status();
+  return misfit(head, target,
+                "it lists " + std::to_string(head.n_vocab) + " tokens, and the target has " +
+                    std::to_string(target.n_vocab));
+}
+
+// The embedding and the output, its own or the target's.
+Status check_matrices(const HeadFile& head, const HeadTarget& target) {
+  const HeadFile::Tensor* const embedding = head.find("token_embd.weight");
+  const HeadFile::Tensor* const output = head.find("output.weight");
+  for (const auto& [tensor, what] :
+       {std::pair(embedding, "embedding"), std::pair(output, "output")}) {
+    if (tensor != nullptr || head.n_embd == target.n_embd) continue;
+    return misfit(
+        head, target,
+        std::string("it has no ") + what + " of its own, and the target's is for states of " +
+            std::to_string(target.n_embd) + " numbers, not " + std::to_string(head.n_embd));
+  }
+  if (embedding != nullptr && embedding->size[1] != head.n_vocab) {
+    return broken(head, "token_embd.weight has " + std::to_string(embedding->size[1]) +
+                            " rows, but must have " + std::to_string(head.n_vocab) +
+                            ", one for each token");
+  }
+  const HeadFile::Tensor* const d2t = head.find("d2t");
+  if (d2t == nullptr) {
+    if (output == nullptr || output->size[1] == head.n_vocab) return Status();
+    return broken(head, "output.weight has " + std::to_string(output->size[1]) + " rows for " +
+                            std::to_string(head.n_vocab) +
+                            " tokens, and d2t, which would say whose they are, is missing");
+  }
+  if (output == nullptr) {
+    return broken(head, "it has d2t, but not the output whose tokens that lists (output.weight)");
+  }
+  if (d2t->type != "i64" || d2t->size[1] != 1 || d2t->size[0] != output->size[1]) {
+    return broken(head, "d2t must have a number (i64) for each of the output's " +
+                            std::to_string(output->size[1]) + " rows, and has " +
+                            std::to_string(d2t->size[0]) + " of type " + d2t->type);
+  }
+  for (const std::int64_t id : head.target_ids) {
+    if (id >= 0 && id < head.n_vocab) continue;
+    return broken(head, "d2t names the token " + std::to_string(id) + ", but tokens are 0 to " +
+                            std::to_string(head.n_vocab - 1));
+  }
+  return Status();
+}
+
+Status check_eagle3(const HeadFile& head, const HeadTarget& target) {
+  constexpr std::array<std::string_view, 12> kNeeded = {"fc.weight",
+                                                        "output_norm.weight",
+                                                        "blk.0.attn_norm.weight",
+                                                        "blk.0.attn_norm_2.weight",
+                                                        "blk.0.attn_q.weight",
+                                                        "blk.0.attn_k.weight",
+                                                        "blk.0.attn_v.weight",
+                                                        "blk.0.attn_output.weight",
+                                                        "blk.0.ffn_norm.weight",
+                                                        "blk.0.ffn_gate.weight",
+                                                        "blk.0.ffn_down.weight",
+                                                        "blk.0.ffn_up.weight"};
+  if (head.layers.size() != 3) {
+    return broken(head, "target_layers names " + std::to_string(head.layers.size()) +
+                            " layers of the target, but must name 3");
+  }
+  if (head.n_layer != 1) {
+    return broken(head, "block_count is " + std::to_string(head.n_layer) + ", but must be 1");
+  }
+  if (!head.keys_are_values) {
+    return broken(head, "attention.key_length and attention.value_length must be the same");
+  }
+  OUTRIDER_RETURN_IF_ERROR(check_tensors(head, kNeeded));
+  OUTRIDER_RETURN_IF_ERROR(check_fit(head, target));
+  return check_matrices(head, target);
+}
+
+constexpr std::array<Kind, 1> kKinds = {{{HeadKind::kEagle3, "eagle3", "EAGLE-3", check_eagle3}}};
+
+const Kind& row_of(HeadKind kind) {
+  const auto* const row =
+      std::find_if(kKinds.begin(), kKinds.end(), [kind](const Kind& k) { return k.kind == kind; });
+  assert(row != kKinds.end());
+  return *row;
+}
+
+// Negative numbers stay what they are. Empty: there are none.
+std::vector<std::int32_t> numbers(const gguf_context* gguf, const std::string& key) {
+  const std::int64_t id = gguf_find_key(gguf, key.c_str());
+  if (id < 0 || gguf_get_kv_type(gguf, id) != GGUF_TYPE_ARRAY) return {};
+  const gguf_type type = gguf_get_arr_type(gguf, id);
+  if (type != GGUF_TYPE_INT32 && type != GGUF_TYPE_UINT32) return {};
+  const std::int32_t* const first = static_cast<const std::int32_t*>(gguf_get_arr_data(gguf, id));
+  return {first, first + gguf_get_arr_n(gguf, id)};
+}
+
+std::int32_t number(const gguf_context* gguf, const std::string& key) {
+  const std::int64_t id = gguf_find_key(gguf, key.c_str());
+  if (id < 0) return 0;
+  switch (gguf_get_kv_type(gguf, id)) {
+    case GGUF_TYPE_UINT32:
+      return static_cast<std::int32_t>(gguf_get_val_u32(gguf, id));
+    case GGUF_TYPE_INT32:
+      return gguf_get_val_i32(gguf, id);
+    default:
+      return 0;  // llama.cpp refuses other types itself
+  }
+}
+
+// REQUIRES: the header has been checked: all data lies within the file.
+std::vector<std::int64_t> read_ids(const std::string& path, const gguf_context* gguf) {
+  const std::int64_t index = gguf_find_tensor(gguf, "d2t");
+  if (index < 0 || gguf_get_tensor_type(gguf, index) != GGML_TYPE_I64) return {};
+  std::vector<std::int64_t> ids(gguf_get_tensor_size(gguf, index) / sizeof(std::int64_t));
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(gguf_get_data_offset(gguf) +
+                                         gguf_get_tensor_offset(gguf, index)));
+  file.read(reinterpret_cast<char*>(ids.data()),
+            static_cast<std::streamsize>(ids.size() * sizeof(std::int64_t)));
+  if (!file) ids.assign(1, -1);  // cut off meanwhile: no token
+  return ids;
+}
+
+}  // namespace
+
+const HeadFile::Tensor* HeadFile::find(const std::string& name) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&name](const Tensor& tensor) { return tensor.name == name; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+std::string head_kind_name(HeadKind kind) { return std::string(row_of(kind).name); }
+
+Result<HeadFile> read_head_file(const std::string& path) {
+  const Result<GgufHeader> header = read_gguf_header(path);
+  if (!header.ok()) return header.status();
+  HeadFile head;
+  head.path = path;
+  head.architecture = header->architecture;
+  for (const Kind& kind : kKinds) {
+    if (kind.architecture == header->architecture) head.kind = kind.kind;
+  }
+  if (head.kind == HeadKind::kNone) return head;
+  // Its header has just been read: this cannot fail but by a change of the file.
+  ggml_context* shapes = nullptr;
+  const LogSink no_sink;
+  const LogCapture log(no_sink);
+  const GgufHandle gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &shapes}));
+  if (!gguf) return data_loss("'" + path + "' was changed while it was read" + log.because());
+  const std::unique_ptr<ggml_context, decltype(&ggml_free)> owned(shapes, ggml_free);
+  const std::string prefix = header->architecture + ".";
+  head.layers = numbers(gguf.get(), prefix + "target_layers");
+  head.n_embd_target = number(gguf.get(), prefix + "target_hidden_size");
+  head.file_bytes = header->file_bytes;
+  head.n_layer = header->n_layer;
+  head.n_embd = header->n_embd;
+  head.n_vocab = header->n_vocab;
+  head.keys_are_values = header->head_sizes_k == header->head_sizes_v;
+  head.target_ids = read_ids(path, gguf.get());
+  for (ggml_tensor* t = ggml_get_first_tensor(shapes); t != nullptr;
+       t = ggml_get_next_tensor(shapes, t)) {
+    head.tensors.push_back({.name = t->name,
+                            .type = ggml_type_name(t->type),
+                            .size = {t->ne[0], t->ne[1], t->ne[2], t->ne[3]}});
+  }
+  return head;
+}
+
+Status check_head(const HeadFile& head, const HeadTarget& target) {
+  return row_of(head.kind).check(head, target);
+}
+
+}  // namespace outrider::llama

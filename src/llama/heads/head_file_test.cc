@@ -1,0 +1,94 @@
+// Every head that does not fit its target is refused before llama.cpp sees it, with the file and
+// what is wrong; heads that fit are not.
+#include "llama/heads/head_file.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "llama/files/gguf_header.h"
+#include "testing/gguf_head_damage.h"
+#include "testing/tiny_dir.h"
+#include "testing/tiny_gguf_eagle3.h"
+
+namespace outrider::llama {
+namespace {
+
+HeadTarget target_at(const std::string& path) {
+  const Result<GgufHeader> header = read_gguf_header(path);
+  EXPECT_TRUE(header.ok()) << header.status().message();
+  return {.path = path,
+          .architecture = header->architecture,
+          .n_layer = header->n_layer - header->n_prediction,
+          .n_embd = header->n_embd,
+          .n_vocab = header->n_vocab};
+}
+
+TEST(HeadFile, AHeadThatFitsItsTargetIsReadAndPasses) {
+  const testing::TempDir dir;
+  const testing::TinyLagOptions target;
+  ASSERT_TRUE(testing::write_tiny_lag(dir.file("t.gguf"), target).ok());
+  testing::TinyEagle3Options options;
+  options.taps = {0, 1, 3};
+  options.tokens = {80, 82, 81};
+  ASSERT_TRUE(testing::write_tiny_eagle3(dir.file("h.gguf"), target, options).ok());
+  const Result<HeadFile> head = read_head_file(dir.file("h.gguf"));
+  ASSERT_TRUE(head.ok()) << head.status().message();
+  EXPECT_EQ(head->kind, HeadKind::kEagle3);
+  EXPECT_EQ(head->layers, (std::vector<std::int32_t>{0, 1, 3}));
+  EXPECT_EQ(head->target_ids, (std::vector<std::int64_t>{80, 82, 81}));
+  EXPECT_EQ(head->states().text(), "inputs 0 1 3");
+  const Status fits = check_head(*head, target_at(dir.file("t.gguf")));
+  EXPECT_TRUE(fits.ok()) << fits.message();
+  HeadTarget other = target_at(dir.file("t.gguf"));
+  ++other.n_vocab;
+  EXPECT_EQ(check_head(*head, other).code(), StatusCode::kUnsupported);
+
+  const Result<HeadFile> none = read_head_file(dir.file("t.gguf"));
+  ASSERT_TRUE(none.ok()) << none.status().message();
+  EXPECT_EQ(none->kind, HeadKind::kNone);
+  EXPECT_FALSE(read_head_file(dir.file("missing.gguf")).ok());
+}
+
+TEST(HeadFile, EveryEagle3HeadThatLlamaCppAbortsOnOrMisreadsIsRefusedByName) {
+  const testing::TempDir dir;
+  const Result<std::vector<testing::BadHead>> heads = testing::write_bad_heads(dir.path());
+  ASSERT_TRUE(heads.ok()) << heads.status().message();
+  const std::vector<std::pair<std::string, std::string>> reasons = {
+      {"a target without taps", "hy_v3"},
+      {"a tap above", "layer 9"},
+      {"a tap below", "layer -1"},
+      {"a tap behind the last", "layer 4, and the target's layers are 0 to 3"},
+      {"two taps", "must name 3"},
+      {"two layers", "block_count is 2"},
+      {"a wrong width of the target", "64 numbers (target_hidden_size)"},
+      {"no fc", "fc.weight is missing"},
+      {"another width", "128 numbers (target_hidden_size), and the target's have 64"},
+      {"d2t without an output", "output.weight"},
+      {"an output of few tokens", "d2t"},
+      {"an id in d2t", "d2t names the token"},
+  };
+  std::size_t n = 0;
+  for (const testing::BadHead& bad : *heads) {
+    if (bad.kind != testing::LlamaHeadKind::kEagle3) continue;
+    ++n;
+    const Result<HeadFile> head = read_head_file(bad.head_path);
+    ASSERT_TRUE(head.ok()) << bad.what << ": " << head.status().message();
+    const Status status = check_head(*head, target_at(bad.target_path));
+    EXPECT_FALSE(status.ok()) << bad.what;
+    EXPECT_NE(status.message().find(bad.head_path), std::string::npos) << status.message();
+    bool is_told = false;
+    for (const auto& [what, reason] : reasons) {
+      if (bad.what.find(what) != 0) continue;
+      is_told = true;
+      EXPECT_NE(status.message().find(reason), std::string::npos)
+          << bad.what << ": " << status.message();
+    }
+    EXPECT_TRUE(is_told) << bad.what;
+  }
+  EXPECT_GE(n, 13U);
+}
+
+}  // namespace
+}  // namespace outrider::llama

@@ -1,0 +1,69 @@
+#include "llama/open_head.h"
+
+#include <utility>
+
+#include "llama/exactness/exactness_rule.h"
+#include "llama/files/gguf_header.h"
+#include "llama/prediction.h"
+
+namespace outrider::llama {
+namespace {
+
+HeadTarget target_of(const LlamaModel& target) {
+  const ModelFacts& facts = target.file()->facts();
+  return {.path = facts.path,
+          .architecture = facts.architecture,
+          .n_layer = facts.n_layer,
+          .n_embd = facts.n_embd,
+          .n_vocab = facts.n_vocab};
+}
+
+}  // namespace
+
+HiddenStates states_for_head(const ModelOptions& options) {
+  if (options.head.empty() || options.isolate || !options.workers.empty()) return {};
+  const Result<HeadFile> head = read_head_file(options.head);
+  if (!head.ok() || head->kind == HeadKind::kNone) return {};
+  const Result<GgufHeader> header = read_gguf_header(options.path);
+  if (!header.ok()) return {};
+  const HeadTarget target{.path = options.path,
+                          .architecture = header->architecture,
+                          .n_layer = header->n_layer - header->n_prediction,
+                          .n_embd = header->n_embd,
+                          .n_vocab = header->n_vocab};
+  return check_head(*head, target).ok() ? head->states() : HiddenStates();
+}
+
+Status check_beside(const HeadFile& head, const LlamaModel& target) {
+  OUTRIDER_RETURN_IF_ERROR(check_head(head, target_of(target)));
+  const std::string& path = target.file()->facts().path;
+  const std::string& why = target.capabilities().hidden_reason;
+  if (!why.empty()) {
+    return unsupported("the head '" + head.path + "' cannot guess for '" + path + "': " + why);
+  }
+  if (target.settings().hidden == head.states()) return Status();
+  return unsupported("the head '" + head.path + "' reads hidden states (" + head.states().text() +
+                     ") that '" + path +
+                     "' was opened without; load the target again, and the head behind it: the "
+                     "target is then opened for this head");
+}
+
+Result<std::unique_ptr<LlamaModel>> open_eagle3(const HeadFile& head, const ModelOptions& options,
+                                                const LlamaModel& target, const LoadHooks& hooks) {
+  OUTRIDER_RETURN_IF_ERROR(check_beside(head, target));
+  ModelOptions fastest = options;
+  fastest.exact = ExactMode::kOff;
+  const Result<RuleFacts> facts = read_rule_facts(options);
+  if (!facts.ok()) return facts.status();
+  LoadPlan plan = settings_rule(*facts, fastest);
+  plan.context.max_width = kDraftWidth;
+  plan.context.type_k = plan.context.type_v = "f16";
+  plan.context.head_of = target.handle();
+  FileOptions how = file_options(options, plan.extra_bufts);
+  how.head = true;
+  Result<std::shared_ptr<ModelFile>> file = ModelFile::load(head.path, how, hooks);
+  if (!file.ok()) return file.status();
+  return LlamaModel::create(std::move(*file), fastest, plan.context);
+}
+
+}  // namespace outrider::llama

@@ -1,0 +1,114 @@
+// Trained heads in files of their own, given to the commands as drafts.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "testing/tiny_gguf_eagle3.h"
+#include "testing/tiny_gguf_lag.h"
+#include "tests/cli_process.h"
+
+namespace outrider::testing {
+namespace {
+
+using json::Json;
+
+// A target whose texts are words of bytes, and an EAGLE-3 head that equals it, but for some noise.
+class CliHeads : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    TinyLagOptions target;
+    target.weight_type = WeightType::kQ8_0;
+    target.odd_byte_bias = -30.0F;
+    ASSERT_TRUE(write_tiny_lag(target_, target).ok());
+    TinyEagle3Options head;
+    head.noise = 0.02F;
+    ASSERT_TRUE(write_tiny_eagle3(head_, target, head).ok());
+  }
+
+  CliResult run(const std::vector<std::string>& arguments) const {
+    return run_cli(whole_probe(folder_.call(arguments)));
+  }
+
+  CliFolder folder_;
+  std::string target_ = folder_.path("target.gguf");
+  std::string head_ = folder_.path("head.gguf");
+};
+
+TEST_F(CliHeads, RunGuessesWithTheHeadAndGivesThePlainText) {
+  for (const char* temperature : {"0", "1"}) {
+    const std::vector<std::string> call = {
+        "run",    "-m",        target_,     "-p",     "Once upon", "-n", "48",     "--seed", "3",
+        "--temp", temperature, "--drafter", "eagle3", "--width",   "4",  "--json", "-d",     head_};
+    const CliResult guessed = run(call);
+    ASSERT_EQ(guessed.exit_code, 0) << guessed.err;
+    std::vector<std::string> plain(call.begin(), call.begin() + 11);
+    plain.insert(plain.end(), {"--drafter", "none", "--json"});
+    const CliResult alone = run(plain);
+    ASSERT_EQ(alone.exit_code, 0) << alone.err;
+    const Json object = guessed.object();
+    EXPECT_EQ(object["text"], alone.object()["text"]);
+    const Json& drafter = object["speculation"]["drafters"]["eagle3"];
+    EXPECT_GT(drafter["accepted"], 10) << guessed.out;
+  }
+}
+
+TEST_F(CliHeads, CompareAndBenchTakeIt) {
+  const std::string prompts = folder_.write("p.jsonl", "{\"prompt\": \"Once\"}\n");
+  const CliResult compared = run({"compare", "-m", target_, "-d", head_, "--prompts", prompts, "-n",
+                                  "24", "--temp", "1", "--width", "2,4", "--json"});
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_EQ(compared.object()["identical"], 1) << compared.out;
+  const CliResult measured =
+      run({"bench", "-m", target_, "-d", head_, "--prompts", prompts, "-n", "16", "--width", "4",
+           "--repeat", "1", "--drafter", "eagle3", "--json"});
+  ASSERT_EQ(measured.exit_code, 0) << measured.err;
+  EXPECT_NE(measured.out.find("\"eagle3\""), std::string::npos) << measured.out;
+  const CliResult oracle = run({"bench", "-m", target_, "-d", head_, "--prompts", prompts, "-n",
+                                "16", "--oracle", "--json"});
+  EXPECT_EQ(oracle.exit_code, 1);
+  EXPECT_NE(oracle.err.find("eagle3, which guesses from the target's hidden states"),
+            std::string::npos)
+      << oracle.err;
+}
+
+TEST_F(CliHeads, InspectSaysWhatItReadsAndWhyItDoesNotFit) {
+  const CliResult inspected = run({"inspect", target_, head_, "--json"});
+  ASSERT_EQ(inspected.exit_code, 0) << inspected.err;
+  const Json head = inspected.object()["draft"]["head"];
+  EXPECT_EQ(head["drafter"], "eagle3");
+  EXPECT_EQ(head["layers"], Json({0, 1, 2}));
+  const CliResult table = run({"inspect", target_, head_});
+  EXPECT_NE(table.out.find("EAGLE-3, the drafter eagle3"), std::string::npos) << table.out;
+  const CliResult wrong = run({"inspect", cli_models().target, head_});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_NE(wrong.err.find(head_), std::string::npos) << wrong.err;
+}
+
+TEST_F(CliHeads, WhereItIsNamedOtherwiseOrMissingThatIsSaid) {
+  const CliResult missing = run({"run", "-m", target_, "-p", "x", "--drafter", "eagle3"});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_NE(missing.err.find("no file of that head"), std::string::npos) << missing.err;
+  const CliResult other = run({"run", "-m", target_, "-d", head_, "-p", "x", "-n", "4", "--drafter",
+                               "draft-model", "--json"});
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_NE(other.out.find("is the drafter eagle3, not draft-model"), std::string::npos)
+      << other.out;
+  const CliResult alone = run({"run", "-m", head_, "-p", "x"});
+  EXPECT_EQ(alone.exit_code, 1);
+  EXPECT_NE(alone.err.find("trained head (EAGLE-3)"), std::string::npos) << alone.err;
+  const CliResult isolated = run({"run", "-m", target_, "-d", head_, "-p", "x", "--isolate"});
+  EXPECT_EQ(isolated.exit_code, 1);
+  EXPECT_NE(isolated.err.find("process of its own"), std::string::npos) << isolated.err;
+}
+
+TEST_F(CliHeads, ReplayRefusesItWithTheReason) {
+  const CliResult replayed = run({"replay", "--vocab", target_, "--drafter", "suffix,eagle3",
+                                  folder_.write("t.txt", "a b a b")});
+  EXPECT_EQ(replayed.exit_code, 2);
+  EXPECT_NE(replayed.err.find("eagle3 reads the target's hidden states"), std::string::npos)
+      << replayed.err;
+}
+
+}  // namespace
+}  // namespace outrider::testing
