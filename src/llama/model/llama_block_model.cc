@@ -16,11 +16,11 @@ namespace outrider::llama {
 Result<std::unique_ptr<LlamaBlockModel>> LlamaBlockModel::create(std::shared_ptr<ModelFile> file,
                                                                  const LlamaModel& target,
                                                                  const ModelOptions& options,
-                                                                 const BlockShape& shape) {
+                                                                 const BlockShape& block) {
   ensure_backend();
   std::unique_ptr<LlamaBlockModel> model(new LlamaBlockModel());
   model->file_ = std::move(file);
-  model->shape_ = shape;
+  model->block_ = block;
   model->decode_log_ = [self = model.get()](LogLevel level, std::string_view line) {
     if (!self->interrupted() && self->file_->log()) self->file_->log()(level, line);
   };
@@ -34,7 +34,7 @@ Status LlamaBlockModel::make_context(const LlamaModel& target, const ModelOption
   ContextSettings settings = target.settings();
   settings.hidden = {};
   settings.type_k = settings.type_v = "f16";
-  settings.max_width = shape_.most_guesses + 1;
+  settings.max_width = block_.n_tokens;
   settings.n_cells = 0;
   ModelOptions own = options;
   own.n_sequences = of_target.n_sequences;
@@ -64,7 +64,7 @@ Status LlamaBlockModel::make_context(const LlamaModel& target, const ModelOption
                   "llama.cpp cannot make a context of " + std::to_string(sizes->n_cells) +
                       " cells" + because);
   }
-  llama_set_causal_attn(context_.get(), shape_.causal);
+  llama_set_causal_attn(context_.get(), block_.causal);
   OUTRIDER_RETURN_IF_ERROR(file_->adapters().apply(context_.get()));
   memory_ = llama_get_memory(context_.get());
   many_positions_ = llama_model_rope_type(file_->handle()) == LLAMA_ROPE_TYPE_MROPE;
@@ -73,7 +73,7 @@ Status LlamaBlockModel::make_context(const LlamaModel& target, const ModelOption
                    .n_batch = static_cast<std::int32_t>(llama_n_batch(context_.get())),
                    .n_sequences = sizes->n_sequences,
                    .n_states = of_target.n_hidden,
-                   .most_guesses = std::min(shape_.most_guesses, sizes->max_width - 1),
+                   .most_guesses = sizes->max_width - 1,
                    .can_share = true};
   lengths_.assign(static_cast<std::size_t>(sizes->n_sequences), 0);
   return Status();
@@ -191,7 +191,7 @@ Status LlamaBlockModel::guess(std::span<const BlockRoot> items) {
     }
     first_rows_.push_back(batch_.tokens.size());
     for (std::int32_t i = 0; i <= item.n_guesses; ++i) {
-      batch_.tokens.push_back(i == 0 ? item.root : shape_.mask);
+      batch_.tokens.push_back(i == 0 ? item.root : block_.mask);
       // The root's row as well: llama.cpp would not leave one out.
       add(item.seq, length(item.seq) + i, /*output=*/true);
     }

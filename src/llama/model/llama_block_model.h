@@ -19,18 +19,12 @@
 #include "base/status.h"
 #include "llama/base/handles.h"
 #include "llama/files/model_file.h"
+#include "llama/heads/head_file.h"
 #include "llama/model/llama_model.h"
 #include "model/block_model.h"
 #include "model/model_options.h"
 
 namespace outrider::llama {
-
-// What a DFlash head's file says of its blocks.
-struct BlockShape {
-  std::int32_t most_guesses = 0;  // of a pass; one less than the tokens of a block, the root's
-  Token mask = kNoToken;          // stands for each token that is to be guessed
-  bool causal = false;            // a block's tokens attend to those before them alone
-};
 
 class LlamaBlockModel : public BlockModel {
  public:
@@ -41,7 +35,7 @@ class LlamaBlockModel : public BlockModel {
   static Result<std::unique_ptr<LlamaBlockModel>> create(std::shared_ptr<ModelFile> file,
                                                          const LlamaModel& target,
                                                          const ModelOptions& options,
-                                                         const BlockShape& shape);
+                                                         const BlockShape& block);
 
   const BlockCapabilities& capabilities() const override { return capabilities_; }
   Pos length(SeqId seq) const override { return lengths_[static_cast<std::size_t>(seq)]; }
@@ -79,7 +73,7 @@ class LlamaBlockModel : public BlockModel {
   bool interrupted() const;
 
   std::shared_ptr<ModelFile> file_;
-  BlockShape shape_;
+  BlockShape block_;
   BlockCapabilities capabilities_;
   ContextHandle context_;
   llama_memory_t memory_ = nullptr;  // of the context
