@@ -1,6 +1,7 @@
 #include "draft/model/block_growth.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <queue>
@@ -8,6 +9,18 @@
 
 namespace outrider {
 namespace {
+
+// While nothing was learned of a head, by how much more its leads count than its probabilities say.
+// With 1 a runner-up seems worth more than the next guess behind a likely one, and a tree of four
+// nodes is accepted less often than a chain (docs/decisions.md).
+constexpr float kPriorSteepness = 3.0f;
+
+// 1 / (1 + exp(-steepness * lead)) of the confidence 1 / (1 + exp(-lead)).
+float steeper(float confidence) {
+  const float holds = std::pow(confidence, kPriorSteepness);
+  const float fails = std::pow(1.0f - confidence, kPriorSteepness);
+  return holds / (holds + fails);
+}
 
 class Growth {
  public:
@@ -37,6 +50,7 @@ class Growth {
     }
   };
 
+  float chance_of(std::int32_t depth, float confidence) const;
   const DraftChoice& choice_behind(std::size_t index);
   DraftChoice choose(std::int32_t depth, Sampler& chain, std::uint64_t node) const;
   void look_behind(std::size_t index);
@@ -82,6 +96,12 @@ DraftChoice Growth::choose(std::int32_t depth, Sampler& chain, std::uint64_t nod
                        .sharpness = block_.sharpness});
 }
 
+// That a guess is accepted where the one before it was. Drawn ones come with their probabilities.
+float Growth::chance_of(std::int32_t depth, float confidence) const {
+  if (request_.guide != nullptr) return request_.guide->chance(depth, confidence);
+  return request_.draws != nullptr ? confidence : steeper(confidence);
+}
+
 const DraftChoice& Growth::choice_behind(std::size_t index) {
   const std::int32_t depth = grown_.tree.node(static_cast<NodeId>(index)).depth;
   if (has_state_ || request_.draws != nullptr) {
@@ -107,12 +127,12 @@ void Growth::look_behind(std::size_t index) {
   float least = 1.0f;
   for (std::size_t k = 0; k < choice.tokens.size(); ++k) {
     const float confidence = choice.confidence[k];
-    float chance =
-        request_.guide != nullptr ? request_.guide->chance(depth + 1, confidence) : confidence;
+    float chance = chance_of(depth + 1, confidence);
     // What was drawn first is sent first.
     if (drawn) chance = least = std::min(least, chance);
+    const bool guided = request_.guide != nullptr;
     const Candidate candidate{.chance = from.chance * chance,
-                              .claim = from.claim * confidence,
+                              .claim = from.claim * (guided ? confidence : chance),
                               .order = n_candidates_++,
                               .parent = index,
                               .token = choice.tokens[k]};

@@ -18,6 +18,9 @@
 // wrong: behind an end token nothing is looked for, and so what was drawn at one node would decide
 // what is sent elsewhere.)
 //
+// Without a guide, which knows what such leads were worth, a lead counts three times: chances are
+// steeper than the head says (docs/decisions.md).
+//
 // Cost. A choice of the best tokens for each depth that is reached (for each node, with draws or a
 // chain that has state), and a heap of candidates. Source: DDTree (2604.12989) builds the same tree
 // from the probabilities alone; with the target's noise the leads take their place. Tested by

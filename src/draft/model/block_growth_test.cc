@@ -18,6 +18,7 @@ using testing::FakeSampler;
 
 constexpr std::int32_t kVocab = 4;
 constexpr std::uint64_t kSeed = 5;
+constexpr double kSteepness = 3.0;  // of the chances before anything was learned
 
 // A block's rows, and a request for it. `depths` of them.
 struct World {
@@ -62,7 +63,7 @@ struct World {
       for (std::size_t o = 0; o < score.size(); ++o) {
         if (o != t) best_other = std::max(best_other, score[o]);
       }
-      result.push_back(1.0 / (1.0 + std::exp(best_other - score[t])));
+      result.push_back(1.0 / (1.0 + std::exp(kSteepness * (best_other - score[t]))));
     }
     return result;
   }

@@ -33,6 +33,7 @@ Status LlamaBlockModel::make_context(const LlamaModel& target, const ModelOption
   const Capabilities& of_target = target.capabilities();
   ContextSettings settings = target.settings();
   settings.hidden = {};
+  settings.head_of = target.handle();
   settings.type_k = settings.type_v = "f16";
   settings.max_width = block_.n_tokens;
   settings.n_cells = 0;
@@ -45,7 +46,6 @@ Status LlamaBlockModel::make_context(const LlamaModel& target, const ModelOption
   cache_bytes_ = static_cast<std::uint64_t>(sizes->n_cells) *
                  file_->facts().kv_bytes_per_token(settings.type_k, settings.type_v);
   llama_context_params params = make_params(*sizes, settings);
-  params.ctx_other = target.handle();
   params.abort_callback = [](void* self) {
     return static_cast<const LlamaBlockModel*>(self)->interrupted();
   };
