@@ -35,6 +35,8 @@ Status LlamaBlockModel::make_context(const LlamaModel& target, const ModelOption
   settings.hidden = {};
   settings.head_of = target.handle();
   settings.type_k = settings.type_v = "f16";
+  settings.rope_freq_base = options.rope_freq_base;
+  settings.rope_freq_scale = options.rope_freq_scale;
   settings.max_width = block_.n_tokens;
   settings.n_cells = 0;
   ModelOptions own = options;
