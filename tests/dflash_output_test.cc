@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -342,6 +343,52 @@ TEST(DflashOutput, AnyEndAndAnyBeginningLeaveTheTextAndTheBooks) {
       EXPECT_EQ(again.tokens[i], said[n + i]) << n;
     }
   }
+}
+
+// The model by itself: what is refused, and what is interrupted, leaves its texts as they were.
+TEST(DflashModel, APassThatFailsLeavesTheTexts) {
+  Opened opened(head_of(TinyHead::kEqual), {.n_sequences = 2});
+  ASSERT_TRUE(opened.drafter);
+  llama::LlamaBlockModel& head = *opened.head;
+  const std::size_t width = static_cast<std::size_t>(head.capabilities().n_states);
+  const std::vector<float> states(3 * width, 0.5f);
+  const BlockText texts[] = {{.seq = 0, .states = states},
+                             {.seq = 1, .states = std::span(states).first(width)}};
+  const BlockRoot roots[] = {{.seq = 0, .root = 90, .n_guesses = kGuesses},
+                             {.seq = 1, .root = 91, .n_guesses = 2}};
+  ASSERT_TRUE(head.read(texts).ok());
+  ASSERT_TRUE(head.guess(roots).ok());
+  const std::span<const float> row = head.logits(1, 2);
+  const std::vector<float> before(row.begin(), row.end());
+
+  const std::atomic<bool> raised{true};
+  head.set_interrupt(&raised);
+  EXPECT_EQ(head.read(texts).code(), StatusCode::kCancelled);
+  EXPECT_EQ(head.guess(roots).code(), StatusCode::kCancelled);
+  head.set_interrupt(nullptr);
+  for (const BlockRoot& bad : {BlockRoot{.seq = 0, .root = -1, .n_guesses = 1},
+                               BlockRoot{.seq = 0, .root = 1 << 20, .n_guesses = 1},
+                               BlockRoot{.seq = 0, .root = 90, .n_guesses = 0},
+                               BlockRoot{.seq = 0, .root = 90, .n_guesses = kGuesses + 1}}) {
+    EXPECT_EQ(head.guess({&bad, 1}).code(), StatusCode::kInvalidArgument);
+  }
+  const std::vector<float> many(static_cast<std::size_t>(head.capabilities().n_batch + 1) * width,
+                                0.5f);
+  const BlockText too_many{.seq = 0, .states = many};
+  EXPECT_EQ(head.read({&too_many, 1}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(head.length(0), 3);
+  EXPECT_EQ(head.length(1), 1);
+  EXPECT_EQ(head.check_integrity(), "");
+  ASSERT_TRUE(head.guess(roots).ok());
+  const std::span<const float> again = head.logits(1, 2);
+  EXPECT_EQ(std::vector<float>(again.begin(), again.end()), before);
+
+  // As far as the context goes, and not further.
+  while (head.read({texts, 1}).ok()) ASSERT_LT(head.length(0), 1000);
+  EXPECT_EQ(head.read({texts, 1}).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(head.guess({roots, 1}).code(), StatusCode::kResourceExhausted);
+  EXPECT_GE(head.length(0), opened.options.n_ctx);
+  EXPECT_EQ(head.check_integrity(), "");
 }
 
 }  // namespace
