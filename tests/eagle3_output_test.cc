@@ -70,6 +70,8 @@ struct Opened {
         llama::open_eagle3(*file, of_head, *target.model, {});
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     head = std::move(*opened);
+    EXPECT_EQ(head->capabilities().rollback, Rollback::kAny)
+        << head->capabilities().rollback_reason;
     drafter.emplace(
         *head, vocabulary().size(),
         [this](Token t) { return vocabulary().is_end_of_generation(t); },
@@ -147,9 +149,7 @@ TEST(Eagle3Output, TheTextIsPlainDecodingsAtEveryTemperatureAndWidth) {
           options.shape.branches = width > 4 ? 4 : 1;
           const Completion got = opened.run(options, true);
           EXPECT_EQ(got.tokens, plain.tokens) << reduced << ' ' << temperature << ' ' << width;
-          if (prompt.size() + plain.tokens.size() > 4) {
-            EXPECT_GT(got.speculation.drafted, 0);
-          }
+          EXPECT_GT(got.speculation.drafted, 0) << got.speculation.reason;
         }
       }
     }
@@ -169,12 +169,15 @@ TEST(Eagle3Output, AHeadThatEqualsTheTargetIsAcceptedAndOneOfNoiseNextToNever) {
            testing::seeded_prompts(opened.vocabulary(), 3, 5, 20)) {
         if (prompt.size() < 3) continue;
         const Completion got = opened.run(options_for(prompt, 1.0f, 4), true);
+        EXPECT_EQ(got.speculation.reason, "") << own;
+        EXPECT_EQ(got.error.message(), "") << got.tokens.size();
         drafted += got.speculation.drafted;
         accepted += got.speculation.accepted;
       }
       ASSERT_GT(drafted, 40);
       if (kind == TinyHead::kEqual) {
-        EXPECT_GT(accepted * 100, drafted * 97) << own;
+        // Its sums have other lengths than the target's, so close decisions differ now and then.
+        EXPECT_GT(accepted * 100, drafted * 95) << own;
       } else {
         EXPECT_LT(accepted * 100, drafted * 15) << own;
       }
@@ -223,7 +226,8 @@ std::vector<std::vector<Token>> our_guesses(Opened& opened, const std::vector<To
                                  .shape = {.branches = 1},
                                  .mask = 1,
                                  .tree = &tree}};
-      EXPECT_TRUE(opened.drafter->draft(request).ok());
+      const Status drafted = opened.drafter->draft(request);
+      EXPECT_TRUE(drafted.ok()) << drafted.message();
       std::vector<Token>& said = guesses.emplace_back();
       for (NodeId id = 1; id < tree.size(); ++id) said.push_back(tree.token(id));
     }

@@ -38,6 +38,7 @@ TEST(LookupTable, TheNamesOfAllInterfacesAreTheTables) {
     tiers.insert(tiers.end(), kind.files->tiers.begin(), kind.files->tiers.end());
   }
   names.push_back(kMtpName);
+  names.insert(names.end(), kHeadNames.begin(), kHeadNames.end());
   EXPECT_EQ(std::vector(kDrafterNames.begin(), kDrafterNames.end()), names);
   EXPECT_EQ(std::vector(kFileDrafters.begin(), kFileDrafters.end()), takers);
   EXPECT_EQ(std::vector(kFileTiers.begin(), kFileTiers.end()), tiers);

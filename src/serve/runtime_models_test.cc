@@ -208,7 +208,7 @@ TEST_F(RuntimeModels, ATargetIsOpenedForTheDraftThatIsAtWorkOrWaits) {
   ASSERT_TRUE(runtime->load(ModelRole::kTarget, named).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
   EXPECT_EQ(loader_.head_of("target"), "another");
-  ASSERT_TRUE(runtime->unload(ModelRole::kDraft).ok());
+  ASSERT_TRUE(runtime->unload(ModelRole::kDraft, false).ok());
   ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
   EXPECT_EQ(loader_.head_of("target"), "");
