@@ -41,8 +41,10 @@ inline Request request(std::vector<Token> prompt, float temperature, std::uint64
   return r;
 }
 
-// Runs until nothing is running; the engine's integrity is checked after every step.
-inline void run_all(Engine& engine, const DraftModelDrafter* drafter = nullptr) {
+// Runs until nothing is running; the engine's integrity, and a drafter's that can check it, is
+// checked after every step.
+template <typename Checked = DraftModelDrafter>
+void run_all(Engine& engine, const Checked* drafter = nullptr) {
   for (int i = 0; engine.busy(); ++i) {
     ASSERT_LT(i, 2000) << "no progress";
     engine.step();

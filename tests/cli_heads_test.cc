@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "testing/tiny_gguf_dflash.h"
 #include "testing/tiny_gguf_eagle3.h"
 #include "testing/tiny_gguf_lag.h"
 #include "tests/cli_process.h"
@@ -51,6 +52,42 @@ TEST_F(CliHeads, RunGuessesWithTheHeadAndGivesThePlainText) {
     const Json& drafter = object["speculation"]["drafters"]["eagle3"];
     EXPECT_GT(drafter["accepted"], 10) << guessed.out;
   }
+}
+
+// The same with a head that guesses blocks.
+TEST_F(CliHeads, RunAndInspectTakeADflashHead) {
+  TinyLagOptions target;
+  target.weight_type = WeightType::kQ8_0;
+  target.odd_byte_bias = -30.0F;
+  target.lags = {3, 4};
+  target.reads_current = false;
+  ASSERT_TRUE(write_tiny_lag(target_, target).ok());
+  TinyDflashOptions head;
+  head.noise = 0.02F;
+  ASSERT_TRUE(write_tiny_dflash(head_, target, head).ok());
+  for (const char* width : {"5", "auto"}) {
+    const std::vector<std::string> call = {"run", "-m",     target_, "-p",     "Once upon", "-n",
+                                           "48",  "--seed", "3",     "--temp", "1"};
+    std::vector<std::string> guessing = call;
+    guessing.insert(guessing.end(),
+                    {"--drafter", "dflash", "--width", width, "--json", "-d", head_});
+    const CliResult guessed = run(guessing);
+    ASSERT_EQ(guessed.exit_code, 0) << guessed.err;
+    std::vector<std::string> plain = call;
+    plain.insert(plain.end(), {"--drafter", "none", "--json"});
+    const CliResult alone = run(plain);
+    ASSERT_EQ(alone.exit_code, 0) << alone.err;
+    EXPECT_EQ(guessed.object()["text"], alone.object()["text"]);
+    const Json drafter = guessed.object()["speculation"]["drafters"]["dflash"];
+    if (std::string(width) == "5") {
+      EXPECT_GT(drafter["accepted"], 10) << guessed.out;
+    }
+  }
+  const CliResult table = run({"inspect", target_, head_});
+  EXPECT_NE(table.out.find("DFlash, the drafter dflash"), std::string::npos) << table.out;
+  const CliResult alone = run({"run", "-m", head_, "-p", "x"});
+  EXPECT_EQ(alone.exit_code, 1);
+  EXPECT_NE(alone.err.find("trained head (DFlash)"), std::string::npos) << alone.err;
 }
 
 TEST_F(CliHeads, CompareAndBenchTakeIt) {

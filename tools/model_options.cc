@@ -91,7 +91,7 @@ void add_model_options(CLI::App& app, ModelArguments& a) {
       "the target: the model whose text you want, a GGUF file (this or -hf is required)");
   group.add_text("-d,--draft-model", a.draft_model, "FILE",
                  "a smaller model, best of the same family, which guesses ahead, or a trained head "
-                 "of the target (EAGLE-3): a GGUF file");
+                 "of the target (EAGLE-3, DFlash): a GGUF file");
   add_hub_options(group, a);
   add_of(group, "threads", a.target);
   add_of(group, "batch", a.target);

@@ -15,6 +15,7 @@
 #include "testing/gguf_damage.h"
 #include "testing/gguf_head_damage.h"
 #include "testing/llama_fixture.h"
+#include "testing/tiny_gguf_dflash.h"
 #include "testing/tiny_gguf_eagle3.h"
 #include "testing/tiny_pair.h"
 
@@ -219,6 +220,24 @@ TEST_F(HeadFiles, AHeadIsADraftCalledAsItsArchitecture) {
   EXPECT_GT(*loader().estimate_memory(options(head())), 0u);
 }
 
+TEST_F(HeadFiles, AHeadOfBlocksIsADraftToo) {
+  testing::TinyLagOptions lagged;
+  lagged.lags = {3, 4};
+  lagged.reads_current = false;
+  ASSERT_TRUE(testing::write_tiny_lag(files_.file("target.gguf"), lagged).ok());
+  ASSERT_TRUE(testing::write_tiny_dflash(head(), lagged).ok());
+  const std::shared_ptr<Target> target = open(with_head());
+  ASSERT_NE(target, nullptr);
+  EXPECT_EQ(target->capabilities().n_hidden, 2 * 128);
+  const Result<std::unique_ptr<Draft>> draft = loader().load_draft(options(head()), target, {});
+  ASSERT_TRUE(draft.ok()) << draft.status().message();
+  EXPECT_EQ((*draft)->drafter().name(), "dflash");
+  EXPECT_TRUE((*draft)->drafter().guesses_at_once());
+  EXPECT_EQ((*draft)->info().architecture, "dflash");
+  EXPECT_NE((*draft)->identity(), "");
+  EXPECT_TRUE((*draft)->drafter().begin(0, 0).ok());
+}
+
 TEST_F(HeadFiles, AHeadWhoseTargetWasOpenedWithoutItSaysWhatToDo) {
   const std::shared_ptr<Target> target = open(options(files_.file("target.gguf")));
   ASSERT_NE(target, nullptr);
@@ -241,7 +260,7 @@ TEST_F(HeadFiles, HeadsThatDoNotFitAreRefusedAndTheirTargetsOpen) {
   ASSERT_TRUE(heads.ok()) << heads.status().message();
   std::map<std::string, std::shared_ptr<Target>> targets;
   for (const testing::BadHead& bad : *heads) {
-    if (bad.kind != testing::LlamaHeadKind::kEagle3) continue;
+    if (bad.kind == testing::LlamaHeadKind::kMtp) continue;
     ModelOptions with = options(bad.target_path);
     with.head = bad.head_path;
     std::shared_ptr<Target>& target = targets[bad.target_path];

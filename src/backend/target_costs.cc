@@ -82,18 +82,22 @@ void tell(const LoadHooks& hooks, const std::string& text) {
 
 }  // namespace
 
-Result<std::string> times_key(const LanguageModel& model, const ModelOptions& o) {
+Result<std::string> times_key(const LanguageModel& model, const ModelOptions& options) {
+  return times_key(model.capabilities(), options);
+}
+
+Result<std::string> times_key(const Capabilities& capabilities, const ModelOptions& o) {
   OUTRIDER_ASSIGN_OR_RETURN(const std::string file, llama::fingerprint_file(o.path));
   std::ostringstream key;
   const std::int32_t threads = o.n_threads > 0 ? o.n_threads : llama::physical_cores();
   key << file << " | " << llama::build_identity() << " | "
       << llama::machine_identity(/*on_cpu=*/false) << " | threads " << threads << " | batch "
-      << model.capabilities().n_batch << " | widest " << model.capabilities().max_width
-      << " | gpu layers " << o.n_gpu_layers << " | cache " << o.cache_type_k << ' '
-      << o.cache_type_v << " | flash " << static_cast<int>(o.flash_attention) << " | exact "
-      << static_cast<int>(o.exact) << " | isolated " << o.isolate << " | kernels "
+      << capabilities.n_batch << " | widest " << capabilities.max_width << " | gpu layers "
+      << o.n_gpu_layers << " | cache " << o.cache_type_k << ' ' << o.cache_type_v << " | flash "
+      << static_cast<int>(o.flash_attention) << " | exact " << static_cast<int>(o.exact)
+      << " | isolated " << o.isolate << " | kernels "
       << (o.kernels == KernelChoice::kAuto ? llama::own_kernels().instruction_set : "");
-  if (model.capabilities().n_hidden > 0) key << " | hidden " << model.capabilities().n_hidden;
+  if (capabilities.n_hidden > 0) key << " | hidden " << capabilities.n_hidden;
   for (const std::string& worker : o.workers) key << " | " << worker;
   for (const float share : o.tensor_split) key << " | share " << share;
   for (const std::string& path : o.lora) {

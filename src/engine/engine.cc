@@ -43,8 +43,10 @@ Engine::Engine(LanguageModel& target, const Vocabulary& vocabulary, std::vector<
   planner_.set_target_cost(CostCurve(options_.costs));
   assert(drafters_.size() <= kMaxDrafters && options_.prompt_chunk >= 1);
   assert(options_.prompt_share > 0.0);
-  for (const Drafter* drafter : drafters_) {
+  for (std::size_t d = 0; d < drafters_.size(); ++d) {
+    const Drafter* const drafter = drafters_[d];
     names_.push_back(drafter == nullptr ? std::string_view() : drafter->name());
+    if (drafter != nullptr) planner_.account(d).set_at_once(drafter->guesses_at_once());
   }
   for (SeqId seq = 0; seq < target.capabilities().n_sequences; ++seq) idle_.put(seq, {});
   set_interrupt(&interrupt_);
@@ -206,8 +208,10 @@ Status Engine::attach(Drafter* drafter) {
     names_.resize(drafters_.size());
   }
   *place = drafter;
-  planner_.forget(static_cast<std::size_t>(place - drafters_.begin()));
-  names_[static_cast<std::size_t>(place - drafters_.begin())] = drafter->name();
+  const std::size_t d = static_cast<std::size_t>(place - drafters_.begin());
+  planner_.forget(d);
+  planner_.account(d).set_at_once(drafter->guesses_at_once());
+  names_[d] = drafter->name();
   drafter->set_interrupt(&interrupt_);
   return Status();
 }

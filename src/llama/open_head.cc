@@ -1,5 +1,6 @@
 #include "llama/open_head.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "llama/exactness/exactness_rule.h"
@@ -64,6 +65,25 @@ Result<std::unique_ptr<LlamaModel>> open_eagle3(const HeadFile& head, const Mode
   Result<std::shared_ptr<ModelFile>> file = ModelFile::load(head.path, how, hooks);
   if (!file.ok()) return file.status();
   return LlamaModel::create(std::move(*file), fastest, plan.context);
+}
+
+Result<std::unique_ptr<LlamaBlockModel>> open_dflash(const HeadFile& head,
+                                                     const ModelOptions& options,
+                                                     const LlamaModel& target,
+                                                     const LoadHooks& hooks) {
+  OUTRIDER_RETURN_IF_ERROR(check_beside(head, target));
+  ModelOptions fastest = options;
+  fastest.exact = ExactMode::kOff;
+  const Result<RuleFacts> facts = read_rule_facts(options);
+  if (!facts.ok()) return facts.status();
+  const LoadPlan plan = settings_rule(*facts, fastest);
+  FileOptions how = file_options(options, plan.extra_bufts);
+  how.head = true;
+  Result<std::shared_ptr<ModelFile>> file = ModelFile::load(head.path, how, hooks);
+  if (!file.ok()) return file.status();
+  BlockShape block = head.block;
+  block.n_tokens = std::min(block.n_tokens, kDraftWidth);
+  return LlamaBlockModel::create(std::move(*file), target, fastest, block);
 }
 
 }  // namespace outrider::llama

@@ -1,9 +1,10 @@
-// Trained heads in files of their own (EAGLE-3): what their target hands out for them, and opening
-// them beside it.
+// Trained heads in files of their own (EAGLE-3, DFlash): what their target hands out for them, and
+// opening them beside it.
 //
 // What a target hands out is settled before its context is made, so that the probe sees it. So the
 // head's header is read first (ModelOptions::head), and a head whose target was opened without it
-// is refused. Tested by tests/eagle3_output_test.cc.
+// is refused. Tested by tests/eagle3_output_test.cc and
+// tests/dflash_output_test.cc.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "base/status.h"
 #include "llama/heads/head_file.h"
+#include "llama/model/llama_block_model.h"
 #include "llama/model/llama_model.h"
 #include "model/model_options.h"
 
@@ -29,5 +31,12 @@ Status check_beside(const HeadFile& head, const LlamaModel& target);
 // ModelFile::load's and LlamaModel::create's.
 Result<std::unique_ptr<LlamaModel>> open_eagle3(const HeadFile& head, const ModelOptions& options,
                                                 const LlamaModel& target, const LoadHooks& hooks);
+
+// The model of a DFlash head, likewise. Errors: check_beside()'s, ModelFile::load's and
+// LlamaBlockModel::create's.
+Result<std::unique_ptr<LlamaBlockModel>> open_dflash(const HeadFile& head,
+                                                     const ModelOptions& options,
+                                                     const LlamaModel& target,
+                                                     const LoadHooks& hooks);
 
 }  // namespace outrider::llama

@@ -81,7 +81,8 @@ constexpr Field<Options> kFields[] = {
              "files that are not trusted",
      .place = &Options::isolate},
     {.name = "head",
-     .help = "a target's: the file of a trained head (EAGLE-3) that will be its draft, since what "
+     .help = "a target's: the file of a trained head (EAGLE-3, DFlash) that will be its draft, "
+             "since what "
              "the head reads is settled when the target is opened. Left out, it is the draft's "
              "that is loaded or was asked for",
      .place = &Options::head,

@@ -51,9 +51,9 @@ struct ModelOptions {
   // without speculation, so that the text is.
   std::int32_t widest = 16;  // most tokens of one sequence in a step, >= 1
 
-  // A target's only: the file of a trained head (EAGLE-3) that will be its draft. The target is
-  // opened with the hidden states that it reads; empty, or a file that is no head: without. Not in
-  // another process.
+  // A target's only: the file of a trained head (EAGLE-3, DFlash) that will be its draft. The
+  // target is opened with the hidden states that it reads; empty, or a file that is no head:
+  // without. Not in another process.
   std::string head;
 
   // A target's only: where its file has prediction layers, they are loaded and guess (drafter mtp).

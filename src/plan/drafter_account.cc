@@ -47,6 +47,7 @@ void DrafterAccount::note_reading(std::int64_t tokens, double ms) {
 }
 
 double DrafterAccount::pass_ms(bool first, std::int32_t sharing, const CostCurve& target) const {
+  if (!first && at_once_) return 0.0;
   const CostCurve& seen = first || further_.empty() ? first_ : further_;
   const double n = static_cast<double>(std::max(sharing, 1));
   if (seen.empty()) return expected_share_ * target.ms(sharing) / n;
@@ -169,8 +170,10 @@ void DrafterAccount::tell(DrafterExperience* experience) const {
 
 void DrafterAccount::recall(const DrafterExperience& experience) {
   const double expected_share = expected_share_;
+  const bool at_once = at_once_;
   *this = DrafterAccount();
   expected_share_ = expected_share;
+  at_once_ = at_once;
   first_ = CostCurve(experience.first_passes);
   further_ = CostCurve(experience.further_passes);
   if (experience.reading_ms > 0.0) {

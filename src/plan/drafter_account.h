@@ -98,6 +98,9 @@ class DrafterAccount {
   // A pass takes about `share` of one of the target's as wide: by the models' sizes, say, before
   // any pass was seen. > 0
   void expect_passes(double share) { expected_share_ = share; }
+  // Whether all guesses of a draft come out of its first pass; further ones take no time then.
+  void set_at_once(bool at_once) { at_once_ = at_once; }
+  bool at_once() const { return at_once_; }
   // A pass for `sharing` requests took `ms`: the first of a draft, or a further one.
   void note_pass(bool first, std::int32_t sharing, double ms);
   // Reading `tokens` tokens took `ms` beside the pass that they were read in.
@@ -155,7 +158,8 @@ class DrafterAccount {
   CostCurve first_;  // by requests that share the pass
   CostCurve further_;
   double expected_share_ = 0.0;  // 0: unknown
-  double read_tokens_ = 0.0;     // the older ones fading, as all sums here
+  bool at_once_ = false;
+  double read_tokens_ = 0.0;  // the older ones fading, as all sums here
   double read_ms_ = 0.0;
   std::array<Gained, kLoads> gained_{};
   double elapsed_ms_ = 0.0;   // all steps

@@ -224,6 +224,17 @@ TEST(DrafterAccount, FurtherPassesHaveTheirOwnCostOnceSeen) {
 
 // Not let into a long text for what another run lost, it could never show that it has become
 // better.
+TEST(DrafterAccount, WhereAllGuessesComeAtOnceFurtherPassesTakeNothing) {
+  DrafterAccount account;
+  account.expect_passes(0.5);
+  EXPECT_GT(account.pass_ms(false, 1, target()), 0.0);
+  account.set_at_once(true);
+  EXPECT_EQ(account.pass_ms(false, 1, target()), 0.0);
+  EXPECT_GT(account.pass_ms(true, 1, target()), 0.0);
+  account.recall({});
+  EXPECT_EQ(account.pass_ms(false, 1, target()), 0.0) << "it is no experience of another run";
+}
+
 TEST(DrafterAccount, ALossOfAnotherRunIsForgottenWhereNoneConfirmsIt) {
   DrafterExperience kept{
       .first_passes = {{.width = 1, .ms = 5.6}}, .reading_ms = 0.73, .gained = {-1.4 * 60.0, 60.0}};

@@ -71,7 +71,7 @@ bool more_guesses_pay(const Prospect& prospect, StepSoFar step) {
     const float guess = static_cast<float>(chance * open);
     with.insert(std::upper_bound(with.begin(), with.end(), guess, std::greater<float>()), guess);
     step.chances = with;
-    step.spent_ms += prospect.pass_ms;
+    if (i == 0 || !prospect.at_once) step.spent_ms += prospect.pass_ms;
     if (best_outlook(step).rate() > now * kBetter) return true;
   }
   return false;

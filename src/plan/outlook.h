@@ -74,6 +74,7 @@ Outlook best_outlook(const StepSoFar& step);
 struct Prospect {
   float tip_chance = 1.0f;  // of the node behind which it would guess
   double pass_ms = 0.0;     // of each further guess
+  bool at_once = false;     // of the first one alone: it gives the others, too
   // The chance of its i-th further guess, given that the one before it is right; i from 0.
   std::function<double(std::int32_t)> prediction;
   // The chance that what others propose is already right there. Empty: nothing is.

@@ -140,6 +140,20 @@ TEST(Outlook, MoreIsDraftedOnlyWhereItPays) {
   }
 }
 
+// One pass that is dearer than a token, for a block of guesses.
+TEST(Outlook, APassThatGivesAllGuessesIsPaidForOnce) {
+  for (const PlanMachine& machine : testing::plan_machines()) {
+    if (machine.ms(8) > 2.5 * machine.ms(1)) continue;
+    const StepCosts costs(curve_of(machine), 1, 1, 16);
+    Prospect block = prospect(0.9, machine.ms(1) * 1.2);
+    EXPECT_FALSE(more_guesses_pay(block, {{}, 1, &costs, 0.0})) << machine.name;
+    block.at_once = true;
+    EXPECT_TRUE(more_guesses_pay(block, {{}, 1, &costs, 0.0})) << machine.name;
+    block.pass_ms = machine.ms(1) * 8.0;
+    EXPECT_FALSE(more_guesses_pay(block, {{}, 1, &costs, 0.0})) << machine.name;
+  }
+}
+
 // A slow step does not make a token worth more: not guessed now, it comes in a usual step.
 TEST(Outlook, APromptInTheBatchMakesNoGuessWorthMore) {
   const std::vector<CostPoint> points = {

@@ -26,6 +26,7 @@ bool Planner::another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
   Prospect prospect;
   prospect.tip_chance = guess.tip_chance;
   prospect.pass_ms = pass_ms(drafter, guess.tip_depth == 0, guess.sharing);
+  prospect.at_once = accounts_[drafter].at_once();
   // The upper predictions are for exploration. Once there is a first guess, its own chance says
   // more.
   const bool optimistic = guess.optimistic && guess.tip_depth == 0;

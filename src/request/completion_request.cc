@@ -96,8 +96,8 @@ std::string drafter_help() {
       "who guesses ahead: auto (the draft model or head, the target's own prediction layers and "
       "n-gram files, if there are any, and suffix; with the rules rejection and block the draft "
       "alone), none (plain decoding), or names: " +
-      std::string(kDraftModelName) + ", " + std::string(kEagle3Name) +
-      " (a draft whose file is such a head), " + std::string(kMtpName) +
+      std::string(kDraftModelName) + ", " + std::string(kEagle3Name) + " or " +
+      std::string(kDflashName) + " (a draft whose file is such a head), " + std::string(kMtpName) +
       " (prediction layers of the target's own file)";
   for (const LookupKind& kind : lookup_kinds()) {
     text += ", " + std::string(kind.name) + " (" + std::string(kind.help) + ")";

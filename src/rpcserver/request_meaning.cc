@@ -34,7 +34,8 @@ std::int32_t leaves(const CompletionRequest& r) {
   DraftShape shape = r.draft;
   fill_branches(shape, r.rule, r.width);
   const bool model_alone = r.drafters.chains.size() == 1 && r.drafters.chains[0].size() == 1 &&
-                           is_draft_name(r.drafters.chains[0][0]);
+                           is_draft_name(r.drafters.chains[0][0]) &&
+                           r.drafters.chains[0][0] != kDflashName;  // its branches cost no pass
   return model_alone && shape.model_branches > 0 ? shape.model_branches : shape.branches;
 }
 

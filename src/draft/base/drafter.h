@@ -106,6 +106,9 @@ class Drafter {
   // DraftRequest has it.
   virtual bool can_guess(SeqId /*seq*/, std::span<const Token> /*text*/) const { return true; }
 
+  // All guesses of a draft come out of its first pass: a further one takes no time.
+  virtual bool guesses_at_once() const { return false; }
+
   // Extends each request's tree. Finding nothing is fine. On error some trees may have been
   // extended (what is there is usable); the engine goes on without the rest and says why.
   virtual Status draft(std::span<DraftRequest> requests) = 0;

@@ -24,9 +24,10 @@ inline constexpr std::string_view kDraftModelName = "draft-model";
 inline constexpr std::string_view kMtpName = "mtp";
 
 // Trained heads in files of their own, which are drafts. Each is called as GGUF files call its
-// architecture.
+// architecture. DFlash: a head that guesses a block of tokens in one pass.
 inline constexpr std::string_view kEagle3Name = "eagle3";
-inline constexpr std::array kHeadNames = {kEagle3Name};
+inline constexpr std::string_view kDflashName = "dflash";
+inline constexpr std::array kHeadNames = {kEagle3Name, kDflashName};
 
 // What a draft is called whose file has this architecture.
 std::string_view draft_name(std::string_view architecture);

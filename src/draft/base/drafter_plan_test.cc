@@ -38,9 +38,11 @@ TEST(DrafterPlan, WhatIsWrongIsNamed) {
 
 TEST(DrafterPlan, ADraftIsCalledAsItsArchitectureWhereThatIsAHeads) {
   EXPECT_EQ(draft_name("eagle3"), kEagle3Name);
+  EXPECT_EQ(draft_name("dflash"), kDflashName);
   EXPECT_EQ(draft_name("llama"), kDraftModelName);
   EXPECT_EQ(draft_name(""), kDraftModelName);
   EXPECT_TRUE(is_draft_name(kEagle3Name));
+  EXPECT_TRUE(is_draft_name(kDflashName));
   EXPECT_TRUE(is_draft_name(kDraftModelName));
   EXPECT_FALSE(is_draft_name(kMtpName)) << "it comes with the target";
   EXPECT_TRUE(mentions_draft({.chains = {{"suffix", "eagle3"}}}));

@@ -5,8 +5,8 @@ import {count} from "./format.js";
 
 // Those that the runtime has get the same colour on every page, whatever a draft is called the
 // first (a target has one); others take the free ones in the order in which they appear.
-const kSlots = new Map([["draft-model", 1], ["eagle3", 1], ["suffix", 2], ["ngram-cache", 3],
-  ["recycle", 4], ["mtp", 5]]);
+const kSlots = new Map([["draft-model", 1], ["eagle3", 1], ["dflash", 1], ["suffix", 2],
+  ["ngram-cache", 3], ["recycle", 4], ["mtp", 5]]);
 const kKnown = kSlots.size;
 const kFirstFree = 6;
 const kExtraSlots = 2;

@@ -31,7 +31,9 @@ constexpr std::array<RefusedArchitecture, 4> kRefused{{
     {"eagle3",
      "is a trained head (EAGLE-3), which writes no text on its own; give it as the draft of the "
      "target that it was trained for"},
-    {"dflash", "is a draft head that needs its target's hidden states, which is not supported yet"},
+    {"dflash",
+     "is a trained head (DFlash), which writes no text on its own; give it as the draft of the "
+     "target that it was trained for"},
     {"gemma4-assistant",
      "is a draft head that needs its target's hidden states, which is not supported yet"},
 }};

@@ -125,7 +125,55 @@ Status check_eagle3(const HeadFile& head, const HeadTarget& target) {
   return check_matrices(head, target);
 }
 
-constexpr std::array<Kind, 1> kKinds = {{{HeadKind::kEagle3, "eagle3", "EAGLE-3", check_eagle3}}};
+// Heads of the same architecture that guess in other ways, by a tensor that each has.
+Status check_variation(const HeadFile& head) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kVariations = {
+      {{"markov_w1.weight",
+        "a DSpark head, whose guesses depend on its own likeliest guesses before them"},
+       {"selector_hidden.weight",
+        "a DFlash2 head, which chooses among the guesses of a block by itself"},
+       {"hc_head_fn.weight", "a head made of DeepSeek V4's blocks"}}};
+  for (const auto& [tensor, what] : kVariations) {
+    if (head.find(std::string(tensor)) == nullptr) continue;
+    return unsupported("'" + head.path + "' is " + std::string(what) +
+                       "; only plain DFlash heads are supported");
+  }
+  return Status();
+}
+
+Status check_block(const HeadFile& head) {
+  if (head.block.n_tokens < 2) {
+    return broken(
+        head, "block_size is " + std::to_string(head.block.n_tokens) + ", but must be at least 2");
+  }
+  if (head.block.mask >= 0 && head.block.mask < head.n_vocab) return Status();
+  return broken(head,
+                "it names no token of its vocabulary that stands for a guess to be made "
+                "(tokenizer.ggml.mask_token_id)");
+}
+
+Status check_dflash(const HeadFile& head, const HeadTarget& target) {
+  constexpr std::array<std::string_view, 3> kNeeded = {"fc.weight", "enc.output_norm.weight",
+                                                       "output_norm.weight"};
+  OUTRIDER_RETURN_IF_ERROR(check_variation(head));
+  OUTRIDER_RETURN_IF_ERROR(check_tensors(head, kNeeded));
+  if (head.layers.empty()) return broken(head, "target_layers names no layers of the target");
+  if (!head.keys_are_values) {
+    return broken(head, "attention.key_length and attention.value_length must be the same");
+  }
+  OUTRIDER_RETURN_IF_ERROR(check_block(head));
+  if (head.n_embd != target.n_embd) {
+    return misfit(head, target,
+                  "its states have " + std::to_string(head.n_embd) +
+                      " numbers (embedding_length), and the target's " +
+                      std::to_string(target.n_embd));
+  }
+  OUTRIDER_RETURN_IF_ERROR(check_fit(head, target));
+  return check_matrices(head, target);
+}
+
+constexpr std::array<Kind, 2> kKinds = {{{HeadKind::kEagle3, "eagle3", "EAGLE-3", check_eagle3},
+                                         {HeadKind::kDflash, "dflash", "DFlash", check_dflash}}};
 
 const Kind& row_of(HeadKind kind) {
   const auto* const row =
@@ -155,6 +203,19 @@ std::int32_t number(const gguf_context* gguf, const std::string& key) {
     default:
       return 0;  // llama.cpp refuses other types itself
   }
+}
+
+BlockShape read_block(const gguf_context* gguf, const std::string& prefix) {
+  BlockShape block;
+  if (gguf_find_key(gguf, (prefix + "block_size").c_str()) >= 0) {
+    block.n_tokens = number(gguf, prefix + "block_size");
+  }
+  constexpr const char* kMask = "tokenizer.ggml.mask_token_id";
+  if (gguf_find_key(gguf, kMask) >= 0) block.mask = number(gguf, kMask);
+  const std::int64_t causal = gguf_find_key(gguf, (prefix + "attention.causal").c_str());
+  block.causal = causal >= 0 && gguf_get_kv_type(gguf, causal) == GGUF_TYPE_BOOL &&
+                 gguf_get_val_bool(gguf, causal);
+  return block;
 }
 
 // REQUIRES: the header has been checked: all data lies within the file.
@@ -207,6 +268,10 @@ Result<HeadFile> read_head_file(const std::string& path) {
   head.n_vocab = header->n_vocab;
   head.keys_are_values = header->head_sizes_k == header->head_sizes_v;
   head.target_ids = read_ids(path, gguf.get());
+  if (head.kind == HeadKind::kDflash) {
+    head.n_embd_target = head.n_embd;  // it reads what it is made of itself
+    head.block = read_block(gguf.get(), prefix);
+  }
   for (ggml_tensor* t = ggml_get_first_tensor(shapes); t != nullptr;
        t = ggml_get_next_tensor(shapes, t)) {
     head.tensors.push_back({.name = t->name,

@@ -14,11 +14,19 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/types.h"
 #include "llama/heads/hidden_states.h"
 
 namespace outrider::llama {
 
-enum class HeadKind { kNone, kEagle3 };
+enum class HeadKind { kNone, kEagle3, kDflash };
+
+// The blocks of a DFlash head. What a file does not say is as llama.cpp takes it.
+struct BlockShape {
+  std::int32_t n_tokens = 16;  // of a pass: the root, and mask tokens
+  Token mask = kNoToken;       // stands for each token that is to be guessed
+  bool causal = false;         // a block's tokens attend to those before them alone
+};
 
 struct HeadFile {
   struct Tensor {
@@ -39,6 +47,8 @@ struct HeadFile {
   bool keys_are_values = true;     // heads of attention have as many of both
   std::vector<Tensor> tensors;
   std::vector<std::int64_t> target_ids;  // d2t: of the tokens that its output has; empty: all
+
+  BlockShape block;  // kDflash
 
   const Tensor* find(const std::string& name) const;  // null: it has none
   HiddenStates states() const { return {.last = false, .layer_inputs = layers}; }

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "llama/files/gguf_header.h"
+#include "testing/gguf_damage.h"
 #include "testing/gguf_head_damage.h"
 #include "testing/tiny_dir.h"
+#include "testing/tiny_gguf_dflash.h"
 #include "testing/tiny_gguf_eagle3.h"
 
 namespace outrider::llama {
@@ -51,27 +53,70 @@ TEST(HeadFile, AHeadThatFitsItsTargetIsReadAndPasses) {
   EXPECT_FALSE(read_head_file(dir.file("missing.gguf")).ok());
 }
 
-TEST(HeadFile, EveryEagle3HeadThatLlamaCppAbortsOnOrMisreadsIsRefusedByName) {
+TEST(HeadFile, ADflashHeadSaysWhatItsBlocksAre) {
+  const testing::TempDir dir;
+  testing::TinyLagOptions target;
+  target.lags = {5, 6};
+  target.reads_current = false;
+  ASSERT_TRUE(testing::write_tiny_lag(dir.file("t.gguf"), target).ok());
+  testing::TinyDflashOptions options;
+  options.block_size = 7;
+  options.taps = {2};
+  ASSERT_TRUE(testing::write_tiny_dflash(dir.file("whole.gguf"), target, options).ok());
+  const auto change = [](gguf_context* gguf) {
+    gguf_set_val_bool(gguf, "dflash.attention.causal", true);
+  };
+  ASSERT_TRUE(testing::copy_changed(dir.file("whole.gguf"), dir.file("h.gguf"), change, "").ok());
+  const Result<HeadFile> head = read_head_file(dir.file("h.gguf"));
+  ASSERT_TRUE(head.ok()) << head.status().message();
+  EXPECT_EQ(head->kind, HeadKind::kDflash);
+  EXPECT_EQ(head->states().text(), "inputs 2");
+  EXPECT_EQ(head->block.n_tokens, 7);
+  EXPECT_EQ(head->block.mask, testing::kTinyPad);
+  EXPECT_TRUE(head->block.causal);
+  const HeadTarget fitting = target_at(dir.file("t.gguf"));
+  EXPECT_TRUE(check_head(*head, fitting).ok()) << check_head(*head, fitting).message();
+  // What llama.cpp takes where a file says nothing.
+  ASSERT_TRUE(testing::copy_without_key(dir.file("whole.gguf"), dir.file("silent.gguf"),
+                                        "dflash.block_size")
+                  .ok());
+  const Result<HeadFile> silent = read_head_file(dir.file("silent.gguf"));
+  ASSERT_TRUE(silent.ok());
+  EXPECT_EQ(silent->block.n_tokens, 16);
+  EXPECT_FALSE(silent->block.causal);
+}
+
+// Heads of the same architecture that guess in other ways.
+TEST(HeadFile, VariationsOfDflashAreRefusedAsWhatTheyAre) {
+  const testing::TempDir dir;
+  testing::TinyLagOptions target;
+  target.lags = {3, 4};
+  target.reads_current = false;
+  ASSERT_TRUE(testing::write_tiny_lag(dir.file("t.gguf"), target).ok());
+  ASSERT_TRUE(testing::write_tiny_dflash(dir.file("h.gguf"), target).ok());
+  const Result<HeadFile> plain = read_head_file(dir.file("h.gguf"));
+  ASSERT_TRUE(plain.ok());
+  for (const auto& [tensor, name] :
+       {std::pair("markov_w1.weight", "DSpark"), std::pair("selector_hidden.weight", "DFlash2"),
+        std::pair("hc_head_fn.weight", "DeepSeek V4")}) {
+    HeadFile head = *plain;
+    head.tensors.push_back({.name = tensor, .type = "f32", .size = {1, 1, 1, 1}});
+    const Status status = check_head(head, target_at(dir.file("t.gguf")));
+    EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+    EXPECT_NE(status.message().find(name), std::string::npos) << status.message();
+  }
+}
+
+using Reasons = std::vector<std::pair<std::string, std::string>>;
+
+// Each head of the kind is refused with its file and the reason for what is wrong with it.
+void expect_refused(testing::LlamaHeadKind kind, const Reasons& reasons, std::size_t at_least) {
   const testing::TempDir dir;
   const Result<std::vector<testing::BadHead>> heads = testing::write_bad_heads(dir.path());
   ASSERT_TRUE(heads.ok()) << heads.status().message();
-  const std::vector<std::pair<std::string, std::string>> reasons = {
-      {"a target without taps", "hy_v3"},
-      {"a tap above", "layer 9"},
-      {"a tap below", "layer -1"},
-      {"a tap behind the last", "layer 4, and the target's layers are 0 to 3"},
-      {"two taps", "must name 3"},
-      {"two layers", "block_count is 2"},
-      {"a wrong width of the target", "64 numbers (target_hidden_size)"},
-      {"no fc", "fc.weight is missing"},
-      {"another width", "128 numbers (target_hidden_size), and the target's have 64"},
-      {"d2t without an output", "output.weight"},
-      {"an output of few tokens", "d2t"},
-      {"an id in d2t", "d2t names the token"},
-  };
   std::size_t n = 0;
   for (const testing::BadHead& bad : *heads) {
-    if (bad.kind != testing::LlamaHeadKind::kEagle3) continue;
+    if (bad.kind != kind) continue;
     ++n;
     const Result<HeadFile> head = read_head_file(bad.head_path);
     ASSERT_TRUE(head.ok()) << bad.what << ": " << head.status().message();
@@ -87,7 +132,39 @@ TEST(HeadFile, EveryEagle3HeadThatLlamaCppAbortsOnOrMisreadsIsRefusedByName) {
     }
     EXPECT_TRUE(is_told) << bad.what;
   }
-  EXPECT_GE(n, 13U);
+  EXPECT_GE(n, at_least);
+}
+
+TEST(HeadFile, EveryEagle3HeadThatLlamaCppAbortsOnOrMisreadsIsRefusedByName) {
+  const Reasons reasons = {
+      {"a target without taps", "hy_v3"},
+      {"a tap above", "layer 9"},
+      {"a tap below", "layer -1"},
+      {"a tap behind the last", "layer 4, and the target's layers are 0 to 3"},
+      {"two taps", "must name 3"},
+      {"two layers", "block_count is 2"},
+      {"a wrong width of the target", "64 numbers (target_hidden_size)"},
+      {"no fc", "fc.weight is missing"},
+      {"another width", "128 numbers (target_hidden_size), and the target's have 64"},
+      {"d2t without an output", "output.weight"},
+      {"an output of few tokens", "d2t"},
+      {"an id in d2t", "d2t names the token"},
+  };
+  expect_refused(testing::LlamaHeadKind::kEagle3, reasons, 13);
+}
+
+TEST(HeadFile, EveryDflashHeadThatLlamaCppAbortsOnOrMisreadsIsRefusedByName) {
+  const Reasons reasons = {
+      {"a target without taps", "hy_v3"},
+      {"a tap behind the last", "layer 4, and the target's layers are 0 to 3"},
+      {"a tap above", "layer 600"},
+      {"no taps", "names no layers"},
+      {"another width", "128 numbers (embedding_length), and the target's 64"},
+      {"no mask token", "mask_token_id"},
+      {"a block of one token", "block_size is 1, but must be at least 2"},
+      {"a block of no token", "block_size is 0"},
+  };
+  expect_refused(testing::LlamaHeadKind::kDflash, reasons, 8);
 }
 
 }  // namespace
