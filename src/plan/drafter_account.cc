@@ -14,13 +14,14 @@ constexpr double kReadTokens = 0.03;
 constexpr double kReadMemory = 4096.0;  // tokens that count most
 
 constexpr double kGainMemory = 200.0;
-// As how many tokens of the text a promise counts.
+// As how many tokens of the text what is expected counts.
 constexpr double kFirstGainTokens = 8.0;
 // Behind so many tokens, what was gained is known well enough to read for it.
 constexpr double kProvenTokens = 16.0;
 // Reading is paid for certain, and what was gained lately is more luck than what will be.
 constexpr double kReadingMargin = 1.3;
-// What promises more than so many times its cost may risk in proportion more, up to kBestBet times.
+// What is expected to gain more than so many times its cost may risk in proportion more, up to
+// kBestBet times.
 constexpr double kGoodBet = 4.0;
 constexpr double kBestBet = 3.0;
 constexpr double kMostRisked = 100.0;  // at once, in times of a single token
@@ -104,22 +105,23 @@ void DrafterAccount::note_gain(const DrafterGain& gain) {
   token_ms_ = gain.token_ms;
 }
 
-double DrafterAccount::gain_share(std::int32_t n_ready, double promise) const {
+double DrafterAccount::gain_share(std::int32_t n_ready, double expected_share) const {
   const Gained& gained = gained_[load_of(n_ready)];
-  return (gained.shares + promise * kFirstGainTokens) / (gained.tokens + kFirstGainTokens);
+  return (gained.shares + expected_share * kFirstGainTokens) / (gained.tokens + kFirstGainTokens);
 }
 
 bool DrafterAccount::may_read(const UnreadText& text, const CostCurve& target) const {
   return kReadingMargin * reading_ms(text.tokens, target) <=
-         gain_share(text.n_ready, text.promise) * text.worth_ms * static_cast<double>(text.to_come);
+         gain_share(text.n_ready, text.expected_share) * text.worth_ms *
+             static_cast<double>(text.to_come);
 }
 
 bool DrafterAccount::begin_reading(const UnreadText& text, const CostCurve& target) {
   const double ms = reading_ms(text.tokens, target);
   // Of all requests, as they share their steps.
   const double to_come_ms = text.worth_ms * text.n_ready * static_cast<double>(text.to_come);
-  const double promised_ms = gain_share(text.n_ready, text.promise) * to_come_ms;
-  const double bet = ms > 0.0 ? promised_ms / ms : kGoodBet;
+  const double expected_ms = gain_share(text.n_ready, text.expected_share) * to_come_ms;
+  const double bet = ms > 0.0 ? expected_ms / ms : kGoodBet;
   const double share = kRisked * std::clamp(bet / kGoodBet, 1.0, kBestBet);
   const double most_ms = std::clamp(share * (elapsed_ms_ + to_come_ms), kLeastRisked * target.ms(1),
                                     kMostRisked * target.ms(1));

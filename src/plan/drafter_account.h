@@ -71,7 +71,8 @@ struct UnreadText {
   std::int64_t to_come = 0;  // tokens by which it is expected to go on
   std::int32_t n_ready = 1;  // requests that share its steps
   double worth_ms = 0.0;     // what a token takes plainly there
-  double promise = 0.0;      // of a token's plain time, what the drafter is expected to gain there
+  double expected_share =
+      0.0;  // of a token's plain time, what the drafter is expected to gain there
 };
 
 class DrafterAccount {
@@ -79,7 +80,8 @@ class DrafterAccount {
   // Of all time: what a suspended drafter's balance rises by, and what exploration may take.
   static constexpr double kAllowance = 0.01;
   // Of all time so far, and of what a text is expected to take, what may be read before a drafter
-  // has gained anything; up to three times as much where it promises many times what reading takes.
+  // has gained anything; up to three times as much where that is expected to bring many times what
+  // reading takes.
   static constexpr double kRisked = 0.02;
   // Of all time so far, what guesses may lose, and what exploration may take beyond the allowance.
   static constexpr double kLostOfTime = 0.02;
@@ -124,8 +126,8 @@ class DrafterAccount {
   // Whether that may be risked now; if so, it is begun. Of several texts: their tokens together.
   bool begin_reading(const UnreadText& text, const CostCurve& target);
   // Of a token's plain time where `n_ready` requests share a step, what it gains; less than 0: what
-  // it loses. `promise`: what that is expected to be while little was seen.
-  double gain_share(std::int32_t n_ready, double promise) const;
+  // it loses. `expected_share`: what that is expected to be while little was seen.
+  double gain_share(std::int32_t n_ready, double expected_share) const;
 
   // --- exploration and the allowance ---
 

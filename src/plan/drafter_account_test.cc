@@ -31,8 +31,9 @@ void gain(DrafterAccount& account, double expected_ms, double measured_ms, std::
                      .token_ms = kToken});
 }
 
-UnreadText unread(std::int64_t tokens, std::int64_t to_come, double promise = 0.3) {
-  return {.tokens = tokens, .to_come = to_come, .worth_ms = kToken, .promise = promise};
+UnreadText unread(std::int64_t tokens, std::int64_t to_come, double expected_share = 0.3) {
+  return {
+      .tokens = tokens, .to_come = to_come, .worth_ms = kToken, .expected_share = expected_share};
 }
 
 struct Total {

@@ -42,7 +42,7 @@ bool Planner::another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
   return more_guesses_pay(prospect, step);
 }
 
-double Planner::promise(std::size_t drafter, std::int32_t n_ready) const {
+double Planner::expected_share(std::size_t drafter, std::int32_t n_ready) const {
   const double n = static_cast<double>(n_ready);
   const double plain_ms = target_.ms(n_ready) / n;
   double best_ms = plain_ms;  // a token
@@ -66,7 +66,7 @@ UnreadText Planner::unread_text(std::size_t drafter, std::int64_t unread, std::i
           .to_come = expected_tokens(remaining),
           .n_ready = n_ready,
           .worth_ms = target_.ms(n_ready) / static_cast<double>(n_ready),
-          .promise = promise(drafter, n_ready)};
+          .expected_share = expected_share(drafter, n_ready)};
 }
 
 void Planner::note_text(std::int64_t tokens, bool at_limit) {

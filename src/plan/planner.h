@@ -93,7 +93,7 @@ class Planner {
   // expected to save if it guesses for all: by its predictions and by what passes take. >= 0. The
   // upper predictions for a request alone, which is where a drafter is found out; among several the
   // mean ones, since there is little to gain and all of them would read at once.
-  double promise(std::size_t drafter, std::int32_t n_ready) const;
+  double expected_share(std::size_t drafter, std::int32_t n_ready) const;
   // A text of which `unread` tokens are to be read by the drafter.
   UnreadText unread_text(std::size_t drafter, std::int64_t unread, std::int64_t remaining,
                          std::int32_t n_ready) const;
