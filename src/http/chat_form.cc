@@ -62,22 +62,16 @@ class ChatForm : public OpenAiForm {
   void delta(std::size_t i, const AnswerDelta& delta, std::string& out) override {
     if (read_of(i) < 1.0) progress(i, prompts()[i], 1.0, out);
     say_role(i, out);
-    if (delta.silent() && !(wishes().token_sources && !delta.tokens.empty())) return;
+    if (tells_nothing(delta)) return;
     Json chunk = chunk_of(i, delta_json(delta));
     chunk["choices"][0]["logprobs"] = logprobs_json(delta.tokens);
-    if (wishes().token_sources) add_tokens(delta.tokens, chunk);
+    add_sources(delta.tokens, chunk);
     append_event(chunk, out);
   }
 
   void end(std::size_t i, const Answer& answer, std::string& out) override {
     say_role(i, out);
     append_end(answer, chunk_of(i, Json::object()), out);
-  }
-
-  Json whole(const std::vector<Answer>& answers) override {
-    Json object = OpenAiForm::whole(answers);
-    if (wishes().token_sources) add_tokens(answers.front().tokens(), object);
-    return object;
   }
 
  private:
@@ -104,14 +98,6 @@ class ChatForm : public OpenAiForm {
     if (begun_[i]) return;
     begun_[i] = true;
     append_event(chunk_of(i, {{"role", "assistant"}, {"content", Json()}}), out);
-  }
-
-  static void add_tokens(const std::vector<SaidToken>& tokens, Json& object) {
-    object["tokens"] = Json::array();
-    for (const SaidToken& token : tokens) {
-      object["tokens"].push_back(
-          {{"id", token.id}, {"text", token.text}, {"by", std::string(token.by)}});
-    }
   }
 
   std::vector<bool> begun_;   // whose role has been said

@@ -60,7 +60,21 @@ Json OpenAiForm::whole(const std::vector<Answer>& answers) {
   }
   object["usage"] = openai_usage(answers, wishes_.n);
   add_outcome(answers.front(), object);
+  add_sources(answers.front().tokens(), object);
   return object;
+}
+
+bool OpenAiForm::tells_nothing(const AnswerDelta& delta) const {
+  return delta.silent() && !(wishes_.token_sources && !delta.tokens.empty());
+}
+
+void OpenAiForm::add_sources(const std::vector<SaidToken>& tokens, Json& object) const {
+  if (!wishes_.token_sources) return;
+  object["tokens"] = Json::array();
+  for (const SaidToken& token : tokens) {
+    object["tokens"].push_back(
+        {{"id", token.id}, {"text", token.text}, {"by", std::string(token.by)}});
+  }
 }
 
 void OpenAiForm::append_end(const Answer& answer, Json chunk, std::string& out) const {

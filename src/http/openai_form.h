@@ -30,6 +30,10 @@ class OpenAiForm : public AnswerForm {
  protected:
   const AnswerWishes& wishes() const { return wishes_; }
 
+  // Whether a chunk for it would hold nothing that the client wants to know.
+  bool tells_nothing(const AnswerDelta& delta) const;
+  // "tokens": [{"id","text","by"}], where the client asked for token_sources.
+  void add_sources(const std::vector<SaidToken>& tokens, json::Json& object) const;
   // A chunk with this one choice.
   json::Json chunk_with(json::Json choice) const;
   // The last chunk of an answer: why it ended, and its outcome. `chunk`: one with nothing new.

@@ -41,8 +41,10 @@ class TextForm : public OpenAiForm {
 
   void delta(std::size_t i, const AnswerDelta& delta, std::string& out) override {
     if (offsets_.size() <= i) offsets_.resize(i + 1, 0);
-    if (delta.silent()) return;
-    append_event(chunk_of(i, delta.content, logprobs_json(delta.tokens, offsets_[i])), out);
+    if (tells_nothing(delta)) return;
+    Json chunk = chunk_of(i, delta.content, logprobs_json(delta.tokens, offsets_[i]));
+    add_sources(delta.tokens, chunk);
+    append_event(chunk, out);
     offsets_[i] += delta.content.size();
   }
 

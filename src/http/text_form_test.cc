@@ -54,6 +54,22 @@ TEST_F(TextFormTest, EachPromptCountsOnceHoweverManyAnswersItHas) {
   EXPECT_EQ(prompt_tokens(Json::array({"abc", "cbabc"}), 2), both);
 }
 
+TEST_F(TextFormTest, TokensAndWhoGuessedThemAreToldWhereAskedFor) {
+  start();
+  Json asked = body("abc");
+  EXPECT_FALSE(answer(asked).contains("tokens"));
+  asked["token_sources"] = true;
+  const Json whole = answer(asked);
+  EXPECT_EQ(whole["tokens"].size(), 8U);
+  asked["stream"] = true;
+  Json streamed = Json::array();
+  for (const Json& chunk : events(post("/v1/completions", asked))) {
+    for (const Json& token : chunk.value("tokens", Json::array())) streamed.push_back(token);
+  }
+  ASSERT_EQ(streamed.size(), 8U);
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(streamed[i]["id"], whole["tokens"][i]["id"]);
+}
+
 TEST_F(TextFormTest, TokenIdsAreAPrompt) {
   start({}, {});
   EXPECT_EQ(answer(body(Json::array({0, 1, 2})))["choices"][0]["text"],
