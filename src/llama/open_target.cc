@@ -1,8 +1,6 @@
 #include "llama/open_target.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <utility>
 
 #include "base/clock.h"
@@ -13,59 +11,11 @@
 #include "llama/open_head.h"
 #include "llama/prediction.h"
 #include "llama/probe/probe.h"
+#include "llama/probe_setup.h"
 #include "llama/vocabulary/vocabulary.h"
 
 namespace outrider::llama {
 namespace {
-
-constexpr double kBudgetMs = 10000.0;
-constexpr double kBudgetOffMs = 3000.0;
-
-double budget_of(const ModelOptions& options, const TargetOptions& target, const LogSink& log) {
-  if (target.probe_budget_ms > 0.0) return target.probe_budget_ms;
-  if (const char* text = std::getenv("OUTRIDER_PROBE_BUDGET_MS"); text != nullptr && *text != 0) {
-    char* end = nullptr;
-    const double value = std::strtod(text, &end);
-    if (*end == 0 && std::isfinite(value) && value > 0.0) return value;
-    if (log) {
-      log(LogLevel::kWarning, "OUTRIDER_PROBE_BUDGET_MS is '" + std::string(text) +
-                                  "', but must be milliseconds above 0; it is not used");
-    }
-  }
-  return options.exact == ExactMode::kOff ? kBudgetOffMs : kBudgetMs;
-}
-
-// Where to compare, for a cache of so many cells: the beginning, where 256 cells are crossed, and
-// beyond 512. A cache that never gets there needs no comparison there.
-std::vector<std::int32_t> starts_for(std::int32_t n_cells) {
-  std::vector<std::int32_t> starts{24, 254, 520};
-  std::erase_if(starts,
-                [n_cells](std::int32_t start) { return start > 24 && start + 4 > n_cells; });
-  return starts;
-}
-
-bool is_text(const llama_vocab* vocab, Token token) {
-  constexpr int kNotText =
-      LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN | LLAMA_TOKEN_ATTR_UNUSED;
-  return (llama_vocab_get_attr(vocab, token) & kNotText) == 0 && !llama_vocab_is_eog(vocab, token);
-}
-
-// A context for the probe: up to three sequences, and cells for two batches of the widest behind
-// the deepest start. What influences kernels is the real one's: flash attention, cache types,
-// threads.
-void make_small(std::int32_t widest, std::int32_t deepest, ModelOptions* options,
-                ContextSettings* settings) {
-  constexpr std::int32_t kSequences = 3;
-  constexpr std::int32_t kBatch = 512;
-  constexpr std::int32_t kOthers = 32;  // cells of other sequences, and some
-  const std::int32_t n_batch = std::min(options->n_batch, kBatch);
-  settings->n_cells = std::max(deepest + 2 * widest, n_batch) + kOthers;
-  settings->max_width = widest;
-  settings->for_probe = true;
-  options->n_ctx = settings->n_cells;
-  options->n_sequences = std::min(options->n_sequences, kSequences);
-  options->n_batch = std::max({n_batch, widest + kSequences, 8});
-}
 
 class Opener {
  public:
@@ -236,8 +186,8 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
   }
   LoadPlan in_effect = plan;  // a cache type may have been replaced
   in_effect.context = model.settings();
-  const double budget_ms = budget_of(options_, target_, hooks_.log);
-  const std::vector<std::int32_t> starts = starts_for(model.settings().n_cells);
+  const double budget_ms = probe_budget_ms(options_.exact, target_.probe_budget_ms, hooks_.log);
+  const std::vector<std::int32_t> starts = probe_starts(model.settings().n_cells);
   // Nobody tells what a worker computes with, so what was seen holds for this connection only.
   const Result<std::string> key =
       options_.workers.empty()
@@ -311,7 +261,7 @@ Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::i
   }
   ModelOptions small = options_;
   ContextSettings settings = plan.context;
-  make_small(widest, starts.back(), &small, &settings);
+  make_probe_context(widest, starts.back(), &small, &settings);
   Result<std::unique_ptr<LlamaModel>> made = LlamaModel::create(opened_.file, small, settings);
   if (!made.ok()) return made.status();
   LlamaModel& model = **made;

@@ -1,0 +1,32 @@
+// What a probe of llama.cpp compares, for how long, and in what context.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/log.h"
+#include "base/types.h"
+#include "llama.h"
+#include "llama/model/llama_model.h"
+#include "model/model_options.h"
+
+namespace outrider::llama {
+
+// Milliseconds that it may take: `asked`, where that is above 0, else OUTRIDER_PROBE_BUDGET_MS, else
+// the usual. A variable that is no number is passed over, which `log` (may be empty) tells.
+double probe_budget_ms(ExactMode exact, double asked, const LogSink& log);
+
+// Where to compare, for a cache of so many cells: the beginning, where 256 cells are crossed, and
+// beyond 512. A cache that never gets there needs no comparison there.
+std::vector<std::int32_t> probe_starts(std::int32_t n_cells);
+
+// Whether texts of it can be compared: no control token, no end.
+bool is_text(const llama_vocab* vocab, Token token);
+
+// Makes the settings those of a context for the probe: up to three sequences, and cells for two
+// batches of the widest behind the deepest start. What influences kernels stays the real one's:
+// flash attention, cache types, threads.
+void make_probe_context(std::int32_t widest, std::int32_t deepest, ModelOptions* options,
+                        ContextSettings* settings);
+
+}  // namespace outrider::llama
