@@ -46,13 +46,13 @@ void name_draft(ModelArguments& a) {
 }  // namespace
 
 int fetch_models(ModelArguments& a) {
-  if (a.hf_repo || a.hf_repo_draft) {
-    Terminal terminal;
-    const Status status = fetch_both(a, terminal);
-    if (!status.ok()) return fail(status, terminal.signals);
-  }
+  if (!a.hf_repo && !has_draft(a)) return kDone;
+  // Also since reading a header starts ggml's threads: these must not take the signals.
+  Terminal terminal;
+  const Status status = fetch_both(a, terminal);
+  if (!status.ok()) return fail(status, terminal.signals);
   name_draft(a);
-  return kDone;
+  return terminal.signals.raised() ? terminal.signals.exit_code() : kDone;
 }
 
 void offer_draft(const ModelArguments& a) {
