@@ -39,6 +39,7 @@ Status fetch_both(ModelArguments& a, Terminal& terminal) {
 // Loading a file that cannot be read will say what is wrong with it.
 void name_draft(ModelArguments& a) {
   if (!a.draft_model) return;
+  const SignalsBlocked blocked;  // reading a header starts ggml's threads
   const Result<llama::GgufHeader> header = llama::read_gguf_header(*a.draft_model);
   if (header.ok()) a.draft_name = draft_name(header->architecture);
 }
@@ -46,13 +47,13 @@ void name_draft(ModelArguments& a) {
 }  // namespace
 
 int fetch_models(ModelArguments& a) {
-  if (!a.hf_repo && !has_draft(a)) return kDone;
-  // Also since reading a header starts ggml's threads: these must not take the signals.
-  Terminal terminal;
-  const Status status = fetch_both(a, terminal);
-  if (!status.ok()) return fail(status, terminal.signals);
+  if (a.hf_repo || a.hf_repo_draft) {
+    Terminal terminal;
+    const Status status = fetch_both(a, terminal);
+    if (!status.ok()) return fail(status, terminal.signals);
+  }
   name_draft(a);
-  return terminal.signals.raised() ? terminal.signals.exit_code() : kDone;
+  return kDone;
 }
 
 void offer_draft(const ModelArguments& a) {
