@@ -73,8 +73,9 @@ class SignalWatch {
   std::thread thread_;
 };
 
-// While it lives the calling thread takes no signal but faults, and threads that it starts never will: for what
-// starts threads before there is a SignalWatch. What came meanwhile comes behind it.
+// While it lives the calling thread takes no signal but faults, and threads that it starts never
+// will: for what starts threads before there is a SignalWatch. A signal that came meanwhile is
+// delivered when it ends.
 class SignalsBlocked {
  public:
   SignalsBlocked();

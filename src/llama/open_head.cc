@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "llama/exactness/exactness_rule.h"
+#include "llama/draft_file.h"
 #include "llama/files/gguf_header.h"
 #include "llama/prediction.h"
 
@@ -52,19 +52,10 @@ Status check_beside(const HeadFile& head, const LlamaModel& target) {
 Result<std::unique_ptr<LlamaModel>> open_eagle3(const HeadFile& head, const ModelOptions& options,
                                                 const LlamaModel& target, const LoadHooks& hooks) {
   OUTRIDER_RETURN_IF_ERROR(check_beside(head, target));
-  ModelOptions fastest = options;
-  fastest.exact = ExactMode::kOff;
-  const Result<RuleFacts> facts = read_rule_facts(options);
-  if (!facts.ok()) return facts.status();
-  LoadPlan plan = settings_rule(*facts, fastest);
-  plan.context.max_width = kDraftWidth;
-  plan.context.type_k = plan.context.type_v = "f16";
-  plan.context.head_of = target.handle();
-  FileOptions how = file_options(options, plan.extra_bufts);
-  how.head = true;
-  Result<std::shared_ptr<ModelFile>> file = ModelFile::load(head.path, how, hooks);
-  if (!file.ok()) return file.status();
-  return LlamaModel::create(std::move(*file), fastest, plan.context);
+  OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft, load_draft_file(options, /*is_head=*/true, hooks));
+  draft.context.type_k = draft.context.type_v = "f16";
+  draft.context.head_of = target.handle();
+  return LlamaModel::create(std::move(draft.file), draft.options, draft.context);
 }
 
 Result<std::unique_ptr<LlamaBlockModel>> open_dflash(const HeadFile& head,
@@ -72,18 +63,10 @@ Result<std::unique_ptr<LlamaBlockModel>> open_dflash(const HeadFile& head,
                                                      const LlamaModel& target,
                                                      const LoadHooks& hooks) {
   OUTRIDER_RETURN_IF_ERROR(check_beside(head, target));
-  ModelOptions fastest = options;
-  fastest.exact = ExactMode::kOff;
-  const Result<RuleFacts> facts = read_rule_facts(options);
-  if (!facts.ok()) return facts.status();
-  const LoadPlan plan = settings_rule(*facts, fastest);
-  FileOptions how = file_options(options, plan.extra_bufts);
-  how.head = true;
-  Result<std::shared_ptr<ModelFile>> file = ModelFile::load(head.path, how, hooks);
-  if (!file.ok()) return file.status();
+  OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft, load_draft_file(options, /*is_head=*/true, hooks));
   BlockShape block = head.block;
   block.n_tokens = std::min(block.n_tokens, kDraftWidth);
-  return LlamaBlockModel::create(std::move(*file), target, fastest, block);
+  return LlamaBlockModel::create(std::move(draft.file), target, draft.options, block);
 }
 
 }  // namespace outrider::llama

@@ -3,8 +3,7 @@
 //
 // What a target hands out is settled before its context is made, so that the probe sees it. So the
 // head's header is read first (ModelOptions::head), and a head whose target was opened without it
-// is refused. Tested by tests/eagle3_output_test.cc and
-// tests/dflash_output_test.cc.
+// is refused. Tested by tests/eagle3_output_test.cc and tests/dflash_output_test.cc.
 #pragma once
 
 #include <memory>
@@ -26,9 +25,9 @@ HiddenStates states_for_head(const ModelOptions& options);
 // kUnsupported, with what to do, where the target does not.
 Status check_beside(const HeadFile& head, const LlamaModel& target);
 
-// The model of an EAGLE-3 head. Its cache is f16 whatever `options` say, as a quantised one costs
-// much of what a head gets right. `target` must outlive it. Errors: check_beside()'s,
-// ModelFile::load's and LlamaModel::create's.
+// The model of an EAGLE-3 head, in options.path. Its cache is f16 whatever `options` say, as a
+// quantised one costs much of what a head gets right. `target` must outlive it. Errors:
+// check_beside()'s, ModelFile::load's and LlamaModel::create's.
 Result<std::unique_ptr<LlamaModel>> open_eagle3(const HeadFile& head, const ModelOptions& options,
                                                 const LlamaModel& target, const LoadHooks& hooks);
 

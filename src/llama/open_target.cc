@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "llama.h"
 #include "llama/base/backend.h"
+#include "llama/draft_file.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_key.h"
 #include "llama/open_head.h"
@@ -346,16 +347,8 @@ Result<OpenedTarget> open_target(const ModelOptions& options, const LoadHooks& h
 
 Result<std::unique_ptr<LlamaModel>> open_draft(const ModelOptions& options,
                                                const LoadHooks& hooks) {
-  ModelOptions fastest = options;
-  fastest.exact = ExactMode::kOff;
-  const Result<RuleFacts> facts = read_rule_facts(options);
-  if (!facts.ok()) return facts.status();
-  LoadPlan plan = settings_rule(*facts, fastest);
-  plan.context.max_width = kDraftWidth;
-  Result<std::shared_ptr<ModelFile>> file =
-      ModelFile::load(options.path, file_options(options, plan.extra_bufts), hooks);
-  if (!file.ok()) return file.status();
-  return LlamaModel::create(std::move(*file), fastest, plan.context);
+  OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft, load_draft_file(options, /*is_head=*/false, hooks));
+  return LlamaModel::create(std::move(draft.file), draft.options, draft.context);
 }
 
 }  // namespace outrider::llama

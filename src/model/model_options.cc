@@ -82,9 +82,8 @@ constexpr Field<Options> kFields[] = {
      .place = &Options::isolate},
     {.name = "head",
      .help = "a target's: the file of a trained head (EAGLE-3, DFlash) that will be its draft, "
-             "since what "
-             "the head reads is settled when the target is opened. Left out, it is the draft's "
-             "that is loaded or was asked for",
+             "since what the head reads is settled when the target is opened. Left out, it is the "
+             "draft's that is loaded or was asked for",
      .place = &Options::head,
      .unit = "FILE"},
     {.name = "mtp",

@@ -71,8 +71,8 @@ struct UnreadText {
   std::int64_t to_come = 0;  // tokens by which it is expected to go on
   std::int32_t n_ready = 1;  // requests that share its steps
   double worth_ms = 0.0;     // what a token takes plainly there
-  double expected_share =
-      0.0;  // of a token's plain time, what the drafter is expected to gain there
+  // Of a token's plain time, what the drafter is expected to gain there.
+  double expected_share = 0.0;
 };
 
 class DrafterAccount {

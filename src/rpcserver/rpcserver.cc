@@ -114,7 +114,7 @@ void init_async(const char* cmd, bool init_draft_model) {
     const outrider::Status prepared = rpc::prepare();
     if (!prepared.ok()) return (void)server.refuse_init(prepared);
     server.init_async(cmd, init_draft_model);
-  } catch (...) {  // the server has noted it for the status
+  } catch (...) {  // nothing to return; running out of memory is in the status
   }
 }
 

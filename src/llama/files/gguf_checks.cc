@@ -17,7 +17,8 @@ Status damaged(const std::string& path, const std::string& what) {
   return data_loss("'" + path + "' is damaged: " + what + "; fetch the file again");
 }
 
-// A whole number of any type; empty when there is none.
+}  // namespace
+
 std::optional<std::int64_t> whole_number(const gguf_context* gguf, const std::string& key) {
   const std::int64_t id = gguf_find_key(gguf, key.c_str());
   if (id < 0) return std::nullopt;
@@ -30,6 +31,8 @@ std::optional<std::int64_t> whole_number(const gguf_context* gguf, const std::st
       return std::nullopt;  // llama.cpp refuses other types itself
   }
 }
+
+namespace {
 
 Status check_layers(const std::string& path, const gguf_context* gguf, const std::string& prefix) {
   const std::string key = prefix + "block_count";

@@ -10,6 +10,7 @@
 
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
+#include "llama/files/gguf_checks.h"
 #include "llama/files/gguf_header.h"
 
 namespace outrider::llama {
@@ -193,16 +194,7 @@ std::vector<std::int32_t> numbers(const gguf_context* gguf, const std::string& k
 }
 
 std::int32_t number(const gguf_context* gguf, const std::string& key) {
-  const std::int64_t id = gguf_find_key(gguf, key.c_str());
-  if (id < 0) return 0;
-  switch (gguf_get_kv_type(gguf, id)) {
-    case GGUF_TYPE_UINT32:
-      return static_cast<std::int32_t>(gguf_get_val_u32(gguf, id));
-    case GGUF_TYPE_INT32:
-      return gguf_get_val_i32(gguf, id);
-    default:
-      return 0;  // llama.cpp refuses other types itself
-  }
+  return static_cast<std::int32_t>(whole_number(gguf, key).value_or(0));
 }
 
 BlockShape read_block(const gguf_context* gguf, const std::string& prefix) {

@@ -1,6 +1,7 @@
 #include "llama/model/context_params.h"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <string>
 
@@ -108,6 +109,23 @@ llama_context_params make_params(const ContextSizes& sizes, const ContextSetting
   params.kv_unified = true;
   params.swa_full = true;  // otherwise cells leave the window, and no rollback reaches behind it
   return params;
+}
+
+Result<ContextHandle> make_llama_context(const ModelFile& file, const llama_context_params& params,
+                                         std::int32_t n_cells) {
+  const LogCapture log(file.log());
+  ContextHandle context;
+  try {
+    context.reset(llama_init_from_model(file.handle(), params));
+  } catch (const std::exception& error) {
+    return internal_error(std::string("llama.cpp cannot make a context: ") + error.what());
+  }
+  if (context) return context;
+  const std::string because = log.because();
+  const bool memory = because.find("alloc") != std::string::npos;
+  return Status(
+      memory ? StatusCode::kResourceExhausted : StatusCode::kInternal,
+      "llama.cpp cannot make a context of " + std::to_string(n_cells) + " cells" + because);
 }
 
 ggml_type cache_type_of(const std::string& name) {

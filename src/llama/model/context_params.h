@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "llama.h"
+#include "llama/base/handles.h"
 #include "llama/model/llama_model.h"
 #include "model/model_options.h"
 
@@ -37,6 +38,11 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
 
 // REQUIRES: the cache types of `settings` are known ones.
 llama_context_params make_params(const ContextSizes& sizes, const ContextSettings& settings);
+
+// llama.cpp's context of the file. `n_cells` is for the message. Errors: kResourceExhausted when it
+// does not fit into memory; kInternal; both with llama.cpp's reason.
+Result<ContextHandle> make_llama_context(const ModelFile& file, const llama_context_params& params,
+                                         std::int32_t n_cells);
 
 // REQUIRES: is_cache_type(name).
 ggml_type cache_type_of(const std::string& name);

@@ -54,18 +54,7 @@ Status LlamaBlockModel::make_context(const LlamaModel& target, const ModelOption
   params.abort_callback_data = this;
 
   const LogCapture log(file_->log());
-  try {
-    context_.reset(llama_init_from_model(file_->handle(), params));
-  } catch (const std::exception& error) {
-    return internal_error(std::string("llama.cpp cannot make a context: ") + error.what());
-  }
-  if (!context_) {
-    const std::string because = log.because();
-    const bool memory = because.find("alloc") != std::string::npos;
-    return Status(memory ? StatusCode::kResourceExhausted : StatusCode::kInternal,
-                  "llama.cpp cannot make a context of " + std::to_string(sizes->n_cells) +
-                      " cells" + because);
-  }
+  OUTRIDER_ASSIGN_OR_RETURN(context_, make_llama_context(*file_, params, sizes->n_cells));
   llama_set_causal_attn(context_.get(), block_.causal);
   OUTRIDER_RETURN_IF_ERROR(file_->adapters().apply(context_.get()));
   memory_ = llama_get_memory(context_.get());

@@ -112,18 +112,7 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
 
   const LogCapture log(file_->log());
   context_ = std::make_unique<Context>();
-  try {
-    context_->handle.reset(llama_init_from_model(file_->handle(), params));
-  } catch (const std::exception& error) {
-    return internal_error(std::string("llama.cpp cannot make a context: ") + error.what());
-  }
-  if (!context_->handle) {
-    const std::string because = log.because();
-    const bool memory = because.find("alloc") != std::string::npos;
-    return Status(
-        memory ? StatusCode::kResourceExhausted : StatusCode::kInternal,
-        "llama.cpp cannot make a context of " + std::to_string(sizes.n_cells) + " cells" + because);
-  }
+  OUTRIDER_ASSIGN_OR_RETURN(context_->handle, make_llama_context(*file_, params, sizes.n_cells));
   hand_out(context_->handle.get(), settings_.hidden);
   if (settings_.prediction) {
     choose_prediction_layer(context_->handle.get(), settings_.prediction_layer);
