@@ -198,7 +198,7 @@ def make_prompts(tokenizer, n_greedy, seed):
 def make_texts(target, options, prompts, temperatures, deadline, progress):
     """A list of (tokens [n], taps [n, 3, n_embd], last [n, n_embd]), as half floats, and how many
     tokens of each were the prompt."""
-    texts, done, began = [], 0, time.monotonic()
+    texts, done, began = [], 0, time.process_time()
     generator = torch.Generator().manual_seed(options.seed)
     ends = {target.reader.fields["tokenizer.ggml.eos_token_id"].contents()}
     for start in range(0, len(prompts), options.batch):
@@ -222,9 +222,9 @@ def make_texts(target, options, prompts, temperatures, deadline, progress):
                 elif length[i] == 0 and int(rows[-1][i]) in ends and position >= len(prompt):
                     length[i] = position + 1
             done += n
-            left = deadline - time.monotonic()
+            left = deadline - time.process_time()
             progress.show(
-                f"texts: {done} tokens, {done / (time.monotonic() - began):.0f} a second, "
+                f"texts: {done} tokens, {done / (time.process_time() - began):.0f} a second, "
                 f"{max(0, left) / 60:.0f} min left"
             )
             if all(length) or (left < 0 and texts):

@@ -23,8 +23,8 @@ It is no part of any build, and needs a few GB of memory. What it does:
    on whose forerunners were all right, how many are right, and how many tokens a step of so many
    guesses yields.
 
-`--minutes` is the time for the whole; 45 % of it go into texts. It needs about an hour of one idle
-core for a modest head. Measured, SmolLM2-135M-Instruct in Q4_0, 96 texts of 17,183 tokens, which is
+`--minutes` is the processor time for the whole, so that other work on the machine makes it later and
+not worse; 45 % of it go into texts. A modest head needs about an hour. Measured, SmolLM2-135M-Instruct in Q4_0, 96 texts of 17,183 tokens, which is
 all that 90 seconds of processor time made (2026-11-24, a shared machine): least squares alone are
 right at 0.216, 0.109 and 0.000 of the guesses of depth 1, 2 and 3; after 211 steps, another 90
 seconds, at 0.244, 0.209 and 0.213. llama.cpp's guesses are those measured here, but for rounding
@@ -103,9 +103,9 @@ def loss_of(head, tokens, taps, last, output, depth):
 def train(head, texts, vocab, options, deadline, progress, save):
     optimiser = torch.optim.AdamW(head.parameters(), lr=1.0, betas=(0.9, 0.95), weight_decay=0.01)
     output = head.target.output()[vocab]
-    began, saved, step, smooth = time.monotonic(), time.monotonic(), 0, None
+    began, saved, step, smooth = time.process_time(), time.process_time(), 0, None
     for tokens, taps, last in batches(texts, options.train_batch, options.seed):
-        now = time.monotonic()
+        now = time.process_time()
         part = step / options.steps if options.steps else (now - began) / max(1, deadline - began)
         if part >= 1:
             break
@@ -244,7 +244,7 @@ def parse_arguments():
     parser.add_argument(
         "head", help="the GGUF file to write; HEAD.pt and HEAD.texts.pt lie beside it"
     )
-    parser.add_argument("--minutes", type=float, help="time for all of it (50)")
+    parser.add_argument("--minutes", type=float, help="of processor time for all of it (50)")
     parser.add_argument("--steps", type=int, default=0, help="of training, instead of its time")
     parser.add_argument("--threads", type=int, default=1, help="of PyTorch (1)")
     parser.add_argument("--seed", type=int, default=1, help="of everything random (1)")
@@ -284,7 +284,7 @@ def main():
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
-    began, progress = time.monotonic(), Progress()
+    began, progress = time.process_time(), Progress()
     target = Target(options.target, torch.float32 if options.exact else torch.bfloat16)
     saved = torch.load(options.weights) if options.weights else None
     if saved:
@@ -312,7 +312,7 @@ def main():
         )
         n = sum(len(text[0]) for text in texts)
         progress.show(
-            f"texts: {len(texts)} of {n} tokens in {time.monotonic() - began:.0f} s", last=True
+            f"texts: {len(texts)} of {n} tokens in {time.process_time() - began:.0f} s of processor time", last=True
         )
 
     if saved:
@@ -351,7 +351,7 @@ def main():
         report(measure(head, texts[:KEPT_APART], vocab, options.measured_depth))
     print(
         f"{options.head}: EAGLE-3, taps {options.taps}, {len(vocab)} tokens, seed {options.seed}, "
-        f"{time.monotonic() - began:.0f} s"
+        f"{time.process_time() - began:.0f} s of processor time"
     )
 
 
