@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/list_of.h"
 #include "draft/lookup_table.h"
 #include "serve/runtime_event.h"
 
@@ -205,14 +206,13 @@ std::vector<DrafterFileStatus> FileLoads::statuses(std::string_view drafter) con
 }
 
 std::string FileLoads::failures() const {
-  std::string why;
+  std::vector<std::string> all;
   for (const File& file : files_) {
     if (file.task.state() != LoadTask::State::kFailed) continue;
-    if (!why.empty()) why += "; ";
-    why += "the file '" + file.file.path + "' of '" + file.file.drafter +
-           "' could not be used: " + file.task.error().message();
+    all.push_back("the file '" + file.file.path + "' of '" + file.file.drafter +
+                  "' could not be used: " + file.task.error().message());
   }
-  return why;
+  return joined(all, "; ");
 }
 
 std::string FileLoads::check_integrity() const {

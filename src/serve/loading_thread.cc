@@ -2,10 +2,10 @@
 
 #include <exception>
 #include <future>
-#include <new>
 #include <type_traits>
 #include <utility>
 
+#include "base/caught.h"
 #include "draft/lookup_table.h"
 
 namespace outrider {
@@ -61,12 +61,11 @@ void LoadingThread::open_model(ModelRole role, Lock& lock) {
   Status status;
   try {
     status = role == ModelRole::kTarget ? open_target(opening, lock) : open_draft(opening, lock);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception& error) {
     if (!lock.owns_lock()) lock.lock();
-    status = resource_exhausted("out of memory");  // short enough to need none
-  } catch (const std::exception& e) {
-    if (!lock.owns_lock()) lock.lock();
-    status = internal_error("cannot load '" + opening.options->path + "': " + e.what());
+    status = caught(error);
+    const bool may_add = status.code() == StatusCode::kInternal;  // memory is not what is lacking
+    if (may_add) status = status.with_context("cannot load '" + opening.options->path + "'");
   }
   if (!status.ok()) models_.failed(role, opening.task, std::move(status));
 }
