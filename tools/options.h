@@ -57,11 +57,8 @@ class OptionGroup {
   CLI::Option* add_names(const std::string& names, std::vector<std::string>& values,
                          const std::string& help);
 
-  // One of `choices`. An empty default means that none is chosen.
-  CLI::Option* add_choice(const std::string& names, std::string& value,
-                          const std::vector<std::string>& choices, const std::string& help);
-
-  // The same as a flag: without a value it means `bare`, with one (--color=always) that one.
+  // One of `choices`, as a flag: without a value it means `bare`, with one (--color=always) that
+  // one.
   CLI::Option* add_flag_choice(const std::string& names, std::string& value,
                                const std::vector<std::string>& choices, const std::string& bare,
                                const std::string& help);
@@ -109,6 +106,8 @@ std::vector<std::string> parts_of(const std::string& list);
 // What an option's value may be, one of a few names, for completions in shells; empty: anything.
 // It is not checked here.
 CLI::Option* set_choices(CLI::Option* option, const std::vector<std::string>& choices);
+// The same, and checked: parsing throws UsageError.
+void check_choices(CLI::Option* option, const std::vector<std::string>& choices);
 std::vector<std::string> choices_of(CLI::Option& option);
 
 // The long names ("--ctx") of what can be set in `app`: all options but --help and positional ones.
