@@ -29,15 +29,6 @@ class OptionGroup {
     return declare_integer(names, std::to_string(value), min, max, help,
                            [&value](std::int64_t given) { value = static_cast<Whole>(given); });
   }
-  // Without a default; `fallback` is what the help says instead, such as "as --ctx".
-  CLI::Option* add_integer(const std::string& names, std::optional<std::int32_t>& value,
-                           std::int64_t min, std::int64_t max, const std::string& fallback,
-                           const std::string& help) {
-    return declare_integer(names, fallback, min, max, help, [&value](std::int64_t given) {
-      value = static_cast<std::int32_t>(given);
-    });
-  }
-
   // Whole numbers in [min, max] with commas between them, each once, in the order given. `wanted`:
   // what the message says must be there beside the range.
   CLI::Option* add_integers(const std::string& names, std::vector<std::int32_t>& values,

@@ -67,7 +67,7 @@ class ReplayCommand : public Command {
   std::optional<std::string> corpus_;
   std::optional<std::string> cost_;
   std::optional<std::string> drafter_;
-  std::optional<std::int32_t> branches_;
+  std::int32_t branches_ = 0;  // 0: as the width
   std::vector<DrafterFile> files_;
   lab::ReplayPlan plan_;
   OutputArguments output_;
@@ -90,8 +90,10 @@ void ReplayCommand::add_options(CLI::App& app) {
       "has none");
   drafting.add_integer("--width", plan_.width, 1, 1024,
                        "tokens of a step at most, its own last one included");
-  drafting.add_integer("--branches", branches_, 1, 1024, "as --width",
-                       "leaves of the suffix drafter's guesses at most; 1: a chain");
+  drafting
+      .add_integer("--branches", branches_, 1, 1024,
+                   "leaves of the suffix drafter's guesses at most; 1: a chain")
+      ->default_str("as --width");
   add_drafter_files(drafting, files_);
   drafting.add_text("--cost", cost_, "FILE",
                     "what a step of each width costs, as JSON [{\"width\": 1, \"ms\": 72.0}, ...]: "
@@ -111,7 +113,7 @@ void ReplayCommand::check() {
   plan_.drafter = *drafter_;
   plan_.drafters = text_drafters(*drafter_);
   // As `run` has it for drafters without a model.
-  plan_.shape.branches = branches_.value_or(plan_.width);
+  plan_.shape.branches = branches_ > 0 ? branches_ : plan_.width;
   check_drafter_files(files_, plan_.drafters, *drafter_);
 }
 

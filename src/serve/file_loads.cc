@@ -109,16 +109,16 @@ std::optional<std::size_t> FileLoads::next() const {
 LoadTask::Opening FileLoads::begin_next() { return files_[*next()].task.begin(); }
 
 void FileLoads::done(const LoadTask::Opening& opening, const StationPtr& station,
-                     std::optional<OpenedDrafterFile> opened, Status why) {
+                     Result<OpenedDrafterFile> opened) {
   File* const file = find(opening);
   if (file == nullptr) return;  // taken away, or asked for anew
   if (station != stations_.current()) return file->task.wait_again();
-  if (opened) {
+  if (opened.ok()) {
     stations_.add({station, *opened, "the file '" + file->file.path + "' was replaced"});
-    file->opened = std::move(opened);
+    file->opened = *std::move(opened);
     file->task.succeed();
   } else {
-    file->task.fail(std::move(why));
+    file->task.fail(opened.status());
   }
   announce(*file, /*attached=*/true);
   shared_.decode_work.notify_all();

@@ -123,20 +123,16 @@ Status LoadingThread::open_draft(const ModelLoads::Opening& opening, Lock& lock)
 void LoadingThread::open_file(Lock& lock) {
   const LoadTask::Opening opening = files_.begin_next();
   const StationPtr station = stations_.current();
-  std::optional<OpenedDrafterFile> opened;
-  Status status;
   try {
     const DrafterFile file = files_.name_of(opening);
     lock.unlock();
-    Result<OpenedDrafterFile> result = open_drafter_file(file, station->tokenizer());
-    status = result.status();
-    if (result.ok()) opened = *std::move(result);
+    Result<OpenedDrafterFile> opened = open_drafter_file(file, station->tokenizer());
     lock.lock();
-    return files_.done(opening, station, std::move(opened), std::move(status));
+    return files_.done(opening, station, std::move(opened));
   } catch (const std::exception&) {
     if (!lock.owns_lock()) lock.lock();
   }
-  files_.done(opening, station, std::nullopt, resource_exhausted("out of memory"));
+  files_.done(opening, station, resource_exhausted("out of memory"));
 }
 
 }  // namespace outrider
