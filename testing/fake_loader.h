@@ -145,29 +145,11 @@ class FakeTarget : public Target {
   Status death_;
 };
 
-class FakeDraft : public Draft {
- public:
-  FakeDraft(const FakeFile& file, const ModelOptions& options, std::shared_ptr<const Target> target,
-            std::shared_ptr<FakeMemory> memory = std::make_shared<FakeMemory>())
-      : bytes_(std::move(memory), file.bytes),
-        target_(std::move(target)),
-        model_(FakeTarget::capabilities_of(file, options), FakeTarget::rows_of(file)),
-        drafter_(model_, target_->vocabulary().size(), [t = target_.get()](Token token) {
-          return t->vocabulary().is_end_of_generation(token);
-        }) {
-    info_.path = options.path;
-  }
-  Drafter& drafter() override { return drafter_; }
-  const ModelInfo& info() const override { return info_; }
-  const std::vector<std::string>& notes() const override { return notes_; }
-
- private:
-  FakeBytes bytes_;
-  std::shared_ptr<const Target> target_;
-  FakeModel model_;
-  DraftModelDrafter drafter_;
-  ModelInfo info_;
-  std::vector<std::string> notes_;
+// A draft's, in the order in which they need each other.
+struct FakeDraftModels {
+  FakeBytes bytes;
+  std::shared_ptr<const Target> target;
+  FakeModel model;
 };
 
 class FakeLoader : public ModelLoader {
@@ -214,8 +196,18 @@ class FakeLoader : public ModelLoader {
     if (file->n_vocab < target->vocabulary().size()) {
       return unsupported("'" + options.path + "' has another vocabulary");
     }
-    return std::unique_ptr<Draft>(
-        std::make_unique<FakeDraft>(*file, options, std::move(target), memory_));
+    const std::shared_ptr<FakeDraftModels> models(new FakeDraftModels{
+        .bytes = FakeBytes(memory_, file->bytes),
+        .target = std::move(target),
+        .model =
+            FakeModel(FakeTarget::capabilities_of(*file, options), FakeTarget::rows_of(*file))});
+    const Vocabulary& vocabulary = models->target->vocabulary();
+    return std::make_unique<Draft>(Draft::Parts{
+        .models = models,
+        .drafter = std::make_unique<DraftModelDrafter>(
+            models->model, vocabulary.size(),
+            [&vocabulary](Token token) { return vocabulary.is_end_of_generation(token); }),
+        .info = {.path = options.path}});
   }
 
   Result<std::uint64_t> estimate_memory(const ModelOptions& options) override {

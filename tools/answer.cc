@@ -25,7 +25,7 @@ void add_answer_options(CLI::App& app, AnswerArguments& a) {
 CompletionRequest named_request(const RequestArguments& arguments, const ModelArguments& model,
                                 const Target& target) {
   CompletionRequest request = arguments.request;
-  DrafterPlan drafters = chosen_drafters(arguments, model, target);
+  DrafterPlan drafters = chosen_drafters(arguments, model, &target);
   if (!drafters.empty()) request.drafters = std::move(drafters);  // nobody: the result says why
   return request;
 }

@@ -1,7 +1,5 @@
 #include "tools/answer_text.h"
 
-#include <utility>
-
 namespace outrider::tools {
 namespace {
 

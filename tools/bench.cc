@@ -1,11 +1,9 @@
 // outrider bench: how much faster is speculation, here, on these prompts?
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "json/json.h"
 #include "lab/bench_prompts.h"
 #include "lab/bench_report.h"
 #include "lab/bench_run.h"
@@ -18,7 +16,6 @@
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/terminal.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -44,11 +41,11 @@ class BenchCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
-  int run() override;
+  Result<int> run() override;
 
  private:
   LocalSetup setup() const;
-  int report(const lab::BenchRun& run, const SignalWatch& signals) const;
+  Result<int> report(const lab::BenchRun& run, const SignalWatch& signals);
 
   std::optional<std::string> prompts_file_;
   lab::PromptChoice choice_;
@@ -142,7 +139,7 @@ LocalSetup BenchCommand::setup() const {
 }
 
 // What was measured, whole or not, then what went wrong.
-int BenchCommand::report(const lab::BenchRun& run, const SignalWatch& signals) const {
+Result<int> BenchCommand::report(const lab::BenchRun& run, const SignalWatch& signals) {
   const lab::BenchResult& result = run.result;
   if (signals.raised()) {
     print_warning("interrupted: " + std::to_string(run.pairs) + " of " +
@@ -150,17 +147,16 @@ int BenchCommand::report(const lab::BenchRun& run, const SignalWatch& signals) c
                   std::to_string(result.overall.pairs) + " count");
   }
   const bool anything = result.overall.pairs > 0;
-  int printed = kDone;
+  Status printed;
   if (anything || run.failure.ok()) {
-    printed = print_result(output_.json ? json::encode(lab::bench_json(result)) + "\n"
-                                        : lab::bench_table(result));
+    printed = print(output_, lab::bench_json(result), lab::bench_table(result)).status();
   }
   const Status written =
       report_ && anything ? write_whole_file(*report_, lab::bench_report(result)) : Status();
-  if (printed != kDone) return printed;
-  if (!run.failure.ok()) return fail(run.failure);
-  if (!written.ok()) return fail(written.with_context("--report"));
-  return signals.raised() ? signals.exit_code() : kDone;
+  OUTRIDER_RETURN_IF_ERROR(printed);
+  OUTRIDER_RETURN_IF_ERROR(run.failure);
+  OUTRIDER_RETURN_IF_ERROR(written.with_context("--report"));
+  return signals.exit_code();
 }
 
 // Heads guess from what the target computed in its own run. Whether there are any is known once the
@@ -176,33 +172,27 @@ Status check_oracle(const DrafterPlan& drafters) {
   return Status();
 }
 
-int BenchCommand::run() {
-  const int constraint = read_constraint(request_);
-  if (constraint != kDone) return constraint;
-  const Status writable = report_ ? check_writable(*report_) : Status();
-  if (!writable.ok()) return fail(writable.with_context("--report"));
-  Result<std::vector<lab::Prompt>> prompts = lab::read_prompt_file(*prompts_file_, /*limit=*/0);
-  if (prompts.ok()) prompts = lab::choose_prompts(std::move(*prompts), choice_);
-  if (!prompts.ok()) return fail(prompts.status());
-  Terminal terminal(output_);
-  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), terminal);
-  if (!local.ok()) return fail(local.status(), terminal.signals);
-  (*local)->print_warnings(request_.request);
-  Result<std::vector<lab::TokenPrompt>> tokens = lab::tokenize((*local)->target(), *prompts, chat_);
-  if (!tokens.ok()) return fail(tokens.status());
-  plan_.prompts = *std::move(tokens);
-  plan_.categories = lab::categories_of(*prompts);
+Result<int> BenchCommand::run() {
+  OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
+  OUTRIDER_RETURN_IF_ERROR(check_output("--report", report_));
+  OUTRIDER_ASSIGN_OR_RETURN(std::vector<lab::Prompt> all,
+                            lab::read_prompt_file(*prompts_file_, /*limit=*/0));
+  OUTRIDER_ASSIGN_OR_RETURN(const std::vector<lab::Prompt> prompts,
+                            lab::choose_prompts(std::move(all), choice_));
+  Terminal& terminal = watch(output_);
+  OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
+                            LocalRuntime::open(setup(), terminal));
+  local->print_warnings(request_.request);
+  OUTRIDER_ASSIGN_OR_RETURN(plan_.prompts, lab::tokenize(local->target(), prompts, chat_));
+  plan_.categories = lab::categories_of(prompts);
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
-  plan_.request.drafters = chosen_drafters(request_, model_, (*local)->target());
-  if (plan_.oracle) {
-    const Status known = check_oracle(plan_.request.drafters);
-    if (!known.ok()) return fail(known);
-  }
+  plan_.request.drafters = chosen_drafters(request_, model_, &local->target());
+  if (plan_.oracle) OUTRIDER_RETURN_IF_ERROR(check_oracle(plan_.request.drafters));
   plan_.model = target_options(model_);
   plan_.until = static_cast<double>(until_);
   plan_.command = command_line();
-  const lab::BenchRun measured = lab::run_bench((*local)->harness(), plan_);
+  const lab::BenchRun measured = lab::run_bench(local->harness(), plan_);
   terminal.progress.clear();
   return report(measured, terminal.signals);
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "json/json.h"
 #include "lab/calibrate_run.h"
 #include "store/atomic_file.h"
 #include "tools/command.h"
@@ -13,8 +12,6 @@
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/report.h"
-#include "tools/request_options.h"
-#include "tools/terminal.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -47,7 +44,7 @@ class CalibrateCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
-  int run() override;
+  Result<int> run() override;
 
  private:
   LocalSetup setup() const;
@@ -110,11 +107,11 @@ LocalSetup CalibrateCommand::setup() const {
 }
 
 Status CalibrateCommand::measure(Terminal& terminal, lab::Calibration& result) const {
-  Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), terminal);
-  if (!local.ok()) return local.status();
-  (*local)->print_warnings({.width = plan_.target.widest});
-  OUTRIDER_RETURN_IF_ERROR(lab::measure_models((*local)->harness(), plan_, result));
-  local->reset();  // two copies of a large model may not fit into memory
+  OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<LocalRuntime> local,
+                            LocalRuntime::open(setup(), terminal));
+  local->print_warnings({.width = plan_.target.widest});
+  OUTRIDER_RETURN_IF_ERROR(lab::measure_models(local->harness(), plan_, result));
+  local.reset();  // two copies of a large model may not fit into memory
   OUTRIDER_RETURN_IF_ERROR(lab::measure_machine(plan_, terminal.watcher(), result));
   if (!lab::wants_stock_curve(result)) return Status();
   LocalSetup stock{.target = plan_.target};
@@ -122,32 +119,25 @@ Status CalibrateCommand::measure(Terminal& terminal, lab::Calibration& result) c
   stock.loader.measure_costs = false;
   stock.loader.probe_budget_ms = 1.0;  // only its times are asked for
   stock.loader.cache_folder = std::filesystem::path();
-  local = LocalRuntime::open(stock, terminal);
-  if (!local.ok()) return local.status();
-  return lab::measure_stock((*local)->harness(), plan_, result);
+  OUTRIDER_ASSIGN_OR_RETURN(local, LocalRuntime::open(stock, terminal));
+  return lab::measure_stock(local->harness(), plan_, result);
 }
 
-int CalibrateCommand::run() {
-  if (plot_) {
-    const Status writable = check_writable(*plot_);
-    if (!writable.ok()) return fail(writable.with_context("--plot"));
-  }
+Result<int> CalibrateCommand::run() {
+  OUTRIDER_RETURN_IF_ERROR(check_output("--plot", plot_));
   plan_.target = target_options(model_);
   plan_.target.widest = std::max(kOpenedWidth, plan_.widths.back());
   if (model_.draft_model) plan_.draft = draft_options(model_);
-  Terminal terminal(output_);
   lab::Calibration result;
   result.machine = lab::this_machine();
   result.command = command_line();
-  const Status measured = measure(terminal, result);
-  terminal.progress.clear();
-  if (!measured.ok()) return fail(measured, terminal.signals);
-  const int printed = print_result(output_.json ? json::encode(lab::calibration_json(result)) + "\n"
-                                                : lab::calibration_table(result));
-  if (printed != kDone) return printed;
+  OUTRIDER_RETURN_IF_ERROR(measure(watch(output_), result));
+  OUTRIDER_RETURN_IF_ERROR(
+      print(output_, lab::calibration_json(result), lab::calibration_table(result)).status());
   if (!plot_) return kDone;
-  const Status drawn = write_whole_file(*plot_, lab::calibration_plot(result));
-  return drawn.ok() ? kDone : fail(drawn.with_context("--plot"));
+  OUTRIDER_RETURN_IF_ERROR(
+      write_whole_file(*plot_, lab::calibration_plot(result)).with_context("--plot"));
+  return kDone;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/prompt_file.h"
+#include "base/on_exit.h"
 #include "serve/prompt.h"
 #include "tools/answer.h"
 #include "tools/chat_commands.h"
@@ -33,31 +33,13 @@ constexpr const char* kChatDetails =
     "From a pipe each line is a message, and stdout gets the answers and nothing else; with --json "
     "each\nis a result object on a line of its own. Then the exit code is 1 if any of them failed.";
 
-// Tells the terminal's lines of its signals while both are there.
-class WatchedLines {
- public:
-  WatchedLines(LineSource& lines, SignalWatch& signals) : signals_(signals) {
-    signals.on_other([&lines](int number) { lines.handle(number); });
-    signals.before_death([&lines] { lines.give_back(); });
-  }
-  ~WatchedLines() {
-    signals_.on_other({});
-    signals_.before_death({});
-  }
-  WatchedLines(const WatchedLines&) = delete;
-  WatchedLines& operator=(const WatchedLines&) = delete;
-
- private:
-  SignalWatch& signals_;
-};
-
 class ChatCommand : public Command {
  public:
   ChatCommand() : Command("chat", "talk with a model in the terminal", kChatDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
-  int run() override;
+  Result<int> run() override;
 
  private:
   LocalSetup setup() const;
@@ -165,26 +147,29 @@ int ChatCommand::talk(ChatSession& session, ChatReader& reader, SignalWatch& sig
   return failed_ && !interactive_ ? kFailed : kDone;
 }
 
-int ChatCommand::run() {
-  const int constraint = read_constraint(request_);
-  if (constraint != kDone) return constraint;
+Result<int> ChatCommand::run() {
+  OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   interactive_ = isatty(STDIN_FILENO) == 1;
   const std::vector<int> of_terminal =
       interactive_ ? std::vector<int>{SIGTSTP, SIGWINCH} : std::vector<int>{};
-  Terminal terminal(answer_.output, of_terminal);
+  Terminal& terminal = watch(answer_.output, of_terminal);
   // Before the models are loaded: what is typed meanwhile is the first line.
   const std::string history = no_history_ ? "" : history_.value_or(default_history_file());
   std::unique_ptr<LineSource> lines = edited_lines(history);
   if (lines == nullptr) lines = plain_lines(kMaxLineBytes);
-  const WatchedLines watched(*lines, terminal.signals);
-  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), terminal);
-  if (!local.ok()) return fail(local.status(), terminal.signals);
-  (*local)->print_warnings(request_.request);
-  const Status usable = check_template(**local);
-  if (!usable.ok()) return fail(usable);
+  terminal.signals.on_other([&lines](int number) { lines->handle(number); });
+  terminal.signals.before_death([&lines] { lines->give_back(); });
+  const OnExit unwatch([&terminal] {
+    terminal.signals.on_other({});
+    terminal.signals.before_death({});
+  });
+  OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
+                            LocalRuntime::open(setup(), terminal));
+  local->print_warnings(request_.request);
+  OUTRIDER_RETURN_IF_ERROR(check_template(*local));
 
   ChatReader reader(*lines, terminal.signals);
-  ChatSession session({.local = **local,
+  ChatSession session({.local = *local,
                        .terminal = terminal,
                        .model = model_,
                        .request = request_,
@@ -199,7 +184,7 @@ int ChatCommand::run() {
   }
   const int code = terminal.signals.raised() ? terminal.signals.exit_code()
                                              : talk(session, reader, terminal.signals);
-  if (!lines->status().ok()) return fail(lines->status());
+  OUTRIDER_RETURN_IF_ERROR(lines->status());
   return code;
 }
 

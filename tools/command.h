@@ -2,11 +2,17 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+
+#include "base/status.h"
+#include "json/json.h"
+#include "tools/terminal.h"
 
 namespace outrider::tools {
 
@@ -36,18 +42,33 @@ class Command {
   // False when it executes nothing of llama.cpp, so that any processor will do.
   virtual bool computes() const { return true; }
 
-  // Does the work and returns the exit code. REQUIRES: check() has passed, models() are files
-  virtual int run() = 0;
+  // Does the work and returns the exit code. Errors: what failed, which is not said yet. Throws
+  // UsageError as check() does. REQUIRES: check() has passed, models() are files
+  virtual Result<int> run() = 0;
+  // run(), with what failed on stderr. Where a signal ended it the exit code tells of that.
+  int run_and_tell();
 
   // The call as it could be typed again, for results that say how they were made.
   const std::string& command_line() const { return command_line_; }
   void set_command_line(std::string text) { command_line_ = std::move(text); }
+
+ protected:
+  // From now on, until the command's own end, signals ask it to end (tools/terminal.h).
+  Terminal& watch(const OutputArguments& output, const std::vector<int>& others = {}) {
+    return terminal_.emplace(output, others);
+  }
+  // A result on stdout, below no progress bar. Returns kDone. Errors: those of writing.
+  Result<int> print(std::string_view text);
+  // `object` with --json, else `table`.
+  Result<int> print(const OutputArguments& output, const json::Json& object,
+                    const std::string& table);
 
  private:
   const char* name_;
   const char* summary_;
   const char* details_;
   std::string command_line_;
+  std::optional<Terminal> terminal_;  // of watch()
 };
 
 std::unique_ptr<Command> make_run_command();

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -13,6 +15,7 @@
 #include "tools/fetch_models.h"
 #include "tools/help.h"
 #include "tools/report.h"
+#include "tools/text_output.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -101,32 +104,30 @@ std::string typed(int argc, const char* const* argv) {
 
 int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands, int argc,
                   const char* const* argv) {
-  Command* command = nullptr;
   try {
     root.parse(arguments_to_parse(root, argc, argv));
-    command = &chosen_command(root, commands);
-    command->check();
+    Command& command = chosen_command(root, commands);
+    command.check();
+    if (command.computes()) {
+      const Status processor = llama::check_processor();
+      if (!processor.ok()) return fail(processor);
+    }
+    command.set_command_line(typed(argc, argv));
+    if (ModelArguments* const models = command.models()) {
+      const int fetched = fetch_models(*models);
+      if (fetched != kDone) return fetched;
+      offer_draft(*models);
+    }
+    return command.run_and_tell();
   } catch (const CLI::Success& call) {  // --help, --version
     return root.exit(call);
   } catch (const UsageError& error) {
     print_error(error.what(), error.hint());
-    return kWrongUsage;
   } catch (const CLI::ParseError& error) {
     const UsageError ours = translate(error);
     print_error(ours.what(), ours.hint());
-    return kWrongUsage;
   }
-  if (command->computes()) {
-    const Status processor = llama::check_processor();
-    if (!processor.ok()) return fail(processor);
-  }
-  command->set_command_line(typed(argc, argv));
-  if (ModelArguments* const models = command->models()) {
-    const int fetched = fetch_models(*models);
-    if (fetched != kDone) return fetched;
-    offer_draft(*models);
-  }
-  return command->run();
+  return kWrongUsage;
 }
 
 // `outrider model-host CHANNEL MEMORY`: how a target in a process of its own is started. Not for
@@ -145,6 +146,27 @@ int host_model(const char* const* argv) {
 }
 
 }  // namespace
+
+int Command::run_and_tell() {
+  const Result<int> code = run();
+  if (code.ok()) return *code;
+  if (!terminal_) return fail(code.status());
+  terminal_->progress.clear();
+  return fail(code.status(), terminal_->signals);
+}
+
+Result<int> Command::print(std::string_view text) {
+  if (terminal_) terminal_->progress.clear();
+  TextOutput output(STDOUT_FILENO, /*color=*/false);
+  output.write(text);
+  OUTRIDER_RETURN_IF_ERROR(output.status());
+  return kDone;
+}
+
+Result<int> Command::print(const OutputArguments& output, const json::Json& object,
+                           const std::string& table) {
+  return print(output.json ? json::encode(object) + "\n" : table);
+}
 
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands;

@@ -4,16 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "json/json.h"
 #include "lab/compare_run.h"
 #include "tools/command.h"
 #include "tools/field_options.h"
 #include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
-#include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/terminal.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -36,7 +33,7 @@ class CompareCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
-  int run() override;
+  Result<int> run() override;
 
  private:
   LocalSetup setup();
@@ -88,7 +85,7 @@ void CompareCommand::check() {
     throw UsageError("--drafter is 'none', but there would be nothing to compare",
                      "leave it out: then the plain run's own tokens are proposed");
   }
-  check_request(request_, model_, /*automatic=*/{.chains = {{std::string(kDraftModelName)}}});
+  check_request(request_, model_, DrafterPlan{.chains = {{std::string(kDraftModelName)}}});
   std::sort(plan_.widths.begin(), plan_.widths.end());
 }
 
@@ -108,29 +105,22 @@ LocalSetup CompareCommand::setup() {
   return setup;
 }
 
-int CompareCommand::run() {
-  const int constraint = read_constraint(request_);
-  if (constraint != kDone) return constraint;
-  const Result<std::vector<lab::Prompt>> prompts =
-      lab::read_prompt_file(*prompts_, static_cast<std::size_t>(limit_));
-  if (!prompts.ok()) return fail(prompts.status());
-  Terminal terminal(output_);
-  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup(), terminal);
-  if (!local.ok()) return fail(local.status(), terminal.signals);
-  (*local)->print_warnings(request_.request);
-  Result<std::vector<lab::TokenPrompt>> tokens = lab::tokenize((*local)->target(), *prompts, chat_);
-  if (!tokens.ok()) return fail(tokens.status());
-  plan_.prompts = *std::move(tokens);
+Result<int> CompareCommand::run() {
+  OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
+  OUTRIDER_ASSIGN_OR_RETURN(const std::vector<lab::Prompt> prompts,
+                            lab::read_prompt_file(*prompts_, static_cast<std::size_t>(limit_)));
+  Terminal& terminal = watch(output_);
+  OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
+                            LocalRuntime::open(setup(), terminal));
+  local->print_warnings(request_.request);
+  OUTRIDER_ASSIGN_OR_RETURN(plan_.prompts, lab::tokenize(local->target(), prompts, chat_));
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
-  const lab::CompareRun compared = lab::run_comparison((*local)->harness(), plan_);
-  terminal.progress.clear();
-  const int printed =
-      print_result(output_.json ? json::encode(lab::comparison_json(compared.comparison)) + "\n"
-                                : lab::comparison_table(compared.comparison));
-  if (printed != kDone) return printed;
-  if (!compared.failure.ok()) return fail(compared.failure);  // after what was compared until then
-  return terminal.signals.raised() ? terminal.signals.exit_code() : kDone;
+  const auto [comparison, failure] = lab::run_comparison(local->harness(), plan_);
+  OUTRIDER_RETURN_IF_ERROR(
+      print(output_, lab::comparison_json(comparison), lab::comparison_table(comparison)).status());
+  OUTRIDER_RETURN_IF_ERROR(failure);  // after what was compared until then
+  return terminal.signals.exit_code();
 }
 
 }  // namespace

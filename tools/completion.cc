@@ -1,7 +1,6 @@
 // outrider completion and outrider man: what shells and man need, of the options as they are
 // declared.
 #include <algorithm>
-#include <optional>
 
 #include "base/list_of.h"
 #include "tools/command.h"
@@ -9,7 +8,6 @@
 #include "tools/completion_scripts.h"
 #include "tools/man_page.h"
 #include "tools/options.h"
-#include "tools/report.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -39,8 +37,8 @@ class CompletionCommand : public Command {
     throw UsageError("no completion for '" + shell_ + "'; give " + known);
   }
   bool computes() const override { return false; }
-  int run() override {
-    return print_result(completion_script(command_table(*app_->get_parent()), shell_));
+  Result<int> run() override {
+    return print(completion_script(command_table(*app_->get_parent()), shell_));
   }
 
  private:
@@ -56,7 +54,7 @@ class ManCommand : public Command {
   void add_options(CLI::App& app) override { app_ = &app; }
   void check() override {}
   bool computes() const override { return false; }
-  int run() override { return print_result(man_page(command_table(*app_->get_parent()))); }
+  Result<int> run() override { return print(man_page(command_table(*app_->get_parent()))); }
 
  private:
   CLI::App* app_ = nullptr;  // of add_options

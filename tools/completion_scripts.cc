@@ -2,14 +2,10 @@
 
 #include <cassert>
 
+#include "base/list_of.h"
+
 namespace outrider::tools {
 namespace {
-
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
 
 // `text` with a backslash in front of each of `special`.
 std::string escaped(const std::string& text, const std::string& special) {

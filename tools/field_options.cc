@@ -1,7 +1,5 @@
 #include "tools/field_options.h"
 
-#include <algorithm>
-
 namespace outrider::tools {
 
 std::string option_name(std::string_view field) {
@@ -14,8 +12,8 @@ std::string option_message(const Status& status) {
   return status.message_with(option_name(status.field()));
 }
 
-UsageError usage_error(const Status& status, const std::string& hint) {
-  return UsageError(option_message(status), hint);
+void require_ok(const Status& status, const std::string& hint) {
+  if (!status.ok()) throw UsageError(option_message(status), hint);
 }
 
 }  // namespace outrider::tools

@@ -21,8 +21,8 @@ std::string option_name(std::string_view field);
 // What `status` says, with its field spelled as an option.
 std::string option_message(const Status& status);
 
-// The failure as wrong usage. REQUIRES: !status.ok()
-UsageError usage_error(const Status& status, const std::string& hint = "");
+// Throws a failure as wrong usage.
+void require_ok(const Status& status, const std::string& hint = "");
 
 // What belongs to an option and not to its field.
 struct OptionTexts {
@@ -109,11 +109,9 @@ class OptionAdder {
     });
   }
   CLI::Option* operator()(const TextForm<T>& form) {
-    return declare("EXPR", [&object = object_, form,
-                            field = std::string(field_.name)](const std::string& text) {
-      const Status status = form.set(object, text, field);
-      if (!status.ok()) throw usage_error(status);
-    });
+    return declare("EXPR",
+                   [&object = object_, form, field = std::string(field_.name)](
+                       const std::string& text) { require_ok(form.set(object, text, field)); });
   }
 
  private:
@@ -122,8 +120,7 @@ class OptionAdder {
         names_, help_, field_.unit.empty() ? unit : std::string(field_.unit), fallback_,
         [take = std::move(take), &field = field_, &object = object_](const std::string& text) {
           take(text);
-          const Status status = check(field, object);
-          if (!status.ok()) throw usage_error(status);
+          require_ok(check(field, object));
         });
   }
   template <typename Value>

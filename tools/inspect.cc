@@ -2,13 +2,11 @@
 #include <memory>
 #include <optional>
 
-#include "json/json.h"
 #include "lab/inspection.h"
 #include "tools/command.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/report.h"
-#include "tools/terminal.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -28,7 +26,7 @@ class InspectCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
-  int run() override;
+  Result<int> run() override;
 
  private:
   ModelArguments model_;
@@ -48,20 +46,19 @@ void InspectCommand::check() {
   require_model(model_);
 }
 
-int InspectCommand::run() {
-  Terminal terminal(output_);
+Result<int> InspectCommand::run() {
+  Terminal& terminal = watch(output_);
   std::optional<ModelOptions> draft;
   if (model_.draft_model) draft = draft_options(model_);
-  const Result<lab::Inspection> inspection =
-      lab::inspect(target_options(model_), draft, terminal.load_hooks("reading"));
+  OUTRIDER_ASSIGN_OR_RETURN(
+      const lab::Inspection inspection,
+      lab::inspect(target_options(model_), draft, terminal.load_hooks("reading")));
   terminal.progress.clear();
-  if (!inspection.ok()) return fail(inspection.status(), terminal.signals);
-  if (inspection->draft && !inspection->draft->types_status.ok()) {
+  if (inspection.draft && !inspection.draft->types_status.ok()) {
     print_warning("types of weights were not measured: " +
-                  inspection->draft->types_status.message());
+                  inspection.draft->types_status.message());
   }
-  return print_result(output_.json ? json::encode(lab::inspection_json(*inspection)) + "\n"
-                                   : lab::inspection_table(*inspection));
+  return print(output_, lab::inspection_json(inspection), lab::inspection_table(inspection));
 }
 
 }  // namespace

@@ -67,42 +67,35 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(
                             Runtime::create(setup.runtime, local->loader_));
   local->runtime_ = std::move(runtime);
   if (created) created(*local->runtime_);
-  if (setup.target) {
-    ModelOptions target = *setup.target;
-    if (setup.draft) target.head = setup.draft->path;
-    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kTarget, target));
-    local->target_ = local->runtime_->target();
-  }
-  if (setup.draft) {
-    OUTRIDER_RETURN_IF_ERROR(local->load(ModelRole::kDraft, *setup.draft));
-  }
+  if (setup.target) OUTRIDER_RETURN_IF_ERROR(local->load(*setup.target, setup.draft));
   OUTRIDER_RETURN_IF_ERROR(local->attach(setup.files));
   return local;
 }
 
-Status LocalRuntime::load(ModelRole role, const ModelOptions& options) {
-  const bool is_target = role == ModelRole::kTarget;
-  const auto status_of = [&] {
-    RuntimeStatus all = runtime_->status();
-    return is_target ? std::move(all.target) : std::move(all.draft);
-  };
-  OUTRIDER_RETURN_IF_ERROR(runtime_->load(role, options));
+Status LocalRuntime::load(const ModelOptions& target, const std::optional<ModelOptions>& draft) {
+  OUTRIDER_RETURN_IF_ERROR(runtime_->load(ModelRole::kTarget, target, draft));
   bool is_cancelled = false;
-  double shown = -1.0;
   do {
-    const double progress = status_of().progress;
-    if (progress != shown)
-      terminal_.progress.update("loading " + base_name(options.path), progress);
-    shown = progress;
+    const RuntimeStatus status = runtime_->status();
+    const ModelStatus& loading =
+        status.target.state == ModelState::kLoading ? status.target : status.draft;
+    if (!loading.path.empty()) {
+      terminal_.progress.update("loading " + base_name(loading.path), loading.progress);
+    }
     if (!terminal_.signals.raised() || is_cancelled) continue;
-    (void)runtime_->cancel_load(role);  // not found: it is done already
+    (void)runtime_->cancel_load(ModelRole::kTarget);  // not found: it is done already
+    (void)runtime_->cancel_load(ModelRole::kDraft);
     is_cancelled = true;
   } while (!runtime_->wait_loaded(kProgressMs));
   terminal_.progress.clear();
-  const ModelStatus loaded = status_of();
-  for (const std::string& note : loaded.notes)
-    warnings_.push_back("'" + options.path + "': " + note);
-  return loaded.error;
+  target_ = runtime_->target();
+  const RuntimeStatus status = runtime_->status();
+  for (const ModelStatus& loaded : {status.target, status.draft}) {
+    OUTRIDER_RETURN_IF_ERROR(loaded.error);
+    for (const std::string& note : loaded.notes)
+      warnings_.push_back("'" + loaded.path + "': " + note);
+  }
+  return Status();
 }
 
 Status LocalRuntime::attach(const std::vector<DrafterFile>& files) {

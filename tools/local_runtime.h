@@ -2,7 +2,6 @@
 // files at work: what apps embed, so that the command exercises it.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,7 +38,6 @@ class LocalRuntime {
       const std::function<void(Runtime&)>& created = {});
 
   Runtime& runtime() { return *runtime_; }
-  const Runtime& runtime() const { return *runtime_; }
   // REQUIRES: a target was loaded
   const Target& target() const { return *target_; }
   // For experiments with them. REQUIRES: as target()
@@ -55,7 +53,7 @@ class LocalRuntime {
 
  private:
   LocalRuntime(const LocalSetup& setup, Terminal& terminal);
-  Status load(ModelRole role, const ModelOptions& options);
+  Status load(const ModelOptions& target, const std::optional<ModelOptions>& draft);
   Status attach(const std::vector<DrafterFile>& files);
 
   Terminal& terminal_;

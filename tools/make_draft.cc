@@ -1,5 +1,4 @@
 // outrider make-draft: a draft model for a target that has none.
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -7,7 +6,6 @@
 #include <system_error>
 #include <vector>
 
-#include "json/json.h"
 #include "lab/make_draft_run.h"
 #include "request/completion_request.h"
 #include "store/atomic_file.h"
@@ -16,7 +14,6 @@
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/report.h"
-#include "tools/terminal.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -43,7 +40,7 @@ class MakeDraftCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
-  int run() override;
+  Result<int> run() override;
 
  private:
   void add_search_options(CLI::App& app);
@@ -62,9 +59,8 @@ class MakeDraftCommand : public Command {
 };
 
 void MakeDraftCommand::add_options(CLI::App& app) {
-  CLI::Option* target = app.add_option("TARGET", model_.model, "the model to make a draft for");
-  target->type_name("TARGET.gguf")->group("Draft");
   OptionGroup group(app, "Draft");
+  group.add_text("TARGET", model_.model, "TARGET.gguf", "the model to make a draft for");
   group.add_text("--from", from_, "SMALLER.gguf",
                  "the model that the draft is made of [default: the target itself]");
   group.add_text("-o,--output", path_, "DRAFT.gguf", "the draft to write (required)");
@@ -144,7 +140,7 @@ Status MakeDraftCommand::check_files() const {
   return check_writable(plan_.output).with_context("--output");
 }
 
-int MakeDraftCommand::run() {
+Result<int> MakeDraftCommand::run() {
   plan_.output = *path_;
   plan_.target = target_options(model_);
   plan_.target.widest = kOpenedWidth;
@@ -152,23 +148,20 @@ int MakeDraftCommand::run() {
   plan_.draft = draft_options(model_);
   plan_.source = from_.value_or(plan_.target.path);
   plan_.command = command_line();
-  const Status files = check_files();
-  if (!files.ok()) return fail(files);
-  Terminal terminal(output_);
+  OUTRIDER_RETURN_IF_ERROR(check_files());
+  Terminal& terminal = watch(output_);
   LocalSetup setup{.target = plan_.target};
   setup.runtime.slots = 1;
   setup.runtime.reuse_prefix = false;  // measured texts read their prompts
-  const Result<std::unique_ptr<LocalRuntime>> local = LocalRuntime::open(setup, terminal);
-  if (!local.ok()) return fail(local.status(), terminal.signals);
-  (*local)->print_warnings();
-  const Result<lab::MakeDraftResult> made = lab::make_draft((*local)->harness(), plan_);
-  terminal.progress.clear();
-  if (!made.ok()) return fail(made.status(), terminal.signals);
-  const int printed = print_result(output_.json ? json::encode(lab::make_draft_json(*made)) + "\n"
-                                                : lab::make_draft_table(*made));
-  if (printed != kDone) return printed;
-  if (made->chosen) return kDone;
-  print_error(made->verdict);
+  OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
+                            LocalRuntime::open(setup, terminal));
+  local->print_warnings();
+  OUTRIDER_ASSIGN_OR_RETURN(const lab::MakeDraftResult made,
+                            lab::make_draft(local->harness(), plan_));
+  OUTRIDER_RETURN_IF_ERROR(
+      print(output_, lab::make_draft_json(made), lab::make_draft_table(made)).status());
+  if (made.chosen) return kDone;
+  print_error(made.verdict);
   return kFailed;
 }
 

@@ -1,7 +1,6 @@
 #include "tools/message_assembler.h"
 
 #include <string_view>
-#include <utility>
 
 #include "tools/paste.h"
 

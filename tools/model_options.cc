@@ -1,7 +1,5 @@
 #include "tools/model_options.h"
 
-#include <vector>
-
 #include "llama/download/hub_name.h"
 #include "llama/files/model_file.h"
 #include "llama/workers/rpc_worker.h"
@@ -23,14 +21,7 @@ CLI::Option* add_of(OptionGroup& group, const char* field, ModelOptions& options
 
 // llama.cpp says which types there are.
 void check_cache_types(CLI::Option* option) {
-  const std::vector<std::string> types = parts_of(llama::cache_type_names());
-  set_choices(option, types);
-  option->check(CLI::Validator(
-      [name = spelled(option->get_name()), types](std::string& text) {
-        (void)parse_choice(name, text, types);
-        return std::string();
-      },
-      ""));
+  check_choices(option, parts_of(llama::cache_type_names()));
 }
 
 void add_context_options(OptionGroup& group, ModelOptions& options) {

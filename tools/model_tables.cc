@@ -1,7 +1,6 @@
 #include "tools/model_tables.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/nearest.h"

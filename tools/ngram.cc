@@ -9,13 +9,11 @@
 #include "base/nearest.h"
 #include "draft/ngram/llama_ngram_file.h"
 #include "draft/ngram/ngram_file.h"
-#include "json/json.h"
 #include "lab/corpus.h"
 #include "lab/store_stats.h"
 #include "tools/command.h"
 #include "tools/options.h"
 #include "tools/report.h"
-#include "tools/terminal.h"
 #include "tools/usage.h"
 #include "tools/vocabulary_file.h"
 
@@ -47,15 +45,16 @@ class NgramCommand : public Command {
                 kNgramDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
-  int run() override;
+  Result<int> run() override;
 
  private:
   // A cache and whose ids it holds.
   Result<NgramFile> create(const VocabularyFile& vocabulary, Terminal& terminal) const;
   Result<NgramFile> import(const VocabularyFile& vocabulary) const;
-  int save(const NgramFile& file) const;
-  int stats() const;
-  int print(const std::vector<Json>& files) const;
+  Result<NgramFile> make(Terminal& terminal) const;
+  Result<int> save(const NgramFile& file);
+  Result<int> stats();
+  Result<int> print_files(const std::vector<Json>& files);
 
   std::vector<std::string> arguments_;  // the action and its files
   std::vector<std::string> files_;
@@ -119,14 +118,13 @@ void NgramCommand::check() {
 
 Result<NgramFile> NgramCommand::create(const VocabularyFile& vocabulary, Terminal& terminal) const {
   NgramFile result{.cache = {}, .tokenizer = vocabulary.id};
-  const Status read =
+  OUTRIDER_RETURN_IF_ERROR(
       lab::for_each_text(files_, *vocabulary.vocabulary, lab::CorpusForm::kAsLlama,
                          terminal.watcher(), "counting", [&](const std::vector<Token>& tokens) {
                            result.cache.count(tokens, 0, dynamic_ ? 1 : kStaticNgram,
                                               dynamic_ ? kMaxNgram : kStaticNgram);
                            return Status();
-                         });
-  if (!read.ok()) return read;
+                         }));
   return result;
 }
 
@@ -140,48 +138,40 @@ Result<NgramFile> NgramCommand::import(const VocabularyFile& vocabulary) const {
   return NgramFile{.cache = std::move(imported.cache), .tokenizer = vocabulary.id};
 }
 
-int NgramCommand::print(const std::vector<Json>& files) const {
-  if (output_.json) return print_result(json::encode(Json{{"files", files}}) + "\n");
-  std::string text;
-  for (const Json& file : files) text += lab::ngram_stats_table(file);
-  return print_result(text);
+Result<NgramFile> NgramCommand::make(Terminal& terminal) const {
+  if (!vocab_) return action_ == "merge" ? merge_ngrams(files_) : load_ngrams(files_.front());
+  OUTRIDER_ASSIGN_OR_RETURN(const VocabularyFile vocabulary, read_vocabulary(*vocab_, terminal));
+  return action_ == "create" ? create(vocabulary, terminal) : import(vocabulary);
 }
 
-int NgramCommand::stats() const {
+Result<int> NgramCommand::print_files(const std::vector<Json>& files) {
+  std::string text;
+  for (const Json& file : files) text += lab::ngram_stats_table(file);
+  return print(output_, {{"files", files}}, text);
+}
+
+Result<int> NgramCommand::stats() {
   std::vector<Json> files;
   for (const std::string& path : files_) {
     const Stopwatch watch;
-    const Result<NgramFile> file = load_ngrams(path);
-    if (!file.ok()) return fail(file.status());
-    files.push_back(lab::ngram_stats_json(path, *file, watch.elapsed_ms()));
+    OUTRIDER_ASSIGN_OR_RETURN(const NgramFile file, load_ngrams(path));
+    files.push_back(lab::ngram_stats_json(path, file, watch.elapsed_ms()));
   }
-  return print(files);
+  return print_files(files);
 }
 
-int NgramCommand::save(const NgramFile& file) const {
-  const Status saved = action_ == "export" ? export_llama_ngrams(file.cache, *out_)
-                                           : save_ngrams(file.cache, file.tokenizer, *out_);
-  if (!saved.ok()) return fail(saved);
-  return print({lab::ngram_stats_json(*out_, file, 0.0)});
+Result<int> NgramCommand::save(const NgramFile& file) {
+  OUTRIDER_RETURN_IF_ERROR(action_ == "export" ? export_llama_ngrams(file.cache, *out_)
+                                               : save_ngrams(file.cache, file.tokenizer, *out_));
+  return print_files({lab::ngram_stats_json(*out_, file, 0.0)});
 }
 
-int NgramCommand::run() {
+Result<int> NgramCommand::run() {
   if (action_ == "stats") return stats();
-  Terminal terminal(output_);
-  Result<NgramFile> file = NgramFile();
-  if (vocab_) {
-    const Result<VocabularyFile> vocabulary = read_vocabulary(*vocab_, terminal);
-    if (!vocabulary.ok()) {
-      file = vocabulary.status();
-    } else {
-      file = action_ == "create" ? create(*vocabulary, terminal) : import(*vocabulary);
-    }
-  } else {
-    file = action_ == "merge" ? merge_ngrams(files_) : load_ngrams(files_.front());
-  }
-  terminal.progress.clear();
-  if (file.ok() && !terminal.signals.raised()) return save(*file);
-  return fail(file.ok() ? cancelled("interrupted") : file.status(), terminal.signals);
+  Terminal& terminal = watch(output_);
+  OUTRIDER_ASSIGN_OR_RETURN(const NgramFile file, make(terminal));
+  if (terminal.signals.raised()) return cancelled("interrupted");
+  return save(file);
 }
 
 }  // namespace

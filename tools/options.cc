@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 
 #include "base/field.h"
 #include "base/list_of.h"
+#include "base/number_from.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -48,21 +48,15 @@ std::string environment_name(const std::string& long_name) {
 
 std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t min,
                            std::int64_t max, const std::string& wanted) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const std::from_chars_result result = std::from_chars(text.data(), end, value);
-  if (result.ec != std::errc() || result.ptr != end || value < min || value > max) {
-    refuse(option, text, wanted);
-  }
-  return value;
+  const std::optional<std::int64_t> value = number_from<std::int64_t>(text);
+  if (!value || *value < min || *value > max) refuse(option, text, wanted);
+  return *value;
 }
 
 float parse_number(const std::string& option, const std::string& text) {
-  float value = 0.0f;
-  const char* end = text.data() + text.size();
-  const std::from_chars_result result = std::from_chars(text.data(), end, value);
-  if (result.ec != std::errc() || result.ptr != end) refuse(option, text, "a number such as 0.8");
-  return value;
+  const std::optional<float> value = number_from<float>(text);
+  if (!value) refuse(option, text, "a number such as 0.8");
+  return *value;
 }
 
 std::size_t parse_choice(const std::string& option, const std::string& text,
@@ -95,6 +89,14 @@ CLI::Option* set_choices(CLI::Option* option, const std::vector<std::string>& ch
   CLI::Validator names([](std::string&) { return std::string(); }, list_of(choices, ","), kChoices);
   names.active(false);
   return option->check(names);
+}
+
+void check_choices(CLI::Option* option, const std::vector<std::string>& choices) {
+  const auto check = [name = spelled(option->get_name()), choices](std::string& text) {
+    (void)parse_choice(name, text, choices);
+    return std::string();
+  };
+  set_choices(option, choices)->check(CLI::Validator(check, ""));
 }
 
 std::vector<std::string> choices_of(CLI::Option& option) {
@@ -208,29 +210,11 @@ CLI::Option* OptionGroup::add_texts(const std::string& names, std::vector<std::s
                       [&values](const std::vector<std::string>& texts) { values = texts; });
 }
 
-CLI::Option* OptionGroup::add_choice(const std::string& names, std::string& value,
-                                     const std::vector<std::string>& choices,
-                                     const std::string& help) {
-  const std::string name = spelled(names);
-  CLI::Option* option =
-      declare(names, help, "NAME", value, [&value, name, choices](const std::string& text) {
-        value = choices[parse_choice(name, text, choices)];
-      });
-  return set_choices(option, choices);
-}
-
 CLI::Option* OptionGroup::add_flag_choice(const std::string& names, std::string& value,
                                           const std::vector<std::string>& choices,
                                           const std::string& bare, const std::string& help) {
-  const std::string name = spelled(names);
   CLI::Option* option = app_.add_flag(names + "{" + bare + "}", value, help);
-  option->check(CLI::Validator(
-      [name, choices](std::string& text) {
-        (void)parse_choice(name, text, choices);
-        return std::string();
-      },
-      ""));
-  set_choices(option, choices);
+  check_choices(option, choices);
   return option->group(heading_)->option_text("[=NAME]")->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);
 }

@@ -29,15 +29,6 @@ class OptionGroup {
     return declare_integer(names, std::to_string(value), min, max, help,
                            [&value](std::int64_t given) { value = static_cast<Whole>(given); });
   }
-  // Without a default; `fallback` is what the help says instead, such as "as --ctx".
-  CLI::Option* add_integer(const std::string& names, std::optional<std::int32_t>& value,
-                           std::int64_t min, std::int64_t max, const std::string& fallback,
-                           const std::string& help) {
-    return declare_integer(names, fallback, min, max, help, [&value](std::int64_t given) {
-      value = static_cast<std::int32_t>(given);
-    });
-  }
-
   // Whole numbers in [min, max] with commas between them, each once, in the order given. `wanted`:
   // what the message says must be there beside the range.
   CLI::Option* add_integers(const std::string& names, std::vector<std::int32_t>& values,
@@ -57,11 +48,8 @@ class OptionGroup {
   CLI::Option* add_names(const std::string& names, std::vector<std::string>& values,
                          const std::string& help);
 
-  // One of `choices`. An empty default means that none is chosen.
-  CLI::Option* add_choice(const std::string& names, std::string& value,
-                          const std::vector<std::string>& choices, const std::string& help);
-
-  // The same as a flag: without a value it means `bare`, with one (--color=always) that one.
+  // One of `choices`, as a flag: without a value it means `bare`, with one (--color=always) that
+  // one.
   CLI::Option* add_flag_choice(const std::string& names, std::string& value,
                                const std::vector<std::string>& choices, const std::string& bare,
                                const std::string& help);
@@ -109,6 +97,8 @@ std::vector<std::string> parts_of(const std::string& list);
 // What an option's value may be, one of a few names, for completions in shells; empty: anything.
 // It is not checked here.
 CLI::Option* set_choices(CLI::Option* option, const std::vector<std::string>& choices);
+// The same, and checked: parsing throws UsageError.
+void check_choices(CLI::Option* option, const std::vector<std::string>& choices);
 std::vector<std::string> choices_of(CLI::Option& option);
 
 // The long names ("--ctx") of what can be set in `app`: all options but --help and positional ones.

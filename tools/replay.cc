@@ -5,14 +5,12 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "json/json.h"
 #include "lab/replay_run.h"
 #include "tools/command.h"
 #include "tools/drafter_files.h"
 #include "tools/field_options.h"
 #include "tools/options.h"
 #include "tools/report.h"
-#include "tools/terminal.h"
 #include "tools/usage.h"
 #include "tools/vocabulary_file.h"
 
@@ -48,7 +46,7 @@ DrafterPlan text_drafters(const std::string& expression) {
         "drafters that need only text: suffix and ngram-cache");
   }
   Result<DrafterPlan> plan = parse_drafter_plan(expression, lab::kTextDrafters);
-  if (!plan.ok()) throw usage_error(plan.status());
+  require_ok(plan.status());
   return *std::move(plan);
 }
 
@@ -59,7 +57,7 @@ class ReplayCommand : public Command {
                 kReplayDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
-  int run() override;
+  Result<int> run() override;
 
  private:
   // Opens the files of --suffix-store, --ngram-static and --ngram-dynamic.
@@ -69,25 +67,19 @@ class ReplayCommand : public Command {
   std::optional<std::string> corpus_;
   std::optional<std::string> cost_;
   std::optional<std::string> drafter_;
-  std::optional<std::int32_t> branches_;
+  std::int32_t branches_ = 0;  // 0: as the width
   std::vector<DrafterFile> files_;
   lab::ReplayPlan plan_;
   OutputArguments output_;
 };
 
 void ReplayCommand::add_options(CLI::App& app) {
-  const std::string heading = "Texts";
-  OptionGroup texts(app, heading);
+  OptionGroup texts(app, "Texts");
   texts.add_text("--vocab", vocab_, "FILE", "a GGUF file with the target's vocabulary (required)");
-  CLI::Option* corpus = app.add_option(
-      "corpus",
-      [this](const CLI::results_t& results) {
-        corpus_ = results.back();
-        return true;
-      },
-      "a text, or JSON lines (name.jsonl) with 'messages', 'turns', 'prompt' or 'text'; - is "
-      "standard input (required)");
-  corpus->type_name("FILE")->group(heading);
+  texts.add_text(
+      "corpus", corpus_, "FILE",
+      "a text, or JSON lines (name.jsonl) with 'messages', 'turns', 'prompt' or 'text'; - "
+      "is standard input (required)");
   texts.add_integer("-c,--chunk", plan_.chunk, 0, 1 << 30,
                     "tokens of the pieces that a plain text is cut into; 0: the whole text");
   OptionGroup drafting(app, "Drafting");
@@ -98,8 +90,10 @@ void ReplayCommand::add_options(CLI::App& app) {
       "has none");
   drafting.add_integer("--width", plan_.width, 1, 1024,
                        "tokens of a step at most, its own last one included");
-  drafting.add_integer("--branches", branches_, 1, 1024, "as --width",
-                       "leaves of the suffix drafter's guesses at most; 1: a chain");
+  drafting
+      .add_integer("--branches", branches_, 1, 1024,
+                   "leaves of the suffix drafter's guesses at most; 1: a chain")
+      ->default_str("as --width");
   add_drafter_files(drafting, files_);
   drafting.add_text("--cost", cost_, "FILE",
                     "what a step of each width costs, as JSON [{\"width\": 1, \"ms\": 72.0}, ...]: "
@@ -119,7 +113,7 @@ void ReplayCommand::check() {
   plan_.drafter = *drafter_;
   plan_.drafters = text_drafters(*drafter_);
   // As `run` has it for drafters without a model.
-  plan_.shape.branches = branches_.value_or(plan_.width);
+  plan_.shape.branches = branches_ > 0 ? branches_ : plan_.width;
   check_drafter_files(files_, plan_.drafters, *drafter_);
 }
 
@@ -133,32 +127,24 @@ Status ReplayCommand::open_files(const TokenizerId& tokenizer) {
   return Status();
 }
 
-int ReplayCommand::run() {
-  Terminal terminal(output_);
-  const SignalWatch& signals = terminal.signals;
+Result<int> ReplayCommand::run() {
+  Terminal& terminal = watch(output_);
   if (cost_) {
-    Result<lab::CostFile> file = lab::CostFile::read(*cost_);
-    if (!file.ok()) return fail(file.status());
-    plan_.costs = std::move(*file);
+    OUTRIDER_ASSIGN_OR_RETURN(plan_.costs, lab::CostFile::read(*cost_));
   }
-  const Result<VocabularyFile> vocabulary = read_vocabulary(*vocab_, terminal);
-  if (!vocabulary.ok()) return fail(vocabulary.status(), signals);
-  plan_.n_vocab = vocabulary->vocabulary->size();
-  const Status files = open_files(vocabulary->id);
-  if (!files.ok()) return fail(files, signals);
-  const Result<lab::ReplayTexts> corpus = lab::read_replay_texts(*corpus_, *vocabulary->vocabulary);
-  if (!corpus.ok()) return fail(corpus.status(), signals);
-  for (const std::string& note : corpus->notes) print_warning(note);
-  if (plan_.chunk > 0 && !corpus->plain) {
-    return fail(invalid_argument("--chunk cuts a plain text into pieces, but '" + *corpus_ +
-                                 "' has JSON lines, which are texts of their own; leave it out"),
-                signals);
+  OUTRIDER_ASSIGN_OR_RETURN(const VocabularyFile vocabulary, read_vocabulary(*vocab_, terminal));
+  plan_.n_vocab = vocabulary.vocabulary->size();
+  OUTRIDER_RETURN_IF_ERROR(open_files(vocabulary.id));
+  OUTRIDER_ASSIGN_OR_RETURN(const lab::ReplayTexts corpus,
+                            lab::read_replay_texts(*corpus_, *vocabulary.vocabulary));
+  for (const std::string& note : corpus.notes) print_warning(note);
+  if (plan_.chunk > 0 && !corpus.plain) {
+    return invalid_argument("--chunk cuts a plain text into pieces, but '" + *corpus_ +
+                            "' has JSON lines, which are texts of their own; leave it out");
   }
-  const Result<lab::ReplayResult> result = lab::run_replay(plan_, *corpus, terminal.watcher());
-  terminal.progress.clear();
-  if (!result.ok()) return fail(result.status(), signals);
-  return print_result(output_.json ? json::encode(lab::replay_json(plan_, *result)) + "\n"
-                                   : lab::replay_table(plan_, *result));
+  OUTRIDER_ASSIGN_OR_RETURN(const lab::ReplayResult result,
+                            lab::run_replay(plan_, corpus, terminal.watcher()));
+  return print(output_, lab::replay_json(plan_, result), lab::replay_table(plan_, result));
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 #include "tools/report.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "base/one_line.h"
+#include "store/atomic_file.h"
 #include "tools/field_options.h"
-#include "tools/text_output.h"
 
 namespace outrider::tools {
 
@@ -37,10 +35,8 @@ int fail(const Status& status, const SignalWatch& signals) {
   return signals.raised() ? signals.exit_code() : code;
 }
 
-int print_result(std::string_view text) {
-  TextOutput output(STDOUT_FILENO, /*color=*/false);
-  output.write(text);
-  return output.status().ok() ? kDone : fail(output.status());
+Status check_output(const std::string& option, const std::optional<std::string>& path) {
+  return path ? check_writable(*path).with_context(option) : Status();
 }
 
 }  // namespace outrider::tools

@@ -1,6 +1,7 @@
 // What the commands say on stderr, and their exit codes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,8 +28,7 @@ int fail(const Status& status);
 // The same, but where a signal was what ended the work the exit code tells of it.
 int fail(const Status& status, const SignalWatch& signals);
 
-// Writes a command's result to stdout. Returns kDone; or kFailed, and has said why (a reader that
-// went away is none).
-int print_result(std::string_view text);
+// Before the work: whether the file that `option` names, if any, can be written.
+Status check_output(const std::string& option, const std::optional<std::string>& path);
 
 }  // namespace outrider::tools

@@ -7,7 +7,6 @@
 #include "llama/grammar/gbnf.h"
 #include "llama/schema/json_schema.h"
 #include "tools/field_options.h"
-#include "tools/report.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
@@ -76,7 +75,7 @@ std::string drafter_text(const CompletionRequest& request) {
   return value_text(field_named(speculation_fields(), "drafter"), request);
 }
 
-DrafterPlan automatic(const RequestArguments& a) {
+DrafterPlan automatic_plan(const RequestArguments& a) {
   std::vector<std::string_view> with_files;
   for (const DrafterFile& file : a.files) with_files.emplace_back(file.drafter);
   return automatic_drafters(a.request.rule, with_files);
@@ -101,28 +100,24 @@ void add_request_options(CLI::App& app, RequestArguments& a,
   add_drafter_files(speculation, a.files);
 }
 
-void check_request(RequestArguments& a, const ModelArguments& model, const DrafterPlan& automatic) {
+void check_request(RequestArguments& a, const ModelArguments& model,
+                   std::optional<DrafterPlan> automatic) {
   check_sampling(a);
   CompletionRequest checked = a.request;  // the files are read later
   if (a.grammar_file) checked.sampling.grammar = "root";
   if (a.schema_file) checked.sampling.json_schema = "{}";
-  const Status status = validate_settings(checked);
-  if (!status.ok()) throw usage_error(status);
+  require_ok(validate_settings(checked));
   const CompletionRequest& r = a.request;
-  const Status rule = check_rule(r, model.target.exact);
-  if (!rule.ok()) throw usage_error(rule, "take --rule coupled, or leave --exact out");
+  require_ok(check_rule(r, model.target.exact), "take --rule coupled, or leave --exact out");
   const bool named = r.speculative && !r.drafters.empty();
-  const DrafterPlan plan = named ? r.drafters : r.speculative ? automatic : DrafterPlan();
+  if (!automatic) automatic = r.width == 1 ? DrafterPlan() : automatic_plan(a);
+  const DrafterPlan plan = named ? r.drafters : r.speculative ? *automatic : DrafterPlan();
   check_drafter_files(a.files, plan, drafter_text(r));
   if (named && mentions_draft(plan) && !has_draft(model)) {
     throw UsageError("--drafter is '" + drafter_text(r) + "', but there is no " +
                          (plan.mentions(kDraftModelName) ? "draft model" : "file of that head"),
                      "give one with -d FILE, a GGUF file");
   }
-}
-
-void check_request(RequestArguments& a, const ModelArguments& model) {
-  check_request(a, model, a.request.width == 1 ? DrafterPlan() : automatic(a));
 }
 
 Status check_rule(const CompletionRequest& request, ExactMode exact) {
@@ -133,40 +128,34 @@ Status check_rule(const CompletionRequest& request, ExactMode exact) {
       .about("rule");
 }
 
-int read_constraint(RequestArguments& a) {
-  if (!a.grammar_file && !a.schema_file) return kDone;
+Status read_constraint(RequestArguments& a) {
+  if (!a.grammar_file && !a.schema_file) return Status();
   const std::string option = a.grammar_file ? "--grammar" : "--json-schema";
   const std::string& path = a.grammar_file ? *a.grammar_file : *a.schema_file;
   SamplingOptions& o = a.request.sampling;
   Result<std::string> text = lab::read_all(path);
-  if (!text.ok()) return fail(text.status().with_context(option));
+  if (!text.ok()) return text.status().with_context(option);
   // An empty text would mean no constraint.
   Status status = text->empty() ? invalid_argument("the file is empty") : Status();
   if (status.ok()) {
     (a.grammar_file ? o.grammar : o.json_schema) = std::move(*text);
     status = check_constraint_text(o);
   }
-  if (status.ok()) return kDone;
-  print_error(option + " '" + path + "': " + status.message());
-  return kWrongUsage;
+  if (!status.ok()) throw UsageError(option + " '" + path + "': " + status.message());
+  return Status();
 }
 
-DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& model) {
+DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& model,
+                            const Target* target) {
   const CompletionRequest& r = a.request;
   if (!r.speculative || r.width == 1) return {};
   if (!r.drafters.empty()) return r.drafters;
-  DrafterPlan plan = automatic(a);
+  DrafterPlan plan = automatic_plan(a);
   for (const std::string_view name : kDrafterNames) {
     const bool is_it = has_draft(model) && name == model.draft_name;
     if (is_draft_name(name) && !is_it) leave_out(plan, name);
   }
-  return plan;
-}
-
-DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& model,
-                            const Target& target) {
-  DrafterPlan plan = chosen_drafters(a, model);
-  if (a.request.drafters.empty() && !target.no_head_reason().empty()) leave_out(plan, kMtpName);
+  if (target != nullptr && !target->no_head_reason().empty()) leave_out(plan, kMtpName);
   return plan;
 }
 

@@ -1,7 +1,6 @@
 // The options that make a request, out of its fields (request/completion_request.h).
 #pragma once
 
-#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -37,28 +36,23 @@ void add_request_options(CLI::App& app, RequestArguments& arguments,
                          std::initializer_list<std::string_view> without = {});
 
 // Throws UsageError for what is out of range or cannot be combined, and for files and models that a
-// drafter would need or has no use for. `automatic`: whom --drafter auto asks here.
+// drafter would need or has no use for. `automatic`: whom --drafter auto asks here; not given: as
+// in `run`.
 void check_request(RequestArguments& arguments, const ModelArguments& model,
-                   const DrafterPlan& automatic);
-// The same, with what auto stands for in `run`.
-void check_request(RequestArguments& arguments, const ModelArguments& model);
+                   std::optional<DrafterPlan> automatic = std::nullopt);
 
 // Errors: kInvalidArgument, about the rule, where it cannot keep what --exact on promises.
 Status check_rule(const CompletionRequest& request, ExactMode exact);
 
-// Reads the files of --grammar and --json-schema and checks what they hold. Returns kDone; or
-// kFailed (a file cannot be read) or kWrongUsage (it is no grammar or schema that can be used),
-// and has said why.
-int read_constraint(RequestArguments& arguments);
+// Reads the files of --grammar and --json-schema and checks what they hold. Throws UsageError for
+// what is no grammar or schema that can be used. Errors: a file cannot be read.
+Status read_constraint(RequestArguments& arguments);
 
 // Whom the request asks: those named, or what auto stands for, without a draft model that was not
-// given. Empty: nobody.
-DrafterPlan chosen_drafters(const RequestArguments& arguments, const ModelArguments& model);
-
-// The same once the target is open: of what auto stands for, without prediction layers that its
-// file does not have.
+// given and, once the `target` is open, without prediction layers that its file does not have.
+// Empty: nobody.
 DrafterPlan chosen_drafters(const RequestArguments& arguments, const ModelArguments& model,
-                            const Target& target);
+                            const Target* target = nullptr);
 
 // Why the request is plain decoding; empty: it is not.
 std::string off_reason(const RequestArguments& arguments, const ModelArguments& model);

@@ -1,7 +1,6 @@
 // outrider rpc: the methods over standard input and output.
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <new>
@@ -19,7 +18,6 @@
 #include "tools/model_options.h"
 #include "tools/options.h"
 #include "tools/report.h"
-#include "tools/terminal.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -41,7 +39,7 @@ class RpcCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
-  int run() override;
+  Result<int> run() override;
 
  private:
   LocalSetup setup() const;
@@ -81,8 +79,7 @@ void RpcCommand::add_options(CLI::App& app) {
 
 void RpcCommand::check() {
   if (has_target(model_)) require_model(model_);
-  const Status serving = validate(runtime_);
-  if (!serving.ok()) throw usage_error(serving);
+  require_ok(validate(runtime_));
   if (has_draft(model_) && !has_target(model_)) {
     throw UsageError("--draft-model is given, but no --model",
                      "give the target with -m FILE, or load both with model.load");
@@ -179,14 +176,15 @@ void RpcCommand::wait_for_results(const Runtime& runtime, const SignalWatch& sig
   }
 }
 
-int RpcCommand::run() {
-  Terminal terminal;
+Result<int> RpcCommand::run() {
+  Terminal& terminal = watch({});
   SignalWatch& signals = terminal.signals;
   Result<std::unique_ptr<LocalRuntime>> local =
       LocalRuntime::open(setup(), terminal, [this](Runtime& runtime) {
         if (events_) runtime.subscribe([this](const RuntimeEvent& event) { tell(event); });
       });
-  if (!local.ok()) return signals.raised() ? signals.exit_code() : fail(local.status());
+  if (!local.ok() && signals.raised()) return signals.exit_code();
+  OUTRIDER_RETURN_IF_ERROR(local.status());
   (*local)->print_warnings();
   Runtime& runtime = (*local)->runtime();
 
@@ -209,8 +207,9 @@ int RpcCommand::run() {
   runtime.subscribe({});
   local->reset();
   if (signals.raised()) return signals.exit_code();
-  if (!reader.status().ok()) return fail(reader.status());
-  return output_.status().ok() ? kDone : fail(output_.status());
+  OUTRIDER_RETURN_IF_ERROR(reader.status());
+  OUTRIDER_RETURN_IF_ERROR(output_.status());
+  return kDone;
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "draft/ngram/ngram_limit.h"
 #include "lab/prompt_file.h"
 #include "serve/prompt.h"
-#include "store/atomic_file.h"
 #include "tools/answer.h"
 #include "tools/command.h"
 #include "tools/local_runtime.h"
@@ -18,7 +17,6 @@
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/request_options.h"
-#include "tools/terminal.h"
 #include "tools/text_output.h"
 #include "tools/usage.h"
 
@@ -35,7 +33,7 @@ class RunCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
-  int run() override;
+  Result<int> run() override;
 
  private:
   Status read_prompt();
@@ -45,8 +43,8 @@ class RunCommand : public Command {
     return dynamic_file(request_.files, chosen_drafters(request_, model_));
   }
   Status save_ngrams(const Target& target, const Completion& completion) const;
-  int report(const CompletionResult& result, const LocalRuntime& local, const SignalWatch& signals,
-             const TextOutput& output) const;
+  Result<int> report(const CompletionResult& result, const LocalRuntime& local,
+                     const SignalWatch& signals, const TextOutput& output) const;
 
   std::optional<std::string> prompt_;
   std::optional<std::string> file_;
@@ -62,21 +60,14 @@ class RunCommand : public Command {
 };
 
 void RunCommand::add_options(CLI::App& app) {
-  const std::string heading = "Prompt (exactly one of -p, -f and -)";
-  OptionGroup prompt(app, heading);
+  OptionGroup prompt(app, "Prompt (exactly one of -p, -f and -)");
   prompt.add_text("-p,--prompt", prompt_, "TEXT", "the prompt itself");
   prompt.add_text("-f,--file", file_, "FILE",
                   "a file with the prompt; one newline at its end is not part of it");
   prompt.add_switch("--chat", chat_,
                     "the prompt is a user's message: put it into the model's own chat template");
-  CLI::Option* standard_input = app.add_option(
-      "stdin",
-      [this](const CLI::results_t& results) {
-        standard_input_ = results.back();
-        return true;
-      },
-      "read the prompt from standard input; one newline at its end is not part of it");
-  standard_input->type_name("-")->group(heading);
+  prompt.add_text("stdin", standard_input_, "-",
+                  "read the prompt from standard input; one newline at its end is not part of it");
   add_model_options(app, model_);
   add_request_options(app, request_, {"namespace"});
   OptionGroup(app, "Speculation")
@@ -154,39 +145,33 @@ Status RunCommand::save_ngrams(const Target& target, const Completion& completio
       .with_context("--ngram-dynamic");
 }
 
-int RunCommand::report(const CompletionResult& result, const LocalRuntime& local,
-                       const SignalWatch& signals, const TextOutput& output) const {
+Result<int> RunCommand::report(const CompletionResult& result, const LocalRuntime& local,
+                               const SignalWatch& signals, const TextOutput& output) const {
   if (answer_.stats) {
     std::fputs(answer_stats(result, local, request_.request.width).c_str(), stderr);
   }
   Status written = result_ ? lab::write_file(*result_, result_line(result)) : Status();
   if (written.ok()) written = save_ngrams(local.target(), result.completion);
-  if (!result.completion.error.ok()) return fail(result.completion.error);
-  if (!written.ok()) return fail(written);
-  if (!output.status().ok()) return fail(output.status());
-  return signals.raised() ? signals.exit_code() : kDone;
+  OUTRIDER_RETURN_IF_ERROR(result.completion.error);
+  OUTRIDER_RETURN_IF_ERROR(written);
+  OUTRIDER_RETURN_IF_ERROR(output.status());
+  return signals.exit_code();
 }
 
-int RunCommand::run() {
-  const int constraint = read_constraint(request_);
-  if (constraint != kDone) return constraint;
-  if (const std::optional<std::string> learned = learned_file()) {
-    const Status writable = check_writable(*learned);
-    if (!writable.ok()) return fail(writable.with_context("--ngram-dynamic"));
-  }
-  const Status prompt = read_prompt();  // before signals are blocked: Ctrl-C must end the waiting
-  if (!prompt.ok()) return fail(prompt);
-  Terminal terminal(answer_.output);
-  const Result<std::unique_ptr<LocalRuntime>> local =
-      LocalRuntime::open(setup_for(request_, model_), terminal);
-  if (!local.ok()) return fail(local.status(), terminal.signals);
-  (*local)->print_warnings(request_.request);
-
+Result<int> RunCommand::run() {
+  OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
+  OUTRIDER_RETURN_IF_ERROR(check_output("--ngram-dynamic", learned_file()));
+  OUTRIDER_RETURN_IF_ERROR(
+      read_prompt());  // before signals are blocked: Ctrl-C must end the waiting
+  Terminal& terminal = watch(answer_.output);
+  OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
+                            LocalRuntime::open(setup_for(request_, model_), terminal));
+  local->print_warnings(request_.request);
   TextOutput output(STDOUT_FILENO, use_color(answer_.color));
-  const Result<std::shared_ptr<const CompletionResult>> result =
-      print_answer(**local, terminal, answer_, make_request((*local)->target()), output);
-  if (!result.ok()) return fail(result.status());
-  return report(**result, **local, terminal.signals, output);
+  OUTRIDER_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const CompletionResult> result,
+      print_answer(*local, terminal, answer_, make_request(local->target()), output));
+  return report(*result, *local, terminal.signals, output);
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ constexpr const char* kServeDetails =
 
 constexpr std::int64_t kLookMs = 100;  // between two looks at how far a load is
 
-// A listener's thread, which a signal ends, and which has ended before what it uses goes: whatever is
-// thrown meanwhile.
+// A listener's thread, which a signal ends, and which has ended before what it uses goes: whatever
+// is thrown meanwhile.
 class Listening {
  public:
   Listening(http::Listener& listener, SignalWatch& signals, Status& result)
@@ -73,7 +73,7 @@ class ServeCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
-  int run() override;
+  Result<int> run() override;
 
  private:
   // The catalog, with what is to be said of its models told.
@@ -113,11 +113,10 @@ void ServeCommand::check() {
   read_config_models(*app_, model_, catalog_);
   if (has_target(model_) || (!catalog_.model_dir && catalog_.tables.empty())) require_model(model_);
   check_request(request_, model_);
-  Status status = validate(runtime_);
-  if (status.ok()) status = http::read_api_keys(server_);
-  if (status.ok()) status = http::validate(server_);
-  if (status.ok()) status = http::check_exposure(server_);
-  if (!status.ok()) throw usage_error(status);
+  require_ok(validate(runtime_));
+  require_ok(http::read_api_keys(server_));
+  require_ok(http::validate(server_));
+  require_ok(http::check_exposure(server_));
 }
 
 Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader) {
@@ -194,18 +193,16 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   return opened.ok() || terminal.signals.raised() ? listened : opened;
 }
 
-int ServeCommand::run() {
-  const int constraint = read_constraint(request_);
-  if (constraint != kDone) return constraint;
+Result<int> ServeCommand::run() {
+  OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   server_.defaults = request_.request;
   // With a log SIGHUP does not end it, but means that the log was moved away.
   const std::vector<int> hangup(server_.access_log.empty() ? 0 : 1, SIGHUP);
-  Terminal terminal(hangup);  // first: the catalog's threads must not take the signals
+  Terminal terminal({}, hangup);  // first: the catalog's threads must not take the signals
   LlamaLoader loader;
-  Result<std::unique_ptr<Catalog>> catalog = make_catalog(loader);
-  if (!catalog.ok()) return fail(catalog.status());
-  const Status served = serve(**catalog, terminal);
-  return served.ok() ? kDone : fail(served);
+  OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<Catalog> catalog, make_catalog(loader));
+  OUTRIDER_RETURN_IF_ERROR(serve(*catalog, terminal));
+  return kDone;
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ SignalWatch::~SignalWatch() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-int SignalWatch::exit_code() const { return kSignalBase + number_.load(); }
+int SignalWatch::exit_code() const { return raised() ? kSignalBase + number_.load() : kDone; }
 
 void SignalWatch::on_signal(std::function<void()> callback) {
   std::unique_lock<std::mutex> lock(mutex_);

@@ -32,7 +32,7 @@ class SignalWatch {
   const std::atomic<bool>* flag() const { return &raised_; }
   bool raised() const { return raised_.load(); }
 
-  // The exit code that tells of the signal: 128 + its number. REQUIRES: raised()
+  // The exit code that tells of the signal: 128 + its number; kDone where none is raised.
   int exit_code() const;
 
   // From now on a SIGINT that comes while another is still raised does nothing: who presses Ctrl-C

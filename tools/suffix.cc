@@ -5,13 +5,10 @@
 #include <vector>
 
 #include "draft/suffix/suffix_store.h"
-#include "json/json.h"
 #include "lab/corpus.h"
 #include "lab/store_stats.h"
 #include "tools/command.h"
 #include "tools/options.h"
-#include "tools/report.h"
-#include "tools/terminal.h"
 #include "tools/usage.h"
 #include "tools/vocabulary_file.h"
 
@@ -37,12 +34,11 @@ class SuffixCommand : public Command {
                 kSuffixDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
-  int run() override;
+  Result<int> run() override;
 
  private:
   Result<SuffixStoreBuilder> build(Terminal& terminal) const;
-  int stats() const;
-  int print(const Json& object, const std::string& text) const;
+  Result<int> stats();
 
   std::vector<std::string> words_;  // the action, then files
   std::string action_;
@@ -87,47 +83,37 @@ void SuffixCommand::check() {
   }
 }
 
-int SuffixCommand::print(const Json& object, const std::string& text) const {
-  return print_result(output_.json ? json::encode(object) + "\n" : text);
-}
-
 Result<SuffixStoreBuilder> SuffixCommand::build(Terminal& terminal) const {
   OUTRIDER_ASSIGN_OR_RETURN(const VocabularyFile file, read_vocabulary(*vocab_, terminal));
   SuffixStoreBuilder builder(file.id);
-  const Status read = lab::for_each_text(
+  OUTRIDER_RETURN_IF_ERROR(lab::for_each_text(
       files_, *file.vocabulary, lab::CorpusForm::kPlain, terminal.watcher(), "reading texts",
-      [&](const std::vector<Token>& tokens) { return builder.add(tokens); });
-  if (!read.ok()) return read;
+      [&](const std::vector<Token>& tokens) { return builder.add(tokens); }));
   return builder;
 }
 
-int SuffixCommand::stats() const {
+Result<int> SuffixCommand::stats() {
   Json list = Json::array();
   std::string table;
   for (const std::string& file : files_) {
-    Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(file);
-    if (!store.ok()) return fail(store.status());
-    const Status verified = (*store)->verify();
-    if (!verified.ok()) return fail(verified);
-    list.push_back(lab::suffix_stats_json(file, **store));
-    table += lab::suffix_stats_line(file, **store);
+    OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<SuffixStore> store, SuffixStore::open(file));
+    OUTRIDER_RETURN_IF_ERROR(store->verify());
+    list.push_back(lab::suffix_stats_json(file, *store));
+    table += lab::suffix_stats_line(file, *store);
   }
-  return print({{"stores", list}}, table);
+  return print(output_, {{"stores", list}}, table);
 }
 
-int SuffixCommand::run() {
+Result<int> SuffixCommand::run() {
   if (action_ == "stats") return stats();
-  Terminal terminal(output_);
-  const Result<SuffixStoreBuilder> builder =
-      action_ == "build" ? build(terminal) : merge_suffix_stores(files_);
-  terminal.progress.clear();
-  if (!builder.ok()) return fail(builder.status(), terminal.signals);
-  const Status written = builder->write(*store_);
-  if (!written.ok()) return fail(written);
-  const std::string texts = std::to_string(builder->n_texts());
-  return print({{"store", *store_}, {"texts", builder->n_texts()}, {"tokens", builder->n_tokens()}},
-               "'" + *store_ + "': " + texts + " texts, " + std::to_string(builder->n_tokens()) +
-                   " tokens\n");
+  Terminal& terminal = watch(output_);
+  OUTRIDER_ASSIGN_OR_RETURN(const SuffixStoreBuilder builder,
+                            action_ == "build" ? build(terminal) : merge_suffix_stores(files_));
+  OUTRIDER_RETURN_IF_ERROR(builder.write(*store_));
+  return print(output_,
+               {{"store", *store_}, {"texts", builder.n_texts()}, {"tokens", builder.n_tokens()}},
+               "'" + *store_ + "': " + std::to_string(builder.n_texts()) + " texts, " +
+                   std::to_string(builder.n_tokens()) + " tokens\n");
 }
 
 }  // namespace

@@ -18,8 +18,10 @@ void add_output_options(CLI::App& app, OutputArguments& a) {
   group.add_switch(
       "--json", a.json,
       "print one JSON object on stdout, and nothing else there; messages stay on stderr");
-  group.add_choice("--log-level", a.log_level, {"off", "error", "warning", "info", "debug"},
-                   "which of llama.cpp's own lines to show on stderr");
+  check_choices(
+      group.declare("--log-level", "which of llama.cpp's own lines to show on stderr", "NAME",
+                    a.log_level, [&a](const std::string& level) { a.log_level = level; }),
+      {"off", "error", "warning", "info", "debug"});
   app.add_flag("-v,--verbose", a.verbose, "as --log-level info; -vv: debug")->group("Output");
 }
 

@@ -30,10 +30,8 @@ LogSink log_sink(const OutputArguments& arguments, ProgressBar& bar);
 
 struct Terminal {
   // Before any thread is started, like SignalWatch. Without `output`, llama.cpp's lines are lost.
-  Terminal() = default;
-  explicit Terminal(const OutputArguments& output, const std::vector<int>& signals_too = {})
+  explicit Terminal(const OutputArguments& output = {}, const std::vector<int>& signals_too = {})
       : signals(signals_too), log(log_sink(output, progress)) {}
-  explicit Terminal(const std::vector<int>& signals_too) : signals(signals_too) {}
 
   SignalWatch signals;
   ProgressBar progress;

@@ -1,7 +1,5 @@
 #include "tools/text_output.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -29,7 +29,7 @@ class WorkerCommand : public Command {
                 kWorkerDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
-  int run() override;
+  Result<int> run() override;
 
  private:
   std::optional<std::string> host_;
@@ -71,7 +71,7 @@ int move_stdout_to_stderr() {
   return out;
 }
 
-int WorkerCommand::run() {
+Result<int> WorkerCommand::run() {
   llama::WorkerOptions options{.host = host_.value_or("127.0.0.1"),
                                .port = static_cast<std::uint16_t>(port_),
                                .n_threads = threads_,
@@ -81,11 +81,10 @@ int WorkerCommand::run() {
   signals.on_signal([] { std::_Exit(kDone); });
   const int out = move_stdout_to_stderr();
   const std::string address = options.host + ":" + std::to_string(options.port);
-  const Status status = llama::serve_worker(options, [&] {
+  return llama::serve_worker(options, [&] {
     const std::string line = "listening on " + address + "\n";
     if (write(out, line.data(), line.size()) < 0) print_warning("cannot write to stdout");
   });
-  return fail(status);
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 #include "api/chat_params.h"
 
 #include <algorithm>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 

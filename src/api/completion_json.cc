@@ -1,7 +1,6 @@
 #include "api/completion_json.h"
 
 #include <cmath>
-#include <string>
 
 #include "request/completion_request.h"
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "api/update_json.h"
+#include "base/on_exit.h"
 
 namespace outrider::api {
 namespace {
@@ -32,27 +33,6 @@ Result<PolledCompletion> wait_for(const MethodContext& context, CompletionId id,
     if (news || wait_ms == 0 || context.stopping.load()) return polled;
   }
 }
-
-// A run whose caller does not get a result (no memory for it, say) must not go on.
-class CancelUnlessTaken {
- public:
-  CancelUnlessTaken(Runtime& runtime, CompletionId id) : runtime_(runtime), id_(id) {}
-  ~CancelUnlessTaken() {
-    if (taken_) return;
-    try {
-      (void)runtime_.cancel(id_);
-    } catch (const std::bad_alloc&) {  // it ends by itself, and its result by the retention
-    }
-  }
-  CancelUnlessTaken(const CancelUnlessTaken&) = delete;
-  CancelUnlessTaken& operator=(const CancelUnlessTaken&) = delete;
-  void taken() { taken_ = true; }
-
- private:
-  Runtime& runtime_;
-  CompletionId id_;
-  bool taken_ = false;
-};
 
 }  // namespace
 
@@ -88,7 +68,14 @@ Result<Json> completion_cancel(const MethodContext& context, const Json& params)
 Result<Json> completion_run(const MethodContext& context, const Json& params) {
   OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_completion(params));
   OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, context.runtime.start(std::move(request)));
-  CancelUnlessTaken guard(context.runtime, started.id);
+  bool taken =
+      false;  // else its caller gets no result (no memory for it, say), and it must not go on
+  const OnExit cancel([&] {
+    try {
+      if (!taken) (void)context.runtime.cancel(started.id);
+    } catch (const std::bad_alloc&) {  // it ends by itself, and its result by the retention
+    }
+  });
   bool cancelled = false;
   for (;;) {
     if (context.stopping.load() && !cancelled) {
@@ -97,7 +84,7 @@ Result<Json> completion_run(const MethodContext& context, const Json& params) {
     }
     OUTRIDER_ASSIGN_OR_RETURN(PolledCompletion polled, context.runtime.poll(started.id, kSliceMs));
     if (!polled.result) continue;
-    guard.taken();
+    taken = true;
     return result_json(*polled.result);
   }
 }

@@ -1,39 +1,16 @@
 #include "api/completion_params.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "api/chat_params.h"
 #include "api/spelling.h"
+#include "base/list_of.h"
+#include "base/number_from.h"
 
 namespace outrider::api {
 namespace {
 
 using json::Json;
-
-void read_prompt(JsonFields& fields, CompletionRequest& request) {
-  const Json* given = fields.any("prompt");
-  if (given == nullptr) return;
-  if (given->is_string()) {
-    request.prompt.emplace_back(given->get<std::string>());
-    return;
-  }
-  if (!given->is_array() || given->empty()) {
-    return fields.refuse("prompt", *given,
-                         "a string, or an array of at least one string or token id");
-  }
-  for (const Json& part : *given) {
-    const std::optional<Token> id = as_token(part);
-    if (id) {
-      request.prompt.emplace_back(*id);
-    } else if (part.is_string()) {
-      request.prompt.emplace_back(part.get<std::string>());
-    } else {
-      return fields.refuse(item_name("prompt", request.prompt.size()), part,
-                           "a string or a token's id");
-    }
-  }
-}
 
 // A bias, or false for "never".
 std::optional<float> as_bias(const Json& value) {
@@ -45,14 +22,8 @@ std::optional<float> as_bias(const Json& value) {
 }
 
 std::optional<Token> as_token_key(const std::string& key) {
-  if (key.empty() || key.size() > 10) return {};
-  std::int64_t id = 0;
-  for (const char c : key) {
-    if (c < '0' || c > '9') return {};
-    id = id * 10 + (c - '0');
-  }
-  if (id > kMaxInt32) return {};
-  return static_cast<Token>(id);
+  const std::optional<std::uint32_t> id = number_from<std::uint32_t>(key);
+  return id && *id <= kMaxInt32 ? std::optional(static_cast<Token>(*id)) : std::nullopt;
 }
 
 void read_logit_bias(JsonFields& fields, CompletionRequest& request) {
@@ -103,10 +74,7 @@ void read_drafters(JsonFields& fields, CompletionRequest& request) {
                          "an array of at least one drafter's name; without it, all that are there "
                          "draft");
   }
-  std::string expression;
-  for (const std::string& chain : chains) expression += (expression.empty() ? "" : ",") + chain;
-  const Status status = set_drafters(request, expression, "drafters");
-  if (!status.ok()) fields.fail(status);
+  fields.fail(set_drafters(request, joined(chains, ","), "drafters"));
 }
 
 // true, false, or an object with the fields of speculation, each there or beside it.
@@ -160,6 +128,30 @@ std::optional<LogitBias> as_logit_bias(const Json& pair) {
   return LogitBias{.token = *id, .bias = *bias};
 }
 
+void read_prompt(JsonFields& fields, CompletionRequest& request) {
+  const Json* given = fields.any("prompt");
+  if (given == nullptr) return;
+  if (given->is_string()) {
+    request.prompt.emplace_back(given->get<std::string>());
+    return;
+  }
+  if (!given->is_array() || given->empty()) {
+    return fields.refuse_kind("prompt", *given,
+                              "a string, or an array of at least one string or token id");
+  }
+  for (const Json& part : *given) {
+    const std::optional<Token> id = as_token(part);
+    if (id) {
+      request.prompt.emplace_back(*id);
+    } else if (part.is_string()) {
+      request.prompt.emplace_back(part.get<std::string>());
+    } else {
+      return fields.refuse_item("prompt", request.prompt.size(), part, "a string or a token's id",
+                                "strings and token ids");
+    }
+  }
+}
+
 void read_completion_fields(JsonFields& fields, CompletionRequest& request) {
   for (const ReaderByHand& field : kPromptByHand) field.read(fields, request);
   for (const ReaderByHand& field : kSettingsByHand) field.read(fields, request);
@@ -175,26 +167,20 @@ void read_settings_fields(JsonFields& fields, CompletionRequest& request) {
 
 namespace {
 
-using RequestCheck = Status (*)(const CompletionRequest&);
-
-Status finish_with(JsonFields& fields, const Json& params, const CompletionRequest& request,
-                   RequestCheck check) {
-  OUTRIDER_RETURN_IF_ERROR(fields.finish());
-  return spelled_as_in(check(request), params);
-}
-
 Result<CompletionRequest> read_checked(const Json& params, CompletionRequest request,
                                        RequestCheck check) {
   JsonFields fields(params);
   read_completion_fields(fields, request);
-  OUTRIDER_RETURN_IF_ERROR(finish_with(fields, params, request, check));
+  OUTRIDER_RETURN_IF_ERROR(finish_completion(fields, params, request, check));
   return request;
 }
 
 }  // namespace
 
-Status finish_completion(JsonFields& fields, const Json& params, const CompletionRequest& request) {
-  return finish_with(fields, params, request, validate);
+Status finish_completion(JsonFields& fields, const Json& params, const CompletionRequest& request,
+                         RequestCheck check) {
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  return spelled_as_in(check(request), params);
 }
 
 Result<CompletionRequest> read_completion(const Json& params) {

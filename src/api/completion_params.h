@@ -37,10 +37,13 @@ void read_settings_fields(JsonFields& fields, CompletionRequest& request);
 // [token id, number or false]; nothing: it is something else.
 std::optional<LogitBias> as_logit_bias(const json::Json& pair);
 
-// The end of such a reading of `params` into `request`: the first error of `fields`, or what of the
-// request does not go together.
+// The prompt, where it is there, behind what is in `request`. In a dialect by its words.
+void read_prompt(JsonFields& fields, CompletionRequest& request);
+// The end of such a reading of `params` into `request`: the first error of `fields`, or what
+// `check` says of the request.
+using RequestCheck = Status (*)(const CompletionRequest&);
 Status finish_completion(JsonFields& fields, const json::Json& params,
-                         const CompletionRequest& request);
+                         const CompletionRequest& request, RequestCheck check = validate);
 
 // `request` with the fields of `params` in place of its own, for settings that change one by one.
 // Without a prompt, it may have none. Errors as above.

@@ -14,7 +14,7 @@ using json::Json;
 constexpr std::size_t kShownBytes = 48;
 constexpr std::size_t kSentBytes = 60;
 
-std::string as_sent(const Json& value) {
+std::string sent_text(const Json& value) {
   const std::string text = json::encode(value);
   if (text.size() <= kSentBytes) return text;
   return text.substr(0, complete_utf8_prefix(std::string_view(text).substr(0, kSentBytes))) + "...";
@@ -133,6 +133,7 @@ void JsonFields::fail(const std::string& name, const std::string& message) {
 }
 
 void JsonFields::fail(const Status& status) {
+  if (status.ok()) return;
   const std::string name = spelled(status.field());
   fail(name, status.message_with(path_ + name));
 }
@@ -143,16 +144,21 @@ void JsonFields::take(const Status& error) {
 
 void JsonFields::refuse(const std::string& name, const Json& value, const std::string& wanted) {
   const std::string given_as = spelled(name);
-  const bool sent = dialect_ != nullptr && dialect_->values_as_sent;
-  fail(given_as, path_ + given_as + " is " + (sent ? as_sent(value) : shown(value)) +
+  fail(given_as, path_ + given_as + " is " + (as_sent() ? sent_text(value) : shown(value)) +
                      ", but must be " + wanted);
 }
 
 void JsonFields::refuse_kind(std::string_view name, const Json& value, const std::string& wanted) {
-  const bool by_kind = dialect_ != nullptr && dialect_->values_as_sent;
-  if (!by_kind) return refuse(std::string(name), value, wanted);
+  if (!as_sent()) return refuse(std::string(name), value, wanted);
   fail(refused(std::string(name),
                "is " + std::string(json::kind(value)) + ", but must be " + wanted));
+}
+
+void JsonFields::refuse_item(std::string_view name, std::size_t index, const Json& item,
+                             const std::string& wanted, std::string_view all) {
+  if (!as_sent()) return refuse(item_name(name, index), item, wanted);
+  fail(refused(std::string(name), "has " + std::string(json::kind(item)) +
+                                      " among its parts, but they must be " + std::string(all)));
 }
 
 std::optional<std::int64_t> JsonFields::whole_number(std::string_view name, std::int64_t min,
@@ -212,14 +218,12 @@ void JsonFields::texts(std::string_view name, std::vector<std::string>& value) {
   const Json* given = any(name);
   if (given == nullptr) return;
   if (!given->is_array() && !given->is_string()) {
-    return refuse(std::string(name), *given, "a string or an array of strings");
+    return refuse_kind(name, *given, "a string or an array of strings");
   }
   value.clear();
   if (given->is_string()) return value.push_back(given->get<std::string>());
   for (const Json& item : *given) {
-    if (!item.is_string()) {
-      return refuse(item_name(name, value.size()), item, "a string");
-    }
+    if (!item.is_string()) return refuse_item(name, value.size(), item, "a string", "strings");
     value.push_back(item.get<std::string>());
   }
 }

@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -83,8 +82,11 @@ class JsonFields {
   void refuse(const std::string& name, const json::Json& value, const std::string& wanted);
   // The same for a value of the wrong kind.
   void refuse_kind(std::string_view name, const json::Json& value, const std::string& wanted);
+  // The same for the item at `index` of an array. `all`: what the items must be, "strings".
+  void refuse_item(std::string_view name, std::size_t index, const json::Json& item,
+                   const std::string& wanted, std::string_view all);
   void fail(const std::string& name, const std::string& message);
-  // About the status's own field, named with the path. REQUIRES: !status.ok()
+  // About the status's own field, named with the path; nothing where it is ok.
   void fail(const Status& status);
   // As it is, nothing where it is ok: the error of an inner object, or one of another kind.
   void take(const Status& error);
@@ -104,6 +106,7 @@ class JsonFields {
   std::optional<std::int64_t> whole_number(std::string_view name, std::int64_t min,
                                            std::int64_t max);
   const json::Json* find(const std::string& name);
+  bool as_sent() const { return dialect_ != nullptr && dialect_->values_as_sent; }
   // As the client spelled it.
   std::string spelled(const std::string& name) const;
 

@@ -1,9 +1,6 @@
 #include "api/json_rpc.h"
 
-#include <algorithm>
-
 #include "api/json_fields.h"
-#include "base/nearest.h"
 
 namespace outrider::api {
 namespace {
@@ -24,9 +21,8 @@ Json error_response(const Json& id, int code, const std::string& name, const Sta
             {"data", {{"code", name}, {"field", field}}}}}};
 }
 
-Json invalid_request(const Json& id, const std::string& message, const std::string& field) {
-  return error_response(id, kInvalidRequest, "invalid_request",
-                        invalid_argument(message).about(field));
+Json invalid_request(const Json& id, const Status& error) {
+  return error_response(id, kInvalidRequest, "invalid_request", error);
 }
 
 bool can_be_id(const Json& id) { return id.is_null() || id.is_string() || id.is_number_integer(); }
@@ -34,31 +30,30 @@ bool can_be_id(const Json& id) { return id.is_null() || id.is_string() || id.is_
 // What is wrong with the request itself, apart from its method and parameters; null: nothing.
 Json check_request(const Json& request, const Json& id) {
   if (!request.is_object()) {
-    return invalid_request(
-        {}, "the request is " + std::string(json::kind(request)) + ", but must be an object", "");
+    return invalid_request({},
+                           invalid_argument("the request is " + std::string(json::kind(request)) +
+                                            ", but must be an object"));
   }
   if (request.contains("id") && !can_be_id(request["id"])) {
     return invalid_request(
-        {}, "id is " + shown(request["id"]) + ", but must be a string, a whole number or null",
-        "id");
+        {}, wrong_value("id", shown(request["id"]), "a string, a whole number or null"));
   }
   if (!request.contains("jsonrpc")) {
-    return invalid_request(id, "jsonrpc is missing, but must be '2.0'", "jsonrpc");
+    return invalid_request(id, refused("jsonrpc", "is missing, but must be '2.0'"));
   }
   if (!is_text(request["jsonrpc"], "2.0")) {
-    return invalid_request(id, "jsonrpc is " + shown(request["jsonrpc"]) + ", but must be '2.0'",
-                           "jsonrpc");
+    return invalid_request(id, wrong_value("jsonrpc", shown(request["jsonrpc"]), "'2.0'"));
   }
-  if (!request.contains("method")) return invalid_request(id, "method is missing", "method");
+  if (!request.contains("method")) return invalid_request(id, refused("method", "is missing"));
   if (!request["method"].is_string()) {
-    return invalid_request(
-        id, "method is " + shown(request["method"]) + ", but must be a method's name", "method");
+    return invalid_request(id, wrong_value("method", shown(request["method"]), "a method's name"));
   }
   for (const Json::object_t::value_type& field : request.get_ref<const Json::object_t&>()) {
     const std::string& name = field.first;
     if (name == "jsonrpc" || name == "id" || name == "method" || name == "params") continue;
     const std::string cut = shown(Json(name));
-    return invalid_request(id, cut + " is not a field of a request", cut.substr(1, cut.size() - 2));
+    return invalid_request(id, invalid_argument(cut + " is not a field of a request")
+                                   .about(cut.substr(1, cut.size() - 2)));
   }
   return {};
 }
@@ -94,12 +89,11 @@ Json answer_one(const Json& request, const Dispatch& dispatch) {
 }
 
 Json answer_batch(const Json& batch, const Dispatch& dispatch) {
-  if (batch.empty()) return invalid_request({}, "the batch holds no request", "");
+  if (batch.empty()) return invalid_request({}, invalid_argument("the batch holds no request"));
   if (batch.size() > kMaxBatch) {
-    return invalid_request({},
-                           "the batch holds " + std::to_string(batch.size()) +
-                               " requests, at most " + std::to_string(kMaxBatch) + " can be",
-                           "");
+    return invalid_request(
+        {}, invalid_argument("the batch holds " + std::to_string(batch.size()) +
+                             " requests, at most " + std::to_string(kMaxBatch) + " can be"));
   }
   Json answers = Json::array();
   for (const Json& request : batch) {
@@ -112,24 +106,10 @@ Json answer_batch(const Json& batch, const Dispatch& dispatch) {
 }  // namespace
 
 int json_rpc_code(StatusCode code) {
-  switch (code) {
-    case StatusCode::kInvalidArgument:
-      return -32602;
-    case StatusCode::kNotFound:
-      return -32001;
-    case StatusCode::kUnsupported:
-      return -32002;
-    case StatusCode::kResourceExhausted:
-      return -32003;
-    case StatusCode::kCancelled:
-      return -32004;
-    case StatusCode::kDataLoss:
-      return -32005;
-    case StatusCode::kOk:
-    case StatusCode::kInternal:
-      break;
-  }
-  return -32603;
+  // Of kOk, which none has, kInvalidArgument, ..., in the order of StatusCode.
+  constexpr int kCodes[] = {-32603, -32602, -32001, -32002, -32003, -32004, -32005, -32603};
+  static_assert(std::size(kCodes) == static_cast<std::size_t>(StatusCode::kInternal) + 1);
+  return kCodes[static_cast<std::size_t>(code)];
 }
 
 std::string json_rpc_error(int code, const Status& error) {

@@ -1,7 +1,5 @@
 #include "api/model_params.h"
 
-#include <algorithm>
-
 namespace outrider::api {
 namespace {
 
@@ -86,20 +84,13 @@ Result<DrafterFile> read_drafter_file(const Json& params, bool needs_path) {
   (void)fields.any("role");
   fields.require("drafter");
   const Json* drafter = fields.any("drafter");
-  if (drafter != nullptr) {
-    file.drafter = drafter->is_string() ? drafter->get<std::string>() : "";
-    const Status known = check_file_drafter(file);
-    if (!drafter->is_string()) {
-      fields.refuse("drafter", *drafter, "the name of a drafter that takes files");
-    } else if (!known.ok()) {
-      fields.fail(known);
-    }
+  if (drafter != nullptr && !drafter->is_string()) {
+    fields.refuse("drafter", *drafter, "the name of a drafter that takes files");
   }
+  fields.text("drafter", file.drafter);
+  if (fields.ok()) fields.fail(check_file_drafter(file));
   fields.choice("tier", file.tier, kFileTiers);
-  if (fields.ok() && !file.tier.empty()) {
-    const Status known = check_file_drafter(file);
-    if (!known.ok()) fields.fail(known);
-  }
+  if (fields.ok()) fields.fail(check_file_drafter(file));
   if (needs_path) fields.require("path");
   fields.path("path", file.path, "the path of a file");
   OUTRIDER_RETURN_IF_ERROR(fields.finish());

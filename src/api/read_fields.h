@@ -93,8 +93,7 @@ class FieldReader {
     std::string text;
     fields_.text(field_.name, text);
     if (!fields_.ok() || fields_.any(field_.name) == nullptr) return;
-    const Status status = form.set(object_, text, std::string(field_.name));
-    if (!status.ok()) fields_.fail(status);
+    fields_.fail(form.set(object_, text, std::string(field_.name)));
   }
 
  private:
@@ -106,9 +105,7 @@ class FieldReader {
 template <typename T>
 void read_field(JsonFields& fields, const Field<T>& field, T& object) {
   visit_field(field, object, FieldReader<T>(fields, field, object));
-  if (!fields.ok()) return;
-  const Status status = check(field, object);
-  if (!status.ok()) fields.fail(status);
+  if (fields.ok()) fields.fail(check(field, object));
 }
 
 template <typename T>

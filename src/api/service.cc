@@ -1,6 +1,7 @@
 #include "api/service.h"
 
 #include "api/spelling.h"
+#include "base/on_exit.h"
 
 namespace outrider::api {
 
@@ -24,14 +25,11 @@ std::string Service::call(std::string_view request) {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++running_;
   }
-  struct Leave {
-    Service& service;
-    ~Leave() {
-      // Told while the mutex is held: whoever waits may destroy the service as soon as it is free.
-      const std::lock_guard<std::mutex> lock(service.mutex_);
-      if (--service.running_ == 0) service.idle_.notify_all();
-    }
-  } leave{*this};
+  const OnExit leave([this] {
+    // Told while the mutex is held: whoever waits may destroy the service as soon as it is free.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (--running_ == 0) idle_.notify_all();
+  });
   return answer_json_rpc(request, [this](std::string_view method, const json::Json& params) {
     return dispatch(method, params);
   });

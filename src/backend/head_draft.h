@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "backend/loaded_target.h"
 #include "base/status.h"

@@ -1,9 +1,7 @@
 #include "backend/llama_loader.h"
 
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "backend/experience_files.h"
 #include "backend/head_draft.h"
@@ -23,42 +21,12 @@
 namespace outrider {
 namespace {
 
-class LoadedDraft : public Draft {
- public:
-  // `target` owns the vocabulary. `map`: between it and the model's own, where they differ.
-  LoadedDraft(std::shared_ptr<const Target> target, const llama::LlamaVocabulary& vocabulary,
-              std::unique_ptr<llama::LlamaModel> model, std::optional<VocabularyMap> map,
-              std::string identity)
-      : target_(std::move(target)),
-        identity_(std::move(identity)),
-        model_(std::move(model)),
-        map_(std::move(map)),
-        translated_(map_ ? std::make_unique<TranslatedModel>(*model_, *map_) : nullptr),
-        info_(info_of(model_->file()->facts())),
-        notes_(model_->notes()),
-        drafter_(translated_ ? static_cast<LanguageModel&>(*translated_) : *model_,
-                 vocabulary.size(),
-                 [&vocabulary](Token token) { return vocabulary.is_end_of_generation(token); }) {
-    if (map_) {
-      notes_.push_back("its vocabulary is not the target's, and only what both have is drafted: " +
-                       map_->share().text());
-    }
-  }
-
-  Drafter& drafter() override { return drafter_; }
-  std::string identity() const override { return identity_; }
-  const ModelInfo& info() const override { return info_; }
-  const std::vector<std::string>& notes() const override { return notes_; }
-
- private:
-  std::shared_ptr<const Target> target_;
-  std::string identity_;
-  std::unique_ptr<llama::LlamaModel> model_;
-  std::optional<VocabularyMap> map_;
-  std::unique_ptr<TranslatedModel> translated_;  // null: the vocabularies are the same
-  ModelInfo info_;
-  std::vector<std::string> notes_;
-  DraftModelDrafter drafter_;
+// A draft model's, in the order in which they need each other.
+struct DraftModels {
+  std::shared_ptr<const Target> target;  // owns the vocabulary that is drafted in
+  std::unique_ptr<llama::LlamaModel> model;
+  std::optional<VocabularyMap> map;  // between that and the model's own, where they differ
+  std::optional<TranslatedModel> translated;
 };
 
 // The hooks of reading a file, with a call at the end of that.
@@ -82,7 +50,7 @@ Result<LoadedTarget::Parts> load_here(const ModelOptions& options, const LlamaLo
   OUTRIDER_ASSIGN_OR_RETURN(
       llama::OpenedTarget opened,
       llama::open_target(options, hooks, target_options(how, options.widest)));
-  ModelInfo info = info_of(opened.file->facts());
+  ModelInfo info = opened.file->facts();
   return LoadedTarget::Parts{.model = std::move(opened.model),
                              .file = std::move(opened.file),
                              .exactness = std::move(opened.exactness),
@@ -108,17 +76,14 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
   OUTRIDER_ASSIGN_OR_RETURN(
       LoadedTarget::Parts target,
       elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks));
-  const Result<std::string> key = times_key(*target.model, options);
-  if (key.ok() && !elsewhere) target.state_identity = *key;
+  const std::string key = times_key(target.model->capabilities(), options);
+  if (!elsewhere) target.state_identity = key;
   if (options_.speculation && options_.measure_costs) {
     std::filesystem::path folder;  // empty: nothing is kept
-    if (key.ok()) folder = options_.cache_folder.value_or(llama::default_cache_folder());
-    const std::string name = key.ok() ? *key : "";
+    if (!key.empty()) folder = options_.cache_folder.value_or(llama::default_cache_folder());
     OUTRIDER_ASSIGN_OR_RETURN(
-        std::vector<CostPoint> costs,
-        target_costs(*target.model, name, folder, options_.refresh_costs, hooks));
-    target.costs = std::move(costs);
-    if (!folder.empty()) target.experiences = std::make_unique<ExperienceFiles>(folder, name);
+        target.costs, target_costs(*target.model, key, folder, options_.refresh_costs, hooks));
+    if (!folder.empty()) target.experiences = std::make_unique<ExperienceFiles>(folder, key);
   }
   return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(std::move(target)));
 }
@@ -131,10 +96,9 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
     return invalid_argument("the draft model '" + options.path +
                             "' cannot be isolated or run on workers; only a target can");
   }
-  const Result<llama::HeadFile> head = llama::read_head_file(options.path);
-  if (!head.ok()) return head.status();
-  if (head->kind != llama::HeadKind::kNone) {
-    return load_head(*head, options, std::move(target), then(hooks, options_.at_weights));
+  OUTRIDER_ASSIGN_OR_RETURN(const llama::HeadFile head, llama::read_head_file(options.path));
+  if (head.kind != llama::HeadKind::kNone) {
+    return load_head(head, options, std::move(target), then(hooks, options_.at_weights));
   }
   const llama::LlamaVocabulary* vocabulary =
       dynamic_cast<const llama::LlamaVocabulary*>(&target->vocabulary());
@@ -145,20 +109,28 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
   OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<llama::LlamaModel> model,
                             llama::open_draft(options, then(hooks, options_.at_weights)));
   const llama::LlamaVocabulary& own = model->file()->vocabulary();
-  const llama::VocabularyMatch match = llama::match_vocabularies(*vocabulary, own);
-  std::optional<VocabularyMap> map;
-  if (!match.usable()) {
-    Result<VocabularyMap> shared = VocabularyMap::create(side_of(*vocabulary), side_of(own), {});
-    if (!shared.ok()) {
-      return shared.status().with_context("the draft model '" + options.path +
-                                          "' cannot draft for '" + target->info().path + "'");
+  Draft::Parts parts{.info = model->file()->facts(), .notes = model->notes()};
+  const std::shared_ptr<DraftModels> models = std::make_shared<DraftModels>();
+  models->target = std::move(target);
+  models->model = std::move(model);
+  LanguageModel* drafts = models->model.get();
+  if (!llama::match_vocabularies(*vocabulary, own).usable()) {
+    Result<VocabularyMap> map = VocabularyMap::create(side_of(*vocabulary), side_of(own), {});
+    if (!map.ok()) {
+      return map.status().with_context("the draft model '" + options.path + "' cannot draft for '" +
+                                       models->target->info().path + "'");
     }
-    map = std::move(*shared);
+    models->map = *std::move(map);
+    drafts = &models->translated.emplace(*models->model, *models->map);
+    parts.notes.push_back(
+        "its vocabulary is not the target's, and only what both have is drafted: " +
+        models->map->share().text());
   }
-  const Result<std::string> identity = times_key(*model, options);
-  return std::unique_ptr<Draft>(std::make_unique<LoadedDraft>(std::move(target), *vocabulary,
-                                                              std::move(model), std::move(map),
-                                                              identity.ok() ? *identity : ""));
+  parts.drafter =
+      std::make_unique<DraftModelDrafter>(*drafts, vocabulary->size(), ends_of(*vocabulary));
+  parts.identity = times_key(models->model->capabilities(), options);
+  parts.models = models;
+  return std::make_unique<Draft>(std::move(parts));
 }
 
 Result<std::uint64_t> LlamaLoader::estimate_memory(const ModelOptions& options) {

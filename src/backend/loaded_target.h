@@ -1,6 +1,7 @@
 // LoadedTarget: a model, wherever it runs, beside the file that has its vocabulary.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,11 @@
 #include "serve/loader.h"
 
 namespace outrider {
+
+// For drafters: which tokens end a text. `vocabulary` must outlive it.
+inline std::function<bool(Token)> ends_of(const Vocabulary& vocabulary) {
+  return [&vocabulary](Token token) { return vocabulary.is_end_of_generation(token); };
+}
 
 class LoadedTarget : public Target {
  public:
@@ -44,10 +50,8 @@ class LoadedTarget : public Target {
     }
     if (layers.size() > 1) chain_.emplace(layers);
     LanguageModel& head = chain_ ? static_cast<LanguageModel&>(*chain_) : *layers[0];
-    head_.emplace(
-        head, vocabulary().size(),
-        [this](Token token) { return vocabulary().is_end_of_generation(token); },
-        /*learns=*/true, HeadOptions{.name = kMtpName});
+    head_.emplace(head, vocabulary().size(), ends_of(vocabulary()), /*learns=*/true,
+                  HeadOptions{.name = kMtpName});
   }
 
   LanguageModel& model() override { return *parts_.model; }
@@ -101,19 +105,5 @@ inline llama::TargetOptions target_options(const LlamaLoaderOptions& options, st
 Result<LoadedTarget::Parts> load_isolated_target(const ModelOptions& options,
                                                  const LlamaLoaderOptions& how,
                                                  const LoadHooks& hooks);
-
-inline ModelInfo info_of(const llama::ModelFacts& facts) {
-  return {.path = facts.path,
-          .architecture = facts.architecture,
-          .name = facts.name,
-          .description = facts.description,
-          .n_params = facts.n_params,
-          .size_bytes = facts.size_bytes,
-          .n_ctx_train = facts.n_ctx_train,
-          .has_chat_template = facts.has_chat_template,
-          .chat_tools = facts.chat_tools,
-          .chat_reasoning = facts.chat_reasoning,
-          .kernels = facts.kernels};
-}
 
 }  // namespace outrider

@@ -1,7 +1,6 @@
 #include "backend/model_host.h"
 
 #include <cstdio>
-#include <string>
 #include <utility>
 
 #include "backend/llama_loader.h"
@@ -26,7 +25,7 @@ Result<HostedModel> open_hosted(const OpenRequest& request, const LoadHooks& hoo
   HostedModel hosted;
   hosted.report.exactness = std::move(opened.exactness);
   hosted.report.notes = std::move(opened.notes);
-  hosted.report.info = info_of(opened.file->facts());
+  hosted.report.info = opened.file->facts();
   hosted.model = std::move(opened.model);
   return hosted;
 }

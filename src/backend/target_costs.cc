@@ -3,7 +3,6 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
-#include <string>
 #include <system_error>
 
 #include "llama/base/backend.h"
@@ -82,15 +81,12 @@ void tell(const LoadHooks& hooks, const std::string& text) {
 
 }  // namespace
 
-Result<std::string> times_key(const LanguageModel& model, const ModelOptions& options) {
-  return times_key(model.capabilities(), options);
-}
-
-Result<std::string> times_key(const Capabilities& capabilities, const ModelOptions& o) {
-  OUTRIDER_ASSIGN_OR_RETURN(const std::string file, llama::fingerprint_file(o.path));
+std::string times_key(const Capabilities& capabilities, const ModelOptions& o) {
+  const Result<std::string> file = llama::fingerprint_file(o.path);
+  if (!file.ok()) return "";
   std::ostringstream key;
   const std::int32_t threads = o.n_threads > 0 ? o.n_threads : llama::physical_cores();
-  key << file << " | " << llama::build_identity() << " | "
+  key << *file << " | " << llama::build_identity() << " | "
       << llama::machine_identity(/*on_cpu=*/false) << " | threads " << threads << " | batch "
       << capabilities.n_batch << " | widest " << capabilities.max_width << " | gpu layers "
       << o.n_gpu_layers << " | cache " << o.cache_type_k << ' ' << o.cache_type_v << " | flash "
@@ -101,8 +97,9 @@ Result<std::string> times_key(const Capabilities& capabilities, const ModelOptio
   for (const std::string& worker : o.workers) key << " | " << worker;
   for (const float share : o.tensor_split) key << " | share " << share;
   for (const std::string& path : o.lora) {
-    OUTRIDER_ASSIGN_OR_RETURN(const std::string adapter, llama::fingerprint_file(path));
-    key << " | adapter " << adapter;
+    const Result<std::string> adapter = llama::fingerprint_file(path);
+    if (!adapter.ok()) return "";
+    key << " | adapter " << *adapter;
   }
   if (o.rope_freq_base > 0.0F || o.rope_freq_scale > 0.0F) {
     key << " | rope " << o.rope_freq_base << ' ' << o.rope_freq_scale;

@@ -16,10 +16,9 @@
 namespace outrider {
 
 // All that the times of a model's passes and what it says depend on, in a line: file, adapters,
-// machine, build and settings. Errors: those of reading the files.
-Result<std::string> times_key(const LanguageModel& model, const ModelOptions& options);
-// Of something else that was opened with `options`: by how many tokens a pass has.
-Result<std::string> times_key(const Capabilities& capabilities, const ModelOptions& options);
+// machine, build and settings. `capabilities`: of what was opened with `options`. Empty: the files
+// cannot be read.
+std::string times_key(const Capabilities& capabilities, const ModelOptions& options);
 
 // Sequence 0 of `model` is empty. `key`: times_key(). `folder`: where the file lies; empty: nothing
 // is kept. `refresh`: what is known is not used, and replaced. Empty where measuring failed, which

@@ -11,4 +11,13 @@ std::string list_of(const std::vector<std::string>& words, std::string_view last
   return text;
 }
 
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += between;
+    text += words[i];
+  }
+  return text;
+}
+
 }  // namespace outrider

@@ -10,4 +10,7 @@ namespace outrider {
 // "a, b and c"; "" for none.
 std::string list_of(const std::vector<std::string>& words, std::string_view last = " and ");
 
+// Each but the first with `between` before it.
+std::string joined(const std::vector<std::string>& words, std::string_view between);
+
 }  // namespace outrider

@@ -12,5 +12,11 @@ TEST(ListOf, JoinsAsPeopleDo) {
   EXPECT_EQ(list_of({"a", "b", "c"}, " or "), "a, b or c");
 }
 
+TEST(ListOf, JoinsWithTheSameBetweenAll) {
+  EXPECT_EQ(joined({}, ","), "");
+  EXPECT_EQ(joined({"a", "b", "c"}, ","), "a,b,c");
+  EXPECT_EQ(joined({"", "b"}, ","), ",b");
+}
+
 }  // namespace
 }  // namespace outrider

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <new>
 
-#include "api/json_rpc.h"
 #include "capi/instances.h"
 #include "capi/log.h"
 

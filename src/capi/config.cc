@@ -1,5 +1,6 @@
 #include "capi/config.h"
 
+#include "api/model_params.h"
 #include "api/read_fields.h"
 
 namespace outrider::capi {
@@ -7,19 +8,13 @@ namespace {
 
 using json::Json;
 
-void read_model(api::JsonFields& fields, const std::string& name, ModelRole role, Config& config) {
+void read_model(api::JsonFields& fields, const std::string& name, ModelRole role,
+                std::optional<ModelOptions>& options) {
   const Json* object = fields.any(name);
   if (object == nullptr) return;
   Result<api::LoadRequest> request = api::read_load_request(*object, role, name + ".");
   if (!request.ok()) return fields.take(request.status());
-  config.models.push_back(*std::move(request));
-}
-
-// The target is opened for the draft that comes with it.
-void tell_target_of_draft(Config& config) {
-  if (config.models.size() < 2) return;
-  ModelOptions& target = config.models[0].options;
-  if (target.head.empty()) target.head = config.models[1].options.path;
+  options = std::move(request->options);
 }
 
 void read_stores(api::JsonFields& fields, const std::string& name, Config& config) {
@@ -31,20 +26,17 @@ void read_stores(api::JsonFields& fields, const std::string& name, Config& confi
     }
     config.files.push_back({.drafter = "suffix", .path = std::move(path)});
   }
-  if (config.files.size() > Runtime::kMaxDrafterFiles) {
+  if (config.files.size() > kMaxDrafterFiles) {
     fields.fail(name, name + " and the n-gram files are " + std::to_string(config.files.size()) +
-                          " together, at most " + std::to_string(Runtime::kMaxDrafterFiles) +
-                          " can be");
+                          " together, at most " + std::to_string(kMaxDrafterFiles) + " can be");
   }
 }
 
 void read_ngrams(api::JsonFields& fields, const std::string& tier, Config& config) {
   const std::string name = "ngram_" + tier;
   std::string path;
-  fields.text(name, path);
-  const Json* given = fields.any(name);
-  if (given == nullptr) return;
-  if (!api::is_path(*given)) return fields.refuse(name, *given, "a file");
+  fields.path(name, path, "a file");
+  if (!fields.ok() || fields.any(name) == nullptr) return;
   config.files.push_back({.drafter = "ngram-cache", .path = std::move(path), .tier = tier});
 }
 
@@ -57,9 +49,8 @@ Result<Config> read_config(std::string_view text) {
   if (!parsed.ok()) return invalid_argument("the config: " + parsed.error);
   api::JsonFields fields(*parsed.value);
   api::read_fields(fields, runtime_fields(), config.runtime);
-  read_model(fields, "model", ModelRole::kTarget, config);
-  read_model(fields, "draft", ModelRole::kDraft, config);
-  tell_target_of_draft(config);
+  read_model(fields, "model", ModelRole::kTarget, config.target);
+  read_model(fields, "draft", ModelRole::kDraft, config.draft);
   for (const std::string_view tier : kFileTiers) read_ngrams(fields, std::string(tier), config);
   read_stores(fields, "suffix_store", config);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());

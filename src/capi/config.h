@@ -1,19 +1,21 @@
 // The configuration of outrider_create: see include/outrider.h.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "api/model_params.h"
 #include "base/status.h"
+#include "model/model_options.h"
 #include "serve/runtime.h"
 
 namespace outrider::capi {
 
 struct Config {
   RuntimeOptions runtime;
-  std::vector<api::LoadRequest> models;  // to load at once: the target, then the draft
-  std::vector<DrafterFile> files;        // to attach once there is a target
+  std::optional<ModelOptions> target;  // to load at once, as is the draft
+  std::optional<ModelOptions> draft;
+  std::vector<DrafterFile> files;  // to attach once there is a target
 };
 
 // `text` is a JSON object; an empty text means the defaults.

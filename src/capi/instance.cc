@@ -33,8 +33,11 @@ Result<std::unique_ptr<Instance>> Instance::create(std::string_view text,
   instance->runtime_ = std::move(runtime);
   instance->service_ = std::make_unique<api::Service>(*instance->runtime_);
   add_living(instance.get());  // before anything is loaded
-  for (const api::LoadRequest& request : config.models) {
-    OUTRIDER_RETURN_IF_ERROR(instance->runtime_->load(request.role, request.options));
+  if (config.target) {
+    OUTRIDER_RETURN_IF_ERROR(
+        instance->runtime_->load(ModelRole::kTarget, *config.target, config.draft));
+  } else if (config.draft) {
+    OUTRIDER_RETURN_IF_ERROR(instance->runtime_->load(ModelRole::kDraft, *config.draft));
   }
   for (const DrafterFile& file : config.files) {
     OUTRIDER_RETURN_IF_ERROR(instance->runtime_->attach(file));

@@ -1,9 +1,10 @@
 #include "capi/log.h"
 
-#include <exception>
 #include <mutex>
 #include <string>
 #include <utility>
+
+#include "base/on_exit.h"
 
 namespace outrider::capi {
 namespace {
@@ -90,10 +91,7 @@ void log_line(LogLevel level, std::string_view line) noexcept {
     const std::string text(line);
     const CallbackScope scope;
     const bool outer = std::exchange(giving_out_line(), true);
-    struct Restore {
-      bool value;
-      ~Restore() { giving_out_line() = value; }
-    } restore{outer};
+    const OnExit restore([outer] { giving_out_line() = outer; });
     callback(user, static_cast<int>(level), text.c_str());
   } catch (...) {  // no memory, or what a C++ client's callback threw: the line is lost
   }

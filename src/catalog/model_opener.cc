@@ -204,12 +204,9 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Slot& slot) {
     slot.runtime = runtime;
   }
   // A load that failed before has left what it had; what is loaded anew takes its place.
-  ModelOptions target = slot.entry.target;
-  if (slot.entry.draft && target.head.empty()) target.head = slot.entry.draft->path;
-  OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kTarget, std::move(target)));
-  if (runtime->status().draft.state == ModelState::kAbsent && slot.entry.draft) {
-    OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kDraft, *slot.entry.draft));
-  }
+  const bool has_draft = runtime->status().draft.state != ModelState::kAbsent;
+  OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kTarget, slot.entry.target,
+                                         has_draft ? std::nullopt : slot.entry.draft));
   for (const DrafterFile& file : slot.entry.files) {
     OUTRIDER_RETURN_IF_ERROR(runtime->attach(file));
   }

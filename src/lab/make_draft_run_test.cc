@@ -65,7 +65,7 @@ class SlowLoader : public ModelLoader {
     Result<llama::OpenedTarget> opened =
         llama::open_target(options, hooks, target_options(how, options.widest));
     if (!opened.ok()) return opened.status();
-    ModelInfo info = info_of(opened->file->facts());
+    ModelInfo info = opened->file->facts();
     std::vector<CostPoint> costs;
     for (const std::int32_t width : {1, 2, 4, 8, 16}) {
       costs.push_back({.width = width, .ms = static_cast<double>(pass_ms_) + 0.01 * width});

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
+
+#include "base/number_from.h"
 
 namespace outrider::rpcserver {
 namespace {
@@ -82,14 +83,10 @@ bool takes_value(Value value) {
 
 // A whole number where it is one, so that "-c 512" and "-c 512.0" both are.
 std::optional<Json> parse_number(std::string_view text) {
-  const char* end = text.data() + text.size();
-  std::int64_t whole = 0;
-  std::from_chars_result result = std::from_chars(text.data(), end, whole);
-  if (result.ec == std::errc() && result.ptr == end) return Json(whole);
-  double number = 0.0;
-  result = std::from_chars(text.data(), end, number);
-  if (result.ec != std::errc() || result.ptr != end || !std::isfinite(number)) return std::nullopt;
-  return Json(number);
+  if (const std::optional<std::int64_t> whole = number_from<std::int64_t>(text))
+    return Json(*whole);
+  const std::optional<double> number = number_from<double>(text);
+  return number && std::isfinite(*number) ? std::optional(Json(*number)) : std::nullopt;
 }
 
 std::optional<Json> parse_value(Value kind, const std::string& text) {

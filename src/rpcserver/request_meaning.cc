@@ -1,11 +1,10 @@
 // What the options mean to the runtime, and how they are shown.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "api/completion_json.h"
+#include "base/number_from.h"
 #include "rpcserver/request_options.h"
 
 namespace outrider::rpcserver {
@@ -14,12 +13,7 @@ namespace {
 using json::Json;
 
 // 0.1f as 0.1 and not as 0.10000000149011612.
-double as_written(float value) {
-  const std::string text = shortest(value);
-  double number = value;
-  (void)std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
+double as_written(float value) { return number_from<double>(shortest(value)).value_or(value); }
 
 Json logit_bias_json(const std::vector<LogitBias>& biases) {
   Json list = Json::array();

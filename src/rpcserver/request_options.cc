@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/completion_params.h"
+#include "base/list_of.h"
 
 namespace outrider::rpcserver {
 namespace {
@@ -17,48 +18,12 @@ using json::Json;
 constexpr std::array<std::string_view, 6> kCmdKeys{"seed", "stream",  "logit_bias",
                                                    "stop", "__debug", "speculative"};
 
-// A part of an array that is of the wrong kind.
-void refuse_part(JsonFields& fields, std::string key, const Json& part, const std::string& wanted) {
-  fields.fail(refused(std::move(key), "has " + std::string(json::kind(part)) +
-                                          " among its parts, but they must be " + wanted));
-}
-
 void read_prompt(JsonFields& fields, RequestOptions& o) {
   const Json* prompt = fields.any("prompt");
   if (prompt == nullptr) return;
   o.prompt_as_sent = *prompt;
-  std::vector<PromptPart>& parts = o.request.prompt;
-  parts.clear();
-  if (prompt->is_string()) {
-    parts.emplace_back(prompt->get<std::string>());
-    return;
-  }
-  if (!prompt->is_array()) {
-    return fields.refuse_kind("prompt", *prompt, "a string, or an array of strings and token ids");
-  }
-  for (const Json& part : *prompt) {
-    const std::optional<Token> id = api::as_token(part);
-    if (part.is_string()) {
-      parts.emplace_back(part.get<std::string>());
-    } else if (id) {
-      parts.emplace_back(*id);
-    } else {
-      return refuse_part(fields, "prompt", part, "strings and token ids");
-    }
-  }
-}
-
-void read_stop(JsonFields& fields, RequestOptions& o) {
-  const Json* stop = fields.any("stop");
-  if (stop == nullptr) return;
-  const Json words = stop->is_string() ? Json::array({*stop}) : *stop;
-  if (!words.is_array()) return fields.refuse_kind("stop", words, "an array of strings");
-  for (const Json& word : words) {
-    if (!word.is_string()) return refuse_part(fields, "stop", word, "strings");
-    // An empty one, which the seed passed over, would end every text at once.
-    if (!word.get_ref<const std::string&>().empty())
-      o.request.stop.push_back(word.get<std::string>());
-  }
+  o.request.prompt.clear();
+  api::read_prompt(fields, o.request);
 }
 
 // Pairs that mean nothing were passed over by the seed; here a warning says which.
@@ -82,16 +47,10 @@ void read_logit_bias(JsonFields& fields, RequestOptions& o, std::vector<std::str
 // Names, or fall-back chains of them ("suffix/draft-model"). Whether one is there is the runtime's
 // to say, in the result.
 void read_drafters(JsonFields& fields, RequestOptions& o) {
-  const Json* names = fields.any("drafters");
-  if (names == nullptr) return;
-  if (!names->is_array()) return fields.refuse_kind("drafters", *names, "an array of names");
-  std::string expression;
-  for (const Json& name : *names) {
-    if (!name.is_string()) return refuse_part(fields, "drafters", name, "names");
-    expression += (expression.empty() ? "" : ",") + name.get<std::string>();
-  }
-  const Status status = set_drafters(o.request, names->empty() ? "auto" : expression, "drafters");
-  if (!status.ok()) fields.fail(status);
+  std::vector<std::string> names;
+  fields.texts("drafters", names);
+  if (!fields.ok() || fields.any("drafters") == nullptr) return;
+  fields.fail(set_drafters(o.request, names.empty() ? "auto" : joined(names, ","), "drafters"));
 }
 
 // true, false, or an object, which means true.
@@ -113,8 +72,7 @@ void read_speculative(JsonFields& fields, RequestOptions& o, std::vector<std::st
     api::read_field(inner, field_named(speculation_fields(), name), r);
   }
   api::read_fields(inner, shape_fields(), r.draft);
-  const Status branches = check_branches(r.rule, r.draft);
-  if (!branches.ok()) inner.fail(branches);
+  inner.fail(check_branches(r.rule, r.draft));
   warn_of_unknown(inner, warnings);
   api::take_error(fields, inner);
 }
@@ -222,7 +180,8 @@ ParsedRequest parse_request(const Json& request, const RequestDefaults& defaults
   o.request.width = static_cast<std::int32_t>(defaults.width.value_or(kAutoWidth));
   read_prompt(fields, o);
   read_options(fields, o, parsed.warnings);
-  read_stop(fields, o);
+  fields.texts("stop", o.request.stop);
+  std::erase(o.request.stop, "");  // the seed passed it over; it would end every text at once
   read_logit_bias(fields, o, parsed.warnings);
   read_speculative(fields, o, parsed.warnings);
   warn_of_mirostat(o, parsed.warnings);

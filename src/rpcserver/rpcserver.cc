@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "backend/llama_loader.h"
 #include "base/process_end.h"

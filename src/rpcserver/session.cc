@@ -30,19 +30,11 @@ Result<std::unique_ptr<Session>> Session::create(ModelLoader& loader,
 }
 
 void Session::close() {
-  std::vector<CompletionId> running;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;
-    running.assign(synchronous_.begin(), synchronous_.end());
-    for (const auto& [id, completion] : completions_) {
-      if (!completion.finished) running.push_back(completion.started.runtime_id);
-    }
   }
-  // Not found means that it has ended already, here and below.
-  for (const CompletionId id : running) (void)runtime_->cancel(id);
-  (void)runtime_->unload(ModelRole::kDraft, /*at_once=*/true);
-  (void)runtime_->unload(ModelRole::kTarget, /*at_once=*/true);
+  runtime_->shut_down();
 }
 
 Json Session::tokenize(const char* request) const {
@@ -65,8 +57,7 @@ Json Session::tokenize(const char* request) const {
 }
 
 Result<Session::Started> Session::begin(const char* request) {
-  Result<Json> parsed = parse_object(request, /*may_be_empty=*/false);
-  if (!parsed.ok()) return parsed.status();
+  OUTRIDER_ASSIGN_OR_RETURN(const Json parsed, parse_object(request, /*may_be_empty=*/false));
   Started started;
   RequestDefaults defaults;
   {
@@ -76,7 +67,7 @@ Result<Session::Started> Session::begin(const char* request) {
     defaults = state_.config.defaults;
     started.model = state_.config.alias;
   }
-  ParsedRequest read = parse_request(*parsed, defaults);
+  ParsedRequest read = parse_request(parsed, defaults);
   OUTRIDER_RETURN_IF_ERROR(read.refusal);
   started.options = std::move(read.options);
   started.warnings = std::move(read.warnings);
@@ -94,28 +85,14 @@ Json Session::complete(const char* request) {
   Result<Started> begun = begin(request);
   if (!begun.ok()) return sync_failure(begun.status());
   Started& started = *begun;
-  bool closed = false;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    synchronous_.insert(started.runtime_id);
-    closed = closed_;
-  }
-  if (closed) (void)runtime_->cancel(started.runtime_id);  // close() did not know of it
   std::vector<SaidToken> tokens;
   std::shared_ptr<const CompletionResult> result;
-  Status error;
-  while (result == nullptr && error.ok()) {
+  while (result == nullptr) {
     Result<PolledCompletion> polled = runtime_->poll(started.runtime_id, kWaitMs);
-    error = polled.status();
-    if (!error.ok()) break;
+    if (!polled.ok()) return sync_failure(refusal_of(polled.status()));
     for (SaidToken& token : polled->tokens) tokens.push_back(std::move(token));
     result = std::move(polled->result);
   }
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    synchronous_.erase(started.runtime_id);
-  }
-  if (result == nullptr) return sync_failure(refusal_of(error));
   FinalParts parts{.options = &started.options, .model = started.model, .streamed = false};
   if (started.options.n_predict() != 0) {
     const Completion& c = result->completion;
@@ -140,7 +117,6 @@ Json Session::start(const char* request) {
   const CompletionId id = started.id;
   const CompletionId runtime_id = started.runtime_id;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (closed_) (void)runtime_->cancel(runtime_id);  // close() did not know of it
   try {
     completions_.emplace(id, Completed(std::move(started)));
   } catch (...) {  // out of memory: nobody could poll for it
@@ -206,9 +182,8 @@ void Session::forget_oldest() {
 
 // Which completion a call is about; 0: the newest, of which there is none.
 Result<CompletionId> Session::choose(const char* which) const {
-  Result<Json> parsed = parse_object(which, /*may_be_empty=*/true);
-  if (!parsed.ok()) return parsed.status();
-  JsonFields fields(*parsed, "", &kSeedDialect);
+  OUTRIDER_ASSIGN_OR_RETURN(const Json parsed, parse_object(which, /*may_be_empty=*/true));
+  JsonFields fields(parsed, "", &kSeedDialect);
   CompletionId id = newest_;
   fields.integer("id", id, 1, std::numeric_limits<std::int64_t>::max());
   OUTRIDER_RETURN_IF_ERROR(fields.finish());

@@ -14,7 +14,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -111,8 +110,7 @@ class Session {
   mutable std::optional<InitCommand> pending_;  // of a target that is being loaded
   mutable bool has_served_ = false;             // some target of this session
   std::map<CompletionId, Completed> completions_;
-  CompletionId newest_ = 0;             // 0: there was none
-  std::set<CompletionId> synchronous_;  // running, by the runtime's ids
+  CompletionId newest_ = 0;  // 0: there was none
 };
 
 }  // namespace outrider::rpcserver

@@ -15,16 +15,8 @@ constexpr std::int64_t kNoLimit = -1;
 
 // Of the newest load: the seed's 0 (not yet), 1 (there), -1 (failed).
 int init_success(ModelState state) {
-  switch (state) {
-    case ModelState::kReady:
-      return 1;
-    case ModelState::kFailed:
-      return -1;
-    case ModelState::kAbsent:
-    case ModelState::kLoading:
-      break;
-  }
-  return 0;
+  if (state == ModelState::kReady) return 1;
+  return state == ModelState::kFailed ? -1 : 0;
 }
 
 Json draft_json(const RuntimeStatus& status, const Status& refusal) {
@@ -97,12 +89,13 @@ Status Session::load_target(InitCommand command) {
     return refused("model", "is needed, the path of a GGUF file");
   }
   promote(runtime_->status());
-  if (command.target.head.empty()) command.target.head = command.draft.path;
-  const Status accepted = runtime_->load(ModelRole::kTarget, command.target);
+  const bool has_draft = !command.draft.path.empty();
+  const Status accepted = runtime_->load(ModelRole::kTarget, command.target,
+                                         has_draft ? std::optional(command.draft) : std::nullopt);
   if (!accepted.ok()) return accepted.about("model");
   ++target_loads_;
-  if (!command.draft.path.empty()) {
-    state_.draft_refusal = runtime_->load(ModelRole::kDraft, command.draft).about("model_draft");
+  if (has_draft) {
+    state_.draft_refusal = Status();
     state_.draft_warnings.clear();
   }
   // While another target serves, its name and defaults go on with it.

@@ -12,7 +12,6 @@
 // Tested by update_stream_test.cc.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/caught.h"
+#include "base/list_of.h"
 #include "draft/base/drafter_plan.h"
 
 namespace outrider {
@@ -18,12 +19,10 @@ DecodeLoop::DecodeLoop(const Parts& parts, StationPtr station)
       drafters_(parts.drafters),
       idle_work_(parts.idle_work),
       station_(std::move(station)),
-      thread_([this] { run(); }) {}
-
-void DecodeLoop::run() {
-  turns();
-  over_.store(true);
-}
+      thread_([this] {
+        turns();
+        over_.store(true);
+      }) {}
 
 void DecodeLoop::turns() {
   while (wait_for_work()) {
@@ -40,10 +39,8 @@ void DecodeLoop::turns() {
 }
 
 bool DecodeLoop::has_work() const {
-  const auto ours = [this](const JobPtr& job) { return job->station == station_; };
   return shared_.stop || !is_current() || stations_.has_changes(*station_) || idle_work_.wanted() ||
-         jobs_.runs_any(*station_) ||
-         std::any_of(jobs_.waiting().begin(), jobs_.waiting().end(), ours);
+         jobs_.open_jobs(*station_) > 0;
 }
 
 // Until there is a turn's work. False: the runtime is at its end.
@@ -126,11 +123,6 @@ std::string DecodeLoop::why_no_draft() const {
              : "the draft model was still loading when the request began";
 }
 
-std::string DecodeLoop::why_other_draft(const std::string& wanted) const {
-  return "the draft '" + station_->draft()->info().path + "' is the drafter " +
-         std::string(station_->draft()->drafter().name()) + ", not " + wanted;
-}
-
 std::string DecodeLoop::why_without_loaded(const Job& job) const {
   const bool coupled = job.request.rule == AcceptanceRule::kCoupled;
   const bool missed =
@@ -146,24 +138,27 @@ std::string DecodeLoop::why_without(const Job& job) const {
   if (!job.speculative) return "";
   if (job.request.drafters.empty()) return why_without_loaded(job);
   const std::vector<Drafter*>& drafters = station_->engine().drafters();
-  std::string why;
+  std::vector<std::string> why;
   for (const std::vector<std::string>& chain : job.request.drafters.chains) {
     for (const std::string& name : chain) {
       const bool there = std::any_of(drafters.begin(), drafters.end(), [&name](const Drafter* d) {
         return d != nullptr && d->name() == name;
       });
       if (there) continue;
-      if (!why.empty()) why += "; ";
-      if (is_draft_name(name)) {
-        why += station_->draft() == nullptr ? why_no_draft() : why_other_draft(name);
-      } else if (name == kMtpName) {
-        why += station_->target()->no_head_reason();
+      Draft* const draft = station_->draft();
+      if (name == kMtpName) {
+        why.push_back(station_->target()->no_head_reason());
+      } else if (!is_draft_name(name)) {
+        why.push_back("'" + name + "' is not attached");
+      } else if (draft == nullptr) {
+        why.push_back(why_no_draft());
       } else {
-        why += "'" + name + "' is not attached";
+        why.push_back("the draft '" + draft->info().path + "' is the drafter " +
+                      std::string(draft->drafter().name()) + ", not " + name);
       }
     }
   }
-  return why;
+  return joined(why, "; ");
 }
 
 void DecodeLoop::admit() {

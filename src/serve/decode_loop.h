@@ -61,7 +61,6 @@ class DecodeLoop {
  private:
   using Lock = RuntimeShared::Lock;
 
-  void run();
   void turns();
   bool has_work() const;
   bool wait_for_work();
@@ -83,7 +82,6 @@ class DecodeLoop {
   std::string why_without(const Job& job) const;
   std::string why_without_loaded(const Job& job) const;
   std::string why_no_draft() const;
-  std::string why_other_draft(const std::string& wanted) const;
   void add_to_engine(Job& job, Request request, Lock& lock);
   void publish(std::vector<Update> updates);
   void publish(Update update);

@@ -1,8 +1,5 @@
 #include "serve/drafter_notes.h"
 
-#include <string_view>
-
-#include "draft/base/drafter_plan.h"
 #include "draft/lookup_table.h"
 
 namespace outrider {

@@ -1,7 +1,5 @@
 #include "serve/events.h"
 
-#include <algorithm>
-#include <exception>
 #include <iterator>
 #include <utility>
 

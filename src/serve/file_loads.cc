@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/list_of.h"
 #include "draft/lookup_table.h"
 #include "serve/runtime_event.h"
 
@@ -108,16 +109,16 @@ std::optional<std::size_t> FileLoads::next() const {
 LoadTask::Opening FileLoads::begin_next() { return files_[*next()].task.begin(); }
 
 void FileLoads::done(const LoadTask::Opening& opening, const StationPtr& station,
-                     std::optional<OpenedDrafterFile> opened, Status why) {
+                     Result<OpenedDrafterFile> opened) {
   File* const file = find(opening);
   if (file == nullptr) return;  // taken away, or asked for anew
   if (station != stations_.current()) return file->task.wait_again();
-  if (opened) {
+  if (opened.ok()) {
     stations_.add({station, *opened, "the file '" + file->file.path + "' was replaced"});
-    file->opened = std::move(opened);
+    file->opened = *std::move(opened);
     file->task.succeed();
   } else {
-    file->task.fail(std::move(why));
+    file->task.fail(opened.status());
   }
   announce(*file, /*attached=*/true);
   shared_.decode_work.notify_all();
@@ -205,14 +206,13 @@ std::vector<DrafterFileStatus> FileLoads::statuses(std::string_view drafter) con
 }
 
 std::string FileLoads::failures() const {
-  std::string why;
+  std::vector<std::string> all;
   for (const File& file : files_) {
     if (file.task.state() != LoadTask::State::kFailed) continue;
-    if (!why.empty()) why += "; ";
-    why += "the file '" + file.file.path + "' of '" + file.file.drafter +
-           "' could not be used: " + file.task.error().message();
+    all.push_back("the file '" + file.file.path + "' of '" + file.file.drafter +
+                  "' could not be used: " + file.task.error().message());
   }
-  return why;
+  return joined(all, "; ");
 }
 
 std::string FileLoads::check_integrity() const {

@@ -41,7 +41,7 @@ class FileLoads {
   // It came to its end, `opened` (for `station`) or with why not. A load that was called
   // off or replaced is passed over. May throw std::bad_alloc, with nothing changed.
   void done(const LoadTask::Opening& opening, const StationPtr& station,
-            std::optional<OpenedDrafterFile> opened, Status why);
+            Result<OpenedDrafterFile> opened);
   // Whether anything is being worked on.
   bool busy() const;
   // Nobody opens any more: what is pending has failed, and whoever waits for it is told.

@@ -1,10 +1,8 @@
 #include "serve/job.h"
 
-#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "engine/engine.h"
 #include "serve/prompt.h"

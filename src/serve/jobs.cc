@@ -96,12 +96,8 @@ JobPtr Jobs::admit(std::size_t i) {
 
 void Jobs::give_out(Job& job, std::vector<SaidToken> tokens) {
   post(job, tokens);
-  if (job.fresh.empty()) {
-    job.fresh = std::move(tokens);
-  } else {
-    job.fresh.insert(job.fresh.end(), std::make_move_iterator(tokens.begin()),
-                     std::make_move_iterator(tokens.end()));
-  }
+  job.fresh.insert(job.fresh.end(), std::make_move_iterator(tokens.begin()),
+                   std::make_move_iterator(tokens.end()));
   job.changed.notify_all();
 }
 
@@ -173,62 +169,38 @@ void Jobs::fail_running(const Station& station, const Status& why) {
   }
 }
 
-const Job* Jobs::next_deadline() const {
-  const Job* next = nullptr;
-  for (const std::pair<const CompletionId, JobPtr>& entry : known_) {
-    const Job& job = *entry.second;
-    const bool open = job.deadline && !job.finished && job.ended_by == EndedBy::kItself;
-    if (open && (next == nullptr || *job.deadline < *next->deadline)) next = &job;
+Jobs::TimePoint Jobs::due(const Job& job) const {
+  if (job.finished) {
+    return job.finished_at + std::chrono::milliseconds(shared_.options.retention_ms);
   }
-  return next;
+  return job.deadline && job.ended_by == EndedBy::kItself ? *job.deadline : TimePoint::max();
+}
+
+void Jobs::end_due(TimePoint now) {
+  for (const auto& [id, job] : known_) {
+    if (job->finished || due(*job) > now) continue;
+    try {
+      end(*job, EndedBy::kTimeout);
+    } catch (const std::bad_alloc&) {  // then once more, at once: it stays due
+    }
+  }
+  std::erase_if(known_, [&](const std::pair<const CompletionId, JobPtr>& entry) {
+    return entry.second->finished && due(*entry.second) <= now;
+  });
 }
 
 void Jobs::keep_time() {
   Lock lock(shared_.mutex);
   while (!shared_.stop) {
-    const TimePoint now = Job::Clock::now();
-    end_late(now);
-    forget_expired(now);
-    std::optional<TimePoint> next = next_expiry();
-    const Job* const first = next_deadline();
-    if (first != nullptr) next = next ? std::min(*next, *first->deadline) : *first->deadline;
-    if (next) {
-      shared_.deadline_set.wait_until(lock, *next);
+    end_due(Job::Clock::now());
+    TimePoint next = TimePoint::max();
+    for (const auto& [id, job] : known_) next = std::min(next, due(*job));
+    if (next < TimePoint::max()) {
+      shared_.deadline_set.wait_until(lock, next);
     } else {
       shared_.deadline_set.wait(lock);
     }
   }
-}
-
-void Jobs::end_late(TimePoint now) {
-  for (const Job* next = next_deadline(); next != nullptr && *next->deadline <= now;
-       next = next_deadline()) {
-    const JobPtr late = find(next->id);
-    try {
-      end(*late, EndedBy::kTimeout);
-    } catch (const std::bad_alloc&) {  // then once more, at once: its deadline is over
-      return;
-    }
-  }
-}
-
-std::optional<Jobs::TimePoint> Jobs::next_expiry() const {
-  std::optional<TimePoint> next;
-  for (const auto& [id, job] : known_) {
-    if (!job->finished) continue;
-    const TimePoint end =
-        job->finished_at + std::chrono::milliseconds(shared_.options.retention_ms);
-    next = next ? std::min(*next, end) : end;
-  }
-  return next;
-}
-
-void Jobs::forget_expired(TimePoint now) {
-  const Job::Clock::duration retention = std::chrono::milliseconds(shared_.options.retention_ms);
-  std::erase_if(known_, [&](const std::pair<const CompletionId, JobPtr>& entry) {
-    const JobPtr& job = entry.second;
-    return job->finished && now - job->finished_at >= retention;
-  });
 }
 
 void Jobs::end_running(EndedBy by) {

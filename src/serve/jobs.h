@@ -17,8 +17,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
-#include <optional>
 #include <vector>
 
 #include "serve/drafter_notes.h"
@@ -84,10 +82,10 @@ class Jobs {
   std::string check_integrity(std::size_t most) const;
 
  private:
-  const Job* next_deadline() const;  // the open job whose deadline comes first; null: none has one
-  void end_late(TimePoint now);
-  std::optional<TimePoint> next_expiry() const;  // of a result that nobody fetches
-  void forget_expired(TimePoint now);
+  // Its deadline, or when its result is to be forgotten; TimePoint::max(): neither.
+  TimePoint due(const Job& job) const;
+  // Ends what has run out of time, and forgets what nobody has fetched.
+  void end_due(TimePoint now);
   bool waits(const Job& job) const;
   void post(const Job& job, const std::vector<SaidToken>& tokens);
   void count(const Completion& completion);

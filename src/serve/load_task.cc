@@ -7,18 +7,9 @@
 namespace outrider {
 
 ModelState LoadTask::model_state() const {
-  switch (state_) {
-    case State::kAbsent:
-      return ModelState::kAbsent;
-    case State::kWaiting:
-    case State::kOpening:
-      return ModelState::kLoading;
-    case State::kReady:
-      return ModelState::kReady;
-    case State::kFailed:
-      return ModelState::kFailed;
-  }
-  return ModelState::kAbsent;
+  if (pending()) return ModelState::kLoading;
+  if (state_ == State::kFailed) return ModelState::kFailed;
+  return state_ == State::kReady ? ModelState::kReady : ModelState::kAbsent;
 }
 
 void LoadTask::ask(std::uint64_t number) {

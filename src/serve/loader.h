@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cost_point.h"
@@ -59,15 +60,26 @@ class Target {
   virtual Result<std::unique_ptr<Sampler>> make_sampler(const SamplingOptions& options) const = 0;
 };
 
-// A draft model that is open, as a drafter for one target.
+// A draft model or a trained head that is open, as a drafter for one target.
 class Draft {
  public:
-  virtual ~Draft() = default;
-  virtual Drafter& drafter() = 0;  // the decode thread's
-  // Which model it is, with all that its speed depends on, a line; empty: nobody can tell.
-  virtual std::string identity() const { return ""; }
-  virtual const ModelInfo& info() const = 0;
-  virtual const std::vector<std::string>& notes() const = 0;
+  struct Parts {
+    std::shared_ptr<void> models;  // what the drafter uses; ends behind it
+    std::unique_ptr<Drafter> drafter;
+    // Which model it is, with all that its speed depends on, a line; empty: nobody can tell.
+    std::string identity = {};
+    ModelInfo info;
+    std::vector<std::string> notes = {};
+  };
+  explicit Draft(Parts parts) : parts_(std::move(parts)) {}
+
+  Drafter& drafter() { return *parts_.drafter; }  // the decode thread's
+  const std::string& identity() const { return parts_.identity; }
+  const ModelInfo& info() const { return parts_.info; }
+  const std::vector<std::string>& notes() const { return parts_.notes; }
+
+ private:
+  Parts parts_;
 };
 
 // Any thread; several calls may run at once. A call may take minutes; `hooks` tells how far it is

@@ -2,10 +2,10 @@
 
 #include <exception>
 #include <future>
-#include <new>
 #include <type_traits>
 #include <utility>
 
+#include "base/caught.h"
 #include "draft/lookup_table.h"
 
 namespace outrider {
@@ -61,12 +61,11 @@ void LoadingThread::open_model(ModelRole role, Lock& lock) {
   Status status;
   try {
     status = role == ModelRole::kTarget ? open_target(opening, lock) : open_draft(opening, lock);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception& error) {
     if (!lock.owns_lock()) lock.lock();
-    status = resource_exhausted("out of memory");  // short enough to need none
-  } catch (const std::exception& e) {
-    if (!lock.owns_lock()) lock.lock();
-    status = internal_error("cannot load '" + opening.options->path + "': " + e.what());
+    status = caught(error);
+    const bool may_add = status.code() == StatusCode::kInternal;  // memory is not what is lacking
+    if (may_add) status = status.with_context("cannot load '" + opening.options->path + "'");
   }
   if (!status.ok()) models_.failed(role, opening.task, std::move(status));
 }
@@ -124,20 +123,16 @@ Status LoadingThread::open_draft(const ModelLoads::Opening& opening, Lock& lock)
 void LoadingThread::open_file(Lock& lock) {
   const LoadTask::Opening opening = files_.begin_next();
   const StationPtr station = stations_.current();
-  std::optional<OpenedDrafterFile> opened;
-  Status status;
   try {
     const DrafterFile file = files_.name_of(opening);
     lock.unlock();
-    Result<OpenedDrafterFile> result = open_drafter_file(file, station->tokenizer());
-    status = result.status();
-    if (result.ok()) opened = *std::move(result);
+    Result<OpenedDrafterFile> opened = open_drafter_file(file, station->tokenizer());
     lock.lock();
-    return files_.done(opening, station, std::move(opened), std::move(status));
+    return files_.done(opening, station, std::move(opened));
   } catch (const std::exception&) {
     if (!lock.owns_lock()) lock.lock();
   }
-  files_.done(opening, station, std::nullopt, resource_exhausted("out of memory"));
+  files_.done(opening, station, resource_exhausted("out of memory"));
 }
 
 }  // namespace outrider

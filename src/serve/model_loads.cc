@@ -5,9 +5,9 @@
 
 namespace outrider {
 
-Status ModelLoads::load(ModelRole role, ModelOptions options) {
+void ModelLoads::load(ModelRole role, ModelOptions options) {
+  options.n_sequences = shared_.options.slots;
   ask(role, std::make_shared<const ModelOptions>(std::move(options)));
-  return Status();
 }
 
 // Needs no memory.
@@ -193,15 +193,15 @@ ModelStatus ModelLoads::status(ModelRole role) const {
 }
 
 Status ModelLoads::no_target() const {
-  switch (target_.task.model_state()) {
-    case ModelState::kLoading:
-      return not_found("the model '" + target_.wanted->path +
-                       "' is still loading; wait until it is ready");
-    case ModelState::kFailed:
-      return not_found("the model could not be loaded: " + target_.task.error().message());
-    default:
-      return not_found("no model is loaded; load a target first");
+  const ModelState state = target_.task.model_state();
+  if (state == ModelState::kLoading) {
+    return not_found("the model '" + target_.wanted->path +
+                     "' is still loading; wait until it is ready");
   }
+  if (state == ModelState::kFailed) {
+    return not_found("the model could not be loaded: " + target_.task.error().message());
+  }
+  return not_found("no model is loaded; load a target first");
 }
 
 std::string ModelLoads::check_integrity() const {

@@ -37,7 +37,7 @@ class ModelLoads {
       : shared_(shared), stations_(stations), files_(files), drafters_(drafters) {}
 
   // See Runtime::load, cancel_load and unload. Of an unloaded target's requests nothing is done.
-  Status load(ModelRole role, ModelOptions options);
+  void load(ModelRole role, ModelOptions options);
   Status cancel(ModelRole role);
   Status unload(ModelRole role);
   // At the runtime's end: what is opening ends soon.

@@ -1,6 +1,5 @@
 #include "serve/runtime.h"
 
-#include <exception>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -30,7 +29,6 @@ class Runtime::Impl {
   void shut_down() {
     std::call_once(shut_down_, [this] { stop_threads(); });
   }
-  std::string check_integrity();
   Status keep(const StationPtr& station);  // with the mutex
 
   RuntimeShared shared;
@@ -104,12 +102,13 @@ Status Runtime::Impl::keep(const StationPtr& station) {
   return Status();
 }
 
-std::string Runtime::Impl::check_integrity() {
-  const Lock lock(shared.mutex);
-  const std::size_t slots = static_cast<std::size_t>(shared.options.slots);
+std::string Runtime::check_integrity() const {
+  Impl& all = *impl_;
+  const Impl::Lock lock(all.shared.mutex);
+  const std::size_t slots = static_cast<std::size_t>(all.shared.options.slots);
   for (const std::string& broken :
-       {jobs.check_integrity(slots * stations.all().size()), stations.check_integrity(),
-        models.check_integrity(), files.check_integrity()}) {
+       {all.jobs.check_integrity(slots * all.stations.all().size()), all.stations.check_integrity(),
+        all.models.check_integrity(), all.files.check_integrity()}) {
     if (!broken.empty()) return broken;
   }
   return "";
@@ -132,12 +131,15 @@ void Runtime::shut_down() { impl_->shut_down(); }
 
 const RuntimeOptions& Runtime::options() const { return impl_->shared.options; }
 
-Status Runtime::load(ModelRole role, ModelOptions options) {
-  if (options.path.empty()) return wrong_value("path", "''", "a GGUF file");
-  options.n_sequences = impl_->shared.options.slots;
+Status Runtime::load(ModelRole role, ModelOptions options, std::optional<ModelOptions> draft) {
+  if (options.path.empty() || (draft && draft->path.empty())) {
+    return wrong_value("path", "''", "a GGUF file");
+  }
   const Impl::Lock lock(impl_->shared.mutex);
   if (impl_->shared.stop) return RuntimeShared::is_shut_down();
-  return impl_->models.load(role, std::move(options));
+  impl_->models.load(role, std::move(options));
+  if (draft) impl_->models.load(ModelRole::kDraft, *std::move(draft));
+  return Status();
 }
 
 Status Runtime::cancel_load(ModelRole role) {
@@ -264,7 +266,5 @@ Status Runtime::with_idle_target(
 void Runtime::subscribe(std::function<void(const RuntimeEvent&)> callback) {
   impl_->shared.events.subscribe(std::move(callback));
 }
-
-std::string Runtime::check_integrity() const { return impl_->check_integrity(); }
 
 }  // namespace outrider

@@ -77,9 +77,11 @@ class Runtime {
 
   // Begins to load a model; returns at once. A load of a target takes the place of one that is not
   // done; likewise for drafts. `options.n_sequences` is set by the runtime. A draft may come before
-  // a target: it is loaded once there is one.
+  // a target: it is loaded once there is one. `draft`: asked for in the same moment. A target is
+  // opened for the draft that is wanted by then, where it names no head of its own.
   // Errors: kInvalidArgument (an empty path).
-  Status load(ModelRole role, ModelOptions options);
+  Status load(ModelRole role, ModelOptions options,
+              std::optional<ModelOptions> draft = std::nullopt);
 
   // Ends a load that is not done, as kFailed with a kCancelled error. kNotFound when there is
   // none.
@@ -95,7 +97,6 @@ class Runtime {
   // ngram-cache reads one file a tier; without a tier it is the static one. Errors:
   // kInvalidArgument (an empty path, a drafter that takes no files, a tier that has another file,
   // unless that failed), kResourceExhausted (kMaxDrafterFiles are there).
-  static constexpr std::size_t kMaxDrafterFiles = outrider::kMaxDrafterFiles;
   Status attach(DrafterFile file);
 
   // Takes a file away, or calls its load off; with an empty path, all of that drafter (and tier,

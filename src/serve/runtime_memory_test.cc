@@ -48,16 +48,16 @@ TEST_F(RuntimeMemory, WhatWasSaidDraftsForTheSameNamespaceAndForNobodyElse) {
   };
   const std::int64_t alone_accepted = accepted("");
   EXPECT_EQ(accepted(""), alone_accepted) << "nothing is remembered without a namespace";
-  EXPECT_EQ(memory_of(*runtime).tokens, 0);
+  EXPECT_EQ(memory_of(*runtime).tokens, 0U);
   EXPECT_EQ(accepted("a"), alone_accepted) << "it is the first of its namespace";
   EXPECT_EQ(accepted("b"), alone_accepted) << "another's text is not seen";
   EXPECT_EQ(accepted(""), alone_accepted) << "nor by requests without one";
   EXPECT_GT(accepted("a"), alone_accepted + 100);
   EXPECT_GT(accepted("b"), alone_accepted + 100);
   const MemoryStatus memory = memory_of(*runtime);
-  EXPECT_EQ(memory.max_tokens, 8192);
-  EXPECT_EQ(memory.namespaces, 2);
-  EXPECT_EQ(memory.tokens, 4 * 301);
+  EXPECT_EQ(memory.max_tokens, 8192U);
+  EXPECT_EQ(memory.namespaces, 2U);
+  EXPECT_EQ(memory.tokens, 4U * 301);
   EXPECT_GT(memory.memory_bytes, 4U * 301);
   EXPECT_GE(status_of(*runtime, "suffix").memory_bytes, memory.memory_bytes);
   EXPECT_EQ(runtime->check_integrity(), "");
@@ -80,7 +80,7 @@ TEST_F(RuntimeMemory, RequestsOfManyNamespacesAtOnceSayThePlainText) {
       EXPECT_EQ(result->remembered->tokens, 100);
     }
   }
-  EXPECT_LE(memory_of(*runtime).tokens, 1024);
+  EXPECT_LE(memory_of(*runtime).tokens, 1024U);
 }
 
 TEST_F(RuntimeMemory, ARequestIsToldWhenNothingIsRemembered) {
@@ -134,7 +134,7 @@ TEST_F(RuntimeMemory, ACancelledTextIsRememberedAndAFailedOneIsNot) {
   }
   EXPECT_EQ(result->completion.finish, FinishReason::kCancelled);
   EXPECT_EQ(result->remembered->tokens, static_cast<std::int64_t>(n_said));
-  EXPECT_EQ(memory_of(*runtime).namespaces, 1);
+  EXPECT_EQ(memory_of(*runtime).namespaces, 1U);
 
   const std::shared_ptr<const Target> target = runtime->target();
   const_cast<testing::FakeTarget&>(dynamic_cast<const testing::FakeTarget&>(*target))
@@ -148,10 +148,10 @@ TEST_F(RuntimeMemory, ACancelledTextIsRememberedAndAFailedOneIsNot) {
 TEST_F(RuntimeMemory, WhatIsRememberedGoesWithItsTarget) {
   const std::unique_ptr<Runtime> runtime = make(remembering(), "target", 400);
   (void)runtime->run(of("a", 3, 100));
-  EXPECT_EQ(memory_of(*runtime).namespaces, 1);
+  EXPECT_EQ(memory_of(*runtime).namespaces, 1U);
   ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("other", 400)).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
-  EXPECT_EQ(memory_of(*runtime).namespaces, 0);
+  EXPECT_EQ(memory_of(*runtime).namespaces, 0U);
   ASSERT_TRUE(runtime->unload(ModelRole::kTarget, false).ok());
   EXPECT_FALSE(status_of(*runtime, "suffix").memory);
 }
@@ -191,13 +191,13 @@ TEST_F(RuntimeMemory, TextsAreKeptOverARestartWhereThatIsAskedFor) {
   // Another model's are its own.
   {
     const std::unique_ptr<Runtime> other = make(options, "other", 400);
-    EXPECT_EQ(memory_of(*other).tokens, 0);
+    EXPECT_EQ(memory_of(*other).tokens, 0U);
   }
   for (const auto& entry : std::filesystem::directory_iterator(options.remember_folder)) {
     testing::write_bytes(entry.path().string(), "damaged");
   }
   const std::unique_ptr<Runtime> runtime = make(options, "target", 400);
-  EXPECT_EQ(memory_of(*runtime).tokens, 0);
+  EXPECT_EQ(memory_of(*runtime).tokens, 0U);
   const std::vector<std::string> notes = runtime->status().target.notes;
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes[0].find("remember_folder: "), 0U) << notes[0];
@@ -218,15 +218,15 @@ TEST_F(RuntimeMemory, NothingIsLostOfATargetThatWasLoadedAnewWhileItStillServed)
     ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target", 400)).ok());
     ASSERT_TRUE(runtime->wait_loaded(-1));
     run(*runtime, "on the new one");
-    EXPECT_EQ(memory_of(*runtime).namespaces, 1);
+    EXPECT_EQ(memory_of(*runtime).namespaces, 1U);
     gate.open();
     std::shared_ptr<const CompletionResult> result;
     while (result == nullptr) result = runtime->poll(late, 1000)->result;
     EXPECT_EQ(result->remembered->tokens, 100);
   }
   const std::unique_ptr<Runtime> again = make(options, "target", 400);
-  EXPECT_EQ(memory_of(*again).namespaces, 3);
-  EXPECT_EQ(memory_of(*again).tokens, 3 * 101);
+  EXPECT_EQ(memory_of(*again).namespaces, 3U);
+  EXPECT_EQ(memory_of(*again).tokens, 3U * 101);
 }
 
 TEST_F(RuntimeMemory, AFolderWithoutAnythingToRememberIsRefused) {

@@ -1,7 +1,6 @@
 #include "serve/runtime_options.h"
 
 #include <algorithm>
-#include <string>
 
 #include "draft/base/drafter_plan.h"
 #include "draft/lookup_table.h"

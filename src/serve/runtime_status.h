@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "draft/base/lookup_drafter.h"
+#include "draft/suffix/suffix_memory.h"
 #include "engine/request.h"
 #include "model/exactness.h"
 #include "model/model_info.h"
@@ -54,12 +55,7 @@ struct DrafterFileStatus {
 };
 
 // What finished texts take (RuntimeOptions::remember_tokens), of the target at work.
-struct MemoryStatus {
-  std::int64_t max_tokens = 0;
-  std::int64_t namespaces = 0;
-  std::int64_t tokens = 0;
-  std::uint64_t memory_bytes = 0;
-};
+using MemoryStatus = SuffixMemory::Stats;
 
 // Of one that is there or could be.
 struct DrafterStatus {

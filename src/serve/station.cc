@@ -1,6 +1,5 @@
 #include "serve/station.h"
 
-#include <algorithm>
 #include <cassert>
 #include <cstdio>
 #include <exception>
@@ -71,8 +70,7 @@ std::vector<std::string> Station::notes() const {
 
 // For this target's file and tokenizer.
 std::string Station::memory_file() const {
-  const LookupDrafter* const suffix = find(SuffixDrafter::kName);
-  if (remember_folder_.empty() || suffix == nullptr || suffix->memory() == nullptr) return "";
+  if (remember_folder_.empty() || memory() == nullptr) return "";
   const std::string& path = target_->info().path;
   const std::uint32_t of_path = crc32c(std::as_bytes(std::span(path.data(), path.size())));
   char name[64];
@@ -85,9 +83,8 @@ std::string Station::memory_file() const {
 void Station::recall_texts() {
   const std::string path = memory_file();
   if (path.empty()) return;
-  SuffixMemory& memory = *find(SuffixDrafter::kName)->memory();
-  const Status loaded = load_memory(path, tokenizer(), memory);
-  if (loaded.ok()) memory.mark_known();
+  const Status loaded = load_memory(path, tokenizer(), *memory());
+  if (loaded.ok()) memory()->mark_known();
   if (loaded.ok() || loaded.code() == StatusCode::kNotFound) return;
   memory_note_ = "remember_folder: " + loaded.message() + "; it is ignored";
 }
@@ -101,7 +98,7 @@ void Station::keep_texts() const {
     if (std::filesystem::create_directories(remember_folder_, error)) {  // the texts are private
       std::filesystem::permissions(remember_folder_, std::filesystem::perms::owner_all, error);
     }
-    (void)add_to_file(*find(SuffixDrafter::kName)->memory(), tokenizer(), path);
+    (void)add_to_file(*memory(), tokenizer(), path);
   } catch (const std::exception&) {
   }
 }
@@ -178,28 +175,19 @@ std::uint64_t Station::memory_of(std::string_view drafter) const {
 std::optional<MemoryStatus> Station::remembered_by(std::string_view drafter) const {
   const LookupDrafter* const lookup = find(drafter);
   if (lookup == nullptr || lookup->memory() == nullptr) return std::nullopt;
-  const SuffixMemory::Stats stats = lookup->memory()->stats();
-  return MemoryStatus{.max_tokens = static_cast<std::int64_t>(stats.max_tokens),
-                      .namespaces = static_cast<std::int64_t>(stats.namespaces),
-                      .tokens = static_cast<std::int64_t>(stats.tokens),
-                      .memory_bytes = stats.memory_bytes};
+  return lookup->memory()->stats();
 }
 
-bool Station::remembers() const {
-  return std::any_of(
-      lookups_.begin(), lookups_.end(),
-      [](const std::unique_ptr<LookupDrafter>& lookup) { return lookup->memory() != nullptr; });
+SuffixMemory* Station::memory() const {
+  const LookupDrafter* const suffix = find(SuffixDrafter::kName);
+  return suffix == nullptr ? nullptr : suffix->memory();
 }
 
 Remembered Station::remember(std::string name_space, std::span<const Token> text) {
   Remembered result{.name_space = std::move(name_space)};
   assert(remembers());
   try {
-    for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) {
-      if (lookup->memory() == nullptr) continue;
-      const std::size_t tokens = lookup->memory()->add(result.name_space, text);
-      result.tokens = std::max(result.tokens, static_cast<std::int64_t>(tokens));
-    }
+    result.tokens = static_cast<std::int64_t>(memory()->add(result.name_space, text));
     if (result.tokens == 0) result.reason = "the text is too short to guess from";
   } catch (const std::exception&) {
     result.reason = "out of memory";  // short enough to need none
@@ -209,9 +197,7 @@ Remembered Station::remember(std::string name_space, std::span<const Token> text
 
 void Station::restart() {
   engine_.reset();
-  for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) {
-    if (lookup->memory() != nullptr) lookup->memory()->clear();  // a text may be read in part
-  }
+  if (remembers()) memory()->clear();  // a text may be read in part
   for (SeqId seq = 0; seq < target_->capabilities().n_sequences; ++seq) {
     if (draft_) draft_->drafter().end(seq);
     if (target_->head() != nullptr) target_->head()->end(seq);

@@ -47,7 +47,6 @@ class Station {
   Engine& engine() { return *engine_; }
   const Engine& engine() const { return *engine_; }
   Draft* draft() { return draft_.get(); }  // null: there is none
-  const Draft* draft() const { return draft_.get(); }
 
   // Puts `draft` (may be null: none) in the place of the one that is there. Requests that the old
   // one guessed for go on plain and say `reason`.
@@ -65,8 +64,8 @@ class Station {
   // What the drafter remembers of finished texts. Not given: it remembers none.
   std::optional<MemoryStatus> remembered_by(std::string_view drafter) const;
 
-  // Whether any of the drafters remembers finished texts.
-  bool remembers() const;
+  // Whether finished texts are remembered.
+  bool remembers() const { return memory() != nullptr; }
   // Keeps a finished text for later requests of its namespace, which see it from their next step
   // on. REQUIRES: remembers(). Never throws.
   Remembered remember(std::string name_space, std::span<const Token> text);
@@ -81,7 +80,8 @@ class Station {
 
  private:
   void make_engine();
-  void introduce_draft();  // to the planner: what is known of it before it is asked
+  void introduce_draft();           // to the planner: what is known of it before it is asked
+  SuffixMemory* memory() const;     // the suffix drafter's; null: it remembers no texts
   std::string memory_file() const;  // empty: remembered texts are not kept
   void recall_texts();
   void keep_texts() const;

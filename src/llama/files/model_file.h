@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "llama/files/adapters.h"
+#include "model/model_info.h"
 #include "model/model_options.h"
 #include "model/vocabulary.h"
 #include "threads/teams.h"
@@ -27,16 +28,9 @@ namespace outrider::llama {
 class LlamaVocabulary;
 
 // What a model says about itself.
-struct ModelFacts {
-  std::string path;          // as given to load()
-  std::string architecture;  // general.architecture: "llama", "gemma3", ...
-  std::string name;          // general.name, or empty
-  std::string description;   // llama.cpp's: "llama 135M Q4_1"
-  std::string ftype_name;    // llama.cpp's name of the file type: "Q4_1", "Q4_K - Medium"
-  std::uint64_t n_params = 0;
-  std::uint64_t size_bytes = 0;  // of all tensors
+struct ModelFacts : ModelInfo {
+  std::string ftype_name;  // llama.cpp's name of the file type: "Q4_1", "Q4_K - Medium"
   std::int32_t n_vocab = 0;
-  std::int32_t n_ctx_train = 0;
   std::int32_t n_layer = 0;            // without prediction layers
   std::int32_t n_prediction = 0;       // prediction layers (MTP) that were loaded
   std::uint64_t prediction_bytes = 0;  // of their tensors
@@ -48,9 +42,6 @@ struct ModelFacts {
   std::uint64_t k_elements = 0;            // of one token's keys over all layers, an upper bound
   std::uint64_t v_elements = 0;
   std::int32_t n_swa = 0;  // sliding window in tokens; 0: none
-  bool has_chat_template = false;
-  bool chat_tools = false;  // model/model_info.h, as the next
-  bool chat_reasoning = false;
   bool recurrent = false;  // Mamba, RWKV, ...
   bool hybrid = false;     // attention and recurrent layers
   bool has_encoder = false;
@@ -58,7 +49,6 @@ struct ModelFacts {
   bool diffusion = false;
   bool all_on_cpu = true;   // no other device holds weights
   bool extra_bufts = true;  // as given to load(): repacked weights where ggml has them
-  KernelUse kernels;
 
   // Bytes that one token's keys and values take over all layers with these cache types ("f16",
   // "q8_0", ...), an upper bound for sliding windows; 0 for an unknown type.
