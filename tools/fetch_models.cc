@@ -58,6 +58,7 @@ int fetch_models(ModelArguments& a) {
 
 void offer_draft(const ModelArguments& a) {
   if (!a.model || has_draft(a) || isatty(STDERR_FILENO) != 1) return;
+  const SignalsBlocked blocked;  // as in name_draft
   const std::optional<std::string> draft = find_draft_beside(*a.model);
   if (draft) print_hint(draft_offer(*a.model, *draft));
 }
