@@ -57,6 +57,23 @@ TEST_P(CliChatTerminal, CtrlCStopsTheAnswerAndKeepsWhatWasSaid) {
   EXPECT_EQ(chat.wait(), 0) << chat.screen();
 }
 
+// Looking for a draft beside the target must not leave threads that take the signal.
+TEST_P(CliChatTerminal, CtrlCStopsTheAnswerWhereNoDraftIsGivenAndOtherModelsLieBeside) {
+  const CliModels& models = cli_models();
+  CliCall alone =
+      models.folder.call({"chat", "-m", models.target, "-c", "32768", "-n", "-1", "--ignore-eos",
+                          "--temp", "0", "--color=always", "--no-history"});
+  alone.environment["TERM"] = GetParam();
+  PtyProcess chat(alone);
+  chat.expect("> ");
+  chat.type("hello\r");
+  chat.expect("\033[3");  // a guess, of what repeats: it speaks
+  chat.type("\x03");
+  chat.expect("(stopped)");
+  chat.type("/exit\r");
+  EXPECT_EQ(chat.wait(), 0) << chat.screen();
+}
+
 TEST_P(CliChatTerminal, CtrlCAtAnEmptyPromptEndsWhenItComesTwice) {
   PtyProcess chat(call());
   wait_until_asked(chat);

@@ -39,7 +39,6 @@ Status fetch_both(ModelArguments& a, Terminal& terminal) {
 // Loading a file that cannot be read will say what is wrong with it.
 void name_draft(ModelArguments& a) {
   if (!a.draft_model) return;
-  const SignalsBlocked blocked;  // reading a header starts ggml's threads
   const Result<llama::GgufHeader> header = llama::read_gguf_header(*a.draft_model);
   if (header.ok()) a.draft_name = draft_name(header->architecture);
 }
@@ -58,7 +57,6 @@ int fetch_models(ModelArguments& a) {
 
 void offer_draft(const ModelArguments& a) {
   if (!a.model || has_draft(a) || isatty(STDERR_FILENO) != 1) return;
-  const SignalsBlocked blocked;  // as in name_draft
   const std::optional<std::string> draft = find_draft_beside(*a.model);
   if (draft) print_hint(draft_offer(*a.model, *draft));
 }

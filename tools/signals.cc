@@ -90,15 +90,6 @@ void SignalWatch::watch() {
   }
 }
 
-SignalsBlocked::SignalsBlocked() {
-  sigset_t all;
-  sigfillset(&all);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
-  pthread_sigmask(SIG_BLOCK, &all, &before_);
-}
-
-SignalsBlocked::~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
 void stop_process() {
   sigset_t stop;
   sigset_t before;

@@ -73,20 +73,6 @@ class SignalWatch {
   std::thread thread_;
 };
 
-// While it lives the calling thread takes no signal but faults, and threads that it starts never
-// will: for what starts threads before there is a SignalWatch. A signal that came meanwhile is
-// delivered when it ends.
-class SignalsBlocked {
- public:
-  SignalsBlocked();
-  ~SignalsBlocked();
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 // Stops the process as Ctrl-Z does; returns when it goes on.
 void stop_process();
 

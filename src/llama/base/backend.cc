@@ -102,12 +102,19 @@ void make_template_tables() {
 
 }  // namespace
 
-void ensure_backend() {
+void take_over_log() {
   static std::once_flag once;
   std::call_once(once, [] {
     llama_log_set(on_log, nullptr);
     // llama-common has a log of its own, a thread that writes to stdout and stderr.
     common_log_set_verbosity_thold(-1);
+  });
+}
+
+void ensure_backend() {
+  take_over_log();
+  static std::once_flag once;
+  std::call_once(once, [] {
     register_own_kernels();  // before ggml's devices are asked for anything
     llama_backend_init();
     make_tables();

@@ -9,8 +9,12 @@
 
 namespace outrider::llama {
 
-// Starts llama.cpp's backends and takes over its log; the first call of the process does the work.
-// Any thread.
+// Takes over the logs of llama.cpp and llama-common, which is all that reading a file's header
+// needs. It starts no thread. Any thread.
+void take_over_log();
+
+// The same, and starts llama.cpp's backends, with a test of our kernels, whose threads stay; the
+// first call of the process does the work. Any thread.
 void ensure_backend();
 
 // While it lives, what llama.cpp logs on this thread goes to `sink` (which may be empty), line by

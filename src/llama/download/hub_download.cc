@@ -64,7 +64,7 @@ Result<DownloadedModel> wait_for(DownloadJob& job, const DownloadHooks& hooks) {
 }  // namespace
 
 Result<DownloadedModel> download_model(const HubName& name, const DownloadHooks& hooks) {
-  ensure_backend();  // llama-common's own lines go nowhere
+  take_over_log();  // llama-common's own lines go nowhere
   Result<Hub> hub = Hub::find();
   if (!hub.ok()) return hub.status();
   const std::shared_ptr<DownloadJob> job = std::make_shared<DownloadJob>();

@@ -295,7 +295,7 @@ std::vector<std::string> split_files(const std::string& path, std::int32_t n_spl
 }
 
 Result<GgufHeader> read_gguf_header(const std::string& path) {
-  ensure_backend();
+  take_over_log();
   GgufHeader header;
   OUTRIDER_RETURN_IF_ERROR(check_file(path, &header.file_bytes));
 
