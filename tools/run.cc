@@ -161,8 +161,8 @@ Result<int> RunCommand::report(const CompletionResult& result, const LocalRuntim
 Result<int> RunCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   OUTRIDER_RETURN_IF_ERROR(check_output("--ngram-dynamic", learned_file()));
-  OUTRIDER_RETURN_IF_ERROR(
-      read_prompt());  // before signals are blocked: Ctrl-C must end the waiting
+  // Before signals are blocked: Ctrl-C must end the waiting.
+  OUTRIDER_RETURN_IF_ERROR(read_prompt());
   Terminal& terminal = watch(answer_.output);
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
                             LocalRuntime::open(setup_for(request_, model_), terminal));

@@ -68,8 +68,8 @@ Result<Json> completion_cancel(const MethodContext& context, const Json& params)
 Result<Json> completion_run(const MethodContext& context, const Json& params) {
   OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_completion(params));
   OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, context.runtime.start(std::move(request)));
-  bool taken =
-      false;  // else its caller gets no result (no memory for it, say), and it must not go on
+  bool taken = false;
+  // A run whose caller does not get a result (no memory for it, say) must not go on.
   const OnExit cancel([&] {
     try {
       if (!taken) (void)context.runtime.cancel(started.id);

@@ -106,10 +106,24 @@ Json answer_batch(const Json& batch, const Dispatch& dispatch) {
 }  // namespace
 
 int json_rpc_code(StatusCode code) {
-  // Of kOk, which none has, kInvalidArgument, ..., in the order of StatusCode.
-  constexpr int kCodes[] = {-32603, -32602, -32001, -32002, -32003, -32004, -32005, -32603};
-  static_assert(std::size(kCodes) == static_cast<std::size_t>(StatusCode::kInternal) + 1);
-  return kCodes[static_cast<std::size_t>(code)];
+  switch (code) {
+    case StatusCode::kInvalidArgument:
+      return -32602;
+    case StatusCode::kNotFound:
+      return -32001;
+    case StatusCode::kUnsupported:
+      return -32002;
+    case StatusCode::kResourceExhausted:
+      return -32003;
+    case StatusCode::kCancelled:
+      return -32004;
+    case StatusCode::kDataLoss:
+      return -32005;
+    case StatusCode::kOk:
+    case StatusCode::kInternal:
+      break;
+  }
+  return -32603;
 }
 
 std::string json_rpc_error(int code, const Status& error) {

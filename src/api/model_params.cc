@@ -88,6 +88,7 @@ Result<DrafterFile> read_drafter_file(const Json& params, bool needs_path) {
     fields.refuse("drafter", *drafter, "the name of a drafter that takes files");
   }
   fields.text("drafter", file.drafter);
+  // Twice: whether it takes files at all is said before what is wrong with the tier.
   if (fields.ok()) fields.fail(check_file_drafter(file));
   fields.choice("tier", file.tier, kFileTiers);
   if (fields.ok()) fields.fail(check_file_drafter(file));

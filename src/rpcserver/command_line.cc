@@ -83,8 +83,8 @@ bool takes_value(Value value) {
 
 // A whole number where it is one, so that "-c 512" and "-c 512.0" both are.
 std::optional<Json> parse_number(std::string_view text) {
-  if (const std::optional<std::int64_t> whole = number_from<std::int64_t>(text))
-    return Json(*whole);
+  const std::optional<std::int64_t> whole = number_from<std::int64_t>(text);
+  if (whole) return Json(*whole);
   const std::optional<double> number = number_from<double>(text);
   return number && std::isfinite(*number) ? std::optional(Json(*number)) : std::nullopt;
 }
