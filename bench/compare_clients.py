@@ -11,6 +11,7 @@ last, for each token between; pause: between two pieces of text that a reader se
 (pieces that arrive within 2 ms of each other are one). Each is a median, with the 95th percentile in
 brackets. CPU is the server's processor time for each token. Needs llama-server (`./dev peers`).
 """
+import bisect
 import http.client
 import itertools
 import json
@@ -31,7 +32,7 @@ class Heard:
     """One streamed answer, and when its pieces came."""
 
     def __init__(self, port, body):
-        self.text, self.tokens, self.times = "", 0, []
+        self.text, self.tokens, self.times, self.lengths = "", 0, [], []
         begin = time.monotonic()
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=900)
         connection.request("POST", "/v1/chat/completions", json.dumps(body),
@@ -51,6 +52,12 @@ class Heard:
         if piece:
             self.text += piece
             self.times.append(now)
+            self.lengths.append(len(self.text))
+
+    def length_at(self, time_s):
+        """Characters that were there so long after the question."""
+        n = bisect.bisect_right(self.times, time_s)
+        return self.lengths[n - 1] if n else 0
 
     def token_s(self):
         return (self.times[-1] - self.times[0]) / max(self.tokens - 1, 1)
@@ -147,6 +154,18 @@ def show(clients, rows, same):
               f"{row['memory_mib']:.0f} |", flush=True)
 
 
+def settings_of(args, own):
+    """Outrider's, and llama-server's that the files at hand allow."""
+    peers = [peer for peer in args.peers if args.draft or peer == "none"]
+    return [Setting(args, name) for name in own + [f"llama-server {peer}" for peer in peers]]
+
+
+def questions_of(path, count, first=1):
+    """So many, each with another beginning."""
+    prompts = ["\n".join(MARKUP.findall(text)) or text for text in prompts_of(path)]
+    return [f"{first + i}. {prompts[i % len(prompts)]}" for i in range(count)]
+
+
 def main():
     parser = arguments(__doc__)
     parser.add_argument("--clients", default="1,4,16")
@@ -158,17 +177,15 @@ def main():
     parser.add_argument("--peers", nargs="*", default=["none", "draft-simple:1", "draft-simple:3"])
     parser.add_argument("--json", help="also write all figures to this file")
     args = parser.parse_args()
-    peers = [peer for peer in args.peers if args.draft or peer == "none"]
-    settings = [Setting(args, name) for name in
-                ["Outrider", "Outrider plain"] + [f"llama-server {peer}" for peer in peers]]
-    prompts = ["\n".join(MARKUP.findall(text)) or text for text in prompts_of(args.prompts)]
-    numbers, results = itertools.count(1), []
+    settings = settings_of(args, ["Outrider", "Outrider plain"])
+    asked, results = 0, []
     print(f"{processor()}, {args.threads} threads; {' '.join(sys.argv)}")
     for clients in map(int, args.clients.split(",")):
         found, same = {setting.name: [] for setting in settings}, True
         for turn in range(args.rounds):
             count = max(clients * args.each, 4)
-            questions = [f"{next(numbers)}. {prompts[i % len(prompts)]}" for i in range(count)]
+            questions = questions_of(args.prompts, count, asked + 1)
+            asked += count
             texts = {}
             for setting in settings if turn % 2 == 0 else reversed(settings):
                 figures, texts[setting.name] = measure(setting, questions, clients)

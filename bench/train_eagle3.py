@@ -23,12 +23,12 @@ It is no part of any build, and needs a few GB of memory. What it does:
    on whose forerunners were all right, how many are right, and how many tokens a step of so many
    guesses yields.
 
-`--minutes` is the processor time for the whole, so that other work on the machine makes it later and
-not worse; 45 % of it go into texts. A modest head needs about an hour. Measured, SmolLM2-135M-Instruct in Q4_0, 96 texts of 17,183 tokens, which is
-all that 90 seconds of processor time made (2026-11-24, a shared machine): least squares alone are
-right at 0.216, 0.109 and 0.000 of the guesses of depth 1, 2 and 3; after 211 steps, another 90
-seconds, at 0.244, 0.209 and 0.213. llama.cpp's guesses are those measured here, but for rounding
-(outrider-head-acceptance, in testing/tools).
+`--minutes` is the processor time for the whole, so that other work on the machine makes a head later
+and not worse; 45 % of it go into texts. A modest head needs about an hour. Measured,
+SmolLM2-135M-Instruct in Q4_0 (2026-11-25, `--minutes 58`): after 4,005 steps the guesses of depth 1 to
+5 are right at 0.491, 0.475, 0.487, 0.392 and 0.077. Least squares alone, on 96 texts: 0.216, 0.109 and
+0.000. llama.cpp's guesses are those measured here, but for rounding (outrider-head-acceptance, in
+testing/tools).
 
 HEAD.pt holds the trained weights and is written every few minutes, with the
 GGUF file; `--weights HEAD.pt` exports or measures them without training, or, with `--minutes`,
@@ -312,7 +312,8 @@ def main():
         )
         n = sum(len(text[0]) for text in texts)
         progress.show(
-            f"texts: {len(texts)} of {n} tokens in {time.process_time() - began:.0f} s of processor time", last=True
+            f"texts: {len(texts)} of {n} tokens in {time.process_time() - began:.0f} s of processor time",
+            last=True,
         )
 
     if saved:
