@@ -118,9 +118,8 @@ void read_tool(JsonFields& fields, const Json& tool, const std::string& path, Ch
     named.require("name");
     named.text("name", read.name);
     read_text_or_null(named, "description", read.description);
-    bool strict = false;
     const Json* given = named.any("strict");
-    if (given != nullptr && !given->is_null()) named.boolean("strict", strict);
+    if (given != nullptr && !given->is_null()) named.boolean("strict", read.strict);
     const Json* parameters = named.any("parameters");
     if (parameters != nullptr && !parameters->is_null()) {
       if (!parameters->is_object()) {

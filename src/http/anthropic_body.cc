@@ -30,8 +30,7 @@ constexpr std::string_view kIgnored[] = {"metadata",      "service_tier", "cache
                                          "diagnostics"};
 constexpr api::Dialect kDialect{.names = kNames, .ignored = kIgnored, .null_is_absent = true};
 
-constexpr std::string_view kIgnoredOfTool[] = {"cache_control",         "strict",
-                                               "input_examples",        "defer_loading",
+constexpr std::string_view kIgnoredOfTool[] = {"cache_control", "input_examples", "defer_loading",
                                                "eager_input_streaming", "allowed_callers"};
 constexpr api::Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool, .null_is_absent = true};
 
@@ -49,6 +48,7 @@ void read_tool(api::JsonFields& fields, const Json& tool, const std::string& pla
   inner.text("description", read.description);
   inner.require("input_schema");
   read_schema(inner, "input_schema", read.parameters);
+  inner.boolean("strict", read.strict);
   take_error(fields, inner);
 }
 
@@ -118,7 +118,9 @@ void read_output_config(api::JsonFields& fields, CompletionRequest& request) {
   const bool reasoning = request.chat.reasoning;
   set_effort(request, effort);
   request.chat.reasoning = reasoning;
-  if (schema != nullptr) keep_to_schema(fields, "output_config.format", schema, request);
+  if (schema != nullptr) {
+    keep_to_schema(fields, "output_config.format", schema, /*strict=*/true, request);
+  }
 }
 
 Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool counted) {

@@ -116,7 +116,7 @@ void read_schema(api::JsonFields& fields, std::string_view name, std::string& sc
 }
 
 void keep_to_schema(api::JsonFields& fields, const std::string& place, const Json* schema,
-                    CompletionRequest& request) {
+                    bool strict, CompletionRequest& request) {
   if (!fields.ok()) return;
   if (schema != nullptr && !schema->is_object()) {
     return fields.refuse(place, *schema, "one whose schema is an object");
@@ -125,11 +125,7 @@ void keep_to_schema(api::JsonFields& fields, const std::string& place, const Jso
     return fields.fail(place,
                        place + " and grammar or json_schema are both there; give one of them");
   }
-  if (!request.chat.tools.empty() && request.chat.tool_choice != ToolChoice::kNone) {
-    return fields.fail(place, place +
-                                  " cannot be used with tools, whose calls have a grammar of their "
-                                  "own; give one of them, or tool_choice none");
-  }
+  request.sampling.json_schema_strict = strict;
   request.sampling.json_schema = schema != nullptr ? json::encode(*schema) : R"({"type":"object"})";
 }
 

@@ -67,10 +67,10 @@ class Conversation {
 // A schema as its text. Fails where it is not an object.
 void read_schema(api::JsonFields& fields, std::string_view name, std::string& schema);
 
-// What is said keeps to `schema` (null: to any object). `place` is where that was asked for. Behind
-// the tools, which exclude it.
+// What is said keeps to `schema` (null: to any object). `place` is where that was asked for;
+// strict: what of it cannot be kept to is refused.
 void keep_to_schema(api::JsonFields& fields, const std::string& place, const json::Json* schema,
-                    CompletionRequest& request);
+                    bool strict, CompletionRequest& request);
 
 // How hard the model is to think: "none" to "max". Templates know at most low, medium and high, as
 // their value "reasoning_effort"; those without it only that there is reasoning or not.

@@ -74,19 +74,21 @@ void read_response_format(api::JsonFields& fields, CompletionRequest& request) {
   const Json* beside = inner.any("schema");
   if (type == "json_schema" && given == nullptr) inner.require("json_schema");
   const Json* schema = nullptr;
+  bool strict = false;  // as OpenAI has it
   if (given != nullptr && type == "json_schema") {
-    static const std::string_view kIgnoredFields[] = {"name", "description", "strict"};
+    static const std::string_view kIgnoredFields[] = {"name", "description"};
     static const api::Dialect kDialect{
         .names = {}, .ignored = kIgnoredFields, .null_is_absent = true};
     api::JsonFields of_schema(*given, "response_format.json_schema.", &kDialect);
     of_schema.require("schema");
     schema = of_schema.any("schema");
+    of_schema.boolean("strict", strict);
     take_error(inner, of_schema);
   }
   take_error(fields, inner);
   if (!fields.ok()) return;
   if (type == "json_object") schema = beside;
-  if (type != "text") keep_to_schema(fields, "response_format", schema, request);
+  if (type != "text") keep_to_schema(fields, "response_format", schema, strict, request);
 }
 
 Status read_openai_fields(api::JsonFields& fields, const Json& body, AnswerWishes& wishes,

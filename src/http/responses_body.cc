@@ -36,8 +36,7 @@ constexpr std::string_view kIgnored[] = {"user",
                                          "stream_options"};
 constexpr api::Dialect kDialect{.names = kNames, .ignored = kIgnored, .null_is_absent = true};
 
-constexpr std::string_view kIgnoredOfTool[] = {"strict", "defer_loading", "output_schema",
-                                               "allowed_callers"};
+constexpr std::string_view kIgnoredOfTool[] = {"defer_loading", "output_schema", "allowed_callers"};
 constexpr api::Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool, .null_is_absent = true};
 
 // What would need something that is stored here.
@@ -77,6 +76,7 @@ void read_tool(api::JsonFields& fields, const Json& tool, const std::string& pla
   inner.text("name", read.name);
   inner.text("description", read.description);
   read_schema(inner, "parameters", read.parameters);
+  inner.boolean("strict", read.strict);
   take_error(fields, inner);
 }
 
@@ -137,7 +137,7 @@ void read_text_options(api::JsonFields& fields, CompletionRequest& request) {
   api::JsonFields inner(*text, "text.", &kTextDialect);
   const Json* format = inner.any("format");
   if (format != nullptr) {
-    static constexpr std::string_view kIgnoredOfFormat[] = {"name", "description", "strict"};
+    static constexpr std::string_view kIgnoredOfFormat[] = {"name", "description"};
     static constexpr api::Dialect kFormatDialect{
         .names = {}, .ignored = kIgnoredOfFormat, .null_is_absent = true};
     static constexpr std::string_view kTypes[] = {"text", "json_object", "json_schema"};
@@ -150,8 +150,12 @@ void read_text_options(api::JsonFields& fields, CompletionRequest& request) {
       of_format.require("schema");
       schema = of_format.any("schema");
     }
+    bool strict = false;  // as OpenAI has it
+    of_format.boolean("strict", strict);
     take_error(inner, of_format);
-    if (inner.ok() && type != "text") keep_to_schema(fields, "text.format", schema, request);
+    if (inner.ok() && type != "text") {
+      keep_to_schema(fields, "text.format", schema, strict, request);
+    }
   }
   take_error(fields, inner);
 }

@@ -33,6 +33,9 @@ struct ChatTool {
   std::string name;
   std::string description;
   std::string parameters;  // JSON schema of an object, as text
+  // Every call keeps to the schema, and one that cannot be kept to is refused. Else calls keep to
+  // as much of it as a grammar can say.
+  bool strict = false;
 };
 
 enum class ToolChoice { kAuto, kRequired, kNone };
@@ -46,8 +49,10 @@ struct ChatOptions {
   bool reasoning = true;            // where the template can switch it off: whether it is on
   std::string template_values;      // further values for the template, a JSON object; empty: none
   bool continue_last = false;       // the last message is the assistant's, and its text goes on
-  // The content is JSON by this schema (a JSON text); empty: it is free. Not together with tools.
+  // The content is JSON by this schema (a JSON text); empty: it is free. Where there are tools, an
+  // answer is such content or calls.
   std::string json_schema;
+  bool json_schema_strict = true;  // as ChatTool::strict
 };
 
 // Whether an answer has one call at most.
@@ -105,8 +110,8 @@ struct ChatAbilities {
 
 struct ChatPrompt {
   std::string text;  // control tokens as their texts
-  // For tools, or for json_schema where the template marks what stands around the content. Else
-  // empty: json_schema is then the caller's to keep to, from the answer's beginning.
+  // For tools, or for json_schema where the template marks what stands around the content. Where it
+  // is empty, json_schema is the caller's to keep to, from the answer's beginning.
   ChatGrammar grammar;
   std::vector<std::string> stop;             // texts at which the answer ends, beside the request's
   std::vector<std::string> shown;            // control tokens that the answer's text must show,

@@ -71,6 +71,8 @@ struct SamplingOptions {
   // one of them, the trigger itself included.
   std::string grammar;
   std::string json_schema;
+  bool json_schema_strict =
+      true;  // what of the schema cannot be kept to is refused, not passed over
   // 1 to 256 bytes each, at most 64; the grammar must be able to begin with each.
   std::vector<std::string> grammar_triggers;
   // What a chat template asks for, instead of these; no field of a request. Empty: nothing.

@@ -131,13 +131,11 @@ Status check_chat(const Request& r) {
     return refused("tool_choice", "asks for a call, but there are no tools");
   }
   if (r.chat.tool_choice == ToolChoice::kNone) return Status();
-  for (const bool schema : {true, false}) {
-    if ((schema ? r.sampling.json_schema : r.sampling.grammar).empty()) continue;
-    return refused(schema ? "json_schema" : "grammar",
-                   "cannot be used with tools, whose calls have a grammar of their own; give one "
-                   "of them, or tool_choice none");
-  }
-  return Status();
+  const bool triggered = !r.sampling.grammar_triggers.empty();
+  if (r.sampling.grammar.empty() && !triggered) return Status();
+  return refused(triggered ? "grammar_trigger" : "grammar",
+                 "cannot be used with tools, whose calls have a grammar of their own; give one of "
+                 "them, or tool_choice none");
 }
 
 Status check_prompt(const Request& request) {

@@ -29,6 +29,7 @@ Result<std::string> apply_template(CompletionRequest& request, const Vocabulary&
   SamplingOptions& o = request.sampling;
   ChatOptions options = request.chat;
   if (o.grammar_triggers.empty()) options.json_schema = o.json_schema;
+  options.json_schema_strict = o.json_schema_strict;
   OUTRIDER_ASSIGN_OR_RETURN(ChatPrompt chat, vocabulary.chat_prompt(request.messages, options));
   if (!chat.grammar.gbnf.empty()) {
     o.json_schema.clear();

@@ -1,8 +1,11 @@
 """OpenAI's Python client: answers in JSON, and calls of tools."""
 
+import copy
 import json
 
+import openai
 import pydantic
+import pytest
 
 WEATHER = {"type": "function",
            "function": {"name": "get_weather", "description": "The weather in a city now",
@@ -94,6 +97,68 @@ def test_tools_that_may_be_called_do_not_have_to_be(client, place):
     none = client.chat.completions.create(model=place.model, messages=ASKED, tools=[WEATHER],
                                           tool_choice="none", max_tokens=12, temperature=0)
     assert none.choices[0].message.tool_calls is None and none.choices[0].message.content
+
+
+# As MCP servers, zod and pydantic write them; no grammar can say all of it.
+SEARCH = {"type": "function", "function": {"name": "search", "parameters": {
+    "$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+    "properties": {
+        "text": {"type": "string", "minLength": 1, "maxLength": 10000},
+        "code": {"type": "string", "pattern": "[A-Z]{2}\\d"},
+        "limit": {"type": "integer", "exclusiveMinimum": 0, "maximum": 9007199254740991},
+        "weight": {"type": "number", "minimum": 0, "maximum": 1, "multipleOf": 0.05},
+        "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        "filter": {"$ref": "#/$defs/Filter"}, "anything": True},
+    "required": ["text"], "additionalProperties": False,
+    "$defs": {"Filter": {"type": "object", "nullable": True,
+                         "patternProperties": {"^x-": {"not": {"type": "null"}}}}}}}}
+
+
+def test_a_tool_may_have_any_schema(client, place):
+    for choice in ("none", "auto", "required"):
+        answer = client.chat.completions.create(
+            model=place.model, messages=[{"role": "user", "content": "Search for foxes."}],
+            tools=[SEARCH], tool_choice=choice, max_tokens=60, seed=2)
+        message = answer.choices[0].message
+        assert message.content or message.tool_calls
+        assert (choice == "required") <= (message.content is None)
+
+
+def test_a_strict_tool_that_cannot_be_kept_to_is_refused(client, place):
+    strict = copy.deepcopy(SEARCH)
+    strict["function"]["strict"] = True
+    with pytest.raises(openai.BadRequestError, match="uniqueItems|multipleOf|nullable"):
+        client.chat.completions.create(model=place.model, messages=ASKED, tools=[strict],
+                                       tool_choice="required", max_tokens=8)
+
+
+class Judgement(pydantic.BaseModel):
+    sure: float = pydantic.Field(ge=0, le=1)
+    code: str = pydantic.Field(pattern=r"^[A-Z]{2}-\d{3}$")
+
+
+def test_bounds_of_numbers_and_patterns_are_kept(client, place):
+    for seed in range(4):
+        answer = client.chat.completions.parse(
+            model=place.model, messages=[{"role": "user", "content": "Judge a fox."}],
+            response_format=Judgement, max_tokens=80, seed=seed, temperature=1.5)
+        if answer.choices[0].finish_reason == "stop":
+            assert isinstance(answer.choices[0].message.parsed, Judgement)
+
+
+def test_beside_tools_an_answer_may_be_of_a_schema(client, place):
+    for seed in range(4):
+        answer = client.chat.completions.create(
+            model=place.model, messages=ASKED, tools=[WEATHER], max_tokens=200, seed=seed,
+            response_format={"type": "json_schema", "json_schema": {
+                "name": "judgement", "strict": True, "schema": Judgement.model_json_schema()}})
+        choice = answer.choices[0]
+        if choice.message.tool_calls:
+            assert choice.message.tool_calls[0].function.name == "get_weather"
+        elif choice.finish_reason == "stop":
+            Judgement.model_validate_json(choice.message.content)
+        else:
+            assert choice.message.content.lstrip().startswith("{")
 
 
 def test_the_result_of_a_call_is_answered(client, place):

@@ -159,6 +159,49 @@ TEST_F(ChatGrammarTest, ANamedToolIsCalledExactlyOnce) {
   }
 }
 
+// Tools beside a schema for the content: an answer is calls, or content by the schema.
+TEST_F(ChatGrammarTest, AnAnswerIsCallsOrContentByASchema) {
+  for (const ChatAnswer& answer : testing::chat_answers()) {
+    if (answer.reply.tool_calls.empty() || !answer.reply.content.empty()) continue;
+    SCOPED_TRACE(answer.file + ": " + answer.text);
+    ChatOptions options;
+    options.tools = testing::chat_answer_tools();
+    options.json_schema =
+        R"({"type":"object","properties":{"sure":{"type":"number","minimum":0,"maximum":1}},)"
+        R"("required":["sure"]})";
+    const LlamaVocabulary& v = vocabulary(answer.file);
+    const std::unique_ptr<GrammarMask> mask = mask_of(v, options);
+    ASSERT_NE(mask, nullptr);
+    EXPECT_TRUE(mask->binds());
+    const Status called = say(*mask->clone(), answer.text, v);
+    EXPECT_TRUE(called.ok()) << called.message();
+    EXPECT_FALSE(say(*mask->clone(), "{\"sure\": 2", v).ok());
+
+    options.tool_choice = ToolChoice::kRequired;
+    const std::unique_ptr<GrammarMask> calls = mask_of(v, options);
+    ASSERT_NE(calls, nullptr);
+    EXPECT_TRUE(say(*calls, answer.text, v).ok());
+  }
+  for (const char* name : {"Qwen-Qwen3-0.6B", "Qwen-Qwen2.5-7B-Instruct", "google-gemma-2-2b-it",
+                           "meta-llama-Llama-3.1-8B-Instruct"}) {
+    SCOPED_TRACE(name);
+    ChatOptions options;
+    options.tools = testing::chat_answer_tools();
+    options.json_schema =
+        R"({"type":"object","properties":{"sure":{"type":"number","minimum":0,"maximum":1}},)"
+        R"("required":["sure"]})";
+    const LlamaVocabulary& v = vocabulary(name);
+    const std::unique_ptr<GrammarMask> mask = mask_of(v, options);
+    ASSERT_NE(mask, nullptr);
+    const Status said = say(*mask->clone(), "{\"sure\": 0.75}", v);
+    EXPECT_TRUE(said.ok()) << said.message();
+    EXPECT_FALSE(say(*mask->clone(), "{\"sure\": 1.5", v).ok());
+    EXPECT_FALSE(say(*mask->clone(), "Hello", v).ok());
+    const Result<ChatPrompt> made = v.chat_prompt({{.role = "user", .content = "Hi"}}, options);
+    EXPECT_EQ(made->reader->read("{\"sure\": 0.75}", true).content, "{\"sure\": 0.75}");
+  }
+}
+
 // parallel_tool_calls says so, too, where calls may be made and need not.
 TEST_F(ChatGrammarTest, WithoutParallelCallsTheSecondOneCannotBeSaid) {
   const LlamaVocabulary& v = vocabulary("Qwen-Qwen2.5-7B-Instruct");

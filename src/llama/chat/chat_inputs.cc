@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/utf8.h"
 #include "json/json.h"
@@ -91,13 +92,22 @@ Status add_messages(const std::vector<ChatMessage>& messages, TextCheck& texts,
   return Status();
 }
 
-Status add_tools(const std::vector<ChatTool>& tools, TextCheck& texts,
-                 common_chat_templates_inputs& inputs) {
+// A tool's parameters in the converter's words; `given` where there is nothing else to be said.
+Result<std::string> convertible_parameters(const ChatTool& tool, const std::string& given,
+                                           const Json& parsed, ValueRules& rules) {
+  const Keeping keeping = tool.strict ? Keeping::kStrict : Keeping::kLoose;
+  OUTRIDER_ASSIGN_OR_RETURN(const Json convertible, convertible_schema(given, keeping, rules));
+  return convertible == parsed ? given : json::encode(convertible);
+}
+
+Status add_tools(const ChatOptions& options, TextCheck& texts, ChatInputs& inputs) {
+  const std::vector<ChatTool>& tools = options.tools;
   if (tools.size() > kMaxChatTools) {
     return invalid_argument("there are " + std::to_string(tools.size()) + " tools, more than " +
                             std::to_string(kMaxChatTools));
   }
   std::set<std::string_view> names;
+  bool converted = false;
   for (const ChatTool& tool : tools) {
     const std::string which = "tool " + std::to_string(&tool - tools.data());
     OUTRIDER_RETURN_IF_ERROR(texts.add(tool.name, "the name of " + which));
@@ -114,10 +124,18 @@ Status add_tools(const std::vector<ChatTool>& tools, TextCheck& texts,
     const std::string what = "the parameters of '" + tool.name + "'";
     const Result<Json> parsed = parse_object(schema, what);
     if (!parsed.ok()) return parsed.status();
-    OUTRIDER_RETURN_IF_ERROR(check_json_schema(schema).with_context(what));
-    inputs.tools.push_back(
-        {.name = tool.name, .description = tool.description, .parameters = schema});
+    Result<std::string> convertible =
+        options.tool_choice == ToolChoice::kNone  // no call, so no grammar
+            ? schema
+            : convertible_parameters(tool, schema, *parsed, inputs.rules);
+    if (!convertible.ok()) return convertible.status().with_context(what);
+    converted = converted || *convertible != schema;
+    inputs.given_parameters.push_back(schema);
+    inputs.common.tools.push_back({.name = tool.name,
+                                   .description = tool.description,
+                                   .parameters = std::move(*convertible)});
   }
+  if (!converted) inputs.given_parameters.clear();
   return Status();
 }
 
@@ -162,9 +180,10 @@ Status check_continuation(const std::vector<ChatMessage>& messages) {
 
 }  // namespace
 
-Result<common_chat_templates_inputs> chat_inputs(const std::vector<ChatMessage>& messages,
-                                                 const ChatOptions& options) {
-  common_chat_templates_inputs inputs;
+Result<ChatInputs> chat_inputs(const std::vector<ChatMessage>& messages,
+                               const ChatOptions& options) {
+  ChatInputs all;
+  common_chat_templates_inputs& inputs = all.common;
   inputs.use_jinja = true;
   inputs.add_generation_prompt = true;
   inputs.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
@@ -172,7 +191,7 @@ Result<common_chat_templates_inputs> chat_inputs(const std::vector<ChatMessage>&
   inputs.parallel_tool_calls = !takes_one_call(options);
   TextCheck texts;
   OUTRIDER_RETURN_IF_ERROR(add_messages(messages, texts, inputs).about("messages"));
-  OUTRIDER_RETURN_IF_ERROR(add_tools(options.tools, texts, inputs).about("tools"));
+  OUTRIDER_RETURN_IF_ERROR(add_tools(options, texts, all).about("tools"));
   OUTRIDER_RETURN_IF_ERROR(
       add_template_values(options, texts, inputs).in_field("chat_template_kwargs"));
   if (options.continue_last) {
@@ -181,10 +200,13 @@ Result<common_chat_templates_inputs> chat_inputs(const std::vector<ChatMessage>&
     inputs.add_generation_prompt = false;
   }
   if (!options.json_schema.empty()) {
-    OUTRIDER_RETURN_IF_ERROR(check_json_schema(options.json_schema).in_field("json_schema"));
-    inputs.json_schema = options.json_schema;
+    const Result<Json> schema = convertible_schema(
+        options.json_schema, options.json_schema_strict ? Keeping::kStrict : Keeping::kLoose,
+        all.rules);
+    if (!schema.ok()) return schema.status().in_field("json_schema");
+    inputs.json_schema = json::encode(*schema);
   }
-  return inputs;
+  return all;
 }
 
 }  // namespace outrider::llama

@@ -15,9 +15,10 @@ std::string times(const std::string& text, int n) {
   return all;
 }
 
-ChatOptions with_parameters(std::string parameters) {
+ChatOptions with_parameters(std::string parameters, bool strict = false) {
   ChatOptions options;
-  options.tools = {{.name = "t", .description = "", .parameters = std::move(parameters)}};
+  options.tools = {
+      {.name = "t", .description = "", .parameters = std::move(parameters), .strict = strict}};
   return options;
 }
 
@@ -30,9 +31,9 @@ TEST(ChatInputsTest, WhatIsGivenArrives) {
   ChatMessage call{.role = "assistant", .content = "", .reasoning = "hm"};
   call.tool_calls = {{.id = "7", .name = "t", .arguments = ""}};
   const ChatMessage result{.role = "tool", .content = "4", .tool_call_id = "7", .name = "t"};
-  const Result<common_chat_templates_inputs> inputs =
-      chat_inputs({kHello[0], call, result}, options);
-  ASSERT_TRUE(inputs.ok()) << inputs.status().message();
+  const Result<ChatInputs> made = chat_inputs({kHello[0], call, result}, options);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const common_chat_templates_inputs* inputs = &made->common;
   ASSERT_EQ(inputs->messages.size(), 3u);
   EXPECT_EQ(inputs->messages[1].reasoning_content, "hm");
   EXPECT_EQ(inputs->messages[1].tool_calls[0].arguments, "{}");
@@ -82,9 +83,10 @@ TEST(ChatInputsTest, WhatLlamaCppWouldNotSurviveIsRefusedWithItsField) {
       {kHello, with_parameters("{\"a\":" + times("[", 3000) + times("]", 3000) + "}"), "tools",
        "the parameters of 't'"},
       {kHello, with_parameters("[]"), "tools", "not a JSON object"},
-      {kHello, with_parameters(R"({"properties":{"x":{"$ref":"#/properties/x"}}})"), "tools",
+      {kHello, with_parameters(R"({"properties":{"x":{"$ref":"#/properties/x"}}})", true), "tools",
        "leads"},
-      {kHello, with_parameters(R"({"type":"string","pattern":"^(?=a)$"})"), "tools", "pattern"},
+      {kHello, with_parameters(R"({"type":"string","pattern":"^(?=a)$"})", true), "tools",
+       "pattern"},
       {kHello, values, "chat_template_kwargs", "not a JSON object"},
       {kHello, thinking, "chat_template_kwargs", "true or false"},
       {kHello, continues, "messages", "the assistant's"},
@@ -95,6 +97,33 @@ TEST(ChatInputsTest, WhatLlamaCppWouldNotSurviveIsRefusedWithItsField) {
     EXPECT_EQ(status.field(), c.field) << status.message();
     EXPECT_NE(status.message().find(c.says), std::string::npos) << status.message();
   }
+}
+
+// What OpenAI's clients, MCP and zod write into tools' parameters.
+TEST(ChatInputsTest, AToolThatIsNotStrictMayHoldAnySchema) {
+  const std::string usual =
+      R"({"type":"object","properties":{"city":{"type":"string","minLength":1},)"
+      R"("days":{"type":"array","items":{"enum":[1,2]},"uniqueItems":true}},"required":["city"]})";
+  const std::string beyond =
+      R"({"type":"object","properties":{"n":{"type":"integer","exclusiveMinimum":0,)"
+      R"("maximum":9007199254740991},"name":{"type":"string","pattern":"^(?=a).$","maxLength":10000},)"
+      R"("any":true,"item":{"$ref":"#/$defs/Item"}},"$defs":{"Item":{"type":"object"}}})";
+  Result<ChatInputs> made = chat_inputs(kHello, with_parameters(usual));
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_TRUE(made->given_parameters.empty());
+  EXPECT_EQ(made->common.tools[0].parameters, usual);
+
+  made = chat_inputs(kHello, with_parameters(beyond));
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  ASSERT_EQ(made->given_parameters, std::vector<std::string>{beyond});
+  EXPECT_EQ(made->common.tools[0].parameters.find("maxLength"), std::string::npos);
+
+  ChatOptions none = with_parameters(beyond);
+  none.tool_choice = ToolChoice::kNone;
+  made = chat_inputs(kHello, none);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_TRUE(made->given_parameters.empty());
+  EXPECT_EQ(made->common.tools[0].parameters, beyond);
 }
 
 }  // namespace

@@ -9,8 +9,10 @@
 #include "llama/chat/bounded_template.h"
 #include "llama/chat/call_grammar.h"
 #include "llama/chat/chat_inputs.h"
+#include "llama/chat/either_grammar.h"
 #include "llama/chat/llama_chat_reader.h"
 #include "llama/chat/plain_tools.h"
+#include "llama/schema/json_schema.h"
 
 namespace outrider::llama {
 namespace {
@@ -83,9 +85,71 @@ Status refused_by_template(const std::exception& error) {
       .about("messages");
 }
 
-// Whether the answer's content stands alone, so that a schema can hold from its beginning.
+// Whether the template says what stands around the content, so that a schema cannot hold from the
+// answer's beginning.
 bool marks_content(const common_chat_templates* templates) {
   return common_chat_templates_support_enable_thinking(templates);
+}
+
+bool has_calls(const ChatOptions& options) {
+  return !options.tools.empty() && options.tool_choice != ToolChoice::kNone;
+}
+
+// The prompt with the tools' parameters as they were given. A grammar is not made for it.
+std::string prompt_as_given(const common_chat_templates* templates, const ChatInputs& inputs) {
+  common_chat_templates_inputs given = inputs.common;
+  given.json_schema.clear();
+  given.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
+  for (std::size_t i = 0; i < inputs.given_parameters.size(); ++i) {
+    given.tools[i].parameters = inputs.given_parameters[i];
+  }
+  return apply(templates, given).prompt;
+}
+
+// What holds content to inputs.common.json_schema, from the answer's beginning.
+Result<ChatGrammar> content_grammar(const common_chat_templates* templates,
+                                    const ChatInputs& inputs) {
+  if (marks_content(templates)) {
+    common_chat_templates_inputs content = inputs.common;
+    content.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
+    return grammar_of(apply(templates, content));
+  }
+  // Its values' rules come with those of the calls.
+  OUTRIDER_ASSIGN_OR_RETURN(
+      std::string gbnf,
+      grammar_from_convertible(json::Json::parse(inputs.common.json_schema), ValueRules()));
+  return ChatGrammar{.gbnf = std::move(gbnf)};
+}
+
+// What holds an answer to calls, or to content by a schema.
+Result<ChatGrammar> calls_or_content(const common_chat_templates* templates,
+                                     const ChatInputs& inputs, ChatOptions options) {
+  common_chat_templates_inputs required = inputs.common;
+  required.json_schema.clear();
+  required.tool_choice = COMMON_CHAT_TOOL_CHOICE_REQUIRED;
+  options.tool_choice = ToolChoice::kRequired;
+  const common_chat_params params = apply(templates, required);
+  ChatGrammar calls = grammar_of(params);
+  narrow_to_calls(params, options, calls);
+  OUTRIDER_ASSIGN_OR_RETURN(const ChatGrammar content, content_grammar(templates, inputs));
+  return either(calls, content);
+}
+
+// The grammar for a conversation, of which `params` came out without a schema beside tools.
+Result<ChatGrammar> whole_grammar(const common_chat_templates* templates,
+                                  const common_chat_params& params, const ChatInputs& inputs,
+                                  const ChatOptions& options) {
+  const bool either_is_possible = has_calls(options) && !inputs.common.json_schema.empty() &&
+                                  options.tool_choice == ToolChoice::kAuto;
+  ChatGrammar grammar;
+  if (either_is_possible) {
+    OUTRIDER_ASSIGN_OR_RETURN(grammar, calls_or_content(templates, inputs, options));
+  } else {
+    grammar = grammar_of(params);
+    if (!options.tools.empty()) narrow_to_calls(params, options, grammar);
+  }
+  if (!grammar.gbnf.empty()) grammar.gbnf = inputs.rules.write(std::move(grammar.gbnf));
+  return grammar;
 }
 
 }  // namespace
@@ -132,24 +196,36 @@ ChatAbilities ChatTemplate::abilities() const {
 
 Result<ChatPrompt> ChatTemplate::prompt(const std::vector<ChatMessage>& messages,
                                         const ChatOptions& options) const {
-  const bool calls = !options.tools.empty() && options.tool_choice != ToolChoice::kNone;
-  return calls && !abilities().tools ? prompt_with_plain_tools(messages, options)
-                                     : own_prompt(messages, options);
+  return has_calls(options) && !abilities().tools ? prompt_with_plain_tools(messages, options)
+                                                  : own_prompt(messages, options);
 }
 
 Result<ChatPrompt> ChatTemplate::prompt_with_plain_tools(const std::vector<ChatMessage>& messages,
                                                          const ChatOptions& options) const {
   // Checked as they were given.
-  const Result<common_chat_templates_inputs> inputs = chat_inputs(messages, options);
+  const Result<ChatInputs> inputs = chat_inputs(messages, options);
   if (!inputs.ok()) return inputs.status();
-  Result<ChatGrammar> grammar = plain_tool_grammar(options);
-  if (!grammar.ok()) return grammar.status();
+  const bool content_has_schema =
+      !options.json_schema.empty() && options.tool_choice == ToolChoice::kAuto;
+  ChatOptions calls = options;
+  if (content_has_schema) calls.tool_choice = ToolChoice::kRequired;
+  OUTRIDER_ASSIGN_OR_RETURN(ChatGrammar grammar, plain_tool_grammar(calls));
   ChatOptions without = options;
   without.tools.clear();
-  Result<ChatPrompt> prompt = own_prompt(describe_tools(messages, options), without);
-  if (!prompt.ok()) return prompt.status();
-  prompt->grammar = std::move(*grammar);
-  prompt->reader = plain_tool_reader();
+  if (!content_has_schema) without.json_schema.clear();
+  OUTRIDER_ASSIGN_OR_RETURN(ChatPrompt prompt,
+                            own_prompt(describe_tools(messages, options), without));
+  if (content_has_schema) {
+    ChatGrammar content = prompt.grammar;
+    if (content.gbnf.empty()) {  // left to the caller
+      const Keeping keeping = options.json_schema_strict ? Keeping::kStrict : Keeping::kLoose;
+      OUTRIDER_ASSIGN_OR_RETURN(content.gbnf,
+                                grammar_from_json_schema(options.json_schema, keeping));
+    }
+    grammar = either(grammar, content);
+  }
+  prompt.grammar = std::move(grammar);
+  prompt.reader = plain_tool_reader();
   return prompt;
 }
 
@@ -157,19 +233,20 @@ Result<ChatPrompt> ChatTemplate::own_prompt(const std::vector<ChatMessage>& mess
                                             const ChatOptions& options) const {
   const Result<const common_chat_templates*> templates = this->templates();
   if (!templates.ok()) return templates.status();
-  Result<common_chat_templates_inputs> inputs = chat_inputs(messages, options);
+  const Result<ChatInputs> inputs = chat_inputs(messages, options);
   if (!inputs.ok()) return inputs.status();
   const LogSink no_sink;
   const LogCapture log(no_sink);
-  const TemplateBudget budget(input_bytes(*inputs));
+  const TemplateBudget budget(input_bytes(inputs->common));
   try {
-    if (!inputs->json_schema.empty() && !marks_content(*templates)) inputs->json_schema.clear();
-    common_chat_params params = apply(*templates, *inputs);
+    common_chat_templates_inputs first = inputs->common;
+    if (has_calls(options) || !marks_content(*templates)) first.json_schema.clear();
+    common_chat_params params = apply(*templates, first);
     ChatPrompt prompt;
-    prompt.grammar = grammar_of(params);
-    if (!options.tools.empty()) narrow_to_calls(params, options, prompt.grammar);
+    OUTRIDER_ASSIGN_OR_RETURN(prompt.grammar, whole_grammar(*templates, params, *inputs, options));
     prompt.reader = make_chat_reader(params, options.continue_last);
-    prompt.text = std::move(params.prompt);
+    prompt.text = inputs->given_parameters.empty() ? std::move(params.prompt)
+                                                   : prompt_as_given(*templates, *inputs);
     prompt.stop = std::move(params.additional_stops);
     prompt.shown = std::move(params.preserved_tokens);
     return prompt;

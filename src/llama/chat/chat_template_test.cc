@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,42 @@ TEST_F(ChatTemplateTest, ASchemaIsTheTemplatesOnlyWhereItMarksWhatStandsAroundTh
   EXPECT_NE(reasons->grammar.gbnf, "");
   const ChatReply reply = reasons->reader->read("<think>\nHm.\n</think>\n\n{\"a\": 1}", true);
   EXPECT_EQ(reply.content, "{\"a\": 1}");
+}
+
+// A prompt says of the tools what was given, whatever the grammar can say of it.
+TEST_F(ChatTemplateTest, EveryTemplateSaysTheParametersAsTheyWereGiven) {
+  ChatTool tool{.name = "look", .description = "Looks."};
+  int n_with_tools = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(OUTRIDER_CHAT_TEMPLATES)) {
+    if (entry.path().extension() != ".jinja") continue;
+    const std::string name = entry.path().stem();
+    const LlamaVocabulary& v = vocabulary(name);
+    const auto prompt = [&](const std::string& words, ToolChoice choice) {
+      tool.parameters = R"({"type":"object","properties":{"name":{"type":"string")" + words +
+                        R"(},"n":)" + R"({"type":"integer"}},"required":["name"]})";
+      ChatOptions options;
+      options.tools = {tool};
+      options.tool_choice = choice;
+      return v.chat_prompt(kHello, options);
+    };
+    const Result<ChatPrompt> known = prompt("", ToolChoice::kAuto);
+    if (!known.ok()) continue;  // what it wants beside this message
+    const Result<ChatPrompt> beyond = prompt(R"(,"maxLength":98765)", ToolChoice::kAuto);
+    ASSERT_TRUE(beyond.ok()) << name << ": " << beyond.status().message();
+    EXPECT_EQ(beyond->grammar.gbnf, known->grammar.gbnf) << name;
+    // Some write their own words for a schema, and not all of it.
+    const Result<ChatPrompt> shown = prompt(R"(,"maxLength":1987)", ToolChoice::kAuto);
+    ASSERT_TRUE(shown.ok());
+    std::string expected = shown->text;
+    for (std::size_t at; (at = expected.find("1987")) != std::string::npos;) {
+      expected.replace(at, 4, "98765");
+    }
+    EXPECT_EQ(beyond->text, expected) << name;
+    n_with_tools += expected.find("98765") != std::string::npos ? 1 : 0;
+    const Result<ChatPrompt> none = prompt(R"(,"maxLength":98765)", ToolChoice::kNone);
+    EXPECT_TRUE(none.ok()) << name << ": " << none.status().message();
+  }
+  EXPECT_GE(n_with_tools, 20);
 }
 
 TEST_F(ChatTemplateTest, AnAnswerThatIsGoneOnWithShowsOnlyWhatIsNew) {

@@ -8,6 +8,7 @@
 
 #include "json/json.h"
 #include "llama/schema/json_schema.h"
+#include "llama/schema/schema_refs.h"
 
 namespace outrider::llama {
 namespace {
@@ -197,10 +198,19 @@ std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages
 
 Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options) {
   Json one_of = Json::array();
+  Json parameters = Json::object();  // of each tool, whose references are about them alone
+  ValueRules rules;
   for (const ChatTool& tool : options.tools) {
+    const Keeping keeping = tool.strict ? Keeping::kStrict : Keeping::kLoose;
+    Result<Json> own = convertible_schema(json::encode(parameters_of(tool)), keeping, rules);
+    if (!own.ok()) return own.status().about("tools");
+    const std::string name = "tool-" + std::to_string(one_of.size());
+    const std::string place = "#/$defs/" + name;
+    move_refs(*own, place);
+    parameters[name] = std::move(*own);
     one_of.push_back(
         {{"type", "object"},
-         {"properties", {{"name", {{"const", tool.name}}}, {"arguments", parameters_of(tool)}}},
+         {"properties", {{"name", {{"const", tool.name}}}, {"arguments", {{"$ref", place}}}}},
          {"required", Json::array({"name", "arguments"})},
          {"additionalProperties", false}});
   }
@@ -209,8 +219,9 @@ Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options) {
   const Json schema = {{"type", "object"},
                        {"properties", {{"tool_calls", std::move(calls)}}},
                        {"required", Json::array({"tool_calls"})},
-                       {"additionalProperties", false}};
-  Result<std::string> gbnf = grammar_from_json_schema(json::encode(schema));
+                       {"additionalProperties", false},
+                       {"$defs", std::move(parameters)}};
+  Result<std::string> gbnf = grammar_from_convertible(schema, rules);
   if (!gbnf.ok()) return gbnf.status().about("tools");
   ChatGrammar grammar{.gbnf = std::move(*gbnf)};
   if (options.tool_choice != ToolChoice::kRequired) grammar.triggers = {std::string(kBegin)};

@@ -52,7 +52,27 @@ TEST(PlainTools, ARequiredCallIsHeldFromTheBeginningAnyOtherFromItsMark) {
   EXPECT_EQ(plain_tool_grammar(kOptions)->triggers, std::vector<std::string>{R"({"tool_calls":)"});
   ChatOptions wrong = kOptions;
   wrong.tools[0].parameters = R"({"type":"nothing"})";
+  EXPECT_TRUE(plain_tool_grammar(wrong).ok());
+  wrong.tools[0].strict = true;
   EXPECT_EQ(plain_tool_grammar(wrong).status().field(), "tools");
+}
+
+TEST(PlainTools, AReferenceIsAboutItsOwnTool) {
+  ChatOptions options = kOptions;
+  options.tools = {{.name = "a",
+                    .description = "",
+                    .parameters = R"({"properties":{"x":{"$ref":"#/$defs/X"}},)"
+                                  R"("$defs":{"X":{"const":"first"}}})",
+                    .strict = true},
+                   {.name = "b",
+                    .description = "",
+                    .parameters = R"({"properties":{"x":{"$ref":"#/$defs/X"},"up":{"$ref":"#"}},)"
+                                  R"("$defs":{"X":{"const":"second"}}})",
+                    .strict = true}};
+  const Result<ChatGrammar> grammar = plain_tool_grammar(options);
+  ASSERT_TRUE(grammar.ok()) << grammar.status().message();
+  EXPECT_NE(grammar->gbnf.find("first"), std::string::npos);
+  EXPECT_NE(grammar->gbnf.find("second"), std::string::npos);
 }
 
 TEST(PlainTools, WhereverTheTextIsCutWhatWasReadOnlyGrows) {

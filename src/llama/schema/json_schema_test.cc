@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <initializer_list>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +30,15 @@ TEST(JsonSchema, UsualSchemasBecomeGrammarsThatPassTheCheck) {
       R"({"type":["string","null"]})",
       R"({"anyOf":[{"const":1},{"type":"boolean"},{"type":"string","format":"date"}]})",
       R"({"type":"string","pattern":"^[a-z]{2,5}-(x|y)+\\.$"})",
+      R"({"type":"string","pattern":"abc"})",
+      R"({"type":["integer","string","null"],"pattern":"^\\d+$","minimum":2.5,"maximum":1e16})",
+      R"({"type":"number","minimum":0,"exclusiveMaximum":1,"multipleOf":0.01})",
+      R"({"type":"array","prefixItems":[{"type":"string"},true],"items":false})",
+      R"({"type":"object","properties":{"next":{"$ref":"#"},"name":{"$ref":"#/%24defs/a~1b"}},)"
+      R"("$defs":{"a/b":{"type":"string"}}})",
+      R"({"$ref":"#/definitions/a","definitions":{"a":{"properties":{"x":{"type":"null"}}}}})",
+      R"({"allOf":[{"$ref":"#/$defs/a"}],"description":"d","$defs":{"a":{"type":"string"}}})",
+      R"({"type":"integer","anyOf":[{"minimum":5},{"maximum":-5}]})",
       // A tree holds itself below an item: no cycle of $refs only.
       R"({"$ref":"#/$defs/tree","$defs":{"tree":{"type":"object","properties":{"children":)"
       R"({"type":"array","items":{"$ref":"#/$defs/tree"}}}}}})",
@@ -63,7 +75,6 @@ TEST(JsonSchema, WhatCannotBeHonouredIsRefusedWithItsPlace) {
       {R"({"properties":{"x":{"type":"string","pattern":"^(?<=a)b$"}}})",
        "at #/properties/x: the pattern"},
       {R"({"type":"string","pattern":"^a(?!b)$"})", "the pattern"},
-      {R"({"type":"string","pattern":"abc"})", "the pattern"},
       {R"({"type":"string","pattern":"^(a$"})", "the pattern"},
       {R"({"type":"string","pattern":"^)" + repeated("(", 150) + "a" + repeated(")", 150) +
            R"($"})",
@@ -73,10 +84,14 @@ TEST(JsonSchema, WhatCannotBeHonouredIsRefusedWithItsPlace) {
       {R"({"type":"string","maxLength":5000})", "maxLength is 5000"},
       {R"({"type":"array","minItems":-1})", "minItems is -1"},
       {R"({"type":"array","minItems":3,"maxItems":1})", "minItems is above maxItems"},
-      {R"({"type":"integer","minimum":1e308})", "whole number"},
-      {R"({"type":"integer","minimum":2000000000000000})", "beyond 1e15"},
-      {R"({"type":"integer","minimum":2.5})", "minimum is 2.5"},
-      {R"({"type":"number","minimum":5})", "'minimum' cannot be kept to"},
+      {R"({"type":"integer","minimum":1e308})", "no number of at most 16 digits"},
+      {R"({"type":"integer","minimum":2.2,"maximum":2.8})", "no number"},
+      {R"({"type":"integer","minimum":"5"})", "minimum must be a number"},
+      {R"({"type":"boolean","minimum":5})", "'minimum' cannot be kept to"},
+      {R"({"type":"object","properties":{"a":{}},"anyOf":[{"required":["a"]}]})", "beside anyOf"},
+      {R"({"type":"string","enum":["a"],"maxLength":3})", "beside enum"},
+      {R"({"properties":{"a":false}})", "must be an object"},
+      {R"({"const":"\u0001"})", "U+0001"},
       {R"({"type":"integer","multipleOf":7})", "'multipleOf' cannot be kept to"},
       {R"({"type":"array","items":{},"uniqueItems":true})", "'uniqueItems'"},
       {R"({"not":{"type":"string"}})", "'not'"},
@@ -85,7 +100,7 @@ TEST(JsonSchema, WhatCannotBeHonouredIsRefusedWithItsPlace) {
       {R"({"allOf":[{"type":"integer"},{"minimum":100}]})", "allOf"},
       {R"({"$ref":"#/$defs/a","maxLength":3,"$defs":{"a":{"type":"string"}}})", "beside $ref"},
       {R"({"type":"string","pattern":"^a*$","maxLength":3})", "beside a pattern"},
-      {R"({"type":"integer","minimum":5,"maximum":1})", "above the maximum"},
+      {R"({"type":"integer","minimum":5,"maximum":1})", "no number"},
       {wide, "properties"},
       {types, "schemas"},
       {repeated(R"({"items":)", 100) + "{}" + repeated("}", 100), "nested more than 64"},
@@ -98,6 +113,116 @@ TEST(JsonSchema, WhatCannotBeHonouredIsRefusedWithItsPlace) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << schema.substr(0, 200);
     EXPECT_NE(status.message().find(message), std::string::npos) << schema.substr(0, 200) << "\n"
                                                                  << status.message();
+  }
+}
+
+// What cannot be kept to is passed over, and the rest is kept to.
+TEST(JsonSchema, ALooseGrammarIsMadeOfAnySchema) {
+  std::string wide = R"({"type":"object","properties":{)";
+  for (int i = 0; i < 300; ++i) wide += "\"p" + std::to_string(i) + "\":{},";
+  wide += R"("z":{}}})";
+  for (const std::string& schema : std::vector<std::string>{
+           R"({"type":"strnig"})",
+           R"({"type":[]})",
+           R"({"enum":[]})",
+           R"({"anyOf":{}})",
+           R"({"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}})",
+           R"({"properties":{"x":{"$ref":"http://example.com/x.json"}}})",
+           R"({"type":"string","pattern":"^a(?!b)$"})",
+           R"({"type":"string","pattern":3})",
+           R"({"type":"string","maxLength":4294967296})",
+           R"({"type":"array","minItems":-1})",
+           R"({"type":"array","minItems":3,"maxItems":1})",
+           R"({"type":"integer","minimum":1e308})",
+           R"({"type":"integer","multipleOf":7})",
+           R"({"properties":{"a":false,"b":true}})",
+           R"({"type":"array","items":{},"uniqueItems":true})",
+           R"({"not":{"type":"string"}})",
+           R"({"properties":3})",
+           R"({"items":3})",
+           R"({"additionalProperties":3})",
+           R"({"type":"object","patternProperties":{"^a":{}},"propertyNames":{"pattern":"a"}})",
+           R"({"properties":{"a":{}},"required":["b"],"x-foo":1})",
+           R"({"prefixItems":3})",
+           R"({"allOf":[{"type":"integer"},{"minimum":100}]})",
+           wide,
+           R"({"type":"object","allOf":[{"$ref":"#"},{"properties":{}}]})"}) {
+    const Result<std::string> grammar = grammar_from_json_schema(schema, Keeping::kLoose);
+    ASSERT_TRUE(grammar.ok()) << schema.substr(0, 200) << "\n" << grammar.status().message();
+    const Status checked = check_gbnf(*grammar).status();
+    EXPECT_TRUE(checked.ok()) << schema.substr(0, 200) << "\n" << checked.message();
+  }
+  const Result<std::string> kept = grammar_from_json_schema(
+      R"({"type":"object","properties":{"a":{"type":"integer","maximum":7,"x":1}},"anyOf":)"
+      R"([{"required":["a"]}],"required":["a"]})",
+      Keeping::kLoose);
+  ASSERT_TRUE(kept.ok());
+  EXPECT_NE(kept->find("[0-7]"), std::string::npos) << *kept;
+  EXPECT_NE(kept->find(R"(\"a\")"), std::string::npos) << *kept;
+}
+
+// Words of schemas put together at random: a grammar, whatever they are.
+TEST(JsonSchema, RandomSchemasGiveALooseGrammar) {
+  const unsigned seed = std::random_device{}();
+  std::mt19937 random(seed);
+  const auto one_of = [&random](std::initializer_list<const char*> texts) {
+    return json::Json::parse(*(texts.begin() + random() % texts.size()));
+  };
+  const std::function<json::Json(int)> schema = [&](int depth) {
+    json::Json node = json::Json::object();
+    const int n_words = static_cast<int>(random() % 4);
+    for (int i = 0; i < n_words; ++i) {
+      const auto child = [&] { return depth > 0 ? schema(depth - 1) : json::Json(true); };
+      switch (random() % 12) {
+        case 0:
+          node["type"] = one_of({R"("object")", R"("array")", R"("string")", R"("integer")",
+                                 R"("number")", R"(["null","string","number"])", "3"});
+          break;
+        case 1:
+          node["properties"] = {{"a", child()}, {"b", child()}};
+          break;
+        case 2:
+          node[random() % 2 == 0 ? "anyOf" : "oneOf"] = {child(), child()};
+          break;
+        case 3:
+          node["allOf"] = json::Json::array({child(), child()});
+          break;
+        case 4:
+          node["items"] = child();
+          break;
+        case 5:
+          node["prefixItems"] = json::Json::array({child()});
+          break;
+        case 6:
+          node["pattern"] = one_of({R"("a")", R"("^\\d+$")", R"("\\bx")", "[]"});
+          break;
+        case 7:
+          node[random() % 2 == 0 ? "minimum" : "exclusiveMaximum"] =
+              one_of({"0", "1.5", "-1e300", "true", R"("x")"});
+          break;
+        case 8:
+          node["minLength"] = one_of({"2", "5000", "-1"});
+          break;
+        case 9:
+          node["enum"] = one_of({"[1,\"a\"]", "[]", "{}"});
+          break;
+        case 10:
+          node["$ref"] = one_of({R"("#")", R"("#/properties/a")", R"("#/%61")", "7"});
+          break;
+        default:
+          node["additionalProperties"] = child();
+          break;
+      }
+    }
+    return node;
+  };
+  for (int i = 0; i < 3000; ++i) {
+    const std::string text = json::encode(schema(3));
+    const Result<std::string> grammar = grammar_from_json_schema(text, Keeping::kLoose);
+    ASSERT_TRUE(grammar.ok()) << "seed " << seed << "\n"
+                              << text << "\n"
+                              << grammar.status().message();
+    EXPECT_NE(grammar->find("root ::="), std::string::npos) << text;
   }
 }
 

@@ -1,0 +1,346 @@
+#include "llama/schema/schema_rewriter.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "llama/schema/schema_refs.h"
+#include "llama/schema/schema_values.h"
+#include "llama/schema/schema_words.h"
+
+namespace outrider::llama {
+namespace {
+
+using json::Json;
+
+constexpr std::size_t kMaxNodes = 5000;      // schemas, lists of types multiplied out
+constexpr std::size_t kMaxPath = 2000;       // bytes of names from the root to a schema
+constexpr std::size_t kMaxProperties = 200;  // of one object
+constexpr std::int64_t kMaxCount = 2000;     // llama.cpp's most repetitions
+
+// Walks the schemas that the converter would visit, along its own rules. Recursion is as deep as
+// the text, which json::kMaxDepth limits, plus one level of $ref at a time.
+class SchemaRewriter {
+ public:
+  SchemaRewriter(Json& root, Keeping keeping, ValueRules& rules)
+      : root_(root), keeping_(keeping), values_(rules) {}
+
+  Status rewrite_all() {
+    inline_root(root_);
+    write_plain_refs(root_);
+    OUTRIDER_RETURN_IF_ERROR(rewrite(root_, "#", 1));
+    while (!pending_.empty()) {  // targets of $ref, each once
+      const std::string ref = pending_.back();
+      pending_.pop_back();
+      Json* target = resolve(root_, ref);
+      if (target != nullptr) OUTRIDER_RETURN_IF_ERROR(rewrite(*target, ref, 1));
+    }
+    return Status();
+  }
+
+ private:
+  static Status wrong(const std::string& path, const std::string& what) {
+    return invalid_argument("at " + path + ": " + what);
+  }
+
+  bool strict() const { return keeping_ == Keeping::kStrict; }
+
+  // `key` cannot be kept to: refused with `why`, or taken out.
+  Status leave_out(Json& node, const char* key, const std::string& path,
+                   const std::string& why) const {
+    if (strict()) return wrong(path, why);
+    node.erase(key);
+    return Status();
+  }
+
+  // `copies`: how often the lists of types above multiply this schema.
+  Status rewrite(Json& node, const std::string& path, std::size_t copies) {
+    n_nodes_ += copies;
+    if (n_nodes_ > kMaxNodes) {
+      return wrong(path, "the schema holds more than " + std::to_string(kMaxNodes) +
+                             " schemas, each once for each type of a list of types");
+    }
+    if (path.size() > kMaxPath) return wrong("the end", "names come to too many bytes: " + path);
+    if (node.is_boolean() && (node == true || !strict())) node = Json::object();
+    if (!node.is_object()) {
+      if (strict()) return wrong(path, "a schema must be an object");
+      node = Json::object();
+    }
+    join_single(node);
+    if (node.contains("$ref")) OUTRIDER_RETURN_IF_ERROR(check_ref(node, path));
+    if (node.contains("$ref")) {
+      const std::string ref = node["$ref"].get<std::string>();
+      if (seen_.insert(ref).second) pending_.push_back(ref);
+      return Status();
+    }
+    OUTRIDER_RETURN_IF_ERROR(check_types(node, path));
+    OUTRIDER_RETURN_IF_ERROR(check_words(node, path));
+    OUTRIDER_RETURN_IF_ERROR(check_shapes(node, path));
+    split_types(node);
+    if (node.contains("type") && node["type"].is_array()) copies *= node["type"].size();
+    OUTRIDER_RETURN_IF_ERROR(check_counts(node, path, "minLength", "maxLength"));
+    OUTRIDER_RETURN_IF_ERROR(check_counts(node, path, "minItems", "maxItems"));
+    OUTRIDER_RETURN_IF_ERROR(write_value(node, path));
+    OUTRIDER_RETURN_IF_ERROR(check_alternatives(node, path));
+    return rewrite_children(node, path, copies);
+  }
+
+  Status check_ref(Json& node, const std::string& path) const {
+    const Json& value = node["$ref"];
+    if (!value.is_string()) return leave_out(node, "$ref", path, "$ref must be a text");
+    const std::string ref = value.get<std::string>();
+    if (ref.size() > kMaxPath) return leave_out(node, "$ref", path, "$ref is too long");
+    if (resolve(root_, ref) == nullptr) {
+      return leave_out(node, "$ref", path, "$ref '" + ref + "' leads nowhere in this schema");
+    }
+    if (leads_back(root_, ref)) {
+      return leave_out(node, "$ref", path,
+                       "$ref '" + ref + "' leads back to itself and never to a schema");
+    }
+    for (const auto& [key, beside] : node.items()) {
+      if (!strict() || key == "$ref" || is_annotation(key)) continue;
+      return wrong(path, "'" + key + "' cannot be kept to beside $ref; leave it out");
+    }
+    return Status();
+  }
+
+  // allOf of one schema is that schema.
+  static void join_single(Json& node) {
+    while (node.contains("allOf") && node["allOf"].is_array() && node["allOf"].size() == 1 &&
+           node["allOf"][0].is_object()) {
+      const Json single = node["allOf"][0];
+      bool only = true;   // nothing else constrains
+      bool apart = true;  // nothing is said twice
+      for (const auto& [key, value] : node.items()) {
+        if (key == "allOf" || is_annotation(key)) continue;
+        only = false;
+        apart = apart && !single.contains(key);
+      }
+      if (!only && (!apart || single.contains("$ref"))) return;
+      node.erase("allOf");
+      for (const auto& [key, value] : single.items()) {
+        if (!node.contains(key)) node[key] = value;
+      }
+    }
+  }
+
+  Status check_types(Json& node, const std::string& path) const {
+    if (!node.contains("type")) return Status();
+    Json& type = node["type"];
+    if (!strict() && type.is_string() && node.contains("nullable") && node["nullable"] == true) {
+      type = Json::array({type, "null"});  // OpenAPI's word for it
+      if (node.contains("enum") && node["enum"].is_array()) node["enum"].push_back(nullptr);
+    }
+    if (type.is_array() && type.size() == 1) type = Json(type[0]);
+    const std::vector<Json> names =
+        type.is_array() ? std::vector<Json>(type.begin(), type.end()) : std::vector<Json>{type};
+    if (names.empty()) return leave_out(node, "type", path, "type must not be empty");
+    for (const Json& name : names) {
+      if (name.is_string() && is_type(name.get<std::string>())) continue;
+      return leave_out(node, "type", path, "unrecognized type " + json::encode(name));
+    }
+    return Status();
+  }
+
+  // The converter passes over what it does not know, and over what stands beside an alternative or
+  // an enumeration.
+  Status check_words(const Json& node, const std::string& path) const {
+    if (!strict()) return Status();
+    const std::set<std::string> types = types_of(node);
+    const char* alone = node.contains("oneOf")   ? "oneOf"
+                        : node.contains("anyOf") ? "anyOf"
+                        : node.contains("const") ? "const"
+                        : node.contains("enum")  ? "enum"
+                                                 : nullptr;
+    for (const auto& [key, value] : node.items()) {
+      const bool off = (key == "uniqueItems" && value == false) || key.empty();
+      if (is_annotation(key) || off) continue;
+      const bool known = std::any_of(types.begin(), types.end(), [&key](const std::string& type) {
+        return is_known_of(key, type);
+      });
+      if (!known && !is_general(key)) {
+        return wrong(path, "'" + key + "' cannot be kept to here; leave it out");
+      }
+      if (alone != nullptr && key != alone && key != "type") {
+        return wrong(path, "'" + key + "' cannot be kept to beside " + alone + "; leave it out");
+      }
+    }
+    return Status();
+  }
+
+  // That the values of keywords are what they must be.
+  Status check_shapes(Json& node, const std::string& path) const {
+    const auto is_list = [](const Json& value) { return value.is_array() && !value.empty(); };
+    for (const char* key : {"enum", "oneOf", "anyOf", "allOf"}) {
+      if (!node.contains(key) || is_list(node[key])) continue;
+      const std::string why = std::string(key) + " must be an array that is not empty";
+      OUTRIDER_RETURN_IF_ERROR(leave_out(node, key, path, why));
+    }
+    if (node.contains("items") && node["items"].is_boolean()) {
+      // Behind a tuple, whose length the converter keeps, nothing more may come anyway.
+      const bool says_nothing = node["items"] == true || node.contains("prefixItems");
+      if (says_nothing) node.erase("items");
+    }
+    if (node.contains("prefixItems") && !node["prefixItems"].is_array()) {
+      OUTRIDER_RETURN_IF_ERROR(
+          leave_out(node, "prefixItems", path, "prefixItems must be an array"));
+    }
+    if (node.contains("additionalProperties") && !node["additionalProperties"].is_boolean() &&
+        !node["additionalProperties"].is_object()) {
+      OUTRIDER_RETURN_IF_ERROR(leave_out(node, "additionalProperties", path,
+                                         "additionalProperties must be a boolean or a schema"));
+    }
+    return check_properties(node, path);
+  }
+
+  Status check_properties(Json& node, const std::string& path) const {
+    if (node.contains("properties")) {
+      const Json& properties = node["properties"];
+      if (!properties.is_object()) {
+        return leave_out(node, "properties", path, "properties must be an object");
+      }
+      if (properties.size() > kMaxProperties) {
+        return leave_out(
+            node, "properties", path,
+            "an object with more than " + std::to_string(kMaxProperties) + " properties");
+      }
+    }
+    if (!strict() || !node.contains("required") || !node["required"].is_array()) return Status();
+    for (const Json& name : node["required"]) {
+      const bool known = name.is_string() && node.contains("properties") &&
+                         node["properties"].contains(name.get<std::string>());
+      if (!known)
+        return wrong(path, "required names " + json::encode(name) + ", which is no property");
+    }
+    return Status();
+  }
+
+  Status check_counts(Json& node, const std::string& path, const char* least,
+                      const char* most) const {
+    std::int64_t values[2] = {0, kMaxCount};
+    const char* keys[2] = {least, most};
+    for (int i = 0; i < 2; ++i) {
+      if (!node.contains(keys[i])) continue;
+      const Json& value = node[keys[i]];
+      const bool whole = value.is_number_unsigned() && value.get<std::uint64_t>() <= kMaxCount;
+      if (whole) {
+        values[i] = value.get<std::int64_t>();
+        continue;
+      }
+      OUTRIDER_RETURN_IF_ERROR(leave_out(node, keys[i], path,
+                                         std::string(keys[i]) + " is " + json::encode(value) +
+                                             ", but must be a whole number from 0 to " +
+                                             std::to_string(kMaxCount)));
+    }
+    if (values[0] <= values[1]) return Status();
+    OUTRIDER_RETURN_IF_ERROR(
+        leave_out(node, least, path, std::string(least) + " is above " + most));
+    node.erase(most);
+    return Status();
+  }
+
+  Status write_value(Json& node, const std::string& path) {
+    if (!has_value_words(node)) return Status();
+    const Status written = values_.write(node, keeping_ == Keeping::kLoose);
+    if (written.ok()) return written;
+    if (strict()) return wrong(path, written.message());
+    take_value_words_out(node);
+    return Status();
+  }
+
+  // oneOf, anyOf, allOf: what the converter makes of them.
+  Status check_alternatives(Json& node, const std::string& path) const {
+    for (const char* key : {"oneOf", "anyOf"}) {
+      if (!node.contains(key)) continue;
+      // It would pass over the properties, so that arguments need not be an object any more.
+      if (node.contains("properties")) {
+        node.erase(key);
+        continue;
+      }
+      push_type_down(node, key);
+    }
+    if (!node.contains("allOf")) return Status();
+    if (node.contains("properties")) move_properties(node);
+    for (const Json& part : node["allOf"]) {
+      if (is_object_schema(part)) continue;
+      return leave_out(node, "allOf", path, "allOf can only join objects with properties");
+    }
+    return Status();
+  }
+
+  // A type beside alternatives is that of each of them.
+  static void push_type_down(Json& node, const char* key) {
+    if (!node.contains("type")) return;
+    for (Json& child : node[key]) {
+      const bool says = !child.is_object() || child.contains("type") || child.contains("$ref") ||
+                        child.contains("oneOf") || child.contains("anyOf") ||
+                        child.contains("const") || child.contains("enum");
+      if (!says) child["type"] = node["type"];
+    }
+    node.erase("type");
+  }
+
+  // An object's own properties become a part of its allOf, which is passed over otherwise.
+  static void move_properties(Json& node) {
+    Json own = Json::object();
+    for (const char* key : {"properties", "required"}) {
+      if (!node.contains(key)) continue;
+      own[key] = node[key];
+      node.erase(key);
+    }
+    node.erase("additionalProperties");
+    node["allOf"].insert(node["allOf"].begin(), std::move(own));
+  }
+
+  bool is_object_schema(const Json& part) const {
+    const Json* schema = &part;
+    for (int i = 0; i < 100 && schema != nullptr; ++i) {  // leads_back() comes with the parts
+      if (!schema->is_object()) return false;
+      if (!schema->contains("$ref")) return schema->contains("properties");
+      if (!(*schema)["$ref"].is_string()) return false;
+      schema = resolve(root_, (*schema)["$ref"].get<std::string>());
+    }
+    return schema != nullptr;
+  }
+
+  Status rewrite_children(Json& node, const std::string& path, std::size_t copies) {
+    if (node.contains("properties")) {
+      for (const auto& [name, child] : node["properties"].items()) {
+        OUTRIDER_RETURN_IF_ERROR(rewrite(child, path + "/properties/" + name, copies));
+      }
+    }
+    if (node.contains("additionalProperties") && node["additionalProperties"].is_object()) {
+      OUTRIDER_RETURN_IF_ERROR(
+          rewrite(node["additionalProperties"], path + "/additionalProperties", copies));
+    }
+    for (const char* key : {"oneOf", "anyOf", "allOf", "items", "prefixItems"}) {
+      if (!node.contains(key)) continue;
+      Json& children = node[key];
+      const std::string where = path + "/" + key;
+      if (!children.is_array()) {
+        OUTRIDER_RETURN_IF_ERROR(rewrite(children, where, copies));
+        continue;
+      }
+      for (std::size_t i = 0; i < children.size(); ++i) {
+        OUTRIDER_RETURN_IF_ERROR(rewrite(children[i], where + "/" + std::to_string(i), copies));
+      }
+    }
+    return Status();
+  }
+
+  Json& root_;
+  const Keeping keeping_;
+  SchemaValues values_;
+  std::set<std::string> seen_;
+  std::vector<std::string> pending_;
+  std::size_t n_nodes_ = 0;
+};
+
+}  // namespace
+
+Status rewrite_schema(Json& root, Keeping keeping, ValueRules& rules) {
+  return SchemaRewriter(root, keeping, rules).rewrite_all();
+}
+
+}  // namespace outrider::llama
