@@ -99,6 +99,20 @@ TEST(ResponsesBody, AFormatIsASchema) {
   EXPECT_EQ(read(body).sampling.json_schema, R"({"type":"array"})");
 }
 
+TEST(ResponsesBody, AFormatMayStandBesideToolsAndBothMayBeStrict) {
+  Result<CompletionTask> task = read_responses_task(
+      parsed(R"({"input":"x","tools":[{"type":"function","name":"f","strict":true},
+                                      {"type":"function","name":"g"}],
+                 "text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}})"),
+      ServerOptions());
+  ASSERT_TRUE(task.ok()) << task.status().message();
+  const CompletionRequest& request = task->requests[0];
+  EXPECT_TRUE(request.chat.tools[0].strict);
+  EXPECT_FALSE(request.chat.tools[1].strict);
+  EXPECT_EQ(request.sampling.json_schema, R"({"type":"object"})");
+  EXPECT_FALSE(request.sampling.json_schema_strict);
+}
+
 TEST(ResponsesBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
   struct Case {
     const char* body;
@@ -137,9 +151,6 @@ TEST(ResponsesBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
       {R"({"input":"x","tool_choice":"required"})", "tool_choice"},
       {R"({"input":"x","text":{"format":{"type":"xml"}}})", "text.format.type"},
       {R"({"input":"x","text":{"format":{"type":"json_schema"}}})", "text.format.schema"},
-      {R"({"input":"x","text":{"format":{"type":"json_object"}},
-           "tools":[{"type":"function","name":"f"}]})",
-       "text.format"},
       {R"({"input":"x","reasoning":{"effort":"much"}})", "reasoning.effort"},
       {R"({"input":"x","max_output_tokens":-5})", "max_output_tokens"},
       {R"({"input":"x","temperature":"hot"})", "temperature"},

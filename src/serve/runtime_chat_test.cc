@@ -77,6 +77,7 @@ TEST_F(RuntimeChatTest, WhatDoesNotGoTogetherIsRefusedByItsField) {
   CompletionRequest schema = chat();
   schema.chat.tools = {tool()};
   schema.sampling.json_schema = "{}";
+  schema.sampling.grammar_triggers = {"{"};
   CompletionRequest grammar = chat();
   grammar.chat.tools = {tool()};
   grammar.sampling.grammar = "root ::= \"a\"";
@@ -89,7 +90,7 @@ TEST_F(RuntimeChatTest, WhatDoesNotGoTogetherIsRefusedByItsField) {
   CompletionRequest role = chat();
   role.messages[0].role = "refused";
   const std::pair<CompletionRequest*, const char*> cases[] = {
-      {&schema, "json_schema"},          {&grammar, "grammar"},     {&no_messages, "tools"},
+      {&schema, "grammar_trigger"},      {&grammar, "grammar"},     {&no_messages, "tools"},
       {&values, "chat_template_kwargs"}, {&nothing, "tool_choice"}, {&role, "messages"}};
   for (const auto& [request, field] : cases) {
     const Status status = runtime->start(*request).status();
@@ -98,6 +99,9 @@ TEST_F(RuntimeChatTest, WhatDoesNotGoTogetherIsRefusedByItsField) {
   }
   schema.chat.tool_choice = ToolChoice::kNone;
   EXPECT_TRUE(runtime->start(schema).ok()) << "no calls, so nothing to keep apart";
+  schema.chat.tool_choice = ToolChoice::kAuto;
+  schema.sampling.grammar_triggers.clear();
+  EXPECT_TRUE(runtime->start(schema).ok()) << "calls, or content by the schema";
 }
 
 }  // namespace
