@@ -143,6 +143,7 @@ std::vector<Parameter> chat_parameters() {
     list.push_back({"top_logprobs", "integer", "so many of the likeliest, too", {0, range.max}});
     break;
   }
+  list.push_back({"reasoning_effort", "string", "how hard the model is to think, none to max"});
   return list;
 }
 std::vector<Parameter> text_parameters() { return parameters_without("messages"); }

@@ -9,6 +9,7 @@
 #include "api/spelling.h"
 #include "base/utf8.h"
 #include "http/acquire.h"
+#include "http/conversation_body.h"
 #include "http/error_reply.h"
 #include "http/llama_body.h"
 #include "http/llama_settings.h"
@@ -100,6 +101,7 @@ Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request)
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");
+  const std::string effort = read_effort(fields, "reasoning_effort");
   read_wishes(fields, wishes);
   api::read_completion_fields(fields, request);
   read_response_format(fields, request);
@@ -113,6 +115,7 @@ Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request)
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
   const Status status = validate(request);
   if (!status.ok()) return api::spelled_as_in(status, body);
+  set_effort(request, effort);
   return request;
 }
 
