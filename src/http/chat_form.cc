@@ -52,6 +52,7 @@ class ChatForm : public OpenAiForm {
                 std::string& out) override {
     read_of(i) = fraction;
     if (!wishes().return_progress) return;
+    say_role(i, out);
     Json chunk = chunk_of(i, Json::object());
     const double read = static_cast<double>(prompt.n_tokens - prompt.n_cached) * fraction;
     chunk["prompt_progress"] = {{"total", prompt.n_tokens},

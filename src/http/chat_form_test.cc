@@ -44,6 +44,23 @@ TEST_F(ChatFormTest, AStreamSaysTheRoleFirstAndTheReasonForItsEndLast) {
   EXPECT_EQ(whole["choices"][0]["finish_reason"], "length");
 }
 
+TEST_F(ChatFormTest, TheRoleComesFirstAlsoWhereProgressIsTold) {
+  start();
+  Json asked = body();
+  asked["stream"] = true;
+  asked["return_progress"] = true;
+  const std::vector<Json> chunks = events(post("/v1/chat/completions", asked));
+  std::size_t told = 0;
+  std::size_t roles = 0;
+  for (const Json& chunk : chunks) {
+    told += chunk.contains("prompt_progress");
+    roles += chunk["choices"][0]["delta"].contains("role");
+  }
+  EXPECT_GT(told, 0U);
+  EXPECT_EQ(roles, 1U);
+  EXPECT_EQ(chunks.front()["choices"][0]["delta"]["role"], "assistant");
+}
+
 TEST_F(ChatFormTest, UsageComesInALastChunkWithoutChoicesWhereAskedFor) {
   start();
   Json asked = body();
