@@ -24,15 +24,17 @@ Json openai_code(int status, const Failure& failure) {
   return {};
 }
 
-// Several clients look for each service's own sentence: it stands in front of ours.
+// Several clients look for each service's own sentence: it stands in front of ours. LangChain's for
+// OpenAI looks for Anthropic's as well.
 std::string message_of(const Failure& failure, ErrorForm form) {
   if (!failure.excess || form == ErrorForm::kLlama) return failure.message;
   const std::string count = std::to_string(failure.excess->count);
   const std::string limit = std::to_string(failure.excess->limit);
-  const std::string known = form == ErrorForm::kAnthropic
-                                ? "prompt is too long: " + count + " tokens > " + limit + " maximum"
-                                : "This model's maximum context length is " + limit + " tokens";
-  return known + ". " + failure.message;
+  if (form == ErrorForm::kAnthropic) {
+    return "prompt is too long: " + count + " tokens > " + limit + " maximum; " + failure.message;
+  }
+  return "This model's maximum context length is " + limit +
+         " tokens, so this prompt is too long: " + failure.message;
 }
 
 }  // namespace

@@ -43,13 +43,14 @@ TEST(ErrorForm, APromptThatIsTooLongSaysSoInTheWordsOfEachApi) {
     EXPECT_EQ(error["n_ctx"], 256);
   }
   EXPECT_EQ(openai["message"],
-            "This model's maximum context length is 256 tokens. the prompt has 300 tokens");
+            "This model's maximum context length is 256 tokens, so this prompt is too long: the "
+            "prompt has 300 tokens");
   EXPECT_EQ(llama["message"], "the prompt has 300 tokens");
   const Json anthropic = error_object(400, kTooLong, ErrorForm::kAnthropic);
   EXPECT_EQ(anthropic["type"], "error");
   EXPECT_EQ(anthropic["error"]["type"], "invalid_request_error");
   EXPECT_EQ(anthropic["error"]["message"],
-            "prompt is too long: 300 tokens > 256 maximum. the prompt has 300 tokens");
+            "prompt is too long: 300 tokens > 256 maximum; the prompt has 300 tokens");
 }
 
 TEST(ErrorForm, EachPathHasTheFormOfItsApi) {
