@@ -48,7 +48,7 @@ void http(Bytes input) {
   request.path = endpoint.path;
   request.body = *body;
   const HttpReply reply = server.answer(request);
-  if (reply.status == 500) violated(request.path + ": 500: " + reply.failure + whole(reply));
+  if (reply.status == 500) violated(request.path + ": 500: " + whole(reply));
   const std::string answer = whole(reply);
   const bool is_json = !reply.stream && reply.content_type.starts_with("application/json");
   if (is_json && !answer.empty() && !json::parse(answer).ok()) {

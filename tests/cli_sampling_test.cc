@@ -135,7 +135,7 @@ TEST(CliSampling, WrongValuesNameTheOptionAndEndWithTwo) {
       {"--temp", "warm"},
       {"--top-k", "-2"},
       {"--top-k", "2.5"},
-      {"--top-p", "0"},
+      {"--top-p", "-0.1"},
       {"--min-p", "1.5"},
       {"--typical", "0"},
       {"--top-n-sigma", "inf"},

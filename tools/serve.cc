@@ -201,6 +201,9 @@ Result<int> ServeCommand::run() {
   Terminal terminal({}, hangup);  // first: the catalog's threads must not take the signals
   LlamaLoader loader;
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<Catalog> catalog, make_catalog(loader));
+  // Whoever serves one model means it, however clients call it. One that is alone in a folder or
+  // in a table may get company.
+  server_.any_model_name = model_.model && catalog->status().size() == 1;
   OUTRIDER_RETURN_IF_ERROR(serve(*catalog, terminal));
   return kDone;
 }

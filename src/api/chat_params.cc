@@ -12,6 +12,27 @@ using json::Json;
 constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
 constexpr std::string_view kChoices[] = {"auto", "none", "required"};
 
+// What services and their clients write into answers, and send back with them: names and states of
+// messages, sources, the content and the reasoning once more in a form of their own; and marks for
+// caches.
+constexpr std::string_view kIgnoredOfMessage[] = {"id",
+                                                  "status",
+                                                  "refusal",
+                                                  "annotations",
+                                                  "parsed",
+                                                  "cache_control",
+                                                  "reasoning_details",
+                                                  "thinking_blocks",
+                                                  "provider_specific_fields"};
+constexpr Dialect kMessageDialect{.names = {}, .ignored = kIgnoredOfMessage};
+constexpr std::string_view kIgnoredOfFunction[] = {"parsed_arguments"};
+constexpr Dialect kFunctionDialect{.names = {}, .ignored = kIgnoredOfFunction};
+constexpr std::string_view kIgnoredOfPart[] = {"annotations", "logprobs", "cache_control",
+                                               "citations"};
+constexpr Dialect kPartDialect{.names = {}, .ignored = kIgnoredOfPart};
+constexpr std::string_view kIgnoredOfTool[] = {"cache_control"};
+constexpr Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool};
+
 // A text, or null for none.
 void read_text_or_null(JsonFields& fields, std::string_view name, std::string& value) {
   const Json* given = fields.any(name);
@@ -20,7 +41,7 @@ void read_text_or_null(JsonFields& fields, std::string_view name, std::string& v
 
 // {"type": "text", "text"}; what is not text is right in itself, but not here.
 void read_part(JsonFields& fields, const Json& part, const std::string& path, std::string& text) {
-  JsonFields inner(part, path + ".");
+  JsonFields inner(part, path + ".", &kPartDialect);
   std::string type;
   inner.require("type");
   inner.text("type", type);
@@ -67,7 +88,7 @@ void read_call(JsonFields& fields, const Json& call, const std::string& path, To
   inner.any("index");  // of a stream's piece; clients send it back
   inner.require("function");
   if (const Json* function = inner.any("function")) {
-    JsonFields named(*function, path + ".function.");
+    JsonFields named(*function, path + ".function.", &kFunctionDialect);
     named.require("name");
     named.text("name", read.name);
     named.require("arguments");
@@ -91,23 +112,43 @@ void read_calls(JsonFields& fields, JsonFields& message, const std::string& path
   }
 }
 
+// Null, as in the answers of OpenAI's client; what it would say has no text here.
+void refuse_unless_null(JsonFields& message, std::string_view name, const std::string& path,
+                        const std::string& why) {
+  const Json* given = message.any(name);
+  if (given == nullptr || given->is_null()) return;
+  message.take(refused(StatusCode::kUnsupported, path + std::string(name), why));
+}
+
+// Servers of models call it "reasoning_content", or "reasoning", or both.
+void read_reasoning(JsonFields& message, std::string& reasoning) {
+  std::string other;
+  read_text_or_null(message, "reasoning_content", reasoning);
+  read_text_or_null(message, "reasoning", other);
+  if (reasoning.empty()) reasoning = std::move(other);
+}
+
 void read_message(JsonFields& fields, const Json& message, const std::string& path,
                   ChatMessage& read) {
-  JsonFields inner(message, path);
+  JsonFields inner(message, path, &kMessageDialect);
   inner.require("role");
   inner.choice("role", read.role, kRoles);
   if (read.role == "developer") read.role = "system";
   read_text_or_null(inner, "name", read.name);
   read_text_or_null(inner, "tool_call_id", read.tool_call_id);
-  read_text_or_null(inner, "reasoning_content", read.reasoning);
+  read_reasoning(inner, read.reasoning);
   read_calls(fields, inner, path, read);
   read_content(fields, inner, path, read);
-  inner.any("refusal");  // null in what OpenAI's answers hold, which clients send back
+  refuse_unless_null(inner, "audio", path, "is not supported: only text is read here");
+  refuse_unless_null(
+      inner, "function_call", path,
+      "is not supported: calls are in tool_calls, and what comes of them in messages "
+      "of the role tool");
   take_error(fields, inner);
 }
 
 void read_tool(JsonFields& fields, const Json& tool, const std::string& path, ChatTool& read) {
-  JsonFields inner(tool, path + ".");
+  JsonFields inner(tool, path + ".", &kToolDialect);
   std::string type;
   constexpr std::string_view kTypes[] = {"function"};
   inner.require("type");

@@ -13,8 +13,11 @@
 //   reasoning     false: the model answers at once, where its template can switch that
 //   chat_template_kwargs  an object: further values for the template
 //
-// Fields of a message that are not listed are refused. `strict` is taken and changes nothing: calls
-// always keep to their schema. Where it is a choice, null is as good as nothing.
+// "reasoning" of a message is as good as "reasoning_content". What services write into answers, and
+// clients send back with them, is taken and changes nothing: "id", "annotations", "cache_control"
+// and the like. Other fields of a message that are not listed are refused. `strict` is taken and
+// changes nothing: calls always keep to their schema. Where it is a choice, null is as good as
+// nothing.
 //
 // Tested by chat_params_test.cc.
 #pragma once

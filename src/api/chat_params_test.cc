@@ -119,6 +119,41 @@ TEST(ChatParams, WhatIsWrongIsNamedByItsPath) {
   for (const auto& [fields, field] : cases) EXPECT_EQ(wrong_field(fields), field) << fields;
 }
 
+TEST(ChatParams, WhatClientsSendBackOfAnAnswerIsTakenAndChangesNothing) {
+  const Result<CompletionRequest> request = read(
+      R"("messages":[{"role":"user","content":[{"type":"text","text":"a",)"
+      R"("cache_control":{"type":"ephemeral"}}],"cache_control":null},)"
+      R"({"id":"msg_1","role":"assistant","content":"b","status":"completed","refusal":null,)"
+      R"("annotations":[],"audio":null,"function_call":null,"parsed":{},"reasoning":"hm",)"
+      R"("reasoning_details":[{"text":"hm"}],"provider_specific_fields":{"x":1}},)"
+      R"({"role":"assistant","content":null,"tool_calls":[{"id":"7","type":"function","function":)"
+      R"({"name":"get","arguments":"{}","parsed_arguments":{}}}]},)"
+      R"({"role":"tool","tool_call_id":"7","content":"4"},)"
+      R"({"role":"assistant","content":"c","reasoning_content":"so","reasoning":"otherwise"}],)"
+      R"("tools":[{"type":"function","function":{"name":"get"},"cache_control":{}}])");
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  ASSERT_EQ(request->messages.size(), 5u);
+  EXPECT_EQ(request->messages[0].content, "a");
+  EXPECT_EQ(request->messages[1].content, "b");
+  EXPECT_EQ(request->messages[1].reasoning, "hm");
+  EXPECT_EQ(request->messages[4].reasoning, "so");
+}
+
+TEST(ChatParams, WhatOfAnAnswerWouldSaySomethingIsRefusedByName) {
+  const auto back = [](const std::string& field) {
+    return R"("messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b",)" +
+           field + "}]";
+  };
+  for (const char* name : {"audio", "function_call"}) {
+    const Result<CompletionRequest> request = read(back("\"" + std::string(name) + "\":{}"));
+    ASSERT_FALSE(request.ok()) << name;
+    EXPECT_EQ(request.status().code(), StatusCode::kUnsupported);
+    EXPECT_EQ(request.status().field(), "messages[1]." + std::string(name));
+  }
+  EXPECT_EQ(wrong_field(back(R"("anotations":[])")), "messages[1].anotations");
+  EXPECT_EQ(wrong_field(back(R"("reasoning":7)")), "messages[1].reasoning");
+}
+
 TEST(ChatParams, APartThatIsNoTextIsUnsupported) {
   const Result<CompletionRequest> request =
       read(R"("messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}])");

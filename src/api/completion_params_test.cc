@@ -120,7 +120,7 @@ TEST(ReadCompletion, NumbersAtTheirEdges) {
                         {"shift_keep", "-1", "-2"},
                         {"temp", "0", "-0.1"},
                         {"top_k", "-1", "-2"},
-                        {"top_p", "1", "0"},
+                        {"top_p", "0", "1.1"},
                         {"min_p", "0", "1.1"},
                         {"typical", "0.1", "0"},
                         {"xtc_probability", "1", "1.1"},

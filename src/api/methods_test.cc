@@ -209,7 +209,7 @@ TEST(Methods, EveryRefusalNamesItsField) {
       {"prompt", {{"prompt", Json::array()}, {"messages", Json::array({message})}}},
       {"stop", {{"prompt", "a"}, {"stop", ""}}},
       {"temp", {{"prompt", "a"}, {"temp", -1}}},
-      {"top_p", {{"prompt", "a"}, {"top_p", 0}}},
+      {"top_p", {{"prompt", "a"}, {"top_p", 2}}},
       {"width", {{"prompt", "a"}, {"width", 0}}},
       {"branches", {{"prompt", "a"}, {"rule", "block"}, {"branches", 2}}},
       {"drafter", {{"prompt", "a"}, {"drafter", "suffix,suffix"}}},

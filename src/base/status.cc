@@ -34,7 +34,8 @@ Status Status::with_context(std::string_view context) const {
 
 Status Status::in_field(std::string field) const {
   if (ok()) return *this;
-  Status status(code_, field + ": " + message_);
+  Status status = *this;
+  status.message_ = field + ": " + message_;
   status.field_ = std::move(field);
   status.field_at_ = 0;
   return status;
@@ -42,16 +43,24 @@ Status Status::in_field(std::string field) const {
 
 Status Status::about(std::string field) const {
   if (ok()) return *this;
-  Status status(code_, message_);
+  Status status = *this;
   status.field_ = std::move(field);
+  status.field_at_ = kNotNamed;
+  return status;
+}
+
+Status Status::over(const Excess& excess) const {
+  if (ok()) return *this;
+  Status status = *this;
+  status.excess_ = excess;
   return status;
 }
 
 Status Status::spelled(std::string spelling) const {
   if (ok()) return *this;
-  Status status(code_, message_with(spelling));
+  Status status = *this;
+  status.message_ = message_with(spelling);
   status.field_ = std::move(spelling);
-  status.field_at_ = field_at_;
   return status;
 }
 

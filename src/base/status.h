@@ -13,6 +13,8 @@
 
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +36,12 @@ enum class StatusCode {
 // Stable, lower-case name of a code, e.g. "invalid_argument". Static storage.
 std::string_view status_code_name(StatusCode code);
 
+// What there is too much of, and its limit: a prompt's tokens and the context's.
+struct Excess {
+  std::int64_t count = 0;
+  std::int64_t limit = 0;
+};
+
 class [[nodiscard]] Status {
  public:
   Status() = default;  // ok
@@ -47,6 +55,9 @@ class [[nodiscard]] Status {
 
   // The field that it is about: "top_p", "logit_bias[3]"; empty: none.
   const std::string& field() const { return field_; }
+
+  // Where something is over its limit: by what numbers, for clients that look for them.
+  const std::optional<Excess>& excess() const { return excess_; }
 
   // The message with `spelling` ("--top-p") where it names field(). The message itself where it
   // does not.
@@ -64,6 +75,9 @@ class [[nodiscard]] Status {
   // The same failure, about `field`, which the message does not name. Ok stays ok.
   Status about(std::string field) const;
 
+  // The same failure with excess(). Ok stays ok.
+  Status over(const Excess& excess) const;
+
  private:
   friend Status refused(StatusCode code, std::string field, std::string_view what);
   static constexpr std::size_t kNotNamed = static_cast<std::size_t>(-1);
@@ -72,6 +86,7 @@ class [[nodiscard]] Status {
   std::string message_;
   std::string field_;
   std::size_t field_at_ = kNotNamed;  // where the message names it
+  std::optional<Excess> excess_;
 };
 
 // A failure about a field: "<field> <what>".

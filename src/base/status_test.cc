@@ -46,6 +46,18 @@ TEST(Status, AFieldMayStandBeforeAMessageOrBesideIt) {
   EXPECT_EQ(not_found("x").field(), "");
 }
 
+TEST(Status, WhatIsOverItsLimitKeepsTheNumbersInEverySpelling) {
+  const Status over = invalid_argument("too long").about("prompt").over({.count = 9, .limit = 8});
+  for (const Status& told : {over, over.about("messages"), over.in_field("x"),
+                             over.spelled("--prompt"), over.with_context("here")}) {
+    ASSERT_TRUE(told.excess().has_value()) << told.message();
+    EXPECT_EQ(told.excess()->count, 9);
+    EXPECT_EQ(told.excess()->limit, 8);
+  }
+  EXPECT_FALSE(invalid_argument("x").excess().has_value());
+  EXPECT_TRUE(Status().over({.count = 9, .limit = 8}).ok());
+}
+
 TEST(Status, EveryCodeHasANameOfItsOwn) {
   EXPECT_EQ(status_code_name(StatusCode::kOk), "ok");
   EXPECT_EQ(status_code_name(invalid_argument("").code()), "invalid_argument");

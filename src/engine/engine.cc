@@ -108,7 +108,8 @@ Status check_prompt(const Capabilities& caps, std::span<const Token> prompt) {
                           " tokens, which exceeds the available context size of " +
                           std::to_string(caps.n_ctx) +
                           " less room for an answer; give a larger ctx or a shorter prompt")
-      .about("prompt");
+      .about("prompt")
+      .over({.count = static_cast<std::int64_t>(prompt.size()), .limit = caps.n_ctx});
 }
 
 Status check_request(const Capabilities& caps, const Request& request) {

@@ -3,13 +3,17 @@
 #include <utility>
 
 #include "http/error_reply.h"
+#include "http/file_names.h"
 
 namespace outrider::http {
 
 Result<std::shared_ptr<Runtime>> acquire_model(Server& server, const HttpRequest& request,
                                                std::string_view name) {
-  return server.catalog().acquire(
+  Result<std::shared_ptr<Runtime>> runtime = server.catalog().acquire(
       name, [&] { return server.stopping() || (request.gone && request.gone()); });
+  // What is wrong with a model's files names them; what is wrong with its name repeats that.
+  if (runtime.ok() || !server.find_model(name)) return runtime;
+  return Status(runtime.status().code(), without_folders(runtime.status().message()));
 }
 
 Result<OpenModel> open_model(Server& server, const HttpRequest& request, std::string_view name) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "http/answer.h"
 #include "json/json.h"
 #include "request/completion_request.h"
@@ -44,7 +45,7 @@ class AnswerForm {
     return false;
   }
   virtual void finish(const std::vector<Answer>& answers, std::string& out) = 0;
-  virtual void fail(int status, const std::string& message, std::string& out) = 0;
+  virtual void fail(const Status& error, std::string& out) = 0;
 
   // All answers, complete, as one object. They have been told from progress() to end() as well, and
   // what was appended then is thrown away.

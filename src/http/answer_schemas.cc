@@ -10,6 +10,10 @@ constexpr std::string_view kSchemas = R"JSON({
 "Error": {"type": "object", "required": ["error"], "properties": {"error": {
   "type": "object", "required": ["message", "type", "param", "code"], "properties": {
     "message": {"type": "string", "minLength": 1}, "type": {"type": "string"},
+    "param": {"type": ["string", "null"]}, "code": {"type": ["string", "null"]}}}}},
+"LlamaError": {"type": "object", "required": ["error"], "properties": {"error": {
+  "type": "object", "required": ["message", "type", "param", "code"], "properties": {
+    "message": {"type": "string", "minLength": 1}, "type": {"type": "string"},
     "param": {"type": ["string", "null"]}, "code": {"type": "integer"}}}}},
 "AnthropicError": {"type": "object", "required": ["type", "error"], "properties": {
   "type": {"const": "error"},
@@ -76,12 +80,21 @@ constexpr std::string_view kSchemas = R"JSON({
     "usage": {"type": "object", "required": ["input_tokens", "output_tokens"]}}},
 "TokenCount": {"type": "object", "required": ["input_tokens"], "properties": {
   "input_tokens": {"type": "integer", "minimum": 0}}},
+"Model": {"type": "object", "required": ["id", "object", "created", "owned_by", "status"],
+  "properties": {
+    "id": {"type": "string"}, "object": {"const": "model"}, "created": {"type": "integer"},
+    "status": {"type": "object", "required": ["state", "progress", "error"]}}},
 "ModelList": {"type": "object", "required": ["object", "data"], "properties": {
   "object": {"const": "list"},
-  "data": {"type": "array", "items": {"type": "object",
-    "required": ["id", "object", "created", "owned_by", "status"], "properties": {
-      "id": {"type": "string"}, "object": {"const": "model"}, "created": {"type": "integer"},
-      "status": {"type": "object", "required": ["state", "progress", "error"]}}}}}},
+  "data": {"type": "array", "items": {"$ref": "#/components/schemas/Model"}}}},
+"AnthropicModel": {"type": "object",
+  "required": ["type", "id", "display_name", "created_at", "lifecycle"], "properties": {
+    "type": {"const": "model"}, "id": {"type": "string"}, "display_name": {"type": "string"},
+    "created_at": {"type": "string"}, "lifecycle": {"const": "active"}}},
+"AnthropicModelList": {"type": "object", "required": ["data", "has_more", "first_id", "last_id"],
+  "properties": {"data": {"type": "array", "items": {"$ref": "#/components/schemas/AnthropicModel"}},
+    "has_more": {"type": "boolean"}, "first_id": {"type": ["string", "null"]},
+    "last_id": {"type": ["string", "null"]}}},
 "Health": {"type": "object", "required": ["status"], "properties": {"status": {"const": "ok"}}},
 "RpcRequest": {"type": "object", "required": ["jsonrpc", "method"], "properties": {
   "jsonrpc": {"const": "2.0"}, "id": {"type": ["integer", "string", "null"]},

@@ -154,7 +154,8 @@ HttpReply count_tokens(Server& server, const HttpRequest& request) {
   if (!body.ok()) return error_reply(body.status());
   Result<CompletionTask> task = read_task(std::move(*body), server.options(), /*counted=*/true);
   if (!task.ok()) return error_reply(task.status());
-  Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, task->model);
+  Result<std::shared_ptr<Runtime>> runtime =
+      acquire_model(server, request, server.model_name(task->model));
   if (!runtime.ok()) return model_error_reply(runtime.status());
   const std::shared_ptr<const Target> target = (*runtime)->target();
   if (target == nullptr) return error_reply(503, "the model has just been unloaded");

@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "http/anthropic_error.h"
+#include "http/error_form.h"
+#include "http/error_reply.h"
 #include "http/openai_form.h"
 #include "http/random_id.h"
 
@@ -100,8 +101,9 @@ class AnthropicForm : public AnswerForm {
     send("message_stop", Json::object(), out);
   }
 
-  void fail(int status, const std::string& message, std::string& out) override {
-    append_event(anthropic_error(status, message), out, "error");
+  void fail(const Status& error, std::string& out) override {
+    const int status = http_status(error.code());
+    append_event(error_object(status, failure_of(error), ErrorForm::kAnthropic), out, "error");
   }
 
   Json whole(const std::vector<Answer>& answers) override {

@@ -5,6 +5,7 @@
 
 #include "api/chat_params.h"
 #include "api/completion_json.h"
+#include "http/conversation_body.h"
 #include "http/openai_body.h"
 #include "http/openai_form.h"
 
@@ -51,6 +52,7 @@ class ChatForm : public OpenAiForm {
                 std::string& out) override {
     read_of(i) = fraction;
     if (!wishes().return_progress) return;
+    say_role(i, out);
     Json chunk = chunk_of(i, Json::object());
     const double read = static_cast<double>(prompt.n_tokens - prompt.n_cached) * fraction;
     chunk["prompt_progress"] = {{"total", prompt.n_tokens},
@@ -112,7 +114,9 @@ Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");
+  const std::string effort = read_effort(fields, "reasoning_effort");
   OUTRIDER_RETURN_IF_ERROR(read_openai_fields(fields, body, wishes, request));
+  set_effort(request, effort);
   CompletionTask task;
   task.model = wishes.model;
   task.stream = wishes.stream;

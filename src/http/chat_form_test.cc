@@ -44,6 +44,23 @@ TEST_F(ChatFormTest, AStreamSaysTheRoleFirstAndTheReasonForItsEndLast) {
   EXPECT_EQ(whole["choices"][0]["finish_reason"], "length");
 }
 
+TEST_F(ChatFormTest, TheRoleComesFirstAlsoWhereProgressIsTold) {
+  start();
+  Json asked = body();
+  asked["stream"] = true;
+  asked["return_progress"] = true;
+  const std::vector<Json> chunks = events(post("/v1/chat/completions", asked));
+  std::size_t told = 0;
+  std::size_t roles = 0;
+  for (const Json& chunk : chunks) {
+    told += chunk.contains("prompt_progress");
+    roles += chunk["choices"][0]["delta"].contains("role");
+  }
+  EXPECT_GT(told, 0U);
+  EXPECT_EQ(roles, 1U);
+  EXPECT_EQ(chunks.front()["choices"][0]["delta"]["role"], "assistant");
+}
+
 TEST_F(ChatFormTest, UsageComesInALastChunkWithoutChoicesWhereAskedFor) {
   start();
   Json asked = body();
@@ -109,6 +126,35 @@ TEST_F(ChatFormTest, ErrorsNameTheFieldAsTheClientSpelledIt) {
   EXPECT_EQ(error_of("messages", "hello")["param"], "messages");
   EXPECT_EQ(error_of("response_format", {{"type", "xml"}})["param"], "response_format.type");
   EXPECT_EQ(error_of("temperature", -1.0)["message"].get<std::string>().find("temperature is"), 0U);
+}
+
+TEST_F(ChatFormTest, HowHardToThinkStandsBesideTheTemplatesOtherValues) {
+  const auto chat_of = [](const Json& more) {
+    Json asked = body();
+    asked.update(more);
+    Result<CompletionTask> task = read_chat_task(asked, ServerOptions());
+    EXPECT_TRUE(task.ok()) << (task.ok() ? "" : task.status().message());
+    return task.ok() ? task->requests.front().chat : ChatOptions();
+  };
+  EXPECT_EQ(chat_of({{"reasoning_effort", "high"}}).template_values,
+            R"({"reasoning_effort":"high"})");
+  EXPECT_EQ(chat_of({{"reasoning_effort", "minimal"}, {"chat_template_kwargs", {{"a", 1}}}})
+                .template_values,
+            R"({"a":1,"reasoning_effort":"low"})");
+  EXPECT_EQ(
+      chat_of({{"reasoning_effort", "low"}, {"chat_template_kwargs", {{"reasoning_effort", "x"}}}})
+          .template_values,
+      R"({"reasoning_effort":"x"})")
+      << "what the client tells the template itself";
+  const ChatOptions none =
+      chat_of({{"reasoning_effort", "none"}, {"chat_template_kwargs", {{"a", 1}}}});
+  EXPECT_FALSE(none.reasoning);
+  EXPECT_EQ(none.template_values, R"({"a":1})");
+  EXPECT_EQ(chat_of({{"reasoning_effort", Json()}}).template_values, "");
+  start();
+  Json wrong = body();
+  wrong["reasoning_effort"] = "much";
+  EXPECT_EQ(object(post("/v1/chat/completions", wrong))["error"]["param"], "reasoning_effort");
 }
 
 TEST_F(ChatFormTest, NullIsAsIfTheFieldWereNotThere) {

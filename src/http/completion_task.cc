@@ -131,7 +131,7 @@ void stream_answer(RunningTask& task, const ReplyWriter& write, const std::funct
   while (!task.done()) {
     const Status status = task.poll(out);
     if (!status.ok()) {
-      task.form().fail(http_status(status.code()), status.message(), out);
+      task.form().fail(status, out);
       write(out);
       return;
     }
@@ -164,9 +164,10 @@ Status check_answers(const CompletionTask& task, std::size_t prompts, std::int32
 }
 
 HttpReply answer_completion(Server& server, const HttpRequest& request, CompletionTask task) {
-  Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, task.model);
+  const std::string model = server.model_name(task.model);
+  Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, model);
   if (!runtime.ok()) return model_error_reply(runtime.status());
-  request.record->model = server.model_name(task.model);
+  request.record->model = model;
   task.form->set_model(request.record->model);
   const auto running = std::make_shared<RunningTask>(server, request.record, std::move(*runtime),
                                                      std::move(task.form));

@@ -75,12 +75,19 @@ constexpr Endpoint kEndpoints[] = {
      .answers = "TokenCount"},
     {.method = "GET",
      .path = "/v1/models",
-     .summary = "the models, and whether they are open",
+     .summary = "the models, and whether they are open (OpenAI, Anthropic)",
      .answer = list_models,
-     .answers = "ModelList"},
+     .answers = "ModelList",
+     .anthropic_answers = "AnthropicModelList"},
+    {.method = "GET",
+     .path = "/v1/models/{model}",
+     .summary = "one of them, by its name or another name that it has (OpenAI, Anthropic)",
+     .answer = one_model,
+     .answers = "Model",
+     .anthropic_answers = "AnthropicModel"},
     {.method = "GET",
      .path = "/models",
-     .summary = "the same",
+     .summary = "the same as /v1/models",
      .answer = list_models,
      .answers = "ModelList"},
     {.method = "GET",
@@ -127,6 +134,12 @@ std::span<const Endpoint> endpoints() {
     return all;
   }();
   return kAll;
+}
+
+bool is_at(const Endpoint& endpoint, std::string_view path) {
+  if (!endpoint.path.ends_with(kModelInPath)) return endpoint.path == path;
+  const std::size_t stem = endpoint.path.size() - kModelInPath.size() + 1;  // with the slash
+  return path.size() > stem && path.starts_with(endpoint.path.substr(0, stem));
 }
 
 Result<Json> read_body(const HttpRequest& request) {

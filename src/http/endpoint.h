@@ -17,7 +17,7 @@ namespace outrider::http {
 
 struct Endpoint {
   std::string_view method;
-  std::string_view path;
+  std::string_view path;     // may end in kModelInPath
   std::string_view summary;  // one line, for /openapi.json
   HttpReply (*answer)(Server& server, const HttpRequest& request);
   bool open = false;  // needs no key
@@ -29,13 +29,19 @@ struct Endpoint {
   // answer_schemas.h.
   std::string_view body_schema = "Object";
   std::string_view answers = {};
+  std::string_view anthropic_answers = {};  // to clients of Anthropic's API, where that is another
   bool streams = false;  // may answer with server-sent events
   bool silent = false;   // may answer 204, with nothing
   std::string_view content_type = "application/json";
 };
 
+// The end of a path, where a model's name stands: anything but nothing, also with slashes.
+inline constexpr std::string_view kModelInPath = "/{model}";
+
 // In the order of the documentation. Static storage.
 std::span<const Endpoint> endpoints();
+// Whether `path` is this one's.
+bool is_at(const Endpoint& endpoint, std::string_view path);
 
 // The body as a JSON object; an error that says where it is not one.
 Result<json::Json> read_body(const HttpRequest& request);

@@ -1,9 +1,9 @@
 #include "http/error_reply.h"
 
+#include <utility>
+
 namespace outrider::http {
 namespace {
-
-using json::Json;
 
 constexpr ErrorType kTypes[] = {
     {401, "authentication_error", "authentication_error"},
@@ -47,26 +47,28 @@ int http_status(StatusCode code) {
   return 500;
 }
 
-Json error_object(int status, const std::string& message, const std::string& field) {
-  return {{"error",
-           {{"message", message},
-            {"type", std::string(error_type(status).openai)},
-            {"param", field.empty() ? Json() : Json(field)},
-            {"code", status}}}};
+Failure failure_of(const Status& error) {
+  return {.message = error.message(), .field = error.field(), .excess = error.excess()};
 }
 
-HttpReply error_reply(int status, const std::string& message, const std::string& field) {
-  HttpReply reply{.status = status,
-                  .body = json::encode(error_object(status, message, field)),
-                  .failure = message};
+namespace {
+
+HttpReply failed(int status, Failure failure) {
+  HttpReply reply{.status = status, .failure = std::move(failure)};
   if (status == 429 || status == 503) reply.headers.emplace_back("Retry-After", "1");
   return reply;
 }
 
-HttpReply error_reply(const Status& error) {
-  return error_reply(http_status(error.code()), error.message(), error.field());
+}  // namespace
+
+HttpReply error_reply(int status, const std::string& message, const std::string& field) {
+  return failed(status, {.message = message, .field = field});
 }
 
-HttpReply json_reply(const Json& value) { return {.body = json::encode(value)}; }
+HttpReply error_reply(const Status& error) {
+  return failed(http_status(error.code()), failure_of(error));
+}
+
+HttpReply json_reply(const json::Json& value) { return {.body = json::encode(value)}; }
 
 }  // namespace outrider::http

@@ -1,5 +1,4 @@
-// Failures as clients of an HTTP API expect them: a status, and OpenAI's error object. (Anthropic's
-// form: anthropic_error.h.)
+// Failures as replies: a status, and what is wrong. error_form.h has the forms of their bodies.
 #pragma once
 
 #include <string>
@@ -23,11 +22,11 @@ struct ErrorType {
 };
 ErrorType error_type(int status);
 
-// {"error":{"message","type","param","code"}}; `status` is HTTP's.
-json::Json error_object(int status, const std::string& message, const std::string& field = "");
+Failure failure_of(const Status& error);
 
+// Without a body yet: Server writes it in the form of the endpoint's API. With Retry-After where
+// trying again later may work.
 HttpReply error_reply(int status, const std::string& message, const std::string& field = "");
-// With Retry-After where trying again later may work.
 HttpReply error_reply(const Status& error);
 
 HttpReply json_reply(const json::Json& value);

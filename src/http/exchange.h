@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/status.h"
 
 namespace outrider::http {
 
@@ -47,13 +50,19 @@ struct HttpRequest {
 // (Listener's write limit); nothing more will be taken.
 using ReplyWriter = std::function<bool(std::string_view bytes)>;
 
+// What is wrong, which Server writes in the form of the endpoint's API (error_form.h).
+struct Failure {
+  std::string message;  // a sentence
+  std::string field;    // that it is about; empty: none
+  std::optional<Excess> excess = std::nullopt;
+};
+
 struct HttpReply {
   int status = 200;
   std::string content_type = "application/json; charset=utf-8";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers = {};
-  // Of an error: what is wrong, in a sentence. Server writes it in the form of the endpoint's API.
-  std::string failure = {};
+  std::optional<Failure> failure = std::nullopt;  // of an error; without it the body stays as it is
   // Instead of `body`: called once, on the thread of the connection, and writes all of it.
   std::function<void(const ReplyWriter& write)> stream = {};
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,24 +22,39 @@ class FixtureCatalog : public Catalog {
 
   Result<std::shared_ptr<Runtime>> acquire(std::string_view name,
                                            const std::function<bool()>& /*give_up*/) override {
-    if (!name.empty() && name != "fake") {
+    if (!has(name)) {
       return not_found("there is no model '" + std::string(name) + "'; there is: fake");
     }
+    if (!error.ok()) return error;
     return runtime_;
   }
-  std::shared_ptr<Runtime> find_open(std::string_view /*name*/) override { return runtime_; }
+  std::shared_ptr<Runtime> find_open(std::string_view name) override {
+    return has(name) ? runtime_ : nullptr;
+  }
   Status preload(std::string_view /*name*/) override { return Status(); }
   Status unload(std::string_view /*name*/) override { return Status(); }
   std::vector<CatalogStatus> status() const override {
-    return {{.name = "fake", .path = "target", .offered_draft = offered_draft, .state = state}};
+    return {{.name = "fake",
+             .aliases = aliases,
+             .path = "target",
+             .offered_draft = offered_draft,
+             .state = state,
+             .error = error}};
   }
   void shut_down() override { runtime_->shut_down(); }
   std::string check_integrity() const override { return runtime_->check_integrity(); }
 
   ModelState state = ModelState::kReady;
+  Status error;  // of opening it
+  std::vector<std::string> aliases;
   std::string offered_draft;
 
  private:
+  bool has(std::string_view name) const {
+    return name.empty() || name == "fake" ||
+           std::find(aliases.begin(), aliases.end(), name) != aliases.end();
+  }
+
   std::shared_ptr<Runtime> runtime_;
 };
 

@@ -23,7 +23,7 @@ template <ReadTask kRead>
 HttpReply complete_on_target(Server& server, const HttpRequest& request) {
   Result<Json> body = read_body(request);
   if (!body.ok()) return error_reply(body.status());
-  const Result<OpenModel> model = open_model(server, request, model_of(*body));
+  const Result<OpenModel> model = open_model(server, request, server.model_name(model_of(*body)));
   if (!model.ok()) return model_error_reply(model.status());
   Result<CompletionTask> task = kRead(std::move(*body), server.options(), *model->target);
   if (!task.ok()) return error_reply(task.status());

@@ -7,6 +7,7 @@
 
 #include "api/update_json.h"
 #include "base/utf8.h"
+#include "http/error_form.h"
 #include "http/error_reply.h"
 #include "http/llama_settings.h"
 
@@ -133,8 +134,9 @@ class LlamaForm : public AnswerForm {
     (void)answers, (void)out;
   }
 
-  void fail(int status, const std::string& message, std::string& out) override {
-    append_event(error_object(status, message), out);
+  void fail(const Status& error, std::string& out) override {
+    const int status = http_status(error.code());
+    append_event(error_object(status, failure_of(error), ErrorForm::kLlama), out);
   }
 
   Json whole(const std::vector<Answer>& answers) override {

@@ -60,7 +60,9 @@ HttpReply metrics(Server& server, const HttpRequest& /*request*/) {
 }
 
 HttpReply speculation(Server& server, const HttpRequest& request) {
-  const std::string name = server.model_name(request.parameter("model"));
+  const std::string_view asked = request.parameter("model");
+  const std::optional<CatalogStatus> model = server.find_model(asked);
+  const std::string name = model ? model->name : std::string(asked);
   const std::shared_ptr<Runtime> runtime = server.catalog().find_open(name);
   if (runtime == nullptr) {
     return error_reply(404, "model '" + name + "' is not open, or not there; /v1/models lists them",

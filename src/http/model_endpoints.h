@@ -7,7 +7,11 @@ namespace outrider::http {
 
 // GET /v1/models -> OpenAI's list; each also with "status": {"state","progress","error"},
 // "aliases", and "draft": the file of its draft model or null.
+// To clients of Anthropic's API (the header anthropic-version) in its form, all on one page.
 HttpReply list_models(Server& server, const HttpRequest& request);
+
+// GET /v1/models/NAME -> one of these; 404.
+HttpReply one_model(Server& server, const HttpRequest& request);
 
 // GET /health -> {"status":"ok"}; 503 while the default model is being opened ({"status":"loading",
 // "progress"}), or could not be.

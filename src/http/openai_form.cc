@@ -5,7 +5,9 @@
 
 #include "api/update_json.h"
 #include "http/build_info.h"
+#include "http/error_form.h"
 #include "http/error_reply.h"
+#include "http/file_names.h"
 #include "http/llama_settings.h"
 #include "http/random_id.h"
 
@@ -44,8 +46,8 @@ void OpenAiForm::finish(const std::vector<Answer>& answers, std::string& out) {
   out += "data: [DONE]\n\n";
 }
 
-void OpenAiForm::fail(int status, const std::string& message, std::string& out) {
-  append_event(error_object(status, message), out);
+void OpenAiForm::fail(const Status& error, std::string& out) {
+  append_event(error_object(http_status(error.code()), failure_of(error), ErrorForm::kOpenAi), out);
   out += "data: [DONE]\n\n";
 }
 
@@ -121,6 +123,8 @@ void add_outcome(const Answer& answer, Json& object) {
   object["seed"] = std::move(result["seed"]);
   object["timings"] = llama_timings(answer.result()->completion);
   object["speculation"] = std::move(result["speculation"]);
+  Json& reason = object["speculation"]["reason"];
+  if (reason.is_string()) reason = without_folders(reason.get_ref<const std::string&>());
 }
 
 }  // namespace outrider::http

@@ -24,7 +24,7 @@ class OpenAiForm : public AnswerForm {
 
   // The usage, where it was asked for, and [DONE].
   void finish(const std::vector<Answer>& answers, std::string& out) override;
-  void fail(int status, const std::string& message, std::string& out) override;
+  void fail(const Status& error, std::string& out) override;
   json::Json whole(const std::vector<Answer>& answers) override;
 
  protected:

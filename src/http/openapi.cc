@@ -6,8 +6,8 @@
 
 #include "api/completion_params.h"
 #include "http/answer_schemas.h"
-#include "http/anthropic_error.h"
 #include "http/completion_task.h"
+#include "http/error_form.h"
 #include "http/error_reply.h"
 
 namespace outrider::http {
@@ -50,8 +50,8 @@ Json schema_of(const Parameter& parameter) {
 // What the table's one line for a field cannot say.
 Json with_items(const Endpoint& endpoint, const std::string& name, Json schema) {
   if (name == "messages") {
-    schema["items"] =
-        schema_reference(speaks_anthropic(endpoint.path) ? "AnthropicMessage" : "ChatMessage");
+    const bool anthropic = error_form_at(endpoint.path) == ErrorForm::kAnthropic;
+    schema["items"] = schema_reference(anthropic ? "AnthropicMessage" : "ChatMessage");
   }
   return schema;
 }
@@ -69,18 +69,53 @@ Json body_schema(const Endpoint& endpoint) {
   return schema;
 }
 
+// `name`, or where clients of two APIs ask the endpoint, one of both.
+Json either_schema(const Endpoint& endpoint, std::string_view name, std::string_view anthropic) {
+  if (endpoint.anthropic_answers.empty()) return schema_reference(name);
+  return {{"anyOf", Json::array({schema_reference(name), schema_reference(anthropic)})}};
+}
+
+std::string_view error_schema(const Endpoint& endpoint) {
+  switch (error_form_at(endpoint.path)) {
+    case ErrorForm::kOpenAi:
+      return "Error";
+    case ErrorForm::kAnthropic:
+      return "AnthropicError";
+    case ErrorForm::kLlama:
+      break;
+  }
+  return "LlamaError";
+}
+
 Json answers_json(const Endpoint& endpoint) {
   Json ok = {{"description", std::string(endpoint.summary)}};
   Json& content = ok["content"][std::string(endpoint.content_type)];
   content = Json::object();
-  if (!endpoint.answers.empty()) content["schema"] = schema_reference(endpoint.answers);
+  if (!endpoint.answers.empty()) {
+    content["schema"] = either_schema(endpoint, endpoint.answers, endpoint.anthropic_answers);
+  }
   if (endpoint.streams) ok["content"]["text/event-stream"] = Json::object();
   Json refused = {{"description", "what is wrong, and with which field"}};
   refused["content"]["application/json"]["schema"] =
-      schema_reference(speaks_anthropic(endpoint.path) ? "AnthropicError" : "Error");
+      either_schema(endpoint, error_schema(endpoint), "AnthropicError");
   Json answers = {{"200", std::move(ok)}, {"default", std::move(refused)}};
   if (endpoint.silent) answers["204"]["description"] = "nothing: no request had an id";
   return answers;
+}
+
+Json parameters_json(const Endpoint& endpoint) {
+  const auto parameter = [](std::string_view name, const char* in, bool required) -> Json {
+    return {{"name", std::string(name)},
+            {"in", in},
+            {"required", required},
+            {"schema", {{"type", "string"}}}};
+  };
+  Json list = Json::array();
+  if (endpoint.path.ends_with(kModelInPath)) list.push_back(parameter("model", "path", true));
+  if (!endpoint.anthropic_answers.empty()) {
+    list.push_back(parameter("anthropic-version", "header", false));
+  }
+  return list;
 }
 
 Json operation(const Endpoint& endpoint) {
@@ -90,6 +125,8 @@ Json operation(const Endpoint& endpoint) {
     described["requestBody"]["required"] = true;
     described["requestBody"]["content"]["application/json"]["schema"] = body_schema(endpoint);
   }
+  Json parameters = parameters_json(endpoint);
+  if (!parameters.empty()) described["parameters"] = std::move(parameters);
   if (endpoint.open) described["security"] = Json::array();
   return described;
 }
@@ -143,6 +180,7 @@ std::vector<Parameter> chat_parameters() {
     list.push_back({"top_logprobs", "integer", "so many of the likeliest, too", {0, range.max}});
     break;
   }
+  list.push_back({"reasoning_effort", "string", "how hard the model is to think, none to max"});
   return list;
 }
 std::vector<Parameter> text_parameters() { return parameters_without("messages"); }

@@ -166,11 +166,8 @@ void read_reasoning(api::JsonFields& fields, const Json* reasoning, CompletionRe
                                                              "context"};
   static constexpr api::Dialect kReasoningDialect{
       .names = {}, .ignored = kIgnoredOfReasoning, .null_is_absent = true};
-  static constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium",
-                                                  "high", "xhigh",   "max"};
   api::JsonFields inner(*reasoning, "reasoning.", &kReasoningDialect);
-  std::string effort;
-  inner.choice("effort", effort, kEfforts);
+  const std::string effort = read_effort(inner, "effort");
   take_error(fields, inner);
   set_effort(request, effort);
 }

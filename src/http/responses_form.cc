@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/completion_json.h"
+#include "http/error_reply.h"
 #include "http/openai_form.h"
 #include "http/random_id.h"
 
@@ -135,12 +136,13 @@ class ResponsesForm : public AnswerForm {
          {{"response", outcome(answers.front())}}, out);
   }
 
-  void fail(int status, const std::string& message, std::string& out) override {
+  void fail(const Status& error, std::string& out) override {
     Json failed = response("failed");
+    const int status = http_status(error.code());
     const char* code = status == 429   ? "rate_limit_exceeded"
                        : status == 400 ? "invalid_prompt"
                                        : "server_error";
-    failed["error"] = {{"code", code}, {"message", message}};
+    failed["error"] = {{"code", code}, {"message", error.message()}};
     send("response.failed", {{"response", std::move(failed)}}, out);
   }
 

@@ -168,7 +168,7 @@ TEST(ResponsesForm, AFailureEndsTheStreamWithWhatWasSaid) {
   std::string out;
   form->begin(out);
   form->delta(0, {.content = "Hi", .reasoning = {}, .tool_calls = {}, .tokens = {}}, out);
-  form->fail(500, "the backend failed", out);
+  form->fail(internal_error("the backend failed"), out);
   const Json last = driven_events(out).back();
   EXPECT_EQ(last["type"], "response.failed");
   EXPECT_EQ(last["response"]["status"], "failed");

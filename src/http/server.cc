@@ -6,9 +6,9 @@
 #include <new>
 #include <utility>
 
-#include "http/anthropic_error.h"
 #include "http/call.h"
 #include "http/endpoint.h"
+#include "http/error_form.h"
 #include "http/error_reply.h"
 #include "http/page_reply.h"
 
@@ -23,7 +23,7 @@ bool serves(const Endpoint& endpoint, std::string_view method) {
 
 std::string_view label_of(std::string_view path) {
   for (const Endpoint& endpoint : endpoints()) {
-    if (endpoint.path == path) return endpoint.path;
+    if (is_at(endpoint, path)) return endpoint.path;
   }
   return kOther;
 }
@@ -69,15 +69,20 @@ std::string what_was_wrong(int status) {
 Server::Server(const ServerOptions& options, Catalog& catalog)
     : options_(options), access_(options), catalog_(catalog) {}
 
+std::optional<CatalogStatus> Server::find_model(std::string_view name) const {
+  const auto named = [name](const CatalogStatus& model) {
+    return name.empty() || model.name == name ||
+           std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end();
+  };
+  std::vector<CatalogStatus> models = catalog_.status();
+  const auto found = std::find_if(models.begin(), models.end(), named);
+  return found == models.end() ? std::nullopt : std::optional(std::move(*found));
+}
+
 std::string Server::model_name(std::string_view asked) const {
-  const std::vector<CatalogStatus> models = catalog_.status();
-  for (const CatalogStatus& model : models) {
-    const bool named =
-        asked.empty() || model.name == asked ||
-        std::find(model.aliases.begin(), model.aliases.end(), asked) != model.aliases.end();
-    if (named) return model.name;
-  }
-  return std::string(asked);
+  std::optional<CatalogStatus> model = find_model(asked);
+  if (!model && options_.any_model_name) model = find_model("");
+  return model ? model->name : std::string(asked);
 }
 
 void Server::note_result(CallRecord& record, const CompletionResult& result) {
@@ -99,7 +104,7 @@ void Server::note_result(CallRecord& record, const CompletionResult& result) {
 bool Server::is_open(const HttpRequest& request) const {
   const std::span<const Endpoint> all = endpoints();
   const bool listed = std::any_of(all.begin(), all.end(), [&](const Endpoint& endpoint) {
-    return endpoint.open && endpoint.path == request.path && serves(endpoint, request.method);
+    return endpoint.open && is_at(endpoint, request.path) && serves(endpoint, request.method);
   });
   return listed || page_of(request).has_value();
 }
@@ -116,7 +121,7 @@ std::optional<HttpReply> Server::refuse(const HttpRequest& request) const {
 HttpReply Server::route(const HttpRequest& request) {
   std::string allowed;
   for (const Endpoint& endpoint : endpoints()) {
-    if (endpoint.path != request.path) continue;
+    if (!is_at(endpoint, request.path)) continue;
     if (serves(endpoint, request.method)) return endpoint.answer(*this, request);
     allowed.append(allowed.empty() ? "" : ", ").append(endpoint.method);
   }
@@ -145,7 +150,7 @@ HttpReply Server::answer(const HttpRequest& request) noexcept {
     } catch (const std::exception& failure) {
       reply = error_reply(500, std::string("an unexpected failure: ") + failure.what());
     }
-    if (speaks_anthropic(request.path)) write_anthropic_error(reply);
+    write_error(reply, error_form_of(request));
     access_.let_read(request, reply);
     return count_reply(std::move(call), request, std::move(reply));
   } catch (const std::exception&) {  // out of memory, for the reply too
@@ -156,7 +161,9 @@ HttpReply Server::answer(const HttpRequest& request) noexcept {
 HttpReply Server::answer_unread(const HttpRequest& request, int status) noexcept {
   try {
     auto call = std::make_shared<Call>(request, kOther, metrics_, log_);
-    return count_reply(std::move(call), request, error_reply(status, what_was_wrong(status)));
+    HttpReply reply = error_reply(status, what_was_wrong(status));
+    write_error(reply, error_form_of(request));
+    return count_reply(std::move(call), request, std::move(reply));
   } catch (const std::exception&) {
     return out_of_memory();
   }

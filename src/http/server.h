@@ -33,7 +33,7 @@ class Server {
   HttpReply answer(const HttpRequest& request) noexcept;
 
   // What answer() says to a request that is not let in, which the body does not matter for: so it
-  // need not be read. Nothing: read it.
+  // need not be read. Its own body is not written yet. Nothing: read it.
   std::optional<HttpReply> refuse(const HttpRequest& request) const;
 
   // The answer to what did not become a whole request, by HTTP's status for that.
@@ -47,7 +47,10 @@ class Server {
   // Before the first request; null: no log. It must outlive this.
   void log_to(LineSink* sink) { log_ = sink; }
 
-  // The default model's name for an empty one, the model's own for an alias.
+  // By its name or another one that it has; an empty one: the default model.
+  std::optional<CatalogStatus> find_model(std::string_view name) const;
+  // Of the model that answers to such a request, its own name: the default one's for an empty name,
+  // and for an unknown one with any_model_name; else an unknown name as it is.
   std::string model_name(std::string_view asked) const;
 
   // New requests are refused from now on; those that wait for a model give up.

@@ -28,6 +28,9 @@ struct ServerOptions {
   std::int64_t access_log_mib = 1024;  // of it; as much again is kept in "<file>.1"; 0: any number
   bool no_page = false;                // nothing at /
   bool allow_files = false;            // /rpc may load files of this machine by name
+  // The default model answers to requests for names that no model has. For servers with a single
+  // one that the operator named.
+  bool any_model_name = false;
 
   // What a request has that does not say otherwise.
   CompletionRequest defaults;

@@ -9,6 +9,7 @@
 #include "api/spelling.h"
 #include "base/utf8.h"
 #include "http/acquire.h"
+#include "http/conversation_body.h"
 #include "http/error_reply.h"
 #include "http/llama_body.h"
 #include "http/llama_settings.h"
@@ -25,7 +26,7 @@ template <typename Work>
 HttpReply with_model(Server& server, const HttpRequest& request, Work&& work) {
   Result<Json> body = read_body(request);
   if (!body.ok()) return error_reply(body.status());
-  const Result<OpenModel> model = open_model(server, request, model_of(*body));
+  const Result<OpenModel> model = open_model(server, request, server.model_name(model_of(*body)));
   if (!model.ok()) return model_error_reply(model.status());
   Result<Json> answer = work(*body, *model->target, server.options().defaults);
   return answer.ok() ? json_reply(*answer) : error_reply(answer.status());
@@ -100,6 +101,7 @@ Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request)
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");
+  const std::string effort = read_effort(fields, "reasoning_effort");
   read_wishes(fields, wishes);
   api::read_completion_fields(fields, request);
   read_response_format(fields, request);
@@ -113,6 +115,7 @@ Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request)
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
   const Status status = validate(request);
   if (!status.ok()) return api::spelled_as_in(status, body);
+  set_effort(request, effort);
   return request;
 }
 

@@ -12,8 +12,14 @@ namespace {
 
 using json::Json;
 
+// Code points that begin in `text`: a token may end in the middle of one.
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; }));
+}
+
 // {"tokens","token_logprobs","top_logprobs","text_offset"}, of tokens whose text begins `offset`
-// bytes behind the answer's beginning; null: none were asked for.
+// characters behind the answer's beginning; null: none were asked for.
 Json logprobs_json(const std::vector<SaidToken>& tokens, std::size_t offset) {
   Json object = {{"tokens", Json::array()},
                  {"token_logprobs", Json::array()},
@@ -27,7 +33,7 @@ Json logprobs_json(const std::vector<SaidToken>& tokens, std::size_t offset) {
     object["token_logprobs"].push_back(token.logprob->chosen.logprob);
     object["top_logprobs"].push_back(std::move(top));
     object["text_offset"].push_back(offset);
-    offset += token.text.size();
+    offset += characters(token.text);
   }
   return tokens.empty() ? Json() : object;
 }
@@ -45,7 +51,7 @@ class TextForm : public OpenAiForm {
     Json chunk = chunk_of(i, delta.content, logprobs_json(delta.tokens, offsets_[i]));
     add_sources(delta.tokens, chunk);
     append_event(chunk, out);
-    offsets_[i] += delta.content.size();
+    offsets_[i] += characters(delta.content);
   }
 
   void end(std::size_t i, const Answer& answer, std::string& out) override {
@@ -64,7 +70,7 @@ class TextForm : public OpenAiForm {
                        {"finish_reason", Json()}});
   }
 
-  std::vector<std::size_t> offsets_;  // bytes of each answer's text so far
+  std::vector<std::size_t> offsets_;  // characters of each answer's text so far
 };
 
 // What would change the answer, and is not done here.

@@ -34,6 +34,23 @@ TEST_F(TextFormTest, AStreamJoinsToTheWholeAnswer) {
   EXPECT_EQ(whole["choices"][0]["logprobs"]["top_logprobs"][0].size(), 2U);
 }
 
+TEST_F(TextFormTest, OffsetsCountCharactersNotBytes) {
+  testing::FakeFile file;
+  for (Token token = 0; token < 12; ++token) file.pieces[token] = "\xC3\xA4";  // two bytes
+  start({}, file);
+  Json asked = body(Json::array({0, 1}));
+  const Json expected = {0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_EQ(answer(asked)["choices"][0]["logprobs"]["text_offset"], expected);
+  asked["stream"] = true;
+  Json streamed = Json::array();
+  for (const Json& chunk : events(post("/v1/completions", asked))) {
+    const Json& logprobs = chunk["choices"][0]["logprobs"];
+    if (logprobs.is_null()) continue;
+    for (const Json& one : logprobs["text_offset"]) streamed.push_back(one);
+  }
+  EXPECT_EQ(streamed, expected);
+}
+
 TEST_F(TextFormTest, SeveralPromptsHaveAnAnswerEach) {
   start();
   const Json both = answer(body(Json::array({"abc", "cba"})));

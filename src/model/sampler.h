@@ -28,7 +28,7 @@ struct LogitBias {
 struct SamplingOptions {
   float temperature = 0.8f;  // >= 0; 0: greedy
   std::int32_t top_k = 40;   // <= 0: off
-  float top_p = 0.95f;       // in (0, 1]; 1: off
+  float top_p = 0.95f;       // in [0, 1]; 0: the likeliest token only; 1: off
   float min_p = 0.05f;       // in [0, 1]; 0: off
   float typical_p = 1.0f;    // in (0, 1]; 1: off
 

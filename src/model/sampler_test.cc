@@ -12,6 +12,7 @@ TEST(SamplingOptions, DefaultsAndTheEndsOfTheRangesAreValid) {
   EXPECT_TRUE(validate(SamplingOptions{}).ok());
   EXPECT_TRUE(validate({.temperature = 0.0f, .top_k = -1, .top_p = 1.0f, .min_p = 0.0f}).ok());
   EXPECT_TRUE(validate({.temperature = 100.0f, .min_p = 1.0f}).ok());
+  EXPECT_TRUE(validate({.top_p = 0.0f}).ok()) << "OpenAI's clients send it for one token";
 }
 
 TEST(SamplingOptions, EachValueOutOfRangeIsRefusedByItsOptionsName) {
@@ -22,7 +23,7 @@ TEST(SamplingOptions, EachValueOutOfRangeIsRefusedByItsOptionsName) {
       {{.temperature = -0.1f}, "temp is"},
       {{.temperature = nan}, "temp is"},
       {{.temperature = inf}, "temp is"},
-      {{.top_p = 0.0f}, "top_p is"},
+      {{.top_p = -0.1f}, "top_p is"},
       {{.top_p = 1.1f}, "top_p is"},
       {{.top_p = nan}, "top_p is"},
       {{.min_p = -0.1f}, "min_p is"},

@@ -36,6 +36,20 @@ void DecodeLoop::turns() {
     }
     if (release()) return;
   }
+  end_running();
+}
+
+// At the runtime's end, when all that run have been cancelled: one step more gives their results
+// what they came to. What it does not end, Jobs::end_everything() does.
+void DecodeLoop::end_running() {
+  {
+    const Lock lock(shared_.mutex);
+    if (!jobs_.runs_any(*station_)) return;  // the engine may be missing then: restart()
+  }
+  try {
+    step();
+  } catch (const std::exception&) {  // out of memory
+  }
 }
 
 bool DecodeLoop::has_work() const {

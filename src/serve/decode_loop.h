@@ -65,6 +65,7 @@ class DecodeLoop {
   bool has_work() const;
   bool wait_for_work();
   bool release();
+  void end_running();
 
   // The passes.
   void install();

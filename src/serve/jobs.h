@@ -70,8 +70,9 @@ class Jobs {
   // Without the mutex.
   void keep_time();
 
-  // At the runtime's end. The first as far as there is memory for it; the second, when the decode
-  // thread is gone, for all, and waits until no poll() waits any more.
+  // At the runtime's end. The first as far as there is memory for it; the decode threads then give
+  // out what was said so far. The second, when they are gone, for what is still open, and waits
+  // until no poll() waits any more.
   void end_running(EndedBy by);
   void end_everything(Lock& lock);
 

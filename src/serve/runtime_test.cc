@@ -258,6 +258,30 @@ TEST_F(RuntimeTest, ShutDownEndsWhatRunsAndTakesNothingMore) {
   EXPECT_EQ(ended->result->ended_by, EndedBy::kShutdown);
 }
 
+TEST_F(RuntimeTest, WhatShutDownCutsOffSaysWhatItCameTo) {
+  loader_.add("stuck", {.seed = 1, .step_us = 20'000});
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "stuck", 4096);
+  const Result<StartedCompletion> running = runtime->start(ask({1}, 1, 1'000'000));
+  const Result<StartedCompletion> waiting = runtime->start(ask({1}, 1, 1'000'000));
+  ASSERT_TRUE(running.ok() && waiting.ok());
+  std::size_t told = 0;
+  while (told < 3) told += runtime->poll(running->id, 60'000)->tokens.size();
+  runtime->shut_down();
+  PolledCompletion ended = runtime->poll(running->id, 60'000).value();
+  ASSERT_TRUE(ended.finished);
+  const Completion& c = ended.result->completion;
+  EXPECT_EQ(c.finish, FinishReason::kCancelled);
+  EXPECT_EQ(c.tokens.size(), told + ended.tokens.size());
+  EXPECT_GE(c.speculation.emitted, 3);
+  EXPECT_GT(c.speculation.steps, 0);
+  EXPECT_TRUE(c.speculation.enabled);
+  EXPECT_GT(c.timings.predicted_ms, 0.0);
+  ended = runtime->poll(waiting->id, 60'000).value();
+  ASSERT_TRUE(ended.finished);
+  EXPECT_EQ(ended.result->ended_by, EndedBy::kShutdown);
+  EXPECT_EQ(ended.result->completion.tokens.size(), 0u) << "it never had a slot";
+}
+
 // A load that had not begun would otherwise be waited for for ever.
 TEST_F(RuntimeTest, ShutDownEndsLoadsThatHaveNotBegun) {
   const std::unique_ptr<Runtime> runtime = make();

@@ -1,6 +1,7 @@
 """LangChain's client for OpenAI's API."""
 
 import pytest
+from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
@@ -40,6 +41,11 @@ def test_a_tool_is_called_and_its_result_goes_back(model):
     assert call["name"] == "multiply" and set(call["args"]) == {"a", "b"}
     result = ToolMessage(str(multiply.invoke(call["args"])), tool_call_id=call["id"])
     assert model.invoke([question, answer, result]).content
+
+
+def test_a_prompt_that_is_too_long_is_an_overflow_of_the_context(model):
+    with pytest.raises(ContextOverflowError):
+        model.invoke("fox " * 4000)
 
 
 def test_structured_output_is_of_the_schema(model):

@@ -30,10 +30,6 @@ SPACE_PREFIX = ["--space-prefix"]  # as the tokenizer of the real ones
 # Templates that llama-server knows by name, as files of its source; None: what tiny models have.
 TEMPLATES = {"chatml": None, "llama3": "meta-llama-Llama-3.1-8B-Instruct.jinja"}
 
-# Names that the tests ask for. llama-server answers whatever name is asked for.
-ASKED_NAMES = ["gpt-3.5-turbo", "gpt-3.5-turbo-instruct", "gpt-4.1", "davinci-002", "codellama70b",
-               "test"]
-
 # Options that change nothing here: how the engine computes, or what is always so.
 WITHOUT_EFFECT = ["--offline", "--cont-batching", "--jinja", "--metrics", "--slots", "--verbose",
                   "--swa-full", "--no-mmproj", "--no-cache-idle-slots", "--backend_sampling"]
@@ -122,7 +118,7 @@ def serve_arguments(options, folder):
     if options.host:
         result += ["--host", options.host.split(",")[0]]
     names = [name for name in (options.alias or "").split(",") if name and name != model.stem]
-    for name in names + ASKED_NAMES:
+    for name in names:
         result += ["--alias", name]
     for origin in (options.cors_origins or "*").split(","):
         result += ["--cors-origin", origin]

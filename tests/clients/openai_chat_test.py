@@ -129,6 +129,29 @@ def test_content_may_come_in_parts_and_a_conversation_goes_on(client, place):
     assert answer.choices[0].message.content
 
 
+def test_an_answer_goes_back_as_the_client_has_it(client, place):
+    question = {"role": "user", "content": "Say hello."}
+    answer = client.chat.completions.create(model=place.model, messages=[question], max_tokens=8)
+    message = answer.choices[0].message
+    back = message.model_dump() | {"annotations": [], "audio": None, "function_call": None}
+    assert back["content"] == message.content
+    for said in (message, back):
+        again = client.chat.completions.create(model=place.model, max_tokens=8,
+                                               messages=[question, said, question])
+        assert again.choices[0].message.content
+
+
+def test_effort_is_taken_beside_the_templates_values(chat):
+    values = {"chat_template_kwargs": {"enable_thinking": True}}
+    for effort in ("none", "low", "high"):
+        assert chat("Say hello.", reasoning_effort=effort, extra_body=values).choices[0].message.content
+
+
+def test_top_p_of_0_says_the_likeliest_token(chat):
+    likeliest = chat(STORY, temperature=0).choices[0].message.content
+    assert chat(STORY, top_p=0, temperature=1, seed=3).choices[0].message.content == likeliest
+
+
 def test_eight_at_once_get_the_texts_they_get_alone(chat, place):
     texts = [f"Tell me about the number {i}." for i in range(8)]
 

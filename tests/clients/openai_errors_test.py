@@ -31,12 +31,19 @@ def test_a_bad_field_is_a_bad_request_that_names_it(client, place, field, option
     error = refusal.value
     assert error.param == field, error.message
     assert error.type == "invalid_request_error" and field in error.message
+    assert error.code is None  # where OpenAI has a text, or nothing; never a number
 
 
-def test_an_unknown_model_is_not_found(client):
-    with pytest.raises(openai.NotFoundError) as refusal:
-        client.chat.completions.create(model="gpt-17", messages=[{"role": "user", "content": "Hi"}])
-    assert "gpt-17" in refusal.value.message and refusal.value.param == "model"
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_prompt_that_is_too_long_has_the_code_that_clients_look_for(client, place, stream):
+    messages = [{"role": "user", "content": "fox " * 4000}]
+    with pytest.raises(openai.BadRequestError) as refusal:
+        client.chat.completions.create(model=place.model, messages=messages, stream=stream)
+    error = refusal.value
+    assert error.code == "context_length_exceeded"
+    assert f"maximum context length is {error.body['n_ctx']} tokens" in error.message
+    assert error.body["type"] == "exceed_context_size_error"  # llama-server's, for its clients
+    assert error.body["n_prompt_tokens"] > error.body["n_ctx"] > 0
 
 
 def test_what_is_not_done_says_so(client, place):
@@ -58,6 +65,7 @@ def test_a_wrong_key_is_refused_and_the_right_one_is_not(small_server, small_cli
         with pytest.raises(openai.AuthenticationError) as refusal:
             small_client.with_options(api_key=wrong).models.list()
         assert wrong not in refusal.value.message
+        assert refusal.value.code == "invalid_api_key"
     assert small_server.key not in small_server.printed()
 
 

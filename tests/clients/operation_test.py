@@ -47,6 +47,10 @@ def test_sigterm_ends_a_running_answer_with_what_it_has(server):
     print(f"ended {time.monotonic() - begun:.2f} s after SIGTERM, with --drain {DRAIN_S}")
     assert first.startswith(b"data: ")
     assert rest.rstrip().endswith("data: [DONE]")
+    last = json.loads(rest.strip().splitlines()[-3].removeprefix("data: "))
+    assert last["choices"][0]["finish_reason"] == "length"
+    assert last["speculation"]["emitted"] > 0 and last["speculation"]["steps"] > 0
+    assert last["timings"]["predicted_n"] > 0 and last["timings"]["predicted_ms"] > 0
     assert status == 0
 
 

@@ -158,7 +158,6 @@ def test_errors_are_those_of_the_api(client):
     image = {"type": "image", "source": {"type": "url", "url": "http://127.0.0.1/x.png"}}
     cases = (
         ({"extra_body": {"temperature": -1}}, anthropic.BadRequestError, "invalid_request_error"),
-        ({"model": "no-such-model"}, anthropic.NotFoundError, "not_found_error"),
         (
             {"messages": [{"role": "user", "content": [image]}]},
             anthropic.APIStatusError,
@@ -172,6 +171,13 @@ def test_errors_are_those_of_the_api(client):
         assert body["type"] == "error"
         assert body["error"]["type"] == name
         assert body["error"]["message"]
+
+
+def test_a_prompt_that_is_too_long_is_told_in_the_services_words(client):
+    messages = [{"role": "user", "content": "fox " * 4000}]
+    with pytest.raises(anthropic.BadRequestError) as failure:
+        ask(client, messages=messages)
+    assert failure.value.body["error"]["message"].startswith("prompt is too long: ")
 
 
 def test_a_client_that_stops_reading_leaves_the_server_usable(client):

@@ -97,6 +97,7 @@ TEST(SamplerChainTest, EveryChainLeavesWhatLlamaLeaves) {
       {.top_k = 200, .min_p = 0.0f},
       {.top_k = 5000},
       {.top_k = 0, .top_p = 0.5f, .min_p = 0.3f},
+      {.temperature = 1.0f, .top_k = 0, .top_p = 0.0f, .min_p = 0.0f},
       {.top_k = 20, .typical_p = 0.8f},
       {.top_k = 0, .top_p = 1.0f, .min_p = 0.0f, .typical_p = 0.5f},
       {.temperature = 0.0f, .top_p = 1.0f, .min_p = 0.0f, .typical_p = 0.9f},

@@ -112,8 +112,10 @@ test("a streamed call of a tool comes whole", async () => {
 test("errors are the client's own", async () => {
   await assert.rejects(client.chat.completions.create(ask("Hi", { temperature: -1 })),
     (error) => error instanceof OpenAI.BadRequestError && error.param === "temperature");
-  await assert.rejects(client.chat.completions.create({ ...ask("Hi"), model: "gpt-17" }),
-    OpenAI.NotFoundError);
+  await assert.rejects(client.models.retrieve("team/gpt-17"),
+    (error) => error instanceof OpenAI.NotFoundError && error.code === "model_not_found");
+  assert.equal((await client.models.retrieve(model)).id, model);
+  assert.equal((await client.chat.completions.create({ ...ask("Hi"), model: "gpt-17" })).model, model);
 });
 
 test("responses answer at once and as events, with the same text", async () => {
