@@ -174,7 +174,7 @@ export class Chat {
   async #answer(conversation) {
     const model = server.model?.id ?? settings.get("model");
     const body = settings.body(model, historyOf(conversation.messages));
-    const message = {...newMessage(model), plainMs: server.plainMs};
+    const message = newMessage(model);
     const run = {message, answer: new Answer(message), stop: new AbortController(), waiting: ""};
     conversation.messages.push(message);
     this.#runs.set(conversation.id, run);
@@ -226,10 +226,7 @@ export class Chat {
 
   #update(message = this.#run?.message) {
     const run = this.#run;
-    if (run) {
-      run.waiting = waitingFor(run.answer);
-      run.message.plainMs ??= server.plainMs;  // asked for when the model was not open yet
-    }
+    if (run) run.waiting = waitingFor(run.answer);
     this.#views.find((view) => view.message === message)?.update(this.#runOf(message));
     this.#follow(false);
     this.onChange();
