@@ -6,7 +6,7 @@ import {kNumbers, kRules, settings} from "./settings.js";
 import {server} from "./server.js";
 import {toolsFrom} from "./tool_calls.js";
 
-const kWidth = {name: "width", label: "Width", min: 1, max: 256, step: 1,
+const kWidth = {name: "width", label: "Width", min: 1, max: 64, step: 1,
   hint: "tokens of a step at most; 1: no drafts"};
 
 /** Of the element that shows a setting. */
