@@ -34,7 +34,7 @@ Result<FakeFile> FakeLoader::open(const ModelOptions& options, const LoadHooks& 
   for (int i = 0; (i < file.load_steps || held_.load()) && status.ok();) {
     if (hooks.progress) hooks.progress(file.load_steps == 0 ? 0.0 : double(i) / file.load_steps);
     if (!held_.load()) ++i;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // nothing depends on how long
     if (hooks.cancel != nullptr && hooks.cancel->load())
       status = cancelled("loading was cancelled");
   }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -36,10 +37,12 @@ struct FakeFile {
   SpecialTokens special;                // of the vocabulary; in `pieces` they have no text
   Capabilities capabilities;      // n_vocab, n_ctx, n_batch and n_sequences come from elsewhere
   std::optional<Status> failure;  // of loading
-  std::int32_t load_steps = 0;    // progress reports; each takes a millisecond
-  std::int64_t step_us = 0;       // what an evaluation takes
-  bool throws = false;            // loading ends with an exception
-  std::uint64_t bytes = 0;        // what it takes, and is estimated to take
+  std::int32_t load_steps = 0;    // progress reports, a moment apart
+  // What an evaluation takes, at least: for texts that go on for seconds whatever a test does
+  // meanwhile. Where it matters between which two steps something happens: testing/step_gate.h.
+  std::int64_t step_us = 0;
+  bool throws = false;      // loading ends with an exception
+  std::uint64_t bytes = 0;  // what it takes, and is estimated to take
 };
 
 // What the models of a loader take together. Any thread.
@@ -51,13 +54,19 @@ class FakeMemory {
     while (most < now && !most_.compare_exchange_weak(most, now)) {
     }
   }
-  void give_back(std::uint64_t bytes) { taken_ -= bytes; }
+  void give_back(std::uint64_t bytes) {
+    taken_ -= bytes;
+    if (on_free_) on_free_();
+  }
+  // Called while a model is freed, on the thread that frees it. Before anything is loaded.
+  void on_free(std::function<void()> called) { on_free_ = std::move(called); }
   std::uint64_t taken() const { return taken_.load(); }
   std::uint64_t most() const { return most_.load(); }  // ever at once
 
  private:
   std::atomic<std::uint64_t> taken_{0};
   std::atomic<std::uint64_t> most_{0};
+  std::function<void()> on_free_;
 };
 
 // A model's part of it, while it lives.
@@ -178,7 +187,7 @@ class FakeLoader : public ModelLoader {
   bool loading() const { return loading_.load() > 0; }  // right now
   // Evaluations that targets of this loader have begun.
   std::int64_t evaluations() const { return evaluations_.load(); }
-  const FakeMemory& memory() const { return *memory_; }
+  FakeMemory& memory() const { return *memory_; }
 
   Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
                                               const LoadHooks& hooks) override {

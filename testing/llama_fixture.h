@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -64,6 +65,39 @@ inline void prefill(LanguageModel& model, SeqId seq, std::span<const Token> text
   ASSERT_TRUE(status.ok()) << status.message();
   ASSERT_TRUE(model.commit(seq, {}).ok());
 }
+
+// Raises a model's flag of interruption when llama.cpp asks for the nth time whether to go on: the
+// same place on every machine. It asks behind each node of its graphs.
+class InterruptAt {
+ public:
+  // Both must outlive the model's next evaluations.
+  InterruptAt(llama::LlamaModel& model, std::atomic<bool>& flag) : flag_(flag) {
+    model.set_interrupt(&flag);
+    llama_set_abort_callback(
+        model.handle(), [](void* self) { return static_cast<InterruptAt*>(self)->is_asked(); },
+        this);
+  }
+  InterruptAt(const InterruptAt&) = delete;
+  InterruptAt& operator=(const InterruptAt&) = delete;
+
+  // From now on at the nth question; 0: the flag is up at once; -1: never.
+  void set(std::int64_t nth) {
+    asked_ = 0;
+    nth_ = nth;
+    flag_ = nth == 0;
+  }
+  std::int64_t asked() const { return asked_; }  // since set()
+
+ private:
+  bool is_asked() {
+    if (++asked_ == nth_) flag_ = true;
+    return flag_;
+  }
+
+  std::atomic<bool>& flag_;
+  std::atomic<std::int64_t> asked_{0};
+  std::int64_t nth_ = -1;
+};
 
 // Puts `n` tokens into llama.cpp behind the model's back, from position `from` on, under `id`.
 inline void decode_behind(llama::LlamaModel& model, llama_seq_id id, Pos from, std::int32_t n) {

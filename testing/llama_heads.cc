@@ -25,20 +25,6 @@ common_speculative_type type_of(LlamaHeadKind kind) {
   return COMMON_SPECULATIVE_TYPE_NONE;
 }
 
-llama_context_params context_params(const LlamaHeadsOptions& options) {
-  llama_context_params params = llama_context_default_params();
-  params.n_ctx = static_cast<std::uint32_t>(options.n_ctx);
-  params.n_batch = params.n_ctx;
-  params.n_ubatch = params.n_ctx;
-  params.n_threads = options.n_threads;
-  params.n_threads_batch = options.n_threads;
-  params.type_k = options.kv_type;
-  params.type_v = options.kv_type;
-  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
-  params.no_perf = true;
-  return params;
-}
-
 }  // namespace
 
 // In the order in which they may be destroyed, the last first.
@@ -63,31 +49,23 @@ struct LlamaHeads::State {
 };
 
 Status LlamaHeads::State::load_models() {
-  llama_model_params model_params = llama_model_default_params();
-  model_params.n_gpu_layers = 0;
-  model_params.load_mtp = options.kind == LlamaHeadKind::kMtp;
-  target_model.reset(llama_model_load_from_file(options.target_path.c_str(), model_params));
-  if (target_model == nullptr) {
-    return internal_error("llama.cpp cannot load '" + options.target_path + "'");
-  }
-  if (options.kind == LlamaHeadKind::kMtp) return Status();
-  head_model.reset(llama_model_load_from_file(options.head_path.c_str(), model_params));
-  if (head_model == nullptr) {
-    return internal_error("llama.cpp cannot load '" + options.head_path + "'");
-  }
+  const bool mtp = options.kind == LlamaHeadKind::kMtp;
+  OUTRIDER_ASSIGN_OR_RETURN(target_model, load_model(options.target_path, mtp));
+  if (mtp) return Status();
+  OUTRIDER_ASSIGN_OR_RETURN(head_model, load_model(options.head_path));
   return Status();
 }
 
 Status LlamaHeads::State::make_contexts() {
-  llama_context_params target_params = context_params(options);
+  llama_context_params target_params =
+      context_params(options.n_ctx, options.n_threads, options.kv_type);
   target_params.n_rs_seq = static_cast<std::uint32_t>(options.n_draft);
   target.reset(llama_init_from_model(target_model.get(), target_params));
   if (target == nullptr) {
     return internal_error("llama.cpp cannot make a context for '" + options.target_path + "'");
   }
-  llama_context_params head_params = context_params(options);
-  head_params.type_k = GGML_TYPE_F16;
-  head_params.type_v = GGML_TYPE_F16;
+  llama_context_params head_params =
+      context_params(options.n_ctx, options.n_threads, GGML_TYPE_F16);
   head_params.ctx_other = target.get();
   const bool mtp = options.kind == LlamaHeadKind::kMtp;
   if (mtp) head_params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;

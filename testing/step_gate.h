@@ -30,16 +30,16 @@ class StepGate {
   StepGate(const StepGate&) = delete;
   StepGate& operator=(const StepGate&) = delete;
 
-  // `n` more.
+  // `n` more. When it is open, no effect.
   void let(std::int64_t n) {
     const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->allowed += n;
+    if (state_->allowed < kAll) state_->allowed += n;
     state_->changed.notify_all();
   }
   // All, from now on.
   void open() {
     const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->allowed = std::numeric_limits<std::int64_t>::max();
+    state_->allowed = kAll;
     state_->changed.notify_all();
   }
   // Until an evaluation stands still.
@@ -53,6 +53,8 @@ class StepGate {
   }
 
  private:
+  static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+
   struct State {
     std::mutex mutex;
     std::condition_variable changed;

@@ -26,26 +26,36 @@ double greedy_agreement(const std::vector<std::vector<float>>& a,
   return static_cast<double>(same) / static_cast<double>(n);
 }
 
+Result<llama_model_ptr> load_model(const std::string& path, bool mtp) {
+  llama_model_params params = llama_model_default_params();
+  params.n_gpu_layers = 0;
+  params.load_mtp = mtp;
+  llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
+  if (model == nullptr) return internal_error("llama.cpp cannot load '" + path + "'");
+  return model;
+}
+
+llama_context_params context_params(int n_ctx, int n_threads, ggml_type kv_type) {
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = static_cast<std::uint32_t>(n_ctx);
+  params.n_batch = params.n_ctx;
+  params.n_ubatch = params.n_ctx;
+  params.n_threads = n_threads;
+  params.n_threads_batch = n_threads;
+  params.type_k = kv_type;
+  params.type_v = kv_type;
+  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  params.no_perf = true;
+  return params;
+}
+
 Result<TinyRunner> TinyRunner::load(const std::string& path, const Options& options) {
   silence_llama_log();
   TinyRunner runner;
   runner.path_ = path;
-  llama_model_params model_params = llama_model_default_params();
-  model_params.n_gpu_layers = 0;
-  runner.model_.reset(llama_model_load_from_file(path.c_str(), model_params));
-  if (runner.model_ == nullptr) return internal_error("llama.cpp cannot load '" + path + "'");
-
-  llama_context_params params = llama_context_default_params();
-  params.n_ctx = static_cast<std::uint32_t>(options.n_ctx);
-  params.n_batch = params.n_ctx;
-  params.n_ubatch = params.n_ctx;
-  params.n_threads = options.n_threads;
-  params.n_threads_batch = options.n_threads;
-  params.type_k = options.kv_type;
-  params.type_v = options.kv_type;
-  params.flash_attn_type =
-      options.flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  params.no_perf = true;
+  OUTRIDER_ASSIGN_OR_RETURN(runner.model_, load_model(path));
+  llama_context_params params = context_params(options.n_ctx, options.n_threads, options.kv_type);
+  if (!options.flash_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
   runner.context_.reset(llama_init_from_model(runner.model_.get(), params));
   if (runner.context_ == nullptr) {
     return internal_error("llama.cpp cannot make a context for '" + path + "'");

@@ -2,14 +2,13 @@
 // independent reference of the tests of tiny models, widening and requantising.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "base/types.h"
-#include "llama.h"
+#include "llama-cpp.h"
 
 namespace outrider::testing {
 
@@ -45,20 +44,20 @@ class TinyRunner {
   Result<std::vector<Token>> greedy(const std::vector<Token>& prompt, int n);
 
  private:
-  struct ModelDeleter {
-    void operator()(llama_model* model) const { llama_model_free(model); }
-  };
-  struct ContextDeleter {
-    void operator()(llama_context* context) const { llama_free(context); }
-  };
   TinyRunner() = default;
   void clear();
   Result<const float*> step(Token token);  // [n_vocab], valid until the next step
 
   std::string path_;
-  std::unique_ptr<llama_model, ModelDeleter> model_;
-  std::unique_ptr<llama_context, ContextDeleter> context_;
+  llama_model_ptr model_;
+  llama_context_ptr context_;
 };
+
+// A file on the processor, `mtp`: with its prediction layers. kInternal, naming it, when llama.cpp
+// will not load it.
+Result<llama_model_ptr> load_model(const std::string& path, bool mtp = false);
+// With flash attention, and all cells as one batch.
+llama_context_params context_params(int n_ctx, int n_threads, ggml_type kv_type);
 
 // Index of the largest value, of equals the first. REQUIRES: n > 0.
 Token argmax(const float* values, int n);

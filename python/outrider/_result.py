@@ -42,6 +42,7 @@ class Speculation(TypedDict, total=False):
     verify_ms: float
     sample_ms: float
     plan_ms: float
+    plain_ms: Optional[float]
     drafters: dict[str, dict[str, Any]]
 
 

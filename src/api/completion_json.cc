@@ -51,6 +51,7 @@ Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
           {"verify_ms", s.verify_ms},
           {"sample_ms", s.sample_ms},
           {"plan_ms", s.plan_ms},
+          {"plain_ms", s.plain_ms ? Json(*s.plain_ms) : Json()},
           {"drafters", std::move(drafters)}};
 }
 

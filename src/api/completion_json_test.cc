@@ -80,7 +80,7 @@ TEST(CompletionJson, HasEveryFieldOfTheContractInItsOrder) {
             "exactness_reason:null reason:null steps:a number drafted:a number accepted:a number "
             "emitted:a number tokens_per_step:a number acceptance_rate:a number "
             "draft_prompt_ms:a number draft_ms:a number verify_ms:a number sample_ms:a number "
-            "plan_ms:a number drafters:an object");
+            "plan_ms:a number plain_ms:a number drafters:an object");
   EXPECT_EQ(shape(result["speculation"]["drafters"]), "draft-model:an object");
   EXPECT_EQ(shape(result["speculation"]["drafters"]["draft-model"]),
             "calls:a number drafts:a number accepted_drafts:a number drafted:a number "

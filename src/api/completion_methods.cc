@@ -11,9 +11,6 @@ namespace {
 
 using json::Json;
 
-// How long a wait may go on before it looks whether everything is to end.
-constexpr std::int64_t kSliceMs = 50;
-
 Result<std::int64_t> read_id(JsonFields& fields) {
   std::int64_t id = 0;
   fields.require("id");

@@ -11,7 +11,6 @@ namespace {
 
 using json::Json;
 
-constexpr std::int64_t kSliceMs = 50;  // as in completion_methods.cc
 constexpr std::size_t kMaxTokens = 1 << 20;
 
 Result<Json> system_status(const MethodContext& context, const Json& params) {

@@ -45,7 +45,7 @@ std::string help_text(std::string_view help, std::string_view type, const Range&
   if (!hint.empty()) text += "; " + hint;
   if (most > 0) text += "; at most " + std::to_string(most);
   const std::string limits = range_hint(range);
-  if (limits.empty() || type == "integer | string") return text;  // help tells of auto as well
+  if (limits.empty()) return text;
   return text + (type == "string | array" ? "; " + limits + " bytes each" : " (" + limits + ")");
 }
 

@@ -24,6 +24,7 @@ namespace outrider {
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 inline constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int64_t kYearMs = 31'536'000'000;  // the longest wait of any kind
 
 // What a number may be. Of texts: the bytes of each.
 struct Range {

@@ -100,7 +100,7 @@ TEST(Field, HelpTypeAndValueAreToldInWords) {
   EXPECT_EQ(full_help(kCount), "how many; 0 or less switches it off (-1 to 20)");
   EXPECT_EQ(full_help(kTime), "how long (at least 0)");
   EXPECT_EQ(full_help(kTexts), "what is said; at most 2; 1 to 3 bytes each");
-  EXPECT_EQ(full_help(kWidth), "how wide");
+  EXPECT_EQ(full_help(kWidth), "how wide (1 to 64)");
   EXPECT_EQ(kShare.type(), "number");
   EXPECT_EQ(kCount.type(), "integer");
   EXPECT_EQ(kWidth.type(), "integer | string");

@@ -10,6 +10,10 @@ using Pos = std::int32_t;  // index of a token in its sequence's text, 0 = first
 using NodeId = std::int32_t;  // index in one TokenTree, 0 = root
 using SeqId = std::int32_t;  // index of a sequence in a model, 0 <= id < capabilities().n_sequences
 
+// What models are opened for at most, and requests can ask for.
+inline constexpr std::int32_t kMaxSequences = 64;
+inline constexpr std::int32_t kMaxStepWidth = 64;  // tokens of one sequence in a step
+
 inline constexpr Token kNoToken = -1;
 inline constexpr NodeId kNoNode = -1;
 inline constexpr NodeId kRoot = 0;

@@ -53,10 +53,16 @@ constexpr double kMostOff = 2.0;
 
 }  // namespace
 
-// The gain of each drafter that was asked (plan/drafter_account.h), expected and measured: the time
-// of plain decoding for the tokens that its guesses gave, less the time that they added to the
-// target's pass, less the time that drafting took.
+// Which guesses were right; then the gain of each drafter that was asked (plan/drafter_account.h),
+// expected and measured: the time of plain decoding for the tokens that its guesses gave, less the
+// time that they added to the target's pass, less the time that drafting took.
 void account(Step& step) {
+  for (const Part& part : step.parts) {
+    Sequence& s = *part.sequence;
+    if (part.walk && s.planned) {
+      step.planner.learn(*s.proposed, part.walk->emitted, s.asked, s.plan);
+    }
+  }
   if (step.drafter_ms.empty()) return;
   const Outcome outcome = outcome_of(step);
   const double worth_ms = step.planner.target_cost().ms(step.n_ready) / step.n_ready;

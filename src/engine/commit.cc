@@ -28,7 +28,6 @@ void show_hidden(const Step& step, const Part& part) {
 
 void teach_drafters(const Step& step, const Part& part) {
   Sequence& s = *part.sequence;
-  if (s.planned) step.planner.learn(*s.proposed, part.walk->emitted, s.asked, s.plan);
   if (!s.wants_drafts() || s.over()) return;
   for (std::size_t d = 0; d < step.drafters.size(); ++d) {
     if (!s.asks(d)) continue;

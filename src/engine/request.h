@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -166,6 +167,10 @@ struct SpeculationStats {
   double verify_ms = 0.0;  // target passes
   double sample_ms = 0.0;  // samplers and the walk
   double plan_ms = 0.0;
+  // What the passes for as many tokens would have taken without guesses, one token of each request
+  // in a pass: of each pass the share that the cost curve gives a plain one. So a machine that was
+  // busy meanwhile was so for both. Not given: no pass as narrow was ever seen.
+  std::optional<double> plain_ms = 0.0;
   std::vector<DrafterStats> drafters;
   std::int32_t first_width = 0;  // of the step that gave the first token
   // Of the `steps`, those of each width, fillers included: [width], as long as the widest.

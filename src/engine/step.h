@@ -1,12 +1,12 @@
 // One step over many sequences, as a list of passes.
 //
 //   prepare   which texts the planner chooses for, and what each token more in the batch will cost
-//   propose   drafters guess how each text goes on
+//   propose   drafters guess how each text goes on: those that the planner expects to pay
 //   plan      of all proposed nodes, the ones worth checking
 //   evaluate  one batch of the target: prompts' next chunks, decided tokens, drafted nodes
 //   verify    walk each tree with its acceptance rule; every token passes the stop rules
 //   commit    keep the accepted paths in the target's state; drafters learn the new text
-//   account   what each drafter's guesses cost and gained, for the planner
+//   account   the planner learns: which guesses were right, what each drafter cost and gained
 //   emit      what can be shown, and completions that are done
 //
 // Guarantees between the passes:

@@ -1,5 +1,6 @@
 #include <bit>
 #include <limits>
+#include <optional>
 
 #include "base/clock.h"
 #include "dist/log_probability.h"
@@ -174,7 +175,20 @@ void note_shape(SpeculationStats& stats, const TokenTree& sent, const Walk& walk
   }
 }
 
-void note_walk(Sequence& s, const Walk& walk) {
+// SpeculationStats::plain_ms of this step, for a token of each request.
+std::optional<double> plain_pass_ms(const Step& step) {
+  const std::int32_t width = step.n_prompt + step.n_text;
+  std::int32_t plain = width;
+  for (const Part& part : step.parts) {
+    if (part.ready && part.item >= 0) plain -= part.sequence->sent->size() - 1;
+  }
+  if (plain == width) return step.evaluate_ms;
+  const CostCurve& curve = step.planner.target_cost();
+  if (curve.empty() || curve.smallest() > plain) return std::nullopt;
+  return step.evaluate_ms * curve.ms(plain) / curve.ms(width);
+}
+
+void note_walk(Sequence& s, const Walk& walk, std::optional<double> plain_ms) {
   ++s.stats.steps;
   for (NodeId id = 1; id < s.sent->size(); ++id) s.stats.drafted += s.sent->is_filler(id) ? 0 : 1;
   s.stats.accepted += static_cast<std::int64_t>(walk.accepted());
@@ -186,6 +200,8 @@ void note_walk(Sequence& s, const Walk& walk) {
   if (s.answered) {
     s.timings.predicted_after_first += static_cast<std::int64_t>(walk.emitted.size());
     s.timings.predicted_ms = s.since_first.elapsed_ms();
+    if (!plain_ms || !s.stats.plain_ms) return s.stats.plain_ms.reset();
+    *s.stats.plain_ms += *plain_ms * static_cast<double>(walk.emitted.size());
     return;
   }
   s.answered = true;
@@ -198,6 +214,7 @@ void note_walk(Sequence& s, const Walk& walk) {
 }  // namespace
 
 void verify(Step& step) {
+  const std::optional<double> plain_ms = plain_pass_ms(step);
   for (Part& part : step.parts) {
     if (!part.ready || part.item < 0) continue;
     Sequence& s = *part.sequence;
@@ -210,7 +227,7 @@ void verify(Step& step) {
     }
     if (walk.ok()) {
       part.walk = std::move(*walk);
-      note_walk(s, *part.walk);
+      note_walk(s, *part.walk, plain_ms);
     } else {
       s.error = walk.status();
     }

@@ -13,7 +13,7 @@ Result<DraftFile> load_draft_file(const ModelOptions& options, bool is_head,
   draft.options.exact = ExactMode::kOff;
   OUTRIDER_ASSIGN_OR_RETURN(const RuleFacts facts, read_rule_facts(options));
   LoadPlan plan = settings_rule(facts, draft.options);
-  plan.context.max_width = kDraftWidth;
+  plan.context.max_width = kMaxStepWidth;
   draft.context = std::move(plan.context);
   FileOptions how = file_options(options, plan.extra_bufts);
   how.head = is_head;

@@ -65,7 +65,7 @@ Result<std::unique_ptr<LlamaBlockModel>> open_dflash(const HeadFile& head,
   OUTRIDER_RETURN_IF_ERROR(check_beside(head, target));
   OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft, load_draft_file(options, /*is_head=*/true, hooks));
   BlockShape block = head.block;
-  block.n_tokens = std::min(block.n_tokens, kDraftWidth);
+  block.n_tokens = std::min(block.n_tokens, kMaxStepWidth);
   return LlamaBlockModel::create(std::move(draft.file), target, draft.options, block);
 }
 

@@ -15,9 +15,6 @@
 
 namespace outrider::llama {
 
-// Nodes of a draft's tree, all levels together: as many as a target's step may hold.
-inline constexpr std::int32_t kDraftWidth = 64;
-
 struct PredictionPlan {
   bool wanted = false;  // the target hands out states for them
   std::string why_not;  // they do not guess; empty: they do

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/types.h"
+
 namespace outrider {
 namespace {
 
@@ -93,7 +95,7 @@ constexpr Field<Options> kFields[] = {
     {.name = "widest",
      .help = "widest step that a target is opened for",
      .place = &Options::widest,
-     .range = {.min = 1.0, .max = 64.0}},
+     .range = {.min = 1.0, .max = kMaxStepWidth}},
 };
 
 }  // namespace

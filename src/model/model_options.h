@@ -22,7 +22,7 @@ enum class HeadChoice { kAuto, kOff };  // used where there is one, or not
 struct ModelOptions {
   std::string path;                // of a GGUF file
   std::int32_t n_ctx = 4096;       // tokens of one sequence; 0: what the model was trained with
-  std::int32_t n_sequences = 1;    // sequences at once, 1 to 64
+  std::int32_t n_sequences = 1;    // sequences at once, 1 to kMaxSequences
   std::int32_t n_batch = 512;      // most tokens of one evaluation, at least 1
   std::int32_t n_threads = 0;      // 0: the processor's physical cores
   std::int32_t n_gpu_layers = -1;  // -1: all
@@ -49,7 +49,7 @@ struct ModelOptions {
 
   // A target's only: what the settings of ExactMode::kOn and the probe depend on. The same with and
   // without speculation, so that the text is.
-  std::int32_t widest = 16;  // most tokens of one sequence in a step, >= 1
+  std::int32_t widest = 16;  // most tokens of one sequence in a step, 1 to kMaxStepWidth
 
   // A target's only: the file of a trained head (EAGLE-3, DFlash) that will be its draft. The
   // target is opened with the hidden states that it reads; empty, or a file that is no head:

@@ -13,7 +13,6 @@ namespace {
 using Request = CompletionRequest;
 
 constexpr double kMaxInt64 = 9223372036854775807.0;
-constexpr double kYearMs = 31'536'000'000.0;
 constexpr std::size_t kMaxPlanBytes = 256;
 constexpr std::size_t kMaxNamespaceBytes = 64;
 
@@ -168,11 +167,11 @@ std::span<const Field<CompletionRequest>> speculation_fields() {
        .place = ByHand{"boolean | object"}},
       {.name = "width",
        .help =
-           "tokens of one target step at most, its own last one included: 1 (plain decoding) to "
-           "64, or auto: in each step as many as pay, by what steps cost here and how often "
-           "guesses are right (4 with the rules rejection and block)",
+           "tokens of one target step at most, its own last one included; 1: plain decoding; auto: "
+           "in each step as many as pay, by what steps cost here and how often guesses are right "
+           "(4 with the rules rejection and block)",
        .place = OrAuto<CompletionRequest>{&CompletionRequest::width, kAutoWidth},
-       .range = {.min = 1.0, .max = 64.0}},
+       .range = {.min = 1.0, .max = kMaxStepWidth}},
       {.name = "rule",
        .help =
            "how guesses are accepted. coupled: the target draws its own token with noise that "

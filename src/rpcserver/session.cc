@@ -10,9 +10,6 @@ namespace {
 
 using json::Json;
 
-// An app fetches a result when it likes, and forget_oldest() is what bounds the memory. A year,
-// the most that a runtime takes.
-constexpr std::int64_t kForever = std::int64_t{365} * 24 * 3600 * 1000;
 constexpr std::size_t kManyCompletions = 512;  // more than can wait and be kept
 constexpr std::int64_t kWaitMs = 60'000;       // of one wait for a synchronous completion's end
 
@@ -24,7 +21,7 @@ Result<std::unique_ptr<Session>> Session::create(ModelLoader& loader,
                                                  std::atomic<CompletionId>& last_id) {
   RuntimeOptions options;
   options.slots = 1;  // one completion at a time, as the seed had it; the context is its own
-  options.retention_ms = kForever;
+  options.retention_ms = kYearMs;  // forget_oldest() bounds the memory
   OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime, Runtime::create(options, loader));
   return std::unique_ptr<Session>(new Session(std::move(runtime), last_id));
 }
@@ -63,7 +60,7 @@ Result<Session::Started> Session::begin(const char* request) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return shut_down();
-    promote(runtime_->status());
+    note_loaded(runtime_->status());
     defaults = state_.config.defaults;
     started.model = state_.config.alias;
   }

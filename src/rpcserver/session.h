@@ -52,7 +52,7 @@ class Session {
   // the target is there then (without `wait`: when the load was accepted).
   bool init(const char* cmd, bool draft_only, bool wait);
 
-  json::Json status() const;
+  json::Json status();
   json::Json tokenize(const char* request) const;
   json::Json complete(const char* request);  // get_completion
   json::Json start(const char* request);     // async_completion_init
@@ -94,7 +94,7 @@ class Session {
   Status load_target(InitCommand command);
   Status load_draft(InitCommand command);
   bool has_target() const;
-  void promote(const RuntimeStatus& status) const;
+  void note_loaded(const RuntimeStatus& status);
   Result<Started> begin(const char* request);
   void collect(Completed& completion);
   void forget_oldest();
@@ -106,9 +106,9 @@ class Session {
   mutable std::mutex mutex_;  // guards what follows
   bool closed_ = false;
   std::uint64_t target_loads_ = 0;
-  mutable SessionState state_;
-  mutable std::optional<InitCommand> pending_;  // of a target that is being loaded
-  mutable bool has_served_ = false;             // some target of this session
+  SessionState state_;
+  std::optional<InitCommand> pending_;  // of a target that is being loaded
+  bool has_served_ = false;             // some target of this session
   std::map<CompletionId, Completed> completions_;
   CompletionId newest_ = 0;  // 0: there was none
 };

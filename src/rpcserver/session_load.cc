@@ -88,7 +88,7 @@ Status Session::load_target(InitCommand command) {
   if (command.target.path.empty()) {
     return refused("model", "is needed, the path of a GGUF file");
   }
-  promote(runtime_->status());
+  note_loaded(runtime_->status());
   const bool has_draft = !command.draft.path.empty();
   const Status accepted = runtime_->load(ModelRole::kTarget, command.target,
                                          has_draft ? std::optional(command.draft) : std::nullopt);
@@ -107,8 +107,8 @@ Status Session::load_target(InitCommand command) {
   return Status();
 }
 
-// With the mutex. What was loaded last serves, or has failed.
-void Session::promote(const RuntimeStatus& status) const {
+// With the mutex, before what depends on it: nobody tells the session when a load has ended.
+void Session::note_loaded(const RuntimeStatus& status) {
   has_served_ = has_served_ || status.target.serving;
   if (!pending_ || status.target.state == ModelState::kLoading) return;
   if (status.target.state == ModelState::kReady) state_.config = std::move(*pending_);
@@ -134,11 +134,11 @@ Status Session::load_draft(InitCommand command) {
   return Status();
 }
 
-Json Session::status() const {
+Json Session::status() {
   // Under the lock: what it says must not be older than a load that is accepted meanwhile.
   const std::lock_guard<std::mutex> lock(mutex_);
   const RuntimeStatus status = runtime_->status();
-  promote(status);
+  note_loaded(status);
   return status_json(state_, status);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/caught.h"
+#include "base/on_exit.h"
 #include "draft/lookup_table.h"
 
 namespace outrider {
@@ -18,14 +19,6 @@ namespace {
 template <typename Work>
 std::invoke_result_t<Work> on_own_thread(Work work) {
   return std::async(std::launch::async, std::move(work)).get();
-}
-
-// It takes a while.
-template <typename Pointer>
-void free_without(RuntimeShared::Lock& lock, Pointer pointer) {
-  lock.unlock();
-  pointer.reset();
-  lock.lock();
 }
 
 }  // namespace
@@ -62,11 +55,11 @@ void LoadingThread::open_model(ModelRole role, Lock& lock) {
   try {
     status = role == ModelRole::kTarget ? open_target(opening, lock) : open_draft(opening, lock);
   } catch (const std::exception& error) {
-    if (!lock.owns_lock()) lock.lock();
     status = caught(error);
     const bool may_add = status.code() == StatusCode::kInternal;  // memory is not what is lacking
     if (may_add) status = status.with_context("cannot load '" + opening.options->path + "'");
   }
+  if (!lock.owns_lock()) lock.lock();
   if (!status.ok()) models_.failed(role, opening.task, std::move(status));
 }
 
@@ -80,7 +73,8 @@ LoadHooks LoadingThread::hooks_for(ModelRole role, const LoadTask::Opening& open
   return hooks;
 }
 
-// Both open the model without the lock and return with it.
+// Both return, and throw, without the lock: what was opened and is not wanted ends then, which
+// takes a while.
 Status LoadingThread::open_target(const ModelLoads::Opening& opening, Lock& lock) {
   const LoadHooks hooks = hooks_for(ModelRole::kTarget, opening.task);
   const ModelOptions options = models_.target_options(opening);
@@ -90,11 +84,9 @@ Status LoadingThread::open_target(const ModelLoads::Opening& opening, Lock& lock
   StationPtr station;
   if (opened.ok()) station = std::make_shared<Station>(std::move(*opened), shared_.options);
   lock.lock();
+  const OnExit let_go([&lock] { lock.unlock(); });
   if (!opened.ok()) return opened.status();
-  if (opening.task.cancel->load()) {
-    free_without(lock, std::move(station));
-    return cancelled("loading was cancelled");
-  }
+  if (opening.task.cancel->load()) return cancelled("loading was cancelled");
   decoders_.start(station);  // first: it may fail
   models_.target_opened(opening, std::move(station));
   return Status();
@@ -106,17 +98,16 @@ Status LoadingThread::open_draft(const ModelLoads::Opening& opening, Lock& lock)
   lock.unlock();
   Result<std::unique_ptr<Draft>> opened =
       on_own_thread([&] { return loader_.load_draft(*opening.options, station->target(), hooks); });
+  StationChange change;
+  if (opened.ok()) change = {station, *std::move(opened), "the draft model was replaced"};
   lock.lock();
+  const OnExit let_go([&lock] { lock.unlock(); });
   if (!opened.ok()) return opened.status();
-  if (opening.task.cancel->load()) {
-    free_without(lock, std::move(*opened));
-    return cancelled("loading was cancelled");
-  }
+  if (opening.task.cancel->load()) return cancelled("loading was cancelled");
   if (station != stations_.current()) {  // only this thread puts another one there
-    free_without(lock, std::move(*opened));
     return cancelled("its target was taken away while it was loading; load it again");
   }
-  models_.draft_opened(opening, std::move(*opened));
+  models_.draft_opened(opening, std::move(change));
   return Status();
 }
 

@@ -127,11 +127,12 @@ void ModelLoads::target_opened(const Opening& opening, StationPtr station) {
   shared_.decode_work.notify_all();  // the old one may be at its end
 }
 
-void ModelLoads::draft_opened(const Opening& opening, std::unique_ptr<Draft> draft) {
+void ModelLoads::draft_opened(const Opening& opening, StationChange&& change) {
   assert(is_current(ModelRole::kDraft, opening.task) && stations_.current() != nullptr);
-  ModelInfo info = draft->info();
-  std::vector<std::string> notes = draft->notes();
-  stations_.add({stations_.current(), std::move(draft), "the draft model was replaced"});
+  const Draft& draft = *std::get<std::unique_ptr<Draft>>(change.what);
+  ModelInfo info = draft.info();
+  std::vector<std::string> notes = draft.notes();
+  stations_.add(std::move(change));
   serves(draft_, opening, std::move(info), std::move(notes));
   changed(ModelRole::kDraft);
   shared_.decode_work.notify_all();

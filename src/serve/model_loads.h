@@ -60,8 +60,8 @@ class ModelLoads {
   // It is open, and at work from now on. May throw std::bad_alloc, with nothing changed.
   // REQUIRES: is_current()
   void target_opened(const Opening& opening, StationPtr station);
-  // The same for a draft of the current station.
-  void draft_opened(const Opening& opening, std::unique_ptr<Draft> draft);
+  // The same for a draft of the current station, which `change` brings there.
+  void draft_opened(const Opening& opening, StationChange&& change);
   void failed(ModelRole role, const LoadTask::Opening& opening, Status why);
   // Whether anything is being worked on.
   bool busy() const;

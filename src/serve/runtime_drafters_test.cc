@@ -8,6 +8,7 @@
 
 #include "serve/runtime.h"
 #include "testing/drafter_fixture.h"
+#include "testing/step_gate.h"
 
 namespace outrider {
 namespace {
@@ -90,11 +91,13 @@ TEST_F(RuntimeDrafters, WhatIsNotAttachedIsNamedAndTheOthersGoOn) {
 }
 
 TEST_F(RuntimeDrafters, AStoreComesAndGoesWhileARequestRuns) {
-  const std::unique_ptr<Runtime> runtime = make({}, "lazy", 1000);
+  const std::unique_ptr<Runtime> runtime = make({}, "target", 1000);
+  testing::StepGate gate(*runtime);
   const std::string path = right_store("right", {1, 2}, 3, 900);
   const CompletionId id = runtime->start(asking("suffix", {1, 2}, 3, 900))->id;
   std::vector<SaidToken> said;
   const auto poll = [&] {
+    gate.let(1);
     Result<PolledCompletion> polled = runtime->poll(id, 1000);
     EXPECT_TRUE(polled.ok());
     said.insert(said.end(), polled->tokens.begin(), polled->tokens.end());
@@ -117,6 +120,7 @@ TEST_F(RuntimeDrafters, AStoreComesAndGoesWhileARequestRuns) {
   ASSERT_TRUE(runtime->detach({"suffix", path}).ok());
   EXPECT_TRUE(status_of(*runtime, "suffix").files.empty());
   EXPECT_TRUE(status_of(*runtime, "suffix").attached);
+  gate.open();
   std::shared_ptr<const CompletionResult> result;
   while (!result) result = poll();
   EXPECT_EQ(result->completion.tokens, alone({1, 2}, 3, 900));
@@ -236,7 +240,7 @@ TEST_F(RuntimeDrafters, FilesWaitForATargetFollowTheNextOneAndLeaveWithTheLast) 
 }
 
 TEST_F(RuntimeDrafters, FilesOfATargetThatIsLostWaitForTheNextOne) {
-  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  const std::unique_ptr<Runtime> runtime = make();
   ASSERT_TRUE(runtime->attach({"suffix", right_store("right", {1, 2}, 3, 40)}).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
   const std::shared_ptr<const Target> target = runtime->target();

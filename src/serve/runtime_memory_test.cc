@@ -121,16 +121,21 @@ TEST_F(RuntimeMemory, ATextThatAStopStringEndedIsRememberedToItsLastToken) {
 }
 
 TEST_F(RuntimeMemory, ACancelledTextIsRememberedAndAFailedOneIsNot) {
-  const std::unique_ptr<Runtime> runtime = make(remembering(), "lazy", 1000);
+  const std::unique_ptr<Runtime> runtime = make(remembering(), "target", 1000);
+  testing::StepGate gate(*runtime);
   const CompletionId id = runtime->start(of("a", 3, 900))->id;
   std::size_t n_said = 0;
   std::shared_ptr<const CompletionResult> result;
+  while (n_said <= 10) {
+    gate.let(1);
+    n_said += runtime->poll(id, 1000)->tokens.size();
+  }
+  EXPECT_TRUE(runtime->cancel(id).ok());
+  gate.open();
   while (result == nullptr) {
     const Result<PolledCompletion> polled = runtime->poll(id, 1000);
     n_said += polled->tokens.size();
     result = polled->result;
-    if (n_said <= 10 || result != nullptr) continue;
-    EXPECT_TRUE(runtime->cancel(id).ok());
   }
   EXPECT_EQ(result->completion.finish, FinishReason::kCancelled);
   EXPECT_EQ(result->remembered->tokens, static_cast<std::int64_t>(n_said));

@@ -53,19 +53,23 @@ TEST_F(RuntimeModels, AFailedLoadLeavesTheRunningTargetServing) {
 }
 
 TEST_F(RuntimeModels, ADraftComesAndGoesWhileRequestsRun) {
-  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  const std::unique_ptr<Runtime> runtime = make();
+  testing::StepGate gate(*runtime);
   loader_.hold(true);
   ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
   CompletionRequest early = ask({1, 2}, 3, 40);
   early.drafters.chains = {{"draft-model"}};
   const CompletionId before = runtime->start(std::move(early))->id;
-  while (runtime->status().running == 0) std::this_thread::yield();
+  gate.wait_until_held();
   loader_.hold(false);
   ASSERT_TRUE(runtime->wait_loaded(-1));
   const CompletionId with = runtime->start(ask({2, 1}, 4, 40))->id;
+  gate.let(3);  // the prompt of one, of the other, and a step with guesses
   while (runtime->poll(with, 1000)->tokens.empty()) {
   }
+  gate.wait_until_held();
   ASSERT_TRUE(runtime->unload(ModelRole::kDraft, false).ok());
+  gate.open();
   std::shared_ptr<const CompletionResult> a, b;
   while (!a) a = runtime->poll(before, 1000)->result;
   while (!b) b = runtime->poll(with, 1000)->result;
@@ -116,7 +120,8 @@ TEST_F(RuntimeModels, ATokenThatWasHeldBackKnowsItsDraftWhenThatIsGone) {
 }
 
 TEST_F(RuntimeModels, AnotherTargetTakesOverWhileTheOldOnesRequestsEndOnIt) {
-  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "lazy");
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1});
+  testing::StepGate gate(*runtime);
   const CompletionId running = runtime->start(ask({1, 2}, 3, 40))->id;
   const CompletionId waiting = runtime->start(ask({2, 3}, 5, 10))->id;
   ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("other")).ok());
@@ -124,31 +129,37 @@ TEST_F(RuntimeModels, AnotherTargetTakesOverWhileTheOldOnesRequestsEndOnIt) {
   const Result<std::shared_ptr<const CompletionResult>> other = runtime->run(ask({1, 2}, 3, 20));
   EXPECT_EQ((*other)->completion.tokens, alone({1, 2}, 3, 20, /*rows_seed=*/2));
   EXPECT_EQ((*other)->model, "other");
+  gate.open();
   std::shared_ptr<const CompletionResult> a, b;
   while (!a) a = runtime->poll(running, 1000)->result;
   while (!b) b = runtime->poll(waiting, 1000)->result;
   EXPECT_EQ(a->completion.tokens, alone({1, 2}, 3, 40));
   EXPECT_EQ(b->completion.tokens, alone({2, 3}, 5, 10));
-  EXPECT_EQ(b->model, "lazy");
+  EXPECT_EQ(b->model, "target");
 }
 
 TEST_F(RuntimeModels, UnloadingWaitsForRequestsOrEndsThem) {
-  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  const std::unique_ptr<Runtime> runtime = make();
+  testing::StepGate gate(*runtime);
   const CompletionId a = runtime->start(ask({1, 2}, 3, 30))->id;
   ASSERT_TRUE(runtime->unload(ModelRole::kTarget, false).ok());
   EXPECT_FALSE(runtime->status().target.serving);
   EXPECT_EQ(runtime->start(ask({1}, 1, 5)).status().code(), StatusCode::kNotFound);
+  gate.open();
   std::shared_ptr<const CompletionResult> result;
   while (!result) result = runtime->poll(a, 1000)->result;
   EXPECT_EQ(result->completion.tokens, alone({1, 2}, 3, 30));
   EXPECT_EQ(runtime->unload(ModelRole::kTarget, false).code(), StatusCode::kNotFound);
 
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("lazy")).ok());
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
+  testing::StepGate next(*runtime);
   const CompletionId b = runtime->start(ask({1, 2}, 3, 60))->id;
+  next.let(1);
   while (runtime->poll(b, 1000)->tokens.empty()) {
   }
   ASSERT_TRUE(runtime->unload(ModelRole::kTarget, true).ok());
+  next.open();
   result.reset();
   while (!result) result = runtime->poll(b, 1000)->result;
   EXPECT_EQ(result->completion.finish, FinishReason::kCancelled);
@@ -265,16 +276,19 @@ TEST_F(RuntimeModels, ATargetWhoseStepDoesNotReturnHoldsNobodyUp) {
 }
 
 TEST_F(RuntimeModels, ATargetWhoseProcessIsGoneIsFailedAndCanBeLoadedAgain) {
-  const std::unique_ptr<Runtime> runtime = make({}, "lazy");
+  const std::unique_ptr<Runtime> runtime = make();
+  testing::StepGate gate(*runtime);
   std::atomic<int> failed_events{0};
   runtime->subscribe([&](const RuntimeEvent& event) {
     if (event.model && event.model->status.state == ModelState::kFailed) ++failed_events;
   });
   const CompletionId id = runtime->start(ask({1, 2}, 3, 60))->id;
+  gate.let(1);
   while (runtime->poll(id, 1000)->tokens.empty()) {
   }
   const std::shared_ptr<const Target> target = runtime->target();
   testing::StepGate::fake_target(*target).die_in_next_step(internal_error("its process died"));
+  gate.open();
   std::shared_ptr<const CompletionResult> result;
   while (!result) result = runtime->poll(id, 1000)->result;
   EXPECT_EQ(result->completion.finish, FinishReason::kError);

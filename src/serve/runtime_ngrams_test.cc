@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "testing/drafter_fixture.h"
+#include "testing/step_gate.h"
 
 namespace outrider {
 namespace {
@@ -45,7 +46,8 @@ TEST_F(RuntimeNgrams, AFileOfEachTierGuessesAndGivesThePlainText) {
 }
 
 TEST_F(RuntimeNgrams, AFileIsTakenAwayWhileARequestRuns) {
-  const std::unique_ptr<Runtime> runtime = make({}, "lazy", 1000);
+  const std::unique_ptr<Runtime> runtime = make({}, "target", 1000);
+  testing::StepGate gate(*runtime);
   const std::string path = ngrams("right", kVocab, whole_text({1, 2}, 3, 900));
   ASSERT_TRUE(runtime->attach({"ngram-cache", path, "dynamic"}).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
@@ -59,11 +61,13 @@ TEST_F(RuntimeNgrams, AFileIsTakenAwayWhileARequestRuns) {
     result = polled->result;
   };
   while (by_ngrams < 3) {
+    gate.let(1);
     poll();
     ASSERT_EQ(result, nullptr) << "ended with " << by_ngrams << " guessed";
   }
   ASSERT_TRUE(runtime->detach({"ngram-cache", path}).ok());
   EXPECT_TRUE(status_of(*runtime, "ngram-cache").files.empty());
+  gate.open();
   while (result == nullptr) poll();
   EXPECT_EQ(result->completion.tokens, alone({1, 2}, 3, 900));
   EXPECT_EQ(result->completion.speculation.reason,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/types.h"
 #include "draft/base/drafter_plan.h"
 #include "draft/lookup_table.h"
 #include "draft/suffix/suffix_memory.h"
@@ -11,13 +12,11 @@ namespace {
 
 using Options = RuntimeOptions;
 
-constexpr double kYearMs = 31'536'000'000.0;
-
 constexpr Field<Options> kFields[] = {
     {.name = "slots",
      .help = "completions that run at once",
      .place = &Options::slots,
-     .range = {.min = 1.0, .max = 64.0}},
+     .range = {.min = 1.0, .max = kMaxSequences}},
     {.name = "max_queue",
      .help = "completions that wait, at most",
      .place = &Options::max_queue,

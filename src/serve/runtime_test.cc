@@ -88,11 +88,13 @@ TEST_F(RuntimeTest, ManyRequestsAtOnceGetWhatEachGetsAlone) {
 }
 
 TEST_F(RuntimeTest, TheQueueHasABoundAndKeepsTheOrderOfArrival) {
-  const std::unique_ptr<Runtime> runtime = make({.slots = 1, .max_queue = 2}, "lazy");
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1, .max_queue = 2});
+  testing::StepGate gate(*runtime);
   std::vector<CompletionId> ids;
   for (int i = 0; i < 3; ++i) ids.push_back(runtime->start(ask({1}, 1, 10))->id);
   const Result<StartedCompletion> refused = runtime->start(ask({1}, 1, 10));
   EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
+  gate.open();
   while (!runtime->poll(ids[2], 1000)->finished) {
   }
   EXPECT_TRUE(runtime->poll(ids[0], 0)->finished);
@@ -100,8 +102,10 @@ TEST_F(RuntimeTest, TheQueueHasABoundAndKeepsTheOrderOfArrival) {
 }
 
 TEST_F(RuntimeTest, CancelsAndTimeoutsEndARequestWhereverItIs) {
-  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "lazy");
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1});
+  testing::StepGate gate(*runtime);
   const CompletionId running = runtime->start(ask({1}, 1, -1))->id;
+  gate.wait_until_held();
   const CompletionId waiting = runtime->start(ask({1}, 2, -1))->id;
   CompletionRequest hurried = ask({1}, 3, -1);
   hurried.timeout_ms = 1;
@@ -115,9 +119,11 @@ TEST_F(RuntimeTest, CancelsAndTimeoutsEndARequestWhereverItIs) {
   std::shared_ptr<const CompletionResult> result;
   while (!result) result = runtime->poll(late, 1000)->result;
   EXPECT_EQ(result->ended_by, EndedBy::kTimeout);
+  gate.let(1);
   while (runtime->poll(running, 1000)->tokens.empty()) {
   }
   ASSERT_TRUE(runtime->cancel(running).ok());
+  gate.open();
   result.reset();
   while (!result) result = runtime->poll(running, 1000)->result;
   EXPECT_EQ(result->completion.finish, FinishReason::kCancelled);

@@ -38,7 +38,7 @@ std::list<StationChange> Stations::release(const Station& station) {
   return left;
 }
 
-void Stations::add(StationChange change) {
+void Stations::add(StationChange&& change) {
   if (has(*change.station)) changes_.push_back(std::move(change));
 }
 

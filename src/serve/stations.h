@@ -60,7 +60,7 @@ class Stations {
   std::list<StationChange> release(const Station& station);
 
   // May throw std::bad_alloc, with nothing changed. Not for a station that was released: no effect.
-  void add(StationChange change);
+  void add(StationChange&& change);
   // `gone` is to be taken from all of them. May throw std::bad_alloc, with nothing changed.
   void add_for_all(const DrafterFile& gone, const std::string& reason);
   bool has_changes(const Station& station) const;

@@ -10,9 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -137,8 +140,37 @@ const std::vector<std::string>& calls() {
   return made;
 }
 
+// The instance at work, null while there is none.
+std::mutex at_work_mutex;
+Instance* at_work = nullptr;
+std::atomic<int> freed_at_work{0};
+
+void set_at_work(Instance* instance) {
+  const std::lock_guard<std::mutex> lock(at_work_mutex);
+  at_work = instance;
+}
+
+// Freeing a model takes a while, so the runtime must be of use to others meanwhile. Where it is
+// not, this waits for ever. Nothing fails in it.
+void ask_while_a_model_is_freed() {
+  const std::int64_t here = std::exchange(left_here, 0);
+  const std::int64_t anywhere = left_anywhere.exchange(0);
+  {
+    const std::lock_guard<std::mutex> lock(at_work_mutex);
+    if (at_work != nullptr) {
+      std::thread([] {
+        free_string(call(at_work, R"({"jsonrpc":"2.0","id":1,"method":"stats"})"));
+      }).join();
+      ++freed_at_work;
+    }
+  }
+  left_here = here;
+  left_anywhere.store(anywhere);
+}
+
 std::unique_ptr<FakeLoader> make_loader() {
   std::unique_ptr<FakeLoader> loader = std::make_unique<FakeLoader>();
+  loader->memory().on_free(ask_while_a_model_is_freed);
   loader->add("target", {.seed = 1});
   loader->add("draft", {.seed = 1, .noise = 0.5f});
   return loader;
@@ -163,6 +195,7 @@ const char* use_the_library(std::unique_ptr<FakeLoader> loader) {
   const bool reason = error != nullptr;
   free_string(error);
   if (instance == nullptr) return reason ? nullptr : "no instance and no reason";
+  set_at_work(instance);
   const int subscribed = subscribe(instance, &on_event, &heard);
   const char* wrong = subscribed == 0 || subscribed == ENOMEM ? nullptr : "subscribe";
   for (const std::string& request : calls()) {
@@ -170,6 +203,7 @@ const char* use_the_library(std::unique_ptr<FakeLoader> loader) {
     if (answer == nullptr || (answer[0] != '{' && answer[0] != '[')) wrong = request.c_str();
     free_string(answer);
   }
+  set_at_work(nullptr);
   destroy(instance);
   return wrong;
 }
@@ -192,6 +226,7 @@ TEST(Allocation, FailingOnTheCallersThreadIsAnErrorAndLeavesNothing) {
 }
 
 TEST(Allocation, FailingOnAnyThreadIsAnErrorAndLeavesNothing) {
+  freed_at_work.store(0);
   ASSERT_EQ(use_the_library(make_loader()), nullptr) << "when nothing fails";
   int rounds_that_failed = 0;
   for (int n = 1; n <= kAllocations; ++n) {
@@ -206,6 +241,7 @@ TEST(Allocation, FailingOnAnyThreadIsAnErrorAndLeavesNothing) {
     rounds_that_failed += failed.load() > 0 ? 1 : 0;
   }
   EXPECT_GT(rounds_that_failed, kAllocations / 2) << "there must be allocations to fail";
+  EXPECT_GT(freed_at_work.load(), kAllocations / 20) << "models must be freed while others ask";
 }
 
 }  // namespace

@@ -12,6 +12,26 @@ class ChatTest(PageCase):
         self.assertIn("tokens/s", figures)
         self.assertIn("a step", figures)
 
+    @needs_mock
+    def test_what_is_said_against_plain_decoding_is_the_answers_own_estimate(self):
+        self.mock.times = {"predicted_ms": 1000, "plain_ms": 1799}  # and 1 ms for choosing tokens
+        self.open()
+        answer = self.ask("Explain")
+        self.assertIn("about 1.80× plain", answer.locator(".figures").inner_text())
+        figure = answer.locator(".figure", has_text="plain")
+        self.assertIn("Estimated: ", figure.get_attribute("title"))
+        self.assertEqual(self.page.locator("#live .figure", has_text="plain").count(), 0)
+        self.page.reload()
+        self.assertIn("about 1.80× plain", self.ended().locator(".figures").inner_text())
+
+    @needs_mock
+    def test_where_nothing_tells_what_plain_decoding_takes_nothing_is_said_of_it(self):
+        self.mock.times = {"plain_ms": None}  # the cost curve is there, of when the model was opened
+        self.open()
+        figures = self.ask("Explain").locator(".figures").inner_text()
+        self.assertIn("tokens/s", figures)
+        self.assertNotIn("plain", figures)
+
     def test_the_text_is_complete_and_in_order(self):
         self.open()
         body = self.ask("emoji")

@@ -58,6 +58,7 @@ class Mock:
         self.break_at = None   # an answer ends with an error, at this token
         self.differ_at = None  # with speculation, the text differs from this token on
         self.health = None     # a progress: the server as a whole is loading, all else 503
+        self.times = {}        # of answers, in place of the true ones: predicted_ms, plain_ms
         self.wait_s = 0.0      # before the first token, with the prompt's progress
         self.requests = []
         self.cancelled = 0
@@ -241,9 +242,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def end(self, body, tokens, steps, drafted, drafters, seconds, finish="stop"):
         accepted = len(tokens) - steps
         cut = len(tokens) == body.get("max_tokens")
+        times = {"predicted_ms": seconds * 1000, "plain_ms": 1000 * len(tokens) / self.mock.rate,
+                 **self.mock.times}
         self.chunk({}, "length" if cut else finish, tokens=[],
                    timings={"prompt_ms": 21.0, "prompt_per_second": 1200.0,
-                            "predicted_ms": seconds * 1000, "first_token_ms": 24.0,
+                            "predicted_ms": times["predicted_ms"], "first_token_ms": 24.0,
                             "predicted_per_second": len(tokens) / max(seconds, 1e-6)},
                    speculation={"enabled": bool(drafters), "rule": "coupled", "exactness": "exact",
                                 "reason": None, "steps": steps, "drafted": drafted,
@@ -251,6 +254,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                                 "tokens_per_step": len(tokens) / max(steps, 1),
                                 "acceptance_rate": accepted / drafted if drafted else None,
                                 "draft_ms": 1, "verify_ms": 1, "sample_ms": 1, "plan_ms": 1,
+                                "plain_ms": times["plain_ms"],
                                 "drafters": {}})
         self.chunk(usage={"prompt_tokens": 30, "completion_tokens": len(tokens),
                           "total_tokens": 30 + len(tokens)})

@@ -121,13 +121,26 @@ class SettingsTest(PageCase):
         self.ask("hello")
         self.assertIs(self.bodies[1]["speculative"], True)
 
-    def test_a_value_out_of_range_is_named_and_not_taken(self):
+    def test_a_value_out_of_range_is_named_and_nothing_is_sent_with_another(self):
         self.open()
         self.page.click("#open-settings")
         self.page.fill("#setting-top_p", "2")
         self.assertEqual(self.text("#setting-top_p-problem"), "a number from 0 to 1")
+        self.send("hello")
+        self.page.wait_for_selector(".toast:has-text('Not sent. Top p: a number from 0 to 1')")
+        self.assertEqual(self.bodies, [])
+        self.page.fill("#setting-top_p", "")
         self.ask("hello")
         self.assertNotIn("top_p", self.bodies[0])
+
+    @needs_mock
+    def test_a_width_that_is_not_sent_stops_nothing(self):
+        self.open()
+        self.page.click("#open-settings")
+        self.page.fill("#setting-width", "0")
+        self.page.click("#setting-speculation")
+        self.ask("hello")
+        self.assertIs(self.bodies[0]["speculative"], False)
 
 
 class ConversationsTest(PageCase):

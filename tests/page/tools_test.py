@@ -55,14 +55,43 @@ class ToolsTest(PageCase):
         self.assertEqual(self.bodies[-1]["messages"], [{"role": "user", "content": "And now?"}])
         self.assertNotIn("tools", self.bodies[-1])
 
-    def test_what_are_no_tools_is_said_and_not_taken(self):
+    def test_what_are_no_tools_is_said_at_the_field(self):
         self.open()
         self.page.click("#open-settings")
-        for wrong in ("{", "{}", '[{"name": "f"}]', "[1]"):
-            self.page.fill("#setting-tools", wrong)
-            self.assertIn("a JSON array", self.text("#setting-tools-problem"))
+        wrong = {"[{": "no JSON: ", "{}": "no array", "[1]": 'tool 1 has no "type": "function"',
+                 json.dumps([*TOOLS, {"type": "function", "function": {}}]): "tool 2 has no \"function\" "
+                                                                             'with a "name"'}
+        for text, said in wrong.items():
+            self.page.fill("#setting-tools", text)
+            self.assertIn(said, self.text("#setting-tools-problem"))
+        self.page.fill("#setting-tools", json.dumps(TOOLS))
+        self.assertEqual(self.text("#setting-tools-problem"), "")
+
+    def test_nothing_is_sent_without_the_tools_that_were_written_wrong(self):
+        self.open()
+        self.page.click("#open-settings")
+        self.page.fill("#setting-tools", "[{]")
+        self.page.click("#close-panel")
+        for view in ("#view-chat", "#view-compare"):
+            self.page.click(view)
+            self.send("hello")
+            self.page.locator(".toast", has_text="Not sent. Tools: no JSON").last.wait_for()
+            self.assertEqual(self.page.evaluate("document.activeElement.id"), "setting-tools")
+            self.assertIn("no JSON", self.text("#setting-tools-problem"))
+            self.assertEqual(self.page.input_value("#prompt"), "hello", "what was typed is kept")
+        self.page.click("#view-chat")
+        self.assertEqual(self.page.locator(".message").count(), 0)
+        self.assertEqual(self.bodies, [])
+        self.page.fill("#setting-tools", "")
         self.ask("hello")
-        self.assertNotIn("tools", self.bodies[0])
+        self.assertEqual(len(self.bodies), 1)
+
+    def test_tools_that_were_stored_wrong_are_not_left_out_either(self):
+        self.page.add_init_script("""localStorage.setItem('outrider.settings', '{"tools": "{}"}')""")
+        self.open()
+        self.send("hello")
+        self.page.wait_for_selector(".toast:has-text('Not sent. Tools: no array')")
+        self.assertEqual(self.bodies, [])
 
 
 class ImportTest(PageCase):

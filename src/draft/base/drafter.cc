@@ -10,7 +10,7 @@ constexpr Field<DraftShape> kFields[] = {
      .help = "leaves of each drafter's guesses at most; 1: a chain (chains of several drafters may "
              "part). auto: 1 for the draft model, else as width; with width=auto 3 and 8",
      .place = OrAuto<DraftShape>{&DraftShape::branches, kBranchesByWidth},
-     .range = {.min = 1.0, .max = 64.0}},
+     .range = {.min = 1.0, .max = kMaxStepWidth}},
     {.name = "split_p",
      .help = "branch where the next likeliest token has at least this probability",
      .place = &DraftShape::split_p,

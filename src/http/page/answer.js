@@ -75,8 +75,7 @@ function addToCall(calls, {index, id, function: given}) {
 /** A message of the assistant before anything has come. All of it can be kept as JSON. */
 export function newMessage(model) {
   return {role: "assistant", model, content: "", spans: [], reasoning: "", reasoningSpans: [],
-    toolCalls: [], counts: {}, finish: null, error: null, timings: null, speculation: null, usage: null,
-    plainMs: null};
+    toolCalls: [], counts: {}, finish: null, error: null, timings: null, speculation: null, usage: null};
 }
 
 const kLeastTime = 200;  // milliseconds that say something of a speed
@@ -146,23 +145,22 @@ export class Answer {
     if (message.timings === null && this.#lastAt - this.#firstAt >= kLeastTime) {
       const tokens = this.ids.length - this.#firstTokens;
       figures.perSecond = tokens * 1000 / (this.#lastAt - this.#firstAt);
-      figures.speedup = speedup(figures, message);
     }
     return figures;
   }
 }
 
-function speedup(figures, message) {
-  const enabled = message.speculation ? message.speculation.enabled
-    : figures.tokens > (message.counts.target ?? 0);
-  if (!enabled || !message.plainMs || !figures.perSecond) return null;
-  return figures.perSecond * message.plainMs / 1000;
+// By the answer's own passes: the server says what they would have taken with one token each. Choosing
+// the tokens takes as long either way. Null where either is not known.
+function speedup({timings, speculation}) {
+  if (!speculation?.enabled || !speculation.plain_ms || !timings?.predicted_ms) return null;
+  return (speculation.plain_ms + (speculation.sample_ms ?? 0)) / timings.predicted_ms;
 }
 
 /**
  * {tokens, perSecond, perStep, acceptance, speedup} of a message; null for what is not known.
  * While the server has not counted them, steps are the target's own tokens: one each.
- * The speed-up is against steps of one token, at what the cost curve says of them.
+ * The speed-up is an estimate of the server's, which it makes when the answer has ended.
  */
 export function figuresOf(message) {
   const tokens = Object.values(message.counts).reduce((sum, n) => sum + n, 0);
@@ -172,8 +170,8 @@ export function figuresOf(message) {
     perSecond: message.timings?.predicted_per_second ?? null,
     perStep: message.speculation?.tokens_per_step ?? (own > 0 ? tokens / own : null),
     acceptance: message.speculation?.acceptance_rate ?? null,
+    speedup: speedup(message),
   };
-  figures.speedup = speedup(figures, message);
   return figures;
 }
 

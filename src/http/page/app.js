@@ -15,7 +15,7 @@ import {ModelsPanel, progressBar} from "./models_panel.js";
 import {Panel} from "./panel.js";
 import {server} from "./server.js";
 import {settings} from "./settings.js";
-import {SettingsForm} from "./settings_form.js";
+import {SettingsForm, fieldId} from "./settings_form.js";
 import {Sidebar} from "./sidebar.js";
 import {SpeedPanel} from "./speed_panel.js";
 
@@ -146,10 +146,7 @@ class Views {
   }
 
   get #active() {
-    const {chat, compare} = this;
-    return this.comparing
-      ? {send: (text) => compare.run(text), stop: () => compare.stop(), running: compare.running}
-      : {send: (text) => chat.send(text), stop: () => chat.stop(), running: chat.running};
+    return this.comparing ? this.compare : this.chat;
   }
 
   to(comparing) {
@@ -200,10 +197,15 @@ async function start() {
   });
   new SettingsForm();
   const panels = {models: new ModelsPanel(), speed: new SpeedPanel()};
-  new Panel({onShow: (name) => {
+  const panel = new Panel({onShow: (name) => {
     panels[name]?.show();
     server.details();
   }});
+  settings.addEventListener("refused", ({detail: {name, problem}}) => {
+    panel.open("settings");
+    byId(fieldId(name)).focus();
+    toast(`Not sent. ${byId(fieldId(name)).labels[0].firstChild.textContent}: ${problem}`);
+  });
   settings.addEventListener("change", ({detail}) => {
     if (detail === "colours") views.chat.repaint();
   });

@@ -130,8 +130,9 @@ export class Chat {
         el("button", {type: "button", class: "button", on: {click: () => this.send(text)}}, text))));
   }
 
+  /** Whether it was sent: not while a setting is wrong. */
   send(text) {
-    this.#ask(this.conversations.current.messages.length, text);
+    return this.#ask(this.conversations.current.messages.length, text);
   }
 
   stop() {
@@ -145,13 +146,16 @@ export class Chat {
 
   // `text` becomes message `index`; what was there and behind it goes.
   #ask(index, text) {
+    if (!settings.mayBeSent()) return false;
     const {current} = this.conversations;
     this.stop();
     current.messages.splice(index, Infinity, {role: "user", content: text});
     this.#answer(current);
+    return true;
   }
 
   #again(index) {
+    if (!settings.mayBeSent()) return;
     const {current} = this.conversations;
     this.stop();
     current.messages.splice(index);
@@ -161,7 +165,7 @@ export class Chat {
   // What the tools that `message` calls gave back; the model goes on with it.
   #answerCalls(message, texts) {
     const {current} = this.conversations;
-    if (current.messages.at(-1) !== message || this.running) return;
+    if (current.messages.at(-1) !== message || this.running || !settings.mayBeSent()) return;
     message.toolCalls.forEach(({id, name}, i) =>
       current.messages.push({role: "tool", toolCallId: id, name, content: texts[i]}));
     this.#answer(current);
@@ -170,7 +174,7 @@ export class Chat {
   async #answer(conversation) {
     const model = server.model?.id ?? settings.get("model");
     const body = settings.body(model, historyOf(conversation.messages));
-    const message = {...newMessage(model), plainMs: server.plainMs};
+    const message = newMessage(model);
     const run = {message, answer: new Answer(message), stop: new AbortController(), waiting: ""};
     conversation.messages.push(message);
     this.#runs.set(conversation.id, run);
@@ -222,10 +226,7 @@ export class Chat {
 
   #update(message = this.#run?.message) {
     const run = this.#run;
-    if (run) {
-      run.waiting = waitingFor(run.answer);
-      run.message.plainMs ??= server.plainMs;  // asked for when the model was not open yet
-    }
+    if (run) run.waiting = waitingFor(run.answer);
     this.#views.find((view) => view.message === message)?.update(this.#runOf(message));
     this.#follow(false);
     this.onChange();

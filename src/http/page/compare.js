@@ -142,7 +142,14 @@ export class Compare {
     this.#stop?.abort();
   }
 
-  async run(prompt) {
+  /** Whether it runs: not while a setting is wrong. */
+  send(prompt) {
+    if (!settings.mayBeSent()) return false;
+    this.#run(prompt);
+    return true;
+  }
+
+  async #run(prompt) {
     const stop = this.#stop = new AbortController();
     const together = settings.get("compareTogether");
     this.together = together;

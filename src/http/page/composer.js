@@ -5,6 +5,7 @@ import {byId, icon} from "./dom.js";
 export class Composer {
   #busy = false;
 
+  /** `send(text)` says whether it is sent; what is not stays here. */
   constructor({send, stop}) {
     this.input = byId("prompt");
     this.button = byId("send");
@@ -30,9 +31,7 @@ export class Composer {
 
   #submit() {
     const text = this.input.value;
-    if (text.trim() === "") return;
-    this.text = "";
-    this.send(text);
+    if (text.trim() !== "" && this.send(text)) this.text = "";
   }
 
   #fit() {

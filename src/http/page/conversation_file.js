@@ -17,7 +17,6 @@ const kDetails = {
   timings: isObject,
   speculation: isObject,
   usage: isObject,
-  plainMs: Number.isFinite,
 };
 
 function isObject(value) {

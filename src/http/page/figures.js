@@ -3,8 +3,8 @@
 import {el} from "./dom.js";
 import {figure, many, rate, times} from "./format.js";
 
-function item(value, unit, title, extra = "") {
-  return el("span", {class: `figure ${extra}`, title}, el("b", {}, value), ` ${unit}`);
+function item(value, unit, title, {extra = "", about = ""} = {}) {
+  return el("span", {class: `figure ${extra}`, title}, about, el("b", {}, value), ` ${unit}`);
 }
 
 /** `figures` as `figuresOf` (answer.js) gives them; what is not known is left out. */
@@ -25,8 +25,9 @@ export function figureItems(figures, {tokens = true} = {}) {
   }
   if (figures.speedup !== null) {
     list.push(item(times(figures.speedup), "plain",
-      "Against plain decoding, at what the cost curve says that a step of one token takes",
-      figures.speedup >= 1.05 ? "gain" : ""));
+      "Estimated: against what plain decoding would have taken at the same time, by this answer's " +
+      "own passes and by how much longer wide ones take. Side by side measures it",
+      {extra: figures.speedup >= 1.05 ? "gain" : "", about: "about "}));
   }
   return list;
 }

@@ -37,11 +37,6 @@ class Server extends EventTarget {
     return this.model?.status?.state ?? (this.problem ? "failed" : "absent");
   }
 
-  /** What a step of one token takes: the measure of speed-ups. Null where it is not known. */
-  get plainMs() {
-    return this.speculation?.curve?.find(({width}) => width === 1)?.ms ?? null;
-  }
-
   choose(id) {
     settings.set("model", id);
     this.status = this.speculation = this.statusProblem = this.speculationProblem = null;

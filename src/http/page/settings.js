@@ -29,6 +29,7 @@ const kDefaults = {
 
 class Settings extends EventTarget {
   #values = {...kDefaults};
+  #problems = new Map();  // of fields whose text is no value: name -> what is wrong
 
   constructor() {
     super();
@@ -60,6 +61,7 @@ class Settings extends EventTarget {
   reset() {
     const {colours, model, compareTogether} = this.#values;
     this.#values = {...kDefaults, colours, model, compareTogether};
+    this.#problems.clear();
     this.#keep();
     this.dispatchEvent(new CustomEvent("change", {detail: null}));
   }
@@ -69,6 +71,24 @@ class Settings extends EventTarget {
     return Object.keys(kDefaults).filter((name) =>
       !["colours", "model", "compareTogether"].includes(name) &&
       JSON.stringify(this.#values[name]) !== JSON.stringify(kDefaults[name])).length;
+  }
+
+  /** What is wrong with the text in a field, which is not its value then; "": nothing. */
+  setProblem(name, problem) {
+    if (problem === "") this.#problems.delete(name);
+    else this.#problems.set(name, problem);
+  }
+
+  /**
+   * Whether requests are what the form shows. If not, nothing may be sent: an event "refused" has
+   * the field's {name, problem}.
+   */
+  mayBeSent() {
+    const found = [...this.#problems].find(([name]) => name !== "width" || this.get("speculation"));
+    if (!found) return true;
+    const [name, problem] = found;
+    this.dispatchEvent(new CustomEvent("refused", {detail: {name, problem}}));
+    return false;
   }
 
   #keep() {
@@ -91,7 +111,7 @@ class Settings extends EventTarget {
   /**
    * The body of a request for `messages`, in OpenAI's form. `speculation` is for the side by side,
    * which needs both; otherwise the setting decides. A conversation's own system prompt goes before
-   * the setting's.
+   * the setting's. REQUIRES: mayBeSent().
    */
   body(model, messages, {speculation = this.get("speculation"), ...more} = {}) {
     const system = this.get("system").trim();
@@ -108,7 +128,7 @@ class Settings extends EventTarget {
       if (this.get(name) !== "") body[name] = Number(this.get(name));
     }
     const tools = toolsFrom(this.get("tools"));
-    if (tools?.length > 0) body.tools = tools;
+    if (tools.length > 0) body.tools = tools;
     return {...body, ...more};
   }
 }

@@ -1,34 +1,47 @@
-// The form for what requests are sent with. A value that the server would refuse is not taken, and
-// the field says what would be right.
+// The form for what requests are sent with. A value that the server would refuse is not taken: the
+// field says what would be right, and nothing is sent until it is.
 
 import {byId, el} from "./dom.js";
 import {kNumbers, kRules, settings} from "./settings.js";
 import {server} from "./server.js";
 import {toolsFrom} from "./tool_calls.js";
 
-const kWidth = {name: "width", label: "Width", min: 1, max: 256, step: 1,
+const kWidth = {name: "width", label: "Width", min: 1, max: 64, step: 1,
   hint: "tokens of a step at most; 1: no drafts"};
 
-function fieldId(name) {
+/** Of the element that shows a setting. */
+export function fieldId(name) {
   return `setting-${name}`;
+}
+
+/** `input` for a setting whose text can be wrong: problemOf() says how, "" is right. */
+function checked(name, input, problemOf) {
+  const problem = el("span", {class: "field-problem", id: `${input.id}-problem`, role: "alert"});
+  input.setAttribute("aria-describedby", problem.id);
+  input.value = settings.get(name);
+  const check = () => {
+    problem.textContent = problemOf();
+    input.setAttribute("aria-invalid", String(problem.textContent !== ""));
+    settings.setProblem(name, problem.textContent);
+    return problem.textContent === "";
+  };
+  input.addEventListener("input", () => {
+    if (check()) settings.set(name, input.value.trim());
+  });
+  check();  // what was stored may be wrong, too
+  return problem;
 }
 
 function numberField(field) {
   const {name, label, min, max, step, hint} = field;
   const id = fieldId(name);
-  const problem = el("span", {class: "field-problem", id: `${id}-problem`, role: "alert"});
   const input = el("input", {id, type: "number", min, max, step: step < 1 ? "any" : step,
-    placeholder: "auto", inputmode: step < 1 ? "decimal" : "numeric",
-    "aria-describedby": `${id}-problem`});
-  input.value = settings.get(name);
-  input.addEventListener("input", () => {
+    placeholder: "auto", inputmode: step < 1 ? "decimal" : "numeric"});
+  const problem = checked(name, input, () => {
     const value = Number(input.value);
     const right = input.validity.valid && (input.value === "" ||
       (value >= min && value <= max && (step < 1 || Number.isInteger(value))));
-    problem.textContent = right ? ""
-      : `${step < 1 ? "a number" : "a whole number"} from ${min} to ${max}`;
-    input.setAttribute("aria-invalid", String(!right));
-    if (right) settings.set(name, input.value);
+    return right ? "" : `${step < 1 ? "a number" : "a whole number"} from ${min} to ${max}`;
   });
   return el("div", {class: "field"},
     el("label", {for: id}, label, hint ? el("small", {}, hint) : null), input, problem);
@@ -44,16 +57,15 @@ function systemField() {
 
 function toolsField() {
   const id = fieldId("tools");
-  const problem = el("span", {class: "field-problem", id: `${id}-problem`, role: "alert"});
   const input = el("textarea", {id, rows: "3", class: "mono", spellcheck: "false",
-    "aria-describedby": problem.id, placeholder: "None: a JSON array, as in OpenAI's API"});
-  input.value = settings.get("tools");
-  input.addEventListener("input", () => {
-    const right = input.value.trim() === "" || toolsFrom(input.value) !== null;
-    problem.textContent = right ? ""
-      : 'a JSON array, [{"type": "function", "function": {"name": …, "parameters": …}}]';
-    input.setAttribute("aria-invalid", String(!right));
-    if (right) settings.set("tools", input.value.trim());
+    placeholder: "None: a JSON array, as in OpenAI's API"});
+  const problem = checked("tools", input, () => {
+    try {
+      toolsFrom(input.value);
+      return "";
+    } catch (error) {
+      return error.message;
+    }
   });
   return el("div", {class: "field tall"}, el("label", {for: id}, "Tools",
     el("small", {}, "what the model may call; you give the results")), input, problem);

@@ -61,14 +61,24 @@ export class NoteView {
   update() {}
 }
 
-/** What `text` holds, an array of tools in OpenAI's form; null: it is none. */
+/**
+ * The tools that `text` holds, an array in OpenAI's form; nothing for none. Throws an Error whose
+ * message says what is wrong.
+ */
 export function toolsFrom(text) {
+  if (text.trim() === "") return [];
+  let tools;
   try {
-    const tools = JSON.parse(text);
-    const right = Array.isArray(tools) && tools.every((tool) => tool?.type === "function" &&
-      typeof tool.function?.name === "string");
-    return right ? tools : null;
-  } catch {
-    return null;
+    tools = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`no JSON: ${error.message}`);
   }
+  const form = '[{"type": "function", "function": {"name": …, "parameters": …}}]';
+  if (!Array.isArray(tools)) throw new Error(`no array: it must be ${form}`);
+  tools.forEach((tool, i) => {
+    const missing = tool?.type !== "function" ? '"type": "function"'
+      : typeof tool.function?.name !== "string" ? '"function" with a "name"' : null;
+    if (missing) throw new Error(`tool ${i + 1} has no ${missing}: it must be ${form}`);
+  });
+  return tools;
 }

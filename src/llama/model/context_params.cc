@@ -11,7 +11,6 @@ namespace outrider::llama {
 namespace {
 
 constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
-constexpr std::int32_t kMaxSequences = 64;
 constexpr std::int32_t kMaxLeaves = 64;
 constexpr std::int32_t kMostHeadRows = 128;
 

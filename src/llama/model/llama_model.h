@@ -47,9 +47,9 @@ namespace outrider::llama {
 
 struct ContextSettings {
   bool flash_attention = true;
-  std::string type_k = "bf16";  // "f32", "f16", "bf16", "q8_0", "q4_0", ...
-  std::string type_v = "f16";   // a quantised one needs flash attention
-  std::int32_t max_width = 64;  // most nodes of one sequence in one evaluation, >= 1
+  std::string type_k = "bf16";             // "f32", "f16", "bf16", "q8_0", "q4_0", ...
+  std::string type_v = "f16";              // a quantised one needs flash attention
+  std::int32_t max_width = kMaxStepWidth;  // most nodes of one sequence in one evaluation, >= 1
 
   float rope_freq_base = 0.0f;  // as ModelOptions has them; 0: the file's
   float rope_freq_scale = 0.0f;

@@ -4,11 +4,9 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "llama/base/handles.h"
@@ -287,36 +285,26 @@ TEST_F(LlamaModelTest, AnInterruptInTheMiddleOfAPromptLeavesNothingBehind) {
   prefill(*model, 0, std::span(text).first(30));
   prefill(*model, 1, std::span(text).first(5));
   std::atomic<bool> flag{false};
-  model->set_interrupt(&flag);
+  testing::InterruptAt interrupt(*model, flag);
   const TokenTree root(text[30]);
   // The prompt takes several of llama.cpp's own batches of 512, so that some are done already.
   const std::vector<EvalItem> items{{.seq = 0, .prefix = {}, .tree = &root},
                                     {.seq = 1, .prefix = std::span(text).subspan(5, 1090)}};
-  // Before the evaluation, then ever later in it, until it comes to its end first: whatever the
-  // machine takes, there is at least one of each.
-  int cancelled = 0;
-  bool whole = false;
-  for (std::int64_t delay_us = 0; !whole; delay_us += 100 + delay_us / 2) {
-    flag = delay_us == 0;
-    std::thread interrupter([&] {
-      if (delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
-      flag = true;
-    });
+  ASSERT_TRUE(model->evaluate(items).ok());
+  ASSERT_TRUE(model->commit(0, {}).ok());
+  ASSERT_TRUE(model->commit(1, {}).ok());
+  ASSERT_TRUE(model->truncate(1, 5).ok());
+  const std::int64_t last = interrupt.asked();
+  ASSERT_GT(last, 100);
+  // Before the evaluation, then ever later in it, up to its end.
+  for (const std::int64_t at :
+       {std::int64_t{0}, std::int64_t{1}, last / 4, last / 2, 3 * last / 4, last - 1, last}) {
+    interrupt.set(at);
     const Status status = model->evaluate(items);
-    interrupter.join();
-    whole = status.ok();
-    if (whole) {
-      ASSERT_TRUE(model->commit(0, {}).ok());
-      ASSERT_TRUE(model->commit(1, {}).ok());
-      ASSERT_TRUE(model->truncate(1, 5).ok());
-    } else {
-      ASSERT_EQ(status.code(), StatusCode::kCancelled) << status.message();
-      ++cancelled;
-    }
+    ASSERT_EQ(status.code(), StatusCode::kCancelled) << at << ": " << status.message();
     expect_unchanged(*model, {30, 5});
   }
-  EXPECT_GT(cancelled, 0);
-  flag = false;
+  interrupt.set(-1);
   expect_bits(step(*model, 0, text[30]), fresh_rows(std::span(text).first(31)).back());
   expect_bits(step(*model, 1, text[5]), fresh_rows(std::span(text).first(6)).back());
 }
