@@ -15,9 +15,9 @@
 //
 // "reasoning" of a message is as good as "reasoning_content". What services write into answers, and
 // clients send back with them, is taken and changes nothing: "id", "annotations", "cache_control"
-// and the like. Other fields of a message that are not listed are refused. `strict` is taken and
-// changes nothing: calls always keep to their schema. Where it is a choice, null is as good as
-// nothing.
+// and the like. Other fields of a message that are not listed are refused. A tool with "strict":
+// true is called by its whole schema, and refused where that cannot be kept to; other tools by as
+// much of it as a grammar can say. Where `strict` is a choice, null is as good as nothing.
 //
 // Tested by chat_params_test.cc.
 #pragma once
