@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "lab/markup.h"
+#include "base/numbers.h"
 #include "lab/svg_plot.h"
 
 namespace outrider {
@@ -43,7 +43,7 @@ class RulesPlot {
 
   void add(const Setting& s, const Counts& c) {
     const std::string group =
-        s.draft + ", T " + lab::fixed(s.temperature, 1) + ", top-p " + lab::fixed(s.top_p, 2);
+        s.draft + ", T " + fixed(s.temperature, 1) + ", top-p " + fixed(s.top_p, 2);
     if (group_ != group) {
       group_ = group;
       chart_.rows.push_back({.label = group, .heading = true});

@@ -183,7 +183,7 @@ endfunction()
 # The command: the folder without main.cc is a library that its tests link; main.cc makes the
 # executable `outrider` at the top of the build folder.
 function(outrider_tool folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;THIRD_PARTY;TESTED_WITH")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;THIRD_PARTY;TESTED_WITH;LAB_FILES")
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
   if(NOT sources)
     return()

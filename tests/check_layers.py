@@ -9,6 +9,7 @@ CMakeLists.txt, the same lines that make the targets. What is checked:
   - a layer's tests also include what the layers named by its TESTED_WITH reach;
   - headers of a THIRD_PARTY only where the table gives it; llama.cpp's own (llama, ggml, gguf,
     common) therefore only in src/llama and testing/, and in bench/, which compares with it;
+  - the lab only from those files of the command that LAB_FILES names: what serves does without it;
   - testing/ only from tests and from testing/ itself, and its GGUF_FILES only by tests that are
     TESTED_WITH testing_gguf;
   - quoted includes are paths from src/ (or from the root, for testing/, tools/ and tests/);
@@ -50,7 +51,7 @@ LITERAL = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*
 SCOPE = re.compile(r"\s*(?:template\s*<.*>\s*)?(?:inline\s+)?"
                    r"(?:namespace|class|struct|union|enum|extern)\b[^(]*$", re.DOTALL)
 TEST_SUPPORT = ("testing", "testing_gguf")
-KEYWORDS = ("LINKS", "THIRD_PARTY", "TESTED_WITH", "GGUF_FILES")
+KEYWORDS = ("LINKS", "THIRD_PARTY", "TESTED_WITH", "GGUF_FILES", "LAB_FILES")
 
 
 class Row:
@@ -200,6 +201,8 @@ class Checker:
                                "in CMakeLists.txt; add it with the arrows it needs")
             return None
         layers = reach(self.rows, row.name)
+        if row.kind == "tool" and path.stem not in row.lists["LAB_FILES"]:
+            layers.discard("lab")
         third_party = set(row.lists["THIRD_PARTY"])
         testing = ""
         is_test = path.stem.endswith("_test")

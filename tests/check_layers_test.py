@@ -21,7 +21,8 @@ outrider_layer(tree   LINKS base                     TESTED_WITH testing)
 outrider_layer(model  LINKS tree                     TESTED_WITH testing)
 outrider_layer(json   THIRD_PARTY nlohmann)
 outrider_layer(llama  LINKS model THIRD_PARTY llama  TESTED_WITH testing_gguf)
-outrider_tool(tools   LINKS llama json THIRD_PARTY cli11)
+outrider_layer(lab    LINKS model)
+outrider_tool(tools   LINKS llama json lab THIRD_PARTY cli11 LAB_FILES bench)
 outrider_testing(testing LINKS model llama THIRD_PARTY llama cli11 gtest
                  GGUF_FILES gguf_* tiny_*)
 """
@@ -79,6 +80,12 @@ class CheckLayers(unittest.TestCase):
     def test_an_upward_arrow_fails_with_file_line_and_the_allowed_list(self):
         self.write("src/tree/a.cc", '\n#include "model/m.h"\n')
         self.assert_one_error("src/tree/a.cc:2:", "layer model", "allowed: base, tree")
+
+    def test_the_lab_is_included_by_the_files_of_the_command_that_are_named(self):
+        self.write("tools/bench.cc", '#include "lab/run.h"\n')
+        self.assertEqual(self.errors(), [])
+        self.write("tools/serve.cc", '#include "lab/run.h"\n')
+        self.assert_one_error("tools/serve.cc:1: ", 'layer lab ("lab/run.h")')
 
     def test_a_sideways_arrow_fails(self):
         self.write("src/tree/a.cc", '#  include "json/j.h"\n')
@@ -283,10 +290,10 @@ class TheRealTable(unittest.TestCase):
             for name in check_layers.reach(self.rows, room):
                 self.assertEqual(self.rows[name].lists["THIRD_PARTY"], [], f"{room}: {name}")
 
-    def test_only_the_backend_what_stands_on_it_and_testing_reach_the_adapter(self):
+    def test_only_the_backend_what_stands_on_it_the_machine_and_testing_reach_the_adapter(self):
         users = [name for name in self.rows if name.split("/")[0] != "llama"
                  and any(n.split("/")[0] == "llama" for n in check_layers.reach(self.rows, name))]
-        self.assertEqual(users, ["backend", "capi", "rpcserver", "lab", "tools", "testing"])
+        self.assertEqual(users, ["backend", "capi", "rpcserver", "machine", "lab", "tools", "testing"])
 
     def test_no_row_links_testing(self):
         for row in self.rows.values():

@@ -1,6 +1,6 @@
 // How good the suffix drafter's guesses are, next to the simplest drafter of its kind. Needs
 // OUTRIDER_MODELS_DIR (SmolLM2's tokenizer) and OUTRIDER_DATA_DIR, a folder with texts: *.jsonl
-// (lab/corpus.h) and *.txt. Each file's texts are joined by newlines and replayed as one. Figures
+// (input/corpus.h) and *.txt. Each file's texts are joined by newlines and replayed as one. Figures
 // of recorded runs are in docs/benchmarks.md.
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 
 #include "draft/suffix/suffix_drafter.h"
 #include "draft/text_replay.h"
+#include "input/corpus.h"
 #include "llama/files/model_file.h"
 #include "llama/vocabulary/vocabulary.h"
 #include "testing/naive_drafter.h"
-#include "lab/corpus.h"
 
 namespace outrider {
 namespace {
@@ -48,7 +48,7 @@ TEST(RealModelSuffix, GivesMoreTokensAStepThanTheNaiveLongestMatchOnEveryText) {
   int n_texts = 0;
   for (const std::filesystem::directory_entry& file : std::filesystem::directory_iterator(data)) {
     if (file.path().extension() != ".jsonl" && file.path().extension() != ".txt") continue;
-    Result<std::vector<std::string>> texts = lab::read_corpus(file.path().string());
+    Result<std::vector<std::string>> texts = read_corpus(file.path().string());
     ASSERT_TRUE(texts.ok()) << texts.status().message();
     std::string joined;
     for (const std::string& text : *texts) joined += (joined.empty() ? "" : "\n") + text;

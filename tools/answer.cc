@@ -8,7 +8,7 @@
 
 #include "api/update_json.h"
 #include "json/json.h"
-#include "lab/stats_table.h"
+#include "run/stats_table.h"
 #include "tools/answer_text.h"
 
 namespace outrider::tools {
@@ -41,7 +41,7 @@ Result<std::shared_ptr<const CompletionResult>> print_answer(LocalRuntime& local
                                             : Thoughts::kMarked;
   std::optional<AnswerText> text;
   const bool json = arguments.output.json;
-  Result<std::shared_ptr<const CompletionResult>> result = lab::generate(
+  Result<std::shared_ptr<const CompletionResult>> result = generate(
       local.harness(), std::move(request),
       [&](const std::vector<SaidToken>& tokens) {
         terminal.progress.clear();
@@ -63,8 +63,8 @@ std::string result_line(const CompletionResult& result) {
 
 std::string answer_stats(const CompletionResult& result, const LocalRuntime& local,
                          std::int32_t width) {
-  return lab::stats_table(result.completion, result.exactness, result.kernels,
-                          std::min(width, local.target().capabilities().max_width));
+  return stats_table(result.completion, result.exactness, result.kernels,
+                     std::min(width, local.target().capabilities().max_width));
 }
 
 }  // namespace outrider::tools

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/numbers.h"
 #include "lab/bench_prompts.h"
 #include "lab/bench_report.h"
 #include "lab/bench_run.h"
-#include "lab/markup.h"
 #include "store/atomic_file.h"
 #include "tools/command.h"
 #include "tools/field_options.h"
@@ -105,7 +105,7 @@ void BenchCommand::check() {
   }
   if (report_ && report_->empty()) throw UsageError("--report is '', but must be a file's name");
   if (!(until_ >= 0.005f && until_ <= 1.0f)) {
-    throw UsageError("--until is " + lab::shortly(static_cast<double>(until_)) +
+    throw UsageError("--until is " + shortly(static_cast<double>(until_)) +
                      ", but must be from 0.005 to 1");
   }
   const CompletionRequest& r = request_.request;
@@ -175,15 +175,15 @@ Status check_oracle(const DrafterPlan& drafters) {
 Result<int> BenchCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   OUTRIDER_RETURN_IF_ERROR(check_output("--report", report_));
-  OUTRIDER_ASSIGN_OR_RETURN(std::vector<lab::Prompt> all,
-                            lab::read_prompt_file(*prompts_file_, /*limit=*/0));
-  OUTRIDER_ASSIGN_OR_RETURN(const std::vector<lab::Prompt> prompts,
+  OUTRIDER_ASSIGN_OR_RETURN(std::vector<FilePrompt> all,
+                            read_prompt_file(*prompts_file_, /*limit=*/0));
+  OUTRIDER_ASSIGN_OR_RETURN(const std::vector<FilePrompt> prompts,
                             lab::choose_prompts(std::move(all), choice_));
   Terminal& terminal = watch(output_);
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
                             LocalRuntime::open(setup(), terminal));
   local->print_warnings(request_.request);
-  OUTRIDER_ASSIGN_OR_RETURN(plan_.prompts, lab::tokenize(local->target(), prompts, chat_));
+  OUTRIDER_ASSIGN_OR_RETURN(plan_.prompts, tokenize(local->target(), prompts, chat_));
   plan_.categories = lab::categories_of(prompts);
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));

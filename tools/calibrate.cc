@@ -129,7 +129,7 @@ Result<int> CalibrateCommand::run() {
   plan_.target.widest = std::max(kOpenedWidth, plan_.widths.back());
   if (model_.draft_model) plan_.draft = draft_options(model_);
   lab::Calibration result;
-  result.machine = lab::this_machine();
+  result.machine = this_machine();
   result.command = command_line();
   OUTRIDER_RETURN_IF_ERROR(measure(watch(output_), result));
   OUTRIDER_RETURN_IF_ERROR(

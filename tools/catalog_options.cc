@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/machine_memory.h"
-#include "lab/prompt_file.h"
+#include "input/prompt_file.h"
 #include "tools/fetch_models.h"
 #include "tools/model_folder.h"
 #include "tools/options.h"
@@ -57,7 +57,7 @@ void read_config_models(const CLI::App& app, const ModelArguments& defaults, Cat
       app.get_parent() == nullptr ? nullptr : app.get_parent()->get_config_ptr();
   if (config == nullptr || config->count() == 0) return;
   const std::string file = config->as<std::string>();
-  const Result<std::string> text = lab::read_all(file);
+  const Result<std::string> text = read_all(file);
   if (!text.ok()) throw UsageError("config file: " + text.status().message());
   a.tables = read_model_tables(file, *text, defaults);
 }

@@ -9,7 +9,7 @@
 #include "base/one_line.h"
 #include "base/utf8.h"
 #include "draft/lookup_table.h"
-#include "lab/prompt_file.h"
+#include "input/prompt_file.h"
 #include "tools/answer_text.h"
 #include "tools/chat_settings.h"
 #include "tools/report.h"
@@ -66,7 +66,7 @@ ChatSession::ChatSession(const ChatParts& parts)
     : parts_(parts), output_(STDOUT_FILENO, use_color(parts.answer.color), /*whole_lines=*/true) {}
 
 Status ChatSession::ask(const std::string& text) {
-  OUTRIDER_RETURN_IF_ERROR(lab::check_utf8(text, "the message"));
+  OUTRIDER_RETURN_IF_ERROR(check_utf8(text, "the message"));
   Conversation before = conversation_;
   conversation_.add_user(text);
   return answer(std::move(before));
@@ -174,7 +174,7 @@ Status ChatSession::set_system(const std::string& argument) {
     say(conversation_.system().empty() ? "there is no system message" : conversation_.system());
     return Status();
   }
-  OUTRIDER_RETURN_IF_ERROR(lab::check_utf8(argument, "the system message"));
+  OUTRIDER_RETURN_IF_ERROR(check_utf8(argument, "the system message"));
   conversation_.set_system(argument == "\"\"" ? "" : argument);
   return Status();
 }

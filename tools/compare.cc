@@ -107,13 +107,13 @@ LocalSetup CompareCommand::setup() {
 
 Result<int> CompareCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
-  OUTRIDER_ASSIGN_OR_RETURN(const std::vector<lab::Prompt> prompts,
-                            lab::read_prompt_file(*prompts_, static_cast<std::size_t>(limit_)));
+  OUTRIDER_ASSIGN_OR_RETURN(const std::vector<FilePrompt> prompts,
+                            read_prompt_file(*prompts_, static_cast<std::size_t>(limit_)));
   Terminal& terminal = watch(output_);
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
                             LocalRuntime::open(setup(), terminal));
   local->print_warnings(request_.request);
-  OUTRIDER_ASSIGN_OR_RETURN(plan_.prompts, lab::tokenize(local->target(), prompts, chat_));
+  OUTRIDER_ASSIGN_OR_RETURN(plan_.prompts, tokenize(local->target(), prompts, chat_));
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
   const auto [comparison, failure] = lab::run_comparison(local->harness(), plan_);

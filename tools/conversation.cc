@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "api/completion_params.h"
+#include "input/prompt_file.h"
 #include "json/json.h"
-#include "lab/prompt_file.h"
 #include "store/atomic_file.h"
 
 namespace outrider::tools {
@@ -83,7 +83,7 @@ Status Conversation::save(const std::string& path) const {
 }
 
 Result<Conversation> Conversation::load(const std::string& path) {
-  OUTRIDER_ASSIGN_OR_RETURN(const std::string text, lab::read_all(path));
+  OUTRIDER_ASSIGN_OR_RETURN(const std::string text, read_all(path));
   const json::Parsed parsed = json::parse(text);
   if (!parsed.ok()) return not_a_conversation(path, parsed.error);
   const Json& given = *parsed.value;

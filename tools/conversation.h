@@ -1,9 +1,8 @@
 // Conversation: the messages of a chat, and their file.
 //
 // The file is one line of JSON, {"messages":[{"role","content"},...]} as OpenAI's API has them. So
-// it is a prompt file (lab/prompt_file.h) as well: `compare` and `bench` take it, and ask its last
-// question.
-// Tested by conversation_test.cc.
+// it is a prompt file (input/prompt_file.h) as well: `compare` and `bench` take it, and ask its
+// last question. Tested by conversation_test.cc.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lab/prompt_file.h"
+#include "input/prompt_file.h"
 
 namespace outrider::tools {
 namespace {
@@ -91,7 +91,7 @@ TEST_F(ConversationFile, WhatIsSavedIsReadAgainAndIsAPromptFile) {
   const Result<Conversation> read = Conversation::load(path("c.json"));
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(roles(*read), roles(c));
-  const Result<std::vector<lab::Prompt>> prompts = lab::read_prompt_file(path("c.json"), 0);
+  const Result<std::vector<FilePrompt>> prompts = read_prompt_file(path("c.json"), 0);
   ASSERT_TRUE(prompts.ok()) << prompts.status().message();
   ASSERT_EQ(prompts->size(), 1U);
   EXPECT_EQ(prompts->front().messages.size(), 6U);

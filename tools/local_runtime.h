@@ -10,7 +10,7 @@
 
 #include "backend/llama_loader.h"
 #include "base/status.h"
-#include "lab/harness.h"
+#include "run/harness.h"
 #include "serve/runtime.h"
 #include "tools/request_options.h"
 #include "tools/terminal.h"
@@ -41,7 +41,7 @@ class LocalRuntime {
   // REQUIRES: a target was loaded
   const Target& target() const { return *target_; }
   // For experiments with them. REQUIRES: as target()
-  lab::Harness harness() {
+  Harness harness() {
     return {.runtime = *runtime_, .target = *target_, .watcher = terminal_.watcher()};
   }
 

@@ -9,8 +9,8 @@
 #include "base/nearest.h"
 #include "draft/ngram/llama_ngram_file.h"
 #include "draft/ngram/ngram_file.h"
-#include "lab/corpus.h"
-#include "lab/store_stats.h"
+#include "input/corpus.h"
+#include "run/store_stats.h"
 #include "tools/command.h"
 #include "tools/options.h"
 #include "tools/report.h"
@@ -119,12 +119,12 @@ void NgramCommand::check() {
 Result<NgramFile> NgramCommand::create(const VocabularyFile& vocabulary, Terminal& terminal) const {
   NgramFile result{.cache = {}, .tokenizer = vocabulary.id};
   OUTRIDER_RETURN_IF_ERROR(
-      lab::for_each_text(files_, *vocabulary.vocabulary, lab::CorpusForm::kAsLlama,
-                         terminal.watcher(), "counting", [&](const std::vector<Token>& tokens) {
-                           result.cache.count(tokens, 0, dynamic_ ? 1 : kStaticNgram,
-                                              dynamic_ ? kMaxNgram : kStaticNgram);
-                           return Status();
-                         }));
+      for_each_text(files_, *vocabulary.vocabulary, CorpusForm::kAsLlama, terminal.watcher(),
+                    "counting", [&](const std::vector<Token>& tokens) {
+                      result.cache.count(tokens, 0, dynamic_ ? 1 : kStaticNgram,
+                                         dynamic_ ? kMaxNgram : kStaticNgram);
+                      return Status();
+                    }));
   return result;
 }
 
@@ -146,7 +146,7 @@ Result<NgramFile> NgramCommand::make(Terminal& terminal) const {
 
 Result<int> NgramCommand::print_files(const std::vector<Json>& files) {
   std::string text;
-  for (const Json& file : files) text += lab::ngram_stats_table(file);
+  for (const Json& file : files) text += ngram_stats_table(file);
   return print(output_, {{"files", files}}, text);
 }
 
@@ -155,7 +155,7 @@ Result<int> NgramCommand::stats() {
   for (const std::string& path : files_) {
     const Stopwatch watch;
     OUTRIDER_ASSIGN_OR_RETURN(const NgramFile file, load_ngrams(path));
-    files.push_back(lab::ngram_stats_json(path, file, watch.elapsed_ms()));
+    files.push_back(ngram_stats_json(path, file, watch.elapsed_ms()));
   }
   return print_files(files);
 }
@@ -163,7 +163,7 @@ Result<int> NgramCommand::stats() {
 Result<int> NgramCommand::save(const NgramFile& file) {
   OUTRIDER_RETURN_IF_ERROR(action_ == "export" ? export_llama_ngrams(file.cache, *out_)
                                                : save_ngrams(file.cache, file.tokenizer, *out_));
-  return print_files({lab::ngram_stats_json(*out_, file, 0.0)});
+  return print_files({ngram_stats_json(*out_, file, 0.0)});
 }
 
 Result<int> NgramCommand::run() {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "draft/lookup_table.h"
-#include "lab/prompt_file.h"
+#include "input/prompt_file.h"
 #include "llama/grammar/gbnf.h"
 #include "llama/schema/json_schema.h"
 #include "tools/field_options.h"
@@ -133,7 +133,7 @@ Status read_constraint(RequestArguments& a) {
   const std::string option = a.grammar_file ? "--grammar" : "--json-schema";
   const std::string& path = a.grammar_file ? *a.grammar_file : *a.schema_file;
   SamplingOptions& o = a.request.sampling;
-  Result<std::string> text = lab::read_all(path);
+  Result<std::string> text = read_all(path);
   if (!text.ok()) return text.status().with_context(option);
   // An empty text would mean no constraint.
   Status status = text->empty() ? invalid_argument("the file is empty") : Status();

@@ -8,7 +8,7 @@
 
 #include "draft/ngram/ngram_file.h"
 #include "draft/ngram/ngram_limit.h"
-#include "lab/prompt_file.h"
+#include "input/prompt_file.h"
 #include "serve/prompt.h"
 #include "tools/answer.h"
 #include "tools/command.h"
@@ -109,19 +109,19 @@ void RunCommand::check() {
 Status RunCommand::read_prompt() {
   if (prompt_) {
     text_ = *prompt_;
-    return lab::check_utf8(text_, "the prompt");
+    return check_utf8(text_, "the prompt");
   }
   const std::string path = file_.value_or("-");
-  OUTRIDER_ASSIGN_OR_RETURN(std::string text, lab::read_all(path));
+  OUTRIDER_ASSIGN_OR_RETURN(std::string text, read_all(path));
   text_ = std::move(text);
   if (!text_.empty() && text_.back() == '\n') text_.pop_back();
-  return lab::check_utf8(
-      text_, path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
+  return check_utf8(text_,
+                    path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
 }
 
 CompletionRequest RunCommand::make_request(const Target& target) const {
   CompletionRequest request = named_request(request_, model_, target);
-  lab::set_prompt(request, {.text = text_}, chat_);
+  set_prompt(request, {.text = text_}, chat_);
   return request;
 }
 
@@ -150,7 +150,7 @@ Result<int> RunCommand::report(const CompletionResult& result, const LocalRuntim
   if (answer_.stats) {
     std::fputs(answer_stats(result, local, request_.request.width).c_str(), stderr);
   }
-  Status written = result_ ? lab::write_file(*result_, result_line(result)) : Status();
+  Status written = result_ ? write_file(*result_, result_line(result)) : Status();
   if (written.ok()) written = save_ngrams(local.target(), result.completion);
   OUTRIDER_RETURN_IF_ERROR(result.completion.error);
   OUTRIDER_RETURN_IF_ERROR(written);

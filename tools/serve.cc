@@ -12,8 +12,8 @@
 #include "http/access_log.h"
 #include "http/listener.h"
 #include "http/server.h"
-#include "lab/machine.h"
-#include "lab/machine_limits.h"
+#include "machine/machine.h"
+#include "machine/machine_limits.h"
 #include "tools/catalog_options.h"
 #include "tools/command.h"
 #include "tools/field_options.h"
@@ -151,10 +151,9 @@ std::vector<CostPoint> ServeCommand::floor_of(const Target& target) const {
   std::vector<std::int32_t> widths;
   for (const CostPoint& point : target.costs()) widths.push_back(point.width);
   std::vector<CostPoint> points;
-  const Result<lab::MachineFloor> measured =
-      lab::measure_floor(options, lab::used_threads(options), widths);
+  const Result<MachineFloor> measured = measure_floor(options, used_threads(options), widths);
   if (!measured.ok()) return points;
-  for (const lab::Floor& floor : measured->floor) {
+  for (const Floor& floor : measured->floor) {
     points.push_back({.width = floor.width, .ms = floor.ms()});
   }
   return points;

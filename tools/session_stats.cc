@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "lab/markup.h"
-#include "lab/stats_table.h"
+#include "base/numbers.h"
+#include "run/stats_table.h"
 
 namespace outrider::tools {
 namespace {
@@ -12,7 +12,7 @@ double as_double(std::int64_t count) { return static_cast<double>(count); }
 
 std::string accepted_text(std::int64_t accepted, std::int64_t drafted) {
   return std::to_string(accepted) + "/" + std::to_string(drafted) + " = " +
-         lab::percent(as_double(accepted), as_double(drafted)) + " of the drafted tokens";
+         percent(as_double(accepted), as_double(drafted)) + " of the drafted tokens";
 }
 
 }  // namespace
@@ -43,29 +43,28 @@ void SessionStats::add(const Completion& completion) {
 }
 
 std::string SessionStats::table() const {
-  std::string table = lab::table_row("answers", std::to_string(answers_));
+  std::string table = table_row("answers", std::to_string(answers_));
   std::string generated = std::to_string(tokens_) + " tokens";
   if (timed_tokens_ > 0 && predicted_ms_ > 0.0) {
-    generated +=
-        " (" + lab::fixed(1000.0 * as_double(timed_tokens_) / predicted_ms_, 1) + " tokens/s)";
+    generated += " (" + fixed(1000.0 * as_double(timed_tokens_) / predicted_ms_, 1) + " tokens/s)";
   }
-  table += lab::table_row("prompts", std::to_string(prompt_) + " tokens, " +
-                                         lab::percent(as_double(cached_), as_double(prompt_)) +
-                                         " of them read before");
-  table += lab::table_row("generated", generated);
+  table += table_row("prompts", std::to_string(prompt_) + " tokens, " +
+                                    percent(as_double(cached_), as_double(prompt_)) +
+                                    " of them read before");
+  table += table_row("generated", generated);
   if (steps_ > 0) {
-    table += lab::table_row("steps", std::to_string(steps_) + ", " +
-                                         lab::fixed(as_double(emitted_) / as_double(steps_), 2) +
-                                         " tokens each");
+    table +=
+        table_row("steps", std::to_string(steps_) + ", " +
+                               fixed(as_double(emitted_) / as_double(steps_), 2) + " tokens each");
   }
-  if (drafted_ > 0) table += lab::table_row("accepted", accepted_text(accepted_, drafted_));
+  if (drafted_ > 0) table += table_row("accepted", accepted_text(accepted_, drafted_));
   return table + drafter_rows(drafters_);
 }
 
 std::string drafter_rows(const std::vector<DrafterStats>& drafters) {
   std::string rows;
   for (const DrafterStats& drafter : drafters) {
-    rows += lab::table_row("  " + drafter.name, accepted_text(drafter.accepted, drafter.drafted));
+    rows += table_row("  " + drafter.name, accepted_text(drafter.accepted, drafter.drafted));
   }
   return rows;
 }

@@ -16,7 +16,7 @@ class SessionStats {
 
   std::int64_t answers() const { return answers_; }
 
-  // Lines "label   value", as lab::stats_table() has them.
+  // Lines "label   value", as stats_table() has them.
   std::string table() const;
 
  private:

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "draft/suffix/suffix_store.h"
-#include "lab/corpus.h"
-#include "lab/store_stats.h"
+#include "input/corpus.h"
+#include "run/store_stats.h"
 #include "tools/command.h"
 #include "tools/options.h"
 #include "tools/usage.h"
@@ -86,8 +86,8 @@ void SuffixCommand::check() {
 Result<SuffixStoreBuilder> SuffixCommand::build(Terminal& terminal) const {
   OUTRIDER_ASSIGN_OR_RETURN(const VocabularyFile file, read_vocabulary(*vocab_, terminal));
   SuffixStoreBuilder builder(file.id);
-  OUTRIDER_RETURN_IF_ERROR(lab::for_each_text(
-      files_, *file.vocabulary, lab::CorpusForm::kPlain, terminal.watcher(), "reading texts",
+  OUTRIDER_RETURN_IF_ERROR(for_each_text(
+      files_, *file.vocabulary, CorpusForm::kPlain, terminal.watcher(), "reading texts",
       [&](const std::vector<Token>& tokens) { return builder.add(tokens); }));
   return builder;
 }
@@ -98,8 +98,8 @@ Result<int> SuffixCommand::stats() {
   for (const std::string& file : files_) {
     OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<SuffixStore> store, SuffixStore::open(file));
     OUTRIDER_RETURN_IF_ERROR(store->verify());
-    list.push_back(lab::suffix_stats_json(file, *store));
-    table += lab::suffix_stats_line(file, *store);
+    list.push_back(suffix_stats_json(file, *store));
+    table += suffix_stats_line(file, *store);
   }
   return print(output_, {{"stores", list}}, table);
 }

@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/log.h"
-#include "lab/harness.h"
+#include "base/watcher.h"
 #include "model/model_options.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
@@ -43,7 +43,7 @@ struct Terminal {
             .cancel = signals.flag(),
             .log = log};
   }
-  lab::Watcher watcher() {
+  Watcher watcher() {
     return {.progress = [this](const std::string& title, double f) { progress.update(title, f); },
             .interrupt = signals.flag()};
   }

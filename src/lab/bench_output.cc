@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/completion_json.h"
+#include "base/numbers.h"
 #include "lab/bench_result.h"
 #include "lab/calibration.h"
-#include "lab/markup.h"
-#include "lab/stats_table.h"
+#include "run/stats_table.h"
 
 namespace outrider::lab {
 namespace {
@@ -39,8 +40,8 @@ Json group_json(const BenchGroup& g) {
   return {{"plain_tps", number(g.plain_tps)},
           {"speculative_tps", number(g.speculative_tps)},
           {"speedup", number(g.speedup)},
-          {"tokens_per_step", ratio(g.emitted, g.steps)},
-          {"acceptance_rate", ratio(g.accepted, g.drafted)},
+          {"tokens_per_step", api::ratio(g.emitted, g.steps)},
+          {"acceptance_rate", api::ratio(g.accepted, g.drafted)},
           {"identical", g.pairs > 0 ? Json(g.identical == g.pairs) : Json()},
           {"speedup_low", g.interval ? Json(g.interval->low) : Json()},
           {"speedup_high", g.interval ? Json(g.interval->high) : Json()},
@@ -69,7 +70,7 @@ Json score_json(const CalibrationScore& score) {
     if (bin.n == 0) continue;
     bins.push_back({{"n", bin.n},
                     {"predicted", bin.predicted / static_cast<double>(bin.n)},
-                    {"observed", ratio(bin.right, bin.n)}});
+                    {"observed", api::ratio(bin.right, bin.n)}});
   }
   return {{"guesses", score.n()},
           {"calibration_error", score.calibration_error()},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lab/floor_series.h"
 #include "lab/markup.h"
 #include "lab/svg_plot.h"
 

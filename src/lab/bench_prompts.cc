@@ -14,17 +14,17 @@ bool contains(const std::vector<std::string>& list, const std::string& text) {
 
 }  // namespace
 
-std::vector<std::string> categories_of(const std::vector<Prompt>& prompts) {
+std::vector<std::string> categories_of(const std::vector<FilePrompt>& prompts) {
   std::vector<std::string> names;
-  for (const Prompt& prompt : prompts) {
+  for (const FilePrompt& prompt : prompts) {
     if (!contains(names, prompt.category)) names.push_back(prompt.category);
   }
   return names;
 }
 
-Result<std::vector<Prompt>> choose_prompts(std::vector<Prompt> prompts,
-                                           const PromptChoice& choice) {
-  for (Prompt& prompt : prompts) {
+Result<std::vector<FilePrompt>> choose_prompts(std::vector<FilePrompt> prompts,
+                                               const PromptChoice& choice) {
+  for (FilePrompt& prompt : prompts) {
     if (prompt.category.empty()) prompt.category = kNoCategory;
   }
   const std::vector<std::string> names = categories_of(prompts);
@@ -34,14 +34,14 @@ Result<std::vector<Prompt>> choose_prompts(std::vector<Prompt> prompts,
                             (names.size() == 1 ? "is " : "are ") + list_of(names));
   }
   std::vector<std::int64_t> sizes(names.size(), 0);
-  const auto index_of = [&names](const Prompt& prompt) {
+  const auto index_of = [&names](const FilePrompt& prompt) {
     return static_cast<std::size_t>(std::find(names.begin(), names.end(), prompt.category) -
                                     names.begin());
   };
-  for (const Prompt& prompt : prompts) ++sizes[index_of(prompt)];
+  for (const FilePrompt& prompt : prompts) ++sizes[index_of(prompt)];
   std::vector<std::int64_t> seen(names.size(), 0);
-  std::vector<Prompt> chosen;
-  for (Prompt& prompt : prompts) {
+  std::vector<FilePrompt> chosen;
+  for (FilePrompt& prompt : prompts) {
     const std::size_t c = index_of(prompt);
     const std::int64_t i = seen[c]++;
     if (!choice.categories.empty() && !contains(choice.categories, prompt.category)) continue;

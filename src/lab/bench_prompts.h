@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "lab/prompt_file.h"
+#include "input/prompt_file.h"
 
 namespace outrider::lab {
 
@@ -22,9 +22,10 @@ inline constexpr const char* kNoCategory = "uncategorised";
 // The chosen ones, in the file's order; those without a category get kNoCategory. A sample of a
 // category is spread evenly over it, the same every time.
 // Errors: kInvalidArgument for a category that no prompt has, naming those that there are.
-Result<std::vector<Prompt>> choose_prompts(std::vector<Prompt> prompts, const PromptChoice& choice);
+Result<std::vector<FilePrompt>> choose_prompts(std::vector<FilePrompt> prompts,
+                                               const PromptChoice& choice);
 
 // The categories of `prompts`, each once, in the order in which they appear.
-std::vector<std::string> categories_of(const std::vector<Prompt>& prompts);
+std::vector<std::string> categories_of(const std::vector<FilePrompt>& prompts);
 
 }  // namespace outrider::lab

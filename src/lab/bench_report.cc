@@ -2,9 +2,10 @@
 
 #include <utility>
 
+#include "base/numbers.h"
 #include "lab/bench_plots.h"
 #include "lab/markup.h"
-#include "lab/stats_table.h"
+#include "run/stats_table.h"
 
 namespace outrider::lab {
 namespace {

@@ -16,8 +16,8 @@
 #include "engine/request.h"
 #include "json/json.h"
 #include "lab/bench_statistics.h"
-#include "lab/machine.h"
-#include "lab/machine_limits.h"
+#include "machine/machine.h"
+#include "machine/machine_limits.h"
 #include "plan/calibration_score.h"
 
 namespace outrider::lab {

@@ -207,8 +207,8 @@ TEST(BenchReport, IsOnePageThatNeedsNothingAndEscapesWhatItShows) {
   EXPECT_NE(bench_report(result).find("--width auto"), std::string::npos);
 }
 
-std::vector<Prompt> prompts() {
-  std::vector<Prompt> all;
+std::vector<FilePrompt> prompts() {
+  std::vector<FilePrompt> all;
   for (int i = 0; i < 10; ++i) {
     all.push_back({.id = std::to_string(i),
                    .category = i % 2 == 0 ? "even" : "",
@@ -219,9 +219,9 @@ std::vector<Prompt> prompts() {
 }
 
 std::vector<std::string> ids(const PromptChoice& choice) {
-  const Result<std::vector<Prompt>> chosen = choose_prompts(prompts(), choice);
+  const Result<std::vector<FilePrompt>> chosen = choose_prompts(prompts(), choice);
   std::vector<std::string> result;
-  for (const Prompt& prompt : *chosen) result.push_back(prompt.id);
+  for (const FilePrompt& prompt : *chosen) result.push_back(prompt.id);
   return result;
 }
 

@@ -6,8 +6,8 @@
 
 #include "api/completion_json.h"
 #include "engine/engine.h"
-#include "lab/fastest_run.h"
 #include "lab/oracle.h"
+#include "machine/fastest_run.h"
 
 namespace outrider::lab {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "base/status.h"
 #include "lab/bench_result.h"
-#include "lab/harness.h"
 #include "model/model_options.h"
 #include "request/completion_request.h"
+#include "run/harness.h"
 
 namespace outrider::lab {
 

@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "lab/calibration.h"
-#include "lab/harness.h"
 #include "model/model_options.h"
+#include "run/harness.h"
 
 namespace outrider::lab {
 

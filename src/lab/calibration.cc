@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "lab/markup.h"
-#include "lab/stats_table.h"
+#include "base/numbers.h"
+#include "lab/floor_series.h"
 #include "lab/svg_plot.h"
+#include "run/stats_table.h"
 
 namespace outrider::lab {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "json/json.h"
 #include "lab/draft_costs.h"
-#include "lab/machine.h"
-#include "lab/machine_limits.h"
 #include "lab/type_costs.h"
+#include "machine/machine.h"
+#include "machine/machine_limits.h"
 #include "model/measure_costs.h"
 #include "model/model_info.h"
 

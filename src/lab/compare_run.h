@@ -8,9 +8,9 @@
 
 #include "base/status.h"
 #include "lab/comparison.h"
-#include "lab/harness.h"
 #include "lab/replay_drafter.h"
 #include "request/completion_request.h"
+#include "run/harness.h"
 
 namespace outrider::lab {
 

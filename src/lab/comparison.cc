@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "api/completion_json.h"
 #include "lab/logit_gap.h"
-#include "lab/stats_table.h"
+#include "run/stats_table.h"
 
 namespace outrider::lab {
 namespace {
@@ -41,7 +42,7 @@ Json drafters_json(const std::vector<DrafterComparison>& drafters) {
   for (const DrafterComparison& d : drafters) {
     object[d.name] = {{"drafted", d.drafted},
                       {"accepted", d.accepted},
-                      {"acceptance_rate", ratio(d.accepted, d.drafted)}};
+                      {"acceptance_rate", api::ratio(d.accepted, d.drafted)}};
   }
   return object;
 }
@@ -123,8 +124,8 @@ Json comparison_json(const Comparison& c) {
     widths.push_back({{"width", w.width},
                       {"identical", w.identical},
                       {"verdict", w.identical == c.prompts ? "identical" : "different"},
-                      {"tokens_per_step", ratio(w.emitted, w.steps)},
-                      {"acceptance_rate", ratio(w.accepted, w.drafted)},
+                      {"tokens_per_step", api::ratio(w.emitted, w.steps)},
+                      {"acceptance_rate", api::ratio(w.accepted, w.drafted)},
                       {"drafters", drafters_json(w.drafters)}});
   }
   return {
@@ -141,8 +142,8 @@ Json comparison_json(const Comparison& c) {
       {"width", all.width},
       {"temperature", c.temperature},
       {"seed", c.seed},
-      {"tokens_per_step", ratio(all.emitted, all.steps)},
-      {"acceptance_rate", ratio(all.accepted, all.drafted)},
+      {"tokens_per_step", api::ratio(all.emitted, all.steps)},
+      {"acceptance_rate", api::ratio(all.accepted, all.drafted)},
       {"widths", std::move(widths)}};
 }
 

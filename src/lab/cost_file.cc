@@ -3,8 +3,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "input/prompt_file.h"
 #include "json/json.h"
-#include "lab/prompt_file.h"
 
 namespace outrider::lab {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "lab/harness.h"
 #include "lab/make_draft_run.h"
 #include "llama/gguf/draft_writer.h"
+#include "run/harness.h"
 
 namespace outrider::lab {
 

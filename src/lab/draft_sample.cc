@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "lab/corpus.h"
+#include "input/corpus.h"
 
 namespace outrider::lab {
 namespace {
@@ -45,15 +45,15 @@ CompletionRequest request_for(const std::vector<Token>& prompt, const SampleOpti
 
 }  // namespace
 
-std::vector<Prompt> usual_prompts() {
-  std::vector<Prompt> prompts;
+std::vector<FilePrompt> usual_prompts() {
+  std::vector<FilePrompt> prompts;
   for (const std::string_view text : kUsual) {
     prompts.push_back({.id = std::to_string(prompts.size() + 1), .text = std::string(text)});
   }
   return prompts;
 }
 
-std::vector<Prompt> prompts_of(const std::vector<std::string>& texts, std::size_t n) {
+std::vector<FilePrompt> prompts_of(const std::vector<std::string>& texts, std::size_t n) {
   std::vector<std::string> pieces;
   for (const std::string& text : texts) {
     for (std::size_t at = 0; at < text.size(); at += kPieceBytes) {
@@ -69,7 +69,7 @@ std::vector<Prompt> prompts_of(const std::vector<std::string>& texts, std::size_
       }
     }
   }
-  std::vector<Prompt> prompts;
+  std::vector<FilePrompt> prompts;
   const std::size_t wanted = std::min(n, pieces.size());
   for (std::size_t i = 0; i < wanted; ++i) {
     prompts.push_back({.id = std::to_string(i + 1), .text = pieces[i * pieces.size() / wanted]});
@@ -85,7 +85,7 @@ Result<DraftSample> write_sample(const Harness& harness, const SampleOptions& op
     sample.texts.insert(sample.texts.end(), texts->begin(), texts->end());
   }
   const bool usual = options.files.empty();
-  const std::vector<Prompt> prompts =
+  const std::vector<FilePrompt> prompts =
       usual ? usual_prompts() : prompts_of(sample.texts, kMostPrompts);
   if (prompts.empty()) return invalid_argument("--sample: the files have no text");
   const bool chat = usual && harness.target.info().has_chat_template;

@@ -11,18 +11,18 @@
 
 #include "base/status.h"
 #include "lab/draft_walk.h"
-#include "lab/harness.h"
 #include "model/sampler.h"
+#include "run/harness.h"
 
 namespace outrider::lab {
 
 // Prompts for a model of which nothing else is known: stories, letters, code, tables, questions,
 // half of them of one kind each.
-std::vector<Prompt> usual_prompts();
+std::vector<FilePrompt> usual_prompts();
 
 // Beginnings of `texts`, spread over them, at most `n`: of each piece of about a kilobyte, cut at a
 // space. For models to go on with.
-std::vector<Prompt> prompts_of(const std::vector<std::string>& texts, std::size_t n);
+std::vector<FilePrompt> prompts_of(const std::vector<std::string>& texts, std::size_t n);
 
 struct SampleOptions {
   std::vector<std::string> files;  // read_corpus()'s; empty: usual_prompts()

@@ -77,9 +77,9 @@ TEST_F(DraftSampleTest, WhatIsTooLittleOrMissingIsSaid) {
 TEST(PromptsOf, PiecesAreValidAndSpreadOverTheText) {
   std::string text;
   for (int i = 0; i < 3000; ++i) text += "\xe6\x97\xa5 ";
-  const std::vector<Prompt> prompts = prompts_of({text}, 8);
+  const std::vector<FilePrompt> prompts = prompts_of({text}, 8);
   EXPECT_EQ(prompts.size(), 8U);
-  for (const Prompt& prompt : prompts) {
+  for (const FilePrompt& prompt : prompts) {
     EXPECT_FALSE(first_invalid_utf8(prompt.text)) << prompt.id;
     EXPECT_GE(prompt.text.size(), 300U);
     EXPECT_LE(prompt.text.size(), 600U);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "lab/fastest_run.h"
+#include "machine/fastest_run.h"
 
 namespace outrider::lab {
 namespace {
@@ -13,7 +13,8 @@ constexpr SeqId kSeq = 0;
 // Goes on until a guess is wrong, and notes when each pass ends.
 class WalkGuide : public DraftGuide {
  public:
-  WalkGuide(const TokenTree& tree, std::span<const Token> text) : tree_(tree), text_(text) {}
+  WalkGuide(const TokenTree& tree, std::span<const Token> text, const NowMs* clock)
+      : tree_(tree), text_(text), watch_(clock) {}
 
   // High, so that no pass is left out for want of a likely guess.
   float chance(std::int32_t, float) const override { return 0.95f; }
@@ -33,7 +34,7 @@ class WalkGuide : public DraftGuide {
  private:
   const TokenTree& tree_;
   std::span<const Token> text_;
-  Stopwatch watch_{nullptr};
+  Stopwatch watch_;
   bool over_ = false;
   std::vector<double> times_;
 };
@@ -82,7 +83,7 @@ class Walker {
     TokenTree tree(known.back());
     drafter_.accept(kSeq, known);
     const double before = processor_ms();
-    WalkGuide guide(tree, rest);
+    WalkGuide guide(tree, rest, options_.now_ms ? &options_.now_ms : nullptr);
     DraftRequest request{.seq = kSeq,
                          .text = known,
                          .seed = seed_,

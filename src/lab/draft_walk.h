@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "draft/base/drafter.h"
 #include "lab/draft_costs.h"
@@ -53,6 +54,7 @@ struct WalkOptions {
   std::int32_t most = 8;  // guesses at a place, >= 1
   DraftShape shape;
   const std::atomic<bool>* interrupt = nullptr;  // while true: kCancelled; null: never
+  NowMs now_ms = {};                             // empty: the machine's clock
 };
 
 // Adds to `walk`. Uses sequence 0 of `drafter`, which has nothing to say afterwards. `sampler`: as

@@ -6,7 +6,6 @@
 #include "backend/vocabulary_side.h"
 #include "base/one_line.h"
 #include "draft/base/drafter_plan.h"
-#include "lab/stats_table.h"
 #include "llama/base/backend.h"
 #include "llama/files/gguf_header.h"
 #include "llama/gguf/draft_writer.h"
@@ -14,6 +13,7 @@
 #include "llama/heads/hidden_states.h"
 #include "llama/vocabulary/vocab_match.h"
 #include "llama/vocabulary/vocabulary.h"
+#include "run/stats_table.h"
 
 namespace outrider::lab {
 namespace {

@@ -1,7 +1,7 @@
 #include <cstdio>
 
+#include "base/numbers.h"
 #include "lab/make_draft_run.h"
-#include "lab/markup.h"
 
 namespace outrider::lab {
 namespace {

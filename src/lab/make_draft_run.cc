@@ -8,11 +8,11 @@
 #include <system_error>
 #include <utility>
 
+#include "base/numbers.h"
 #include "engine/engine.h"
 #include "lab/bench_run.h"
 #include "lab/calibration.h"
 #include "lab/draft_pieces.h"
-#include "lab/markup.h"
 #include "llama/gguf/draft_writer.h"
 #include "model/measure_costs.h"
 
@@ -172,6 +172,7 @@ Status MakeDraft::time_target(LanguageModel& target, std::vector<double>& ms) co
   options.widths = {1, 1};  // one width alone has nothing to be compared with
   options.depth = 16;
   options.rounds = 2;
+  options.now_ms = plan_.now_ms;
   options.cancel = harness_.watcher.interrupt;
   const Result<std::vector<CostSamples>> samples = measure_cost_samples(target, options);
   if (!samples.ok()) return samples.status();
@@ -190,8 +191,9 @@ Status MakeDraft::walk_all(LanguageModel& target, Drafter& draft, const std::str
     OUTRIDER_RETURN_IF_ERROR(time_target(target, target_ms));
     Result<std::unique_ptr<Sampler>> sampler = harness_.target.make_sampler(plan_.sample.sampling);
     if (!sampler.ok()) return sampler.status();
-    OUTRIDER_RETURN_IF_ERROR(walk_text(sample_.walked[i], draft, **sampler,
-                                       {.interrupt = harness_.watcher.interrupt}, walk));
+    OUTRIDER_RETURN_IF_ERROR(
+        walk_text(sample_.walked[i], draft, **sampler,
+                  {.interrupt = harness_.watcher.interrupt, .now_ms = plan_.now_ms}, walk));
   }
   if (!walk.times.first_ms.empty()) return Status();
   return invalid_argument(

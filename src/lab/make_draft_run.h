@@ -13,13 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "json/json.h"
 #include "lab/draft_sample.h"
 #include "lab/draft_search.h"
-#include "lab/harness.h"
-#include "lab/machine.h"
+#include "machine/machine.h"
 #include "model/model_options.h"
+#include "run/harness.h"
 
 namespace outrider::lab {
 
@@ -35,6 +36,7 @@ struct MakeDraftPlan {
   std::optional<std::vector<std::int32_t>> n_left_out;
   std::int32_t most_measured = 2;  // candidates; 0: what is predicted decides
   std::string command;
+  NowMs now_ms = {};  // of passes; empty: the machine's clock
 };
 
 struct MakeDraftResult {

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
-#include <thread>
 
 #include "backend/llama_loader.h"
 #include "backend/loaded_target.h"
@@ -13,49 +11,21 @@
 #include "lab/inspection.h"
 #include "llama/gguf/gguf_file.h"
 #include "testing/gguf_damage.h"
+#include "testing/slow_model.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 
 namespace outrider::lab {
 namespace {
 
+using testing::PassClock;
+using testing::SlowModel;
 using testing::TinyModelOptions;
-
-// A target whose passes all take as long as if it were a large one, so that what pays does not
-// depend on the machine: a draft's guess takes a fraction of a millisecond.
-class SlowModel : public LanguageModel {
- public:
-  SlowModel(std::unique_ptr<LanguageModel> inner, std::int32_t pass_ms)
-      : inner_(std::move(inner)), pass_ms_(pass_ms) {}
-
-  const Capabilities& capabilities() const override { return inner_->capabilities(); }
-  Pos length(SeqId seq) const override { return inner_->length(seq); }
-  std::int32_t room(SeqId seq) const override { return inner_->room(seq); }
-  Status evaluate(std::span<const EvalItem> items) override {
-    std::this_thread::sleep_for(std::chrono::milliseconds(pass_ms_));
-    return inner_->evaluate(items);
-  }
-  std::span<const float> logits(std::size_t item, NodeId node) const override {
-    return inner_->logits(item, node);
-  }
-  Status commit(SeqId seq, std::span<const NodeId> path) override {
-    return inner_->commit(seq, path);
-  }
-  Status truncate(SeqId seq, Pos length) override { return inner_->truncate(seq, length); }
-  Status share(SeqId from, SeqId to, Pos length) override {
-    return inner_->share(from, to, length);
-  }
-  void set_interrupt(const std::atomic<bool>* flag) override { inner_->set_interrupt(flag); }
-
- private:
-  std::unique_ptr<LanguageModel> inner_;
-  std::int32_t pass_ms_;
-};
 
 // Opens the target as a slow one. Steps are said to take the same whatever their width.
 class SlowLoader : public ModelLoader {
  public:
-  explicit SlowLoader(std::int32_t pass_ms) : pass_ms_(pass_ms) {}
+  SlowLoader(std::int32_t pass_ms, PassClock& clock) : pass_ms_(pass_ms), clock_(clock) {}
 
   Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
                                               const LoadHooks& hooks) override {
@@ -71,7 +41,7 @@ class SlowLoader : public ModelLoader {
       costs.push_back({.width = width, .ms = static_cast<double>(pass_ms_) + 0.01 * width});
     }
     return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(LoadedTarget::Parts{
-        .model = std::make_unique<SlowModel>(std::move(opened->model), pass_ms_),
+        .model = std::make_unique<SlowModel>(std::move(opened->model), pass_ms_, clock_),
         .file = std::move(opened->file),
         .exactness = std::move(opened->exactness),
         .info = std::move(info),
@@ -86,6 +56,7 @@ class SlowLoader : public ModelLoader {
 
  private:
   std::int32_t pass_ms_;
+  PassClock& clock_;
   LlamaLoader inner_;
 };
 
@@ -105,9 +76,9 @@ class MakeDraftTest : public ::testing::Test {
   void open(const TinyModelOptions& options, std::int32_t pass_ms = 10) {
     ASSERT_TRUE(testing::write_tiny_gguf(target_path(), options).ok());
     runtime_.reset();
-    loader_ = std::make_unique<SlowLoader>(pass_ms);
+    loader_ = std::make_unique<SlowLoader>(pass_ms, clock_);
     Result<std::unique_ptr<Runtime>> made =
-        Runtime::create({.slots = 1, .reuse_prefix = false}, *loader_);
+        Runtime::create({.slots = 1, .reuse_prefix = false, .now_ms = clock_.now()}, *loader_);
     ASSERT_TRUE(made.ok());
     runtime_ = *std::move(made);
     ASSERT_TRUE(runtime_->load(ModelRole::kTarget, model(target_path())).ok());
@@ -123,6 +94,7 @@ class MakeDraftTest : public ::testing::Test {
     plan_.sample.seed = 5;
     plan_.types = {"q4_0"};
     plan_.most_measured = 0;
+    plan_.now_ms = clock_.now();
   }
   std::string target_path() const { return dir_.file("target.gguf"); }
   Harness harness(Watcher watcher = {}) {
@@ -136,6 +108,7 @@ class MakeDraftTest : public ::testing::Test {
   Status refused() { return make_draft(harness(), plan_).status(); }
 
   testing::TempDir dir_;
+  PassClock clock_;
   std::unique_ptr<SlowLoader> loader_;
   std::unique_ptr<Runtime> runtime_;
   std::shared_ptr<const Target> target_;
@@ -150,7 +123,7 @@ TinyModelOptions tiny() {
 }
 
 TEST_F(MakeDraftTest, WhereStepsAreDearTheBestIsWrittenAndInspectSaysWhatItIs) {
-  open(tiny(), /*pass_ms=*/40);  // a guess takes less, under sanitizers beside other work too
+  open(tiny());
   const MakeDraftResult result = made();
   ASSERT_TRUE(result.chosen) << result.verdict;
   const DraftCandidate& best = result.candidates[*result.chosen];

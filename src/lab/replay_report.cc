@@ -1,8 +1,9 @@
 // What `outrider replay` prints: the object and the table (lab/replay_run.h).
 #include <cstdio>
 
+#include "api/completion_json.h"
 #include "lab/replay_run.h"
-#include "lab/stats_table.h"
+#include "run/stats_table.h"
 
 namespace outrider::lab {
 namespace {
@@ -46,7 +47,7 @@ Json by_drafter(const ReplayStats& stats) {
                       {"accepted_drafts", d.accepted_drafts},
                       {"drafted", d.drafted},
                       {"accepted", d.accepted},
-                      {"acceptance_rate", ratio(d.accepted, d.drafted)},
+                      {"acceptance_rate", api::ratio(d.accepted, d.drafted)},
                       {"foregone", d.foregone}};
   }
   return result;
@@ -68,8 +69,8 @@ Json replay_json(const ReplayPlan& plan, const ReplayResult& result) {
           {"steps", s.steps},
           {"drafted", s.drafted},
           {"accepted", s.accepted},
-          {"acceptance_rate", ratio(s.accepted, s.drafted)},
-          {"tokens_per_step", ratio(s.tokens, s.steps)},
+          {"acceptance_rate", api::ratio(s.accepted, s.drafted)},
+          {"tokens_per_step", api::ratio(s.tokens, s.steps)},
           {"draft_us_per_step", or_null(1000.0 * draft_ms, static_cast<double>(s.steps))},
           {"draft_us_per_token", or_null(1000.0 * draft_ms, static_cast<double>(s.drafted))},
           {"draft_ms", draft_ms},

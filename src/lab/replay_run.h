@@ -16,8 +16,8 @@
 #include "draft/text_replay.h"
 #include "json/json.h"
 #include "lab/cost_file.h"
-#include "lab/harness.h"
 #include "lab/replay_texts.h"
+#include "run/harness.h"
 
 namespace outrider::lab {
 

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <utility>
 
+#include "input/corpus.h"
+#include "input/prompt_file.h"
 #include "json/json.h"
-#include "lab/corpus.h"
-#include "lab/prompt_file.h"
 
 namespace outrider::lab {
 namespace {

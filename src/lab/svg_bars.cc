@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "lab/markup.h"
+#include "base/numbers.h"
 #include "lab/svg_canvas.h"
 #include "lab/svg_plot.h"
 

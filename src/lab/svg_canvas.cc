@@ -1,5 +1,6 @@
 #include "lab/svg_canvas.h"
 
+#include "base/numbers.h"
 #include "lab/markup.h"
 
 namespace outrider::lab {

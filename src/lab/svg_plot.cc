@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "lab/markup.h"
+#include "base/numbers.h"
 #include "lab/svg_canvas.h"
 
 namespace outrider::lab {

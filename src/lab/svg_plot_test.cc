@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/numbers.h"
 #include "lab/markup.h"
 
 namespace outrider::lab {

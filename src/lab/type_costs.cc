@@ -5,11 +5,11 @@
 #include <memory>
 #include <set>
 
+#include "base/numbers.h"
 #include "kernels/activations.h"
 #include "kernels/instruction_set.h"
 #include "kernels/packed.h"
-#include "lab/fastest_run.h"
-#include "lab/markup.h"
+#include "machine/fastest_run.h"
 
 namespace outrider::lab {
 namespace {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/field.h"
 #include "base/status.h"
 #include "draft/base/lookup_drafter.h"
@@ -43,6 +44,7 @@ struct RuntimeOptions {
   // Beside those of the table (draft/lookup_table.h). At most kMaxAddedDrafters.
   std::vector<AddedDrafter> drafters = {};
   static constexpr std::size_t kMaxAddedDrafters = 8;
+  NowMs now_ms = {};  // of the steps; empty: the machine's clock
 };
 
 // What interfaces let operators set, each with its name, range and help. Static storage.

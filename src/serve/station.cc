@@ -21,6 +21,7 @@ EngineOptions engine_options(const Target& target, const RuntimeOptions& options
   result.prompt_chunk = options.prompt_chunk;
   result.prompt_share = static_cast<double>(options.prompt_share);
   result.reuse_prefix = options.reuse_prefix;
+  result.now_ms = options.now_ms;
   set_planning(target, result);
   return result;
 }

@@ -8,10 +8,9 @@
 
 #include "base/status.h"
 #include "json/json.h"
-#include "lab/svg_plot.h"
 #include "model/model_options.h"
 
-namespace outrider::lab {
+namespace outrider {
 
 struct MachineLimits {
   double read_gb_per_s = 0.0;        // of memory, by all threads together
@@ -45,9 +44,6 @@ struct Floor {
 // [{"width", "read_ms", "multiply_ms", "ms"}]
 json::Json floor_json(const std::vector<Floor>& floor);
 
-// As a line of a plot.
-PlotSeries floor_series(const std::string& name, int colour, const std::vector<Floor>& floor);
-
 // For each width. Where tokens go to experts, the floor is for tokens that all take other ones.
 std::vector<Floor> floors(const StepWork& work, const MachineLimits& limits,
                           const std::vector<std::int32_t>& widths);
@@ -61,4 +57,4 @@ struct MachineFloor {
 Result<MachineFloor> measure_floor(const ModelOptions& options, std::int32_t n_threads,
                                    const std::vector<std::int32_t>& widths);
 
-}  // namespace outrider::lab
+}  // namespace outrider

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/watcher.h"
 #include "json/json.h"
-#include "lab/harness.h"
 #include "model/vocabulary.h"
 
-namespace outrider::lab {
+namespace outrider {
 
 // The texts of a file: of one whose name ends in ".jsonl", for each line its `prompt`, its `turns`
 // joined by newlines, or the contents of its `messages`, whoever wrote them, joined by newlines; of
@@ -38,4 +38,4 @@ std::string take_turns(const json::Json& turns, std::string& text);
 // The `messages` of a line, each with a role and a content. "", or what is wrong with them.
 std::string take_messages(const json::Json& messages, std::vector<ChatMessage>& list);
 
-}  // namespace outrider::lab
+}  // namespace outrider

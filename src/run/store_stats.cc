@@ -1,11 +1,11 @@
-#include "lab/store_stats.h"
+#include "run/store_stats.h"
 
 #include <cstdio>
 
+#include "base/numbers.h"
 #include "base/one_line.h"
-#include "lab/markup.h"
 
-namespace outrider::lab {
+namespace outrider {
 namespace {
 
 using json::Json;
@@ -61,4 +61,4 @@ std::string suffix_stats_line(const std::string& path, const SuffixStore& store)
          " bytes; tokenizer: " + describe(store.file().tokenizer()) + "\n";
 }
 
-}  // namespace outrider::lab
+}  // namespace outrider

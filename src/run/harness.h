@@ -1,10 +1,9 @@
-// The harness: what every experiment gets from whoever asks for it, be it a command or a test. An
-// experiment (bench_run.h, compare_run.h, calibrate_run.h, replay_run.h) takes a plan, runs, and
-// gives what it measured; an interrupted one gives what it had until then. It knows no options and
-// no terminal.
+// The harness: what runs requests one by one, be it for a command, an experiment or a test. An
+// experiment (lab/bench_run.h, compare_run.h, calibrate_run.h, replay_run.h) takes a plan, runs,
+// and gives what it measured; an interrupted one gives what it had until then. It knows no options
+// and no terminal.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,25 +12,12 @@
 #include <vector>
 
 #include "base/status.h"
-#include "lab/prompt_file.h"
+#include "base/watcher.h"
+#include "input/prompt_file.h"
 #include "serve/runtime.h"
 
-namespace outrider::lab {
+namespace outrider {
 
-// Who looks on.
-struct Watcher {
-  // What goes on, and how far it is, 0 to 1; empty: nobody wants to know. From any thread.
-  std::function<void(const std::string& title, double fraction)> progress = {};
-  // Raised when the experiment shall end; null: never.
-  const std::atomic<bool>* interrupt = nullptr;
-
-  bool interrupted() const { return interrupt != nullptr && interrupt->load(); }
-  void update(const std::string& title, double fraction) const {
-    if (progress) progress(title, fraction);
-  }
-};
-
-// For experiments with models.
 struct Harness {
   Runtime& runtime;
   const Target& target;  // the runtime's
@@ -52,7 +38,7 @@ Result<std::shared_ptr<const CompletionResult>> generate(
 Result<Completion> complete(const Harness& harness, CompletionRequest request);
 
 // A prompt of a file, as a request has it: with `chat` a text is a user's message.
-void set_prompt(CompletionRequest& request, const Prompt& prompt, bool chat);
+void set_prompt(CompletionRequest& request, const FilePrompt& prompt, bool chat);
 
 // A prompt as tokens.
 struct TokenPrompt {
@@ -63,7 +49,7 @@ struct TokenPrompt {
 
 // All prompts as tokens, so that a mistake in the last one is found before the first is run.
 // Errors: make_prompt()'s, each naming the prompt.
-Result<std::vector<TokenPrompt>> tokenize(const Target& target, std::span<const Prompt> prompts,
+Result<std::vector<TokenPrompt>> tokenize(const Target& target, std::span<const FilePrompt> prompts,
                                           bool chat);
 
-}  // namespace outrider::lab
+}  // namespace outrider

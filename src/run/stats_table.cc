@@ -1,9 +1,9 @@
-#include "lab/stats_table.h"
+#include "run/stats_table.h"
 
 #include "api/completion_json.h"
-#include "lab/markup.h"
+#include "base/numbers.h"
 
-namespace outrider::lab {
+namespace outrider {
 namespace {
 
 std::string rate(std::int64_t count, double ms) {
@@ -61,11 +61,6 @@ std::string table_row(const std::string& label, const std::string& value) {
   return line + value + "\n";
 }
 
-json::Json ratio(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? json::Json(static_cast<double>(part) / static_cast<double>(whole))
-                   : json::Json();
-}
-
 std::string kernels_text(const KernelUse& kernels) {
   return kernels.own ? "Outrider's, " + kernels.instruction_set : "llama.cpp's: " + kernels.reason;
 }
@@ -114,4 +109,4 @@ std::string stats_table(const Completion& c, const Exactness& exactness, const K
   return table;
 }
 
-}  // namespace outrider::lab
+}  // namespace outrider

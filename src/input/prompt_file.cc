@@ -1,4 +1,4 @@
-#include "lab/prompt_file.h"
+#include "input/prompt_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,10 +10,10 @@
 #include <cstring>
 
 #include "base/utf8.h"
+#include "input/corpus.h"
 #include "json/json.h"
-#include "lab/corpus.h"
 
-namespace outrider::lab {
+namespace outrider {
 namespace {
 
 using json::Json;
@@ -30,7 +30,7 @@ Status read_error(const std::string& path, int error) {
 }
 
 // Up to the last that is not the assistant's. "" or what is wrong with the field.
-std::string take_conversation(const Json& messages, Prompt& prompt) {
+std::string take_conversation(const Json& messages, FilePrompt& prompt) {
   std::string complaint = take_messages(messages, prompt.messages);
   if (!complaint.empty()) return complaint;
   if (prompt.messages.empty()) return "'messages' must be an array of messages";
@@ -40,7 +40,7 @@ std::string take_conversation(const Json& messages, Prompt& prompt) {
   return prompt.messages.empty() ? "'messages' holds only the assistant's" : "";
 }
 
-std::string take_prompt(const Json& line, Prompt& prompt) {
+std::string take_prompt(const Json& line, FilePrompt& prompt) {
   if (!line.is_object()) return "must be an object, but is " + std::string(json::kind(line));
   for (const char* field : {"question_id", "id"}) {
     if (!line.contains(field)) continue;
@@ -99,13 +99,13 @@ Status write_file(const std::string& path, std::string_view contents) {
   return internal_error("cannot write " + shown(path) + ": " + std::strerror(error));
 }
 
-Result<std::vector<Prompt>> read_prompt_file(const std::string& path, std::size_t limit) {
+Result<std::vector<FilePrompt>> read_prompt_file(const std::string& path, std::size_t limit) {
   Result<std::string> text = read_all(path);
   if (!text.ok()) return text.status();
-  std::vector<Prompt> prompts;
+  std::vector<FilePrompt> prompts;
   const std::string error = json::parse_lines(*text, [&](const Json& line, std::size_t number) {
     if (limit != 0 && prompts.size() == limit) return std::string();
-    Prompt prompt;
+    FilePrompt prompt;
     prompt.id = std::to_string(number);
     const std::string complaint = take_prompt(line, prompt);
     if (complaint.empty()) prompts.push_back(std::move(prompt));
@@ -132,4 +132,4 @@ Status check_utf8(std::string_view text, std::string_view what) {
                           std::to_string(*offset) + " is not part of a character");
 }
 
-}  // namespace outrider::lab
+}  // namespace outrider

@@ -1,15 +1,15 @@
-#include "lab/machine.h"
+#include "machine/machine.h"
 
 #include <sys/utsname.h>
 
 #include <ctime>
 #include <fstream>
 
-#include "lab/markup.h"
+#include "base/numbers.h"
 #include "llama/base/backend.h"
 #include "llama/exactness/exactness_key.h"
 
-namespace outrider::lab {
+namespace outrider {
 namespace {
 
 // The first "model name" of /proc/cpuinfo; empty where there is none.
@@ -75,4 +75,4 @@ std::string machine_text(const Machine& m) {
   return text;
 }
 
-}  // namespace outrider::lab
+}  // namespace outrider

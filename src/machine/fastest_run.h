@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace outrider::lab {
+namespace outrider {
 
 // The shortest of `times` runs of `work(thread)` on `n_threads` threads at once, both >= 1, in ms:
 // from the first thread's begin to the last one's end. The threads are new for each run.
@@ -15,4 +15,4 @@ double fastest_run(std::int32_t n_threads, int times,
 // want of the cores changes it little.
 double processor_ms();
 
-}  // namespace outrider::lab
+}  // namespace outrider

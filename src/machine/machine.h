@@ -7,7 +7,7 @@
 #include "json/json.h"
 #include "model/model_options.h"
 
-namespace outrider::lab {
+namespace outrider {
 
 struct Machine {
   std::string processor;           // as it calls itself
@@ -29,4 +29,4 @@ json::Json machine_json(const Machine& machine);
 // "AMD EPYC 9B14, 2 cores, 16.0 GB": one line.
 std::string machine_text(const Machine& machine);
 
-}  // namespace outrider::lab
+}  // namespace outrider

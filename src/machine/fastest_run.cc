@@ -1,4 +1,4 @@
-#include "lab/fastest_run.h"
+#include "machine/fastest_run.h"
 
 #include <algorithm>
 #include <barrier>
@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-namespace outrider::lab {
+namespace outrider {
 
 double fastest_run(std::int32_t n_threads, int times,
                    const std::function<void(std::int32_t)>& work) {
@@ -39,4 +39,4 @@ double fastest_run(std::int32_t n_threads, int times,
 
 double processor_ms() { return 1000.0 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-}  // namespace outrider::lab
+}  // namespace outrider

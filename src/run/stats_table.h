@@ -5,11 +5,10 @@
 #include <string>
 
 #include "engine/request.h"
-#include "json/json.h"
 #include "model/exactness.h"
 #include "model/kernel_use.h"
 
-namespace outrider::lab {
+namespace outrider {
 
 // A few lines "label   value", each ending in a newline. `width` is the widest step asked for.
 std::string stats_table(const Completion& completion, const Exactness& exactness,
@@ -17,9 +16,6 @@ std::string stats_table(const Completion& completion, const Exactness& exactness
 
 // One line of such a table.
 std::string table_row(const std::string& label, const std::string& value);
-
-// part / whole; null when `whole` is zero.
-json::Json ratio(std::int64_t part, std::int64_t whole);
 
 // "Outrider's, avx512-vnni", or "llama.cpp's: " and why.
 std::string kernels_text(const KernelUse& kernels);
@@ -30,4 +26,4 @@ std::string percent(double part, double whole);
 // "850.1 ms" below ten seconds, else "12.3 s".
 std::string duration(double ms);
 
-}  // namespace outrider::lab
+}  // namespace outrider

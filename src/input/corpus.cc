@@ -1,12 +1,12 @@
-#include "lab/corpus.h"
+#include "input/corpus.h"
 
 #include <string_view>
 #include <utility>
 
+#include "input/prompt_file.h"
 #include "json/json.h"
-#include "lab/prompt_file.h"
 
-namespace outrider::lab {
+namespace outrider {
 namespace {
 
 using json::Json;
@@ -100,4 +100,4 @@ Status for_each_text(const std::vector<std::string>& paths, const Vocabulary& vo
   return Status();
 }
 
-}  // namespace outrider::lab
+}  // namespace outrider

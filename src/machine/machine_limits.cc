@@ -1,4 +1,4 @@
-#include "lab/machine_limits.h"
+#include "machine/machine_limits.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,11 @@
 
 #include "base/clock.h"
 #include "kernels/instruction_set.h"
-#include "lab/fastest_run.h"
 #include "llama/exactness/exactness_rule.h"
 #include "llama/files/matrices.h"
+#include "machine/fastest_run.h"
 
-namespace outrider::lab {
+namespace outrider {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{256} << 20;  // beyond any cache
@@ -107,14 +107,6 @@ json::Json floor_json(const std::vector<Floor>& floor) {
   return points;
 }
 
-PlotSeries floor_series(const std::string& name, int colour, const std::vector<Floor>& floor) {
-  PlotSeries series{.name = name, .look = SeriesLook::kReference, .colour = colour, .points = {}};
-  for (const Floor& point : floor) {
-    series.points.push_back({.x = static_cast<double>(point.width), .y = point.ms()});
-  }
-  return series;
-}
-
 Result<MachineFloor> measure_floor(const ModelOptions& options, std::int32_t n_threads,
                                    const std::vector<std::int32_t>& widths) {
   const Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
@@ -127,4 +119,4 @@ Result<MachineFloor> measure_floor(const ModelOptions& options, std::int32_t n_t
   return result;
 }
 
-}  // namespace outrider::lab
+}  // namespace outrider

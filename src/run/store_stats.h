@@ -7,7 +7,7 @@
 #include "draft/suffix/suffix_store.h"
 #include "json/json.h"
 
-namespace outrider::lab {
+namespace outrider {
 
 // {"file","ngrams","by_order","followers","counts","vocabulary","tokenizer","memory_bytes",
 // "load_ms"}. `load_ms`: what reading it took.
@@ -20,4 +20,4 @@ json::Json suffix_stats_json(const std::string& path, const SuffixStore& store);
 // The same for people, a line.
 std::string suffix_stats_line(const std::string& path, const SuffixStore& store);
 
-}  // namespace outrider::lab
+}  // namespace outrider

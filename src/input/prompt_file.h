@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "model/vocabulary.h"
 
-namespace outrider::lab {
+namespace outrider {
 
 // All bytes of a file, or of standard input for "-". Errors name the file: kNotFound;
 // kInvalidArgument for a folder; kInternal when reading fails.
@@ -19,7 +19,7 @@ Result<std::string> read_all(const std::string& path);
 Status write_file(const std::string& path, std::string_view contents);
 
 // One prompt of a prompt file.
-struct Prompt {
+struct FilePrompt {
   std::string id;                     // question_id or id when the line has one, else the line
   std::string category;               // empty when there is none
   std::string text;                   // from `turns` (the first) or `prompt`
@@ -30,10 +30,10 @@ struct Prompt {
 // taken), `prompt` (a text) or `messages` ([{"role","content"}], up to the last that is not the
 // assistant's). At most `limit` prompts (0: all).
 // Errors name file, line and field; a file without prompts is an error.
-Result<std::vector<Prompt>> read_prompt_file(const std::string& path, std::size_t limit);
+Result<std::vector<FilePrompt>> read_prompt_file(const std::string& path, std::size_t limit);
 
 // Empty when `text` is valid UTF-8, else an error that names the byte and its offset (from 0).
 // `what` begins the message: "the prompt".
 Status check_utf8(std::string_view text, std::string_view what);
 
-}  // namespace outrider::lab
+}  // namespace outrider

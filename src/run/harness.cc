@@ -1,10 +1,10 @@
-#include "lab/harness.h"
+#include "run/harness.h"
 
 #include <utility>
 
 #include "serve/prompt.h"
 
-namespace outrider::lab {
+namespace outrider {
 namespace {
 
 constexpr std::int64_t kLookMs = 50;  // between two looks at the watcher's interrupt
@@ -45,7 +45,7 @@ Result<Completion> complete(const Harness& harness, CompletionRequest request) {
   return completion;
 }
 
-void set_prompt(CompletionRequest& request, const Prompt& prompt, bool chat) {
+void set_prompt(CompletionRequest& request, const FilePrompt& prompt, bool chat) {
   request.prompt.clear();
   request.messages = prompt.messages;
   if (!prompt.messages.empty()) return;
@@ -56,17 +56,17 @@ void set_prompt(CompletionRequest& request, const Prompt& prompt, bool chat) {
   }
 }
 
-Result<std::vector<TokenPrompt>> tokenize(const Target& target, std::span<const Prompt> prompts,
+Result<std::vector<TokenPrompt>> tokenize(const Target& target, std::span<const FilePrompt> prompts,
                                           bool chat) {
   std::vector<TokenPrompt> all;
-  for (const Prompt& prompt : prompts) {
+  for (const FilePrompt& prompt : prompts) {
     CompletionRequest request;
     set_prompt(request, prompt, chat);
-    Result<outrider::Prompt> made = make_prompt(request, target);
+    Result<Prompt> made = make_prompt(request, target);
     if (!made.ok()) return made.status().with_context("prompt " + prompt.id);
     all.push_back({prompt.id, prompt.category, std::move(made->tokens)});
   }
   return all;
 }
 
-}  // namespace outrider::lab
+}  // namespace outrider
