@@ -73,7 +73,7 @@ TEST(CliRun, JsonIsTheContractsObjectAndNothingElse) {
                              {"verify_ms", "a number"},
                              {"sample_ms", "a number"},
                              {"plan_ms", "a number"},
-                             {"plain_ms", "a number"},
+                             {"plain_ms", "null"},  // no pass of one token was seen
                              {"drafters", "an object"}});
   ASSERT_TRUE(speculation["drafters"].contains("draft-model"));
   expect_kinds(speculation["drafters"]["draft-model"], {{"calls", "a number"},

@@ -219,15 +219,14 @@ TEST(Planner, CostsAreFoundOutWhereRequestsAlwaysOverlap) {
   }
 }
 
-// Also where everything takes 1.7 times as long as when the costs were measured: then the curve takes
-// a part of that for a property of the wide passes, so plain ones seem quicker than they would be,
-// by a fifth at most. What was measured would say 0.59.
+// Also where everything takes 1.7 times as long as when the costs were measured: then the curve
+// takes a part of that for a property of the wide passes, so plain ones seem quicker than they
+// would be, by a fifth at most. What was measured would say 0.59.
 TEST(Planner, WhatPlainDecodingWouldHaveTakenFollowsTheMachine) {
   for (const PlanMachine& machine : plan_machines()) {
     for (const bool slow : {false, true}) {
-      const PlannedSetting setting{.machine = machine,
-                                   .draft_rows = good_draft(),
-                                   .slowdown_at = slow ? 0.0 : 1e18};
+      const PlannedSetting setting{
+          .machine = machine, .draft_rows = good_draft(), .slowdown_at = slow ? 0.0 : 1e18};
       const double plain = plain_ms(setting, 5);
       for (const std::int32_t width : {1, 4, kAutoWidth}) {
         PlannedWorld world(setting);
