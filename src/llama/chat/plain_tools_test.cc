@@ -51,7 +51,7 @@ TEST(PlainTools, ARequiredCallIsHeldFromTheBeginningAnyOtherFromItsMark) {
   EXPECT_TRUE(plain_tool_grammar(required)->triggers.empty());
   EXPECT_EQ(plain_tool_grammar(kOptions)->triggers, std::vector<std::string>{R"({"tool_calls":)"});
   ChatOptions wrong = kOptions;
-  wrong.tools[0].parameters = R"({"type":"nothing"})";
+  wrong.tools[0].parameters = R"({"not":{}})";
   EXPECT_TRUE(plain_tool_grammar(wrong).ok());
   wrong.tools[0].strict = true;
   EXPECT_EQ(plain_tool_grammar(wrong).status().field(), "tools");

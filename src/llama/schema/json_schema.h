@@ -17,7 +17,7 @@ namespace outrider::llama {
 
 // The GBNF grammar of JSON texts that `schema` (a JSON text) describes.
 // Errors: kInvalidArgument with the place in the schema ("#/properties/x") and the reason; with
-// kLoose only for what is no schema at all, or too large.
+// kLoose only for what is no schema at all, names a type that there is not, or is too large.
 Result<std::string> grammar_from_json_schema(std::string_view schema,
                                              Keeping keeping = Keeping::kStrict);
 

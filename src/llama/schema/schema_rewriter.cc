@@ -135,10 +135,10 @@ class SchemaRewriter {
     if (type.is_array() && type.size() == 1) type = Json(type[0]);
     const std::vector<Json> names =
         type.is_array() ? std::vector<Json>(type.begin(), type.end()) : std::vector<Json>{type};
-    if (names.empty()) return leave_out(node, "type", path, "type must not be empty");
+    if (names.empty()) return wrong(path, "type must not be empty");
     for (const Json& name : names) {
       if (name.is_string() && is_type(name.get<std::string>())) continue;
-      return leave_out(node, "type", path, "unrecognized type " + json::encode(name));
+      return wrong(path, "unrecognized type " + json::encode(name));
     }
     return Status();
   }
