@@ -96,7 +96,8 @@ Status add_messages(const std::vector<ChatMessage>& messages, TextCheck& texts,
 Result<std::string> convertible_parameters(const ChatTool& tool, const std::string& given,
                                            const Json& parsed, ValueRules& rules) {
   const Keeping keeping = tool.strict ? Keeping::kStrict : Keeping::kLoose;
-  OUTRIDER_ASSIGN_OR_RETURN(const Json convertible, convertible_schema(given, keeping, rules));
+  OUTRIDER_ASSIGN_OR_RETURN(Json convertible, convertible_schema(given, keeping, rules));
+  hold_to_object(convertible);
   return convertible == parsed ? given : json::encode(convertible);
 }
 
@@ -205,6 +206,7 @@ Result<ChatInputs> chat_inputs(const std::vector<ChatMessage>& messages,
         all.rules);
     if (!schema.ok()) return schema.status().in_field("json_schema");
     inputs.json_schema = json::encode(*schema);
+    all.given_json_schema = options.json_schema;
   }
   return all;
 }

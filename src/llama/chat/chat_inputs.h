@@ -23,6 +23,7 @@ struct ChatInputs {
   // What the prompt is to say of the tools, where that is something else: their parameters as they
   // were given. Empty: what `common` has.
   std::vector<std::string> given_parameters;
+  std::string given_json_schema;  // likewise; empty: there is none
   ValueRules rules;  // for what becomes of the schemas
 };
 

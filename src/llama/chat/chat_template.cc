@@ -95,15 +95,28 @@ bool has_calls(const ChatOptions& options) {
   return !options.tools.empty() && options.tool_choice != ToolChoice::kNone;
 }
 
-// The prompt with the tools' parameters as they were given. A grammar is not made for it.
+// Whether a prompt for grammars, which `made` is, says something else than what was given.
+bool says_otherwise(const common_chat_templates_inputs& made, const ChatInputs& inputs) {
+  return !inputs.given_parameters.empty() || made.json_schema != inputs.given_json_schema;
+}
+
+// The prompt with schemas as they were given. No call is read with what else comes of it, and
+// nothing held to it.
 std::string prompt_as_given(const common_chat_templates* templates, const ChatInputs& inputs) {
   common_chat_templates_inputs given = inputs.common;
-  given.json_schema.clear();
   given.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
   for (std::size_t i = 0; i < inputs.given_parameters.size(); ++i) {
     given.tools[i].parameters = inputs.given_parameters[i];
   }
-  return apply(templates, given).prompt;
+  // Few templates say it. A grammar is made of it on the way, where the converter can.
+  given.json_schema = marks_content(templates) ? inputs.given_json_schema : "";
+  try {
+    return apply(templates, given).prompt;
+  } catch (const std::exception&) {
+    if (given.json_schema.empty()) throw;
+    given.json_schema = inputs.common.json_schema;
+    return apply(templates, given).prompt;
+  }
 }
 
 // What holds content to inputs.common.json_schema, from the answer's beginning.
@@ -245,8 +258,8 @@ Result<ChatPrompt> ChatTemplate::own_prompt(const std::vector<ChatMessage>& mess
     ChatPrompt prompt;
     OUTRIDER_ASSIGN_OR_RETURN(prompt.grammar, whole_grammar(*templates, params, *inputs, options));
     prompt.reader = make_chat_reader(params, options.continue_last);
-    prompt.text = inputs->given_parameters.empty() ? std::move(params.prompt)
-                                                   : prompt_as_given(*templates, *inputs);
+    prompt.text = says_otherwise(first, *inputs) ? prompt_as_given(*templates, *inputs)
+                                                 : std::move(params.prompt);
     prompt.stop = std::move(params.additional_stops);
     prompt.shown = std::move(params.preserved_tokens);
     return prompt;

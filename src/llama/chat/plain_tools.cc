@@ -8,7 +8,6 @@
 
 #include "json/json.h"
 #include "llama/schema/json_schema.h"
-#include "llama/schema/schema_refs.h"
 
 namespace outrider::llama {
 namespace {
@@ -198,19 +197,19 @@ std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages
 
 Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options) {
   Json one_of = Json::array();
-  Json parameters = Json::object();  // of each tool, whose references are about them alone
+  Json definitions_of_all = Json::object();
   ValueRules rules;
   for (const ChatTool& tool : options.tools) {
     const Keeping keeping = tool.strict ? Keeping::kStrict : Keeping::kLoose;
     Result<Json> own = convertible_schema(json::encode(parameters_of(tool)), keeping, rules);
     if (!own.ok()) return own.status().about("tools");
-    const std::string name = "tool-" + std::to_string(one_of.size());
-    const std::string place = "#/$defs/" + name;
-    move_refs(*own, place);
-    parameters[name] = std::move(*own);
+    hold_to_object(*own);
+    const Json definitions = own->contains("$defs") ? (*own)["$defs"] : Json::object();
+    own->erase("$defs");
+    definitions_of_all.update(definitions);  // under names that no other tool has
     one_of.push_back(
         {{"type", "object"},
-         {"properties", {{"name", {{"const", tool.name}}}, {"arguments", {{"$ref", place}}}}},
+         {"properties", {{"name", {{"const", tool.name}}}, {"arguments", std::move(*own)}}},
          {"required", Json::array({"name", "arguments"})},
          {"additionalProperties", false}});
   }
@@ -220,7 +219,7 @@ Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options) {
                        {"properties", {{"tool_calls", std::move(calls)}}},
                        {"required", Json::array({"tool_calls"})},
                        {"additionalProperties", false},
-                       {"$defs", std::move(parameters)}};
+                       {"$defs", std::move(definitions_of_all)}};
   Result<std::string> gbnf = grammar_from_convertible(schema, rules);
   if (!gbnf.ok()) return gbnf.status().about("tools");
   ChatGrammar grammar{.gbnf = std::move(*gbnf)};

@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "json-schema-to-grammar.h"
+#include "llama/schema/schema_words.h"
 
 namespace outrider::llama {
 namespace {
@@ -27,10 +28,6 @@ Status check_text(std::string_view text) {
     return invalid_argument("the schema is nested more than " + std::to_string(json::kMaxDepth) +
                             " deep, at byte " + std::to_string(deep));
   }
-  // What ValueRules marks its values with.
-  if (text.find("\\u0001") != std::string_view::npos) {
-    return invalid_argument("the schema holds the control character U+0001, which is not kept to");
-  }
   return Status();
 }
 
@@ -45,6 +42,13 @@ Result<Json> convertible_schema(std::string_view schema, Keeping keeping, ValueR
   } catch (const Json::exception& error) {
     return invalid_argument(std::string("the schema is not JSON: ") + error.what());
   }
+}
+
+void hold_to_object(Json& convertible) {
+  if (alone_word(convertible) != nullptr || convertible.contains("$ref")) return;
+  const bool is = convertible.contains("type") ? convertible["type"] == "object"
+                                               : convertible.contains("properties");
+  if (!is) convertible["type"] = "object";
 }
 
 Result<std::string> grammar_from_convertible(const Json& schema, const ValueRules& rules) {

@@ -25,6 +25,8 @@ Result<std::string> grammar_from_json_schema(std::string_view schema,
 // is for the converter, and ValueRules::write() for what comes out of that.
 // Errors: as above.
 Result<json::Json> convertible_schema(std::string_view schema, Keeping keeping, ValueRules& rules);
+// One that came out of it describes objects only, as calls' arguments are.
+void hold_to_object(json::Json& convertible);
 Result<std::string> grammar_from_convertible(const json::Json& schema, const ValueRules& rules);
 
 }  // namespace outrider::llama

@@ -148,9 +148,9 @@ class PatternReader {
     const std::string how_often = take("*") ? "*" : take("+") ? "+" : take("?") ? "?" : counts();
     if (how_often.empty()) return "";
     take("?");  // lazy: of the same texts the shortest first
-    if (rest_.starts_with('*') || rest_.starts_with('+') || rest_.starts_with('?')) {
-      fail("nothing to repeat");
-    }
+    const bool again = rest_.starts_with('*') || rest_.starts_with('+') || rest_.starts_with('?') ||
+                       !counts().empty();
+    if (again) fail("nothing to repeat");
     return how_often;
   }
 

@@ -144,6 +144,7 @@ TEST(PatternTest, WhatIsNoPatternOrNotRegularIsRefusedWithTheReason) {
       {"[\\d-a]x[z-\\d]", "above to below"},
       {"*", "nothing to repeat"},
       {"a**", "nothing to repeat"},
+      {"a{2}{3}", "nothing to repeat"},
       {"a{3,2}", "above the most"},
       {"a{5000}", "2000 repetitions"},
       {"\\", "at the end"},

@@ -14,7 +14,10 @@ namespace {
 
 using json::Json;
 
-constexpr std::size_t kMaxCopies = 16;  // each at most as large as the schema
+constexpr std::size_t kMaxRefs = 500;
+constexpr std::size_t kMaxCopied = 20000;  // values of all copies together
+constexpr int kLongestChain = 64;
+constexpr std::string_view kPlace = "#/$defs/";
 
 // A name in a JSON pointer in a URL: %20, ~1 (a slash), ~0 (a tilde).
 std::string unescaped(std::string_view name) {
@@ -41,23 +44,44 @@ std::string unescaped(std::string_view name) {
   return plain;
 }
 
-bool is_plain(const std::string& ref) {
-  return ref.starts_with("#/") && ref.find_first_of("~%") == std::string::npos;
+// Whether what stands under `key` is data, which is no schema.
+bool holds_data(std::string_view key) {
+  return key == "const" || key == "enum" || key == "default" || key == "examples";
 }
 
-// Depth is bounded by json::kMaxDepth, when the text is parsed.
-void for_each_ref(Json& node, const std::function<void(Json& ref)>& visit) {
-  if (node.is_object() && node.contains("$ref") && node["$ref"].is_string()) visit(node["$ref"]);
-  if (!node.is_structured()) return;
-  for (Json& child : node) for_each_ref(child, visit);
+// Whether what stands under `key` is schemas by their names.
+bool holds_names(std::string_view key) {
+  return key == "properties" || key == "patternProperties" || key == "$defs" ||
+         key == "definitions";
 }
 
-}  // namespace
+// Depth is bounded by json::kMaxDepth, when the text is parsed. `names`: the keys are no keywords.
+void for_each_ref(Json& node, const std::function<void(Json& ref)>& visit, bool names = false) {
+  if (node.is_array()) {
+    for (Json& child : node) for_each_ref(child, visit);
+  }
+  if (!node.is_object()) return;
+  for (auto& [key, child] : node.items()) {
+    if (!names && key == "$ref" && child.is_string()) {
+      visit(child);
+    } else if (names || !holds_data(key)) {
+      for_each_ref(child, visit, !names && holds_names(key));
+    }
+  }
+}
 
-Json* resolve(Json& root, const std::string& ref) {
+std::size_t count_values(const Json& value) {
+  std::size_t n = 1;
+  if (!value.is_structured()) return n;
+  for (const Json& child : value) n += count_values(child);
+  return n;
+}
+
+// A JSON pointer in `root`; null: it leads nowhere.
+const Json* resolve(const Json& root, const std::string& ref) {
   if (ref == "#") return &root;
   if (!ref.starts_with("#/")) return nullptr;
-  Json* at = &root;
+  const Json* at = &root;
   for (std::size_t begin = 2; begin <= ref.size();) {
     const std::size_t end = std::min(ref.find('/', begin), ref.size());
     const std::string key = unescaped(std::string_view(ref).substr(begin, end - begin));
@@ -75,69 +99,70 @@ Json* resolve(Json& root, const std::string& ref) {
   return at;
 }
 
-bool leads_back(Json& root, const std::string& ref) {
-  std::set<std::string> chain;
-  std::string next = ref;
-  while (chain.insert(next).second) {
-    const Json* target = resolve(root, next);
-    if (target == nullptr || !target->is_object() || !target->contains("$ref") ||
-        !(*target)["$ref"].is_string()) {
-      return false;
-    }
-    next = (*target)["$ref"].get<std::string>();
-  }
-  return true;
-}
+}  // namespace
 
-void write_plain_refs(Json& root) {
-  std::map<std::string, Json> copies;  // of what is referred to otherwise
+void name_refs(Json& root, ValueRules& rules) {
+  if (!root.is_object()) return;
+  std::map<std::string, std::string> names;  // by the reference
+  Json copies = Json::object();
+  std::size_t n_copied = 0;
   for_each_ref(root, [&](const Json& ref) {
     const std::string text = ref.get<std::string>();
-    const Json* target = is_plain(text) ? nullptr : resolve(root, text);
-    if (target != nullptr && copies.size() < kMaxCopies) copies.emplace(text, *target);
-  });
-  if (copies.empty()) return;
-  if (!root.contains("$defs") || !root["$defs"].is_object()) root["$defs"] = Json::object();
-  std::map<std::string, std::string> names;
-  for (auto& [ref, copy] : copies) {
-    std::string name = "ref-" + std::to_string(names.size());
-    while (root["$defs"].contains(name)) name += "-";
+    if (names.contains(text) || names.size() >= kMaxRefs || n_copied > kMaxCopied) return;
+    const Json* target = resolve(root, text);
+    if (target == nullptr) return;
+    n_copied += count_values(*target);
+    if (n_copied > kMaxCopied) return;
+    Json copy = *target;
     if (copy.is_object()) {  // the definitions stay at the root
       copy.erase("$defs");
       copy.erase("definitions");
     }
-    root["$defs"][name] = std::move(copy);
-    names[ref] = "#/$defs/" + name;
-  }
+    const std::string name = rules.next_definition();
+    copies[name] = std::move(copy);
+    names[text] = std::string(kPlace) + name;
+  });
+  root.erase("$defs");
+  root.erase("definitions");
+  if (copies.empty()) return;
+  root["$defs"] = std::move(copies);
   for_each_ref(root, [&names](Json& ref) {
     const std::map<std::string, std::string>::const_iterator known =
         names.find(ref.get<std::string>());
-    if (known != names.end()) ref = known->second;
+    ref = known != names.end() ? known->second : "nowhere:" + ref.get<std::string>();
   });
+}
+
+Json* named_target(Json& root, const std::string& ref) {
+  if (!ref.starts_with(kPlace) || !root.is_object() || !root.contains("$defs")) return nullptr;
+  Json& definitions = root["$defs"];
+  const std::string name = ref.substr(kPlace.size());
+  return definitions.is_object() && definitions.contains(name) ? &definitions[name] : nullptr;
+}
+
+Json* final_target(Json& root, const std::string& ref) {
+  std::string next = ref;
+  for (int i = 0; i < kLongestChain; ++i) {
+    Json* target = named_target(root, next);
+    if (target == nullptr || !target->is_object() || !target->contains("$ref") ||
+        !(*target)["$ref"].is_string()) {
+      return target;
+    }
+    next = (*target)["$ref"].get<std::string>();
+  }
+  return nullptr;
 }
 
 void inline_root(Json& root) {
-  while (root.is_object() && root.contains("$ref") && root["$ref"].is_string()) {
-    const std::string ref = root["$ref"].get<std::string>();
-    const Json* target = leads_back(root, ref) ? nullptr : resolve(root, ref);
-    if (target == nullptr || !target->is_object()) return;
-    const bool alone = std::all_of(root.items().begin(), root.items().end(), [](const auto& item) {
-      return item.key() == "$ref" || is_annotation(item.key());
-    });
-    if (!alone) return;
-    Json whole = *target;
-    for (const char* key : {"$defs", "definitions"}) {
-      if (root.contains(key) && !whole.contains(key)) whole[key] = root[key];
-    }
-    root = std::move(whole);
-  }
-}
-
-void move_refs(Json& schema, const std::string& place) {
-  for_each_ref(schema, [&place](Json& ref) {
-    const std::string text = ref.get<std::string>();
-    if (text.starts_with("#/")) ref = place + text.substr(1);
+  if (!root.is_object() || !root.contains("$ref") || !root["$ref"].is_string()) return;
+  const bool alone = std::all_of(root.items().begin(), root.items().end(), [](const auto& item) {
+    return item.key() == "$ref" || is_annotation(item.key());
   });
+  const Json* target = alone ? final_target(root, root["$ref"].get<std::string>()) : nullptr;
+  if (target == nullptr || !target->is_object()) return;
+  Json whole = *target;
+  whole["$defs"] = root["$defs"];
+  root = std::move(whole);
 }
 
 }  // namespace outrider::llama

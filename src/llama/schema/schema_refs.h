@@ -1,28 +1,31 @@
 // The local references of a JSON schema: "#", "#/$defs/x", with JSON pointer's escapes.
+//
+// llama-common's converter reads "#/a/b" only, without escapes. It names the rule of a reference by
+// its text without punctuation, and makes one grammar of all tools of a request: two tools that
+// both have a "#/$defs/Item" would get the same rule. And a schema that is referred to may have to
+// be moved. So before anything else each is copied to a place and a name of its own.
 #pragma once
 
 #include <string>
 
 #include "json/json.h"
+#include "llama/schema/value_rules.h"
 
 namespace outrider::llama {
 
-// What `ref` refers to; null: nothing in this schema.
-json::Json* resolve(json::Json& root, const std::string& ref);
+// What is referred to is copied to $defs, which holds nothing else then, under a name of `rules`,
+// and every reference refers to the copy. References that lead nowhere stay as they are, and so do
+// those behind the first 500, or where the copies would be too large.
+void name_refs(json::Json& root, ValueRules& rules);
 
-// Whether `ref` leads back to itself by $refs alone, and never to a schema.
-bool leads_back(json::Json& root, const std::string& ref);
+// What `ref`, one that name_refs() wrote, refers to; null: it is none.
+json::Json* named_target(json::Json& root, const std::string& ref);
 
-// llama-common's converter reads "#/a/b" only, without escapes. What other references refer to is
-// copied below $defs, and they refer to the copy. Those that lead nowhere stay as they
-// are, and so do more than 16.
-void write_plain_refs(json::Json& root);
+// Where a reference leads, over others; null: nowhere, back to itself, or over more than 64.
+json::Json* final_target(json::Json& root, const std::string& ref);
 
 // A schema whose root is only a reference becomes what that refers to, so that what looks for
 // properties finds them.
 void inline_root(json::Json& root);
-
-// For a schema that becomes a part of another one, at `place` ("#/$defs/x").
-void move_refs(json::Json& schema, const std::string& place);
 
 }  // namespace outrider::llama

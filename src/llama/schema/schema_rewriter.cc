@@ -1,10 +1,13 @@
 #include "llama/schema/schema_rewriter.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "llama/schema/schema_all_of.h"
 #include "llama/schema/schema_refs.h"
 #include "llama/schema/schema_values.h"
 #include "llama/schema/schema_words.h"
@@ -15,25 +18,29 @@ namespace {
 using json::Json;
 
 constexpr std::size_t kMaxNodes = 5000;      // schemas, lists of types multiplied out
+constexpr std::string_view kNowhere = "nowhere:";
 constexpr std::size_t kMaxPath = 2000;       // bytes of names from the root to a schema
+constexpr int kMaxMerged = 100;              // allOf
 constexpr std::size_t kMaxProperties = 200;  // of one object
 constexpr std::int64_t kMaxCount = 2000;     // llama.cpp's most repetitions
+// Where it is passed over above that: a grammar holds each repetition, and 10,000 at most.
+constexpr std::int64_t kMaxLooseCount = 200;
 
 // Walks the schemas that the converter would visit, along its own rules. Recursion is as deep as
 // the text, which json::kMaxDepth limits, plus one level of $ref at a time.
 class SchemaRewriter {
  public:
   SchemaRewriter(Json& root, Keeping keeping, ValueRules& rules)
-      : root_(root), keeping_(keeping), values_(rules) {}
+      : root_(root), keeping_(keeping), rules_(rules), values_(rules) {}
 
   Status rewrite_all() {
+    name_refs(root_, rules_);
     inline_root(root_);
-    write_plain_refs(root_);
     OUTRIDER_RETURN_IF_ERROR(rewrite(root_, "#", 1));
     while (!pending_.empty()) {  // targets of $ref, each once
       const std::string ref = pending_.back();
       pending_.pop_back();
-      Json* target = resolve(root_, ref);
+      Json* target = named_target(root_, ref);
       if (target != nullptr) OUTRIDER_RETURN_IF_ERROR(rewrite(*target, ref, 1));
     }
     return Status();
@@ -67,20 +74,23 @@ class SchemaRewriter {
       if (strict()) return wrong(path, "a schema must be an object");
       node = Json::object();
     }
-    join_single(node);
+    join_single_all_of(node);
     if (node.contains("$ref")) OUTRIDER_RETURN_IF_ERROR(check_ref(node, path));
     if (node.contains("$ref")) {
       const std::string ref = node["$ref"].get<std::string>();
       if (seen_.insert(ref).second) pending_.push_back(ref);
       return Status();
     }
+    OUTRIDER_RETURN_IF_ERROR(join_all(node, path));
     OUTRIDER_RETURN_IF_ERROR(check_types(node, path));
     OUTRIDER_RETURN_IF_ERROR(check_words(node, path));
     OUTRIDER_RETURN_IF_ERROR(check_shapes(node, path));
+    OUTRIDER_RETURN_IF_ERROR(check_constants(node, path));
     split_types(node);
     if (node.contains("type") && node["type"].is_array()) copies *= node["type"].size();
     OUTRIDER_RETURN_IF_ERROR(check_counts(node, path, "minLength", "maxLength"));
     OUTRIDER_RETURN_IF_ERROR(check_counts(node, path, "minItems", "maxItems"));
+    OUTRIDER_RETURN_IF_ERROR(check_tuple(node, path));
     OUTRIDER_RETURN_IF_ERROR(write_value(node, path));
     OUTRIDER_RETURN_IF_ERROR(check_alternatives(node, path));
     return rewrite_children(node, path, copies);
@@ -90,13 +100,12 @@ class SchemaRewriter {
     const Json& value = node["$ref"];
     if (!value.is_string()) return leave_out(node, "$ref", path, "$ref must be a text");
     const std::string ref = value.get<std::string>();
-    if (ref.size() > kMaxPath) return leave_out(node, "$ref", path, "$ref is too long");
-    if (resolve(root_, ref) == nullptr) {
-      return leave_out(node, "$ref", path, "$ref '" + ref + "' leads nowhere in this schema");
+    if (named_target(root_, ref) == nullptr) {
+      const std::string given = ref.substr(ref.starts_with(kNowhere) ? kNowhere.size() : 0);
+      return leave_out(node, "$ref", path, "$ref '" + given + "' leads nowhere in this schema");
     }
-    if (leads_back(root_, ref)) {
-      return leave_out(node, "$ref", path,
-                       "$ref '" + ref + "' leads back to itself and never to a schema");
+    if (final_target(root_, ref) == nullptr) {
+      return leave_out(node, "$ref", path, "$ref leads back to itself and never to a schema");
     }
     for (const auto& [key, beside] : node.items()) {
       if (!strict() || key == "$ref" || is_annotation(key)) continue;
@@ -105,28 +114,31 @@ class SchemaRewriter {
     return Status();
   }
 
-  // allOf of one schema is that schema.
-  static void join_single(Json& node) {
-    while (node.contains("allOf") && node["allOf"].is_array() && node["allOf"].size() == 1 &&
-           node["allOf"][0].is_object()) {
-      const Json single = node["allOf"][0];
-      bool only = true;   // nothing else constrains
-      bool apart = true;  // nothing is said twice
-      for (const auto& [key, value] : node.items()) {
-        if (key == "allOf" || is_annotation(key)) continue;
-        only = false;
-        apart = apart && !single.contains(key);
-      }
-      if (!only && (!apart || single.contains("$ref"))) return;
-      node.erase("allOf");
-      for (const auto& [key, value] : single.items()) {
-        if (!node.contains(key)) node[key] = value;
+  // Several ones are one object, or cannot be kept to.
+  Status join_all(Json& node, const std::string& path) {
+    if (!node.contains("allOf")) return Status();
+    // A part that holds the whole would be merged into itself for ever.
+    if (node["allOf"].is_array() && ++n_merged_ <= kMaxMerged) {
+      if (std::optional<Json> merged = merge_all_of(root_, node, strict())) {
+        if (&node == &root_ && node.contains("$defs")) (*merged)["$defs"] = node["$defs"];
+        node = std::move(*merged);
+        return Status();
       }
     }
+    return leave_out(node, "allOf", path,
+                     "allOf can only join open objects that say the same of a property");
   }
 
   Status check_types(Json& node, const std::string& path) const {
-    if (!node.contains("type")) return Status();
+    if (node.contains("type") && node["type"].is_null()) node.erase("type");
+    if (!node.contains("type")) {
+      // Without one the converter takes any value. An array is meant.
+      const bool counts = node.contains("minItems") || node.contains("maxItems");
+      if (counts && alone_word(node) == nullptr && !node.contains("properties")) {
+        node["type"] = "array";
+      }
+      return Status();
+    }
     Json& type = node["type"];
     if (!strict() && type.is_string() && node.contains("nullable") && node["nullable"] == true) {
       type = Json::array({type, "null"});  // OpenAPI's word for it
@@ -148,11 +160,7 @@ class SchemaRewriter {
   Status check_words(const Json& node, const std::string& path) const {
     if (!strict()) return Status();
     const std::set<std::string> types = types_of(node);
-    const char* alone = node.contains("oneOf")   ? "oneOf"
-                        : node.contains("anyOf") ? "anyOf"
-                        : node.contains("const") ? "const"
-                        : node.contains("enum")  ? "enum"
-                                                 : nullptr;
+    const char* alone = alone_word(node);
     for (const auto& [key, value] : node.items()) {
       const bool off = (key == "uniqueItems" && value == false) || key.empty();
       if (is_annotation(key) || off) continue;
@@ -172,16 +180,26 @@ class SchemaRewriter {
   // That the values of keywords are what they must be.
   Status check_shapes(Json& node, const std::string& path) const {
     const auto is_list = [](const Json& value) { return value.is_array() && !value.empty(); };
-    for (const char* key : {"enum", "oneOf", "anyOf", "allOf"}) {
+    for (const char* key : {"enum", "oneOf", "anyOf"}) {
       if (!node.contains(key) || is_list(node[key])) continue;
       const std::string why = std::string(key) + " must be an array that is not empty";
       OUTRIDER_RETURN_IF_ERROR(leave_out(node, key, path, why));
     }
-    if (node.contains("items") && node["items"].is_boolean()) {
-      // Behind a tuple, whose length the converter keeps, nothing more may come anyway.
-      const bool says_nothing = node["items"] == true || node.contains("prefixItems");
-      if (says_nothing) node.erase("items");
+    if (node.contains("items")) {
+      const Json& items = node["items"];
+      // Behind a tuple, whose length the converter keeps, nothing more may come.
+      const bool says_nothing = items == true || (items.is_array() && items.empty()) ||
+                                (items == false && node.contains("prefixItems"));
+      if (says_nothing) {
+        node.erase("items");
+      } else if (node.contains("prefixItems")) {
+        OUTRIDER_RETURN_IF_ERROR(
+            leave_out(node, "items", path, "items cannot be kept to beside prefixItems"));
+      }
     }
+    // An annotation, which the converter keeps to for some formats; and then to no length.
+    const bool lengths = node.contains("minLength") || node.contains("maxLength");
+    if (node.contains("format") && (lengths || !node["format"].is_string())) node.erase("format");
     if (node.contains("prefixItems") && !node["prefixItems"].is_array()) {
       OUTRIDER_RETURN_IF_ERROR(
           leave_out(node, "prefixItems", path, "prefixItems must be an array"));
@@ -191,7 +209,45 @@ class SchemaRewriter {
       OUTRIDER_RETURN_IF_ERROR(leave_out(node, "additionalProperties", path,
                                          "additionalProperties must be a boolean or a schema"));
     }
-    return check_properties(node, path);
+    OUTRIDER_RETURN_IF_ERROR(check_properties(node, path));
+    // Its grammar of other names than those lets names end wrongly, so that there are no others.
+    const bool named = node.contains("properties") && !node["properties"].empty();
+    if (named) node.erase("additionalProperties");
+    return Status();
+  }
+
+  // enum and const, which the converter takes whatever the type.
+  Status check_constants(Json& node, const std::string& path) const {
+    const std::set<std::string> types = types_of(node);
+    const auto fits = [&types](const Json& value) {
+      return is_of_types(value, types) && !ValueRules::is_mark(value);
+    };
+    if (node.contains("const") && !fits(node["const"])) {
+      OUTRIDER_RETURN_IF_ERROR(
+          leave_out(node, "const", path, "const is not of its type, or begins with U+0001"));
+    }
+    if (!node.contains("enum")) return Status();
+    Json kept = Json::array();
+    for (const Json& value : node["enum"]) {
+      if (fits(value)) kept.push_back(value);
+    }
+    if (kept.empty()) return leave_out(node, "enum", path, "enum has no value of its type");
+    node["enum"] = std::move(kept);
+    return Status();
+  }
+
+  // The converter keeps to a tuple's length, whatever is said of it.
+  Status check_tuple(const Json& node, const std::string& path) const {
+    const char* key = node.contains("items") ? "items" : "prefixItems";
+    if (!strict() || !node.contains(key) || !node[key].is_array()) return Status();
+    const std::size_t size = node[key].size();
+    const auto beyond = [&node, size](const char* word, bool least) {
+      if (!node.contains(word)) return false;
+      const std::size_t count = node[word].get<std::size_t>();
+      return least ? count > size : count < size;
+    };
+    if (!beyond("minItems", true) && !beyond("maxItems", false)) return Status();
+    return wrong(path, "a tuple of " + std::to_string(size) + " has that many items");
   }
 
   Status check_properties(Json& node, const std::string& path) const {
@@ -218,12 +274,14 @@ class SchemaRewriter {
 
   Status check_counts(Json& node, const std::string& path, const char* least,
                       const char* most) const {
-    std::int64_t values[2] = {0, kMaxCount};
+    const std::int64_t limit = strict() ? kMaxCount : kMaxLooseCount;
+    std::int64_t values[2] = {0, limit};
     const char* keys[2] = {least, most};
     for (int i = 0; i < 2; ++i) {
       if (!node.contains(keys[i])) continue;
       const Json& value = node[keys[i]];
-      const bool whole = value.is_number_unsigned() && value.get<std::uint64_t>() <= kMaxCount;
+      const bool whole = value.is_number_unsigned() &&
+                         value.get<std::uint64_t>() <= static_cast<std::uint64_t>(limit);
       if (whole) {
         values[i] = value.get<std::int64_t>();
         continue;
@@ -249,7 +307,7 @@ class SchemaRewriter {
     return Status();
   }
 
-  // oneOf, anyOf, allOf: what the converter makes of them.
+  // oneOf and anyOf: what the converter makes of them.
   Status check_alternatives(Json& node, const std::string& path) const {
     for (const char* key : {"oneOf", "anyOf"}) {
       if (!node.contains(key)) continue;
@@ -258,50 +316,38 @@ class SchemaRewriter {
         node.erase(key);
         continue;
       }
-      push_type_down(node, key);
-    }
-    if (!node.contains("allOf")) return Status();
-    if (node.contains("properties")) move_properties(node);
-    for (const Json& part : node["allOf"]) {
-      if (is_object_schema(part)) continue;
-      return leave_out(node, "allOf", path, "allOf can only join objects with properties");
+      OUTRIDER_RETURN_IF_ERROR(push_type_down(node, key, path));
     }
     return Status();
   }
 
   // A type beside alternatives is that of each of them.
-  static void push_type_down(Json& node, const char* key) {
-    if (!node.contains("type")) return;
+  Status push_type_down(Json& node, const char* key, const std::string& path) const {
+    if (!node.contains("type")) return Status();
+    const std::set<std::string> types = types_of(node);
     for (Json& child : node[key]) {
-      const bool says = !child.is_object() || child.contains("type") || child.contains("$ref") ||
-                        child.contains("oneOf") || child.contains("anyOf") ||
-                        child.contains("const") || child.contains("enum");
-      if (!says) child["type"] = node["type"];
+      if (!child.is_object()) continue;
+      const bool other =
+          child.contains("$ref") || child.contains("oneOf") || child.contains("anyOf");
+      if (!child.contains("type") && !other) {
+        child["type"] = node["type"];
+        continue;
+      }
+      const Json* said = &child;
+      if (child.contains("$ref") && child["$ref"].is_string()) {
+        said = final_target(root_, child["$ref"].get<std::string>());
+      }
+      const std::set<std::string> given =
+          said != nullptr && said->is_object() ? types_of(*said) : std::set<std::string>{"any"};
+      const bool fits = std::all_of(given.begin(), given.end(), [&types](const std::string& type) {
+        return types.contains(type) || (type == "integer" && types.contains("number"));
+      });
+      if (strict() && !fits) {
+        return wrong(path, std::string("type cannot be kept to beside ") + key + "; leave it out");
+      }
     }
     node.erase("type");
-  }
-
-  // An object's own properties become a part of its allOf, which is passed over otherwise.
-  static void move_properties(Json& node) {
-    Json own = Json::object();
-    for (const char* key : {"properties", "required"}) {
-      if (!node.contains(key)) continue;
-      own[key] = node[key];
-      node.erase(key);
-    }
-    node.erase("additionalProperties");
-    node["allOf"].insert(node["allOf"].begin(), std::move(own));
-  }
-
-  bool is_object_schema(const Json& part) const {
-    const Json* schema = &part;
-    for (int i = 0; i < 100 && schema != nullptr; ++i) {  // leads_back() comes with the parts
-      if (!schema->is_object()) return false;
-      if (!schema->contains("$ref")) return schema->contains("properties");
-      if (!(*schema)["$ref"].is_string()) return false;
-      schema = resolve(root_, (*schema)["$ref"].get<std::string>());
-    }
-    return schema != nullptr;
+    return Status();
   }
 
   Status rewrite_children(Json& node, const std::string& path, std::size_t copies) {
@@ -314,7 +360,7 @@ class SchemaRewriter {
       OUTRIDER_RETURN_IF_ERROR(
           rewrite(node["additionalProperties"], path + "/additionalProperties", copies));
     }
-    for (const char* key : {"oneOf", "anyOf", "allOf", "items", "prefixItems"}) {
+    for (const char* key : {"oneOf", "anyOf", "items", "prefixItems"}) {
       if (!node.contains(key)) continue;
       Json& children = node[key];
       const std::string where = path + "/" + key;
@@ -331,10 +377,12 @@ class SchemaRewriter {
 
   Json& root_;
   const Keeping keeping_;
+  ValueRules& rules_;
   SchemaValues values_;
   std::set<std::string> seen_;
   std::vector<std::string> pending_;
   std::size_t n_nodes_ = 0;
+  int n_merged_ = 0;
 };
 
 }  // namespace

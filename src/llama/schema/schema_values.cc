@@ -71,10 +71,7 @@ void take_value_words_out(Json& node) {
 
 void split_types(Json& node) {
   if (!node.contains("type") || !node["type"].is_array() || !has_value_words(node)) return;
-  // The converter looks at these first, whatever the type.
-  for (const char* key : {"oneOf", "anyOf", "const", "enum"}) {
-    if (node.contains(key)) return;
-  }
+  if (alone_word(node) != nullptr) return;
   Json alternatives = Json::array();
   for (const Json& type : node["type"]) {
     Json alternative = {{"type", type}};
@@ -92,9 +89,7 @@ void split_types(Json& node) {
 }
 
 Status SchemaValues::write(Json& node, bool loose) {
-  for (const char* key : {"oneOf", "anyOf", "const", "enum"}) {
-    if (node.contains(key)) return Status();
-  }
+  if (alone_word(node) != nullptr) return Status();
   const std::string type =
       node.contains("type") && node["type"].is_string() ? node["type"].get<std::string>() : "";
   if (node.contains("pattern") && (type.empty() || type == "string")) {
@@ -143,7 +138,7 @@ Status SchemaValues::write_number(Json& node, bool loose) {
     range.max_decimals = std::min(range.max_decimals, decimals.value_or(range.max_decimals));
   }
   OUTRIDER_ASSIGN_OR_RETURN(std::string expression, number_expression(range));
-  node = rules_.number_mark(std::move(expression));
+  node = rules_.number_mark(std::move(expression), integer);
   return Status();
 }
 

@@ -1,5 +1,6 @@
 #include "llama/schema/schema_words.h"
 
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -31,6 +32,17 @@ bool is_annotation(std::string_view key) {
 
 bool is_type(std::string_view name) { return words_of_types().contains(name); }
 
+bool is_of_types(const json::Json& value, const std::set<std::string>& types) {
+  const bool whole = value.is_number_integer() ||
+                     (value.is_number() && std::floor(value.get<double>()) == value.get<double>());
+  return (value.is_null() && types.contains("null")) ||
+         (value.is_boolean() && types.contains("boolean")) ||
+         (value.is_string() && types.contains("string")) ||
+         (value.is_array() && types.contains("array")) ||
+         (value.is_object() && types.contains("object")) ||
+         (value.is_number() && types.contains("number")) || (whole && types.contains("integer"));
+}
+
 std::set<std::string> types_of(const json::Json& node) {
   std::set<std::string> types;
   const auto add = [&types](const json::Json& type) {
@@ -49,6 +61,13 @@ std::set<std::string> types_of(const json::Json& node) {
 bool is_known_of(std::string_view key, std::string_view type) {
   const auto words = words_of_types().find(type);
   return words != words_of_types().end() && words->second.contains(key);
+}
+
+const char* alone_word(const json::Json& node) {
+  for (const char* word : {"oneOf", "anyOf", "const", "enum"}) {
+    if (node.contains(word)) return word;
+  }
+  return nullptr;
 }
 
 bool is_general(std::string_view key) {
