@@ -162,6 +162,25 @@ TEST(JsonSchema, ALooseGrammarIsMadeOfAnySchema) {
   EXPECT_NE(kept->find(R"(\"a\")"), std::string::npos) << *kept;
 }
 
+// allOf is one object: what is optional stays so, and a property of two parts is there once.
+TEST(JsonSchema, AllOfIsOneObject) {
+  const std::string twice =
+      R"({"allOf":[{"$ref":"#/$defs/a"},{"properties":{"k":{"const":"x"},"y":{"type":"null"}},)"
+      R"("required":["y"]}],"$defs":{"a":{"properties":{"k":{"type":"string"}}}}})";
+  EXPECT_FALSE(grammar_from_json_schema(twice).ok());
+  const Result<std::string> loose = grammar_from_json_schema(twice, Keeping::kLoose);
+  ASSERT_TRUE(loose.ok()) << loose.status().message();
+  EXPECT_NE(loose->find("root ::= \"{\" space y-kv ("), std::string::npos) << *loose;
+  EXPECT_NE(loose->find("k-kv"), std::string::npos) << *loose;
+  // Conditions are passed over, and the properties stay.
+  const Result<std::string> kept =
+      grammar_from_json_schema(R"({"properties":{"city":{"const":"Rome"}},"required":["city"],)"
+                               R"("allOf":[{"if":{"properties":{}}},{"if":{}}]})",
+                               Keeping::kLoose);
+  ASSERT_TRUE(kept.ok()) << kept.status().message();
+  EXPECT_NE(kept->find("Rome"), std::string::npos) << *kept;
+}
+
 // Words of schemas put together at random: a grammar, whatever they are.
 TEST(JsonSchema, RandomSchemasGiveALooseGrammar) {
   const unsigned seed = std::random_device{}();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/on_exit.h"
 #include "llama/schema/schema_all_of.h"
 #include "llama/schema/schema_refs.h"
 #include "llama/schema/schema_values.h"
@@ -20,7 +21,8 @@ using json::Json;
 constexpr std::size_t kMaxNodes = 5000;      // schemas, lists of types multiplied out
 constexpr std::string_view kNowhere = "nowhere:";
 constexpr std::size_t kMaxPath = 2000;       // bytes of names from the root to a schema
-constexpr int kMaxMerged = 100;              // allOf
+constexpr int kMaxMerged = 100;              // schemas with allOf
+constexpr int kMaxMergedAbove = 3;           // one in another, references apart
 constexpr std::size_t kMaxProperties = 200;  // of one object
 constexpr std::int64_t kMaxCount = 2000;     // llama.cpp's most repetitions
 // Where it is passed over above that: a grammar holds each repetition, and 10,000 at most.
@@ -35,6 +37,7 @@ class SchemaRewriter {
 
   Status rewrite_all() {
     name_refs(root_, rules_);
+    if (root_.is_object() && root_.contains("$defs")) given_["$defs"] = root_["$defs"];
     inline_root(root_);
     OUTRIDER_RETURN_IF_ERROR(rewrite(root_, "#", 1));
     while (!pending_.empty()) {  // targets of $ref, each once
@@ -81,7 +84,10 @@ class SchemaRewriter {
       if (seen_.insert(ref).second) pending_.push_back(ref);
       return Status();
     }
+    const bool joins = node.contains("allOf");
     OUTRIDER_RETURN_IF_ERROR(join_all(node, path));
+    joined_above_ += joins ? 1 : 0;
+    const OnExit back([this, joins] { joined_above_ -= joins ? 1 : 0; });
     OUTRIDER_RETURN_IF_ERROR(check_types(node, path));
     OUTRIDER_RETURN_IF_ERROR(check_words(node, path));
     OUTRIDER_RETURN_IF_ERROR(check_shapes(node, path));
@@ -118,8 +124,9 @@ class SchemaRewriter {
   Status join_all(Json& node, const std::string& path) {
     if (!node.contains("allOf")) return Status();
     // A part that holds the whole would be merged into itself for ever.
-    if (node["allOf"].is_array() && ++n_merged_ <= kMaxMerged) {
-      if (std::optional<Json> merged = merge_all_of(root_, node, strict())) {
+    const bool too_many = joined_above_ >= kMaxMergedAbove || ++n_merged_ > kMaxMerged;
+    if (node["allOf"].is_array() && !too_many) {
+      if (std::optional<Json> merged = merge_all_of(given_, node, strict())) {
         if (&node == &root_ && node.contains("$defs")) (*merged)["$defs"] = node["$defs"];
         node = std::move(*merged);
         return Status();
@@ -241,12 +248,8 @@ class SchemaRewriter {
     const char* key = node.contains("items") ? "items" : "prefixItems";
     if (!strict() || !node.contains(key) || !node[key].is_array()) return Status();
     const std::size_t size = node[key].size();
-    const auto beyond = [&node, size](const char* word, bool least) {
-      if (!node.contains(word)) return false;
-      const std::size_t count = node[word].get<std::size_t>();
-      return least ? count > size : count < size;
-    };
-    if (!beyond("minItems", true) && !beyond("maxItems", false)) return Status();
+    const bool fits = node.value("minItems", size) <= size && node.value("maxItems", size) >= size;
+    if (fits) return Status();
     return wrong(path, "a tuple of " + std::to_string(size) + " has that many items");
   }
 
@@ -376,6 +379,7 @@ class SchemaRewriter {
   }
 
   Json& root_;
+  Json given_ = Json::object();  // the definitions before they are rewritten, for parts of allOf
   const Keeping keeping_;
   ValueRules& rules_;
   SchemaValues values_;
@@ -383,6 +387,7 @@ class SchemaRewriter {
   std::vector<std::string> pending_;
   std::size_t n_nodes_ = 0;
   int n_merged_ = 0;
+  int joined_above_ = 0;  // of what is being rewritten: schemas around it that were merged
 };
 
 }  // namespace
