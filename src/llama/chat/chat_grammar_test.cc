@@ -202,6 +202,32 @@ TEST_F(ChatGrammarTest, AnAnswerIsCallsOrContentByASchema) {
   }
 }
 
+// llama-common makes one grammar of all tools, and knows a definition by its name alone.
+TEST_F(ChatGrammarTest, ADefinitionIsItsOwnTools) {
+  const LlamaVocabulary& v = vocabulary("Qwen-Qwen3-0.6B");
+  const auto tool = [](const std::string& name, const std::string& item) {
+    return ChatTool{.name = name,
+                    .description = "",
+                    .parameters = R"({"type":"object","properties":{"x":{"$ref":"#/$defs/Item"}},)"
+                                  R"("required":["x"],"$defs":{"Item":{"const":")" +
+                                  item + "\"}}}",
+                    .strict = true};
+  };
+  ChatOptions options;
+  options.tools = {tool("a", "first"), tool("b", "second")};
+  options.tool_choice = ToolChoice::kRequired;
+  const std::unique_ptr<GrammarMask> mask = mask_of(v, options);
+  ASSERT_NE(mask, nullptr);
+  const auto call = [](const std::string& name, const std::string& item) {
+    return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": {\"x\": \"" + item +
+           "\"}}\n</tool_call>";
+  };
+  EXPECT_TRUE(say(*mask->clone(), call("a", "first"), v).ok());
+  EXPECT_TRUE(say(*mask->clone(), call("b", "second"), v).ok());
+  EXPECT_FALSE(say(*mask->clone(), call("a", "second"), v).ok());
+  EXPECT_FALSE(say(*mask->clone(), call("b", "first"), v).ok());
+}
+
 // parallel_tool_calls says so, too, where calls may be made and need not.
 TEST_F(ChatGrammarTest, WithoutParallelCallsTheSecondOneCannotBeSaid) {
   const LlamaVocabulary& v = vocabulary("Qwen-Qwen2.5-7B-Instruct");

@@ -95,8 +95,8 @@ Status add_messages(const std::vector<ChatMessage>& messages, TextCheck& texts,
 // A tool's parameters in the converter's words; `given` where there is nothing else to be said.
 Result<std::string> convertible_parameters(const ChatTool& tool, const std::string& given,
                                            const Json& parsed, ValueRules& rules) {
-  const Keeping keeping = tool.strict ? Keeping::kStrict : Keeping::kLoose;
-  OUTRIDER_ASSIGN_OR_RETURN(Json convertible, convertible_schema(given, keeping, rules));
+  OUTRIDER_ASSIGN_OR_RETURN(Json convertible,
+                            convertible_schema(given, keeping_of(tool.strict), rules));
   hold_to_object(convertible);
   return convertible == parsed ? given : json::encode(convertible);
 }
@@ -201,9 +201,8 @@ Result<ChatInputs> chat_inputs(const std::vector<ChatMessage>& messages,
     inputs.add_generation_prompt = false;
   }
   if (!options.json_schema.empty()) {
-    const Result<Json> schema = convertible_schema(
-        options.json_schema, options.json_schema_strict ? Keeping::kStrict : Keeping::kLoose,
-        all.rules);
+    const Result<Json> schema =
+        convertible_schema(options.json_schema, keeping_of(options.json_schema_strict), all.rules);
     if (!schema.ok()) return schema.status().in_field("json_schema");
     inputs.json_schema = json::encode(*schema);
     all.given_json_schema = options.json_schema;

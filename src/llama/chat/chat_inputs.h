@@ -24,7 +24,7 @@ struct ChatInputs {
   // were given. Empty: what `common` has.
   std::vector<std::string> given_parameters;
   std::string given_json_schema;  // likewise; empty: there is none
-  ValueRules rules;  // for what becomes of the schemas
+  ValueRules rules;               // for what becomes of the schemas
 };
 
 // Errors: kInvalidArgument about "messages", "tools", "json_schema" or "chat_template_kwargs"; the

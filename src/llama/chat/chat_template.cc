@@ -95,73 +95,83 @@ bool has_calls(const ChatOptions& options) {
   return !options.tools.empty() && options.tool_choice != ToolChoice::kNone;
 }
 
-// Whether a prompt for grammars, which `made` is, says something else than what was given.
-bool says_otherwise(const common_chat_templates_inputs& made, const ChatInputs& inputs) {
-  return !inputs.given_parameters.empty() || made.json_schema != inputs.given_json_schema;
+// With both an answer is either of them; a call that is required leaves no content to be held.
+bool is_calls_or_content(const ChatOptions& options) {
+  return has_calls(options) && !options.json_schema.empty() &&
+         options.tool_choice == ToolChoice::kAuto;
 }
+
+// One conversation, for what several renderings of it are made of.
+struct Conversation {
+  const common_chat_templates* templates;
+  const ChatInputs& inputs;
+  const ChatOptions& options;
+  // marks_content(), where there is a schema; asking renders the template once more.
+  bool schema_is_templates;
+};
 
 // The prompt with schemas as they were given. No call is read with what else comes of it, and
 // nothing held to it.
-std::string prompt_as_given(const common_chat_templates* templates, const ChatInputs& inputs) {
-  common_chat_templates_inputs given = inputs.common;
+std::string prompt_as_given(const Conversation& c) {
+  common_chat_templates_inputs given = c.inputs.common;
   given.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
-  for (std::size_t i = 0; i < inputs.given_parameters.size(); ++i) {
-    given.tools[i].parameters = inputs.given_parameters[i];
+  for (std::size_t i = 0; i < c.inputs.given_parameters.size(); ++i) {
+    given.tools[i].parameters = c.inputs.given_parameters[i];
   }
   // Few templates say it. A grammar is made of it on the way, where the converter can.
-  given.json_schema = marks_content(templates) ? inputs.given_json_schema : "";
+  given.json_schema = c.schema_is_templates ? c.inputs.given_json_schema : "";
   try {
-    return apply(templates, given).prompt;
+    return apply(c.templates, given).prompt;
   } catch (const std::exception&) {
     if (given.json_schema.empty()) throw;
-    given.json_schema = inputs.common.json_schema;
-    return apply(templates, given).prompt;
+    given.json_schema = c.inputs.common.json_schema;
+    return apply(c.templates, given).prompt;
   }
 }
 
-// What holds content to inputs.common.json_schema, from the answer's beginning.
-Result<ChatGrammar> content_grammar(const common_chat_templates* templates,
-                                    const ChatInputs& inputs) {
-  if (marks_content(templates)) {
-    common_chat_templates_inputs content = inputs.common;
+// Whether that is another prompt than the one of `made`, which was rendered for its grammar.
+bool says_otherwise(const Conversation& c, const common_chat_templates_inputs& made) {
+  const bool schema = c.schema_is_templates && made.json_schema != c.inputs.given_json_schema;
+  return schema || !c.inputs.given_parameters.empty();
+}
+
+// What holds content to the schema, from the answer's beginning.
+Result<ChatGrammar> content_grammar(const Conversation& c) {
+  if (c.schema_is_templates) {
+    common_chat_templates_inputs content = c.inputs.common;
     content.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
-    return grammar_of(apply(templates, content));
+    return grammar_of(apply(c.templates, content));
   }
   // Its values' rules come with those of the calls.
   OUTRIDER_ASSIGN_OR_RETURN(
       std::string gbnf,
-      grammar_from_convertible(json::Json::parse(inputs.common.json_schema), ValueRules()));
+      grammar_from_convertible(json::Json::parse(c.inputs.common.json_schema), ValueRules()));
   return ChatGrammar{.gbnf = std::move(gbnf)};
 }
 
-// What holds an answer to calls, or to content by a schema.
-Result<ChatGrammar> calls_or_content(const common_chat_templates* templates,
-                                     const ChatInputs& inputs, ChatOptions options) {
-  common_chat_templates_inputs required = inputs.common;
+Result<ChatGrammar> calls_or_content(const Conversation& c) {
+  common_chat_templates_inputs required = c.inputs.common;
   required.json_schema.clear();
   required.tool_choice = COMMON_CHAT_TOOL_CHOICE_REQUIRED;
+  ChatOptions options = c.options;
   options.tool_choice = ToolChoice::kRequired;
-  const common_chat_params params = apply(templates, required);
+  const common_chat_params params = apply(c.templates, required);
   ChatGrammar calls = grammar_of(params);
   narrow_to_calls(params, options, calls);
-  OUTRIDER_ASSIGN_OR_RETURN(const ChatGrammar content, content_grammar(templates, inputs));
+  OUTRIDER_ASSIGN_OR_RETURN(const ChatGrammar content, content_grammar(c));
   return either(calls, content);
 }
 
-// The grammar for a conversation, of which `params` came out without a schema beside tools.
-Result<ChatGrammar> whole_grammar(const common_chat_templates* templates,
-                                  const common_chat_params& params, const ChatInputs& inputs,
-                                  const ChatOptions& options) {
-  const bool either_is_possible = has_calls(options) && !inputs.common.json_schema.empty() &&
-                                  options.tool_choice == ToolChoice::kAuto;
+// `params`: what came out without a schema beside tools.
+Result<ChatGrammar> whole_grammar(const Conversation& c, const common_chat_params& params) {
   ChatGrammar grammar;
-  if (either_is_possible) {
-    OUTRIDER_ASSIGN_OR_RETURN(grammar, calls_or_content(templates, inputs, options));
+  if (is_calls_or_content(c.options)) {
+    OUTRIDER_ASSIGN_OR_RETURN(grammar, calls_or_content(c));
   } else {
     grammar = grammar_of(params);
-    if (!options.tools.empty()) narrow_to_calls(params, options, grammar);
+    if (!c.options.tools.empty()) narrow_to_calls(params, c.options, grammar);
   }
-  if (!grammar.gbnf.empty()) grammar.gbnf = inputs.rules.write(std::move(grammar.gbnf));
+  grammar.gbnf = c.inputs.rules.write(grammar.gbnf);
   return grammar;
 }
 
@@ -218,8 +228,7 @@ Result<ChatPrompt> ChatTemplate::prompt_with_plain_tools(const std::vector<ChatM
   // Checked as they were given.
   const Result<ChatInputs> inputs = chat_inputs(messages, options);
   if (!inputs.ok()) return inputs.status();
-  const bool content_has_schema =
-      !options.json_schema.empty() && options.tool_choice == ToolChoice::kAuto;
+  const bool content_has_schema = is_calls_or_content(options);
   ChatOptions calls = options;
   if (content_has_schema) calls.tool_choice = ToolChoice::kRequired;
   OUTRIDER_ASSIGN_OR_RETURN(ChatGrammar grammar, plain_tool_grammar(calls));
@@ -231,9 +240,9 @@ Result<ChatPrompt> ChatTemplate::prompt_with_plain_tools(const std::vector<ChatM
   if (content_has_schema) {
     ChatGrammar content = prompt.grammar;
     if (content.gbnf.empty()) {  // left to the caller
-      const Keeping keeping = options.json_schema_strict ? Keeping::kStrict : Keeping::kLoose;
-      OUTRIDER_ASSIGN_OR_RETURN(content.gbnf,
-                                grammar_from_json_schema(options.json_schema, keeping));
+      OUTRIDER_ASSIGN_OR_RETURN(
+          content.gbnf,
+          grammar_from_json_schema(options.json_schema, keeping_of(options.json_schema_strict)));
     }
     grammar = either(grammar, content);
   }
@@ -252,14 +261,18 @@ Result<ChatPrompt> ChatTemplate::own_prompt(const std::vector<ChatMessage>& mess
   const LogCapture log(no_sink);
   const TemplateBudget budget(input_bytes(inputs->common));
   try {
+    const Conversation c{
+        .templates = *templates,
+        .inputs = *inputs,
+        .options = options,
+        .schema_is_templates = !options.json_schema.empty() && marks_content(*templates)};
     common_chat_templates_inputs first = inputs->common;
-    if (has_calls(options) || !marks_content(*templates)) first.json_schema.clear();
+    if (has_calls(options) || !c.schema_is_templates) first.json_schema.clear();
     common_chat_params params = apply(*templates, first);
     ChatPrompt prompt;
-    OUTRIDER_ASSIGN_OR_RETURN(prompt.grammar, whole_grammar(*templates, params, *inputs, options));
+    OUTRIDER_ASSIGN_OR_RETURN(prompt.grammar, whole_grammar(c, params));
     prompt.reader = make_chat_reader(params, options.continue_last);
-    prompt.text = says_otherwise(first, *inputs) ? prompt_as_given(*templates, *inputs)
-                                                 : std::move(params.prompt);
+    prompt.text = says_otherwise(c, first) ? prompt_as_given(c) : std::move(params.prompt);
     prompt.stop = std::move(params.additional_stops);
     prompt.shown = std::move(params.preserved_tokens);
     return prompt;

@@ -100,6 +100,24 @@ TEST_F(ChatTemplateTest, EveryTemplateSaysTheParametersAsTheyWereGiven) {
   EXPECT_GE(n_with_tools, 20);
 }
 
+// What stands for values in the grammar's schema stands in no prompt.
+TEST_F(ChatTemplateTest, NoPromptHoldsAMark) {
+  ChatOptions options;
+  options.json_schema = R"({"type":"object","properties":{"p":{"type":"string","pattern":"^a+$"},)"
+                        R"("n":{"type":"integer","minimum":3}},"required":["p","n"]})";
+  int n_prompts = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(OUTRIDER_CHAT_TEMPLATES)) {
+    if (entry.path().extension() != ".jinja") continue;
+    const std::string name = entry.path().stem();
+    const Result<ChatPrompt> made = vocabulary(name).chat_prompt(kHello, options);
+    if (!made.ok()) continue;  // what it wants beside this message
+    EXPECT_EQ(made->text.find("u0001"), std::string::npos) << name;
+    EXPECT_EQ(made->text.find("8907123456"), std::string::npos) << name;
+    ++n_prompts;
+  }
+  EXPECT_GE(n_prompts, 40);
+}
+
 TEST_F(ChatTemplateTest, AnAnswerThatIsGoneOnWithShowsOnlyWhatIsNew) {
   ChatOptions options;
   options.continue_last = true;

@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "json-schema-to-grammar.h"
+
 namespace outrider::llama {
 namespace {
 
@@ -46,35 +48,14 @@ std::string with_prefix(std::string_view gbnf, std::string_view prefix) {
   return renamed;
 }
 
-std::string literal(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-      case '\\':
-        quoted += '\\';
-        quoted += c;
-        break;
-      case '\n':
-        quoted += "\\n";
-        break;
-      case '\r':
-        quoted += "\\r";
-        break;
-      default:
-        quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
 }  // namespace
 
 ChatGrammar either(const ChatGrammar& first, const ChatGrammar& second) {
   ChatGrammar both;
   both.said = first.said.empty() ? second.said : first.said;
   const auto way = [&both](const ChatGrammar& grammar, const std::string& root) {
-    return grammar.said.empty() && !both.said.empty() ? literal(both.said) + " " + root : root;
+    return grammar.said.empty() && !both.said.empty() ? gbnf_format_literal(both.said) + " " + root
+                                                      : root;
   };
   both.gbnf = "root ::= " + way(first, "a-root") + " | " + way(second, "b-root") + "\n" +
               with_prefix(first.gbnf, "a-") + "\n" + with_prefix(second.gbnf, "b-") + "\n";

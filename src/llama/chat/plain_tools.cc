@@ -200,8 +200,8 @@ Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options) {
   Json definitions_of_all = Json::object();
   ValueRules rules;
   for (const ChatTool& tool : options.tools) {
-    const Keeping keeping = tool.strict ? Keeping::kStrict : Keeping::kLoose;
-    Result<Json> own = convertible_schema(json::encode(parameters_of(tool)), keeping, rules);
+    Result<Json> own =
+        convertible_schema(json::encode(parameters_of(tool)), keeping_of(tool.strict), rules);
     if (!own.ok()) return own.status().about("tools");
     hold_to_object(*own);
     const Json definitions = own->contains("$defs") ? (*own)["$defs"] : Json::object();

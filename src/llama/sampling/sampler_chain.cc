@@ -263,8 +263,8 @@ Result<std::unique_ptr<GrammarMask>> make_grammar(const SamplingOptions& o,
   }
   std::string grammar = o.grammar;
   if (grammar.empty()) {
-    Result<std::string> converted = grammar_from_json_schema(
-        o.json_schema, o.json_schema_strict ? Keeping::kStrict : Keeping::kLoose);
+    Result<std::string> converted =
+        grammar_from_json_schema(o.json_schema, keeping_of(o.json_schema_strict));
     if (!converted.ok()) return converted.status().in_field(field);
     grammar = std::move(*converted);
   }

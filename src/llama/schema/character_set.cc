@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "llama/schema/gbnf_text.h"
+
 namespace outrider::llama {
 namespace {
 
@@ -89,10 +91,7 @@ std::string CharacterSet::in_json_string() const {
     });
     if (held) ways.emplace_back(escape);
   }
-  if (ways.empty()) return "";
-  std::string all = ways.front();
-  for (std::size_t i = 1; i < ways.size(); ++i) all += " | " + ways[i];
-  return ways.size() == 1 ? all : "(" + all + ")";
+  return one_of(ways);
 }
 
 }  // namespace outrider::llama

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "llama/schema/gbnf_text.h"
+
 namespace outrider::llama {
 namespace {
 
@@ -74,15 +76,12 @@ std::string digit(char from, char to) {
   return std::string("[") + from + "-" + to + "]";
 }
 
-std::string joined(std::string_view first, const std::string& rest) {
+std::string in_turn(std::string_view first, const std::string& rest) {
   return std::string(first) + (rest.empty() ? "" : " ") + rest;
 }
 
-Expression one_of(const std::vector<std::string>& alternatives) {
-  if (alternatives.empty()) return std::nullopt;
-  std::string all = alternatives.front();
-  for (std::size_t i = 1; i < alternatives.size(); ++i) all += " | " + alternatives[i];
-  return alternatives.size() == 1 ? all : "(" + all + ")";
+Expression any_of(const std::vector<std::string>& ways) {
+  return ways.empty() ? std::nullopt : Expression(one_of(ways));
 }
 
 // Numbers from `least` to `most` that are not negative.
@@ -107,13 +106,13 @@ class RangeWriter {
     add(whole(0, true, first == last));
     if (first + 1 < last) {  // the lengths between are free
       const std::string more = "{" + std::to_string(first) + "," + std::to_string(last - 2) + "}";
-      add(joined("[1-9] [0-9]" + more, any_decimals()));
+      add(in_turn("[1-9] [0-9]" + more, any_decimals()));
     }
     if (most_ && first < last) {
       n_whole_ = last;
       add(whole(0, false, true));
     }
-    return one_of(alternatives);
+    return any_of(alternatives);
   }
 
  private:
@@ -145,9 +144,9 @@ class RangeWriter {
     if (high && (low ? from < to : from <= to)) add(to, to, false, true);
     std::vector<std::string> alternatives;
     for (const Digits& digits : all) {
-      alternatives.push_back(joined(digit(digits.first, digits.last), digits.rest));
+      alternatives.push_back(in_turn(digit(digits.first, digits.last), digits.rest));
     }
-    return one_of(alternatives);
+    return any_of(alternatives);
   }
 
   // From the digit `i` before the point on.
@@ -212,7 +211,7 @@ Result<std::string> number_expression(const NumberRange& range) {
                          range.max_decimals);
     if (const Expression numbers = negative.write()) alternatives.push_back("\"-\" " + *numbers);
   }
-  if (const Expression all = one_of(alternatives)) return *all;
+  if (const Expression all = any_of(alternatives)) return *all;
   return invalid_argument("there is no number of at most " + std::to_string(kMaxWhole) +
                           " digits within the bounds");
 }
