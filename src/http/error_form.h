@@ -3,8 +3,7 @@
 //   OpenAI         {"error":{"message","type","param","code"}}, the code a text or null; at its
 //                  endpoints
 //   Anthropic      {"type":"error","error":{"type","message"}}; at its endpoints, and for its
-//   clients
-//                  at those that both APIs have
+//                  clients at those that both APIs have
 //   llama-server   as OpenAI's, the code a number, HTTP's status; elsewhere
 //
 // A prompt that is too long says so in the words that clients of each look for: docs/decisions.md.

@@ -10,8 +10,7 @@
 namespace outrider::http {
 
 // `text` with the names of files for their absolute paths in quotes: "'/home/ann/m.gguf' is
-// damaged"
-// -> "'m.gguf' is damaged". What the operator named by a relative path stays.
+// damaged" becomes "'m.gguf' is damaged". What the operator named by a relative path stays.
 std::string without_folders(std::string_view text);
 
 }  // namespace outrider::http
