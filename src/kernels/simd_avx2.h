@@ -99,6 +99,11 @@ struct Avx2 {
     return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)};
   }
   static Floats power_of_two(Floats x) { return {power_of_two(x.a), power_of_two(x.b)}; }
+  // GCC puts off additions to where their sum is used, with all that is to be added kept in memory.
+  static void stay_in_registers(Ints& v) { asm("" : "+x"(v.a), "+x"(v.b)); }
+  static Ints plus(Ints x, Ints y) {
+    return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)};
+  }
   static Floats negative(Floats x) { return multiply(x, set_float(-1.0F)); }
   static Floats to_float(Ints v) { return {_mm256_cvtepi32_ps(v.a), _mm256_cvtepi32_ps(v.b)}; }
 
@@ -184,7 +189,6 @@ struct Avx2Plain : Avx2 {
   template <Values kValues, int kVectors>
   static Ints dot(Ints sum, const Bytes* v, const std::int8_t* q) {
     constexpr int kSafe = sums_in_16_bits(kValues) < kVectors ? sums_in_16_bits(kValues) : kVectors;
-    const __m256i one = _mm256_set1_epi16(1);
     for (int j = 0; j < kVectors; j += kSafe) {
       __m256i a = four(q + 4 * j);
       Ints pairs = {products<kValues>(v[j].a, a), products<kValues>(v[j].b, a)};
@@ -192,14 +196,48 @@ struct Avx2Plain : Avx2 {
         a = four(q + 4 * i);
         pairs.a = _mm256_add_epi16(pairs.a, products<kValues>(v[i].a, a));
         pairs.b = _mm256_add_epi16(pairs.b, products<kValues>(v[i].b, a));
+        stay_in_registers(pairs);
       }
-      sum.a = _mm256_add_epi32(sum.a, _mm256_madd_epi16(pairs.a, one));
-      sum.b = _mm256_add_epi32(sum.b, _mm256_madd_epi16(pairs.b, one));
+      sum = plus(sum, wide(pairs));
     }
     return sum;
   }
 
+  // For values of which a whole group's products are summed in 16 bits, and those of which not even
+  // two: the sums of others would take twice the registers.
+  template <Values kValues, int kN>
+  requires(kValues == Values::kTo15 || kValues == Values::kSigned8) class Dots {
+   public:
+    template <int kJ, class Row>
+    [[gnu::always_inline]] void add(Bytes v, Row row) {
+#pragma GCC unroll 8
+      for (int c = 0; c < kN; ++c) {
+        const __m256i a = four(row(c));
+        const Ints pairs = {products<kValues>(v.a, a), products<kValues>(v.b, a)};
+        if constexpr (kWide) {
+          sums_[c] = kJ == 0 ? wide(pairs) : plus(sums_[c], wide(pairs));
+        } else {
+          sums_[c] = kJ == 0 ? pairs
+                             : Ints{_mm256_add_epi16(sums_[c].a, pairs.a),
+                                    _mm256_add_epi16(sums_[c].b, pairs.b)};
+        }
+        stay_in_registers(sums_[c]);
+      }
+    }
+    [[gnu::always_inline]] Ints sum(int c, std::int32_t start) const {
+      return plus(kWide ? sums_[c] : wide(sums_[c]), set_int(start));
+    }
+
+   private:
+    static constexpr bool kWide = kValues == Values::kSigned8;  // sums_ have 32 bits, not 16
+    Ints sums_[kN];
+  };
+
  private:
+  static Ints wide(Ints pairs) {
+    const __m256i one = _mm256_set1_epi16(1);
+    return {_mm256_madd_epi16(pairs.a, one), _mm256_madd_epi16(pairs.b, one)};
+  }
   template <Values kValues>
   static __m256i products(__m256i v, __m256i a) {
     if constexpr (kValues != Values::kSigned8) return _mm256_maddubs_epi16(v, a);

@@ -12,6 +12,11 @@
 //   lookup(table, v)               table[v] for bytes below 16; `table` has 16 bytes
 //   dot<values, n>(start, v, q)    per lane r: start + the sum over j < n and e < 4 of
 //                                  v[j][4r + e] * q[4j + e]
+//   Dots<values, n>                dot of n rows with the same vectors, where these come one by
+//   one:
+//                                  add<j>(v, row) for j = 0, 1, ..., `row`(c) the four activations
+//                                  that row c has for it; then sum(c, start). Left out where
+//                                  registers hold all vectors of a group beside the sums
 //   halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats
 //   kTile, kUnpacksOnce            rows of a tile; whether several tiles unpack once, to memory
 //   largest(x, y)                  x > y ? x : y
@@ -55,6 +60,56 @@ struct Chunk {
   std::size_t stride;               // bytes from row to row
   int ahead;                        // how much ahead packed values are fetched
 };
+
+// One part of a group for multiply_tile_by_vectors; `kJ` are the numbers of its vectors.
+template <class S, class Reader, class kShape, int kPart, int kN, std::size_t... kJ>
+[[gnu::always_inline]] inline void add_part(const Unpacked<S>& weights, int g,
+                                            const std::uint8_t* group,
+                                            const ActivationGroup* const* a,
+                                            float (*sums)[S::kRows],
+                                            std::index_sequence<kJ...> /*vectors*/) {
+  using Floats = typename S::Floats;
+  constexpr int kFirst = kPart * static_cast<int>(sizeof...(kJ));
+  typename S::template Dots<kShape::kValues, kN> dots;
+  (dots.template add<kJ>(Reader::template vector<kFirst + kJ>(group),
+                         [&](int c) { return a[c]->value + 4 * (kFirst + kJ); }),
+   ...);
+#pragma GCC unroll 8
+  for (int c = 0; c < kN; ++c) {
+    const auto dot = dots.sum(c, kShape::kMinimum ? 0 : a[c]->offset[kPart]);
+    const Floats scale =
+        S::multiply(S::load_floats(weights.scale[g][kPart]), S::set_float(a[c]->scale));
+    Floats sum = S::fma(S::to_float(dot), scale, S::load_floats(sums[c]));
+    if constexpr (kShape::kMinimum) {
+      const Floats total = S::set_float_bits(a[c]->offset[kPart]);
+      sum = S::fma(S::load_floats(weights.minimum[g][kPart]), total, sum);
+    }
+    S::store_floats(sums[c], sum);
+  }
+}
+
+// multiply_tile for kVectorByVector. The floats' sums stay in memory, so that the integers' have
+// the registers; aligned, since a store over the end of a page costs as much as half a group.
+template <class S, class Reader, class kShape, int kN>
+void multiply_tile_by_vectors(const Chunk<S>& chunk, float* out) {
+  alignas(64) float sums[kN][S::kRows];
+  for (int c = 0; c < kN; ++c) S::store_floats(sums[c], S::load_floats(out + c * S::kRows));
+  const std::make_index_sequence<kVectors / kShape::kParts> vectors;
+  for (int g = 0; g < chunk.n_groups; ++g) {
+    const std::uint8_t* group = chunk.values + g * Reader::kGroupBytes;
+    if constexpr (Reader::kFetches) fetch<Reader::kGroupBytes>(group, chunk.ahead);
+    const ActivationGroup* a[kN];
+    for (int c = 0; c < kN; ++c) {
+      const std::uint8_t* row = chunk.activations + static_cast<std::size_t>(c) * chunk.stride;
+      a[c] = reinterpret_cast<const ActivationGroup*>(row) + g;
+    }
+    add_part<S, Reader, kShape, 0, kN>(*chunk.weights, g, group, a, sums, vectors);
+    if constexpr (kShape::kParts == 2) {
+      add_part<S, Reader, kShape, 1, kN>(*chunk.weights, g, group, a, sums, vectors);
+    }
+  }
+  for (int c = 0; c < kN; ++c) S::store_floats(out + c * S::kRows, S::load_floats(sums[c]));
+}
 
 // Adds the products of the chunk and `kN` rows of activations to `sums`, [kN, R].
 template <class S, class Reader, class kShape, int kN>
@@ -140,6 +195,8 @@ void multiply_rows(const Chunk<S>& chunk, int n, float* sums) {
     const auto one = [&]<int kN>() {
       if constexpr (Reader::kPairs) {
         if (n == kN) multiply_tile_in_pairs<S, kShape, kN>(chunk, sums);
+      } else if constexpr (kVectorByVector<S, kShape::kValues> && kN > 1) {
+        if (n == kN) multiply_tile_by_vectors<S, Reader, kShape, kN>(chunk, sums);
       } else {
         if (n == kN) multiply_tile<S, Reader, kShape, kN>(chunk, sums);
       }
@@ -166,7 +223,10 @@ void multiply_strip(const std::uint8_t* strip, std::int64_t n_columns, const voi
   for (int i = 0; i < n * S::kRows; ++i) out[i] = 0.0F;
   // Tiles of nearly the same size: 9 rows are 3 times 3, not 4, 4 and 1.
   const int n_tiles = (n + S::kTile - 1) / S::kTile;
-  constexpr bool kAsPacked = Packed::kBits == 8 && !kTakesPairs<S>;  // nothing to unpack
+  // Where there is little to unpack, it costs less than the way through memory.
+  constexpr bool kAsPacked =
+      !kTakesPairs<S> &&
+      (Packed::kBits == 8 || (kVectorByVector<S, kShape::kValues> && Packed::kHigh == 0));
   const bool in_memory = S::kUnpacksOnce && !kAsPacked && n_tiles > 1;
   const int ahead = bytes_ahead(n);
   Unpacked<S> weights;

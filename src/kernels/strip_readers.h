@@ -20,6 +20,13 @@ inline constexpr bool kTakesPairs = requires(typename S::Bytes* v) {
   S::template pair_columns<kVectors>(v);
 };
 
+// Whether each vector of weights meets all rows of a tile before the next one is read: where
+// registers are too few to hold a group of weights.
+template <class S, Values kValues>
+inline constexpr bool kVectorByVector = requires {
+  typename S::template Dots<kValues, 1>;
+};
+
 // How much ahead of what is read packed weights are fetched, for `n` rows of activations. With few
 // rows the processor's own fetching keeps up with the memory, if only the lines of a group are
 // asked for all at once. With more rows, computing holds it up: then what comes later is asked for,
@@ -80,7 +87,7 @@ struct ValueReader {
     (std::make_index_sequence<kVectors>());
   }
 
- private:
+  // One of them.
   template <int kJ>
   static typename S::Bytes vector(const std::uint8_t* in) {
     if constexpr (kBits == 8) return S::load(in + kJ * kVectorBytes);
@@ -95,6 +102,7 @@ struct ValueReader {
     return v;
   }
 
+ private:
   template <int kJ, int kWidth, int kTo>
   static typename S::Bytes plane(const std::uint8_t* in) {
     const typename S::Bytes v = S::load(in + kJ * kWidth / 8 * kVectorBytes);
@@ -206,6 +214,10 @@ struct UnpackedReader {
   static constexpr bool kFetches = false;
   static void read(const std::uint8_t* in, typename S::Bytes* v) {
     for (int j = 0; j < kVectors; ++j) v[j] = S::load(in + j * 4 * S::kRows);
+  }
+  template <int kJ>
+  static typename S::Bytes vector(const std::uint8_t* in) {
+    return S::load(in + kJ * 4 * S::kRows);
   }
 };
 
