@@ -59,6 +59,10 @@ class Heard:
         n = bisect.bisect_right(self.times, time_s)
         return self.lengths[n - 1] if n else 0
 
+    def time_at(self, length):
+        """Seconds after the question when so many characters were there. At most all of them."""
+        return self.times[bisect.bisect_left(self.lengths, length)]
+
     def token_s(self):
         return (self.times[-1] - self.times[0]) / max(self.tokens - 1, 1)
 

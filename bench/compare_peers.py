@@ -18,9 +18,11 @@ process, prompt included, for each token said: on a machine that is shared it sa
 Temperatures are without filters; "0.8d" is 0.8 with llama.cpp's default filters. Needs llama-server (`./dev peers`).
 """
 import argparse
+import functools
 import json
 import math
 import os
+import re
 import signal
 import statistics
 import sys
@@ -60,10 +62,26 @@ class Peer:
 LEAST_TOKENS = 8  # of a text that is timed
 
 
+@functools.cache
+def kinds_of_drafters(outrider):
+    """What the program says of each that it has: "model", "head" or "lookup"."""
+    rpc = Rpc([outrider, "rpc"])
+    status = rpc.call("system.status", {})
+    rpc.stop()
+    return {drafter["name"]: drafter["kind"] for drafter in status["drafters"]}
+
+
+def may_ask_draft(outrider, drafters):
+    if drafters in ("auto", "plain"):
+        return drafters == "auto"
+    kinds = kinds_of_drafters(outrider)
+    return any(kinds.get(name) != "lookup" for name in re.split("[,/]", drafters))
+
+
 class Ours:
     def __init__(self, args, setting):
         drafters, _, width = setting.partition("@")
-        draft = args.draft and (drafters == "auto" or "draft-model" in drafters)
+        draft = args.draft and may_ask_draft(args.outrider, drafters)
         self.rpc = Rpc([args.outrider, "rpc", "-m", args.target, "-t", str(args.threads), "-c",
                         str(CONTEXT), "--slots", "1"] + (["-d", args.draft] if draft else []))
         self.rpc.wait_until_loaded(draft)

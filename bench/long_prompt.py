@@ -2,10 +2,11 @@
 """What a long prompt costs clients that are reading their answers, over HTTP.
 
 Some clients stream long answers. In every second round another client asks about a long text after a
-few seconds. The answers are the same in all rounds, so how far they have come at a time, in
-characters, is their speed. The figure is what they gained while the long prompt was read, of what
-they gained in the same seconds without it. llama-server is measured likewise, as --peers says, "none"
-or "draft-simple:N" (its answers need not be the same). Needs llama-server (`./dev peers`).
+few seconds. The figure is the clients' speed while the long prompt is read, of their speed on the
+same pieces of text without it. (Not in the same seconds: without it they are further on, where text
+that repeats is said faster.) llama-server is measured likewise, as --peers says, "none" or
+"draft-simple:N"; its answers need not be the same, so there the figure is what was gained in the same
+seconds, in characters. Needs llama-server (`./dev peers`).
 """
 import statistics
 import sys
@@ -40,6 +41,17 @@ def gained(heard, begin_s, end_s):
     return sum(one.length_at(end_s) - one.length_at(begin_s) for one in heard)
 
 
+def seconds_of(heard, pieces):
+    return sum(one.time_at(end) - one.time_at(begin) for one, (begin, end) in zip(heard, pieces))
+
+
+def speed_kept(alone, beside, begin_s, end_s):
+    if [one.text for one in alone] != [one.text for one in beside]:
+        return gained(beside, begin_s, end_s) / gained(alone, begin_s, end_s)
+    pieces = [(one.length_at(begin_s), one.length_at(end_s)) for one in beside]
+    return seconds_of(alone, pieces) / seconds_of(beside, pieces)
+
+
 def measure(setting, questions, args):
     """Of the speed without the long prompt, and the seconds that reading it took, for each round."""
     server = setting.start(len(questions) + 1)
@@ -49,13 +61,13 @@ def measure(setting, questions, args):
         alone, _ = ask_all(server.port, setting, questions, len(questions))
         beside, first_s = beside_long_prompt(server.port, setting, questions,
                                              long_text(args.words, turn))
-        if setting.name == "Outrider" and [one.text for one in alone] != [one.text for one in beside]:
+        if setting.name.startswith("Outrider") and [one.text for one in alone] != [one.text for one in beside]:
             sys.exit("the answers differ with and without the long prompt")
         end_s = BEFORE_S + first_s
         if min(one.times[-1] for one in alone) < end_s:
             sys.exit(f"{setting.name}: an answer ended before the long prompt was read, which took "
                      f"{first_s:.1f} s: ask for more --tokens or fewer --words")
-        rounds.append((gained(beside, BEFORE_S, end_s) / gained(alone, BEFORE_S, end_s), first_s))
+        rounds.append((speed_kept(alone, beside, BEFORE_S, end_s), first_s))
     server.stop()
     return rounds
 
@@ -74,7 +86,7 @@ def main():
     print(f"{processor()}, {args.threads} threads; {' '.join(sys.argv)}\n")
     print("| server | of the speed, each round | median | the long prompt, s |")
     print("| --- | --- | --- | --- |")
-    for setting in settings_of(args, ["Outrider"]):
+    for setting in settings_of(args, ["Outrider", "Outrider plain"]):
         rounds = measure(setting, questions, args)
         shares = [share for share, _ in rounds]
         print(f"| {setting.name} | {', '.join(f'{share:.2f}' for share in shares)} | "

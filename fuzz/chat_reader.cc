@@ -1,7 +1,7 @@
 // Answers that a model may give, and others, read in parts: whatever the bytes, there is a reply.
 // That what is shown only grows holds for the formats of chat_formats_test.cc: of a call that its
 // grammar would not have let through, llama-common may take back what it has read, and
-// http/answer.h does not.
+// http/completion/answer.h does not.
 #include <array>
 #include <memory>
 #include <optional>

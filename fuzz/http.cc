@@ -1,6 +1,6 @@
 #include "fuzz/tame.h"
 #include "fuzz/targets.h"
-#include "http/endpoint.h"
+#include "http/endpoints.h"
 #include "http/fixture_test.h"
 
 namespace outrider::fuzz {

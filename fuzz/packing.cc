@@ -33,7 +33,7 @@ std::vector<std::uint8_t> repeated(Bytes input, std::size_t n) {
   return bytes;
 }
 
-// Small numbers: where a product overflows, its bits are not promised.
+// Small numbers: where a product overflows, its bits are not guaranteed.
 std::vector<float> activations(Bytes input, std::size_t n) {
   std::vector<float> x(n);
   for (std::size_t i = 0; i < n && !input.empty(); ++i) {

@@ -107,10 +107,11 @@ OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
  * stats.
  *
  * A completion's "speculative": {"drafters": [...]} names the drafters, which guess its next
- * tokens: "draft-model", which needs a draft model; "suffix", "ngram-cache" and "recycle", which
- * every target has; "mtp", which needs prediction layers in the target's file. When none is named:
- * the draft model and "mtp", where they are there, "suffix", and "ngram-cache", where it has files
- * (with the rules "rejection" and "block" the draft model alone).
+ * tokens: "draft-model", which needs a draft model; "eagle3" and "dflash", which need a draft that
+ * is such a head; "suffix", "ngram-cache" and "recycle", which every target has; "mtp", which needs
+ * prediction layers in the target's file. When none is named: the draft ("draft-model", "eagle3" or
+ * "dflash") and "mtp", where they are there, "suffix", and "ngram-cache", where it has files (with
+ * the rules "rejection" and "block" the draft alone).
  * ["a","b"] merges their guesses, ["a/b"] asks b only where a has none. A drafter that is not
  * loaded guesses nothing, and "speculation"."reason" in the result says so; an unknown name is an
  * error. Drafters may be loaded and unloaded while completions run, which changes no text:

@@ -114,11 +114,12 @@ RPCSERVER_API const char *get_completion(const char *req_json);
    token), speculative false: true, or {"drafters": [names], "rule": "coupled" | "rejection" |
    "block", "width", "branches", "split_p", "draft_p_min", "draft_p_ratio"}.
 
-   Drafters guess the next tokens: draft-model; mtp, with prediction layers in the target's file;
-   suffix, ngram-cache and recycle, which need no model. When none is named: draft-model and mtp where
-   they are there, suffix, and ngram-cache where it has files (with the rules rejection and block:
-   draft-model). "a/b" asks b only where a has no guess. A drafter that is not
-   loaded guesses nothing, and "reason" in "speculation" says so.
+   Drafters guess the next tokens: draft-model; eagle3 and dflash, where the draft is such a head;
+   mtp, with prediction layers in the target's file; suffix, ngram-cache and recycle, which need no
+   model. When none is named: the draft (draft-model, eagle3 or dflash) and mtp, where they are
+   there, suffix, and ngram-cache where it has files (with the rules rejection and block: the draft
+   alone). "a/b" asks b only where a has no guess. A drafter that is not loaded guesses nothing, and
+   "reason" in "speculation" says so.
 
    A prompt that is too long is cut: its first n_keep tokens stay, and of what follows the oldest
    blocks are dropped ("truncated": true). A full context is cut in the same way and the text goes

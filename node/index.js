@@ -97,10 +97,9 @@ class Outrider {
         throw new OutriderError(`${field}: ${error?.message ?? state}`, field, error?.code);
       }
     }
-    for (const { name, files } of status.drafters) {
-      for (const { tier, error } of files) {
-        const field = name === 'suffix' ? 'suffix_store' : `ngram_${tier}`;
-        if (error) throw new OutriderError(error.message, field, error.code);
+    for (const { files } of status.drafters) {
+      for (const { option, error } of files) {
+        if (error) throw new OutriderError(error.message, option, error.code);
       }
     }
   }

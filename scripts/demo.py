@@ -88,7 +88,7 @@ def main(arguments):
     elif broken:
         print("\nThe texts differ although this setup was found to be exact: that is a bug.")
     else:
-        print("\nThe texts differ; the exactness column says what this setup promises.")
+        print("\nThe texts differ; the exactness column says what this setup guarantees.")
     return 1 if broken else 0
 
 

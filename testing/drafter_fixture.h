@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 #include "draft/ngram/ngram_file.h"
 #include "testing/runtime_fixture.h"
 #include "testing/suffix_file.h"

@@ -85,7 +85,7 @@ inline void expect_shape_adds_up(const SpeculationStats& s) {
   EXPECT_EQ(s.accepted - all.accepted, s.drafted - all.drafted) << "fillers";
 }
 
-// Plain decoding by the book: no engine, no trees, one row at a time.
+// Plain decoding by the definition: no engine, no trees, one row at a time.
 inline std::vector<Token> reference(const RowFunction& rows, std::vector<Token> text,
                                     float temperature, std::uint64_t seed, std::size_t n,
                                     Token end = kNoToken) {

@@ -1,9 +1,8 @@
-// FakeLoader: a ModelLoader whose models are hand-written numbers, and which is slow, fails and is
+// FakeLoader: a ModelLoader whose models are hand-written numbers, and which waits, fails and is
 // cancelled on command.
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -12,7 +11,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,7 +20,7 @@
 
 namespace outrider::testing {
 
-// As FakeFile::load_steps: loading goes on until it is cancelled (24 days).
+// As FakeFile::load_steps: loading goes on until it is cancelled.
 inline constexpr std::int32_t kEndlessLoad = std::numeric_limits<std::int32_t>::max();
 
 // What a "file" of the fake loader is. Its name is ModelOptions::path.
@@ -37,10 +35,10 @@ struct FakeFile {
   SpecialTokens special;                // of the vocabulary; in `pieces` they have no text
   Capabilities capabilities;      // n_vocab, n_ctx, n_batch and n_sequences come from elsewhere
   std::optional<Status> failure;  // of loading
-  std::int32_t load_steps = 0;    // progress reports, a moment apart
-  // What an evaluation takes, at least: for texts that go on for seconds whatever a test does
-  // meanwhile. Where it matters between which two steps something happens: testing/step_gate.h.
-  std::int64_t step_us = 0;
+  std::int32_t load_steps = 0;    // progress reports before the last one
+  // Called at the end of each evaluation of its targets, on the thread that evaluates. By it a test
+  // holds them (testing/step_gate.h).
+  std::function<void()> on_evaluated;
   bool throws = false;      // loading ends with an exception
   std::uint64_t bytes = 0;  // what it takes, and is estimated to take
 };
@@ -100,9 +98,12 @@ class FakeTarget : public Target {
     info_.architecture = "fake";
     info_.n_ctx_train = options.n_ctx;
     exactness_.kind = Exactness::Kind::kExact;
-    model_.on_evaluate([this, &n_begun, us = file.step_us] {
+    exact_mode_ = options.exact;
+    if (file.on_evaluated) {
+      model_.on_evaluated([called = file.on_evaluated](std::int64_t) { called(); });
+    }
+    model_.on_evaluate([this, &n_begun] {
       ++n_begun;
-      if (us > 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
       const std::lock_guard<std::mutex> lock(mutex_);
       if (!death_.ok()) model_.die(death_);
     });
@@ -118,6 +119,7 @@ class FakeTarget : public Target {
   const Capabilities& capabilities() const override { return model_.capabilities(); }
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   const Exactness& exactness() const override { return exactness_; }
+  ExactMode exact_mode() const override { return exact_mode_; }
   const ModelInfo& info() const override { return info_; }
   const std::vector<std::string>& notes() const override { return notes_; }
   // As if its process were another one: "isolated" in its name.
@@ -148,6 +150,7 @@ class FakeTarget : public Target {
   FakeVocabulary vocabulary_;
   FakeModel model_;
   Exactness exactness_;
+  ExactMode exact_mode_ = ExactMode::kAuto;
   ModelInfo info_;
   std::vector<std::string> notes_;
   std::mutex mutex_;  // guards what follows
@@ -168,9 +171,9 @@ class FakeLoader : public ModelLoader {
     const std::lock_guard<std::mutex> lock(mutex_);
     files_[path] = std::move(file);
   }
-  // The files that most tests need: "target", "other", a "draft" of the first, and ones that are
-  // "slow" (also a "slow draft": loading ends when it is cancelled), "lazy", "broken", "throwing"
-  // or "small".
+  // The files that most tests need: "target", a "twin" with the same numbers, "other", a "draft" of
+  // the first, and ones that are "slow" (also a "slow draft": loading ends when it is cancelled),
+  // "broken", "throwing" or "small".
   void add_usual_files();
   // While held, loading stands still at its first progress report (a cancel ends it).
   void hold(bool held) { held_.store(held); }
@@ -228,6 +231,8 @@ class FakeLoader : public ModelLoader {
 
  private:
   Result<FakeFile> open(const ModelOptions& options, const LoadHooks& hooks);
+  // What loading does before it fails or comes to its end. kCancelled.
+  Status go_through(const FakeFile& file, const LoadHooks& hooks);
 
   std::mutex mutex_;
   std::map<std::string, FakeFile> files_;

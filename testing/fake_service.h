@@ -14,8 +14,7 @@
 namespace outrider::testing {
 
 // The loader's files: "target" and "draft" fit together; "slow" loads until that is cancelled,
-// "lazy" takes steps of two milliseconds, "ends" ends its texts soon, "broken" cannot be loaded,
-// "throwing" throws.
+// "ends" ends its texts soon, "broken" cannot be loaded, "throwing" throws.
 class FakeService {
  public:
   explicit FakeService(RuntimeOptions options = {}) {
@@ -23,7 +22,6 @@ class FakeService {
     loader_.add("draft", {.seed = 1, .noise = 0.5f});
     loader_.add("slow", {.seed = 1, .load_steps = kEndlessLoad});
     loader_.add("slow draft", {.seed = 1, .noise = 0.5f, .load_steps = kEndlessLoad});
-    loader_.add("lazy", {.seed = 1, .step_us = 2000});
     loader_.add("ends", {.seed = 1, .spread = 1.0f, .end = 3});
     loader_.add("broken", {.failure = internal_error("'--broken' is broken")});
     loader_.add("throwing", {.throws = true});
@@ -85,6 +83,13 @@ inline std::set<std::string> keys(const json::Json& object) {
 // planner chooses depends on how quick the machine is.
 inline json::Json ask(const std::string& prompt, int n) {
   return {{"prompt", prompt}, {"max_tokens", n}, {"seed", 7}, {"temp", 1}, {"width", 4}};
+}
+
+// Of one whose text has no end: it runs until somebody ends it, however long that takes.
+inline json::Json endless(const std::string& prompt) {
+  json::Json params = ask(prompt, -1);
+  params["shift_keep"] = 0;  // a full context is shifted
+  return params;
 }
 
 }  // namespace outrider::testing

@@ -10,7 +10,7 @@ namespace outrider::testing {
 struct MalformedRequest {
   std::string text;   // no newline in it
   int code = 0;       // of the error that it must get
-  std::string field;  // data.field must begin with it; empty: none is promised
+  std::string field;  // data.field must begin with it; empty: none is guaranteed
   std::string what;   // for messages
 };
 

@@ -33,6 +33,14 @@ inline CompletionRequest ask(std::vector<Token> prompt, std::uint64_t seed, std:
   return r;
 }
 
+// A text without end: it runs until somebody ends it, however long that takes. A full context is
+// shifted.
+inline CompletionRequest endless(std::vector<Token> prompt, std::uint64_t seed) {
+  CompletionRequest r = ask(std::move(prompt), seed, -1);
+  r.shift_keep = 0;
+  return r;
+}
+
 class RuntimeTest : public ::testing::Test {
  protected:
   RuntimeTest() { loader_.add_usual_files(); }

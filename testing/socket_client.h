@@ -84,7 +84,7 @@ class SocketClient {
   bool closed() const { return closed_; }  // by the other end, as far as read() has seen
 
   // One response; the connection may be used again. For those with a length or an end.
-  RawReply reply(std::int64_t ms = 20'000) {
+  RawReply reply(std::int64_t ms = 60'000) {
     std::string all = read(ms, 1);
     std::size_t body = std::string::npos;
     while (!done(all, body)) {

@@ -87,8 +87,8 @@ struct TinyVocabulary {
 Result<TinyVocabulary> make_tiny_vocabulary(const TinyVocabularyOptions& options);
 
 // What tiny models add to a token's logit, in nats: `eos_bias` for tokens that end generation,
-// `odd_byte_bias` for bytes that are neither printable ASCII nor newline, kTinyNeverBias for what is
-// never generated, 0 for plain text.
+// `odd_byte_bias` for bytes that are neither printable ASCII nor newline, kTinyNeverBias for what
+// is never generated, 0 for plain text.
 inline constexpr double kTinyNeverBias = -30.0;
 double tiny_token_bias(const TinyToken& token, float eos_bias, float odd_byte_bias);
 

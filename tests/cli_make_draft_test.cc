@@ -1,4 +1,6 @@
 // outrider make-draft.
+#include <signal.h>
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -90,9 +92,19 @@ TEST(CliMakeDraft, AMissingSourceIsToldByName) {
 
 TEST(CliMakeDraft, CtrlCLeavesNothingBehind) {
   const CliFolder folder;
-  CliCall call = make_call(folder, {"-n", "1000"});
-  call.interrupt_after_ms = 300;
+  // What llama.cpp says of the target comes when signals are watched for. The sample is so
+  // long that it is not said by then.
+  CliCall call = make_call(folder, {"-n", "100000", "-v"});
+  bool sent = false;  // a second one would kill
+  call.on_output = [&](pid_t child, const std::string&, const std::string& err) {
+    if (!sent && err.find("llama.cpp: ") != std::string::npos) {
+      sent = true;
+      kill(child, SIGINT);
+    }
+    return true;
+  };
   const CliResult result = run_cli(call);
+  EXPECT_TRUE(sent);
   EXPECT_EQ(result.exit_code, 130) << result.err;
   EXPECT_EQ(entries(folder), 0U);
 }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -124,7 +125,7 @@ class Child {
 
   // Waits a little for something to read or to write, and does it.
   void transfer() {
-    if (written_ == call_.input.size() && call_.interrupt_after_ms == 0) close_end(in_.write_end);
+    if (written_ == call_.input.size() && !call_.interrupt_when_read) close_end(in_.write_end);
     std::array<pollfd, 3> ends = {pollfd{out_.read_end, POLLIN, 0},
                                   pollfd{err_.read_end, POLLIN, 0},
                                   pollfd{in_.write_end, POLLOUT, 0}};
@@ -146,11 +147,9 @@ class Child {
   }
 
   void interrupt_when_due() {
-    if (call_.interrupt_after_ms == 0 || interrupted_ ||
-        std::chrono::steady_clock::now() - started_ <
-            std::chrono::milliseconds(call_.interrupt_after_ms)) {
-      return;
-    }
+    if (!call_.interrupt_when_read || interrupted_ || written_ < call_.input.size()) return;
+    int unread = 0;
+    if (ioctl(in_.write_end, FIONREAD, &unread) != 0 || unread > 0) return;
     interrupted_ = true;
     kill(pid_, SIGINT);
   }

@@ -20,8 +20,8 @@ struct CliCall {
   bool terminal = false;  // stdout and stderr are one terminal; read as `out`
   std::string stdout_to;  // a file to write to instead of reading it
 
-  // Above 0: standard input stays open, and SIGINT is sent after so many milliseconds.
-  int interrupt_after_ms = 0;
+  // Standard input stays open, and SIGINT is sent once all of `input` has been read.
+  bool interrupt_when_read = false;
 
   // Called whenever the child has written; `out` and `err` are all of it so far. Returns false to
   // close the reading end of stdout.

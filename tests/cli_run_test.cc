@@ -282,7 +282,7 @@ TEST(CliSignals, CtrlCLeavesOneJsonObject) {
 TEST(CliSignals, CtrlCWhileThePromptIsTypedEndsAtOnce) {
   CliCall call = run_call({"-"});
   call.input = "half a prompt";
-  call.interrupt_after_ms = 500;
+  call.interrupt_when_read = true;
   const CliResult result = run_cli(call);
   EXPECT_EQ(result.signal, SIGINT) << "nothing has begun, so there is nothing to end";
   EXPECT_EQ(result.out, "");

@@ -117,7 +117,8 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
   refused({"--rule", "blok"}, "--rule is 'blok', but must be coupled, rejection or block");
   refused({"--rule", "block", "--branches", "2"}, "--branches is 2, but must be 1");
   refused({"--rule", "rejection", "--exact", "on"},
-          "--exact on cannot be kept with --rule rejection");
+          "--rule is rejection, which keeps the distribution, not the text, but exact is on; take "
+          "coupled, or leave exact out");
   refused({"--branches", "0"}, "--branches is '0'");
   refused({"--split-p", "1.5"}, "--split-p is 1.5");
   refused({"--draft-p-min", "-0.1"}, "--draft-p-min is -0.1");

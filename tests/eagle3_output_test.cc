@@ -51,7 +51,8 @@ struct Opened : testing::HeadPair {
     auto made = std::make_unique<DraftModelDrafter>(
         *head, vocabulary().size(),
         [this](Token t) { return vocabulary().is_end_of_generation(t); },
-        /*learns=*/true, HeadOptions{.name = kEagle3Name, .window = 512, .reads_first = false});
+        /*learns=*/true,
+        HeadOptions{.name = kEagle3Kind.name, .window = 512, .reads_first = false});
     check_head = [this, &own = *made] {
       const std::string wrong = head->check_integrity();
       return wrong.empty() ? own.check_integrity() : wrong;

@@ -35,7 +35,7 @@ struct Opened : testing::HeadPair {
     LanguageModel& head = chain ? static_cast<LanguageModel&>(*chain) : *layers[0];
     auto made = std::make_unique<DraftModelDrafter>(
         head, vocabulary().size(), [this](Token t) { return vocabulary().is_end_of_generation(t); },
-        /*learns=*/true, HeadOptions{.name = kMtpName});
+        /*learns=*/true, HeadOptions{.name = kMtpKind.name});
     check_head = [this, &own = *made] {
       std::string wrong = chain ? chain->check_integrity() : "";
       for (const std::unique_ptr<llama::LlamaModel>& layer : target.prediction) {

@@ -1,4 +1,4 @@
-// The promise with n-gram caches, on real files: the text with them equals plain decoding's, token
+// Same output with n-gram caches, on real files: the text with them equals plain decoding's, token
 // for token, whatever the caches hold, at every temperature.
 #include <gtest/gtest.h>
 

@@ -15,11 +15,12 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/eventually.h"
+
 namespace outrider::testing {
 namespace {
 
 constexpr int kPatienceMs = 60'000;  // of one wait for something to be written
-constexpr int kLookMs = 10;          // between two looks at whether it has ended
 constexpr std::size_t kKeysAtOnce = 512;
 
 // Of a shell: waits for its one job, which has the terminal while it runs.
@@ -141,12 +142,9 @@ int PtyProcess::wait() {
 
 // What waitpid() says of the command; nothing after a minute.
 std::optional<int> PtyProcess::wait_for_end() {
-  for (int waited = 0; waited < kPatienceMs; waited += kLookMs) {
-    int status = 0;
-    if (waitpid(pid_, &status, WNOHANG) == pid_) return status;
-    usleep(kLookMs * 1000);
-  }
-  return std::nullopt;
+  int status = 0;
+  const bool ended = eventually([&] { return waitpid(pid_, &status, WNOHANG) == pid_; });
+  return ended ? std::optional(status) : std::nullopt;
 }
 
 void PtyProcess::resize(unsigned short rows, unsigned short columns) {

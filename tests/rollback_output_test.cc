@@ -1,4 +1,4 @@
-// The promise on models that cannot simply drop tokens: sliding windows, recurrent layers with and
+// Same output on models that cannot simply drop tokens: sliding windows, recurrent layers with and
 // without snapshots. With the same seed, the text with speculation equals plain decoding's,
 // whatever is drafted, and steps after a rejection go on speculating.
 #include <gtest/gtest.h>

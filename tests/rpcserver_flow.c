@@ -15,15 +15,17 @@
 
 static int failures = 0;
 
-static void check(int ok, const char *what, const char *answer) {
+static void check(int ok, const char* what, const char* answer) {
   if (ok) return;
   ++failures;
   fprintf(stderr, "not so: %s, in %.300s\n", what, answer == NULL ? "(no answer)" : answer);
 }
 
 /* The library's answers are compact JSON, so a field can be found as it is written. */
-static int says(const char *answer, const char *part) { return strstr(answer, part) != NULL; }
+static int says(const char* answer, const char* part) { return strstr(answer, part) != NULL; }
 
+/* Between two looks, as the API tells of nothing; and to the moment at which the process ends. No
+   test depends on how long it is. */
 static void sleep_ms(long ms) {
   struct timespec wait;
   wait.tv_sec = ms / 1000;
@@ -32,10 +34,10 @@ static void sleep_ms(long ms) {
 }
 
 /* Waits until the status says `part`, for two minutes at most. */
-static int wait_for_status(const char *part) {
+static int wait_for_status(const char* part) {
   int i;
   for (i = 0; i < 12000; ++i) {
-    const char *status = poll_system_status();
+    const char* status = poll_system_status();
     const int there = says(status, part);
     const int failed = says(status, "\"init_success\":-1") || says(status, "\"state\":\"failed\"");
     if (failed || i == 11999) check(0, part, status);
@@ -47,8 +49,8 @@ static int wait_for_status(const char *part) {
 }
 
 /* Appends the text of every "content" in `answer`, escapes and all; returns the number of them. */
-static int take_content(const char *answer, char *text, size_t size) {
-  const char *key = "{\"content\":\"";
+static int take_content(const char* answer, char* text, size_t size) {
+  const char* key = "{\"content\":\"";
   int n = 0;
   while ((answer = strstr(answer, key)) != NULL) {
     answer += strlen(key);
@@ -63,8 +65,8 @@ static int take_content(const char *answer, char *text, size_t size) {
 }
 
 /* Runs a request to its end. The text goes to `text`, the answer with the last update to `last`. */
-static void run(const char *request, char *text, char *last, size_t size) {
-  const char *started = async_completion_init(request);
+static void run(const char* request, char* text, char* last, size_t size) {
+  const char* started = async_completion_init(request);
   int finished = 0;
   text[0] = last[0] = '\0';
   check(says(started, "\"success\":true"), "a completion starts", started);
@@ -72,25 +74,36 @@ static void run(const char *request, char *text, char *last, size_t size) {
   finished = !says(started, "\"success\":true");
   rpc_free(started);
   while (!finished) {
-    const char *answer = async_completion_poll("{}");
+    const char* answer = async_completion_poll("{}");
     take_content(answer, text, size);
     finished = says(answer, "\"finished\":true");
     if (finished) {
       last[size - 1] = '\0';
       strncpy(last, answer, size - 1);
     }
-    free((void *)answer); /* the same as rpc_free */
+    free((void*)answer); /* the same as rpc_free */
     sleep_ms(2);
+  }
+}
+
+/* Waits until the newest completion has said something, or has ended. */
+static void wait_for_text(void) {
+  int there = 0;
+  while (!there) {
+    const char* answer = async_completion_poll(NULL);
+    there = says(answer, "{\"content\":\"") || says(answer, "\"finished\":true");
+    rpc_free(answer);
+    if (!there) sleep_ms(2);
   }
 }
 
 static char plain[1 << 16], fast[1 << 16], last[1 << 16];
 
-static void flow(const char *target, const char *draft) {
+static void flow(const char* target, const char* draft) {
   char cmd[4096];
-  const char *answer;
-  const char *request = "{\"prompt\":\"Once upon a time\",\"n_predict\":64,\"seed\":7}";
-  const char *faster =
+  const char* answer;
+  const char* request = "{\"prompt\":\"Once upon a time\",\"n_predict\":64,\"seed\":7}";
+  const char* faster =
       "{\"prompt\":\"Once upon a time\",\"n_predict\":64,\"seed\":7,\"speculative\":true}";
 
   snprintf(cmd, sizeof cmd, "{\"model\":\"%s\",\"model_alias\":\"tiny\",\"n_ctx\":256}", target);
@@ -150,11 +163,12 @@ static void flow(const char *target, const char *draft) {
   answer = async_completion_init("{\"prompt\":\"A long one\",\"n_predict\":-1}");
   check(says(answer, "\"success\":true"), "what was there goes on serving", answer);
   rpc_free(answer);
-  sleep_ms(20);
+  wait_for_text();
 }
 
-/* Ends while models are being loaded, probed or put to work. */
-static int leave(const char *target, const char *draft, long ms) {
+/* Ends while models are being loaded, probed or put to work: whatever they are at by then on this
+   machine, the process must end in order. */
+static int leave(const char* target, const char* draft, long ms) {
   char cmd[4096];
   snprintf(cmd, sizeof cmd, "{\"model\":\"%s\",\"model_draft\":\"%s\"}", target, draft);
   init_async(cmd, false);
@@ -163,8 +177,8 @@ static int leave(const char *target, const char *draft, long ms) {
   return 0;
 }
 
-int main(int argc, char **argv) {
-  FILE *output;
+int main(int argc, char** argv) {
+  FILE* output;
   if (argc == 4) return leave(argv[1], argv[2], atol(argv[3]));
   if (argc != 3) {
     fprintf(stderr, "usage: rpcserver_flow TARGET.gguf DRAFT.gguf [MS]\n");

@@ -1,4 +1,4 @@
-// The promise, on real files: with the same seed, the text with speculation equals plain
+// Same output, on real files: with the same seed, the text with speculation equals plain
 // decoding's, token for token, whatever drafts, however wide, at every temperature.
 //
 // Tiny models with quantised weights and a Q8_0 cache, for which a batch gives the bits of single

@@ -1,4 +1,4 @@
-// The promise over all sampling options at once: whatever the mixture of options, drafter and
+// Same output over all sampling options at once: whatever the mixture of options, drafter and
 // width, the coupled rule says what plain decoding says, token for token, with the same
 // log-probabilities.
 //

@@ -1,4 +1,4 @@
-// The promise with the suffix drafter, on real files: the text with it equals plain decoding's,
+// Same output with the suffix drafter, on real files: the text with it equals plain decoding's,
 // token for token, as chains and as trees, with stores and without, at every temperature.
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "draft/suffix/suffix_drafter.h"
-#include "draft/text_replay.h"
 #include "input/corpus.h"
+#include "lab/text_replay.h"
 #include "llama/files/model_file.h"
 #include "llama/vocabulary/vocabulary.h"
 #include "testing/naive_drafter.h"

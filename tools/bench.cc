@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/numbers.h"
+#include "draft/drafter_table.h"
 #include "lab/bench_prompts.h"
 #include "lab/bench_report.h"
 #include "lab/bench_run.h"
@@ -120,8 +121,10 @@ void BenchCommand::check() {
                      "which guesses hold is drawn with that rule; take --rule coupled");
   }
   const DrafterPlan drafters = chosen_drafters(request_, model_);
-  if (plan_.oracle && drafters.mentions("recycle")) {
-    throw UsageError("--oracle is there, but --drafter has 'recycle'",
+  for (const DrafterKind& kind : drafter_kinds()) {
+    const bool asks_run = kind.from == GuessesFrom::kLogits && drafters.mentions(kind.name);
+    if (!plan_.oracle || !asks_run) continue;
+    throw UsageError("--oracle is there, but --drafter has '" + std::string(kind.name) + "'",
                      "which guesses from what the target says in its run; leave it out");
   }
   if (drafters.empty()) {
@@ -162,10 +165,9 @@ Result<int> BenchCommand::report(const lab::BenchRun& run, const SignalWatch& si
 // Heads guess from what the target computed in its own run. Whether there are any is known once the
 // models are open.
 Status check_oracle(const DrafterPlan& drafters) {
-  for (const std::string_view name : kDrafterNames) {
-    const bool is_head = name == kMtpName || (is_draft_name(name) && name != kDraftModelName);
-    if (!is_head || !drafters.mentions(name)) continue;
-    return invalid_argument("--oracle cannot be had with the drafter " + std::string(name) +
+  for (const DrafterKind& kind : drafter_kinds()) {
+    if (kind.from != GuessesFrom::kHidden || !drafters.mentions(kind.name)) continue;
+    return invalid_argument("--oracle cannot be had with the drafter " + std::string(kind.name) +
                             ", which guesses from the target's hidden states of its run; leave it "
                             "out, or name other drafters (--drafter)");
   }

@@ -8,7 +8,7 @@
 
 #include "base/one_line.h"
 #include "base/utf8.h"
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 #include "input/prompt_file.h"
 #include "tools/answer_text.h"
 #include "tools/chat_settings.h"

@@ -1,32 +1,24 @@
 #include "tools/drafter_files.h"
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
 #include <system_error>
 
-#include "draft/ngram/ngram_drafter.h"
-#include "draft/suffix/suffix_drafter.h"
+#include "draft/drafter_table.h"
+#include "tools/field_options.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
 namespace {
 
-struct FileOption {
-  const char* name;
-  std::string_view drafter;
-  std::string_view tier;  // empty: the drafter takes several, and so does the option
-  const char* help;       // null: the caller's
-};
+// The tier to which `run` writes.
+constexpr std::string_view kGrowing = "dynamic";
 
-constexpr std::array<FileOption, 3> kFileOptions = {{
-    {"--suffix-store", SuffixDrafter::kName, "",
-     "a store of texts for the drafter suffix, made by 'outrider suffix build'; may be given "
-     "several times"},
-    {"--ngram-static", NgramDrafter::kName, "static",
-     "ngram-cache: what is common in a large corpus, from 'outrider ngram create'; is only read"},
-    {"--ngram-dynamic", NgramDrafter::kName, "dynamic", nullptr},
-}};
+std::string help_of(const FileOption& option, std::string_view drafter, bool grows) {
+  if (!grows || option.tier != kGrowing) return std::string(option.help);
+  return std::string(drafter) +
+         ": what earlier texts held; starts empty when the file does not exist; 'run' adds its "
+         "prompt and answer";
+}
 
 bool exists(const std::string& path) {
   std::error_code error;
@@ -35,32 +27,27 @@ bool exists(const std::string& path) {
 
 }  // namespace
 
-void add_drafter_files(OptionGroup& group, std::vector<DrafterFile>& files,
-                       const std::string& dynamic_help) {
-  for (const FileOption& option : kFileOptions) {
-    const auto take = [&files, &option](const std::vector<std::string>& paths) {
-      std::erase_if(files, [&](const DrafterFile& f) { return file_option(f) == option.name; });
-      for (const std::string& path : paths) {
-        files.push_back({std::string(option.drafter), path, std::string(option.tier)});
+void add_drafter_files(OptionGroup& group, std::vector<DrafterFile>& files, bool grows) {
+  for (const std::string_view drafter : kFileDrafters) {
+    for (const FileOption& option : find_lookup_kind(drafter)->files->options) {
+      const std::string name = option_name(option.name);
+      const auto take = [&files, &option, name, drafter](const std::vector<std::string>& paths) {
+        std::erase_if(files, [&](const DrafterFile& f) { return file_option(f) == name; });
+        for (const std::string& path : paths) {
+          files.push_back({std::string(drafter), path, std::string(option.tier)});
+        }
+      };
+      const std::string help = help_of(option, drafter, grows);
+      if (option.tier.empty()) {
+        group.declare_many(name, help, "FILE", take);
+      } else {
+        group.declare(name, help, "FILE", "", [take](const std::string& path) { take({path}); });
       }
-    };
-    const std::string help = option.help != nullptr ? option.help : dynamic_help;
-    if (option.tier.empty()) {
-      group.declare_many(option.name, help, "FILE", take);
-    } else {
-      group.declare(option.name, help, "FILE", "",
-                    [take](const std::string& path) { take({path}); });
     }
   }
 }
 
-std::string file_option(const DrafterFile& file) {
-  return std::find_if(kFileOptions.begin(), kFileOptions.end(),
-                      [&](const FileOption& option) {
-                        return option.drafter == file.drafter && option.tier == file.tier;
-                      })
-      ->name;
-}
+std::string file_option(const DrafterFile& file) { return option_name(file_option_of(file).name); }
 
 void check_drafter_files(const std::vector<DrafterFile>& files, const DrafterPlan& plan,
                          const std::string& drafter) {
@@ -75,7 +62,7 @@ std::vector<DrafterFile> files_to_read(const std::vector<DrafterFile>& files,
                                        const DrafterPlan& plan) {
   std::vector<DrafterFile> read = files;
   std::erase_if(read, [&plan](const DrafterFile& file) {
-    return !plan.mentions(file.drafter) || (file.tier == "dynamic" && !exists(file.path));
+    return !plan.mentions(file.drafter) || (file.tier == kGrowing && !exists(file.path));
   });
   return read;
 }
@@ -83,7 +70,7 @@ std::vector<DrafterFile> files_to_read(const std::vector<DrafterFile>& files,
 std::optional<std::string> dynamic_file(const std::vector<DrafterFile>& files,
                                         const DrafterPlan& plan) {
   for (const DrafterFile& file : files) {
-    if (file.tier == "dynamic" && plan.mentions(file.drafter)) return file.path;
+    if (file.tier == kGrowing && plan.mentions(file.drafter)) return file.path;
   }
   return std::nullopt;
 }

@@ -1,5 +1,4 @@
-// The options that name files for drafters. One more drafter with files is a line of the table in
-// drafter_files.cc.
+// The options that name files for drafters, as the table has them (draft/drafter_table.h).
 #pragma once
 
 #include <optional>
@@ -12,12 +11,9 @@
 
 namespace outrider::tools {
 
-// Adds --suffix-store, --ngram-static and --ngram-dynamic. `files` gets what they name, and must
-// outlive the parsing. `dynamic_help`: of the last one, to which only `run` writes.
-void add_drafter_files(OptionGroup& group, std::vector<DrafterFile>& files,
-                       const std::string& dynamic_help =
-                           "ngram-cache: what earlier texts held; starts empty when the file does "
-                           "not exist; 'run' adds its prompt and answer");
+// Adds --suffix-store, --ngram-static, --ngram-dynamic, ... `files` gets what they name, and must
+// outlive the parsing. `grows`: the help of --ngram-dynamic says that `run` writes to it.
+void add_drafter_files(OptionGroup& group, std::vector<DrafterFile>& files, bool grows = true);
 
 // The option that names such a file: "--ngram-static".
 std::string file_option(const DrafterFile& file);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "draft/drafter_table.h"
 #include "llama/download/hub_download.h"
 #include "llama/files/gguf_header.h"
 #include "tools/model_folder.h"

@@ -1,4 +1,5 @@
-// Values of options that other users of the machine must not read where it lists its processes (ps).
+// Values of options that other users of the machine must not read where it lists its processes
+// (ps).
 //
 // Tested by hidden_values_test.cc.
 #pragma once

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "draft/drafter_table.h"
 #include "tools/report.h"
 
 namespace outrider::tools {
@@ -48,7 +49,7 @@ LocalSetup setup_for(const RequestArguments& a, const ModelArguments& model) {
   setup.target->widest = opened_width(a.request);
   setup.loader.speculation = !drafters.empty();
   setup.loader.measure_costs = !drafters.empty() && a.request.width == kAutoWidth;
-  if (!a.request.drafters.empty() && !drafters.mentions(kMtpName)) {
+  if (!a.request.drafters.empty() && !mentions_own_head(drafters)) {
     setup.target->mtp = HeadChoice::kOff;
   }
   const bool asks_draft = mentions_draft(drafters);

@@ -7,7 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "draft/base/drafter_plan.h"
+#include "draft/base/drafter_kind.h"
 #include "model/model_options.h"
 
 namespace outrider::tools {

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/list_of.h"
+#include "draft/drafter_table.h"
 #include "lab/replay_run.h"
 #include "tools/command.h"
 #include "tools/drafter_files.h"
@@ -28,26 +30,45 @@ dynamic cache behind it (the file is not changed): together this is what llama.c
 does (its --spec-draft-n-max N is --width N+1).)";
 
 // What a drafter needs beside texts; null: nothing.
-const char* why_not_text(std::string_view drafter) {
-  if (drafter == "recycle") return " lives on the target's logits, and";
-  if (drafter == kDraftModelName) return " needs its model, but";
-  const bool is_head = drafter == kMtpName || is_draft_name(drafter);
-  return is_head ? " reads the target's hidden states, and" : nullptr;
+const char* why_not_text(GuessesFrom from) {
+  switch (from) {
+    case GuessesFrom::kText:
+      return nullptr;
+    case GuessesFrom::kLogits:
+      return " lives on the target's logits, and";
+    case GuessesFrom::kModel:
+      return " needs its model, but";
+    case GuessesFrom::kHidden:
+      return " reads the target's hidden states, and";
+  }
+  return nullptr;
 }
 
 // Throws UsageError for an expression with a drafter that needs more than text.
 DrafterPlan text_drafters(const std::string& expression) {
   const Result<DrafterPlan> any = parse_drafter_plan(expression, kDrafterNames);
-  for (const std::string_view name : kDrafterNames) {
-    const char* const why = why_not_text(name);
-    if (why == nullptr || !any.ok() || !any->mentions(name)) continue;
-    throw UsageError(
-        "--drafter is '" + expression + "', but " + std::string(name) + why + " no model runs here",
-        "drafters that need only text: suffix and ngram-cache");
+  for (const DrafterKind& kind : drafter_kinds()) {
+    const char* const why = why_not_text(kind.from);
+    if (why == nullptr || !any.ok() || !any->mentions(kind.name)) continue;
+    throw UsageError("--drafter is '" + expression + "', but " + std::string(kind.name) + why +
+                         " no model runs here",
+                     "drafters that need only text: " + list_of_names(kTextDrafters));
   }
-  Result<DrafterPlan> plan = parse_drafter_plan(expression, lab::kTextDrafters);
+  Result<DrafterPlan> plan = parse_drafter_plan(expression, kTextDrafters);
   require_ok(plan.status());
   return *std::move(plan);
+}
+
+// "who guesses: suffix or ngram-cache (drafters with a model, and recycle, ...".
+std::string drafter_help() {
+  std::vector<std::string> of_logits;
+  for (const DrafterKind& kind : drafter_kinds()) {
+    if (kind.from == GuessesFrom::kLogits) of_logits.emplace_back(kind.name);
+  }
+  return "who guesses: " + list_of_names(kTextDrafters, " or ") + " (drafters with a model, and " +
+         list_of(of_logits) +
+         ", which needs the target's logits, cannot be replayed); 'a,b' merges their guesses, "
+         "'a/b' asks b only where a has none";
 }
 
 class ReplayCommand : public Command {
@@ -83,11 +104,7 @@ void ReplayCommand::add_options(CLI::App& app) {
   texts.add_integer("-c,--chunk", plan_.chunk, 0, 1 << 30,
                     "tokens of the pieces that a plain text is cut into; 0: the whole text");
   OptionGroup drafting(app, "Drafting");
-  drafting.add_text(
-      "--drafter", drafter_, "EXPR",
-      "who guesses: suffix or ngram-cache (drafters with a model, and recycle, which needs the "
-      "target's logits, cannot be replayed); 'a,b' merges their guesses, 'a/b' asks b only where a "
-      "has none");
+  drafting.add_text("--drafter", drafter_, "EXPR", drafter_help());
   drafting.add_integer("--width", plan_.width, 1, 1024,
                        "tokens of a step at most, its own last one included");
   drafting
@@ -109,7 +126,10 @@ void ReplayCommand::check() {
     throw UsageError("a text is missing",
                      "usage: outrider replay --vocab T.gguf --drafter NAME corpus.jsonl|text");
   }
-  if (!drafter_) throw UsageError("--drafter is missing", "give --drafter suffix or ngram-cache");
+  if (!drafter_) {
+    throw UsageError("--drafter is missing",
+                     "give --drafter " + list_of_names(kTextDrafters, " or "));
+  }
   plan_.drafter = *drafter_;
   plan_.drafters = text_drafters(*drafter_);
   // As `run` has it for drafters without a model.

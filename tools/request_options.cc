@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 #include "input/prompt_file.h"
 #include "llama/grammar/gbnf.h"
 #include "llama/schema/json_schema.h"
@@ -108,7 +108,7 @@ void check_request(RequestArguments& a, const ModelArguments& model,
   if (a.schema_file) checked.sampling.json_schema = "{}";
   require_ok(validate_settings(checked));
   const CompletionRequest& r = a.request;
-  require_ok(check_rule(r, model.target.exact), "take --rule coupled, or leave --exact out");
+  require_ok(check_rule(r, model.target.exact));
   const bool named = r.speculative && !r.drafters.empty();
   if (!automatic) automatic = r.width == 1 ? DrafterPlan() : automatic_plan(a);
   const DrafterPlan plan = named ? r.drafters : r.speculative ? *automatic : DrafterPlan();
@@ -118,14 +118,6 @@ void check_request(RequestArguments& a, const ModelArguments& model,
                          (plan.mentions(kDraftModelName) ? "draft model" : "file of that head"),
                      "give one with -d FILE, a GGUF file");
   }
-}
-
-Status check_rule(const CompletionRequest& request, ExactMode exact) {
-  if (request.rule == AcceptanceRule::kCoupled || exact != ExactMode::kOn) return Status();
-  return invalid_argument("--exact on cannot be kept with --rule " +
-                          value_text(field_named(speculation_fields(), "rule"), request) +
-                          ", which keeps the distribution, not the text")
-      .about("rule");
 }
 
 Status read_constraint(RequestArguments& a) {
@@ -153,9 +145,11 @@ DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& mod
   DrafterPlan plan = automatic_plan(a);
   for (const std::string_view name : kDrafterNames) {
     const bool is_it = has_draft(model) && name == model.draft_name;
-    if (is_draft_name(name) && !is_it) leave_out(plan, name);
+    const bool no_head = target != nullptr && !target->no_head_reason().empty();
+    const ModelFile model_file = model_file_of(name);
+    if (model_file == ModelFile::kDraft && !is_it) leave_out(plan, name);
+    if (model_file == ModelFile::kTarget && no_head) leave_out(plan, name);
   }
-  if (target != nullptr && !target->no_head_reason().empty()) leave_out(plan, kMtpName);
   return plan;
 }
 

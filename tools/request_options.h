@@ -41,9 +41,6 @@ void add_request_options(CLI::App& app, RequestArguments& arguments,
 void check_request(RequestArguments& arguments, const ModelArguments& model,
                    std::optional<DrafterPlan> automatic = std::nullopt);
 
-// Errors: kInvalidArgument, about the rule, where it cannot keep what --exact on promises.
-Status check_rule(const CompletionRequest& request, ExactMode exact);
-
 // Reads the files of --grammar and --json-schema and checks what they hold. Throws UsageError for
 // what is no grammar or schema that can be used. Errors: a file cannot be read.
 Status read_constraint(RequestArguments& arguments);

@@ -66,7 +66,7 @@ void RpcCommand::add_options(CLI::App& app) {
   add_model_options(app, model_);
   add_exact_option(app, "Model", model_);
   OptionGroup speculation(app, "Speculation");
-  add_drafter_files(speculation, files_, "ngram-cache: what earlier texts held; is only read");
+  add_drafter_files(speculation, files_, /*grows=*/false);
   OptionGroup serving(app, "Serving");
   add_fields(serving, runtime_fields(), runtime_, {"reuse_prefix"});
   serving.add_integer("--calls", calls_, 1, 1024,

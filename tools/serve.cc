@@ -9,8 +9,8 @@
 
 #include "backend/llama_loader.h"
 #include "catalog/catalog.h"
-#include "http/access_log.h"
 #include "http/listener.h"
+#include "http/metrics/access_log.h"
 #include "http/server.h"
 #include "machine/machine.h"
 #include "machine/machine_limits.h"
@@ -161,7 +161,7 @@ std::vector<CostPoint> ServeCommand::floor_of(const Target& target) const {
 
 Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   http::Server server(server_, catalog);
-  server.floors().measure_with([this](const Target& target) { return floor_of(target); });
+  server.state().floors().measure_with([this](const Target& target) { return floor_of(target); });
   std::unique_ptr<http::LineFile> log;
   if (!server_.access_log.empty()) {
     Result<std::unique_ptr<http::LineFile>> opened =

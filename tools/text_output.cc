@@ -1,12 +1,11 @@
 #include "tools/text_output.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 #include "tools/paste.h"
 
 namespace outrider::tools {
@@ -22,9 +21,7 @@ constexpr std::string_view kTarget = "target";    // as SaidToken::by has it
 std::string_view color_of(std::string_view by) {
   if (by == kTarget) return kDefaultColor;
   if (by == kThought) return kDim;
-  if (is_draft_name(by)) return kColors[0];  // a target has one draft
-  const auto drafter = std::find(kDrafterNames.begin(), kDrafterNames.end(), by);
-  return kColors[static_cast<std::size_t>(drafter - kDrafterNames.begin()) % kColors.size()];
+  return kColors[drafter_place(by) % kColors.size()];
 }
 
 }  // namespace

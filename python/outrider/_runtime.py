@@ -174,12 +174,7 @@ class Outrider:
         for drafter in status["drafters"]:
             for file in drafter["files"]:
                 if file["error"]:
-                    raise Error(file["error"]["message"], _file_option(drafter["name"], file),
-                                file["error"]["code"])
-
-
-def _file_option(drafter: str, file: dict[str, Any]) -> str:
-    return "suffix_store" if drafter == "suffix" else f"ngram_{file['tier']}"
+                    raise Error(file["error"]["message"], file["option"], file["error"]["code"])
 
 
 def _text(path: Path, field: str) -> str:

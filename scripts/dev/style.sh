@@ -21,6 +21,9 @@ cmd_lint() {
   need build lint
   configure lint  # without units: its compile_commands.json names every file, for clangd as well
   python3 tests/check_layers.py || failed=1
+  python3 tests/check_names.py || failed=1
+  python3 tests/check_words.py || failed=1
+  python3 scripts/draw_layers.py --check || failed=1
   sources | xargs -r clang-format --dry-run --Werror || failed=1
   shellcheck -x dev .ci/run packaging/try_deb.sh || failed=1
   if [[ ${1:-} != --quick ]]; then

@@ -5,6 +5,7 @@
 #include "api/completion_methods.h"
 #include "api/model_params.h"
 #include "api/status_json.h"
+#include "base/list_of.h"
 
 namespace outrider::api {
 namespace {
@@ -196,7 +197,10 @@ std::span<const Method> methods() {
       {"role", "string", "target, draft or drafter"},
       {"drafter", "string", "with the role drafter: whose file"},
       {"path", "string", "with the role drafter: which file; without it, all of that drafter"},
-      {"tier", "string", "with the drafter ngram-cache: static or dynamic; without it, both"},
+      {"tier", "string",
+       "with the drafter " + list_of_names(kTieredDrafters, " or ") + ": " +
+           list_of_names(kFileTiers, " or ") + "; without it, " +
+           (kFileTiers.size() == 2 ? "both" : "all")},
       {"at_once", "boolean", "end the target's requests with what they have; default false"}};
   static const Parameter kTokenizeParameters[] = {
       {"text", "string", "UTF-8"},

@@ -77,6 +77,7 @@ TEST(Methods, ADraftersFileIsAttachedUsedAndTakenAway) {
   const Json status = fake.result("system.status", {{"wait_ms", 60'000}});
   const Json& file = status["drafters"][1]["files"][0];
   EXPECT_EQ(file["path"], dir.file("store"));
+  EXPECT_EQ(file["option"], "suffix_store");
   EXPECT_EQ(file["state"], "ready");
   EXPECT_EQ(file["attached"], true);
   EXPECT_EQ(file["error"], nullptr);
@@ -139,6 +140,7 @@ TEST(Methods, AnNgramFileIsAttachedToItsTierUsedAndTakenAway) {
   const Json& file = status["drafters"][2]["files"][0];
   EXPECT_EQ(file["path"], path);
   EXPECT_EQ(file["tier"], "dynamic");
+  EXPECT_EQ(file["option"], "ngram_dynamic");
   EXPECT_EQ(file["state"], "ready");
   EXPECT_EQ(file["attached"], true);
   EXPECT_GT(file["file_bytes"], 100);

@@ -1,5 +1,7 @@
 #include "api/model_params.h"
 
+#include "base/list_of.h"
+
 namespace outrider::api {
 namespace {
 
@@ -32,17 +34,38 @@ void read_options(JsonFields& fields, LoadRequest& request) {
   }
 }
 
+// "suffix, for a store of ..., or ngram-cache, for ...".
+std::string drafter_help() {
+  std::vector<std::string> each;
+  for (const std::string_view name : kFileDrafters) {
+    const LookupFiles& files = *find_lookup_kind(name)->files;
+    each.push_back(std::string(name) + ", for " + std::string(files.one));
+  }
+  return "with the role drafter: " + list_of(each, ", or ");
+}
+
+// "static (default; ...) or dynamic (...); one file each".
+std::string tier_help() {
+  std::vector<std::string> each;
+  for (const std::string_view name : kTieredDrafters) {
+    const std::span<const FileOption> options = find_lookup_kind(name)->files->options;
+    for (const FileOption& option : options) {
+      const bool first = &option == &options.front();
+      each.push_back(std::string(option.tier) + (first ? " (default; " : " (") +
+                     std::string(option.tier_help) + ")");
+    }
+  }
+  return "with the drafter " + list_of_names(kTieredDrafters, " or ") + ": " +
+         list_of(each, " or ") + "; one file each";
+}
+
 const Parameter kOwnParameters[] = {
     {"role", "string",
      "target (whose text you want), draft (a model that guesses ahead) or drafter (a file for a "
      "drafter without a model; takes drafter, path and tier only)"},
     {"path", "string", "a GGUF file; for a drafter, a store"},
-    {"drafter", "string",
-     "with the role drafter: suffix, for a store of 'outrider suffix build', or ngram-cache, for a "
-     "file of 'outrider ngram create'"},
-    {"tier", "string",
-     "with the drafter ngram-cache: static (default; a corpus) or dynamic (earlier texts, with "
-     "stricter thresholds); one file each"},
+    {"drafter", "string", drafter_help()},
+    {"tier", "string", tier_help()},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "api/status_json.h"
 
 #include "api/completion_json.h"
+#include "draft/drafter_table.h"
 
 namespace outrider::api {
 namespace {
@@ -85,6 +86,7 @@ Json stats_json(const RuntimeStatus& s) {
 Json drafter_file_json(const DrafterFileStatus& status) {
   return {{"path", status.file.path},
           {"tier", text_or_null(status.file.tier)},
+          {"option", std::string(file_option_of(status.file).name)},
           {"state", std::string(model_state_name(status.state))},
           {"attached", status.serving},
           {"error", error_or_null(status.error)},
@@ -94,9 +96,14 @@ Json drafter_file_json(const DrafterFileStatus& status) {
 
 namespace {
 
-std::string kind_of(std::string_view drafter) {
-  if (drafter == kDraftModelName) return "model";
-  return drafter == kMtpName || is_draft_name(drafter) ? "head" : "lookup";
+// `kind`: null for an embedder's own, which needs no model.
+std::string kind_name(const DrafterKind* kind) {
+  if (kind == nullptr || kind->model == ModelFile::kNone) return "lookup";
+  return kind->from == GuessesFrom::kHidden ? "head" : "model";
+}
+
+bool remembers(const DrafterKind* kind) {
+  return kind != nullptr && kind->lookup != nullptr && kind->lookup->remembers;
 }
 
 }  // namespace
@@ -104,17 +111,18 @@ std::string kind_of(std::string_view drafter) {
 Json drafters_json(const RuntimeStatus& status) {
   Json list = Json::array();
   for (const DrafterStatus& d : status.drafters) {
+    const DrafterKind* const kind = find_drafter_kind(d.name);
     Json files = Json::array();
     for (const DrafterFileStatus& file : d.files) files.push_back(drafter_file_json(file));
     list.push_back({{"name", d.name},
-                    {"kind", kind_of(d.name)},
+                    {"kind", kind_name(kind)},
                     {"state", std::string(model_state_name(d.state))},
                     {"attached", d.attached},
                     {"path", text_or_null(d.path)},
                     {"error", error_or_null(d.error)},
                     {"memory_bytes", d.memory_bytes},
                     {"files", std::move(files)}});
-    if (d.name == "suffix") list.back()["remembered"] = memory_json(d.memory);
+    if (remembers(kind)) list.back()["remembered"] = memory_json(d.memory);
   }
   return list;
 }

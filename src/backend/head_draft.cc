@@ -3,13 +3,16 @@
 #include <utility>
 
 #include "backend/target_costs.h"
-#include "draft/base/drafter_plan.h"
 #include "draft/model/block_drafter.h"
 #include "draft/model/draft_model.h"
+#include "llama/files/gguf_header.h"
 #include "llama/open_head.h"
 
 namespace outrider {
 namespace {
+
+static_assert(kEagle3Kind.name == llama::kEagle3Head.architecture);
+static_assert(kDflashKind.name == llama::kDflashHead.architecture);
 
 // As a draft, whose model needs the target's vocabulary and its context.
 template <typename Model>
@@ -30,7 +33,7 @@ Result<std::unique_ptr<Draft>> load_eagle3(const llama::HeadFile& head, const Mo
                             llama::open_eagle3(head, options, model, hooks));
   const Vocabulary& vocabulary = target->vocabulary();
   // Its first pair is the second token with the state of the first.
-  const HeadOptions how{.name = kEagle3Name, .window = 512, .reads_first = false};
+  const HeadOptions how{.name = kEagle3Kind.name, .window = 512, .reads_first = false};
   Draft::Parts parts{.drafter = std::make_unique<DraftModelDrafter>(
                          *opened, vocabulary.size(), ends_of(vocabulary), /*learns=*/true, how),
                      .identity = times_key(opened->capabilities(), options),

@@ -53,6 +53,7 @@ Result<LoadedTarget::Parts> load_isolated_target(const ModelOptions& options,
   LoadedTarget::Parts parts{.model = nullptr,
                             .file = std::move(file),
                             .exactness = report.exactness,
+                            .exact_mode = options.exact,
                             .info = report.info,
                             .notes = report.notes,
                             .no_head_reason =

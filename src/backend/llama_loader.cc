@@ -54,6 +54,7 @@ Result<LoadedTarget::Parts> load_here(const ModelOptions& options, const LlamaLo
   return LoadedTarget::Parts{.model = std::move(opened.model),
                              .file = std::move(opened.file),
                              .exactness = std::move(opened.exactness),
+                             .exact_mode = options.exact,
                              .info = std::move(info),
                              .notes = std::move(opened.notes),
                              .head = std::move(opened.prediction),

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 
 #include "backend/llama_loader.h"
 #include "base/random.h"

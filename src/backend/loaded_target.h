@@ -10,7 +10,6 @@
 
 #include "backend/llama_loader.h"
 #include "base/status.h"
-#include "draft/base/drafter_plan.h"
 #include "draft/model/draft_model.h"
 #include "draft/model/head_chain.h"
 #include "llama/files/model_file.h"
@@ -33,6 +32,7 @@ class LoadedTarget : public Target {
     std::unique_ptr<LanguageModel> model;
     std::shared_ptr<llama::ModelFile> file;  // only its vocabulary is used
     Exactness exactness;
+    ExactMode exact_mode = ExactMode::kAuto;
     ModelInfo info;
     std::vector<std::string> notes;
     std::vector<CostPoint> costs = {};
@@ -51,7 +51,7 @@ class LoadedTarget : public Target {
     if (layers.size() > 1) chain_.emplace(layers);
     LanguageModel& head = chain_ ? static_cast<LanguageModel&>(*chain_) : *layers[0];
     head_.emplace(head, vocabulary().size(), ends_of(vocabulary()), /*learns=*/true,
-                  HeadOptions{.name = kMtpName});
+                  HeadOptions{.name = kMtpKind.name});
   }
 
   LanguageModel& model() override { return *parts_.model; }
@@ -62,6 +62,7 @@ class LoadedTarget : public Target {
   const Capabilities& capabilities() const override { return parts_.model->capabilities(); }
   const llama::LlamaVocabulary& vocabulary() const override { return parts_.file->vocabulary(); }
   const Exactness& exactness() const override { return parts_.exactness; }
+  ExactMode exact_mode() const override { return parts_.exact_mode; }
   const ModelInfo& info() const override { return parts_.info; }
   const std::vector<std::string>& notes() const override { return parts_.notes; }
   std::vector<CostPoint> costs() const override { return parts_.costs; }

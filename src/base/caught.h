@@ -8,8 +8,8 @@
 
 namespace outrider {
 
-// kResourceExhausted where memory was lacking, which itself needs none; else kInternal, with what it
-// says.
+// kResourceExhausted where memory was lacking, which itself needs none; else kInternal, with what
+// it says.
 inline Status caught(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return resource_exhausted("out of memory");

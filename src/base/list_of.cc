@@ -11,6 +11,10 @@ std::string list_of(const std::vector<std::string>& words, std::string_view last
   return text;
 }
 
+std::string list_of_names(std::span<const std::string_view> names, std::string_view last) {
+  return list_of(std::vector<std::string>(names.begin(), names.end()), last);
+}
+
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -21,8 +21,8 @@ std::optional<std::size_t> first_invalid_utf8(std::string_view text);
 // so a stream of text holds it back. Bytes that can no longer become valid are not held back.
 std::size_t complete_utf8_prefix(std::string_view text);
 
-// `text` with U+FFFD for each byte that belongs to no valid character; valid text as it is. It grows
-// with `text` where that ends at complete_utf8_prefix().
+// `text` with U+FFFD for each byte that belongs to no valid character; valid text as it is. It
+// grows with `text` where that ends at complete_utf8_prefix().
 std::string with_replacements(std::string_view text);
 
 }  // namespace outrider

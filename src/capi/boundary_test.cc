@@ -25,7 +25,6 @@ std::unique_ptr<FakeLoader> loader() {
   std::unique_ptr<FakeLoader> made = std::make_unique<FakeLoader>();
   made->add("target", {.seed = 1});
   made->add("draft", {.seed = 1, .noise = 0.5f});
-  made->add("lazy", {.seed = 1, .step_us = 2000});
   made->add("slow", {.seed = 1, .load_steps = testing::kEndlessLoad});
   made->add("broken", {.failure = internal_error("'broken' is broken")});
   return made;
@@ -48,6 +47,10 @@ Json ask(Instance* instance, const std::string& method, const Json& params) {
   free_string(text);
   return parsed.ok() ? *parsed.value : Json();
 }
+
+// A completion whose text has no end: a full context is shifted. It runs until somebody ends it,
+// however long that takes.
+Json endless() { return {{"prompt", "abc"}, {"max_tokens", -1}, {"temp", 1}, {"shift_keep", 0}}; }
 
 // Until no load is going on.
 Json wait(Instance* instance) {
@@ -143,13 +146,15 @@ TEST(Destroy, WorksInEveryState) {
   Instance* instance = open(R"({"model":{"path":"broken"}})");
   EXPECT_EQ(wait(instance)["target"]["state"], "failed");
   destroy(instance);
-  const Json prompt = {{"prompt", "abc"}, {"temp", 1}};
   for (const bool poll : {false, true}) {  // running and queued
-    instance = open(R"({"slots":2,"model":{"path":"lazy","ctx":4096}})");
+    instance = open(R"({"slots":2,"model":{"path":"target","ctx":64}})");
     wait(instance);
-    Json id;
-    for (int i = 0; i < 6; ++i) id = ask(instance, "completion.start", prompt)["result"]["id"];
-    if (poll) ask(instance, "completion.poll", {{"id", id}, {"wait_ms", 5}});
+    const Json id = ask(instance, "completion.start", endless())["result"]["id"];
+    for (int i = 0; i < 5; ++i) ask(instance, "completion.start", endless());
+    if (poll) {
+      const Json polled = ask(instance, "completion.poll", {{"id", id}, {"wait_ms", 60'000}});
+      EXPECT_EQ(polled["result"]["finished"], false) << polled;
+    }
     destroy(instance);
   }
   instance = open(R"({"model":{"path":"target","ctx":64}})");  // finished, never polled
@@ -162,17 +167,16 @@ TEST(Destroy, WorksInEveryState) {
 }
 
 TEST(Destroy, CallsThatWaitReturn) {
-  Instance* const instance = open(R"({"slots":1,"model":{"path":"lazy","ctx":8192}})");
+  Instance* const instance = open(R"({"slots":1,"model":{"path":"target","ctx":64}})");
   wait(instance);
-  const Json prompt = {{"prompt", "abc"}, {"max_tokens", 8000}, {"temp", 1}};
-  const Json id = ask(instance, "completion.start", prompt)["result"]["id"];
+  const Json id = ask(instance, "completion.start", endless())["result"]["id"];
   std::vector<std::thread> threads;
   std::atomic<int> begun{0};
   Json run;
   Json status;
   threads.emplace_back([&] {
     ++begun;
-    run = ask(instance, "completion.run", prompt);
+    run = ask(instance, "completion.run", endless());
   });
   threads.emplace_back([&] {
     ++begun;
@@ -239,7 +243,7 @@ TEST(Events, TellOfModelsAndTextInOrder) {
 }
 
 TEST(Events, ACallbackMayStartCancelAndSubscribe) {
-  Instance* const instance = open(R"({"model":{"path":"lazy","ctx":4096}})");
+  Instance* const instance = open(R"({"model":{"path":"target","ctx":64}})");
   wait(instance);
   Listener second;
   second.on_event = [&](const Json& event) {
@@ -251,8 +255,7 @@ TEST(Events, ACallbackMayStartCancelAndSubscribe) {
   Listener first;
   first.on_event = [&](const Json& event) {
     if (event["event"] != "completion") return;
-    const Json started =
-        ask(instance, "completion.start", {{"prompt", "abc"}, {"max_tokens", 4000}, {"temp", 1}});
+    const Json started = ask(instance, "completion.start", endless());
     EXPECT_TRUE(started.contains("result")) << started;
     EXPECT_EQ(subscribe(instance, &Listener::receive, &second), 0);
     EXPECT_TRUE(ask(instance, "completion.cancel", {{"id", event["id"]}}).contains("result"));
@@ -260,14 +263,14 @@ TEST(Events, ACallbackMayStartCancelAndSubscribe) {
         ask(instance, "completion.cancel", {{"id", started["result"]["id"]}}).contains("result"));
   };
   ASSERT_EQ(subscribe(instance, &Listener::receive, &first), 0);
-  ask(instance, "completion.start", {{"prompt", "abc"}, {"max_tokens", 4000}, {"temp", 1}});
+  ask(instance, "completion.start", endless());
   EXPECT_TRUE(second.wait_done());
   destroy(instance);
 }
 
 TEST(Events, ACallbackMayDestroyItsInstance) {
   for (int round = 0; round < 20; ++round) {
-    Instance* const instance = open(R"({"model":{"path":"lazy","ctx":4096}})");
+    Instance* const instance = open(R"({"model":{"path":"target","ctx":64}})");
     Listener listener;
     int events = 0;
     listener.on_event = [&](const Json&) {
@@ -278,9 +281,7 @@ TEST(Events, ACallbackMayDestroyItsInstance) {
     wait(instance);
     ASSERT_EQ(subscribe(instance, &Listener::receive, &listener), 0);
     // The answer may be that everything is being ended; but the call itself has begun before.
-    for (int i = 0; i < 1; ++i) {
-      ask(instance, "completion.start", {{"prompt", "abc"}, {"max_tokens", 100}, {"temp", 1}});
-    }
+    ask(instance, "completion.start", endless());
     EXPECT_TRUE(listener.wait_done());
   }
 }

@@ -2,6 +2,8 @@
 
 #include "api/model_params.h"
 #include "api/read_fields.h"
+#include "base/list_of.h"
+#include "draft/drafter_table.h"
 
 namespace outrider::capi {
 namespace {
@@ -17,27 +19,54 @@ void read_model(api::JsonFields& fields, const std::string& name, ModelRole role
   options = std::move(request->options);
 }
 
-void read_stores(api::JsonFields& fields, const std::string& name, Config& config) {
+// "the n-gram files": of all others that take files.
+std::string files_of_others(std::string_view drafter) {
+  std::vector<std::string> names;
+  for (const std::string_view other : kFileDrafters) {
+    if (other != drafter) names.emplace_back(find_lookup_kind(other)->files->many);
+  }
+  return "the " + list_of(names);
+}
+
+void read_files(api::JsonFields& fields, const FileOption& option, std::string_view drafter,
+                Config& config) {
+  const std::string name(option.name);
   std::vector<std::string> paths;
   fields.texts(name, paths);
   for (std::string& path : paths) {
     if (!api::is_path(path)) {
       return fields.refuse(name, Json(path), "a file, or an array of files");
     }
-    config.files.push_back({.drafter = "suffix", .path = std::move(path)});
+    config.files.push_back({.drafter = std::string(drafter), .path = std::move(path)});
   }
   if (config.files.size() > kMaxDrafterFiles) {
-    fields.fail(name, name + " and the n-gram files are " + std::to_string(config.files.size()) +
-                          " together, at most " + std::to_string(kMaxDrafterFiles) + " can be");
+    fields.fail(name, name + " and " + files_of_others(drafter) + " are " +
+                          std::to_string(config.files.size()) + " together, at most " +
+                          std::to_string(kMaxDrafterFiles) + " can be");
   }
 }
 
-void read_ngrams(api::JsonFields& fields, const std::string& tier, Config& config) {
-  const std::string name = "ngram_" + tier;
+void read_file(api::JsonFields& fields, const FileOption& option, std::string_view drafter,
+               Config& config) {
+  const std::string name(option.name);
   std::string path;
   fields.path(name, path, "a file");
   if (!fields.ok() || fields.any(name) == nullptr) return;
-  config.files.push_back({.drafter = "ngram-cache", .path = std::move(path), .tier = tier});
+  config.files.push_back(
+      {.drafter = std::string(drafter), .path = std::move(path), .tier = std::string(option.tier)});
+}
+
+// Options with one file first, so that those with several know how many there can be.
+void read_drafter_files(api::JsonFields& fields, Config& config) {
+  for (const bool several : {false, true}) {
+    for (const std::string_view drafter : kFileDrafters) {
+      const LookupFiles& files = *find_lookup_kind(drafter)->files;
+      if (files.has_tiers() == several) continue;
+      for (const FileOption& option : files.options) {
+        (several ? read_files : read_file)(fields, option, drafter, config);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -51,8 +80,7 @@ Result<Config> read_config(std::string_view text) {
   api::read_fields(fields, runtime_fields(), config.runtime);
   read_model(fields, "model", ModelRole::kTarget, config.target);
   read_model(fields, "draft", ModelRole::kDraft, config.draft);
-  for (const std::string_view tier : kFileTiers) read_ngrams(fields, std::string(tier), config);
-  read_stores(fields, "suffix_store", config);
+  read_drafter_files(fields, config);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return config;
 }

@@ -335,9 +335,9 @@ TEST_F(CatalogTest, ATargetThatIsGoneIsOpenedAgainInItsRuntime) {
 }
 
 TEST_F(CatalogTest, ShutDownEndsLoadsWaitsAndCompletions) {
-  const std::unique_ptr<Catalog> catalog = make({"lazy", "slow", "other"});
-  const std::shared_ptr<Runtime> lease = take(*catalog, "lazy");
-  const CompletionId id = lease->start(ask({1, 2}, 3, 60))->id;
+  const std::unique_ptr<Catalog> catalog = make({"target", "slow", "other"});
+  const std::shared_ptr<Runtime> lease = take(*catalog, "target");
+  const CompletionId id = lease->start(testing::endless({1, 2}, 3))->id;
   std::thread waiting(
       [&] { EXPECT_EQ(catalog->acquire("slow", kNever).status().code(), StatusCode::kCancelled); });
   while (!loader_.loading()) std::this_thread::yield();
@@ -350,9 +350,10 @@ TEST_F(CatalogTest, ShutDownEndsLoadsWaitsAndCompletions) {
     ASSERT_TRUE(polled.ok());
     result = polled->result;
   }
-  EXPECT_EQ(catalog->acquire("lazy", kNever).status().message(), "the server is shutting down");
+  EXPECT_EQ(result->ended_by, EndedBy::kShutdown);
+  EXPECT_EQ(catalog->acquire("target", kNever).status().message(), "the server is shutting down");
   EXPECT_EQ(catalog->preload("other").code(), StatusCode::kCancelled);
-  EXPECT_EQ(catalog->find_open("lazy"), nullptr);
+  EXPECT_EQ(catalog->find_open("target"), nullptr);
   EXPECT_EQ(catalog->check_integrity(), "");
   EXPECT_EQ(loader_.loads_of("other"), 0);
   catalog->shut_down();

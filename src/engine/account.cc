@@ -53,10 +53,12 @@ constexpr double kMostOff = 2.0;
 
 }  // namespace
 
-// Which guesses were right; then the gain of each drafter that was asked (plan/drafter_account.h),
-// expected and measured: the time of plain decoding for the tokens that its guesses gave, less the
-// time that they added to the target's pass, less the time that drafting took.
+// What the pass took; which guesses were right; then the gain of each drafter that was asked
+// (plan/drafter_account.h), expected and measured: the time of plain decoding for the tokens that
+// its guesses gave, less the time that they added to the target's pass, less the time that drafting
+// took.
 void account(Step& step) {
+  if (step.timed_width > 0) step.planner.note_target(step.timed_width, step.evaluate_ms);
   for (const Part& part : step.parts) {
     Sequence& s = *part.sequence;
     if (part.walk && s.planned) {
@@ -67,9 +69,10 @@ void account(Step& step) {
   const Outcome outcome = outcome_of(step);
   const double worth_ms = step.planner.target_cost().ms(step.n_ready) / step.n_ready;
   const double planned_ms = step.costs->ms(outcome.n_sent);
-  const double took_ms = step.timed ? std::clamp(step.evaluate_ms - step.costs->others_ms(),
-                                                 planned_ms / kMostOff, planned_ms * kMostOff)
-                                    : planned_ms;
+  const double took_ms = step.timed_width > 0
+                             ? std::clamp(step.evaluate_ms - step.costs->others_ms(),
+                                          planned_ms / kMostOff, planned_ms * kMostOff)
+                             : planned_ms;
   const double added_ms = took_ms - step.costs->ms(0);
   for (std::size_t d = 0; d < step.drafters.size(); ++d) {
     if (outcome.emitted[d] == 0) continue;

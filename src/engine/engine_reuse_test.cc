@@ -181,7 +181,7 @@ TEST(Drafters, ComeAndGoBetweenSteps) {
   for (const std::unique_ptr<ScriptedDrafter>& one : many) engine.detach(one.get(), "");
 }
 
-// By the book: the text loses its middle, everything is read again, noise begins a new stream.
+// As defined: the text loses its middle, everything is read again, noise begins a new stream.
 TEST(ContextShift, GoesOnAsAFreshTextOfWhatIsLeftWould) {
   const std::uint64_t seed = test_seed(7);
   const RowFunction rows = random_rows(kVocab, seed, 3.0f);

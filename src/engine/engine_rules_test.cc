@@ -23,7 +23,7 @@ Capabilities small_capabilities() {
           .max_width = 16};
 }
 
-// The chance of each text of three tokens, by the book.
+// The chance of each text of three tokens, by the definition.
 std::vector<double> chances_of_texts(const RowFunction& rows, const std::vector<Token>& prompt) {
   std::vector<double> chances;
   for (Token a = 0; a < kSmall; ++a) {

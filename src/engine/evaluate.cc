@@ -74,15 +74,14 @@ void evaluate_one(Step& step) {
   }
 }
 
-// Of a batch as it was planned, without prompts.
-void note_cost(Step& step) {
+// The tokens of a batch without prompts; 0: it has some, or a part was left out.
+std::int32_t width_without_prompts(const Step& step) {
   std::int32_t width = 0;
   for (const Part& part : step.parts) {
-    if (part.item < 0 || !part.ready || !part.sequence->answered) return;
+    if (part.item < 0 || !part.ready || !part.sequence->answered) return 0;
     width += static_cast<std::int32_t>(part.prefix.size()) + part.sequence->sent->size();
   }
-  step.timed = true;
-  step.planner.note_target(width, step.evaluate_ms);
+  return width;
 }
 
 void count_tokens(Step& step) {
@@ -119,7 +118,7 @@ void evaluate(Step& step) {
   }
   count_tokens(step);
   step.evaluate_ms = watch.elapsed_ms();
-  if (at_once) note_cost(step);
+  if (at_once) step.timed_width = width_without_prompts(step);
 }
 
 }  // namespace outrider

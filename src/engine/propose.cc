@@ -5,24 +5,11 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "engine/guide.h"
+#include "engine/asking.h"
 #include "engine/step.h"
 
 namespace outrider {
 namespace {
-
-// How many nodes the drafters may propose for a part: what could be checked, accepted and used.
-std::int32_t useful_nodes(const Step& step, const Sequence& s) {
-  const Capabilities& caps = step.target.capabilities();
-  const std::int32_t width =
-      s.planned ? std::min({kMostPlanned + 1, step.costs->most() + 1, step.planned_width})
-                : s.width;
-  std::int64_t nodes = std::min(width, caps.max_width) - 1;
-  // A step says at most nodes + 1 tokens; more than the text has room for is wasted.
-  nodes = std::min(nodes, s.remaining() - 1);
-  nodes = std::min<std::int64_t>(nodes, caps.n_ctx - static_cast<std::int64_t>(s.text.size()) - 1);
-  return static_cast<std::int32_t>(std::max<std::int64_t>(nodes, 0));
-}
 
 void note_results(std::span<DraftRequest> requests, std::span<Sequence* const> sequences,
                   const Drafter& drafter, std::size_t index, double ms) {
@@ -51,94 +38,9 @@ std::vector<Sequence*> askers(const Step& step, std::size_t drafter, std::size_t
   return result;
 }
 
-// One drafter's work in one step.
-struct Asking {
-  std::vector<Sequence*> sequences;
-  std::vector<DraftRequest> requests;              // [sequences]
-  std::vector<std::unique_ptr<StepGuide>> guides;  // [sequences]; null: not planned
-  std::unique_ptr<SharedPasses> passes = std::make_unique<SharedPasses>();
-};
-
-// A sequence that the drafter could be asked about.
-struct Candidate {
-  Sequence* sequence = nullptr;
-  std::int32_t nodes = 0;            // to propose at most
-  std::unique_ptr<StepGuide> guide;  // null: not planned
-  bool pays = true;
-};
-
-std::vector<Candidate> candidates_of(Step& step, std::size_t index,
-                                     std::span<Sequence* const> askers) {
-  std::vector<Candidate> candidates;
-  for (Sequence* s : askers) {
-    const std::int32_t nodes = useful_nodes(step, *s);
-    if (nodes == 0 || !step.drafters[index]->can_guess(s->seq, s->text)) continue;
-    candidates.push_back({.sequence = s, .nodes = nodes, .guide = nullptr});
-    if (s->planned) candidates.back().guide = std::make_unique<StepGuide>(step, *s, index);
-  }
-  // They would share the passes, so whether asking pays depends on how many take part. First all
-  // are assumed to, then those for which it paid.
-  for (int round = 0; round < 2; ++round) {
-    const std::int32_t sharing = static_cast<std::int32_t>(std::count_if(
-        candidates.begin(), candidates.end(), [](const Candidate& c) { return c.pays; }));
-    for (Candidate& c : candidates) {
-      if (c.guide && c.pays) c.pays = c.guide->first_pass_pays(sharing);
-    }
-  }
-  return candidates;
-}
-
-// Whether what the drafter would have to read may be risked: for all or for none, since requests
-// that go on plainly beside others that guess hold up the end of all.
-bool may_risk_reading(Step& step, std::size_t index, std::span<const Candidate> candidates) {
-  std::optional<UnreadText> all;
-  for (const Candidate& c : candidates) {
-    if (c.guide == nullptr || !c.pays || !c.guide->must_read()) continue;
-    const UnreadText one = c.guide->unread_text();
-    const std::int64_t before = all ? all->tokens : 0;
-    if (!all || one.to_come > all->to_come) all = one;
-    all->tokens = before + one.tokens;
-  }
-  return !all || step.planner.account(index).begin_reading(*all, step.planner.target_cost());
-}
-
-Asking choose_requests(Step& step, std::size_t index, std::span<Sequence* const> askers) {
-  Asking asking;
-  bool has_timekeeper = false;
-  std::vector<Candidate> candidates = candidates_of(step, index, askers);
-  const bool may_read = may_risk_reading(step, index, candidates);
-  for (Candidate& c : candidates) {
-    const bool pays = c.pays && (c.guide == nullptr || may_read || !c.guide->must_read());
-    if (!pays && !c.guide->begin_exploration()) continue;
-    Sequence* const s = c.sequence;
-    asking.sequences.push_back(s);
-    DraftShape shape = s->request.draft;
-    shape.branches = std::min(shape.branches, step.target.capabilities().max_leaves);
-    const bool coupled = s->request.rule == AcceptanceRule::kCoupled;
-    asking.requests.push_back({.seq = s->seq,
-                               .text = s->text,
-                               .seed = s->noise_seed,
-                               .sampler = s->request.sampler.get(),
-                               .max_nodes = c.nodes,
-                               .shape = shape,
-                               .guide = c.guide.get(),
-                               .draws = coupled ? nullptr : &s->draws,
-                               .mask = DrafterMask{1} << index,
-                               .tree = &*s->proposed,
-                               .name_space = s->request.name_space});
-    if (c.guide) {
-      c.guide->begin(asking.passes.get(), !std::exchange(has_timekeeper, true));
-    } else {
-      ++asking.passes->others;
-    }
-    asking.guides.push_back(std::move(c.guide));
-  }
-  return asking;
-}
-
 void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   Drafter& drafter = *step.drafters[index];
-  Asking asking = choose_requests(step, index, askers);
+  Asking asking = plan_asking(step, index, askers);
   const std::vector<Sequence*>& sequences = asking.sequences;
   if (sequences.empty()) return;
   const Stopwatch watch(step.clock);
@@ -163,22 +65,6 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   for (Sequence* s : sequences) {
     s->drop_drafter(index, std::string(drafter.name()) + " failed: " + status.message());
   }
-}
-
-// In the order of their indices; where the planner chooses, the cheapest first: what they guess
-// decides whether the others are asked.
-std::vector<std::size_t> asking_order(const Step& step) {
-  std::vector<std::size_t> order;
-  for (std::size_t index = 0; index < step.drafters.size(); ++index) {
-    if (step.drafters[index] != nullptr) order.push_back(index);
-  }
-  const bool planned = std::any_of(step.parts.begin(), step.parts.end(),
-                                   [](const Part& part) { return part.sequence->planned; });
-  if (!planned) return order;
-  std::stable_sort(order.begin(), order.end(), [&step](std::size_t a, std::size_t b) {
-    return step.planner.pass_ms(a, true, 1) < step.planner.pass_ms(b, true, 1);
-  });
-  return order;
 }
 
 }  // namespace

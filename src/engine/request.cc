@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 
 namespace outrider {
 
@@ -25,10 +25,15 @@ Status check_branches(AcceptanceRule rule, const DraftShape& shape) {
 
 DrafterPlan automatic_drafters(AcceptanceRule rule, std::span<const std::string_view> with_files) {
   // One of them is there at most.
-  DrafterPlan plan{.chains = {{std::string(kDraftModelName)}}};
-  for (const std::string_view head : kHeadNames) plan.chains.push_back({std::string(head)});
+  DrafterPlan plan;
+  const auto add_all = [&plan](ModelFile model) {
+    for (const DrafterKind& kind : drafter_kinds()) {
+      if (kind.model == model) plan.chains.push_back({std::string(kind.name)});
+    }
+  };
+  add_all(ModelFile::kDraft);
   if (rule != AcceptanceRule::kCoupled) return plan;
-  plan.chains.push_back({std::string(kMtpName)});
+  add_all(ModelFile::kTarget);
   for (const LookupKind& kind : lookup_kinds()) {
     const bool has_files =
         std::find(with_files.begin(), with_files.end(), kind.name) != with_files.end();

@@ -61,7 +61,9 @@ struct Step {
   double evaluate_ms = 0.0;
   std::int32_t n_prompt = 0;  // of the evaluated tokens: of texts that have not begun
   std::int32_t n_text = 0;    // and of those that go on
-  bool timed = false;         // evaluate_ms is that of the batch as it was planned, without prompts
+  // The tokens that took evaluate_ms: those of the batch as it was planned, without prompts; 0: it
+  // was another one.
+  std::int32_t timed_width = 0;
 };
 
 // Most nodes to propose where the planner chooses the width: beyond it, a step is hardly ever worth

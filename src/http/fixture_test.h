@@ -81,6 +81,12 @@ class ServerTest : public ::testing::Test {
     return ask("POST", path, json::encode(body));
   }
 
+  // A request for a text without end: a full context is shifted. It runs until somebody ends it,
+  // however long that takes.
+  static json::Json endless(bool stream = true) {
+    return {{"prompt", "abc"}, {"max_tokens", -1}, {"shift_keep", 0}, {"stream", stream}};
+  }
+
   // The body of a reply that is sent at once.
   static json::Json object(const HttpReply& reply) {
     const json::Parsed parsed = json::parse(reply.body);

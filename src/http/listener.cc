@@ -16,8 +16,8 @@
 
 #include <cpp-httplib/httplib.h>
 
-#include "http/connection_stream.h"
-#include "http/connections.h"
+#include "http/connection/connection_stream.h"
+#include "http/connection/connections.h"
 
 namespace outrider::http {
 namespace {
@@ -145,11 +145,11 @@ class HttpServer : public httplib::Server {
       bool closed = false;
       const bool ok =
           process_request(stream, names.remote, names.remote_port, names.local, names.local_port,
-                          /*close_connection=*/server_.stopping(), closed,
+                          /*close_connection=*/server_.state().stopping(), closed,
                           [&stream](httplib::Request& /*request*/) { stream.end_head(); });
       connections_.set_answering(socket, false);
       if (!ok && !stream.has_written()) return unanswered(stream, names);
-      if (!ok || closed || stream.has_said_close() || server_.stopping()) break;
+      if (!ok || closed || stream.has_said_close() || server_.state().stopping()) break;
     }
     return "";
   }
@@ -209,14 +209,14 @@ class HttplibListener : public Listener {
   Status run() override {
     end_ = std::thread([this] { end_when_stopped(); });
     const bool listened = http_.listen_after_bind();
-    const bool asked = server_.stopping();
+    const bool asked = server_.state().stopping();
     stop();  // where listening has failed, nobody else does
     join_end();
     return listened || asked ? Status() : internal_error("listening has failed");
   }
 
   void stop() override {
-    server_.stop();
+    server_.state().stop();
     const std::lock_guard<std::mutex> lock(mutex_);
     if (std::exchange(stopped_, true)) return;
     connections_.shut_waiting();  // here: those that come from now on are told, and not just closed
@@ -289,7 +289,7 @@ class HttplibListener : public Listener {
       changed_.wait(lock, [this] { return stopped_; });
     }
     connections_.wait_until_none_answers(1000 * std::int64_t{server_.options().drain_s});
-    server_.catalog().shut_down();
+    server_.state().catalog().shut_down();
     connections_.wait_until_none_answers(kLastWordsMs);
     http_.stop();
     connections_.shut_all();

@@ -2,16 +2,19 @@
 // and how it ends. (Larger numbers: reliability_*_test.cc.)
 #include "http/listener.h"
 
-#include <atomic>
-
 #include "http/listening_test.h"
+#include "testing/eventually.h"
+#include "testing/step_gate.h"
 
 namespace outrider::http {
 namespace {
 
 using json::Json;
+using testing::eventually;
 using testing::RawReply;
 using testing::SocketClient;
+
+constexpr std::int64_t kLongMs = 60'000;  // for what comes, however slow the machine is
 
 class ListenerTest : public ListeningTest {
  protected:
@@ -26,8 +29,8 @@ class ListenerTest : public ListeningTest {
     client.send(bytes);
     return client.reply();
   }
-  static std::string endless() {
-    return json::encode(Json{{"prompt", "abc"}, {"max_tokens", 200}, {"stream", true}});
+  static std::string completion(const Json& body) {
+    return SocketClient::request("POST", "/v1/completions", json::encode(body));
   }
 };
 
@@ -45,8 +48,9 @@ TEST_F(ListenerTest, AnswersOverOneConnectionAgainAndAgain) {
 TEST_F(ListenerTest, RequestsThatComeTogetherAreAnsweredInTurn) {
   listen();
   SocketClient client = connect();
-  client.send(SocketClient::request("GET", "/health") + SocketClient::request("GET", "/v1/models"));
-  const std::string all = client.read(500);
+  client.send(SocketClient::request("GET", "/health") +
+              SocketClient::request("GET", "/v1/models", "", "Connection: close\r\n"));
+  const std::string all = client.read(kLongMs);
   EXPECT_NE(all.find(R"("status":"ok")"), std::string::npos);
   EXPECT_NE(all.find(R"("object":"list")"), std::string::npos) << all;
 }
@@ -64,7 +68,7 @@ TEST_F(ListenerTest, HeadHasTheHeadersOfGetAndNoBody) {
   listen();
   SocketClient client = connect();
   client.send("HEAD /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  const std::string all = client.read(2000);
+  const std::string all = client.read(kLongMs);
   EXPECT_EQ(all.find("HTTP/1.1 200"), 0U);
   EXPECT_EQ(all.find("{"), std::string::npos);
 }
@@ -142,58 +146,62 @@ TEST_F(ListenerTest, ConnectionsBeyondTheLimitAreRefusedAtOnce) {
   EXPECT_EQ(refused.status, 503);
   EXPECT_NE(refused.head.find("Retry-After: "), std::string::npos) << refused.head;
   holding.pop_back();
-  RawReply again;
-  for (int i = 0; i < 200 && again.status != 200; ++i) again = ask_over_socket("GET", "/health");
-  EXPECT_EQ(again.status, 200) << "once one has gone";
+  EXPECT_TRUE(eventually([this] { return ask_over_socket("GET", "/health").status == 200; }))
+      << "once one has gone";
 }
 
 TEST_F(ListenerTest, AHeadHasOneTimeForAllOfItHoweverItsBytesCome) {
   listen({.read_timeout_s = 1});
   SocketClient client = connect();
-  const std::string request = SocketClient::request("GET", "/health");
+  // Behind an answer the next head may begin later than a second after it.
+  ASSERT_TRUE(eventually([&] {
+    client = connect();
+    return client.ask("GET", "/health").status == 200;
+  }));
+  client.send("GET /health?");
   std::string answer;
-  for (std::size_t i = 0; i < request.size() && !client.closed(); ++i) {
-    client.send(request.substr(i, 1));
-    answer += client.read(100);
-  }
-  EXPECT_TRUE(client.closed()) << "each byte came in time, and yet it was no request in time";
+  EXPECT_TRUE(eventually([&] {
+    client.send("y");
+    answer += client.read(1);
+    return client.closed();
+  })) << "each byte came in time, and yet it was no request in time";
   EXPECT_EQ(answer.find("HTTP/1.1 408 "), 0U) << answer;
 }
 
 TEST_F(ListenerTest, AConnectionThatSaysNothingIsClosed) {
   listen({.read_timeout_s = 1});
   SocketClient client = connect();
-  EXPECT_EQ(client.read(5000), "");
+  EXPECT_EQ(client.read(kLongMs), "");
   EXPECT_TRUE(client.closed());
 }
 
 TEST_F(ListenerTest, AClientThatGoesGivesItsSlotBackWhereverItsRequestIs) {
-  listen({}, {.chat = true, .step_us = 1000}, {.slots = 1, .max_queue = 4});
+  listen({}, {.chat = true}, {.slots = 1, .max_queue = 4});
   for (int round = 0; round < 5; ++round) {
     SocketClient running = connect();
-    running.send(SocketClient::request("POST", "/v1/completions", endless()));
-    EXPECT_NE(running.read(5000, 1), "");
+    running.send(completion(endless()));
+    EXPECT_NE(running.read(kLongMs, 1), "");
     SocketClient queued = connect();
-    queued.send(SocketClient::request("POST", "/v1/completions", endless()));
-    while (open_requests() < 2) std::this_thread::yield();
+    queued.send(completion(endless()));
+    EXPECT_TRUE(eventually([this] { return open_requests() == 2; }));
     (round % 2 == 0 ? queued : running).close();
+    EXPECT_TRUE(eventually([this] { return open_requests() == 1; }));
     (round % 2 == 0 ? running : queued).close();
-    const Stopwatch watch;
-    while (open_requests() > 0 && watch.elapsed_ms() < 20'000) std::this_thread::yield();
-    EXPECT_EQ(open_requests(), 0);
+    EXPECT_TRUE(eventually([this] { return open_requests() == 0; }));
   }
   EXPECT_EQ(runtime_->check_integrity(), "");
 }
 
 TEST_F(ListenerTest, StoppingLetsARunningAnswerEnd) {
-  listen({.drain_s = 60}, {.chat = true, .step_us = 2000});
+  testing::StepGate gate;
+  listen({.drain_s = 60}, {.chat = true, .on_evaluated = gate.hold()});
   SocketClient client = connect();
-  client.send(SocketClient::request("POST", "/v1/completions",
-                                    R"({"prompt":"abc","max_tokens":60,"stream":true})"));
-  std::string all = client.read(5000, 1);
+  client.send(completion({{"prompt", "abc"}, {"max_tokens", 60}, {"stream", true}}));
+  gate.wait_until_held();
   listener_->stop();
   EXPECT_EQ(ask_over_socket("GET", "/health").status, 503) << "new ones are told";
-  all += client.read(30'000);
+  gate.open();
+  const std::string all = client.read(kLongMs);
   EXPECT_NE(all.find(R"("finish_reason":"length")"), std::string::npos) << all;
   EXPECT_NE(all.find("data: [DONE]"), std::string::npos);
   thread_.join();
@@ -201,18 +209,27 @@ TEST_F(ListenerTest, StoppingLetsARunningAnswerEnd) {
 }
 
 TEST_F(ListenerTest, StoppingEndsALongAnswerWithWhatItHasWhenTheTimeIsOver) {
-  n_ctx_ = 100'000;
-  listen({.drain_s = 0}, {.chat = true, .step_us = 2000});
+  testing::StepGate gate;
+  listen({.drain_s = 0}, {.chat = true, .on_evaluated = gate.hold()});
   SocketClient client = connect();
-  client.send(SocketClient::request("POST", "/v1/completions",
-                                    R"({"prompt":"abc","max_tokens":90000,"stream":true})"));
-  std::string all = client.read(5000, 1);
+  client.send(completion(endless()));
+  gate.let(5);  // what it has
+  std::string all;
+  EXPECT_TRUE(eventually([&] {
+    all += client.read(1);
+    return all.find("data: ") != std::string::npos;
+  }));
   SocketClient idle = connect();
   EXPECT_EQ(idle.ask("GET", "/health").status, 200);
-  end();
-  all += client.read(1000);
-  EXPECT_NE(all.find("data: [DONE]"), std::string::npos) << all.substr(all.size() - 300);
-  (void)idle.read(1000);
+  listener_->stop();
+  // A step for each look: however long it takes until the text is ended, its client keeps up.
+  EXPECT_TRUE(eventually([&] {
+    gate.let(1);
+    all += client.read(1);
+    return client.closed();
+  }));
+  EXPECT_NE(all.find("data: [DONE]"), std::string::npos) << all;
+  (void)idle.read(kLongMs);
   EXPECT_TRUE(idle.closed());
 }
 

@@ -6,9 +6,10 @@
 
 #include "api/completion_params.h"
 #include "http/answer_schemas.h"
-#include "http/completion_task.h"
-#include "http/error_form.h"
-#include "http/error_reply.h"
+#include "http/completion/completion_task.h"
+#include "http/endpoints.h"
+#include "http/exchange/error_form.h"
+#include "http/exchange/error_reply.h"
 
 namespace outrider::http {
 namespace {
@@ -232,7 +233,7 @@ Json openapi_document(std::span<const Endpoint> endpoints) {
   return document;
 }
 
-HttpReply openapi(Server& /*server*/, const HttpRequest& /*request*/) {
+HttpReply openapi(ServerState& /*server*/, const HttpRequest& /*request*/) {
   return json_reply(openapi_document(endpoints()));
 }
 

@@ -1,4 +1,4 @@
-// GET /openapi.json: the endpoints, described by their table (endpoint.h) and by the one schema of
+// GET /openapi.json: the endpoints, described by their table (endpoints.h) and by the one schema of
 // a request (api/completion_params.h).
 //
 // Tested by server_test.cc.
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/read_fields.h"
-#include "http/endpoint.h"
+#include "http/completion/endpoint.h"
 #include "json/json.h"
 
 namespace outrider::http {
@@ -16,7 +16,7 @@ namespace outrider::http {
 // An OpenAPI 3.1 document.
 json::Json openapi_document(std::span<const Endpoint> endpoints);
 
-HttpReply openapi(Server& server, const HttpRequest& request);
+HttpReply openapi(ServerState& server, const HttpRequest& request);
 
 // The fields of a body, for Endpoint::body: OpenAI's chat and text completions and responses,
 // Anthropic's messages.

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <regex>
 #include <set>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "http/page_reply.h"
 
 namespace outrider::http {
 namespace {
@@ -16,6 +19,13 @@ const PageFile* find(std::string_view path) {
     if (file.path == path) return &file;
   }
   return nullptr;
+}
+
+std::optional<HttpReply> reply_to(const std::string& path) {
+  HttpRequest request;
+  request.method = "GET";
+  request.path = "/" + path;
+  return page_reply(request);
 }
 
 TEST(PageFiles, AreSortedAndNoneIsEmpty) {
@@ -56,7 +66,7 @@ TEST(PageFiles, ReferToEachOtherOnly) {
     const std::string text(file.bytes);
     for (std::sregex_iterator i(text.begin(), text.end(), reference), end; i != end; ++i) {
       const std::string path = (*i)[1].matched ? (*i)[1].str() : (*i)[2].str();
-      EXPECT_NE(find(path), nullptr) << file.path << " refers to " << path;
+      EXPECT_TRUE(reply_to(path)) << file.path << " refers to " << path;
       seen.insert(path);
     }
   }
@@ -64,6 +74,18 @@ TEST(PageFiles, ReferToEachOtherOnly) {
     EXPECT_TRUE(file.path == "index.html" || seen.contains(std::string(file.path)))
         << "nothing refers to " << file.path;
   }
+}
+
+// As the page's tests have it (tests/page/mock_server.py).
+TEST(PageFiles, TheTableOfDraftersIsAScript) {
+  const std::optional<HttpReply> reply = reply_to("drafters.js");
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->content_type, "text/javascript; charset=utf-8");
+  EXPECT_NE(reply->body.find(R"(export const kDrafterPlaces = [["draft-model",0],["suffix",1],)"
+                             R"(["ngram-cache",2],["recycle",3],["mtp",4],["eagle3",0],)"
+                             R"(["dflash",0]];)"),
+            std::string::npos)
+      << reply->body;
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "http/exchange.h"
+#include "http/exchange/exchange.h"
 
 namespace outrider::http {
 

@@ -1,6 +1,6 @@
-// What comes as a body, at its limits, over sockets: reliability tests 6 to 8 and 12, on hand-written
-// models, since it is the transport that is tested. (9 to 11 are tested where grammars, schemas and
-// templates are read.)
+// What comes as a body, at its limits, over sockets: reliability tests 6 to 8 and 12, on
+// hand-written models, since it is the transport that is tested. (9 to 11 are tested where
+// grammars, schemas and templates are read.)
 #include <pthread.h>
 
 #include <algorithm>

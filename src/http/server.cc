@@ -6,10 +6,10 @@
 #include <new>
 #include <utility>
 
-#include "http/call.h"
-#include "http/endpoint.h"
-#include "http/error_form.h"
-#include "http/error_reply.h"
+#include "http/endpoints.h"
+#include "http/exchange/error_form.h"
+#include "http/exchange/error_reply.h"
+#include "http/metrics/call.h"
 #include "http/page_reply.h"
 
 namespace outrider::http {
@@ -67,38 +67,7 @@ std::string what_was_wrong(int status) {
 }  // namespace
 
 Server::Server(const ServerOptions& options, Catalog& catalog)
-    : options_(options), access_(options), catalog_(catalog) {}
-
-std::optional<CatalogStatus> Server::find_model(std::string_view name) const {
-  const auto named = [name](const CatalogStatus& model) {
-    return name.empty() || model.name == name ||
-           std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end();
-  };
-  std::vector<CatalogStatus> models = catalog_.status();
-  const auto found = std::find_if(models.begin(), models.end(), named);
-  return found == models.end() ? std::nullopt : std::optional(std::move(*found));
-}
-
-std::string Server::model_name(std::string_view asked) const {
-  std::optional<CatalogStatus> model = find_model(asked);
-  if (!model && options_.any_model_name) model = find_model("");
-  return model ? model->name : std::string(asked);
-}
-
-void Server::note_result(CallRecord& record, const CompletionResult& result) {
-  const Completion& c = result.completion;
-  metrics_.note_result(record.model, result);
-  ++record.completions;
-  record.prompt_tokens += c.prompt_tokens;
-  record.completion_tokens += static_cast<std::int64_t>(c.tokens.size());
-  record.drafted += c.speculation.drafted;
-  record.accepted += c.speculation.accepted;
-  record.finish = finish_reason_name(c.finish);
-  if (c.tokens.empty()) return;
-  const double first_ms = result.queued_ms + c.timings.first_token_ms;
-  const bool earlier = record.first_token_ms < 0.0 || first_ms < record.first_token_ms;
-  if (earlier) record.first_token_ms = first_ms;
-}
+    : state_(options, catalog), access_(state_.options()) {}
 
 // Only the very path of an open endpoint or of a file of the page, as route() compares it.
 bool Server::is_open(const HttpRequest& request) const {
@@ -110,11 +79,11 @@ bool Server::is_open(const HttpRequest& request) const {
 }
 
 std::optional<HttpReply> Server::page_of(const HttpRequest& request) const {
-  return options_.no_page ? std::nullopt : page_reply(request);
+  return state_.options().no_page ? std::nullopt : page_reply(request);
 }
 
 std::optional<HttpReply> Server::refuse(const HttpRequest& request) const {
-  if (stopping()) return error_reply(503, "the server is being stopped");
+  if (state_.stopping()) return error_reply(503, "the server is being stopped");
   return access_.refuse(request, is_open(request));
 }
 
@@ -122,7 +91,7 @@ HttpReply Server::route(const HttpRequest& request) {
   std::string allowed;
   for (const Endpoint& endpoint : endpoints()) {
     if (!is_at(endpoint, request.path)) continue;
-    if (serves(endpoint, request.method)) return endpoint.answer(*this, request);
+    if (serves(endpoint, request.method)) return endpoint.answer(state_, request);
     allowed.append(allowed.empty() ? "" : ", ").append(endpoint.method);
   }
   if (allowed.empty()) {
@@ -140,7 +109,7 @@ HttpReply Server::route(const HttpRequest& request) {
 
 HttpReply Server::answer(const HttpRequest& request) noexcept {
   try {
-    auto call = std::make_shared<Call>(request, label_of(request.path), metrics_, log_);
+    auto call = std::make_shared<Call>(request, label_of(request.path), state_.metrics(), log_);
     HttpReply reply;
     try {
       std::optional<HttpReply> refusal = refuse(request);
@@ -160,7 +129,7 @@ HttpReply Server::answer(const HttpRequest& request) noexcept {
 
 HttpReply Server::answer_unread(const HttpRequest& request, int status) noexcept {
   try {
-    auto call = std::make_shared<Call>(request, kOther, metrics_, log_);
+    auto call = std::make_shared<Call>(request, kOther, state_.metrics(), log_);
     HttpReply reply = error_reply(status, what_was_wrong(status));
     write_error(reply, error_form_of(request));
     return count_reply(std::move(call), request, std::move(reply));

@@ -6,19 +6,14 @@
 // Tested by server_test.cc.
 #pragma once
 
-#include <atomic>
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include "catalog/catalog.h"
-#include "http/access.h"
-#include "http/access_log.h"
-#include "http/exchange.h"
-#include "http/floors.h"
-#include "http/metrics.h"
-#include "http/server_options.h"
-#include "serve/completion_result.h"
+#include "http/access/access.h"
+#include "http/access/server_options.h"
+#include "http/completion/server_state.h"
+#include "http/exchange/exchange.h"
+#include "http/metrics/access_log.h"
 
 namespace outrider::http {
 
@@ -39,39 +34,21 @@ class Server {
   // The answer to what did not become a whole request, by HTTP's status for that.
   HttpReply answer_unread(const HttpRequest& request, int status) noexcept;
 
-  const ServerOptions& options() const { return options_; }
-  Catalog& catalog() { return catalog_; }
-  const Metrics& metrics() const { return metrics_; }
-  Floors& floors() { return floors_; }
+  // What the endpoints see.
+  ServerState& state() { return state_; }
+  const ServerOptions& options() const { return state_.options(); }
 
   // Before the first request; null: no log. It must outlive this.
   void log_to(LineSink* sink) { log_ = sink; }
-
-  // By its name or another one that it has; an empty one: the default model.
-  std::optional<CatalogStatus> find_model(std::string_view name) const;
-  // Of the model that answers to such a request, its own name: the default one's for an empty name,
-  // and for an unknown one with any_model_name; else an unknown name as it is.
-  std::string model_name(std::string_view asked) const;
-
-  // New requests are refused from now on; those that wait for a model give up.
-  void stop() { stopping_.store(true); }
-  bool stopping() const { return stopping_.load(); }
-
-  // A completion of that request has ended.
-  void note_result(CallRecord& record, const CompletionResult& result);
 
  private:
   HttpReply route(const HttpRequest& request);
   bool is_open(const HttpRequest& request) const;  // needs no key
   std::optional<HttpReply> page_of(const HttpRequest& request) const;
 
-  const ServerOptions options_;
+  ServerState state_;
   const Access access_;
-  Catalog& catalog_;
-  Metrics metrics_;
-  Floors floors_;
   LineSink* log_ = nullptr;
-  std::atomic<bool> stopping_{false};
 };
 
 }  // namespace outrider::http

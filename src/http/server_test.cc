@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "http/endpoint.h"
+#include "http/endpoints.h"
 #include "http/fixture_test.h"
 
 namespace outrider::http {
@@ -77,7 +77,7 @@ TEST_F(RoutingTest, TheListOfModelsOffersADraftByItsNameAlone) {
 
 TEST_F(RoutingTest, NothingIsAnsweredOnceTheServerIsStopped) {
   start();
-  server_->stop();
+  server_->state().stop();
   EXPECT_EQ(ask("GET", "/v1/models").status, 503);
 }
 

@@ -47,7 +47,7 @@ TEST(RatioInterval, OfKnownData) {
   EXPECT_NEAR(wide->low * wide->high, 1.0, 1e-9) << "twice as slow is as far as twice as fast";
 }
 
-// The interval holds the truth in 95 of 100 cases, and no more than that: in 4,000 trials the
+// The interval holds the truth in 95 of 100 cases, and no more than that: in 4,000 repetitions the
 // share is within four standard deviations of it.
 TEST(RatioInterval, HoldsTheTruthAsOftenAsItSays) {
   constexpr int kTrials = 4000;

@@ -14,7 +14,7 @@ using json::Json;
 
 constexpr std::size_t kShownDivergences = 20;
 
-// The narrowest width at which texts differ though the probe's verdict promises equality; 0: none.
+// The narrowest width at which texts differ though the probe's verdict claims equality; 0: none.
 std::int32_t broken_width(const Comparison& c) {
   for (const WidthComparison& w : c.widths) {
     const bool promised =

@@ -64,7 +64,7 @@ struct Comparison {
   Exactness exactness;  // the target's, as probed
 };
 
-// The probe's verdict, or less where it promised more than was seen, a text that differs at a width
+// The probe's verdict, or less where it claimed more than was seen, a text that differs at a width
 // that was said to be exact: then exact up to the widest width below that, or "distributional".
 std::string observed_verdict(const Comparison& comparison);
 

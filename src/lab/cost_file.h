@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "draft/text_replay.h"
+#include "lab/text_replay.h"
 
 namespace outrider::lab {
 

@@ -5,7 +5,8 @@
 
 #include "backend/vocabulary_side.h"
 #include "base/one_line.h"
-#include "draft/base/drafter_plan.h"
+#include "draft/drafter_table.h"
+#include "draft/model/draft_model.h"
 #include "llama/base/backend.h"
 #include "llama/files/gguf_header.h"
 #include "llama/gguf/draft_writer.h"
@@ -209,10 +210,11 @@ std::string model_table(const std::string& role, const InspectedModel& m, bool n
                             ", context trained " + std::to_string(f.n_ctx_train) +
                             (f.n_swa > 0 ? ", sliding window " + std::to_string(f.n_swa) : ""));
   if (m.n_prediction > 0) {
-    table += row("heads", std::to_string(m.n_prediction) + " prediction layers (MTP), " +
-                              size_text(m.prediction_bytes) + ": " +
-                              (m.prediction_problem.empty() ? "the drafter " + std::string(kMtpName)
-                                                            : m.prediction_problem));
+    table +=
+        row("heads", std::to_string(m.n_prediction) + " prediction layers (MTP), " +
+                         size_text(m.prediction_bytes) + ": " +
+                         (m.prediction_problem.empty() ? "the drafter " + std::string(kMtpKind.name)
+                                                       : m.prediction_problem));
   }
   table += row("vocabulary", std::to_string(f.n_vocab) + " tokens, " +
                                  (f.has_chat_template ? "with" : "without") + " a chat template" +

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/numbers.h"
+#include "draft/base/drafter_kind.h"
 #include "engine/engine.h"
 #include "lab/bench_run.h"
 #include "lab/calibration.h"

@@ -4,7 +4,7 @@
 // be accepted before they are made, and pays for drafting them as everybody does. It drafts as far
 // as that pays and not at all elsewhere, so that the text takes the least time that any choice of
 // chains could. What it never pays for, a planner must: finding out what the draft is worth,
-// guesses that turn out wrong, and the draft's reading of what it missed while it rested.
+// guesses that turn out wrong, and the draft's reading of what it missed while suspended.
 //
 // Example: 3 guesses would be right behind the text. It may send 0 to 3 of them; with j of them the
 // step takes j passes of the draft and one of the target with 1 + j tokens, and gives j + 1 tokens.

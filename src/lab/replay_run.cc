@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "draft/ngram/ngram_drafter.h"
 
 namespace outrider::lab {
 namespace {

@@ -1,29 +1,21 @@
 // What `outrider replay` does: texts that were once said go through drafters that need no model,
-// and what each step would have given is counted (draft/text_replay.h).
+// and what each step would have given is counted (lab/text_replay.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/status.h"
-#include "draft/lookup_table.h"
-#include "draft/ngram/ngram_drafter.h"
-#include "draft/suffix/suffix_drafter.h"
-#include "draft/text_replay.h"
+#include "draft/drafter_table.h"
 #include "json/json.h"
 #include "lab/cost_file.h"
 #include "lab/replay_texts.h"
+#include "lab/text_replay.h"
 #include "run/harness.h"
 
 namespace outrider::lab {
-
-// Those that need nothing but text.
-inline constexpr std::array<std::string_view, 2> kTextDrafters = {SuffixDrafter::kName,
-                                                                  NgramDrafter::kName};
 
 struct ReplayFile {
   OpenedDrafterFile opened;

@@ -3,7 +3,7 @@
 // A plot is described as data, and svg_of() draws it: a string "<svg ...>...</svg>" that is a whole
 // SVG file and also can stand inside an HTML page. It needs no script and no network; its colours
 // are CSS variables that follow the reader's colour scheme, and each mark says its values when the
-// pointer rests on it. All texts are escaped (lab/markup.h).
+// pointer is on it. All texts are escaped (lab/markup.h).
 //
 // Tested by svg_plot_test.cc; how they look is looked at by hand (docs/benchmarks.md).
 #pragma once

@@ -12,8 +12,8 @@
 
 namespace outrider::llama {
 
-// Milliseconds that it may take: `asked`, where that is above 0, else OUTRIDER_PROBE_BUDGET_MS, else
-// the usual. A variable that is no number is passed over, which `log` (may be empty) tells.
+// Milliseconds that it may take: `asked`, where that is above 0, else OUTRIDER_PROBE_BUDGET_MS,
+// else the usual. A variable that is no number is passed over, which `log` (may be empty) tells.
 double probe_budget_ms(ExactMode exact, double asked, const LogSink& log);
 
 // Where to compare, for a cache of so many cells: the beginning, where 256 cells are crossed, and

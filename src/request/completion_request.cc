@@ -5,7 +5,8 @@
 #include <charconv>
 #include <random>
 
-#include "draft/lookup_table.h"
+#include "base/list_of.h"
+#include "draft/drafter_table.h"
 
 namespace outrider {
 namespace {
@@ -89,18 +90,37 @@ constexpr Field<Request> kOutputFields[] = {
      .otherwise = "a full context ends the text"},
 };
 
+// "the draft model or head, ... and n-gram files, if there are any, and suffix".
+std::string automatic_help() {
+  std::vector<std::string> if_there = {"the draft model or head",
+                                       "the target's own prediction layers"};
+  std::vector<std::string> always;
+  for (const LookupKind& kind : lookup_kinds()) {
+    if (kind.unasked == Unasked::kWithFiles) if_there.emplace_back(kind.files->many);
+    if (kind.unasked == Unasked::kAlways) always.emplace_back(kind.name);
+  }
+  return list_of(if_there) + ", if there are any, and " + list_of(always);
+}
+
 // "who guesses ahead: auto (...), none, or names: draft-model, suffix (...), ...".
 std::string drafter_help() {
-  std::string text =
-      "who guesses ahead: auto (the draft model or head, the target's own prediction layers and "
-      "n-gram files, if there are any, and suffix; with the rules rejection and block the draft "
-      "alone), none (plain decoding), or names: " +
-      std::string(kDraftModelName) + ", " + std::string(kEagle3Name) + " or " +
-      std::string(kDflashName) + " (a draft whose file is such a head), " + std::string(kMtpName) +
-      " (prediction layers of the target's own file)";
-  for (const LookupKind& kind : lookup_kinds()) {
-    text += ", " + std::string(kind.name) + " (" + std::string(kind.help) + ")";
+  std::vector<std::string> drafts;
+  std::string others;
+  for (const ModelFile model : {ModelFile::kDraft, ModelFile::kTarget, ModelFile::kNone}) {
+    for (const DrafterKind& kind : drafter_kinds()) {
+      if (kind.model != model) continue;
+      if (model == ModelFile::kDraft) {
+        drafts.emplace_back(kind.name);
+      } else {
+        others += ", " + std::string(kind.name) + " (" + std::string(kind.help) + ")";
+      }
+    }
   }
+  const std::string text = "who guesses ahead: auto (" + automatic_help() +
+                           "; with the rules rejection and block the draft alone), none (plain "
+                           "decoding), or names: " +
+                           list_of(drafts, " or ") + " (a draft whose file is such a head)" +
+                           others;
   return text + ". 'a,b' merges their guesses into one tree, 'a/b' asks b only where a has none";
 }
 
@@ -242,6 +262,13 @@ Status validate_settings(const CompletionRequest& r) {
   OUTRIDER_RETURN_IF_ERROR(check(shape_fields(), r.draft));
   OUTRIDER_RETURN_IF_ERROR(check_branches(r.rule, r.draft));
   return r.name_space ? check_namespace(*r.name_space) : Status();
+}
+
+Status check_rule(const CompletionRequest& r, ExactMode exact) {
+  if (r.rule == AcceptanceRule::kCoupled || exact != ExactMode::kOn) return Status();
+  return refused("rule", "is " + std::string(kRules[static_cast<std::size_t>(r.rule)]) +
+                             ", which keeps the distribution, not the text, but exact is on; "
+                             "take coupled, or leave exact out");
 }
 
 }  // namespace outrider

@@ -17,6 +17,7 @@
 #include "draft/base/drafter.h"
 #include "engine/request.h"
 #include "model/chat.h"
+#include "model/exactness.h"
 #include "model/sampler.h"
 #include "model/vocabulary.h"
 
@@ -115,6 +116,10 @@ std::uint64_t chosen_seed(const CompletionRequest& request);
 Status validate(const CompletionRequest& request);
 // The same without a look at the prompt.
 Status validate_settings(const CompletionRequest& request);
+// Whether a target that was opened with `exact` may answer by the request's rule: with kOn by
+// kCoupled only, since the others keep the distribution, not the text. Errors: kInvalidArgument,
+// about "rule".
+Status check_rule(const CompletionRequest& request, ExactMode exact);
 
 // What became of the prompt.
 struct PromptStats {

@@ -73,6 +73,19 @@ TEST(CompletionRequest, TheRuleBlockJudgesChains) {
   EXPECT_EQ(wrong_field(request), "branches");
 }
 
+TEST(CompletionRequest, OnlyTheRuleCoupledKeepsTheText) {
+  for (const AcceptanceRule rule :
+       {AcceptanceRule::kCoupled, AcceptanceRule::kRejection, AcceptanceRule::kBlock}) {
+    CompletionRequest request = valid();
+    request.rule = rule;
+    EXPECT_TRUE(check_rule(request, ExactMode::kAuto).ok());
+    EXPECT_TRUE(check_rule(request, ExactMode::kOff).ok());
+    const Status kept = check_rule(request, ExactMode::kOn);
+    EXPECT_EQ(kept.ok(), rule == AcceptanceRule::kCoupled);
+    EXPECT_EQ(kept.field(), kept.ok() ? "" : "rule");
+  }
+}
+
 TEST(SetDrafters, NamesAutoAndNone) {
   CompletionRequest request;
   ASSERT_TRUE(set_drafters(request, "suffix/draft-model,recycle").ok());

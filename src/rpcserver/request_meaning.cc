@@ -5,6 +5,7 @@
 
 #include "api/completion_json.h"
 #include "base/number_from.h"
+#include "draft/drafter_table.h"
 #include "rpcserver/request_options.h"
 
 namespace outrider::rpcserver {
@@ -27,9 +28,10 @@ Json logit_bias_json(const std::vector<LogitBias>& biases) {
 std::int32_t leaves(const CompletionRequest& r) {
   DraftShape shape = r.draft;
   fill_branches(shape, r.rule, r.width);
-  const bool model_alone = r.drafters.chains.size() == 1 && r.drafters.chains[0].size() == 1 &&
-                           is_draft_name(r.drafters.chains[0][0]) &&
-                           r.drafters.chains[0][0] != kDflashName;  // its branches cost no pass
+  const bool alone = r.drafters.chains.size() == 1 && r.drafters.chains[0].size() == 1;
+  const DrafterKind* const kind = alone ? find_drafter_kind(r.drafters.chains[0][0]) : nullptr;
+  const bool model_alone =
+      kind != nullptr && kind->model == ModelFile::kDraft && !kind->guesses_at_once;
   return model_alone && shape.model_branches > 0 ? shape.model_branches : shape.branches;
 }
 

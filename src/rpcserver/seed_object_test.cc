@@ -73,7 +73,8 @@ TEST(SeedObjectTest, AWrongKindIsRefusedWithTheFieldAndWhatItIs) {
 
 TEST(SeedObjectTest, AValueIsCutBetweenCharacters) {
   std::string text;
-  for (int i = 0; i < 60; ++i) text += "\xC3\xA9";  // é; behind the quote each begins at an odd byte
+  for (int i = 0; i < 60; ++i)
+    text += "\xC3\xA9";  // é; behind the quote each begins at an odd byte
   const Json object = {{"n", text}};
   JsonFields fields(object, "", &kSeedDialect);
   std::int64_t n = 0;

@@ -1,6 +1,7 @@
 // Loading: what the status says at each stage, drafts that come while requests run, deinit in every
 // state.
 #include "rpcserver/server_harness_test.h"
+#include "testing/step_gate.h"
 
 namespace outrider::rpcserver {
 namespace {
@@ -85,13 +86,16 @@ TEST_F(SessionLoadTest, LoadingInTheBackgroundCanBeWatched) {
 }
 
 TEST_F(SessionLoadTest, TheSecondInitAttachesTheDraftWhileARequestRuns) {
-  server_.init_async(R"({"model":"lazy"})", false);
+  outrider::testing::StepGate gate;
+  loader_.add("held", {.seed = 1, .on_evaluated = gate.hold()});
+  server_.init_async(R"({"model":"held"})", false);
   wait_for(1);
   const auto request = [](int n) {
     return R"({"prompt":"abc","seed":1,"temperature":1,"speculative":{"width":4},"n_predict":)" +
            std::to_string(n) + "}";
   };
   const Json running = start(request(-1));
+  gate.let(5);  // enough for its first tokens
   std::string text;
   while (text.empty()) text = text_of(poll(running["id"])["completion_updates"]);  // it is admitted
   server_.init_async(R"({"model":"draft"})", true);
@@ -99,6 +103,7 @@ TEST_F(SessionLoadTest, TheSecondInitAttachesTheDraftWhileARequestRuns) {
   const Json meanwhile = poll(running["id"]);
   EXPECT_EQ(meanwhile["finished"], false) << "it still runs";
   cancel(Json{{"id", running["id"]}}.dump().c_str());
+  gate.open();
   const Json plain = updates_of(running["id"]);
   EXPECT_EQ(plain.back()["speculation"]["reason"], nullptr)
       << "none was being loaded when it began";
@@ -227,19 +232,19 @@ TEST_F(SessionLoadTest, DeinitEndsWhateverIsGoingOn) {
       Server server(loader);
       std::thread waits;
       std::string answer;
-      const char* request = R"({"prompt":"abc","n_predict":-1,"seed":1})";
-      if (state == 0) {  // loading
+      const char* request = R"({"prompt":"abc","n_predict":-1,"seed":1})";  // it has no end
+      if (state == 0) {                                                     // loading
         server.init_async(R"({"model":"slow"})", false);
       } else if (state == 1) {  // a draft is loading
-        server.init_async(R"({"model":"lazy","model_draft":"slow draft"})", false);
+        server.init_async(R"({"model":"target","model_draft":"slow draft"})", false);
       } else if (state == 2) {  // a request runs, another waits
-        ASSERT_EQ(server.init(R"({"model":"lazy"})"), 0);
+        ASSERT_EQ(server.init(R"({"model":"target"})"), 0);
         server.async_completion_init(request);
         server.async_completion_init(request);
       } else if (state == 3) {  // a draft waits for ever
         server.init_async(R"({"model_draft":"draft"})", true);
       } else if (state == 4) {  // another thread waits for a text without end
-        ASSERT_EQ(server.init(R"({"model":"lazy","model_draft":"draft"})"), 0);
+        ASSERT_EQ(server.init(R"({"model":"target","model_draft":"draft"})"), 0);
         const std::int64_t before = loader.evaluations();
         waits = std::thread([&] { answer = server.get_completion(request); });
         wait_until([&] { return loader.evaluations() > before; });

@@ -2,13 +2,20 @@
 #include <cmath>
 
 #include "rpcserver/server_harness_test.h"
+#include "testing/step_gate.h"
 
 namespace outrider::rpcserver {
 namespace {
 
+// Texts of n_predict -1 have no end here: a full context is shifted.
 class SessionTest : public ServerTest {
  protected:
   void load(const std::string& cmd) { ASSERT_EQ(server_.init(cmd.c_str()), 0) << status(); }
+  // A target whose evaluations `gate` holds.
+  void load_held(const outrider::testing::StepGate& gate) {
+    loader_.add("held", {.seed = 1, .on_evaluated = gate.hold()});
+    load(R"({"model":"held"})");
+  }
   void load_pair() { load(R"({"model":"target","model_draft":"draft","model_alias":"fake"})"); }
 };
 
@@ -190,7 +197,7 @@ TEST_F(SessionTest, ALongPromptIsCutAndAFullContextIsShifted) {
 }
 
 TEST_F(SessionTest, ACancelEndsItWithWhatItHasAndTheFinalUpdateComesStill) {
-  load(R"({"model":"lazy"})");
+  load(R"({"model":"target"})");
   const Json started = start(R"({"prompt":"abc","n_predict":-1,"seed":1})");
   wait_until([&] { return !poll(started["id"])["completion_updates"].empty(); });
   EXPECT_EQ(cancel(), (Json{{"success", true}}));
@@ -204,12 +211,15 @@ TEST_F(SessionTest, ACancelEndsItWithWhatItHasAndTheFinalUpdateComesStill) {
 }
 
 TEST_F(SessionTest, ASecondCompletionWaitsForTheFirstUnderItsOwnId) {
-  load(R"({"model":"lazy"})");
+  outrider::testing::StepGate gate;
+  load_held(gate);
   const std::string request = R"({"prompt":"abc","n_predict":20,"seed":1,"temperature":1})";
   const Json first = start(request);
   const Json second = start(request);
   EXPECT_NE(first["id"], second["id"]);
+  gate.wait_until_held();  // in the first one's first step
   EXPECT_TRUE(poll(second["id"])["completion_updates"].empty());
+  gate.open();
   const Json second_updates = updates_of(second["id"]);
   const Json first_answer = poll(first["id"]);
   EXPECT_EQ(first_answer["finished"], true) << "it came first";
@@ -217,7 +227,7 @@ TEST_F(SessionTest, ASecondCompletionWaitsForTheFirstUnderItsOwnId) {
 }
 
 TEST_F(SessionTest, PollAndCancelMeanTheNewestUnlessToldWhich) {
-  load(R"({"model":"lazy"})");
+  load(R"({"model":"target"})");
   const Json older = start(R"({"prompt":"abc","n_predict":-1,"seed":1})");
   const Json newer = start(R"({"prompt":"abd","n_predict":3,"seed":1})");
   for (const char* newest : {static_cast<const char*>(nullptr), "", "{}", " ", R"({"id":null})"}) {
@@ -290,8 +300,8 @@ TEST_F(SessionTest, UnknownOptionsAreWarningsInBothAnswers) {
 }
 
 TEST_F(SessionTest, TheQueueHasAnEnd) {
-  loader_.add("at rest", {.seed = 1, .step_us = 200'000});
-  load(R"({"model":"at rest"})");
+  outrider::testing::StepGate gate;
+  load_held(gate);
   Json answer;
   std::vector<Json> ids;
   for (int i = 0; i < 300; ++i) {
@@ -306,7 +316,7 @@ TEST_F(SessionTest, TheQueueHasAnEnd) {
 
 // An app that starts and cancels for ever beside a text without end.
 TEST_F(SessionTest, CompletionsThatWereCancelledWhileTheyWaitedAreForgottenToo) {
-  load(R"({"model":"lazy"})");
+  load(R"({"model":"target"})");
   start(R"({"prompt":"abc","seed":1})");
   Json ids = Json::array();
   for (int i = 0; i < 1000; ++i) {

@@ -40,9 +40,9 @@ struct CompletionResult {
   std::string model;  // path of the target
   PromptStats prompt;
   EndedBy ended_by = EndedBy::kItself;
-  double queued_ms = 0.0;  // from start() until it had a slot, or ended without one
-  bool shifted = false;                      // the context was full and was shifted (shift_keep)
-  std::optional<Remembered> remembered;      // of a request that named a namespace
+  double queued_ms = 0.0;                // from start() until it had a slot, or ended without one
+  bool shifted = false;                  // the context was full and was shifted (shift_keep)
+  std::optional<Remembered> remembered;  // of a request that named a namespace
   std::shared_ptr<const ChatReader> reader;  // of completion.text; null: there were no messages
 };
 

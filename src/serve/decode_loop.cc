@@ -6,7 +6,7 @@
 
 #include "base/caught.h"
 #include "base/list_of.h"
-#include "draft/base/drafter_plan.h"
+#include "draft/drafter_table.h"
 
 namespace outrider {
 
@@ -160,9 +160,10 @@ std::string DecodeLoop::why_without(const Job& job) const {
       });
       if (there) continue;
       Draft* const draft = station_->draft();
-      if (name == kMtpName) {
+      const ModelFile model = model_file_of(name);
+      if (model == ModelFile::kTarget) {
         why.push_back(station_->target()->no_head_reason());
-      } else if (!is_draft_name(name)) {
+      } else if (model == ModelFile::kNone) {
         why.push_back("'" + name + "' is not attached");
       } else if (draft == nullptr) {
         why.push_back(why_no_draft());

@@ -1,6 +1,6 @@
 #include "serve/drafter_notes.h"
 
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 
 namespace outrider {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/list_of.h"
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 #include "serve/runtime_event.h"
 
 namespace outrider {

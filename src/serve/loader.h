@@ -32,6 +32,8 @@ class Target {
   virtual const Capabilities& capabilities() const = 0;
   virtual const Vocabulary& vocabulary() const = 0;
   virtual const Exactness& exactness() const = 0;
+  // What it was opened with: kOn refuses rules that keep only the distribution.
+  virtual ExactMode exact_mode() const = 0;
   virtual const ModelInfo& info() const = 0;
 
   // What its passes took when it was opened, by width; empty: not measured.

@@ -7,7 +7,7 @@
 
 #include "base/caught.h"
 #include "base/on_exit.h"
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 
 namespace outrider {
 namespace {

@@ -158,8 +158,7 @@ Status Runtime::unload(ModelRole role, bool at_once) {
 Status Runtime::attach(DrafterFile file) {
   OUTRIDER_RETURN_IF_ERROR(check_file_drafter(file));
   if (file.path.empty()) return wrong_value("path", "''", "a file");
-  const std::span<const std::string_view> tiers = find_lookup_kind(file.drafter)->files->tiers;
-  if (file.tier.empty() && !tiers.empty()) file.tier = tiers.front();
+  file.tier = file_option_of(file).tier;
   const Impl::Lock lock(impl_->shared.mutex);
   if (impl_->shared.stop) return RuntimeShared::is_shut_down();
   return impl_->files.attach(std::move(file));

@@ -16,7 +16,7 @@
 // being loaded. A failed load changes nothing but the status. When the process of an isolated
 // target dies, the target's requests end with an error, and it is kFailed.
 //
-// Drafters. Those of the table (draft/lookup_table.h) need no model: every target has them.
+// Drafters. Those of the table (draft/drafter_table.h) need no model: every target has them.
 // For a request those guess that it names; when it names none, those of automatic_drafters(). Their
 // files are added or taken away between two steps; running requests go on with those that are left,
 // and their results say so. A file belongs to a tokenizer: when another target comes, it is opened
@@ -42,7 +42,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 #include "request/completion_request.h"
 #include "serve/completion_result.h"
 #include "serve/loader.h"

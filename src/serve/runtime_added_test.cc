@@ -44,7 +44,7 @@ TEST_F(RuntimeAdded, ItGuessesForRequestsThatNameItOnEveryTarget) {
   const std::unique_ptr<Runtime> runtime = make(options);
   CompletionRequest r = ask({1, 2}, 3, 40);
   r.drafters.chains = {{"prophet"}};
-  for (const char* target : {"target", "lazy"}) {
+  for (const char* target : {"target", "twin"}) {
     ASSERT_TRUE(runtime->load(ModelRole::kTarget, model(target)).ok());
     ASSERT_TRUE(runtime->wait_loaded(-1));
     const Completion c = (*runtime->run(r))->completion;

@@ -64,6 +64,21 @@ TEST_F(RuntimeDrafters, ARequestThatNamesNoneUsesAllThatAreThere) {
       << "steps of a fixed width";
 }
 
+// By every interface: the command checks it before it loads anything, the others meet it here.
+TEST_F(RuntimeDrafters, ATargetOpenedToKeepTheTextAnswersByTheCoupledRuleOnly) {
+  const std::unique_ptr<Runtime> runtime = make();
+  ModelOptions exact = model("target");
+  exact.exact = ExactMode::kOn;
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, exact).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  CompletionRequest request = ask({1, 2}, 3, 20);
+  EXPECT_TRUE(runtime->run(request).ok());
+  request.rule = AcceptanceRule::kRejection;
+  const Status refused = runtime->run(request).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(refused.field(), "rule");
+}
+
 TEST_F(RuntimeDrafters, ADraftModelThatCouldNotBeLoadedIsMissed) {
   const std::unique_ptr<Runtime> runtime = make();
   ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("no such draft")).ok());

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "draft/base/drafter_plan.h"
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 #include "testing/runtime_fixture.h"
 
 namespace outrider {

@@ -211,9 +211,9 @@ TEST_F(RuntimeModels, ATargetIsOpenedForTheDraftThatIsAtWorkOrWaits) {
   ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
   EXPECT_EQ(loader_.head_of("target"), "draft");
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("lazy")).ok());
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("twin")).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
-  EXPECT_EQ(loader_.head_of("lazy"), "draft");
+  EXPECT_EQ(loader_.head_of("twin"), "draft");
   ModelOptions named = model("target");
   named.head = "another";
   ASSERT_TRUE(runtime->load(ModelRole::kTarget, named).ok());
@@ -229,7 +229,7 @@ TEST_F(RuntimeModels, ADraftFollowsToTheNextTarget) {
   const std::unique_ptr<Runtime> runtime = make();
   ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("draft")).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
-  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("lazy")).ok());
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("twin")).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
   EXPECT_TRUE(runtime->status().draft.serving);
   EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);

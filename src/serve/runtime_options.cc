@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/types.h"
-#include "draft/base/drafter_plan.h"
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 #include "draft/suffix/suffix_memory.h"
 
 namespace outrider {

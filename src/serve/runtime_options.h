@@ -41,7 +41,7 @@ struct RuntimeOptions {
   // nowhere. Of all files in it, those written longest ago go beyond so many mebibytes.
   std::string prompt_cache = {};
   std::int64_t prompt_cache_mib = 2048;
-  // Beside those of the table (draft/lookup_table.h). At most kMaxAddedDrafters.
+  // Beside those of the table (draft/drafter_table.h). At most kMaxAddedDrafters.
   std::vector<AddedDrafter> drafters = {};
   static constexpr std::size_t kMaxAddedDrafters = 8;
   NowMs now_ms = {};  // of the steps; empty: the machine's clock

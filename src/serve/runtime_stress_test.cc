@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "draft/lookup_table.h"
+#include "draft/drafter_table.h"
 
 #include "base/random.h"
 #include "draft/ngram/ngram_file.h"

@@ -14,6 +14,7 @@ namespace outrider {
 namespace {
 
 using testing::ask;
+using testing::endless;
 using testing::model;
 using testing::RuntimeTest;
 
@@ -187,7 +188,7 @@ TEST_F(RuntimeTest, EventsTellTheSameStoryAndCallbacksMayCallBackIn) {
 }
 
 TEST_F(RuntimeTest, ItEndsInEveryState) {
-  for (const std::string target : {"", "slow", "target", "lazy", "broken"}) {
+  for (const std::string target : {"", "slow", "target", "broken"}) {
     for (const std::string draft : {"", "slow draft", "draft"}) {
       Result<std::unique_ptr<Runtime>> runtime = Runtime::create({.slots = 2}, loader_);
       if (!target.empty()) {
@@ -197,11 +198,11 @@ TEST_F(RuntimeTest, ItEndsInEveryState) {
         ASSERT_TRUE((*runtime)->load(ModelRole::kDraft, model(draft)).ok());
       }
       if (target != "slow" && draft != "slow draft") (*runtime)->wait_loaded(-1);
-      std::thread waiting;
-      if (target == "target" || target == "lazy") {
-        (*runtime)->wait_loaded(draft == "slow draft" ? 0 : -1);
+      if (target == "target") {
         while ((*runtime)->target() == nullptr) std::this_thread::yield();
-        for (int i = 0; i < 4; ++i) ASSERT_TRUE((*runtime)->start(ask({1}, 1, -1)).ok());
+        // Two run and one waits at the end; the first may have ended and not been fetched.
+        ASSERT_TRUE((*runtime)->start(ask({1}, 1, -1)).ok());
+        for (int i = 0; i < 3; ++i) ASSERT_TRUE((*runtime)->start(endless({1}, 1)).ok());
       }
       runtime->reset();
     }
@@ -249,9 +250,8 @@ TEST_F(RuntimeTest, ASlowCallbackIsReplacedWhileEventsKeepComing) {
 }
 
 TEST_F(RuntimeTest, ShutDownEndsWhatRunsAndTakesNothingMore) {
-  loader_.add("stuck", {.seed = 1, .step_us = 100'000});  // its text would take many seconds
-  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "stuck");
-  const Result<StartedCompletion> running = runtime->start(ask({1}, 1, 1'000'000));
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1});
+  const Result<StartedCompletion> running = runtime->start(endless({1}, 1));
   ASSERT_TRUE(running.ok());
   runtime->shut_down();
   runtime->shut_down();
@@ -265,10 +265,9 @@ TEST_F(RuntimeTest, ShutDownEndsWhatRunsAndTakesNothingMore) {
 }
 
 TEST_F(RuntimeTest, WhatShutDownCutsOffSaysWhatItCameTo) {
-  loader_.add("stuck", {.seed = 1, .step_us = 20'000});
-  const std::unique_ptr<Runtime> runtime = make({.slots = 1}, "stuck", 4096);
-  const Result<StartedCompletion> running = runtime->start(ask({1}, 1, 1'000'000));
-  const Result<StartedCompletion> waiting = runtime->start(ask({1}, 1, 1'000'000));
+  const std::unique_ptr<Runtime> runtime = make({.slots = 1});
+  const Result<StartedCompletion> running = runtime->start(endless({1}, 1));
+  const Result<StartedCompletion> waiting = runtime->start(endless({1}, 1));
   ASSERT_TRUE(running.ok() && waiting.ok());
   std::size_t told = 0;
   while (told < 3) told += runtime->poll(running->id, 60'000)->tokens.size();

@@ -7,8 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "draft/lookup_table.h"
-#include "draft/suffix/suffix_drafter.h"
+#include "draft/drafter_table.h"
 #include "draft/suffix/suffix_memory.h"
 #include "draft/suffix/suffix_memory_file.h"
 #include "store/crc32c.h"
@@ -180,8 +179,12 @@ std::optional<MemoryStatus> Station::remembered_by(std::string_view drafter) con
 }
 
 SuffixMemory* Station::memory() const {
-  const LookupDrafter* const suffix = find(SuffixDrafter::kName);
-  return suffix == nullptr ? nullptr : suffix->memory();
+  for (const LookupKind& kind : lookup_kinds()) {
+    if (!kind.remembers) continue;
+    const LookupDrafter* const lookup = find(kind.name);
+    if (lookup != nullptr && lookup->memory() != nullptr) return lookup->memory();
+  }
+  return nullptr;
 }
 
 Remembered Station::remember(std::string name_space, std::span<const Token> text) {

@@ -8,8 +8,8 @@ int llama_backend_init(void) { return 7; }
 int ggml_init(void) { return 7; }
 
 int main(void) {
-  outrider *o = outrider_create(NULL, NULL);
-  char *answer =
+  outrider* o = outrider_create(NULL, NULL);
+  char* answer =
       outrider_call(o, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system.status\",\"params\":{}}");
   const int right = answer != NULL && strstr(answer, "\"absent\"") != NULL &&
                     llama_backend_init() + ggml_init() == 14;

@@ -9,7 +9,7 @@ int ggml_init(void) { return 7; }
 
 int main(void) {
   const int code = init("{\"model\":\"no such file\"}");
-  const char *answer = poll_system_status();
+  const char* answer = poll_system_status();
   const int right = code == 1 && strstr(answer, "\"init_success\":-1") != NULL &&
                     llama_backend_init() + ggml_init() == 14;
   printf("rpcserver: %s\n", right ? "fine" : answer);

@@ -22,6 +22,9 @@ TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
 POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
           "img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; form-action 'none'")
 LOOKUP = ["suffix", "ngram-cache", "recycle"]
+# As src/http/page_reply.cc makes it.
+DRAFTERS = ([[name, place] for place, name in enumerate(["draft-model", *LOOKUP, "mtp"])]
+            + [["eagle3", 0], ["dflash", 0]])
 
 
 def model(name, state="ready", progress=1.0, error=None, draft="smollm2-135m-q4_k_s.gguf",
@@ -120,6 +123,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_file(path)
 
     def send_file(self, path):
+        if path == "/drafters.js":
+            script = f"export const kDrafterPlaces = {json.dumps(DRAFTERS)};\n"
+            self.send_bytes(200, script.encode(), TYPES[".js"])
+            return
         file = PAGE / (path.lstrip("/") or "index.html")
         if file.parent != PAGE or file.suffix not in TYPES or not file.is_file():
             self.send_error_json(404, f"There is nothing at {path}")

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/list_of.h"
+
 namespace outrider {
 namespace {
 
@@ -17,37 +19,12 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-std::string list_of(std::span<const std::string_view> names) {
-  std::string list;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) list += i + 1 < names.size() ? ", " : " or ";
-    list += names[i];
-  }
-  return list;
-}
-
 }  // namespace
-
-std::string_view draft_name(std::string_view architecture) {
-  const auto* const head = std::find(kHeadNames.begin(), kHeadNames.end(), architecture);
-  return head == kHeadNames.end() ? kDraftModelName : *head;
-}
-
-bool is_draft_name(std::string_view name) {
-  return name == kDraftModelName ||
-         std::find(kHeadNames.begin(), kHeadNames.end(), name) != kHeadNames.end();
-}
 
 bool DrafterPlan::mentions(std::string_view name) const {
   return std::any_of(chains.begin(), chains.end(), [name](const std::vector<std::string>& chain) {
     return std::find(chain.begin(), chain.end(), name) != chain.end();
   });
-}
-
-bool mentions_draft(const DrafterPlan& plan) {
-  return plan.mentions(kDraftModelName) ||
-         std::any_of(kHeadNames.begin(), kHeadNames.end(),
-                     [&plan](std::string_view name) { return plan.mentions(name); });
 }
 
 Result<DrafterPlan> parse_drafter_plan(std::string_view expression,
@@ -62,7 +39,7 @@ Result<DrafterPlan> parse_drafter_plan(std::string_view expression,
     for (const std::string& name : split(group, '/')) {
       if (std::find(known.begin(), known.end(), name) == known.end()) {
         return refuse((name.empty() ? "a name is missing" : "'" + name + "' is no drafter") +
-                      "; give " + list_of(known) +
+                      "; give " + list_of_names(known, " or ") +
                       ", several with ',' (merged) or '/' (fall-back) between them");
       }
       if (plan.mentions(name) || std::find(chain.begin(), chain.end(), name) != chain.end()) {

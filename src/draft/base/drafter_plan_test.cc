@@ -36,18 +36,5 @@ TEST(DrafterPlan, WhatIsWrongIsNamed) {
   EXPECT_NE(message("suffix/suffix").find("'suffix' is there twice"), std::string::npos);
 }
 
-TEST(DrafterPlan, ADraftIsCalledAsItsArchitectureWhereThatIsAHeads) {
-  EXPECT_EQ(draft_name("eagle3"), kEagle3Name);
-  EXPECT_EQ(draft_name("dflash"), kDflashName);
-  EXPECT_EQ(draft_name("llama"), kDraftModelName);
-  EXPECT_EQ(draft_name(""), kDraftModelName);
-  EXPECT_TRUE(is_draft_name(kEagle3Name));
-  EXPECT_TRUE(is_draft_name(kDflashName));
-  EXPECT_TRUE(is_draft_name(kDraftModelName));
-  EXPECT_FALSE(is_draft_name(kMtpName)) << "it comes with the target";
-  EXPECT_TRUE(mentions_draft({.chains = {{"suffix", "eagle3"}}}));
-  EXPECT_FALSE(mentions_draft({.chains = {{"suffix"}, {"mtp"}}}));
-}
-
 }  // namespace
 }  // namespace outrider

@@ -1,10 +1,9 @@
 // LookupDrafter: a drafter that needs no model. It guesses from the text itself, from files, or
 // from what the target found likely.
 //
-// Each has an entry in one table (draft/lookup_table.h), which says how it is made, how its files
-// are opened, and how it is described. So engine and runtime name none of them. A new one is: its
-// own files, with a LookupKind beside the class; and a line of the table. (If it takes files: an
-// option of the command and a key of capi/config.cc, too.)
+// Each has a row in the table of all drafters (draft/drafter_table.h), which says how it is made,
+// how its files are opened, how options call them, and how it is described. So no other code names
+// it. A new one is: its own files, with a LookupKind beside the class; and a row of the table.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +15,7 @@
 
 #include "base/status.h"
 #include "draft/base/drafter.h"
+#include "draft/base/drafter_kind.h"
 #include "store/tokenizer_id.h"
 
 namespace outrider {
@@ -26,8 +26,8 @@ class SuffixMemory;
 struct DrafterFile {
   std::string drafter;  // the name of one that takes files
   std::string path;
-  // One of the drafter's tiers (LookupFiles), where it has any; else empty. Empty also for
-  // "whichever" where a file is named that is there already.
+  // Of one of the drafter's options (FileOption), where these have tiers; else empty. Empty also
+  // for "whichever" where a file is named that is there already.
   std::string tier = {};
 
   bool operator==(const DrafterFile&) const = default;
@@ -77,23 +77,39 @@ struct LookupSettings {
 // When a drafter guesses for a request that names none, under the coupled rule.
 enum class Unasked { kNever, kWithFiles, kAlways };
 
+// How interfaces call the files of a kind of drafter. All texts are static storage.
+struct FileOption {
+  std::string_view name;  // in JSON: "ngram_static"; the command has '-' for '_'
+  std::string_view help;
+  // As what the drafter uses the file: it holds one for each tier. Empty: it takes several, and
+  // uses them alike.
+  std::string_view tier = {};
+  std::string_view tier_help = {};  // what such a file holds, a phrase
+};
+
 // The files that a kind of drafter takes.
 struct LookupFiles {
   // Opens one and checks that it is for this tokenizer. Errors name the file.
   Result<std::shared_ptr<const LookupFile>> (*open)(const std::string& path,
                                                     const TokenizerId& tokenizer) = nullptr;
-  // As what it can use a file: each holds one. Empty: all files are used alike, as many as there
-  // are. The first is meant where a new file is given without.
-  std::span<const std::string_view> tiers = {};
+  // At least one; either one without a tier, or each with another tier. The first is meant where a
+  // new file is given without a tier.
+  std::span<const FileOption> options = {};
+  std::string_view one = {};   // "a file of 'outrider ngram create'"
+  std::string_view many = {};  // "n-gram files"
   // The command that makes one file of two, for those who have two for a tier.
   std::string_view join_command = {};
+
+  constexpr bool has_tiers() const { return !options.front().tier.empty(); }
 };
 
 // An entry of the table. All texts are static storage.
 struct LookupKind {
   std::string_view name;
   std::string_view help;  // what it guesses from, a phrase
+  GuessesFrom from = GuessesFrom::kText;
   Unasked unasked = Unasked::kNever;
+  bool remembers = false;                 // it can keep finished texts (LookupDrafter::memory)
   std::optional<LookupFiles> files = {};  // not given: it takes none
   // May throw std::bad_alloc.
   std::unique_ptr<LookupDrafter> (*make)(const LookupSettings& settings) = nullptr;

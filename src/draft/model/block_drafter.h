@@ -26,13 +26,18 @@
 #include <vector>
 
 #include "draft/base/drafter.h"
-#include "draft/base/drafter_plan.h"
+#include "draft/base/drafter_kind.h"
 #include "draft/model/block_growth.h"
 #include "draft/model/draft_sharpness.h"
 #include "draft/model/hidden_rows.h"
 #include "model/block_model.h"
 
 namespace outrider {
+
+inline constexpr DrafterKind kDflashKind = {.name = "dflash",
+                                            .from = GuessesFrom::kHidden,
+                                            .model = ModelFile::kDraft,
+                                            .guesses_at_once = true};
 
 class BlockDrafter : public Drafter {
  public:
@@ -43,7 +48,7 @@ class BlockDrafter : public Drafter {
   BlockDrafter(BlockModel& model, std::int32_t n_target_vocab, std::function<bool(Token)> is_end,
                std::size_t window = 512);
 
-  std::string_view name() const override { return kDflashName; }
+  std::string_view name() const override { return kDflashKind.name; }
   Status begin(SeqId seq, std::size_t kept) override;
   // Where the model's sequences can share what they have read, it is shared.
   Status begin_like(SeqId seq, SeqId from, std::size_t kept) override;

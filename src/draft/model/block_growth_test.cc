@@ -48,7 +48,7 @@ struct World {
             .tree = tree};
   }
 
-  // By the book: the chance of every token at a depth, 1 being the first.
+  // Computed plainly: the chance of every token at a depth, 1 being the first.
   std::vector<double> chances(std::int32_t depth) const {
     const std::vector<float>& row = rows[static_cast<std::size_t>(depth) - 1];
     std::vector<double> score;

@@ -40,11 +40,24 @@
 #include <vector>
 
 #include "draft/base/drafter.h"
+#include "draft/base/drafter_kind.h"
 #include "draft/model/draft_sharpness.h"
 #include "draft/model/hidden_rows.h"
 #include "model/language_model.h"
 
 namespace outrider {
+
+inline constexpr DrafterKind kDraftModelKind = {
+    .name = kDraftModelName, .from = GuessesFrom::kModel, .model = ModelFile::kDraft};
+
+// The prediction layers of the target's own file.
+inline constexpr DrafterKind kMtpKind = {.name = "mtp",
+                                         .help = "prediction layers of the target's own file",
+                                         .from = GuessesFrom::kHidden,
+                                         .model = ModelFile::kTarget};
+
+inline constexpr DrafterKind kEagle3Kind = {
+    .name = "eagle3", .from = GuessesFrom::kHidden, .model = ModelFile::kDraft};
 
 // What makes a drafter of a trained head.
 struct HeadOptions {
@@ -71,7 +84,7 @@ class DraftModelDrafter : public Drafter {
                     std::function<bool(Token)> is_end, bool learns = true,
                     std::optional<HeadOptions> head = std::nullopt);
 
-  std::string_view name() const override { return head_ ? head_->name : "draft-model"; }
+  std::string_view name() const override { return head_ ? head_->name : kDraftModelName; }
   Status begin(SeqId seq, std::size_t kept) override;
   // Where the model's sequences can share a text, it is shared. The last draft of `from`, a few
   // tokens, is given up when tokens in front of it are wanted.

@@ -23,7 +23,7 @@ struct NgramCacheFile : LookupFile {
 };
 
 NgramTier ngram_tier(std::string_view tier) {
-  return tier == kNgramTiers[1] ? NgramTier::kDynamic : NgramTier::kStatic;
+  return tier == kNgramOptions[1].tier ? NgramTier::kDynamic : NgramTier::kStatic;
 }
 
 }  // namespace

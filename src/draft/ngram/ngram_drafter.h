@@ -53,7 +53,7 @@ class NgramDrafter : public LookupDrafter {
   // on as before; calling it twice counts it twice. Not while another thread reads that cache.
   void learn(SeqId seq);
 
-  // The above, for those who name no drafter: a file is a cache, its tier one of kNgramTiers.
+  // The above, for those who name no drafter: a file is a cache, its tier one of kNgramOptions.
   void add_file(const OpenedDrafterFile& file) override;
   void remove_file(const DrafterFile& file, std::string reason) override;
 
@@ -76,7 +76,17 @@ class NgramDrafter : public LookupDrafter {
 };
 
 // As which cache a file is used; both are only read.
-inline constexpr std::array<std::string_view, 2> kNgramTiers = {"static", "dynamic"};
+inline constexpr std::array<FileOption, 2> kNgramOptions = {
+    {{.name = "ngram_static",
+      .help =
+          "ngram-cache: what is common in a large corpus, from 'outrider ngram create'; is only "
+          "read",
+      .tier = "static",
+      .tier_help = "a corpus"},
+     {.name = "ngram_dynamic",
+      .help = "ngram-cache: what earlier texts held; is only read",
+      .tier = "dynamic",
+      .tier_help = "earlier texts, with stricter thresholds"}}};
 
 Result<std::shared_ptr<const LookupFile>> open_ngram_file(const std::string& path,
                                                           const TokenizerId& tokenizer);
@@ -88,9 +98,11 @@ inline constexpr LookupKind kNgramKind = {
     .name = NgramDrafter::kName,
     .help = "what followed the last one to four tokens, in it and in the files given",
     .unasked = Unasked::kWithFiles,
-    .files =
-        LookupFiles{
-            .open = open_ngram_file, .tiers = kNgramTiers, .join_command = "outrider ngram merge"},
+    .files = LookupFiles{.open = open_ngram_file,
+                         .options = kNgramOptions,
+                         .one = "a file of 'outrider ngram create'",
+                         .many = "n-gram files",
+                         .join_command = "outrider ngram merge"},
     .make = make_ngram_drafter};
 
 }  // namespace outrider

@@ -78,6 +78,7 @@ std::unique_ptr<LookupDrafter> make_recycle_drafter(const LookupSettings& settin
 inline constexpr LookupKind kRecycleKind = {
     .name = RecycleDrafter::kName,
     .help = "what the target found likely after a token before",
+    .from = GuessesFrom::kLogits,
     .make = make_recycle_drafter};
 
 }  // namespace outrider

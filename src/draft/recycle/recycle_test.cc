@@ -119,7 +119,7 @@ TEST(Recycle, LeavesTheTextAndIsRightNowAndThen) {
   }
 }
 
-// Against a table by the book, over random rows with ties and impossible tokens.
+// Against a table that is computed plainly, over random rows with ties and impossible tokens.
 TEST(Recycle, TheSuccessorsAreTheLikeliestOfTheRow) {
   const std::uint64_t seed = test_seed(5);
   constexpr std::int32_t kMany = 300;

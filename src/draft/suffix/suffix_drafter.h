@@ -17,6 +17,7 @@
 // suffix_drafter_test.cc and tests/suffix_output_test.cc.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -90,11 +91,20 @@ Result<std::shared_ptr<const LookupFile>> open_suffix_file(const std::string& pa
                                                            const TokenizerId& tokenizer);
 std::unique_ptr<LookupDrafter> make_suffix_drafter(const LookupSettings& settings);
 
+inline constexpr std::array<FileOption, 1> kSuffixOptions = {
+    {{.name = "suffix_store",
+      .help = "a store of texts for the drafter suffix, made by 'outrider suffix build'; may be "
+              "given several times"}}};
+
 inline constexpr LookupKind kSuffixKind = {
     .name = SuffixDrafter::kName,
     .help = "what followed the text's last tokens earlier, in it or in a store",
     .unasked = Unasked::kAlways,
-    .files = LookupFiles{.open = open_suffix_file},
+    .remembers = true,
+    .files = LookupFiles{.open = open_suffix_file,
+                         .options = kSuffixOptions,
+                         .one = "a store of 'outrider suffix build'",
+                         .many = "stores"},
     .make = make_suffix_drafter};
 
 }  // namespace outrider

@@ -1,21 +1,23 @@
 // Which colour a drafter has, and text in these colours.
 
 import {el} from "./dom.js";
+import {kDrafterPlaces} from "./drafters.js";
 import {count} from "./format.js";
 
-// Those that the runtime has get the same colour on every page, whatever a draft is called the
+const kColours = 7;  // of theme.css
+
+// Those that the program has get the same colour on every page, whatever a draft is called the
 // first (a target has one); others take the free ones in the order in which they appear.
-const kSlots = new Map([["draft-model", 1], ["eagle3", 1], ["dflash", 1], ["suffix", 2],
-  ["ngram-cache", 3], ["recycle", 4], ["mtp", 5]]);
-const kKnown = kSlots.size;
-const kFirstFree = 6;
-const kExtraSlots = 2;
+const kPlaces = new Map(kDrafterPlaces);
+const kKnown = kPlaces.size;
+const kFirstFree = Math.max(...kPlaces.values()) + 1;
+const kFree = Math.max(kColours - kFirstFree, 1);
 
 /** The class that colours what `by` guessed; none for the target's own tokens. */
 export function colourClass(by) {
   if (by === "target") return "by-target";
-  if (!kSlots.has(by)) kSlots.set(by, kFirstFree + (kSlots.size - kKnown) % kExtraSlots);
-  return `by-${kSlots.get(by)}`;
+  if (!kPlaces.has(by)) kPlaces.set(by, kFirstFree + (kPlaces.size - kKnown) % kFree);
+  return `by-${kPlaces.get(by) % kColours + 1}`;
 }
 
 export const plainPainter = (text) => document.createTextNode(text);

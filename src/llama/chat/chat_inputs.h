@@ -2,7 +2,7 @@
 //
 // What llama-common does not survive or does not notice: texts that are not UTF-8 and JSON that is
 // nested thousands deep (its JSON code recurses), schemas that lead back to themselves
-// (schema/schema_rewriter.h), arguments of earlier calls that are not JSON.
+// (llama/schema/schema_rewriter.h), arguments of earlier calls that are not JSON.
 //
 // Tested by chat_inputs_test.cc.
 #pragma once

@@ -26,14 +26,8 @@ struct RefusedArchitecture {
   std::string_view name;
   std::string_view why;
 };
-constexpr std::array<RefusedArchitecture, 4> kRefused{{
+constexpr std::array<RefusedArchitecture, 2> kRefused{{
     {"clip", "is the image part of a multimodal model; give the language model's file"},
-    {"eagle3",
-     "is a trained head (EAGLE-3), which writes no text on its own; give it as the draft of the "
-     "target that it was trained for"},
-    {"dflash",
-     "is a trained head (DFlash), which writes no text on its own; give it as the draft of the "
-     "target that it was trained for"},
     {"gemma4-assistant",
      "is a draft head that needs its target's hidden states, which is not supported yet"},
 }};
@@ -268,6 +262,12 @@ Status check_is_model(const std::string& path, const GgufHeader& header) {
   }
   if (header.n_tensors == 0) {
     return invalid_argument(file + "holds no weights (a vocabulary only?); give a whole model");
+  }
+  for (const TrainedHead& head : kTrainedHeads) {
+    if (header.architecture != head.architecture) continue;
+    return unsupported(file + "is a trained head (" + std::string(head.name) +
+                       "), which writes no text on its own; give it as the draft of the target "
+                       "that it was trained for");
   }
   for (const RefusedArchitecture& refused : kRefused) {
     if (header.architecture == refused.name) {

@@ -2,13 +2,24 @@
 // before llama.cpp sees the file, and the numbers for an estimate of the memory it needs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
 
 namespace outrider::llama {
+
+// Heads that are trained for a target, in files of their own (llama/heads/head_file.h).
+struct TrainedHead {
+  std::string_view architecture;
+  std::string_view name;  // for people
+};
+inline constexpr TrainedHead kEagle3Head = {"eagle3", "EAGLE-3"};
+inline constexpr TrainedHead kDflashHead = {"dflash", "DFlash"};
+inline constexpr std::array kTrainedHeads = {kEagle3Head, kDflashHead};
 
 struct GgufHeader {
   std::string architecture;  // general.architecture

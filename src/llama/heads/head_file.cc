@@ -19,8 +19,7 @@ namespace {
 // Each check gets a head of its kind.
 struct Kind {
   HeadKind kind;
-  std::string_view architecture;
-  std::string_view name;
+  TrainedHead head;
   Status (*check)(const HeadFile& head, const HeadTarget& target);
 };
 
@@ -173,8 +172,9 @@ Status check_dflash(const HeadFile& head, const HeadTarget& target) {
   return check_matrices(head, target);
 }
 
-constexpr std::array<Kind, 2> kKinds = {{{HeadKind::kEagle3, "eagle3", "EAGLE-3", check_eagle3},
-                                         {HeadKind::kDflash, "dflash", "DFlash", check_dflash}}};
+constexpr std::array<Kind, kTrainedHeads.size()> kKinds = {
+    {{HeadKind::kEagle3, kEagle3Head, check_eagle3},
+     {HeadKind::kDflash, kDflashHead, check_dflash}}};
 
 const Kind& row_of(HeadKind kind) {
   const auto* const row =
@@ -232,7 +232,7 @@ const HeadFile::Tensor* HeadFile::find(const std::string& name) const {
   return found == tensors.end() ? nullptr : &*found;
 }
 
-std::string head_kind_name(HeadKind kind) { return std::string(row_of(kind).name); }
+std::string head_kind_name(HeadKind kind) { return std::string(row_of(kind).head.name); }
 
 Result<HeadFile> read_head_file(const std::string& path) {
   const Result<GgufHeader> header = read_gguf_header(path);
@@ -241,7 +241,7 @@ Result<HeadFile> read_head_file(const std::string& path) {
   head.path = path;
   head.architecture = header->architecture;
   for (const Kind& kind : kKinds) {
-    if (kind.architecture == header->architecture) head.kind = kind.kind;
+    if (kind.head.architecture == header->architecture) head.kind = kind.kind;
   }
   if (head.kind == HeadKind::kNone) return head;
   // Its header has just been read: this cannot fail but by a change of the file.

@@ -56,7 +56,7 @@ constexpr std::array<NodeId, 1> kRootOnly{kRoot};
 
 }  // namespace
 
-// Of tokens before which nothing is known, for a head's trials.
+// Of tokens before which nothing is known, for the checks of a head.
 std::span<const float> LlamaModel::no_states(std::size_t n_tokens) {
   hidden_.assign(n_tokens * static_cast<std::size_t>(capabilities_.n_hidden_in), 0.0f);
   return hidden_;

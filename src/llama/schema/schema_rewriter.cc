@@ -18,7 +18,7 @@ namespace {
 
 using json::Json;
 
-constexpr std::size_t kMaxNodes = 5000;      // schemas, lists of types multiplied out
+constexpr std::size_t kMaxNodes = 5000;  // schemas, lists of types multiplied out
 constexpr std::string_view kNowhere = "nowhere:";
 constexpr std::size_t kMaxPath = 2000;       // bytes of names from the root to a schema
 constexpr int kMaxMerged = 100;              // schemas with allOf

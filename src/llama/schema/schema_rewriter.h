@@ -36,7 +36,8 @@ enum class Keeping : std::uint8_t {
 inline Keeping keeping_of(bool strict) { return strict ? Keeping::kStrict : Keeping::kLoose; }
 
 // Errors: kInvalidArgument with the place in the schema ("#/properties/x") and the reason; with
-// kLoose only for a type that there is not, and for a schema that is too large. `root` is then of no use.
+// kLoose only for a type that there is not, and for a schema that is too large. `root` is then of
+// no use.
 Status rewrite_schema(json::Json& root, Keeping keeping, ValueRules& rules);
 
 }  // namespace outrider::llama

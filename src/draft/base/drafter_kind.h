@@ -1,0 +1,38 @@
+// DrafterKind: what is known of a drafter before one is made. All drafters are rows of one table
+// (draft/drafter_table.h), and whoever wants to know something of one asks there.
+#pragma once
+
+#include <string_view>
+
+namespace outrider {
+
+struct LookupKind;
+
+// What a drafter's guesses come from.
+enum class GuessesFrom {
+  kText,    // the text, files and earlier texts; so any text can be replayed through it
+  kLogits,  // what the target found likely in its run
+  kModel,   // a draft model
+  kHidden,  // the target's hidden states in its run: the drafter is a head
+};
+
+// The file that holds a drafter's model.
+enum class ModelFile { kNone, kDraft, kTarget };
+
+// A row of the table. All texts are static storage.
+struct DrafterKind {
+  // In options, requests, results and statistics. A head that is a draft is called as GGUF files
+  // call its architecture.
+  std::string_view name;
+  std::string_view help = {};  // what it guesses from, a phrase; empty for drafts
+  GuessesFrom from = GuessesFrom::kText;
+  ModelFile model = ModelFile::kNone;
+  // Its model guesses a block of tokens in one pass, so branches cost no pass.
+  bool guesses_at_once = false;
+  const LookupKind* lookup = nullptr;  // the rest of it, where it needs no model; else null
+};
+
+// What a draft is called that is no head.
+inline constexpr std::string_view kDraftModelName = "draft-model";
+
+}  // namespace outrider

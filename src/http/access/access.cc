@@ -1,0 +1,139 @@
+#include "http/access/access.h"
+
+#include <arpa/inet.h>
+#include <algorithm>
+#include <array>
+
+#include "http/exchange/error_reply.h"
+
+namespace outrider::http {
+namespace {
+
+constexpr std::string_view kAny = "*";
+
+// Without [] and :port: "[::1]:8080" -> "::1".
+std::string_view name_of(std::string_view host) {
+  if (!host.empty() && host.front() == '[') return host.substr(1, host.find(']') - 1);
+  const std::size_t colon = host.find(':');
+  const bool one = colon != std::string_view::npos && host.find(':', colon + 1) == host.npos;
+  return one ? host.substr(0, colon) : host;
+}
+
+// A name has to be looked up, and so can be anybody's; an address cannot.
+bool is_address(std::string_view name) {
+  const std::string text(name);
+  std::array<unsigned char, 16> bytes{};
+  return inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
+}
+
+bool changes_nothing(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS";
+}
+
+HttpReply preflight(const HttpRequest& request) {
+  HttpReply reply{.status = 204};
+  const std::string_view headers = request.header("Access-Control-Request-Headers");
+  reply.headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
+                   {"Access-Control-Max-Age", "600"}};
+  if (!headers.empty()) reply.headers.emplace_back("Access-Control-Allow-Headers", headers);
+  return reply;
+}
+
+}  // namespace
+
+bool is_loopback(std::string_view host) {
+  const std::string_view name = name_of(host);
+  if (same_name(name, "localhost")) return true;
+  const std::string text(name);
+  in_addr four{};
+  if (inet_pton(AF_INET, text.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
+  in6_addr six{};
+  return inet_pton(AF_INET6, text.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+Status check_exposure(const ServerOptions& options) {
+  const bool guarded = !options.api_keys.empty() || options.public_without_key;
+  if (guarded || is_loopback(options.host)) return Status();
+  return refused("host", "is " + options.host +
+                             ", which other machines can reach, and there is no key: give "
+                             "--api-key or --api-key-file, or say --public-without-key");
+}
+
+Access::Access(const ServerOptions& options)
+    : keys_(options.api_keys),
+      origins_(options.cors_origins),
+      names_(options.allowed_hosts),
+      only_this_machine_(is_loopback(options.host)),
+      any_name_(std::find(names_.begin(), names_.end(), kAny) != names_.end()) {
+  names_.push_back(options.host);
+  names_.emplace_back("localhost");
+}
+
+bool Access::is_own_name(std::string_view host) const {
+  const std::string_view name = name_of(host);
+  if (any_name_ || is_loopback(name)) return true;
+  if (!only_this_machine_ && is_address(name)) return true;
+  return std::any_of(names_.begin(), names_.end(), [&](const std::string& own) {
+    return same_name(own, name) || same_name(own, host);
+  });
+}
+
+bool Access::is_allowed(std::string_view origin) const {
+  return std::any_of(origins_.begin(), origins_.end(), [origin](const std::string& allowed) {
+    return allowed == kAny || allowed == origin;
+  });
+}
+
+bool Access::has_key(const HttpRequest& request) const {
+  constexpr std::string_view kScheme = "Bearer ";
+  const std::string_view given = request.header("Authorization");
+  const bool bearer =
+      given.size() > kScheme.size() && same_name(given.substr(0, kScheme.size()), kScheme);
+  const bool by_bearer = bearer && keys_.contains(given.substr(kScheme.size()));
+  const bool by_header = keys_.contains(request.header("x-api-key"));
+  return by_bearer || by_header;
+}
+
+std::optional<HttpReply> Access::refuse(const HttpRequest& request, bool open) const {
+  for (const auto& [name, value] : request.headers) {  // each: a second one must not hide
+    if (same_name(name, "Host") && !is_own_name(value)) {
+      return error_reply(403,
+                         "the server does not go by the name in the Host header; the operator "
+                         "can allow it (--allowed-host)");
+    }
+  }
+  const std::string_view origin = request.header("Origin");
+  if (!origin.empty()) {
+    const std::string_view host = request.header("Host");
+    const bool own =
+        origin == "http://" + std::string(host) || origin == "https://" + std::string(host);
+    const bool allowed = is_allowed(origin);
+    if (allowed && request.method == "OPTIONS" &&
+        !request.header("Access-Control-Request-Method").empty()) {
+      return preflight(request);
+    }
+    if (!own && !allowed && !changes_nothing(request.method)) {
+      return error_reply(403,
+                         "a page of another origin may not use the server; the operator can "
+                         "allow it (--cors-origin)");
+    }
+  }
+  if (open || keys_.empty() || has_key(request)) return std::nullopt;
+  HttpReply reply = error_reply(
+      401,
+      "a key is needed, as 'Authorization: Bearer KEY' or as 'x-api-key: KEY'; there is none, "
+      "or not a right one");
+  reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return reply;
+}
+
+void Access::let_read(const HttpRequest& request, HttpReply& reply) const {
+  if (origins_.empty()) return;
+  reply.headers.emplace_back("Vary", "Origin");
+  const std::string_view origin = request.header("Origin");
+  if (origin.empty() || !is_allowed(origin)) return;
+  reply.headers.emplace_back("Access-Control-Allow-Origin", origin);
+}
+
+}  // namespace outrider::http

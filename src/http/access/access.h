@@ -1,0 +1,56 @@
+// Access: who may ask. Three questions, before an endpoint or a body is looked at:
+//
+//   the name   Host must be one of the server's own: a foreign page that lets its own name point to
+//              this machine (DNS rebinding) comes with that name
+//   the page   a page of another origin may neither read (CORS) nor change anything, unless the
+//              operator named its origin; programs send no Origin
+//   the key    where there are keys, all but the open endpoints need one, whatever the method
+//
+// Immutable, any thread. Tested by access_test.cc.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "http/access/secret_keys.h"
+#include "http/access/server_options.h"
+#include "http/exchange/exchange.h"
+
+namespace outrider::http {
+
+class Access {
+ public:
+  // REQUIRES: valid options
+  explicit Access(const ServerOptions& options);
+
+  // The reply to a request that may not be answered: 401 or 403. Also the one to a page that asks
+  // what it may send (a preflight), which browsers send without a key: 204. Nothing: go on. `open`:
+  // its endpoint needs no key.
+  std::optional<HttpReply> refuse(const HttpRequest& request, bool open) const;
+
+  // Lets the page that asked read the reply, where its origin is allowed. For every reply.
+  void let_read(const HttpRequest& request, HttpReply& reply) const;
+
+ private:
+  bool is_own_name(std::string_view host) const;
+  bool is_allowed(std::string_view origin) const;
+  bool has_key(const HttpRequest& request) const;
+
+  SecretKeys keys_;
+  std::vector<std::string> origins_;
+  std::vector<std::string> names_;
+  bool only_this_machine_;
+  bool any_name_;
+};
+
+// Whether only this machine reaches that address: "localhost", 127.x.x.x, ::1.
+bool is_loopback(std::string_view host);
+
+// kInvalidArgument where other machines could use the server without a key, which the operator has
+// to ask for (ServerOptions::public_without_key).
+Status check_exposure(const ServerOptions& options);
+
+}  // namespace outrider::http

@@ -1,0 +1,37 @@
+// The model that a request is about.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "http/completion/server_state.h"
+#include "http/exchange/exchange.h"
+#include "json/json.h"
+#include "serve/runtime.h"
+
+namespace outrider::http {
+
+// The model of that name (empty: the default), opened where needed; given up when the client goes
+// or the server stops. Errors: Catalog::acquire()'s.
+Result<std::shared_ptr<Runtime>> acquire_model(ServerState& server, const HttpRequest& request,
+                                               std::string_view name);
+
+// A model that is open, and stays so.
+struct OpenModel {
+  std::shared_ptr<Runtime> runtime;      // not null
+  std::shared_ptr<const Target> target;  // not null
+};
+
+// The same with its target, for what needs no completion. Errors: as acquire_model's; kNotFound
+// also when the target has just been taken away.
+Result<OpenModel> open_model(ServerState& server, const HttpRequest& request,
+                             std::string_view name);
+
+// What the client is told of such an error.
+HttpReply model_error_reply(const Status& status);
+
+// The text of body["model"]; empty: there is none. What it is otherwise is whoever reads the body
+// to say.
+std::string_view model_of(const json::Json& body);
+
+}  // namespace outrider::http

@@ -1,0 +1,65 @@
+#include "http/completion/answer.h"
+
+#include <utility>
+
+#include "http/exchange/random_id.h"
+
+namespace outrider::http {
+namespace {
+
+// What `whole` has behind the part that was shown. A reader's texts only grow; should one ever
+// change what was shown, the rest is not repeated.
+std::string behind(const std::string& whole, const std::string& shown) {
+  return whole.size() > shown.size() ? whole.substr(shown.size()) : std::string();
+}
+
+}  // namespace
+
+AnswerDelta Answer::read(bool complete) {
+  AnswerDelta delta;
+  ChatReply now = reader_->read(text_, complete);
+  delta.content = behind(now.content, reply_.content);
+  delta.reasoning = behind(now.reasoning, reply_.reasoning);
+  for (std::size_t i = 0; i < now.tool_calls.size(); ++i) {
+    ToolCall& call = now.tool_calls[i];
+    ToolCallDelta more{.index = i};
+    if (i < reply_.tool_calls.size()) {
+      const ToolCall& before = reply_.tool_calls[i];
+      call.id = before.id;
+      more.arguments = behind(call.arguments, before.arguments);
+      if (more.arguments.empty()) continue;
+    } else {
+      if (call.id.empty()) call.id = random_id("call_");
+      more.id = call.id;
+      more.name = call.name;
+      more.arguments = call.arguments;
+    }
+    delta.tool_calls.push_back(std::move(more));
+  }
+  reply_ = std::move(now);
+  return delta;
+}
+
+AnswerDelta Answer::add(std::vector<SaidToken> tokens) {
+  AnswerDelta delta;
+  std::string more;
+  for (const SaidToken& token : tokens) more += token.text;
+  if (reader_ == nullptr) {
+    reply_.content += more;
+    delta.content = std::move(more);
+  } else {
+    text_ += more;
+    if (!more.empty()) delta = read(/*complete=*/false);
+  }
+  if (!delta.reasoning.empty()) reasoning_tokens_ += static_cast<std::int64_t>(tokens.size());
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  delta.tokens = std::move(tokens);
+  return delta;
+}
+
+AnswerDelta Answer::finish(std::shared_ptr<const CompletionResult> result) {
+  result_ = std::move(result);
+  return reader_ == nullptr ? AnswerDelta() : read(/*complete=*/true);
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,95 @@
+// Answers taken apart while they are said: what is shown is shown once, whatever the pieces.
+#include "http/completion/answer.h"
+
+#include <gtest/gtest.h>
+
+namespace outrider::http {
+namespace {
+
+// "reasoning|content|name:arguments|...", as far as it is there. A mark at the end may still become
+// something else, so that content is held back at it until the text is complete.
+class BarReader : public ChatReader {
+ public:
+  ChatReply read(std::string_view text, bool complete) const override {
+    if (!complete && text.ends_with('?')) text.remove_suffix(1);
+    ChatReply reply;
+    std::size_t part = 0;
+    for (;;) {
+      const std::size_t end = text.find('|');
+      const std::string_view one = text.substr(0, end);
+      if (part == 0) {
+        reply.reasoning = one;
+      } else if (part == 1) {
+        reply.content = one;
+      } else if (const std::size_t colon = one.find(':'); colon != std::string_view::npos) {
+        reply.tool_calls.push_back({.name = std::string(one.substr(0, colon)),
+                                    .arguments = std::string(one.substr(colon + 1))});
+      }
+      if (end == std::string_view::npos) return reply;
+      text.remove_prefix(end + 1);
+      ++part;
+    }
+  }
+};
+
+SaidToken said(std::string text) { return {.text = std::move(text), .by = "target"}; }
+
+struct Joined {
+  ChatReply reply;
+  void add(const AnswerDelta& delta) {
+    reply.content += delta.content;
+    reply.reasoning += delta.reasoning;
+    for (const ToolCallDelta& call : delta.tool_calls) {
+      if (call.index >= reply.tool_calls.size()) {
+        ASSERT_EQ(call.index, reply.tool_calls.size());
+        EXPECT_FALSE(call.id.empty());
+        EXPECT_FALSE(call.name.empty());
+        reply.tool_calls.push_back({.id = call.id, .name = call.name});
+      } else {
+        EXPECT_TRUE(call.id.empty() && call.name.empty()) << "these come once";
+      }
+      reply.tool_calls[call.index].arguments += call.arguments;
+    }
+  }
+};
+
+TEST(Answer, WithoutAReaderAllTextIsContent) {
+  Answer answer(nullptr);
+  EXPECT_EQ(answer.add({said("a|"), said("b")}).content, "a|b");
+  EXPECT_TRUE(answer.finish(std::make_shared<CompletionResult>()).silent());
+  EXPECT_EQ(answer.reply().content, "a|b");
+  EXPECT_EQ(answer.tokens().size(), 2U);
+}
+
+TEST(Answer, TheDeltasJoinToTheWholeHoweverTheTextIsCut) {
+  const std::string text = "why?|said?|f:{\"a\":1}|g:{}";
+  const ChatReply whole = BarReader().read(text, true);
+  // Every way to cut the text in three.
+  for (std::size_t first = 0; first <= text.size(); ++first) {
+    for (std::size_t second = first; second <= text.size(); ++second) {
+      Answer answer(std::make_shared<BarReader>());
+      Joined joined;
+      joined.add(answer.add({said(text.substr(0, first))}));
+      joined.add(answer.add({said(text.substr(first, second - first)), said(text.substr(second))}));
+      joined.add(answer.finish(std::make_shared<CompletionResult>()));
+      EXPECT_EQ(joined.reply.content, whole.content) << first << " " << second;
+      EXPECT_EQ(joined.reply.reasoning, whole.reasoning);
+      ASSERT_EQ(joined.reply.tool_calls.size(), 2U);
+      for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(joined.reply.tool_calls[i].name, whole.tool_calls[i].name);
+        EXPECT_EQ(joined.reply.tool_calls[i].arguments, whole.tool_calls[i].arguments);
+        EXPECT_EQ(joined.reply.tool_calls[i].id, answer.reply().tool_calls[i].id);
+      }
+    }
+  }
+}
+
+TEST(Answer, WhatWasHeldBackComesWithTheEnd) {
+  Answer answer(std::make_shared<BarReader>());
+  EXPECT_EQ(answer.add({said("|done?")}).content, "done");
+  EXPECT_EQ(answer.finish(std::make_shared<CompletionResult>()).content, "?");
+  EXPECT_NE(answer.result(), nullptr);
+}
+
+}  // namespace
+}  // namespace outrider::http

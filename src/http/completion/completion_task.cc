@@ -1,0 +1,184 @@
+#include "http/completion/completion_task.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/status.h"
+#include "http/completion/acquire.h"
+#include "http/completion/server_state.h"
+#include "http/exchange/error_reply.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+// Several answers are polled in turn; one that has nothing new holds up the others so long.
+constexpr std::int64_t kTurnMs = 5;
+// A cancelled completion ends within a step; what it came to is counted.
+constexpr std::int64_t kCancelWaitMs = 2'000;
+
+// The completions of one task while they run. Those that have not ended when it is destroyed are
+// cancelled.
+class RunningTask {
+ public:
+  RunningTask(ServerState& server, std::shared_ptr<CallRecord> record,
+              std::shared_ptr<Runtime> runtime, std::unique_ptr<AnswerForm> form)
+      : server_(server),
+        record_(std::move(record)),
+        runtime_(std::move(runtime)),
+        form_(std::move(form)) {}
+  ~RunningTask() { cancel(); }
+  RunningTask(const RunningTask&) = delete;
+  RunningTask& operator=(const RunningTask&) = delete;
+
+  AnswerForm& form() { return *form_; }
+  const std::vector<Answer>& answers() const { return answers_; }
+  bool done() const { return unfinished_ == 0; }
+
+  Status start(std::vector<CompletionRequest> requests) {
+    for (CompletionRequest& request : requests) {
+      OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, runtime_->start(std::move(request)));
+      ids_.push_back(started.id);
+      prompts_.push_back(started.prompt);
+      progress_.push_back(0.0);
+      answers_.emplace_back(started.reader);
+      ++unfinished_;
+    }
+    form_->set_prompts(prompts_);
+    return Status();
+  }
+
+  // Waits a moment for something new of each, and adds the events for it to `out`. A failure of one
+  // is the failure of all.
+  Status poll(std::string& out) {
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      if (ids_[i] == kEnded) continue;
+      Result<PolledCompletion> polled =
+          runtime_->poll(ids_[i], ids_.size() == 1 ? kGoneMs : kTurnMs);
+      if (!polled.ok()) return polled.status();
+      take(i, std::move(*polled), out);
+      if (!failure_.ok()) return failure_;
+    }
+    return Status();
+  }
+
+ private:
+  static constexpr CompletionId kEnded = 0;
+
+  void take(std::size_t i, PolledCompletion polled, std::string& out) {
+    if (polled.tokens.empty() && !polled.finished && polled.prompt_progress != progress_[i]) {
+      progress_[i] = polled.prompt_progress;
+      form_->progress(i, prompts_[i], polled.prompt_progress, out);
+    }
+    if (!polled.tokens.empty()) {
+      form_->delta(i, answers_[i].add(std::move(polled.tokens)), out);
+      if (!polled.finished && form_->enough(i)) (void)runtime_->cancel(ids_[i]);
+    }
+    if (!polled.finished) return;
+    ids_[i] = kEnded;
+    --unfinished_;
+    server_.note_result(*record_, *polled.result);
+    if (!polled.result->completion.error.ok()) failure_ = polled.result->completion.error;
+    const AnswerDelta rest = answers_[i].finish(std::move(polled.result));
+    if (!failure_.ok()) return;
+    if (!rest.silent()) form_->delta(i, rest, out);
+    form_->end(i, answers_[i], out);
+  }
+
+  void cancel() {
+    for (const CompletionId id : ids_) {
+      if (id != kEnded) (void)runtime_->cancel(id);
+    }
+    for (const CompletionId id : ids_) {
+      if (id == kEnded) continue;
+      Result<PolledCompletion> polled = runtime_->poll(id, kCancelWaitMs);
+      while (polled.ok() && !polled->finished && !polled->tokens.empty()) {
+        polled = runtime_->poll(id, kCancelWaitMs);
+      }
+      if (polled.ok() && polled->finished) server_.note_result(*record_, *polled->result);
+    }
+  }
+
+  ServerState& server_;
+  std::shared_ptr<CallRecord> record_;
+  std::shared_ptr<Runtime> runtime_;
+  std::unique_ptr<AnswerForm> form_;
+  std::vector<CompletionId> ids_;  // kEnded: it has
+  std::vector<PromptStats> prompts_;
+  std::vector<double> progress_;
+  std::vector<Answer> answers_;
+  std::size_t unfinished_ = 0;
+  Status failure_;
+};
+
+HttpReply whole_answer(RunningTask& task, const HttpRequest& request) {
+  std::string unsent;
+  while (!task.done()) {
+    const Status status = task.poll(unsent);
+    unsent.clear();
+    if (!status.ok()) return error_reply(status);
+    if (request.gone && request.gone()) return error_reply(499, "the client has gone");
+  }
+  return json_reply(task.form().whole(task.answers()));
+}
+
+void stream_answer(RunningTask& task, const ReplyWriter& write, const std::function<bool()>& gone) {
+  std::string out;
+  task.form().begin(out);
+  while (!task.done()) {
+    const Status status = task.poll(out);
+    if (!status.ok()) {
+      task.form().fail(status, out);
+      write(out);
+      return;
+    }
+    if (!out.empty() && !write(out)) return;
+    out.clear();
+    if (gone && gone()) return;
+  }
+  task.form().finish(task.answers(), out);
+  write(out);
+}
+
+}  // namespace
+
+void CompletionTask::set_requests(CompletionRequest request, std::int32_t n) {
+  const std::uint64_t first = chosen_seed(request);
+  constexpr std::uint64_t kMost =
+      static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  for (std::int32_t i = 0; i < n; ++i) {
+    requests.push_back(request);
+    requests.back().seed =
+        static_cast<std::int64_t>((first + static_cast<std::uint64_t>(i)) & kMost);
+  }
+}
+
+Status check_answers(const CompletionTask& task, std::size_t prompts, std::int32_t n) {
+  if (task.requests.size() <= static_cast<std::size_t>(kMaxAnswers)) return Status();
+  const std::int32_t most = kMaxAnswers / static_cast<std::int32_t>(prompts);
+  return refused("n", "is " + std::to_string(n) + ", but for " + std::to_string(prompts) +
+                          " prompts it must be at most " + std::to_string(most));
+}
+
+HttpReply answer_completion(ServerState& server, const HttpRequest& request, CompletionTask task) {
+  const std::string model = server.model_name(task.model);
+  Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, model);
+  if (!runtime.ok()) return model_error_reply(runtime.status());
+  request.record->model = model;
+  task.form->set_model(request.record->model);
+  const auto running = std::make_shared<RunningTask>(server, request.record, std::move(*runtime),
+                                                     std::move(task.form));
+  const Status started = running->start(std::move(task.requests));
+  if (!started.ok()) return error_reply(started);
+  if (!task.stream) return whole_answer(*running, request);
+  return {.content_type = "text/event-stream; charset=utf-8",
+          .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},
+          .stream = [running, gone = request.gone](const ReplyWriter& write) {
+            stream_answer(*running, write, gone);
+          }};
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,48 @@
+// CompletionTask: what a client's body asks for, whichever API it speaks, and its answering.
+//
+//   body -> CompletionTask (chat_form.h, text_form.h, ...) -> answer_completion() -> HttpReply
+//
+// Tested by completion_task_test.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "http/completion/answer_form.h"
+#include "http/exchange/exchange.h"
+#include "request/completion_request.h"
+#include "serve/runtime.h"
+
+namespace outrider::http {
+
+class ServerState;
+
+struct CompletionTask {
+  std::vector<CompletionRequest> requests;  // one for each answer, 1 to kMaxAnswers
+  std::string model;                        // of the catalog; empty: the default
+  bool stream = false;
+  std::unique_ptr<AnswerForm> form;  // not null
+
+  // `n` answers to the same: answer i has the seed of the request, plus i.
+  void set_requests(CompletionRequest request, std::int32_t n);
+};
+
+inline constexpr std::int32_t kMaxAnswers = 16;
+
+// An error where `n` answers to each of `prompts` prompts have made more than kMaxAnswers.
+Status check_answers(const CompletionTask& task, std::size_t prompts, std::int32_t n);
+
+// Starts the completions and returns the whole answer, or a reply that streams it. They are
+// cancelled as soon as the client goes (within kGoneMs), or the reply is destroyed unsent.
+HttpReply answer_completion(ServerState& server, const HttpRequest& request, CompletionTask task);
+
+// How often the connection of a client that waits is looked at, in milliseconds.
+inline constexpr std::int64_t kGoneMs = 100;
+
+}  // namespace outrider::http

@@ -1,0 +1,80 @@
+// Answering: clients that go, queues that are full, requests that fail on the way.
+#include "http/completion/completion_task.h"
+
+#include "http/fixture_test.h"
+#include "testing/eventually.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+// The texts have no end, so what has ended has been ended.
+class CompletionTaskTest : public ServerTest {
+ protected:
+  // Whether no completion runs or waits, soon.
+  bool all_end() const {
+    return testing::eventually([this] {
+      const RuntimeStatus status = runtime_->status();
+      return status.running + status.queued == 0;
+    });
+  }
+};
+
+TEST_F(CompletionTaskTest, AStreamThatIsNotReadEndsItsCompletion) {
+  start();
+  { const HttpReply unsent = post("/v1/completions", endless()); }
+  EXPECT_EQ(runtime_->status().started, 1);
+  EXPECT_TRUE(all_end());
+}
+
+TEST_F(CompletionTaskTest, AClientThatTakesNoMoreEndsItsCompletion) {
+  start();
+  {
+    const HttpReply reply = post("/v1/completions", endless());
+    int taken = 0;
+    reply.stream([&taken](std::string_view) { return ++taken < 3; });
+    EXPECT_EQ(taken, 3) << "nothing is written behind a refusal";
+  }
+  EXPECT_TRUE(all_end());
+}
+
+TEST_F(CompletionTaskTest, AClientThatHasGoneIsNoticedWhileItWaits) {
+  start();
+  int looks = 0;
+  const HttpReply reply = server_->answer({.method = "POST",
+                                           .path = "/v1/completions",
+                                           .body = json::encode(endless(/*stream=*/false)),
+                                           .gone = [&looks] { return ++looks > 1; }});
+  EXPECT_EQ(reply.status, 499);
+  EXPECT_TRUE(all_end());
+}
+
+TEST_F(CompletionTaskTest, AFullQueueIsTooManyRequestsAndSaysWhenToComeAgain) {
+  start({}, {.chat = true}, {.slots = 1, .max_queue = 0});
+  const HttpReply running = post("/v1/completions", endless());
+  const HttpReply refused = post("/v1/completions", endless());
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(object(refused)["error"]["type"], "rate_limit_error");
+  const auto named = [](const auto& header) { return header.first == "Retry-After"; };
+  EXPECT_TRUE(std::any_of(refused.headers.begin(), refused.headers.end(), named));
+}
+
+TEST_F(CompletionTaskTest, OfSeveralAnswersNoneGoesOnWhenOneCannotBeStarted) {
+  start({}, {.chat = true}, {.slots = 1, .max_queue = 1});
+  Json asked = endless();
+  asked["n"] = 3;
+  EXPECT_EQ(post("/v1/completions", asked).status, 429);
+  EXPECT_EQ(runtime_->status().started, 2);
+  EXPECT_TRUE(all_end());
+}
+
+TEST_F(CompletionTaskTest, APromptThatIsTooLongIsAnErrorOfTheClient) {
+  start();
+  const HttpReply reply = post("/v1/completions", {{"prompt", std::string(400, 'a')}});
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(object(reply)["error"]["param"], "prompt");
+}
+
+}  // namespace
+}  // namespace outrider::http

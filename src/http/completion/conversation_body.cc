@@ -1,0 +1,153 @@
+#include "http/completion/conversation_body.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+// Of a part: what clients send back from earlier answers, or for the service's caches.
+constexpr std::string_view kIgnoredOfPart[] = {"annotations", "logprobs", "cache_control",
+                                               "citations"};
+constexpr api::Dialect kPartDialect{.names = {}, .ignored = kIgnoredOfPart, .null_is_absent = true};
+
+std::string listed(std::span<const std::string_view> names) {
+  std::string list;
+  for (const std::string_view name : names) {
+    list.append(list.empty() ? "" : ", ").append(name);
+  }
+  return list;
+}
+
+}  // namespace
+
+void refuse_type(api::JsonFields& fields, const std::string& place, const std::string& type,
+                 std::string_view why) {
+  fields.take(refused(StatusCode::kUnsupported, place + ".type",
+                      "is " + api::shown(Json(type)) + ", but " + std::string(why)));
+}
+
+const Json* read_role(api::JsonFields& fields, const Json& message, const std::string& place,
+                      const api::Dialect& dialect, std::span<const std::string_view> roles,
+                      std::string& role) {
+  api::JsonFields inner(message, place + ".", &dialect);
+  inner.require("role");
+  inner.choice("role", role, roles);
+  inner.require("content");
+  const Json* content = inner.any("content");
+  take_error(fields, inner);
+  return fields.ok() ? content : nullptr;
+}
+
+std::string read_text_part(api::JsonFields& fields, const Json& part, const std::string& place) {
+  api::JsonFields inner(part, place + ".", &kPartDialect);
+  std::string text;
+  inner.any("type");
+  inner.require("text");
+  inner.text("text", text);
+  take_error(fields, inner);
+  return text;
+}
+
+std::string read_text_parts(api::JsonFields& fields, const Json& given, const std::string& place,
+                            std::span<const std::string_view> types) {
+  if (given.is_string()) return given.get<std::string>();
+  if (!given.is_array()) {
+    fields.refuse(place, given, "a string, or an array of parts of type " + listed(types));
+    return {};
+  }
+  std::string text;
+  for (std::size_t i = 0; i < given.size() && fields.ok(); ++i) {
+    const std::string name = api::item_name(place, i);
+    api::JsonFields part(given[i], name + ".", &kPartDialect);
+    std::string type;
+    part.require("type");
+    part.text("type", type);
+    if (!part.ok()) {
+      take_error(fields, part);
+    } else if (std::find(types.begin(), types.end(), type) == types.end()) {
+      refuse_type(fields, name, type, "only text is read here (" + listed(types) + ")");
+    } else {
+      text.append(i > 0 ? "\n" : "").append(read_text_part(fields, given[i], name));
+    }
+  }
+  return text;
+}
+
+ChatMessage& Conversation::of_role(std::string_view role, std::size_t n) {
+  if (messages_.size() <= n || messages_.back().role != role) {
+    messages_.push_back({.role = std::string(role), .content = ""});
+  }
+  return messages_.back();
+}
+
+void Conversation::add_instructions(const std::string& text) {
+  if (text.empty()) return;
+  std::string& content = of_role("system").content;
+  content.append(content.empty() ? "" : "\n\n").append(text);
+}
+
+void Conversation::add_call(ChatMessage& message, ToolCall call) {
+  tools_[call.id] = call.name;
+  message.tool_calls.push_back(std::move(call));
+}
+
+void Conversation::add_result(api::JsonFields& fields, const std::string& place,
+                              ChatMessage result) {
+  const std::map<std::string, std::string>::const_iterator tool = tools_.find(result.tool_call_id);
+  if (tool == tools_.end()) {
+    return fields.fail(place, place + " is " + api::shown(Json(result.tool_call_id)) +
+                                  ", but no call before it has this id");
+  }
+  result.name = tool->second;
+  messages_.push_back(std::move(result));
+}
+
+void read_schema(api::JsonFields& fields, std::string_view name, std::string& schema) {
+  const Json* given = fields.any(name);
+  if (given == nullptr) return;
+  if (!given->is_object()) {
+    return fields.refuse(std::string(name), *given, "a JSON schema (an object)");
+  }
+  schema = json::encode(*given);
+}
+
+void keep_to_schema(api::JsonFields& fields, const std::string& place, const Json* schema,
+                    bool strict, CompletionRequest& request) {
+  if (!fields.ok()) return;
+  if (schema != nullptr && !schema->is_object()) {
+    return fields.refuse(place, *schema, "one whose schema is an object");
+  }
+  if (request.sampling.constrained()) {
+    return fields.fail(place,
+                       place + " and grammar or json_schema are both there; give one of them");
+  }
+  request.sampling.json_schema_strict = strict;
+  request.sampling.json_schema = schema != nullptr ? json::encode(*schema) : R"({"type":"object"})";
+}
+
+std::string read_effort(api::JsonFields& fields, std::string_view name) {
+  static constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium",
+                                                  "high", "xhigh",   "max"};
+  std::string effort;
+  fields.choice(name, effort, kEfforts);
+  return effort;
+}
+
+void set_effort(CompletionRequest& request, std::string_view effort) {
+  if (effort.empty()) return;
+  request.chat.reasoning = effort != "none";
+  if (effort == "none") return;
+  const std::string_view known = effort == "minimal"                    ? "low"
+                                 : effort == "xhigh" || effort == "max" ? "high"
+                                                                        : effort;
+  const json::Parsed given = json::parse(request.chat.template_values);  // empty: no JSON
+  Json values = given.ok() ? *given.value : Json::object();
+  values.emplace("reasoning_effort", std::string(known));
+  request.chat.template_values = json::encode(values);
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,36 @@
+#include "http/completion/timings.h"
+
+namespace outrider::http {
+
+using json::Json;
+
+namespace {
+
+double per(double numerator, double denominator) {
+  return denominator > 0.0 ? numerator / denominator : 0.0;
+}
+
+}  // namespace
+
+Json timings_json(const Completion& c) {
+  const Timings& t = c.timings;
+  const double read = static_cast<double>(t.prompt_tokens_evaluated);
+  const double after_first = static_cast<double>(t.predicted_after_first);
+  Json timings = {{"cache_n", c.cached_tokens},
+                  {"prompt_n", t.prompt_tokens_evaluated},
+                  {"prompt_ms", t.prompt_ms},
+                  {"prompt_per_token_ms", per(t.prompt_ms, read)},
+                  {"prompt_per_second", per(1000.0 * read, t.prompt_ms)},
+                  {"predicted_n", c.tokens.size()},
+                  {"predicted_ms", t.predicted_ms},
+                  {"predicted_per_token_ms", per(t.predicted_ms, after_first)},
+                  {"predicted_per_second", per(1000.0 * after_first, t.predicted_ms)},
+                  {"first_token_ms", t.first_token_ms}};
+  if (c.speculation.drafted > 0) {
+    timings["draft_n"] = c.speculation.drafted;
+    timings["draft_n_accepted"] = c.speculation.accepted;
+  }
+  return timings;
+}
+
+}  // namespace outrider::http

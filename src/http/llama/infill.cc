@@ -1,0 +1,173 @@
+#include "http/llama/infill.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "http/llama/llama_body.h"
+#include "http/llama/llama_settings.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+using Tokens = std::vector<Token>;
+
+struct ExtraFile {
+  std::string filename = "tmp";
+  std::string text;
+};
+
+void append(Tokens& tokens, const Tokens& more) {
+  tokens.insert(tokens.end(), more.begin(), more.end());
+}
+
+std::vector<ExtraFile> read_extra(api::JsonFields& fields) {
+  std::vector<ExtraFile> files;
+  const Json* given = fields.any("input_extra");
+  if (given == nullptr) return files;
+  if (!given->is_array()) {
+    fields.refuse("input_extra", *given, R"(an array of {"filename", "text"})");
+    return files;
+  }
+  for (const Json& item : *given) {
+    api::JsonFields inner(item, "input_extra[" + std::to_string(files.size()) + "].",
+                          &llama_dialect());
+    ExtraFile& file = files.emplace_back();
+    inner.text("filename", file.filename);
+    inner.require("text");
+    inner.text("text", file.text);
+    take_error(fields, inner);
+    if (!fields.ok()) break;
+  }
+  return files;
+}
+
+// Files as the model knows them, and the names of the project and of the file that is edited.
+Result<Tokens> extra_tokens(const std::vector<ExtraFile>& files, const Vocabulary& vocabulary) {
+  const SpecialTokens special = vocabulary.special();
+  Tokens tokens;
+  Status error;
+  const auto add = [&](const std::string& text) {
+    Result<Tokens> more = vocabulary.tokenize(text, /*add_special=*/false, /*parse_special=*/false);
+    if (more.ok()) return append(tokens, *more);
+    error = invalid_argument(more.status().message()).in_field("input_extra");
+  };
+  if (special.repository != kNoToken) {
+    tokens.push_back(special.repository);
+    add("project\n");
+  }
+  for (const ExtraFile& file : files) {
+    if (special.file != kNoToken) {
+      tokens.push_back(special.file);
+      add(file.filename + "\n");
+    }
+    add(special.file != kNoToken ? file.text : file.text + "\n\n");
+  }
+  if (special.file != kNoToken) {
+    tokens.push_back(special.file);
+    add("file\n");
+  }
+  if (!error.ok()) return error;
+  return tokens;
+}
+
+// Takes `name` out of the body; a string, or ids and strings mixed. Nothing when it is not there.
+Result<Tokens> take_text(Json& body, const char* name, const Vocabulary& vocabulary) {
+  const Json::iterator found = body.find(name);
+  if (found == body.end() || found->is_null()) {
+    body.erase(name);
+    return Tokens();
+  }
+  const Json given = std::move(*found);
+  body.erase(name);
+  return read_one_prompt(given, name, /*add_special=*/false, vocabulary);
+}
+
+Result<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
+  Json own = Json::object();
+  if (body.contains("input_extra")) own["input_extra"] = std::move(body["input_extra"]);
+  body.erase("input_extra");
+  api::JsonFields fields(own, "", &llama_dialect());
+  const std::vector<ExtraFile> files = read_extra(fields);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  for (const char* name : {"input_prefix", "input_suffix"}) {
+    if (body.contains(name)) continue;
+    return refused(name, "is missing");
+  }
+  InfillParts parts;
+  if (vocabulary.special().front != kNoToken) parts.front = {vocabulary.special().front};
+  struct Place {
+    const char* name;
+    Tokens& tokens;
+  };
+  for (const Place& place : {Place{"input_prefix", parts.prefix},
+                             Place{"input_suffix", parts.suffix}, Place{"prompt", parts.prompt}}) {
+    OUTRIDER_ASSIGN_OR_RETURN(Tokens tokens, take_text(body, place.name, vocabulary));
+    place.tokens = std::move(tokens);
+  }
+  OUTRIDER_ASSIGN_OR_RETURN(Tokens extra, extra_tokens(files, vocabulary));
+  parts.extra = std::move(extra);
+  return parts;
+}
+
+void keep_end(Tokens& tokens, std::int64_t n) {
+  const std::int64_t size = static_cast<std::int64_t>(tokens.size());
+  if (size > n) tokens.erase(tokens.begin(), tokens.end() - std::max<std::int64_t>(n, 0));
+}
+
+// What the context leaves for the prompt: all but the answer, whose length may not be limited.
+std::int64_t room_beside_answer(const Json& body, const ServerOptions& options,
+                                const Target& target) {
+  const std::int64_t n_ctx = target.capabilities().n_ctx;
+  std::int64_t answer = options.defaults.max_tokens;
+  for (const char* name : {"max_tokens", "n_predict"}) {
+    if (!body.contains(name)) continue;
+    answer = api::as_integer(body[name]).value_or(answer);
+  }
+  const std::int64_t quarter = n_ctx / 4;
+  return n_ctx - 1 - (answer < 0 ? quarter : std::min(answer, 2 * quarter));
+}
+
+}  // namespace
+
+Tokens join_infill(InfillParts parts, const SpecialTokens& special, std::int64_t room) {
+  const auto size = [](const Tokens& tokens) { return static_cast<std::int64_t>(tokens.size()); };
+  room = std::max<std::int64_t>(room - size(parts.front) - size(parts.prompt) - 3, 0);
+  const std::int64_t quarter = room / 4;
+  const std::int64_t n_suffix =
+      std::min(size(parts.suffix), std::max(quarter, room - size(parts.prefix)));
+  keep_end(parts.prefix, room - n_suffix);
+  parts.suffix.resize(static_cast<std::size_t>(n_suffix));
+  keep_end(parts.extra, room - n_suffix - size(parts.prefix));
+
+  Tokens tokens = std::move(parts.front);
+  append(tokens, parts.extra);
+  tokens.push_back(special.fill_prefix);
+  append(tokens, parts.prefix);
+  tokens.push_back(special.fill_suffix);
+  append(tokens, parts.suffix);
+  tokens.push_back(special.fill_middle);
+  append(tokens, parts.prompt);
+  return tokens;
+}
+
+Result<CompletionTask> read_infill_task(Json body, const ServerOptions& options,
+                                        const Target& target) {
+  const Vocabulary& vocabulary = target.vocabulary();
+  const SpecialTokens special = vocabulary.special();
+  if (!special.fills_in()) {
+    return unsupported(
+               "this model cannot fill in: it has no tokens for prefix, suffix and middle; take "
+               "one "
+               "that was trained for it (Qwen2.5-Coder and the like)")
+        .about("model");
+  }
+  OUTRIDER_ASSIGN_OR_RETURN(InfillParts parts, take_parts(body, vocabulary));
+  const std::int64_t room = room_beside_answer(body, options, target);
+  return llama_task(std::move(body), options, target,
+                    {join_infill(std::move(parts), special, room)});
+}
+
+}  // namespace outrider::http

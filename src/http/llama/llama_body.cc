@@ -1,0 +1,218 @@
+#include "http/llama/llama_body.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "api/completion_params.h"
+#include "api/spelling.h"
+#include "http/llama/llama_form.h"
+#include "http/llama/llama_settings.h"
+#include "http/openai/openai_body.h"
+#include "serve/prompt.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+using Prompts = std::vector<std::vector<Token>>;
+
+// {"prompt_string": a text, "multimodal_data": []}: its text.
+Result<std::string> text_of_object(const Json& prompt, const std::string& name) {
+  std::string text;
+  api::JsonFields fields(prompt, name + ".", &llama_dialect());
+  fields.require("prompt_string");
+  fields.text("prompt_string", text);
+  const Json* data = fields.any("multimodal_data");
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  if (data != nullptr && !data->empty()) {
+    return refused(StatusCode::kUnsupported, name + ".multimodal_data",
+                   "is not supported: this server reads text");
+  }
+  return text;
+}
+
+bool is_id(const Json& value) { return value.is_number(); }
+
+// An array that is one prompt: ids, and strings among them.
+bool is_one_prompt(const Json& array) {
+  return std::any_of(array.begin(), array.end(), is_id) &&
+         std::none_of(array.begin(), array.end(),
+                      [](const Json& item) { return item.is_structured(); });
+}
+
+Result<Prompts> read_prompts(const Json& body, const Vocabulary& vocabulary) {
+  const Json::const_iterator found = body.find("prompt");
+  if (found == body.end() || found->is_null()) {
+    return refused("prompt", "is missing");
+  }
+  Prompts prompts;
+  const bool several = found->is_array() && !found->empty() && !is_one_prompt(*found);
+  if (several && found->size() > static_cast<std::size_t>(kMaxAnswers)) {
+    return refused("prompt", "holds " + std::to_string(found->size()) + " prompts, at most " +
+                                 std::to_string(kMaxAnswers) + " can be");
+  }
+  for (std::size_t i = 0; i < (several ? found->size() : 1); ++i) {
+    const std::string name = several ? "prompt[" + std::to_string(i) + "]" : "prompt";
+    OUTRIDER_ASSIGN_OR_RETURN(
+        std::vector<Token> tokens,
+        read_one_prompt(several ? (*found)[i] : *found, name, /*add_special=*/true, vocabulary));
+    prompts.push_back(std::move(tokens));
+  }
+  return prompts;
+}
+
+// Biases of texts as biases of their tokens, [[id, bias], ...]. What is wrong stays as it is, for
+// the strict reader of the field.
+void spell_out_biases(Json& body, const Vocabulary& vocabulary) {
+  const Json::iterator found = body.find("logit_bias");
+  if (found == body.end() || !found->is_structured()) return;
+  Json pairs = Json::array();
+  const auto add_text = [&](const std::string& text, const Json& bias) {
+    const Result<std::vector<Token>> tokens =
+        vocabulary.tokenize(text, /*add_special=*/false, /*parse_special=*/false);
+    if (!tokens.ok()) return pairs.push_back({text, bias});
+    for (const Token token : *tokens) pairs.push_back({token, bias});
+  };
+  if (found->is_array()) {
+    for (const Json& pair : *found) {
+      if (pair.is_array() && pair.size() == 2 && pair[0].is_string()) {
+        add_text(pair[0].get<std::string>(), pair[1]);
+      } else {
+        pairs.push_back(pair);
+      }
+    }
+  } else {
+    for (Json::const_iterator it = found->begin(); it != found->end(); ++it) {
+      const std::string& key = it.key();
+      const bool id = !key.empty() && key.size() <= 10 &&
+                      key.find_first_not_of("0123456789") == std::string::npos;
+      if (id) {
+        pairs.push_back({std::stoll(key), it.value()});
+      } else {
+        add_text(key, it.value());
+      }
+    }
+  }
+  *found = std::move(pairs);
+}
+
+// What llama-server has and this server has not: only switched off.
+void refuse_what_is_not_done(api::JsonFields& fields) {
+  struct Absent {
+    std::string_view name;
+    float on_from;
+  };
+  for (const Absent& absent : {Absent{"n_indent", 1.0f}, Absent{"n_discard", 1.0f},
+                               Absent{"min_keep", 1.0f}, Absent{"adaptive_target", 0.0f}}) {
+    float value = absent.on_from - 1.0f;
+    fields.number(absent.name, value);
+    if (value < absent.on_from) continue;
+    fields.fail(std::string(absent.name),
+                std::string(absent.name) + " is not supported here; leave it out");
+  }
+  const Json* lora = fields.any("lora");
+  if (lora != nullptr && !lora->empty()) {
+    fields.fail("lora", "lora is not supported in a request: adapters are given with the model");
+  }
+}
+
+void read_llama_wishes(api::JsonFields& fields, LlamaWishes& wishes) {
+  fields.boolean("return_tokens", wishes.return_tokens);
+  fields.boolean("timings_per_token", wishes.timings_per_token);
+  fields.boolean("post_sampling_probs", wishes.after_sampler);
+  fields.texts("response_fields", wishes.fields);
+  fields.integer("t_max_predict_ms", wishes.max_predict_ms, -1,
+                 std::numeric_limits<std::int64_t>::max());
+}
+
+void read_n_keep(api::JsonFields& fields, CompletionRequest& request) {
+  std::int32_t keep = 0;
+  fields.integer("n_keep", keep, -1, kMaxInt32);
+  if (request.shift_keep && fields.any("n_keep") != nullptr) request.shift_keep = keep;
+}
+
+}  // namespace
+
+Result<std::vector<Token>> read_one_prompt(const Json& prompt, const std::string& name,
+                                           bool add_special, const Vocabulary& vocabulary) {
+  std::vector<PromptPart> parts;
+  if (prompt.is_string()) {
+    parts.emplace_back(prompt.get<std::string>());
+  } else if (prompt.is_object()) {
+    OUTRIDER_ASSIGN_OR_RETURN(std::string text, text_of_object(prompt, name));
+    parts.emplace_back(std::move(text));
+  } else if (prompt.is_array() && is_one_prompt(prompt)) {
+    for (const Json& part : prompt) {
+      const std::optional<std::int64_t> id = api::as_integer(part);
+      if (part.is_string()) {
+        parts.emplace_back(part.get<std::string>());
+      } else if (id && *id >= 0 && *id < vocabulary.size()) {
+        parts.emplace_back(static_cast<Token>(*id));
+      } else {
+        return wrong_value(api::item_name(name, parts.size()), api::shown(part),
+                           "a string or a token's id, below " + std::to_string(vocabulary.size()));
+      }
+    }
+  } else {
+    return wrong_value(name, api::shown(prompt), "a string, or an array of strings and token ids");
+  }
+  Result<std::vector<Token>> tokens = tokenize_parts(parts, vocabulary, add_special);
+  if (!tokens.ok()) return tokens.status().in_field(name);
+  return tokens;
+}
+
+Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const Target& target,
+                                  Prompts prompts) {
+  const Vocabulary& vocabulary = target.vocabulary();
+  spell_out_biases(body, vocabulary);
+  CompletionRequest request = options.defaults;
+  AnswerWishes answer;
+  LlamaWishes wishes;
+  api::JsonFields fields(body, "", &llama_dialect());
+  read_wishes(fields, answer);
+  read_llama_wishes(fields, wishes);
+  refuse_what_is_not_done(fields);
+  read_n_keep(fields, request);
+  api::read_completion_fields(fields, request);
+  read_samplers(fields, request.sampling);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  if (request.logprobs == 0) request.logprobs = -1;
+  constexpr std::int64_t kLlamaRandomSeed = 0xFFFFFFFF;  // what llama-server shows for a random one
+  if (request.seed == kLlamaRandomSeed) request.seed = -1;
+  request.logprobs_after_sampler = wishes.after_sampler;
+  wishes.return_progress = answer.return_progress;
+
+  CompletionTask task;
+  std::vector<LlamaAsked> asked;
+  for (const std::vector<Token>& prompt : prompts) {
+    request.prompt.assign(prompt.begin(), prompt.end());
+    const Status status = validate(request);
+    if (!status.ok()) return api::spelled_as_in(status, body);
+    const std::size_t first = task.requests.size();
+    task.set_requests(request, answer.n);
+    for (std::size_t i = first; i < task.requests.size(); ++i) {
+      asked.push_back({.settings = llama_settings(task.requests[i], vocabulary),
+                       .prompt = spelled_text(prompt, vocabulary)});
+      asked.back().settings["stream"] = answer.stream;
+      asked.back().settings["timings_per_token"] = wishes.timings_per_token;
+    }
+  }
+  OUTRIDER_RETURN_IF_ERROR(check_answers(task, prompts.size(), answer.n));
+  task.model = answer.model;
+  task.stream = answer.stream;
+  task.form = make_llama_form(std::move(wishes), std::move(asked));
+  return task;
+}
+
+Result<CompletionTask> read_llama_task(Json body, const ServerOptions& options,
+                                       const Target& target) {
+  OUTRIDER_ASSIGN_OR_RETURN(Prompts prompts, read_prompts(body, target.vocabulary()));
+  body.erase("prompt");
+  return llama_task(std::move(body), options, target, std::move(prompts));
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,20 @@
+// llama-server's own endpoints: completions, what the server is, and what it is not for.
+//
+// GET /props -> {"default_generation_settings": {"n_ctx","params"}, "total_slots", "model_alias",
+// "model_path", "modalities", "chat_template", "bos_token", "eos_token", "build_info", ...}; POST
+// /props is 501, as in llama-server without --props. GET /slots -> [{"id","n_ctx","speculative",
+// "is_processing"}], one for each; no prompts are told. Both take ?model=.
+//
+// Tested by llama_endpoints_test.cc.
+#pragma once
+
+#include <span>
+
+#include "http/completion/endpoint.h"
+
+namespace outrider::http {
+
+// In the order of the documentation. Static storage.
+std::span<const Endpoint> llama_endpoints();
+
+}  // namespace outrider::http

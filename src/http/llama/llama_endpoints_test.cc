@@ -1,0 +1,62 @@
+// What llama-server's clients ask about the server, and what it is not for.
+#include "http/llama/llama_endpoints.h"
+
+#include "http/fixture_test.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+class LlamaEndpointsTest : public ServerTest {};
+
+TEST_F(LlamaEndpointsTest, PropertiesTellTheModelAndWhatARequestHasUnlessItSaysOtherwise) {
+  ServerOptions options;
+  options.defaults.seed = 42;
+  options.defaults.sampling.top_k = 7;
+  start(options, {.end = 11});
+  const HttpReply reply = ask("GET", "/props");
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  const Json told = object(reply);
+  EXPECT_EQ(told["total_slots"], 2);
+  EXPECT_EQ(told["model_path"], "target");
+  EXPECT_EQ(told["model_alias"], "fake");
+  EXPECT_EQ(told["default_generation_settings"]["n_ctx"], 256);
+  EXPECT_EQ(told["default_generation_settings"]["params"]["seed"], 42);
+  EXPECT_EQ(told["default_generation_settings"]["params"]["top_k"], 7);
+  EXPECT_TRUE(told["chat_template"].is_string());
+  EXPECT_EQ(ask("POST", "/props", "{}").status, 501);
+}
+
+TEST_F(LlamaEndpointsTest, SlotsTellHowMuchIsGoingOnAndNoPrompts) {
+  start();
+  const Json slots = object(ask("GET", "/slots"));
+  ASSERT_EQ(slots.size(), 2U);
+  EXPECT_EQ(slots[1]["id"], 1);
+  EXPECT_EQ(slots[0]["n_ctx"], 256);
+  EXPECT_EQ(slots[0]["is_processing"], false);
+  EXPECT_FALSE(slots[0].contains("prompt"));
+}
+
+TEST_F(LlamaEndpointsTest, WhatThisServerIsNotForIs501WithASentence) {
+  start();
+  for (const char* path : {"/v1/embeddings", "/embedding", "/rerank", "/v1/images/generations",
+                           "/v1/audio/transcriptions", "/lora-adapters"}) {
+    const HttpReply reply = ask("POST", path, "{}");
+    EXPECT_EQ(reply.status, 501) << path;
+    EXPECT_NE(object(reply)["error"]["message"].get<std::string>().find("generates text"),
+              std::string::npos);
+  }
+}
+
+TEST_F(LlamaEndpointsTest, TheShortPathsAreTheLongOnes) {
+  start({}, {.chat = true});
+  EXPECT_EQ(ask("GET", "/models").body, ask("GET", "/v1/models").body);
+  EXPECT_EQ(ask("GET", "/v1/health").body, ask("GET", "/health").body);
+  Json chat = {{"max_tokens", 2}};
+  chat["messages"].push_back({{"role", "user"}, {"content", "abc"}});
+  EXPECT_EQ(post("/chat/completions", chat).status, 200);
+}
+
+}  // namespace
+}  // namespace outrider::http

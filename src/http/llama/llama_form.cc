@@ -1,0 +1,242 @@
+#include "http/llama/llama_form.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "api/update_json.h"
+#include "base/utf8.h"
+#include "http/completion/timings.h"
+#include "http/exchange/error_form.h"
+#include "http/exchange/error_reply.h"
+#include "http/llama/llama_settings.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+// JSON has no minus infinity; llama-server's clients expect a number.
+double finite(double logprob) {
+  return std::isfinite(logprob) ? logprob
+                                : static_cast<double>(std::numeric_limits<float>::lowest());
+}
+
+Json ranked_json(const RankedToken& token, bool after_sampler) {
+  Json bytes = Json::array();
+  for (const char c : token.text) bytes.push_back(static_cast<unsigned char>(c));
+  const std::string shown = token.text.substr(0, complete_utf8_prefix(token.text));
+  Json object = {{"id", token.id}, {"token", shown}, {"bytes", std::move(bytes)}};
+  if (after_sampler) {
+    object["prob"] = std::exp(token.logprob);
+  } else {
+    object["logprob"] = finite(token.logprob);
+  }
+  return object;
+}
+
+Json probabilities_json(const std::vector<SaidToken>& tokens, bool after_sampler) {
+  Json list = Json::array();
+  for (const SaidToken& token : tokens) {
+    if (!token.logprob) continue;
+    Json object = ranked_json(token.logprob->chosen, after_sampler);
+    Json& top = object[after_sampler ? "top_probs" : "top_logprobs"] = Json::array();
+    for (const RankedToken& other : token.logprob->top) {
+      if (after_sampler && !(std::exp(other.logprob) > 0.0)) continue;
+      top.push_back(ranked_json(other, after_sampler));
+    }
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
+Json ids_json(const std::vector<SaidToken>& tokens) {
+  Json ids = Json::array();
+  for (const SaidToken& token : tokens) ids.push_back(token.id);
+  return ids;
+}
+
+// {"a": 1, "b/c": 2} of {"a": 1, "b": {"c": 2}, ...} for the names "a", "b/c". What is not there is
+// left out.
+Json selected(const Json& object, const std::vector<std::string>& names) {
+  Json result = Json::object();
+  for (const std::string& name : names) {
+    const Json* at = &object;
+    for (std::size_t begin = 0; at != nullptr && begin <= name.size();) {
+      const std::size_t end = std::min(name.find('/', begin), name.size());
+      const std::string part = name.substr(begin, end - begin);
+      at = at->is_object() && at->contains(part) ? &at->at(part) : nullptr;
+      begin = end + 1;
+    }
+    if (at != nullptr) result[name] = *at;
+  }
+  return result;
+}
+
+std::string_view stop_type(const Completion& c) {
+  if (c.finish != FinishReason::kStop) return "limit";
+  return c.stop.empty() ? "eos" : "word";
+}
+
+class LlamaForm : public AnswerForm {
+ public:
+  LlamaForm(LlamaWishes wishes, std::vector<LlamaAsked> asked, NowMs now)
+      : wishes_(std::move(wishes)), now_(std::move(now)), began_ms_(now_()) {
+    for (LlamaAsked& one : asked) said_.push_back({.asked = std::move(one)});
+  }
+
+  void begin(std::string& out) override {
+    for (std::size_t i = 0; i < said_.size(); ++i) progress(i, prompts()[i], 0.0, out);
+  }
+
+  void progress(std::size_t i, const PromptStats& prompt, double fraction,
+                std::string& out) override {
+    said_[i].read = fraction;
+    if (!wishes_.return_progress) return;
+    const double read = static_cast<double>(prompt.n_tokens - prompt.n_cached) * fraction;
+    Json event = event_of(i, "", {});
+    event["prompt_progress"] = {{"total", prompt.n_tokens},
+                                {"cache", prompt.n_cached},
+                                {"processed", prompt.n_cached + static_cast<std::int64_t>(read)},
+                                {"time_ms", now_() - began_ms_}};
+    append_event(event, out);
+  }
+
+  void delta(std::size_t i, const AnswerDelta& delta, std::string& out) override {
+    Said& said = said_[i];
+    if (said.n == 0 && !delta.tokens.empty()) said.first_ms = now_();
+    if (said.read < 1.0) progress(i, prompts()[i], 1.0, out);
+    said.new_line = said.new_line || delta.content.find('\n') != std::string::npos;
+    std::string text;
+    std::vector<SaidToken> tokens;
+    for (const SaidToken& token : delta.tokens) {
+      text += token.text;
+      tokens.push_back(token);
+      if (complete_utf8_prefix(text) < text.size()) continue;
+      say(i, text, tokens, out);
+      text.clear();
+      tokens.clear();
+    }
+    if (!tokens.empty()) say(i, text, tokens, out);
+  }
+
+  bool enough(std::size_t i) const override {
+    const Said& said = said_[i];
+    return wishes_.max_predict_ms > 0 && said.new_line &&
+           now_() - said.first_ms > static_cast<double>(wishes_.max_predict_ms);
+  }
+
+  void end(std::size_t i, const Answer& answer, std::string& out) override {
+    append_event(final_of(i, answer, /*streamed=*/true), out);
+  }
+
+  void finish(const std::vector<Answer>& answers, std::string& out) override {
+    (void)answers, (void)out;
+  }
+
+  void fail(const Status& error, std::string& out) override {
+    const int status = http_status(error.code());
+    append_event(error_object(status, failure_of(error), ErrorForm::kLlama), out);
+  }
+
+  Json whole(const std::vector<Answer>& answers) override {
+    if (answers.size() == 1) return final_of(0, answers[0], /*streamed=*/false);
+    Json list = Json::array();
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      list.push_back(final_of(i, answers[i], /*streamed=*/false));
+    }
+    return list;
+  }
+
+ private:
+  // Of one answer so far.
+  struct Said {
+    LlamaAsked asked;
+    double read = 0.0;   // of the prompt, as was told
+    std::int64_t n = 0;  // tokens
+    double first_ms = 0.0;
+    bool new_line = false;
+  };
+
+  Json event_of(std::size_t i, std::string text, const std::vector<SaidToken>& tokens) const {
+    return {{"index", i},
+            {"content", std::move(text)},
+            {"tokens", ids_json(tokens)},
+            {"stop", false},
+            {"id_slot", -1},
+            {"tokens_predicted", said_[i].n},
+            {"tokens_evaluated", prompts()[i].n_tokens}};
+  }
+
+  void say(std::size_t i, const std::string& text, const std::vector<SaidToken>& tokens,
+           std::string& out) {
+    said_[i].n += static_cast<std::int64_t>(tokens.size());
+    Json event = event_of(i, text, tokens);
+    Json probabilities = probabilities_json(tokens, wishes_.after_sampler);
+    if (!probabilities.empty()) event["completion_probabilities"] = std::move(probabilities);
+    if (wishes_.timings_per_token) event["timings"] = timings_so_far(i);
+    append_event(event, out);
+  }
+
+  Json timings_so_far(std::size_t i) const {
+    const Said& said = said_[i];
+    const PromptStats& prompt = prompts()[i];
+    Completion so_far;
+    so_far.cached_tokens = prompt.n_cached;
+    so_far.tokens.resize(static_cast<std::size_t>(said.n));
+    so_far.timings = {.prompt_ms = said.first_ms - began_ms_,
+                      .predicted_ms = now_() - said.first_ms,
+                      .first_token_ms = said.first_ms - began_ms_,
+                      .prompt_tokens_evaluated = prompt.n_tokens - prompt.n_cached,
+                      .predicted_after_first = said.n - 1};
+    return timings_json(so_far);
+  }
+
+  Json final_of(std::size_t i, const Answer& answer, bool streamed) const {
+    const CompletionResult& result = *answer.result();
+    const Completion& c = result.completion;
+    const std::int64_t limit = said_[i].asked.settings["n_predict"].get<std::int64_t>();
+    const std::int64_t said = static_cast<std::int64_t>(c.tokens.size());
+    const bool context_full = c.finish == FinishReason::kLength && (limit < 0 || said < limit);
+    Json ours = api::result_json(result);
+    Json object = {{"index", i},
+                   {"content", streamed ? std::string() : c.text},
+                   {"tokens", Json::array()},
+                   {"id_slot", -1},
+                   {"stop", true},
+                   {"model", model()},
+                   {"tokens_predicted", said},
+                   {"tokens_evaluated", c.prompt_tokens},
+                   {"generation_settings", said_[i].asked.settings},
+                   {"prompt", said_[i].asked.prompt},
+                   {"has_new_line", c.text.find('\n') != std::string::npos},
+                   {"truncated", result.shifted || result.prompt.truncated() || context_full},
+                   {"stop_type", std::string(stop_type(c))},
+                   {"stopping_word", c.stop},
+                   {"tokens_cached", c.cached_tokens},
+                   {"timings", timings_json(c)},
+                   {"seed", c.seed},
+                   {"speculation", std::move(ours["speculation"])}};
+    if (!streamed && wishes_.return_tokens) object["tokens"] = c.tokens;
+    if (!streamed) {
+      Json probabilities = probabilities_json(answer.tokens(), wishes_.after_sampler);
+      if (!probabilities.empty()) object["completion_probabilities"] = std::move(probabilities);
+    }
+    return wishes_.fields.empty() ? object : selected(object, wishes_.fields);
+  }
+
+  const LlamaWishes wishes_;
+  const NowMs now_;
+  const double began_ms_;
+  std::vector<Said> said_;  // [answers]
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerForm> make_llama_form(LlamaWishes wishes, std::vector<LlamaAsked> asked,
+                                            NowMs now) {
+  return std::make_unique<LlamaForm>(std::move(wishes), std::move(asked), std::move(now));
+}
+
+}  // namespace outrider::http

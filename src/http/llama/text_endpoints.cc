@@ -1,0 +1,154 @@
+#include "http/llama/text_endpoints.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/completion_params.h"
+#include "api/spelling.h"
+#include "base/utf8.h"
+#include "http/completion/acquire.h"
+#include "http/completion/conversation_body.h"
+#include "http/exchange/error_reply.h"
+#include "http/llama/llama_body.h"
+#include "http/llama/llama_settings.h"
+#include "http/openai/openai_body.h"
+#include "serve/prompt.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+// Reads the body, opens its model, and hands both on.
+template <typename Work>
+HttpReply with_model(ServerState& server, const HttpRequest& request, Work&& work) {
+  Result<Json> body = read_body(request);
+  if (!body.ok()) return error_reply(body.status());
+  const Result<OpenModel> model = open_model(server, request, server.model_name(model_of(*body)));
+  if (!model.ok()) return model_error_reply(model.status());
+  Result<Json> answer = work(*body, *model->target, server.options().defaults);
+  return answer.ok() ? json_reply(*answer) : error_reply(answer.status());
+}
+
+Json piece_json(const std::string& piece) {
+  if (!first_invalid_utf8(piece)) return piece;
+  Json bytes = Json::array();
+  for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
+  return bytes;
+}
+
+Result<Json> tokens_of(const Json& body, const Target& target,
+                       const CompletionRequest& /*defaults*/) {
+  const Vocabulary& vocabulary = target.vocabulary();
+  bool add_special = false;
+  bool parse_special = true;
+  bool with_pieces = false;
+  std::string model;
+  api::JsonFields fields(body, "", &llama_dialect());
+  fields.text("model", model);
+  fields.boolean("add_special", add_special);
+  fields.boolean("parse_special", parse_special);
+  fields.boolean("with_pieces", with_pieces);
+  fields.require("content");
+  const Json* content = fields.any("content");
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  std::vector<Token> tokens;
+  if (content->is_string()) {
+    Result<std::vector<Token>> read =
+        vocabulary.tokenize(content->get<std::string>(), add_special, parse_special);
+    if (!read.ok()) return read.status().in_field("content");
+    tokens = std::move(*read);
+  } else {
+    OUTRIDER_ASSIGN_OR_RETURN(std::vector<Token> read,
+                              read_one_prompt(*content, "content", add_special, vocabulary));
+    tokens = std::move(read);
+  }
+  if (!with_pieces) return Json{{"tokens", tokens}};
+  Json list = Json::array();
+  for (const Token token : tokens) {
+    list.push_back({{"id", token}, {"piece", piece_json(std::string(vocabulary.spelled(token)))}});
+  }
+  return Json{{"tokens", std::move(list)}};
+}
+
+Result<Json> text_of(const Json& body, const Target& target,
+                     const CompletionRequest& /*defaults*/) {
+  const Vocabulary& vocabulary = target.vocabulary();
+  std::string model;
+  api::JsonFields fields(body, "", &llama_dialect());
+  fields.text("model", model);
+  fields.require("tokens");
+  const Json* given = fields.any("tokens");
+  std::vector<Token> tokens;
+  if (given != nullptr && !given->is_array()) fields.refuse("tokens", *given, "an array of ids");
+  for (std::size_t i = 0; fields.ok() && given != nullptr && i < given->size(); ++i) {
+    const std::optional<std::int64_t> id = api::as_integer((*given)[i]);
+    if (id && *id >= 0 && *id < vocabulary.size()) {
+      tokens.push_back(static_cast<Token>(*id));
+    } else {
+      fields.refuse("tokens[" + std::to_string(i) + "]", (*given)[i],
+                    "a token's id, below " + std::to_string(vocabulary.size()));
+    }
+  }
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  return Json{{"content", spelled_text(tokens, vocabulary)}};
+}
+
+// A conversation with all that a chat's body may have beside it.
+Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request) {
+  AnswerWishes wishes;
+  api::JsonFields fields(body, "", &openai_dialect());
+  fields.require("messages");
+  const std::string effort = read_effort(fields, "reasoning_effort");
+  read_wishes(fields, wishes);
+  api::read_completion_fields(fields, request);
+  read_response_format(fields, request);
+  bool open_for_answer = true;
+  fields.boolean("add_generation_prompt", open_for_answer);
+  if (!open_for_answer) {
+    fields.fail("add_generation_prompt",
+                "add_generation_prompt is false, which is not supported: a conversation is always "
+                "shown with the beginning of its answer");
+  }
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  const Status status = validate(request);
+  if (!status.ok()) return api::spelled_as_in(status, body);
+  set_effort(request, effort);
+  return request;
+}
+
+Result<Json> prompt_of(const Json& body, const Target& target, const CompletionRequest& defaults) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, defaults));
+  const Result<ChatPrompt> prompt = target.vocabulary().chat_prompt(request.messages, request.chat);
+  if (!prompt.ok()) return api::spelled_as_in(prompt.status(), body);
+  return Json{{"prompt", prompt->text}};
+}
+
+Result<Json> count_of(const Json& body, const Target& target, const CompletionRequest& defaults) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, defaults));
+  const Result<Prompt> prompt = make_prompt(request, target);
+  if (!prompt.ok()) return api::spelled_as_in(prompt.status(), body);
+  return Json{{"input_tokens", prompt->n_asked}};
+}
+
+}  // namespace
+
+HttpReply tokenize(ServerState& server, const HttpRequest& request) {
+  return with_model(server, request, tokens_of);
+}
+
+HttpReply detokenize(ServerState& server, const HttpRequest& request) {
+  return with_model(server, request, text_of);
+}
+
+HttpReply apply_template(ServerState& server, const HttpRequest& request) {
+  return with_model(server, request, prompt_of);
+}
+
+HttpReply count_chat_tokens(ServerState& server, const HttpRequest& request) {
+  return with_model(server, request, count_of);
+}
+
+}  // namespace outrider::http

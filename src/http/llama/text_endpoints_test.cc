@@ -1,0 +1,74 @@
+// Texts to tokens and back, and conversations to texts, over HTTP.
+#include "http/llama/text_endpoints.h"
+
+#include "http/fixture_test.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+class TextEndpointsTest : public ServerTest {
+ protected:
+  Json answered(const std::string& path, const Json& asked) {
+    const HttpReply reply = post(path, asked);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return object(reply);
+  }
+  std::string field_of_error(const std::string& path, const Json& asked) {
+    const HttpReply reply = post(path, asked);
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    return object(reply)["error"].value("param", "");
+  }
+};
+
+TEST_F(TextEndpointsTest, TokensGoThereAndBack) {
+  start({}, {});
+  EXPECT_EQ(answered("/tokenize", {{"content", "abc"}}), Json({{"tokens", {0, 1, 2}}}));
+  EXPECT_EQ(answered("/tokenize", {{"content", {0, "bc"}}})["tokens"], Json({0, 1, 2}));
+  EXPECT_EQ(answered("/detokenize", {{"tokens", {0, 1, 2}}}), Json({{"content", "abc"}}));
+  EXPECT_EQ(answered("/detokenize", {{"tokens", Json::array()}})["content"], "");
+}
+
+TEST_F(TextEndpointsTest, PiecesAreTextsOrBytesAndControlTokensHaveTheirNames) {
+  testing::FakeFile file;
+  file.pieces = {{0, "a"}, {1, "\xC3"}, {2, ""}};
+  file.chat = true;
+  start({}, file);
+  const Json tokens =
+      answered("/tokenize", {{"content", {0, 1, 2}}, {"with_pieces", true}})["tokens"];
+  EXPECT_EQ(tokens, Json::array({{{"id", 0}, {"piece", "a"}},
+                                 {{"id", 1}, {"piece", Json::array({0xC3})}},
+                                 {{"id", 2}, {"piece", "<2>"}}}));
+  EXPECT_EQ(answered("/detokenize", {{"tokens", {0, 2}}})["content"], "a<2>");
+}
+
+TEST_F(TextEndpointsTest, ErrorsNameTheField) {
+  start({}, {});
+  EXPECT_EQ(field_of_error("/tokenize", Json::object()), "content");
+  EXPECT_EQ(field_of_error("/tokenize", {{"content", 3}}), "content");
+  EXPECT_EQ(field_of_error("/tokenize", {{"content", "a"}, {"with_pieces", "yes"}}), "with_pieces");
+  EXPECT_EQ(field_of_error("/tokenize", {{"text", "a"}}), "content");
+  EXPECT_EQ(field_of_error("/detokenize", {{"tokens", "ab"}}), "tokens");
+  EXPECT_EQ(field_of_error("/detokenize", {{"tokens", {0, 12}}}), "tokens[1]");
+  EXPECT_EQ(field_of_error("/detokenize", {{"tokens", {-1}}}), "tokens[0]");
+  EXPECT_EQ(post("/tokenize", {{"content", "a"}, {"model", "no"}}).status, 404);
+  EXPECT_EQ(post("/tokenize", {{"content", "a"}, {"model", 3}}).status, 400);
+}
+
+TEST_F(TextEndpointsTest, AConversationIsShownAndCountedAsTheModelReadsIt) {
+  start({}, {.chat = true});
+  Json chat = Json::object();
+  chat["messages"].push_back({{"role", "user"}, {"content", "abc"}});
+  EXPECT_EQ(answered("/apply-template", chat)["prompt"], "user: abc\nassistant: ");
+  EXPECT_EQ(answered("/v1/chat/completions/input_tokens", chat)["input_tokens"], 21);
+  EXPECT_EQ(answered("/chat/completions/input_tokens", chat)["input_tokens"], 21);
+  EXPECT_EQ(field_of_error("/apply-template", Json::object()), "messages");
+  chat["reasoning_effort"] = "low";
+  EXPECT_EQ(answered("/apply-template", chat)["prompt"], "user: abc\nassistant: ");
+  chat["reasoning_effort"] = "lower";
+  EXPECT_EQ(field_of_error("/apply-template", chat), "reasoning_effort");
+}
+
+}  // namespace
+}  // namespace outrider::http

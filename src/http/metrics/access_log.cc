@@ -1,0 +1,116 @@
+#include "http/metrics/access_log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "json/json.h"
+
+namespace outrider::http {
+namespace {
+
+constexpr mode_t kOwnerOnly = 0600;  // who asked, and when, is nobody else's business
+
+Result<int> open_file(const std::string& path) {
+  if (path == "-") return STDERR_FILENO;
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, kOwnerOnly);
+  if (file >= 0) return file;
+  return not_found("cannot write to '" + path + "': " + std::strerror(errno))
+      .in_field("access_log");
+}
+
+void close_file(int file) {
+  if (file != STDERR_FILENO) ::close(file);
+}
+
+std::int64_t size_of(int file) {
+  struct stat about = {};
+  return ::fstat(file, &about) == 0 ? static_cast<std::int64_t>(about.st_size) : 0;
+}
+
+double rounded(double ms) { return std::round(ms * 1000.0) / 1000.0; }
+
+}  // namespace
+
+Result<std::unique_ptr<LineFile>> LineFile::open(const std::string& path, std::int64_t most_bytes) {
+  OUTRIDER_ASSIGN_OR_RETURN(const int file, open_file(path));
+  return std::unique_ptr<LineFile>(new LineFile(path, file, path == "-" ? 0 : most_bytes));
+}
+
+LineFile::LineFile(std::string path, int file, std::int64_t most_bytes)
+    : path_(std::move(path)), most_bytes_(most_bytes), file_(file), bytes_(size_of(file)) {}
+
+LineFile::~LineFile() { close_file(file_); }
+
+void LineFile::write(std::string_view line) {
+  std::string whole(line);
+  whole += '\n';
+  const std::lock_guard<std::mutex> lock(mutex_);
+  make_room(whole.size());
+  bytes_ += static_cast<std::int64_t>(whole.size());
+  // O_APPEND: one call is one line, also when several processes share the file.
+  while (::write(file_, whole.data(), whole.size()) < 0 && errno == EINTR) {
+  }
+}
+
+// Where the file cannot be moved, lines go on into it.
+void LineFile::make_room(std::size_t bytes) {
+  if (most_bytes_ == 0 || bytes_ == 0) return;
+  if (bytes_ + static_cast<std::int64_t>(bytes) <= most_bytes_) return;
+  if (std::rename(path_.c_str(), (path_ + ".1").c_str()) == 0) (void)reopen_locked();
+}
+
+Status LineFile::reopen() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return reopen_locked();
+}
+
+Status LineFile::reopen_locked() {
+  OUTRIDER_ASSIGN_OR_RETURN(const int file, open_file(path_));
+  close_file(file_);
+  file_ = file;
+  bytes_ = size_of(file_);
+  return Status();
+}
+
+std::string access_line(const AccessEntry& entry, const CallRecord& record) {
+  json::Json line = {{"time", entry.time},  {"remote", entry.remote}, {"method", entry.method},
+                     {"path", entry.path},  {"status", entry.status}, {"ms", rounded(entry.ms)},
+                     {"bytes", entry.bytes}};
+  if (!record.model.empty()) line["model"] = record.model;
+  if (record.completions > 0) {
+    line["prompt_tokens"] = record.prompt_tokens;
+    line["completion_tokens"] = record.completion_tokens;
+    line["drafted"] = record.drafted;
+    line["accepted"] = record.accepted;
+    line["first_token_ms"] =
+        record.first_token_ms < 0.0 ? json::Json() : json::Json(rounded(record.first_token_ms));
+    line["finish"] = std::string(record.finish);
+  }
+  return json::encode(line);
+}
+
+std::string utc_now() {
+  using std::chrono::milliseconds;
+  using std::chrono::system_clock;
+  const system_clock::time_point now = system_clock::now();
+  const std::time_t seconds = system_clock::to_time_t(now);
+  const auto ms =
+      std::chrono::duration_cast<milliseconds>(now - system_clock::from_time_t(seconds)).count();
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  std::array<char, 40> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
+  std::snprintf(text.data() + size, text.size() - size, ".%03dZ", static_cast<int>(ms));
+  return text.data();
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,75 @@
+// The access log: a line of JSON for each request, when its answer has been written or given up.
+//
+//   {"time":"2026-11-23T18:01:02.345Z","remote","method","path","status","ms","bytes"} and, where
+//   completions ended, "model","prompt_tokens","completion_tokens","drafted","accepted",
+//   "first_token_ms","finish"
+//
+// Never headers, queries, prompts or answers. Tested by access_log_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "http/exchange/exchange.h"
+
+namespace outrider::http {
+
+// Where lines go. Any thread.
+class LineSink {
+ public:
+  virtual ~LineSink() = default;
+  virtual void write(std::string_view line) = 0;  // without a newline
+};
+
+// Appends to a file; "-": stderr.
+class LineFile : public LineSink {
+ public:
+  // With `most_bytes` above 0 a file that a line would make longer becomes "<path>.1", in the place
+  // of the one before, and a new one begins; so at most twice that much is kept. Not for "-".
+  // Errors: kNotFound (it cannot be opened: why).
+  static Result<std::unique_ptr<LineFile>> open(const std::string& path,
+                                                std::int64_t most_bytes = 0);
+  ~LineFile() override;
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+
+  // A whole line or nothing of it, as far as the disk allows; a full disk loses lines and nothing
+  // else.
+  void write(std::string_view line) override;
+
+  // Goes on with the file of that name, after somebody has moved the old one away. An error leaves
+  // it with the old one.
+  Status reopen();
+
+ private:
+  LineFile(std::string path, int file, std::int64_t most_bytes);
+  Status reopen_locked();
+  void make_room(std::size_t bytes);
+
+  const std::string path_;
+  const std::int64_t most_bytes_;  // 0: any number
+  std::mutex mutex_;               // guards what follows
+  int file_;
+  std::int64_t bytes_ = 0;  // in the file
+};
+
+struct AccessEntry {
+  std::string time;  // UTC, ISO 8601
+  std::string remote;
+  std::string method;
+  std::string path;
+  int status = 0;
+  double ms = 0.0;
+  std::int64_t bytes = 0;  // of the body
+};
+
+std::string access_line(const AccessEntry& entry, const CallRecord& record);
+
+// "2026-11-23T18:01:02.345Z".
+std::string utc_now();
+
+}  // namespace outrider::http

@@ -1,0 +1,134 @@
+#include "http/metrics/access_log.h"
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "http/fixture_test.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+class Lines : public LineSink {
+ public:
+  void write(std::string_view line) override { all.emplace_back(line); }
+  Json last() const { return all.empty() ? Json() : *json::parse(all.back()).value; }
+  std::vector<std::string> all;
+};
+
+class AccessLogTest : public ServerTest {
+ protected:
+  void start_logged(ServerOptions options = {},
+                    const RuntimeOptions& runtime = {.slots = 2, .max_queue = 4}) {
+    start(std::move(options), {.chat = true}, runtime);
+    server_->log_to(&lines_);
+  }
+  Lines lines_;
+};
+
+TEST_F(AccessLogTest, ACompletionSaysWhatItCameTo) {
+  start_logged();
+  const HttpReply reply = post("/v1/completions", {{"prompt", "abc"}, {"max_tokens", 9}});
+  ASSERT_EQ(lines_.all.size(), 1U);
+  const Json line = lines_.last();
+  EXPECT_EQ(line["method"], "POST");
+  EXPECT_EQ(line["path"], "/v1/completions");
+  EXPECT_EQ(line["status"], 200);
+  EXPECT_EQ(line["bytes"], reply.body.size());
+  EXPECT_EQ(line["model"], "fake");
+  EXPECT_EQ(line["prompt_tokens"], 3);
+  EXPECT_EQ(line["completion_tokens"], 9);
+  EXPECT_EQ(line["finish"], "length");
+  EXPECT_GE(line["ms"].get<double>(), line["first_token_ms"].get<double>());
+  EXPECT_EQ(line["time"].get<std::string>().size(), 24U) << line["time"];
+}
+
+TEST_F(AccessLogTest, AStreamIsLoggedWhenItHasBeenWritten) {
+  start_logged();
+  std::string all;
+  {
+    const HttpReply reply =
+        post("/v1/completions", {{"prompt", "abc"}, {"max_tokens", 9}, {"stream", true}});
+    all = streamed(reply);
+    EXPECT_TRUE(lines_.all.empty());
+  }
+  EXPECT_EQ(lines_.last()["bytes"], all.size());
+  EXPECT_EQ(lines_.last()["completion_tokens"], 9);
+}
+
+TEST_F(AccessLogTest, AStreamThatNobodyTookIsLoggedAsCancelled) {
+  start_logged({}, {.slots = 1, .max_queue = 1});
+  const HttpReply running = post("/v1/completions", endless());
+  // Waits for the slot, so that it ends when it is cancelled and not with some step behind that.
+  { const HttpReply unsent = post("/v1/completions", endless()); }
+  ASSERT_EQ(lines_.all.size(), 1U);
+  EXPECT_EQ(lines_.last()["bytes"], 0);
+  EXPECT_EQ(lines_.last()["finish"], "cancelled");
+}
+
+TEST_F(AccessLogTest, NeitherKeysNorPromptsNorQueriesAreWritten) {
+  start_logged({.api_keys = {"sekrit-key"}});
+  for (const char* key : {"Bearer sekrit-key", "Bearer sekrit-kex"}) {
+    (void)server_->answer({.method = "POST",
+                           .path = "/v1/completions",
+                           .body = R"({"prompt":"abcabc","user":"sekrit"})",
+                           .headers = {{"Authorization", key}},
+                           .query = {{"key", "sekrit"}}});
+  }
+  ASSERT_EQ(lines_.all.size(), 2U);
+  for (const std::string& line : lines_.all) {
+    EXPECT_EQ(line.find("sekrit"), std::string::npos) << line;
+    EXPECT_EQ(line.find("abcabc"), std::string::npos) << line;
+    EXPECT_EQ(line.find('\n'), std::string::npos);
+  }
+  EXPECT_EQ(lines_.last()["status"], 401);
+}
+
+TEST_F(AccessLogTest, APathCannotEndItsLineNorFillTheDisk) {
+  start_logged();
+  (void)ask("GET", "/a\n{\"status\":200}" + std::string(100'000, 'x'));
+  EXPECT_LT(lines_.all.back().size(), 1000U);
+  EXPECT_EQ(lines_.last()["status"], 404);
+}
+
+TEST(LineFile, GoesOnInANewFileAfterTheOldOneWasMovedAway) {
+  const std::string path = ::testing::TempDir() + "access_log_test.log";
+  const auto lines = [](const std::string& file) {
+    std::ifstream in(file);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  std::remove(path.c_str());
+  std::unique_ptr<LineFile> file = std::move(LineFile::open(path).value());
+  file->write("one");
+  ASSERT_EQ(std::rename(path.c_str(), (path + ".1").c_str()), 0);
+  file->write("two");
+  ASSERT_TRUE(file->reopen().ok());
+  file->write("three");
+  EXPECT_EQ(lines(path + ".1"), "one\ntwo\n");
+  EXPECT_EQ(lines(path), "three\n");
+  EXPECT_EQ(LineFile::open("/nowhere/log").status().field(), "access_log");
+}
+
+TEST(LineFile, AFullFileMakesRoomForANewOneAndTheOneBeforeIsKept) {
+  const std::string path = ::testing::TempDir() + "access_log_full_test.log";
+  const auto size = [](const std::string& file) {
+    return std::ifstream(file, std::ios::ate | std::ios::binary).tellg();
+  };
+  std::remove(path.c_str());
+  std::unique_ptr<LineFile> file = std::move(LineFile::open(path, 100).value());
+  for (int i = 0; i < 1000; ++i) {
+    file->write("nine byte");
+    ASSERT_LE(size(path), 100);
+  }
+  EXPECT_EQ(size(path + ".1"), 100);
+  file = std::move(LineFile::open(path, 100).value());  // what is there counts
+  for (int i = 0; i < 10; ++i) file->write("nine byte");
+  EXPECT_LE(size(path), 100);
+  file->write(std::string(500, 'x'));  // longer than the limit: by itself
+  EXPECT_EQ(size(path), 501);
+}
+
+}  // namespace
+}  // namespace outrider::http

@@ -1,0 +1,150 @@
+#include "http/metrics/metrics.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+namespace outrider::http {
+namespace {
+
+constexpr double kMs = 0.001;
+
+using Model = std::pair<std::string, RuntimeStatus>;
+
+// One number of a runtime.
+struct Value {
+  std::string_view name;
+  std::string_view type;
+  std::string_view help;
+  double (*get)(const RuntimeStatus& status);
+};
+
+template <auto kMember>
+double value_of(const RuntimeStatus& status) {
+  return static_cast<double>(status.*kMember);
+}
+
+constexpr Value kValues[] = {
+    {"outrider:prompt_tokens_total", "counter", "Prompt tokens that were evaluated.",
+     value_of<&RuntimeStatus::prompt_tokens>},
+    {"outrider:cached_tokens_total", "counter", "Prompt tokens that were taken from the cache.",
+     value_of<&RuntimeStatus::cached_tokens>},
+    {"outrider:generation_tokens_total", "counter", "Tokens that were generated.",
+     value_of<&RuntimeStatus::generated_tokens>},
+    {"outrider:completions_started_total", "counter", "Completions that were begun.",
+     value_of<&RuntimeStatus::started>},
+    {"outrider:completions_finished_total", "counter", "Completions that have ended in any way.",
+     value_of<&RuntimeStatus::finished>},
+    {"outrider:target_steps_total", "counter", "Target evaluations that gave text.",
+     value_of<&RuntimeStatus::steps>},
+    {"outrider:requests_running", "gauge", "Completions that are running.",
+     value_of<&RuntimeStatus::running>},
+    {"outrider:requests_queued", "gauge", "Completions that wait for a slot.",
+     value_of<&RuntimeStatus::queued>},
+    {"outrider:slots", "gauge", "Completions that can run at once.",
+     value_of<&RuntimeStatus::slots>},
+    // A step that sent any guess sent one behind the text itself.
+    {"outrider:spec_decode_num_drafts_total", "counter", "Target steps that checked guesses.",
+     [](const RuntimeStatus& s) { return static_cast<double>(s.by_depth[0].tested); }},
+    {"outrider:spec_decode_num_draft_tokens_total", "counter", "Guesses that were checked.",
+     value_of<&RuntimeStatus::drafted_tokens>},
+    {"outrider:spec_decode_num_accepted_tokens_total", "counter", "Guesses that were right.",
+     value_of<&RuntimeStatus::accepted_tokens>},
+};
+
+std::vector<Model> open_models(Catalog& catalog) {
+  std::vector<Model> open;
+  for (const CatalogStatus& model : catalog.status()) {
+    const std::shared_ptr<Runtime> runtime = catalog.find_open(model.name);
+    if (runtime != nullptr) open.emplace_back(model.name, runtime->status());
+  }
+  return open;
+}
+
+}  // namespace
+
+void Metrics::note_request(std::string_view endpoint, int status) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++requests_[{std::string(endpoint), status}];
+}
+
+void Metrics::note_result(const std::string& model, const CompletionResult& result) {
+  const Timings& t = result.completion.timings;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Times& times = times_[model];
+  times.queue.add(kMs * result.queued_ms);
+  times.whole.add(kMs * (result.queued_ms + t.first_token_ms + t.predicted_ms));
+  if (result.completion.tokens.empty()) return;
+  times.first_token.add(kMs * (result.queued_ms + t.first_token_ms));
+  if (t.predicted_after_first <= 0) return;
+  times.per_token.add(kMs * t.predicted_ms / static_cast<double>(t.predicted_after_first),
+                      t.predicted_after_first);
+}
+
+void Metrics::write(Exposition& out) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  out.family("outrider:requests_total", "counter", "Requests by endpoint and status.");
+  for (const auto& [what, count] : requests_) {
+    const std::string status = std::to_string(what.second);
+    out.sample({{"endpoint", what.first}, {"status", status}}, static_cast<double>(count));
+  }
+  const auto histogram = [&](std::string_view name, std::string_view help, Histogram Times::*of) {
+    out.family(name, "histogram", help);
+    for (const auto& [model, times] : times_) out.sample({{"model", model}}, times.*of);
+  };
+  histogram("outrider:queue_time_seconds", "From a request to its slot.", &Times::queue);
+  histogram("outrider:time_to_first_token_seconds", "From a request to its first token.",
+            &Times::first_token);
+  histogram("outrider:time_per_output_token_seconds",
+            "Between tokens behind the first; of each completion the mean, once for each token.",
+            &Times::per_token);
+  histogram("outrider:request_time_seconds", "From a request to its last token.", &Times::whole);
+}
+
+void write_models(Catalog& catalog, Exposition& out) {
+  const std::vector<Model> open = open_models(catalog);
+  for (const Value& value : kValues) {
+    out.family(value.name, value.type, value.help);
+    for (const auto& [name, status] : open) out.sample({{"model", name}}, value.get(status));
+  }
+  out.family("outrider:spec_decode_num_accepted_tokens_per_pos_total", "counter",
+             "Guesses that were right, by how many stood before them in the same step.");
+  for (const auto& [name, status] : open) {
+    for (std::size_t i = 0; i < status.by_depth.size(); ++i) {
+      const std::string position = std::to_string(i);
+      if (status.by_depth[i].drafted == 0) continue;
+      out.sample({{"model", name}, {"position", position}},
+                 static_cast<double>(status.by_depth[i].accepted));
+    }
+  }
+  out.family("outrider:model_state", "gauge", "1 for the state that a model is in.");
+  for (const CatalogStatus& model : catalog.status()) {
+    out.sample({{"model", model.name}, {"state", model_state_name(model.state)}}, 1.0);
+  }
+}
+
+void write_process(Exposition& out) {
+  std::uint64_t size = 0;
+  std::uint64_t resident = 0;
+  if (std::ifstream("/proc/self/statm") >> size >> resident) {
+    const double page = static_cast<double>(sysconf(_SC_PAGESIZE));
+    out.family("process_resident_memory_bytes", "gauge", "Memory of the process in RAM.");
+    out.sample({}, page * static_cast<double>(resident));
+  }
+  std::error_code error;
+  std::filesystem::directory_iterator handles("/proc/self/fd", error);
+  if (error) return;    // not on this system
+  double count = -1.0;  // one is the iterator's own
+  while (!error && handles != std::filesystem::directory_iterator()) {
+    count += 1.0;
+    handles.increment(error);
+  }
+  out.family("process_open_fds", "gauge", "Open files and connections.");
+  out.sample({}, count);
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,88 @@
+#include "http/models/metrics_endpoints.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/completion_json.h"
+#include "http/completion/server_state.h"
+#include "http/exchange/error_reply.h"
+#include "http/metrics/exposition.h"
+#include "http/metrics/metrics.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+Json ratio(std::int64_t part, std::int64_t whole) {
+  if (whole <= 0) return {};
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Json points_json(const std::vector<CostPoint>& points) {
+  Json list = Json::array();
+  for (const CostPoint& point : points) {
+    list.push_back({{"width", point.width}, {"ms", point.ms}});
+  }
+  return list;
+}
+
+Json curve_json(const Runtime& runtime) {
+  const std::shared_ptr<const Target> target = runtime.target();
+  return points_json(target == nullptr ? std::vector<CostPoint>() : target->costs());
+}
+
+Json floor_json(ServerState& server, const std::string& name, Runtime& runtime) {
+  const std::optional<std::vector<CostPoint>> floor = server.floors().find(name, runtime);
+  return !floor || floor->empty() ? Json() : points_json(*floor);
+}
+
+Json depths_json(const DepthTotals& totals) {
+  Json depths = Json::array();
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    if (totals[i].drafted == 0) break;
+    depths.push_back(
+        {{"depth", i + 1}, {"drafted", totals[i].drafted}, {"accepted", totals[i].accepted}});
+  }
+  return depths;
+}
+
+}  // namespace
+
+HttpReply metrics(ServerState& server, const HttpRequest& /*request*/) {
+  Exposition out;
+  server.metrics().write(out);
+  write_models(server.catalog(), out);
+  write_process(out);
+  return {.content_type = std::string(Exposition::kContentType), .body = out.text()};
+}
+
+HttpReply speculation(ServerState& server, const HttpRequest& request) {
+  const std::string_view asked = request.parameter("model");
+  const std::optional<CatalogStatus> model = server.find_model(asked);
+  const std::string name = model ? model->name : std::string(asked);
+  const std::shared_ptr<Runtime> runtime = server.catalog().find_open(name);
+  if (runtime == nullptr) {
+    return error_reply(404, "model '" + name + "' is not open, or not there; /v1/models lists them",
+                       "model");
+  }
+  const RuntimeStatus status = runtime->status();
+  Json drafters = Json::object();
+  for (const DrafterStatus& drafter : status.drafters) {
+    if (drafter.totals.calls > 0) drafters[drafter.name] = api::drafter_stats_json(drafter.totals);
+  }
+  return json_reply({{"curve", curve_json(*runtime)},
+                     {"floor", floor_json(server, name, *runtime)},
+                     {"depths", depths_json(status.by_depth)},
+                     {"steps", status.steps},
+                     {"drafted", status.drafted_tokens},
+                     {"accepted", status.accepted_tokens},
+                     {"emitted", status.emitted_tokens},
+                     {"tokens_per_step", ratio(status.emitted_tokens, status.steps)},
+                     {"acceptance_rate", ratio(status.accepted_tokens, status.drafted_tokens)},
+                     {"drafters", std::move(drafters)}});
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,118 @@
+#include "http/models/model_endpoints.h"
+
+#include <array>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+
+#include "api/service.h"
+#include "http/completion/acquire.h"
+#include "http/exchange/error_form.h"
+#include "http/exchange/error_reply.h"
+#include "http/exchange/file_names.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+// The name of a file without its folder, which is nobody's business; null: there is none.
+Json name_of(const std::string& path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  return name.empty() ? Json() : Json(std::move(name));
+}
+
+Json model_json(const CatalogStatus& model, std::time_t started) {
+  return {{"id", model.name},
+          {"object", "model"},
+          {"created", started},
+          {"owned_by", "outrider"},
+          {"aliases", model.aliases},
+          {"draft", name_of(model.draft_path)},
+          {"offered_draft", name_of(model.offered_draft)},
+          {"status",
+           {{"state", std::string(model_state_name(model.state))},
+            {"progress", model.progress},
+            {"error", model.error.ok() ? Json() : Json(without_folders(model.error.message()))}}}};
+}
+
+std::time_t started_at() {
+  static const std::time_t kStarted = std::time(nullptr);
+  return kStarted;
+}
+
+Json anthropic_json(const CatalogStatus& model, std::time_t started) {
+  std::tm utc{};
+  gmtime_r(&started, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return {{"type", "model"},
+          {"id", model.name},
+          {"display_name", model.name},
+          {"created_at", text.data()},
+          {"lifecycle", "active"}};
+}
+
+// In the words of the API that the client speaks.
+Json described(const CatalogStatus& model, const HttpRequest& request) {
+  return is_anthropics(request) ? anthropic_json(model, started_at())
+                                : model_json(model, started_at());
+}
+
+HttpReply no_such_model(std::string_view name) {
+  return error_reply(404, "there is no model '" + std::string(name) + "'; /v1/models lists them",
+                     "model");
+}
+
+}  // namespace
+
+HttpReply list_models(ServerState& server, const HttpRequest& request) {
+  Json list = Json::array();
+  for (const CatalogStatus& model : server.catalog().status()) {
+    list.push_back(described(model, request));
+  }
+  if (!is_anthropics(request)) return json_reply({{"object", "list"}, {"data", std::move(list)}});
+  const Json first = list.empty() ? Json() : list.front()["id"];
+  const Json last = list.empty() ? Json() : list.back()["id"];
+  return json_reply(
+      {{"data", std::move(list)}, {"has_more", false}, {"first_id", first}, {"last_id", last}});
+}
+
+HttpReply one_model(ServerState& server, const HttpRequest& request) {
+  constexpr std::string_view kStem = "/v1/models/";
+  const std::string_view name = std::string_view(request.path).substr(kStem.size());
+  const std::optional<CatalogStatus> model = server.find_model(name);
+  return model ? json_reply(described(*model, request)) : no_such_model(name);
+}
+
+HttpReply health(ServerState& server, const HttpRequest& /*request*/) {
+  const std::vector<CatalogStatus> models = server.catalog().status();
+  if (!models.empty() && models.front().state == ModelState::kLoading) {
+    HttpReply reply = error_reply(503, "Loading model");
+    Json body = error_object(503, *reply.failure, ErrorForm::kLlama);
+    body["status"] = "loading";
+    body["model"] = models.front().name;
+    body["progress"] = models.front().progress;
+    reply.body = json::encode(body);
+    reply.failure.reset();  // the body stays as it is
+    return reply;
+  }
+  if (!models.empty() && models.front().state == ModelState::kFailed) {
+    return error_reply(503, without_folders(models.front().error.message()));
+  }
+  return json_reply({{"status", "ok"}});
+}
+
+HttpReply rpc(ServerState& server, const HttpRequest& request) {
+  // Here a wrong name is not taken for the only model's: nothing in the answer would say so.
+  const std::string_view name = request.parameter("model");
+  if (!name.empty() && !server.find_model(name)) return no_such_model(name);
+  Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, name);
+  if (!runtime.ok()) return model_error_reply(runtime.status());
+  api::Service service(**runtime, server.options().allow_files);
+  HttpReply reply{.body = service.call(request.body)};
+  if (reply.body.empty()) reply.status = 204;
+  return reply;
+}
+
+}  // namespace outrider::http

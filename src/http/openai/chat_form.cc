@@ -1,0 +1,128 @@
+#include "http/openai/chat_form.h"
+
+#include <optional>
+#include <utility>
+
+#include "api/chat_params.h"
+#include "api/completion_json.h"
+#include "http/completion/conversation_body.h"
+#include "http/openai/openai_body.h"
+#include "http/openai/openai_form.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+Json delta_json(const AnswerDelta& delta) {
+  Json object = Json::object();
+  if (!delta.content.empty()) object["content"] = delta.content;
+  if (!delta.reasoning.empty()) object["reasoning_content"] = delta.reasoning;
+  for (const ToolCallDelta& call : delta.tool_calls) {
+    Json function = Json::object();
+    if (!call.name.empty()) function["name"] = call.name;
+    function["arguments"] = call.arguments;
+    Json item = {{"index", call.index}};
+    if (!call.id.empty()) item["id"] = call.id;
+    if (!call.id.empty()) item["type"] = "function";
+    item["function"] = std::move(function);
+    object["tool_calls"].push_back(std::move(item));
+  }
+  return object;
+}
+
+Json logprobs_json(const std::vector<SaidToken>& tokens) {
+  Json list = Json::array();
+  for (const SaidToken& token : tokens) {
+    if (token.logprob) list.push_back(api::logprob_json(*token.logprob));
+  }
+  return list.empty() ? Json() : Json{{"content", std::move(list)}};
+}
+
+class ChatForm : public OpenAiForm {
+ public:
+  explicit ChatForm(const AnswerWishes& wishes)
+      : OpenAiForm("chatcmpl-", "chat.completion", "chat.completion.chunk", wishes) {}
+
+  void begin(std::string& out) override {
+    for (std::size_t i = 0; i < prompts().size(); ++i) progress(i, prompts()[i], 0.0, out);
+  }
+
+  void progress(std::size_t i, const PromptStats& prompt, double fraction,
+                std::string& out) override {
+    read_of(i) = fraction;
+    if (!wishes().return_progress) return;
+    say_role(i, out);
+    Json chunk = chunk_of(i, Json::object());
+    const double read = static_cast<double>(prompt.n_tokens - prompt.n_cached) * fraction;
+    chunk["prompt_progress"] = {{"total", prompt.n_tokens},
+                                {"cache", prompt.n_cached},
+                                {"processed", prompt.n_cached + static_cast<std::int64_t>(read)}};
+    append_event(chunk, out);
+  }
+
+  void delta(std::size_t i, const AnswerDelta& delta, std::string& out) override {
+    if (read_of(i) < 1.0) progress(i, prompts()[i], 1.0, out);
+    say_role(i, out);
+    if (tells_nothing(delta)) return;
+    Json chunk = chunk_of(i, delta_json(delta));
+    chunk["choices"][0]["logprobs"] = logprobs_json(delta.tokens);
+    add_sources(delta.tokens, chunk);
+    append_event(chunk, out);
+  }
+
+  void end(std::size_t i, const Answer& answer, std::string& out) override {
+    say_role(i, out);
+    append_end(answer, chunk_of(i, Json::object()), out);
+  }
+
+ private:
+  Json choice(const Answer& answer) const override {
+    return {{"message", api::message_json(answer.reply())},
+            {"logprobs", logprobs_json(answer.tokens())}};
+  }
+
+  Json chunk_of(std::size_t i, Json delta) const {
+    return chunk_with({{"index", i},
+                       {"delta", std::move(delta)},
+                       {"logprobs", Json()},
+                       {"finish_reason", Json()}});
+  }
+
+  double& read_of(std::size_t i) {
+    if (read_.size() <= i) read_.resize(i + 1, 0.0);
+    return read_[i];
+  }
+
+  // Once for each answer, in front of everything else of it.
+  void say_role(std::size_t i, std::string& out) {
+    if (begun_.size() <= i) begun_.resize(i + 1, false);
+    if (begun_[i]) return;
+    begun_[i] = true;
+    append_event(chunk_of(i, {{"role", "assistant"}, {"content", Json()}}), out);
+  }
+
+  std::vector<bool> begun_;   // whose role has been said
+  std::vector<double> read_;  // of each prompt, as was told
+};
+
+}  // namespace
+
+Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
+  unify_logprobs(body);
+  CompletionRequest request = options.defaults;
+  AnswerWishes wishes;
+  api::JsonFields fields(body, "", &openai_dialect());
+  fields.require("messages");
+  const std::string effort = read_effort(fields, "reasoning_effort");
+  OUTRIDER_RETURN_IF_ERROR(read_openai_fields(fields, body, wishes, request));
+  set_effort(request, effort);
+  CompletionTask task;
+  task.model = wishes.model;
+  task.stream = wishes.stream;
+  task.set_requests(std::move(request), wishes.n);
+  task.form = std::make_unique<ChatForm>(wishes);
+  return task;
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,20 @@
+// POST /v1/chat/completions: OpenAI's chat, its body and its answers.
+//
+// Beside OpenAI's fields, the chunk with the finish_reason (streamed) or the object has "timings"
+// and "speculation" as the result object has them (api/completion_json.h), and "seed". With n > 1
+// these are the first answer's.
+//
+// Tested by chat_form_test.cc.
+#pragma once
+
+#include "base/status.h"
+#include "http/access/server_options.h"
+#include "http/completion/completion_task.h"
+#include "json/json.h"
+
+namespace outrider::http {
+
+// Errors: kInvalidArgument with the field.
+Result<CompletionTask> read_chat_task(json::Json body, const ServerOptions& options);
+
+}  // namespace outrider::http

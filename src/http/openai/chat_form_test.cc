@@ -1,0 +1,179 @@
+// OpenAI's chat: what its clients rely on, over hand-written models.
+#include "http/openai/chat_form.h"
+
+#include "http/fixture_test.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+class ChatFormTest : public ServerTest {
+ protected:
+  static Json body() {
+    Json body = {{"model", "fake"}, {"max_tokens", 12}, {"temperature", 0.8}, {"seed", 7}};
+    body["messages"] = Json::array();
+    body["messages"].push_back({{"role", "user"}, {"content", "abc"}});
+    return body;
+  }
+};
+
+TEST_F(ChatFormTest, AStreamSaysTheRoleFirstAndTheReasonForItsEndLast) {
+  start();
+  Json streamed = body();
+  streamed["stream"] = true;
+  const std::vector<Json> chunks = events(post("/v1/chat/completions", streamed));
+  ASSERT_GE(chunks.size(), 3U);
+  EXPECT_EQ(chunks.front()["choices"][0]["delta"]["role"], "assistant");
+  std::string text;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const Json& choice = chunks[i]["choices"][0];
+    EXPECT_EQ(chunks[i]["object"], "chat.completion.chunk");
+    EXPECT_EQ(chunks[i]["model"], "fake");
+    EXPECT_FALSE(chunks[i].contains("usage")) << "nobody asked for it";
+    EXPECT_EQ(choice["finish_reason"].is_null(), i + 1 < chunks.size());
+    if (i > 0) text += choice["delta"].value("content", "");
+  }
+  EXPECT_EQ(chunks.back()["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(chunks.back()["choices"][0]["delta"], Json::object());
+  EXPECT_TRUE(chunks.back()["speculation"]["steps"].is_number());
+
+  const Json whole = object(post("/v1/chat/completions", body()));
+  EXPECT_EQ(whole["choices"][0]["message"]["content"], text);
+  EXPECT_EQ(whole["usage"]["completion_tokens"], 12);
+  EXPECT_EQ(whole["choices"][0]["finish_reason"], "length");
+}
+
+TEST_F(ChatFormTest, TheRoleComesFirstAlsoWhereProgressIsTold) {
+  start();
+  Json asked = body();
+  asked["stream"] = true;
+  asked["return_progress"] = true;
+  const std::vector<Json> chunks = events(post("/v1/chat/completions", asked));
+  std::size_t told = 0;
+  std::size_t roles = 0;
+  for (const Json& chunk : chunks) {
+    told += chunk.contains("prompt_progress");
+    roles += chunk["choices"][0]["delta"].contains("role");
+  }
+  EXPECT_GT(told, 0U);
+  EXPECT_EQ(roles, 1U);
+  EXPECT_EQ(chunks.front()["choices"][0]["delta"]["role"], "assistant");
+}
+
+TEST_F(ChatFormTest, UsageComesInALastChunkWithoutChoicesWhereAskedFor) {
+  start();
+  Json asked = body();
+  asked["stream"] = true;
+  asked["stream_options"] = {{"include_usage", true}};
+  const std::vector<Json> chunks = events(post("/v1/chat/completions", asked));
+  EXPECT_EQ(chunks.back()["choices"], Json::array());
+  EXPECT_EQ(chunks.back()["usage"]["completion_tokens"], 12);
+  EXPECT_TRUE(chunks.front()["usage"].is_null());
+}
+
+TEST_F(ChatFormTest, APromptCountsOnceHoweverManyAnswersItHas) {
+  start();
+  const Json one = object(post("/v1/chat/completions", body()))["usage"];
+  Json asked = body();
+  asked["n"] = 3;
+  const Json three = object(post("/v1/chat/completions", asked))["usage"];
+  EXPECT_EQ(three["prompt_tokens"], one["prompt_tokens"]);
+  EXPECT_EQ(three["completion_tokens"], 36);
+  EXPECT_EQ(three["total_tokens"], one["prompt_tokens"].get<int>() + 36);
+}
+
+TEST_F(ChatFormTest, TheTextIsTheSameWithoutSpeculation) {
+  start();
+  Json plain = body();
+  plain["speculative"] = false;
+  const Json with = object(post("/v1/chat/completions", body()));
+  const Json without = object(post("/v1/chat/completions", plain));
+  EXPECT_EQ(with["choices"][0]["message"], without["choices"][0]["message"]);
+  EXPECT_EQ(without["speculation"]["enabled"], false);
+}
+
+TEST_F(ChatFormTest, SeveralAnswersHaveSeedsOfTheirOwn) {
+  start();
+  Json asked = body();
+  asked["n"] = 3;
+  const Json whole = object(post("/v1/chat/completions", asked));
+  ASSERT_EQ(whole["choices"].size(), 3U);
+  EXPECT_EQ(whole["usage"]["completion_tokens"], 36);
+  for (std::size_t i = 0; i < 3; ++i) {
+    Json alone = body();
+    alone["seed"] = 7 + i;
+    EXPECT_EQ(object(post("/v1/chat/completions", alone))["choices"][0]["message"],
+              whole["choices"][i]["message"]);
+  }
+}
+
+TEST_F(ChatFormTest, ErrorsNameTheFieldAsTheClientSpelledIt) {
+  start();
+  const auto error_of = [this](const char* field, const Json& value) {
+    Json asked = body();
+    asked.erase("max_tokens");
+    asked[field] = value;
+    const HttpReply reply = post("/v1/chat/completions", asked);
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    return object(reply)["error"];
+  };
+  EXPECT_EQ(error_of("temperature", -1.0)["param"], "temperature");
+  EXPECT_EQ(error_of("temperature", "hot")["param"], "temperature");
+  EXPECT_EQ(error_of("max_completion_tokens", -5)["param"], "max_completion_tokens");
+  EXPECT_EQ(error_of("n", 1000)["param"], "n");
+  EXPECT_EQ(error_of("tempature", 1)["param"], "tempature");
+  EXPECT_EQ(error_of("messages", "hello")["param"], "messages");
+  EXPECT_EQ(error_of("response_format", {{"type", "xml"}})["param"], "response_format.type");
+  EXPECT_EQ(error_of("temperature", -1.0)["message"].get<std::string>().find("temperature is"), 0U);
+}
+
+TEST_F(ChatFormTest, HowHardToThinkStandsBesideTheTemplatesOtherValues) {
+  const auto chat_of = [](const Json& more) {
+    Json asked = body();
+    asked.update(more);
+    Result<CompletionTask> task = read_chat_task(asked, ServerOptions());
+    EXPECT_TRUE(task.ok()) << (task.ok() ? "" : task.status().message());
+    return task.ok() ? task->requests.front().chat : ChatOptions();
+  };
+  EXPECT_EQ(chat_of({{"reasoning_effort", "high"}}).template_values,
+            R"({"reasoning_effort":"high"})");
+  EXPECT_EQ(chat_of({{"reasoning_effort", "minimal"}, {"chat_template_kwargs", {{"a", 1}}}})
+                .template_values,
+            R"({"a":1,"reasoning_effort":"low"})");
+  EXPECT_EQ(
+      chat_of({{"reasoning_effort", "low"}, {"chat_template_kwargs", {{"reasoning_effort", "x"}}}})
+          .template_values,
+      R"({"reasoning_effort":"x"})")
+      << "what the client tells the template itself";
+  const ChatOptions none =
+      chat_of({{"reasoning_effort", "none"}, {"chat_template_kwargs", {{"a", 1}}}});
+  EXPECT_FALSE(none.reasoning);
+  EXPECT_EQ(none.template_values, R"({"a":1})");
+  EXPECT_EQ(chat_of({{"reasoning_effort", Json()}}).template_values, "");
+  start();
+  Json wrong = body();
+  wrong["reasoning_effort"] = "much";
+  EXPECT_EQ(object(post("/v1/chat/completions", wrong))["error"]["param"], "reasoning_effort");
+}
+
+TEST_F(ChatFormTest, NullIsAsIfTheFieldWereNotThere) {
+  start();
+  Json asked = body();
+  for (const char* name : {"stop", "top_p", "tools", "response_format", "user"})
+    asked[name] = Json();
+  EXPECT_EQ(object(post("/v1/chat/completions", asked))["choices"],
+            object(post("/v1/chat/completions", body()))["choices"]);
+}
+
+TEST_F(ChatFormTest, AModelThatIsNotThereIsAnError) {
+  start();
+  Json asked = body();
+  asked["model"] = "gpt-7";
+  const HttpReply reply = post("/v1/chat/completions", asked);
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_EQ(object(reply)["error"]["param"], "model");
+}
+
+}  // namespace
+}  // namespace outrider::http

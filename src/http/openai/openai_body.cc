@@ -1,0 +1,113 @@
+#include "http/openai/openai_body.h"
+
+#include "http/completion/completion_task.h"
+#include "http/completion/conversation_body.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+constexpr api::Dialect::Name kNames[] = {
+    {.ours = "temp", .theirs = "temperature"},
+    {.ours = "max_tokens", .theirs = "max_completion_tokens"},
+    {.ours = "max_tokens", .theirs = "n_predict"},
+    {.ours = "logprobs", .theirs = "top_logprobs"},
+    {.ours = "logprobs", .theirs = "n_probs"},
+    {.ours = "n", .theirs = "n_cmpl"},
+    {.ours = "typical", .theirs = "typical_p"},
+    {.ours = "dynatemp_exp", .theirs = "dynatemp_exponent"},
+    {.ours = "mirostat_ent", .theirs = "mirostat_tau"},
+    {.ours = "mirostat_lr", .theirs = "mirostat_eta"},
+    {.ours = "dry_sequence_breaker", .theirs = "dry_sequence_breakers"},
+};
+
+// Who asks, what is stored and billed; where llama-server is to compute it.
+constexpr std::string_view kIgnored[] = {"user",
+                                         "store",
+                                         "metadata",
+                                         "service_tier",
+                                         "modalities",
+                                         "prediction",
+                                         "verbosity",
+                                         "safety_identifier",
+                                         "prompt_cache_retention",
+                                         "prompt_cache_key",
+                                         "timings_per_token",
+                                         "cache_prompt",
+                                         "id_slot",
+                                         "n_cache_reuse"};
+
+}  // namespace
+
+const api::Dialect& openai_dialect() {
+  static const api::Dialect kDialect{.names = kNames, .ignored = kIgnored, .null_is_absent = true};
+  return kDialect;
+}
+
+void read_wishes(api::JsonFields& fields, AnswerWishes& wishes) {
+  fields.text("model", wishes.model);
+  fields.integer("n", wishes.n, 1, kMaxAnswers);
+  fields.boolean("stream", wishes.stream);
+  fields.boolean("token_sources", wishes.token_sources);
+  fields.boolean("return_progress", wishes.return_progress);
+  const Json* options = fields.any("stream_options");
+  if (options == nullptr) return;
+  static const std::string_view kIgnoredOptions[] = {"include_obfuscation"};
+  static const api::Dialect kDialect{
+      .names = {}, .ignored = kIgnoredOptions, .null_is_absent = true};
+  api::JsonFields inner(*options, "stream_options.", &kDialect);
+  inner.boolean("include_usage", wishes.include_usage);
+  take_error(fields, inner);
+}
+
+void read_response_format(api::JsonFields& fields, CompletionRequest& request) {
+  const Json* format = fields.any("response_format");
+  if (format == nullptr) return;
+  api::JsonFields inner(*format, "response_format.", &openai_dialect());
+  static constexpr std::string_view kTypes[] = {"text", "json_object", "json_schema"};
+  std::string type;
+  inner.require("type");
+  inner.choice("type", type, kTypes);
+  const Json* given = inner.any("json_schema");
+  // llama-server also takes the schema of a json_object beside the type.
+  const Json* beside = inner.any("schema");
+  if (type == "json_schema" && given == nullptr) inner.require("json_schema");
+  const Json* schema = nullptr;
+  bool strict = false;  // as OpenAI has it
+  if (given != nullptr && type == "json_schema") {
+    static const std::string_view kIgnoredFields[] = {"name", "description"};
+    static const api::Dialect kDialect{
+        .names = {}, .ignored = kIgnoredFields, .null_is_absent = true};
+    api::JsonFields of_schema(*given, "response_format.json_schema.", &kDialect);
+    of_schema.require("schema");
+    schema = of_schema.any("schema");
+    of_schema.boolean("strict", strict);
+    take_error(inner, of_schema);
+  }
+  take_error(fields, inner);
+  if (!fields.ok()) return;
+  if (type == "json_object") schema = beside;
+  if (type != "text") keep_to_schema(fields, "response_format", schema, strict, request);
+}
+
+Status read_openai_fields(api::JsonFields& fields, const Json& body, AnswerWishes& wishes,
+                          CompletionRequest& request) {
+  read_wishes(fields, wishes);
+  api::read_completion_fields(fields, request);
+  read_response_format(fields, request);
+  return api::finish_completion(fields, body, request);
+}
+
+void unify_logprobs(Json& body) {
+  if (!body.is_object() || !body.contains("logprobs") || !body["logprobs"].is_boolean()) return;
+  const bool wanted = body["logprobs"].get<bool>();
+  body.erase("logprobs");
+  if (!wanted) {
+    body.erase("top_logprobs");
+  } else if (!body.contains("top_logprobs") || body["top_logprobs"].is_null()) {
+    body["logprobs"] = 0;
+  }
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,77 @@
+// What OpenAI's bodies have in common.
+#include "http/openai/openai_body.h"
+
+#include <gtest/gtest.h>
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+// The request's schema, or the error's field.
+std::string schema_of(const Json& format) {
+  const Json body = {{"response_format", format}};
+  api::JsonFields fields(body, "", &openai_dialect());
+  CompletionRequest request;
+  read_response_format(fields, request);
+  const Status error = fields.finish();
+  return error.ok() ? request.sampling.json_schema : "error: " + error.field();
+}
+
+TEST(OpenAiBody, AResponseFormatBecomesASchema) {
+  const Json schema = {{"type", "object"}, {"properties", Json::object()}};
+  EXPECT_EQ(schema_of({{"type", "text"}}), "");
+  EXPECT_EQ(schema_of({{"type", "json_object"}}), R"({"type":"object"})");
+  EXPECT_EQ(schema_of({{"type", "json_schema"}, {"json_schema", {{"schema", schema}}}}),
+            json::encode(schema));
+  EXPECT_EQ(schema_of({{"type", "json_schema"},
+                       {"json_schema", {{"name", "n"}, {"strict", true}, {"schema", schema}}}}),
+            json::encode(schema));
+  EXPECT_EQ(schema_of(Json()), "") << "null is as if it were not there";
+}
+
+TEST(OpenAiBody, AResponseFormatThatSaysNothingIsRefusedWithItsPlace) {
+  EXPECT_EQ(schema_of(Json::object()), "error: response_format.type");
+  EXPECT_EQ(schema_of("json_object"), "error: response_format");
+  EXPECT_EQ(schema_of({{"type", "json_schema"}}), "error: response_format.json_schema");
+  EXPECT_EQ(schema_of({{"type", "json_schema"}, {"json_schema", {{"name", "n"}}}}),
+            "error: response_format.json_schema.schema");
+  EXPECT_EQ(schema_of({{"type", "json_schema"}, {"json_schema", {{"schema", 7}}}}),
+            "error: response_format");
+  EXPECT_EQ(schema_of({{"type", "json_object"}, {"scheme", Json::object()}}),
+            "error: response_format.scheme");
+}
+
+TEST(OpenAiBody, LogprobsOfAChatBecomeANumber) {
+  const auto unified = [](Json body) {
+    unify_logprobs(body);
+    return body;
+  };
+  EXPECT_EQ(unified({{"logprobs", true}, {"top_logprobs", 5}}), (Json{{"top_logprobs", 5}}));
+  EXPECT_EQ(unified({{"logprobs", true}}), (Json{{"logprobs", 0}}));
+  EXPECT_EQ(unified({{"logprobs", false}, {"top_logprobs", 5}}), Json::object());
+  EXPECT_EQ(unified({{"logprobs", 3}}), (Json{{"logprobs", 3}}));
+}
+
+TEST(OpenAiBody, WishesAreReadAndBounded) {
+  const auto error_of = [](const Json& body, AnswerWishes& wishes) {
+    api::JsonFields fields(body, "", &openai_dialect());
+    read_wishes(fields, wishes);
+    const Status error = fields.finish();
+    return error.field();
+  };
+  AnswerWishes wishes;
+  EXPECT_EQ(
+      error_of({{"n", 3}, {"stream", true}, {"stream_options", {{"include_usage", true}}}}, wishes),
+      "");
+  EXPECT_TRUE(wishes.stream && wishes.include_usage);
+  EXPECT_EQ(wishes.n, 3);
+  EXPECT_EQ(error_of({{"n", 0}}, wishes), "n");
+  EXPECT_EQ(error_of({{"n", 17}}, wishes), "n");
+  EXPECT_EQ(error_of({{"stream", "yes"}}, wishes), "stream");
+  EXPECT_EQ(error_of({{"stream_options", {{"include", true}}}}, wishes), "stream_options.include");
+  EXPECT_EQ(error_of({{"streem", true}}, wishes), "streem");
+}
+
+}  // namespace
+}  // namespace outrider::http

@@ -1,0 +1,211 @@
+#include "http/openai/responses_body.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "api/chat_params.h"
+#include "api/completion_params.h"
+#include "http/completion/conversation_body.h"
+#include "http/openai/responses_form.h"
+#include "http/openai/responses_input.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+constexpr api::Dialect::Name kNames[] = {
+    {.ours = "temp", .theirs = "temperature"},
+    {.ours = "max_tokens", .theirs = "max_output_tokens"},
+    {.ours = "logprobs", .theirs = "top_logprobs"},
+};
+
+// Who asks, what is stored, cached and billed; tools of the service.
+constexpr std::string_view kIgnored[] = {"user",
+                                         "store",
+                                         "metadata",
+                                         "service_tier",
+                                         "safety_identifier",
+                                         "prompt_cache_key",
+                                         "prompt_cache_options",
+                                         "prompt_cache_retention",
+                                         "context_management",
+                                         "max_tool_calls",
+                                         "client_metadata",
+                                         "stream_options"};
+constexpr api::Dialect kDialect{.names = kNames, .ignored = kIgnored, .null_is_absent = true};
+
+constexpr std::string_view kIgnoredOfTool[] = {"defer_loading", "output_schema", "allowed_callers"};
+constexpr api::Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool, .null_is_absent = true};
+
+// What would need something that is stored here.
+void refuse_what_is_stored(api::JsonFields& fields) {
+  for (const char* name : {"previous_response_id", "conversation", "prompt"}) {
+    if (fields.any(name) == nullptr) continue;
+    fields.take(refused(StatusCode::kUnsupported, name,
+                        "is not supported: nothing is stored here; send the whole conversation as "
+                        "input"));
+  }
+  bool background = false;
+  fields.boolean("background", background);
+  if (background) {
+    fields.fail("background", "background is not supported: nothing is stored here");
+  }
+  std::string truncation = "disabled";
+  static constexpr std::string_view kTruncations[] = {"auto", "disabled"};
+  fields.choice("truncation", truncation, kTruncations);
+  if (truncation == "auto") {
+    fields.fail("truncation",
+                "truncation is 'auto', but only 'disabled' is done here; shift_keep cuts a "
+                "conversation that is too long");
+  }
+}
+
+void read_tool(api::JsonFields& fields, const Json& tool, const std::string& place,
+               ChatTool& read) {
+  api::JsonFields inner(tool, place + ".", &kToolDialect);
+  std::string type;
+  inner.require("type");
+  inner.text("type", type);
+  if (inner.ok() && type != "function") {
+    return refuse_type(fields, place, type,
+                       "only tools of type 'function' can be used: no tools run on the server");
+  }
+  inner.require("name");
+  inner.text("name", read.name);
+  inner.text("description", read.description);
+  read_schema(inner, "parameters", read.parameters);
+  inner.boolean("strict", read.strict);
+  take_error(fields, inner);
+}
+
+// {"type":"function","name"}, or {"type":"allowed_tools","mode","tools":[such]}.
+void read_chosen_tools(api::JsonFields& fields, const Json& choice, CompletionRequest& request) {
+  static constexpr std::string_view kTypes[] = {"function", "allowed_tools"};
+  static constexpr std::string_view kModes[] = {"auto", "required"};
+  api::JsonFields inner(choice, "tool_choice.", &kDialect);
+  std::string type;
+  std::string mode = "required";
+  inner.require("type");
+  inner.choice("type", type, kTypes);
+  std::vector<std::string> names;
+  const bool choose_one = type == "function";
+  if (choose_one) {
+    inner.require("name");
+    inner.text("name", names.emplace_back());
+  } else if (inner.ok()) {
+    inner.require("mode");
+    inner.choice("mode", mode, kModes);
+    inner.require("tools");
+    const Json* tools = inner.any("tools");
+    if (tools != nullptr && !tools->is_array()) inner.refuse("tools", *tools, "an array");
+    for (std::size_t i = 0; inner.ok() && i < tools->size(); ++i) {
+      const std::string place = "tool_choice." + api::item_name("tools", i);
+      api::JsonFields tool((*tools)[i], place + ".", &kToolDialect);
+      static constexpr std::string_view kFunction[] = {"function"};
+      tool.choice("type", type, kFunction);
+      tool.require("name");
+      tool.text("name", names.emplace_back());
+      take_error(inner, tool);
+    }
+  }
+  take_error(fields, inner);
+  if (!fields.ok()) return;
+  if (choose_one) return api::require_tool(fields, "tool_choice.name", names.front(), request);
+  api::keep_tools(fields, "tool_choice.tools", names, request);
+  request.chat.tool_choice = mode == "auto" ? ToolChoice::kAuto : ToolChoice::kRequired;
+}
+
+void read_choice_of_tool(api::JsonFields& fields, CompletionRequest& request) {
+  const Json* given = fields.any("tool_choice");
+  if (given == nullptr) return;
+  if (given->is_object()) return read_chosen_tools(fields, *given, request);
+  static constexpr std::string_view kChoices[] = {"auto", "none", "required"};
+  std::string choice;
+  fields.choice("tool_choice", choice, kChoices);
+  if (choice == "none") request.chat.tool_choice = ToolChoice::kNone;
+  if (choice == "required") request.chat.tool_choice = ToolChoice::kRequired;
+}
+
+void read_text_options(api::JsonFields& fields, CompletionRequest& request) {
+  const Json* text = fields.any("text");
+  if (text == nullptr) return;
+  static constexpr std::string_view kIgnoredOfText[] = {"verbosity"};
+  static constexpr api::Dialect kTextDialect{
+      .names = {}, .ignored = kIgnoredOfText, .null_is_absent = true};
+  api::JsonFields inner(*text, "text.", &kTextDialect);
+  const Json* format = inner.any("format");
+  if (format != nullptr) {
+    static constexpr std::string_view kIgnoredOfFormat[] = {"name", "description"};
+    static constexpr api::Dialect kFormatDialect{
+        .names = {}, .ignored = kIgnoredOfFormat, .null_is_absent = true};
+    static constexpr std::string_view kTypes[] = {"text", "json_object", "json_schema"};
+    api::JsonFields of_format(*format, "text.format.", &kFormatDialect);
+    std::string type;
+    of_format.require("type");
+    of_format.choice("type", type, kTypes);
+    const Json* schema = nullptr;
+    if (type == "json_schema") {
+      of_format.require("schema");
+      schema = of_format.any("schema");
+    }
+    bool strict = false;  // as OpenAI has it
+    of_format.boolean("strict", strict);
+    take_error(inner, of_format);
+    if (inner.ok() && type != "text") {
+      keep_to_schema(fields, "text.format", schema, strict, request);
+    }
+  }
+  take_error(fields, inner);
+}
+
+void read_reasoning(api::JsonFields& fields, const Json* reasoning, CompletionRequest& request) {
+  if (reasoning == nullptr) return;
+  static constexpr std::string_view kIgnoredOfReasoning[] = {"summary", "generate_summary",
+                                                             "context"};
+  static constexpr api::Dialect kReasoningDialect{
+      .names = {}, .ignored = kIgnoredOfReasoning, .null_is_absent = true};
+  api::JsonFields inner(*reasoning, "reasoning.", &kReasoningDialect);
+  const std::string effort = read_effort(inner, "effort");
+  take_error(fields, inner);
+  set_effort(request, effort);
+}
+
+// "include" asks for more in the answer. Of what it can name there are only log-probabilities here.
+void read_include(api::JsonFields& fields, CompletionRequest& request) {
+  std::vector<std::string> include;
+  fields.texts("include", include);
+  const bool logprobs =
+      std::find(include.begin(), include.end(), "message.output_text.logprobs") != include.end();
+  if (logprobs && request.logprobs < 0) request.logprobs = 0;
+}
+
+}  // namespace
+
+Result<CompletionTask> read_responses_task(Json body, const ServerOptions& options) {
+  CompletionRequest request = options.defaults;
+  CompletionTask task;
+  api::JsonFields fields(body, "", &kDialect);
+  refuse_what_is_stored(fields);
+  std::string instructions;
+  fields.text("instructions", instructions);
+  Conversation conversation(request.messages);
+  conversation.add_instructions(instructions);
+  read_responses_input(fields, conversation);
+  api::read_each_tool(fields, request, read_tool);
+  read_choice_of_tool(fields, request);
+  fields.boolean("parallel_tool_calls", request.chat.parallel_tool_calls);
+  read_reasoning(fields, fields.any("reasoning"), request);
+  api::read_settings_fields(fields, request);
+  read_include(fields, request);
+  read_text_options(fields, request);
+  fields.text("model", task.model);
+  fields.boolean("stream", task.stream);
+  OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
+  task.form = make_responses_form(body, request);
+  task.set_requests(std::move(request), 1);
+  return task;
+}
+
+}  // namespace outrider::http

@@ -1,0 +1,277 @@
+#include "http/openai/responses_form.h"
+
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <utility>
+
+#include "api/completion_json.h"
+#include "http/exchange/error_reply.h"
+#include "http/exchange/random_id.h"
+#include "http/openai/openai_form.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+enum class Kind { kNone, kReasoning, kMessage, kCall };
+
+// A part of a reasoning item's or a message's content.
+Json text_part(Kind kind) {
+  if (kind == Kind::kReasoning) return {{"type", "reasoning_text"}, {"text", ""}};
+  return {{"type", "output_text"},
+          {"text", ""},
+          {"annotations", Json::array()},
+          {"logprobs", Json::array()}};
+}
+
+// An item that nothing has been said of yet.
+Json new_item(Kind kind) {
+  if (kind == Kind::kReasoning) {
+    return {{"id", random_id("rs_")},
+            {"type", "reasoning"},
+            {"status", "in_progress"},
+            {"summary", Json::array()},
+            {"content", Json::array()}};
+  }
+  return {{"id", random_id("msg_")},
+          {"type", "message"},
+          {"status", "in_progress"},
+          {"role", "assistant"},
+          {"content", Json::array()}};
+}
+
+Json new_call(const ToolCallDelta& call) {
+  return {{"id", random_id("fc_")}, {"type", "function_call"}, {"status", "in_progress"},
+          {"call_id", call.id},     {"name", call.name},       {"arguments", ""}};
+}
+
+Json logprobs_json(const std::vector<SaidToken>& tokens) {
+  Json list = Json::array();
+  for (const SaidToken& token : tokens) {
+    if (token.logprob) list.push_back(api::logprob_json(*token.logprob));
+  }
+  return list;
+}
+
+void append(Json& text, const std::string& more) { text.get_ref<std::string&>() += more; }
+
+Json usage_json(const Answer& answer) {
+  const Completion& c = answer.result()->completion;
+  const std::int64_t said = static_cast<std::int64_t>(c.tokens.size());
+  return {{"input_tokens", c.prompt_tokens},
+          {"input_tokens_details", {{"cached_tokens", c.cached_tokens}, {"cache_write_tokens", 0}}},
+          {"output_tokens", said},
+          {"output_tokens_details", {{"reasoning_tokens", answer.reasoning_tokens()}}},
+          {"total_tokens", c.prompt_tokens + said}};
+}
+
+// What of the settings OpenAI's object repeats; these are the defaults.
+Json settings_of(const Json& body, const CompletionRequest& request) {
+  Json settings = {{"instructions", Json()},
+                   {"max_output_tokens", Json()},
+                   {"metadata", Json::object()},
+                   {"parallel_tool_calls", request.chat.parallel_tool_calls},
+                   {"previous_response_id", Json()},
+                   {"reasoning", {{"effort", Json()}, {"summary", Json()}}},
+                   {"store", false},
+                   {"temperature", request.sampling.temperature},
+                   {"text", {{"format", {{"type", "text"}}}}},
+                   {"tool_choice", "auto"},
+                   {"tools", Json::array()},
+                   {"top_p", request.sampling.top_p},
+                   {"truncation", "disabled"},
+                   {"user", Json()}};
+  for (const char* name : {"instructions", "max_output_tokens", "metadata", "reasoning",
+                           "temperature", "text", "tool_choice", "tools", "top_p", "user"}) {
+    const Json::const_iterator given = body.find(name);
+    if (given != body.end() && !given->is_null()) settings[name] = *given;
+  }
+  return settings;
+}
+
+class ResponsesForm : public AnswerForm {
+ public:
+  ResponsesForm(const Json& body, const CompletionRequest& request)
+      : id_(random_id("resp_")),
+        created_(std::time(nullptr)),
+        settings_(settings_of(body, request)) {}
+
+  void begin(std::string& out) override {
+    streamed_ = true;
+    send("response.created", {{"response", response("in_progress")}}, out);
+    send("response.in_progress", {{"response", response("in_progress")}}, out);
+  }
+
+  void delta(std::size_t /*i*/, const AnswerDelta& delta, std::string& out) override {
+    if (!delta.reasoning.empty()) {
+      open(Kind::kReasoning, out);
+      append(part()["text"], delta.reasoning);
+      Json event = place(/*in_part=*/true);
+      event["delta"] = delta.reasoning;
+      send("response.reasoning_text.delta", event, out);
+    }
+    if (!delta.content.empty()) {
+      open(Kind::kMessage, out);
+      append(part()["text"], delta.content);
+      Json logprobs = logprobs_json(delta.tokens);
+      for (const Json& token : logprobs) part()["logprobs"].push_back(token);
+      Json event = place(/*in_part=*/true);
+      event["delta"] = delta.content;
+      event["logprobs"] = std::move(logprobs);
+      send("response.output_text.delta", event, out);
+    }
+    for (const ToolCallDelta& call : delta.tool_calls) say_call(call, out);
+  }
+
+  void end(std::size_t /*i*/, const Answer& answer, std::string& out) override {
+    // Something of an answer that says nothing.
+    if (items_.empty()) open(Kind::kMessage, out);
+    close(cut(answer) ? "incomplete" : "completed", out);
+  }
+
+  void finish(const std::vector<Answer>& answers, std::string& out) override {
+    send(cut(answers.front()) ? "response.incomplete" : "response.completed",
+         {{"response", outcome(answers.front())}}, out);
+  }
+
+  void fail(const Status& error, std::string& out) override {
+    Json failed = response("failed");
+    const int status = http_status(error.code());
+    const char* code = status == 429   ? "rate_limit_exceeded"
+                       : status == 400 ? "invalid_prompt"
+                                       : "server_error";
+    failed["error"] = {{"code", code}, {"message", error.message()}};
+    send("response.failed", {{"response", std::move(failed)}}, out);
+  }
+
+  Json whole(const std::vector<Answer>& answers) override { return outcome(answers.front()); }
+
+ private:
+  void send(const char* type, const Json& fields, std::string& out) {
+    if (!streamed_) return;
+    Json event = {{"type", type}};
+    event.update(fields);
+    event["sequence_number"] = next_event_++;
+    append_event(event, out, type);
+  }
+
+  Json response(const char* status) const {
+    Json object = {{"id", id_},
+                   {"object", "response"},
+                   {"created_at", created_},
+                   {"status", status},
+                   {"background", false},
+                   {"error", Json()},
+                   {"incomplete_details", Json()},
+                   {"model", model()},
+                   {"output", items_}};
+    object.update(settings_);
+    object["usage"] = Json();
+    return object;
+  }
+
+  Json outcome(const Answer& answer) const {
+    Json object = response(cut(answer) ? "incomplete" : "completed");
+    if (cut(answer)) {
+      // A time limit or the server's end has no name in this API.
+      const bool length = answer.result()->completion.finish == FinishReason::kLength;
+      object["incomplete_details"] = {{"reason", length ? Json("max_output_tokens") : Json()}};
+    } else {
+      object["completed_at"] = std::time(nullptr);
+    }
+    object["usage"] = usage_json(answer);
+    add_outcome(answer, object);
+    return object;
+  }
+
+  // Whether it would have gone on.
+  static bool cut(const Answer& answer) {
+    return answer.result()->completion.finish != FinishReason::kStop;
+  }
+
+  Json& item() { return items_.back(); }
+  Json& part() { return items_.back()["content"].back(); }
+
+  // Where an event belongs.
+  Json place(bool in_part) {
+    Json fields = {{"item_id", item()["id"]}, {"output_index", items_.size() - 1}};
+    if (in_part) fields["content_index"] = 0;
+    return fields;
+  }
+
+  // The open item is of this kind from here on.
+  void open(Kind kind, std::string& out) {
+    if (kind == open_) return;
+    close("completed", out);
+    add(kind, new_item(kind), out);
+    item()["content"].push_back(text_part(kind));
+    Json event = place(/*in_part=*/true);
+    event["part"] = part();
+    send("response.content_part.added", event, out);
+  }
+
+  void add(Kind kind, Json item, std::string& out) {
+    open_ = kind;
+    items_.push_back(std::move(item));
+    send("response.output_item.added",
+         {{"output_index", items_.size() - 1}, {"item", items_.back()}}, out);
+  }
+
+  void say_call(const ToolCallDelta& call, std::string& out) {
+    if (!call.id.empty()) {
+      close("completed", out);
+      add(Kind::kCall, new_call(call), out);
+    }
+    // A reader's calls end before the next one begins: more of another one cannot come.
+    if (open_ != Kind::kCall || call.arguments.empty()) return;
+    append(item()["arguments"], call.arguments);
+    Json event = place(/*in_part=*/false);
+    event["delta"] = call.arguments;
+    send("response.function_call_arguments.delta", event, out);
+  }
+
+  void close(const char* status, std::string& out) {
+    if (open_ == Kind::kNone) return;
+    if (open_ == Kind::kCall) {
+      Json event = place(/*in_part=*/false);
+      event["name"] = item()["name"];
+      event["arguments"] = item()["arguments"];
+      send("response.function_call_arguments.done", event, out);
+    } else {
+      close_part(out);
+    }
+    item()["status"] = status;
+    send("response.output_item.done", {{"output_index", items_.size() - 1}, {"item", item()}}, out);
+    open_ = Kind::kNone;
+  }
+
+  void close_part(std::string& out) {
+    Json text = place(/*in_part=*/true);
+    text["text"] = part()["text"];
+    if (open_ == Kind::kMessage) text["logprobs"] = part()["logprobs"];
+    send(open_ == Kind::kMessage ? "response.output_text.done" : "response.reasoning_text.done",
+         text, out);
+    Json done = place(/*in_part=*/true);
+    done["part"] = part();
+    send("response.content_part.done", done, out);
+  }
+
+  const std::string id_;
+  const std::int64_t created_;
+  const Json settings_;
+  std::vector<Json> items_;  // in the order in which they were begun
+  Kind open_ = Kind::kNone;  // the last of them, while it goes on
+  bool streamed_ = false;
+  std::int64_t next_event_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerForm> make_responses_form(const Json& body,
+                                                const CompletionRequest& request) {
+  return std::make_unique<ResponsesForm>(body, request);
+}
+
+}  // namespace outrider::http

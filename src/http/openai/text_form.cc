@@ -1,0 +1,136 @@
+#include "http/openai/text_form.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "http/openai/openai_body.h"
+#include "http/openai/openai_form.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+// Code points that begin in `text`: a token may end in the middle of one.
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; }));
+}
+
+// {"tokens","token_logprobs","top_logprobs","text_offset"}, of tokens whose text begins `offset`
+// characters behind the answer's beginning; null: none were asked for.
+Json logprobs_json(const std::vector<SaidToken>& tokens, std::size_t offset) {
+  Json object = {{"tokens", Json::array()},
+                 {"token_logprobs", Json::array()},
+                 {"top_logprobs", Json::array()},
+                 {"text_offset", Json::array()}};
+  for (const SaidToken& token : tokens) {
+    if (!token.logprob) return {};
+    Json top = Json::object();
+    for (const RankedToken& other : token.logprob->top) top[other.text] = other.logprob;
+    object["tokens"].push_back(token.text);
+    object["token_logprobs"].push_back(token.logprob->chosen.logprob);
+    object["top_logprobs"].push_back(std::move(top));
+    object["text_offset"].push_back(offset);
+    offset += characters(token.text);
+  }
+  return tokens.empty() ? Json() : object;
+}
+
+class TextForm : public OpenAiForm {
+ public:
+  explicit TextForm(const AnswerWishes& wishes)
+      : OpenAiForm("cmpl-", "text_completion", "text_completion", wishes) {}
+
+  void begin(std::string& out) override { (void)out; }
+
+  void delta(std::size_t i, const AnswerDelta& delta, std::string& out) override {
+    if (offsets_.size() <= i) offsets_.resize(i + 1, 0);
+    if (tells_nothing(delta)) return;
+    Json chunk = chunk_of(i, delta.content, logprobs_json(delta.tokens, offsets_[i]));
+    add_sources(delta.tokens, chunk);
+    append_event(chunk, out);
+    offsets_[i] += characters(delta.content);
+  }
+
+  void end(std::size_t i, const Answer& answer, std::string& out) override {
+    append_end(answer, chunk_of(i, "", Json()), out);
+  }
+
+ private:
+  Json choice(const Answer& answer) const override {
+    return {{"text", answer.reply().content}, {"logprobs", logprobs_json(answer.tokens(), 0)}};
+  }
+
+  Json chunk_of(std::size_t i, const std::string& text, Json logprobs) const {
+    return chunk_with({{"text", text},
+                       {"index", i},
+                       {"logprobs", std::move(logprobs)},
+                       {"finish_reason", Json()}});
+  }
+
+  std::vector<std::size_t> offsets_;  // characters of each answer's text so far
+};
+
+// What would change the answer, and is not done here.
+void refuse_what_is_not_done(api::JsonFields& fields) {
+  bool echo = false;
+  std::string suffix;
+  std::int32_t n = 1;
+  fields.integer("n", n, 1, kMaxAnswers);
+  std::int32_t best_of = n;
+  fields.boolean("echo", echo);
+  fields.text("suffix", suffix);
+  fields.integer("best_of", best_of, 1, kMaxInt32);
+  if (echo) fields.fail("echo", "echo is not supported: the answer is what follows the prompt");
+  if (!suffix.empty()) {
+    fields.fail("suffix", "suffix is not supported here; POST /infill fills in a middle");
+  }
+  if (best_of > n) {
+    fields.fail("best_of", "best_of is not supported; n gives several answers to choose from");
+  }
+}
+
+// Several prompts in one body: each on its own. Empty: there is one.
+std::vector<Json> several_prompts(const Json& body) {
+  if (!body.is_object() || !body.contains("prompt") || !body["prompt"].is_array()) return {};
+  const Json& prompt = body["prompt"];
+  const auto all = [&prompt](auto&& is) {
+    return !prompt.empty() && std::all_of(prompt.begin(), prompt.end(), is);
+  };
+  const bool texts = all([](const Json& item) { return item.is_string(); });
+  const bool lists = all([](const Json& item) { return item.is_array(); });
+  if (!texts && !lists) return {};
+  return {prompt.begin(), prompt.end()};
+}
+
+}  // namespace
+
+Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
+  unify_logprobs(body);
+  std::vector<Json> prompts = several_prompts(body);
+  if (prompts.size() > static_cast<std::size_t>(kMaxAnswers)) {
+    return refused("prompt", "holds " + std::to_string(prompts.size()) + " prompts, at most " +
+                                 std::to_string(kMaxAnswers) + " can be");
+  }
+  if (prompts.empty()) prompts.push_back(body.is_object() ? body.value("prompt", Json()) : Json());
+  CompletionTask task;
+  AnswerWishes wishes;
+  for (Json& prompt : prompts) {
+    body["prompt"] = std::move(prompt);
+    CompletionRequest request = options.defaults;
+    api::JsonFields fields(body, "", &openai_dialect());
+    fields.require("prompt");
+    refuse_what_is_not_done(fields);
+    OUTRIDER_RETURN_IF_ERROR(read_openai_fields(fields, body, wishes, request));
+    task.set_requests(std::move(request), wishes.n);
+  }
+  OUTRIDER_RETURN_IF_ERROR(check_answers(task, prompts.size(), wishes.n));
+  task.model = wishes.model;
+  task.stream = wishes.stream;
+  task.form = std::make_unique<TextForm>(wishes);
+  return task;
+}
+
+}  // namespace outrider::http

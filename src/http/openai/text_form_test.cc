@@ -1,0 +1,119 @@
+// OpenAI's text completions, over hand-written models.
+#include "http/openai/text_form.h"
+
+#include "http/fixture_test.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+class TextFormTest : public ServerTest {
+ protected:
+  static Json body(const Json& prompt) {
+    return {{"prompt", prompt}, {"max_tokens", 8}, {"seed", 3}, {"logprobs", 2}};
+  }
+  Json answer(const Json& body) { return object(post("/v1/completions", body)); }
+};
+
+TEST_F(TextFormTest, AStreamJoinsToTheWholeAnswer) {
+  start();
+  Json asked = body("abc");
+  const Json whole = answer(asked);
+  asked["stream"] = true;
+  std::string text;
+  std::size_t offsets = 0;
+  for (const Json& chunk : events(post("/v1/completions", asked))) {
+    const Json& choice = chunk["choices"][0];
+    text += choice["text"].get<std::string>();
+    if (choice["logprobs"].is_null()) continue;
+    for (const Json& offset : choice["logprobs"]["text_offset"]) EXPECT_EQ(offset, offsets++);
+  }
+  EXPECT_EQ(whole["choices"][0]["text"], text);
+  EXPECT_EQ(offsets, 8U) << "one letter a token";
+  EXPECT_EQ(whole["choices"][0]["logprobs"]["top_logprobs"][0].size(), 2U);
+}
+
+TEST_F(TextFormTest, OffsetsCountCharactersNotBytes) {
+  testing::FakeFile file;
+  for (Token token = 0; token < 12; ++token) file.pieces[token] = "\xC3\xA4";  // two bytes
+  start({}, file);
+  Json asked = body(Json::array({0, 1}));
+  const Json expected = {0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_EQ(answer(asked)["choices"][0]["logprobs"]["text_offset"], expected);
+  asked["stream"] = true;
+  Json streamed = Json::array();
+  for (const Json& chunk : events(post("/v1/completions", asked))) {
+    const Json& logprobs = chunk["choices"][0]["logprobs"];
+    if (logprobs.is_null()) continue;
+    for (const Json& one : logprobs["text_offset"]) streamed.push_back(one);
+  }
+  EXPECT_EQ(streamed, expected);
+}
+
+TEST_F(TextFormTest, SeveralPromptsHaveAnAnswerEach) {
+  start();
+  const Json both = answer(body(Json::array({"abc", "cba"})));
+  ASSERT_EQ(both["choices"].size(), 2U);
+  EXPECT_EQ(both["choices"][0]["text"], answer(body("abc"))["choices"][0]["text"]);
+  EXPECT_EQ(both["choices"][1]["text"], answer(body("cba"))["choices"][0]["text"]);
+  EXPECT_EQ(both["choices"][1]["index"], 1);
+}
+
+TEST_F(TextFormTest, EachPromptCountsOnceHoweverManyAnswersItHas) {
+  start();
+  const auto prompt_tokens = [this](const Json& prompt, int n) {
+    Json asked = body(prompt);
+    asked["n"] = n;
+    return answer(asked)["usage"]["prompt_tokens"].get<int>();
+  };
+  const int both = prompt_tokens("abc", 1) + prompt_tokens("cbabc", 1);
+  EXPECT_EQ(prompt_tokens(Json::array({"abc", "cbabc"}), 2), both);
+}
+
+TEST_F(TextFormTest, TokensAndWhoGuessedThemAreToldWhereAskedFor) {
+  start();
+  Json asked = body("abc");
+  EXPECT_FALSE(answer(asked).contains("tokens"));
+  asked["token_sources"] = true;
+  const Json whole = answer(asked);
+  EXPECT_EQ(whole["tokens"].size(), 8U);
+  asked["stream"] = true;
+  Json streamed = Json::array();
+  for (const Json& chunk : events(post("/v1/completions", asked))) {
+    for (const Json& token : chunk.value("tokens", Json::array())) streamed.push_back(token);
+  }
+  ASSERT_EQ(streamed.size(), 8U);
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(streamed[i]["id"], whole["tokens"][i]["id"]);
+}
+
+TEST_F(TextFormTest, TokenIdsAreAPrompt) {
+  start({}, {});
+  EXPECT_EQ(answer(body(Json::array({0, 1, 2})))["choices"][0]["text"],
+            answer(body("abc"))["choices"][0]["text"]);
+}
+
+TEST_F(TextFormTest, WhatIsNotDoneIsRefusedByName) {
+  start();
+  for (const auto& [field, value] : std::vector<std::pair<std::string, Json>>{
+           {"echo", true}, {"suffix", "end"}, {"best_of", 4}, {"prompt", Json::array()}}) {
+    Json asked = body("abc");
+    asked[field] = value;
+    const HttpReply reply = post("/v1/completions", asked);
+    EXPECT_EQ(reply.status, 400) << field;
+    EXPECT_EQ(object(reply)["error"]["param"], field);
+  }
+  Json missing = body("abc");
+  missing.erase("prompt");
+  EXPECT_EQ(object(post("/v1/completions", missing))["error"]["param"], "prompt");
+}
+
+TEST_F(TextFormTest, MoreAnswersThanCanBeAreRefused) {
+  start();
+  Json asked = body(Json::array({"a", "b", "c"}));
+  asked["n"] = 6;
+  EXPECT_EQ(object(post("/v1/completions", asked))["error"]["param"], "n");
+}
+
+}  // namespace
+}  // namespace outrider::http

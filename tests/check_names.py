@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Checks that the files exist which documents and comments name.
+
+Read are Markdown files (the root's, docs/ and node/) and the comments of C and C++. What counts as
+a name:
+
+  - a path that begins with a folder of this repository, of src/ or of include/: it exists from there,
+    as a file or, in Markdown, as a folder: tests/golden, src/http/listener.cc, http/listener.h;
+  - a word that ends like a file of ours, in Markdown in backticks only: `listener.h`, `x_test.py`.
+    Some file of the tree has that name, in whatever folder;
+  - a link of Markdown to a file: it exists, from the folder of the page.
+
+A * stands for anything: `simd_*.h`. Not ours, and therefore free: what has a hyphen (no file of ours
+in C or C++ does), headers of third parties, and the few names of ELSEWHERE.
+
+Usage: check_names.py [ROOT]. Exit 0: clean, 1: names of what does not exist, as file:line: text,
+2: wrong usage. Tested by check_names_test.py.
+"""
+
+import fnmatch
+import os
+import pathlib
+import re
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import check_layers  # noqa: E402
+
+DOCUMENTS = ("*.md", "docs/*.md", "node/*.md")
+SOURCE_FOLDERS = (*check_layers.FOLDERS, "include")
+NOT_OURS = {".git", "build", *check_layers.NOT_OURS}
+# Of llama.cpp, and one of GCC.
+ELSEWHERE = {"common.h", "speculative.h", "convert_lora_to_gguf.py", "libgomp_g.h"}
+
+PATH = re.compile(r"(?<![\w./:*~<-])[\w.-]+(?:/[\w.*-]+)+")
+FILE = re.compile(r"(?<![\w./:*<-])[\w.*/-]*[\w*]\.(?:h|cc|c|py|js|mjs|cmake|sh)(?![\w/-]|\.\w)")
+QUOTED = re.compile(r"`([^`]+)`")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+
+
+def is_third_party(name):
+    return any(pattern.search(name) for pattern in check_layers.THIRD_PARTY.values())
+
+
+def comments(text):
+    """TEXT of C or C++ with all but its comments taken out; lines stay where they are."""
+    kept, end = [], 0
+    for match in check_layers.LITERAL.finditer(text):
+        is_comment = match.group().startswith(("//", "/*"))
+        kept.append(re.sub(r"[^\n]", " ", text[end:match.start()]))
+        kept.append(match.group() if is_comment else re.sub(r"[^\n]", " ", match.group()))
+        end = match.end()
+    return "".join(kept)
+
+
+class Checker:
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.errors = []
+        self.n_files = 0
+        self.names = set()    # of files
+        self.paths = set()    # of files and folders, from the root
+        self.folders = set()  # what a path of ours begins with
+        for folder, folders, files in os.walk(self.root):
+            folders[:] = sorted(set(folders) - NOT_OURS)
+            here = pathlib.Path(folder).relative_to(self.root)
+            if here in (pathlib.Path(), pathlib.Path("src"), pathlib.Path("include")):
+                self.folders |= set(folders)
+            self.names |= set(files)
+            self.paths |= {(here / name).as_posix() for name in (*folders, *files)}
+
+    def exists(self, path):
+        """Whether there is such a file or folder, from the root, from src/ or from include/."""
+        whole = [prefix + path.rstrip("/") for prefix in ("", "src/", "include/")]
+        if "*" in path:
+            return any(fnmatch.filter(self.paths, one) for one in whole)
+        return any(one in self.paths for one in whole)
+
+    def missing(self, name):
+        """Whether NAME, a word that ends like a file, or a path, names what is not there."""
+        if name.split("/")[0] in self.folders and "/" in name:
+            return not self.exists(name)
+        base = name.rpartition("/")[2]
+        if "-" in base or base in ELSEWHERE or is_third_party(name):
+            return False
+        return not fnmatch.filter(self.names, base)
+
+    def complain(self, path, number, name):
+        error = (f"{path.relative_to(self.root).as_posix()}:{number}: names {name}, which does not "
+                 "exist")
+        if error not in self.errors:
+            self.errors.append(error)
+
+    def check_document(self, path):
+        self.n_files += 1
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            for quoted in QUOTED.findall(line):
+                if FILE.fullmatch(quoted) and self.missing(quoted):
+                    self.complain(path, number, quoted)
+            for word in PATH.findall(line):
+                word = word.rstrip(".,")
+                if word.split("/")[0] in self.folders and not self.exists(word):
+                    self.complain(path, number, word)
+            for target in LINK.findall(line):
+                if not (path.parent / target).exists():
+                    self.complain(path, number, target)
+
+    def check_comments(self, path):
+        self.n_files += 1
+        text = comments(path.read_text(errors="replace"))
+        for number, line in enumerate(text.splitlines(), start=1):
+            for word in FILE.findall(line):
+                if self.missing(word):
+                    self.complain(path, number, word)
+
+    def run(self):
+        for pattern in DOCUMENTS:
+            for path in sorted(self.root.glob(pattern)):
+                self.check_document(path)
+        for path in check_layers.source_files(self.root, SOURCE_FOLDERS, check_layers.SUFFIXES):
+            self.check_comments(path)
+        return not self.errors
+
+
+def main(arguments):
+    if len(arguments) > 1 or (arguments and arguments[0].startswith("-")):
+        print(__doc__.split("\n\n")[-1].strip(), file=sys.stderr)
+        return 2
+    checker = Checker(arguments[0] if arguments else pathlib.Path(__file__).resolve().parent.parent)
+    checker.run()
+    for line in checker.errors:
+        print(line)
+    print(f"check_names: {checker.n_files} files, {len(checker.errors)} errors")
+    return 1 if checker.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
