@@ -137,7 +137,9 @@ TEST_F(ServerReliability, ClientsThatGoFreeTheirSlotsAndChangeNoOtherText) {
       const bool stream = random() % 2 == 0;
       clients.push_back(connect());
       clients.back().send(endless_request(stream, i));
-      if (stream && random() % 3 == 0) EXPECT_NE(clients.back().read(60'000, 1), "");
+      if (stream && random() % 3 == 0) {
+        EXPECT_NE(clients.back().read(60'000, 1), "");
+      }
     }
     // Half of the times all of them run or wait when they go.
     if (random() % 2 == 0) {
