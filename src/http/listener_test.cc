@@ -196,13 +196,16 @@ TEST_F(ListenerTest, StoppingLetsARunningAnswerEnd) {
   testing::StepGate gate;
   listen({.drain_s = 60}, {.chat = true, .on_evaluated = gate.hold()});
   SocketClient client = connect();
-  client.send(completion({{"prompt", "abc"}, {"max_tokens", 60}, {"stream", true}}));
+  client.send(completion({{"prompt", "abc"},
+                          {"max_tokens", 60},
+                          {"stream", true},
+                          {"stream_options", {{"include_usage", true}}}}));
   gate.wait_until_held();
   listener_->stop();
   EXPECT_EQ(ask_over_socket("GET", "/health").status, 503) << "new ones are told";
   gate.open();
   const std::string all = client.read(kLongMs);
-  EXPECT_NE(all.find(R"("finish_reason":"length")"), std::string::npos) << all;
+  EXPECT_NE(all.find(R"("completion_tokens":60)"), std::string::npos) << all;
   EXPECT_NE(all.find("data: [DONE]"), std::string::npos);
   thread_.join();
   EXPECT_TRUE(ended_.ok());
