@@ -37,6 +37,10 @@ def beside_long_prompt(port, setting, questions, prompt):
     return heard, long[0].times[0]
 
 
+def same_texts(some, others):
+    return [one.text for one in some] == [one.text for one in others]
+
+
 def gained(heard, begin_s, end_s):
     return sum(one.length_at(end_s) - one.length_at(begin_s) for one in heard)
 
@@ -46,7 +50,7 @@ def seconds_of(heard, pieces):
 
 
 def speed_kept(alone, beside, begin_s, end_s):
-    if [one.text for one in alone] != [one.text for one in beside]:
+    if not same_texts(alone, beside):
         return gained(beside, begin_s, end_s) / gained(alone, begin_s, end_s)
     pieces = [(one.length_at(begin_s), one.length_at(end_s)) for one in beside]
     return seconds_of(alone, pieces) / seconds_of(beside, pieces)
@@ -61,7 +65,7 @@ def measure(setting, questions, args):
         alone, _ = ask_all(server.port, setting, questions, len(questions))
         beside, first_s = beside_long_prompt(server.port, setting, questions,
                                              long_text(args.words, turn))
-        if setting.name.startswith("Outrider") and [one.text for one in alone] != [one.text for one in beside]:
+        if setting.name.startswith("Outrider") and not same_texts(alone, beside):
             sys.exit("the answers differ with and without the long prompt")
         end_s = BEFORE_S + first_s
         if min(one.times[-1] for one in alone) < end_s:

@@ -118,9 +118,24 @@ def reach(rows, name):
     return found
 
 
+def blank(text):
+    """Spaces in place of TEXT; lines stay where they are."""
+    return re.sub(r"[^\n]", " ", text)
+
+
+def literals(text, pattern, wanted=lambda literal: True):
+    """TEXT with all but what PATTERN matches and is WANTED taken out; lines stay where they are."""
+    kept, end = [], 0
+    for match in pattern.finditer(text):
+        literal = match.group()
+        kept += [blank(text[end:match.start()]), literal if wanted(literal) else blank(literal)]
+        end = match.end()
+    return "".join(kept)
+
+
 def functions(text):
     """(first line, lines) of each function that TEXT defines; a lambda is part of its function."""
-    text = LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    text = LITERAL.sub(lambda match: blank(match.group()), text)
     found, open_braces, statement, line, first = [], [], "", 1, 1
     for character in text:
         line += character == "\n"
@@ -300,20 +315,31 @@ class Checker:
         return not self.errors
 
 
-def main(arguments):
+def root_of(arguments, page):
+    """The folder to check. None: the arguments are wrong, and what PAGE says of the usage is told."""
     if len(arguments) > 1 or (arguments and arguments[0].startswith("-")):
-        print(__doc__.split("\n\n")[-1].strip(), file=sys.stderr)
-        return 2
-    root = arguments[0] if arguments else pathlib.Path(__file__).resolve().parent.parent
-    if not (pathlib.Path(root) / "CMakeLists.txt").is_file():
-        print(f"check_layers: '{root}' has no CMakeLists.txt", file=sys.stderr)
-        return 2
-    checker = Checker(root)
+        print(page.split("\n\n")[-1].strip(), file=sys.stderr)
+        return None
+    return pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).resolve().parent.parent)
+
+
+def run_check(name, checker, more=""):
+    """Prints what CHECKER finds, and how much it looked at. Returns the exit code."""
     checker.run()
     for line in checker.errors:
         print(line)
-    print(f"check_layers: {checker.n_files} files, {len(checker.errors)} errors")
+    print(f"{name}: {checker.n_files} files, {more}{len(checker.errors)} errors")
     return 1 if checker.errors else 0
+
+
+def main(arguments):
+    root = root_of(arguments, __doc__)
+    if root is None:
+        return 2
+    if not (root / "CMakeLists.txt").is_file():
+        print(f"check_layers: '{root}' has no CMakeLists.txt", file=sys.stderr)
+        return 2
+    return run_check("check_layers", Checker(root))
 
 
 if __name__ == "__main__":

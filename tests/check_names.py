@@ -45,13 +45,8 @@ def is_third_party(name):
 
 def comments(text):
     """TEXT of C or C++ with all but its comments taken out; lines stay where they are."""
-    kept, end = [], 0
-    for match in check_layers.LITERAL.finditer(text):
-        is_comment = match.group().startswith(("//", "/*"))
-        kept.append(re.sub(r"[^\n]", " ", text[end:match.start()]))
-        kept.append(match.group() if is_comment else re.sub(r"[^\n]", " ", match.group()))
-        end = match.end()
-    return "".join(kept)
+    return check_layers.literals(text, check_layers.LITERAL,
+                                 lambda literal: literal.startswith(("//", "/*")))
 
 
 class Checker:
@@ -124,15 +119,8 @@ class Checker:
 
 
 def main(arguments):
-    if len(arguments) > 1 or (arguments and arguments[0].startswith("-")):
-        print(__doc__.split("\n\n")[-1].strip(), file=sys.stderr)
-        return 2
-    checker = Checker(arguments[0] if arguments else pathlib.Path(__file__).resolve().parent.parent)
-    checker.run()
-    for line in checker.errors:
-        print(line)
-    print(f"check_names: {checker.n_files} files, {len(checker.errors)} errors")
-    return 1 if checker.errors else 0
+    root = check_layers.root_of(arguments, __doc__)
+    return 2 if root is None else check_layers.run_check("check_names", Checker(root))
 
 
 if __name__ == "__main__":

@@ -57,19 +57,6 @@ def read_table(text):
     return words
 
 
-def blank(text):
-    return re.sub(r"[^\n]", " ", text)
-
-
-def literals(text, pattern):
-    """TEXT with all but its comments and strings taken out; lines stay where they are."""
-    kept, end = [], 0
-    for match in pattern.finditer(text):
-        kept += [blank(text[end:match.start()]), match.group()]
-        end = match.end()
-    return "".join(kept)
-
-
 def python_literals(text):
     lines = [" " * len(line) for line in text.splitlines()]
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -83,9 +70,9 @@ def read_words(path):
     """What a person reads of the file."""
     text = path.read_text(errors="replace")
     if path.suffix in check_layers.SUFFIXES:
-        return literals(text, check_layers.LITERAL)
+        return check_layers.literals(text, check_layers.LITERAL)
     if path.suffix in SCRIPTS:
-        return literals(text, SCRIPT_LITERAL)
+        return check_layers.literals(text, SCRIPT_LITERAL)
     return python_literals(text) if path.suffix == ".py" else text
 
 
@@ -121,20 +108,14 @@ class Checker:
 
 
 def main(arguments):
-    if len(arguments) > 1 or (arguments and arguments[0].startswith("-")):
-        print(__doc__.split("\n\n")[-1].strip(), file=sys.stderr)
+    root = check_layers.root_of(arguments, __doc__)
+    if root is None:
         return 2
-    root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).resolve().parent.parent)
     if not (root / GLOSSARY).is_file() or not read_table((root / GLOSSARY).read_text()):
         print(f"check_words: '{root / GLOSSARY}' has no table of words", file=sys.stderr)
         return 2
     checker = Checker(root)
-    checker.run()
-    for line in checker.errors:
-        print(line)
-    print(f"check_words: {checker.n_files} files, {len(checker.words)} rows of words, "
-          f"{len(checker.errors)} errors")
-    return 1 if checker.errors else 0
+    return check_layers.run_check("check_words", checker, f"{len(checker.words)} rows of words, ")
 
 
 if __name__ == "__main__":

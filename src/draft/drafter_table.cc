@@ -53,10 +53,10 @@ constexpr bool has_tiers(const DrafterKind& kind) {
 }
 
 constexpr std::array kLookups = [] {
-  std::array<LookupKind, kCount<is_lookup>> kinds;
+  std::array<const LookupKind*, kCount<is_lookup>> kinds;
   std::size_t n = 0;
   for (const DrafterKind& kind : kDrafters) {
-    if (is_lookup(kind)) kinds[n++] = *kind.lookup;
+    if (is_lookup(kind)) kinds[n++] = kind.lookup;
   }
   return kinds;
 }();
@@ -142,13 +142,11 @@ std::size_t drafter_place(std::string_view name) {
   return place;
 }
 
-std::span<const LookupKind> lookup_kinds() { return kLookups; }
+std::span<const LookupKind* const> lookup_kinds() { return kLookups; }
 
 const LookupKind* find_lookup_kind(std::string_view name) {
-  for (const LookupKind& kind : kLookups) {
-    if (kind.name == name) return &kind;
-  }
-  return nullptr;
+  const DrafterKind* const kind = find_drafter_kind(name);
+  return kind == nullptr ? nullptr : kind->lookup;
 }
 
 Status check_file_drafter(const DrafterFile& file) {

@@ -43,7 +43,7 @@ bool mentions_own_head(const DrafterPlan& plan);
 std::size_t drafter_place(std::string_view name);
 
 // Those that need no model, in the order in which they propose.
-std::span<const LookupKind> lookup_kinds();
+std::span<const LookupKind* const> lookup_kinds();
 
 // Null: there is none of this name.
 const LookupKind* find_lookup_kind(std::string_view name);

@@ -14,15 +14,15 @@ constexpr LookupSettings kSettings = {.n_vocab = 20, .n_sequences = 2};
 
 TEST(DrafterTable, EveryKindMakesADrafterOfItsNameAndDescribesItself) {
   std::set<std::string_view> names = {kDraftModelName};
-  for (const LookupKind& kind : lookup_kinds()) {
-    EXPECT_TRUE(names.insert(kind.name).second) << kind.name << " is there twice";
-    EXPECT_FALSE(kind.help.empty()) << kind.name;
-    const std::unique_ptr<LookupDrafter> drafter = kind.make(kSettings);
+  for (const LookupKind* kind : lookup_kinds()) {
+    EXPECT_TRUE(names.insert(kind->name).second) << kind->name << " is there twice";
+    EXPECT_FALSE(kind->help.empty()) << kind->name;
+    const std::unique_ptr<LookupDrafter> drafter = kind->make(kSettings);
     ASSERT_NE(drafter, nullptr);
-    EXPECT_EQ(drafter->name(), kind.name);
-    EXPECT_EQ(find_lookup_kind(kind.name), &kind);
-    EXPECT_FALSE(kind.unasked == Unasked::kWithFiles && !kind.files) << kind.name;
-    EXPECT_EQ(drafter->wants_rows(), kind.from == GuessesFrom::kLogits) << kind.name;
+    EXPECT_EQ(drafter->name(), kind->name);
+    EXPECT_EQ(find_lookup_kind(kind->name), kind);
+    EXPECT_FALSE(kind->unasked == Unasked::kWithFiles && !kind->files) << kind->name;
+    EXPECT_EQ(drafter->wants_rows(), kind->from == GuessesFrom::kLogits) << kind->name;
     EXPECT_EQ(drafter->memory(), nullptr) << "nothing is remembered unless it is wished for";
   }
   EXPECT_EQ(find_lookup_kind(kDraftModelName), nullptr);
@@ -108,11 +108,11 @@ TEST(DrafterTable, EachFileHasAnOptionOfItsOwn) {
 TEST(DrafterTable, ADrafterThatRemembersDoesSoAsFarAsItIsTold) {
   LookupSettings settings = kSettings;
   settings.remember_tokens = 2048;
-  for (const LookupKind& kind : lookup_kinds()) {
-    const std::unique_ptr<LookupDrafter> drafter = kind.make(settings);
-    EXPECT_EQ(kind.remembers, kind.name == "suffix");
-    ASSERT_EQ(drafter->memory() != nullptr, kind.remembers) << kind.name;
-    if (!kind.remembers) continue;
+  for (const LookupKind* kind : lookup_kinds()) {
+    const std::unique_ptr<LookupDrafter> drafter = kind->make(settings);
+    EXPECT_EQ(kind->remembers, kind->name == "suffix");
+    ASSERT_EQ(drafter->memory() != nullptr, kind->remembers) << kind->name;
+    if (!kind->remembers) continue;
     EXPECT_EQ(drafter->memory()->stats().max_tokens, 2048U);
   }
 }

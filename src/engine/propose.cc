@@ -1,8 +1,5 @@
 #include <algorithm>
-#include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 
 #include "base/clock.h"
 #include "engine/asking.h"

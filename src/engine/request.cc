@@ -34,12 +34,12 @@ DrafterPlan automatic_drafters(AcceptanceRule rule, std::span<const std::string_
   add_all(ModelFile::kDraft);
   if (rule != AcceptanceRule::kCoupled) return plan;
   add_all(ModelFile::kTarget);
-  for (const LookupKind& kind : lookup_kinds()) {
+  for (const LookupKind* kind : lookup_kinds()) {
     const bool has_files =
-        std::find(with_files.begin(), with_files.end(), kind.name) != with_files.end();
+        std::find(with_files.begin(), with_files.end(), kind->name) != with_files.end();
     const bool guesses =
-        kind.unasked == Unasked::kAlways || (kind.unasked == Unasked::kWithFiles && has_files);
-    if (guesses) plan.chains.push_back({std::string(kind.name)});
+        kind->unasked == Unasked::kAlways || (kind->unasked == Unasked::kWithFiles && has_files);
+    if (guesses) plan.chains.push_back({std::string(kind->name)});
   }
   return plan;
 }

@@ -23,13 +23,13 @@ class Drafting {
   explicit Drafting(const ReplayPlan& plan) {
     const bool learns = plan.chunk > 0 && plan.drafters.mentions(NgramDrafter::kName);
     if (learns) learned_ = std::make_shared<NgramCache>();
-    for (const LookupKind& kind : lookup_kinds()) {
-      if (!plan.drafters.mentions(kind.name)) continue;
-      const bool is_learner = learns && kind.name == NgramDrafter::kName;
+    for (const LookupKind* kind : lookup_kinds()) {
+      if (!plan.drafters.mentions(kind->name)) continue;
+      const bool is_learner = learns && kind->name == NgramDrafter::kName;
       std::unique_ptr<LookupDrafter> drafter =
-          is_learner ? make_learner() : kind.make({.n_vocab = plan.n_vocab, .n_sequences = 1});
+          is_learner ? make_learner() : kind->make({.n_vocab = plan.n_vocab, .n_sequences = 1});
       for (const auto& [file, load_ms] : plan.files) {
-        if (file.file.drafter != kind.name) continue;
+        if (file.file.drafter != kind->name) continue;
         if (is_learner && file.file.tier == "dynamic") {
           *learned_ = *cache_of(file);  // it grows, and the file's own is only read
         } else {

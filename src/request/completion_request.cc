@@ -95,9 +95,9 @@ std::string automatic_help() {
   std::vector<std::string> if_there = {"the draft model or head",
                                        "the target's own prediction layers"};
   std::vector<std::string> always;
-  for (const LookupKind& kind : lookup_kinds()) {
-    if (kind.unasked == Unasked::kWithFiles) if_there.emplace_back(kind.files->many);
-    if (kind.unasked == Unasked::kAlways) always.emplace_back(kind.name);
+  for (const LookupKind* kind : lookup_kinds()) {
+    if (kind->unasked == Unasked::kWithFiles) if_there.emplace_back(kind->files->many);
+    if (kind->unasked == Unasked::kAlways) always.emplace_back(kind->name);
   }
   return list_of(if_there) + ", if there are any, and " + list_of(always);
 }

@@ -44,7 +44,7 @@ Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
       .n_vocab = capabilities.n_vocab,
       .n_sequences = capabilities.n_sequences,
       .remember_tokens = static_cast<std::size_t>(options.remember_tokens)};
-  for (const LookupKind& kind : lookup_kinds()) lookups_.push_back(kind.make(settings));
+  for (const LookupKind* kind : lookup_kinds()) lookups_.push_back(kind->make(settings));
   for (const AddedDrafter& added : options.drafters) {
     lookups_.push_back(added.make(settings));
     assert(lookups_.back() != nullptr && lookups_.back()->name() == added.name);
@@ -179,9 +179,9 @@ std::optional<MemoryStatus> Station::remembered_by(std::string_view drafter) con
 }
 
 SuffixMemory* Station::memory() const {
-  for (const LookupKind& kind : lookup_kinds()) {
-    if (!kind.remembers) continue;
-    const LookupDrafter* const lookup = find(kind.name);
+  for (const LookupKind* kind : lookup_kinds()) {
+    if (!kind->remembers) continue;
+    const LookupDrafter* const lookup = find(kind->name);
     if (lookup != nullptr && lookup->memory() != nullptr) return lookup->memory();
   }
   return nullptr;
