@@ -44,7 +44,8 @@ constexpr auto kNamesOf = [] {
 constexpr bool is_any(const DrafterKind&) { return true; }
 constexpr bool reads_text(const DrafterKind& kind) { return kind.from == GuessesFrom::kText; }
 constexpr bool is_draft(const DrafterKind& kind) { return kind.model == ModelFile::kDraft; }
-constexpr bool is_lookup(const DrafterKind& kind) { return kind.lookup != nullptr; }
+// Not by its pointer: with -fsanitize=undefined, GCC 12 compares no address in a constant.
+constexpr bool is_lookup(const DrafterKind& kind) { return kind.model == ModelFile::kNone; }
 constexpr bool takes_files(const DrafterKind& kind) {
   return is_lookup(kind) && kind.lookup->files.has_value();
 }

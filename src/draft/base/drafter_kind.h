@@ -29,7 +29,7 @@ struct DrafterKind {
   ModelFile model = ModelFile::kNone;
   // Its model guesses a block of tokens in one pass, so branches cost no pass.
   bool guesses_at_once = false;
-  const LookupKind* lookup = nullptr;  // the rest of it, where it needs no model; else null
+  const LookupKind* lookup = nullptr;  // the rest of it where `model` is kNone; else null
 };
 
 // What a draft is called that is no head.
