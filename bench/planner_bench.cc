@@ -23,14 +23,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "base/random.h"
 #include "bench/give_up.h"
 #include "bench/planner_clients.h"
 #include "bench/planner_informed.h"
@@ -39,7 +36,6 @@
 #include "draft/model/draft_model.h"
 #include "draft/suffix/suffix_drafter.h"
 #include "engine/engine.h"
-#include "json/json.h"
 #include "lab/oracle.h"
 #include "llama/files/model_file.h"
 #include "llama/model/llama_model.h"
@@ -65,7 +61,7 @@ class Bench {
     draft_ = need(llama::open_draft(options(setting_.draft, 1), {}), setting_.draft);
     draft_rows_ =
         std::make_unique<Remembered>(*draft_, setting_.keep.empty() ? "" : setting_.keep + ".rows");
-    read_prompts();
+    prompts_ = read_prompts(setting_.prompts, *vocabulary_);
   }
 
   void run(float temperature) {
@@ -107,23 +103,6 @@ class Bench {
     options.n_ctx = kContext;
     options.n_sequences = n_sequences;
     return options;
-  }
-
-  void read_prompts() {
-    std::ifstream file(setting_.prompts);
-    const std::string lines((std::istreambuf_iterator<char>(file)), {});
-    const std::string error = json::parse_lines(lines, [&](const json::Json& line, std::size_t) {
-      const std::string text = line.contains("prompt")
-                                   ? line.at("prompt").get<std::string>()
-                                   : "<|im_start|>user\n" +
-                                         line.at("turns").at(0).get<std::string>() +
-                                         "<|im_end|>\n<|im_start|>assistant\n";
-      std::vector<Token> tokens = need(vocabulary_->tokenize(text, true, true), "prompt");
-      if (tokens.size() < kContext / 2) prompts_.push_back(std::move(tokens));
-      return std::string();
-    });
-    if (!error.empty()) give_up(setting_.prompts + ": " + error);
-    if (prompts_.empty()) give_up("no prompts in '" + setting_.prompts + "'");
   }
 
   std::unique_ptr<Sampler> sampler() const {
@@ -261,7 +240,6 @@ class Bench {
   }
 
   void run_clients() {
-    const std::int32_t n_vocab = draft_->capabilities().n_vocab;
     const ClientsPlay clients_play{.texts = texts_,
                                    .vocabulary = target_->file()->text_vocabulary(),
                                    .draft = draft_->capabilities(),
@@ -271,16 +249,7 @@ class Bench {
     const RowsOf real = [this](std::span<const Token> context) {
       return draft_rows_->row(context);
     };
-    // Always wrong, and sometimes sure of it.
-    const RowsOf noise = [n_vocab](std::span<const Token> context) {
-      std::vector<float> row(static_cast<std::size_t>(n_vocab), -1e30f);
-      std::uint64_t draw = mix64(context.size() + static_cast<std::uint64_t>(context.back()) * 977);
-      for (int i = 0; i < 20; ++i) {
-        draw = mix64(draw);
-        row[draw % static_cast<std::uint64_t>(n_vocab)] = 0.01f * static_cast<float>(draw % 997);
-      }
-      return row;
-    };
+    const RowsOf noise = noise_rows(draft_->capabilities().n_vocab);
     std::printf(
         "\nTemperature %.1f, %zu texts: of plain batching's speed, all charged.\n\n"
         "| machine | draft | answer | 1 client | 4 | 16 |\n| --- | --- | --- | --- | --- | "
@@ -319,8 +288,10 @@ class Bench {
     const Informed informed(seen);
     std::printf(
         "\nTemperature %.1f, %zu texts; chains only, speeds in those of plain decoding.\n\n"
-        "| machine | planner | the second time | knows the chances | by the whole's rate | and those "
-        "of guesses to come | oracle | shares |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "| machine | planner | the second time | knows the chances | by the whole's rate | and "
+        "those "
+        "of guesses to come | oracle | shares |\n| --- | --- | --- | --- | --- | --- | --- | --- "
+        "|\n",
         static_cast<double>(temperature_), texts_.size());
     for (const Machine& machine : machines()) {
       const CostCurve costs(machine.steps);
@@ -344,7 +315,7 @@ class Bench {
           speed(foresees) / oracle);
       std::fflush(stdout);
       std::fprintf(stderr, "tokens said, and expected: %.0f, %.0f\n", foresees.tokens,
-                   foresees.hoped);
+                   foresees.expected);
     }
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "bench/give_up.h"
 #include "bench/planner_setting.h"
 #include "bench/planner_texts.h"
@@ -46,6 +47,19 @@ inline Token next_token(const std::vector<Text>& texts, std::span<const Token> c
     next = common == context.size() && common < n ? at(common) : 0;
   }
   return next;
+}
+
+// Rows of a draft model that is always wrong, and sometimes sure of it.
+inline RowsOf noise_rows(std::int32_t n_vocab) {
+  return [n_vocab](std::span<const Token> context) {
+    std::vector<float> row(static_cast<std::size_t>(n_vocab), -1e30f);
+    std::uint64_t draw = mix64(context.size() + static_cast<std::uint64_t>(context.back()) * 977);
+    for (int i = 0; i < 20; ++i) {
+      draw = mix64(draw);
+      row[draw % static_cast<std::uint64_t>(n_vocab)] = 0.01f * static_cast<float>(draw % 997);
+    }
+    return row;
+  };
 }
 
 // All texts, cut to `tokens`, by so many clients at once, each with the next one that is left;

@@ -100,7 +100,7 @@ class Informed {
   struct Played {
     double ms = 0.0;
     double tokens = 0.0;
-    double hoped = 0.0;  // tokens by the chances: as many where these are right
+    double expected = 0.0;  // tokens by the chances: as many where these are right
   };
 
   // `own_rate`: each step is judged by its own tokens for its time, as the planner does, not by
@@ -166,7 +166,8 @@ class Informed {
         }
         drafted = sent;
       } else {
-        while (drafted < most && promising(tokens, chain, drafted, step_ms, pass_ms, rate)) {
+        while (drafted < most &&
+               further_guesses_pay(tokens, chain, drafted, step_ms, pass_ms, rate)) {
           ++drafted;
         }
         for (std::size_t n = 1; n <= drafted; ++n) {
@@ -175,7 +176,7 @@ class Informed {
       }
       played.ms +=
           step_ms(static_cast<std::int32_t>(sent) + 1) + pass_ms * static_cast<double>(drafted);
-      played.hoped += tokens[sent];
+      played.expected += tokens[sent];
       const std::size_t said = std::min(sent, chain.right) + 1;
       played.tokens += static_cast<double>(said);
       place += said;
@@ -183,9 +184,9 @@ class Informed {
   }
 
   // Whether one to four more guesses are worth their passes, behind `drafted` that are known.
-  bool promising(const std::vector<double>& tokens, const SeenChain& chain, std::size_t drafted,
-                 const std::function<double(std::int32_t)>& step_ms, double pass_ms,
-                 double rate) const {
+  bool further_guesses_pay(const std::vector<double>& tokens, const SeenChain& chain,
+                           std::size_t drafted, const std::function<double(std::int32_t)>& step_ms,
+                           double pass_ms, double rate) const {
     const auto value = [&](double said, std::size_t sent, std::size_t passes) {
       const double ms =
           step_ms(static_cast<std::int32_t>(sent) + 1) + pass_ms * static_cast<double>(passes);
@@ -194,11 +195,11 @@ class Informed {
     double best = value(tokens[0], 0, drafted);
     for (std::size_t n = 1; n <= drafted; ++n) best = std::max(best, value(tokens[n], n, drafted));
     double tip = drafted == 0 ? 1.0 : tokens[drafted] - tokens[drafted - 1];
-    double hoped = tokens[drafted];
+    double expected = tokens[drafted];
     for (std::size_t n = 1; n <= 4; ++n) {
       tip *= mean_behind(chain, drafted + n - 1, drafted);
-      hoped += tip;
-      if (value(hoped, drafted + n, drafted + n) > best) return true;
+      expected += tip;
+      if (value(expected, drafted + n, drafted + n) > best) return true;
     }
     return false;
   }

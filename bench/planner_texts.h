@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <fstream>
-#include <map>
+#include <iterator>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -16,7 +16,10 @@
 
 #include "base/random.h"
 #include "bench/give_up.h"
+#include "bench/planner_setting.h"
+#include "json/json.h"
 #include "model/language_model.h"
+#include "model/vocabulary.h"
 
 namespace outrider {
 
@@ -118,6 +121,27 @@ class Remembered {
   std::vector<Token> held_;  // what the model has seen
   std::unordered_map<std::uint64_t, SparseRow> rows_;
 };
+
+// The prompts of a file (JSON lines with `prompt` or `turns`), those that leave half of the
+// context.
+inline std::vector<std::vector<Token>> read_prompts(const std::string& path,
+                                                    const Vocabulary& vocabulary) {
+  std::ifstream file(path);
+  const std::string lines((std::istreambuf_iterator<char>(file)), {});
+  std::vector<std::vector<Token>> prompts;
+  const std::string error = json::parse_lines(lines, [&](const json::Json& line, std::size_t) {
+    const std::string text =
+        line.contains("prompt") ? line.at("prompt").get<std::string>()
+                                : "<|im_start|>user\n" + line.at("turns").at(0).get<std::string>() +
+                                      "<|im_end|>\n<|im_start|>assistant\n";
+    std::vector<Token> tokens = need(vocabulary.tokenize(text, true, true), "prompt");
+    if (tokens.size() < kContext / 2) prompts.push_back(std::move(tokens));
+    return std::string();
+  });
+  if (!error.empty()) give_up(path + ": " + error);
+  if (prompts.empty()) give_up("no prompts in '" + path + "'");
+  return prompts;
+}
 
 // Texts in a file, one a line: seed, length of the prompt, length of the rest, tokens.
 inline std::vector<Text> read_texts(const std::string& path) {

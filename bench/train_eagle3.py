@@ -163,12 +163,8 @@ def report(counts):
         print(f"{k + 1:5}  {n:7}  {right:5}  {share:5.3f}  {tokens:.2f}")
 
 
-def export(head, vocab, path, options):
-    """The GGUF file. Matrices are Q8_0, since a head's errors only cost acceptance."""
-    target, widen = head.target, options.widen
-    wide = target.n_embd * widen
-    unfinished = path + ".part"
-    writer = gguf.GGUFWriter(unfinished, "eagle3")
+def add_keys(writer, target, taps, wide):
+    """Metadata: the head's shape, the target's tokenizer. `wide`: the target's n_embd."""
     writer.add_name(target.name + " eagle3")
     writer.add_block_count(1)
     writer.add_context_length(target.n_ctx)
@@ -182,13 +178,17 @@ def export(head, vocab, path, options):
     writer.add_rope_freq_base(target.rope_base)
     writer.add_layer_norm_rms_eps(target.epsilon)
     writer.add_vocab_size(target.n_vocab)
-    writer.add_array("eagle3.target_layers", list(options.taps))
+    writer.add_array("eagle3.target_layers", list(taps))
     writer.add_uint32("eagle3.target_hidden_size", wide)
     for name, field in target.reader.fields.items():
         if name.startswith("tokenizer."):
             kind = field.types[0]
             sub = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
             writer.add_key_value(name, field.contents(), kind, sub)
+
+
+def add_weights(writer, head, wide):
+    """The head's own tensors. Matrices are Q8_0, since a head's errors only cost acceptance."""
     q8 = gguf.GGMLQuantizationType.Q8_0
 
     def add(name, tensor):
@@ -198,7 +198,7 @@ def export(head, vocab, path, options):
         else:
             writer.add_tensor(name, gguf.quants.quantize(data, q8), raw_dtype=q8)
 
-    n = target.n_embd
+    n = head.target.n_embd
     fc = torch.zeros(n, 3 * wide)
     for i in range(3):
         columns = slice(i * n, (i + 1) * n)
@@ -218,6 +218,16 @@ def export(head, vocab, path, options):
     ):
         add(f"blk.0.{name}.weight", getattr(head, name))
     add("output_norm.weight", head.output_norm)
+
+
+def export(head, vocab, path, options):
+    """The GGUF file."""
+    target, widen = head.target, options.widen
+    wide = target.n_embd * widen
+    unfinished = path + ".part"
+    writer = gguf.GGUFWriter(unfinished, "eagle3")
+    add_keys(writer, target, options.taps, wide)
+    add_weights(writer, head, wide)
     if widen > 1:
         embedding = target.tensors["token_embd.weight"]
         writer.add_tensor("token_embd.weight", embedding.data, raw_dtype=embedding.tensor_type)
@@ -280,6 +290,48 @@ def parse_arguments():
     return options
 
 
+def check_taps(taps, n_layer):
+    rising = len(taps) == 3 and list(taps) == sorted(set(taps))
+    if not rising or not (0 <= taps[0] and taps[2] < n_layer):
+        sys.exit(f"--taps wants three rising layers from 0 to {n_layer - 1}")
+
+
+def find_texts(target, options, began, progress):
+    """Those of --texts, else as many as the time allows, which are kept; None: none are needed."""
+    if options.texts:
+        kept = torch.load(options.texts)
+        if tuple(kept["taps"]) != tuple(options.taps):
+            sys.exit(f"--texts was made with --taps {kept['taps']}")
+        return kept["texts"]
+    if options.minutes <= 0:
+        return None
+    prompts, heats = make_prompts(Tokenizer(target.reader), KEPT_APART, options.seed)
+    deadline = began + 60 * 0.45 * options.minutes
+    texts = make_texts(target, options, prompts, heats, deadline, progress)
+    path = options.head.removesuffix(".gguf") + ".texts.pt"
+    torch.save({"texts": texts, "taps": options.taps}, path)
+    n = sum(len(text[0]) for text in texts)
+    seconds = time.process_time() - began
+    progress.show(
+        f"texts: {len(texts)} of {n} tokens in {seconds:.0f} s of processor time", last=True
+    )
+    return texts
+
+
+def choose_vocab(target, texts, n_wanted):
+    """The tokens that the texts have most, `n_wanted` of them (0: all), and the size of each of the
+    inputs that the head reads."""
+    counts = torch.zeros(target.n_vocab)
+    squares, n = torch.zeros(3 * target.n_embd), 0
+    for tokens, taps, _, _ in texts:
+        counts += torch.bincount(tokens, minlength=target.n_vocab)
+        squares += taps.float().flatten(1).pow(2).sum(0)
+        n += len(tokens)
+    scale = (squares / n).sqrt() + 1e-3
+    size = n_wanted if 0 < n_wanted < target.n_vocab else target.n_vocab
+    return counts.argsort(descending=True, stable=True)[:size].sort().values, scale
+
+
 def main():
     options = parse_arguments()
     torch.set_num_threads(options.threads)
@@ -290,44 +342,12 @@ def main():
     if saved:
         options.taps = saved["taps"]
     options.taps = options.taps or (2, target.n_layer // 2, target.n_layer - 2)
-    if (
-        len(options.taps) != 3
-        or list(options.taps) != sorted(set(options.taps))
-        or not (0 <= options.taps[0] and options.taps[2] < target.n_layer)
-    ):
-        sys.exit(f"--taps wants three rising layers from 0 to {target.n_layer - 1}")
-    texts = None
-    if options.texts:
-        kept = torch.load(options.texts)
-        if tuple(kept["taps"]) != tuple(options.taps):
-            sys.exit(f"--texts was made with --taps {kept['taps']}")
-        texts = kept["texts"]
-    elif options.minutes > 0:
-        prompts, heats = make_prompts(Tokenizer(target.reader), KEPT_APART, options.seed)
-        texts = make_texts(
-            target, options, prompts, heats, began + 60 * 0.45 * options.minutes, progress
-        )
-        torch.save(
-            {"texts": texts, "taps": options.taps}, options.head.removesuffix(".gguf") + ".texts.pt"
-        )
-        n = sum(len(text[0]) for text in texts)
-        progress.show(
-            f"texts: {len(texts)} of {n} tokens in {time.process_time() - began:.0f} s of processor time",
-            last=True,
-        )
-
+    check_taps(options.taps, target.n_layer)
+    texts = find_texts(target, options, began, progress)
     if saved:
         vocab, scale = saved["vocab"], saved["state"]["scale"]
     else:
-        counts = torch.zeros(target.n_vocab)
-        squares, n = torch.zeros(3 * target.n_embd), 0
-        for tokens, taps, _, _ in texts[KEPT_APART:]:
-            counts += torch.bincount(tokens, minlength=target.n_vocab)
-            squares += taps.float().flatten(1).pow(2).sum(0)
-            n += len(tokens)
-        scale = (squares / n).sqrt() + 1e-3
-        size = options.vocab if 0 < options.vocab < target.n_vocab else target.n_vocab
-        vocab = counts.argsort(descending=True, stable=True)[:size].sort().values
+        vocab, scale = choose_vocab(target, texts[KEPT_APART:], options.vocab)
     head = Head(target, scale)
     if saved:
         head.load_state_dict(saved["state"])

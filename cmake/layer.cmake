@@ -101,12 +101,19 @@ function(outrider_resolve links third_party result missing)
   set(${missing} "${absent}" PARENT_SCOPE)
 endfunction()
 
+# Above the engine little is computed, and with sanitizers a unit compiles in 26 seconds at -O0, in
+# 42 at -O1.
+set(OUTRIDER_COMPUTES_LITTLE "^outrider_(api|capi|catalog|http.*|lab|rpcserver|run|serve|tools)$")
+
 # A static library, or an interface library where there are only headers.
 function(outrider_library target sources)
   if(sources)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${target} PRIVATE outrider_flags PUBLIC Threads::Threads ${CMAKE_DL_LIBS} ${ARGN})
+    if(OUTRIDER_SANITIZE AND target MATCHES "${OUTRIDER_COMPUTES_LITTLE}")
+      target_compile_options(${target} PRIVATE -O0)
+    endif()
     outrider_unity(${target})
   else()
     add_library(${target} INTERFACE)
@@ -137,10 +144,12 @@ function(outrider_test target prefix sources)
                         GTest::gtest_main)
   set_target_properties(${target} PROPERTIES
                         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  # Of the tests' own code little is computed with, and it is half of what is compiled. Seconds a
+  # unit: 39 at -O3, 21 at -O1; with sanitizers 47 at -O1, 21 at -O0.
   if(OUTRIDER_SANITIZE)
-    # Of the tests' own code little is computed with; at -O1 it takes twice as long to compile (47
-    # seconds a unit instead of 21), which is most of a sanitized build.
     target_compile_options(${target} PRIVATE -O0)
+  elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O1)
   endif()
   outrider_unity(${target})
   set(common DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 TEST_PREFIX "${prefix}/"

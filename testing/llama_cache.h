@@ -1,4 +1,4 @@
-// A model of llama.cpp's cache of cells, for tests of what keeps account of it.
+// A model of llama.cpp's cache of cells, for tests of what keeps track of it.
 #pragma once
 
 #include <algorithm>

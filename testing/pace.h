@@ -1,4 +1,4 @@
-// Pace: one thread keeps step with what others do, by counts instead of times.
+// Pace: one thread keeps pace with what others do, by counts instead of times.
 #pragma once
 
 #include <condition_variable>

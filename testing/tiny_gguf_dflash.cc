@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "testing/tiny_gguf_slots.h"
+#include "testing/tiny_gguf_parts.h"
 #include "testing/tiny_metadata.h"
 
 namespace outrider::testing {
@@ -34,38 +34,38 @@ Status check(const TinyLagOptions& target, const TinyDflashOptions& options) {
 }
 
 void add_equal_head(TinyTensors& tensors, const TinyLagOptions& target, int n_taps) {
-  TinyMatrix& fc = tensors.zeros("fc.weight", n_taps * kSlotsEmbd, kSlotsEmbd);
+  TinyMatrix& fc = tensors.zeros("fc.weight", n_taps * kPartsEmbd, kPartsEmbd);
   fc.at(0, 0) = 1.0F;
-  copy_slot(fc, slot_dimension(0, 0), (n_taps - 1) * kSlotsEmbd + slot_dimension(0, 0), 1.0F);
-  tensors.plain("enc.output_norm.weight", kSlotsEmbd, 0, slots_norm(1));
-  tensors.plain("blk.0.attn_norm.weight", kSlotsEmbd, 0, slots_norm(1));
-  TinyMatrix& query = tensors.zeros("blk.0.attn_q.weight", kSlotsEmbd, kHeads * kSlotsHead);
+  copy_part(fc, part_dimension(0, 0), (n_taps - 1) * kPartsEmbd + part_dimension(0, 0), 1.0F);
+  tensors.plain("enc.output_norm.weight", kPartsEmbd, 0, parts_norm(1));
+  tensors.plain("blk.0.attn_norm.weight", kPartsEmbd, 0, parts_norm(1));
+  TinyMatrix& query = tensors.zeros("blk.0.attn_q.weight", kPartsEmbd, kHeads * kPartsHead);
   for (int head = 0; head < kHeads; ++head) {
     // At its own token's position, one behind that of which the target guesses it.
-    set_slots_query(query, head * kSlotsHead, 0, target.lags[static_cast<std::size_t>(head)] + 1,
+    set_parts_query(query, head * kPartsHead, 0, target.lags[static_cast<std::size_t>(head)] + 1,
                     RopePairs::kHalves, 1.0);
   }
-  set_slots_key(tensors.zeros("blk.0.attn_k.weight", kSlotsEmbd, kSlotsHead), 0, 0, 1.0);
-  copy_slot(tensors.zeros("blk.0.attn_v.weight", kSlotsEmbd, kSlotsHead), 0, slot_dimension(0, 0),
+  set_parts_key(tensors.zeros("blk.0.attn_k.weight", kPartsEmbd, kPartsHead), 0, 0, 1.0);
+  copy_part(tensors.zeros("blk.0.attn_v.weight", kPartsEmbd, kPartsHead), 0, part_dimension(0, 0),
             1.0F);
-  TinyMatrix& out = tensors.zeros("blk.0.attn_output.weight", kHeads * kSlotsHead, kSlotsEmbd);
-  copy_slot(out, slot_dimension(1, 0), 0, 1.0F);
-  copy_slot(out, slot_dimension(2, 0), kSlotsHead, 1.0F);
-  tensors.plain("blk.0.attn_q_norm.weight", kSlotsHead, 0, kSlotsScore);
-  tensors.plain("blk.0.attn_k_norm.weight", kSlotsHead, 0, kSlotsScore);
+  TinyMatrix& out = tensors.zeros("blk.0.attn_output.weight", kHeads * kPartsHead, kPartsEmbd);
+  copy_part(out, part_dimension(1, 0), 0, 1.0F);
+  copy_part(out, part_dimension(2, 0), kPartsHead, 1.0F);
+  tensors.plain("blk.0.attn_q_norm.weight", kPartsHead, 0, kPartsScore);
+  tensors.plain("blk.0.attn_k_norm.weight", kPartsHead, 0, kPartsScore);
 }
 
 void add_noise_head(TinyTensors& tensors, int n_taps) {
-  const double size = 1.0 / std::sqrt(kSlotsEmbd);
-  tensors.gaussian("fc.weight", n_taps * kSlotsEmbd, kSlotsEmbd, size);
-  tensors.plain("enc.output_norm.weight", kSlotsEmbd, 0, 1.0);
-  tensors.plain("blk.0.attn_norm.weight", kSlotsEmbd, 0, 1.0);
-  tensors.gaussian("blk.0.attn_q.weight", kSlotsEmbd, kHeads * kSlotsHead, size);
-  tensors.gaussian("blk.0.attn_k.weight", kSlotsEmbd, kSlotsHead, size);
-  tensors.gaussian("blk.0.attn_v.weight", kSlotsEmbd, kSlotsHead, size);
-  tensors.gaussian("blk.0.attn_output.weight", kHeads * kSlotsHead, kSlotsEmbd, size);
-  tensors.plain("blk.0.attn_q_norm.weight", kSlotsHead, 0, 1.0);
-  tensors.plain("blk.0.attn_k_norm.weight", kSlotsHead, 0, 1.0);
+  const double size = 1.0 / std::sqrt(kPartsEmbd);
+  tensors.gaussian("fc.weight", n_taps * kPartsEmbd, kPartsEmbd, size);
+  tensors.plain("enc.output_norm.weight", kPartsEmbd, 0, 1.0);
+  tensors.plain("blk.0.attn_norm.weight", kPartsEmbd, 0, 1.0);
+  tensors.gaussian("blk.0.attn_q.weight", kPartsEmbd, kHeads * kPartsHead, size);
+  tensors.gaussian("blk.0.attn_k.weight", kPartsEmbd, kPartsHead, size);
+  tensors.gaussian("blk.0.attn_v.weight", kPartsEmbd, kPartsHead, size);
+  tensors.gaussian("blk.0.attn_output.weight", kHeads * kPartsHead, kPartsEmbd, size);
+  tensors.plain("blk.0.attn_q_norm.weight", kPartsHead, 0, 1.0);
+  tensors.plain("blk.0.attn_k_norm.weight", kPartsHead, 0, 1.0);
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ Status write_tiny_dflash(const std::string& path, const TinyLagOptions& target,
   const int n_taps = static_cast<int>(options.taps.size());
 
   GgufHandle metadata(gguf_init_empty());
-  set_slots_shape(metadata.get(), "dflash", target.name + " dflash", 1, kHeads, 1,
+  set_parts_shape(metadata.get(), "dflash", target.name + " dflash", 1, kHeads, 1,
                   target.n_ctx_train);
   set_key(metadata.get(), "dflash", "vocab_size", vocabulary->size());
   set_key(metadata.get(), "dflash", "block_size", options.block_size);
@@ -94,9 +94,9 @@ Status write_tiny_dflash(const std::string& path, const TinyLagOptions& target,
   } else {
     add_noise_head(tensors, n_taps);
   }
-  tensors.plain("blk.0.ffn_norm.weight", kSlotsEmbd, 0, 1.0);
+  tensors.plain("blk.0.ffn_norm.weight", kPartsEmbd, 0, 1.0);
   add_feed_forward(tensors, "blk.0.", options.head);
-  tensors.plain("output_norm.weight", kSlotsEmbd, 0, 1.0);
+  tensors.plain("output_norm.weight", kPartsEmbd, 0, 1.0);
   tensors.add_noise("", options.noise, options.noise_seed);
   return tensors.write(path, metadata.get());
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "testing/tiny_gguf_slots.h"
+#include "testing/tiny_gguf_parts.h"
 #include "testing/tiny_metadata.h"
 
 namespace outrider::testing {
@@ -13,12 +13,12 @@ namespace {
 constexpr int kHeads = 3;
 
 // Columns of what attention reads: the token's embedding, then g.
-int of_token(int slot) { return slot_dimension(slot, 0); }
-int of_row(int slot) { return kSlotsEmbd + slot_dimension(slot, 0); }
+int of_token(int part) { return part_dimension(part, 0); }
+int of_row(int part) { return kPartsEmbd + part_dimension(part, 0); }
 
 // What both kinds of head are written with.
 struct Shape {
-  int n_embd_target = kSlotsEmbd;
+  int n_embd_target = kPartsEmbd;
   int n_layer_target = 0;
   int n_ctx = 0;
   std::string target_name;
@@ -50,46 +50,46 @@ Status check(const Shape& shape, const TinyVocabulary& vocabulary,
 }
 
 // Attention has three heads of 64 values: the first two look at their own position and shift the
-// slots (new minus old), the third looks one back.
+// parts (new minus old), the third looks one back.
 void add_shift(TinyTensors& tensors) {
-  const int n_query = kHeads * kSlotsHead;
-  TinyMatrix& query = tensors.zeros("blk.0.attn_q.weight", 2 * kSlotsEmbd, n_query);
-  TinyMatrix& key = tensors.zeros("blk.0.attn_k.weight", 2 * kSlotsEmbd, n_query);
+  const int n_query = kHeads * kPartsHead;
+  TinyMatrix& query = tensors.zeros("blk.0.attn_q.weight", 2 * kPartsEmbd, n_query);
+  TinyMatrix& key = tensors.zeros("blk.0.attn_k.weight", 2 * kPartsEmbd, n_query);
   for (int head = 0; head < kHeads; ++head) {
-    set_slots_query(query, head * kSlotsHead, 0, head == 2 ? 1 : 0, RopePairs::kNeighbours,
-                    kSlotsScore);
-    set_slots_key(key, head * kSlotsHead, 0, kSlotsScore);
+    set_parts_query(query, head * kPartsHead, 0, head == 2 ? 1 : 0, RopePairs::kNeighbours,
+                    kPartsScore);
+    set_parts_key(key, head * kPartsHead, 0, kPartsScore);
   }
-  TinyMatrix& value = tensors.zeros("blk.0.attn_v.weight", 2 * kSlotsEmbd, n_query);
-  TinyMatrix& out = tensors.zeros("blk.0.attn_output.weight", n_query, kSlotsEmbd);
-  // Values 0 to 119 of the first two heads: what each slot becomes, less what it is.
-  copy_slot(value, 0, of_token(0), 1.0F);
-  copy_slot(value, 0, of_row(0), -1.0F);
-  copy_slot(value, kSlotSize, of_row(0), 1.0F);
-  copy_slot(value, kSlotSize, of_row(1), -1.0F);
-  copy_slot(value, 2 * kSlotSize, of_row(2), -1.0F);
-  for (int slot = 0; slot < 3; ++slot) {
-    copy_slot(out, slot_dimension(slot, 0), slot * kSlotSize, 1.0F);
+  TinyMatrix& value = tensors.zeros("blk.0.attn_v.weight", 2 * kPartsEmbd, n_query);
+  TinyMatrix& out = tensors.zeros("blk.0.attn_output.weight", n_query, kPartsEmbd);
+  // Values 0 to 119 of the first two heads: what each part becomes, less what it is.
+  copy_part(value, 0, of_token(0), 1.0F);
+  copy_part(value, 0, of_row(0), -1.0F);
+  copy_part(value, kPartSize, of_row(0), 1.0F);
+  copy_part(value, kPartSize, of_row(1), -1.0F);
+  copy_part(value, 2 * kPartSize, of_row(2), -1.0F);
+  for (int part = 0; part < 3; ++part) {
+    copy_part(out, part_dimension(part, 0), part * kPartSize, 1.0F);
   }
-  // The third head: the first slot of g one position back.
-  copy_slot(value, 2 * kSlotsHead, of_row(0), 1.0F);
-  copy_slot(out, slot_dimension(2, 0), 2 * kSlotsHead, 1.0F);
+  // The third head: the first part of g one position back.
+  copy_part(value, 2 * kPartsHead, of_row(0), 1.0F);
+  copy_part(out, part_dimension(2, 0), 2 * kPartsHead, 1.0F);
 }
 
 void add_equal_head(TinyTensors& tensors) {
-  TinyMatrix& fc = tensors.zeros("fc.weight", 3 * kSlotsEmbd, kSlotsEmbd);
-  for (int slot = 0; slot < 3; ++slot) {
-    copy_slot(fc, slot_dimension(slot, 0), slot * kSlotsEmbd + slot_dimension(slot, 0), 1.0F);
+  TinyMatrix& fc = tensors.zeros("fc.weight", 3 * kPartsEmbd, kPartsEmbd);
+  for (int part = 0; part < 3; ++part) {
+    copy_part(fc, part_dimension(part, 0), part * kPartsEmbd + part_dimension(part, 0), 1.0F);
   }
-  fc.at(0, 2 * kSlotsEmbd) = 1.0F;
-  tensors.plain("blk.0.attn_norm.weight", kSlotsEmbd, 0, slots_norm(1));
-  tensors.plain("blk.0.attn_norm_2.weight", kSlotsEmbd, 0, slots_norm(3));
+  fc.at(0, 2 * kPartsEmbd) = 1.0F;
+  tensors.plain("blk.0.attn_norm.weight", kPartsEmbd, 0, parts_norm(1));
+  tensors.plain("blk.0.attn_norm_2.weight", kPartsEmbd, 0, parts_norm(3));
   add_shift(tensors);
 }
 
 void add_noise_head(TinyTensors& tensors, const Shape& shape, int n_embd) {
   const double size = 1.0 / std::sqrt(n_embd);
-  const int n_query = kHeads * kSlotsHead;
+  const int n_query = kHeads * kPartsHead;
   tensors.gaussian("fc.weight", 3 * shape.n_embd_target, n_embd, size);
   tensors.plain("blk.0.attn_norm.weight", n_embd, 0, 1.0);
   tensors.plain("blk.0.attn_norm_2.weight", n_embd, 0, 1.0);
@@ -102,7 +102,7 @@ void add_noise_head(TinyTensors& tensors, const Shape& shape, int n_embd) {
 GgufHandle eagle3_metadata(const Shape& shape, const TinyVocabulary& vocabulary,
                            const TinyEagle3Options& options) {
   GgufHandle metadata(gguf_init_empty());
-  set_slots_shape(metadata.get(), "eagle3", shape.target_name + " eagle3", 1, kHeads, kHeads,
+  set_parts_shape(metadata.get(), "eagle3", shape.target_name + " eagle3", 1, kHeads, kHeads,
                   shape.n_ctx);
   set_key(metadata.get(), "eagle3", "embedding_length", shape.n_embd_target);
   set_key(metadata.get(), "eagle3", "vocab_size", vocabulary.size());
@@ -120,7 +120,7 @@ Status write_tiny_eagle3(const std::string& path, const TinyLagOptions& target,
                          const TinyEagle3Options& options) {
   const Result<TinyVocabulary> vocabulary = make_tiny_vocabulary(target.vocabulary);
   if (!vocabulary.ok()) return vocabulary.status();
-  const Shape shape = {kSlotsEmbd, target.n_layer, target.n_ctx_train, target.name};
+  const Shape shape = {kPartsEmbd, target.n_layer, target.n_ctx_train, target.name};
   OUTRIDER_RETURN_IF_ERROR(check(shape, *vocabulary, options));
   if (target.architecture == TinyLagArchitecture::kHyV3) {
     return invalid_argument("tiny eagle3 head: llama.cpp has no taps for hy_v3");
@@ -134,17 +134,17 @@ Status write_tiny_eagle3(const std::string& path, const TinyLagOptions& target,
   if (options.head == TinyHead::kEqual) {
     add_equal_head(tensors);
   } else {
-    add_noise_head(tensors, shape, kSlotsEmbd);
+    add_noise_head(tensors, shape, kPartsEmbd);
   }
-  tensors.plain("blk.0.ffn_norm.weight", kSlotsEmbd, 0, 1.0);
+  tensors.plain("blk.0.ffn_norm.weight", kPartsEmbd, 0, 1.0);
   add_feed_forward(tensors, "blk.0.", options.head);
-  tensors.plain("output_norm.weight", kSlotsEmbd, 0, 1.0);
+  tensors.plain("output_norm.weight", kPartsEmbd, 0, 1.0);
   tensors.add_noise("", options.noise, options.noise_seed);
   if (options.own_embedding) {
-    add_slots_embedding(tensors, "token_embd.weight", target, *vocabulary);
+    add_parts_embedding(tensors, "token_embd.weight", target, *vocabulary);
   }
   if (options.own_output) {
-    add_slots_output(tensors, "output.weight", target, *vocabulary,
+    add_parts_output(tensors, "output.weight", target, *vocabulary,
                      options.tokens.empty() ? all_ids(*vocabulary) : options.tokens);
   }
   if (!options.tokens.empty()) tensors.token_ids("d2t", options.tokens);
@@ -161,21 +161,21 @@ Status write_tiny_eagle3(const std::string& path, const TinyModelOptions& target
     return invalid_argument(
         "tiny eagle3 head: only noise, and only for llama, but for a lag model");
   }
-  if (target.n_embd != kSlotsEmbd) {
+  if (target.n_embd != kPartsEmbd) {
     return invalid_argument("tiny eagle3 head: the target's n_embd must be 128");
   }
   TinyTensors tensors(options.weight_type, options.seed);
   add_noise_head(tensors, shape, shape.n_embd_target);
-  tensors.plain("blk.0.ffn_norm.weight", kSlotsEmbd, 0, 1.0);
+  tensors.plain("blk.0.ffn_norm.weight", kPartsEmbd, 0, 1.0);
   add_feed_forward(tensors, "blk.0.", options.head);
-  tensors.plain("output_norm.weight", kSlotsEmbd, 0, 1.0);
-  const double size = 2.5 / std::sqrt(kSlotsEmbd);
+  tensors.plain("output_norm.weight", kPartsEmbd, 0, 1.0);
+  const double size = 2.5 / std::sqrt(kPartsEmbd);
   if (options.own_embedding) {
-    tensors.gaussian("token_embd.weight", kSlotsEmbd, vocabulary->size(), 1.0);
+    tensors.gaussian("token_embd.weight", kPartsEmbd, vocabulary->size(), 1.0);
   }
   if (options.own_output) {
     tensors.gaussian(
-        "output.weight", kSlotsEmbd,
+        "output.weight", kPartsEmbd,
         options.tokens.empty() ? vocabulary->size() : static_cast<int>(options.tokens.size()),
         size);
   }

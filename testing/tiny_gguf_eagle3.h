@@ -2,10 +2,10 @@
 //
 // Idea. At a position P the head gets three of the target's layer inputs (its taps), joined by `fc`
 // into a row g, and the token of P + 1; it guesses the token of P + 2 and gives a row for the next
-// step. For a tiny lag target (tiny_gguf_lag.h) with lags {1, 2} that is a shift by one slot: the
-// first slot is the token's code, the second comes out of g, the third out of the head's own cache
+// step. For a tiny lag target (tiny_gguf_lag.h) with lags {1, 2} that is a shift by one part: the
+// first part is the token's code, the second comes out of g, the third out of the head's own cache
 // at P - 1. So each of the three inputs, when wrong, makes guesses wrong. The taps are read in
-// parts: the first slot from taps[0], the second from taps[1], the third and the constant from
+// parts: the first part from taps[0], the second from taps[1], the third and the constant from
 // taps[2].
 //
 // For other llama targets (TinyModelOptions) only noise makes sense.
@@ -28,7 +28,7 @@ namespace outrider::testing {
 struct TinyEagle3Options {
   TinyHead head = TinyHead::kEqual;
   // Layers of the target, below n_layer, whose input is tapped. kEqual: taps[1] and taps[2] at
-  // least 1, since the first layer fills the slots.
+  // least 1, since the first layer fills the parts.
   std::array<int, 3> taps = {0, 1, 2};
   // The tokens that the head knows, all different: its d2t. Empty: all of the target's, no d2t.
   std::vector<Token> tokens;

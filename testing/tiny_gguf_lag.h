@@ -3,26 +3,26 @@
 //
 // Idea. A test of a trained head wants heads that are right always, never and now and then, without
 // training. A head of one layer cannot equal a random target. It can equal this one: every token
-// has a code of 40 signs, half of them +1; the embedding holds the code in a first slot of the
+// has a code of 40 signs, half of them +1; the embedding holds the code in a first part of the
 // residual stream and zeros elsewhere. The first layer's attention finds the tokens `lags[0]` and
-// `lags[1]` positions back, exactly, and writes their codes into a second and a third slot. Nothing
-// else writes to the stream. The logits are a random linear function of the slots: of the current
+// `lags[1]` positions back, exactly, and writes their codes into a second and a third part. Nothing
+// else writes to the stream. The logits are a random linear function of the parts: of the current
 // token's and both others', or, without `reads_current`, of both others' alone.
 //
 // How attention finds a distance. Keys are the same vector at every position, queries the same
 // vector turned back by `lag` positions, so that rotary position makes a score that depends on the
 // distance alone and is largest at `lag`; its size makes the next best weigh e^-50. Where a text is
 // too short for the distance, its first token is found. All codes have the same norm, so RMSNorm
-// divides by a constant, which the norms' weights multiply back: the slots hold +1 and -1 to within
+// divides by a constant, which the norms' weights multiply back: the parts hold +1 and -1 to within
 // rounding, and the head that shifts them, too.
 //
 // Example, lags {1, 2}: at position t the stream is [code(x_t), code(x_t-1), code(x_t-2), 1]. An
-// MTP block gets that of t-1 and the token x_t, and needs to shift by one slot.
+// MTP block gets that of t-1 and the token x_t, and needs to shift by one part.
 //
 // Architectures. kLlama has taps for EAGLE-3 and DFlash heads (tiny_gguf_eagle3.h,
 // tiny_gguf_dflash.h); further layers are there to be tapped, their attention and feed-forward
 // parts are computed and write zeros. kHyV3 and kQwen35 bring MTP blocks of their own; the second
-// slot of kQwen35 is filled by a recurrent layer (its convolution, through the state), the third by
+// part of kQwen35 is filled by a recurrent layer (its convolution, through the state), the third by
 // attention.
 //
 // Tested by tiny_gguf_lag_test.cc.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the build's own logic, without a network: how llama.cpp's source arrives
 (cmake/llama_source.cmake, with a tiny package instead of the real one) and what is done on a
-processor whose AMX faults (cmake/probe_cpu.cmake, with a faked probe)."""
+processor whose AMX faults (cmake/check_cpu.cmake, with a faked check)."""
 
 import hashlib
 import os
@@ -172,47 +172,47 @@ class LlamaSource(CMakeCase):
 
 
 @unittest.skipUnless(platform.machine() in ("x86_64", "AMD64"), "AMX is an x86 extension")
-class AmxProbe(CMakeCase):
-    ADVERTISED = "-DOUTRIDER_AMX_PROBE_FLAGS=-D__AMX_TILE__=1;"
+class AmxCheck(CMakeCase):
+    ADVERTISED = "-DOUTRIDER_AMX_CHECK_FLAGS=-D__AMX_TILE__=1;"
     NO_AMX = "-mno-amx-tile;-mno-amx-int8;-mno-amx-bf16"
 
     def setUp(self):
         super().setUp()
         self.project("project(x LANGUAGES C CXX)\nset(OUTRIDER_LLAMA ON)\n"
-                     "add_library(outrider_flags INTERFACE)\ninclude(probe_cpu)\n"
+                     "add_library(outrider_flags INTERFACE)\ninclude(check_cpu)\n"
                      "get_directory_property(all COMPILE_OPTIONS)\n"
                      "message(STATUS \"ours [${OUTRIDER_MACHINE_FLAGS}] all [${all}]\")\n")
 
     def test_amx_that_faults_when_executed_is_left_out_for_us_and_for_ggml(self):
-        code, output = self.configure(self.ADVERTISED + "-DOUTRIDER_PROBE_FAULTS")
+        code, output = self.configure(self.ADVERTISED + "-DOUTRIDER_CHECK_FAULTS")
         self.assertEqual(code, 0, output)
         self.assertIn("advertised, but fails when executed", output)
         self.assertIn(f"ours [-march=native;{self.NO_AMX}]", output)
         self.assertIn(f"all [$<$<COMPILE_LANGUAGE:C,CXX>:{self.NO_AMX}>]", output)
 
     def test_amx_that_works_is_kept(self):
-        code, output = self.configure(self.ADVERTISED + "-DOUTRIDER_PROBE_WORKS")
+        code, output = self.configure(self.ADVERTISED + "-DOUTRIDER_CHECK_WORKS")
         self.assertEqual(code, 0, output)
         self.assertIn("advertised, and works", output)
         self.assertIn("ours [-march=native] all []", output)
 
     def test_the_verdict_is_remembered_until_the_processor_changes(self):
-        faults = self.ADVERTISED + "-DOUTRIDER_PROBE_FAULTS"
+        faults = self.ADVERTISED + "-DOUTRIDER_CHECK_FAULTS"
         self.configure(faults)
         again = run("cmake", self.dir / "build", faults, env=self.env).stdout
         self.assertNotIn("AMX:", again)
         self.assertIn(self.NO_AMX, again)
-        works = run("cmake", self.dir / "build", self.ADVERTISED + "-DOUTRIDER_PROBE_WORKS",
+        works = run("cmake", self.dir / "build", self.ADVERTISED + "-DOUTRIDER_CHECK_WORKS",
                     env=self.env).stdout
         self.assertIn("advertised, and works", works)
         self.assertNotIn("-mno-amx", works)
 
-    def test_off_leaves_it_out_without_a_probe_and_on_keeps_it(self):
+    def test_off_leaves_it_out_without_a_check_and_on_keeps_it(self):
         code, output = self.configure("-DOUTRIDER_AMX=off")
         self.assertEqual(code, 0, output)
         self.assertIn(f"ours [-march=native;{self.NO_AMX}]", output)
         code, output = self.configure("-DOUTRIDER_AMX=on",
-                                      self.ADVERTISED + "-DOUTRIDER_PROBE_FAULTS")
+                                      self.ADVERTISED + "-DOUTRIDER_CHECK_FAULTS")
         self.assertEqual(code, 0, output)
         self.assertIn("ours [-march=native] all []", output)
 
@@ -221,7 +221,7 @@ class AmxProbe(CMakeCase):
         self.assertNotEqual(code, 0)
         self.assertIn("give auto, on or off", output)
 
-    def test_without_native_tuning_nothing_is_probed(self):
+    def test_without_native_tuning_nothing_is_checked(self):
         code, output = self.configure("-DGGML_NATIVE=OFF")
         self.assertEqual(code, 0, output)
         self.assertNotIn("AMX:", output)

@@ -190,7 +190,7 @@ TEST_P(CliChatTerminal, WhatIsNoTextIsNoCrash) {
   chat.type("/set temp 0\r");
   chat.expect("temp is 0");
   chat.type(std::string(1000, 'x') + "\r/stats\r");
-  chat.expect("this session");
+  chat.expect("this chat");
   chat.type("/exit\r");
   EXPECT_EQ(chat.wait(), 0);
 }
@@ -227,7 +227,7 @@ TEST_P(CliChatTerminal, ColoursAreForTerminalsThatTakeThem) {
   PtyProcess chat(call({"--color", "--width", "4"}));
   chat.expect("> ");
   chat.type("/help\rhello\r/stats\r");
-  const std::string said = chat.expect("this session");
+  const std::string said = chat.expect("this chat");
   const bool dumb = std::string(GetParam()) == "dumb";
   EXPECT_EQ(said.find("\033[") == std::string::npos, dumb) << said;
   EXPECT_EQ(said.find("\033[32mdraft-model") == std::string::npos, dumb) << said;
@@ -238,7 +238,7 @@ TEST_P(CliChatTerminal, ColoursAreForTerminalsThatTakeThem) {
   PtyProcess none(plain);
   none.expect("> ");
   none.type("hello\r/stats\r");
-  EXPECT_EQ(none.expect("this session").find("\033[3"), std::string::npos);
+  EXPECT_EQ(none.expect("this chat").find("\033[3"), std::string::npos);
   none.type("\x04");
   EXPECT_EQ(none.wait(), 0);
 }

@@ -138,11 +138,11 @@ TEST(CliChat, ASavedConversationGoesOnAsIfItHadNotStopped) {
   EXPECT_NE(bad.err.find("'none.json' does not exist"), std::string::npos) << bad.err;
 }
 
-TEST(CliChat, StatsAreOfTheLastAnswerAndOfTheSession) {
+TEST(CliChat, StatsAreOfTheLastAnswerAndOfTheChat) {
   const CliResult result = chat("/stats\none\ntwo\n/stats\n");
   for (const char* words :
        {"no answer yet", "last answer\nprompt ", "speculation   draft-model, suffix", "exactness ",
-        "\nthis session\nanswers       2\n", "of them read before", "tokens/s)", "tokens each",
+        "\nthis chat\nanswers       2\n", "of them read before", "tokens/s)", "tokens each",
         "  draft-model ", "of the drafted tokens"}) {
     EXPECT_NE(result.err.find(words), std::string::npos) << words << "\n" << result.err;
   }

@@ -149,7 +149,7 @@ TEST(DflashSlots, TextsOfSeveralSlotsAreThoseThatTheyHaveAlone) {
   testing::expect_slots_as_alone(opened, {3, 4, 5});
 }
 
-TEST(DflashOutput, AnyEndAndAnyBeginningLeaveTheTextAndTheBooks) {
+TEST(DflashOutput, AnyEndAndAnyBeginningLeaveTheTextAndTheState) {
   Opened opened(head_of(TinyHead::kEqual, 0.03f));
   ASSERT_TRUE(opened.drafter);
   testing::expect_any_end_and_beginning(opened, 16, /*to_the_end=*/true);

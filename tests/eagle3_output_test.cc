@@ -168,7 +168,7 @@ TEST(Eagle3Slots, TextsOfSeveralSlotsAreThoseThatTheyHaveAlone) {
   testing::expect_slots_as_alone(opened, {4, 4, 4});
 }
 
-TEST(Eagle3Output, AnyEndAndAnyBeginningLeaveTheTextAndTheBooks) {
+TEST(Eagle3Output, AnyEndAndAnyBeginningLeaveTheTextAndTheState) {
   Opened opened(head_of(TinyHead::kEqual, 0.03f));
   ASSERT_TRUE(opened.drafter);
   testing::expect_any_end_and_beginning(opened, 24, /*to_the_end=*/false);

@@ -61,7 +61,7 @@ WorkerProcess::WorkerProcess() {
 WorkerProcess::~WorkerProcess() {
   if (killed_ || !process_->wait(0)) return;
   std::fprintf(stderr, "the worker on %s %s: %s\n", address_.c_str(), process_->ending().c_str(),
-               process_->last_words().c_str());
+               process_->last_lines().c_str());
 }
 
 void WorkerProcess::kill() {

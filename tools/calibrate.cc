@@ -20,8 +20,8 @@ namespace {
 constexpr std::int32_t kMostDepth = 1 << 20;
 
 constexpr const char* kCalibrateDetails =
-    R"(T(b) is what one pass of the target over b tokens takes, on which every choice of speculation
-rests: a step of b tokens pays when it yields more than T(b)/T(1). It is jagged (four tokens may
+    R"(T(b) is what one pass of the target over b tokens takes. Every choice of speculation depends
+on it: a step of b tokens pays when it yields more than T(b)/T(1). It is jagged (four tokens may
 take less than two), so widths are measured and not computed. Each is measured --repeat times, in
 turn with the others; shown are the median, and between which times half of the passes lie.
 Beside it stands the least that a step can take on this machine, the longer of reading all weights

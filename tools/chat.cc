@@ -13,7 +13,7 @@
 #include "tools/answer.h"
 #include "tools/chat_commands.h"
 #include "tools/chat_reader.h"
-#include "tools/chat_session.h"
+#include "tools/chat_state.h"
 #include "tools/command.h"
 #include "tools/line_editor.h"
 #include "tools/options.h"
@@ -45,8 +45,8 @@ class ChatCommand : public Command {
   LocalSetup setup() const;
   Status check_template(const LocalRuntime& local) const;
   void greet() const;
-  int talk(ChatSession& session, ChatReader& reader, SignalWatch& signals);
-  void take(ChatSession& session, const ChatInput& input);
+  int talk(ChatState& chat, ChatReader& reader, SignalWatch& signals);
+  void take(ChatState& chat, const ChatInput& input);
   // What came of a message or a command.
   void note(const Status& status);
 
@@ -67,10 +67,10 @@ void ChatCommand::add_options(CLI::App& app) {
   conversation.add_text("-p,--prompt", first_, "TEXT", "the first message");
   conversation.add_text("--system", system_, "TEXT", "the system message");
   conversation.add_text("--history", history_, "FILE",
-                        "where messages are kept for the arrow keys of later sessions, if lines "
+                        "where messages are kept for the arrow keys of later chats, if lines "
                         "are edited with libedit; by default outrider/chat_history in "
                         "$XDG_STATE_HOME or ~/.local/state");
-  conversation.add_switch("--no-history", no_history_, "keep no messages for later sessions");
+  conversation.add_switch("--no-history", no_history_, "keep no messages for later chats");
   add_model_options(app, model_);
   add_request_options(app, request_, {"namespace"});
   add_exact_option(app, "Speculation", model_);
@@ -118,14 +118,14 @@ void ChatCommand::note(const Status& status) {
   print_error(status.message());
 }
 
-void ChatCommand::take(ChatSession& session, const ChatInput& input) {
-  note(input.command ? do_command(session, input.text) : session.ask(input.text));
-  if (interactive_ && !session.ended()) std::fputs("\n", stderr);
+void ChatCommand::take(ChatState& chat, const ChatInput& input) {
+  note(input.command ? do_command(chat, input.text) : chat.ask(input.text));
+  if (interactive_ && !chat.ended()) std::fputs("\n", stderr);
 }
 
-int ChatCommand::talk(ChatSession& session, ChatReader& reader, SignalWatch& signals) {
+int ChatCommand::talk(ChatState& chat, ChatReader& reader, SignalWatch& signals) {
   bool once = false;  // Ctrl-C, with nothing typed
-  while (!session.ended()) {
+  while (!chat.ended()) {
     ChatInput input;
     const ChatReader::Kind kind = reader.next(input);
     if (interactive_ && kind != ChatReader::Kind::kInput) std::fputs("\n", stderr);
@@ -138,7 +138,7 @@ int ChatCommand::talk(ChatSession& session, ChatReader& reader, SignalWatch& sig
       note(invalid_argument("a line has more than " + std::to_string(kMaxLineBytes) + " bytes"));
     }
     if (kind != ChatReader::Kind::kInput) continue;
-    take(session, input);
+    take(chat, input);
     if (signals.terminated() || (signals.raised() && !interactive_)) break;
     if (signals.raised()) reader.drop_typed();
     signals.lower();  // it was the answer that Ctrl-C was about
@@ -158,10 +158,10 @@ Result<int> ChatCommand::run() {
   std::unique_ptr<LineSource> lines = edited_lines(history);
   if (lines == nullptr) lines = plain_lines(kMaxLineBytes);
   terminal.signals.on_other([&lines](int number) { lines->handle(number); });
-  terminal.signals.before_death([&lines] { lines->give_back(); });
+  terminal.signals.before_exit([&lines] { lines->give_back(); });
   const OnExit unwatch([&terminal] {
     terminal.signals.on_other({});
-    terminal.signals.before_death({});
+    terminal.signals.before_exit({});
   });
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
                             LocalRuntime::open(setup(), terminal));
@@ -169,21 +169,21 @@ Result<int> ChatCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(check_template(*local));
 
   ChatReader reader(*lines, terminal.signals);
-  ChatSession session({.local = *local,
-                       .terminal = terminal,
-                       .model = model_,
-                       .request = request_,
-                       .answer = answer_});
+  ChatState chat({.local = *local,
+                  .terminal = terminal,
+                  .model = model_,
+                  .request = request_,
+                  .answer = answer_});
   if (interactive_) terminal.signals.repeat_interrupts();
   greet();
-  if (system_) note(session.set_system(*system_));
+  if (system_) note(chat.set_system(*system_));
   if (first_) {
     if (interactive_) std::fputs(("> " + *first_ + "\n").c_str(), stderr);
-    take(session, {.text = *first_});
+    take(chat, {.text = *first_});
     if (interactive_) terminal.signals.lower();
   }
   const int code = terminal.signals.raised() ? terminal.signals.exit_code()
-                                             : talk(session, reader, terminal.signals);
+                                             : talk(chat, reader, terminal.signals);
   OUTRIDER_RETURN_IF_ERROR(lines->status());
   return code;
 }

@@ -13,36 +13,36 @@ namespace {
 
 using Argument = const std::string&;
 
-Status show_help(ChatSession& session, Argument /*argument*/) {
-  std::fputs((command_help() + session.color_help() + "\n").c_str(), stderr);
+Status show_help(ChatState& chat, Argument /*argument*/) {
+  std::fputs((command_help() + chat.color_help() + "\n").c_str(), stderr);
   return Status();
 }
 
-Status end(ChatSession& session, Argument /*argument*/) {
-  session.end();
+Status end(ChatState& chat, Argument /*argument*/) {
+  chat.end();
   return Status();
 }
 
 constexpr SlashCommand kCommands[] = {
     {"help", "", false, "this list", show_help},
-    {"stats", "", false, "speed and guesses of the last answer and of the session",
-     [](ChatSession& session, Argument) { return session.show_stats(); }},
+    {"stats", "", false, "speed and guesses of the last answer and of the chat",
+     [](ChatState& chat, Argument) { return chat.show_stats(); }},
     {"set", "NAME VALUE", false,
      "set a field of the requests, as in JSON or the options: /set temp 0.2; without VALUE: show "
      "it; VALUE default: as without it; alone: list what is set",
-     [](ChatSession& session, Argument text) { return session.set(text); }},
+     [](ChatState& chat, Argument text) { return chat.set(text); }},
     {"system", "TEXT", false, "replace the system message; \"\" takes it away; alone: show it",
-     [](ChatSession& session, Argument text) { return session.set_system(text); }},
+     [](ChatState& chat, Argument text) { return chat.set_system(text); }},
     {"save", "FILE", true, "write the conversation to FILE (JSON), a prompt file for compare, too",
-     [](ChatSession& session, Argument text) { return session.save(text); }},
+     [](ChatState& chat, Argument text) { return chat.save(text); }},
     {"load", "FILE", true, "go on with the conversation in FILE",
-     [](ChatSession& session, Argument text) { return session.load(text); }},
+     [](ChatState& chat, Argument text) { return chat.load(text); }},
     {"undo", "", false, "take the last question and its answer back",
-     [](ChatSession& session, Argument) { return session.undo(); }},
+     [](ChatState& chat, Argument) { return chat.undo(); }},
     {"retry", "", false, "answer the last question again",
-     [](ChatSession& session, Argument) { return session.retry(); }},
+     [](ChatState& chat, Argument) { return chat.retry(); }},
     {"clear", "", false, "forget the conversation, but the system message",
-     [](ChatSession& session, Argument) { return session.clear(); }},
+     [](ChatState& chat, Argument) { return chat.clear(); }},
     {"exit", "", false, "end (also Ctrl-D)", end},
 };
 
@@ -71,7 +71,7 @@ Status unknown(const std::string& name) {
 
 std::span<const SlashCommand> slash_commands() { return kCommands; }
 
-Status do_command(ChatSession& session, std::string_view line) {
+Status do_command(ChatState& chat, std::string_view line) {
   line.remove_prefix(1);
   const std::size_t blank = std::min(line.find_first_of(" \t"), line.size());
   const std::string name(line.substr(0, blank));
@@ -85,7 +85,7 @@ Status do_command(ChatSession& session, std::string_view line) {
     if (command.argument.empty() && !argument.empty()) {
       return invalid_argument("/" + name + " takes nothing behind it, but got '" + argument + "'");
     }
-    return command.act(session, argument);
+    return command.act(chat, argument);
   }
   return unknown(name);
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "tools/chat_session.h"
+#include "tools/chat_state.h"
 
 namespace outrider::tools {
 
@@ -15,7 +15,7 @@ struct SlashCommand {
   std::string_view argument;  // for /help: "FILE"; empty: it takes none
   bool needs_argument;
   std::string_view help;
-  Status (*act)(ChatSession& session, const std::string& argument);
+  Status (*act)(ChatState& chat, const std::string& argument);
 };
 
 // In the order of /help. Static storage.
@@ -23,7 +23,7 @@ std::span<const SlashCommand> slash_commands();
 
 // Does what `line` says, "/set top_k 40". Errors: the command's; kNotFound for one that there is
 // not, which says which there are; kInvalidArgument for an argument too many or too few.
-Status do_command(ChatSession& session, std::string_view line);
+Status do_command(ChatState& chat, std::string_view line);
 
 // What /help prints.
 std::string command_help();

@@ -38,7 +38,7 @@ class Conversation {
   // Forgets all but the system's message.
   void clear();
 
-  // Replaces the file, in one step. Errors: those of write_whole_file().
+  // Replaces the file atomically. Errors: those of write_whole_file().
   Status save(const std::string& path) const;
   // Errors name the file, and the message and field that is wrong: kNotFound, kInvalidArgument,
   // kInternal.

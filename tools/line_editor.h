@@ -16,7 +16,7 @@
 namespace outrider::tools {
 
 // Null where there is no editor: not built in, standard input or error is no terminal, or $TERM is
-// one that cannot move its cursor. `history_file`: where messages are kept from session to session;
+// one that cannot move its cursor. `history_file`: where messages are kept from chat to chat;
 // empty: nowhere. A file that cannot be read is as good as none.
 std::unique_ptr<LineSource> edited_lines(const std::string& history_file);
 

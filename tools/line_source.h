@@ -32,7 +32,7 @@ class LineSource {
   // The process is about to die: the terminal gets back what it had. Any thread.
   virtual void give_back() {}
 
-  // Keeps a message for the arrow keys, and for later sessions.
+  // Keeps a message for the arrow keys, and for later chats.
   virtual void remember(const std::string& /*message*/) {}
 };
 

@@ -52,9 +52,9 @@ void SignalWatch::on_other(std::function<void(int)> callback) {
   other_callback_ = std::move(callback);
 }
 
-void SignalWatch::before_death(std::function<void()> callback) {
+void SignalWatch::before_exit(std::function<void()> callback) {
   const std::lock_guard<std::mutex> lock(others_mutex_);
-  last_words_ = std::move(callback);
+  before_exit_ = std::move(callback);
 }
 
 void SignalWatch::lower() {
@@ -77,7 +77,7 @@ void SignalWatch::watch() {
     if (raised()) {
       // The second one: as if nobody had watched.
       const std::lock_guard<std::mutex> lock(others_mutex_);
-      if (last_words_) last_words_();
+      if (before_exit_) before_exit_();
       std::signal(number, SIG_DFL);
       pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
       kill(getpid(), number);

@@ -54,7 +54,7 @@ class SignalWatch {
   void on_other(std::function<void(int number)> callback);
 
   // Called on the watching thread before a second signal has its usual effect.
-  void before_death(std::function<void()> callback);
+  void before_exit(std::function<void()> callback);
 
  private:
   void watch();
@@ -65,7 +65,7 @@ class SignalWatch {
   std::function<void()> callback_;
   std::mutex others_mutex_;  // guards the two below
   std::function<void(int)> other_callback_;
-  std::function<void()> last_words_;
+  std::function<void()> before_exit_;
   std::atomic<bool> raised_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> repeat_interrupts_{false};

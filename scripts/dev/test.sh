@@ -168,7 +168,7 @@ cmd_sanitize() {
 
 # What a round of a soak has beside the tests, in full numbers (OUTRIDER_SOAK): a program of tests, its
 # tests, and the minutes after which it is ended and counts as failed. By themselves, one after the
-# other, since the server's also hold how long things take; each prints its figures.
+# other, since the server's also measure how long things take; each prints its figures.
 SOAK_TESTS=('http_test ServerReliability.* 20' 'integration_test MutatedModels.* 20'
   'store_test AtomicFileTest.AKill* 5')
 SOAK_MUTATIONS=1000  # of each input of the fuzz targets

@@ -11,6 +11,8 @@ using json::Json;
 
 constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
 constexpr std::string_view kChoices[] = {"auto", "none", "required"};
+constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium",
+                                         "high", "xhigh",   "max"};
 
 // What services and their clients write into answers, and send back with them: names and states of
 // messages, sources, the content and the reasoning once more in a form of their own; and marks for
@@ -32,6 +34,10 @@ constexpr std::string_view kIgnoredOfPart[] = {"annotations", "logprobs", "cache
 constexpr Dialect kPartDialect{.names = {}, .ignored = kIgnoredOfPart};
 constexpr std::string_view kIgnoredOfTool[] = {"cache_control"};
 constexpr Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool};
+// How the reasoning is to be shown.
+constexpr std::string_view kIgnoredOfReasoning[] = {"summary", "generate_summary", "context"};
+constexpr Dialect kReasoningDialect{
+    .names = {}, .ignored = kIgnoredOfReasoning, .null_is_absent = true};
 
 // A text, or null for none.
 void read_text_or_null(JsonFields& fields, std::string_view name, std::string& value) {
@@ -256,6 +262,42 @@ void read_template_values(JsonFields& fields, CompletionRequest& request) {
     return fields.refuse("chat_template_kwargs.enable_thinking", *thinking, "true or false");
   }
   if (!given->empty()) request.chat.template_values = json::encode(*given);
+}
+
+std::string read_effort(JsonFields& fields, std::string_view name) {
+  std::string effort;
+  fields.choice(name, effort, kEfforts);
+  return effort;
+}
+
+void set_effort(CompletionRequest& request, std::string_view effort) {
+  if (effort.empty()) return;
+  request.chat.reasoning = effort != "none";
+  if (effort == "none") return;
+  const std::string_view known = effort == "minimal"                    ? "low"
+                                 : effort == "xhigh" || effort == "max" ? "high"
+                                                                        : effort;
+  const json::Parsed given = json::parse(request.chat.template_values);  // empty: no JSON
+  Json values = given.ok() ? *given.value : Json::object();
+  values.emplace("reasoning_effort", std::string(known));
+  request.chat.template_values = json::encode(values);
+}
+
+void read_reasoning_at(JsonFields& fields, const std::string& place, const Json& reasoning,
+                       CompletionRequest& request) {
+  JsonFields inner(reasoning, place + ".", &kReasoningDialect);
+  const std::string effort = read_effort(inner, "effort");
+  take_error(fields, inner);
+  set_effort(request, effort);
+}
+
+void read_reasoning_object(JsonFields& fields, CompletionRequest& request) {
+  const Json* given = fields.any("reasoning");
+  if (given == nullptr || !given->is_object()) return;
+  if (fields.any("prompt") != nullptr) {  // no template that could be told
+    return fields.fail("reasoning", "reasoning is an object, which needs messages, not a prompt");
+  }
+  read_reasoning_at(fields, "reasoning", *given, request);
 }
 
 Json message_json(const ChatReply& reply) {

@@ -10,7 +10,8 @@
 //   tool_choice   "auto", "none", "required", or {"type": "function", "function": {"name"}}, which
 //                 leaves the one tool and requires one call of it
 //   parallel_tool_calls  whether one answer may have several calls
-//   reasoning     false: the model answers at once, where its template can switch that
+//   reasoning     false: the model answers at once, where its template can switch that; or
+//                 {"effort": "none" to "max"}: how hard it is to think
 //   chat_template_kwargs  an object: further values for the template
 //
 // "reasoning" of a message is as good as "reasoning_content". What services write into answers, and
@@ -38,6 +39,19 @@ void read_messages(JsonFields& fields, CompletionRequest& request);
 void read_tools(JsonFields& fields, CompletionRequest& request);
 void read_tool_choice(JsonFields& fields, CompletionRequest& request);  // behind read_tools
 void read_template_values(JsonFields& fields, CompletionRequest& request);
+// Where "reasoning" is an object. Behind read_template_values.
+void read_reasoning_object(JsonFields& fields, CompletionRequest& request);
+
+// How hard the model is to think, "none" to "max": the field `name`; empty: it is not there.
+std::string read_effort(JsonFields& fields, std::string_view name);
+// Templates know at most low, medium and high, as their value "reasoning_effort"; those without it
+// only that there is reasoning or not. Other values for the template stay, and one of that name
+// that the client gave itself. Empty: nothing changes. Behind what reads the template's values.
+void set_effort(CompletionRequest& request, std::string_view effort);
+// The same of {"effort"} at `place`, with what OpenAI's clients put beside it that changes nothing.
+// What is no object is an error.
+void read_reasoning_at(JsonFields& fields, const std::string& place, const json::Json& reasoning,
+                       CompletionRequest& request);
 
 // As read_tools() where a tool has another form: at most kMaxChatTools, each read by `read`, which
 // is told its `place`, "tools[2]".

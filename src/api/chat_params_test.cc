@@ -154,6 +154,26 @@ TEST(ChatParams, WhatOfAnAnswerWouldSaySomethingIsRefusedByName) {
   EXPECT_EQ(wrong_field(back(R"("reasoning":7)")), "messages[1].reasoning");
 }
 
+TEST(ChatParams, HowHardToThinkMayBeAnObjectOfReasoning) {
+  const auto chat_of = [](const std::string& fields) {
+    const Result<CompletionRequest> request = read(kHi + "," + fields);
+    EXPECT_TRUE(request.ok()) << fields << ": " << request.status().message();
+    return request.ok() ? request->chat : ChatOptions();
+  };
+  EXPECT_EQ(chat_of(R"("reasoning":{"effort":"xhigh","summary":"auto"})").template_values,
+            R"({"reasoning_effort":"high"})");
+  EXPECT_EQ(
+      chat_of(R"("reasoning":{"effort":"minimal"},"chat_template_kwargs":{"a":1})").template_values,
+      R"({"a":1,"reasoning_effort":"low"})");
+  EXPECT_FALSE(chat_of(R"("reasoning":{"effort":"none"})").reasoning);
+  const ChatOptions nothing = chat_of(R"("reasoning":{"effort":null})");
+  EXPECT_TRUE(nothing.reasoning);
+  EXPECT_EQ(nothing.template_values, "");
+  EXPECT_EQ(wrong_field(kHi + R"(,"reasoning":{"effort":"much"})"), "reasoning.effort");
+  EXPECT_EQ(wrong_field(kHi + R"(,"reasoning":{"efort":"low"})"), "reasoning.efort");
+  EXPECT_EQ(wrong_field(R"("prompt":"a","reasoning":{"effort":"low"})"), "reasoning");
+}
+
 TEST(ChatParams, APartThatIsNoTextIsUnsupported) {
   const Result<CompletionRequest> request =
       read(R"("messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}])");

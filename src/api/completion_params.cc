@@ -113,7 +113,8 @@ constexpr ReaderByHand kPromptByHand[] = {{"prompt", read_prompt},
                                           {"messages", read_messages},
                                           {"tools", read_tools},
                                           {"tool_choice", read_tool_choice},
-                                          {"chat_template_kwargs", read_template_values}};
+                                          {"chat_template_kwargs", read_template_values},
+                                          {"reasoning", read_reasoning_object}};
 constexpr ReaderByHand kSettingsByHand[] = {{"logit_bias", read_logit_bias},
                                             {"json_schema", read_schema},
                                             {"speculative", read_speculative}};

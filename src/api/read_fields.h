@@ -1,7 +1,7 @@
 // Reads JSON into a struct by its table of fields (base/field.h), and describes the table.
 //
-// Strict, as JsonFields is. Fields that are ByHand are skipped: the code that reads the struct
-// reads them.
+// Strict, as JsonFields is. Fields that are ByHand are skipped, and so are objects of those that
+// may be one (Field::or_object): the code that reads the struct reads them.
 #pragma once
 
 #include <span>
@@ -104,6 +104,10 @@ class FieldReader {
 
 template <typename T>
 void read_field(JsonFields& fields, const Field<T>& field, T& object) {
+  if (!field.or_object.empty()) {
+    const json::Json* given = fields.any(field.name);
+    if (given != nullptr && given->is_object()) return;
+  }
   visit_field(field, object, FieldReader<T>(fields, field, object));
   if (fields.ok()) fields.fail(check(field, object));
 }
@@ -114,9 +118,14 @@ Parameter parameter_of(const Field<T>& field) {
   std::string otherwise(field.otherwise);
   if (otherwise.empty()) otherwise = value_text(field, kDefaults);
   std::string help = full_help(field);
+  std::string type(field.type());
+  if (!field.or_object.empty()) {
+    help.append("; or ").append(field.or_object);
+    type += " | object";
+  }
   if (!otherwise.empty()) help += "; default: " + otherwise;
   Parameter parameter{.name = std::string(field.name),
-                      .type = std::string(field.type()),
+                      .type = std::move(type),
                       .help = std::move(help),
                       .range = field.range,
                       .most = field.most};

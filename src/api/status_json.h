@@ -24,15 +24,14 @@ json::Json model_status_json(const ModelStatus& status);
 json::Json status_json(const RuntimeStatus& status);
 json::Json stats_json(const RuntimeStatus& status);
 
-// [{"name","kind":
-// "model"|"lookup"|"head","state","attached","path","error","memory_bytes","files":
-// [{"path","tier": null|"static"|"dynamic","option": what a configuration calls it,"state",
-// "attached","error","file_bytes","memory_bytes"}]}]: the drafters that are there or could be.
-// Without "attached" one takes no part; its state says why. "memory_bytes" is what it holds for its
-// texts, of its files and of finished texts, and a draft model's weights; stores are mapped, and
-// take no memory that counts here. Of one that can keep texts ("suffix") also "remembered": null
-// where the operator has no texts remembered, else
-// {"max_tokens","namespaces","tokens","memory_bytes"}.
+// [{"name","kind": "model"|"lookup"|"head","state","attached","path","error","memory_bytes",
+// "files": [{"path","tier": null|"static"|"dynamic","option": what a configuration calls it,
+// "state","attached","error","file_bytes","memory_bytes"}]}]: the drafters that are there or could
+// be. Without "attached" one takes no part; its state says why. "memory_bytes" is what it holds for
+// its texts, of its files and of finished texts, and a draft model's weights; stores are mapped,
+// and take no memory that counts here. Of one that can keep texts ("suffix") also "remembered":
+// null where the operator has no texts remembered, else {"max_tokens","namespaces","tokens",
+// "memory_bytes"}.
 json::Json drafters_json(const RuntimeStatus& status);
 json::Json drafter_file_json(const DrafterFileStatus& status);
 

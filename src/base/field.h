@@ -111,6 +111,8 @@ struct Field {
   std::size_t most = 0;               // texts at most; 0: any number
   std::string_view replaced_by = {};  // the field that, where it is on, takes this one's place
   std::string_view otherwise = {};    // its default in words, where that is not a value
+  // In JSON it may also be an object, which is read by hand: what that says. Empty: it may not.
+  std::string_view or_object = {};
 
   std::string_view type() const;  // "number", "integer", "string | array", ...
 };

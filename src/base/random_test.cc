@@ -76,15 +76,15 @@ TEST(Random, NeighboursInEveryCoordinateAreUncorrelated) {
 }
 
 TEST(Random, FlippingOneInputBitFlipsHalfOfTheOutputBits) {
-  constexpr int kTrials = 4000;
+  constexpr int kInputs = 4000;
   for (int bit = 0; bit < 32; ++bit) {
     double flips = 0.0;
-    for (int i = 0; i < kTrials; ++i) {
+    for (int i = 0; i < kInputs; ++i) {
       const std::uint32_t x = static_cast<std::uint32_t>(mix64(static_cast<std::uint64_t>(i)));
       const NoiseKey key = noise_key(5, static_cast<std::uint64_t>(i));
       flips += std::popcount(noise_bits(key, x) ^ noise_bits(key, x ^ (1U << bit)));
     }
-    EXPECT_NEAR(flips / kTrials, 16.0, 0.5) << "token bit " << bit;
+    EXPECT_NEAR(flips / kInputs, 16.0, 0.5) << "token bit " << bit;
   }
 }
 

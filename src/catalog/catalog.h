@@ -3,7 +3,7 @@
 // A model is opened when it is first asked for, and stays until another one needs its memory or its
 // place: then those that nobody uses go, the one that was used longest ago first. A model that is
 // in use is never unloaded; when nothing else makes room, asking for one more is an error that says
-// so. Nothing is unloaded in vain, for a model that would not fit anyway.
+// so. Nothing is unloaded for a model that would not fit anyway.
 //
 // The state of a model, as one thread of the catalog moves it on:
 //
@@ -112,6 +112,8 @@ class Catalog {
   virtual Status unload(std::string_view name) = 0;
 
   virtual std::vector<CatalogStatus> status() const = 0;  // in the order of the entries
+  // Of the one that acquire() finds under that name; nothing: there is none.
+  virtual std::optional<CatalogStatus> status_of(std::string_view name) const = 0;
 
   // Every wait and every completion ends with what it has; nothing can be acquired from then on.
   // Leases stay valid.

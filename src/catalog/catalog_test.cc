@@ -110,6 +110,21 @@ TEST_F(CatalogTest, AnUnknownNameIsToldWithTheOnesThatAre) {
   EXPECT_EQ(failure(*make({}), "").message(), "there are no models here");
 }
 
+TEST_F(CatalogTest, TheStatusOfOneIsFoundByEveryNameThatOpensIt) {
+  const std::unique_ptr<Catalog> catalog =
+      make_of({{.name = "alpha", .target = model("target"), .aliases = {"first"}},
+               {.name = "beta", .target = model("other"), .aliases = {"second"}}});
+  for (const char* name : {"", "alpha", "first", "beta", "second", "gamma", "Alpha"}) {
+    const std::optional<CatalogStatus> status = catalog->status_of(name);
+    Result<std::shared_ptr<Runtime>> opened = catalog->acquire(name, kNever);
+    ASSERT_EQ(status.has_value(), opened.ok()) << name;
+    if (!status) continue;
+    EXPECT_EQ(catalog->find_open(status->name).get(), opened->get()) << name;
+    EXPECT_EQ(catalog->status_of(name)->state, ModelState::kReady) << name;
+  }
+  EXPECT_EQ(make({})->status_of(""), std::nullopt) << "no default model";
+}
+
 TEST_F(CatalogTest, WrongEntriesAndOptionsAreRefused) {
   const auto refused = [this](std::vector<CatalogEntry> entries, CatalogOptions options = {}) {
     return Catalog::create(std::move(entries), std::move(options), loader_).status().message();

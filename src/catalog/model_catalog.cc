@@ -77,34 +77,34 @@ ModelCatalog::ModelCatalog(std::vector<CatalogEntry> entries, CatalogOptions opt
   for (CatalogEntry& entry : entries) {
     entry.target.n_sequences = options_.runtime.slots;
     if (entry.draft) entry.draft->n_sequences = options_.runtime.slots;
-    slots_.push_back(std::make_unique<Slot>());
-    Slot& slot = *slots_.back();
-    slot.entry = std::move(entry);
-    by_name_.emplace(slot.entry.name, &slot);
-    for (const std::string& alias : slot.entry.aliases) by_name_.emplace(alias, &slot);
+    models_.push_back(std::make_unique<Model>());
+    Model& model = *models_.back();
+    model.entry = std::move(entry);
+    by_name_.emplace(model.entry.name, &model);
+    for (const std::string& alias : model.entry.aliases) by_name_.emplace(alias, &model);
   }
 }
 
 ModelCatalog::~ModelCatalog() {
   shut_down();
-  assert(std::all_of(slots_.begin(), slots_.end(),
-                     [](const std::unique_ptr<Slot>& slot) { return slot->leases == 0; }));
+  assert(std::all_of(models_.begin(), models_.end(),
+                     [](const std::unique_ptr<Model>& model) { return model->leases == 0; }));
 }
 
 void ModelCatalog::start() {
   opener_ = std::thread([this] { run_opener(); });
 }
 
-ModelCatalog::Slot* ModelCatalog::find(std::string_view name) {
-  if (name.empty()) return slots_.empty() ? nullptr : slots_.front().get();
+ModelCatalog::Model* ModelCatalog::find(std::string_view name) const {
+  if (name.empty()) return models_.empty() ? nullptr : models_.front().get();
   const auto found = by_name_.find(std::string(name));
   return found == by_name_.end() ? nullptr : found->second;
 }
 
 Status ModelCatalog::no_model(std::string_view name) const {
-  if (slots_.empty()) return not_found("there are no models here");
+  if (models_.empty()) return not_found("there are no models here");
   std::vector<std::string> names;
-  for (const std::unique_ptr<Slot>& slot : slots_) names.push_back(slot->entry.name);
+  for (const std::unique_ptr<Model>& model : models_) names.push_back(model->entry.name);
   const std::string near = nearest(std::string(name), names);
   const std::size_t n = names.size();
   names.resize(std::min(n, kNamesShown));
@@ -117,199 +117,207 @@ Status ModelCatalog::no_model(std::string_view name) const {
   return not_found(std::move(message));
 }
 
-bool ModelCatalog::serves(const Slot& slot) {
-  return slot.state == State::kReady && slot.runtime->target() != nullptr;
+bool ModelCatalog::serves(const Model& model) {
+  return model.state == State::kReady && model.runtime->target() != nullptr;
 }
 
-void ModelCatalog::enqueue(Slot& slot) {
-  slot.state = State::kQueued;
-  slot.unwanted = false;
-  queue_.push_back(&slot);
+void ModelCatalog::enqueue(Model& model) {
+  model.state = State::kQueued;
+  model.unwanted = false;
+  queue_.push_back(&model);
   changed_.notify_all();
 }
 
 // REQUIRES: may_close()
-void ModelCatalog::close(Slot& slot) {
-  hand_to_opener(slot);
-  slot.state = State::kAbsent;
-  slot.unwanted = false;
+void ModelCatalog::close(Model& model) {
+  hand_to_opener(model);
+  model.state = State::kAbsent;
+  model.unwanted = false;
 }
 
-void ModelCatalog::hand_to_opener(Slot& slot) {
-  closed_.push_back(std::move(slot.runtime));
-  slot.runtime = nullptr;
+void ModelCatalog::hand_to_opener(Model& model) {
+  closed_.push_back(std::move(model.runtime));
+  model.runtime = nullptr;
   changed_.notify_all();
 }
 
 // After somebody stopped using it.
-void ModelCatalog::close_if_unwanted(Slot& slot) {
-  if (!idle(slot) || !slot.runtime) return;
-  if (slot.state == State::kReady && slot.unwanted) close(slot);
+void ModelCatalog::close_if_unwanted(Model& model) {
+  if (!idle(model) || !model.runtime) return;
+  if (model.state == State::kReady && model.unwanted) close(model);
   // A target had died under leases, and was not opened again.
-  if (slot.state == State::kAbsent || slot.state == State::kFailed) hand_to_opener(slot);
+  if (model.state == State::kAbsent || model.state == State::kFailed) hand_to_opener(model);
 }
 
 Result<std::shared_ptr<Runtime>> ModelCatalog::acquire(std::string_view name,
                                                        const std::function<bool()>& give_up) {
   Runtime* runtime = nullptr;
   Lock lock(mutex_);
-  Slot* const found = find(name);
+  Model* const found = find(name);
   if (found == nullptr) return no_model(name);
-  Slot& slot = *found;
-  const std::uint64_t ended_before = slot.loads_ended;
+  Model& model = *found;
+  const std::uint64_t ended_before = model.loads_ended;
   Status failure;
-  ++slot.waiting;
+  ++model.waiting;
   while (failure.ok()) {
     if (ending_) {
       failure = ended();
-    } else if (serves(slot)) {
-      ++slot.leases;
-      slot.last_use = ++uses_;
-      runtime = slot.runtime.get();
+    } else if (serves(model)) {
+      ++model.leases;
+      model.last_use = ++uses_;
+      runtime = model.runtime.get();
       break;
-    } else if (slot.loads_ended != ended_before) {
-      failure = !slot.outcome.ok() ? slot.outcome
-                                   : internal_error("model '" + slot.entry.name +
-                                                    "' ended as soon as it was "
-                                                    "ready; the next request opens it again");
-    } else if (slot.state == State::kFailed &&
-               options_.now() - slot.failed_ms < options_.retry_ms) {
-      failure = slot.outcome;
+    } else if (model.loads_ended != ended_before) {
+      failure = !model.outcome.ok() ? model.outcome
+                                    : internal_error("model '" + model.entry.name +
+                                                     "' ended as soon as it was "
+                                                     "ready; the next request opens it again");
+    } else if (model.state == State::kFailed &&
+               options_.now() - model.failed_ms < options_.retry_ms) {
+      failure = model.outcome;
     } else {
-      if (slot.state != State::kQueued && slot.state != State::kOpening) enqueue(slot);
+      if (model.state != State::kQueued && model.state != State::kOpening) enqueue(model);
       changed_.wait_for(lock, kAsk);
       if (!give_up) continue;
       lock.unlock();
       const bool gives_up = give_up();
       lock.lock();
-      if (gives_up && !serves(slot)) {
-        failure = cancelled("nobody waits any more for model '" + slot.entry.name + "'");
+      if (gives_up && !serves(model)) {
+        failure = cancelled("nobody waits any more for model '" + model.entry.name + "'");
       }
     }
   }
-  --slot.waiting;
+  --model.waiting;
   if (runtime == nullptr) {
-    close_if_unwanted(slot);
+    close_if_unwanted(model);
     return failure;
   }
   lock.unlock();
-  return lease(slot, runtime);
+  return lease(model, runtime);
 }
 
-std::shared_ptr<Runtime> ModelCatalog::lease(Slot& slot, Runtime* runtime) {
-  return std::shared_ptr<Runtime>(runtime, [this, &slot](Runtime*) { give_back(slot); });
+std::shared_ptr<Runtime> ModelCatalog::lease(Model& model, Runtime* runtime) {
+  return std::shared_ptr<Runtime>(runtime, [this, &model](Runtime*) { give_back(model); });
 }
 
-void ModelCatalog::give_back(Slot& slot) {
+void ModelCatalog::give_back(Model& model) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  --slot.leases;
-  close_if_unwanted(slot);
+  --model.leases;
+  close_if_unwanted(model);
 }
 
 std::shared_ptr<Runtime> ModelCatalog::find_open(std::string_view name) {
   Lock lock(mutex_);
-  Slot* const slot = find(name);
-  if (slot == nullptr || ending_ || !serves(*slot)) return nullptr;
-  ++slot->leases;
-  Runtime* const runtime = slot->runtime.get();
+  Model* const model = find(name);
+  if (model == nullptr || ending_ || !serves(*model)) return nullptr;
+  ++model->leases;
+  Runtime* const runtime = model->runtime.get();
   lock.unlock();
-  return lease(*slot, runtime);
+  return lease(*model, runtime);
 }
 
 Status ModelCatalog::preload(std::string_view name) {
   const Lock lock(mutex_);
-  Slot* const slot = find(name);
-  if (slot == nullptr) return no_model(name);
+  Model* const model = find(name);
+  if (model == nullptr) return no_model(name);
   if (ending_) return ended();
-  if (slot->state == State::kQueued || slot->state == State::kOpening || serves(*slot)) {
+  if (model->state == State::kQueued || model->state == State::kOpening || serves(*model)) {
     return Status();
   }
-  enqueue(*slot);
+  enqueue(*model);
   return Status();
 }
 
 Status ModelCatalog::unload(std::string_view name) {
   const Lock lock(mutex_);
-  Slot* const slot = find(name);
-  if (slot == nullptr) return no_model(name);
-  switch (slot->state) {
+  Model* const model = find(name);
+  if (model == nullptr) return no_model(name);
+  switch (model->state) {
     case State::kAbsent:
       break;
     case State::kQueued:
-      queue_.erase(std::find(queue_.begin(), queue_.end(), slot));
-      end_load(*slot,
-               cancelled("model '" + slot->entry.name + "' was unloaded before it was open"));
+      queue_.erase(std::find(queue_.begin(), queue_.end(), model));
+      end_load(*model,
+               cancelled("model '" + model->entry.name + "' was unloaded before it was open"));
       break;
     case State::kOpening:  // the opener looks at it
-      slot->unwanted = true;
+      model->unwanted = true;
       break;
     case State::kReady:
-      slot->unwanted = true;
-      close_if_unwanted(*slot);
+      model->unwanted = true;
+      close_if_unwanted(*model);
       break;
     case State::kFailed:
-      slot->state = State::kAbsent;
-      close_if_unwanted(*slot);
+      model->state = State::kAbsent;
+      close_if_unwanted(*model);
       break;
   }
   return Status();
 }
 
 // A load was called off, failed, or brought the model into service.
-void ModelCatalog::end_load(Slot& slot, Status outcome) {
-  ++slot.loads_ended;
-  slot.outcome = std::move(outcome);
-  if (slot.outcome.ok()) {
-    slot.state = State::kReady;
-    slot.last_use = ++uses_;
-    close_if_unwanted(slot);
+void ModelCatalog::end_load(Model& model, Status outcome) {
+  ++model.loads_ended;
+  model.outcome = std::move(outcome);
+  if (model.outcome.ok()) {
+    model.state = State::kReady;
+    model.last_use = ++uses_;
+    close_if_unwanted(model);
   } else {
-    const StatusCode code = slot.outcome.code();
-    const bool is_told = slot.unwanted || code == StatusCode::kCancelled;
-    slot.state = is_told ? State::kAbsent : State::kFailed;
-    slot.unwanted = false;
-    slot.failed_ms = options_.now();
-    if (slot.runtime && slot.leases == 0) hand_to_opener(slot);
+    const StatusCode code = model.outcome.code();
+    const bool is_told = model.unwanted || code == StatusCode::kCancelled;
+    model.state = is_told ? State::kAbsent : State::kFailed;
+    model.unwanted = false;
+    model.failed_ms = options_.now();
+    if (model.runtime && model.leases == 0) hand_to_opener(model);
   }
   changed_.notify_all();
+}
+
+CatalogStatus ModelCatalog::told(const Model& model) {
+  CatalogStatus one{.name = model.entry.name,
+                    .aliases = model.entry.aliases,
+                    .path = model.entry.target.path,
+                    .draft_path = model.entry.draft ? model.entry.draft->path : "",
+                    .offered_draft = model.entry.offered_draft};
+  const RuntimeStatus of = model.runtime ? model.runtime->status() : RuntimeStatus{};
+  switch (model.state) {
+    case State::kAbsent:
+      one.state = ModelState::kAbsent;
+      break;
+    case State::kQueued:
+      one.state = ModelState::kLoading;
+      break;
+    case State::kOpening:
+      one.state = ModelState::kLoading;
+      one.progress = of.target.state == ModelState::kLoading ? of.target.progress : 0.0;
+      break;
+    case State::kReady:
+      one.state = of.target.serving ? ModelState::kReady : of.target.state;
+      one.progress = of.target.serving ? 1.0 : of.target.progress;
+      if (one.state == ModelState::kFailed) one.error = of.target.error;
+      break;
+    case State::kFailed:
+      one.state = ModelState::kFailed;
+      one.error = model.outcome;
+      break;
+  }
+  one.in_use = model.leases;
+  one.estimated_bytes = model.bytes.value_or(0);
+  return one;
 }
 
 std::vector<CatalogStatus> ModelCatalog::status() const {
   const Lock lock(mutex_);
   std::vector<CatalogStatus> all;
-  for (const std::unique_ptr<Slot>& slot : slots_) {
-    CatalogStatus one{.name = slot->entry.name,
-                      .aliases = slot->entry.aliases,
-                      .path = slot->entry.target.path,
-                      .draft_path = slot->entry.draft ? slot->entry.draft->path : "",
-                      .offered_draft = slot->entry.offered_draft};
-    const RuntimeStatus of = slot->runtime ? slot->runtime->status() : RuntimeStatus{};
-    switch (slot->state) {
-      case State::kAbsent:
-        one.state = ModelState::kAbsent;
-        break;
-      case State::kQueued:
-        one.state = ModelState::kLoading;
-        break;
-      case State::kOpening:
-        one.state = ModelState::kLoading;
-        one.progress = of.target.state == ModelState::kLoading ? of.target.progress : 0.0;
-        break;
-      case State::kReady:
-        one.state = of.target.serving ? ModelState::kReady : of.target.state;
-        one.progress = of.target.serving ? 1.0 : of.target.progress;
-        if (one.state == ModelState::kFailed) one.error = of.target.error;
-        break;
-      case State::kFailed:
-        one.state = ModelState::kFailed;
-        one.error = slot->outcome;
-        break;
-    }
-    one.in_use = slot->leases;
-    one.estimated_bytes = slot->bytes.value_or(0);
-    all.push_back(std::move(one));
-  }
+  for (const std::unique_ptr<Model>& model : models_) all.push_back(told(*model));
   return all;
+}
+
+std::optional<CatalogStatus> ModelCatalog::status_of(std::string_view name) const {
+  const Lock lock(mutex_);
+  const Model* const model = find(name);
+  return model == nullptr ? std::nullopt : std::optional(told(*model));
 }
 
 void ModelCatalog::shut_down() {
@@ -317,8 +325,8 @@ void ModelCatalog::shut_down() {
   {
     const Lock lock(mutex_);
     ending_ = true;
-    for (const std::unique_ptr<Slot>& slot : slots_) {
-      if (slot->runtime) runtimes.push_back(slot->runtime);
+    for (const std::unique_ptr<Model>& model : models_) {
+      if (model->runtime) runtimes.push_back(model->runtime);
     }
   }
   changed_.notify_all();
@@ -331,23 +339,25 @@ std::string ModelCatalog::check_integrity() const {
   const Lock lock(mutex_);
   std::size_t opening = 0;
   std::size_t queued = 0;
-  for (const std::unique_ptr<Slot>& slot : slots_) {
-    const std::string who = "'" + slot->entry.name + "' ";
-    const std::ptrdiff_t times = std::count(queue_.begin(), queue_.end(), slot.get());
-    if (times != (slot->state == State::kQueued ? 1 : 0)) return who + "is queued wrongly";
-    if (slot->leases < 0 || slot->waiting < 0) return who + "was given back twice";
-    if (slot->leases > 0 && !slot->runtime) return who + "is leased without a runtime";
-    if (slot->state == State::kReady && !slot->runtime) return who + "is ready without a runtime";
-    if (slot->state == State::kAbsent && slot->runtime && idle(*slot)) {
+  for (const std::unique_ptr<Model>& model : models_) {
+    const std::string who = "'" + model->entry.name + "' ";
+    const std::ptrdiff_t times = std::count(queue_.begin(), queue_.end(), model.get());
+    if (times != (model->state == State::kQueued ? 1 : 0)) return who + "is queued wrongly";
+    if (model->leases < 0 || model->waiting < 0) return who + "was given back twice";
+    if (model->leases > 0 && !model->runtime) return who + "is leased without a runtime";
+    if (model->state == State::kReady && !model->runtime) return who + "is ready without a runtime";
+    if (model->state == State::kAbsent && model->runtime && idle(*model)) {
       return who + "is absent with a runtime";
     }
-    if (slot->state == State::kFailed && slot->outcome.ok()) return who + "failed without a reason";
-    if (slot->runtime) {
-      const std::string broken = slot->runtime->check_integrity();
+    if (model->state == State::kFailed && model->outcome.ok()) {
+      return who + "failed without a reason";
+    }
+    if (model->runtime) {
+      const std::string broken = model->runtime->check_integrity();
       if (!broken.empty()) return who + broken;
     }
-    opening += slot->state == State::kOpening ? 1 : 0;
-    queued += slot->state == State::kQueued ? 1 : 0;
+    opening += model->state == State::kOpening ? 1 : 0;
+    queued += model->state == State::kQueued ? 1 : 0;
   }
   if (opening > 1) return "two models are opened at once";
   if (queued != queue_.size()) return "the queue has others";

@@ -1,8 +1,8 @@
 // ModelCatalog: the Catalog of create().
 //
-// One mutex guards the slots; one thread, the opener, opens and closes models (close_idle and
+// One mutex guards the models; one thread, the opener, opens and closes models (close_idle and
 // release only hand a runtime to it, as ending one takes a while). It works outside of the mutex;
-// what it publishes to the slots it does under it.
+// what it publishes to them it does under it.
 #pragma once
 
 #include <condition_variable>
@@ -34,6 +34,7 @@ class ModelCatalog : public Catalog {
   Status preload(std::string_view name) override;
   Status unload(std::string_view name) override;
   std::vector<CatalogStatus> status() const override;
+  std::optional<CatalogStatus> status_of(std::string_view name) const override;
   void shut_down() override;
   std::string check_integrity() const override;
 
@@ -41,10 +42,10 @@ class ModelCatalog : public Catalog {
   enum class State { kAbsent, kQueued, kOpening, kReady, kFailed };
 
   // Invariants: check_integrity().
-  struct Slot {
+  struct Model {
     CatalogEntry entry;  // immutable
     State state = State::kAbsent;
-    std::shared_ptr<Runtime> runtime;  // the slot's own reference; leases are others
+    std::shared_ptr<Runtime> runtime;  // the catalog's own reference; leases are others
     std::int64_t leases = 0;
     std::int64_t waiting = 0;            // calls of acquire(); they count as a use
     std::uint64_t last_use = 0;          // of uses_
@@ -57,35 +58,36 @@ class ModelCatalog : public Catalog {
   using Lock = std::unique_lock<std::mutex>;
 
   // With the mutex held.
-  Slot* find(std::string_view name);
+  Model* find(std::string_view name) const;
+  static CatalogStatus told(const Model& model);
   Status no_model(std::string_view name) const;
-  static bool serves(const Slot& slot);
-  static bool idle(const Slot& slot) { return slot.leases == 0 && slot.waiting == 0; }
-  static bool may_close(const Slot& slot) { return slot.state == State::kReady && idle(slot); }
-  void enqueue(Slot& slot);
-  void close(Slot& slot);
-  void hand_to_opener(Slot& slot);
-  void close_if_unwanted(Slot& slot);
-  void end_load(Slot& slot, Status outcome);
+  static bool serves(const Model& model);
+  static bool idle(const Model& model) { return model.leases == 0 && model.waiting == 0; }
+  static bool may_close(const Model& model) { return model.state == State::kReady && idle(model); }
+  void enqueue(Model& model);
+  void close(Model& model);
+  void hand_to_opener(Model& model);
+  void close_if_unwanted(Model& model);
+  void end_load(Model& model, Status outcome);
   std::uint64_t open_bytes() const;
   std::size_t n_open() const;
-  std::string names_in_use(const Slot& but) const;
+  std::string names_in_use(const Model& but) const;
 
   // Makes a lease of what acquire() and find_open() counted.
-  std::shared_ptr<Runtime> lease(Slot& slot, Runtime* runtime);
-  void give_back(Slot& slot);
+  std::shared_ptr<Runtime> lease(Model& model, Runtime* runtime);
+  void give_back(Model& model);
 
   // The opener.
   void run_opener();
-  void open(Slot& slot);
-  Status try_open(Slot& slot);
+  void open(Model& model);
+  Status try_open(Model& model);
   Result<std::uint64_t> estimate(const CatalogEntry& entry) const;
-  Status make_room(Slot& slot);
-  Status why_no_room(const Slot& slot, std::uint64_t limit) const;
-  bool close_oldest(const Slot& but);
-  Status load(Slot& slot);
-  Result<std::shared_ptr<Runtime>> begin_load(Slot& slot);
-  void wait_for_rest(Slot& slot, const std::shared_ptr<Runtime>& runtime);
+  Status make_room(Model& model);
+  Status why_no_room(const Model& model, std::uint64_t limit) const;
+  bool close_oldest(const Model& but);
+  Status load(Model& model);
+  Result<std::shared_ptr<Runtime>> begin_load(Model& model);
+  void wait_for_rest(Model& model, const std::shared_ptr<Runtime>& runtime);
   void end_closed();
 
   const CatalogOptions options_;
@@ -93,9 +95,9 @@ class ModelCatalog : public Catalog {
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::vector<std::unique_ptr<Slot>> slots_;  // in the order of the entries; never changed
-  std::unordered_map<std::string, Slot*> by_name_;
-  std::deque<Slot*> queue_;
+  std::vector<std::unique_ptr<Model>> models_;  // in the order of the entries; never changed
+  std::unordered_map<std::string, Model*> by_name_;
+  std::deque<Model*> queue_;
   std::vector<std::shared_ptr<Runtime>> closed_;  // for the opener to end
   std::uint64_t uses_ = 0;
   bool ending_ = false;

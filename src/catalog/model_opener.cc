@@ -24,7 +24,7 @@ std::string gibibytes(std::uint64_t bytes) {
 
 void ModelCatalog::run_opener() {
   for (;;) {
-    Slot* next = nullptr;
+    Model* next = nullptr;
     {
       Lock lock(mutex_);
       changed_.wait(lock, [this] { return ending_ || !closed_.empty() || !queue_.empty(); });
@@ -38,8 +38,8 @@ void ModelCatalog::run_opener() {
     if (next != nullptr) open(*next);
     const Lock lock(mutex_);
     if (!ending_ || !closed_.empty()) continue;
-    for (Slot* const slot : std::exchange(queue_, {})) {
-      end_load(*slot, cancelled("the server is shutting down"));
+    for (Model* const model : std::exchange(queue_, {})) {
+      end_load(*model, cancelled("the server is shutting down"));
     }
     return;
   }
@@ -55,37 +55,37 @@ void ModelCatalog::end_closed() {
 }
 
 // Does not throw: whatever happens is the outcome of this load.
-void ModelCatalog::open(Slot& slot) {
+void ModelCatalog::open(Model& model) {
   Status outcome;
   try {
-    outcome = try_open(slot);
+    outcome = try_open(model);
   } catch (const std::bad_alloc&) {
-    outcome = resource_exhausted("model '" + slot.entry.name + "': out of memory");
+    outcome = resource_exhausted("model '" + model.entry.name + "': out of memory");
   } catch (const std::exception& error) {
-    outcome = internal_error("model '" + slot.entry.name + "': " + error.what());
+    outcome = internal_error("model '" + model.entry.name + "': " + error.what());
   }
   std::shared_ptr<Runtime> runtime;
   {
     const Lock lock(mutex_);
-    end_load(slot, std::move(outcome));
-    if (slot.state == State::kReady) runtime = slot.runtime;
+    end_load(model, std::move(outcome));
+    if (model.state == State::kReady) runtime = model.runtime;
   }
-  if (runtime) wait_for_rest(slot, runtime);
+  if (runtime) wait_for_rest(model, runtime);
 }
 
-Status ModelCatalog::try_open(Slot& slot) {
-  if (!slot.bytes) {
-    Result<std::uint64_t> bytes = estimate(slot.entry);
+Status ModelCatalog::try_open(Model& model) {
+  if (!model.bytes) {
+    Result<std::uint64_t> bytes = estimate(model.entry);
     if (!bytes.ok()) return bytes.status();
     const Lock lock(mutex_);
-    slot.bytes = *bytes;
+    model.bytes = *bytes;
   }
-  OUTRIDER_RETURN_IF_ERROR(make_room(slot));
-  Status outcome = load(slot);
+  OUTRIDER_RETURN_IF_ERROR(make_room(model));
+  Status outcome = load(model);
   // The estimate was too low, or something else took the memory.
-  while (outcome.code() == StatusCode::kResourceExhausted && close_oldest(slot)) {
+  while (outcome.code() == StatusCode::kResourceExhausted && close_oldest(model)) {
     end_closed();
-    outcome = load(slot);
+    outcome = load(model);
   }
   return outcome;
 }
@@ -100,46 +100,48 @@ Result<std::uint64_t> ModelCatalog::estimate(const CatalogEntry& entry) const {
 
 std::uint64_t ModelCatalog::open_bytes() const {
   std::uint64_t sum = 0;
-  for (const std::unique_ptr<Slot>& slot : slots_) {
-    if (slot->runtime) sum += slot->bytes.value_or(0);
+  for (const std::unique_ptr<Model>& model : models_) {
+    if (model->runtime) sum += model->bytes.value_or(0);
   }
   return sum;
 }
 
 std::size_t ModelCatalog::n_open() const {
   return static_cast<std::size_t>(
-      std::count_if(slots_.begin(), slots_.end(),
-                    [](const std::unique_ptr<Slot>& slot) { return slot->runtime != nullptr; }));
+      std::count_if(models_.begin(), models_.end(),
+                    [](const std::unique_ptr<Model>& model) { return model->runtime != nullptr; }));
 }
 
-std::string ModelCatalog::names_in_use(const Slot& but) const {
+std::string ModelCatalog::names_in_use(const Model& but) const {
   std::vector<std::string> names;
-  for (const std::unique_ptr<Slot>& slot : slots_) {
-    if (slot.get() != &but && slot->runtime && !may_close(*slot)) names.push_back(slot->entry.name);
+  for (const std::unique_ptr<Model>& model : models_) {
+    if (model.get() != &but && model->runtime && !may_close(*model)) {
+      names.push_back(model->entry.name);
+    }
   }
   return list_of(names);
 }
 
 // Closes what must go for it, or nothing with an error. The runtime that a died target left keeps
 // its room.
-Status ModelCatalog::make_room(Slot& slot) {
+Status ModelCatalog::make_room(Model& model) {
   const bool has_limit = options_.memory_bytes > 0;
   const std::uint64_t free_now = has_limit || !options_.free_memory ? 0 : options_.free_memory();
   {
     const Lock lock(mutex_);
-    if (slot.runtime) return Status();
-    std::vector<Slot*> slots;
+    if (model.runtime) return Status();
+    std::vector<Model*> models;
     std::vector<OpenModel> open;
-    for (const std::unique_ptr<Slot>& other : slots_) {
+    for (const std::unique_ptr<Model>& other : models_) {
       if (!other->runtime) continue;
-      slots.push_back(other.get());
+      models.push_back(other.get());
       open.push_back({.bytes = other->bytes.value_or(0),
                       .last_use = other->last_use,
                       .idle = may_close(*other)});
     }
     // What a machine has free is no certainty, so a model that would be alone there is tried.
     RoomWanted wanted{
-        .bytes = *slot.bytes, .max_models = options_.max_models, .even_without = !has_limit};
+        .bytes = *model.bytes, .max_models = options_.max_models, .even_without = !has_limit};
     if (has_limit) {
       const std::uint64_t taken = open_bytes();
       wanted.free = options_.memory_bytes > taken ? options_.memory_bytes - taken : 0;
@@ -147,19 +149,19 @@ Status ModelCatalog::make_room(Slot& slot) {
       wanted.free = free_now;
     }
     const std::optional<std::vector<std::size_t>> plan = plan_room(wanted, open);
-    if (!plan) return why_no_room(slot, has_limit ? options_.memory_bytes : free_now);
-    for (const std::size_t index : *plan) close(*slots[index]);
+    if (!plan) return why_no_room(model, has_limit ? options_.memory_bytes : free_now);
+    for (const std::size_t index : *plan) close(*models[index]);
   }
   end_closed();
   return Status();
 }
 
 // `limit`: of the memory, as far as there is one.
-Status ModelCatalog::why_no_room(const Slot& slot, std::uint64_t limit) const {
-  const std::string who = "model '" + slot.entry.name + "' ";
-  const std::string in_use = names_in_use(slot);
-  const std::string size = "needs about " + gibibytes(*slot.bytes);
-  if (options_.memory_bytes > 0 && *slot.bytes > limit) {
+Status ModelCatalog::why_no_room(const Model& model, std::uint64_t limit) const {
+  const std::string who = "model '" + model.entry.name + "' ";
+  const std::string in_use = names_in_use(model);
+  const std::string size = "needs about " + gibibytes(*model.bytes);
+  if (options_.memory_bytes > 0 && *model.bytes > limit) {
     return resource_exhausted(who + size + ", more than the " + gibibytes(limit) +
                               " that all models together may take; a smaller context or fewer "
                               "slots need less");
@@ -176,24 +178,24 @@ Status ModelCatalog::why_no_room(const Slot& slot, std::uint64_t limit) const {
 }
 
 // False when all others are in use.
-bool ModelCatalog::close_oldest(const Slot& but) {
+bool ModelCatalog::close_oldest(const Model& but) {
   const Lock lock(mutex_);
-  Slot* oldest = nullptr;
-  for (const std::unique_ptr<Slot>& slot : slots_) {
-    if (slot.get() == &but || !may_close(*slot)) continue;
-    if (oldest == nullptr || slot->last_use < oldest->last_use) oldest = slot.get();
+  Model* oldest = nullptr;
+  for (const std::unique_ptr<Model>& model : models_) {
+    if (model.get() == &but || !may_close(*model)) continue;
+    if (oldest == nullptr || model->last_use < oldest->last_use) oldest = model.get();
   }
   if (oldest == nullptr) return false;
   close(*oldest);
   return true;
 }
 
-// Makes the slot's runtime where it has none, and begins to load into it.
-Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Slot& slot) {
+// Makes the model's runtime where it has none, and begins to load into it.
+Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Model& model) {
   std::shared_ptr<Runtime> runtime;
   {
     const Lock lock(mutex_);
-    runtime = slot.runtime;
+    runtime = model.runtime;
   }
   if (runtime == nullptr) {
     Result<std::unique_ptr<Runtime>> made = Runtime::create(options_.runtime, loader_);
@@ -201,21 +203,21 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Slot& slot) {
     runtime = std::move(*made);
     const Lock lock(mutex_);
     if (ending_) return cancelled("the server is shutting down");
-    slot.runtime = runtime;
+    model.runtime = runtime;
   }
   // A load that failed before has left what it had; what is loaded anew takes its place.
   const bool has_draft = runtime->status().draft.state != ModelState::kAbsent;
-  OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kTarget, slot.entry.target,
-                                         has_draft ? std::nullopt : slot.entry.draft));
-  for (const DrafterFile& file : slot.entry.files) {
+  OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kTarget, model.entry.target,
+                                         has_draft ? std::nullopt : model.entry.draft));
+  for (const DrafterFile& file : model.entry.files) {
     OUTRIDER_RETURN_IF_ERROR(runtime->attach(file));
   }
   return runtime;
 }
 
 // Until the target is ready, or the load has failed or is not wanted any more.
-Status ModelCatalog::load(Slot& slot) {
-  Result<std::shared_ptr<Runtime>> begun = begin_load(slot);
+Status ModelCatalog::load(Model& model) {
+  Result<std::shared_ptr<Runtime>> begun = begin_load(model);
   if (!begun.ok()) return begun.status();
   Runtime& runtime = **begun;
   bool is_called_off = false;
@@ -226,23 +228,23 @@ Status ModelCatalog::load(Slot& slot) {
       if (target.state == ModelState::kReady) return Status();
       if (!target.error.ok()) {
         return is_called_off
-                   ? cancelled("model '" + slot.entry.name + "' was unloaded while it was opened")
+                   ? cancelled("model '" + model.entry.name + "' was unloaded while it was opened")
                    : target.error;
       }
-      return cancelled("model '" + slot.entry.name + "' was unloaded while it was opened");
+      return cancelled("model '" + model.entry.name + "' was unloaded while it was opened");
     }
     const Lock lock(mutex_);
-    if (is_called_off || !slot.unwanted || ending_) continue;
+    if (is_called_off || !model.unwanted || ending_) continue;
     (void)runtime.cancel_load(ModelRole::kTarget);  // not found: it is done already
     is_called_off = true;
   }
 }
 
 // A draft and files take memory, too: the next model's room is looked for when they are there.
-void ModelCatalog::wait_for_rest(Slot& slot, const std::shared_ptr<Runtime>& runtime) {
+void ModelCatalog::wait_for_rest(Model& model, const std::shared_ptr<Runtime>& runtime) {
   while (!runtime->wait_loaded(kLookMs)) {
     const Lock lock(mutex_);
-    if (ending_ || slot.runtime != runtime) return;
+    if (ending_ || model.runtime != runtime) return;
   }
 }
 

@@ -46,7 +46,7 @@ void check_world(const RoomWanted& wanted, const std::vector<OpenModel>& open) {
   ASSERT_EQ(closed & ~all_idle, 0u) << "one in use goes";
   ASSERT_TRUE(is_room(wanted, open, closed));
   for (const std::size_t i : *plan) {
-    ASSERT_FALSE(is_room(wanted, open, closed & ~(1u << i))) << i << " goes in vain";
+    ASSERT_FALSE(is_room(wanted, open, closed & ~(1u << i))) << i << " need not go";
   }
   // Of models of one size, those used longest ago go.
   const bool same_size = std::all_of(

@@ -61,7 +61,7 @@ TEST(LogProbability, TheLikeliestAreInOrderAndTiesByTheSmallerId) {
   EXPECT_EQ(likeliest(row, 0), std::vector<Token>{});
   EXPECT_EQ(likeliest(row, 20), (std::vector<Token>{1, 3, 4, 0}));
   std::mt19937 random(static_cast<unsigned>(testing::test_seed(18)));
-  for (int trial = 0; trial < 200; ++trial) {
+  for (int round = 0; round < 200; ++round) {
     std::vector<float> values(1 + random() % 300);
     for (float& value : values) value = static_cast<float>(random() % 50);
     std::vector<Token> all(values.size());

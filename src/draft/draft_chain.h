@@ -92,7 +92,7 @@ class DraftChain {
   // changed then.
   Status accept(std::int32_t n_accepted);
 
-  // For methods that learn from what the target thought of and did not say
+  // For methods that learn from what the target found likely and did not say
   // (draft/recycle/recycle.h): the target's raw logits of the token after `token`, which was the
   // text's last one or a drafted one, on its own path: [n_vocab]. For every token of the batch,
   // before accept(); not calling it is fine, and pointless when nobody wants_rows().

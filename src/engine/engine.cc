@@ -284,7 +284,7 @@ std::vector<Update> Engine::step() {
     evaluate(step);
     verify(step);
     commit(step);
-    account(step);
+    learn(step);
     emit(step, updates);
     const double ms = watch.elapsed_ms();
     planner_.note_step(ms);

@@ -130,7 +130,7 @@ TEST(EngineBlocks, ATreeOfAsManyNodesAsAChainIsRightMoreOften) {
 }
 
 // At every length and every window, and at the context's edge.
-TEST(EngineBlocks, AnyEndLeavesTheTextAndTheBooks) {
+TEST(EngineBlocks, AnyEndLeavesTheTextAndTheState) {
   for (const std::size_t window : {1U, 2U, 5U, 512U}) {
     for (std::int32_t n = 1; n <= 24; ++n) {
       Pair pair(1.0f, window, /*n_sequences=*/1, /*n_ctx=*/26);

@@ -121,7 +121,7 @@ TEST_P(EngineHeads, TextsOfSeveralSlotsAreThoseOfPlainDecodingWithChainsAndTrees
 }
 
 // At every length and every window, stop strings and the context's edge included.
-TEST_P(EngineHeads, AnyEndLeavesTheTextAndTheBooks) {
+TEST_P(EngineHeads, AnyEndLeavesTheTextAndTheState) {
   for (const std::size_t window : {1U, 2U, 5U, 512U}) {
     for (std::int32_t n = 1; n <= 24; ++n) {
       Pair pair(GetParam(), 1.0f, window, /*n_sequences=*/1, /*n_ctx=*/26);

@@ -13,8 +13,8 @@
 //     usable - (length - usable) / (2 + i)
 //
 // and the sequence with the highest worth is taken; among equals an empty one, else the one put
-// longest ago. An empty sequence is worth 0. A prompt that goes on a whole text, or has nothing in
-// common with any, is decided as one would by hand.
+// longest ago. An empty sequence is worth 0. So a prompt that goes on from a whole text takes its
+// sequence, and one that has nothing in common with any takes an empty one, if there is one.
 //
 //     prompt  the cat sat on      idle: 0 "the cat ran far away"   1 "a dog"      2 (empty)
 //     worth                          2 - 3/4 (put first)           0 - 2/3        0
@@ -22,8 +22,8 @@
 //
 // Where the model's sequences can share a text (Capabilities::can_share), a prompt need not destroy
 // the text that it begins like, and the text may be a running request's. Every sequence then gains
-// the same, the longest beginning that any text has, and the one is taken whose own text is lost
-// with the least regret:
+// the same, the longest beginning that any text has, and the one is taken whose own text costs
+// least to lose, by the same formula:
 //
 //     prompt  the cat sat on      idle: 0 "the cat ran far away"   1 "a dog"      2 (empty)
 //     worth                          2 - 3/4 (put first)           2 - 2/3        2

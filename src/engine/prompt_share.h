@@ -3,9 +3,9 @@
 // Idea. A token bucket over time (RFC 2697's, with milliseconds): texts that go on lose at most a
 // share of their time to prompts, and kBurstMs. Every step fills the bucket with its share of what
 // the step took, up to kBurstMs; what the prompts' part of a step took is taken out. So a short
-// prompt is read at once, as long as not one follows the other, and a long one in small pieces.
-// One prompt gets `share`. Several get as much as that many texts less one would: the time of
-// everybody who waits counts.
+// prompt is read at once, unless others came just before it, and a long one in small pieces. One
+// prompt gets `share`. Several get as much as that many texts less one would: the time of everybody
+// who waits counts.
 //
 // Example. A step of one text takes 54 ms and each token more 13: of 2,000 tokens about 75 are read
 // at once, and then one in each step, in which the text keeps 0.8 of its speed. Read in pieces of

@@ -6,7 +6,7 @@
 //   evaluate  one batch of the target: prompts' next chunks, decided tokens, drafted nodes
 //   verify    walk each tree with its acceptance rule; every token passes the stop rules
 //   commit    keep the accepted paths in the target's state; drafters learn the new text
-//   account   the planner learns: which guesses were right, what each drafter cost and gained
+//   learn     the planner learns: which guesses were right, what each drafter cost and gained
 //   emit      what can be shown, and completions that are done
 //
 // Guarantees between the passes:
@@ -76,7 +76,7 @@ void plan(Step& step);
 void evaluate(Step& step);
 void verify(Step& step);
 void commit(Step& step);
-void account(Step& step);
+void learn(Step& step);
 void emit(Step& step, std::vector<Update>& updates);
 
 // What can be shown of a sequence since the last call.

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "http/completion/endpoint.h"
+#include "http/endpoint/endpoint.h"
 
 namespace outrider::http {
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,9 @@ class FixtureCatalog : public Catalog {
              .offered_draft = offered_draft,
              .state = state,
              .error = error}};
+  }
+  std::optional<CatalogStatus> status_of(std::string_view name) const override {
+    return has(name) ? std::optional(status().front()) : std::nullopt;
   }
   void shut_down() override { runtime_->shut_down(); }
   std::string check_integrity() const override { return runtime_->check_integrity(); }

@@ -24,9 +24,8 @@ namespace {
 
 // Longer than the clients' own, so that they close a connection and never find it closed.
 constexpr std::int32_t kKeepAliveS = 75;
-constexpr std::int64_t kLastWordsMs = 1000;  // to write what completions came to when they ended
-constexpr std::size_t kRefusals = 64;        // threads that say 503 to connections beyond the limit
-constexpr std::size_t kOtherFiles = 256;     // files and pipes beside connections
+constexpr std::size_t kRefusals = 64;     // threads that say 503 to connections beyond the limit
+constexpr std::size_t kOtherFiles = 256;  // files and pipes beside connections
 // What the system keeps for a client that does not read; twice that with its own bookkeeping.
 // Beyond it the thread waits, and the completion's tokens wait in the runtime.
 constexpr int kUnreadBytes = 128 << 10;
@@ -143,10 +142,13 @@ class HttpServer : public httplib::Server {
       connections_.set_answering(socket, true);
       stream.begin_request();
       bool closed = false;
-      const bool ok =
-          process_request(stream, names.remote, names.remote_port, names.local, names.local_port,
-                          /*close_connection=*/server_.state().stopping(), closed,
-                          [&stream](httplib::Request& /*request*/) { stream.end_head(); });
+      bool ok = false;
+      try {
+        ok = process_request(stream, names.remote, names.remote_port, names.local, names.local_port,
+                             /*close_connection=*/server_.state().stopping(), closed,
+                             [&stream](httplib::Request& /*request*/) { stream.end_head(); });
+      } catch (const ConnectionStream::LateHead&) {  // not ok, and nothing has been written
+      }
       connections_.set_answering(socket, false);
       if (!ok && !stream.has_written()) return unanswered(stream, names);
       if (!ok || closed || stream.has_said_close() || server_.state().stopping()) break;
@@ -170,8 +172,9 @@ class HttpServer : public httplib::Server {
 
 class HttplibListener : public Listener {
  public:
-  explicit HttplibListener(Server& server)
+  HttplibListener(Server& server, std::int64_t last_words_ms)
       : server_(server),
+        last_words_ms_(last_words_ms),
         connections_(static_cast<std::size_t>(server.options().max_connections)),
         http_(server, connections_) {
     const ServerOptions& o = server.options();
@@ -290,7 +293,7 @@ class HttplibListener : public Listener {
     }
     connections_.wait_until_none_answers(1000 * std::int64_t{server_.options().drain_s});
     server_.state().catalog().shut_down();
-    connections_.wait_until_none_answers(kLastWordsMs);
+    connections_.wait_until_none_answers(last_words_ms_);
     http_.stop();
     connections_.shut_all();
   }
@@ -300,6 +303,7 @@ class HttplibListener : public Listener {
   }
 
   Server& server_;
+  const std::int64_t last_words_ms_;
   Connections connections_;
   HttpServer http_;
   int port_ = -1;
@@ -311,9 +315,9 @@ class HttplibListener : public Listener {
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> Listener::create(Server& server) {
+Result<std::unique_ptr<Listener>> Listener::create(Server& server, std::int64_t last_words_ms) {
   OUTRIDER_RETURN_IF_ERROR(check_exposure(server.options()));
-  auto listener = std::make_unique<HttplibListener>(server);
+  auto listener = std::make_unique<HttplibListener>(server, last_words_ms);
   OUTRIDER_RETURN_IF_ERROR(listener->bind());
   return std::unique_ptr<Listener>(std::move(listener));
 }

@@ -15,10 +15,15 @@ namespace outrider::http {
 
 class Listener {
  public:
+  // To write what completions came to when they ended.
+  static constexpr std::int64_t kLastWordsMs = 1000;
+
   // Binds the address of the server's options. `server` must outlive this. Errors: kInvalidArgument
   // (an address that others can reach, without a key: check_exposure()); kUnsupported (the address
-  // cannot be had: the message says why as far as it is known).
-  static Result<std::unique_ptr<Listener>> create(Server& server);
+  // cannot be had: the message says why as far as it is known). `last_words_ms`: see stop(); tests,
+  // which may be slow, give more.
+  static Result<std::unique_ptr<Listener>> create(Server& server,
+                                                  std::int64_t last_words_ms = kLastWordsMs);
   virtual ~Listener() = default;
 
   // The port that it has.
@@ -29,8 +34,8 @@ class Listener {
 
   // Ends it gracefully; any thread, returns at once. From now on requests get 503. Those that are
   // being answered have ServerOptions::drain_s to end; then the catalog is shut down, which ends
-  // every completion with what it has; what is not written a second later is cut off. Twice is as
-  // once.
+  // every completion with what it has; what is not written `last_words_ms` later is cut off. Twice
+  // is as once.
   virtual void stop() = 0;
 };
 

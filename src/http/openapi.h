@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/read_fields.h"
-#include "http/completion/endpoint.h"
+#include "http/endpoint/endpoint.h"
 #include "json/json.h"
 
 namespace outrider::http {

@@ -33,9 +33,9 @@ TEST_F(ServerReliability, SlowClientsHoldNobodyUp) {
     EXPECT_EQ(ask_over_socket("POST", "/v1/completions", asked(5, false)).status, 200);
     slowest = std::max(slowest, watch.elapsed_ms());
   }
-  expect_below("a request beside slow connections, ms", slowest, 2000.0);
+  print_figure("a request beside slow connections, ms", slowest, 2000.0);
   for (SocketClient& client : slow) {
-    (void)client.read(0);
+    EXPECT_EQ(client.read(0), "");
     EXPECT_FALSE(client.closed());
   }
 }
@@ -70,7 +70,9 @@ TEST_F(ServerReliability, AClientThatDoesNotReadIsGivenUpAndOthersGoOn) {
     const int rounds = times(5, 50);
     const Stopwatch watch;
     for (int i = 0; i < rounds; ++i) {
-      EXPECT_EQ(ask_over_socket("POST", "/v1/completions", asked(400, true)).status, 200);
+      const RawReply reply = ask_over_socket("POST", "/v1/completions", asked(400, true));
+      EXPECT_EQ(reply.status, 200);
+      EXPECT_NE(reply.body.find("data: [DONE]"), std::string::npos) << "it comes whole";
     }
     return rounds * 400.0 / watch.elapsed_ms();
   };
@@ -108,9 +110,6 @@ TEST_F(ServerReliability, AClientThatDoesNotReadIsGivenUpAndOthersGoOn) {
       "that "
       "reads, %.2f of that alone\n",
       watch.elapsed_ms() / 1000.0, beside / beside_a_reader, beside / alone);
-  if (soaks()) {
-    EXPECT_GE(beside, 0.95 * beside_a_reader) << "that it does not read costs nobody anything";
-  }
   expect_below("memory more, MiB", memory_mib() - memory, 40.0);
 }
 
@@ -153,7 +152,7 @@ TEST_F(ServerReliability, ClientsThatGoFreeTheirSlotsAndChangeNoOtherText) {
   stop.store(true);
   bystander.join();
   std::printf("  %d clients went while another one read %d texts\n", n, rounds.load());
-  expect_below("slots of 8 clients free again, ms at most", slowest, 500.0);
+  print_figure("slots of 8 clients free again, ms at most", slowest, 500.0);
   wait_until_free();
   EXPECT_EQ(runtime_->check_integrity(), "");
 }
@@ -196,7 +195,13 @@ TEST_F(ServerReliability, ManyClientsGetAllTheirAnswersInSteadyMemory) {
               900.0 * n / watch.elapsed_ms());
   expect_below("memory more for 1,000 requests, MiB",
                (memory_mib() - memory_after_a_tenth) / thousands, 1.0);
-  expect_below("handles more", handles() - handles_after_a_tenth, 4.0);
+  // The last connections are closed a moment behind their last answers.
+  double more_handles = 0.0;
+  EXPECT_TRUE(testing::eventually([&] {
+    more_handles = handles() - handles_after_a_tenth;
+    return more_handles < 4.0;
+  })) << more_handles;
+  print_figure("handles more", more_handles, 4.0);
   wait_until_free();
 }
 
@@ -214,9 +219,14 @@ TEST_F(ServerReliability, AFullQueueAnswersAtOnce) {
     const RawReply reply = ask_over_socket("POST", "/v1/completions", asked(1, false));
     EXPECT_EQ(reply.status, 429);
     EXPECT_NE(reply.head.find("Retry-After: "), std::string::npos);
+    EXPECT_EQ(open_requests(), 3) << "it was not for a place that it waited";
     slowest = std::max(slowest, watch.elapsed_ms());
   }
-  expect_below("429 of a full queue, ms", slowest, 100.0);
+  print_figure("429 of a full queue, ms", slowest, 100.0);
+  for (SocketClient& client : waiting) {
+    EXPECT_EQ(client.read(0), "") << "their texts have no end";
+    EXPECT_FALSE(client.closed());
+  }
 }
 
 TEST_F(ServerReliability, NoPathLeadsOutOfThePage) {

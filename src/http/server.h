@@ -11,7 +11,7 @@
 #include "catalog/catalog.h"
 #include "http/access/access.h"
 #include "http/access/server_options.h"
-#include "http/completion/server_state.h"
+#include "http/endpoint/server_state.h"
 #include "http/exchange/exchange.h"
 #include "http/metrics/access_log.h"
 

@@ -93,6 +93,8 @@ TEST_F(RoutingTest, TheDescriptionListsEveryEndpointWithItsFields) {
   EXPECT_FALSE(chat.contains("prompt"));
   EXPECT_EQ(chat["top_p"]["type"], "number");
   EXPECT_EQ(chat["top_p"]["maximum"], 1.0);
+  EXPECT_EQ(chat["reasoning"]["anyOf"][0]["type"], "boolean");
+  EXPECT_EQ(chat["reasoning"]["anyOf"][1]["type"], "object");
   EXPECT_EQ(chat["rule"]["enum"], Json::array({"coupled", "rejection", "block"}));
 }
 

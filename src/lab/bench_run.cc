@@ -13,7 +13,7 @@ namespace outrider::lab {
 namespace {
 
 // How often, where it is not said. With fewer than four, Student's t is large (12.7, 4.3), and a
-// narrow interval mostly luck.
+// narrow interval mostly chance.
 constexpr std::int32_t kLeastRepetitions = 4;
 constexpr std::int32_t kMostRepetitions = 10;
 constexpr std::int32_t kWarmUpTokens = 16;
@@ -101,10 +101,10 @@ Result<Completion> Bench::generate_text(std::size_t prompt, std::int32_t repetit
 Status Bench::measure_pair(std::size_t prompt, std::int32_t repetition, bool counts) {
   const std::int32_t n = plan_.request.max_tokens;
   const std::int32_t max_tokens = counts ? n : (n < 0 ? kWarmUpTokens : std::min(n, kWarmUpTokens));
-  const std::size_t turn = prompt + static_cast<std::size_t>(repetition);
+  const std::size_t first = prompt + static_cast<std::size_t>(repetition);
   std::optional<Completion> texts[2];  // plain, speculative
   double cpu_ms[2] = {0.0, 0.0};
-  for (const std::size_t i : {turn % 2, (turn + 1) % 2}) {
+  for (const std::size_t i : {first % 2, (first + 1) % 2}) {
     const double before = processor_ms();
     Result<Completion> text = generate_text(prompt, repetition, /*speculative=*/i == 1, max_tokens);
     cpu_ms[i] = processor_ms() - before;

@@ -50,13 +50,13 @@ TEST(RatioInterval, OfKnownData) {
 // The interval holds the truth in 95 of 100 cases, and no more than that: in 4,000 repetitions the
 // share is within four standard deviations of it.
 TEST(RatioInterval, HoldsTheTruthAsOftenAsItSays) {
-  constexpr int kTrials = 4000;
+  constexpr int kRounds = 4000;
   std::uint64_t state = 7;
   const auto uniform = [&state] {
     return (static_cast<double>(mix64(++state) >> 11) + 0.5) / 9007199254740992.0;
   };
   int holds = 0;
-  for (int trial = 0; trial < kTrials; ++trial) {
+  for (int round = 0; round < kRounds; ++round) {
     std::vector<double> ratios;
     for (int i = 0; i < 3; ++i) {  // Box and Muller
       const double radius = std::sqrt(-2.0 * std::log(uniform()));
@@ -65,7 +65,7 @@ TEST(RatioInterval, HoldsTheTruthAsOftenAsItSays) {
     const std::optional<Interval> interval = ratio_interval(ratios);
     holds += interval->low <= 1.3 && 1.3 <= interval->high ? 1 : 0;
   }
-  EXPECT_NEAR(static_cast<double>(holds) / kTrials, 0.95, 4.0 * std::sqrt(0.95 * 0.05 / kTrials));
+  EXPECT_NEAR(static_cast<double>(holds) / kRounds, 0.95, 4.0 * std::sqrt(0.95 * 0.05 / kRounds));
 }
 
 }  // namespace

@@ -17,10 +17,10 @@ constexpr std::size_t kShownDivergences = 20;
 // The narrowest width at which texts differ though the probe's verdict claims equality; 0: none.
 std::int32_t broken_width(const Comparison& c) {
   for (const WidthComparison& w : c.widths) {
-    const bool promised =
+    const bool claimed =
         c.exactness.kind == Exactness::Kind::kExact ||
         (c.exactness.kind == Exactness::Kind::kUpToWidth && w.width <= c.exactness.width);
-    if (promised && w.identical < c.prompts) return w.width;
+    if (claimed && w.identical < c.prompts) return w.width;
   }
   return 0;
 }

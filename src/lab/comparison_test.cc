@@ -34,7 +34,7 @@ TEST(ObservedVerdict, IsNeverBetterThanWhatWasSeen) {
   EXPECT_EQ(observed_verdict(compared(2, Exactness::Kind::kUpToWidth, 4, 4)), "distributional");
 }
 
-TEST(ObservedVerdict, ADifferenceBeyondTheExactWidthDoesNotBreakThePromise) {
+TEST(ObservedVerdict, ADifferenceBeyondTheExactWidthDoesNotContradictTheVerdict) {
   EXPECT_EQ(observed_verdict(compared(0, Exactness::Kind::kUpToWidth, 3, 4)),
             "exact up to width 3");
 }

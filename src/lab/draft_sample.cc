@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostPrompts = 8;
 constexpr std::size_t kPieceBytes = 1000;
-// Fewer leave chances to luck.
+// Fewer tell little of the chances.
 constexpr std::int64_t kLeastTokens = 16;
 
 constexpr std::string_view kUsual[] = {

@@ -23,8 +23,8 @@ CostCurve::CostCurve(std::span<const CostPoint> measured) {
     if (point.width < 1 || point.width > kMaxWidth || !(point.ms > 0.0)) continue;
     if (!std::isfinite(point.ms)) continue;
     if (n_noted_ == 0) level_ = std::log(point.ms);
-    cells_[static_cast<std::size_t>(point.width)] = {.shape = std::log(point.ms) - level_,
-                                                     .n = kMeasured};
+    entries_[static_cast<std::size_t>(point.width)] = {.shape = std::log(point.ms) - level_,
+                                                       .n = kMeasured};
     largest_ = std::max(largest_, point.width);
     smallest_ = smallest_ == 0 ? point.width : std::min(smallest_, point.width);
     ++n_noted_;
@@ -34,14 +34,14 @@ CostCurve::CostCurve(std::span<const CostPoint> measured) {
 
 void CostCurve::note(std::int32_t width, double ms) {
   if (width < 1 || width > kMaxWidth || !(ms > 0.0) || !std::isfinite(ms)) return;
-  Cell& cell = cells_[static_cast<std::size_t>(width)];
+  Entry& entry = entries_[static_cast<std::size_t>(width)];
   const double time = std::log(ms);
   if (n_noted_ == 0) level_ = time;
-  if (cell.n == 0) {
+  if (entry.n == 0) {
     // One pass may have been held up: what its neighbours say bounds what it says.
     const double expected = n_widths_ > 1 ? std::log(this->ms(width)) : time;
     const double clip = width > largest_ ? kBeyondClip : kFirstClip;
-    cell = {.shape = std::clamp(time, expected - clip, expected + clip) - level_, .n = 1};
+    entry = {.shape = std::clamp(time, expected - clip, expected + clip) - level_, .n = 1};
     largest_ = std::max(largest_, width);
     smallest_ = smallest_ == 0 ? width : std::min(smallest_, width);
     ++n_noted_;
@@ -49,17 +49,17 @@ void CostCurve::note(std::int32_t width, double ms) {
     return;
   }
   ++n_noted_;
-  ++cell.n;
-  const double off = std::clamp(time - level_ - cell.shape, -kClip, kClip);
+  ++entry.n;
+  const double off = std::clamp(time - level_ - entry.shape, -kClip, kClip);
   level_ += kLevelRate * off;
   // The first passes of a width are averaged: one alone may have been held up.
-  cell.shape += std::max(kShapeRate, 1.0 / (static_cast<double>(cell.n) + 1.0)) * off;
+  entry.shape += std::max(kShapeRate, 1.0 / (static_cast<double>(entry.n) + 1.0)) * off;
 }
 
 std::int32_t CostCurve::reach() const { return std::min(2 * largest_, kMaxWidth); }
 
 double CostCurve::time_of(std::int32_t width) const {
-  return std::exp(level_ + cells_[static_cast<std::size_t>(width)].shape);
+  return std::exp(level_ + entries_[static_cast<std::size_t>(width)].shape);
 }
 
 // Two widths that are close to each other would say little of the slope: tiles, and noise.
@@ -92,7 +92,7 @@ double CostCurve::ms(std::int32_t width) const {
 }
 
 std::int64_t CostCurve::noted(std::int32_t width) const {
-  return width < 1 || width > kMaxWidth ? 0 : cells_[static_cast<std::size_t>(width)].n;
+  return width < 1 || width > kMaxWidth ? 0 : entries_[static_cast<std::size_t>(width)].n;
 }
 
 std::vector<CostPoint> CostCurve::points() const {

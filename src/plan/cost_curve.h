@@ -61,7 +61,7 @@ class CostCurve {
   std::vector<CostPoint> points() const;
 
  private:
-  struct Cell {
+  struct Entry {
     double shape = 0.0;  // natural logarithm of the time, less the level
     std::int64_t n = 0;
   };
@@ -70,7 +70,7 @@ class CostCurve {
   double slope() const;                      // of a token more, beyond the largest that was noted
   double beyond(std::int32_t width) const;
 
-  std::array<Cell, kMaxWidth + 1> cells_{};  // [width]
+  std::array<Entry, kMaxWidth + 1> entries_{};  // [width]
   double level_ = 0.0;
   std::int64_t n_noted_ = 0;
   std::int32_t n_widths_ = 0;

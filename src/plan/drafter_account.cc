@@ -18,12 +18,12 @@ constexpr double kGainMemory = 200.0;
 constexpr double kFirstGainTokens = 8.0;
 // Behind so many tokens, what was gained is known well enough to read for it.
 constexpr double kProvenTokens = 16.0;
-// Reading is paid for certain, and what was gained lately is more luck than what will be.
+// What reading takes is certain, and what was gained lately tends to be more than what will be.
 constexpr double kReadingMargin = 1.3;
 // What is expected to gain more than so many times its cost may risk in proportion more, up to
-// kBestBet times.
-constexpr double kGoodBet = 4.0;
-constexpr double kBestBet = 3.0;
+// kMostRatio times.
+constexpr double kGoodRatio = 4.0;
+constexpr double kMostRatio = 3.0;
 constexpr double kMostRisked = 100.0;  // at once, in times of a single token
 // As how many tokens of the text another run's gain counts at most. A loss counts less, and half as
 // much with each run that does not confirm it: else a drafter that lost in one bad run, beside
@@ -121,8 +121,8 @@ bool DrafterAccount::begin_reading(const UnreadText& text, const CostCurve& targ
   // Of all requests, as they share their steps.
   const double to_come_ms = text.worth_ms * text.n_ready * static_cast<double>(text.to_come);
   const double expected_ms = gain_share(text.n_ready, text.expected_share) * to_come_ms;
-  const double bet = ms > 0.0 ? expected_ms / ms : kGoodBet;
-  const double share = kRisked * std::clamp(bet / kGoodBet, 1.0, kBestBet);
+  const double ratio = ms > 0.0 ? expected_ms / ms : kGoodRatio;
+  const double share = kRisked * std::clamp(ratio / kGoodRatio, 1.0, kMostRatio);
   const double most_ms = std::clamp(share * (elapsed_ms_ + to_come_ms), kLeastRisked * target.ms(1),
                                     kMostRisked * target.ms(1));
   if (!proven() && invested_ms_ + ms > most_ms) return false;

@@ -7,9 +7,9 @@
 // is a gain below 0.
 //
 // There are two balances: one of the gains that were expected when the guesses were sent, one of
-// the gains that were measured. A measured gain is mostly luck (none of three guesses was right, or
-// all were), and a good drafter that is unlucky at first should not be suspended. Expected gains
-// vary less, and they do not stay wrong: chances are learned from every guess.
+// the gains that were measured. A measured gain is mostly chance (none of three guesses was right,
+// or all were), and a good drafter that loses at first should not be suspended. Expected gains vary
+// less, and they do not stay wrong: chances are learned from every guess.
 //
 // A drafter is suspended when its expected balance falls below -kMostLost, or its measured balance
 // below -kMostLostMeasured (both in times of a single token); the former earlier while little time

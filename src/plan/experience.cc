@@ -8,7 +8,7 @@
 namespace outrider {
 namespace {
 
-constexpr const char* kHead = "drafter-experience 3";
+constexpr const char* kFirstLine = "drafter-experience 3";
 constexpr std::size_t kMostNumbers = 4096;
 
 void write(std::ostream& out, const char* name, const std::vector<double>& numbers) {
@@ -52,7 +52,7 @@ bool unflatten(const std::vector<double>& numbers, std::vector<CostPoint>* point
 std::string to_text(const DrafterExperience& e) {
   std::ostringstream out;
   out.precision(std::numeric_limits<double>::max_digits10);
-  out << kHead << '\n';
+  out << kFirstLine << '\n';
   write(out, "acceptance", e.acceptance);
   write(out, "first", flat(e.first_passes));
   write(out, "further", flat(e.further_passes));
@@ -64,9 +64,9 @@ std::string to_text(const DrafterExperience& e) {
 
 std::optional<DrafterExperience> experience_from(std::string_view text) {
   std::istringstream in{std::string(text)};
-  std::string head;
-  std::getline(in, head);
-  if (head != kHead) return std::nullopt;
+  std::string first_line;
+  std::getline(in, first_line);
+  if (first_line != kFirstLine) return std::nullopt;
   DrafterExperience e;
   std::vector<double> first;
   std::vector<double> further;

@@ -176,7 +176,7 @@ std::string ChildProcess::ending() const {
   return "ended with exit code " + std::to_string(WEXITSTATUS(status_));
 }
 
-std::string ChildProcess::last_words() const {
+std::string ChildProcess::last_lines() const {
   struct stat facts = {};
   if (fstat(stderr_.get(), &facts) != 0 || facts.st_size <= 0) return "";
   std::string tail(std::min<std::size_t>(static_cast<std::size_t>(facts.st_size), kLastBytes), 0);

@@ -44,7 +44,7 @@ class ChildProcess {
 
   // The last lines of its stderr, at most a few hundred bytes, joined by "; "; empty: it said
   // nothing.
-  std::string last_words() const;
+  std::string last_lines() const;
 
  private:
   ChildProcess() = default;

@@ -28,16 +28,16 @@ TEST(ChildProcess, SaysHowItEndedAndWhatItSaidLast) {
   const std::unique_ptr<ChildProcess> good = shell("exit 0");
   ASSERT_TRUE(good->wait(kLong));
   EXPECT_TRUE(good->ended_well());
-  EXPECT_EQ(good->last_words(), "");
+  EXPECT_EQ(good->last_lines(), "");
   const std::unique_ptr<ChildProcess> bad =
       shell("echo one >&2; echo two >&2; echo three >&2; printf 'four\\033[1m' >&2; exit 3");
   ASSERT_TRUE(bad->wait(kLong));
   EXPECT_FALSE(bad->ended_well());
   EXPECT_EQ(bad->ending(), "ended with exit code 3");
-  EXPECT_EQ(bad->last_words(), "two; three; four [1m") << "no escape sequences";
+  EXPECT_EQ(bad->last_lines(), "two; three; four [1m") << "no escape sequences";
   const std::unique_ptr<ChildProcess> asserted = shell("echo /a/b/ggml.c:7: x/y is not 0 >&2");
   ASSERT_TRUE(asserted->wait(kLong));
-  EXPECT_EQ(asserted->last_words(), "ggml.c:7: x/y is not 0");
+  EXPECT_EQ(asserted->last_lines(), "ggml.c:7: x/y is not 0");
   const std::unique_ptr<ChildProcess> killed = shell("kill -KILL $$");
   ASSERT_TRUE(killed->wait(kLong));
   EXPECT_EQ(killed->ending().find("was killed by signal 9 ("), 0U) << killed->ending();
@@ -49,7 +49,7 @@ TEST(ChildProcess, WhatItWritesNeverBlocksIt) {
       "pipe would be full' >&2; i=$((i+1)); done; echo done >&2");
   ASSERT_TRUE(child->wait(kLong));
   EXPECT_TRUE(child->ended_well());
-  EXPECT_TRUE(child->last_words().ends_with("; done"));
+  EXPECT_TRUE(child->last_lines().ends_with("; done"));
 }
 
 TEST(ChildProcess, InheritsWhatItIsGivenAndNothingElse) {

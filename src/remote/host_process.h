@@ -15,8 +15,8 @@ namespace outrider {
 //  - No core file is written: a crash is expected here, and a core file would hold the weights.
 //  - What else the parent had open is closed: its sockets must not stay open here.
 //  - When the parent's end of the channel closes, this process ends at once, whatever it is doing.
-//    (Linux could send a signal at the parent's death, PR_SET_PDEATHSIG, but does so at the death
-//    of the thread that started us, and that may be a short one.)
+//    (Linux could send a signal at the parent's death, PR_SET_PDEATHSIG, but does so at the end of
+//    the thread that started us, which may come long before.)
 class HostProcess {
  public:
   // `channel` and `memory` are descriptors that were inherited, above 2. Errors: kInvalidArgument

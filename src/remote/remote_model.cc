@@ -192,7 +192,7 @@ void RemoteModel::end_child() {
   if (log_) {
     log_(LogLevel::kWarning, "'" + path_ + "': its process " +
                                  (ended ? child_->ending() : "did not end and was killed") + ": " +
-                                 child_->last_words());
+                                 child_->last_lines());
   }
 }
 
@@ -210,7 +210,7 @@ Status RemoteModel::lose(const Status& how) {
     const bool ended = !useless && child_->wait(kDeathPatienceMs);
     if (!ended) child_->kill();
     what += ended ? child_->ending() : "was ended: " + how.message();
-    words = child_->last_words();
+    words = child_->last_lines();
   }
   if (words.empty()) words = last_error_;
   lost_ = internal_error(what + (words.empty() ? "" : ": " + words));

@@ -141,7 +141,7 @@ TEST(RemoteModel, IsTheSameModelCallForCall) {
   EXPECT_GT(twins.n_rows(), 1000);
 }
 
-TEST(RemoteModel, WhatIsOrderedAndWhatIsReportedTravelWhole) {
+TEST(RemoteModel, WhatIsAskedForAndWhatIsReportedTravelWhole) {
   OpenRequest seen;
   Host host([&](const OpenRequest& request, const LoadHooks& hooks,
                 const std::function<void(double)>& probing) -> Result<HostedModel> {

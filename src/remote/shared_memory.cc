@@ -17,7 +17,7 @@ namespace outrider {
 namespace {
 
 // A multiple of the page size of every machine known.
-constexpr std::size_t kHeadBytes = 64 * 1024;
+constexpr std::size_t kFlagBytes = 64 * 1024;
 
 static_assert(std::atomic<bool>::is_always_lock_free, "the flag is shared between processes");
 
@@ -47,38 +47,38 @@ Result<SharedMemory> SharedMemory::create() {
   if (!file.ok()) return file.status();
   SharedMemory memory;
   memory.memory_ = std::move(*file);
-  if (ftruncate(memory.memory_.get(), kHeadBytes) != 0) {
+  if (ftruncate(memory.memory_.get(), kFlagBytes) != 0) {
     return resource_exhausted("cannot make shared memory: " + reason());
   }
-  OUTRIDER_RETURN_IF_ERROR(memory.map_head());
-  new (memory.head_) std::atomic<bool>(false);
+  OUTRIDER_RETURN_IF_ERROR(memory.map_flag());
+  new (memory.flag_memory_) std::atomic<bool>(false);
   return memory;
 }
 
 Result<SharedMemory> SharedMemory::open(FileDescriptor file) {
   struct stat facts = {};
-  if (fstat(file.get(), &facts) != 0 || facts.st_size < static_cast<off_t>(kHeadBytes)) {
+  if (fstat(file.get(), &facts) != 0 || facts.st_size < static_cast<off_t>(kFlagBytes)) {
     return internal_error("the shared memory is missing");
   }
   SharedMemory memory;
   memory.memory_ = std::move(file);
-  OUTRIDER_RETURN_IF_ERROR(memory.map_head());
+  OUTRIDER_RETURN_IF_ERROR(memory.map_flag());
   return memory;
 }
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
     : memory_(std::move(other.memory_)),
-      head_(std::exchange(other.head_, nullptr)),
+      flag_memory_(std::exchange(other.flag_memory_, nullptr)),
       rows_(std::exchange(other.rows_, nullptr)),
       n_floats_(std::exchange(other.n_floats_, 0)) {}
 
 SharedMemory::~SharedMemory() {
   if (rows_ != nullptr) munmap(rows_, n_floats_ * sizeof(float));
-  if (head_ != nullptr) munmap(head_, kHeadBytes);
+  if (flag_memory_ != nullptr) munmap(flag_memory_, kFlagBytes);
 }
 
 std::atomic<bool>& SharedMemory::flag() const {
-  return *std::launder(reinterpret_cast<std::atomic<bool>*>(head_));
+  return *std::launder(reinterpret_cast<std::atomic<bool>*>(flag_memory_));
 }
 
 Result<FileDescriptor> SharedMemory::duplicate() const {
@@ -87,19 +87,19 @@ Result<FileDescriptor> SharedMemory::duplicate() const {
   return resource_exhausted("cannot share memory: " + reason());
 }
 
-Status SharedMemory::map_head() {
+Status SharedMemory::map_flag() {
   void* address =
-      mmap(nullptr, kHeadBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), /*offset=*/0);
+      mmap(nullptr, kFlagBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), /*offset=*/0);
   if (address == MAP_FAILED) return resource_exhausted("cannot map shared memory: " + reason());
-  head_ = address;
+  flag_memory_ = address;
   return Status();
 }
 
 Status SharedMemory::make_rows(std::uint64_t n_floats) {
   const std::uint64_t most =
-      (static_cast<std::uint64_t>(std::numeric_limits<off_t>::max()) - kHeadBytes) / sizeof(float);
+      (static_cast<std::uint64_t>(std::numeric_limits<off_t>::max()) - kFlagBytes) / sizeof(float);
   const off_t size =
-      n_floats > most ? -1 : static_cast<off_t>(kHeadBytes + n_floats * sizeof(float));
+      n_floats > most ? -1 : static_cast<off_t>(kFlagBytes + n_floats * sizeof(float));
   if (size < 0 || ftruncate(memory_.get(), size) != 0) {
     return resource_exhausted("cannot make shared memory for " + std::to_string(n_floats) +
                               " logits");
@@ -115,10 +115,10 @@ Status SharedMemory::map_rows(std::uint64_t n_floats) {
   struct stat facts = {};
   const bool fits =
       fstat(memory_.get(), &facts) == 0 && n_floats > 0 &&
-      n_floats <= (static_cast<std::uint64_t>(facts.st_size) - kHeadBytes) / sizeof(float);
+      n_floats <= (static_cast<std::uint64_t>(facts.st_size) - kFlagBytes) / sizeof(float);
   if (!fits) return internal_error("the shared memory is too small for the logits");
   void* address = mmap(nullptr, n_floats * sizeof(float), PROT_READ | PROT_WRITE, MAP_SHARED,
-                       memory_.get(), static_cast<off_t>(kHeadBytes));
+                       memory_.get(), static_cast<off_t>(kFlagBytes));
   if (address == MAP_FAILED) return resource_exhausted("cannot map shared memory: " + reason());
   rows_ = static_cast<float*>(address);
   n_floats_ = n_floats;

@@ -47,10 +47,10 @@ class SharedMemory {
 
  private:
   SharedMemory() = default;
-  Status map_head();
+  Status map_flag();
 
   FileDescriptor memory_;
-  void* head_ = nullptr;
+  void* flag_memory_ = nullptr;
   float* rows_ = nullptr;
   std::uint64_t n_floats_ = 0;
 };

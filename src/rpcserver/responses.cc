@@ -57,9 +57,9 @@ Json prompt_stats_json(const PromptStats& stats) {
           {"cached", stats.cached},   {"to_eval", stats.to_evaluate}};
 }
 
-Json partial_response(const TextRun& run, bool with_probabilities) {
-  Json update = {{"content", run.content}, {"stop", false}};
-  if (with_probabilities) update["completion_probabilities"] = probabilities_json(run.tokens);
+Json partial_response(const TextUpdate& given, bool with_probabilities) {
+  Json update = {{"content", given.content}, {"stop", false}};
+  if (with_probabilities) update["completion_probabilities"] = probabilities_json(given.tokens);
   return update;
 }
 

@@ -32,7 +32,7 @@ json::Json nothing_new();
 json::Json prompt_stats_json(const PromptStats& stats);
 
 // {"content","stop":false[,"completion_probabilities"]}
-json::Json partial_response(const TextRun& run, bool with_probabilities);
+json::Json partial_response(const TextUpdate& given, bool with_probabilities);
 
 // [{"content","probs":[{"tok_str","prob"}]}] of the tokens that carry probabilities.
 json::Json probabilities_json(const std::vector<SaidToken>& tokens);

@@ -7,11 +7,11 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "json/json.h"
 #include "rpcserver/server.h"
+#include "testing/eventually.h"
 #include "testing/fake_loader.h"
 #include "testing/golden.h"
 
@@ -45,9 +45,9 @@ class ServerTest : public ::testing::Test {
   Json poll(const Json& id) { return poll(Json{{"id", id}}.dump().c_str()); }
   Json cancel(const char* which = nullptr) { return parse(server_.async_completion_cancel(which)); }
 
-  // Asks until `done`: the API has no other way to wait. A test that would hang is ended by ctest.
+  // Asks until `done`: the API has no other way to wait. A minute without it fails the test.
   static void wait_until(const std::function<bool()>& done) {
-    while (!done()) std::this_thread::yield();
+    EXPECT_TRUE(outrider::testing::eventually(done)) << "it never came to that";
   }
 
   // All updates of a completion, from now to its end.

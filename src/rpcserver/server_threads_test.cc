@@ -2,6 +2,7 @@
 // wrong, and afterwards all is as before.
 #include <atomic>
 #include <random>
+#include <thread>
 
 #include "rpcserver/server_harness_test.h"
 #include "testing/chi_square.h"

@@ -140,14 +140,14 @@ void Session::collect(Completed& completion) {
   completion.prompt_progress = polled->prompt_progress;
   if (options.n_predict() == 0)
     polled->tokens.clear();  // one was asked for, to have the prompt read
-  std::vector<TextRun> runs = completion.stream.add(std::move(polled->tokens));
+  std::vector<TextUpdate> updates = completion.stream.add(std::move(polled->tokens));
   if (polled->result != nullptr) {
-    for (TextRun& run : completion.stream.finish()) runs.push_back(std::move(run));
+    for (TextUpdate& update : completion.stream.finish()) updates.push_back(std::move(update));
   }
-  for (TextRun& run : runs) {
-    completion.updates.push_back(partial_response(run, with_probabilities));
+  for (TextUpdate& update : updates) {
+    completion.updates.push_back(partial_response(update, with_probabilities));
     if (!with_probabilities) continue;
-    for (SaidToken& token : run.tokens) completion.sent.push_back(std::move(token));
+    for (SaidToken& token : update.tokens) completion.sent.push_back(std::move(token));
   }
   if (polled->result == nullptr) return;
   completion.finished = true;

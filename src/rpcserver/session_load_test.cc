@@ -1,5 +1,7 @@
 // Loading: what the status says at each stage, drafts that come while requests run, deinit in every
 // state.
+#include <thread>
+
 #include "rpcserver/server_harness_test.h"
 #include "testing/step_gate.h"
 
@@ -97,7 +99,10 @@ TEST_F(SessionLoadTest, TheSecondInitAttachesTheDraftWhileARequestRuns) {
   const Json running = start(request(-1));
   gate.let(5);  // enough for its first tokens
   std::string text;
-  while (text.empty()) text = text_of(poll(running["id"])["completion_updates"]);  // it is admitted
+  wait_until([&] {  // it is admitted
+    text += text_of(poll(running["id"])["completion_updates"]);
+    return !text.empty();
+  });
   server_.init_async(R"({"model":"draft"})", true);
   wait_for_draft("ready");
   const Json meanwhile = poll(running["id"]);

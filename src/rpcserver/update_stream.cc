@@ -7,34 +7,34 @@
 
 namespace outrider::rpcserver {
 
-std::vector<TextRun> UpdateStream::add(std::vector<SaidToken> tokens) {
+std::vector<TextUpdate> UpdateStream::add(std::vector<SaidToken> tokens) {
   waiting_.insert(waiting_.end(), std::make_move_iterator(tokens.begin()),
                   std::make_move_iterator(tokens.end()));
   return cut(/*at_end=*/false);
 }
 
-std::vector<TextRun> UpdateStream::finish() {
-  std::vector<TextRun> runs = cut(/*at_end=*/true);
+std::vector<TextUpdate> UpdateStream::finish() {
+  std::vector<TextUpdate> updates = cut(/*at_end=*/true);
   waiting_.clear();
-  return runs;
+  return updates;
 }
 
-std::vector<TextRun> UpdateStream::cut(bool at_end) {
-  std::vector<TextRun> runs;
-  std::size_t sent = 0;        // tokens that are in `runs`
+std::vector<TextUpdate> UpdateStream::cut(bool at_end) {
+  std::vector<TextUpdate> updates;
+  std::size_t sent = 0;        // tokens that are in `updates`
   std::size_t sendable = 0;    // tokens up to the last one with text that ends a character
   std::string content;         // of the tokens from `sent` on
   std::size_t n_sendable = 0;  // bytes of it, of the tokens up to `sendable`
   const auto close = [&] {
-    TextRun run;
-    run.content = content.substr(0, n_sendable);
-    run.tokens.assign(
+    TextUpdate update;
+    update.content = content.substr(0, n_sendable);
+    update.tokens.assign(
         std::make_move_iterator(waiting_.begin() + static_cast<std::ptrdiff_t>(sent)),
         std::make_move_iterator(waiting_.begin() + static_cast<std::ptrdiff_t>(sendable)));
     content.erase(0, n_sendable);
     n_sendable = 0;
     sent = sendable;
-    runs.push_back(std::move(run));
+    updates.push_back(std::move(update));
   };
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     const SaidToken& token = waiting_[i];
@@ -47,7 +47,7 @@ std::vector<TextRun> UpdateStream::cut(bool at_end) {
   }
   if (sendable > sent) close();
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
-  return runs;
+  return updates;
 }
 
 }  // namespace outrider::rpcserver

@@ -8,13 +8,13 @@ namespace {
 SaidToken by_target(const std::string& text) { return {.id = 1, .text = text, .by = "target"}; }
 SaidToken by_draft(const std::string& text) { return {.id = 2, .text = text, .by = "draft-model"}; }
 
-std::vector<std::string> contents(const std::vector<TextRun>& runs) {
+std::vector<std::string> contents(const std::vector<TextUpdate>& updates) {
   std::vector<std::string> texts;
-  for (const TextRun& run : runs) {
+  for (const TextUpdate& update : updates) {
     std::string joined;
-    for (const SaidToken& token : run.tokens) joined += token.text;
-    EXPECT_EQ(joined, run.content) << "the tokens of an update are those of its text";
-    texts.push_back(run.content);
+    for (const SaidToken& token : update.tokens) joined += token.text;
+    EXPECT_EQ(joined, update.content) << "the tokens of an update are those of its text";
+    texts.push_back(update.content);
   }
   return texts;
 }
@@ -65,9 +65,9 @@ TEST(UpdateStreamTest, ACharacterThatIsNeverCompleteComesAtTheEnd) {
 TEST(UpdateStreamTest, TokensWithoutTextGoWithTheTextBehindThem) {
   UpdateStream stream(/*per_token=*/false);
   EXPECT_EQ(contents(stream.add({by_target("a"), by_target("")})), (Texts{"a"}));
-  const std::vector<TextRun> runs = stream.add({by_target("b")});
-  EXPECT_EQ(contents(runs), (Texts{"b"}));
-  EXPECT_EQ(runs[0].tokens.size(), 2U);
+  const std::vector<TextUpdate> updates = stream.add({by_target("b")});
+  EXPECT_EQ(contents(updates), (Texts{"b"}));
+  EXPECT_EQ(updates[0].tokens.size(), 2U);
 }
 
 TEST(UpdateStreamTest, TokensWithoutTextAtTheEndAreTheStopStringsAndAreDropped) {
@@ -90,11 +90,11 @@ TEST(UpdateStreamTest, TheUpdatesJoinedAreTheTextHoweverItIsPolled) {
       std::string joined;
       std::size_t n_tokens = 0;
       std::vector<SaidToken> fresh;
-      const auto take = [&](const std::vector<TextRun>& runs) {
-        for (const TextRun& run : runs) {
-          EXPECT_FALSE(run.content.empty());
-          joined += run.content;
-          n_tokens += run.tokens.size();
+      const auto take = [&](const std::vector<TextUpdate>& updates) {
+        for (const TextUpdate& update : updates) {
+          EXPECT_FALSE(update.content.empty());
+          joined += update.content;
+          n_tokens += update.tokens.size();
         }
       };
       for (std::size_t i = 0; i < tokens.size(); ++i) {

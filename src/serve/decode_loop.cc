@@ -20,11 +20,11 @@ DecodeLoop::DecodeLoop(const Parts& parts, StationPtr station)
       idle_work_(parts.idle_work),
       station_(std::move(station)),
       thread_([this] {
-        turns();
+        loop();
         over_.store(true);
       }) {}
 
-void DecodeLoop::turns() {
+void DecodeLoop::loop() {
   while (wait_for_work()) {
     try {
       install();
@@ -57,7 +57,7 @@ bool DecodeLoop::has_work() const {
          jobs_.open_jobs(*station_) > 0;
 }
 
-// Until there is a turn's work. False: the runtime is at its end.
+// Until there is work for an iteration. False: the runtime is at its end.
 bool DecodeLoop::wait_for_work() {
   Lock lock(shared_.mutex);
   shared_.decode_work.wait(lock, [this] { return has_work(); });

@@ -1,5 +1,5 @@
-// DecodeLoop: the decode thread of one station, from the constructor to join(). A turn is a list of
-// passes:
+// DecodeLoop: the decode thread of one station, from the constructor to join(). An iteration is a
+// list of passes:
 //
 //   install   drafts and drafters' files that were loaded or are to go: between two steps
 //   admit     its waiting requests into free slots, in order of arrival
@@ -16,7 +16,7 @@
 // may change whenever it lets go.
 //
 // Out of memory, or an exception out of a step, ends the station's running requests and gives it a
-// new engine. Between two steps it costs a turn, in which nothing is left half done.
+// new engine. Between two steps it costs an iteration, in which nothing is left half done.
 #pragma once
 
 #include <atomic>
@@ -61,7 +61,7 @@ class DecodeLoop {
  private:
   using Lock = RuntimeShared::Lock;
 
-  void turns();
+  void loop();
   bool has_work() const;
   bool wait_for_work();
   bool release();

@@ -19,7 +19,7 @@ class DrafterNotes {
  public:
   explicit DrafterNotes(const std::vector<AddedDrafter>& added);
 
-  // Takes down what `station` has attached. Whoever calls must be the one whose station it is.
+  // Notes what `station` has attached. Whoever calls must be the one whose station it is.
   void note(const Station& station);
   // No station is current.
   void none_attached();

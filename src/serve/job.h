@@ -53,8 +53,8 @@ using JobPtr = std::shared_ptr<Job>;
 // From what a client asks for to a job for this station, not yet known to anybody: all that can be
 // done on the client's own thread, without the mutex. The prompt is tokenised, the sampler made,
 // and everything checked. The deadline counts from now on. `idle`: what the idle sequences hold, to
-// foretell what will be reused. `remembering`: whether texts are remembered at all. Errors: those
-// of make_prompt(), Target::make_sampler() and check_request(). REQUIRES: validate(request)
+// predict what will be reused. `remembering`: whether texts are remembered at all. Errors: those of
+// make_prompt(), Target::make_sampler() and check_request(). REQUIRES: validate(request)
 Result<JobPtr> make_job(CompletionRequest request, std::shared_ptr<Station> station,
                         const IdleTexts& idle, bool remembering);
 

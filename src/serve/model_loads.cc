@@ -165,7 +165,7 @@ void ModelLoads::draft_not_installed(Status why) {
   changed(ModelRole::kDraft);
 }
 
-// Keeps what belongs to the model at work in step with serving(), and tells.
+// Keeps what belongs to the model at work consistent with serving(), and tells.
 void ModelLoads::changed(ModelRole role) {
   Model& model = of(role);
   if (!model.task.serving()) {

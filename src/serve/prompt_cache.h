@@ -6,7 +6,7 @@
 // all models, those written longest ago are removed until they keep to the limit.
 //
 // A file of another model, other settings or another build, and one that is damaged, is named in a
-// note and ignored; it goes when its time comes. A text that cannot be saved is passed over.
+// note and ignored; it is removed like any other. A text that cannot be saved is passed over.
 //
 // The thread's that has the engine. Nothing here fails: what cannot be kept is read again. Tested
 // by prompt_cache_test.cc, and on llama.cpp by backend/prompt_cache_model_test.cc.

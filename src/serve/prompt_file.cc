@@ -12,9 +12,9 @@ namespace outrider {
 namespace {
 
 constexpr std::string_view kMagic = "OUTRPRM1";
-constexpr std::size_t kHead = kMagic.size() + sizeof(std::uint64_t) + sizeof(std::uint32_t);
+constexpr std::size_t kHeaderBytes = kMagic.size() + sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
-// The file behind its head, in pieces: a state may be gigabytes, and is not copied for this.
+// The file behind its header, in pieces: a state may be gigabytes, and is not copied for this.
 class Pieces {
  public:
   explicit Pieces(const SavedPrompt& prompt) {
@@ -118,12 +118,12 @@ Result<SavedPrompt> read_prompt(const std::string& path, std::uint64_t most_byte
     return invalid_argument("'" + path + "' is no text of a prompt cache");
   }
   const Status damaged = data_loss("'" + path + "' is damaged or cut short");
-  if (rest.size() < kHead) return damaged;
+  if (rest.size() < kHeaderBytes) return damaged;
   std::uint64_t size = 0;
   std::uint32_t sum = 0;
   std::memcpy(&size, rest.data() + kMagic.size(), sizeof size);
   std::memcpy(&sum, rest.data() + kMagic.size() + sizeof size, sizeof sum);
-  rest.remove_prefix(kHead);
+  rest.remove_prefix(kHeaderBytes);
   if (size != rest.size() || sum != checksum(rest)) return damaged;
   SavedPrompt prompt;
   const bool good = take(rest, prompt.target) && take(rest, prompt.draft) && rest.empty();

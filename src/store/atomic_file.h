@@ -1,9 +1,10 @@
 // AtomicFile: a file that appears whole, or not at all.
 //
-// Idea. What is written goes to a new file beside the target ("F.<process>-<n>.part"). commit()
-// brings it to the disk (fsync), gives it the target's name (rename, which replaces the old file in
-// one step), and brings the folder to the disk. Whoever opens F at any time, after a crash, a kill
-// or a power failure too, finds the old file or the new one, never a mixture and never half of one.
+// Idea. What is written for F goes to a new file beside it ("F.<process>-<n>.part"). commit()
+// brings it to the disk (fsync), gives it F's name (rename, which replaces the old file
+// atomically), and brings the folder to the disk. Whoever opens F at any time, after a crash, a
+// kill or a power failure too, finds the old file or the new one, never a mixture and never half of
+// one.
 //
 // A killed process leaves its part file behind, which nobody reads and which may be deleted.
 //

@@ -41,7 +41,7 @@ inline constexpr DrafterMask kFillerMask = DrafterMask{1} << kMaxDrafters;
 struct Claim {
   NodeId node = kNoNode;
   std::int32_t drafter = 0;  // its index
-  float chance = 0.0f;       // by its own account, that the walk reaches and accepts the node
+  float chance = 0.0f;       // by its estimate, that the walk reaches and accepts the node
 };
 
 class TokenTree {
@@ -78,7 +78,7 @@ class TokenTree {
   // lowered with it. REQUIRES: 0 < node < size().
   void set_chance(NodeId node, float chance);
 
-  // Sets the estimates of all nodes: [size()], the root's left out of account. REQUIRES: none is
+  // Sets the estimates of all nodes: [size()], the root's is ignored. REQUIRES: none is
   // above its parent's.
   void set_chances(std::span<const float> chances);
 

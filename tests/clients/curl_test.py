@@ -44,18 +44,19 @@ def test_a_stream_is_events_of_one_line_and_ends_with_done(place):
 
 
 def test_the_first_bytes_come_before_the_last_token_is_made(place):
-    """The server is asked, while the stream is open, how many completions run."""
-    command = curl(place, "/v1/chat/completions", body_of(place, max_tokens=400, ignore_eos=True))
+    """The server is asked, while the stream is open, how many completions run. This one has no end,
+    so that it runs however late the question comes."""
+    body = body_of(place, max_tokens=-1, ignore_eos=True, shift_keep=0)
+    command = curl(place, "/v1/chat/completions", body)
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        first = process.stdout.readline() + process.stdout.readline()
-        pieces = [process.stdout.readline()]
+        raw = b"".join(process.stdout.readline() for _ in range(2 * 21))  # an event, an empty line
         metrics = subprocess.run(
             ["curl", "--silent", "-H", f"Authorization: Bearer {place.key}", place.url + "/metrics"],
             capture_output=True, check=True, text=True).stdout
-        rest = process.stdout.read()
+        process.kill()
     running = [line for line in metrics.splitlines() if line.startswith("outrider:requests_running")]
     assert sum(float(line.split()[-1]) for line in running) >= 1, running
-    events = events_of(first + pieces[0] + rest)
+    events = events_of(raw)
     assert json.loads(events[0])["choices"][0]["delta"]["role"] == "assistant"
     assert len(events) > 20
 

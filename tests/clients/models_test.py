@@ -74,6 +74,24 @@ def test_of_several_models_an_unknown_one_is_not_found(openais, anthropics):
     assert failure.value.body["error"]["type"] == "not_found_error"
 
 
+def test_a_model_whose_file_is_gone_is_the_servers_fault_and_no_unknown_name(tmp_path):
+    if not os.environ.get("OUTRIDER_DRAFT"):
+        pytest.skip("OUTRIDER_DRAFT is not set; run.py sets it")
+    gone = tmp_path / "gone.gguf"
+    gone.symlink_to(pathlib.Path(os.environ["OUTRIDER_DRAFT"]).resolve())
+    with served.from_environment("--model-dir", tmp_path) as running:
+        gone.unlink()
+        with openai.OpenAI(base_url=running.url + "/v1", api_key="none", max_retries=0) as client:
+            with pytest.raises(openai.InternalServerError) as failure:
+                client.chat.completions.create(model="gone", **HELLO)
+            assert failure.value.status_code == 500 and failure.value.type == "server_error"
+            assert "gone.gguf" in failure.value.message and str(tmp_path) not in failure.value.message
+            status = client.models.retrieve("gone").status
+            assert status["state"] == "failed" and "gone.gguf" in status["error"]
+            with pytest.raises(openai.NotFoundError):
+                client.chat.completions.create(model="never-there", **HELLO)
+
+
 def test_a_single_model_answers_to_any_name_and_says_who_it_is(client, place):
     answer = client.chat.completions.create(model="gpt-17", **HELLO)
     assert answer.model == place.model and answer.choices[0].message.content

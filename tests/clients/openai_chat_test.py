@@ -145,6 +145,8 @@ def test_effort_is_taken_beside_the_templates_values(chat):
     values = {"chat_template_kwargs": {"enable_thinking": True}}
     for effort in ("none", "low", "high"):
         assert chat("Say hello.", reasoning_effort=effort, extra_body=values).choices[0].message.content
+        other_form = values | {"reasoning": {"effort": effort}}
+        assert chat("Say hello.", extra_body=other_form).choices[0].message.content
 
 
 def test_top_p_of_0_says_the_likeliest_token(chat):

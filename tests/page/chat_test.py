@@ -132,9 +132,10 @@ class ChatTest(PageCase):
 
     @needs_mock
     def test_progress_of_the_prompt_is_shown_until_the_first_token(self):
-        self.mock.wait_s = 2
+        self.mock.hold_prompt = True
         self.open()
         self.send("Explain")
-        self.page.wait_for_selector(".waiting:text-matches('^Reading the prompt, ')")
+        self.page.wait_for_selector(".waiting:text('Reading the prompt, 1024 of 2048 tokens')")
+        self.mock.go.set()
         self.ended()
         self.assertFalse(self.page.locator(".waiting").is_visible())

@@ -62,7 +62,7 @@ class Mock:
         self.differ_at = None  # with speculation, the text differs from this token on
         self.health = None     # a progress: the server as a whole is loading, all else 503
         self.times = {}        # of answers, in place of the true ones: predicted_ms, plain_ms
-        self.wait_s = 0.0      # before the first token, with the prompt's progress
+        self.hold_prompt = False  # answers wait in the midst of the prompt's progress until `go`
         self.requests = []
         self.cancelled = 0
 
@@ -178,12 +178,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def read_prompt(self):
         self.chunk({"role": "assistant", "content": None})
+        if not self.mock.hold_prompt:
+            return
         for part in range(1, 5):
-            if self.mock.wait_s == 0:
-                return
-            time.sleep(self.mock.wait_s / 4)
             self.chunk({}, prompt_progress={"total": 2048, "cache": 0, "processed": part * 512,
                                             "time_ms": part * 10})
+            if part == 2:
+                self.hold()
 
     def call_tool(self, body):
         """Calls the first tool, its arguments in pieces, as the first two tokens of an answer."""

@@ -22,12 +22,16 @@ class KeyTest(PageCase):
     @needs_mock
     def test_who_gives_no_key_is_asked_again_only_when_they_act(self):
         self.mock.key = "secret"
+        self.page.clock.install()
         self.page.goto(self.url)
         self.page.wait_for_selector("#key-dialog[open]")
         self.page.keyboard.press("Escape")
         self.page.wait_for_selector("#banner.bad")
         self.assertIn("wants a key", self.text("#banner"))
-        self.page.wait_for_timeout(2000)
+        for _ in range(2):  # the page asks again behind its answer to the one before
+            with self.page.expect_response("**/v1/models") as refused:
+                self.page.clock.fast_forward(5000)
+            self.assertEqual(refused.value.status, 401)
         self.assertFalse(self.page.locator("#key-dialog").is_visible())
         self.page.click("text=Try again")
         self.page.wait_for_selector("#key-dialog[open]")

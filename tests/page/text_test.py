@@ -132,22 +132,22 @@ class MarkdownTest(PageCase):
         }""")
         self.assertIsNone(result)
 
-    def test_long_and_nested_sources_take_no_long_time(self):
+    def test_long_and_nested_sources_do_not_hang(self):
         self.open()
-        slowest = self.page.evaluate("""async () => {
+        hung = self.page.evaluate("""async () => {
             const {MarkdownView} = await import('./markdown.js');
             const {plainPainter} = await import('./painter.js');
-            let slowest = 0;
+            const kPatience = 60_000;  // ms; a bound, not a measure: quadratic ones took minutes
             for (const piece of ['[', '*a ', '**a', '`', '> ', '- ', '![', '[a](', '_a_', '|', '~~a',
                                  '[[', '](', 'https://', '\\\\', '# ', '1. ', '  - a\\n', '\\n']) {
               const start = performance.now();
               new MarkdownView(document.createElement('div'))
                 .update(piece.repeat(20000 / piece.length), plainPainter);
-              slowest = Math.max(slowest, performance.now() - start);
+              if (performance.now() - start > kPatience) return piece;
             }
-            return slowest;
+            return null;
         }""")
-        self.assertLess(slowest, 5000)  # quadratic ones took minutes
+        self.assertIsNone(hung)
 
 
 class AnswerTest(PageCase):

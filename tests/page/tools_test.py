@@ -44,7 +44,7 @@ class ToolsTest(PageCase):
         self.mock.hold_at = 0
         self.give_tools()
         self.send("How is the weather?")
-        self.page.wait_for_selector(".call")
+        self.until(lambda: '{"city": "Par' in self.text(".call"), "the first piece of a call")
         self.page.keyboard.press("Escape")
         answer = self.ended()
         self.assertIn('{"city": "Par', answer.inner_text())

@@ -3,7 +3,7 @@
 // Idea. The head gets the target's hidden states of all tokens before the root and gives, in one
 // pass, the distributions of the tokens behind it (model/block_model.h). Of these the best tree is
 // made under the target's own noise (draft/model/block_growth.h). More guesses cost no further
-// pass, so whoever asks is not asked whether they pay.
+// pass, so the request's guide is not asked whether they pay.
 //
 // State. The head's text is what it has read of states, a window of the whole text; nothing of it
 // is ever tentative. A draft first reads the states that came since the last one, those of the

@@ -48,7 +48,7 @@ class DraftGrowth {
     NodeId parent;     // in the tentative tree
     NodeId tentative;  // there, or kNoNode while it has not been run
     float chance;      // estimate
-    float claim;       // by the model's own account
+    float claim;       // the model's own
     bool is_end;
     std::unique_ptr<Sampler> sampler;  // the chain behind this node, when the chain has state
   };

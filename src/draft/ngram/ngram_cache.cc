@@ -23,9 +23,9 @@ bool token_less(const Follower& follower, Token token) { return follower.token <
 
 }  // namespace
 
-Ngram::Ngram(std::span<const Token> run) {
-  assert(!run.empty() && run.size() <= static_cast<std::size_t>(kMaxNgram));
-  std::copy(run.begin(), run.end(), tokens.begin());
+Ngram::Ngram(std::span<const Token> given) {
+  assert(!given.empty() && given.size() <= static_cast<std::size_t>(kMaxNgram));
+  std::copy(given.begin(), given.end(), tokens.begin());
 }
 
 std::int32_t Ngram::size() const {

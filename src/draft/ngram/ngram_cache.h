@@ -1,9 +1,10 @@
 // NgramCache: which tokens followed the last one to four, and how often.
 //
-// Idea. The table behind lookup decoding (llama.cpp, examples/lookup, PR #4484 and #5479): each run
-// of 1 to 4 tokens, an n-gram, maps to the tokens that came behind it, with counts. The same table
-// serves as a text's own (order 1 to 4), as that of earlier texts (1 to 4), and as that of a large
-// corpus (order 2 only); draft/ngram/ngram_lookup.h says how a token is guessed from the three.
+// Idea. The table behind lookup decoding (llama.cpp, examples/lookup, PR #4484 and #5479): each
+// n-gram, 1 to 4 consecutive tokens, maps to the tokens that came behind it, with counts. The same
+// table serves as a text's own (order 1 to 4), as that of earlier texts (1 to 4), and as that of a
+// large corpus (order 2 only); draft/ngram/ngram_lookup.h says how a token is guessed from the
+// three.
 //
 // Example. After "a b a b a" the table of orders 1 and 2 holds
 //     a -> b:2    b -> a:2    a b -> a:2    b a -> b:1
@@ -39,13 +40,13 @@ inline constexpr std::int32_t kStaticNgram = 2;  // the one order of static cach
 // Counts stop here, so that products of two, times 100, fit 64 bits.
 inline constexpr std::uint32_t kMaxNgramCount = (1U << 28) - 1;
 
-// A run of 1 to kMaxNgram tokens, oldest first; kNoToken behind them.
+// 1 to kMaxNgram consecutive tokens, oldest first; kNoToken behind them.
 struct Ngram {
   std::array<Token, kMaxNgram> tokens = {kNoToken, kNoToken, kNoToken, kNoToken};
 
   Ngram() = default;
-  // REQUIRES: 1 <= run.size() <= kMaxNgram
-  explicit Ngram(std::span<const Token> run);
+  // REQUIRES: 1 <= given.size() <= kMaxNgram
+  explicit Ngram(std::span<const Token> given);
 
   std::int32_t size() const;
   friend bool operator==(const Ngram&, const Ngram&) = default;

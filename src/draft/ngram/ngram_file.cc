@@ -28,12 +28,13 @@ bool is_token(Token token, std::int32_t n_vocab) { return token >= 0 && token < 
 Ngram checked_ngram(const NgramRecord& record, std::int32_t n_vocab) {
   std::size_t n = 0;
   while (n < kMaxNgram && record.tokens[n] != kNoToken) ++n;
-  const std::span<const Token> run(record.tokens, n);
+  const std::span<const Token> given(record.tokens, n);
   const bool good =
-      n > 0 && std::all_of(run.begin(), run.end(), [&](Token t) { return is_token(t, n_vocab); }) &&
+      n > 0 &&
+      std::all_of(given.begin(), given.end(), [&](Token t) { return is_token(t, n_vocab); }) &&
       std::all_of(record.tokens + n, record.tokens + kMaxNgram,
                   [](Token t) { return t == kNoToken; });
-  return good ? Ngram(run) : Ngram();
+  return good ? Ngram(given) : Ngram();
 }
 
 Status broken(const std::string& path, const std::string& what) {

@@ -1,4 +1,4 @@
-// Token Recycling: guesses from what the target thought of and did not say.
+// Token Recycling: guesses from what the target found likely and did not say.
 //
 // Idea. Every checked node gives a row of logits; its likeliest tokens that were not said are
 // thrown away. Keep them: for each token the k likeliest successors of its last occurrence. From

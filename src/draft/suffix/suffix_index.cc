@@ -14,7 +14,7 @@ std::size_t SuffixIndex::memory_bytes() const {
          edges_.capacity() * sizeof(Edge) + table_.capacity() * sizeof(std::uint32_t);
 }
 
-std::size_t SuffixIndex::slot(State from, Token token) const {
+std::size_t SuffixIndex::bucket_of(State from, Token token) const {
   const std::uint64_t key = (std::uint64_t{from} << 32) | static_cast<std::uint32_t>(token);
   return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15u) >> 32) & (table_.size() - 1);
 }
@@ -26,7 +26,7 @@ std::uint32_t SuffixIndex::find_edge(State from, Token token) const {
     while (edge != kNone && edges_[edge].token != token) edge = edges_[edge].next;
     return edge;
   }
-  for (std::size_t i = slot(from, token);; i = (i + 1) & (table_.size() - 1)) {
+  for (std::size_t i = bucket_of(from, token);; i = (i + 1) & (table_.size() - 1)) {
     if (table_[i] == 0) return kNone;
     const Edge& edge = edges_[table_[i] - 1];
     if (edge.from == from && edge.token == token) return table_[i] - 1;
@@ -38,7 +38,7 @@ void SuffixIndex::grow_table() {
   old.swap(table_);
   for (const std::uint32_t entry : old) {
     if (entry == 0) continue;
-    std::size_t i = slot(edges_[entry - 1].from, edges_[entry - 1].token);
+    std::size_t i = bucket_of(edges_[entry - 1].from, edges_[entry - 1].token);
     while (table_[i] != 0) i = (i + 1) & (table_.size() - 1);
     table_[i] = entry;
   }
@@ -46,7 +46,7 @@ void SuffixIndex::grow_table() {
 
 void SuffixIndex::hash_edge(std::uint32_t edge) {
   if (2 * (n_hashed_ + 1) > table_.size()) grow_table();
-  std::size_t i = slot(edges_[edge].from, edges_[edge].token);
+  std::size_t i = bucket_of(edges_[edge].from, edges_[edge].token);
   while (table_[i] != 0) i = (i + 1) & (table_.size() - 1);
   table_[i] = edge + 1;
   ++n_hashed_;

@@ -103,7 +103,7 @@ class SuffixIndex {
   void use_edge(std::uint32_t edge);
   void hash_edge(std::uint32_t edge);
   void grow_table();
-  std::size_t slot(State from, Token token) const;
+  std::size_t bucket_of(State from, Token token) const;
   State split(State from, std::uint32_t edge, Token token);
 
   std::vector<Token> text_;

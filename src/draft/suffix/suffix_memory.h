@@ -17,9 +17,10 @@
 // most kMaxNamespaces. 136 bytes a token (stats().memory_bytes).
 //
 // Cost. add() copies the text. It is read by later look-ups, at most kReadAtOnce tokens in each, so
-// that no step waits for a long text: see kReadAtOnce. A look-up costs an automaton's step a part
-// and token of the request's text: to draft 15 nodes at 32,768 tokens takes 11.5 microseconds with
-// a full namespace of a quarter of a million tokens, and 5.2 without (bench/suffix_bench.cc).
+// that no step waits for a long text: see kReadAtOnce. A look-up takes one transition of an
+// automaton for each part and each token of the request's text: to draft 15 nodes at 32,768 tokens
+// takes 11.5 microseconds with a full namespace of a quarter of a million tokens, and 5.2 without
+// (bench/suffix_bench.cc).
 //
 // Tested by suffix_memory_test.cc: bounds and counts after random operations, and that no namespace
 // ever sees another's text.

@@ -20,7 +20,7 @@ Result<std::vector<CutToken>> ByteCutter::cut(std::string_view bytes, bool at_st
   while (at < bytes.size()) {
     const std::size_t valid = first_invalid_utf8(bytes.substr(at)).value_or(bytes.size() - at);
     if (valid > 0) {
-      OUTRIDER_RETURN_IF_ERROR(cut_run(bytes.substr(at, valid), at, at_start && at == 0, out));
+      OUTRIDER_RETURN_IF_ERROR(cut_valid(bytes.substr(at, valid), at, at_start && at == 0, out));
       at += valid;
       continue;
     }
@@ -32,21 +32,21 @@ Result<std::vector<CutToken>> ByteCutter::cut(std::string_view bytes, bool at_st
   return out;
 }
 
-// `run` is valid UTF-8 and not empty.
-Status ByteCutter::cut_run(std::string_view run, std::size_t offset, bool at_start,
-                           std::vector<CutToken>& out) const {
+// `text` is valid UTF-8 and not empty.
+Status ByteCutter::cut_valid(std::string_view text, std::size_t offset, bool at_start,
+                             std::vector<CutToken>& out) const {
   Status status;
   std::string_view added = adds_space_ && at_start ? kSpace : std::string_view();
   if (adds_space_ && !at_start) {
-    const std::size_t head = std::min(run.find(' '), run.size());
-    match(run.substr(0, head), offset, out);
-    run.remove_prefix(head);
-    offset += head;
-    if (run.empty()) return status;
+    const std::size_t n_before = std::min(text.find(' '), text.size());
+    match(text.substr(0, n_before), offset, out);
+    text.remove_prefix(n_before);
+    offset += n_before;
+    if (text.empty()) return status;
   }
-  const std::string_view given = adds_space_ && !at_start ? run.substr(1) : run;
+  const std::string_view given = adds_space_ && !at_start ? text.substr(1) : text;
   if (given.empty() || !tokenise(given, offset, added, out, status)) {
-    if (status.ok()) match(run, offset, out);
+    if (status.ok()) match(text, offset, out);
   }
   return status;
 }

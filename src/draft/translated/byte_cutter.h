@@ -4,9 +4,9 @@
 // the middle of a character), and some put a space in front of what they are given, which is right
 // at the beginning of a text and wrong anywhere else.
 //
-// Idea. Valid runs go through the tokenizer; what is between them, and what the tokenizer does not
+// Idea. Valid parts go through the tokenizer; what is between them, and what the tokenizer does not
 // give back byte for byte, is cut into the longest tokens that match. Where a space is put in
-// front, a run from the middle of a text is cut by longest match up to its first space, and the
+// front, a part from the middle of a text is cut by longest match up to its first space, and the
 // tokenizer gets the rest without that space.
 //
 //      "caf\xc3" + "\xa9 au lait"      cut separately: caf <C3>    and <A9> | " au" " lait"
@@ -47,9 +47,9 @@ class ByteCutter {
   Result<std::vector<CutToken>> cut(std::string_view bytes, bool at_start) const;
 
  private:
-  Status cut_run(std::string_view run, std::size_t offset, bool at_start,
-                 std::vector<CutToken>& out) const;
-  bool tokenise(std::string_view run, std::size_t offset, std::string_view added,
+  Status cut_valid(std::string_view text, std::size_t offset, bool at_start,
+                   std::vector<CutToken>& out) const;
+  bool tokenise(std::string_view given, std::size_t offset, std::string_view added,
                 std::vector<CutToken>& out, Status& status) const;
   void match(std::string_view bytes, std::size_t offset, std::vector<CutToken>& out) const;
 

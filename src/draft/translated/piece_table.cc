@@ -8,21 +8,21 @@ namespace outrider {
 
 PieceTable::PieceTable(const Vocabulary& vocabulary) : vocabulary_(&vocabulary) {
   const std::size_t n = static_cast<std::size_t>(vocabulary.size());
-  slots_.assign(std::bit_ceil(2 * n + 1), kNoToken);
+  buckets_.assign(std::bit_ceil(2 * n + 1), kNoToken);
   for (Token token = 0; token < vocabulary.size(); ++token) {
     const std::string_view piece = vocabulary.piece(token);
     if (piece.empty()) continue;
     longest_ = std::max(longest_, piece.size());
-    Token& slot = slots_[slot_of(piece)];
-    slot = slot == kNoToken ? token : preferred(slot, token);
+    Token& bucket = buckets_[bucket_of(piece)];
+    bucket = bucket == kNoToken ? token : preferred(bucket, token);
   }
 }
 
-// The table is at most half full, so that there is always a free slot.
-std::size_t PieceTable::slot_of(std::string_view bytes) const {
-  const std::size_t mask = slots_.size() - 1;
+// The table is at most half full, so that there is always a free bucket.
+std::size_t PieceTable::bucket_of(std::string_view bytes) const {
+  const std::size_t mask = buckets_.size() - 1;
   std::size_t i = std::hash<std::string_view>()(bytes) & mask;
-  while (slots_[i] != kNoToken && vocabulary_->piece(slots_[i]) != bytes) i = (i + 1) & mask;
+  while (buckets_[i] != kNoToken && vocabulary_->piece(buckets_[i]) != bytes) i = (i + 1) & mask;
   return i;
 }
 
@@ -35,7 +35,7 @@ Token PieceTable::preferred(Token known, Token other) const {
 }
 
 Token PieceTable::find(std::string_view bytes) const {
-  return bytes.empty() ? kNoToken : slots_[slot_of(bytes)];
+  return bytes.empty() ? kNoToken : buckets_[bucket_of(bytes)];
 }
 
 Token PieceTable::longest(std::string_view bytes) const {

@@ -30,11 +30,11 @@ class PieceTable {
   Token longest(std::string_view bytes) const;
 
  private:
-  std::size_t slot_of(std::string_view bytes) const;  // where it is, or the free slot for it
+  std::size_t bucket_of(std::string_view bytes) const;  // where it is, or the free bucket for it
   Token preferred(Token known, Token other) const;
 
   const Vocabulary* vocabulary_;
-  std::vector<Token> slots_;  // [a power of two]; kNoToken: free
+  std::vector<Token> buckets_;  // [a power of two]; kNoToken: free
   std::size_t longest_ = 0;   // bytes of the longest piece
 };
 

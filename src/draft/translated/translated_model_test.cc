@@ -288,7 +288,7 @@ TEST_F(TranslatedModelTest, ADrafterSaysWhenTheDraftsTokensDoNotFitItsContext) {
 
 // What any caller may do, with failures of every call in between: the text is what was committed,
 // and every row is that of a fresh evaluation.
-TEST_F(TranslatedModelTest, RandomOperationsAndFaultsLeaveTheTextAsItWasPromised) {
+TEST_F(TranslatedModelTest, RandomOperationsAndFaultsLeaveTheTextAsItWasCommitted) {
   const std::uint64_t seed = testing::test_seed(11);
   std::atomic<bool> interrupted{false};
   model_->set_interrupt(&interrupted);

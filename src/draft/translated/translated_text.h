@@ -1,4 +1,4 @@
-// TranslatedText: a target's text in the tokens of a draft model, kept in step as it grows.
+// TranslatedText: a target's text in the tokens of a draft model, kept up to date as it grows.
 //
 // Idea. The draft should see the tokens that its own tokenizer makes of the text, not the target's
 // cuts, which it never met in training:

@@ -7,10 +7,10 @@
 #include "api/completion_params.h"
 #include "http/anthropic/anthropic_form.h"
 #include "http/anthropic/anthropic_messages.h"
-#include "http/completion/acquire.h"
 #include "http/completion/conversation_body.h"
-#include "http/completion/endpoint.h"
-#include "http/completion/server_state.h"
+#include "http/endpoint/acquire.h"
+#include "http/endpoint/endpoint.h"
+#include "http/endpoint/server_state.h"
 #include "http/exchange/error_reply.h"
 #include "serve/prompt.h"
 
@@ -116,7 +116,7 @@ void read_output_config(api::JsonFields& fields, CompletionRequest& request) {
   take_error(fields, inner);
   // Effort is about how much is thought; "thinking" says whether.
   const bool reasoning = request.chat.reasoning;
-  set_effort(request, effort);
+  api::set_effort(request, effort);
   request.chat.reasoning = reasoning;
   if (schema != nullptr) {
     keep_to_schema(fields, "output_config.format", schema, /*strict=*/true, request);

@@ -5,8 +5,7 @@
 //                   assistant's), tool_use (an assistant's), tool_result (a user's). Where the last
 //                   one is an assistant's, the answer goes on with its text
 //   tools           [{"name","description","input_schema"}]; tool_choice: {"type": auto, any, tool
-//   or
-//                   none, "name", "disable_parallel_tool_use"}
+//                   or none, "name", "disable_parallel_tool_use"}
 //   thinking        {"type": disabled: the model answers at once; enabled, adaptive: it may think,
 //                   "display": omitted: the answer does not show it}
 //   output_config   {"format": {"type":"json_schema","schema"}, "effort"}

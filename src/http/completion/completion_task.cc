@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/status.h"
-#include "http/completion/acquire.h"
-#include "http/completion/server_state.h"
+#include "http/endpoint/acquire.h"
+#include "http/endpoint/server_state.h"
 #include "http/exchange/error_reply.h"
 
 namespace outrider::http {

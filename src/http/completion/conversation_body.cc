@@ -129,25 +129,4 @@ void keep_to_schema(api::JsonFields& fields, const std::string& place, const Jso
   request.sampling.json_schema = schema != nullptr ? json::encode(*schema) : R"({"type":"object"})";
 }
 
-std::string read_effort(api::JsonFields& fields, std::string_view name) {
-  static constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium",
-                                                  "high", "xhigh",   "max"};
-  std::string effort;
-  fields.choice(name, effort, kEfforts);
-  return effort;
-}
-
-void set_effort(CompletionRequest& request, std::string_view effort) {
-  if (effort.empty()) return;
-  request.chat.reasoning = effort != "none";
-  if (effort == "none") return;
-  const std::string_view known = effort == "minimal"                    ? "low"
-                                 : effort == "xhigh" || effort == "max" ? "high"
-                                                                        : effort;
-  const json::Parsed given = json::parse(request.chat.template_values);  // empty: no JSON
-  Json values = given.ok() ? *given.value : Json::object();
-  values.emplace("reasoning_effort", std::string(known));
-  request.chat.template_values = json::encode(values);
-}
-
 }  // namespace outrider::http

@@ -72,11 +72,4 @@ void read_schema(api::JsonFields& fields, std::string_view name, std::string& sc
 void keep_to_schema(api::JsonFields& fields, const std::string& place, const json::Json* schema,
                     bool strict, CompletionRequest& request);
 
-// How hard the model is to think, "none" to "max": the field `name`; empty: it is not there.
-std::string read_effort(api::JsonFields& fields, std::string_view name);
-// Templates know at most low, medium and high, as their value "reasoning_effort"; those without it
-// only that there is reasoning or not. Other values for the template stay, and one of that name
-// that the client gave itself. Empty: nothing changes. Behind what reads the template's values.
-void set_effort(CompletionRequest& request, std::string_view effort);
-
 }  // namespace outrider::http

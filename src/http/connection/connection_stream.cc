@@ -114,7 +114,10 @@ bool ConnectionStream::fill() {
 }
 
 ssize_t ConnectionStream::read(char* to, size_t size) {
-  if (!is_readable() && !fill()) return failure_ == Failure::kClosed ? 0 : -1;
+  if (!is_readable() && !fill()) {
+    if (in_head_ && failure_ == Failure::kTooSlow) throw LateHead();
+    return failure_ == Failure::kClosed ? 0 : -1;
+  }
   const std::size_t n = std::min(size, end_ - begin_);
   std::memcpy(to, buffer_.data() + begin_, n);
   begin_ += n;

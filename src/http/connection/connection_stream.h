@@ -26,6 +26,10 @@ class ConnectionStream final : public httplib::Stream {
 
   enum class Failure { kNone, kClosed, kTooSlow, kTooLong };
 
+  // What read() throws where a head does not come in time: cpp-httplib would answer 400 itself once
+  // it has the request's line, and has no place to change that knowing why.
+  struct LateHead {};
+
   // `socket` is not owned. Milliseconds: for the head of a request and the next part of a body; for
   // the client to take the next bytes.
   ConnectionStream(socket_t socket, std::int32_t read_ms, std::int32_t write_ms);
@@ -47,7 +51,7 @@ class ConnectionStream final : public httplib::Stream {
   bool is_readable() const override { return begin_ < end_; }
   bool wait_readable() const override;
   bool wait_writable() const override;
-  ssize_t read(char* to, size_t size) override;
+  ssize_t read(char* to, size_t size) override;  // may throw LateHead
   ssize_t write(const char* from, size_t size) override;
   void get_remote_ip_and_port(std::string& ip, int& port) const override;
   void get_local_ip_and_port(std::string& ip, int& port) const override;

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "http/completion/acquire.h"
+#include "http/endpoint/acquire.h"
 #include "http/exchange/build_info.h"
 #include "http/exchange/error_reply.h"
 #include "http/llama/infill.h"

@@ -1,4 +1,5 @@
-// llama-server's own endpoints: completions, what the server is, and what it is not for.
+// llama-server's own endpoints: completions, texts and tokens, what the server is, and 501 for what
+// it does not do (embeddings, images, ...).
 //
 // GET /props -> {"default_generation_settings": {"n_ctx","params"}, "total_slots", "model_alias",
 // "model_path", "modalities", "chat_template", "bos_token", "eos_token", "build_info", ...}; POST
@@ -10,7 +11,7 @@
 
 #include <span>
 
-#include "http/completion/endpoint.h"
+#include "http/endpoint/endpoint.h"
 
 namespace outrider::http {
 

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "api/chat_params.h"
 #include "api/completion_params.h"
 #include "api/spelling.h"
 #include "base/utf8.h"
-#include "http/completion/acquire.h"
-#include "http/completion/conversation_body.h"
+#include "http/endpoint/acquire.h"
 #include "http/exchange/error_reply.h"
 #include "http/llama/llama_body.h"
 #include "http/llama/llama_settings.h"
@@ -101,7 +101,7 @@ Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request)
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");
-  const std::string effort = read_effort(fields, "reasoning_effort");
+  const std::string effort = read_reasoning_effort(fields);
   read_wishes(fields, wishes);
   api::read_completion_fields(fields, request);
   read_response_format(fields, request);
@@ -115,7 +115,7 @@ Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request)
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
   const Status status = validate(request);
   if (!status.ok()) return api::spelled_as_in(status, body);
-  set_effort(request, effort);
+  api::set_effort(request, effort);
   return request;
 }
 

@@ -3,7 +3,7 @@
 // Tested by text_endpoints_test.cc.
 #pragma once
 
-#include "http/completion/endpoint.h"
+#include "http/endpoint/endpoint.h"
 
 namespace outrider::http {
 

@@ -68,6 +68,9 @@ TEST_F(TextEndpointsTest, AConversationIsShownAndCountedAsTheModelReadsIt) {
   EXPECT_EQ(answered("/apply-template", chat)["prompt"], "user: abc\nassistant: ");
   chat["reasoning_effort"] = "lower";
   EXPECT_EQ(field_of_error("/apply-template", chat), "reasoning_effort");
+  chat.erase("reasoning_effort");
+  chat["reasoning"] = {{"effort", "low"}};
+  EXPECT_EQ(answered("/apply-template", chat)["prompt"], "user: abc\nassistant: ");
 }
 
 }  // namespace

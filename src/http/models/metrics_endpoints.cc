@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/completion_json.h"
-#include "http/completion/server_state.h"
+#include "http/endpoint/server_state.h"
 #include "http/exchange/error_reply.h"
 #include "http/metrics/exposition.h"
 #include "http/metrics/metrics.h"
@@ -61,7 +61,7 @@ HttpReply metrics(ServerState& server, const HttpRequest& /*request*/) {
 
 HttpReply speculation(ServerState& server, const HttpRequest& request) {
   const std::string_view asked = request.parameter("model");
-  const std::optional<CatalogStatus> model = server.find_model(asked);
+  const std::optional<CatalogStatus> model = server.catalog().status_of(asked);
   const std::string name = model ? model->name : std::string(asked);
   const std::shared_ptr<Runtime> runtime = server.catalog().find_open(name);
   if (runtime == nullptr) {

@@ -1,4 +1,4 @@
-// Endpoints that tell how the server does.
+// Endpoints about what the server has counted and measured.
 #pragma once
 
 #include "http/exchange/exchange.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "api/service.h"
-#include "http/completion/acquire.h"
+#include "http/endpoint/acquire.h"
 #include "http/exchange/error_form.h"
 #include "http/exchange/error_reply.h"
 #include "http/exchange/file_names.h"
@@ -81,7 +81,7 @@ HttpReply list_models(ServerState& server, const HttpRequest& request) {
 HttpReply one_model(ServerState& server, const HttpRequest& request) {
   constexpr std::string_view kStem = "/v1/models/";
   const std::string_view name = std::string_view(request.path).substr(kStem.size());
-  const std::optional<CatalogStatus> model = server.find_model(name);
+  const std::optional<CatalogStatus> model = server.catalog().status_of(name);
   return model ? json_reply(described(*model, request)) : no_such_model(name);
 }
 
@@ -106,7 +106,7 @@ HttpReply health(ServerState& server, const HttpRequest& /*request*/) {
 HttpReply rpc(ServerState& server, const HttpRequest& request) {
   // Here a wrong name is not taken for the only model's: nothing in the answer would say so.
   const std::string_view name = request.parameter("model");
-  if (!name.empty() && !server.find_model(name)) return no_such_model(name);
+  if (!name.empty() && !server.catalog().status_of(name)) return no_such_model(name);
   Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, name);
   if (!runtime.ok()) return model_error_reply(runtime.status());
   api::Service service(**runtime, server.options().allow_files);

@@ -1,7 +1,7 @@
 // Endpoints about the models and the server itself.
 #pragma once
 
-#include "http/completion/endpoint.h"
+#include "http/endpoint/endpoint.h"
 
 namespace outrider::http {
 

@@ -105,6 +105,40 @@ TEST_F(ModelEndpointsTest, WhereNoAnswerWouldSayWhichModelItWasAWrongNameIsAnErr
   EXPECT_EQ(ask("GET", "/v1/models/gpt-4o").status, 404);
 }
 
+TEST_F(ModelEndpointsTest, AModelWhoseFileIsMissingIsTheServersFaultAndNoUnknownName) {
+  start();
+  catalog_->aliases = {"team/fake"};
+  catalog_->state = ModelState::kFailed;
+  const Json asked = {{"prompt", "a"}, {"model", "team/fake"}};
+  for (const Status& error :
+       {not_found("there is no file '/m/a.gguf'"), invalid_argument("'/m/a.gguf' is no GGUF file"),
+        unsupported("'/m/a.gguf' is an encoder"), data_loss("'/m/a.gguf' is cut off")}) {
+    catalog_->error = error;
+    const HttpReply reply = post("/v1/completions", asked);
+    EXPECT_EQ(reply.status, 500) << error.message();
+    const Json told = object(reply)["error"];
+    EXPECT_EQ(told["type"], "server_error");
+    EXPECT_EQ(told["code"], Json());
+    EXPECT_EQ(told["param"], Json());
+    const std::string message = told["message"];
+    EXPECT_EQ(message.find("model 'fake' cannot be opened: "), 0U) << message;
+    EXPECT_NE(message.find("'a.gguf'"), std::string::npos) << message;
+    const Json listed = object(ask("GET", "/v1/models"))["data"][0]["status"];
+    EXPECT_EQ(listed["state"], "failed");
+    EXPECT_NE(listed["error"].get<std::string>().find("'a.gguf'"), std::string::npos);
+  }
+  const HttpReply anthropics = post(
+      "/v1/messages/count_tokens",
+      {{"model", "fake"}, {"messages", Json::array({Json{{"role", "user"}, {"content", "a"}}})}});
+  EXPECT_EQ(anthropics.status, 500) << anthropics.body;
+  EXPECT_EQ(object(anthropics)["error"]["type"], "api_error");
+  for (const char* path : {"/props", "/slots"}) EXPECT_EQ(ask("GET", path).status, 500) << path;
+  EXPECT_EQ(post("/rpc", {{"jsonrpc", "2.0"}, {"id", 1}, {"method", "stats"}}).status, 500);
+  EXPECT_EQ(post("/v1/completions", {{"prompt", "a"}, {"model", "other"}}).status, 404);
+  catalog_->error = resource_exhausted("no room");  // which there may be again
+  EXPECT_EQ(post("/v1/completions", asked).status, 429);
+}
+
 TEST_F(ModelEndpointsTest, AModelThatCannotBeOpenedTellsItsFileByNameAlone) {
   start();
   catalog_->state = ModelState::kFailed;

@@ -5,7 +5,6 @@
 
 #include "api/chat_params.h"
 #include "api/completion_json.h"
-#include "http/completion/conversation_body.h"
 #include "http/openai/openai_body.h"
 #include "http/openai/openai_form.h"
 
@@ -114,9 +113,9 @@ Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");
-  const std::string effort = read_effort(fields, "reasoning_effort");
+  const std::string effort = read_reasoning_effort(fields);
   OUTRIDER_RETURN_IF_ERROR(read_openai_fields(fields, body, wishes, request));
-  set_effort(request, effort);
+  api::set_effort(request, effort);
   CompletionTask task;
   task.model = wishes.model;
   task.stream = wishes.stream;

@@ -151,8 +151,25 @@ TEST_F(ChatFormTest, HowHardToThinkStandsBesideTheTemplatesOtherValues) {
   EXPECT_FALSE(none.reasoning);
   EXPECT_EQ(none.template_values, R"({"a":1})");
   EXPECT_EQ(chat_of({{"reasoning_effort", Json()}}).template_values, "");
+  // As an object, which /v1/responses has and clients of other services send here.
+  EXPECT_EQ(chat_of({{"reasoning", {{"effort", "high"}, {"summary", Json()}}}}).template_values,
+            R"({"reasoning_effort":"high"})");
+  EXPECT_EQ(
+      chat_of({{"reasoning", {{"effort", "low"}}}, {"reasoning_effort", "low"}}).template_values,
+      R"({"reasoning_effort":"low"})");
+  EXPECT_FALSE(chat_of({{"reasoning", {{"effort", "none"}}}}).reasoning);
+  EXPECT_FALSE(chat_of({{"reasoning", false}}).reasoning);
+}
+
+TEST_F(ChatFormTest, HowHardToThinkIsRefusedWithThePlaceWhereItIsSaid) {
   start();
   Json wrong = body();
+  wrong["reasoning"] = {{"effort", "much"}};
+  EXPECT_EQ(object(post("/v1/chat/completions", wrong))["error"]["param"], "reasoning.effort");
+  wrong["reasoning"] = {{"effort", "low"}};
+  wrong["reasoning_effort"] = "high";
+  EXPECT_EQ(object(post("/v1/chat/completions", wrong))["error"]["param"], "reasoning_effort");
+  wrong.erase("reasoning");
   wrong["reasoning_effort"] = "much";
   EXPECT_EQ(object(post("/v1/chat/completions", wrong))["error"]["param"], "reasoning_effort");
 }

@@ -1,5 +1,6 @@
 #include "http/openai/openai_body.h"
 
+#include "api/chat_params.h"
 #include "http/completion/completion_task.h"
 #include "http/completion/conversation_body.h"
 
@@ -59,6 +60,20 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes) {
   api::JsonFields inner(*options, "stream_options.", &kDialect);
   inner.boolean("include_usage", wishes.include_usage);
   take_error(fields, inner);
+}
+
+std::string read_reasoning_effort(api::JsonFields& fields) {
+  std::string effort = api::read_effort(fields, "reasoning_effort");
+  const Json* reasoning = fields.any("reasoning");
+  if (effort.empty() || reasoning == nullptr || !reasoning->is_object()) return effort;
+  const Json::const_iterator other = reasoning->find("effort");
+  const bool differs =
+      other != reasoning->end() && !other->is_null() && !api::is_text(*other, effort);
+  if (differs) {
+    fields.fail("reasoning_effort",
+                "reasoning_effort and reasoning.effort differ; give one of them");
+  }
+  return effort;
 }
 
 void read_response_format(api::JsonFields& fields, CompletionRequest& request) {

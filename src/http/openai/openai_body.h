@@ -39,6 +39,10 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes);
 Status read_openai_fields(api::JsonFields& fields, const json::Json& body, AnswerWishes& wishes,
                           CompletionRequest& request);
 
+// A chat's "reasoning_effort", for api::set_effort(). An error where "reasoning", as an object,
+// says another one.
+std::string read_reasoning_effort(api::JsonFields& fields);
+
 // "response_format": text, json_object, or json_schema, into the request's schema.
 void read_response_format(api::JsonFields& fields, CompletionRequest& request);
 

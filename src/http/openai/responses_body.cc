@@ -160,18 +160,6 @@ void read_text_options(api::JsonFields& fields, CompletionRequest& request) {
   take_error(fields, inner);
 }
 
-void read_reasoning(api::JsonFields& fields, const Json* reasoning, CompletionRequest& request) {
-  if (reasoning == nullptr) return;
-  static constexpr std::string_view kIgnoredOfReasoning[] = {"summary", "generate_summary",
-                                                             "context"};
-  static constexpr api::Dialect kReasoningDialect{
-      .names = {}, .ignored = kIgnoredOfReasoning, .null_is_absent = true};
-  api::JsonFields inner(*reasoning, "reasoning.", &kReasoningDialect);
-  const std::string effort = read_effort(inner, "effort");
-  take_error(fields, inner);
-  set_effort(request, effort);
-}
-
 // "include" asks for more in the answer. Of what it can name there are only log-probabilities here.
 void read_include(api::JsonFields& fields, CompletionRequest& request) {
   std::vector<std::string> include;
@@ -196,7 +184,9 @@ Result<CompletionTask> read_responses_task(Json body, const ServerOptions& optio
   api::read_each_tool(fields, request, read_tool);
   read_choice_of_tool(fields, request);
   fields.boolean("parallel_tool_calls", request.chat.parallel_tool_calls);
-  read_reasoning(fields, fields.any("reasoning"), request);
+  if (const Json* reasoning = fields.any("reasoning")) {
+    api::read_reasoning_at(fields, "reasoning", *reasoning, request);
+  }
   api::read_settings_fields(fields, request);
   read_include(fields, request);
   read_text_options(fields, request);

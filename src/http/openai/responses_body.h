@@ -4,8 +4,7 @@
 //                  input_text, output_text}), function_call, function_call_output, reasoning
 //   instructions   a system message in front of it
 //   tools          [{"type":"function","name","description","parameters"}]; tool_choice: auto,
-//   none,
-//                  required, {"type":"function","name"} or allowed_tools
+//                  none, required, {"type":"function","name"} or allowed_tools
 //   text.format    text, json_object or json_schema
 //   reasoning      {"effort"}: none to max
 //   max_output_tokens, temperature, top_p, top_logprobs, stream, and our own fields

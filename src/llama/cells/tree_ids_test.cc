@@ -91,7 +91,7 @@ TEST(TreeIdsTest, AnIdThatIsUsedAgainIsGivenOnlyWhatItMissed) {
   }
 }
 
-TEST(TreeIdsTest, OnlyTheTreeOnTrialWithMoreBehindItIsAGrownOne) {
+TEST(TreeIdsTest, OnlyTheTentativeTreeWithMoreBehindItIsAGrownOne) {
   TreeIds ids(0, 1, 4);
   ids.begin(0, 0);
   std::vector<TreeIds::Copy> copies;

@@ -59,7 +59,7 @@ void check_range(std::span<const value> arguments, TemplateBudget& budget) {
   const double span = (static_cast<double>(numbers[1]) - static_cast<double>(numbers[0])) /
                       static_cast<double>(numbers[2] == 0 ? 1 : numbers[2]);
   const double n = std::clamp(span, 0.0, 1e18);
-  budget.step(static_cast<std::uint64_t>(n));
+  budget.count(static_cast<std::uint64_t>(n));
   budget.may_make(times(static_cast<std::uint64_t>(n), kEntry));
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "llama/chat/bounded_calls.h"
-#include "llama/chat/stepped_node.h"
+#include "llama/chat/counted_node.h"
 #include "llama/chat/template_budget.h"
 
 namespace outrider::llama {
@@ -172,16 +172,16 @@ bool only_looks(const statement_ptr& node) {
 class Binder {
  public:
   // Bounds what is below `node`, and puts a node of our own in its place.
-  void run(statement_ptr& node, Stepped::Kind kind = Stepped::Kind::kMakes) {
+  void run(statement_ptr& node, Counted::Kind kind = Counted::Kind::kMakes) {
     if (node == nullptr) return;
-    if (is_leaf(node) && kind != Stepped::Kind::kIterated) return;
+    if (is_leaf(node) && kind != Counted::Kind::kIterated) return;
     if (jinja::is_stmt<jinja::array_literal>(node) || jinja::is_stmt<jinja::tuple_literal>(node) ||
         jinja::is_stmt<jinja::object_literal>(node)) {
-      kind = Stepped::Kind::kLiteral;
+      kind = Counted::Kind::kLiteral;
     }
-    if (kind == Stepped::Kind::kMakes && looks(node)) kind = Stepped::Kind::kLooks;
+    if (kind == Counted::Kind::kMakes && looks(node)) kind = Counted::Kind::kLooks;
     below(node);
-    node = std::make_unique<Stepped>(std::move(node), kind);
+    node = std::make_unique<Counted>(std::move(node), kind);
   }
 
   void run(jinja::statements& nodes) {
@@ -320,10 +320,10 @@ class Binder {
     if (jinja::for_statement* s = jinja::cast_stmt<jinja::for_statement>(node)) {
       if (jinja::select_expression* chosen =
               jinja::cast_stmt<jinja::select_expression>(s->iterable)) {
-        run(chosen->lhs, Stepped::Kind::kIterated);
+        run(chosen->lhs, Counted::Kind::kIterated);
         run(chosen->test);
       } else {
-        run(s->iterable, Stepped::Kind::kIterated);
+        run(s->iterable, Counted::Kind::kIterated);
       }
       run(s->body);
       run(s->default_block);

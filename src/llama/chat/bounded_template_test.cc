@@ -108,28 +108,28 @@ TEST_F(BoundedTemplateTest, WhatWouldNotEndOrFillTheMemoryIsStopped) {
   }
 }
 
-// Not judged before they begin: only counting stops them, or the clock where steps are slow.
+// Not judged before they begin: only counting stops them, or the clock where operations are slow.
 TEST_F(BoundedTemplateTest, WhatTakesTooManyStepsOrTooLongIsStopped) {
   const std::string nested =
       "{% for a in range(3000) %}{% for b in range(3000) %}{% endfor %}{% endfor %}";
   const std::string branches =
       "{% macro f(n) %}{% if n > 0 %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}"
       "{{ f(40) }}";
-  constexpr std::uint64_t kFewSteps = 100'000;
+  constexpr std::uint64_t kFewOperations = 100'000;
   for (const std::string& source : {nested, branches}) {
-    const ScopedTemplateLimits few({.steps = kFewSteps});
+    const ScopedTemplateLimits few({.operations = kFewOperations});
     const Status counted = render(source + kRest).status();
     EXPECT_EQ(counted.code(), StatusCode::kUnsupported) << source;
-    EXPECT_NE(counted.message().find("more than 100000 steps"), std::string::npos)
+    EXPECT_NE(counted.message().find("more than 100000 operations"), std::string::npos)
         << counted.message();
-    const ScopedTemplateLimits brief({.steps = std::uint64_t{1} << 60, .seconds = 0.2});
+    const ScopedTemplateLimits brief({.operations = std::uint64_t{1} << 60, .seconds = 0.2});
     const Status timed = render(source + kRest).status();
     EXPECT_EQ(timed.code(), StatusCode::kUnsupported) << source;
     EXPECT_NE(timed.message().find("it takes too long"), std::string::npos) << timed.message();
   }
-  const ScopedTemplateLimits few({.steps = kFewSteps});
+  const ScopedTemplateLimits few({.operations = kFewOperations});
   EXPECT_TRUE(render(kRest).ok()) << "what is ordinary takes far fewer";
-  EXPECT_EQ(TemplateLimits().steps, 5'000'000U) << "what holds elsewhere";
+  EXPECT_EQ(TemplateLimits().operations, 5'000'000U) << "what holds elsewhere";
   EXPECT_EQ(TemplateLimits().seconds, 20.0);
 }
 

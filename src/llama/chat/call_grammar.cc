@@ -19,14 +19,14 @@ struct RightSide {
 };
 
 RightSide right_side(const std::string& gbnf, const std::string& name) {
-  const std::string head = name + " ::= ";
+  const std::string left = name + " ::= ";
   std::size_t at = 0;
-  if (!gbnf.starts_with(head)) {
-    at = gbnf.find("\n" + head);
+  if (!gbnf.starts_with(left)) {
+    at = gbnf.find("\n" + left);
     if (at == std::string::npos) return {};
     ++at;
   }
-  const std::size_t begin = at + head.size();
+  const std::size_t begin = at + left.size();
   const std::size_t end = std::min(gbnf.find('\n', begin), gbnf.size());
   return {begin, end - begin};
 }

@@ -92,13 +92,22 @@ Status add_messages(const std::vector<ChatMessage>& messages, TextCheck& texts,
   return Status();
 }
 
-// A tool's parameters in the converter's words; `given` where there is nothing else to be said.
-Result<std::string> convertible_parameters(const ChatTool& tool, const std::string& given,
-                                           const Json& parsed, ValueRules& rules) {
-  OUTRIDER_ASSIGN_OR_RETURN(Json convertible,
-                            convertible_schema(given, keeping_of(tool.strict), rules));
-  hold_to_object(convertible);
-  return convertible == parsed ? given : json::encode(convertible);
+// `text`: the tool's parameters. `called`: whether there will be a grammar of it.
+Result<ToolSchema> read_parameters(const ChatTool& tool, const std::string& text, bool called,
+                                   ValueRules& rules) {
+  const std::string what = "the parameters of '" + tool.name + "'";
+  OUTRIDER_ASSIGN_OR_RETURN(Json given, parse_object(text, what));
+  ToolSchema schema{.given = std::move(given), .convertible = nullptr};
+  if (!called) return schema;
+  if (text.size() > kMaxSchemaBytes) {
+    return invalid_argument(what + " have " + std::to_string(text.size()) + " bytes, more than " +
+                            std::to_string(kMaxSchemaBytes));
+  }
+  Result<Json> convertible = convertible_value(schema.given, keeping_of(tool.strict), rules);
+  if (!convertible.ok()) return convertible.status().with_context(what);
+  hold_to_object(*convertible);
+  schema.convertible = std::move(*convertible);
+  return schema;
 }
 
 Status add_tools(const ChatOptions& options, TextCheck& texts, ChatInputs& inputs) {
@@ -120,21 +129,17 @@ Status add_tools(const ChatOptions& options, TextCheck& texts, ChatInputs& input
     if (!names.insert(tool.name).second) {
       return invalid_argument("there are two tools of the name '" + tool.name + "'");
     }
-    const std::string schema(tool.parameters.empty() ? kNoParameters : tool.parameters);
-    OUTRIDER_RETURN_IF_ERROR(texts.add(schema, "the parameters of " + which));
-    const std::string what = "the parameters of '" + tool.name + "'";
-    const Result<Json> parsed = parse_object(schema, what);
-    if (!parsed.ok()) return parsed.status();
-    Result<std::string> convertible =
-        options.tool_choice == ToolChoice::kNone  // no call, so no grammar
-            ? schema
-            : convertible_parameters(tool, schema, *parsed, inputs.rules);
-    if (!convertible.ok()) return convertible.status().with_context(what);
-    converted = converted || *convertible != schema;
-    inputs.given_parameters.push_back(schema);
+    const std::string text(tool.parameters.empty() ? kNoParameters : tool.parameters);
+    OUTRIDER_RETURN_IF_ERROR(texts.add(text, "the parameters of " + which));
+    const bool called = options.tool_choice != ToolChoice::kNone;
+    OUTRIDER_ASSIGN_OR_RETURN(ToolSchema schema, read_parameters(tool, text, called, inputs.rules));
+    const bool other = called && schema.convertible != schema.given;
+    converted = converted || other;
+    inputs.given_parameters.push_back(text);
     inputs.common.tools.push_back({.name = tool.name,
                                    .description = tool.description,
-                                   .parameters = std::move(*convertible)});
+                                   .parameters = other ? json::encode(schema.convertible) : text});
+    inputs.tool_schemas.push_back(std::move(schema));
   }
   if (!converted) inputs.given_parameters.clear();
   return Status();

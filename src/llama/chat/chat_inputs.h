@@ -12,10 +12,17 @@
 
 #include "base/status.h"
 #include "chat.h"
+#include "json/json.h"
 #include "llama/schema/value_rules.h"
 #include "model/chat.h"
 
 namespace outrider::llama {
+
+// A tool's parameters, each read and converted once.
+struct ToolSchema {
+  json::Json given;
+  json::Json convertible;  // in the converter's words; null where no tool may be called
+};
 
 struct ChatInputs {
   // Its schemas are for grammars: in the words that llama-common's converter keeps to.
@@ -23,8 +30,9 @@ struct ChatInputs {
   // What the prompt is to say of the tools, where that is something else: their parameters as they
   // were given. Empty: what `common` has.
   std::vector<std::string> given_parameters;
-  std::string given_json_schema;  // likewise; empty: there is none
-  ValueRules rules;               // for what becomes of the schemas
+  std::string given_json_schema;         // likewise; empty: there is none
+  std::vector<ToolSchema> tool_schemas;  // by tool
+  ValueRules rules;                      // for what becomes of the schemas
 };
 
 // Errors: kInvalidArgument about "messages", "tools", "json_schema" or "chat_template_kwargs"; the

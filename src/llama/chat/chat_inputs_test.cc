@@ -83,6 +83,8 @@ TEST(ChatInputsTest, WhatLlamaCppWouldNotSurviveIsRefusedWithItsField) {
       {kHello, with_parameters("{\"a\":" + times("[", 3000) + times("]", 3000) + "}"), "tools",
        "the parameters of 't'"},
       {kHello, with_parameters("[]"), "tools", "not a JSON object"},
+      {kHello, with_parameters("{" + std::string(300 * 1024, ' ') + "}"), "tools",
+       "the parameters of 't' have 307202 bytes, more than 262144"},
       {kHello, with_parameters(R"({"properties":{"x":{"$ref":"#/properties/x"}}})", true), "tools",
        "leads"},
       {kHello, with_parameters(R"({"type":"string","pattern":"^(?=a)$"})", true), "tools",
@@ -117,6 +119,9 @@ TEST(ChatInputsTest, AToolThatIsNotStrictMayHoldAnySchema) {
   ASSERT_TRUE(made.ok()) << made.status().message();
   ASSERT_EQ(made->given_parameters, std::vector<std::string>{beyond});
   EXPECT_EQ(made->common.tools[0].parameters.find("maxLength"), std::string::npos);
+  ASSERT_EQ(made->tool_schemas.size(), 1U);
+  EXPECT_EQ(json::encode(made->tool_schemas[0].given), beyond);
+  EXPECT_EQ(json::encode(made->tool_schemas[0].convertible), made->common.tools[0].parameters);
 
   ChatOptions none = with_parameters(beyond);
   none.tool_choice = ToolChoice::kNone;
@@ -124,6 +129,7 @@ TEST(ChatInputsTest, AToolThatIsNotStrictMayHoldAnySchema) {
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_TRUE(made->given_parameters.empty());
   EXPECT_EQ(made->common.tools[0].parameters, beyond);
+  EXPECT_TRUE(made->tool_schemas[0].convertible.is_null());
 }
 
 }  // namespace

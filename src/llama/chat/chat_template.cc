@@ -225,18 +225,20 @@ Result<ChatPrompt> ChatTemplate::prompt(const std::vector<ChatMessage>& messages
 
 Result<ChatPrompt> ChatTemplate::prompt_with_plain_tools(const std::vector<ChatMessage>& messages,
                                                          const ChatOptions& options) const {
-  // Checked as they were given.
-  const Result<ChatInputs> inputs = chat_inputs(messages, options);
-  if (!inputs.ok()) return inputs.status();
   const bool content_has_schema = is_calls_or_content(options);
   ChatOptions calls = options;
+  if (content_has_schema) calls.json_schema.clear();  // own_prompt() reads it
+  // Checked as they were given.
+  OUTRIDER_ASSIGN_OR_RETURN(const ChatInputs inputs, chat_inputs(messages, calls));
   if (content_has_schema) calls.tool_choice = ToolChoice::kRequired;
-  OUTRIDER_ASSIGN_OR_RETURN(ChatGrammar grammar, plain_tool_grammar(calls));
+  OUTRIDER_ASSIGN_OR_RETURN(ChatGrammar grammar,
+                            plain_tool_grammar(calls, inputs.tool_schemas, inputs.rules));
   ChatOptions without = options;
   without.tools.clear();
   if (!content_has_schema) without.json_schema.clear();
-  OUTRIDER_ASSIGN_OR_RETURN(ChatPrompt prompt,
-                            own_prompt(describe_tools(messages, options), without));
+  OUTRIDER_ASSIGN_OR_RETURN(
+      ChatPrompt prompt,
+      own_prompt(describe_tools(messages, options, inputs.tool_schemas), without));
   if (content_has_schema) {
     ChatGrammar content = prompt.grammar;
     if (content.gbnf.empty()) {  // left to the caller

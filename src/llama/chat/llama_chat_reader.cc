@@ -34,12 +34,12 @@ class PlainReader : public ChatReader {
 // Whether `reader` takes everything for content: texts as they are said, brackets of all kinds, and
 // the texts that the format knows.
 bool is_plain(const ChatReader& reader, const common_chat_params& params) {
-  std::vector<std::string> probes = {"a", " a\n\n b ", "<a></a>{\"name\": [1]}[a](b)\n", "\n"};
-  for (const std::string& known : params.preserved_tokens) probes.push_back(known + "a" + known);
-  for (const std::string& probe : probes) {
-    for (std::size_t n = 0; n <= probe.size() + 1; ++n) {
-      const std::string text = probe.substr(0, n);
-      const ChatReply reply = reader.read(text, /*complete=*/n > probe.size());
+  std::vector<std::string> samples = {"a", " a\n\n b ", "<a></a>{\"name\": [1]}[a](b)\n", "\n"};
+  for (const std::string& known : params.preserved_tokens) samples.push_back(known + "a" + known);
+  for (const std::string& sample : samples) {
+    for (std::size_t n = 0; n <= sample.size() + 1; ++n) {
+      const std::string text = sample.substr(0, n);
+      const ChatReply reply = reader.read(text, /*complete=*/n > sample.size());
       const bool same = reply.content == text && reply.reasoning.empty();
       if (!same || !reply.tool_calls.empty()) return false;
     }

@@ -1,6 +1,7 @@
 #include "llama/chat/plain_tools.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -22,17 +23,12 @@ Json parsed_or_text(const std::string& text) {
   return parsed.ok() ? std::move(*parsed.value) : Json(text);
 }
 
-Json parameters_of(const ChatTool& tool) {
-  if (tool.parameters.empty()) return {{"type", "object"}, {"properties", Json::object()}};
-  return parsed_or_text(tool.parameters);
-}
-
-std::string description(const ChatOptions& options) {
+std::string description(const ChatOptions& options, const std::vector<ToolSchema>& schemas) {
   Json tools = Json::array();
-  for (const ChatTool& tool : options.tools) {
-    tools.push_back({{"name", tool.name},
-                     {"description", tool.description},
-                     {"parameters", parameters_of(tool)}});
+  for (std::size_t i = 0; i < options.tools.size(); ++i) {
+    tools.push_back({{"name", options.tools[i].name},
+                     {"description", options.tools[i].description},
+                     {"parameters", schemas[i].given}});
   }
   const std::string when = options.tool_choice == ToolChoice::kRequired
                                ? "Answer with a call"
@@ -175,15 +171,16 @@ class PlainToolReader : public ChatReader {
 }  // namespace
 
 std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages,
-                                        const ChatOptions& options) {
+                                        const ChatOptions& options,
+                                        const std::vector<ToolSchema>& schemas) {
   std::vector<ChatMessage> plain;
   if (messages.empty() || messages.front().role != "system") {
-    plain.push_back({.role = "system", .content = description(options)});
+    plain.push_back({.role = "system", .content = description(options, schemas)});
   }
   for (const ChatMessage& message : messages) {
     ChatMessage& now = plain.emplace_back(message);
     if (&message == &messages.front() && message.role == "system") {
-      now.content += "\n\n" + description(options);
+      now.content += "\n\n" + description(options, schemas);
     } else if (message.role == "tool") {
       now = {.role = "user",
              .content = "Result of " + name_of(messages, message) + ": " + message.content};
@@ -195,21 +192,21 @@ std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages
   return plain;
 }
 
-Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options) {
+Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options,
+                                       const std::vector<ToolSchema>& schemas,
+                                       const ValueRules& rules) {
   Json one_of = Json::array();
   Json definitions_of_all = Json::object();
-  ValueRules rules;
-  for (const ChatTool& tool : options.tools) {
-    Result<Json> own =
-        convertible_schema(json::encode(parameters_of(tool)), keeping_of(tool.strict), rules);
-    if (!own.ok()) return own.status().about("tools");
-    hold_to_object(*own);
-    const Json definitions = own->contains("$defs") ? (*own)["$defs"] : Json::object();
-    own->erase("$defs");
-    definitions_of_all.update(definitions);  // under names that no other tool has
+  for (std::size_t i = 0; i < options.tools.size(); ++i) {
+    Json own = schemas[i].convertible;
+    if (own.contains("$defs")) {  // under names that no other tool has
+      definitions_of_all.update(own["$defs"]);
+      own.erase("$defs");
+    }
     one_of.push_back(
         {{"type", "object"},
-         {"properties", {{"name", {{"const", tool.name}}}, {"arguments", std::move(*own)}}},
+         {"properties",
+          {{"name", {{"const", options.tools[i].name}}}, {"arguments", std::move(own)}}},
          {"required", Json::array({"name", "arguments"})},
          {"additionalProperties", false}});
   }

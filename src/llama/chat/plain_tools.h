@@ -14,17 +14,24 @@
 #include <vector>
 
 #include "base/status.h"
+#include "llama/chat/chat_inputs.h"
+#include "llama/schema/value_rules.h"
 #include "model/chat.h"
 
 namespace outrider::llama {
 
 // The conversation without tools, calls and results, with what describes them in their place.
+// `schemas`: of the options' tools, here and below.
 // REQUIRES: the options hold tools, and the choice is not kNone
 std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages,
-                                        const ChatOptions& options);
+                                        const ChatOptions& options,
+                                        const std::vector<ToolSchema>& schemas);
 
-// What calls must keep to. Errors: kInvalidArgument, about "tools" (a schema that cannot be used).
-Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options);
+// What calls must keep to. `rules` is what the schemas were converted with. Errors:
+// kInvalidArgument, about "tools" (a schema that cannot be used).
+Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options,
+                                       const std::vector<ToolSchema>& schemas,
+                                       const ValueRules& rules);
 
 // Content up to the object, and the calls in it as far as they are said: a name comes with the
 // beginning of its arguments, which stay as they were written. What is no such object is content.

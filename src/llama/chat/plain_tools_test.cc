@@ -13,28 +13,36 @@ const ChatOptions kOptions{
                .description = "of a city",
                .parameters = R"({"type":"object","properties":{"city":{"type":"string"}}})"}}};
 
+std::vector<ChatMessage> described(const std::vector<ChatMessage>& messages) {
+  return describe_tools(messages, kOptions, chat_inputs({}, kOptions)->tool_schemas);
+}
+
+Result<ChatGrammar> grammar_of(const ChatOptions& options) {
+  OUTRIDER_ASSIGN_OR_RETURN(const ChatInputs inputs, chat_inputs({}, options));
+  return plain_tool_grammar(options, inputs.tool_schemas, inputs.rules);
+}
+
 TEST(PlainTools, TheToolsStandInTheSystemMessage) {
   const std::vector<ChatMessage> user = {{.role = "user", .content = "Is it raining?"}};
-  const std::vector<ChatMessage> alone = describe_tools(user, kOptions);
+  const std::vector<ChatMessage> alone = described(user);
   ASSERT_EQ(alone.size(), 2U);
   EXPECT_EQ(alone[0].role, "system");
   EXPECT_NE(alone[0].content.find(R"("name":"weather")"), std::string::npos);
   EXPECT_EQ(alone[1].content, "Is it raining?");
 
   const std::vector<ChatMessage> behind =
-      describe_tools({{.role = "system", .content = "Be short."}, user[0]}, kOptions);
+      described({{.role = "system", .content = "Be short."}, user[0]});
   ASSERT_EQ(behind.size(), 2U);
   EXPECT_EQ(behind[0].content.find("Be short.\n\nYou can call"), 0U);
 }
 
 TEST(PlainTools, CallsAndResultsBecomeMessagesThatAnyTemplateCanWrite) {
-  const std::vector<ChatMessage> plain = describe_tools(
+  const std::vector<ChatMessage> plain = described(
       {{.role = "user", .content = "And in Paris?"},
        {.role = "assistant",
         .content = "",
         .tool_calls = {{.id = "1", .name = "weather", .arguments = R"({"city":"Paris"})"}}},
-       {.role = "tool", .content = "rain", .tool_call_id = "1"}},
-      kOptions);
+       {.role = "tool", .content = "rain", .tool_call_id = "1"}});
   ASSERT_EQ(plain.size(), 4U);
   EXPECT_EQ(plain[2].content,
             R"({"tool_calls":[{"name":"weather","arguments":{"city":"Paris"}}]})");
@@ -48,13 +56,36 @@ TEST(PlainTools, CallsAndResultsBecomeMessagesThatAnyTemplateCanWrite) {
 TEST(PlainTools, ARequiredCallIsHeldFromTheBeginningAnyOtherFromItsMark) {
   ChatOptions required = kOptions;
   required.tool_choice = ToolChoice::kRequired;
-  EXPECT_TRUE(plain_tool_grammar(required)->triggers.empty());
-  EXPECT_EQ(plain_tool_grammar(kOptions)->triggers, std::vector<std::string>{R"({"tool_calls":)"});
+  EXPECT_TRUE(grammar_of(required)->triggers.empty());
+  EXPECT_EQ(grammar_of(kOptions)->triggers, std::vector<std::string>{R"({"tool_calls":)"});
   ChatOptions wrong = kOptions;
   wrong.tools[0].parameters = R"({"not":{}})";
-  EXPECT_TRUE(plain_tool_grammar(wrong).ok());
+  EXPECT_TRUE(grammar_of(wrong).ok());
   wrong.tools[0].strict = true;
-  EXPECT_EQ(plain_tool_grammar(wrong).status().field(), "tools");
+  EXPECT_EQ(grammar_of(wrong).status().field(), "tools");
+}
+
+TEST(PlainTools, ASchemaIsTheOneThatWasReadAndIsNotReadAgain) {
+  ChatOptions options = kOptions;
+  const Result<ChatInputs> inputs = chat_inputs({}, options);
+  ASSERT_TRUE(inputs.ok());
+  options.tools[0].parameters = "no schema";
+  const std::vector<ChatMessage> plain = describe_tools({}, options, inputs->tool_schemas);
+  EXPECT_NE(plain[0].content.find(R"("city")"), std::string::npos) << plain[0].content;
+  const Result<ChatGrammar> grammar =
+      plain_tool_grammar(options, inputs->tool_schemas, inputs->rules);
+  ASSERT_TRUE(grammar.ok()) << grammar.status().message();
+  EXPECT_NE(grammar->gbnf.find("city"), std::string::npos) << grammar->gbnf;
+}
+
+// Bounds and patterns are rules beside the schema, which has only their marks.
+TEST(PlainTools, AValuesRuleComesWithTheSchemaThatHoldsIt) {
+  ChatOptions options = kOptions;
+  options.tools[0].parameters =
+      R"({"properties":{"n":{"type":"integer","minimum":4,"maximum":7}},"required":["n"]})";
+  const Result<ChatGrammar> grammar = grammar_of(options);
+  ASSERT_TRUE(grammar.ok()) << grammar.status().message();
+  EXPECT_NE(grammar->gbnf.find("[4-7]"), std::string::npos) << grammar->gbnf;
 }
 
 TEST(PlainTools, AReferenceIsAboutItsOwnTool) {
@@ -69,7 +100,7 @@ TEST(PlainTools, AReferenceIsAboutItsOwnTool) {
                     .parameters = R"({"properties":{"x":{"$ref":"#/$defs/X"},"up":{"$ref":"#"}},)"
                                   R"("$defs":{"X":{"const":"second"}}})",
                     .strict = true}};
-  const Result<ChatGrammar> grammar = plain_tool_grammar(options);
+  const Result<ChatGrammar> grammar = grammar_of(options);
   ASSERT_TRUE(grammar.ok()) << grammar.status().message();
   EXPECT_NE(grammar->gbnf.find("first"), std::string::npos);
   EXPECT_NE(grammar->gbnf.find("second"), std::string::npos);

@@ -34,7 +34,7 @@ class SizeWalk {
     }
     const auto known = sizes_.find(value.get());
     if (known != sizes_.end()) return known->second;
-    budget_.step(value->val_arr.size() + value->val_obj.size());
+    budget_.count(value->val_arr.size() + value->val_obj.size());
     std::uint64_t total = 16;
     for (const jinja::value& entry : value->val_arr) add(total, size(entry, depth + 1));
     for (const auto& [key, entry] : value->val_obj) {
@@ -65,7 +65,7 @@ ScopedTemplateLimits::~ScopedTemplateLimits() { current_limits = before_; }
 TemplateBudget::TemplateBudget(std::uint64_t n_given)
     : outer_(current_budget),
       limits_(current_limits),
-      steps_left_(limits_.steps),
+      operations_left_(limits_.operations),
       bytes_left_(kBytes + 64 * n_given) {
   current_budget = this;
 }
@@ -82,10 +82,12 @@ void TemplateBudget::stop(const std::string& why) const {
   throw TemplateTooCostly(why_);
 }
 
-void TemplateBudget::step(std::uint64_t n) {
+void TemplateBudget::count(std::uint64_t n) {
   if (exceeded()) stop(why_);
-  if (n > steps_left_) stop("it takes more than " + std::to_string(limits_.steps) + " steps");
-  steps_left_ -= n;
+  if (n > operations_left_) {
+    stop("it takes more than " + std::to_string(limits_.operations) + " operations");
+  }
+  operations_left_ -= n;
   if (watch_.elapsed_ms() > limits_.seconds * 1000.0) stop("it takes too long");
 }
 

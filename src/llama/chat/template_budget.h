@@ -1,4 +1,4 @@
-// What a chat template may do: so many steps, so many bytes, so deep, so long.
+// What a chat template may do: so many operations, so many bytes, so deep, so long.
 //
 // llama-common's interpreter has no limit and no hook, so a template that loops 1e9 times blocks
 // its thread for ever, one that doubles a text thirty times fills the memory, and one that calls
@@ -6,20 +6,20 @@
 // bounded_template.cc puts into the parsed program, ask the thread's budget before and after what
 // may be large. What is stopped, and what is not:
 //
-//  - steps: each statement, expression and iteration is one; TemplateLimits::steps of them.
+//  - operations: each statement, expression and iteration is one; TemplateLimits::operations of
+//    them.
 //  - bytes: what texts and lists are made of, all that were ever made counted. Single operations
 //    that multiply (range, "x" * n, replace, join, indent, format, tojson) are judged before they
 //    begin, by what goes in.
 //  - depth: of calls and expressions in each other (kDepth), and of lists and objects in each other
 //    (kValueDepth); lists that hold themselves, and such as would be enormous when written out.
-//  - time: TemplateLimits::seconds in all, looked at with each step. A single operation is not
-//  interrupted; by
-//    the limits above the longest take a few seconds.
+//  - time: TemplateLimits::seconds in all, looked at with each operation. A single one is not
+//    interrupted; by the limits above the longest take a few seconds.
 //
 // What a template does within that is its own: nothing that it can reach is outside of it
 // (no files, no network; the time of day is all that it can ask for).
 //
-// Once a budget is exceeded, every further step fails: llama-common passes over many failures.
+// Once a budget is exceeded, every further operation fails: llama-common passes over many failures.
 //
 // Tested by bounded_template_test.cc.
 #pragma once
@@ -42,7 +42,7 @@ class TemplateTooCostly : public std::runtime_error {
 };
 
 struct TemplateLimits {
-  std::uint64_t steps = 5'000'000;
+  std::uint64_t operations = 5'000'000;
   double seconds = 20.0;
 };
 
@@ -77,7 +77,7 @@ class TemplateBudget {
   static TemplateBudget& current();
 
   // Each throws TemplateTooCostly.
-  void step(std::uint64_t n = 1);
+  void count(std::uint64_t n = 1);
   void may_make(std::uint64_t n_bytes) const;  // before
   void made(std::uint64_t n_bytes);            // after
   void may_move(std::uint64_t n_bytes) const;
@@ -92,7 +92,7 @@ class TemplateBudget {
   TemplateBudget* outer_;
   Stopwatch watch_;
   const TemplateLimits limits_;
-  std::uint64_t steps_left_;
+  std::uint64_t operations_left_;
   std::uint64_t bytes_left_;
   int depth_ = 0;
   mutable std::string why_;

@@ -227,7 +227,7 @@ void DownloadJob::tell(const std::string& now_what, double now_fraction) {
   const std::lock_guard<std::mutex> lock(mutex);
   what = now_what;
   fraction = now_fraction;
-  ++n_signs;
+  ++n_changes;
 }
 
 void run_download(DownloadJob& job) {

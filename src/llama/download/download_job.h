@@ -24,7 +24,7 @@ struct DownloadJob {
   std::condition_variable changed;
   std::string what;           // is being done
   double fraction = 0.0;      // of it
-  std::uint64_t n_signs = 0;  // of life: changes of these two
+  std::uint64_t n_changes = 0;  // of these two, by which a waiter sees that it goes on
   std::optional<Result<DownloadedModel>> result;
 
   void tell(const std::string& now_what, double now_fraction);

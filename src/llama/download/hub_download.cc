@@ -32,23 +32,23 @@ Status gone_silent(const DownloadJob& job, bool was_asking) {
 // Waits for the job, and leaves it when it does not come to an end.
 Result<DownloadedModel> wait_for(DownloadJob& job, const DownloadHooks& hooks) {
   std::unique_lock<std::mutex> lock(job.mutex);
-  Clock::time_point last_sign = Clock::now();
-  std::uint64_t signs = 0;
+  Clock::time_point last_change = Clock::now();
+  std::uint64_t changes = 0;
   for (;;) {
     job.changed.wait_for(lock, kTell, [&job] { return job.result.has_value(); });
     if (job.result) return *job.result;
     const Clock::time_point now = Clock::now();
-    if (job.n_signs != signs) last_sign = now;
-    signs = job.n_signs;
-    const bool is_asking = signs == 0;
+    if (job.n_changes != changes) last_change = now;
+    changes = job.n_changes;
+    const bool is_asking = changes == 0;
     if (!job.cancel && hooks.cancel != nullptr && hooks.cancel->load()) {
       job.cancel = true;
-      last_sign = now;
+      last_change = now;
     }
-    if (job.cancel && now - last_sign > kLeave) {
+    if (job.cancel && now - last_change > kLeave) {
       return cancelled("the download was interrupted; the same command goes on from there");
     }
-    if (now - last_sign > (is_asking ? kNoAnswer : kNoData)) {
+    if (now - last_change > (is_asking ? kNoAnswer : kNoData)) {
       job.cancel = true;
       return gone_silent(job, is_asking);
     }

@@ -24,7 +24,8 @@ struct CachedProbe {
   // its widest.
   bool answers(std::int32_t widest_now, double budget_now) const;
 
-  // True when `other` adds nothing: no difference, and no more was compared for it.
+  // True when `other` adds nothing: it found no difference, and compared neither wider batches nor
+  // more.
   bool says_more_than(const CachedProbe& other) const;
 };
 

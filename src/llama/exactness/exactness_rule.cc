@@ -260,7 +260,7 @@ LoadPlan strictest_plan(const RuleFacts& believed, const ModelOptions& options,
                         const LoadPlan& plan) {
   LoadPlan strict = plan;
   RuleFacts facts = believed;
-  facts.own_attention = false;  // if it were, there would be nothing to mend
+  facts.own_attention = false;  // if it were, there would be nothing to change
   if (sum_of(facts, kRepacked) > 0) strict.extra_bufts = false;
   const CacheTypes types = exact_cache_types(facts, options);
   const bool flash_free = options.flash_attention == FlashAttention::kAuto;

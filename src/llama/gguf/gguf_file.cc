@@ -188,20 +188,21 @@ Status GgufReader::read_tensor(std::size_t index, std::vector<std::uint8_t>& dat
 
 Status write_gguf(const gguf_context* metadata, const std::vector<TensorInfo>& tensors,
                   const TensorSource& source, const ByteSink& sink) {
-  Handle head(gguf_init_empty());
-  gguf_set_kv(head.get(), metadata);
+  Handle header(gguf_init_empty());
+  gguf_set_kv(header.get(), metadata);
   // A context that is made, not read, always aligns to the default, so the key must not differ.
-  gguf_remove_key(head.get(), GGUF_KEY_GENERAL_ALIGNMENT);
+  gguf_remove_key(header.get(), GGUF_KEY_GENERAL_ALIGNMENT);
   for (const TensorInfo& info : tensors) {
     const ggml_tensor tensor = describe(info);
-    if (info.name.size() >= GGML_MAX_NAME || gguf_find_tensor(head.get(), info.name.c_str()) >= 0) {
+    if (info.name.size() >= GGML_MAX_NAME ||
+        gguf_find_tensor(header.get(), info.name.c_str()) >= 0) {
       return invalid_argument("tensor name " + in_quotes(info.name) +
                               " is too long or there twice");
     }
-    gguf_add_tensor(head.get(), &tensor);
+    gguf_add_tensor(header.get(), &tensor);
   }
-  std::vector<std::uint8_t> data(gguf_get_meta_size(head.get()));
-  gguf_get_meta_data(head.get(), data.data());
+  std::vector<std::uint8_t> data(gguf_get_meta_size(header.get()));
+  gguf_get_meta_data(header.get(), data.data());
 
   static constexpr std::array<std::uint8_t, GGUF_DEFAULT_ALIGNMENT> kZeros = {};
   OUTRIDER_RETURN_IF_ERROR(sink(data));

@@ -1,4 +1,4 @@
-// Reading the head of a GGUF file, and writing a new one tensor by tensor.
+// Reading the header of a GGUF file, and writing a new one tensor by tensor.
 //
 // Everything here works on the file format only; no model is loaded. Tested by
 // testing/gguf_file_test.cc.

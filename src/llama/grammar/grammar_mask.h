@@ -8,10 +8,10 @@
 // Triggers. A lazy grammar binds from the place on where the text first says a trigger. llama.cpp
 // searches all text so far with a regular expression after each token; here the search is a plain
 // one over the last bytes, and llama.cpp's sampler gets the tokens that overlap the trigger when it
-// is there, which is all it looks at. It then replays what was said from the trigger's first byte.
-// A token that completes a trigger may run past it: into what the grammar does not have, and
-// llama.cpp then ends with an error. So these tokens (llama/grammar/trigger_tokens.h) are tried on
-// a copy beforehand, and those that do not fit may not follow: with "END" the trigger and "END"
+// is there, which is all it looks at. It then goes through what was said from the trigger's first
+// byte on. A token that completes a trigger may run past it: into what the grammar does not have,
+// and llama.cpp then ends with an error. So these tokens (llama/grammar/trigger_tokens.h) are tried
+// on a copy beforehand, and those that do not fit may not follow: with "END" the trigger and "END"
 // [0-9] the grammar, "END7" stays and "END." goes. Nor may one that ends inside a character which
 // no token could complete. A trigger that the grammar cannot begin with is refused: it could never
 // be said.

@@ -39,17 +39,17 @@ class ExpertPairs {
 
   std::int64_t begin(std::int64_t e) const { return begins_[e]; }
   std::int64_t count(std::int64_t e) const { return begins_[e + 1] - begins_[e]; }
-  // Of the pair at `at` in the sorted order.
-  std::int64_t slot(std::int64_t at) const { return pairs_[at] % ids_->ne[0]; }
+  // Of the pair at `at` in the sorted order; `rank`: which of its token's experts it is, from 0.
+  std::int64_t rank(std::int64_t at) const { return pairs_[at] % ids_->ne[0]; }
   std::int64_t token(std::int64_t at) const { return pairs_[at] / ids_->ne[0]; }
 
  private:
   std::int32_t expert(std::int32_t pair) const {
-    const auto slot = static_cast<std::size_t>(pair % ids_->ne[0]);
+    const auto rank = static_cast<std::size_t>(pair % ids_->ne[0]);
     const auto token = static_cast<std::size_t>(pair / ids_->ne[0]);
     std::int32_t id = 0;
     std::memcpy(&id,
-                static_cast<const char*>(ids_->data) + slot * ids_->nb[0] + token * ids_->nb[1],
+                static_cast<const char*>(ids_->data) + rank * ids_->nb[0] + token * ids_->nb[1],
                 sizeof id);
     return id;
   }
@@ -65,9 +65,9 @@ class ExpertOutputs : public OutputRows {
   ExpertOutputs(const ggml_tensor* out, const ExpertPairs& pairs, std::int64_t begin)
       : out_(out), pairs_(pairs), begin_(begin) {}
   float* row(std::int64_t i) const override {
-    const auto slot = static_cast<std::size_t>(pairs_.slot(begin_ + i));
+    const auto rank = static_cast<std::size_t>(pairs_.rank(begin_ + i));
     const auto token = static_cast<std::size_t>(pairs_.token(begin_ + i));
-    return reinterpret_cast<float*>(static_cast<char*>(out_->data) + slot * out_->nb[1] +
+    return reinterpret_cast<float*>(static_cast<char*>(out_->data) + rank * out_->nb[1] +
                                     token * out_->nb[2]);
   }
 

@@ -95,7 +95,7 @@ void multiply_experts(const ggml_compute_params* params, ggml_tensor* op) {
   const ExpertPairs pairs(op, memory + static_cast<std::size_t>(params->ith) * table_bytes);
   std::uint8_t* activations = memory + static_cast<std::size_t>(params->nth) * table_bytes;
   const auto source = [&](std::int64_t at) {
-    const auto i1 = static_cast<std::size_t>(pairs.slot(at) % x->ne[1]);
+    const auto i1 = static_cast<std::size_t>(pairs.rank(at) % x->ne[1]);
     const auto i2 = static_cast<std::size_t>(pairs.token(at));
     return reinterpret_cast<const float*>(static_cast<const char*>(x->data) + i1 * x->nb[1] +
                                           i2 * x->nb[2]);

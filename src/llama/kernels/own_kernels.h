@@ -4,7 +4,8 @@
 // weights itself. While a model is loaded, llama.cpp offers each matrix to it first; it takes those
 // whose type the kernels know and that are only multiplied with, and packs them. From then on ggml
 // asks it for every product (MUL_MAT) and every product with experts (MUL_MAT_ID) with such
-// weights, and they are computed with ggml's threads. Everything else is ggml's as before.
+// weights, and they are computed on the threads that compute its graph. Everything else is ggml's
+// as before.
 //
 // What may keep a process from them: ggml's private headers do not fit (found out when
 // configuring), or what they compute is not, bit for bit, what plain code computes (found out when

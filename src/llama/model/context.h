@@ -1,4 +1,4 @@
-// LlamaModel's hold on llama.cpp. For its own files only.
+// What LlamaModel has of llama.cpp. For its own files only.
 #pragma once
 
 #include "llama/base/handles.h"

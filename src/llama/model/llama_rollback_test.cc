@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Architectures, LlamaRollbackTest,
                            return testing::tiny_architecture_name(which.param);
                          });
 
-TEST_P(LlamaRollbackTest, TheProbeFindsWhatTheModelTakesBackAndSaysWhy) {
+TEST_P(LlamaRollbackTest, TheCheckFindsWhatTheModelTakesBackAndSaysWhy) {
   const std::unique_ptr<LlamaModel> model = make({.n_ctx = 128});
   const Capabilities& can = model->capabilities();
   EXPECT_EQ(can.rollback, expected()) << can.rollback_reason;

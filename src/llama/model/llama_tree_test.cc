@@ -213,7 +213,7 @@ TEST_F(LlamaTreeTest, TheLeavesAreDividedAmongTheSequences) {
 
 // A tentative tree, one of another sequence, and evaluations that fail in every way: the trees must
 // then go on as if nothing had been tried.
-TEST_F(LlamaTreeTest, AFailedGrowthLeavesTheTreeOnTrialAsItWas) {
+TEST_F(LlamaTreeTest, AFailedGrowthLeavesTheTentativeTreeAsItWas) {
   const std::unique_ptr<LlamaModel> model =
       make({.n_ctx = 60, .n_sequences = 2, .n_batch = 64}, {.max_width = 40, .n_cells = 256});
   const std::vector<Token> text = random_text(60, 5);
@@ -267,7 +267,7 @@ TEST_F(LlamaTreeTest, AFailedGrowthLeavesTheTreeOnTrialAsItWas) {
   EXPECT_EQ(model->length(0), 23);
 }
 
-TEST_F(LlamaTreeTest, WhatIsOnTrialCanBeForgottenAsAWhole) {
+TEST_F(LlamaTreeTest, WhatIsTentativeCanBeForgottenAsAWhole) {
   const std::unique_ptr<LlamaModel> model = make({.n_ctx = 100, .n_sequences = 2});
   const std::vector<Token> text = random_text(60, 6);
   testing::prefill(*model, 0, std::span(text).first(10));

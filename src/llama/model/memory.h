@@ -18,9 +18,9 @@ struct MemoryEstimate {
 };
 
 // For a model at options.path, opened as LlamaModel::create would with these settings. llama.cpp
-// goes through the motions without allocating; takes about as long as reading the vocabulary.
-// Errors: as ModelFile::load() and LlamaModel::create().
-// Not while another thread uses llama.cpp: its log is redirected meanwhile.
+// plans all allocations and makes none, which takes about as long as reading the vocabulary.
+// Errors: as ModelFile::load() and LlamaModel::create(). Not while another thread uses llama.cpp:
+// its log is redirected meanwhile.
 Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
                                        const ContextSettings& settings);
 

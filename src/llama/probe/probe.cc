@@ -273,7 +273,7 @@ Status Prober::piece_unit(const ProbeUnit& unit) {
   tokens.pop_back();
   std::array<ProbeRow, 2> whole;
   std::array<ProbeRow, 2> parts;
-  OUTRIDER_RETURN_IF_ERROR(walk_.go_home());
+  OUTRIDER_RETURN_IF_ERROR(walk_.clear());
   const TokenTree root(tokens.back());
   const EvalItem item{
       .seq = 0, .prefix = std::span(tokens).first(tokens.size() - 1), .tree = &root};
@@ -283,7 +283,7 @@ Status Prober::piece_unit(const ProbeUnit& unit) {
   OUTRIDER_RETURN_IF_ERROR(walk_.model().commit(0, first_nodes(1)));
   OUTRIDER_RETURN_IF_ERROR(walk_.single_step(next, &whole[1]));
 
-  OUTRIDER_RETURN_IF_ERROR(walk_.go_home());
+  OUTRIDER_RETURN_IF_ERROR(walk_.clear());
   OUTRIDER_RETURN_IF_ERROR(walk_.feed(tokens, width, &parts[0]));
   OUTRIDER_RETURN_IF_ERROR(walk_.single_step(next, &parts[1]));
   coverage_.add_rows(2);
@@ -292,7 +292,7 @@ Status Prober::piece_unit(const ProbeUnit& unit) {
   } else {
     pieces_differ_ = true;
   }
-  return walk_.go_home();
+  return walk_.clear();
 }
 
 Status Prober::take_single_steps(std::int32_t start, std::int32_t round, std::int32_t width,

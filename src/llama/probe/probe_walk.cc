@@ -66,7 +66,7 @@ ProbeWalk::ProbeWalk(LanguageModel& model, const ProbeOptions& options)
   if (!now_ms_) now_ms_ = [watch = Stopwatch()] { return watch.elapsed_ms(); };
 }
 
-Status ProbeWalk::go_home() {
+Status ProbeWalk::clear() {
   at_ = -1;
   return model_.truncate(0, 0);
 }
@@ -75,7 +75,7 @@ Status ProbeWalk::go_to(std::int32_t start) {
   // Where the state cannot drop tokens, the text is read again.
   const bool can_go_back = model_.capabilities().rollback == Rollback::kAny;
   if (at_ == start && can_go_back) return model_.truncate(0, base_length_);
-  OUTRIDER_RETURN_IF_ERROR(go_home());
+  OUTRIDER_RETURN_IF_ERROR(clear());
   OUTRIDER_RETURN_IF_ERROR(lengthen(starts_.front()));
   if (start > 0) {
     const std::int32_t cells = starts_[static_cast<std::size_t>(start)];

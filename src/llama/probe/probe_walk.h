@@ -31,7 +31,7 @@ class ProbeWalk {
   Status go_to(std::int32_t start);
 
   // Empties sequence 0.
-  Status go_home();
+  Status clear();
 
   // Tokens of sequence 0 at the start that it was put to.
   Pos base_length() const { return base_length_; }

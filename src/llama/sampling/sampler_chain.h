@@ -18,10 +18,10 @@
 // best values, which one pass over the floats finds (llama/sampling/candidates.h); llama.cpp's
 // samplers then work on those. A grammar is asked about these only, in growing batches until enough
 // are allowed. Ties at the edge or among the k depend on the order in which llama.cpp sorts, so
-// then, and when the batches find too few, the row goes the whole way. Microseconds for 49,152 /
-// 262,144 values (one core of an AMD EPYC, bench/sampler_bench.cc), in brackets llama.cpp's chain:
-// default 13 / 62 (50 / 296); greedy 8 / 41; min-p alone 12 / 60 (86 / 443); temperature alone
-// nothing. Top-p without top-k is llama.cpp's own: 3 ms on a flat row.
+// then, and when the batches find too few, the row goes through all of llama.cpp's chain.
+// Microseconds for 49,152 / 262,144 values (one core of an AMD EPYC, bench/sampler_bench.cc), in
+// brackets llama.cpp's chain: default 13 / 62 (50 / 296); greedy 8 / 41; min-p alone 12 / 60 (86 /
+// 443); temperature alone nothing. Top-p without top-k is llama.cpp's own: 3 ms on a flat row.
 #pragma once
 
 #include <cstdint>

@@ -13,12 +13,10 @@ namespace {
 
 using json::Json;
 
-constexpr std::size_t kMaxBytes = 256 * 1024;
-
 Status check_text(std::string_view text) {
-  if (text.size() > kMaxBytes) {
+  if (text.size() > kMaxSchemaBytes) {
     return invalid_argument("the schema has " + std::to_string(text.size()) + " bytes, more than " +
-                            std::to_string(kMaxBytes));
+                            std::to_string(kMaxSchemaBytes));
   }
   if (const std::optional<std::size_t> bad = first_invalid_utf8(text)) {
     return invalid_argument("the schema is not valid UTF-8, at byte " + std::to_string(*bad));
@@ -35,12 +33,21 @@ Status check_text(std::string_view text) {
 
 Result<Json> convertible_schema(std::string_view schema, Keeping keeping, ValueRules& rules) {
   OUTRIDER_RETURN_IF_ERROR(check_text(schema));
+  Json root;
   try {
-    Json root = Json::parse(schema);
-    OUTRIDER_RETURN_IF_ERROR(rewrite_schema(root, keeping, rules));
-    return root;
+    root = Json::parse(schema);
   } catch (const Json::exception& error) {
     return invalid_argument(std::string("the schema is not JSON: ") + error.what());
+  }
+  return convertible_value(std::move(root), keeping, rules);
+}
+
+Result<Json> convertible_value(Json schema, Keeping keeping, ValueRules& rules) {
+  try {
+    OUTRIDER_RETURN_IF_ERROR(rewrite_schema(schema, keeping, rules));
+    return schema;
+  } catch (const Json::exception& error) {  // a value of a kind that nothing asked about
+    return invalid_argument(std::string("the schema cannot be read: ") + error.what());
   }
 }
 

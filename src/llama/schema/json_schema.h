@@ -5,6 +5,7 @@
 // Tested by json_schema_test.cc.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -21,10 +22,15 @@ namespace outrider::llama {
 Result<std::string> grammar_from_json_schema(std::string_view schema,
                                              Keeping keeping = Keeping::kStrict);
 
+inline constexpr std::size_t kMaxSchemaBytes = std::size_t{256} * 1024;
+
 // The same in two steps, for schemas that become a part of a grammar. What comes out of the first
 // is for the converter, and ValueRules::write() for what comes out of that.
 // Errors: as above.
 Result<json::Json> convertible_schema(std::string_view schema, Keeping keeping, ValueRules& rules);
+// The first step of a schema that has been read, by json::parse(), from a text of at most
+// kMaxSchemaBytes.
+Result<json::Json> convertible_value(json::Json schema, Keeping keeping, ValueRules& rules);
 // One that came out of it describes objects only, as calls' arguments are.
 void hold_to_object(json::Json& convertible);
 Result<std::string> grammar_from_convertible(const json::Json& schema, const ValueRules& rules);

@@ -246,12 +246,82 @@ TEST(JsonSchema, RandomSchemasGiveALooseGrammar) {
   }
 }
 
-TEST(JsonSchema, ARuleThatBeginsWithItselfIsRefusedByTheGrammarsCheck) {
-  const Result<std::string> grammar = grammar_from_json_schema(
-      R"({"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}}})");
-  ASSERT_TRUE(grammar.ok()) << grammar.status().message();
-  EXPECT_NE(check_gbnf(*grammar).status().message().find("left recursion"), std::string::npos)
-      << *grammar;
+// It would be a rule that begins with itself, which the check of grammars refuses by the names of
+// rules that nobody wrote.
+TEST(JsonSchema, AUnionThatLeadsBackToItselfIsRefusedWithItsPlaceAndWhatWouldBeRight) {
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {R"({"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}}})",
+       "at #/$defs/a/anyOf/0: "},
+      {R"({"oneOf":[{"type":"null"},{"$ref":"#"}]})", "at #/oneOf/1: "},
+      {R"({"items":{"$ref":"#/$defs/a"},"$defs":{"a":{"anyOf":[{"type":"null"},)"
+       R"({"anyOf":[{"$ref":"#/$defs/b"}]}]},"b":{"$ref":"#/$defs/c"},)"
+       R"("c":{"allOf":[{"$ref":"#/$defs/a"}]}}})",
+       "at #/$defs/c/allOf/0: "}};
+  for (const auto& [schema, place] : bad) {
+    const Status status = grammar_from_json_schema(schema).status();
+    EXPECT_EQ(status.message().find(place + "the alternative leads back to itself"), 0U)
+        << schema << "\n"
+        << status.message();
+    EXPECT_NE(status.message().find("below a property or an item"), std::string::npos);
+    const Result<std::string> loose = grammar_from_json_schema(schema, Keeping::kLoose);
+    ASSERT_TRUE(loose.ok()) << loose.status().message();
+    const Status checked = check_gbnf(*loose).status();
+    EXPECT_TRUE(checked.ok()) << schema << "\n" << checked.message() << "\n" << *loose;
+  }
+  // Below a property or an item a schema may come again.
+  for (const char* schema :
+       {R"({"anyOf":[{"type":"null"},{"type":"array","items":{"$ref":"#"}}]})",
+        R"({"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}],"$defs":{"a":{"type":"object",)"
+        R"("properties":{"x":{"$ref":"#"}}}}})"}) {
+    const Result<std::string> grammar = grammar_from_json_schema(schema);
+    ASSERT_TRUE(grammar.ok()) << grammar.status().message();
+    EXPECT_TRUE(check_gbnf(*grammar).ok()) << *grammar;
+  }
+}
+
+// A value that is valid by two alternatives is not valid by their oneOf, and a grammar lets it be
+// said.
+TEST(JsonSchema, OneOfIsKeptToWhereItIsAnyOfAndElseRefusedWithItsPlace) {
+  const std::string pets =
+      R"("$defs":{"Cat":{"type":"object","properties":{"kind":{"const":"cat"}},)"
+      R"("required":["kind"]},)"
+      R"("Dog":{"type":"object","properties":{"kind":{"const":"dog"},"name":{"type":"string",)"
+      R"("pattern":"^[a-z]+$"}},"required":["kind","name"]}}})";
+  const std::string told_apart =
+      R"({"oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}],"discriminator":)"
+      R"({"propertyName":"kind","mapping":{"cat":"#/$defs/Cat","dog":"#/$defs/Dog"}},)" +
+      pets;
+  for (const std::string& schema :
+       {told_apart, std::string(R"({"oneOf":[{"type":"string"},{"type":"null"},{"const":1}]})"),
+        std::string(R"({"type":"string","oneOf":[{"enum":["a","b"]},{"enum":["c"]}]})"),
+        std::string(R"({"oneOf":[{"type":"integer"}]})")}) {
+    const Result<std::string> grammar = grammar_from_json_schema(schema);
+    ASSERT_TRUE(grammar.ok()) << schema << "\n" << grammar.status().message();
+    EXPECT_TRUE(check_gbnf(*grammar).ok()) << *grammar;
+  }
+  const std::string overlapping =
+      R"({"properties":{"pet":{"oneOf":[{"type":"null"},{"type":"integer"},{"type":"number"}]}}})";
+  const Status status = grammar_from_json_schema(overlapping).status();
+  EXPECT_EQ(status.message().find("at #/properties/pet: oneOf cannot be kept to: one value may be "
+                                  "valid by its alternatives 1 and 2; say anyOf, or "),
+            0U)
+      << status.message();
+  EXPECT_TRUE(grammar_from_json_schema(overlapping, Keeping::kLoose).ok());
+  // Two texts of patterns: their marks are different constants, and the texts may be the same.
+  const std::string texts =
+      R"({"oneOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}],"$defs":)"
+      R"({"a":{"type":"string","pattern":"^a+$"},"b":{"type":"string","pattern":"^a*$"}}})";
+  EXPECT_FALSE(grammar_from_json_schema(texts).ok());
+}
+
+// The names that references are given inside are nobody's who reads a message.
+TEST(JsonSchema, APlaceInADefinitionIsTheOneThatWasWritten) {
+  const std::string schema =
+      R"({"properties":{"p":{"$ref":"#/$defs/Item"}},"$defs":{"Item":{"properties":)"
+      R"({"x":{"not":{}}}}}})";
+  EXPECT_EQ(
+      grammar_from_json_schema(schema).status().message().find("at #/$defs/Item/properties/x"), 0U)
+      << grammar_from_json_schema(schema).status().message();
 }
 
 }  // namespace

@@ -101,9 +101,12 @@ const Json* resolve(const Json& root, const std::string& ref) {
 
 }  // namespace
 
-void name_refs(Json& root, ValueRules& rules) {
-  if (!root.is_object()) return;
+std::string definition_ref(const std::string& name) { return std::string(kPlace) + name; }
+
+std::map<std::string, std::string> name_refs(Json& root, ValueRules& rules) {
+  if (!root.is_object()) return {};
   std::map<std::string, std::string> names;  // by the reference
+  std::map<std::string, std::string> given;
   Json copies = Json::object();
   std::size_t n_copied = 0;
   for_each_ref(root, [&](const Json& ref) {
@@ -120,17 +123,19 @@ void name_refs(Json& root, ValueRules& rules) {
     }
     const std::string name = rules.next_definition();
     copies[name] = std::move(copy);
-    names[text] = std::string(kPlace) + name;
+    names[text] = definition_ref(name);
+    given[definition_ref(name)] = text;
   });
   root.erase("$defs");
   root.erase("definitions");
-  if (copies.empty()) return;
+  if (copies.empty()) return given;
   root["$defs"] = std::move(copies);
   for_each_ref(root, [&names](Json& ref) {
     const std::map<std::string, std::string>::const_iterator known =
         names.find(ref.get<std::string>());
     ref = known != names.end() ? known->second : "nowhere:" + ref.get<std::string>();
   });
+  return given;
 }
 
 Json* named_target(Json& root, const std::string& ref) {
@@ -140,17 +145,22 @@ Json* named_target(Json& root, const std::string& ref) {
   return definitions.is_object() && definitions.contains(name) ? &definitions[name] : nullptr;
 }
 
-Json* final_target(Json& root, const std::string& ref) {
+std::string final_ref(Json& root, const std::string& ref) {
   std::string next = ref;
   for (int i = 0; i < kLongestChain; ++i) {
     Json* target = named_target(root, next);
-    if (target == nullptr || !target->is_object() || !target->contains("$ref") ||
-        !(*target)["$ref"].is_string()) {
-      return target;
+    if (target == nullptr) return "";
+    if (!target->is_object() || !target->contains("$ref") || !(*target)["$ref"].is_string()) {
+      return next;
     }
     next = (*target)["$ref"].get<std::string>();
   }
-  return nullptr;
+  return "";
+}
+
+Json* final_target(Json& root, const std::string& ref) {
+  const std::string last = final_ref(root, ref);
+  return last.empty() ? nullptr : named_target(root, last);
 }
 
 void inline_root(Json& root) {

@@ -1,6 +1,7 @@
 #include "llama/schema/schema_rewriter.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "base/on_exit.h"
 #include "llama/schema/schema_all_of.h"
+#include "llama/schema/schema_alternatives.h"
 #include "llama/schema/schema_refs.h"
 #include "llama/schema/schema_values.h"
 #include "llama/schema/schema_words.h"
@@ -21,6 +23,7 @@ using json::Json;
 constexpr std::size_t kMaxNodes = 5000;  // schemas, lists of types multiplied out
 constexpr std::string_view kNowhere = "nowhere:";
 constexpr std::size_t kMaxPath = 2000;       // bytes of names from the root to a schema
+constexpr std::size_t kMaxGivenRef = 200;    // of these in the reference that leads to it
 constexpr int kMaxMerged = 100;              // schemas with allOf
 constexpr int kMaxMergedAbove = 3;           // one in another, references apart
 constexpr std::size_t kMaxProperties = 200;  // of one object
@@ -36,15 +39,16 @@ class SchemaRewriter {
       : root_(root), keeping_(keeping), rules_(rules), values_(rules) {}
 
   Status rewrite_all() {
-    name_refs(root_, rules_);
+    given_refs_ = name_refs(root_, rules_);
     if (root_.is_object() && root_.contains("$defs")) given_["$defs"] = root_["$defs"];
     inline_root(root_);
+    OUTRIDER_RETURN_IF_ERROR(check_endless());
     OUTRIDER_RETURN_IF_ERROR(rewrite(root_, "#", 1));
     while (!pending_.empty()) {  // targets of $ref, each once
       const std::string ref = pending_.back();
       pending_.pop_back();
       Json* target = named_target(root_, ref);
-      if (target != nullptr) OUTRIDER_RETURN_IF_ERROR(rewrite(*target, ref, 1));
+      if (target != nullptr) OUTRIDER_RETURN_IF_ERROR(rewrite(*target, place_of(ref), 1));
     }
     return Status();
   }
@@ -55,6 +59,25 @@ class SchemaRewriter {
   }
 
   bool strict() const { return keeping_ == Keeping::kStrict; }
+
+  // As the schema itself calls it, where that is not long.
+  std::string place_of(const std::string& ref) const {
+    const std::map<std::string, std::string>::const_iterator given = given_refs_.find(ref);
+    return given != given_refs_.end() && given->second.size() <= kMaxGivenRef ? given->second : ref;
+  }
+
+  // What describes no value is refused, or may be any value.
+  Status check_endless() {
+    for (const EndlessAlternative& endless : endless_alternatives(root_)) {
+      if (strict()) {
+        return wrong(place_of(endless.ref) + endless.place,
+                     "the alternative leads back to itself and never to a value; take it out, or "
+                     "refer to the schema below a property or an item");
+      }
+      *endless.alternative = Json::object();
+    }
+    return Status();
+  }
 
   // `key` cannot be kept to: refused with `why`, or taken out.
   Status leave_out(Json& node, const char* key, const std::string& path,
@@ -98,7 +121,8 @@ class SchemaRewriter {
     OUTRIDER_RETURN_IF_ERROR(check_counts(node, path, "minItems", "maxItems"));
     OUTRIDER_RETURN_IF_ERROR(check_tuple(node, path));
     OUTRIDER_RETURN_IF_ERROR(write_value(node, path));
-    OUTRIDER_RETURN_IF_ERROR(check_alternatives(node, path));
+    const Status alternatives = write_alternatives(node, root_, given_, strict());
+    if (!alternatives.ok()) return wrong(path, alternatives.message());
     return rewrite_children(node, path, copies);
   }
 
@@ -310,49 +334,6 @@ class SchemaRewriter {
     return Status();
   }
 
-  // oneOf and anyOf: what the converter makes of them.
-  Status check_alternatives(Json& node, const std::string& path) const {
-    for (const char* key : {"oneOf", "anyOf"}) {
-      if (!node.contains(key)) continue;
-      // It would pass over the properties, so that arguments need not be an object any more.
-      if (node.contains("properties")) {
-        node.erase(key);
-        continue;
-      }
-      OUTRIDER_RETURN_IF_ERROR(push_type_down(node, key, path));
-    }
-    return Status();
-  }
-
-  // A type beside alternatives is that of each of them.
-  Status push_type_down(Json& node, const char* key, const std::string& path) const {
-    if (!node.contains("type")) return Status();
-    const std::set<std::string> types = types_of(node);
-    for (Json& child : node[key]) {
-      if (!child.is_object()) continue;
-      const bool other =
-          child.contains("$ref") || child.contains("oneOf") || child.contains("anyOf");
-      if (!child.contains("type") && !other) {
-        child["type"] = node["type"];
-        continue;
-      }
-      const Json* said = &child;
-      if (child.contains("$ref") && child["$ref"].is_string()) {
-        said = final_target(root_, child["$ref"].get<std::string>());
-      }
-      const std::set<std::string> given =
-          said != nullptr && said->is_object() ? types_of(*said) : std::set<std::string>{"any"};
-      const bool fits = std::all_of(given.begin(), given.end(), [&types](const std::string& type) {
-        return types.contains(type) || (type == "integer" && types.contains("number"));
-      });
-      if (strict() && !fits) {
-        return wrong(path, std::string("type cannot be kept to beside ") + key + "; leave it out");
-      }
-    }
-    node.erase("type");
-    return Status();
-  }
-
   Status rewrite_children(Json& node, const std::string& path, std::size_t copies) {
     if (node.contains("properties")) {
       for (const auto& [name, child] : node["properties"].items()) {
@@ -379,7 +360,8 @@ class SchemaRewriter {
   }
 
   Json& root_;
-  Json given_ = Json::object();  // the definitions before they are rewritten, for parts of allOf
+  Json given_ = Json::object();  // the definitions before they are rewritten
+  std::map<std::string, std::string> given_refs_;
   const Keeping keeping_;
   ValueRules& rules_;
   SchemaValues values_;

@@ -12,6 +12,8 @@
 //  - allOf of anything but objects: they become an empty object;
 //  - lists of types that hold lists of types, which it multiplies out; more than 200 properties of
 //    one object, over which it is cubic; deep nesting and long names, over which it recurses;
+//  - oneOf, which it reads as anyOf (schema_alternatives.h); alternatives that lead back to their
+//    own schema;
 //  - keywords that it does not know (uniqueItems, not, ...), which it passes over.
 // What says the same in other words is written so. What is left is refused, or passed over, as
 // `Keeping` says. Annotations, which say nothing of what is valid (title, ...), stay.

@@ -23,10 +23,13 @@ const std::map<std::string, Words, std::less<>>& words_of_types() {
 
 }  // namespace
 
+// "discriminator", which pydantic writes, is OpenAPI's word for what oneOf says already: which
+// property tells its alternatives apart.
 bool is_annotation(std::string_view key) {
-  static const Words kAnnotations = {
-      "title", "description", "default",    "examples", "$schema",   "$id",    "$comment",
-      "$defs", "definitions", "deprecated", "readOnly", "writeOnly", "format", "$anchor"};
+  static const Words kAnnotations = {"title",       "description", "default",      "examples",
+                                     "$schema",     "$id",         "$comment",     "$defs",
+                                     "definitions", "deprecated",  "readOnly",     "writeOnly",
+                                     "format",      "$anchor",     "discriminator"};
   return kAnnotations.contains(key);
 }
 

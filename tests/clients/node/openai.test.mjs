@@ -2,10 +2,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import OpenAI from "openai";
-import { client, model } from "./served.mjs";
+import { client, model, untilInUse } from "./served.mjs";
 
 const ask = (text, options = {}) =>
   ({ model, max_tokens: 24, seed: 1, messages: [{ role: "user", content: text }], ...options });
+// An answer without end: only who asked for it ends it.
+const endless = (options = {}) => ask("Tell me everything.",
+  { max_tokens: undefined, ignore_eos: true, shift_keep: 0, ...options });
 
 const weather = {
   type: "function",
@@ -47,19 +50,21 @@ test("the helper for streams gives the final message and the counts", async () =
 });
 
 test("a stream that is broken off ends, and the server goes on", async () => {
-  const stream = await client.chat.completions.create(
-    ask("Tell me everything.", { stream: true, max_tokens: 2000, ignore_eos: true }));
+  await untilInUse(0);
+  const stream = await client.chat.completions.create(endless({ stream: true }));
   let chunks = 0;
   for await (const chunk of stream) {
     if (++chunks === 3) stream.controller.abort();
   }
-  assert.ok(chunks < 100);
+  assert.ok(chunks >= 3);
+  await untilInUse(0);
   const controller = new AbortController();
-  const waiting = client.chat.completions.create(
-    ask("Tell me everything.", { max_tokens: 2000, ignore_eos: true }),
-    { signal: controller.signal });
-  setTimeout(() => controller.abort(), 50);
-  await assert.rejects(waiting, OpenAI.APIUserAbortError);
+  const waiting = client.chat.completions.create(endless(), { signal: controller.signal });
+  const rejected = assert.rejects(waiting, OpenAI.APIUserAbortError);
+  await Promise.race([untilInUse(1), rejected]);  // a refusal is told at once
+  controller.abort();
+  await rejected;
+  await untilInUse(0);
   assert.ok((await client.models.list()).data.some((one) => one.id === model));
 });
 

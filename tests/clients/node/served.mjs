@@ -1,9 +1,21 @@
-// The server of the environment, and OpenAI's client for it.
+// The server of the environment, OpenAI's client for it, and what tests wait for.
+import assert from "node:assert/strict";
 import OpenAI from "openai";
 
+const url = process.env.OUTRIDER_URL;
+const apiKey = process.env.OUTRIDER_KEY || "none-needed";
+
 export const model = process.env.OUTRIDER_MODEL;
-export const client = new OpenAI({
-  baseURL: process.env.OUTRIDER_URL + "/v1",
-  apiKey: process.env.OUTRIDER_KEY || "none-needed",
-  maxRetries: 0,
-});
+export const client = new OpenAI({ baseURL: url + "/v1", apiKey, maxRetries: 0 });
+
+/** Asks the server until so many of its slots are in use. A minute is a bound, not a measure. */
+export async function untilInUse(wanted) {
+  const end = Date.now() + 60_000;
+  for (;;) {
+    const reply = await fetch(url + "/slots", { headers: { Authorization: `Bearer ${apiKey}` } });
+    const slots = await reply.json();
+    const inUse = slots.filter((slot) => slot.is_processing).length;
+    if (inUse === wanted) return;
+    assert.ok(Date.now() < end, `${inUse} slots are in use, never ${wanted}`);
+  }
+}

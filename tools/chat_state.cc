@@ -1,4 +1,4 @@
-#include "tools/chat_session.h"
+#include "tools/chat_state.h"
 
 #include <unistd.h>
 
@@ -62,23 +62,23 @@ bool filled_context(const CompletionResult& result, std::int32_t max_tokens) {
 
 }  // namespace
 
-ChatSession::ChatSession(const ChatParts& parts)
+ChatState::ChatState(const ChatParts& parts)
     : parts_(parts), output_(STDOUT_FILENO, use_color(parts.answer.color), /*whole_lines=*/true) {}
 
-Status ChatSession::ask(const std::string& text) {
+Status ChatState::ask(const std::string& text) {
   OUTRIDER_RETURN_IF_ERROR(check_utf8(text, "the message"));
   Conversation before = conversation_;
   conversation_.add_user(text);
   return answer(std::move(before));
 }
 
-Status ChatSession::retry() {
+Status ChatState::retry() {
   Conversation before = conversation_;
   if (!conversation_.drop_answer()) return not_found("there is no question to answer again");
   return answer(std::move(before));
 }
 
-Status ChatSession::answer(Conversation before) {
+Status ChatState::answer(Conversation before) {
   CompletionRequest request = named_request(parts_.request, parts_.model, parts_.local.target());
   request.messages = conversation_.messages();
   const Result<std::shared_ptr<const CompletionResult>> result = print_answer(
@@ -111,7 +111,7 @@ Status ChatSession::answer(Conversation before) {
   return Status();
 }
 
-void ChatSession::tell_about(const CompletionResult& result) const {
+void ChatState::tell_about(const CompletionResult& result) const {
   const ChatMessage& said = conversation_.messages().back();
   if (said.content.empty() && !said.reasoning.empty()) {
     say("(it ended while the model was thinking, before it answered)");
@@ -128,17 +128,17 @@ void ChatSession::tell_about(const CompletionResult& result) const {
   }
 }
 
-Status ChatSession::show_stats() const {
+Status ChatState::show_stats() const {
   if (last_ == nullptr) {
     say("no answer yet");
     return Status();
   }
   say("last answer\n" + answer_stats(*last_, parts_.local, last_width_) +
-      drafter_rows(last_->completion.speculation.drafters) + "\nthis session\n" + stats_.table());
+      drafter_rows(last_->completion.speculation.drafters) + "\nthis chat\n" + stats_.table());
   return Status();
 }
 
-std::string ChatSession::color_help() const {
+std::string ChatState::color_help() const {
   if (!use_color(parts_.answer.color)) {
     return "Started with --color, answers show by their colours who guessed each token.";
   }
@@ -146,7 +146,7 @@ std::string ChatSession::color_help() const {
          "; what the model itself had to say has none.";
 }
 
-Status ChatSession::set(const std::string& argument) {
+Status ChatState::set(const std::string& argument) {
   CompletionRequest& request = parts_.request.request;
   const std::size_t blank = argument.find_first_of(" \t");
   const std::string name = argument.substr(0, blank);
@@ -169,7 +169,7 @@ Status ChatSession::set(const std::string& argument) {
   return Status();
 }
 
-Status ChatSession::set_system(const std::string& argument) {
+Status ChatState::set_system(const std::string& argument) {
   if (argument.empty()) {
     say(conversation_.system().empty() ? "there is no system message" : conversation_.system());
     return Status();
@@ -179,13 +179,13 @@ Status ChatSession::set_system(const std::string& argument) {
   return Status();
 }
 
-Status ChatSession::save(const std::string& path) const {
+Status ChatState::save(const std::string& path) const {
   OUTRIDER_RETURN_IF_ERROR(conversation_.save(path));
   say("saved " + std::to_string(conversation_.messages().size()) + " messages to '" + path + "'");
   return Status();
 }
 
-Status ChatSession::load(const std::string& path) {
+Status ChatState::load(const std::string& path) {
   OUTRIDER_ASSIGN_OR_RETURN(Conversation read, Conversation::load(path));
   conversation_ = std::move(read);
   const std::vector<ChatMessage>& messages = conversation_.messages();
@@ -195,7 +195,7 @@ Status ChatSession::load(const std::string& path) {
   return Status();
 }
 
-Status ChatSession::undo() {
+Status ChatState::undo() {
   const std::string* question = conversation_.last_question();
   if (question == nullptr) return not_found("there is nothing to take back");
   say("taken back: " + first_words(*question));
@@ -203,7 +203,7 @@ Status ChatSession::undo() {
   return Status();
 }
 
-Status ChatSession::clear() {
+Status ChatState::clear() {
   conversation_.clear();
   say(conversation_.system().empty() ? "a new conversation"
                                      : "a new conversation, with the same system message");

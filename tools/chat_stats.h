@@ -1,5 +1,5 @@
-// SessionStats: what all answers of a chat came to.
-// Tested by session_stats_test.cc.
+// ChatStats: what all answers of a chat came to.
+// Tested by chat_stats_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace outrider::tools {
 
-class SessionStats {
+class ChatStats {
  public:
   void add(const Completion& completion);
 

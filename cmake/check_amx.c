@@ -1,18 +1,18 @@
 /* Executes AMX as ggml would: asks the kernel for the tile registers, configures two tiles and an
  * accumulator, multiplies int8 and, where the compiler would use it, bf16, and checks the products.
  * Exit 0: works. Exit 1: refused or wrong, with a line on stderr. A signal: it faults. Compiled with
- * -march=native by probe_amx.cmake, which runs it as a child process. */
+ * -march=native by check_amx.cmake, which runs it as a child process. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#if defined(OUTRIDER_PROBE_FAULTS) /* the tests' machine that advertises AMX and faults on it */
+#if defined(OUTRIDER_CHECK_FAULTS) /* the tests' machine that advertises AMX and faults on it */
 #include <signal.h>
 int main(void) {
   raise(SIGILL);
   return 1;
 }
-#elif defined(OUTRIDER_PROBE_WORKS) /* the tests' machine on which it works */
+#elif defined(OUTRIDER_CHECK_WORKS) /* the tests' machine on which it works */
 int main(void) { return 0; }
 #else
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-#include "tools/session_stats.h"
+#include "tools/chat_stats.h"
 
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@ Completion answer(std::int64_t drafted, std::int64_t accepted, const std::string
   return c;
 }
 
-TEST(SessionStats, AnswersAreAddedUpByDrafter) {
-  SessionStats stats;
+TEST(ChatStats, AnswersAreAddedUpByDrafter) {
+  ChatStats stats;
   stats.add(answer(4, 1, "suffix"));
   stats.add(answer(4, 2, "suffix"));
   stats.add(answer(2, 1, "recycle"));
@@ -36,8 +36,8 @@ TEST(SessionStats, AnswersAreAddedUpByDrafter) {
             "  recycle     1/2 = 50.0 % of the drafted tokens\n");
 }
 
-TEST(SessionStats, WithoutAnswersThereAreNoRates) {
-  EXPECT_EQ(SessionStats().table(),
+TEST(ChatStats, WithoutAnswersThereAreNoRates) {
+  EXPECT_EQ(ChatStats().table(),
             "answers       0\nprompts       0 tokens, - of them read before\n"
             "generated     0 tokens\n");
 }

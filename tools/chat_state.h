@@ -1,4 +1,4 @@
-// ChatSession: a conversation with a model, and what can be done with it. One thread.
+// ChatState: a conversation with a model, and what can be done with it. One thread.
 //
 // Answers go to stdout. What is said about them (notices, tables) goes to stderr, so that a script
 // gets answers only.
@@ -9,12 +9,12 @@
 
 #include "base/status.h"
 #include "tools/answer.h"
+#include "tools/chat_stats.h"
 #include "tools/conversation.h"
-#include "tools/session_stats.h"
 
 namespace outrider::tools {
 
-// What a session is made of; all of it must outlive the session.
+// What it works on; all of it must outlive it.
 struct ChatParts {
   LocalRuntime& local;
   Terminal& terminal;
@@ -23,9 +23,9 @@ struct ChatParts {
   const AnswerArguments& answer;
 };
 
-class ChatSession {
+class ChatState {
  public:
-  explicit ChatSession(const ChatParts& parts);
+  explicit ChatState(const ChatParts& parts);
 
   // Asks and prints the answer; both join the conversation. An answer that was cut short does, too;
   // where nothing was said, the conversation is as before. Errors: what kept it from being
@@ -58,7 +58,7 @@ class ChatSession {
   ChatParts parts_;
   TextOutput output_;
   Conversation conversation_;
-  SessionStats stats_;
+  ChatStats stats_;
   std::shared_ptr<const CompletionResult> last_;  // null: no answer yet
   std::int32_t last_width_ = 0;                   // that it asked for
   bool ended_ = false;

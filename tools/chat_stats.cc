@@ -1,4 +1,4 @@
-#include "tools/session_stats.h"
+#include "tools/chat_stats.h"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ std::string accepted_text(std::int64_t accepted, std::int64_t drafted) {
 
 }  // namespace
 
-void SessionStats::add(const Completion& completion) {
+void ChatStats::add(const Completion& completion) {
   const SpeculationStats& s = completion.speculation;
   ++answers_;
   tokens_ += static_cast<std::int64_t>(completion.tokens.size());
@@ -42,7 +42,7 @@ void SessionStats::add(const Completion& completion) {
   }
 }
 
-std::string SessionStats::table() const {
+std::string ChatStats::table() const {
   std::string table = table_row("answers", std::to_string(answers_));
   std::string generated = std::to_string(tokens_) + " tokens";
   if (timed_tokens_ > 0 && predicted_ms_ > 0.0) {

@@ -1,8 +1,8 @@
-# outrider_probe_amx(RESULT): RESULT is FALSE when a native build must leave AMX out, else TRUE.
+# outrider_check_amx(RESULT): RESULT is FALSE when a native build must leave AMX out, else TRUE.
 # OUTRIDER_AMX=off and =on decide by hand. On auto the compiler is asked whether it would use AMX at
-# all, and only then the probe runs; its verdict is remembered per processor (OUTRIDER_MACHINE), so
-# that a build folder carried to another machine is probed again.
-function(outrider_probe_amx result)
+# all, and only then the check runs; its result is remembered per processor (OUTRIDER_MACHINE), so
+# that a build folder carried to another machine is checked again.
+function(outrider_check_amx result)
   if(OUTRIDER_AMX STREQUAL "on")
     set(${result} TRUE PARENT_SCOPE)
     return()
@@ -12,34 +12,35 @@ function(outrider_probe_amx result)
     return()
   endif()
 
-  set(key "${OUTRIDER_MACHINE} ${OUTRIDER_AMX_PROBE_FLAGS}")
-  if(NOT OUTRIDER_AMX_PROBED STREQUAL key)
-    outrider_run_amx_probe(works why)
-    set(OUTRIDER_AMX_PROBED "${key}" CACHE INTERNAL "processor that the AMX probe ran on")
-    set(OUTRIDER_AMX_WORKS ${works} CACHE INTERNAL "verdict of the AMX probe")
+  set(key "${OUTRIDER_MACHINE} ${OUTRIDER_AMX_CHECK_FLAGS}")
+  if(NOT OUTRIDER_AMX_CHECKED STREQUAL key)
+    outrider_run_amx_check(works why)
+    set(OUTRIDER_AMX_CHECKED "${key}" CACHE INTERNAL "processor that the AMX check ran on")
+    set(OUTRIDER_AMX_WORKS ${works} CACHE INTERNAL "result of the AMX check")
     message(STATUS "AMX: ${why}")
   endif()
   set(${result} ${OUTRIDER_AMX_WORKS} PARENT_SCOPE)
 endfunction()
 
-# OUTRIDER_AMX_PROBE_FLAGS is for the tests, which make the probe believe in, or fault on, AMX.
-function(outrider_run_amx_probe works why)
-  set(probe "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/probe_amx.c")
-  set(program "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/outrider_probe_amx")
+# OUTRIDER_AMX_CHECK_FLAGS is for the tests, which make the check believe in, or fault on, AMX.
+function(outrider_run_amx_check works why)
+  set(source "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/check_amx.c")
+  set(program "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/outrider_check_amx")
   set(${works} TRUE PARENT_SCOPE)
   execute_process(
-    COMMAND "${CMAKE_C_COMPILER}" -march=native ${OUTRIDER_AMX_PROBE_FLAGS} -dM -E "${probe}"
+    COMMAND "${CMAKE_C_COMPILER}" -march=native ${OUTRIDER_AMX_CHECK_FLAGS} -dM -E "${source}"
     OUTPUT_VARIABLE macros ERROR_QUIET RESULT_VARIABLE failed)
   if(failed OR NOT macros MATCHES "__AMX_TILE__")
     set(${why} "not on this processor" PARENT_SCOPE)
     return()
   endif()
   execute_process(
-    COMMAND "${CMAKE_C_COMPILER}" -march=native ${OUTRIDER_AMX_PROBE_FLAGS} -O1 -o "${program}" "${probe}"
+    COMMAND "${CMAKE_C_COMPILER}" -march=native ${OUTRIDER_AMX_CHECK_FLAGS} -O1 -o "${program}"
+            "${source}"
     ERROR_VARIABLE error RESULT_VARIABLE failed)
   if(failed)
     set(${works} FALSE PARENT_SCOPE)
-    set(${why} "left out: the probe did not compile: ${error}" PARENT_SCOPE)
+    set(${why} "left out: the check did not compile: ${error}" PARENT_SCOPE)
     return()
   endif()
   execute_process(COMMAND "${program}" OUTPUT_QUIET ERROR_VARIABLE error RESULT_VARIABLE failed

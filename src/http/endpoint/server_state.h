@@ -6,7 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,8 +31,6 @@ class ServerState {
   Metrics& metrics() { return metrics_; }
   Floors& floors() { return floors_; }
 
-  // By its name or another one that it has; an empty one: the default model.
-  std::optional<CatalogStatus> find_model(std::string_view name) const;
   // Of the model that answers to such a request, its own name: the default one's for an empty name,
   // and for an unknown one with any_model_name; else an unknown name as it is.
   std::string model_name(std::string_view asked) const;

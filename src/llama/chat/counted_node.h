@@ -9,16 +9,16 @@
 
 namespace outrider::llama {
 
-// One step of the budget, and what it made. Whatever runs is below one of these.
-struct Stepped : jinja::expression {
+// One operation of the budget, and what it made. Whatever runs is below one of these.
+struct Counted : jinja::expression {
   enum class Kind {
     kMakes,     // what comes out is new
     kLooks,     // it was there before
     kLiteral,   // new, and may hold much that was there before
-    kIterated,  // each of its entries will be a step
+    kIterated,  // each of its entries will be an operation
   };
 
-  Stepped(jinja::statement_ptr child, Kind what) : inner(std::move(child)), kind(what) {
+  Counted(jinja::statement_ptr child, Kind what) : inner(std::move(child)), kind(what) {
     pos = inner->pos;
   }
   std::string type() const override { return inner->type(); }
@@ -26,10 +26,10 @@ struct Stepped : jinja::expression {
 
   jinja::value execute_impl(jinja::context& ctx) const override {
     TemplateBudget& budget = TemplateBudget::current();
-    budget.step();
+    budget.count();
     const Depth depth(budget);
     jinja::value made = inner->execute(ctx);
-    if (kind == Kind::kIterated) budget.step(made->val_arr.size() + made->val_obj.size());
+    if (kind == Kind::kIterated) budget.count(made->val_arr.size() + made->val_obj.size());
     if (kind == Kind::kLiteral) budget.may_make(written_size(made, budget));
     if (kind != Kind::kLooks) budget.made(own_size(made));
     return made;

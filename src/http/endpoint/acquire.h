@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "http/completion/server_state.h"
+#include "http/endpoint/server_state.h"
 #include "http/exchange/exchange.h"
 #include "json/json.h"
 #include "serve/runtime.h"
@@ -12,7 +12,9 @@
 namespace outrider::http {
 
 // The model of that name (empty: the default), opened where needed; given up when the client goes
-// or the server stops. Errors: Catalog::acquire()'s.
+// or the server stops. Errors: kNotFound (a name that is not there, and nothing else);
+// kResourceExhausted, kCancelled as Catalog::acquire()'s; kInternal for what is wrong with the
+// model's files, which are named without their folders.
 Result<std::shared_ptr<Runtime>> acquire_model(ServerState& server, const HttpRequest& request,
                                                std::string_view name);
 
@@ -22,7 +24,7 @@ struct OpenModel {
   std::shared_ptr<const Target> target;  // not null
 };
 
-// The same with its target, for what needs no completion. Errors: as acquire_model's; kNotFound
+// The same with its target, for what needs no completion. Errors: as acquire_model's; kCancelled
 // also when the target has just been taken away.
 Result<OpenModel> open_model(ServerState& server, const HttpRequest& request,
                              std::string_view name);

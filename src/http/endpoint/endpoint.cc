@@ -1,4 +1,4 @@
-#include "http/completion/endpoint.h"
+#include "http/endpoint/endpoint.h"
 
 #include <string>
 #include <utility>

@@ -1,24 +1,12 @@
-#include "http/completion/server_state.h"
+#include "http/endpoint/server_state.h"
 
-#include <algorithm>
-#include <utility>
-#include <vector>
+#include <optional>
 
 namespace outrider::http {
 
-std::optional<CatalogStatus> ServerState::find_model(std::string_view name) const {
-  const auto named = [name](const CatalogStatus& model) {
-    return name.empty() || model.name == name ||
-           std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end();
-  };
-  std::vector<CatalogStatus> models = catalog_.status();
-  const auto found = std::find_if(models.begin(), models.end(), named);
-  return found == models.end() ? std::nullopt : std::optional(std::move(*found));
-}
-
 std::string ServerState::model_name(std::string_view asked) const {
-  std::optional<CatalogStatus> model = find_model(asked);
-  if (!model && options_.any_model_name) model = find_model("");
+  std::optional<CatalogStatus> model = catalog_.status_of(asked);
+  if (!model && options_.any_model_name) model = catalog_.status_of("");
   return model ? model->name : std::string(asked);
 }
 

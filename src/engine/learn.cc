@@ -57,7 +57,7 @@ constexpr double kMostOff = 2.0;
 // (plan/drafter_account.h), expected and measured: the time of plain decoding for the tokens that
 // its guesses gave, less the time that they added to the target's pass, less the time that drafting
 // took.
-void account(Step& step) {
+void learn(Step& step) {
   if (step.timed_width > 0) step.planner.note_target(step.timed_width, step.evaluate_ms);
   for (const Part& part : step.parts) {
     Sequence& s = *part.sequence;

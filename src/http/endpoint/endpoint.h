@@ -7,7 +7,7 @@
 
 #include "api/read_fields.h"
 #include "base/status.h"
-#include "http/completion/server_state.h"
+#include "http/endpoint/server_state.h"
 #include "http/exchange/exchange.h"
 #include "json/json.h"
 

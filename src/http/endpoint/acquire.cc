@@ -1,0 +1,65 @@
+#include "http/endpoint/acquire.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "http/exchange/error_reply.h"
+#include "http/exchange/file_names.h"
+
+namespace outrider::http {
+
+namespace {
+
+// Why `model`, whose name is right, is not there to answer. What is wrong with its files is the
+// server's fault, and no status of a request's may say so: a file that is missing would be a model
+// that nobody has heard of (404). llama-server says 500, too.
+Status could_not_open(const CatalogStatus& model, const Status& failure) {
+  const std::string message = without_folders(failure.message());
+  switch (failure.code()) {
+    case StatusCode::kOk:
+    case StatusCode::kResourceExhausted:  // there may be room later
+    case StatusCode::kCancelled:
+    case StatusCode::kInternal:
+      return Status(failure.code(), message);
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kNotFound:
+    case StatusCode::kUnsupported:
+    case StatusCode::kDataLoss:
+      break;
+  }
+  return internal_error("model '" + model.name + "' cannot be opened: " + message);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Runtime>> acquire_model(ServerState& server, const HttpRequest& request,
+                                               std::string_view name) {
+  Result<std::shared_ptr<Runtime>> runtime = server.catalog().acquire(
+      name, [&] { return server.stopping() || (request.gone && request.gone()); });
+  if (runtime.ok()) return runtime;
+  const std::optional<CatalogStatus> model = server.catalog().status_of(name);
+  if (!model) return runtime;  // the error repeats the name as the client sent it
+  return could_not_open(*model, runtime.status());
+}
+
+Result<OpenModel> open_model(ServerState& server, const HttpRequest& request,
+                             std::string_view name) {
+  OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<Runtime> runtime, acquire_model(server, request, name));
+  std::shared_ptr<const Target> target = runtime->target();
+  if (target == nullptr) return cancelled("the model was taken away just now; ask again");
+  return OpenModel{.runtime = std::move(runtime), .target = std::move(target)};
+}
+
+HttpReply model_error_reply(const Status& status) {
+  const bool unknown = status.code() == StatusCode::kNotFound;
+  return error_reply(status.about(unknown ? "model" : ""));
+}
+
+std::string_view model_of(const json::Json& body) {
+  const json::Json::const_iterator found = body.find("model");
+  if (found == body.end() || !found->is_string()) return {};
+  return found->get_ref<const std::string&>();
+}
+
+}  // namespace outrider::http
