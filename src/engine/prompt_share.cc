@@ -6,7 +6,8 @@
 namespace outrider {
 namespace {
 
-constexpr double kFollow = 0.3;  // weight of a new measurement of a token's time
+constexpr double kFollow = 0.3;    // weight of a new measurement of a token's time
+constexpr double kPaidBack = 0.5;  // of the share, for the loan
 
 }  // namespace
 
@@ -18,6 +19,8 @@ double PromptShare::share_of(std::int64_t texts, std::int64_t prompts) const {
 std::int64_t PromptShare::tokens(std::int64_t texts, std::int64_t prompts) {
   assert(texts > 0 && prompts > 0);
   now_ = share_of(texts, prompts);
+  if (!reading_) loan_ms_ = std::max(0.0, credit_ms_);
+  reading_ = true;
   if (share_ >= 1.0) return chunk_;
   const std::int64_t piece = grid();
   if (credit_ms_ <= 0.0) return 0;
@@ -30,12 +33,13 @@ std::int64_t PromptShare::tokens(std::int64_t texts, std::int64_t prompts) {
 }
 
 void PromptShare::note(double ms, double prompt_ms, std::int64_t n_prompt) {
-  const double share = now_ > 0.0 ? now_ : share_;
-  credit_ms_ = std::min(kBurstMs, credit_ms_ + share * ms - prompt_ms);
-  if (n_prompt == 0) {
-    now_ = 0.0;
-    return;
-  }
+  reading_ = now_ > 0.0;
+  const double share = reading_ ? now_ : share_;
+  const double paid_ms = reading_ ? std::min(loan_ms_, kPaidBack * share_ * ms) : 0.0;
+  loan_ms_ -= paid_ms;
+  credit_ms_ = std::min(kBurstMs, credit_ms_ + share * ms - paid_ms - prompt_ms);
+  now_ = 0.0;
+  if (n_prompt == 0) return;
   const double one = prompt_ms / static_cast<double>(n_prompt);
   ms_per_token_ = ms_per_token_ <= 0.0 ? one : ms_per_token_ + kFollow * (one - ms_per_token_);
 }

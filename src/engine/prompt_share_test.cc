@@ -47,6 +47,25 @@ TEST(PromptShare, InTheLongRunOnePromptTakesItsShareOnEveryMachine) {
   }
 }
 
+TEST(PromptShare, ALongPromptCostsNoMoreThanItsShareOfTheTimeThatItTakes) {
+  for (const double token_ms : {0.3, 6.0, 13.0}) {
+    PromptShare share(128, 0.2);
+    Played played = play(share, 3, 1, 54.0, token_ms, 1);
+    double all_ms = played.all_ms;
+    double taken_ms = played.share * played.all_ms;
+    while (all_ms < 60'000.0) {
+      played = play(share, 3, 1, 54.0, token_ms, 1);
+      all_ms += played.all_ms;
+      taken_ms += played.share * played.all_ms;
+      // Ten seconds are what half of the share takes to pay kBurstMs back.
+      if (all_ms > 10'000.0) {
+        EXPECT_LE(taken_ms, 0.2 * all_ms + played.most_ms + 0.01 * all_ms) << token_ms;
+      }
+    }
+    EXPECT_GE(taken_ms / all_ms, 128 * token_ms < 0.25 * 54.0 ? 0.0 : 0.19) << token_ms;
+  }
+}
+
 TEST(PromptShare, AShortPromptIsReadAtOnceAndNoStepTakesMoreThanTheBurst) {
   PromptShare share(128, 0.2);
   play(share, 1, 1, 54.0, 13.0, 2);  // learns what a token takes
