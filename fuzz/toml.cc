@@ -5,9 +5,9 @@
 namespace outrider::fuzz {
 
 void toml(Bytes input) {
-  const tools::TomlFile file = tools::parse_toml(text(input));
-  if (!file.error.empty() && !file.error.starts_with("line ")) {
-    violated("an error without a line: " + file.error);
+  const Status status = tools::parse_toml(text(input)).status();
+  if (!status.ok() && !status.message().starts_with("line ")) {
+    violated("an error without a line: " + status.message());
   }
 }
 

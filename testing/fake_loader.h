@@ -214,12 +214,12 @@ class FakeLoader : public ModelLoader {
         .model =
             FakeModel(FakeTarget::capabilities_of(*file, options), FakeTarget::rows_of(*file))});
     const Vocabulary& vocabulary = models->target->vocabulary();
-    return std::make_unique<Draft>(Draft::Parts{
-        .models = models,
-        .drafter = std::make_unique<DraftModelDrafter>(
-            models->model, vocabulary.size(),
-            [&vocabulary](Token token) { return vocabulary.is_end_of_generation(token); }),
-        .info = {.path = options.path}});
+    return std::make_unique<Draft>(
+        Draft{.models = models,
+              .drafter = std::make_unique<DraftModelDrafter>(
+                  models->model, vocabulary.size(),
+                  [&vocabulary](Token token) { return vocabulary.is_end_of_generation(token); }),
+              .info = {.path = options.path}});
   }
 
   Result<std::uint64_t> estimate_memory(const ModelOptions& options) override {

@@ -112,7 +112,7 @@ TEST_P(RealModelVocabularies, GivesThePlainTextAtEveryTemperature) {
   options.exact = ExactMode::kAuto;
   const Result<std::unique_ptr<Draft>> draft = loader.load_draft(options, target, {});
   ASSERT_TRUE(draft.ok()) << draft.status().message();
-  for (const std::string& note : (*draft)->notes()) std::printf("draft: %s\n", note.c_str());
+  for (const std::string& note : (*draft)->notes) std::printf("draft: %s\n", note.c_str());
   for (const float temperature : {0.0f, 0.7f, 1.0f}) {
     std::int64_t accepted = 0;
     std::int64_t drafted = 0;
@@ -126,7 +126,7 @@ TEST_P(RealModelVocabularies, GivesThePlainTextAtEveryTemperature) {
           testing::run_checked(target->model(), target->vocabulary(), {}, o, {});
       o.width = 4;
       const Completion got = testing::run_checked(target->model(), target->vocabulary(),
-                                                  {&(*draft)->drafter()}, o, {});
+                                                  {(*draft)->drafter.get()}, o, {});
       ASSERT_EQ(got.tokens, plain.tokens) << "T " << temperature << "\n"
                                           << plain.text << "\n---\n"
                                           << got.text;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "api/update_json.h"
+#include "api/completion_json.h"
 #include "json/json.h"
 #include "run/stats_table.h"
 #include "tools/answer_text.h"

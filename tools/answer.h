@@ -17,9 +17,9 @@
 namespace outrider::tools {
 
 struct AnswerArguments {
+  const OutputArguments& output;  // the command's
   bool stats = false;
   std::string color = "never";
-  OutputArguments output;
 };
 
 // Adds --stats and --color under "Output". `arguments` must outlive the parsing.

@@ -11,7 +11,6 @@
 #include "lab/bench_run.h"
 #include "store/atomic_file.h"
 #include "tools/command.h"
-#include "tools/field_options.h"
 #include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
@@ -34,6 +33,18 @@ figures that count give --repeat. Processor time is that of this process, prompt
 threads that wait for each other included; other programs add little to it.
 Ctrl-C ends it with the results of what was done, and exit code 130.)";
 
+std::string rule_text(const CompletionRequest& request) {
+  return value_text(field_named(speculation_fields(), "rule"), request);
+}
+
+// Why nobody guesses.
+std::string off_reason(const CompletionRequest& request) {
+  if (!request.speculative) return "switched off with --drafter none";
+  if (request.width == 1) return "--width 1 is plain decoding";
+  return "no draft model was given (-d FILE), and --rule " + rule_text(request) +
+         " takes no other drafter unasked (--drafter)";
+}
+
 class BenchCommand : public Command {
  public:
   BenchCommand()
@@ -45,7 +56,6 @@ class BenchCommand : public Command {
   Result<int> run() override;
 
  private:
-  LocalSetup setup() const;
   Result<int> report(const lab::BenchRun& run, const SignalWatch& signals);
 
   std::optional<std::string> prompts_file_;
@@ -56,7 +66,6 @@ class BenchCommand : public Command {
   ModelArguments model_;
   RequestArguments request_;
   std::optional<std::string> report_;
-  OutputArguments output_;
 };
 
 void BenchCommand::add_options(CLI::App& app) {
@@ -67,21 +76,21 @@ void BenchCommand::add_options(CLI::App& app) {
                   "(required)");
   prompt.add_names("--categories", choice_.categories,
                    "measure prompts of these categories only [default: all]");
-  prompt.add_integer("--per-category", choice_.per_category, 0, 1000000000,
+  prompt.add_integer("--per-category", choice_.per_category, {0, 1000000000},
                      "of each category only so many prompts, spread evenly over it; 0: all");
-  prompt.add_integer("--limit", choice_.limit, 0, 1000000000,
+  prompt.add_integer("--limit", choice_.limit, {0, 1000000000},
                      "of what is left only the first N prompts; 0: all");
   prompt.add_switch("--chat", chat_,
                     "prompts are user's messages: put them into the model's own chat template "
                     "('messages' always are)");
   OptionGroup measuring(app, "Measuring");
-  measuring.add_integer("--repeat", plan_.repeat, 0, 10000,
+  measuring.add_integer("--repeat", plan_.repeat, {0, 10000},
                         "how often each prompt is run each way; 0: 4 to 10 times, until the result "
                         "is as sure as --until says");
   measuring.add_number("--until", until_,
                        "how narrow the 95 % interval of the overall speed-up is to be, each way, "
                        "as a part of it: 0.005 to 1; the result says whether it is");
-  measuring.add_integer("--warm-up", plan_.warm_up, 0, 10000,
+  measuring.add_integer("--warm-up", plan_.warm_up, {0, 10000},
                         "prompts that are run once, 16 tokens each way, before it counts");
   measuring.add_switch(
       "--oracle", plan_.oracle,
@@ -104,7 +113,7 @@ void BenchCommand::check() {
     throw UsageError("--prompts is missing",
                      "give a file of JSON lines with 'turns', 'prompt' or 'messages'");
   }
-  if (report_ && report_->empty()) throw UsageError("--report is '', but must be a file's name");
+  if (report_ == "") throw UsageError("--report is '', but must be a file's name");
   if (!(until_ >= 0.005f && until_ <= 1.0f)) {
     throw UsageError("--until is " + shortly(static_cast<double>(until_)) +
                      ", but must be from 0.005 to 1");
@@ -116,8 +125,7 @@ void BenchCommand::check() {
   }
   check_request(request_, model_);
   if (plan_.oracle && r.rule != AcceptanceRule::kCoupled) {
-    throw UsageError("--oracle is there, but --rule is '" +
-                         value_text(field_named(speculation_fields(), "rule"), r) + "'",
+    throw UsageError("--oracle is there, but --rule is '" + rule_text(r) + "'",
                      "which guesses hold is drawn with that rule; take --rule coupled");
   }
   const DrafterPlan drafters = chosen_drafters(request_, model_);
@@ -128,17 +136,9 @@ void BenchCommand::check() {
                      "which guesses from what the target says in its run; leave it out");
   }
   if (drafters.empty()) {
-    throw UsageError("there is nothing to measure: " + off_reason(request_, model_),
+    throw UsageError("there is nothing to measure: " + off_reason(r),
                      "plain decoding is always measured beside speculation");
   }
-}
-
-// With measured costs also where the width is fixed: they are part of the result.
-LocalSetup BenchCommand::setup() const {
-  LocalSetup setup = setup_for(request_, model_);
-  setup.loader.measure_costs = true;
-  setup.runtime.reuse_prefix = false;  // each run reads its prompt
-  return setup;
 }
 
 // What was measured, whole or not, then what went wrong.
@@ -150,10 +150,9 @@ Result<int> BenchCommand::report(const lab::BenchRun& run, const SignalWatch& si
                   std::to_string(result.overall.pairs) + " count");
   }
   const bool anything = result.overall.pairs > 0;
-  Status printed;
-  if (anything || run.failure.ok()) {
-    printed = print(output_, lab::bench_json(result), lab::bench_table(result)).status();
-  }
+  const Status printed = anything || run.failure.ok()
+                             ? print(lab::bench_json(result), lab::bench_table(result)).status()
+                             : Status();
   const Status written =
       report_ && anything ? write_whole_file(*report_, lab::bench_report(result)) : Status();
   OUTRIDER_RETURN_IF_ERROR(printed);
@@ -181,9 +180,12 @@ Result<int> BenchCommand::run() {
                             read_prompt_file(*prompts_file_, /*limit=*/0));
   OUTRIDER_ASSIGN_OR_RETURN(const std::vector<FilePrompt> prompts,
                             lab::choose_prompts(std::move(all), choice_));
-  Terminal& terminal = watch(output_);
+  Terminal& terminal = watch();
+  LocalSetup setup = setup_for(request_, model_);
+  setup.loader.measure_costs = true;   // also where the width is fixed: they are in the result
+  setup.runtime.reuse_prefix = false;  // each run reads its prompt
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
-                            LocalRuntime::open(setup(), terminal));
+                            LocalRuntime::open(setup, terminal));
   local->print_warnings(request_.request);
   OUTRIDER_ASSIGN_OR_RETURN(plan_.prompts, tokenize(local->target(), prompts, chat_));
   plan_.categories = lab::categories_of(prompts);

@@ -17,8 +17,6 @@
 namespace outrider::tools {
 namespace {
 
-constexpr std::int32_t kMostDepth = 1 << 20;
-
 constexpr const char* kCalibrateDetails =
     R"(T(b) is what one pass of the target over b tokens takes. Every choice of speculation depends
 on it: a step of b tokens pays when it yields more than T(b)/T(1). It is jagged (four tokens may
@@ -47,7 +45,6 @@ class CalibrateCommand : public Command {
   Result<int> run() override;
 
  private:
-  LocalSetup setup() const;
   Status measure(Terminal& terminal, lab::Calibration& result) const;
 
   ModelArguments model_;
@@ -55,24 +52,22 @@ class CalibrateCommand : public Command {
   bool refresh_ = false;
   std::int32_t slots_ = 1;
   std::optional<std::string> plot_;
-  OutputArguments output_;
 };
 
 void CalibrateCommand::add_options(CLI::App& app) {
   add_model_options(app, model_);
   OptionGroup measuring(app, "Measuring");
-  measuring.add_integers("--widths", plan_.widths, 1,
-                         whole_limit(field_named(speculation_fields(), "width").range.max),
+  measuring.add_integers("--widths", plan_.widths,
+                         {1, field_named(speculation_fields(), "width").range.max},
                          "tokens of a pass that are measured; 1 is always among them");
   measuring.add_integers(
-      "--depth", plan_.depths, 1, kMostDepth,
+      "--depth", plan_.depths, {1, 1 << 20},
       "tokens in front of the passes: attention over a longer text takes longer. The first one "
       "is the curve of --json, and what the draft model is measured at");
-  measuring.add_integer("--repeat", plan_.repeat, 1, 10000, "how often each width is measured");
+  measuring.add_integer("--repeat", plan_.repeat, {1, 10000}, "how often each width is measured");
   measuring.add_switch("--refresh", refresh_,
                        "measure anew what loading keeps of this model in the cache folder");
-  const Range slots = field_named(runtime_fields(), "slots").range;
-  measuring.add_integer("--slots", slots_, whole_limit(slots.min), whole_limit(slots.max),
+  measuring.add_integer("--slots", slots_, field_named(runtime_fields(), "slots").range,
                         "completions that will run at once, as of 'rpc': what is found exact is "
                         "kept for 1, 2, and 3 or more of them");
   add_exact_option(app, "Measuring", model_);
@@ -84,7 +79,7 @@ void CalibrateCommand::add_options(CLI::App& app) {
 
 void CalibrateCommand::check() {
   require_model(model_);
-  if (plot_ && plot_->empty()) throw UsageError("--plot is '', but must be a file's name");
+  if (plot_ == "") throw UsageError("--plot is '', but must be a file's name");
   std::vector<std::int32_t>& widths = plan_.widths;
   widths.push_back(1);
   std::sort(widths.begin(), widths.end());
@@ -97,19 +92,15 @@ void CalibrateCommand::check() {
   }
 }
 
-LocalSetup CalibrateCommand::setup() const {
+Status CalibrateCommand::measure(Terminal& terminal, lab::Calibration& result) const {
   LocalSetup setup{.target = plan_.target};
   setup.runtime.slots = slots_;
   setup.loader.refresh_costs = refresh_;
   setup.loader.probe_budget_ms = 1e12;  // all the time that it needs
   if (model_.draft_model) setup.draft = plan_.draft;
-  return setup;
-}
-
-Status CalibrateCommand::measure(Terminal& terminal, lab::Calibration& result) const {
   OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<LocalRuntime> local,
-                            LocalRuntime::open(setup(), terminal));
-  local->print_warnings({.width = plan_.target.widest});
+                            LocalRuntime::open(setup, terminal));
+  local->print_warnings(CompletionRequest{.width = plan_.target.widest});
   OUTRIDER_RETURN_IF_ERROR(lab::measure_models(local->harness(), plan_, result));
   local.reset();  // two copies of a large model may not fit into memory
   OUTRIDER_RETURN_IF_ERROR(lab::measure_machine(plan_, terminal.watcher(), result));
@@ -131,9 +122,9 @@ Result<int> CalibrateCommand::run() {
   lab::Calibration result;
   result.machine = this_machine();
   result.command = command_line();
-  OUTRIDER_RETURN_IF_ERROR(measure(watch(output_), result));
+  OUTRIDER_RETURN_IF_ERROR(measure(watch(), result));
   OUTRIDER_RETURN_IF_ERROR(
-      print(output_, lab::calibration_json(result), lab::calibration_table(result)).status());
+      print(lab::calibration_json(result), lab::calibration_table(result)).status());
   if (!plot_) return kDone;
   OUTRIDER_RETURN_IF_ERROR(
       write_whole_file(*plot_, lab::calibration_plot(result)).with_context("--plot"));

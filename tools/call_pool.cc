@@ -10,7 +10,14 @@ CallPool::CallPool(std::size_t max_threads, std::function<void(const std::string
   threads_.reserve(max_threads_);
 }
 
-CallPool::~CallPool() { finish(); }
+CallPool::~CallPool() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    finish_ = true;
+  }
+  more_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
 
 void CallPool::add(std::string text) {
   std::unique_lock<std::mutex> lock(mutex_);
@@ -27,16 +34,6 @@ void CallPool::add(std::string text) {
   less_.wait(lock, [this] { return texts_.size() < kMaxWaiting; });
   texts_.push_back(std::move(text));
   more_.notify_one();
-}
-
-void CallPool::finish() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    finish_ = true;
-  }
-  more_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
 }
 
 void CallPool::run() {

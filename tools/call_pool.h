@@ -16,7 +16,7 @@ class CallPool {
  public:
   // `work` is called for each text, on a thread of the pool; it must not throw.
   CallPool(std::size_t max_threads, std::function<void(const std::string&)> work);
-  ~CallPool();  // as finish()
+  ~CallPool();  // waits until all is done
   CallPool(const CallPool&) = delete;
   CallPool& operator=(const CallPool&) = delete;
 
@@ -24,9 +24,6 @@ class CallPool {
   // up for ever. Where no thread can be made at all, works on this one. One thread.
   static constexpr std::size_t kMaxWaiting = 1024;
   void add(std::string text);
-
-  // Waits until all is done, and ends the threads. No add() after it.
-  void finish();
 
  private:
   void run();

@@ -45,9 +45,9 @@ void add_catalog_options(CLI::App& app, CatalogArguments& a) {
   group.add_text("--model-dir", a.model_dir, "DIR",
                  "serve every GGUF model in this folder and below, each by its file's name, opened "
                  "when it is first asked for");
-  group.add_integer("--max-models", a.max_models, 0, 1024,
+  group.add_integer("--max-models", a.max_models, {0, 1024},
                     "models open at once, at most; 0: as many as memory holds");
-  group.add_integer("--model-memory", a.model_memory, 0, 1 << 30,
+  group.add_integer("--model-memory", a.model_memory, {0, 1 << 30},
                     "MiB of main memory for all models together; where that is short, those that "
                     "were used longest ago are closed. 0: what the machine has free");
 }

@@ -56,7 +56,7 @@ class ChatCommand : public Command {
   bool no_history_ = false;
   ModelArguments model_;
   RequestArguments request_;
-  AnswerArguments answer_;
+  AnswerArguments answer_{.output = output_};
 
   bool interactive_ = false;
   bool failed_ = false;  // a message or a command did
@@ -75,7 +75,7 @@ void ChatCommand::add_options(CLI::App& app) {
   add_request_options(app, request_, {"namespace"});
   add_exact_option(app, "Speculation", model_);
   add_answer_options(app, answer_);
-  add_output_options(app, answer_.output);
+  add_output_options(app, output_);
 }
 
 void ChatCommand::check() {
@@ -152,7 +152,7 @@ Result<int> ChatCommand::run() {
   interactive_ = isatty(STDIN_FILENO) == 1;
   const std::vector<int> of_terminal =
       interactive_ ? std::vector<int>{SIGTSTP, SIGWINCH} : std::vector<int>{};
-  Terminal& terminal = watch(answer_.output, of_terminal);
+  Terminal& terminal = watch(of_terminal);
   // Before the models are loaded: what is typed meanwhile is the first line.
   const std::string history = no_history_ ? "" : history_.value_or(default_history_file());
   std::unique_ptr<LineSource> lines = edited_lines(history);

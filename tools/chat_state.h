@@ -47,8 +47,6 @@ class ChatState {
 
   // No more questions: /exit, or nobody reads the answers any more.
   bool ended() const { return ended_; }
-  // What could not be written to stdout.
-  const Status& output_status() const { return output_.status(); }
 
  private:
   // Answers the conversation's last question. `before`: the conversation to go back to.

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "json/json.h"
+#include "model/vocabulary.h"
 #include "tools/terminal.h"
 
 namespace outrider::tools {
@@ -46,22 +47,25 @@ class Command {
   // UsageError as check() does. REQUIRES: check() has passed, models() are files
   virtual Result<int> run() = 0;
   // run(), with what failed on stderr. Where a signal ended it the exit code tells of that.
-  int run_and_tell();
-
-  // The call as it could be typed again, for results that say how they were made.
-  const std::string& command_line() const { return command_line_; }
-  void set_command_line(std::string text) { command_line_ = std::move(text); }
+  // `command_line`: the call as it could be typed again.
+  int run_and_tell(std::string command_line);
 
  protected:
+  // For results that say how they were made.
+  const std::string& command_line() const { return command_line_; }
   // From now on, until the command's own end, signals ask it to end (tools/terminal.h).
-  Terminal& watch(const OutputArguments& output, const std::vector<int>& others = {}) {
-    return terminal_.emplace(output, others);
+  Terminal& watch(const std::vector<int>& others = {}) {
+    return terminal_.emplace(output_, others);
   }
+  // The vocabulary of a GGUF file, whose weights are mapped, not read. Errors name it; kCancelled
+  // by a signal. No progress is shown afterwards. REQUIRES: watch() was called
+  Result<std::shared_ptr<const Vocabulary>> read_vocabulary(const std::string& path);
   // A result on stdout, below no progress bar. Returns kDone. Errors: those of writing.
   Result<int> print(std::string_view text);
   // `object` with --json, else `table`.
-  Result<int> print(const OutputArguments& output, const json::Json& object,
-                    const std::string& table);
+  Result<int> print(const json::Json& object, const std::string& table);
+
+  OutputArguments output_;  // for add_output_options(), where the command has them
 
  private:
   const char* name_;

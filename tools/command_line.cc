@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
@@ -10,6 +10,7 @@
 #include "base/list_of.h"
 #include "base/nearest.h"
 #include "llama/base/processor.h"
+#include "llama/files/model_file.h"
 #include "tools/command.h"
 #include "tools/config.h"
 #include "tools/fetch_models.h"
@@ -77,10 +78,9 @@ Command& chosen_command(const CLI::App& root,
                      parsed[1]->get_name());
   }
   if (!rest.empty()) throw unexpected_arguments(*parsed.front(), rest);
-  for (const std::unique_ptr<Command>& command : commands) {
-    if (command->name() == parsed.front()->get_name()) return *command;
-  }
-  throw UsageError("no command was given");
+  return **std::find_if(commands.begin(), commands.end(), [&](const auto& command) {
+    return command->name() == parsed.front()->get_name();
+  });
 }
 
 // The arguments as one line that a shell reads as the same arguments.
@@ -108,34 +108,25 @@ int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& c
     root.parse(arguments_to_parse(root, argc, argv));
     Command& command = chosen_command(root, commands);
     command.check();
-    if (command.computes()) {
-      const Status processor = llama::check_processor();
-      if (!processor.ok()) return fail(processor);
-    }
-    command.set_command_line(typed(argc, argv));
+    const Status processor = command.computes() ? llama::check_processor() : Status();
+    if (!processor.ok()) return fail(processor);
     if (ModelArguments* const models = command.models()) {
       const int fetched = fetch_models(*models);
       if (fetched != kDone) return fetched;
       offer_draft(*models);
     }
-    return command.run_and_tell();
+    return command.run_and_tell(typed(argc, argv));
   } catch (const CLI::Success& call) {  // --help, --version
     return root.exit(call);
-  } catch (const UsageError& error) {
-    print_error(error.what(), error.hint());
   } catch (const CLI::ParseError& error) {
-    const UsageError ours = translate(error);
-    print_error(ours.what(), ours.hint());
+    const UsageError wrong = translate(error);
+    print_error(wrong.what(), wrong.hint());
   }
   return kWrongUsage;
 }
 
 // `outrider model-host CHANNEL MEMORY`: how a target in a process of its own is started. Not for
 // people, so not among the commands; and no option may disturb it, wherever it is given.
-bool is_model_host(int argc, const char* const* argv) {
-  return argc == 4 && std::string_view(argv[1]) == "model-host";
-}
-
 int host_model(const char* const* argv) {
   try {
     return run_model_host(std::stoi(argv[2]), std::stoi(argv[3]));
@@ -147,12 +138,23 @@ int host_model(const char* const* argv) {
 
 }  // namespace
 
-int Command::run_and_tell() {
+int Command::run_and_tell(std::string command_line) {
+  command_line_ = std::move(command_line);
   const Result<int> code = run();
   if (code.ok()) return *code;
   if (!terminal_) return fail(code.status());
   terminal_->progress.clear();
   return fail(code.status(), terminal_->signals);
+}
+
+Result<std::shared_ptr<const Vocabulary>> Command::read_vocabulary(const std::string& path) {
+  Result<std::shared_ptr<llama::ModelFile>> file =
+      llama::ModelFile::load(path, /*n_gpu_layers=*/0, /*extra_bufts=*/false,
+                             terminal_->load_hooks("reading the vocabulary"));
+  terminal_->progress.clear();
+  if (!file.ok()) return file.status();
+  const Vocabulary& vocabulary = (*file)->text_vocabulary();
+  return std::shared_ptr<const Vocabulary>(*std::move(file), &vocabulary);  // shares its life
 }
 
 Result<int> Command::print(std::string_view text) {
@@ -163,9 +165,8 @@ Result<int> Command::print(std::string_view text) {
   return kDone;
 }
 
-Result<int> Command::print(const OutputArguments& output, const json::Json& object,
-                           const std::string& table) {
-  return print(output.json ? json::encode(object) + "\n" : table);
+Result<int> Command::print(const json::Json& object, const std::string& table) {
+  return print(output_.json ? json::encode(object) + "\n" : table);
 }
 
 std::vector<std::unique_ptr<Command>> make_commands() {
@@ -181,7 +182,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
 }
 
 int run_command_line(int argc, const char* const* argv) {
-  if (is_model_host(argc, argv)) return host_model(argv);
+  if (argc == 4 && std::string_view(argv[1]) == "model-host") return host_model(argv);
   const std::vector<std::unique_ptr<Command>> commands = make_commands();
   CLI::App root(kSummary, "outrider");
   // The last line of defence: what is thrown in spite of all is a bug or a lack of memory, and

@@ -6,7 +6,6 @@
 
 #include "lab/compare_run.h"
 #include "tools/command.h"
-#include "tools/field_options.h"
 #include "tools/local_runtime.h"
 #include "tools/model_options.h"
 #include "tools/options.h"
@@ -44,7 +43,6 @@ class CompareCommand : public Command {
   ModelArguments model_;
   RequestArguments request_;
   lab::ComparePlan plan_{.widths = {4}};
-  OutputArguments output_;
 };
 
 void CompareCommand::add_options(CLI::App& app) {
@@ -52,7 +50,8 @@ void CompareCommand::add_options(CLI::App& app) {
   prompt.add_text("--prompts", prompts_, "FILE",
                   "JSON lines, each with 'turns' (texts; the first is taken), 'prompt' (a text) or "
                   "'messages' (a conversation); - is standard input (required)");
-  prompt.add_integer("--limit", limit_, 0, 1000000000, "compare the first N prompts only; 0: all");
+  prompt.add_integer("--limit", limit_, {0, 1000000000},
+                     "compare the first N prompts only; 0: all");
   prompt.add_switch("--chat", chat_,
                     "prompts are user's messages: put them into the model's own chat template "
                     "('messages' always are)");
@@ -62,7 +61,7 @@ void CompareCommand::add_options(CLI::App& app) {
                       {"logprobs", "timeout_ms", "shift_keep", "width", "rule", "namespace"});
   OptionGroup speculation(app, "Speculation");
   speculation.add_integers(
-      "--width", plan_.widths, 2, whole_limit(field_named(speculation_fields(), "width").range.max),
+      "--width", plan_.widths, {2, field_named(speculation_fields(), "width").range.max},
       "tokens of one target step at most, its own last one included; several widths are compared "
       "one after the other",
       " (1 is plain decoding, with nothing to compare)");
@@ -78,8 +77,7 @@ void CompareCommand::check() {
   }
   if (request_.request.max_tokens == 0) {
     throw UsageError(
-        "--max-tokens is 0, but must be at least 1, or -1: there would be nothing to "
-        "compare");
+        "--max-tokens is 0, but must be at least 1, or -1: there would be nothing to compare");
   }
   if (!request_.request.speculative) {
     throw UsageError("--drafter is 'none', but there would be nothing to compare",
@@ -109,7 +107,7 @@ Result<int> CompareCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   OUTRIDER_ASSIGN_OR_RETURN(const std::vector<FilePrompt> prompts,
                             read_prompt_file(*prompts_, static_cast<std::size_t>(limit_)));
-  Terminal& terminal = watch(output_);
+  Terminal& terminal = watch();
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
                             LocalRuntime::open(setup(), terminal));
   local->print_warnings(request_.request);
@@ -118,7 +116,7 @@ Result<int> CompareCommand::run() {
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
   const auto [comparison, failure] = lab::run_comparison(local->harness(), plan_);
   OUTRIDER_RETURN_IF_ERROR(
-      print(output_, lab::comparison_json(comparison), lab::comparison_table(comparison)).status());
+      print(lab::comparison_json(comparison), lab::comparison_table(comparison)).status());
   OUTRIDER_RETURN_IF_ERROR(failure);  // after what was compared until then
   return terminal.signals.exit_code();
 }

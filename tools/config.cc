@@ -17,8 +17,7 @@ namespace {
 
 const CLI::Option* find_option(const CLI::App& app, const std::string& key) {
   const CLI::Option* option = app.get_option_no_throw("--" + key);
-  const bool configurable = option != nullptr && option != app.get_help_ptr();
-  return configurable ? option : nullptr;
+  return option == app.get_help_ptr() ? nullptr : option;
 }
 
 bool set_in_environment(const std::string& key) {
@@ -35,39 +34,31 @@ class LayeredConfig : public CLI::Config {
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     const std::string text((std::istreambuf_iterator<char>(input)), {});
-    TomlFile file = parse_toml(text);
-    if (!file.error.empty()) refuse(file.error);
-    const std::vector<const CLI::App*> chosen = commands(/*parsed_only=*/true);
+    Result<TomlFile> file = parse_toml(text);
+    if (!file.ok()) refuse(file.status().message());
+    const std::vector<const CLI::App*> chosen =
+        root_.get_subcommands([](const CLI::App* app) { return app->parsed() > 0; });
     std::vector<CLI::ConfigItem> result;
     if (chosen.empty()) return result;
     // CLI11 takes the first value that it gets: what is under the command's own table goes first.
-    std::stable_partition(file.entries.begin(), file.entries.end(),
+    std::stable_partition(file->entries.begin(), file->entries.end(),
                           [](const TomlEntry& entry) { return !entry.table.empty(); });
-    for (TomlEntry& entry : file.entries) {
+    for (TomlEntry& entry : file->entries) {
       std::replace(entry.key.begin(), entry.key.end(), '_', '-');
       if (is_of_models(entry)) continue;
       check_known(entry);
       const CLI::App& command = *chosen.front();
+      const CLI::Option* const option = find_option(command, entry.key);
       const bool meant = entry.table.empty() || entry.table == command.get_name();
-      if (!meant || find_option(command, entry.key) == nullptr) continue;
-      if (set_in_environment(entry.key)) continue;
-      check_count(command, entry);
-      check_switch(command, entry);
-      CLI::ConfigItem item;
-      item.parents = {command.get_name()};
-      item.name = entry.key;
-      item.inputs = entry.values;
-      result.push_back(std::move(item));
+      if (!meant || option == nullptr || set_in_environment(entry.key)) continue;
+      check_values(*option, entry);
+      result.push_back(
+          {.parents = {command.get_name()}, .name = entry.key, .inputs = entry.values});
     }
     return result;
   }
 
  private:
-  std::vector<const CLI::App*> commands(bool parsed_only) const {
-    return root_.get_subcommands(
-        [parsed_only](const CLI::App* app) { return !parsed_only || app->parsed(); });
-  }
-
   [[noreturn]] void refuse(const std::string& what, const std::string& hint = "") const {
     throw UsageError("config file '" + root_.get_config_ptr()->as<std::string>() + "', " + what,
                      hint);
@@ -89,7 +80,7 @@ class LayeredConfig : public CLI::Config {
   void check_known(const TomlEntry& entry) const {
     std::vector<std::string> tables;
     std::vector<std::string> keys;
-    for (const CLI::App* command : commands(/*parsed_only=*/false)) {
+    for (const CLI::App* command : root_.get_subcommands({})) {
       tables.push_back(command->get_name());
       if (!entry.table.empty() && entry.table != command->get_name()) continue;
       if (find_option(*command, entry.key) != nullptr) return;
@@ -104,17 +95,12 @@ class LayeredConfig : public CLI::Config {
            near.empty() ? "" : "did you mean '" + near + "'?");
   }
 
-  void check_count(const CLI::App& command, const TomlEntry& entry) const {
-    const CLI::Option* option = find_option(command, entry.key);
-    const bool many = option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+  void check_values(const CLI::Option& option, const TomlEntry& entry) const {
+    const bool many = option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
     if (!many && entry.values.size() != 1) refuse(entry, "'" + entry.key + "' takes one value");
-  }
-
-  void check_switch(const CLI::App& command, const TomlEntry& entry) const {
-    const bool is_switch = find_option(command, entry.key)->get_expected_max() == 0;
-    const std::string& value = entry.values.empty() ? std::string() : entry.values.front();
-    if (!is_switch || value == "true" || value == "false") return;
-    refuse(entry, "'" + entry.key + "' is " + value + ", but must be true or false");
+    const bool is_switch = option.get_expected_max() == 0;  // and takes one value
+    if (!is_switch || entry.values[0] == "true" || entry.values[0] == "false") return;
+    refuse(entry, "'" + entry.key + "' is " + entry.values[0] + ", but must be true or false");
   }
 
   const CLI::App& root_;
@@ -126,27 +112,9 @@ void add_environment(CLI::App& app) {
   }
 }
 
-}  // namespace
-
-void add_layers(CLI::App& root) {
-  root.set_config("--config", "", "read options from this TOML file (see below)",
-                  /*config_required=*/false)
-      ->option_text(" FILE");
-  root.config_formatter(std::make_shared<LayeredConfig>(root));
-  // Only the command that is called reads the environment, so that a bad value of an option that it
-  // does not have cannot stop it.
-  for (CLI::App* command : root.get_subcommands({})) {
-    command->fallthrough();
-    command->preparse_callback([command](std::size_t) { add_environment(*command); });
-  }
-}
-
-namespace {
-
 // Whether the next argument is the value of this one: "-p", "--prompt", but not "--prompt=x".
 bool takes_next(const CLI::App& root, const std::string& argument) {
-  const std::vector<const CLI::App*> commands =
-      root.get_subcommands([](const CLI::App*) { return true; });
+  const std::vector<const CLI::App*> commands = root.get_subcommands({});
   return std::any_of(commands.begin(), commands.end(), [&](const CLI::App* command) {
     if (argument.size() < 2 || argument[0] != '-') return false;
     const CLI::Option* option = command->get_option_no_throw(argument);
@@ -164,6 +132,19 @@ std::string long_name(const std::string& argument) {
 }
 
 }  // namespace
+
+void add_layers(CLI::App& root) {
+  root.set_config("--config", "", "read options from this TOML file (see below)",
+                  /*config_required=*/false)
+      ->option_text(" FILE");
+  root.config_formatter(std::make_shared<LayeredConfig>(root));
+  // Only the command that is called reads the environment, so that a bad value of an option that it
+  // does not have cannot stop it.
+  for (CLI::App* command : root.get_subcommands({})) {
+    command->fallthrough();
+    command->preparse_callback([command](std::size_t) { add_environment(*command); });
+  }
+}
 
 std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,
                                             const char* const* argv) {

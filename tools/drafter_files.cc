@@ -4,26 +4,16 @@
 #include <system_error>
 
 #include "draft/drafter_table.h"
-#include "tools/field_options.h"
 #include "tools/usage.h"
 
 namespace outrider::tools {
 namespace {
 
-// The tier to which `run` writes.
+// The tier to which `run` writes, and what help says of it behind the drafter's name.
 constexpr std::string_view kGrowing = "dynamic";
-
-std::string help_of(const FileOption& option, std::string_view drafter, bool grows) {
-  if (!grows || option.tier != kGrowing) return std::string(option.help);
-  return std::string(drafter) +
-         ": what earlier texts held; starts empty when the file does not exist; 'run' adds its "
-         "prompt and answer";
-}
-
-bool exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
+constexpr const char* kGrowingHelp =
+    ": what earlier texts held; starts empty when the file does not exist; 'run' adds its prompt "
+    "and answer";
 
 }  // namespace
 
@@ -37,7 +27,9 @@ void add_drafter_files(OptionGroup& group, std::vector<DrafterFile>& files, bool
           files.push_back({std::string(drafter), path, std::string(option.tier)});
         }
       };
-      const std::string help = help_of(option, drafter, grows);
+      const std::string help = grows && option.tier == kGrowing
+                                   ? std::string(drafter) + kGrowingHelp
+                                   : std::string(option.help);
       if (option.tier.empty()) {
         group.declare_many(name, help, "FILE", take);
       } else {
@@ -62,7 +54,9 @@ std::vector<DrafterFile> files_to_read(const std::vector<DrafterFile>& files,
                                        const DrafterPlan& plan) {
   std::vector<DrafterFile> read = files;
   std::erase_if(read, [&plan](const DrafterFile& file) {
-    return !plan.mentions(file.drafter) || (file.tier == kGrowing && !exists(file.path));
+    std::error_code error;
+    return !plan.mentions(file.drafter) ||
+           (file.tier == kGrowing && !std::filesystem::exists(file.path, error));
   });
   return read;
 }

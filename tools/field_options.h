@@ -11,18 +11,8 @@
 
 #include "base/field.h"
 #include "tools/options.h"
-#include "tools/usage.h"
 
 namespace outrider::tools {
-
-// "top_k" -> "--top-k"; an index goes: "stop[2]" -> "--stop".
-std::string option_name(std::string_view field);
-
-// What `status` says, with its field spelled as an option.
-std::string option_message(const Status& status);
-
-// Throws a failure as wrong usage.
-void require_ok(const Status& status, const std::string& hint = "");
 
 // What belongs to an option and not to its field.
 struct OptionTexts {
@@ -36,27 +26,23 @@ template <typename T>
 CLI::Option* add_field(OptionGroup& group, const Field<T>& field, T& object,
                        const OptionTexts& texts = {});
 
-// All of the table but those ByHand and `without`. `added`: called with each field and its option.
-template <typename T, typename Added>
-void add_fields(OptionGroup& group, std::span<const Field<T>> table, T& object,
-                const std::vector<std::string_view>& without, Added&& added) {
-  for (const Field<T>& field : table) {
-    const bool left_out = std::find(without.begin(), without.end(), field.name) != without.end();
-    if (left_out || std::holds_alternative<ByHand>(field.place)) continue;
-    const CLI::Option* const option = add_field(group, field, object);
-    added(field, option);
-  }
-}
+// All of the table but those ByHand and `without`.
 template <typename T>
 void add_fields(OptionGroup& group, std::span<const Field<T>> table, T& object,
                 const std::vector<std::string_view>& without = {}) {
-  add_fields(group, table, object, without, [](const Field<T>&, const CLI::Option*) {});
+  for (const Field<T>& field : table) {
+    const bool left_out = std::find(without.begin(), without.end(), field.name) != without.end();
+    if (left_out || std::holds_alternative<ByHand>(field.place)) continue;
+    add_field(group, field, object);
+  }
 }
 
 // Details from here on.
 
 template <typename T>
 class OptionAdder {
+  using Text = const std::string&;
+
  public:
   OptionAdder(OptionGroup& group, const Field<T>& field, T& object, const OptionTexts& texts)
       : group_(group), field_(field), object_(object) {
@@ -70,9 +56,7 @@ class OptionAdder {
 
   CLI::Option* operator()(const ByHand& /*place*/) { return nullptr; }
   CLI::Option* operator()(float& value) {
-    return declare("X", [&value, name = spelled(names_)](const std::string& text) {
-      value = parse_number(name, text);
-    });
+    return declare("X", [&value](Text name, Text text) { value = parse_number(name, text); });
   }
   CLI::Option* operator()(std::int32_t& value) { return add_whole<std::int32_t>(value); }
   CLI::Option* operator()(std::int64_t& value) { return add_whole<std::int64_t>(value); }
@@ -84,56 +68,51 @@ class OptionAdder {
   CLI::Option* operator()(std::optional<std::string>& value) { return add_text(value); }
   CLI::Option* operator()(std::vector<std::string>& values) {
     if (field_.unit.ends_with(",...")) {
-      return declare("", [&values](const std::string& text) { values = parts_of(text); });
+      return declare("", [&values](Text /*name*/, Text text) { values = parts_of(text); });
     }
     return group_.add_texts(names_, values, std::string(field_.unit),
                             help_ + "; may be given several times");
   }
   CLI::Option* operator()(const Choice<T>& choice) {
     const std::vector<std::string> names(choice.names.begin(), choice.names.end());
-    return set_choices(declare("NAME",
-                               [&object = object_, choice, names,
-                                name = spelled(names_)](const std::string& text) {
-                                 choice.set(object, parse_choice(name, text, names));
-                               }),
-                       names);
+    const auto take = [&object = object_, choice, names](Text name, Text text) {
+      choice.set(object, parse_choice(name, text, names));
+    };
+    return set_choices(declare("NAME", take), names);
   }
   CLI::Option* operator()(const OrAuto<T>& place) {
-    return declare("N", [&object = object_, place, range = field_.range,
-                         name = spelled(names_)](const std::string& text) {
+    return declare("N", [&object = object_, place, range = field_.range](Text name, Text text) {
       object.*(place.member) = text == "auto"
                                    ? place.automatic
                                    : static_cast<std::int32_t>(parse_integer(
-                                         name, text, whole_limit(range.min), whole_limit(range.max),
-                                         "auto, or " + whole_range_text(range)));
+                                         name, text, range, "auto, or " + whole_range_text(range)));
     });
   }
   CLI::Option* operator()(const TextForm<T>& form) {
-    return declare("EXPR",
-                   [&object = object_, form, field = std::string(field_.name)](
-                       const std::string& text) { require_ok(form.set(object, text, field)); });
+    return declare("EXPR", [&object = object_, form, &field = field_](Text /*name*/, Text text) {
+      require_ok(form.set(object, text, std::string(field.name)));
+    });
   }
 
  private:
-  CLI::Option* declare(const std::string& unit, std::function<void(const std::string&)> take) {
-    return group_.declare(
-        names_, help_, field_.unit.empty() ? unit : std::string(field_.unit), fallback_,
-        [take = std::move(take), &field = field_, &object = object_](const std::string& text) {
-          take(text);
-          require_ok(check(field, object));
-        });
+  CLI::Option* declare(const std::string& unit, std::function<void(Text name, Text text)> take) {
+    return group_.declare(names_, help_, field_.unit.empty() ? unit : std::string(field_.unit),
+                          fallback_,
+                          [take = std::move(take), name = spelled(names_), &field = field_,
+                           &object = object_](const std::string& text) {
+                            take(name, text);
+                            require_ok(check(field, object));
+                          });
   }
   template <typename Value>
   CLI::Option* add_text(Value& value) {
-    return declare("TEXT", [&value](const std::string& text) { value = text; });
+    return declare("TEXT", [&value](Text /*name*/, Text text) { value = text; });
   }
   template <typename Whole, typename Value>
   CLI::Option* add_whole(Value& value) {
-    return declare(
-        "N", [&value, name = spelled(names_), range = field_.range](const std::string& text) {
-          value = static_cast<Whole>(parse_integer(
-              name, text, whole_limit(range.min), whole_limit(range.max), whole_range_text(range)));
-        });
+    return declare("N", [&value, range = field_.range](Text name, Text text) {
+      value = static_cast<Whole>(parse_integer(name, text, range));
+    });
   }
 
   OptionGroup& group_;

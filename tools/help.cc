@@ -45,20 +45,18 @@ std::string option_groups(const HelpFormatter& formatter, const CLI::App* app) {
 }  // namespace
 
 std::string wrap(const std::string& text, std::size_t indent, std::size_t width) {
+  const std::string next_line = "\n" + std::string(indent, ' ');
   std::string result;
-  std::size_t column = indent;
   std::istringstream lines(text);
   std::string line;
   for (bool first_line = true; std::getline(lines, line); first_line = false) {
-    if (!first_line) {
-      result += "\n" + std::string(indent, ' ');
-      column = indent;
-    }
+    if (!first_line) result += next_line;
+    std::size_t column = indent;
     std::istringstream words(line);
     std::string word;
     for (bool first = true; words >> word; first = false) {
       if (!first && column + 1 + word.size() > width) {
-        result += "\n" + std::string(indent, ' ');
+        result += next_line;
         column = indent;
       } else if (!first) {
         result += " ";
@@ -98,10 +96,8 @@ std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positi
 }
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
-  const bool is_root = app->get_parent() == nullptr;
-  std::string line = "\nUsage: " + (is_root ? name : "outrider " + app->get_name());
-  if (is_root) return line + " COMMAND [OPTIONS]\n";
-  line += " [OPTIONS]";
+  if (app->get_parent() == nullptr) return "\nUsage: " + name + " COMMAND [OPTIONS]\n";
+  std::string line = "\nUsage: outrider " + app->get_name() + " [OPTIONS]";
   for (const CLI::Option* option : app->get_options()) {
     if (!option->get_positional()) continue;
     const std::string& label = option->get_type_name();

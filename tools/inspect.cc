@@ -30,7 +30,6 @@ class InspectCommand : public Command {
 
  private:
   ModelArguments model_;
-  OutputArguments output_;
 };
 
 void InspectCommand::add_options(CLI::App& app) {
@@ -47,7 +46,7 @@ void InspectCommand::check() {
 }
 
 Result<int> InspectCommand::run() {
-  Terminal& terminal = watch(output_);
+  Terminal& terminal = watch();
   std::optional<ModelOptions> draft;
   if (model_.draft_model) draft = draft_options(model_);
   OUTRIDER_ASSIGN_OR_RETURN(
@@ -58,7 +57,7 @@ Result<int> InspectCommand::run() {
     print_warning("types of weights were not measured: " +
                   inspection.draft->types_status.message());
   }
-  return print(output_, lab::inspection_json(inspection), lab::inspection_table(inspection));
+  return print(lab::inspection_json(inspection), lab::inspection_table(inspection));
 }
 
 }  // namespace

@@ -37,8 +37,7 @@ LineReader::Kind LineReader::next(std::string& line) {
       buffer_.clear();
     }
     searched = buffer_.size();
-    if (interrupted_) return Kind::kInterrupted;
-    if (!ended_ && fill()) continue;
+    if (!interrupted_ && !ended_ && fill()) continue;
     if (interrupted_) return Kind::kInterrupted;
     if (too_long) return Kind::kTooLong;
     if (buffer_.empty()) return Kind::kEnd;

@@ -1,5 +1,6 @@
 #include "tools/local_runtime.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "draft/drafter_table.h"
@@ -9,9 +10,6 @@ namespace outrider::tools {
 namespace {
 
 constexpr std::int64_t kProgressMs = 100;  // between two looks at how far it is
-
-// The file's name without its folders, for a progress bar.
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 LlamaLoaderOptions loader_options(const LocalSetup& setup, Terminal& terminal) {
   LlamaLoaderOptions how = setup.loader;
@@ -52,8 +50,7 @@ LocalSetup setup_for(const RequestArguments& a, const ModelArguments& model) {
   if (!a.request.drafters.empty() && !mentions_own_head(drafters)) {
     setup.target->mtp = HeadChoice::kOff;
   }
-  const bool asks_draft = mentions_draft(drafters);
-  if (asks_draft) setup.draft = draft_options(model);
+  if (mentions_draft(drafters)) setup.draft = draft_options(model);
   setup.files = files_to_read(a.files, drafters);
   return setup;
 }
@@ -64,9 +61,7 @@ LocalRuntime::LocalRuntime(const LocalSetup& setup, Terminal& terminal)
 Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(
     const LocalSetup& setup, Terminal& terminal, const std::function<void(Runtime&)>& created) {
   std::unique_ptr<LocalRuntime> local(new LocalRuntime(setup, terminal));
-  OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime,
-                            Runtime::create(setup.runtime, local->loader_));
-  local->runtime_ = std::move(runtime);
+  OUTRIDER_ASSIGN_OR_RETURN(local->runtime_, Runtime::create(setup.runtime, local->loader_));
   if (created) created(*local->runtime_);
   if (setup.target) OUTRIDER_RETURN_IF_ERROR(local->load(*setup.target, setup.draft));
   OUTRIDER_RETURN_IF_ERROR(local->attach(setup.files));
@@ -81,7 +76,8 @@ Status LocalRuntime::load(const ModelOptions& target, const std::optional<ModelO
     const ModelStatus& loading =
         status.target.state == ModelState::kLoading ? status.target : status.draft;
     if (!loading.path.empty()) {
-      terminal_.progress.update("loading " + base_name(loading.path), loading.progress);
+      const std::string file = std::filesystem::path(loading.path).filename().string();
+      terminal_.progress.update("loading " + file, loading.progress);
     }
     if (!terminal_.signals.raised() || is_cancelled) continue;
     (void)runtime_->cancel_load(ModelRole::kTarget);  // not found: it is done already
@@ -110,13 +106,9 @@ Status LocalRuntime::attach(const std::vector<DrafterFile>& files) {
   return Status();
 }
 
-void LocalRuntime::print_warnings() const {
+void LocalRuntime::print_warnings(const std::optional<CompletionRequest>& request) const {
   for (const std::string& warning : warnings_) print_warning(warning);
-}
-
-void LocalRuntime::print_warnings(const CompletionRequest& request) const {
-  print_warnings();
-  const std::string narrow = width_warning(target(), request);
+  const std::string narrow = request ? width_warning(target(), *request) : "";
   if (!narrow.empty()) print_warning(narrow);
 }
 

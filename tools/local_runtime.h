@@ -46,10 +46,8 @@ class LocalRuntime {
   }
 
   // Says what the user should know although it works: "the context is larger than ...", and that
-  // steps hold fewer tokens than `request` asks for.
-  void print_warnings(const CompletionRequest& request) const;
-  // The same without a request.
-  void print_warnings() const;
+  // steps hold fewer tokens than `request` asks for. REQUIRES: with a request, as target()
+  void print_warnings(const std::optional<CompletionRequest>& request = std::nullopt) const;
 
  private:
   LocalRuntime(const LocalSetup& setup, Terminal& terminal);

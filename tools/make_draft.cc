@@ -55,7 +55,6 @@ class MakeDraftCommand : public Command {
   std::vector<std::int32_t> n_tokens_;
   std::vector<std::int32_t> n_left_out_;
   lab::MakeDraftPlan plan_;
-  OutputArguments output_;
 };
 
 void MakeDraftCommand::add_options(CLI::App& app) {
@@ -77,21 +76,21 @@ void MakeDraftCommand::add_search_options(CLI::App& app) {
       "--sample", plan_.sample.files, "FILE",
       "a text, or JSON lines with 'prompt', 'turns' or 'messages', like what the draft "
       "is for; may be given several times [default: built-in prompts]");
-  sample.add_integer("-n,--tokens", plan_.sample.max_tokens, 2, 100000,
+  sample.add_integer("-n,--tokens", plan_.sample.max_tokens, {2, 100000},
                      "tokens that the target says to each of up to eight prompts");
   sample.add_number("--temp", temperature_, "temperature at which it says them, and drafts guess");
-  sample.add_integer("--seed", plan_.sample.seed, 0, 4294967295, "of its noise");
+  sample.add_integer("--seed", plan_.sample.seed, {0, 4294967295}, "of its noise");
   OptionGroup search(app, "Search");
   search.add_names("--types", types_,
                    "types of weights to try, as ggml names them: q4_0,q8_0; none: the source's own "
                    "alone [default: the three that are cheapest here]");
-  search.add_integers("--vocabulary", n_tokens_, 0, 100000000,
+  search.add_integers("--vocabulary", n_tokens_, {0, 100000000},
                       "numbers of tokens to try; 0: all of them alone [default: halves, quarters, "
                       "... down to what the sample needs]");
-  search.add_integers("--leave-out", n_left_out_, 0, 100000,
+  search.add_integers("--leave-out", n_left_out_, {0, 100000},
                       "numbers of layers to try to leave out; 0: none [default: one to four "
                       "sixths]");
-  search.add_integer("--measure", plan_.most_measured, 0, 100,
+  search.add_integer("--measure", plan_.most_measured, {0, 100},
                      "how many of the best are measured; 0: what is expected decides");
 }
 
@@ -103,7 +102,7 @@ void MakeDraftCommand::check() {
                      "the model that the draft is made of is --from");
   }
   if (!path_ || path_->empty()) throw UsageError("--output is missing: the draft to write", usage);
-  if (from_ && from_->empty()) throw UsageError("--from is '', but must be a GGUF file");
+  if (from_ == "") throw UsageError("--from is '', but must be a GGUF file");
   if (!model_.target.workers.empty()) {
     throw UsageError(
         "--workers cannot be used here: what a draft costs is measured beside the "
@@ -149,7 +148,7 @@ Result<int> MakeDraftCommand::run() {
   plan_.source = from_.value_or(plan_.target.path);
   plan_.command = command_line();
   OUTRIDER_RETURN_IF_ERROR(check_files());
-  Terminal& terminal = watch(output_);
+  Terminal& terminal = watch();
   LocalSetup setup{.target = plan_.target};
   setup.runtime.slots = 1;
   setup.runtime.reuse_prefix = false;  // measured texts read their prompts
@@ -158,8 +157,7 @@ Result<int> MakeDraftCommand::run() {
   local->print_warnings();
   OUTRIDER_ASSIGN_OR_RETURN(const lab::MakeDraftResult made,
                             lab::make_draft(local->harness(), plan_));
-  OUTRIDER_RETURN_IF_ERROR(
-      print(output_, lab::make_draft_json(made), lab::make_draft_table(made)).status());
+  OUTRIDER_RETURN_IF_ERROR(print(lab::make_draft_json(made), lab::make_draft_table(made)).status());
   if (made.chosen) return kDone;
   print_error(made.verdict);
   return kFailed;

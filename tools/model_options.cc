@@ -69,8 +69,7 @@ void check_hub_name(const std::string& option, const std::optional<std::string>&
     throw UsageError(file_option + " and " + option + " are both given",
                      "a model comes from a file or from the hub; leave one of them out");
   }
-  const Status status = llama::parse_hub_name(*name).status();
-  if (!status.ok()) throw UsageError(option + ": " + status.message());
+  require_ok(llama::parse_hub_name(*name).status().with_context(option));
 }
 
 }  // namespace
@@ -119,13 +118,10 @@ void require_model(const ModelArguments& a) {
   if (!has_target(a)) throw UsageError("--model is missing", kHowToGetOne);
   check_hub_name("--hf-repo", a.hf_repo, "--model", a.model);
   check_hub_name("--hf-repo-draft", a.hf_repo_draft, "--draft-model", a.draft_model);
-  if (a.model && a.model->empty()) throw UsageError("--model is '', but must be a GGUF file");
-  if (a.draft_model && a.draft_model->empty()) {
-    throw UsageError("--draft-model is '', but must be a GGUF file");
-  }
+  if (a.model == "") throw UsageError("--model is '', but must be a GGUF file");
+  if (a.draft_model == "") throw UsageError("--draft-model is '', but must be a GGUF file");
   if (a.target.workers.empty()) return;
-  const Status workers = llama::parse_worker_addresses(a.target.workers).status();
-  if (!workers.ok()) throw UsageError("--workers: " + workers.message());
+  require_ok(llama::parse_worker_addresses(a.target.workers).status().with_context("--workers"));
 }
 
 ModelOptions target_options(const ModelArguments& a) {

@@ -45,10 +45,9 @@ class TableReader {
     if (!many && entry.values.size() != 1) refuse(entry, "'" + key + "' takes one value");
     try {
       app_.parse(words);
-    } catch (const UsageError& error) {
-      refuse(entry, error.what(), error.hint());
     } catch (const CLI::ParseError& error) {
-      refuse(entry, translate(error).what());
+      const UsageError wrong = translate(error);
+      refuse(entry, wrong.what(), wrong.hint());
     }
   }
 
@@ -76,10 +75,10 @@ class TableReader {
 std::vector<ModelTable> read_model_tables(const std::string& file, std::string_view text,
                                           const ModelArguments& defaults) {
   const std::string where = "config file '" + file + "', line ";
-  const TomlFile parsed = parse_toml(text);
-  if (!parsed.error.empty()) throw UsageError("config file '" + file + "', " + parsed.error);
+  const Result<TomlFile> parsed = parse_toml(text);
+  if (!parsed.ok()) throw UsageError("config file '" + file + "', " + parsed.status().message());
   std::vector<ModelTable> tables;
-  for (const TomlModel& model : parsed.models) {
+  for (const TomlModel& model : parsed->models) {
     ModelTable& table = tables.emplace_back();
     table.name = model.name;
     table.line = model.line;
@@ -88,7 +87,7 @@ std::vector<ModelTable> read_model_tables(const std::string& file, std::string_v
     table.model.hf_repo = table.model.hf_repo_draft = std::nullopt;
     {
       TableReader reader(table, where);
-      for (const TomlEntry& entry : parsed.entries) {
+      for (const TomlEntry& entry : parsed->entries) {
         if (entry.table == std::string(kModelTables) + "." + model.name) reader.take(entry);
       }
     }

@@ -15,7 +15,6 @@
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/usage.h"
-#include "tools/vocabulary_file.h"
 
 namespace outrider::tools {
 namespace {
@@ -49,10 +48,9 @@ class NgramCommand : public Command {
 
  private:
   // A cache and whose ids it holds.
-  Result<NgramFile> create(const VocabularyFile& vocabulary, Terminal& terminal) const;
-  Result<NgramFile> import(const VocabularyFile& vocabulary) const;
-  Result<NgramFile> make(Terminal& terminal) const;
-  Result<int> save(const NgramFile& file);
+  Result<NgramFile> create(const Vocabulary& vocabulary, Terminal& terminal) const;
+  Result<NgramFile> import(const Vocabulary& vocabulary) const;
+  Result<NgramFile> make(Terminal& terminal);
   Result<int> stats();
   Result<int> print_files(const std::vector<Json>& files);
 
@@ -62,7 +60,6 @@ class NgramCommand : public Command {
   std::optional<std::string> vocab_;
   std::optional<std::string> out_;
   bool dynamic_ = false;
-  OutputArguments output_;
 };
 
 void NgramCommand::add_options(CLI::App& app) {
@@ -116,38 +113,38 @@ void NgramCommand::check() {
   }
 }
 
-Result<NgramFile> NgramCommand::create(const VocabularyFile& vocabulary, Terminal& terminal) const {
-  NgramFile result{.cache = {}, .tokenizer = vocabulary.id};
-  OUTRIDER_RETURN_IF_ERROR(
-      for_each_text(files_, *vocabulary.vocabulary, CorpusForm::kAsLlama, terminal.watcher(),
-                    "counting", [&](const std::vector<Token>& tokens) {
-                      result.cache.count(tokens, 0, dynamic_ ? 1 : kStaticNgram,
-                                         dynamic_ ? kMaxNgram : kStaticNgram);
-                      return Status();
-                    }));
+Result<NgramFile> NgramCommand::create(const Vocabulary& vocabulary, Terminal& terminal) const {
+  NgramFile result{.cache = {}, .tokenizer = tokenizer_id(vocabulary)};
+  const auto count = [&](const std::vector<Token>& tokens) {
+    result.cache.count(tokens, 0, dynamic_ ? 1 : kStaticNgram, dynamic_ ? kMaxNgram : kStaticNgram);
+    return Status();
+  };
+  OUTRIDER_RETURN_IF_ERROR(for_each_text(files_, vocabulary, CorpusForm::kAsLlama,
+                                         terminal.watcher(), "counting", count));
   return result;
 }
 
-Result<NgramFile> NgramCommand::import(const VocabularyFile& vocabulary) const {
+Result<NgramFile> NgramCommand::import(const Vocabulary& vocabulary) const {
   OUTRIDER_ASSIGN_OR_RETURN(ImportedNgrams imported,
-                            import_llama_ngrams(files_.front(), vocabulary.vocabulary->size()));
+                            import_llama_ngrams(files_.front(), vocabulary.size()));
   if (imported.n_saturated > 0) {
     print_warning(std::to_string(imported.n_saturated) + " counts were above " +
                   std::to_string(kMaxNgramCount) + ", which is the most that is kept");
   }
-  return NgramFile{.cache = std::move(imported.cache), .tokenizer = vocabulary.id};
+  return NgramFile{.cache = std::move(imported.cache), .tokenizer = tokenizer_id(vocabulary)};
 }
 
-Result<NgramFile> NgramCommand::make(Terminal& terminal) const {
+Result<NgramFile> NgramCommand::make(Terminal& terminal) {
   if (!vocab_) return action_ == "merge" ? merge_ngrams(files_) : load_ngrams(files_.front());
-  OUTRIDER_ASSIGN_OR_RETURN(const VocabularyFile vocabulary, read_vocabulary(*vocab_, terminal));
-  return action_ == "create" ? create(vocabulary, terminal) : import(vocabulary);
+  OUTRIDER_ASSIGN_OR_RETURN(const std::shared_ptr<const Vocabulary> vocabulary,
+                            read_vocabulary(*vocab_));
+  return action_ == "create" ? create(*vocabulary, terminal) : import(*vocabulary);
 }
 
 Result<int> NgramCommand::print_files(const std::vector<Json>& files) {
   std::string text;
   for (const Json& file : files) text += ngram_stats_table(file);
-  return print(output_, {{"files", files}}, text);
+  return print({{"files", files}}, text);
 }
 
 Result<int> NgramCommand::stats() {
@@ -160,18 +157,14 @@ Result<int> NgramCommand::stats() {
   return print_files(files);
 }
 
-Result<int> NgramCommand::save(const NgramFile& file) {
+Result<int> NgramCommand::run() {
+  if (action_ == "stats") return stats();
+  Terminal& terminal = watch();
+  OUTRIDER_ASSIGN_OR_RETURN(const NgramFile file, make(terminal));
+  if (terminal.signals.raised()) return cancelled("interrupted");
   OUTRIDER_RETURN_IF_ERROR(action_ == "export" ? export_llama_ngrams(file.cache, *out_)
                                                : save_ngrams(file.cache, file.tokenizer, *out_));
   return print_files({ngram_stats_json(*out_, file, 0.0)});
-}
-
-Result<int> NgramCommand::run() {
-  if (action_ == "stats") return stats();
-  Terminal& terminal = watch(output_);
-  OUTRIDER_ASSIGN_OR_RETURN(const NgramFile file, make(terminal));
-  if (terminal.signals.raised()) return cancelled("interrupted");
-  return save(file);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace outrider::tools {
 namespace {
 
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
+constexpr const char* kChoices = "choices";
 
 // Where a value came from, when that is not plain to see.
 std::string origin(const std::string& option, const std::string& text) {
@@ -23,11 +23,7 @@ std::string origin(const std::string& option, const std::string& text) {
 
 [[noreturn]] void refuse(const std::string& option, const std::string& text,
                          const std::string& wanted) {
-  throw UsageError(origin(option, text) + " is " + quoted(text) + ", but must be " + wanted);
-}
-
-std::string range_text(std::int64_t min, std::int64_t max) {
-  return "a whole number from " + std::to_string(min) + " to " + std::to_string(max);
+  throw UsageError(origin(option, text) + " is '" + text + "', but must be " + wanted);
 }
 
 }  // namespace
@@ -38,6 +34,20 @@ std::string spelled(const std::string& names) {
   return names.substr(start, end == std::string::npos ? end : end - start);
 }
 
+std::string option_name(std::string_view field) {
+  std::string name = "--" + std::string(field.substr(0, field.find('[')));
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+std::string option_message(const Status& status) {
+  return status.message_with(option_name(status.field()));
+}
+
+void require_ok(const Status& status) {
+  if (!status.ok()) throw UsageError(option_message(status));
+}
+
 std::string environment_name(const std::string& long_name) {
   std::string name = "OUTRIDER_";
   for (const char c : long_name.substr(long_name.find_first_not_of('-'))) {
@@ -46,11 +56,11 @@ std::string environment_name(const std::string& long_name) {
   return name;
 }
 
-std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t min,
-                           std::int64_t max, const std::string& wanted) {
+std::int64_t parse_integer(const std::string& option, const std::string& text, const Range& range,
+                           const std::string& wanted) {
   const std::optional<std::int64_t> value = number_from<std::int64_t>(text);
-  if (!value || *value < min || *value > max) refuse(option, text, wanted);
-  return *value;
+  if (value && *value >= whole_limit(range.min) && *value <= whole_limit(range.max)) return *value;
+  refuse(option, text, wanted.empty() ? whole_range_text(range) : wanted);
 }
 
 float parse_number(const std::string& option, const std::string& text) {
@@ -78,10 +88,6 @@ std::vector<std::string> parts_of(const std::string& list) {
   }
   return parts;
 }
-
-namespace {
-constexpr const char* kChoices = "choices";
-}  // namespace
 
 // Kept in a validator that validates nothing: CLI11 has no other place for them, and takes the
 // description of an active one into the name of the option's type.
@@ -123,22 +129,19 @@ std::vector<std::string> option_names(const CLI::App& app) {
 CLI::Option* OptionGroup::declare(const std::string& names, const std::string& help,
                                   const std::string& unit, const std::string& fallback,
                                   std::function<void(const std::string&)> take) {
-  // A callback of our own for the raw text: CLI11's conversions drop what is empty and split what
-  // looks like a list.
-  CLI::Option* option = app_.add_option(
-      names,
-      [take = std::move(take)](const CLI::results_t& results) {
-        take(results.back());
-        return true;
-      },
-      help);
-  return option->group(heading_)->type_name(unit)->default_str(fallback)->multi_option_policy(
-      CLI::MultiOptionPolicy::TakeLast);
+  const auto take_last = [take = std::move(take)](const std::vector<std::string>& texts) {
+    take(texts.back());
+  };
+  return declare_many(names, help, unit, take_last)
+      ->default_str(fallback)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 CLI::Option* OptionGroup::declare_many(const std::string& names, const std::string& help,
                                        const std::string& unit,
                                        std::function<void(const std::vector<std::string>&)> take) {
+  // A callback of our own for the raw text: CLI11's conversions drop what is empty and split what
+  // looks like a list.
   CLI::Option* option = app_.add_option(
       names,
       [take = std::move(take)](const CLI::results_t& results) {
@@ -151,15 +154,15 @@ CLI::Option* OptionGroup::declare_many(const std::string& names, const std::stri
 }
 
 CLI::Option* OptionGroup::add_integers(const std::string& names, std::vector<std::int32_t>& values,
-                                       std::int64_t min, std::int64_t max, const std::string& help,
+                                       const Range& range, const std::string& help,
                                        const std::string& wanted) {
-  const auto take = [&values, name = spelled(names), min, max, wanted](const std::string& text) {
+  const std::string all = "whole numbers from " + std::to_string(whole_limit(range.min)) + " to " +
+                          std::to_string(whole_limit(range.max)) + " with commas between them" +
+                          wanted;
+  const auto take = [&values, name = spelled(names), range, all](const std::string& text) {
     values.clear();
     for (const std::string& part : parts_of(text)) {
-      const std::int32_t value = static_cast<std::int32_t>(
-          parse_integer(name, part, min, max,
-                        "whole numbers from " + std::to_string(min) + " to " + std::to_string(max) +
-                            " with commas between them" + wanted));
+      const auto value = static_cast<std::int32_t>(parse_integer(name, part, range, all));
       const bool twice = std::find(values.begin(), values.end(), value) != values.end();
       if (!twice) values.push_back(value);
     }
@@ -179,17 +182,6 @@ CLI::Option* OptionGroup::add_names(const std::string& names, std::vector<std::s
                    if (std::find(values.begin(), values.end(), "") == values.end()) return;
                    refuse(name, text, "names with commas between them");
                  });
-}
-
-CLI::Option* OptionGroup::declare_integer(const std::string& names, const std::string& fallback,
-                                          std::int64_t min, std::int64_t max,
-                                          const std::string& help,
-                                          std::function<void(std::int64_t)> take) {
-  return declare(
-      names, help, "N", fallback,
-      [take = std::move(take), name = spelled(names), min, max](const std::string& text) {
-        take(parse_integer(name, text, min, max, range_text(min, max)));
-      });
 }
 
 CLI::Option* OptionGroup::add_number(const std::string& names, float& value,

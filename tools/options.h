@@ -9,11 +9,34 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "base/field.h"
+
 namespace outrider::tools {
+
+// The long name of the first of `names`: "-c,--ctx" -> "--ctx".
+std::string spelled(const std::string& names);
+
+// The option of a field: "top_k" -> "--top-k"; an index goes: "stop[2]" -> "--stop".
+std::string option_name(std::string_view field);
+
+// What `status` says, with its field spelled as an option.
+std::string option_message(const Status& status);
+
+// Throws a failure as wrong usage.
+void require_ok(const Status& status);
+
+// The environment variable of an option: "--max-tokens" -> "OUTRIDER_MAX_TOKENS".
+std::string environment_name(const std::string& long_name);
+
+// `text` as a whole number in `range`. `wanted`: what the message says it must be; empty: that.
+// Throws UsageError.
+std::int64_t parse_integer(const std::string& option, const std::string& text, const Range& range,
+                           const std::string& wanted = "");
 
 // A command's options under one heading of its help. `names` are as CLI11 takes them ("-c,--ctx");
 // `unit` is the placeholder in the help ("N", "FILE"). The variables must outlive the parsing, and
@@ -22,17 +45,19 @@ class OptionGroup {
  public:
   OptionGroup(CLI::App& app, std::string heading) : app_(app), heading_(std::move(heading)) {}
 
-  // A whole number in [min, max], which `value` can hold.
+  // A whole number in `range`, which `value` can hold.
   template <typename Whole>
-  CLI::Option* add_integer(const std::string& names, Whole& value, std::int64_t min,
-                           std::int64_t max, const std::string& help) {
-    return declare_integer(names, std::to_string(value), min, max, help,
-                           [&value](std::int64_t given) { value = static_cast<Whole>(given); });
+  CLI::Option* add_integer(const std::string& names, Whole& value, const Range& range,
+                           const std::string& help) {
+    return declare(names, help, "N", std::to_string(value),
+                   [&value, name = spelled(names), range](const std::string& text) {
+                     value = static_cast<Whole>(parse_integer(name, text, range));
+                   });
   }
-  // Whole numbers in [min, max] with commas between them, each once, in the order given. `wanted`:
+  // Whole numbers in `range` with commas between them, each once, in the order given. `wanted`:
   // what the message says must be there beside the range.
   CLI::Option* add_integers(const std::string& names, std::vector<std::int32_t>& values,
-                            std::int64_t min, std::int64_t max, const std::string& help,
+                            const Range& range, const std::string& help,
                             const std::string& wanted = "");
 
   // A number; its range is the caller's to check.
@@ -66,23 +91,9 @@ class OptionGroup {
                             std::function<void(const std::vector<std::string>&)> take);
 
  private:
-  CLI::Option* declare_integer(const std::string& names, const std::string& fallback,
-                               std::int64_t min, std::int64_t max, const std::string& help,
-                               std::function<void(std::int64_t)> take);
-
   CLI::App& app_;
   std::string heading_;
 };
-
-// The long name of the first of `names`: "-c,--ctx" -> "--ctx".
-std::string spelled(const std::string& names);
-
-// The environment variable of an option: "--max-tokens" -> "OUTRIDER_MAX_TOKENS".
-std::string environment_name(const std::string& long_name);
-
-// `text` as a whole number in [min, max]. Throws UsageError.
-std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t min,
-                           std::int64_t max, const std::string& wanted);
 
 // `text` as a number. Throws UsageError.
 float parse_number(const std::string& option, const std::string& text);

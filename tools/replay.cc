@@ -8,13 +8,12 @@
 #include "base/list_of.h"
 #include "draft/drafter_table.h"
 #include "lab/replay_run.h"
+#include "store/tokenizer_id.h"
 #include "tools/command.h"
 #include "tools/drafter_files.h"
-#include "tools/field_options.h"
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/usage.h"
-#include "tools/vocabulary_file.h"
 
 namespace outrider::tools {
 namespace {
@@ -31,16 +30,9 @@ does (its --spec-draft-n-max N is --width N+1).)";
 
 // What a drafter needs beside texts; null: nothing.
 const char* why_not_text(GuessesFrom from) {
-  switch (from) {
-    case GuessesFrom::kText:
-      return nullptr;
-    case GuessesFrom::kLogits:
-      return " lives on the target's logits, and";
-    case GuessesFrom::kModel:
-      return " needs its model, but";
-    case GuessesFrom::kHidden:
-      return " reads the target's hidden states, and";
-  }
+  if (from == GuessesFrom::kLogits) return " lives on the target's logits, and";
+  if (from == GuessesFrom::kModel) return " needs its model, but";
+  if (from == GuessesFrom::kHidden) return " reads the target's hidden states, and";
   return nullptr;
 }
 
@@ -91,7 +83,6 @@ class ReplayCommand : public Command {
   std::int32_t branches_ = 0;  // 0: as the width
   std::vector<DrafterFile> files_;
   lab::ReplayPlan plan_;
-  OutputArguments output_;
 };
 
 void ReplayCommand::add_options(CLI::App& app) {
@@ -101,14 +92,14 @@ void ReplayCommand::add_options(CLI::App& app) {
       "corpus", corpus_, "FILE",
       "a text, or JSON lines (name.jsonl) with 'messages', 'turns', 'prompt' or 'text'; - "
       "is standard input (required)");
-  texts.add_integer("-c,--chunk", plan_.chunk, 0, 1 << 30,
+  texts.add_integer("-c,--chunk", plan_.chunk, {0, 1 << 30},
                     "tokens of the pieces that a plain text is cut into; 0: the whole text");
   OptionGroup drafting(app, "Drafting");
   drafting.add_text("--drafter", drafter_, "EXPR", drafter_help());
-  drafting.add_integer("--width", plan_.width, 1, 1024,
+  drafting.add_integer("--width", plan_.width, {1, 1024},
                        "tokens of a step at most, its own last one included");
   drafting
-      .add_integer("--branches", branches_, 1, 1024,
+      .add_integer("--branches", branches_, {1, 1024},
                    "leaves of the suffix drafter's guesses at most; 1: a chain")
       ->default_str("as --width");
   add_drafter_files(drafting, files_);
@@ -148,15 +139,16 @@ Status ReplayCommand::open_files(const TokenizerId& tokenizer) {
 }
 
 Result<int> ReplayCommand::run() {
-  Terminal& terminal = watch(output_);
+  Terminal& terminal = watch();
   if (cost_) {
     OUTRIDER_ASSIGN_OR_RETURN(plan_.costs, lab::CostFile::read(*cost_));
   }
-  OUTRIDER_ASSIGN_OR_RETURN(const VocabularyFile vocabulary, read_vocabulary(*vocab_, terminal));
-  plan_.n_vocab = vocabulary.vocabulary->size();
-  OUTRIDER_RETURN_IF_ERROR(open_files(vocabulary.id));
+  OUTRIDER_ASSIGN_OR_RETURN(const std::shared_ptr<const Vocabulary> vocabulary,
+                            read_vocabulary(*vocab_));
+  plan_.n_vocab = vocabulary->size();
+  OUTRIDER_RETURN_IF_ERROR(open_files(tokenizer_id(*vocabulary)));
   OUTRIDER_ASSIGN_OR_RETURN(const lab::ReplayTexts corpus,
-                            lab::read_replay_texts(*corpus_, *vocabulary.vocabulary));
+                            lab::read_replay_texts(*corpus_, *vocabulary));
   for (const std::string& note : corpus.notes) print_warning(note);
   if (plan_.chunk > 0 && !corpus.plain) {
     return invalid_argument("--chunk cuts a plain text into pieces, but '" + *corpus_ +
@@ -164,7 +156,7 @@ Result<int> ReplayCommand::run() {
   }
   OUTRIDER_ASSIGN_OR_RETURN(const lab::ReplayResult result,
                             lab::run_replay(plan_, corpus, terminal.watcher()));
-  return print(output_, lab::replay_json(plan_, result), lab::replay_table(plan_, result));
+  return print(lab::replay_json(plan_, result), lab::replay_table(plan_, result));
 }
 
 }  // namespace

@@ -4,26 +4,25 @@
 
 #include "base/one_line.h"
 #include "store/atomic_file.h"
-#include "tools/field_options.h"
+#include "tools/options.h"
 
 namespace outrider::tools {
+namespace {
+
+void put_line(const std::string& kind, std::string_view text) {
+  std::fputs(("outrider: " + kind + one_line(text) + "\n").c_str(), stderr);
+}
+
+}  // namespace
 
 void print_error(std::string_view message, std::string_view hint) {
-  std::fputs(("outrider: error: " + one_line(message) + "\n").c_str(), stderr);
+  put_line("error: ", message);
   if (!hint.empty()) print_hint(hint);
 }
 
-void print_hint(std::string_view hint) {
-  std::fputs(("outrider: hint: " + one_line(hint) + "\n").c_str(), stderr);
-}
-
-void print_warning(std::string_view message) {
-  std::fputs(("outrider: warning: " + one_line(message) + "\n").c_str(), stderr);
-}
-
-void print_note(std::string_view message) {
-  std::fputs(("outrider: " + one_line(message) + "\n").c_str(), stderr);
-}
+void print_hint(std::string_view hint) { put_line("hint: ", hint); }
+void print_warning(std::string_view message) { put_line("warning: ", message); }
+void print_note(std::string_view message) { put_line("", message); }
 
 int fail(const Status& status) {
   print_error(option_message(status));

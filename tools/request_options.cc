@@ -1,7 +1,5 @@
 #include "tools/request_options.h"
 
-#include <algorithm>
-
 #include "draft/drafter_table.h"
 #include "input/prompt_file.h"
 #include "llama/grammar/gbnf.h"
@@ -27,31 +25,22 @@ void add_by_hand(OptionGroup& group, RequestArguments& a) {
                  "the text is JSON by the schema in this file");
 }
 
-template <typename T>
-void add_table(OptionGroup& group, std::span<const Field<T>> table, T& object,
-               std::vector<std::string_view> without, RequestArguments& a) {
-  without.insert(without.end(), {"grammar", "dry_sequence_breaker"});  // by hand
-  add_fields(group, table, object, without, [&a](const Field<T>& field, const CLI::Option* option) {
-    if (!field.replaced_by.empty()) a.replaced.push_back(option);
-  });
-}
-
 void check_sampling(RequestArguments& a) {
   SamplingOptions& o = a.request.sampling;
-  for (const CLI::Option* option : a.replaced) {
-    if (o.mirostat == 0 || option->count() == 0) continue;
-    throw UsageError(option->get_name() + " " + cannot_be_used_with_mirostat(o.mirostat));
+  for (const Field<SamplingOptions>& field : sampling_fields()) {
+    const std::string name = option_name(field.name);
+    if (field.replaced_by.empty() || o.mirostat == 0 || a.app->count(name) == 0) continue;
+    throw UsageError(name + " " + cannot_be_used_with_mirostat(o.mirostat));
   }
   o.logit_bias.clear();
   for (const std::string& text : a.logit_bias) {
     const std::optional<LogitBias> bias = parse_logit_bias(text);
-    if (bias) {
-      o.logit_bias.push_back(*bias);
-      continue;
+    if (!bias) {
+      throw UsageError("--logit-bias is '" + text +
+                       "', but must be a token's id, + or -, and a number, such as 15043+1 or "
+                       "15043-inf");
     }
-    throw UsageError("--logit-bias is '" + text +
-                     "', but must be a token's id, + or -, and a number, such as 15043+1 or "
-                     "15043-inf");
+    o.logit_bias.push_back(*bias);
   }
   if (!a.dry_breakers.empty()) o.dry_sequence_breakers.clear();
   for (const std::string& breaker : a.dry_breakers) {  // as llama.cpp: "none" undoes those before
@@ -63,7 +52,7 @@ void check_sampling(RequestArguments& a) {
   }
 }
 
-// Empty when it can be used.
+// Ok when it can be used.
 Status check_constraint_text(const SamplingOptions& o) {
   if (!o.grammar.empty()) return llama::check_gbnf(o.grammar).status();
   OUTRIDER_ASSIGN_OR_RETURN(const std::string grammar,
@@ -75,28 +64,19 @@ std::string drafter_text(const CompletionRequest& request) {
   return value_text(field_named(speculation_fields(), "drafter"), request);
 }
 
-DrafterPlan automatic_plan(const RequestArguments& a) {
-  std::vector<std::string_view> with_files;
-  for (const DrafterFile& file : a.files) with_files.emplace_back(file.drafter);
-  return automatic_drafters(a.request.rule, with_files);
-}
-
-void leave_out(DrafterPlan& plan, std::string_view drafter) {
-  for (std::vector<std::string>& chain : plan.chains) std::erase(chain, drafter);
-  std::erase_if(plan.chains, [](const std::vector<std::string>& chain) { return chain.empty(); });
-}
-
 }  // namespace
 
 void add_request_options(CLI::App& app, RequestArguments& a,
-                         std::initializer_list<std::string_view> without) {
+                         std::vector<std::string_view> without) {
+  a.app = &app;
+  without.insert(without.end(), {"grammar", "dry_sequence_breaker"});  // by hand
   OptionGroup sampling(app, "Sampling");
-  add_table(sampling, output_fields(), a.request, without, a);
-  add_table(sampling, sampling_fields(), a.request.sampling, without, a);
+  add_fields(sampling, output_fields(), a.request, without);
+  add_fields(sampling, sampling_fields(), a.request.sampling, without);
   add_by_hand(sampling, a);
   OptionGroup speculation(app, "Speculation");
-  add_table(speculation, speculation_fields(), a.request, without, a);
-  add_table(speculation, shape_fields(), a.request.draft, without, a);
+  add_fields(speculation, speculation_fields(), a.request, without);
+  add_fields(speculation, shape_fields(), a.request.draft, without);
   add_drafter_files(speculation, a.files);
 }
 
@@ -110,8 +90,7 @@ void check_request(RequestArguments& a, const ModelArguments& model,
   const CompletionRequest& r = a.request;
   require_ok(check_rule(r, model.target.exact));
   const bool named = r.speculative && !r.drafters.empty();
-  if (!automatic) automatic = r.width == 1 ? DrafterPlan() : automatic_plan(a);
-  const DrafterPlan plan = named ? r.drafters : r.speculative ? *automatic : DrafterPlan();
+  const DrafterPlan plan = named ? r.drafters : automatic ? *automatic : chosen_drafters(a, model);
   check_drafter_files(a.files, plan, drafter_text(r));
   if (named && mentions_draft(plan) && !has_draft(model)) {
     throw UsageError("--drafter is '" + drafter_text(r) + "', but there is no " +
@@ -125,14 +104,12 @@ Status read_constraint(RequestArguments& a) {
   const std::string option = a.grammar_file ? "--grammar" : "--json-schema";
   const std::string& path = a.grammar_file ? *a.grammar_file : *a.schema_file;
   SamplingOptions& o = a.request.sampling;
-  Result<std::string> text = read_all(path);
+  const Result<std::string> text = read_all(path);
   if (!text.ok()) return text.status().with_context(option);
+  (a.grammar_file ? o.grammar : o.json_schema) = *text;
   // An empty text would mean no constraint.
-  Status status = text->empty() ? invalid_argument("the file is empty") : Status();
-  if (status.ok()) {
-    (a.grammar_file ? o.grammar : o.json_schema) = std::move(*text);
-    status = check_constraint_text(o);
-  }
+  const Status status =
+      text->empty() ? invalid_argument("the file is empty") : check_constraint_text(o);
   if (!status.ok()) throw UsageError(option + " '" + path + "': " + status.message());
   return Status();
 }
@@ -142,24 +119,16 @@ DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& mod
   const CompletionRequest& r = a.request;
   if (!r.speculative || r.width == 1) return {};
   if (!r.drafters.empty()) return r.drafters;
-  DrafterPlan plan = automatic_plan(a);
-  for (const std::string_view name : kDrafterNames) {
-    const bool is_it = has_draft(model) && name == model.draft_name;
-    const bool no_head = target != nullptr && !target->no_head_reason().empty();
-    const ModelFile model_file = model_file_of(name);
-    if (model_file == ModelFile::kDraft && !is_it) leave_out(plan, name);
-    if (model_file == ModelFile::kTarget && no_head) leave_out(plan, name);
-  }
+  std::vector<std::string_view> with_files;
+  for (const DrafterFile& file : a.files) with_files.emplace_back(file.drafter);
+  DrafterPlan plan = automatic_drafters(r.rule, with_files);
+  const bool no_head = target != nullptr && !target->no_head_reason().empty();
+  std::erase_if(plan.chains, [&](const std::vector<std::string>& chain) {  // of one drafter each
+    const ModelFile file = model_file_of(chain.front());
+    if (file == ModelFile::kTarget) return no_head;
+    return file == ModelFile::kDraft && !(has_draft(model) && chain.front() == model.draft_name);
+  });
   return plan;
-}
-
-std::string off_reason(const RequestArguments& a, const ModelArguments& model) {
-  if (!a.request.speculative) return "switched off with --drafter none";
-  if (a.request.width == 1) return "--width 1 is plain decoding";
-  if (!chosen_drafters(a, model).empty()) return "";
-  return "no draft model was given (-d FILE), and --rule " +
-         value_text(field_named(speculation_fields(), "rule"), a.request) +
-         " takes no other drafter unasked (--drafter)";
 }
 
 }  // namespace outrider::tools

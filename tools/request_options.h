@@ -1,7 +1,6 @@
 // The options that make a request, out of its fields (request/completion_request.h).
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,13 +26,13 @@ struct RequestArguments {
   std::vector<std::string> dry_breakers;
   std::optional<std::string> grammar_file;
   std::optional<std::string> schema_file;
-  std::vector<const CLI::Option*> replaced;  // those that mirostat takes the place of
+  const CLI::App* app = nullptr;  // that has the options
 };
 
 // Adds them under "Sampling" and "Speculation", but those `without`. The request's values are the
 // defaults. `arguments` must outlive the parsing.
 void add_request_options(CLI::App& app, RequestArguments& arguments,
-                         std::initializer_list<std::string_view> without = {});
+                         std::vector<std::string_view> without = {});
 
 // Throws UsageError for what is out of range or cannot be combined, and for files and models that a
 // drafter would need or has no use for. `automatic`: whom --drafter auto asks here; not given: as
@@ -50,8 +49,5 @@ Status read_constraint(RequestArguments& arguments);
 // Empty: nobody.
 DrafterPlan chosen_drafters(const RequestArguments& arguments, const ModelArguments& model,
                             const Target* target = nullptr);
-
-// Why the request is plain decoding; empty: it is not.
-std::string off_reason(const RequestArguments& arguments, const ModelArguments& model);
 
 }  // namespace outrider::tools

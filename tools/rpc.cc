@@ -6,9 +6,9 @@
 #include <new>
 #include <string>
 
+#include "api/completion_json.h"
 #include "api/json_rpc.h"
 #include "api/service.h"
-#include "api/update_json.h"
 #include "tools/call_pool.h"
 #include "tools/command.h"
 #include "tools/drafter_files.h"
@@ -42,7 +42,6 @@ class RpcCommand : public Command {
   Result<int> run() override;
 
  private:
-  LocalSetup setup() const;
   void read_lines(api::Service& service, LineReader& reader, CallPool& pool);
   void wait_for_results(const Runtime& runtime, const SignalWatch& signals);
   void say(const std::string& line);
@@ -58,7 +57,7 @@ class RpcCommand : public Command {
   std::atomic<std::int64_t> results_told_{0};  // events that hold a completion's result
 
   std::mutex output_mutex_;
-  TextOutput output_{STDOUT_FILENO, /*color=*/false};
+  TextOutput lines_{STDOUT_FILENO, /*color=*/false};
   std::atomic<LineReader*> reader_{nullptr};
 };
 
@@ -69,7 +68,7 @@ void RpcCommand::add_options(CLI::App& app) {
   add_drafter_files(speculation, files_, /*grows=*/false);
   OptionGroup serving(app, "Serving");
   add_fields(serving, runtime_fields(), runtime_, {"reuse_prefix"});
-  serving.add_integer("--calls", calls_, 1, 1024,
+  serving.add_integer("--calls", calls_, {1, 1024},
                       "calls that may wait for text and are worked on at once; further ones "
                       "wait, others are answered at once. 1: one after the other, in order");
   serving.add_switch("--events", events_,
@@ -80,26 +79,22 @@ void RpcCommand::add_options(CLI::App& app) {
 void RpcCommand::check() {
   if (has_target(model_)) require_model(model_);
   require_ok(validate(runtime_));
-  if (has_draft(model_) && !has_target(model_)) {
-    throw UsageError("--draft-model is given, but no --model",
-                     "give the target with -m FILE, or load both with model.load");
-  }
-  if (!files_.empty() && !has_target(model_)) {
-    throw UsageError(file_option(files_.front()) + " is given, but no --model",
-                     "give the target with -m FILE, or load both with model.load");
-  }
+  if (has_target(model_) || (!has_draft(model_) && files_.empty())) return;
+  throw UsageError((has_draft(model_) ? "--draft-model" : file_option(files_.front())) +
+                       " is given, but no --model",
+                   "give the target with -m FILE, or load both with model.load");
 }
 
 void RpcCommand::say(const std::string& line) {
   const std::lock_guard<std::mutex> lock(output_mutex_);
-  output_.write(line + "\n");
+  lines_.write(line + "\n");
   LineReader* const reader = reader_.load();
-  if (output_.failed() && reader != nullptr) reader->interrupt();  // nobody listens any more
+  if (lines_.failed() && reader != nullptr) reader->interrupt();  // nobody listens any more
 }
 
 bool RpcCommand::output_failed() {
   const std::lock_guard<std::mutex> lock(output_mutex_);
-  return output_.failed();
+  return lines_.failed();
 }
 
 void RpcCommand::answer(api::Service& service, const std::string& line) noexcept {
@@ -108,7 +103,7 @@ void RpcCommand::answer(api::Service& service, const std::string& line) noexcept
     if (!text.empty()) say(text);
   } catch (const std::bad_alloc&) {
     const std::lock_guard<std::mutex> lock(output_mutex_);
-    output_.write(
+    lines_.write(
         "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32003,\"message\":\"out of memory\","
         "\"data\":{\"code\":\"resource_exhausted\",\"field\":null}}}\n");
   }
@@ -119,17 +114,9 @@ void RpcCommand::tell(const RuntimeEvent& event) noexcept {
     say(api::json_rpc_notification("event", api::event_json(event)));
   } catch (const std::bad_alloc&) {
     const std::lock_guard<std::mutex> lock(output_mutex_);
-    output_.write("{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"lost\"}}\n");
+    lines_.write("{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"lost\"}}\n");
   }
   if (event.completion && event.completion->result) ++results_told_;
-}
-
-// Everything, before the first line is read, so that it finds them.
-LocalSetup RpcCommand::setup() const {
-  LocalSetup setup{.runtime = runtime_, .files = files_};
-  if (model_.model) setup.target = target_options(model_);
-  if (model_.draft_model) setup.draft = draft_options(model_);
-  return setup;
 }
 
 // Whether answering a line may take as long as a text. The others (status, cancels, ...) are
@@ -177,10 +164,14 @@ void RpcCommand::wait_for_results(const Runtime& runtime, const SignalWatch& sig
 }
 
 Result<int> RpcCommand::run() {
-  Terminal& terminal = watch({});
+  Terminal& terminal = watch();
   SignalWatch& signals = terminal.signals;
+  // Everything, before the first line is read, so that it finds them.
+  LocalSetup setup{.runtime = runtime_, .files = files_};
+  if (model_.model) setup.target = target_options(model_);
+  if (model_.draft_model) setup.draft = draft_options(model_);
   Result<std::unique_ptr<LocalRuntime>> local =
-      LocalRuntime::open(setup(), terminal, [this](Runtime& runtime) {
+      LocalRuntime::open(setup, terminal, [this](Runtime& runtime) {
         if (events_) runtime.subscribe([this](const RuntimeEvent& event) { tell(event); });
       });
   if (!local.ok() && signals.raised()) return signals.exit_code();
@@ -208,7 +199,7 @@ Result<int> RpcCommand::run() {
   local->reset();
   if (signals.raised()) return signals.exit_code();
   OUTRIDER_RETURN_IF_ERROR(reader.status());
-  OUTRIDER_RETURN_IF_ERROR(output_.status());
+  OUTRIDER_RETURN_IF_ERROR(lines_.status());
   return kDone;
 }
 

@@ -54,7 +54,7 @@ class RunCommand : public Command {
   std::int32_t ngram_dynamic_mib_ = 256;
   ModelArguments model_;
   RequestArguments request_;
-  AnswerArguments answer_;
+  AnswerArguments answer_{.output = output_};
 
   std::string text_;  // of the prompt
 };
@@ -72,7 +72,7 @@ void RunCommand::add_options(CLI::App& app) {
   add_request_options(app, request_, {"namespace"});
   OptionGroup(app, "Speculation")
       .add_integer(
-          "--ngram-dynamic-mib", ngram_dynamic_mib_, 1, 1 << 20,
+          "--ngram-dynamic-mib", ngram_dynamic_mib_, {1, 1 << 20},
           "mebibytes that the file of --ngram-dynamic may have; the n-grams with the fewest "
           "uses go first, of equals the oldest");
   add_exact_option(app, "Speculation", model_);
@@ -80,7 +80,7 @@ void RunCommand::add_options(CLI::App& app) {
   OptionGroup output(app, "Output");
   output.add_text("--result", result_, "FILE",
                   "also write the result object of --json to this file (replaced if it exists)");
-  add_output_options(app, answer_.output);
+  add_output_options(app, output_);
 }
 
 void RunCommand::check() {
@@ -112,8 +112,7 @@ Status RunCommand::read_prompt() {
     return check_utf8(text_, "the prompt");
   }
   const std::string path = file_.value_or("-");
-  OUTRIDER_ASSIGN_OR_RETURN(std::string text, read_all(path));
-  text_ = std::move(text);
+  OUTRIDER_ASSIGN_OR_RETURN(text_, read_all(path));
   if (!text_.empty() && text_.back() == '\n') text_.pop_back();
   return check_utf8(text_,
                     path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
@@ -163,7 +162,7 @@ Result<int> RunCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(check_output("--ngram-dynamic", learned_file()));
   // Before signals are blocked: Ctrl-C must end the waiting.
   OUTRIDER_RETURN_IF_ERROR(read_prompt());
-  Terminal& terminal = watch(answer_.output);
+  Terminal& terminal = watch();
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
                             LocalRuntime::open(setup_for(request_, model_), terminal));
   local->print_warnings(request_.request);

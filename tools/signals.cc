@@ -22,10 +22,9 @@ SignalWatch::SignalWatch(const std::vector<int>& others) {
   std::signal(SIGPIPE, SIG_IGN);
   sigemptyset(&watched_);
   sigaddset(&watched_, kWakeUp);
-  for (const int number : {SIGINT, SIGTERM}) {
-    if (!is_ignored(number)) sigaddset(&watched_, number);
-  }
-  for (const int number : others) {
+  std::vector<int> numbers = {SIGINT, SIGTERM};
+  numbers.insert(numbers.end(), others.begin(), others.end());
+  for (const int number : numbers) {
     if (!is_ignored(number)) sigaddset(&watched_, number);
   }
   pthread_sigmask(SIG_BLOCK, &watched_, &before_);

@@ -7,10 +7,10 @@
 #include "draft/suffix/suffix_store.h"
 #include "input/corpus.h"
 #include "run/store_stats.h"
+#include "store/tokenizer_id.h"
 #include "tools/command.h"
 #include "tools/options.h"
 #include "tools/usage.h"
-#include "tools/vocabulary_file.h"
 
 namespace outrider::tools {
 namespace {
@@ -37,7 +37,7 @@ class SuffixCommand : public Command {
   Result<int> run() override;
 
  private:
-  Result<SuffixStoreBuilder> build(Terminal& terminal) const;
+  Result<SuffixStoreBuilder> build(Terminal& terminal);
   Result<int> stats();
 
   std::vector<std::string> words_;  // the action, then files
@@ -45,7 +45,6 @@ class SuffixCommand : public Command {
   std::vector<std::string> files_;
   std::optional<std::string> vocab_;
   std::optional<std::string> store_;
-  OutputArguments output_;
 };
 
 void SuffixCommand::add_options(CLI::App& app) {
@@ -83,12 +82,13 @@ void SuffixCommand::check() {
   }
 }
 
-Result<SuffixStoreBuilder> SuffixCommand::build(Terminal& terminal) const {
-  OUTRIDER_ASSIGN_OR_RETURN(const VocabularyFile file, read_vocabulary(*vocab_, terminal));
-  SuffixStoreBuilder builder(file.id);
-  OUTRIDER_RETURN_IF_ERROR(for_each_text(
-      files_, *file.vocabulary, CorpusForm::kPlain, terminal.watcher(), "reading texts",
-      [&](const std::vector<Token>& tokens) { return builder.add(tokens); }));
+Result<SuffixStoreBuilder> SuffixCommand::build(Terminal& terminal) {
+  OUTRIDER_ASSIGN_OR_RETURN(const std::shared_ptr<const Vocabulary> vocabulary,
+                            read_vocabulary(*vocab_));
+  SuffixStoreBuilder builder(tokenizer_id(*vocabulary));
+  OUTRIDER_RETURN_IF_ERROR(
+      for_each_text(files_, *vocabulary, CorpusForm::kPlain, terminal.watcher(), "reading texts",
+                    [&](const std::vector<Token>& tokens) { return builder.add(tokens); }));
   return builder;
 }
 
@@ -101,17 +101,16 @@ Result<int> SuffixCommand::stats() {
     list.push_back(suffix_stats_json(file, *store));
     table += suffix_stats_line(file, *store);
   }
-  return print(output_, {{"stores", list}}, table);
+  return print({{"stores", list}}, table);
 }
 
 Result<int> SuffixCommand::run() {
   if (action_ == "stats") return stats();
-  Terminal& terminal = watch(output_);
+  Terminal& terminal = watch();
   OUTRIDER_ASSIGN_OR_RETURN(const SuffixStoreBuilder builder,
                             action_ == "build" ? build(terminal) : merge_suffix_stores(files_));
   OUTRIDER_RETURN_IF_ERROR(builder.write(*store_));
-  return print(output_,
-               {{"store", *store_}, {"texts", builder.n_texts()}, {"tokens", builder.n_tokens()}},
+  return print({{"store", *store_}, {"texts", builder.n_texts()}, {"tokens", builder.n_tokens()}},
                "'" + *store_ + "': " + std::to_string(builder.n_texts()) + " texts, " +
                    std::to_string(builder.n_tokens()) + " tokens\n");
 }

@@ -2,7 +2,9 @@
 // own lines above it.
 #pragma once
 
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -10,7 +12,6 @@
 #include "base/log.h"
 #include "base/watcher.h"
 #include "model/model_options.h"
-#include "tools/progress.h"
 #include "tools/signals.h"
 
 namespace outrider::tools {
@@ -24,18 +25,39 @@ struct OutputArguments {
 // Adds --json, --log-level and -v under "Output". `arguments` must outlive the parsing.
 void add_output_options(CLI::App& app, OutputArguments& arguments);
 
-// Writes llama.cpp's lines that the level asks for to stderr, above `bar`, which must outlive it.
-// Empty when none are asked for.
-LogSink log_sink(const OutputArguments& arguments, ProgressBar& bar);
+// On stderr, only when that is a terminal, and drawn with nothing but carriage returns and spaces:
+// there are no colours or other escape sequences for NO_COLOR to forbid. Any thread.
+class ProgressBar {
+ public:
+  ProgressBar();
+  ~ProgressBar();  // clears the line, so that what follows starts on a clean one
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  // `fraction` in [0, 1]; what is outside is clamped. Redraws only when something visible changes.
+  void update(std::string_view title, double fraction);
+
+  // Takes the bar away; the next update() draws it again.
+  void clear();
+
+  // Writes a line of text to stderr, above the bar.
+  void print(std::string_view line);
+
+ private:
+  void clear_locked();
+
+  std::mutex mutex_;
+  bool enabled_;
+  std::string shown_;  // what stands on the line; empty: nothing
+};
 
 struct Terminal {
   // Before any thread is started, like SignalWatch. Without `output`, llama.cpp's lines are lost.
-  explicit Terminal(const OutputArguments& output = {}, const std::vector<int>& signals_too = {})
-      : signals(signals_too), log(log_sink(output, progress)) {}
+  explicit Terminal(const OutputArguments& output = {}, const std::vector<int>& signals_too = {});
 
   SignalWatch signals;
   ProgressBar progress;
-  LogSink log;
+  LogSink log;  // llama.cpp's lines that are asked for, above the bar; empty: none are
 
   // For reading one file, and for an experiment; the terminal must outlive them.
   LoadHooks load_hooks(const std::string& title) {

@@ -65,12 +65,7 @@ void TextOutput::write(const std::vector<SaidToken>& tokens) {
 }
 
 void TextOutput::write_thought(std::string_view text) {
-  if (text.empty()) return;
-  buffer_.clear();
-  set_color(kThought);
-  buffer_ += text;
-  last_ = text.back();
-  write(buffer_);
+  write(std::vector<SaidToken>{{.text = std::string(text), .by = kThought}});
 }
 
 void TextOutput::write(std::string_view bytes) {

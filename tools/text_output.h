@@ -44,12 +44,10 @@ class TextOutput {
   // Back to the default colour, and on a terminal (or with whole_lines) to the start of a line.
   void finish();
 
-  // The reader has gone away (EPIPE): no failure, but nobody listens any more.
-  bool closed() const { return closed_; }
-
-  // What went wrong otherwise, such as a full disk.
+  // What went wrong, such as a full disk; not that the reader has gone away (EPIPE).
   const Status& status() const { return status_; }
 
+  // Nothing more can be written: that, or nobody listens any more.
   bool failed() const { return closed_ || !status_.ok(); }
 
  private:
@@ -61,7 +59,7 @@ class TextOutput {
   bool whole_lines_;
   std::string_view by_ = "target";  // whose colour is set
   char last_ = '\n';                // the last byte of text
-  bool closed_ = false;
+  bool closed_ = false;             // the reader has gone away
   Status status_;
   std::string buffer_;
 };

@@ -35,13 +35,13 @@ std::optional<std::string> scalar_text(const toml::node& node) {
   return std::nullopt;
 }
 
-std::string at_line(const toml::source_region& source, const std::string& what) {
-  return "line " + std::to_string(source.begin.line) + ": " + what;
+Status at_line(const toml::source_region& source, std::string_view what) {
+  return invalid_argument("line " + std::to_string(source.begin.line) + ": " + std::string(what));
 }
 
-// The entry of a value or an array of values; false, with `error`, for what fits no option.
-bool read_entry(const std::string& table, const std::string& key, const toml::node& node,
-                TomlFile& file) {
+// The entry of a value or an array of values; an error for what fits no option.
+Status read_entry(const std::string& table, const std::string& key, const toml::node& node,
+                  TomlFile& file) {
   TomlEntry entry{.table = table, .key = key, .values = {}, .line = node.source().begin.line};
   const toml::array* array = node.as_array();
   const std::size_t n = array == nullptr ? 1 : array->size();
@@ -49,52 +49,42 @@ bool read_entry(const std::string& table, const std::string& key, const toml::no
     const toml::node& value = array == nullptr ? node : *array->get(i);
     const std::optional<std::string> text = scalar_text(value);
     if (!text) {
-      file.error = at_line(value.source(), "'" + key +
-                                               "' takes a text in quotes, a number, true, false, "
-                                               "or an array of these");
-      return false;
+      return at_line(value.source(), "'" + key +
+                                         "' takes a text in quotes, a number, true, false, or an "
+                                         "array of these");
     }
     entry.values.push_back(*text);
   }
   file.entries.push_back(std::move(entry));
-  return true;
+  return Status();
 }
 
-bool read_table(const std::string& name, const toml::table& table, TomlFile& file) {
+Status read_table(const std::string& name, const toml::table& table, TomlFile& file) {
   for (const auto& [key, node] : table) {
     const toml::table* inner = node.as_table();
     if (inner != nullptr && name.empty()) {
-      if (!read_table(std::string(key.str()), *inner, file)) return false;
+      OUTRIDER_RETURN_IF_ERROR(read_table(std::string(key.str()), *inner, file));
     } else if (inner != nullptr && name == kModelTables) {
       file.models.push_back({std::string(key.str()), inner->source().begin.line});
-      if (!read_table(name + "." + std::string(key.str()), *inner, file)) return false;
-    } else if (!read_entry(name, std::string(key.str()), node, file)) {
-      return false;
+      OUTRIDER_RETURN_IF_ERROR(read_table(name + "." + std::string(key.str()), *inner, file));
+    } else {
+      OUTRIDER_RETURN_IF_ERROR(read_entry(name, std::string(key.str()), node, file));
     }
   }
-  return true;
+  return Status();
 }
 
 }  // namespace
 
-TomlFile parse_toml(std::string_view text) {
-  TomlFile file;
+Result<TomlFile> parse_toml(std::string_view text) {
   const toml::parse_result parsed = toml::parse(text);
-  if (parsed.failed()) {
-    file.error = at_line(parsed.error().source(), std::string(parsed.error().description()));
-    return file;
-  }
-  if (!read_table("", parsed.table(), file)) {
-    file.entries.clear();
-    file.models.clear();
-    return file;
-  }
+  if (parsed.failed()) return at_line(parsed.error().source(), parsed.error().description());
+  TomlFile file;
+  OUTRIDER_RETURN_IF_ERROR(read_table("", parsed.table(), file));
   // toml++ sorts by key. No two values share a line and a key, so lines bring the order back, but
   // for several on one line in an inline table.
-  std::stable_sort(file.entries.begin(), file.entries.end(),
-                   [](const TomlEntry& a, const TomlEntry& b) { return a.line < b.line; });
-  std::stable_sort(file.models.begin(), file.models.end(),
-                   [](const TomlModel& a, const TomlModel& b) { return a.line < b.line; });
+  std::ranges::stable_sort(file.entries, {}, &TomlEntry::line);
+  std::ranges::stable_sort(file.models, {}, &TomlModel::line);
   return file;
 }
 

@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
+
 namespace outrider::tools {
 
 struct TomlEntry {
@@ -36,12 +38,12 @@ struct TomlModel {
 struct TomlFile {
   std::vector<TomlEntry> entries;  // in the order of the file
   std::vector<TomlModel> models;   // likewise
-  std::string error;               // "line 3: ..."; empty: all was read
 };
 
 // The folder of its tables; "models." before their names.
 inline constexpr std::string_view kModelTables = "models";
 
-TomlFile parse_toml(std::string_view text);
+// Errors: "line 3: ..."
+Result<TomlFile> parse_toml(std::string_view text);
 
 }  // namespace outrider::tools

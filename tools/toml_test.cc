@@ -9,10 +9,10 @@ namespace {
 
 // "table/key=value|value table/key=..." or the error.
 std::string show(std::string_view text) {
-  const TomlFile file = parse_toml(text);
-  if (!file.error.empty()) return file.error;
+  const Result<TomlFile> file = parse_toml(text);
+  if (!file.ok()) return file.status().message();
   std::string shown;
-  for (const TomlEntry& entry : file.entries) {
+  for (const TomlEntry& entry : file->entries) {
     shown += shown.empty() ? "" : " ";
     shown += entry.table + "/" + entry.key + "=";
     for (std::size_t i = 0; i < entry.values.size(); ++i) {
@@ -47,19 +47,20 @@ TEST(Toml, ArraysMaySpanLines) {
 }
 
 TEST(Toml, OnlyModelsHoldTables) {
-  const TomlFile file = parse_toml("ctx = 1\n[models.b]\nmodel = \"b.gguf\"\n\n[models.'a c']\n");
-  EXPECT_EQ(file.error, "");
-  ASSERT_EQ(file.models.size(), 2U);
-  EXPECT_EQ(file.models[0].name, "b");
-  EXPECT_EQ(file.models[0].line, 2U);
-  EXPECT_EQ(file.models[1].name, "a c");
+  const Result<TomlFile> file =
+      parse_toml("ctx = 1\n[models.b]\nmodel = \"b.gguf\"\n\n[models.'a c']\n");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_EQ(file->models.size(), 2U);
+  EXPECT_EQ(file->models[0].name, "b");
+  EXPECT_EQ(file->models[0].line, 2U);
+  EXPECT_EQ(file->models[1].name, "a c");
   EXPECT_EQ(show("[models.b]\nmodel = \"b.gguf\""), "models.b/model=b.gguf");
   EXPECT_EQ(show("[run.b]\nctx = 1").rfind("line 1: 'b' takes", 0), 0U) << show("[run.b]\nctx = 1");
   EXPECT_EQ(show("[models.b.c]\nx = 1").rfind("line 1: 'c' takes", 0), 0U);
 }
 
 TEST(Toml, LinesAreCountedThroughArraysAndComments) {
-  EXPECT_EQ(parse_toml("# one\nstop = [\n1,\n2]\nlast = 5").entries.back().line, 5U);
+  EXPECT_EQ(parse_toml("# one\nstop = [\n1,\n2]\nlast = 5")->entries.back().line, 5U);
 }
 
 TEST(Toml, WhatFitsNoOptionIsAnErrorWithItsLine) {

@@ -4,12 +4,6 @@
 #include "tools/options.h"
 
 namespace outrider::tools {
-namespace {
-
-// "--ctx: 1 required INT missing" -> "--ctx"
-std::string subject(const std::string& what) { return what.substr(0, what.find_first_of(": ")); }
-
-}  // namespace
 
 UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::string>& arguments) {
   const std::string command = app.get_parent() != nullptr ? app.get_name() + " " : "";
@@ -21,15 +15,15 @@ UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::stri
     return UsageError("unknown option " + name,
                       near.empty() ? see : "did you mean " + near + "? " + see);
   }
-  const std::string first = arguments.empty() ? "" : arguments.front();
-  return UsageError("unexpected argument '" + first + "'", see);
+  return UsageError("unexpected argument '" + arguments.front() + "'", see);
 }
 
 UsageError translate(const CLI::ParseError& error) {
+  if (const auto* ours = dynamic_cast<const UsageError*>(&error)) return *ours;
   const std::string what = error.what();
   const std::string name = error.get_name();
-  if (name == "ArgumentMismatch") {
-    return UsageError(subject(what) + " needs a value");
+  if (name == "ArgumentMismatch") {  // "--ctx: 1 required INT missing"
+    return UsageError(what.substr(0, what.find_first_of(": ")) + " needs a value");
   }
   if (name == "ConversionError") {  // only switches leave the conversion to CLI11
     return UsageError(what.substr(what.find("--")) + ": must be true or false, or nothing at all");

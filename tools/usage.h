@@ -15,20 +15,19 @@ class UsageError : public CLI::ParseError {
  public:
   // `message`: "--width is '0', but must be ..."; `hint`: one further line, may be empty.
   explicit UsageError(const std::string& message, std::string hint = "")
-      : CLI::ParseError("UsageError", message, kExitCode), hint_(std::move(hint)) {}
+      : CLI::ParseError("UsageError", message, /*exit_code=*/2), hint_(std::move(hint)) {}
 
   const std::string& hint() const { return hint_; }
-
-  static constexpr int kExitCode = 2;
 
  private:
   std::string hint_;
 };
 
-// What `app` has no place for becomes a UsageError that names it and the nearest option.
+// What `app` has no place for, at least one, becomes a UsageError that names it and the nearest
+// option.
 UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::string>& arguments);
 
-// One of CLI11's own errors in our words.
+// One of CLI11's own errors in our words; a UsageError as it is.
 UsageError translate(const CLI::ParseError& error);
 
 }  // namespace outrider::tools

@@ -18,7 +18,7 @@ TEST(OptionNames, AreSpelledForMessagesAndTheEnvironment) {
 }
 
 TEST(ParseInteger, TakesExactlyTheRange) {
-  const auto parse = [](const char* text) { return parse_integer("--n", text, -1, 64, "fitting"); };
+  const auto parse = [](const char* text) { return parse_integer("--n", text, {-1, 64}, "fit"); };
   EXPECT_EQ(parse("-1"), -1);
   EXPECT_EQ(parse("64"), 64);
   for (const char* wrong :

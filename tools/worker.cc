@@ -6,6 +6,7 @@
 #include <string>
 
 #include "llama/workers/rpc_worker.h"
+#include "model/model_options.h"
 #include "tools/command.h"
 #include "tools/options.h"
 #include "tools/report.h"
@@ -19,8 +20,6 @@ constexpr const char* kWorkerDetails =
     R"(It holds layers of a target that runs elsewhere with --workers HOST:PORT, one client at a time,
 and computes with this machine's accelerators, or its processor where it has none. All machines need
 the same version. Prints the address once it listens; ends with SIGTERM or Ctrl-C.)";
-
-constexpr std::int64_t kMaxThreads = 512;
 
 class WorkerCommand : public Command {
  public:
@@ -43,8 +42,8 @@ void WorkerCommand::add_options(CLI::App& app) {
   OptionGroup group(app, "Worker");
   group.add_text("--host", host_, "ADDRESS",
                  "the address of this machine to listen on, IPv4 [default: 127.0.0.1]");
-  group.add_integer("--port", port_, 1, 65535, "the port to listen on");
-  group.add_integer("-t,--threads", threads_, 0, kMaxThreads,
+  group.add_integer("--port", port_, {1, 65535}, "the port to listen on");
+  group.add_integer("-t,--threads", threads_, field_named(model_fields(), "threads").range,
                     "threads to compute with; 0: one for each physical core");
   group.add_text("--cache", cache_, "FOLDER",
                  "keep large tensors here, so that the next client need not send them again");
@@ -63,14 +62,6 @@ void WorkerCommand::check() {
       "tunnel");
 }
 
-// ggml writes about its clients to stdout, where only the address belongs.
-int move_stdout_to_stderr() {
-  std::fflush(stdout);
-  const int out = dup(STDOUT_FILENO);
-  dup2(STDERR_FILENO, STDOUT_FILENO);
-  return out;
-}
-
 Result<int> WorkerCommand::run() {
   llama::WorkerOptions options{.host = host_.value_or("127.0.0.1"),
                                .port = static_cast<std::uint16_t>(port_),
@@ -79,7 +70,10 @@ Result<int> WorkerCommand::run() {
   SignalWatch signals;
   // Being told to end is how a worker ends; ggml has no other way out of its loop.
   signals.on_signal([] { std::_Exit(kDone); });
-  const int out = move_stdout_to_stderr();
+  // ggml writes about its clients to stdout, where only the address belongs.
+  std::fflush(stdout);
+  const int out = dup(STDOUT_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
   const std::string address = options.host + ":" + std::to_string(options.port);
   return llama::serve_worker(options, [&] {
     const std::string line = "listening on " + address + "\n";

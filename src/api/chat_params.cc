@@ -61,7 +61,7 @@ void read_part(JsonFields& fields, const Json& part, const std::string& path, st
   inner.require("text");
   inner.text("text", said);
   text += said;
-  take_error(fields, inner);
+  fields.take(inner.finish());
 }
 
 // A string, an array of parts, or null where there are calls instead.
@@ -99,9 +99,9 @@ void read_call(JsonFields& fields, const Json& call, const std::string& path, To
     named.text("name", read.name);
     named.require("arguments");
     named.text("arguments", read.arguments);
-    take_error(inner, named);
+    inner.take(named.finish());
   }
-  take_error(fields, inner);
+  fields.take(inner.finish());
 }
 
 void read_calls(JsonFields& fields, JsonFields& message, const std::string& path,
@@ -150,7 +150,7 @@ void read_message(JsonFields& fields, const Json& message, const std::string& pa
       inner, "function_call", path,
       "is not supported: calls are in tool_calls, and what comes of them in messages "
       "of the role tool");
-  take_error(fields, inner);
+  fields.take(inner.finish());
 }
 
 void read_tool(JsonFields& fields, const Json& tool, const std::string& path, ChatTool& read) {
@@ -175,9 +175,9 @@ void read_tool(JsonFields& fields, const Json& tool, const std::string& path, Ch
         read.parameters = json::encode(*parameters);
       }
     }
-    take_error(inner, named);
+    inner.take(named.finish());
   }
-  take_error(fields, inner);
+  fields.take(inner.finish());
 }
 
 }  // namespace
@@ -287,7 +287,7 @@ void read_reasoning_at(JsonFields& fields, const std::string& place, const Json&
                        CompletionRequest& request) {
   JsonFields inner(reasoning, place + ".", &kReasoningDialect);
   const std::string effort = read_effort(inner, "effort");
-  take_error(fields, inner);
+  fields.take(inner.finish());
   set_effort(request, effort);
 }
 

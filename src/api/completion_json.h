@@ -1,7 +1,16 @@
-// The contract's result object: what `run --json` and completion.* carry.
+// A completion as JSON: the contract's result object, which `run --json` and completion.* carry,
+// and what clients are sent while it runs, and at its end.
 //
 //   {"text","tokens","seed","finish_reason","stop","logprobs","usage":{...},"timings":{...},
 //    "speculation":{...}}
+//
+//   update   {"text","tokens":[{"id","text","by"}]}: "text" ends at a character's boundary; a
+//            token's own text may be a part of a character: then it shows U+FFFD here, and the
+//            token has "bytes":[...] as well. With logprobs each token has "logprob"
+//   result   the contract's result object, and "ended_by": "itself"|"client"|"timeout"|"unload"|
+//            "shutdown", "model": the target's path, "shifted", "truncated"
+//   events   {"event":"model","role",... model status (api/status_json.h)} and
+//            {"event":"completion","id","updates","finished"} with "result" in the last one
 //
 // Conventions. Times are milliseconds, rates are per second. A ratio whose denominator is zero
 // (nothing was drafted, no second token was said) is null: there is nothing to report. Text that is
@@ -14,7 +23,8 @@
 // text. null for a control token, which has none. A logprob of minus infinity is
 // null.
 //
-// Tested by completion_json_test.cc, which lists every field of the contract with its type.
+// Tested by completion_json_test.cc, which lists every field of the contract with its type, and
+// update_json_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +36,7 @@
 #include "json/json.h"
 #include "model/exactness.h"
 #include "model/kernel_use.h"
+#include "serve/runtime.h"
 
 namespace outrider::api {
 
@@ -68,5 +79,16 @@ inline json::Json per_second(std::int64_t count, double ms) {
 
 // "coupled". Static storage.
 std::string_view rule_name(AcceptanceRule rule);
+
+// No update for no tokens, else one: [] or [update].
+json::Json updates_json(const std::vector<SaidToken>& tokens);
+
+json::Json result_json(const CompletionResult& result);
+
+// {"n_ctx","prompt_tokens","prompt_tokens_asked","cached_tokens","truncated","cached",
+// "to_evaluate"}
+json::Json prompt_stats_json(const PromptStats& stats);
+
+json::Json event_json(const RuntimeEvent& event);
 
 }  // namespace outrider::api

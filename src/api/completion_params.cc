@@ -101,7 +101,7 @@ void read_speculative(JsonFields& fields, CompletionRequest& request) {
       inner.fail(name, outside + " and speculative." + name + " are both there; give one of them");
     }
   }
-  take_error(fields, inner);
+  fields.take(inner.finish());
 }
 
 // The fields that have more than one form in JSON.
@@ -118,6 +118,14 @@ constexpr ReaderByHand kPromptByHand[] = {{"prompt", read_prompt},
 constexpr ReaderByHand kSettingsByHand[] = {{"logit_bias", read_logit_bias},
                                             {"json_schema", read_schema},
                                             {"speculative", read_speculative}};
+
+Result<CompletionRequest> read_checked(const Json& params, CompletionRequest request,
+                                       RequestCheck check) {
+  JsonFields fields(params);
+  read_completion_fields(fields, request);
+  OUTRIDER_RETURN_IF_ERROR(finish_completion(fields, params, request, check));
+  return request;
+}
 
 }  // namespace
 
@@ -165,18 +173,6 @@ void read_settings_fields(JsonFields& fields, CompletionRequest& request) {
   visit_settings(request,
                  [&](const auto& table, auto& object) { read_fields(fields, table, object); });
 }
-
-namespace {
-
-Result<CompletionRequest> read_checked(const Json& params, CompletionRequest request,
-                                       RequestCheck check) {
-  JsonFields fields(params);
-  read_completion_fields(fields, request);
-  OUTRIDER_RETURN_IF_ERROR(finish_completion(fields, params, request, check));
-  return request;
-}
-
-}  // namespace
 
 Status finish_completion(JsonFields& fields, const Json& params, const CompletionRequest& request,
                          RequestCheck check) {

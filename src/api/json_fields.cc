@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/list_of.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
 
@@ -21,8 +22,6 @@ std::string sent_text(const Json& value) {
 }
 
 }  // namespace
-
-void take_error(JsonFields& fields, JsonFields& inner) { fields.take(inner.finish()); }
 
 std::string item_name(std::string_view name, std::size_t index) {
   return std::string(name) + "[" + std::to_string(index) + "]";
@@ -118,10 +117,6 @@ std::string JsonFields::spelled(const std::string& name) const {
   return name;
 }
 
-bool JsonFields::has(const std::string& name) const {
-  return object_.is_object() && object_.contains(name);
-}
-
 void JsonFields::require(std::string_view name) {
   if (ok() && any(name) == nullptr) {
     fail(std::string(name), path_ + std::string(name) + " is missing");
@@ -136,10 +131,6 @@ void JsonFields::fail(const Status& status) {
   if (status.ok()) return;
   const std::string name = spelled(status.field());
   fail(name, status.message_with(path_ + name));
-}
-
-void JsonFields::take(const Status& error) {
-  if (ok()) error_ = error;
 }
 
 void JsonFields::refuse(const std::string& name, const Json& value, const std::string& wanted) {
@@ -232,19 +223,15 @@ void JsonFields::choice(std::string_view name, std::string& value,
                         std::span<const std::string_view> choices) {
   const Json* given = any(name);
   if (given == nullptr) return;
-  if (given->is_string()) {
-    const std::string& text = given->get_ref<const std::string&>();
-    if (std::find(choices.begin(), choices.end(), text) != choices.end()) {
-      value = text;
+  std::vector<std::string> wanted;
+  for (const std::string_view one : choices) {
+    if (is_text(*given, one)) {
+      value = one;
       return;
     }
+    wanted.emplace_back(one.empty() ? "''" : one);
   }
-  std::string wanted;
-  for (const std::string_view& one : choices) {
-    wanted += wanted.empty() ? "" : &one == &choices.back() ? " or " : ", ";
-    wanted += one.empty() ? "''" : one;
-  }
-  refuse(std::string(name), *given, wanted);
+  refuse(std::string(name), *given, list_of(wanted, " or "));
 }
 
 std::vector<std::string> JsonFields::unknown() const {

@@ -72,7 +72,7 @@ class JsonFields {
   const json::Json* any(std::string_view name);
 
   // Whether it is there; it does not count as asked for.
-  bool has(const std::string& name) const;
+  bool has(const std::string& name) const { return object_.contains(name); }
 
   // The field must be there.
   void require(std::string_view name);
@@ -89,7 +89,9 @@ class JsonFields {
   // About the status's own field, named with the path; nothing where it is ok.
   void fail(const Status& status);
   // As it is, nothing where it is ok: the error of an inner object, or one of another kind.
-  void take(const Status& error);
+  void take(const Status& error) {
+    if (ok()) error_ = error;
+  }
 
   bool ok() const { return error_.ok(); }
 
@@ -116,9 +118,6 @@ class JsonFields {
   std::vector<std::string> names_;
   Status error_;
 };
-
-// The error of an object inside, if it has one, is the outer one's.
-void take_error(JsonFields& fields, JsonFields& inner);
 
 // "name[3]"
 std::string item_name(std::string_view name, std::size_t index);

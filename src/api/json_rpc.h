@@ -43,9 +43,6 @@ std::string answer_json_rpc(std::string_view text, const Dispatch& dispatch);
 // The response for a request whose id is not known.
 std::string json_rpc_error(int code, const Status& error);
 
-// -32602 for kInvalidArgument, ...
-int json_rpc_code(StatusCode code);
-
 // {"jsonrpc":"2.0","method":method,"params":params} in one line: a notification to the client.
 std::string json_rpc_notification(std::string_view method, const json::Json& params);
 

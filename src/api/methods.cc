@@ -1,11 +1,13 @@
 #include "api/methods.h"
 
 #include <algorithm>
+#include <new>
 
-#include "api/completion_methods.h"
+#include "api/completion_json.h"
 #include "api/model_params.h"
 #include "api/status_json.h"
 #include "base/list_of.h"
+#include "base/on_exit.h"
 
 namespace outrider::api {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 using json::Json;
 
 constexpr std::size_t kMaxTokens = 1 << 20;
+constexpr std::int64_t kSliceMs = 50;  // how long a wait goes on before it looks at `stopping`
 
 Result<Json> system_status(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
@@ -79,12 +82,12 @@ Result<Json> model_load(const MethodContext& context, const Json& params) {
 
 // The role of model.unload (with_files: it takes "drafter" as well, see above) and
 // model.cancel_load, where a file's load is short and ends with model.unload.
-void read_role(JsonFields& fields, ModelRole& role, bool with_files) {
+ModelRole read_role(JsonFields& fields, bool with_files) {
   std::string name = "target";
   fields.require("role");
   static constexpr std::string_view kRoles[] = {"target", "draft", "drafter"};
   fields.choice("role", name, std::span(kRoles).first(with_files ? 3 : 2));
-  role = name == "draft" ? ModelRole::kDraft : ModelRole::kTarget;
+  return name == "draft" ? ModelRole::kDraft : ModelRole::kTarget;
 }
 
 Result<Json> about_role(const Status& status, ModelRole role) {
@@ -95,9 +98,8 @@ Result<Json> about_role(const Status& status, ModelRole role) {
 Result<Json> model_unload(const MethodContext& context, const Json& params) {
   if (about_drafter_file(params)) return drafter_file_unload(context, params);
   JsonFields fields(params);
-  ModelRole role = ModelRole::kTarget;
   bool at_once = false;
-  read_role(fields, role, /*with_files=*/true);
+  const ModelRole role = read_role(fields, /*with_files=*/true);
   for (const char* name : {"drafter", "path", "tier"}) {
     if (fields.any(name) == nullptr) continue;
     fields.fail(name,
@@ -110,8 +112,7 @@ Result<Json> model_unload(const MethodContext& context, const Json& params) {
 
 Result<Json> model_cancel_load(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
-  ModelRole role = ModelRole::kTarget;
-  read_role(fields, role, /*with_files=*/false);
+  const ModelRole role = read_role(fields, /*with_files=*/false);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
   return about_role(context.runtime.cancel_load(role), role);
 }
@@ -175,6 +176,77 @@ Result<Json> detokenize(const MethodContext& context, const Json& params) {
   Result<std::string> text = target->vocabulary().detokenize(tokens);
   if (!text.ok()) return text.status().about("tokens");
   return Json{{"text", std::move(*text)}};
+}
+
+Result<std::int64_t> read_id(JsonFields& fields) {
+  std::int64_t id = 0;
+  fields.require("id");
+  fields.integer("id", id, 1, std::numeric_limits<std::int64_t>::max());
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  return id;
+}
+
+// Waits up to `wait_ms`, in slices.
+Result<PolledCompletion> wait_for(const MethodContext& context, CompletionId id,
+                                  std::int64_t wait_ms) {
+  for (;;) {
+    const std::int64_t slice = std::min(wait_ms, kSliceMs);
+    Result<PolledCompletion> polled = context.runtime.poll(id, context.stopping.load() ? 0 : slice);
+    wait_ms -= slice;
+    const bool news = !polled.ok() || polled->finished || !polled->tokens.empty();
+    if (news || wait_ms == 0 || context.stopping.load()) return polled;
+  }
+}
+
+// -> {"id","prompt_stats"} (api/completion_json.h).
+Result<Json> completion_start(const MethodContext& context, const Json& params) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_completion(params));
+  request.prompt_texts = true;  // in "prompt_stats"
+  OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, context.runtime.start(std::move(request)));
+  return Json{{"id", started.id}, {"prompt_stats", prompt_stats_json(started.prompt)}};
+}
+
+// -> {"updates","finished","prompt_progress"}, and "result" once finished; then the id is unknown.
+Result<Json> completion_poll(const MethodContext& context, const Json& params) {
+  JsonFields fields(params);
+  std::int64_t wait_ms = 0;
+  fields.integer("wait_ms", wait_ms, 0, kMaxWaitMs);
+  OUTRIDER_ASSIGN_OR_RETURN(const std::int64_t id, read_id(fields));
+  Result<PolledCompletion> polled = wait_for(context, static_cast<CompletionId>(id), wait_ms);
+  if (!polled.ok()) return polled.status().about("id");
+  Json answer = {{"updates", updates_json(polled->tokens)},
+                 {"finished", polled->finished},
+                 {"prompt_progress", polled->prompt_progress}};
+  if (polled->result) answer["result"] = result_json(*polled->result);
+  return answer;
+}
+
+Result<Json> completion_cancel(const MethodContext& context, const Json& params) {
+  JsonFields fields(params);
+  OUTRIDER_ASSIGN_OR_RETURN(const std::int64_t id, read_id(fields));
+  const Status status = context.runtime.cancel(static_cast<CompletionId>(id));
+  if (!status.ok()) return status.about("id");
+  return Json{{"id", id}};
+}
+
+Result<Json> completion_run(const MethodContext& context, const Json& params) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_completion(params));
+  OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, context.runtime.start(std::move(request)));
+  bool taken = false;
+  // A run whose caller does not get a result (no memory for it, say) must not go on.
+  const OnExit cancel([&] {
+    try {
+      if (!taken) (void)context.runtime.cancel(started.id);
+    } catch (const std::bad_alloc&) {  // it ends by itself, and its result by the retention
+    }
+  });
+  for (;;) {
+    if (context.stopping.load()) (void)context.runtime.cancel(started.id);  // or it has ended
+    OUTRIDER_ASSIGN_OR_RETURN(PolledCompletion polled, context.runtime.poll(started.id, kSliceMs));
+    if (!polled.result) continue;
+    taken = true;
+    return result_json(*polled.result);
+  }
 }
 
 Json drafters_list(const RuntimeStatus& status) { return {{"drafters", drafters_json(status)}}; }

@@ -45,7 +45,5 @@ const Method* find_method(std::string_view name);
 
 // The most that a call may wait, in milliseconds; clients that want more ask again.
 inline constexpr std::int64_t kMaxWaitMs = 3'600'000;
-// How long a wait goes on before it looks at `stopping`.
-inline constexpr std::int64_t kSliceMs = 50;
 
 }  // namespace outrider::api

@@ -7,11 +7,6 @@ namespace {
 
 using json::Json;
 
-constexpr const char* kRoles = "'target', 'draft' or 'drafter'";
-
-constexpr const char* kWithoutDrafter =
-    " goes with the role 'drafter', for a file of one; a model has none";
-
 void read_options(JsonFields& fields, LoadRequest& request) {
   fields.require("path");
   fields.path("path", request.options.path, "the path of a GGUF file");
@@ -78,10 +73,12 @@ Result<LoadRequest> read_load_request(const Json& params) {
   if (role != nullptr && is_text(*role, "draft")) {
     request.role = ModelRole::kDraft;
   } else if (role != nullptr && !is_text(*role, "target")) {
-    fields.refuse("role", *role, kRoles);
+    fields.refuse("role", *role, "'target', 'draft' or 'drafter'");
   }
   for (const char* name : {"drafter", "tier"}) {
-    if (fields.any(name) != nullptr) fields.fail(name, name + std::string(kWithoutDrafter));
+    if (fields.any(name) == nullptr) continue;
+    fields.fail(name, std::string(name) +
+                          " goes with the role 'drafter', for a file of one; a model has none");
   }
   read_options(fields, request);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
@@ -89,8 +86,7 @@ Result<LoadRequest> read_load_request(const Json& params) {
 }
 
 Result<LoadRequest> read_load_request(const Json& object, ModelRole role, const std::string& path) {
-  LoadRequest request;
-  request.role = role;
+  LoadRequest request{.role = role};
   JsonFields fields(object, path);
   read_options(fields, request);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());

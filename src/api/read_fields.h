@@ -26,27 +26,7 @@ struct Parameter {
   std::size_t most = 0;
 };
 
-// The field's value, when it is there, into `object`.
-template <typename T>
-void read_field(JsonFields& fields, const Field<T>& field, T& object);
-
-template <typename T>
-void read_fields(JsonFields& fields, std::span<const Field<T>> table, T& object) {
-  for (const Field<T>& field : table) read_field(fields, field, object);
-}
-
-template <typename T>
-Parameter parameter_of(const Field<T>& field);
-
-template <typename T>
-std::vector<Parameter> parameters_of(std::span<const Field<T>> table) {
-  std::vector<Parameter> list;
-  for (const Field<T>& field : table) list.push_back(parameter_of(field));
-  return list;
-}
-
-// Details from here on.
-
+// What read_field() does, by the kind of the field's place.
 template <typename T>
 class FieldReader {
  public:
@@ -102,6 +82,7 @@ class FieldReader {
   T& object_;
 };
 
+// The field's value, when it is there, into `object`.
 template <typename T>
 void read_field(JsonFields& fields, const Field<T>& field, T& object) {
   if (!field.or_object.empty()) {
@@ -110,6 +91,11 @@ void read_field(JsonFields& fields, const Field<T>& field, T& object) {
   }
   visit_field(field, object, FieldReader<T>(fields, field, object));
   if (fields.ok()) fields.fail(check(field, object));
+}
+
+template <typename T>
+void read_fields(JsonFields& fields, std::span<const Field<T>> table, T& object) {
+  for (const Field<T>& field : table) read_field(fields, field, object);
 }
 
 template <typename T>
@@ -133,6 +119,13 @@ Parameter parameter_of(const Field<T>& field) {
     parameter.choices.assign(choice->names.begin(), choice->names.end());
   }
   return parameter;
+}
+
+template <typename T>
+std::vector<Parameter> parameters_of(std::span<const Field<T>> table) {
+  std::vector<Parameter> list;
+  for (const Field<T>& field : table) list.push_back(parameter_of(field));
+  return list;
 }
 
 }  // namespace outrider::api

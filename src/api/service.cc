@@ -35,8 +35,6 @@ std::string Service::call(std::string_view request) {
   });
 }
 
-void Service::stop() { stopping_.store(true); }
-
 void Service::wait_idle() {
   std::unique_lock<std::mutex> lock(mutex_);
   idle_.wait(lock, [this] { return running_ == 0; });

@@ -32,7 +32,7 @@ class Service {
   std::string call(std::string_view request);
 
   // Calls that wait end early: runs are cancelled and give what they have. New calls are refused.
-  void stop();
+  void stop() { stopping_.store(true); }
 
   // Returns when no call is running. REQUIRES: not from inside one
   void wait_idle();

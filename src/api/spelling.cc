@@ -5,18 +5,15 @@ namespace {
 
 using json::Json;
 
-bool has(const Json& object, const std::string& name) {
-  return object.is_object() && object.contains(name);
-}
-
 // "width" -> "speculative.width", where the client has it there.
 std::string spelling(const std::string& field, const Json& params) {
-  if (field == "prompt" && has(params, "messages") && !has(params, "prompt")) return "messages";
+  if (field == "prompt" && params.contains("messages") && !params.contains("prompt"))
+    return "messages";
   const std::string name = field.substr(0, field.find_first_of("[."));
-  if (has(params, name) || !has(params, "speculative")) return field;
+  if (params.contains(name) || !params.contains("speculative")) return field;
   const Json& nested = params["speculative"];
-  if (name == "drafter" && has(nested, "drafters")) return "speculative.drafters";
-  return has(nested, name) ? "speculative." + field : field;
+  if (name == "drafter" && nested.contains("drafters")) return "speculative.drafters";
+  return nested.contains(name) ? "speculative." + field : field;
 }
 
 }  // namespace

@@ -40,6 +40,16 @@ Json memory_json(const std::optional<MemoryStatus>& memory) {
           {"memory_bytes", memory->memory_bytes}};
 }
 
+// `kind`: null for an embedder's own, which needs no model.
+std::string kind_name(const DrafterKind* kind) {
+  if (kind == nullptr || kind->model == ModelFile::kNone) return "lookup";
+  return kind->from == GuessesFrom::kHidden ? "head" : "model";
+}
+
+bool remembers(const DrafterKind* kind) {
+  return kind != nullptr && kind->lookup != nullptr && kind->lookup->remembers;
+}
+
 }  // namespace
 
 Json model_status_json(const ModelStatus& status) {
@@ -93,20 +103,6 @@ Json drafter_file_json(const DrafterFileStatus& status) {
           {"file_bytes", status.file_bytes},
           {"memory_bytes", status.memory_bytes}};
 }
-
-namespace {
-
-// `kind`: null for an embedder's own, which needs no model.
-std::string kind_name(const DrafterKind* kind) {
-  if (kind == nullptr || kind->model == ModelFile::kNone) return "lookup";
-  return kind->from == GuessesFrom::kHidden ? "head" : "model";
-}
-
-bool remembers(const DrafterKind* kind) {
-  return kind != nullptr && kind->lookup != nullptr && kind->lookup->remembers;
-}
-
-}  // namespace
 
 Json drafters_json(const RuntimeStatus& status) {
   Json list = Json::array();

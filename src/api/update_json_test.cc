@@ -1,4 +1,4 @@
-#include "api/update_json.h"
+#include "api/completion_json.h"
 
 #include <gtest/gtest.h>
 

@@ -17,7 +17,7 @@ static_assert(kDflashKind.name == llama::kDflashHead.architecture);
 // As a draft, whose model needs the target's vocabulary and its context.
 template <typename Model>
 std::unique_ptr<Draft> draft_of(std::shared_ptr<const Target> target, std::unique_ptr<Model> model,
-                                Draft::Parts parts) {
+                                Draft parts) {
   parts.info = model->file()->facts();
   parts.models = std::make_shared<std::pair<std::shared_ptr<const Target>, std::unique_ptr<Model>>>(
       std::move(target), std::move(model));
@@ -34,10 +34,10 @@ Result<std::unique_ptr<Draft>> load_eagle3(const llama::HeadFile& head, const Mo
   const Vocabulary& vocabulary = target->vocabulary();
   // Its first pair is the second token with the state of the first.
   const HeadOptions how{.name = kEagle3Kind.name, .window = 512, .reads_first = false};
-  Draft::Parts parts{.drafter = std::make_unique<DraftModelDrafter>(
-                         *opened, vocabulary.size(), ends_of(vocabulary), /*learns=*/true, how),
-                     .identity = times_key(opened->capabilities(), options),
-                     .notes = opened->notes()};
+  Draft parts{.drafter = std::make_unique<DraftModelDrafter>(
+                  *opened, vocabulary.size(), ends_of(vocabulary), /*learns=*/true, how),
+              .identity = times_key(opened->capabilities(), options),
+              .notes = opened->notes()};
   return draft_of(std::move(target), std::move(opened), std::move(parts));
 }
 
@@ -52,7 +52,7 @@ Result<std::unique_ptr<Draft>> load_dflash(const llama::HeadFile& head, const Mo
   Capabilities passes;
   passes.n_batch = opened->capabilities().n_batch;
   passes.max_width = opened->capabilities().most_guesses + 1;
-  Draft::Parts parts{
+  Draft parts{
       .drafter = std::make_unique<BlockDrafter>(*opened, vocabulary.size(), ends_of(vocabulary)),
       .identity = times_key(passes, options)};
   return draft_of(std::move(target), std::move(opened), std::move(parts));

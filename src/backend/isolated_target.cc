@@ -24,15 +24,6 @@ Status check_workers(const std::vector<std::string>& texts, const std::atomic<bo
   return Status();
 }
 
-OpenRequest request_for(const ModelOptions& options, const LlamaLoaderOptions& how) {
-  OpenRequest request{.model = options,
-                      .speculation = how.speculation,
-                      .probe_budget_ms = how.probe_budget_ms,
-                      .cache_folder = {}};
-  if (how.cache_folder) request.cache_folder = how.cache_folder->string();
-  return request;
-}
-
 }  // namespace
 
 Result<LoadedTarget::Parts> load_isolated_target(const ModelOptions& options,
@@ -40,9 +31,12 @@ Result<LoadedTarget::Parts> load_isolated_target(const ModelOptions& options,
                                                  const LoadHooks& hooks) {
   OUTRIDER_RETURN_IF_ERROR(check_workers(options.workers, hooks.cancel));
   OUTRIDER_ASSIGN_OR_RETURN(const std::string program, find_host_program());
-  OUTRIDER_ASSIGN_OR_RETURN(
-      std::unique_ptr<RemoteModel> model,
-      RemoteModel::open(program, request_for(options, how), hooks, how.probe_progress));
+  const OpenRequest request{.model = options,
+                            .speculation = how.speculation,
+                            .probe_budget_ms = how.probe_budget_ms,
+                            .cache_folder = how.cache_folder};
+  OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<RemoteModel> model,
+                            RemoteModel::open(program, request, hooks, how.probe_progress));
   const LoadHooks quiet{.progress = {}, .cancel = hooks.cancel, .log = hooks.log};
   OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<llama::ModelFile> file,
                             llama::ModelFile::load_vocabulary(options.path, quiet));
@@ -50,7 +44,7 @@ Result<LoadedTarget::Parts> load_isolated_target(const ModelOptions& options,
   if (file->vocabulary().size() != report.capabilities.n_vocab) {
     return data_loss("'" + options.path + "' was changed while it was loaded");
   }
-  LoadedTarget::Parts parts{.model = nullptr,
+  LoadedTarget::Parts parts{.model = std::move(model),
                             .file = std::move(file),
                             .exactness = report.exactness,
                             .exact_mode = options.exact,
@@ -64,7 +58,6 @@ Result<LoadedTarget::Parts> load_isolated_target(const ModelOptions& options,
     parts.notes.push_back("the file's prediction layers (MTP) do not guess: " +
                           parts.no_head_reason);
   }
-  parts.model = std::move(model);
   return parts;
 }
 

@@ -30,14 +30,13 @@ struct DraftModels {
 };
 
 // The hooks of reading a file, with a call at the end of that.
-LoadHooks then(const LoadHooks& hooks, const std::function<void()>& at_weights) {
+LoadHooks then(LoadHooks hooks, const std::function<void()>& at_weights) {
   if (!at_weights) return hooks;
-  LoadHooks with_call = hooks;
-  with_call.progress = [inner = hooks.progress, &at_weights](double fraction) {
+  hooks.progress = [inner = std::move(hooks.progress), &at_weights](double fraction) {
     if (fraction >= 1.0) at_weights();
     if (inner) inner(fraction);
   };
-  return with_call;
+  return hooks;
 }
 
 LoadHooks with_log(LoadHooks hooks, const LogSink& log) {
@@ -110,7 +109,7 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
   OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<llama::LlamaModel> model,
                             llama::open_draft(options, then(hooks, options_.at_weights)));
   const llama::LlamaVocabulary& own = model->file()->vocabulary();
-  Draft::Parts parts{.info = model->file()->facts(), .notes = model->notes()};
+  Draft parts{.info = model->file()->facts(), .notes = model->notes()};
   const std::shared_ptr<DraftModels> models = std::make_shared<DraftModels>();
   models->target = std::move(target);
   models->model = std::move(model);

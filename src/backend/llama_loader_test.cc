@@ -131,9 +131,9 @@ TEST_F(LlamaLoaderTest, ADraftKeepsItsTargetAlive) {
   ASSERT_TRUE(draft_model.ok()) << draft_model.status().message();
   opened.reset();
   EXPECT_FALSE(watched.expired());
-  EXPECT_EQ((*draft_model)->info().path, draft());
-  EXPECT_EQ((*draft_model)->drafter().name(), "draft-model");
-  EXPECT_TRUE((*draft_model)->drafter().begin(0, 0).ok());
+  EXPECT_EQ((*draft_model)->info.path, draft());
+  EXPECT_EQ((*draft_model)->drafter->name(), "draft-model");
+  EXPECT_TRUE((*draft_model)->drafter->begin(0, 0).ok());
   draft_model = not_found("freed");
   EXPECT_TRUE(watched.expired());
 }
@@ -146,7 +146,7 @@ TEST_F(LlamaLoaderTest, WhatDraftersTaughtIsKeptForThisTargetAndThisDraft) {
   const auto identity = [&](const ModelOptions& options) {
     Result<std::unique_ptr<Draft>> draft = loader().load_draft(options, opened, {});
     EXPECT_TRUE(draft.ok()) << draft.status().message();
-    return draft.ok() ? (*draft)->identity() : "";
+    return draft.ok() ? (*draft)->identity : "";
   };
   const std::string plain = identity(options(draft()));
   EXPECT_NE(plain, "");
@@ -170,9 +170,9 @@ TEST_F(LlamaLoaderTest, ADraftModelWithTheTargetsTokensAtOtherIdsDraftsAndSaysWh
   const Result<std::unique_ptr<Draft>> draft_model =
       loader().load_draft(options(dir_->file("other.gguf")), opened, {});
   ASSERT_TRUE(draft_model.ok()) << draft_model.status().message();
-  ASSERT_FALSE((*draft_model)->notes().empty());
-  EXPECT_NE((*draft_model)->notes().back().find("100 % of a sample text"), std::string::npos)
-      << (*draft_model)->notes().back();
+  ASSERT_FALSE((*draft_model)->notes.empty());
+  EXPECT_NE((*draft_model)->notes.back().find("100 % of a sample text"), std::string::npos)
+      << (*draft_model)->notes.back();
 }
 
 TEST_F(LlamaLoaderTest, ADraftModelThatSharesTooLittleIsRefusedWithBothNamesAndTheShare) {
@@ -212,11 +212,11 @@ TEST_F(HeadFiles, AHeadIsADraftCalledAsItsArchitecture) {
   EXPECT_EQ(target->capabilities().n_hidden, 3 * 128);
   const Result<std::unique_ptr<Draft>> draft = loader().load_draft(options(head()), target, {});
   ASSERT_TRUE(draft.ok()) << draft.status().message();
-  EXPECT_EQ((*draft)->drafter().name(), "eagle3");
-  EXPECT_TRUE((*draft)->drafter().wants_hidden());
-  EXPECT_EQ((*draft)->info().architecture, "eagle3");
-  EXPECT_NE((*draft)->identity(), "");
-  EXPECT_TRUE((*draft)->drafter().begin(0, 0).ok());
+  EXPECT_EQ((*draft)->drafter->name(), "eagle3");
+  EXPECT_TRUE((*draft)->drafter->wants_hidden());
+  EXPECT_EQ((*draft)->info.architecture, "eagle3");
+  EXPECT_NE((*draft)->identity, "");
+  EXPECT_TRUE((*draft)->drafter->begin(0, 0).ok());
   EXPECT_GT(*loader().estimate_memory(options(head())), 0u);
 }
 
@@ -231,11 +231,11 @@ TEST_F(HeadFiles, AHeadOfBlocksIsADraftToo) {
   EXPECT_EQ(target->capabilities().n_hidden, 2 * 128);
   const Result<std::unique_ptr<Draft>> draft = loader().load_draft(options(head()), target, {});
   ASSERT_TRUE(draft.ok()) << draft.status().message();
-  EXPECT_EQ((*draft)->drafter().name(), "dflash");
-  EXPECT_TRUE((*draft)->drafter().guesses_at_once());
-  EXPECT_EQ((*draft)->info().architecture, "dflash");
-  EXPECT_NE((*draft)->identity(), "");
-  EXPECT_TRUE((*draft)->drafter().begin(0, 0).ok());
+  EXPECT_EQ((*draft)->drafter->name(), "dflash");
+  EXPECT_TRUE((*draft)->drafter->guesses_at_once());
+  EXPECT_EQ((*draft)->info.architecture, "dflash");
+  EXPECT_NE((*draft)->identity, "");
+  EXPECT_TRUE((*draft)->drafter->begin(0, 0).ok());
 }
 
 TEST_F(HeadFiles, AHeadWhoseTargetWasOpenedWithoutItSaysWhatToDo) {

@@ -89,13 +89,11 @@ class LoadedTarget : public Target {
 };
 
 inline llama::TargetOptions target_options(const LlamaLoaderOptions& options, std::int32_t widest) {
-  llama::TargetOptions how;
-  how.widest = widest;
-  how.speculation = options.speculation;
-  how.probe_budget_ms = options.probe_budget_ms;
-  how.cache_folder = options.cache_folder;
-  how.probe_progress = options.probe_progress;
-  return how;
+  return {.widest = widest,
+          .speculation = options.speculation,
+          .probe_budget_ms = options.probe_budget_ms,
+          .cache_folder = options.cache_folder,
+          .probe_progress = options.probe_progress};
 }
 
 // A target in a process of its own (ModelOptions::isolate, or workers). The model runs in a child;

@@ -3,8 +3,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "backend/llama_loader.h"
-#include "backend/loaded_target.h"
 #include "llama/open_target.h"
 #include "remote/host_process.h"
 #include "remote/serve_model.h"
@@ -14,14 +12,13 @@ namespace {
 
 Result<HostedModel> open_hosted(const OpenRequest& request, const LoadHooks& hooks,
                                 const std::function<void(double)>& probing) {
-  LlamaLoaderOptions how;
-  how.speculation = request.speculation;
-  how.probe_budget_ms = request.probe_budget_ms;
-  if (request.cache_folder) how.cache_folder = *request.cache_folder;
-  how.probe_progress = probing;
-  OUTRIDER_ASSIGN_OR_RETURN(
-      llama::OpenedTarget opened,
-      llama::open_target(request.model, hooks, target_options(how, request.model.widest)));
+  const llama::TargetOptions how{.widest = request.model.widest,
+                                 .speculation = request.speculation,
+                                 .probe_budget_ms = request.probe_budget_ms,
+                                 .cache_folder = request.cache_folder,
+                                 .probe_progress = probing};
+  OUTRIDER_ASSIGN_OR_RETURN(llama::OpenedTarget opened,
+                            llama::open_target(request.model, hooks, how));
   HostedModel hosted;
   hosted.report.exactness = std::move(opened.exactness);
   hosted.report.notes = std::move(opened.notes);

@@ -18,10 +18,6 @@ namespace {
 constexpr const char* kHead = "outrider costs 1";
 constexpr std::size_t kMostPoints = 64;
 
-std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
-  return llama::cache_file(folder, "costs", key, ".txt");
-}
-
 // Empty: there is nothing that can be used.
 std::vector<CostPoint> load(const std::filesystem::path& path, const std::string& key) {
   std::ifstream file(path);
@@ -111,8 +107,9 @@ Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::str
                                             const std::filesystem::path& folder, bool refresh,
                                             const LoadHooks& hooks) {
   const bool kept = !folder.empty();
+  const std::filesystem::path file = llama::cache_file(folder, "costs", key, ".txt");
   if (kept && !refresh) {
-    std::vector<CostPoint> known = load(file_of(folder, key), key);
+    std::vector<CostPoint> known = load(file, key);
     OUTRIDER_ASSIGN_OR_RETURN(const bool holds, still_holds(model, known, hooks));
     if (holds) return known;
   }
@@ -124,7 +121,7 @@ Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::str
     return std::vector<CostPoint>();
   }
   if (kept && !measured->empty()) {
-    const Status saved = save(file_of(folder, key), key, *measured);
+    const Status saved = save(file, key, *measured);
     if (!saved.ok()) tell(hooks, "the measured costs cannot be kept: " + saved.message());
   }
   return measured;

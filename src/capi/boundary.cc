@@ -24,20 +24,10 @@ constexpr const char* kNoRequest =
     R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"there is no request: the )"
     R"(second argument is NULL","data":{"code":"invalid_request","field":null}}})";
 
-char* copy(const char* text, std::size_t size) {
-  char* const memory = static_cast<char*>(std::malloc(size + 1));
-  if (memory == nullptr) return nullptr;
-  std::memcpy(memory, text, size);
-  memory[size] = '\0';
-  return memory;
-}
-
-char* copy(const char* text) { return copy(text, std::strlen(text)); }
-
 }  // namespace
 
 void leave_error(char** error, const char* message) noexcept {
-  if (error != nullptr) *error = copy(message);
+  if (error != nullptr) *error = strdup(message);
 }
 
 Instance* create(const char* config_json, char** error,
@@ -68,16 +58,15 @@ void destroy(Instance* instance) noexcept {
 }
 
 char* call(Instance* instance, const char* request_json) noexcept {
-  if (instance == nullptr) return copy(kNoInstance);
-  if (request_json == nullptr) return copy(kNoRequest);
+  if (instance == nullptr) return strdup(kNoInstance);
+  if (request_json == nullptr) return strdup(kNoRequest);
   try {
-    const std::string answer = instance->call(request_json);
-    char* const text = copy(answer.data(), answer.size());
-    return text != nullptr ? text : copy(kNoMemory);
+    char* const text = strdup(instance->call(request_json).c_str());
+    return text != nullptr ? text : strdup(kNoMemory);
   } catch (const std::bad_alloc&) {
-    return copy(kNoMemory);
+    return strdup(kNoMemory);
   } catch (...) {
-    return copy(kUnexpected);
+    return strdup(kUnexpected);
   }
 }
 

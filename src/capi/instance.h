@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "api/service.h"
-#include "capi/config.h"
 #include "serve/loader.h"
 #include "serve/runtime.h"
 
@@ -17,7 +16,8 @@ using EventFunction = void (*)(void* user, const char* event_json);
 
 class Instance {
  public:
-  // `config`: see include/outrider.h. Errors: read_config's and Runtime::create's.
+  // `config`: see include/outrider.h. Errors: kInvalidArgument with the field ("slots",
+  // "model.ctx"), and those of what the runtime does with it.
   static Result<std::unique_ptr<Instance>> create(std::string_view config,
                                                   std::unique_ptr<ModelLoader> loader);
 

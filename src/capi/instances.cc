@@ -31,26 +31,17 @@ Instances& instances() {
   return all;
 }
 
-// Ends those in the list, on this thread.
-void end_listed(Instances& all) {
+// Ends those in the list, on this thread. `background`: it is all.thread.
+void end_listed(Instances& all, bool background = false) {
   for (;;) {
-    std::unique_ptr<Instance> instance;
-    {
-      const std::lock_guard<std::mutex> lock(all.mutex);
-      instance.reset(all.first_to_end);
-      if (instance == nullptr) return;
-      all.first_to_end = instance->next;
-    }
-  }
-}
-
-void run(Instances& all) {
-  for (;;) {
-    end_listed(all);
+    std::unique_ptr<Instance> instance;  // is destroyed once the mutex is free
     const std::lock_guard<std::mutex> lock(all.mutex);
-    if (all.first_to_end != nullptr) continue;
-    all.running = false;
-    return;
+    instance.reset(all.first_to_end);
+    if (instance == nullptr) {
+      if (background) all.running = false;
+      return;
+    }
+    all.first_to_end = instance->next;
   }
 }
 
@@ -88,7 +79,7 @@ void end_in_background(std::unique_ptr<Instance> instance) noexcept {
   if (all.running) return;
   try {
     if (all.thread.joinable()) all.thread.join();  // it is at its end, and needs the mutex no more
-    all.thread = std::thread([&all] { run(all); });
+    all.thread = std::thread([&all] { end_listed(all, /*background=*/true); });
     all.running = true;
   } catch (const std::system_error&) {  // no thread now
   } catch (const std::bad_alloc&) {

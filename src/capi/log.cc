@@ -1,5 +1,6 @@
 #include "capi/log.h"
 
+#include <functional>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -42,14 +43,16 @@ LoadHooks logged(const LoadHooks& hooks) {
   return with_log;
 }
 
-// What `load` gives, with a line before and lines behind.
-template <typename Load>
-auto log_load(const std::string& what, Load load) {
+// What `load` gives, with a line before and lines behind. `notes`: the member that holds them.
+template <typename Notes, typename Load>
+auto log_load(const std::string& what, Notes notes, Load load) {
   log_line(LogLevel::kInfo, what);
   auto loaded = load();
   if (loaded.ok()) {
     log_line(LogLevel::kInfo, what + " is done");
-    for (const std::string& note : (*loaded)->notes()) log_line(LogLevel::kWarning, note);
+    for (const std::string& note : std::invoke(notes, **loaded)) {
+      log_line(LogLevel::kWarning, note);
+    }
   } else {
     log_line(LogLevel::kError, what + " failed: " + loaded.status().message());
   }
@@ -105,14 +108,14 @@ CallbackScope::~CallbackScope() { --callback_depth(); }
 
 Result<std::unique_ptr<Target>> LoggingLoader::load_target(const ModelOptions& options,
                                                            const LoadHooks& hooks) {
-  return log_load("loading the target '" + options.path + "'",
+  return log_load("loading the target '" + options.path + "'", &Target::notes,
                   [&] { return loader_->load_target(options, logged(hooks)); });
 }
 
 Result<std::unique_ptr<Draft>> LoggingLoader::load_draft(const ModelOptions& options,
                                                          std::shared_ptr<const Target> target,
                                                          const LoadHooks& hooks) {
-  return log_load("loading the draft model '" + options.path + "'",
+  return log_load("loading the draft model '" + options.path + "'", &Draft::notes,
                   [&] { return loader_->load_draft(options, std::move(target), logged(hooks)); });
 }
 

@@ -74,16 +74,16 @@ Status check_options(const Request& r) {
     if (stop.empty())
       return invalid_argument("a stop string is empty; give at least one character");
   }
-  if (r.width < 1 && r.width != kAutoWidth) {
+  if (r.width < kWidthRange.min && r.width != kAutoWidth) {
     return wrong_value("width", std::to_string(r.width), "at least 1 (1 is no speculation)");
   }
-  if (r.max_tokens < -1) {
+  if (!kMaxTokensRange.contains(r.max_tokens)) {
     return wrong_value("max_tokens", std::to_string(r.max_tokens),
                        "at least 0, or -1 for no limit");
   }
   OUTRIDER_RETURN_IF_ERROR(validate(r.draft));
   OUTRIDER_RETURN_IF_ERROR(check_branches(r.rule, r.draft));
-  if (r.logprobs < -1 || r.logprobs > kMaxLogprobs) {
+  if (!kLogprobsRange.contains(r.logprobs)) {
     return wrong_value("logprobs", std::to_string(r.logprobs),
                        "from 0 to " + std::to_string(kMaxLogprobs));
   }

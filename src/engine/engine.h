@@ -90,6 +90,8 @@ class Engine {
   // Those that are attached, in the order in which they are asked; null where one was detached, or
   // where the constructor was given a place for one.
   const std::vector<Drafter*>& drafters() const { return drafters_; }
+  // The place among them of the one of this name; nothing: it is not attached.
+  std::optional<std::size_t> find_drafter(std::string_view name) const;
 
   // Who guessed a piece (Piece::by): "target" or the drafter's name, also when it was detached
   // since and no other took its place. Static storage.
@@ -143,7 +145,6 @@ class Engine {
   void share_awaited();
   void begin_drafting(Sequence& sequence, SeqId from, std::size_t kept);
   Status begin_drafter(std::size_t drafter, SeqId seq, SeqId from, std::size_t kept);
-  std::optional<std::size_t> find_drafter(std::string_view name) const;
   void apply_cancels();
   void note_prompts(const Step& step, double ms);
   void shift_full_contexts();

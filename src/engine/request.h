@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/field.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "draft/base/drafter.h"
@@ -30,6 +31,11 @@ enum class AcceptanceRule {
 
 inline constexpr std::int32_t kAutoWidth = -1;
 inline constexpr std::int32_t kMaxLogprobs = 20;
+
+// What numbers of a request may be. Whoever takes them from users has the same (request/).
+inline constexpr Range kMaxTokensRange = {.min = -1.0, .max = kMaxInt32};
+inline constexpr Range kWidthRange = {.min = 1.0, .max = kMaxStepWidth};  // or kAutoWidth
+inline constexpr Range kLogprobsRange = {.min = -1.0, .max = kMaxLogprobs};
 
 struct Request {
   std::vector<Token> prompt;  // not empty; ids of the target's vocabulary

@@ -61,7 +61,7 @@ constexpr Field<Request> kOutputFields[] = {
     {.name = "max_tokens",
      .help = "tokens to generate at most; -1: until the model ends its text or the context is full",
      .place = &Request::max_tokens,
-     .range = {.min = -1.0, .max = kMaxInt32},
+     .range = kMaxTokensRange,
      .letter = 'n'},
     {.name = "seed",
      .help = "the same seed gives the same text, with speculation (under the coupled rule) or "
@@ -78,7 +78,7 @@ constexpr Field<Request> kOutputFields[] = {
      .help = "report each token's log-probability before the samplers, and those of so many of the "
              "likeliest, in the result; -1: none",
      .place = &Request::logprobs,
-     .range = {.min = -1.0, .max = kMaxLogprobs}},
+     .range = kLogprobsRange},
     {.name = "timeout_ms",
      .help = "end after so many milliseconds with what there is; 0: never",
      .place = &Request::timeout_ms,
@@ -192,7 +192,7 @@ std::span<const Field<CompletionRequest>> speculation_fields() {
            "in each step as many as pay, by what steps cost here and how often guesses are right "
            "(4 with the rules rejection and block)",
        .place = OrAuto<CompletionRequest>{&CompletionRequest::width, kAutoWidth},
-       .range = {.min = 1.0, .max = kMaxStepWidth}},
+       .range = kWidthRange},
       {.name = "rule",
        .help =
            "how guesses are accepted. coupled: the target draws its own token with noise that "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/number_from.h"
 
@@ -77,10 +78,6 @@ const Flag* find_flag(std::string_view name) {
   return nullptr;
 }
 
-bool takes_value(Value value) {
-  return value == Value::kText || value == Value::kNumber || value == Value::kNumbers;
-}
-
 // A whole number where it is one, so that "-c 512" and "-c 512.0" both are.
 std::optional<Json> parse_number(std::string_view text) {
   const std::optional<std::int64_t> whole = number_from<std::int64_t>(text);
@@ -109,52 +106,6 @@ bool looks_like_flag(std::string_view word) {
   return word.size() > 1 && word[0] == '-' && !parse_number(word);
 }
 
-class Reader {
- public:
-  explicit Reader(std::vector<std::string> words) : words_(std::move(words)) {}
-
-  CommandLine read() {
-    while (next_ < words_.size() && line_.refusal.ok()) read_flag(words_[next_++]);
-    return std::move(line_);
-  }
-
- private:
-  void read_flag(const std::string& word) {
-    const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
-    const std::string name = word.substr(0, equals);
-    const Flag* flag = find_flag(name);
-    if (flag == nullptr) {
-      line_.warnings.push_back("'" + name + "' is not known and has no effect");
-      const bool has_value = equals == std::string::npos && looks_like_flag(word) &&
-                             next_ < words_.size() && !looks_like_flag(words_[next_]);
-      if (has_value) ++next_;
-      return;
-    }
-    if (!takes_value(flag->value)) return put(*flag, flag->value == Value::kTrue);
-    if (equals == std::string::npos && next_ == words_.size()) {
-      return refuse(*flag, name + " needs a value behind it");
-    }
-    const std::string value =
-        equals == std::string::npos ? words_[next_++] : word.substr(equals + 1);
-    std::optional<Json> parsed = parse_value(flag->value, value);
-    if (parsed) return put(*flag, *std::move(parsed));
-    refuse(*flag, name + " is '" + value + "', but must be a number" +
-                      (flag->value == Value::kNumbers ? ", or several with commas" : ""));
-  }
-
-  void put(const Flag& flag, Json value) {
-    if (!flag.key.empty()) line_.cmd[std::string(flag.key)] = std::move(value);
-  }
-
-  void refuse(const Flag& flag, std::string error) {
-    line_.refusal = invalid_argument(std::move(error)).about(std::string(flag.key));
-  }
-
-  std::vector<std::string> words_;
-  std::size_t next_ = 1;  // the first word is the program's name
-  CommandLine line_;
-};
-
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 }  // namespace
@@ -170,20 +121,18 @@ std::optional<std::vector<std::string>> split_words(std::string_view text) {
     const bool keeps_next = quote == '"' ? next == '"' || next == '\\'
                                          : quote == 0 && (next == '"' || next == '\\' ||
                                                           next == '\'' || is_space(next));
+    if (quote == 0 && is_space(c)) {
+      if (in_word) words.push_back(std::exchange(word, {}));
+      in_word = false;
+      continue;
+    }
+    in_word = true;
     if (c == '\\' && keeps_next) {
-      word += next;
-      in_word = true;
-      ++i;
+      word += text[++i];
     } else if (quote != 0 ? c == quote : c == '"' || c == '\'') {
       quote = quote != 0 ? '\0' : c;
-      in_word = true;
-    } else if (quote == 0 && is_space(c)) {
-      if (in_word) words.push_back(std::move(word));
-      word.clear();
-      in_word = false;
     } else {
       word += c;
-      in_word = true;
     }
   }
   if (quote != 0) return std::nullopt;
@@ -191,14 +140,39 @@ std::optional<std::vector<std::string>> split_words(std::string_view text) {
   return words;
 }
 
-CommandLine parse_command_line(std::string_view text) {
-  std::optional<std::vector<std::string>> words = split_words(text);
-  if (!words) {
-    CommandLine line;
-    line.refusal = invalid_argument("the command line has a quote that is not closed");
-    return line;
+Result<Json> parse_command_line(std::string_view text, std::vector<std::string>& warnings) {
+  const std::optional<std::vector<std::string>> words = split_words(text);
+  if (!words) return invalid_argument("the command line has a quote that is not closed");
+  Json cmd = Json::object();
+  for (std::size_t next = 1; next < words->size();) {  // the first word is the program's name
+    const std::string& word = (*words)[next++];
+    const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
+    const bool alone = equals == std::string::npos;
+    const std::string name = word.substr(0, equals);
+    const Flag* flag = find_flag(name);
+    if (flag == nullptr) {
+      warnings.push_back("'" + name + "' is not known and has no effect");
+      const bool has_value = alone && looks_like_flag(word) && next < words->size() &&
+                             !looks_like_flag((*words)[next]);
+      if (has_value) ++next;
+      continue;
+    }
+    std::optional<Json> value = Json(flag->value == Value::kTrue);
+    if (flag->value != Value::kTrue && flag->value != Value::kFalse) {
+      if (alone && next == words->size()) {
+        return invalid_argument(name + " needs a value behind it").about(std::string(flag->key));
+      }
+      const std::string given = alone ? (*words)[next++] : word.substr(equals + 1);
+      value = parse_value(flag->value, given);
+      if (!value) {
+        const char* several = flag->value == Value::kNumbers ? ", or several with commas" : "";
+        return invalid_argument(name + " is '" + given + "', but must be a number" + several)
+            .about(std::string(flag->key));
+      }
+    }
+    if (!flag->key.empty()) cmd[std::string(flag->key)] = *std::move(value);
   }
-  return Reader(*std::move(words)).read();
+  return cmd;
 }
 
 }  // namespace outrider::rpcserver

@@ -16,18 +16,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "json/json.h"
-#include "rpcserver/seed_object.h"
 
 namespace outrider::rpcserver {
 
-struct CommandLine {
-  json::Json cmd = json::Json::object();
-  std::vector<std::string> warnings;  // flags that are not known
-  Status refusal;                     // an open quote, a value that is missing or not a number
-};
-
-CommandLine parse_command_line(std::string_view text);
+// The cmd in JSON. Flags that are not known are `warnings`. Errors: kInvalidArgument about the key,
+// for an open quote, or a value that is missing or not a number.
+Result<json::Json> parse_command_line(std::string_view text, std::vector<std::string>& warnings);
 
 // The words of `text`; nothing when a quote is not closed.
 std::optional<std::vector<std::string>> split_words(std::string_view text);

@@ -7,10 +7,18 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-std::string cmd_of(const std::string& text) {
-  const CommandLine line = parse_command_line(text);
-  EXPECT_TRUE(line.refusal.ok()) << line.refusal.message();
-  return json::encode(line.cmd);
+// The cmd in JSON that `text` stands for, with exactly these warnings.
+std::string cmd_of(const std::string& text, const Words& expected = {}) {
+  Words warnings;
+  const Result<json::Json> cmd = parse_command_line(text, warnings);
+  EXPECT_TRUE(cmd.ok()) << cmd.status().message();
+  EXPECT_EQ(warnings, expected);
+  return cmd.ok() ? json::encode(*cmd) : "";
+}
+
+Status refusal(const std::string& text) {
+  Words warnings;
+  return parse_command_line(text, warnings).status();
 }
 
 TEST(CommandLineTest, WordsArePartedByWhiteSpaceAndKeptTogetherByQuotes) {
@@ -53,34 +61,28 @@ TEST(CommandLineTest, ValuesMayBeNegativeNumbersAndQuotedFlags) {
 }
 
 TEST(CommandLineTest, TheSeedServersOwnFlagsAreAcceptedAndIgnored) {
-  const CommandLine line = parse_command_line(
-      "server --host 0.0.0.0 --port 8080 --path /srv -to 600 -v --embedding -m m.gguf");
-  EXPECT_TRUE(line.refusal.ok());
-  EXPECT_TRUE(line.warnings.empty());
-  EXPECT_EQ(json::encode(line.cmd), R"({"model":"m.gguf"})");
+  EXPECT_EQ(
+      cmd_of("server --host 0.0.0.0 --port 8080 --path /srv -to 600 -v --embedding -m m.gguf"),
+      R"({"model":"m.gguf"})");
 }
 
 TEST(CommandLineTest, FlagsThatAreNotKnownAreWarningsAndTakeTheirValueWithThem) {
-  const CommandLine line =
-      parse_command_line("server --grp-attn-n 4 --flash -m m.gguf stray --other=3");
-  EXPECT_TRUE(line.refusal.ok());
-  EXPECT_EQ(json::encode(line.cmd), R"({"model":"m.gguf"})");
-  EXPECT_EQ(line.warnings, (Words{"'--grp-attn-n' is not known and has no effect",
-                                  "'--flash' is not known and has no effect",
-                                  "'stray' is not known and has no effect",
-                                  "'--other' is not known and has no effect"}));
+  EXPECT_EQ(
+      cmd_of("server --grp-attn-n 4 --flash -m m.gguf stray --other=3",
+             {"'--grp-attn-n' is not known and has no effect",
+              "'--flash' is not known and has no effect", "'stray' is not known and has no effect",
+              "'--other' is not known and has no effect"}),
+      R"({"model":"m.gguf"})");
 }
 
 TEST(CommandLineTest, WhatCannotBeReadIsRefusedWithTheKeyItStandsFor) {
-  EXPECT_EQ(parse_command_line("server -c").refusal.field(), "n_ctx");
-  EXPECT_EQ(parse_command_line("server -c").refusal.message(), "-c needs a value behind it");
-  EXPECT_EQ(parse_command_line("server -c many").refusal.message(),
-            "-c is 'many', but must be a number");
-  EXPECT_EQ(parse_command_line("server -c 1e999").refusal.field(), "n_ctx");
-  EXPECT_EQ(parse_command_line("server -c nan").refusal.field(), "n_ctx");
-  EXPECT_EQ(parse_command_line("server -ts 1,,2").refusal.field(), "tensor_split");
-  EXPECT_EQ(parse_command_line("server 'm").refusal.message(),
-            "the command line has a quote that is not closed");
+  EXPECT_EQ(refusal("server -c").field(), "n_ctx");
+  EXPECT_EQ(refusal("server -c").message(), "-c needs a value behind it");
+  EXPECT_EQ(refusal("server -c many").message(), "-c is 'many', but must be a number");
+  EXPECT_EQ(refusal("server -c 1e999").field(), "n_ctx");
+  EXPECT_EQ(refusal("server -c nan").field(), "n_ctx");
+  EXPECT_EQ(refusal("server -ts 1,,2").field(), "tensor_split");
+  EXPECT_EQ(refusal("server 'm").message(), "the command line has a quote that is not closed");
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
 #include "rpcserver/init_command.h"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
-#include <utility>
 
 #include "rpcserver/command_line.h"
 
@@ -12,25 +10,13 @@ namespace {
 
 using json::Json;
 
-constexpr std::int64_t kMinInt = std::numeric_limits<std::int32_t>::min();
 constexpr std::int32_t kDefaultContext = 512;  // llama.cpp's of October 2023
 constexpr std::size_t kMaxShares = 128;        // of tensor_split; llama.cpp takes 16
 
 std::int32_t read_int(JsonFields& fields, std::string_view key, std::int32_t otherwise,
-                      std::int64_t min) {
-  std::int32_t value = otherwise;
-  fields.integer(key, value, min, kMaxInt32);
-  return value;
-}
-
-void read_threads(JsonFields& fields, InitCommand& command) {
-  const std::int32_t n_threads = read_int(fields, "n_threads", -1, kMinInt);
-  command.target.n_threads = std::max(n_threads, 0);
-  const std::int32_t n_batch_threads = read_int(fields, "n_threads_batch", n_threads, kMinInt);
-  if (n_batch_threads > 0 && n_batch_threads != n_threads) {
-    command.warnings.emplace_back(
-        "n_threads_batch has no effect: prompts are read with the threads of n_threads");
-  }
+                      std::int64_t min = kMinInt32) {
+  fields.integer(key, otherwise, min, kMaxInt32);
+  return otherwise;
 }
 
 void read_tensor_split(JsonFields& fields, ModelOptions& options) {
@@ -49,25 +35,7 @@ void read_tensor_split(JsonFields& fields, ModelOptions& options) {
   }
 }
 
-void read_devices(JsonFields& fields, InitCommand& command) {
-  ModelOptions& target = command.target;
-  target.n_gpu_layers = std::max(read_int(fields, "n_gpu_layers", -1, kMinInt), -1);
-  if (read_int(fields, "main_gpu", 0, 0) != 0) {
-    command.warnings.emplace_back(
-        "main_gpu has no effect: llama.cpp divides a model by tensor_split alone");
-  }
-  read_tensor_split(fields, target);
-  fields.boolean("use_mmap", target.use_mmap);
-  fields.boolean("use_mlock", target.use_mlock);
-  bool numa = false;
-  fields.boolean("numa", numa);
-  if (numa) {
-    command.warnings.emplace_back(
-        "numa has no effect: threads and memory are left where the system puts them");
-  }
-}
-
-void read_context(JsonFields& fields, InitCommand& command) {
+void read_target(JsonFields& fields, InitCommand& command) {
   ModelOptions& target = command.target;
   const std::int32_t n_ctx = read_int(fields, "n_ctx", -1, 0);
   if (n_ctx >= 0) command.n_ctx = n_ctx;
@@ -86,6 +54,27 @@ void read_context(JsonFields& fields, InitCommand& command) {
   bool memory_f16 = true;
   fields.boolean("memory_f16", memory_f16);
   if (!memory_f16) target.cache_type_k = target.cache_type_v = "f32";
+  const std::int32_t n_threads = read_int(fields, "n_threads", -1);
+  target.n_threads = std::max(n_threads, 0);
+  const std::int32_t n_batch_threads = read_int(fields, "n_threads_batch", n_threads);
+  if (n_batch_threads > 0 && n_batch_threads != n_threads) {
+    command.warnings.emplace_back(
+        "n_threads_batch has no effect: prompts are read with the threads of n_threads");
+  }
+  target.n_gpu_layers = std::max(read_int(fields, "n_gpu_layers", -1), -1);
+  if (read_int(fields, "main_gpu", 0, 0) != 0) {
+    command.warnings.emplace_back(
+        "main_gpu has no effect: llama.cpp divides a model by tensor_split alone");
+  }
+  read_tensor_split(fields, target);
+  fields.boolean("use_mmap", target.use_mmap);
+  fields.boolean("use_mlock", target.use_mlock);
+  bool numa = false;
+  fields.boolean("numa", numa);
+  if (numa) {
+    command.warnings.emplace_back(
+        "numa has no effect: threads and memory are left where the system puts them");
+  }
 }
 
 void refuse_what_is_gone(JsonFields& fields, InitCommand& command) {
@@ -108,26 +97,24 @@ void refuse_what_is_gone(JsonFields& fields, InitCommand& command) {
 }
 
 void read_command(JsonFields& fields, InitCommand& command) {
+  ModelOptions& target = command.target;
+  ModelOptions& draft = command.draft;
   std::string draft_path;
-  fields.text("model", command.target.path);
+  fields.text("model", target.path);
   fields.text("model_draft", draft_path);
   fields.text("model_alias", command.alias);
   // "unknown" was the default of the seed's command line for "not given".
-  if (command.alias.empty() || command.alias == "unknown") command.alias = command.target.path;
-  read_context(fields, command);
-  read_threads(fields, command);
-  read_devices(fields, command);
-  command.draft = command.target;
-  command.draft.path = draft_path;
-  command.draft.cache_type_k.clear();  // what the draft computes need not be exact
-  command.draft.cache_type_v.clear();
-  command.draft.lora.clear();  // an adapter is one model's
-  command.draft.n_gpu_layers = std::max(read_int(fields, "n_gpu_layers_draft", -1, kMinInt), -1);
+  if (command.alias.empty() || command.alias == "unknown") command.alias = target.path;
+  read_target(fields, command);
+  draft = target;
+  draft.path = draft_path;
+  draft.cache_type_k.clear();  // what the draft computes need not be exact
+  draft.cache_type_v.clear();
+  draft.lora.clear();  // an adapter is one model's
+  draft.n_gpu_layers = std::max(read_int(fields, "n_gpu_layers_draft", -1), -1);
   refuse_what_is_gone(fields, command);
   command.defaults = take_defaults(fields, command.warnings);
-  command.target.widest =
-      std::max(command.target.widest,
-               static_cast<std::int32_t>(command.defaults.width.value_or(command.target.widest)));
+  target.widest = std::max(target.widest, command.defaults.width.value_or(target.widest));
   warn_of_unknown(fields, command.warnings);
   command.refusal = fields.finish();
 }
@@ -145,19 +132,11 @@ InitCommand parse_command(const char* cmd) {
     command.refusal = invalid_argument("cmd is NULL, but must be JSON or a command line");
     return command;
   }
-  Json object;
-  if (is_json(cmd)) {
-    Result<Json> parsed = parse_object(cmd, /*may_be_empty=*/false);
-    command.refusal = parsed.status();
-    if (parsed.ok()) object = *std::move(parsed);
-  } else {
-    CommandLine line = parse_command_line(cmd);
-    object = std::move(line.cmd);
-    command.warnings = std::move(line.warnings);
-    command.refusal = std::move(line.refusal);
-  }
-  if (!command.refusal.ok()) return command;
-  JsonFields fields(object, "", &kSeedDialect);
+  const Result<Json> object = is_json(cmd) ? parse_object(cmd, /*may_be_empty=*/false)
+                                           : parse_command_line(cmd, command.warnings);
+  command.refusal = object.status();
+  if (!object.ok()) return command;
+  JsonFields fields(*object, "", &kSeedDialect);
   read_command(fields, command);
   return command;
 }

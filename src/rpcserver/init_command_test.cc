@@ -62,12 +62,13 @@ TEST(InitCommandTest, BothFormsSayTheSame) {
     EXPECT_EQ(command.target.cache_type_k, "f32");
     EXPECT_EQ(command.draft.cache_type_k, "");
     EXPECT_TRUE(command.warnings.empty());
-    const ParsedRequest request = parse_request(json::Json::object(), command.defaults);
-    EXPECT_EQ(request.options.seed, 9U);
-    EXPECT_EQ(request.options.n_predict(), 7);
-    EXPECT_EQ(request.options.values["n_keep"], 3);
-    EXPECT_EQ(request.options.values["temperature"], 0.5);
-    EXPECT_EQ(request.options.request.width, 6);
+    const Result<RequestOptions> options = parse_request(json::Json::object(), command.defaults);
+    ASSERT_TRUE(options.ok());
+    EXPECT_EQ(options->seed, 9U);
+    EXPECT_EQ(options->n_predict(), 7);
+    EXPECT_EQ(options->values["n_keep"], 3);
+    EXPECT_EQ(options->values["temperature"], 0.5);
+    EXPECT_EQ(options->request.width, 6);
   }
 }
 

@@ -32,30 +32,26 @@ struct RequestOptions {
   // What needs no more than its own name here: speculation, the prompt, logit_bias, stop.
   CompletionRequest request;
   json::Json prompt_as_sent = "";
+  std::vector<std::string> warnings;  // what has no effect
 
-  std::int64_t n_predict() const;  // -1: no limit; 0: read the prompt only
-  std::int64_t n_probs() const;    // 0 to kMaxLogprobs
-  bool stream_tokens() const;      // one update a token instead of one a step
-};
-
-struct ParsedRequest {
-  RequestOptions options;
-  std::vector<std::string> warnings;
-  Status refusal;  // then the rest is of no use
+  std::int64_t n_predict() const { return values["n_predict"]; }  // -1: no limit; 0: only read
+  std::int64_t n_probs() const { return values["n_probs"]; }      // 0 to kMaxLogprobs
+  bool stream_tokens() const { return values["stream_tokens"]; }  // one update a token, not a step
 };
 
 // What the cmd gave for all requests.
 struct RequestDefaults {
   json::Json options = json::Json::object();  // as a request has them
-  std::optional<std::int64_t> width;          // n_draft and one, when it was given
+  std::optional<std::int32_t> width;          // n_draft and one, when it was given
 
   // Takes over what `newer` says.
   void update(const RequestDefaults& newer);
 };
 
-// `request` over `defaults`: what the request does not have, or has as null, is taken from there. A
-// "speculative" of true, or an object, adds to the cmd's object.
-ParsedRequest parse_request(const json::Json& request, const RequestDefaults& defaults);
+// `request`, which is an object, over `defaults`: what it does not have, or has as null, is taken
+// from there. A "speculative" of true, or an object, adds to the cmd's object. Errors:
+// kInvalidArgument with the field.
+Result<RequestOptions> parse_request(const json::Json& request, const RequestDefaults& defaults);
 
 // The part of `cmd` that holds request options ("temp" under its request name). Those keys are
 // known to `cmd` from then on, and refused there when a request could not have them.

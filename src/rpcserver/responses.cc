@@ -1,8 +1,6 @@
 #include "rpcserver/responses.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 
 #include "api/completion_json.h"
@@ -14,11 +12,9 @@ using json::Json;
 
 // A byte that is only a part of a character cannot stand in a JSON text.
 std::string token_text(const std::string& piece) {
-  if (piece.size() != 1 || (static_cast<unsigned char>(piece[0]) & 0x80) == 0) return piece;
-  std::array<char, 2> digits{};
-  const std::to_chars_result end = std::to_chars(digits.data(), digits.data() + digits.size(),
-                                                 static_cast<unsigned char>(piece[0]), 16);
-  return "byte: \\x" + std::string(digits.data(), end.ptr);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(piece.size() == 1 ? piece[0] : 0);
+  return byte < 0x80 ? piece : std::string("byte: \\x") + kDigits[byte >> 4] + kDigits[byte & 15];
 }
 
 Json timings_json(const Timings& t, std::int64_t n_predicted) {
@@ -55,12 +51,6 @@ Json prompt_stats_json(const PromptStats& stats) {
   return {{"n_ctx", stats.n_ctx},     {"total_prompt_tokens", stats.n_tokens_asked},
           {"n_past", stats.n_cached}, {"truncated", stats.truncated()},
           {"cached", stats.cached},   {"to_eval", stats.to_evaluate}};
-}
-
-Json partial_response(const TextUpdate& given, bool with_probabilities) {
-  Json update = {{"content", given.content}, {"stop", false}};
-  if (with_probabilities) update["completion_probabilities"] = probabilities_json(given.tokens);
-  return update;
 }
 
 Json probabilities_json(const std::vector<SaidToken>& tokens) {
@@ -123,13 +113,6 @@ std::string drop_partial_stop(std::string text, const std::vector<std::string>& 
   }
   text.resize(text.size() - longest);
   return text;
-}
-
-std::vector<SaidToken> without_stop_word(std::vector<SaidToken> tokens,
-                                         const CompletionResult& result) {
-  if (result.completion.stop.empty()) return tokens;
-  while (!tokens.empty() && tokens.back().text.empty()) tokens.pop_back();
-  return tokens;
 }
 
 }  // namespace outrider::rpcserver

@@ -11,7 +11,6 @@
 
 #include "json/json.h"
 #include "rpcserver/request_options.h"
-#include "rpcserver/update_stream.h"
 #include "serve/runtime.h"
 
 namespace outrider::rpcserver {
@@ -31,9 +30,6 @@ json::Json nothing_new();
 // The field prompt_stats.
 json::Json prompt_stats_json(const PromptStats& stats);
 
-// {"content","stop":false[,"completion_probabilities"]}
-json::Json partial_response(const TextUpdate& given, bool with_probabilities);
-
 // [{"content","probs":[{"tok_str","prob"}]}] of the tokens that carry probabilities.
 json::Json probabilities_json(const std::vector<SaidToken>& tokens);
 
@@ -51,9 +47,5 @@ json::Json final_response(const FinalParts& parts, const CompletionResult& resul
 // `text` without a beginning of a stop string at its end, the longest there is: what the
 // synchronous call does with a text that no stop string ended.
 std::string drop_partial_stop(std::string text, const std::vector<std::string>& stop);
-
-// Without the tokens at the end that a stop string cut off whole.
-std::vector<SaidToken> without_stop_word(std::vector<SaidToken> tokens,
-                                         const CompletionResult& result);
 
 }  // namespace outrider::rpcserver

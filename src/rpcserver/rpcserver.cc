@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "backend/llama_loader.h"
@@ -18,7 +17,7 @@
 namespace outrider::rpcserver {
 namespace {
 
-constexpr std::string_view kNoMemory = R"({"success":false,"status":500,"error":"out of memory"})";
+constexpr const char* kNoMemory = R"({"success":false,"status":500,"error":"out of memory"})";
 
 void end_session() noexcept;
 
@@ -51,7 +50,7 @@ Status prepare() {
   return Status();
 }
 
-// A block for the answer that there is no memory.
+// The answer that there is no memory, made while there is some.
 std::atomic<char*>& reserve() {
   static std::atomic<char*> block{nullptr};
   return block;
@@ -59,7 +58,7 @@ std::atomic<char*>& reserve() {
 
 void fill_reserve() noexcept {
   if (reserve().load() != nullptr) return;
-  char* const fresh = static_cast<char*>(std::malloc(kNoMemory.size() + 1));
+  char* const fresh = strdup(kNoMemory);
   char* nothing = nullptr;
   if (fresh != nullptr && !reserve().compare_exchange_strong(nothing, fresh)) std::free(fresh);
 }
@@ -67,11 +66,9 @@ void fill_reserve() noexcept {
 const char* no_memory() noexcept {
   char* block = reserve().exchange(nullptr);
   while (block == nullptr) {  // someone else had it; 60 bytes will be free again
-    block = static_cast<char*>(std::malloc(kNoMemory.size() + 1));
+    block = strdup(kNoMemory);
     if (block == nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  std::memcpy(block, kNoMemory.data(), kNoMemory.size());
-  block[kNoMemory.size()] = '\0';
   return block;
 }
 
@@ -80,11 +77,8 @@ template <typename... Text>
 const char* answer(std::string (Server::*question)(Text...), Text... asked) noexcept {
   fill_reserve();
   try {
-    const std::string text = (process().server.*question)(asked...);
-    char* const copy = static_cast<char*>(std::malloc(text.size() + 1));
-    if (copy == nullptr) return no_memory();
-    std::memcpy(copy, text.c_str(), text.size() + 1);
-    return copy;
+    const char* const copy = strdup((process().server.*question)(asked...).c_str());
+    return copy == nullptr ? no_memory() : copy;
   } catch (...) {  // nothing in here throws but for want of memory or threads
     return no_memory();
   }

@@ -14,11 +14,7 @@ Result<Json> parse_object(const char* text, bool may_be_empty) {
   json::Parsed value = json::parse(given);
   if (!value.ok()) return invalid_argument(value.error);
   if (value.value->is_object()) return *std::move(value.value);
-  return no_object(*value.value);
-}
-
-Status no_object(const Json& value) {
-  return invalid_argument("what was sent is " + std::string(json::kind(value)) +
+  return invalid_argument("what was sent is " + std::string(json::kind(*value.value)) +
                           ", but must be an object");
 }
 

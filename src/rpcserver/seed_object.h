@@ -23,9 +23,6 @@ inline constexpr api::Dialect kSeedDialect{
 // Parses `text`, an object. Null and "" are an empty object when `may_be_empty`, else refused.
 Result<json::Json> parse_object(const char* text, bool may_be_empty);
 
-// What is wrong with something else.
-Status no_object(const json::Json& value);
-
 // "<key> is not known and has no effect", for every key that was not asked for.
 void warn_of_unknown(const JsonFields& fields, std::vector<std::string>& warnings);
 

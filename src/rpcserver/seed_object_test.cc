@@ -122,6 +122,7 @@ TEST(SeedObjectTest, SomethingElseThanAnObjectIsRefused) {
     const Result<Json> parsed = parse_object(text, /*may_be_empty=*/true);
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_NE(parsed.status().message().find("must be an object"), std::string::npos) << text;
+    EXPECT_EQ(parsed.status().field(), "") << text;
   }
 }
 

@@ -1,104 +1,54 @@
 #include "rpcserver/seed_options.h"
 
 #include <algorithm>
-#include <limits>
-#include <string>
 
 namespace outrider::rpcserver {
 namespace {
 
 using json::Json;
-using Request = CompletionRequest;
+using Whole = std::int64_t;
 
-float number(const Json& value) { return static_cast<float>(value.get<double>()); }
-std::int64_t whole(const Json& value) { return value.get<std::int64_t>(); }
-std::int32_t whole32(const Json& value) { return static_cast<std::int32_t>(whole(value)); }
+// Nothing would be read for an answer of no tokens; the one token is not shown.
+Json at_least_one(const Json& n_predict) {
+  const Whole n = n_predict.get<Whole>();
+  return n == 0 ? 1 : n;
+}
+
+Json from_zero(const Json& temperature) { return std::max(0.0, temperature.get<double>()); }
+Json from_minus_one(const Json& n) { return std::max(n.get<Whole>(), Whole{-1}); }
 
 // In (0, 1], where 0 and less keep one token, as they did, and more than 1 is off.
-float share_kept(const Json& p) {
-  return std::clamp(number(p), std::numeric_limits<float>::min(), 1.0f);
+Json share_kept(const Json& p) {
+  return std::clamp<double>(p.get<double>(), std::numeric_limits<float>::min(), 1.0);
 }
 
-// -1: the whole context, which is known later.
-std::int32_t history(const Json& n) {
-  return std::clamp(whole32(n), -1, SamplingOptions::kMaxHistory);
-}
-
-const SeedOption kOptions[] = {
+constexpr SeedOption kOptions[] = {
     {.key = "n_predict",
      .field = "max_tokens",
-     .otherwise = std::int64_t{-1},
-     // Nothing would be read for an answer of no tokens; the one token is not shown.
-     .apply = [](const Json& v, Request& r) { r.max_tokens = whole(v) == 0 ? 1 : whole32(v); }},
-    {.key = "temperature",
-     .field = "temp",
-     .otherwise = 0.8,
-     .apply = [](const Json& v, Request& r) { r.sampling.temperature = std::max(0.0f, number(v)); },
-     .shown = "temp"},
-    {.key = "top_k",
-     .field = "top_k",
-     .otherwise = std::int64_t{40},
-     .apply = [](const Json& v, Request& r) { r.sampling.top_k = std::max(whole32(v), -1); }},
-    {.key = "top_p",
-     .field = "top_p",
-     .otherwise = 0.95,
-     .apply = [](const Json& v, Request& r) { r.sampling.top_p = share_kept(v); }},
+     .otherwise = Whole{-1},
+     .least = -1,
+     .today = at_least_one},
+    {.key = "temperature", .field = "temp", .otherwise = 0.8, .today = from_zero, .shown = "temp"},
+    {.key = "top_k", .field = "top_k", .otherwise = Whole{40}, .today = from_minus_one},
+    {.key = "top_p", .field = "top_p", .otherwise = 0.95, .today = share_kept},
     {.key = "tfs_z",
      .otherwise = 1.0,
      .only = "must be 1 (off): tail-free sampling is gone from llama.cpp"},
-    {.key = "typical_p",
-     .field = "typical",
-     .otherwise = 1.0,
-     .apply = [](const Json& v, Request& r) { r.sampling.typical_p = share_kept(v); }},
-    {.key = "repeat_last_n",
-     .field = "repeat_last_n",
-     .otherwise = std::int64_t{64},
-     .apply = [](const Json& v, Request& r) { r.sampling.repeat_last_n = history(v); }},
-    {.key = "repeat_penalty",
-     .field = "repeat_penalty",
-     .otherwise = 1.1,
-     .apply = [](const Json& v, Request& r) { r.sampling.repeat_penalty = number(v); }},
-    {.key = "presence_penalty",
-     .field = "presence_penalty",
-     .otherwise = 0.0,
-     .apply = [](const Json& v, Request& r) { r.sampling.presence_penalty = number(v); }},
-    {.key = "frequency_penalty",
-     .field = "frequency_penalty",
-     .otherwise = 0.0,
-     .apply = [](const Json& v, Request& r) { r.sampling.frequency_penalty = number(v); }},
-    {.key = "mirostat",
-     .field = "mirostat",
-     .otherwise = std::int64_t{0},
-     .range = field_named(sampling_fields(), "mirostat").range,
-     .apply = [](const Json& v, Request& r) { r.sampling.mirostat = whole32(v); }},
-    {.key = "mirostat_tau",
-     .field = "mirostat_ent",
-     .otherwise = 5.0,
-     .range = field_named(sampling_fields(), "mirostat_ent").range,
-     .apply = [](const Json& v, Request& r) { r.sampling.mirostat_tau = number(v); }},
-    {.key = "mirostat_eta",
-     .field = "mirostat_lr",
-     .otherwise = 0.1,
-     .range = field_named(sampling_fields(), "mirostat_lr").range,
-     .apply = [](const Json& v, Request& r) { r.sampling.mirostat_eta = number(v); }},
-    {.key = "penalize_nl",
-     .otherwise = true,
-     .apply = [](const Json& v, Request& r) { r.sampling.penalize_newline = v.get<bool>(); }},
-    {.key = "n_keep",
-     .field = "shift_keep",
-     .otherwise = std::int64_t{0},
-     .apply = [](const Json& v, Request& r) { r.shift_keep = whole32(v); }},
-    {.key = "grammar",
-     .field = "grammar",
-     .otherwise = std::string_view(),
-     .apply = [](const Json& v, Request& r) { r.sampling.grammar = v.get<std::string>(); }},
-    {.key = "n_probs", .field = "logprobs", .otherwise = std::int64_t{0}},
-    {.key = "ignore_eos",
-     .field = "ignore_eos",
-     .otherwise = false,
-     .apply = [](const Json& v, Request& r) { r.sampling.ignore_eos = v.get<bool>(); }},
+    {.key = "typical_p", .field = "typical", .otherwise = 1.0, .today = share_kept},
+    {.key = "repeat_last_n", .otherwise = Whole{64}},  // its -1 is the context, known later
+    {.key = "repeat_penalty", .field = "repeat_penalty", .otherwise = 1.1},
+    {.key = "presence_penalty", .field = "presence_penalty", .otherwise = 0.0},
+    {.key = "frequency_penalty", .field = "frequency_penalty", .otherwise = 0.0},
+    {.key = "mirostat", .field = "mirostat", .otherwise = Whole{0}, .strict = true},
+    {.key = "mirostat_tau", .field = "mirostat_ent", .otherwise = 5.0, .strict = true},
+    {.key = "mirostat_eta", .field = "mirostat_lr", .otherwise = 0.1, .strict = true},
+    {.key = "penalize_nl", .otherwise = true},  // is no field
+    {.key = "n_keep", .field = "shift_keep", .otherwise = Whole{0}, .least = -1},
+    {.key = "grammar", .field = "grammar", .otherwise = std::string_view()},
+    {.key = "n_probs", .field = "logprobs", .otherwise = Whole{0}, .least = 0},
+    {.key = "ignore_eos", .field = "ignore_eos", .otherwise = false},
     {.key = "n_beams",
-     .otherwise = std::int64_t{0},
+     .otherwise = Whole{0},
      .only = "must be 0 (off): beam search is gone from llama.cpp"},
     {.key = "stream_tokens", .otherwise = false}};
 

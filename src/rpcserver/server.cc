@@ -14,37 +14,31 @@ Status not_initialised() {
 
 }  // namespace
 
-Server::Entry* Server::enter(bool make) {
+Server::Call Server::enter(bool make) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (entry_ == nullptr && make) {
     init_error_ = "out of memory";  // unless it goes well
     Result<std::unique_ptr<Session>> session = Session::create(loader_, last_id_);
     std::unique_ptr<Entry> entry = std::make_unique<Entry>();
     init_error_ = session.status().message();
-    if (!session.ok()) return nullptr;
+    if (!session.ok()) return {};
     entry->session = *std::move(session);
     entry_ = std::move(entry);
   }
-  if (entry_ != nullptr) ++entry_->calls;
-  return entry_.get();
-}
-
-void Server::leave(Entry* entry) {
-  if (entry == nullptr) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  --entry->calls;
-  if (entry->calls == 0) left_.notify_all();
+  if (entry_ == nullptr) return {};
+  // Never waits: deinit() takes it for itself only once nobody can enter any more.
+  return {entry_->session.get(), std::shared_lock<std::shared_mutex>(entry_->inside)};
 }
 
 int Server::init(const char* cmd) {
-  const Call call(*this, enter(/*make=*/true));
-  if (call.session() == nullptr) return 1;
-  return call.session()->init(cmd, /*draft_only=*/false, /*wait=*/true) ? 0 : 1;
+  const Call call = enter(/*make=*/true);
+  if (call.session == nullptr) return 1;
+  return call.session->init(cmd, /*draft_only=*/false, /*wait=*/true) ? 0 : 1;
 }
 
 void Server::init_async(const char* cmd, bool init_draft_model) {
-  const Call call(*this, enter(/*make=*/true));
-  if (call.session() != nullptr) call.session()->init(cmd, init_draft_model, /*wait=*/false);
+  const Call call = enter(/*make=*/true);
+  if (call.session != nullptr) call.session->init(cmd, init_draft_model, /*wait=*/false);
 }
 
 int Server::refuse_init(const Status& why) {
@@ -55,9 +49,9 @@ int Server::refuse_init(const Status& why) {
 
 template <typename Question>
 std::string Server::ask(Question question, const char* text, Json without) {
-  const Call call(*this, enter(/*make=*/false));
-  return json::encode(call.session() == nullptr ? without
-                                                : std::invoke(question, call.session(), text));
+  const Call call = enter(/*make=*/false);
+  return json::encode(call.session == nullptr ? without
+                                              : std::invoke(question, call.session, text));
 }
 
 std::string Server::tokenize(const char* request) {
@@ -65,8 +59,8 @@ std::string Server::tokenize(const char* request) {
 }
 
 std::string Server::poll_system_status() {
-  const Call call(*this, enter(/*make=*/false));
-  if (call.session() != nullptr) return json::encode(call.session()->status());
+  const Call call = enter(/*make=*/false);
+  if (call.session != nullptr) return json::encode(call.session->status());
   SessionState nothing;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!init_error_.empty()) nothing.target_refusal = internal_error(init_error_);
@@ -90,22 +84,16 @@ std::string Server::async_completion_cancel(const char* which) {
 }
 
 void Server::deinit() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  std::unique_ptr<Entry> entry = std::move(entry_);
-  init_error_.clear();
-  if (entry != nullptr) {
-    ++ending_;
-    lock.unlock();
-    entry->session->close();
-    lock.lock();
-    left_.wait(lock, [&entry] { return entry->calls == 0; });
-    lock.unlock();
-    entry.reset();
-    lock.lock();
-    --ending_;
-    left_.notify_all();
+  const std::lock_guard<std::mutex> one_at_a_time(ending_);
+  std::unique_ptr<Entry> entry;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    entry = std::move(entry_);
+    init_error_.clear();
   }
-  left_.wait(lock, [this] { return ending_ == 0; });
+  if (entry == nullptr) return;
+  entry->session->close();
+  const std::unique_lock<std::shared_mutex> all_left(entry->inside);
 }
 
 }  // namespace outrider::rpcserver

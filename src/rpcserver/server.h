@@ -13,9 +13,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include "json/json.h"
@@ -47,34 +47,24 @@ class Server {
  private:
   struct Entry {
     std::unique_ptr<Session> session;
-    int calls = 0;  // inside
+    std::shared_mutex inside;  // shared by the calls inside
   };
 
   // A call inside a session, which is not freed meanwhile.
-  class Call {
-   public:
-    Call(Server& server, Entry* entry) : server_(server), entry_(entry) {}
-    ~Call() { server_.leave(entry_); }
-    Call(const Call&) = delete;
-    Call& operator=(const Call&) = delete;
-    Session* session() const { return entry_ == nullptr ? nullptr : entry_->session.get(); }
-
-   private:
-    Server& server_;
-    Entry* entry_;  // null: there is no session
+  struct Call {
+    Session* session = nullptr;  // null: there is none
+    std::shared_lock<std::shared_mutex> inside;
   };
 
   // What the session says to `text`; `without` where there is none.
   template <typename Question>
   std::string ask(Question question, const char* text, json::Json without);
-  Entry* enter(bool make);
-  void leave(Entry* entry);
+  Call enter(bool make);
 
   ModelLoader& loader_;
   std::atomic<CompletionId> last_id_{0};  // over all sessions
-  std::mutex mutex_;                      // guards what follows, and Entry::calls
-  std::condition_variable left_;          // a call has left, or a session has ended
-  int ending_ = 0;                        // sessions that deinit() is ending
+  std::mutex ending_;                     // held by deinit(): one session ends at a time
+  std::mutex mutex_;                      // guards what follows
   std::unique_ptr<Entry> entry_;          // null: before init, or after deinit
   std::string init_error_;                // why the last init made no session, or empty
 };

@@ -64,10 +64,7 @@ Result<Session::Started> Session::begin(const char* request) {
     defaults = state_.config.defaults;
     started.model = state_.config.alias;
   }
-  ParsedRequest read = parse_request(parsed, defaults);
-  OUTRIDER_RETURN_IF_ERROR(read.refusal);
-  started.options = std::move(read.options);
-  started.warnings = std::move(read.warnings);
+  OUTRIDER_ASSIGN_OR_RETURN(started.options, parse_request(parsed, defaults));
   const std::shared_ptr<const Target> target = runtime_->target();
   const std::int64_t n_ctx = target == nullptr ? 0 : target->capabilities().n_ctx;
   Result<StartedCompletion> result = runtime_->start(completion_request(started.options, n_ctx));
@@ -95,11 +92,13 @@ Json Session::complete(const char* request) {
     const Completion& c = result->completion;
     parts.content =
         c.stop.empty() ? drop_partial_stop(c.text, started.options.request.stop) : c.text;
-    parts.tokens = without_stop_word(std::move(tokens), *result);
+    // Without the tokens at the end that a stop string cut off whole.
+    while (!c.stop.empty() && !tokens.empty() && tokens.back().text.empty()) tokens.pop_back();
+    parts.tokens = std::move(tokens);
   }
   Json response = final_response(parts, *result);
   response["prompt_stats"] = prompt_stats_json(started.prompt);
-  response["warnings"] = started.warnings;
+  response["warnings"] = started.options.warnings;
   return response;
 }
 
@@ -110,7 +109,7 @@ Json Session::start(const char* request) {
   const Json response = {{"success", true},
                          {"id", started.id},
                          {"prompt_stats", prompt_stats_json(started.prompt)},
-                         {"warnings", started.warnings}};
+                         {"warnings", started.options.warnings}};
   const CompletionId id = started.id;
   const CompletionId runtime_id = started.runtime_id;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -145,9 +144,12 @@ void Session::collect(Completed& completion) {
     for (TextUpdate& update : completion.stream.finish()) updates.push_back(std::move(update));
   }
   for (TextUpdate& update : updates) {
-    completion.updates.push_back(partial_response(update, with_probabilities));
-    if (!with_probabilities) continue;
-    for (SaidToken& token : update.tokens) completion.sent.push_back(std::move(token));
+    Json shown = {{"content", update.content}, {"stop", false}};
+    if (with_probabilities) {
+      shown["completion_probabilities"] = probabilities_json(update.tokens);
+      for (SaidToken& token : update.tokens) completion.sent.push_back(std::move(token));
+    }
+    completion.updates.push_back(std::move(shown));
   }
   if (polled->result == nullptr) return;
   completion.finished = true;

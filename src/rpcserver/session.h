@@ -69,7 +69,6 @@ class Session {
     CompletionId runtime_id = 0;  // as the runtime does
     RequestOptions options;
     std::string model;  // the alias
-    std::vector<std::string> warnings;
     PromptStats prompt;
   };
 

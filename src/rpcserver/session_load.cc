@@ -11,8 +11,6 @@ namespace {
 using api::text_or_null;
 using json::Json;
 
-constexpr std::int64_t kNoLimit = -1;
-
 // Of the newest load: the seed's 0 (not yet), 1 (there), -1 (failed).
 int init_success(ModelState state) {
   if (state == ModelState::kReady) return 1;
@@ -64,7 +62,7 @@ bool Session::init(const char* cmd, bool draft_only, bool wait) {
     load_number = target_loads_;
   }
   if (!wait) return true;
-  (void)runtime_->wait_loaded(kNoLimit);
+  (void)runtime_->wait_loaded(/*wait_ms=*/-1);
   const bool ready = runtime_->status().target.state == ModelState::kReady;
   const std::lock_guard<std::mutex> lock(mutex_);
   return ready && load_number == target_loads_;  // else it was another one's

@@ -21,20 +21,16 @@ std::vector<TextUpdate> UpdateStream::finish() {
 
 std::vector<TextUpdate> UpdateStream::cut(bool at_end) {
   std::vector<TextUpdate> updates;
-  std::size_t sent = 0;        // tokens that are in `updates`
-  std::size_t sendable = 0;    // tokens up to the last one with text that ends a character
-  std::string content;         // of the tokens from `sent` on
-  std::size_t n_sendable = 0;  // bytes of it, of the tokens up to `sendable`
+  std::size_t sent = 0;      // tokens that are in `updates`
+  std::size_t sendable = 0;  // tokens up to the last one with text that ends a character
+  std::string content;       // of the tokens from `sent` on
   const auto close = [&] {
-    TextUpdate update;
-    update.content = content.substr(0, n_sendable);
-    update.tokens.assign(
-        std::make_move_iterator(waiting_.begin() + static_cast<std::ptrdiff_t>(sent)),
-        std::make_move_iterator(waiting_.begin() + static_cast<std::ptrdiff_t>(sendable)));
-    content.erase(0, n_sendable);
-    n_sendable = 0;
-    sent = sendable;
-    updates.push_back(std::move(update));
+    TextUpdate& update = updates.emplace_back();
+    for (; sent < sendable; ++sent) {
+      update.content += waiting_[sent].text;
+      update.tokens.push_back(std::move(waiting_[sent]));
+    }
+    content.clear();
   };
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     const SaidToken& token = waiting_[i];
@@ -42,7 +38,6 @@ std::vector<TextUpdate> UpdateStream::cut(bool at_end) {
     const bool whole = complete_utf8_prefix(content) == content.size();
     if (token.text.empty() || (!whole && !at_end)) continue;
     sendable = i + 1;
-    n_sendable = content.size();
     if (whole && (per_token_ || token.by == "target")) close();
   }
   if (sendable > sent) close();

@@ -10,16 +10,8 @@
 
 namespace outrider {
 
-DecodeLoop::DecodeLoop(const Parts& parts, StationPtr station)
-    : shared_(parts.shared),
-      jobs_(parts.jobs),
-      stations_(parts.stations),
-      models_(parts.models),
-      files_(parts.files),
-      drafters_(parts.drafters),
-      idle_work_(parts.idle_work),
-      station_(std::move(station)),
-      thread_([this] {
+DecodeLoop::DecodeLoop(RuntimeParts& parts, StationPtr station)
+    : parts_(parts), station_(std::move(station)), thread_([this] {
         loop();
         over_.store(true);
       }) {}
@@ -43,8 +35,8 @@ void DecodeLoop::loop() {
 // what they came to. What it does not end, Jobs::end_everything() does.
 void DecodeLoop::end_running() {
   {
-    const Lock lock(shared_.mutex);
-    if (!jobs_.runs_any(*station_)) return;  // the engine may be missing then: restart()
+    const Lock lock(parts_.shared.mutex);
+    if (!parts_.jobs.runs_any(*station_)) return;  // the engine may be missing then: restart()
   }
   try {
     step();
@@ -52,26 +44,25 @@ void DecodeLoop::end_running() {
   }
 }
 
-bool DecodeLoop::has_work() const {
-  return shared_.stop || !is_current() || stations_.has_changes(*station_) || idle_work_.wanted() ||
-         jobs_.open_jobs(*station_) > 0;
-}
-
 // Until there is work for an iteration. False: the runtime is at its end.
 bool DecodeLoop::wait_for_work() {
-  Lock lock(shared_.mutex);
-  shared_.decode_work.wait(lock, [this] { return has_work(); });
-  return !shared_.stop;
+  Lock lock(parts_.shared.mutex);
+  parts_.shared.decode_work.wait(lock, [this] {
+    return parts_.shared.stop || !is_current() || parts_.stations.has_changes(*station_) ||
+           parts_.idle_work.wanted() || parts_.jobs.open_jobs(*station_) > 0;
+  });
+  return !parts_.shared.stop;
 }
 
 // True: nobody needs the station any more, and it is gone. Needs no memory.
 bool DecodeLoop::release() {
   StationPtr station;
   std::list<StationChange> changes;  // both are freed without the lock: it may take a while
-  const Lock lock(shared_.mutex);
-  if (is_current() || jobs_.open_jobs(*station_) > 0) return false;
-  if (idle_work_.wanted() && !stations_.current()) return false;  // its clients are told first
-  changes = stations_.release(*station_);
+  const Lock lock(parts_.shared.mutex);
+  if (is_current() || parts_.jobs.open_jobs(*station_) > 0) return false;
+  // Clients with work for an idle target are told first.
+  if (parts_.idle_work.wanted() && !parts_.stations.current()) return false;
+  changes = parts_.stations.release(*station_);
   station = std::move(station_);
   return true;
 }
@@ -80,8 +71,8 @@ void DecodeLoop::install() {
   while (true) {
     std::optional<StationChange> change;
     {
-      const Lock lock(shared_.mutex);
-      change = stations_.take_change(*station_);
+      const Lock lock(parts_.shared.mutex);
+      change = parts_.stations.take_change(*station_);
     }
     if (!change) return;
     if (std::holds_alternative<std::unique_ptr<Draft>>(change->what)) {
@@ -102,10 +93,10 @@ void DecodeLoop::install_draft(StationChange change) {
     status = caught(error);
     station_->set_draft(nullptr, status.message());
   }
-  const Lock lock(shared_.mutex);
+  const Lock lock(parts_.shared.mutex);
   if (!is_current()) return;
-  note_drafters();
-  if (!status.ok()) models_.draft_not_installed(std::move(status));
+  parts_.drafters.note(*station_);
+  if (!status.ok()) parts_.models.draft_not_installed(std::move(status));
 }
 
 void DecodeLoop::add_file(const StationChange& change) {
@@ -113,21 +104,21 @@ void DecodeLoop::add_file(const StationChange& change) {
   try {
     station_->add_file(opened);
   } catch (const std::exception& error) {
-    const Lock lock(shared_.mutex);
+    const Lock lock(parts_.shared.mutex);
     if (!is_current()) return;
-    files_.not_installed(opened.file, caught(error));
+    parts_.files.not_installed(opened.file, caught(error));
   }
 }
 
 // It is ours, there is a sequence for it, and its target is not about to be lent.
 bool DecodeLoop::may_admit(const Job& job) const {
   if (job.station != station_ || station_->engine().idle().entries().empty()) return false;
-  return !idle_work_.wanted() || !is_current();
+  return !parts_.idle_work.wanted() || !is_current();
 }
 
 std::string DecodeLoop::why_no_draft() const {
   if (!is_current()) return "its target was replaced, and has no draft model";
-  const LoadTask& draft = models_.task(ModelRole::kDraft);
+  const LoadTask& draft = parts_.models.task(ModelRole::kDraft);
   if (draft.state() == LoadTask::State::kFailed) {
     return "the draft model could not be loaded: " + draft.error().message();
   }
@@ -140,10 +131,10 @@ std::string DecodeLoop::why_no_draft() const {
 std::string DecodeLoop::why_without_loaded(const Job& job) const {
   const bool coupled = job.request.rule == AcceptanceRule::kCoupled;
   const bool missed =
-      !coupled || models_.task(ModelRole::kDraft).state() != LoadTask::State::kAbsent;
+      !coupled || parts_.models.task(ModelRole::kDraft).state() != LoadTask::State::kAbsent;
   std::string why = missed && station_->draft() == nullptr ? why_no_draft() : "";
   if (!coupled || !is_current()) return why;
-  const std::string failures = files_.failures();
+  const std::string failures = parts_.files.failures();
   if (!why.empty() && !failures.empty()) why += "; ";
   return why + failures;
 }
@@ -151,14 +142,10 @@ std::string DecodeLoop::why_without_loaded(const Job& job) const {
 std::string DecodeLoop::why_without(const Job& job) const {
   if (!job.speculative) return "";
   if (job.request.drafters.empty()) return why_without_loaded(job);
-  const std::vector<Drafter*>& drafters = station_->engine().drafters();
   std::vector<std::string> why;
   for (const std::vector<std::string>& chain : job.request.drafters.chains) {
     for (const std::string& name : chain) {
-      const bool there = std::any_of(drafters.begin(), drafters.end(), [&name](const Drafter* d) {
-        return d != nullptr && d->name() == name;
-      });
-      if (there) continue;
+      if (station_->engine().find_drafter(name)) continue;
       Draft* const draft = station_->draft();
       const ModelFile model = model_file_of(name);
       if (model == ModelFile::kTarget) {
@@ -168,8 +155,8 @@ std::string DecodeLoop::why_without(const Job& job) const {
       } else if (draft == nullptr) {
         why.push_back(why_no_draft());
       } else {
-        why.push_back("the draft '" + draft->info().path + "' is the drafter " +
-                      std::string(draft->drafter().name()) + ", not " + name);
+        why.push_back("the draft '" + draft->info.path + "' is the drafter " +
+                      std::string(draft->drafter->name()) + ", not " + name);
       }
     }
   }
@@ -177,16 +164,17 @@ std::string DecodeLoop::why_without(const Job& job) const {
 }
 
 void DecodeLoop::admit() {
-  Lock lock(shared_.mutex);
-  for (std::size_t i = 0; i < jobs_.waiting().size();) {
-    const Job& waiting = *jobs_.waiting()[i];
+  Lock lock(parts_.shared.mutex);
+  for (std::size_t i = 0; i < parts_.jobs.waiting().size();) {
+    const Job& waiting = *parts_.jobs.waiting()[i];
     if (!may_admit(waiting)) {
       ++i;
       continue;
     }
     std::string why = why_without(waiting);
-    DrafterPlan automatic = automatic_drafters(waiting.request.rule, files_.drafters_with_files());
-    const JobPtr job = jobs_.admit(i);
+    DrafterPlan automatic =
+        automatic_drafters(waiting.request.rule, parts_.files.drafters_with_files());
+    const JobPtr job = parts_.jobs.admit(i);
     Request request = std::move(job->request);
     if (request.drafters.empty()) request.drafters = std::move(automatic);
     if (request.speculation_off_reason.empty()) request.speculation_off_reason = std::move(why);
@@ -208,10 +196,10 @@ void DecodeLoop::add_to_engine(Job& job, Request request, Lock& lock) {
     status = caught(error);
   }
   lock.lock();
-  if (!id) return jobs_.fail(job, std::move(status));
+  if (!id) return parts_.jobs.fail(job, std::move(status));
   job.running = id;
   if (job.ended_by != EndedBy::kItself) station_->engine().cancel(*id);
-  stations_.note_idle(*station_);
+  parts_.stations.note_idle(*station_);
 }
 
 void DecodeLoop::step() {
@@ -222,8 +210,8 @@ void DecodeLoop::step() {
     station_->keep_experience();
     const Status health = station_->target()->model().health();
     if (health.ok()) return;
-    const Lock lock(shared_.mutex);
-    models_.target_lost(*station_, health);
+    const Lock lock(parts_.shared.mutex);
+    parts_.models.target_lost(*station_, health);
   } catch (const std::exception& error) {
     restart(caught(error));
   }
@@ -231,9 +219,9 @@ void DecodeLoop::step() {
 
 void DecodeLoop::publish(std::vector<Update> updates) {
   if (std::any_of(updates.begin(), updates.end(), [](const Update& u) { return u.finished; })) {
-    const Lock lock(shared_.mutex);
+    const Lock lock(parts_.shared.mutex);
     // First: whoever sees a result may start the next request at once.
-    stations_.note_idle(*station_);
+    parts_.stations.note_idle(*station_);
   }
   for (Update& update : updates) publish(std::move(update));
 }
@@ -252,23 +240,24 @@ void DecodeLoop::publish(Update update) {
   if (update.finished) completion = std::move(*station_->engine().take(update.id));
   JobPtr job;
   {
-    const Lock lock(shared_.mutex);
-    job = jobs_.find_running(*station_, update.id);
+    const Lock lock(parts_.shared.mutex);
+    job = parts_.jobs.find_running(*station_, update.id);
   }
   if (job == nullptr) return;
   std::optional<Remembered> remembered;
   if (completion) remembered = remember(*job, *completion);
-  const Lock lock(shared_.mutex);
-  if (!tokens.empty()) jobs_.give_out(*job, std::move(tokens));
+  const Lock lock(parts_.shared.mutex);
+  if (!tokens.empty()) parts_.jobs.give_out(*job, std::move(tokens));
   if (!completion) return;
   if (remembered) {
-    note_drafters();  // whoever sees the result sees what is remembered, too
+    // Whoever sees the result sees what is remembered, too.
+    if (is_current()) parts_.drafters.note(*station_);
     job->result->remembered = std::move(remembered);
   }
   job->result->shifted = completion->shifts > 0;
   job->result->completion = std::move(*completion);
   job->result->prompt.n_cached = job->result->completion.cached_tokens;
-  jobs_.finish(*job);
+  parts_.jobs.finish(*job);
 }
 
 // All that was said: its last tokens too, though a stop string cuts off what they say, as a later
@@ -281,14 +270,10 @@ std::optional<Remembered> DecodeLoop::remember(const Job& job, const Completion&
   return station_->remember(asked->name_space, completion.tokens);
 }
 
-void DecodeLoop::note_drafters() {
-  if (is_current()) drafters_.note(*station_);
-}
-
 void DecodeLoop::note_progress() {
-  const Lock lock(shared_.mutex);
-  note_drafters();
-  for (const JobPtr& job : jobs_.running()) {
+  const Lock lock(parts_.shared.mutex);
+  if (is_current()) parts_.drafters.note(*station_);
+  for (const JobPtr& job : parts_.jobs.running()) {
     if (job->station != station_ || !job->running) continue;
     job->prompt_progress = station_->engine().prompt_progress(*job->running);
   }
@@ -298,38 +283,38 @@ void DecodeLoop::note_progress() {
 // anew. Needs no memory but the new engine's.
 void DecodeLoop::restart(const Status& why) {
   {
-    const Lock lock(shared_.mutex);
-    jobs_.fail_running(*station_, why);
+    const Lock lock(parts_.shared.mutex);
+    parts_.jobs.fail_running(*station_, why);
   }
   while (true) {  // nobody has anything on it now, so without the lock
     try {
       station_->restart();
-      const Lock lock(shared_.mutex);
-      return stations_.note_idle(*station_);
+      const Lock lock(parts_.shared.mutex);
+      return parts_.stations.note_idle(*station_);
     } catch (const std::exception&) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    const Lock lock(shared_.mutex);
-    if (shared_.stop) return;
+    const Lock lock(parts_.shared.mutex);
+    if (parts_.shared.stop) return;
   }
 }
 
 // The last pass: a new engine may be missing at the runtime's end.
 void DecodeLoop::lend() {
-  Lock lock(shared_.mutex);
-  while (idle_work_.wanted() && !shared_.stop) {
-    if (!stations_.current()) {  // whichever thread finds that
-      idle_work_.done(idle_work_.take(), models_.no_target());
+  Lock lock(parts_.shared.mutex);
+  while (parts_.idle_work.wanted() && !parts_.shared.stop) {
+    if (!parts_.stations.current()) {  // whichever thread finds that
+      parts_.idle_work.done(parts_.idle_work.take(), parts_.models.no_target());
       continue;
     }
     if (!is_current()) return;
     // The draft that was loaded before: installed first.
-    if (stations_.has_changes(*station_) || jobs_.runs_any(*station_)) return;
-    IdleWork::Entry& entry = idle_work_.take();
+    if (parts_.stations.has_changes(*station_) || parts_.jobs.runs_any(*station_)) return;
+    IdleWork::Entry& entry = parts_.idle_work.take();
     lock.unlock();
     Status status = lend(*entry.work);
     lock.lock();
-    idle_work_.done(entry, std::move(status));
+    parts_.idle_work.done(entry, std::move(status));
   }
 }
 
@@ -340,16 +325,16 @@ Status DecodeLoop::lend(const IdleWork::Work& work) {
     station_->engine().forget_idle();
     work(station_->target()->model(), station_->engine());
     station_->engine().forget_idle();
-    const Lock lock(shared_.mutex);
-    stations_.note_idle(*station_);
+    const Lock lock(parts_.shared.mutex);
+    parts_.stations.note_idle(*station_);
   } catch (const std::exception& error) {
     status = caught(error);
   }
   if (!status.ok()) restart(status);
   const Status health = station_->target()->model().health();
   if (health.ok()) return status;
-  const Lock lock(shared_.mutex);
-  models_.target_lost(*station_, health);
+  const Lock lock(parts_.shared.mutex);
+  parts_.models.target_lost(*station_, health);
   return health;
 }
 

@@ -36,22 +36,24 @@
 
 namespace outrider {
 
+// The parts of the runtime that its threads work on, in the order in which they need each other.
+struct RuntimeParts {
+  explicit RuntimeParts(const RuntimeOptions& options) : shared(options) {}
+
+  RuntimeShared shared;
+  Stations stations;
+  DrafterNotes drafters{shared.options.drafters};
+  FileLoads files{shared, stations};
+  ModelLoads models{shared, stations, files, drafters};
+  Jobs jobs{shared, drafters};
+  IdleWork idle_work{shared};
+};
+
 class DecodeLoop {
  public:
-  // The parts of the runtime that a decode thread works on.
-  struct Parts {
-    RuntimeShared& shared;
-    Jobs& jobs;
-    Stations& stations;
-    ModelLoads& models;
-    FileLoads& files;
-    DrafterNotes& drafters;
-    IdleWork& idle_work;
-  };
-
-  // All must outlive this. May throw std::system_error. With the mutex or without: nothing is done
-  // before it can be taken.
-  DecodeLoop(const Parts& parts, StationPtr station);
+  // `parts` must outlive this. May throw std::system_error. With the mutex or without: nothing is
+  // done before it can be taken.
+  DecodeLoop(RuntimeParts& parts, StationPtr station);
 
   // True: the thread is about to return, and join() waits for nothing.
   bool over() const { return over_.load(); }
@@ -62,7 +64,6 @@ class DecodeLoop {
   using Lock = RuntimeShared::Lock;
 
   void loop();
-  bool has_work() const;
   bool wait_for_work();
   bool release();
   void end_running();
@@ -87,18 +88,11 @@ class DecodeLoop {
   void publish(std::vector<Update> updates);
   void publish(Update update);
   std::optional<Remembered> remember(const Job& job, const Completion& completion) const;
-  void note_drafters();
   void note_progress();
   void restart(const Status& why);
-  bool is_current() const { return stations_.current() == station_; }
+  bool is_current() const { return parts_.stations.current() == station_; }
 
-  RuntimeShared& shared_;
-  Jobs& jobs_;
-  Stations& stations_;
-  ModelLoads& models_;
-  FileLoads& files_;
-  DrafterNotes& drafters_;
-  IdleWork& idle_work_;
+  RuntimeParts& parts_;
   StationPtr station_;  // null when it was released
   std::atomic<bool> over_{false};
   std::thread thread_;

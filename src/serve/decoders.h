@@ -12,7 +12,7 @@ namespace outrider {
 
 class Decoders {
  public:
-  explicit Decoders(const DecodeLoop::Parts& parts) : parts_(parts) {}
+  explicit Decoders(RuntimeParts& parts) : parts_(parts) {}
 
   // A thread for `station`, which is among Stations::all() when the mutex is let go; else the
   // thread ends at once. With the mutex. May throw std::bad_alloc and std::system_error, with
@@ -24,7 +24,7 @@ class Decoders {
   void join();
 
  private:
-  const DecodeLoop::Parts parts_;
+  RuntimeParts& parts_;
   std::list<DecodeLoop> loops_;  // guarded by the mutex
 };
 

@@ -37,8 +37,6 @@ bool joined(std::deque<RuntimeEvent>& waiting, RuntimeEvent& event) {
 
 }  // namespace
 
-EventThread::EventThread() : thread_([this] { run(); }) {}
-
 EventThread::~EventThread() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -12,14 +12,15 @@
 #include <mutex>
 #include <thread>
 
-#include "serve/runtime_event.h"
+#include "serve/runtime_status.h"
 
 namespace outrider {
 
 // Any thread.
 class EventThread {
  public:
-  EventThread();   // may throw std::system_error when there can be no further thread
+  // May throw std::system_error when there can be no further thread.
+  EventThread() : thread_([this] { run(); }) {}
   ~EventThread();  // gives out what waits, then joins. Not from the callback
   EventThread(const EventThread&) = delete;
   EventThread& operator=(const EventThread&) = delete;

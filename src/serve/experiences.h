@@ -40,7 +40,9 @@ class Experiences {
   // Saves all that was learned since they were recalled or saved last.
   void keep(const Engine& engine);
   // The same where so much was said since that it is worth it.
-  void keep_now_and_then(const Engine& engine);
+  void keep_now_and_then(const Engine& engine) {
+    if (engine.planner().steps_noted() - kept_at_ >= kWorthKeeping) keep(engine);
+  }
 
  private:
   static constexpr std::int64_t kWorthKeeping = 256;  // steps

@@ -5,20 +5,17 @@
 
 #include "base/list_of.h"
 #include "draft/drafter_table.h"
-#include "serve/runtime_event.h"
 
 namespace outrider {
 
 FileLoads::File* FileLoads::find(const DrafterFile& file) {
-  const std::vector<File>::iterator found = std::find_if(
-      files_.begin(), files_.end(), [&file](const File& other) { return other.file == file; });
+  const std::vector<File>::iterator found = std::ranges::find(files_, file, &File::file);
   return found == files_.end() ? nullptr : &*found;
 }
 
 FileLoads::File* FileLoads::find(const LoadTask::Opening& opening) {
-  const std::vector<File>::iterator found =
-      std::find_if(files_.begin(), files_.end(),
-                   [&opening](const File& file) { return file.task.is_current(opening); });
+  const std::vector<File>::iterator found = std::ranges::find_if(
+      files_, [&opening](const File& file) { return file.task.is_current(opening); });
   return found == files_.end() ? nullptr : &*found;
 }
 
@@ -54,7 +51,9 @@ Status FileLoads::attach(DrafterFile file) {
     entry = &files_.emplace_back();
     entry->file = std::move(file);
   }
-  ask(*entry);
+  entry->task.ask(next_number_++);
+  announce(*entry, /*attached=*/true);
+  shared_.load_work.notify_all();
   return Status();
 }
 
@@ -89,12 +88,6 @@ Status FileLoads::detach(const DrafterFile& file) {
   shared_.decode_work.notify_all();
   shared_.loaded.notify_all();
   return Status();
-}
-
-void FileLoads::ask(File& file) {
-  file.task.ask(next_number_++);
-  announce(file, /*attached=*/true);
-  shared_.load_work.notify_all();
 }
 
 std::optional<std::size_t> FileLoads::next() const {

@@ -76,7 +76,6 @@ class FileLoads {
   File* find(const LoadTask::Opening& opening);
   std::optional<std::size_t> next() const;  // its place in files_
   Status free_tier(const DrafterFile& file);
-  void ask(File& file);
   void announce(const File& file, bool attached);
   static DrafterFileStatus status_of(const File& file);
 

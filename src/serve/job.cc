@@ -47,22 +47,19 @@ Result<Request> make_request(CompletionRequest& r, Prompt prompt, const Target& 
   } else if (r.width == 1) {
     request.speculation_off_reason = "width=1 is plain decoding";
   }
-  const Status status = check_request(target.capabilities(), request);
-  if (!status.ok()) return status;
+  OUTRIDER_RETURN_IF_ERROR(check_request(target.capabilities(), request));
   return request;
 }
 
 // Fills in the texts of what is likely to be reused, and of the rest.
 Status note_texts(PromptStats& stats, std::span<const Token> tokens, std::size_t n_cached,
                   const Vocabulary& vocabulary) {
-  const std::vector<Token> cached(tokens.begin(),
-                                  tokens.begin() + static_cast<std::ptrdiff_t>(n_cached));
-  const std::vector<Token> rest(tokens.begin() + static_cast<std::ptrdiff_t>(n_cached),
-                                tokens.end());
-  OUTRIDER_ASSIGN_OR_RETURN(std::string cached_text, vocabulary.detokenize(cached));
-  OUTRIDER_ASSIGN_OR_RETURN(std::string rest_text, vocabulary.detokenize(rest));
-  stats.cached = std::move(cached_text);
-  stats.to_evaluate = std::move(rest_text);
+  const std::span<const Token>::iterator middle =
+      tokens.begin() + static_cast<std::ptrdiff_t>(n_cached);
+  const std::vector<Token> cached(tokens.begin(), middle);
+  const std::vector<Token> rest(middle, tokens.end());
+  OUTRIDER_ASSIGN_OR_RETURN(stats.cached, vocabulary.detokenize(cached));
+  OUTRIDER_ASSIGN_OR_RETURN(stats.to_evaluate, vocabulary.detokenize(rest));
   return Status();
 }
 
@@ -90,10 +87,8 @@ Result<JobPtr> make_job(CompletionRequest r, std::shared_ptr<Station> station,
     OUTRIDER_RETURN_IF_ERROR(note_texts(stats, prompt.tokens, n_cached, target.vocabulary()));
   }
   job->speculative = r.speculative && r.width != 1;
-  std::shared_ptr<const ChatReader> reader = std::move(prompt.reader);
-  OUTRIDER_ASSIGN_OR_RETURN(Request request, make_request(r, std::move(prompt), target));
-  job->request = std::move(request);
-  job->result->reader = std::move(reader);
+  job->result->reader = std::move(prompt.reader);
+  OUTRIDER_ASSIGN_OR_RETURN(job->request, make_request(r, std::move(prompt), target));
   job->result->completion.seed = job->request.seed;
   job->result->completion.prompt_tokens = stats.n_tokens;
   job->result->exactness = target.exactness();

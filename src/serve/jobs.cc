@@ -117,13 +117,12 @@ bool Jobs::waits(const Job& job) const {
 void Jobs::finish(Job& job) {
   const auto same = [&job](const JobPtr& other) { return other.get() == &job; };
   const JobPtr keep = known_.at(job.id);
-  if (waits(job)) job.note_end_of_wait();
   job.finished = true;
   job.finished_at = Job::Clock::now();
   job.prompt_progress = 1.0;
   job.result->ended_by =
       job.result->completion.finish == FinishReason::kCancelled ? job.ended_by : EndedBy::kItself;
-  std::erase_if(queue_, same);
+  if (std::erase_if(queue_, same) > 0) job.note_end_of_wait();
   std::erase_if(running_, same);
   job.running.reset();
   job.request = Request();

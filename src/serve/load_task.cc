@@ -75,8 +75,6 @@ void LoadTask::stop_serving() {
   serving_ = false;
 }
 
-void LoadTask::interrupt() { cancel_->store(true); }
-
 std::string LoadTask::check_integrity() const {
   if (!error_.ok() && state_ != State::kFailed) return "an error without a failure";
   if (error_.ok() && state_ == State::kFailed) return "a failure without an error";

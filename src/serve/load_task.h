@@ -81,7 +81,7 @@ class LoadTask {
   // The one at work is not at work any more; the state stays. REQUIRES: not ready
   void stop_serving();
   // At the runtime's end: what is opening ends soon.
-  void interrupt();
+  void interrupt() { cancel_->store(true); }
 
   // Empty, or which invariant is broken.
   std::string check_integrity() const;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/cost_point.h"
@@ -63,25 +62,13 @@ class Target {
 };
 
 // A draft model or a trained head that is open, as a drafter for one target.
-class Draft {
- public:
-  struct Parts {
-    std::shared_ptr<void> models;  // what the drafter uses; ends behind it
-    std::unique_ptr<Drafter> drafter;
-    // Which model it is, with all that its speed depends on, a line; empty: nobody can tell.
-    std::string identity = {};
-    ModelInfo info;
-    std::vector<std::string> notes = {};
-  };
-  explicit Draft(Parts parts) : parts_(std::move(parts)) {}
-
-  Drafter& drafter() { return *parts_.drafter; }  // the decode thread's
-  const std::string& identity() const { return parts_.identity; }
-  const ModelInfo& info() const { return parts_.info; }
-  const std::vector<std::string>& notes() const { return parts_.notes; }
-
- private:
-  Parts parts_;
+struct Draft {
+  std::shared_ptr<void> models;      // what the drafter uses; ends behind it
+  std::unique_ptr<Drafter> drafter;  // the decode thread's
+  // Which model it is, with all that its speed depends on, a line; empty: nobody can tell.
+  std::string identity = {};
+  ModelInfo info;
+  std::vector<std::string> notes = {};
 };
 
 // Any thread; several calls may run at once. A call may take minutes; `hooks` tells how far it is

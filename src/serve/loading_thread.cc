@@ -23,34 +23,25 @@ std::invoke_result_t<Work> on_own_thread(Work work) {
 
 }  // namespace
 
-LoadingThread::LoadingThread(RuntimeShared& shared, ModelLoader& loader, Stations& stations,
-                             ModelLoads& models, FileLoads& files, Decoders& decoders)
-    : shared_(shared),
-      loader_(loader),
-      stations_(stations),
-      models_(models),
-      files_(files),
-      decoders_(decoders),
-      thread_([this] { run(); }) {}
-
 void LoadingThread::run() {
-  Lock lock(shared_.mutex);
+  Lock lock(parts_.shared.mutex);
   while (true) {
-    shared_.load_work.wait(lock,
-                           [this] { return shared_.stop || models_.next() || files_.has_next(); });
-    if (shared_.stop) return;
-    const std::optional<ModelRole> role = models_.next();
+    parts_.shared.load_work.wait(lock, [this] {
+      return parts_.shared.stop || parts_.models.next() || parts_.files.has_next();
+    });
+    if (parts_.shared.stop) return;
+    const std::optional<ModelRole> role = parts_.models.next();
     if (role) {
       open_model(*role, lock);
     } else {
       open_file(lock);
     }
-    shared_.loaded.notify_all();
+    parts_.shared.loaded.notify_all();
   }
 }
 
 void LoadingThread::open_model(ModelRole role, Lock& lock) {
-  const ModelLoads::Opening opening = models_.begin(role);
+  const ModelLoads::Opening opening = parts_.models.begin(role);
   Status status;
   try {
     status = role == ModelRole::kTarget ? open_target(opening, lock) : open_draft(opening, lock);
@@ -60,15 +51,15 @@ void LoadingThread::open_model(ModelRole role, Lock& lock) {
     if (may_add) status = status.with_context("cannot load '" + opening.options->path + "'");
   }
   if (!lock.owns_lock()) lock.lock();
-  if (!status.ok()) models_.failed(role, opening.task, std::move(status));
+  if (!status.ok()) parts_.models.failed(role, opening.task, std::move(status));
 }
 
 LoadHooks LoadingThread::hooks_for(ModelRole role, const LoadTask::Opening& opening) {
   LoadHooks hooks;
   hooks.cancel = opening.cancel.get();
   hooks.progress = [this, role, opening](double fraction) {
-    const Lock lock(shared_.mutex);
-    models_.note_progress(role, opening, fraction);
+    const Lock lock(parts_.shared.mutex);
+    parts_.models.note_progress(role, opening, fraction);
   };
   return hooks;
 }
@@ -77,24 +68,24 @@ LoadHooks LoadingThread::hooks_for(ModelRole role, const LoadTask::Opening& open
 // takes a while.
 Status LoadingThread::open_target(const ModelLoads::Opening& opening, Lock& lock) {
   const LoadHooks hooks = hooks_for(ModelRole::kTarget, opening.task);
-  const ModelOptions options = models_.target_options(opening);
+  const ModelOptions options = parts_.models.target_options(opening);
   lock.unlock();
   Result<std::unique_ptr<Target>> opened =
       on_own_thread([&] { return loader_.load_target(options, hooks); });
   StationPtr station;
-  if (opened.ok()) station = std::make_shared<Station>(std::move(*opened), shared_.options);
+  if (opened.ok()) station = std::make_shared<Station>(std::move(*opened), parts_.shared.options);
   lock.lock();
   const OnExit let_go([&lock] { lock.unlock(); });
   if (!opened.ok()) return opened.status();
   if (opening.task.cancel->load()) return cancelled("loading was cancelled");
   decoders_.start(station);  // first: it may fail
-  models_.target_opened(opening, std::move(station));
+  parts_.models.target_opened(opening, std::move(station));
   return Status();
 }
 
 Status LoadingThread::open_draft(const ModelLoads::Opening& opening, Lock& lock) {
   const LoadHooks hooks = hooks_for(ModelRole::kDraft, opening.task);
-  const StationPtr station = stations_.current();
+  const StationPtr station = parts_.stations.current();
   lock.unlock();
   Result<std::unique_ptr<Draft>> opened =
       on_own_thread([&] { return loader_.load_draft(*opening.options, station->target(), hooks); });
@@ -104,26 +95,26 @@ Status LoadingThread::open_draft(const ModelLoads::Opening& opening, Lock& lock)
   const OnExit let_go([&lock] { lock.unlock(); });
   if (!opened.ok()) return opened.status();
   if (opening.task.cancel->load()) return cancelled("loading was cancelled");
-  if (station != stations_.current()) {  // only this thread puts another one there
+  if (station != parts_.stations.current()) {  // only this thread puts another one there
     return cancelled("its target was taken away while it was loading; load it again");
   }
-  models_.draft_opened(opening, std::move(change));
+  parts_.models.draft_opened(opening, std::move(change));
   return Status();
 }
 
 void LoadingThread::open_file(Lock& lock) {
-  const LoadTask::Opening opening = files_.begin_next();
-  const StationPtr station = stations_.current();
+  const LoadTask::Opening opening = parts_.files.begin_next();
+  const StationPtr station = parts_.stations.current();
   try {
-    const DrafterFile file = files_.name_of(opening);
+    const DrafterFile file = parts_.files.name_of(opening);
     lock.unlock();
     Result<OpenedDrafterFile> opened = open_drafter_file(file, station->tokenizer());
     lock.lock();
-    return files_.done(opening, station, std::move(opened));
+    return parts_.files.done(opening, station, std::move(opened));
   } catch (const std::exception&) {
     if (!lock.owns_lock()) lock.lock();
   }
-  files_.done(opening, station, resource_exhausted("out of memory"));
+  parts_.files.done(opening, station, resource_exhausted("out of memory"));
 }
 
 }  // namespace outrider

@@ -8,19 +8,15 @@
 #include <thread>
 
 #include "serve/decoders.h"
-#include "serve/file_loads.h"
 #include "serve/loader.h"
-#include "serve/model_loads.h"
-#include "serve/runtime_shared.h"
-#include "serve/stations.h"
 
 namespace outrider {
 
 class LoadingThread {
  public:
   // All must outlive this. May throw std::system_error.
-  LoadingThread(RuntimeShared& shared, ModelLoader& loader, Stations& stations, ModelLoads& models,
-                FileLoads& files, Decoders& decoders);
+  LoadingThread(RuntimeParts& parts, ModelLoader& loader, Decoders& decoders)
+      : parts_(parts), loader_(loader), decoders_(decoders), thread_([this] { run(); }) {}
   // REQUIRES: RuntimeShared::stop, without the mutex
   void join() { thread_.join(); }
 
@@ -34,11 +30,8 @@ class LoadingThread {
   LoadHooks hooks_for(ModelRole role, const LoadTask::Opening& opening);
   void open_file(Lock& lock);
 
-  RuntimeShared& shared_;
+  RuntimeParts& parts_;
   ModelLoader& loader_;
-  Stations& stations_;
-  ModelLoads& models_;
-  FileLoads& files_;
   Decoders& decoders_;
   std::thread thread_;
 };

@@ -91,13 +91,9 @@ ModelOptions ModelLoads::target_options(const Opening& opening) const {
   return options;
 }
 
-bool ModelLoads::is_current(ModelRole role, const LoadTask::Opening& opening) const {
-  return of(role).task.is_current(opening);
-}
-
 void ModelLoads::note_progress(ModelRole role, const LoadTask::Opening& opening, double fraction) {
-  if (!is_current(role, opening)) return;
-  if (of(role).task.note_progress(fraction)) announce(role);
+  LoadTask& task = of(role).task;
+  if (task.is_current(opening) && task.note_progress(fraction)) announce(role);
 }
 
 void ModelLoads::serves(Model& model, const Opening& opening, ModelInfo info,
@@ -109,7 +105,7 @@ void ModelLoads::serves(Model& model, const Opening& opening, ModelInfo info,
 }
 
 void ModelLoads::target_opened(const Opening& opening, StationPtr station) {
-  assert(is_current(ModelRole::kTarget, opening.task));
+  assert(target_.task.is_current(opening.task));
   ModelInfo info = station->target()->info();  // first: from put_in_service on nothing may fail
   std::vector<std::string> notes = station->notes();
   stations_.put_in_service(std::move(station));
@@ -128,10 +124,10 @@ void ModelLoads::target_opened(const Opening& opening, StationPtr station) {
 }
 
 void ModelLoads::draft_opened(const Opening& opening, StationChange&& change) {
-  assert(is_current(ModelRole::kDraft, opening.task) && stations_.current() != nullptr);
+  assert(draft_.task.is_current(opening.task) && stations_.current() != nullptr);
   const Draft& draft = *std::get<std::unique_ptr<Draft>>(change.what);
-  ModelInfo info = draft.info();
-  std::vector<std::string> notes = draft.notes();
+  ModelInfo info = draft.info;
+  std::vector<std::string> notes = draft.notes;
   stations_.add(std::move(change));
   serves(draft_, opening, std::move(info), std::move(notes));
   changed(ModelRole::kDraft);
@@ -139,7 +135,7 @@ void ModelLoads::draft_opened(const Opening& opening, StationChange&& change) {
 }
 
 void ModelLoads::failed(ModelRole role, const LoadTask::Opening& opening, Status why) {
-  if (!is_current(role, opening)) return;
+  if (!of(role).task.is_current(opening)) return;
   of(role).task.fail(std::move(why));
   changed(role);
 }

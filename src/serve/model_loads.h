@@ -54,11 +54,10 @@ class ModelLoads {
   // What a target's load opens: for the draft that is at work or was asked for last, where it names
   // no head itself.
   ModelOptions target_options(const Opening& opening) const;
-  bool is_current(ModelRole role, const LoadTask::Opening& opening) const;
   // A load that was called off or replaced is passed over, here and in failed().
   void note_progress(ModelRole role, const LoadTask::Opening& opening, double fraction);
   // It is open, and at work from now on. May throw std::bad_alloc, with nothing changed.
-  // REQUIRES: is_current()
+  // REQUIRES: the load is_current()
   void target_opened(const Opening& opening, StationPtr station);
   // The same for a draft of the current station, which `change` brings there.
   void draft_opened(const Opening& opening, StationChange&& change);

@@ -43,6 +43,19 @@ Result<std::string> apply_template(CompletionRequest& request, const Vocabulary&
   return std::move(chat.text);
 }
 
+// Takes out as many blocks behind the first `keep` tokens as it takes to be shorter than `n_ctx`. A
+// block is half of what the context holds behind these, so that a growing text keeps its beginning
+// from request to request, and its state can be reused. REQUIRES: n_ctx >= 8, keep >= 0.
+void cut_prompt(std::vector<Token>& prompt, std::int64_t keep, std::int64_t n_ctx) {
+  const std::int64_t size = static_cast<std::int64_t>(prompt.size());
+  if (size < n_ctx) return;
+  keep = std::min(keep, n_ctx - 4);
+  const std::int64_t block = (n_ctx - keep) / 2;
+  // What is left is in [n_ctx - block, n_ctx).
+  const std::int64_t blocks = (size - n_ctx) / block + 1;
+  prompt.erase(prompt.begin() + keep, prompt.begin() + keep + blocks * block);
+}
+
 }  // namespace
 
 Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
@@ -61,42 +74,28 @@ Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
   return tokens;
 }
 
-std::vector<Token> cut_prompt(std::vector<Token> prompt, std::int64_t keep, std::int64_t n_ctx) {
-  const std::int64_t size = static_cast<std::int64_t>(prompt.size());
-  if (size < n_ctx) return prompt;
-  keep = std::min(keep, n_ctx - 4);
-  const std::int64_t block = (n_ctx - keep) / 2;
-  // What is left is in [n_ctx - block, n_ctx).
-  const std::int64_t blocks = (size - n_ctx) / block + 1;
-  prompt.erase(prompt.begin() + keep, prompt.begin() + keep + blocks * block);
-  return prompt;
-}
-
 Result<Prompt> make_prompt(CompletionRequest& request, const Target& target) {
   const Vocabulary& vocabulary = target.vocabulary();
   Prompt prompt;
+  const std::string about = request.prompt.empty() ? "messages" : "prompt";
   std::vector<PromptPart> parts = request.prompt;
   if (parts.empty()) {
     Result<std::string> text = apply_template(request, vocabulary, prompt);
     if (!text.ok()) {
       const Status status = text.status();
-      if (!status.field().empty() && status.field() != "messages") return status;
-      return status.with_context("the messages").about("messages");
+      if (!status.field().empty() && status.field() != about) return status;
+      return status.with_context("the " + about).about(about);
     }
     parts.emplace_back(std::move(*text));
   }
   Result<std::vector<Token>> tokens = tokenize_parts(parts, vocabulary);
-  if (!tokens.ok()) {
-    return request.prompt.empty() ? tokens.status().with_context("the messages").about("messages")
-                                  : tokens.status().with_context("the prompt").about("prompt");
-  }
+  if (!tokens.ok()) return tokens.status().with_context("the " + about).about(about);
   prompt.n_asked = static_cast<std::int64_t>(tokens->size());
+  prompt.tokens = *std::move(tokens);
   const std::int64_t n_ctx = target.capabilities().n_ctx;
   if (request.shift_keep && n_ctx >= 8) {
     const std::int64_t keep = *request.shift_keep < 0 ? prompt.n_asked : *request.shift_keep;
-    prompt.tokens = cut_prompt(std::move(*tokens), keep, n_ctx);
-  } else {
-    prompt.tokens = std::move(*tokens);
+    cut_prompt(prompt.tokens, keep, n_ctx);
   }
   OUTRIDER_RETURN_IF_ERROR(check_prompt(target.capabilities(), prompt.tokens));
   return prompt;

@@ -34,9 +34,4 @@ Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
 // kUnsupported (messages without a template).
 Result<Prompt> make_prompt(CompletionRequest& request, const Target& target);
 
-// `prompt` without as many blocks behind its first `keep` tokens as it takes to be shorter than
-// `n_ctx`. A block is half of what the context holds behind these, so that a growing text keeps its
-// beginning from request to request, and its state can be reused. REQUIRES: n_ctx >= 8, keep >= 0.
-std::vector<Token> cut_prompt(std::vector<Token> prompt, std::int64_t keep, std::int64_t n_ctx);
-
 }  // namespace outrider

@@ -7,20 +7,13 @@
 #include <utility>
 
 #include "serve/decoders.h"
-#include "serve/drafter_notes.h"
-#include "serve/file_loads.h"
-#include "serve/idle_work.h"
-#include "serve/jobs.h"
 #include "serve/loading_thread.h"
-#include "serve/model_loads.h"
-#include "serve/runtime_shared.h"
-#include "serve/stations.h"
 
 namespace outrider {
 
-// The parts, in the order in which they need each other, and the threads that run on them. What a
-// client calls is checked here and handed on to a part, with the mutex.
-class Runtime::Impl {
+// The parts, and the threads that run on them. What a client calls is checked here and handed on to
+// a part, with the mutex.
+class Runtime::Impl : public RuntimeParts {
  public:
   using Lock = RuntimeShared::Lock;
 
@@ -31,33 +24,18 @@ class Runtime::Impl {
   }
   Status keep(const StationPtr& station);  // with the mutex
 
-  RuntimeShared shared;
-  Stations stations;
-  DrafterNotes drafters;
-  FileLoads files;
-  ModelLoads models;
-  Jobs jobs;
-  IdleWork idle_work;
-  Decoders decoders;
-
  private:
   void stop_threads();
 
+  Decoders decoders_{*this};
   std::once_flag shut_down_;
   std::optional<LoadingThread> loading_;
   std::thread deadlines_;
 };
 
-Runtime::Impl::Impl(const RuntimeOptions& options, ModelLoader& loader)
-    : shared(options),
-      drafters(options.drafters),
-      files(shared, stations),
-      models(shared, stations, files, drafters),
-      jobs(shared, drafters),
-      idle_work(shared),
-      decoders({shared, jobs, stations, models, files, drafters, idle_work}) {
+Runtime::Impl::Impl(const RuntimeOptions& options, ModelLoader& loader) : RuntimeParts(options) {
   try {
-    loading_.emplace(shared, loader, stations, models, files, decoders);
+    loading_.emplace(*this, loader, decoders_);
     deadlines_ = std::thread([this] { jobs.keep_time(); });
   } catch (...) {  // there can be no further thread
     shut_down();
@@ -82,7 +60,7 @@ void Runtime::Impl::stop_threads() {
   shared.deadline_set.notify_all();
   if (loading_) loading_->join();
   if (deadlines_.joinable()) deadlines_.join();
-  decoders.join();
+  decoders_.join();
   Lock lock(shared.mutex);
   models.end_everything();  // whoever waits for a load is told
   files.end_everything();
@@ -94,7 +72,7 @@ void Runtime::Impl::stop_threads() {
 Status Runtime::Impl::keep(const StationPtr& station) {
   if (stations.has(*station)) return Status();
   try {
-    decoders.start(station);
+    decoders_.start(station);
   } catch (const std::system_error& e) {
     return resource_exhausted(std::string("cannot start a thread: ") + e.what());
   }

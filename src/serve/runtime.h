@@ -46,7 +46,6 @@
 #include "request/completion_request.h"
 #include "serve/completion_result.h"
 #include "serve/loader.h"
-#include "serve/runtime_event.h"
 #include "serve/runtime_options.h"
 #include "serve/runtime_status.h"
 

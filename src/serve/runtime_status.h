@@ -1,9 +1,11 @@
-// What a runtime says of its models, its drafters and itself.
+// What a runtime says of its models, its drafters and itself: when it is asked, and as events.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@
 #include "engine/request.h"
 #include "model/exactness.h"
 #include "model/model_info.h"
+#include "serve/completion_result.h"
 
 namespace outrider {
 
@@ -100,5 +103,30 @@ struct RuntimeStatus : RuntimeTotals {
   std::int64_t queued = 0;
   std::vector<DrafterStatus> drafters;  // in the order of kDrafterNames; added ones behind
 };
+
+struct ModelEvent {
+  ModelRole role = ModelRole::kTarget;
+  ModelStatus status;
+};
+
+struct DrafterEvent {
+  DrafterFileStatus file;
+  bool attached = true;  // false: it was taken away
+};
+
+struct CompletionEvent {
+  CompletionId id = 0;
+  std::vector<SaidToken> tokens;
+  std::shared_ptr<const CompletionResult> result;  // with the last one; else null
+};
+
+// What those who subscribe are told. Exactly one of them is set.
+struct RuntimeEvent {
+  std::optional<ModelEvent> model = {};
+  std::optional<DrafterEvent> drafter = {};
+  std::optional<CompletionEvent> completion = {};
+};
+
+using EventCallback = std::function<void(const RuntimeEvent&)>;
 
 }  // namespace outrider

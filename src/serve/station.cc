@@ -21,16 +21,12 @@ EngineOptions engine_options(const Target& target, const RuntimeOptions& options
   result.prompt_share = static_cast<double>(options.prompt_share);
   result.reuse_prefix = options.reuse_prefix;
   result.now_ms = options.now_ms;
-  set_planning(target, result);
+  result.planned_width = planned_width(target.exactness());
+  result.costs = target.costs();
   return result;
 }
 
 }  // namespace
-
-void set_planning(const Target& target, EngineOptions& options) {
-  options.planned_width = planned_width(target.exactness());
-  options.costs = target.costs();
-}
 
 Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
     : options_(engine_options(*target, options)),
@@ -58,7 +54,7 @@ Station::~Station() {
   if (!engine_) return;
   keep_texts();
   experiences_.keep(*engine_);
-  prompts_.save(*engine_, draft_ ? &draft_->drafter() : nullptr, draft_ ? draft_->identity() : "");
+  prompts_.save(*engine_, draft_ ? draft_->drafter.get() : nullptr, draft_ ? draft_->identity : "");
 }
 
 std::vector<std::string> Station::notes() const {
@@ -105,7 +101,7 @@ void Station::keep_texts() const {
 
 void Station::make_engine() {
   // The draft model's place is the first; drafters are listed by their places.
-  std::vector<Drafter*> drafters = {draft_ ? &draft_->drafter() : nullptr};
+  std::vector<Drafter*> drafters = {draft_ ? draft_->drafter.get() : nullptr};
   if (target_->head() != nullptr) drafters.push_back(target_->head());
   for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) drafters.push_back(lookup.get());
   engine_ = std::make_unique<Engine>(target_->model(), target_->vocabulary(), std::move(drafters),
@@ -120,26 +116,26 @@ void Station::make_engine() {
 void Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason) {
   if (draft_) {
     experiences_.keep(*engine_);
-    engine_->detach(&draft_->drafter(), reason);
+    engine_->detach(draft_->drafter.get(), reason);
   }
   draft_ = std::move(draft);
   if (!draft_) return;
   // There is room: a place is kept for it.
-  const Status attached = engine_->attach(&draft_->drafter());
+  const Status attached = engine_->attach(draft_->drafter.get());
   if (!attached.ok()) return draft_.reset();
-  prompts_.restore(*engine_, draft_->drafter(), draft_->identity());
+  prompts_.restore(*engine_, *draft_->drafter, draft_->identity);
   introduce_draft();
 }
 
 void Station::introduce_draft() {
   // Passes of one token are about as dear as the weights that they read.
   const double target_bytes = static_cast<double>(target_->info().size_bytes);
-  const double draft_bytes = static_cast<double>(draft_->info().size_bytes);
-  for (std::size_t place = 0; place < engine_->drafters().size(); ++place) {
-    if (engine_->drafters()[place] != &draft_->drafter()) continue;
-    if (target_bytes > 0.0) engine_->planner().expect_passes(place, draft_bytes / target_bytes);
+  const double draft_bytes = static_cast<double>(draft_->info.size_bytes);
+  const std::optional<std::size_t> place = engine_->find_drafter(draft_->drafter->name());
+  if (place && target_bytes > 0.0) {
+    engine_->planner().expect_passes(*place, draft_bytes / target_bytes);
   }
-  experiences_.recall(*engine_, draft_->drafter(), draft_->identity());
+  experiences_.recall(*engine_, *draft_->drafter, draft_->identity);
 }
 
 const TokenizerId& Station::tokenizer() const {
@@ -165,7 +161,7 @@ void Station::remove_file(const DrafterFile& file, std::string reason) {
 }
 
 std::uint64_t Station::memory_of(std::string_view drafter) const {
-  if (draft_ != nullptr && draft_->drafter().name() == drafter) return draft_->info().size_bytes;
+  if (draft_ != nullptr && draft_->drafter->name() == drafter) return draft_->info.size_bytes;
   const bool is_head = target_->head() != nullptr && target_->head()->name() == drafter;
   if (is_head) return target_->head_bytes();
   const LookupDrafter* const lookup = find(drafter);
@@ -203,7 +199,7 @@ void Station::restart() {
   engine_.reset();
   if (remembers()) memory()->clear();  // a text may be read in part
   for (SeqId seq = 0; seq < target_->capabilities().n_sequences; ++seq) {
-    if (draft_) draft_->drafter().end(seq);
+    if (draft_) draft_->drafter->end(seq);
     if (target_->head() != nullptr) target_->head()->end(seq);
     for (const std::unique_ptr<LookupDrafter>& lookup : lookups_) lookup->end(seq);
     (void)target_->model().truncate(seq, 0);

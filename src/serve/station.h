@@ -24,9 +24,6 @@
 
 namespace outrider {
 
-// What the planner of an engine needs to know of its target.
-void set_planning(const Target& target, EngineOptions& options);
-
 class Station {
  public:
   Station(std::shared_ptr<Target> target, const RuntimeOptions& options);

@@ -1,7 +1,6 @@
 #include "serve/stations.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace outrider {
 
@@ -25,8 +24,6 @@ bool Stations::has(const Station& station) const {
   return std::any_of(all_.begin(), all_.end(),
                      [&station](const StationPtr& one) { return one.get() == &station; });
 }
-
-void Stations::keep(StationPtr station) { all_.insert(all_.begin(), std::move(station)); }
 
 std::list<StationChange> Stations::release(const Station& station) {
   std::list<StationChange> left;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -54,7 +55,7 @@ class Stations {
   bool has(const Station& station) const;
   // A request was made for `station`, which was replaced and released meanwhile: it is among all()
   // again, in front. May throw std::bad_alloc, with nothing changed. REQUIRES: !has(*station)
-  void keep(StationPtr station);
+  void keep(StationPtr station) { all_.insert(all_.begin(), std::move(station)); }
   // Takes `station` out, and returns its changes, to be freed without the mutex. Throws nothing.
   // REQUIRES: it is not current
   std::list<StationChange> release(const Station& station);

@@ -49,7 +49,7 @@ void read_tool(api::JsonFields& fields, const Json& tool, const std::string& pla
   inner.require("input_schema");
   read_schema(inner, "input_schema", read.parameters);
   inner.boolean("strict", read.strict);
-  take_error(fields, inner);
+  fields.take(inner.finish());
 }
 
 void read_choice_of_tool(api::JsonFields& fields, CompletionRequest& request) {
@@ -65,7 +65,7 @@ void read_choice_of_tool(api::JsonFields& fields, CompletionRequest& request) {
   if (type == "tool") inner.require("name");
   inner.text("name", name);
   inner.boolean("disable_parallel_tool_use", one_at_a_time);
-  take_error(fields, inner);
+  fields.take(inner.finish());
   if (!fields.ok()) return;
   ChatOptions& chat = request.chat;
   if (one_at_a_time) chat.parallel_tool_calls = false;
@@ -89,7 +89,7 @@ bool read_thinking(api::JsonFields& fields, CompletionRequest& request) {
   inner.require("type");
   inner.choice("type", type, kTypes);
   inner.choice("display", display, kDisplays);
-  take_error(fields, inner);
+  fields.take(inner.finish());
   request.chat.reasoning = type != "disabled";
   return display != "omitted";
 }
@@ -111,9 +111,9 @@ void read_output_config(api::JsonFields& fields, CompletionRequest& request) {
     of_format.choice("type", type, kTypes);
     of_format.require("schema");
     schema = of_format.any("schema");
-    take_error(inner, of_format);
+    inner.take(of_format.finish());
   }
-  take_error(fields, inner);
+  fields.take(inner.finish());
   // Effort is about how much is thought; "thinking" says whether.
   const bool reasoning = request.chat.reasoning;
   api::set_effort(request, effort);

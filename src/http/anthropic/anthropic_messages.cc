@@ -42,7 +42,7 @@ void read_thinking(api::JsonFields& fields, const Block& block, Conversation& co
   std::string text;
   inner.require("thinking");
   inner.text("thinking", text);
-  take_error(fields, inner);
+  fields.take(inner.finish());
   conversation.of_role("assistant", block.first).reasoning += text;
 }
 
@@ -60,7 +60,7 @@ void read_tool_use(api::JsonFields& fields, const Block& block, Conversation& co
   inner.require("input");
   const Json* input = inner.any("input");
   if (input != nullptr && !input->is_object()) inner.refuse("input", *input, "an object");
-  take_error(fields, inner);
+  fields.take(inner.finish());
   if (!fields.ok()) return;
   call.arguments = json::encode(*input);
   conversation.add_call(conversation.of_role("assistant", block.first), std::move(call));
@@ -74,7 +74,7 @@ void read_tool_result(api::JsonFields& fields, const Block& block, Conversation&
   inner.text("tool_use_id", message.tool_call_id);
   const Json* content = inner.any("content");
   inner.boolean("is_error", is_error);
-  take_error(fields, inner);
+  fields.take(inner.finish());
   if (!fields.ok()) return;
   if (is_error) message.content = "Error: ";
   if (content != nullptr) {
@@ -99,7 +99,7 @@ void read_block(api::JsonFields& fields, const Block& block, Conversation& conve
   std::string type;
   inner.require("type");
   inner.text("type", type);
-  if (!inner.ok()) return take_error(fields, inner);
+  if (!inner.ok()) return fields.take(inner.finish());
   for (const BlockReader& one : kBlocks) {
     if (one.type != type) continue;
     if (one.role.empty() || one.role == block.role) return one.read(fields, block, conversation);

@@ -38,7 +38,7 @@ const Json* read_role(api::JsonFields& fields, const Json& message, const std::s
   inner.choice("role", role, roles);
   inner.require("content");
   const Json* content = inner.any("content");
-  take_error(fields, inner);
+  fields.take(inner.finish());
   return fields.ok() ? content : nullptr;
 }
 
@@ -48,7 +48,7 @@ std::string read_text_part(api::JsonFields& fields, const Json& part, const std:
   inner.any("type");
   inner.require("text");
   inner.text("text", text);
-  take_error(fields, inner);
+  fields.take(inner.finish());
   return text;
 }
 
@@ -67,7 +67,7 @@ std::string read_text_parts(api::JsonFields& fields, const Json& given, const st
     part.require("type");
     part.text("type", type);
     if (!part.ok()) {
-      take_error(fields, part);
+      fields.take(part.finish());
     } else if (std::find(types.begin(), types.end(), type) == types.end()) {
       refuse_type(fields, name, type, "only text is read here (" + listed(types) + ")");
     } else {

@@ -38,7 +38,7 @@ std::vector<ExtraFile> read_extra(api::JsonFields& fields) {
     inner.text("filename", file.filename);
     inner.require("text");
     inner.text("text", file.text);
-    take_error(fields, inner);
+    fields.take(inner.finish());
     if (!fields.ok()) break;
   }
   return files;

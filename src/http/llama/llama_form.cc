@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "api/update_json.h"
+#include "api/completion_json.h"
 #include "base/utf8.h"
 #include "http/completion/timings.h"
 #include "http/exchange/error_form.h"

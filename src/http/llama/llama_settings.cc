@@ -1,6 +1,7 @@
 #include "http/llama/llama_settings.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <type_traits>
 #include <vector>
@@ -22,31 +23,38 @@ constexpr std::string_view kIgnored[] = {
     "speculative.n_max", "speculative.n_min", "speculative.p_min",
     "speculative.type"};
 
-// llama.cpp's samplers in the order in which they work, each with its letter.
+// llama.cpp's samplers in the order in which they work, each with its letter and the fields that
+// switch it off, as their table has it; empty: no further one.
 struct NamedSampler {
   std::string_view name;
   char letter;
-  void (*off)(Options& o);
+  std::array<std::string_view, 3> fields;
 };
 constexpr NamedSampler kSamplers[] = {
-    {"penalties", 'e',
-     [](Options& o) {
-       o.repeat_penalty = 1.0f;
-       o.frequency_penalty = o.presence_penalty = 0.0f;
-     }},
-    {"dry", 'd', [](Options& o) { o.dry_multiplier = 0.0f; }},
-    {"top_n_sigma", 's', [](Options& o) { o.top_n_sigma = -1.0f; }},
-    {"top_k", 'k', [](Options& o) { o.top_k = 0; }},
-    {"typ_p", 'y', [](Options& o) { o.typical_p = 1.0f; }},
-    {"top_p", 'p', [](Options& o) { o.top_p = 1.0f; }},
-    {"min_p", 'm', [](Options& o) { o.min_p = 0.0f; }},
-    {"xtc", 'x', [](Options& o) { o.xtc_probability = 0.0f; }},
-    {"temperature", 't',
-     [](Options& o) {
-       o.temperature = 1.0f;
-       o.dynatemp_range = 0.0f;
-     }},
+    {"penalties", 'e', {"repeat_penalty", "frequency_penalty", "presence_penalty"}},
+    {"dry", 'd', {"dry_multiplier"}},
+    {"top_n_sigma", 's', {"top_n_sigma"}},
+    {"top_k", 'k', {"top_k"}},
+    {"typ_p", 'y', {"typical"}},
+    {"top_p", 'p', {"top_p"}},
+    {"min_p", 'm', {"min_p"}},
+    {"xtc", 'x', {"xtc_probability"}},
+    {"temperature", 't', {"dynatemp_range"}},
 };
+
+// To what it is without being set, where that is off.
+void switch_off(const Field<Options>& field, Options& options) {
+  static const Options kDefaults;
+  const auto off = [&field](double usual) {
+    return field.off.covers(usual) ? usual : field.off.value;
+  };
+  if (const auto* at = std::get_if<float Options::*>(&field.place)) {
+    options.*(*at) = static_cast<float>(off(kDefaults.*(*at)));
+  }
+  if (const auto* at = std::get_if<std::int32_t Options::*>(&field.place)) {
+    options.*(*at) = static_cast<std::int32_t>(off(kDefaults.*(*at)));
+  }
+}
 
 std::string sampler_names() {
   std::string names;
@@ -157,7 +165,12 @@ void read_samplers(api::JsonFields& fields, Options& options) {
         "samplers must be named once, in the order in which they work here: " + sampler_names());
   }
   for (std::size_t i = 0; i < std::size(kSamplers); ++i) {
-    if (std::find(order.begin(), order.end(), i) == order.end()) kSamplers[i].off(options);
+    if (std::find(order.begin(), order.end(), i) != order.end()) continue;
+    for (const std::string_view name : kSamplers[i].fields) {
+      if (!name.empty()) switch_off(field_named(sampling_fields(), name), options);
+    }
+    // Its table cannot say it: 0 is greedy.
+    if (kSamplers[i].name == "temperature") options.temperature = 1.0f;
   }
 }
 

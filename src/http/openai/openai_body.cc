@@ -59,7 +59,7 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes) {
       .names = {}, .ignored = kIgnoredOptions, .null_is_absent = true};
   api::JsonFields inner(*options, "stream_options.", &kDialect);
   inner.boolean("include_usage", wishes.include_usage);
-  take_error(fields, inner);
+  fields.take(inner.finish());
 }
 
 std::string read_reasoning_effort(api::JsonFields& fields) {
@@ -98,9 +98,9 @@ void read_response_format(api::JsonFields& fields, CompletionRequest& request) {
     of_schema.require("schema");
     schema = of_schema.any("schema");
     of_schema.boolean("strict", strict);
-    take_error(inner, of_schema);
+    inner.take(of_schema.finish());
   }
-  take_error(fields, inner);
+  fields.take(inner.finish());
   if (!fields.ok()) return;
   if (type == "json_object") schema = beside;
   if (type != "text") keep_to_schema(fields, "response_format", schema, strict, request);

@@ -3,7 +3,7 @@
 #include <ctime>
 #include <utility>
 
-#include "api/update_json.h"
+#include "api/completion_json.h"
 #include "http/completion/timings.h"
 #include "http/exchange/build_info.h"
 #include "http/exchange/error_form.h"

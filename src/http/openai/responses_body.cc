@@ -77,7 +77,7 @@ void read_tool(api::JsonFields& fields, const Json& tool, const std::string& pla
   inner.text("description", read.description);
   read_schema(inner, "parameters", read.parameters);
   inner.boolean("strict", read.strict);
-  take_error(fields, inner);
+  fields.take(inner.finish());
 }
 
 // {"type":"function","name"}, or {"type":"allowed_tools","mode","tools":[such]}.
@@ -107,10 +107,10 @@ void read_chosen_tools(api::JsonFields& fields, const Json& choice, CompletionRe
       tool.choice("type", type, kFunction);
       tool.require("name");
       tool.text("name", names.emplace_back());
-      take_error(inner, tool);
+      inner.take(tool.finish());
     }
   }
-  take_error(fields, inner);
+  fields.take(inner.finish());
   if (!fields.ok()) return;
   if (choose_one) return api::require_tool(fields, "tool_choice.name", names.front(), request);
   api::keep_tools(fields, "tool_choice.tools", names, request);
@@ -152,12 +152,12 @@ void read_text_options(api::JsonFields& fields, CompletionRequest& request) {
     }
     bool strict = false;  // as OpenAI has it
     of_format.boolean("strict", strict);
-    take_error(inner, of_format);
+    inner.take(of_format.finish());
     if (inner.ok() && type != "text") {
       keep_to_schema(fields, "text.format", schema, strict, request);
     }
   }
-  take_error(fields, inner);
+  fields.take(inner.finish());
 }
 
 // "include" asks for more in the answer. Of what it can name there are only log-probabilities here.

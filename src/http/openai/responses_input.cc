@@ -47,7 +47,7 @@ void read_reasoning(api::JsonFields& fields, const Json& item, const std::string
   api::JsonFields inner(item, place + ".", &kItemDialect);
   const Json* content = inner.any("content");
   const Json* summary = inner.any("summary");
-  take_error(fields, inner);
+  fields.take(inner.finish());
   if (!fields.ok()) return;
   std::string text;
   if (content != nullptr) {
@@ -69,7 +69,7 @@ void read_call(api::JsonFields& fields, const Json& item, const std::string& pla
   inner.text("name", call.name);
   inner.require("arguments");
   inner.text("arguments", call.arguments);
-  take_error(fields, inner);
+  fields.take(inner.finish());
   if (!fields.ok()) return;
   conversation.add_call(conversation.of_role("assistant"), std::move(call));
 }
@@ -83,7 +83,7 @@ void read_call_output(api::JsonFields& fields, const Json& item, const std::stri
   inner.require("output");
   const Json* output = inner.any("output");
   inner.any("name");
-  take_error(fields, inner);
+  fields.take(inner.finish());
   if (!fields.ok()) return;
   message.content = read_text_parts(fields, *output, place + ".output", kTextParts);
   conversation.add_result(fields, place + ".call_id", std::move(message));
