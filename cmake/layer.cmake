@@ -194,7 +194,8 @@ endfunction()
 # executable `outrider` at the top of the build folder.
 function(outrider_tool folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;THIRD_PARTY;TESTED_WITH;LAB_FILES")
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc"
+       "${PROJECT_SOURCE_DIR}/${folder}/*/*.cc")
   if(NOT sources)
     return()
   endif()

@@ -10,7 +10,7 @@ function(outrider_line_editing target)
   find_library(OUTRIDER_LIBEDIT_LIBRARY edit)
   mark_as_advanced(OUTRIDER_LIBEDIT_INCLUDE_DIR OUTRIDER_LIBEDIT_LIBRARY)
   if(OUTRIDER_LINE_EDITING AND OUTRIDER_LIBEDIT_INCLUDE_DIR AND OUTRIDER_LIBEDIT_LIBRARY)
-    set_source_files_properties("${PROJECT_SOURCE_DIR}/tools/line_editor.cc" PROPERTIES
+    set_source_files_properties("${PROJECT_SOURCE_DIR}/tools/chat/line_editor.cc" PROPERTIES
                                 COMPILE_DEFINITIONS OUTRIDER_LIBEDIT)
     target_include_directories(${target} SYSTEM PRIVATE "${OUTRIDER_LIBEDIT_INCLUDE_DIR}")
     target_link_libraries(${target} PRIVATE "${OUTRIDER_LIBEDIT_LIBRARY}")

@@ -39,7 +39,7 @@ endfunction()
 
 if(OUTRIDER_UNITY)
   file(GLOB outrider_layers LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/src/*"
-       "${PROJECT_SOURCE_DIR}/src/*/*")
+       "${PROJECT_SOURCE_DIR}/src/*/*" "${PROJECT_SOURCE_DIR}/tools/*")
   list(FILTER outrider_layers EXCLUDE REGEX "\\.(h|cc)$")
   outrider_unity_groups("${PROJECT_SOURCE_DIR}" 2500 "" ${outrider_layers} tools testing tests)
 endif()

@@ -7,8 +7,8 @@
 #include "fuzz/targets.h"
 #include "testing/tiny_dir.h"
 #include "tools/command.h"
-#include "tools/config.h"
-#include "tools/usage.h"
+#include "tools/options/config.h"
+#include "tools/options/usage.h"
 
 namespace outrider::fuzz {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/toml.h"
+#include "tools/options/toml.h"
 
 #include "fuzz/targets.h"
 

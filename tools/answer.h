@@ -9,8 +9,8 @@
 #include "base/status.h"
 #include "serve/completion_result.h"
 #include "tools/local_runtime.h"
-#include "tools/model_options.h"
-#include "tools/request_options.h"
+#include "tools/options/model_options.h"
+#include "tools/options/request_options.h"
 #include "tools/terminal.h"
 #include "tools/text_output.h"
 

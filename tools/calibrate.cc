@@ -9,10 +9,10 @@
 #include "store/atomic_file.h"
 #include "tools/command.h"
 #include "tools/local_runtime.h"
-#include "tools/model_options.h"
-#include "tools/options.h"
+#include "tools/options/model_options.h"
+#include "tools/options/options.h"
+#include "tools/options/usage.h"
 #include "tools/report.h"
-#include "tools/usage.h"
 
 namespace outrider::tools {
 namespace {

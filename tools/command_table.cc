@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "tools/config.h"
-#include "tools/options.h"
+#include "tools/options/config.h"
+#include "tools/options/options.h"
 
 namespace outrider::tools {
 namespace {

@@ -7,10 +7,10 @@
 #include "lab/compare_run.h"
 #include "tools/command.h"
 #include "tools/local_runtime.h"
-#include "tools/model_options.h"
-#include "tools/options.h"
-#include "tools/request_options.h"
-#include "tools/usage.h"
+#include "tools/options/model_options.h"
+#include "tools/options/options.h"
+#include "tools/options/request_options.h"
+#include "tools/options/usage.h"
 
 namespace outrider::tools {
 namespace {

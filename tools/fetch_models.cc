@@ -8,7 +8,7 @@
 #include "draft/drafter_table.h"
 #include "llama/download/hub_download.h"
 #include "llama/files/gguf_header.h"
-#include "tools/model_folder.h"
+#include "tools/options/model_folder.h"
 #include "tools/report.h"
 #include "tools/terminal.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "tools/model_options.h"
+#include "tools/options/model_options.h"
 
 namespace outrider::tools {
 
@@ -14,7 +14,7 @@ namespace outrider::tools {
 int fetch_models(ModelArguments& arguments);
 
 // On a terminal, for a target without a draft: a line about the file beside it that could be one
-// (tools/model_folder.h), with the option to type. It is never taken unasked.
+// (tools/options/model_folder.h), with the option to type. It is never taken unasked.
 void offer_draft(const ModelArguments& arguments);
 
 // The same as fetch_models() for those who report themselves: the failure as it is.

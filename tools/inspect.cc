@@ -4,10 +4,10 @@
 
 #include "lab/inspection.h"
 #include "tools/command.h"
-#include "tools/model_options.h"
-#include "tools/options.h"
+#include "tools/options/model_options.h"
+#include "tools/options/options.h"
+#include "tools/options/usage.h"
 #include "tools/report.h"
-#include "tools/usage.h"
 
 namespace outrider::tools {
 namespace {

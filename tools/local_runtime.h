@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "run/harness.h"
 #include "serve/runtime.h"
-#include "tools/request_options.h"
+#include "tools/options/request_options.h"
 #include "tools/terminal.h"
 
 namespace outrider::tools {

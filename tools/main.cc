@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tools/command.h"
-#include "tools/hidden_values.h"
+#include "tools/options/hidden_values.h"
 
 int main(int argc, char** argv) {
   // Should ggml abort after all, it must not start a debugger whose lines end up in the output.

@@ -12,9 +12,9 @@
 #include "input/corpus.h"
 #include "run/store_stats.h"
 #include "tools/command.h"
-#include "tools/options.h"
+#include "tools/options/options.h"
+#include "tools/options/usage.h"
 #include "tools/report.h"
-#include "tools/usage.h"
 
 namespace outrider::tools {
 namespace {

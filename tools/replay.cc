@@ -10,10 +10,10 @@
 #include "lab/replay_run.h"
 #include "store/tokenizer_id.h"
 #include "tools/command.h"
-#include "tools/drafter_files.h"
-#include "tools/options.h"
+#include "tools/options/drafter_files.h"
+#include "tools/options/options.h"
+#include "tools/options/usage.h"
 #include "tools/report.h"
-#include "tools/usage.h"
 
 namespace outrider::tools {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/one_line.h"
 #include "store/atomic_file.h"
-#include "tools/options.h"
+#include "tools/options/options.h"
 
 namespace outrider::tools {
 namespace {

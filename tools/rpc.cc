@@ -11,15 +11,15 @@
 #include "api/service.h"
 #include "tools/call_pool.h"
 #include "tools/command.h"
-#include "tools/drafter_files.h"
-#include "tools/field_options.h"
 #include "tools/line_reader.h"
 #include "tools/local_runtime.h"
-#include "tools/model_options.h"
-#include "tools/options.h"
+#include "tools/options/drafter_files.h"
+#include "tools/options/field_options.h"
+#include "tools/options/model_options.h"
+#include "tools/options/options.h"
+#include "tools/options/usage.h"
 #include "tools/report.h"
 #include "tools/text_output.h"
-#include "tools/usage.h"
 
 namespace outrider::tools {
 namespace {

@@ -13,12 +13,12 @@
 #include "tools/answer.h"
 #include "tools/command.h"
 #include "tools/local_runtime.h"
-#include "tools/model_options.h"
-#include "tools/options.h"
+#include "tools/options/model_options.h"
+#include "tools/options/options.h"
+#include "tools/options/request_options.h"
+#include "tools/options/usage.h"
 #include "tools/report.h"
-#include "tools/request_options.h"
 #include "tools/text_output.h"
-#include "tools/usage.h"
 
 namespace outrider::tools {
 namespace {

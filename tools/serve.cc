@@ -14,15 +14,15 @@
 #include "http/server.h"
 #include "machine/machine.h"
 #include "machine/machine_limits.h"
-#include "tools/catalog_options.h"
 #include "tools/command.h"
-#include "tools/field_options.h"
-#include "tools/model_options.h"
-#include "tools/options.h"
+#include "tools/options/catalog_options.h"
+#include "tools/options/field_options.h"
+#include "tools/options/model_options.h"
+#include "tools/options/options.h"
+#include "tools/options/request_options.h"
+#include "tools/options/usage.h"
 #include "tools/report.h"
-#include "tools/request_options.h"
 #include "tools/terminal.h"
-#include "tools/usage.h"
 
 namespace outrider::tools {
 namespace {

@@ -9,8 +9,8 @@
 #include "run/store_stats.h"
 #include "store/tokenizer_id.h"
 #include "tools/command.h"
-#include "tools/options.h"
-#include "tools/usage.h"
+#include "tools/options/options.h"
+#include "tools/options/usage.h"
 
 namespace outrider::tools {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tools/options.h"
+#include "tools/options/options.h"
 
 namespace outrider::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "draft/drafter_table.h"
-#include "tools/paste.h"
+#include "tools/chat/paste.h"
 
 namespace outrider::tools {
 namespace {

@@ -8,10 +8,10 @@
 #include "llama/workers/rpc_worker.h"
 #include "model/model_options.h"
 #include "tools/command.h"
-#include "tools/options.h"
+#include "tools/options/options.h"
+#include "tools/options/usage.h"
 #include "tools/report.h"
 #include "tools/signals.h"
-#include "tools/usage.h"
 
 namespace outrider::tools {
 namespace {

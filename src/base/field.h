@@ -2,8 +2,9 @@
 //
 // A table of fields stands beside its struct (sampling_fields() beside SamplingOptions, ...), and
 // says each thing once. From the tables come: the reading of JSON (api/read_fields.h), the
-// command's options with their help, environment variables and TOML keys (tools/field_options.h),
-// the parameters that system.methods lists, and the checks of ranges (check(), below).
+// command's options with their help, environment variables and TOML keys
+// (tools/options/field_options.h), the parameters that system.methods lists, and the checks of
+// ranges (check(), below).
 #pragma once
 
 #include <cmath>

@@ -1,0 +1,213 @@
+#include "tools/chat/chat_state.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "base/one_line.h"
+#include "base/utf8.h"
+#include "draft/drafter_table.h"
+#include "input/prompt_file.h"
+#include "tools/chat/answer_text.h"
+#include "tools/chat/chat_settings.h"
+#include "tools/report.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr const char* kFullHint =
+    "/clear begins anew, /undo takes the last turn back, and '/set shift_keep 64' (--shift-keep) "
+    "goes on without the oldest text behind the first 64 tokens";
+
+void say(std::string text) {
+  if (text.empty() || text.back() != '\n') text += '\n';
+  std::fputs(text.c_str(), stderr);
+}
+
+// `text` with U+FFFD for what is not UTF-8, and without a character that its end cuts short.
+std::string valid_utf8(std::string text) {
+  text.resize(complete_utf8_prefix(text));
+  while (const std::optional<std::size_t> at = first_invalid_utf8(text)) {
+    text.replace(*at, 1, "\xEF\xBF\xBD");
+  }
+  return text;
+}
+
+// The one place that decides what of an answer the next turns see. A model may say bytes that are
+// no text, or be stopped inside a character; templates refuse both.
+ChatMessage assistant_message(const CompletionResult& result) {
+  ChatReply reply = read_reply(result);
+  return {.role = "assistant",
+          .content = valid_utf8(std::move(reply.content)),
+          .reasoning = valid_utf8(std::move(reply.reasoning))};
+}
+
+std::string first_words(const std::string& text) {
+  constexpr std::size_t kMost = 60;
+  const std::string line = one_line(text);
+  if (line.size() <= kMost) return line;
+  std::size_t end = kMost;  // not inside a character
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;
+  return line.substr(0, end) + "...";
+}
+
+// A full context ended it, and not a limit that was asked for.
+bool filled_context(const CompletionResult& result, std::int32_t max_tokens) {
+  const Completion& c = result.completion;
+  return c.finish == FinishReason::kLength &&
+         (max_tokens < 0 || static_cast<std::int64_t>(c.tokens.size()) < max_tokens);
+}
+
+}  // namespace
+
+ChatState::ChatState(const ChatParts& parts)
+    : parts_(parts), output_(STDOUT_FILENO, use_color(parts.answer.color), /*whole_lines=*/true) {}
+
+Status ChatState::ask(const std::string& text) {
+  OUTRIDER_RETURN_IF_ERROR(check_utf8(text, "the message"));
+  Conversation before = conversation_;
+  conversation_.add_user(text);
+  return answer(std::move(before));
+}
+
+Status ChatState::retry() {
+  Conversation before = conversation_;
+  if (!conversation_.drop_answer()) return not_found("there is no question to answer again");
+  return answer(std::move(before));
+}
+
+Status ChatState::answer(Conversation before) {
+  CompletionRequest request = named_request(parts_.request, parts_.model, parts_.local.target());
+  request.messages = conversation_.messages();
+  const Result<std::shared_ptr<const CompletionResult>> result = print_answer(
+      parts_.local, parts_.terminal, parts_.answer, std::move(request), output_, Apart::kThoughts);
+  if (output_.failed()) {
+    ended_ = true;
+    return output_.status();
+  }
+  if (!result.ok()) {
+    conversation_ = std::move(before);
+    const Status& status = result.status();
+    if (status.field() == "prompt") say(std::string("the conversation is too long: ") + kFullHint);
+    return status;
+  }
+  const Completion& completion = (*result)->completion;
+  last_ = *result;
+  last_width_ = parts_.request.request.width;
+  stats_.add(completion);
+  if (parts_.answer.stats) {
+    std::fputs(answer_stats(*last_, parts_.local, last_width_).c_str(), stderr);
+  }
+  const bool nothing = completion.text.empty() && completion.finish == FinishReason::kCancelled;
+  if (nothing || !completion.error.ok()) {
+    conversation_ = std::move(before);
+    if (nothing) say("(stopped before anything was said; the question is taken back)");
+    return completion.error;
+  }
+  conversation_.add_answer(assistant_message(*last_));
+  tell_about(*last_);
+  return Status();
+}
+
+void ChatState::tell_about(const CompletionResult& result) const {
+  const ChatMessage& said = conversation_.messages().back();
+  if (said.content.empty() && !said.reasoning.empty()) {
+    say("(it ended while the model was thinking, before it answered)");
+  }
+  if (result.completion.finish == FinishReason::kCancelled) {
+    say(result.ended_by == EndedBy::kTimeout ? "(stopped by timeout_ms)" : "(stopped)");
+  }
+  if (result.prompt.truncated() || result.shifted) {
+    say("(the context was full; the oldest text was left out)");
+  }
+  if (filled_context(result, parts_.request.request.max_tokens)) {
+    say("(the context of " + std::to_string(result.prompt.n_ctx) + " tokens is full: " + kFullHint +
+        ")");
+  }
+}
+
+Status ChatState::show_stats() const {
+  if (last_ == nullptr) {
+    say("no answer yet");
+    return Status();
+  }
+  say("last answer\n" + answer_stats(*last_, parts_.local, last_width_) +
+      drafter_rows(last_->completion.speculation.drafters) + "\nthis chat\n" + stats_.table());
+  return Status();
+}
+
+std::string ChatState::color_help() const {
+  if (!use_color(parts_.answer.color)) {
+    return "Started with --color, answers show by their colours who guessed each token.";
+  }
+  return "Colours of guessed tokens: " + color_legend(kDrafterNames) +
+         "; what the model itself had to say has none.";
+}
+
+Status ChatState::set(const std::string& argument) {
+  CompletionRequest& request = parts_.request.request;
+  const std::size_t blank = argument.find_first_of(" \t");
+  const std::string name = argument.substr(0, blank);
+  if (name.empty()) {
+    const std::string changed = changed_settings(request);
+    say(changed.empty() ? "all settings have their defaults" : changed);
+    return Status();
+  }
+  if (blank == std::string::npos) {
+    const Result<std::string> text = setting_text(request, name);
+    if (text.ok()) say(name + " is " + *text);
+    return text.status();
+  }
+  CompletionRequest changed = request;
+  const std::string value = argument.substr(argument.find_first_not_of(" \t", blank));
+  OUTRIDER_RETURN_IF_ERROR(change_setting(changed, name, value));
+  OUTRIDER_RETURN_IF_ERROR(check_rule(changed, parts_.model.target.exact));
+  request = std::move(changed);
+  say(name + " is " + *setting_text(request, name));
+  return Status();
+}
+
+Status ChatState::set_system(const std::string& argument) {
+  if (argument.empty()) {
+    say(conversation_.system().empty() ? "there is no system message" : conversation_.system());
+    return Status();
+  }
+  OUTRIDER_RETURN_IF_ERROR(check_utf8(argument, "the system message"));
+  conversation_.set_system(argument == "\"\"" ? "" : argument);
+  return Status();
+}
+
+Status ChatState::save(const std::string& path) const {
+  OUTRIDER_RETURN_IF_ERROR(conversation_.save(path));
+  say("saved " + std::to_string(conversation_.messages().size()) + " messages to '" + path + "'");
+  return Status();
+}
+
+Status ChatState::load(const std::string& path) {
+  OUTRIDER_ASSIGN_OR_RETURN(Conversation read, Conversation::load(path));
+  conversation_ = std::move(read);
+  const std::vector<ChatMessage>& messages = conversation_.messages();
+  const bool open = !messages.empty() && messages.back().role == "user";
+  say("loaded " + std::to_string(messages.size()) + " messages from '" + path + "'" +
+      (open ? "; the last one has no answer, /retry asks it" : ""));
+  return Status();
+}
+
+Status ChatState::undo() {
+  const std::string* question = conversation_.last_question();
+  if (question == nullptr) return not_found("there is nothing to take back");
+  say("taken back: " + first_words(*question));
+  conversation_.undo();
+  return Status();
+}
+
+Status ChatState::clear() {
+  conversation_.clear();
+  say(conversation_.system().empty() ? "a new conversation"
+                                     : "a new conversation, with the same system message");
+  return Status();
+}
+
+}  // namespace outrider::tools

@@ -1,0 +1,257 @@
+#include "tools/chat/line_editor.h"
+
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#ifdef OUTRIDER_LIBEDIT
+#include <histedit.h>
+#include <langinfo.h>
+
+#include <array>
+#include <atomic>
+#include <clocale>
+#include <csignal>
+#include <cstdio>
+#include <cwchar>
+#include <string_view>
+
+#include "tools/chat/paste.h"
+#include "tools/chat/terminal_modes.h"
+#include "tools/report.h"
+#include "tools/signals.h"
+#endif
+
+namespace outrider::tools {
+
+std::string default_history_file() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state == '/') return std::string(state) + "/outrider/chat_history";
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home != '/') return "";
+  return std::string(home) + "/.local/state/outrider/chat_history";
+}
+
+#ifndef OUTRIDER_LIBEDIT
+
+bool has_line_editor() { return false; }
+std::unique_ptr<LineSource> edited_lines(const std::string& /*history_file*/) { return nullptr; }
+
+#else
+
+namespace {
+
+constexpr int kHistoryLength = 1000;
+constexpr char kQuote = 'V' & 0x1F;  // Ctrl-V, libedit's ed-quoted-insert
+
+// libedit shows and counts characters by the locale. False where there is none for UTF-8.
+bool set_utf8_locale() {
+  std::setlocale(LC_CTYPE, "");
+  if (std::string_view(nl_langinfo(CODESET)) == "UTF-8") return true;
+  return std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
+}
+
+class EditedLines : public LineSource {
+ public:
+  explicit EditedLines(const std::string& history_file);
+  ~EditedLines() override;
+  EditedLines(const EditedLines&) = delete;
+  EditedLines& operator=(const EditedLines&) = delete;
+
+  bool good() const { return editor_ != nullptr && history_ != nullptr; }
+
+  Kind next(const std::string& prompt, std::string& line) override;
+  bool had_text() const override { return had_text_; }
+  void interrupt() override { bytes_.interrupt(); }
+  void resume() override;
+  const Status& status() const override { return bytes_.status(); }
+  void handle(int signal_number) override;
+  void give_back() override { modes_.give_back(); }
+  void remember(const std::string& message) override;
+
+ private:
+  static EditedLines& self(EditLine* editor) {
+    void* data = nullptr;
+    el_get(editor, EL_CLIENTDATA, &data);
+    return *static_cast<EditedLines*>(data);
+  }
+  static char* show_prompt(EditLine* editor) { return self(editor).prompt_.data(); }
+  static int next_key(EditLine* editor, wchar_t* key) { return self(editor).read_key(*key); }
+  // 1, or 0 when there is none: the input has ended or was interrupted.
+  int read_key(wchar_t& key);
+  bool fill();
+  // Shows the line again, below what else is on the screen where `below`.
+  void redraw(bool below);
+  int rows_above_cursor() const;
+  void save_history();
+
+  TerminalModes modes_;                 // before the editor changes them
+  std::atomic<bool> continued_{false};  // since the last redraw()
+  InputBytes bytes_{STDIN_FILENO};
+  PasteDecoder pastes_{kQuote};
+  std::string keys_;  // not yet given to the editor
+  InputBytes::Kind last_ = InputBytes::Kind::kBytes;
+  bool had_text_ = false;
+  std::string prompt_;
+  std::string history_file_;
+  EditLine* editor_ = nullptr;
+  History* history_ = nullptr;
+};
+
+EditedLines::EditedLines(const std::string& history_file) : history_file_(history_file) {
+  editor_ = el_init("outrider", stdin, stderr, stderr);
+  history_ = history_init();
+  if (!good()) return;
+  HistEvent event;
+  history(history_, &event, H_SETSIZE, kHistoryLength);
+  history(history_, &event, H_SETUNIQUE, 1);
+  if (!history_file_.empty()) history(history_, &event, H_LOAD, history_file_.c_str());
+  el_set(editor_, EL_CLIENTDATA, this);
+  el_set(editor_, EL_EDITOR, "emacs");
+  el_set(editor_, EL_PROMPT, show_prompt);
+  el_set(editor_, EL_GETCFN, next_key);
+  el_set(editor_, EL_HIST, history, history_);
+  el_set(editor_, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  // What is typed while no line is read is kept as it is, and shown with the next prompt. In cooked
+  // mode, which libedit would go back to, the terminal shows it in the middle of an answer and
+  // makes a NUL of Ctrl-D; and libedit leaves that mode only after it has shown its prompt.
+  el_set(editor_, EL_SETTY, "-x", "-icanon", "-echo", "-iexten", nullptr);
+  std::fputs(kPasteMarksOn, stderr);
+}
+
+EditedLines::~EditedLines() {
+  if (good()) {
+    std::fputs(kPasteMarksOff, stderr);
+    save_history();
+  }
+  if (history_ != nullptr) history_end(history_);
+  if (editor_ != nullptr) el_end(editor_);
+}
+
+// Whole or not at all, and for nobody else to read.
+void EditedLines::save_history() {
+  if (history_file_.empty()) return;
+  const std::filesystem::path path = history_file_;
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  const std::string part = history_file_ + "." + std::to_string(getpid()) + ".part";
+  HistEvent event;
+  const mode_t before = umask(0077);
+  const bool saved = history(history_, &event, H_SAVE, part.c_str()) >= 0;
+  umask(before);
+  std::error_code error;
+  if (saved) std::filesystem::rename(part, path, error);
+  if (saved && !error) return;
+  std::filesystem::remove(part, ignored);
+  print_warning("the history cannot be written to '" + history_file_ + "'");
+}
+
+bool EditedLines::fill() {
+  std::array<char, 4096> chunk;
+  std::size_t n = 0;
+  last_ = bytes_.read(chunk, n);
+  if (last_ == InputBytes::Kind::kPoked) redraw(continued_.exchange(false));
+  pastes_.feed({chunk.data(), n}, keys_);
+  return last_ == InputBytes::Kind::kBytes || last_ == InputBytes::Kind::kPoked;
+}
+
+void EditedLines::handle(int signal_number) {
+  if (signal_number == SIGTSTP) {
+    modes_.give_back();
+    stop_process();
+    modes_.take_again();
+    continued_.store(true);
+  }
+  bytes_.poke();
+}
+
+// As the terminal wraps prompt and line at its present width.
+int EditedLines::rows_above_cursor() const {
+  winsize size = {};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 0;
+  const int columns = size.ws_col;
+  int column = static_cast<int>(prompt_.size());
+  int row = 0;
+  const LineInfoW* const typed = el_wline(editor_);
+  for (const wchar_t* c = typed->buffer; c < typed->cursor; ++c) {
+    const int width = *c == L'\t' ? 8 - column % 8 : (wcwidth(*c) < 0 ? 2 : wcwidth(*c));  // ^A
+    column += width;
+    if (*c != L'\n' && column < columns) continue;
+    ++row;
+    column = *c == L'\n' || column == columns ? 0 : width;
+  }
+  return row;
+}
+
+void EditedLines::redraw(bool below) {
+  el_resize(editor_);
+  std::string back = "\r";
+  const int rows = below ? 0 : rows_above_cursor();
+  if (rows > 0) back += "\033[" + std::to_string(rows) + "A";
+  std::fputs((back + "\033[J").c_str(), stderr);
+  el_set(editor_, EL_REFRESH);
+}
+
+int EditedLines::read_key(wchar_t& key) {
+  for (;;) {
+    std::mbstate_t state{};
+    const std::size_t n = std::mbrtowc(&key, keys_.data(), keys_.size(), &state);
+    const bool cut = keys_.empty() || n == static_cast<std::size_t>(-2);
+    if (!cut) {
+      const bool valid = n != static_cast<std::size_t>(-1);
+      if (!valid) key = L'\uFFFD';
+      keys_.erase(0, valid && n > 0 ? n : 1);
+      return 1;
+    }
+    if (fill()) continue;
+    const LineInfo* const typed = el_line(editor_);
+    had_text_ = typed->lastchar > typed->buffer;
+    return 0;
+  }
+}
+
+EditedLines::Kind EditedLines::next(const std::string& prompt, std::string& line) {
+  prompt_ = prompt;
+  had_text_ = false;
+  last_ = InputBytes::Kind::kBytes;
+  continued_.store(false);
+  el_resize(editor_);
+  int count = 0;
+  const char* const text = el_gets(editor_, &count);
+  if (last_ == InputBytes::Kind::kInterrupted) return Kind::kInterrupted;
+  if (text == nullptr || count <= 0) return Kind::kEnd;  // Ctrl-D, or the terminal is gone
+  line.assign(text);
+  if (!line.empty() && line.back() == '\n') line.pop_back();
+  return Kind::kLine;
+}
+
+void EditedLines::resume() {
+  bytes_.resume();
+  keys_.clear();
+  pastes_ = PasteDecoder(kQuote);
+}
+
+void EditedLines::remember(const std::string& message) {
+  HistEvent event;
+  history(history_, &event, H_ENTER, message.c_str());
+}
+
+}  // namespace
+
+bool has_line_editor() { return true; }
+
+std::unique_ptr<LineSource> edited_lines(const std::string& history_file) {
+  const bool terminals = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+  if (!terminals || !takes_escapes() || !set_utf8_locale()) return nullptr;
+  std::unique_ptr<EditedLines> lines = std::make_unique<EditedLines>(history_file);
+  if (!lines->good()) return nullptr;
+  return lines;
+}
+
+#endif
+
+}  // namespace outrider::tools

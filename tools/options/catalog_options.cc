@@ -1,0 +1,120 @@
+#include "tools/options/catalog_options.h"
+
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "base/machine_memory.h"
+#include "input/prompt_file.h"
+#include "tools/fetch_models.h"
+#include "tools/options/model_folder.h"
+#include "tools/options/options.h"
+#include "tools/options/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+// "/x/model-00001-of-00002.gguf" -> "model"
+std::string name_of(const std::string& path) {
+  std::string name = std::filesystem::path(path).stem().string();
+  const std::size_t split = name.rfind("-00001-of-");
+  if (split != std::string::npos) name.resize(split);
+  return name;
+}
+
+CatalogEntry entry_of(std::string name, const ModelArguments& model) {
+  CatalogEntry entry{.name = std::move(name), .target = target_options(model)};
+  if (model.draft_model) entry.draft = draft_options(model);
+  if (model.hf_repo && *model.hf_repo != entry.name) entry.aliases.push_back(*model.hf_repo);
+  return entry;
+}
+
+void offer_draft(CatalogModels& models) {
+  CatalogEntry& entry = models.entries.back();
+  if (entry.draft) return;
+  const std::optional<std::string> draft = find_draft_beside(entry.target.path);
+  if (!draft) return;
+  entry.offered_draft = *draft;
+  models.notes.push_back(draft_offer(entry.target.path, *draft));
+}
+
+}  // namespace
+
+void add_catalog_options(CLI::App& app, CatalogArguments& a) {
+  OptionGroup group(app, "Model");
+  group.add_text("--model-dir", a.model_dir, "DIR",
+                 "serve every GGUF model in this folder and below, each by its file's name, opened "
+                 "when it is first asked for");
+  group.add_integer("--max-models", a.max_models, {0, 1024},
+                    "models open at once, at most; 0: as many as memory holds");
+  group.add_integer("--model-memory", a.model_memory, {0, 1 << 30},
+                    "MiB of main memory for all models together; where that is short, those that "
+                    "were used longest ago are closed. 0: what the machine has free");
+}
+
+void read_config_models(const CLI::App& app, const ModelArguments& defaults, CatalogArguments& a) {
+  const CLI::Option* const config =
+      app.get_parent() == nullptr ? nullptr : app.get_parent()->get_config_ptr();
+  if (config == nullptr || config->count() == 0) return;
+  const std::string file = config->as<std::string>();
+  const Result<std::string> text = read_all(file);
+  if (!text.ok()) throw UsageError("config file: " + text.status().message());
+  a.tables = read_model_tables(file, *text, defaults);
+}
+
+Result<CatalogModels> catalog_models(const ModelArguments& own,
+                                     const std::vector<DrafterFile>& files, CatalogArguments& a) {
+  CatalogModels models;
+  std::set<std::string> names;
+  if (own.model) {
+    models.entries.push_back(entry_of(name_of(*own.model), own));
+    models.entries.back().files = files;
+    offer_draft(models);
+  }
+  for (ModelTable& table : a.tables) {
+    OUTRIDER_RETURN_IF_ERROR(
+        download_models(table.model).with_context("[models." + table.name + "]"));
+    models.entries.push_back(entry_of(table.name, table.model));
+    models.entries.back().files = table.files;
+    for (std::string& alias : table.aliases) models.entries.back().aliases.push_back(alias);
+    offer_draft(models);
+  }
+  for (const CatalogEntry& entry : models.entries) {
+    names.insert(entry.name);
+    names.insert(entry.aliases.begin(), entry.aliases.end());
+  }
+  if (a.model_dir) {
+    Result<ModelFolder> folder = read_model_folder(*a.model_dir);
+    if (!folder.ok()) return folder.status().with_context("--model-dir");
+    for (std::string& why : folder->left_out) models.notes.push_back(std::move(why));
+    for (const FolderModel& found : folder->models) {
+      if (!names.insert(found.name).second) {
+        models.notes.push_back("'" + found.path + "' is left out: there is another model '" +
+                               found.name + "'");
+        continue;
+      }
+      ModelArguments model = own;
+      model.model = found.path;
+      model.draft_model = model.hf_repo = model.hf_repo_draft = std::nullopt;
+      models.entries.push_back(entry_of(found.name, model));
+      offer_draft(models);
+    }
+  }
+  if (!models.entries.empty()) return models;
+  return invalid_argument(
+      a.model_dir ? "there is no model in '" + *a.model_dir +
+                        "'; give another --model-dir, or -m "
+                        "FILE"
+                  : "there is no model to serve; give -m FILE, -hf USER/REPO, --model-dir DIR, or "
+                    "[models.NAME] in a config file");
+}
+
+CatalogOptions catalog_options(const CatalogArguments& a) {
+  CatalogOptions options;
+  options.max_models = a.max_models;
+  options.memory_bytes = static_cast<std::uint64_t>(a.model_memory) << 20;
+  options.free_memory = [] { return free_memory(); };
+  return options;
+}
+
+}  // namespace outrider::tools

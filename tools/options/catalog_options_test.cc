@@ -1,0 +1,68 @@
+#include "tools/options/catalog_options.h"
+
+#include <gtest/gtest.h>
+
+#include "testing/tiny_dir.h"
+#include "testing/tiny_gguf.h"
+
+namespace outrider::tools {
+namespace {
+
+class CatalogOptionsTest : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, int n_layer) {
+    testing::TinyModelOptions options;
+    options.n_layer = n_layer;
+    options.n_ff = 1024;
+    EXPECT_TRUE(testing::write_tiny_gguf(dir_.file(name), options).ok());
+    return dir_.file(name);
+  }
+
+  testing::TempDir dir_;
+};
+
+TEST_F(CatalogOptionsTest, TheOwnModelComesFirstThenTablesThenTheFolder) {
+  ModelArguments own;
+  own.model = write("large.gguf", 12);
+  own.target.n_ctx = 777;
+  const std::string small = write("small.gguf", 1);
+  CatalogArguments arguments{.model_dir = dir_.path(), .max_models = 3, .model_memory = 5};
+  arguments.tables =
+      read_model_tables("c.toml",
+                        "[models.pair]\nmodel = \"" + *own.model + "\"\ndraft-model = \"" + small +
+                            "\"\naliases = [\"gpt\"]\n",
+                        own);
+  const Result<CatalogModels> models = catalog_models(own, {}, arguments);
+  ASSERT_TRUE(models.ok()) << models.status().message();
+  ASSERT_EQ(models->entries.size(), 3U);
+  EXPECT_EQ(models->entries[0].name, "large");
+  EXPECT_EQ(models->entries[0].offered_draft, small);
+  EXPECT_FALSE(models->entries[0].draft) << "offered, not taken";
+  EXPECT_EQ(models->entries[1].name, "pair");
+  EXPECT_EQ(models->entries[1].draft->path, small);
+  EXPECT_EQ(models->entries[1].offered_draft, "");
+  EXPECT_EQ(models->entries[1].aliases, std::vector<std::string>{"gpt"});
+  EXPECT_EQ(models->entries[2].name, "small");
+  EXPECT_EQ(models->entries[2].target.n_ctx, 777);
+  ASSERT_EQ(models->notes.size(), 2U);
+  EXPECT_NE(models->notes[0].find("-d " + small), std::string::npos) << models->notes[0];
+  EXPECT_NE(models->notes[1].find("there is another model 'large'"), std::string::npos);
+  const CatalogOptions options = catalog_options(arguments);
+  EXPECT_EQ(options.max_models, 3);
+  EXPECT_EQ(options.memory_bytes, 5U << 20);
+  EXPECT_TRUE(options.free_memory);
+}
+
+TEST_F(CatalogOptionsTest, WithoutAnyModelItSaysHowToGiveOne) {
+  CatalogArguments none;
+  const Status status = catalog_models({}, {}, none).status();
+  EXPECT_NE(status.message().find("-hf USER/REPO"), std::string::npos) << status.message();
+  CatalogArguments empty{.model_dir = dir_.path()};
+  EXPECT_NE(catalog_models({}, {}, empty).status().message().find("there is no model in"),
+            std::string::npos);
+  CatalogArguments nowhere{.model_dir = dir_.file("no")};
+  EXPECT_EQ(catalog_models({}, {}, nowhere).status().code(), StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace outrider::tools

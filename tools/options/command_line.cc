@@ -1,0 +1,201 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "backend/model_host.h"
+#include "base/list_of.h"
+#include "base/nearest.h"
+#include "llama/base/processor.h"
+#include "llama/files/model_file.h"
+#include "tools/command.h"
+#include "tools/fetch_models.h"
+#include "tools/options/config.h"
+#include "tools/options/help.h"
+#include "tools/options/usage.h"
+#include "tools/report.h"
+#include "tools/text_output.h"
+
+namespace outrider::tools {
+namespace {
+
+constexpr const char* kSummary =
+    "Makes local language models answer faster without changing what they say: a small draft model "
+    "guesses ahead, the target model checks all guesses in one pass.";
+
+constexpr const char* kExample =
+    "Example:\n"
+    "  outrider run -m target.gguf -d draft.gguf -p \"Once upon a time\" --stats\n\n"
+    "'outrider COMMAND --help' lists a command's options.\n"
+    "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage.";
+
+std::string version_text() {
+  return std::string("outrider ") + OUTRIDER_VERSION + "\nllama.cpp " + OUTRIDER_LLAMA_COMMIT +
+         "\nbuild " + OUTRIDER_BUILD;
+}
+
+// A CLI11 App that says what it does not know by exception, with its arguments.
+void declare(CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands) {
+  root.formatter(std::make_shared<HelpFormatter>());
+  root.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  root.set_help_flag("-h,--help", "print this help and exit");
+  root.set_version_flag("--version", version_text(),
+                        "print the versions of Outrider and llama.cpp, and how they were built");
+  root.allow_extras();
+  root.footer(kExample);
+  for (const std::unique_ptr<Command>& command : commands) {
+    CLI::App* app = root.add_subcommand(command->name(), command->summary());
+    app->group("Commands");
+    app->allow_extras();
+    command->add_options(*app);
+    app->footer(command->details() + "\n\n" + kLayersHelp);
+  }
+  add_layers(root);
+}
+
+Command& chosen_command(const CLI::App& root,
+                        const std::vector<std::unique_ptr<Command>>& commands) {
+  const std::vector<const CLI::App*> parsed =
+      root.get_subcommands([](const CLI::App* app) { return app->parsed() > 0; });
+  const std::vector<std::string> rest = root.remaining(/*recurse=*/true);
+  std::vector<std::string> names;
+  for (const std::unique_ptr<Command>& command : commands) names.push_back(command->name());
+  if (parsed.empty()) {
+    if (rest.empty()) {
+      throw UsageError("no command was given; commands are " + list_of(names),
+                       "'outrider --help' shows how they are used");
+    }
+    if (rest.front().front() == '-') throw unexpected_arguments(root, rest);
+    const std::string near = nearest(rest.front(), names);
+    throw UsageError("unknown command '" + rest.front() + "'; commands are " + list_of(names),
+                     near.empty() ? "" : "did you mean " + near + "?");
+  }
+  if (parsed.size() > 1) {
+    throw UsageError("two commands at once: " + parsed[0]->get_name() + " and " +
+                     parsed[1]->get_name());
+  }
+  if (!rest.empty()) throw unexpected_arguments(*parsed.front(), rest);
+  return **std::find_if(commands.begin(), commands.end(), [&](const auto& command) {
+    return command->name() == parsed.front()->get_name();
+  });
+}
+
+// The arguments as one line that a shell reads as the same arguments.
+std::string typed(int argc, const char* const* argv) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=+@%";
+  std::string line = "outrider";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    line += ' ';
+    if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string_view::npos) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands, int argc,
+                  const char* const* argv) {
+  try {
+    root.parse(arguments_to_parse(root, argc, argv));
+    Command& command = chosen_command(root, commands);
+    command.check();
+    const Status processor = command.computes() ? llama::check_processor() : Status();
+    if (!processor.ok()) return fail(processor);
+    if (ModelArguments* const models = command.models()) {
+      const int fetched = fetch_models(*models);
+      if (fetched != kDone) return fetched;
+      offer_draft(*models);
+    }
+    return command.run_and_tell(typed(argc, argv));
+  } catch (const CLI::Success& call) {  // --help, --version
+    return root.exit(call);
+  } catch (const CLI::ParseError& error) {
+    const UsageError wrong = translate(error);
+    print_error(wrong.what(), wrong.hint());
+  }
+  return kWrongUsage;
+}
+
+// `outrider model-host CHANNEL MEMORY`: how a target in a process of its own is started. Not for
+// people, so not among the commands; and no option may disturb it, wherever it is given.
+int host_model(const char* const* argv) {
+  try {
+    return run_model_host(std::stoi(argv[2]), std::stoi(argv[3]));
+  } catch (const std::exception& error) {
+    print_error(std::string("model-host: ") + error.what());
+    return kFailed;
+  }
+}
+
+}  // namespace
+
+int Command::run_and_tell(std::string command_line) {
+  command_line_ = std::move(command_line);
+  const Result<int> code = run();
+  if (code.ok()) return *code;
+  if (!terminal_) return fail(code.status());
+  terminal_->progress.clear();
+  return fail(code.status(), terminal_->signals);
+}
+
+Result<std::shared_ptr<const Vocabulary>> Command::read_vocabulary(const std::string& path) {
+  Result<std::shared_ptr<llama::ModelFile>> file =
+      llama::ModelFile::load(path, /*n_gpu_layers=*/0, /*extra_bufts=*/false,
+                             terminal_->load_hooks("reading the vocabulary"));
+  terminal_->progress.clear();
+  if (!file.ok()) return file.status();
+  const Vocabulary& vocabulary = (*file)->text_vocabulary();
+  return std::shared_ptr<const Vocabulary>(*std::move(file), &vocabulary);  // shares its life
+}
+
+Result<int> Command::print(std::string_view text) {
+  if (terminal_) terminal_->progress.clear();
+  TextOutput output(STDOUT_FILENO, /*color=*/false);
+  output.write(text);
+  OUTRIDER_RETURN_IF_ERROR(output.status());
+  return kDone;
+}
+
+Result<int> Command::print(const json::Json& object, const std::string& table) {
+  return print(output_.json ? json::encode(object) + "\n" : table);
+}
+
+std::vector<std::unique_ptr<Command>> make_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  for (const auto make :
+       {make_run_command, make_chat_command, make_compare_command, make_inspect_command,
+        make_worker_command, make_serve_command, make_rpc_command, make_replay_command,
+        make_ngram_command, make_suffix_command, make_calibrate_command, make_bench_command,
+        make_make_draft_command, make_completion_command, make_man_command}) {
+    commands.push_back(make());
+  }
+  return commands;
+}
+
+int run_command_line(int argc, const char* const* argv) {
+  if (argc == 4 && std::string_view(argv[1]) == "model-host") return host_model(argv);
+  const std::vector<std::unique_ptr<Command>> commands = make_commands();
+  CLI::App root(kSummary, "outrider");
+  // The last line of defence: what is thrown in spite of all is a bug or a lack of memory, and
+  // still becomes a message and an exit code.
+  try {
+    declare(root, commands);
+    return parse_and_run(root, commands, argc, argv);
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory", "a smaller --ctx or a smaller model needs less");
+  } catch (const std::exception& error) {
+    print_error(std::string("unexpected failure: ") + error.what());
+  }
+  return kFailed;
+}
+
+}  // namespace outrider::tools

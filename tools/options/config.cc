@@ -1,0 +1,171 @@
+#include "tools/options/config.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <istream>
+#include <iterator>
+#include <memory>
+
+#include "base/list_of.h"
+#include "base/nearest.h"
+#include "tools/options/options.h"
+#include "tools/options/toml.h"
+#include "tools/options/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+const CLI::Option* find_option(const CLI::App& app, const std::string& key) {
+  const CLI::Option* option = app.get_option_no_throw("--" + key);
+  return option == app.get_help_ptr() ? nullptr : option;
+}
+
+bool set_in_environment(const std::string& key) {
+  const char* value = std::getenv(environment_name(key).c_str());
+  return value != nullptr && *value != '\0';
+}
+
+// Reads our TOML for CLI11, and leaves out what something nearer has set.
+class LayeredConfig : public CLI::Config {
+ public:
+  explicit LayeredConfig(const CLI::App& root) : root_(root) {}
+
+  std::string to_config(const CLI::App*, bool, bool, std::string) const override { return ""; }
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    const std::string text((std::istreambuf_iterator<char>(input)), {});
+    Result<TomlFile> file = parse_toml(text);
+    if (!file.ok()) refuse(file.status().message());
+    const std::vector<const CLI::App*> chosen =
+        root_.get_subcommands([](const CLI::App* app) { return app->parsed() > 0; });
+    std::vector<CLI::ConfigItem> result;
+    if (chosen.empty()) return result;
+    // CLI11 takes the first value that it gets: what is under the command's own table goes first.
+    std::stable_partition(file->entries.begin(), file->entries.end(),
+                          [](const TomlEntry& entry) { return !entry.table.empty(); });
+    for (TomlEntry& entry : file->entries) {
+      std::replace(entry.key.begin(), entry.key.end(), '_', '-');
+      if (is_of_models(entry)) continue;
+      check_known(entry);
+      const CLI::App& command = *chosen.front();
+      const CLI::Option* const option = find_option(command, entry.key);
+      const bool meant = entry.table.empty() || entry.table == command.get_name();
+      if (!meant || option == nullptr || set_in_environment(entry.key)) continue;
+      check_values(*option, entry);
+      result.push_back(
+          {.parents = {command.get_name()}, .name = entry.key, .inputs = entry.values});
+    }
+    return result;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what, const std::string& hint = "") const {
+    throw UsageError("config file '" + root_.get_config_ptr()->as<std::string>() + "', " + what,
+                     hint);
+  }
+
+  [[noreturn]] void refuse(const TomlEntry& entry, const std::string& what,
+                           const std::string& hint = "") const {
+    refuse("line " + std::to_string(entry.line) + ": " + what, hint);
+  }
+
+  // Of [models.NAME], which tools/options/model_tables.h reads.
+  bool is_of_models(const TomlEntry& entry) const {
+    if (entry.table == kModelTables) {
+      refuse(entry, "[models] holds tables, one for each model of a server: [models.NAME]");
+    }
+    return entry.table.rfind(std::string(kModelTables) + ".", 0) == 0;
+  }
+
+  void check_known(const TomlEntry& entry) const {
+    std::vector<std::string> tables;
+    std::vector<std::string> keys;
+    for (const CLI::App* command : root_.get_subcommands({})) {
+      tables.push_back(command->get_name());
+      if (!entry.table.empty() && entry.table != command->get_name()) continue;
+      if (find_option(*command, entry.key) != nullptr) return;
+      for (const std::string& name : option_names(*command)) keys.push_back(name.substr(2));
+    }
+    if (!entry.table.empty() &&
+        std::find(tables.begin(), tables.end(), entry.table) == tables.end()) {
+      refuse(entry, "[" + entry.table + "] is no command", "tables are " + list_of(tables));
+    }
+    const std::string near = nearest(entry.key, keys);
+    refuse(entry, "unknown option '" + entry.key + "'",
+           near.empty() ? "" : "did you mean '" + near + "'?");
+  }
+
+  void check_values(const CLI::Option& option, const TomlEntry& entry) const {
+    const bool many = option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+    if (!many && entry.values.size() != 1) refuse(entry, "'" + entry.key + "' takes one value");
+    const bool is_switch = option.get_expected_max() == 0;  // and takes one value
+    if (!is_switch || entry.values[0] == "true" || entry.values[0] == "false") return;
+    refuse(entry, "'" + entry.key + "' is " + entry.values[0] + ", but must be true or false");
+  }
+
+  const CLI::App& root_;
+};
+
+void add_environment(CLI::App& app) {
+  for (const std::string& name : option_names(app)) {
+    app.get_option(name)->envname(environment_name(name));
+  }
+}
+
+// Whether the next argument is the value of this one: "-p", "--prompt", but not "--prompt=x".
+bool takes_next(const CLI::App& root, const std::string& argument) {
+  const std::vector<const CLI::App*> commands = root.get_subcommands({});
+  return std::any_of(commands.begin(), commands.end(), [&](const CLI::App* command) {
+    if (argument.size() < 2 || argument[0] != '-') return false;
+    const CLI::Option* option = command->get_option_no_throw(argument);
+    return option != nullptr && option->get_expected_min() > 0 && option->get_type_size() > 0;
+  });
+}
+
+// llama.cpp's names of more than one letter behind one dash, which CLI11 would take for several.
+std::string long_name(const std::string& argument) {
+  const std::string name = argument.substr(0, argument.find('='));
+  const std::string rest = argument.substr(name.size());
+  if (name == "-hf" || name == "-hfr") return "--hf-repo" + rest;
+  if (name == "-hfd" || name == "-hfrd") return "--hf-repo-draft" + rest;
+  return argument;
+}
+
+}  // namespace
+
+void add_layers(CLI::App& root) {
+  root.set_config("--config", "", "read options from this TOML file (see below)",
+                  /*config_required=*/false)
+      ->option_text(" FILE");
+  root.config_formatter(std::make_shared<LayeredConfig>(root));
+  // Only the command that is called reads the environment, so that a bad value of an option that it
+  // does not have cannot stop it.
+  for (CLI::App* command : root.get_subcommands({})) {
+    command->fallthrough();
+    command->preparse_callback([command](std::size_t) { add_environment(*command); });
+  }
+}
+
+std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,
+                                            const char* const* argv) {
+  std::vector<std::string> arguments;
+  bool has_config = false;
+  bool is_value = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = is_value ? argv[i] : long_name(argv[i]);
+    has_config = has_config || argument == "--config" || argument.rfind("--config=", 0) == 0;
+    const bool empty_value = !is_value && argument.size() > 3 && argument.rfind("--", 0) == 0 &&
+                             argument.find('=') + 1 == argument.size();
+    is_value = !is_value && takes_next(root, argument);
+    arguments.push_back(empty_value ? argument.substr(0, argument.size() - 1) : argument);
+    if (empty_value) arguments.push_back("");
+  }
+  const char* config = std::getenv("OUTRIDER_CONFIG");
+  if (!has_config && config != nullptr && *config != '\0') {
+    arguments.insert(arguments.begin(), {"--config", config});
+  }
+  std::reverse(arguments.begin(), arguments.end());
+  return arguments;
+}
+
+}  // namespace outrider::tools

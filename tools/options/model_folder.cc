@@ -1,0 +1,120 @@
+#include "tools/options/model_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "llama/files/gguf_family.h"
+#include "llama/files/gguf_header.h"
+
+namespace outrider::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As llama.cpp's own downloader tells them.
+constexpr std::array<std::string_view, 6> kParts = {"mmproj",  "imatrix", "mtp-",
+                                                    "eagle3-", "dflash-", "dspark-"};
+constexpr std::size_t kMostBeside = 64;
+
+bool is_part(const std::string& file_name) {
+  return std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
+    return file_name.find(part) != std::string::npos;
+  });
+}
+
+// "model-00002-of-00003" -> "model" and 2; number 1 where it is not split.
+std::pair<std::string, int> split_name(const std::string& stem) {
+  static const std::regex split("^(.+)-([0-9]{5})-of-[0-9]{5}$");
+  std::smatch match;
+  if (!std::regex_match(stem, match, split)) return {stem, 1};
+  return {match[1].str(), std::stoi(match[2].str())};
+}
+
+bool is_candidate(const fs::directory_entry& entry) {
+  std::error_code error;
+  const fs::path& path = entry.path();
+  return path.extension() == ".gguf" && entry.is_regular_file(error) &&
+         !is_part(path.filename().string()) && split_name(path.stem().string()).second == 1;
+}
+
+std::string model_name(const fs::path& path) { return split_name(path.stem().string()).first; }
+
+}  // namespace
+
+Result<ModelFolder> read_model_folder(const std::string& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) {
+    return not_found("there is no folder '" + folder + "'; give one with GGUF files");
+  }
+  if (!fs::is_directory(folder, error)) {
+    return invalid_argument("'" + folder + "' is not a folder; give one with GGUF files");
+  }
+  std::vector<fs::path> paths;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
+  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+    if (is_candidate(*at)) paths.push_back(at->path());
+  }
+  if (error) return invalid_argument("cannot read '" + folder + "': " + error.message());
+  std::sort(paths.begin(), paths.end());
+  ModelFolder result;
+  std::set<std::string> names;
+  for (const fs::path& path : paths) {
+    const Result<llama::GgufHeader> header = llama::read_gguf_header(path.string());
+    const Status status =
+        header.ok() ? llama::check_is_model(path.string(), *header) : header.status();
+    if (!status.ok()) {
+      result.left_out.push_back(status.message());
+      continue;
+    }
+    std::string name = model_name(path);
+    if (!names.insert(name).second) {
+      name = (path.lexically_relative(folder).parent_path() / name).generic_string();
+      names.insert(name);
+    }
+    result.models.push_back({.name = std::move(name), .path = path.string()});
+  }
+  std::sort(result.models.begin(), result.models.end(),
+            [](const FolderModel& a, const FolderModel& b) { return a.name < b.name; });
+  return result;
+}
+
+std::optional<std::string> find_draft_beside(const std::string& target) {
+  const Result<llama::GgufFamily> large = llama::read_gguf_family(target);
+  if (!large.ok()) return std::nullopt;
+  const fs::path folder = fs::path(target).parent_path();
+  std::error_code error;
+  fs::directory_iterator at(folder.empty() ? fs::path(".") : folder, error);
+  std::vector<fs::path> paths;
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    if (is_candidate(*at)) paths.push_back(folder / at->path().filename());
+  }
+  std::sort(paths.begin(), paths.end());
+  if (paths.size() > kMostBeside) paths.resize(kMostBeside);
+  std::optional<std::string> best;
+  llama::GgufFamily best_family;
+  for (const fs::path& path : paths) {
+    if (path == fs::path(target)) continue;
+    const Result<llama::GgufFamily> small = llama::read_gguf_family(path.string());
+    if (!small.ok() || !llama::could_draft(*small, *large)) continue;
+    const auto size = [](const llama::GgufFamily& family) {
+      return std::pair(family.n_parameters, family.file_bytes);
+    };
+    if (best && size(*small) >= size(best_family)) continue;
+    best = path.string();
+    best_family = *small;
+  }
+  return best;
+}
+
+std::string draft_offer(const std::string& target, const std::string& draft) {
+  return "'" + fs::path(draft).filename().string() + "' beside '" +
+         fs::path(target).filename().string() +
+         "' could guess ahead for it, which makes it faster: -d " + draft;
+}
+
+}  // namespace outrider::tools

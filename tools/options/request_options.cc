@@ -1,0 +1,134 @@
+#include "tools/options/request_options.h"
+
+#include "draft/drafter_table.h"
+#include "input/prompt_file.h"
+#include "llama/grammar/gbnf.h"
+#include "llama/schema/json_schema.h"
+#include "tools/options/field_options.h"
+#include "tools/options/usage.h"
+
+namespace outrider::tools {
+namespace {
+
+// Those whose values come from files, or are written otherwise than in JSON.
+void add_by_hand(OptionGroup& group, RequestArguments& a) {
+  group.add_texts(
+      "--dry-sequence-breaker", a.dry_breakers, "TEXT",
+      "DRY: what ends a repetition, instead of newline, ':', '\"' and '*'; may be given "
+      "several times; none: nothing");
+  group.add_texts("--logit-bias", a.logit_bias, "ID(+/-)BIAS",
+                  "added to a token's logit, such as 15043+1 or 15043-inf; may be given several "
+                  "times");
+  group.add_text("--grammar", a.grammar_file, "FILE",
+                 "the text keeps to the grammar in this file (GBNF, from its rule 'root')");
+  group.add_text("--json-schema", a.schema_file, "FILE",
+                 "the text is JSON by the schema in this file");
+}
+
+void check_sampling(RequestArguments& a) {
+  SamplingOptions& o = a.request.sampling;
+  for (const Field<SamplingOptions>& field : sampling_fields()) {
+    const std::string name = option_name(field.name);
+    if (field.replaced_by.empty() || o.mirostat == 0 || a.app->count(name) == 0) continue;
+    throw UsageError(name + " " + cannot_be_used_with_mirostat(o.mirostat));
+  }
+  o.logit_bias.clear();
+  for (const std::string& text : a.logit_bias) {
+    const std::optional<LogitBias> bias = parse_logit_bias(text);
+    if (!bias) {
+      throw UsageError("--logit-bias is '" + text +
+                       "', but must be a token's id, + or -, and a number, such as 15043+1 or "
+                       "15043-inf");
+    }
+    o.logit_bias.push_back(*bias);
+  }
+  if (!a.dry_breakers.empty()) o.dry_sequence_breakers.clear();
+  for (const std::string& breaker : a.dry_breakers) {  // as llama.cpp: "none" undoes those before
+    if (breaker == "none") {
+      o.dry_sequence_breakers.clear();
+    } else {
+      o.dry_sequence_breakers.push_back(breaker);
+    }
+  }
+}
+
+// Ok when it can be used.
+Status check_constraint_text(const SamplingOptions& o) {
+  if (!o.grammar.empty()) return llama::check_gbnf(o.grammar).status();
+  OUTRIDER_ASSIGN_OR_RETURN(const std::string grammar,
+                            llama::grammar_from_json_schema(o.json_schema));
+  return llama::check_gbnf(grammar).status();
+}
+
+std::string drafter_text(const CompletionRequest& request) {
+  return value_text(field_named(speculation_fields(), "drafter"), request);
+}
+
+}  // namespace
+
+void add_request_options(CLI::App& app, RequestArguments& a,
+                         std::vector<std::string_view> without) {
+  a.app = &app;
+  without.insert(without.end(), {"grammar", "dry_sequence_breaker"});  // by hand
+  OptionGroup sampling(app, "Sampling");
+  add_fields(sampling, output_fields(), a.request, without);
+  add_fields(sampling, sampling_fields(), a.request.sampling, without);
+  add_by_hand(sampling, a);
+  OptionGroup speculation(app, "Speculation");
+  add_fields(speculation, speculation_fields(), a.request, without);
+  add_fields(speculation, shape_fields(), a.request.draft, without);
+  add_drafter_files(speculation, a.files);
+}
+
+void check_request(RequestArguments& a, const ModelArguments& model,
+                   std::optional<DrafterPlan> automatic) {
+  check_sampling(a);
+  CompletionRequest checked = a.request;  // the files are read later
+  if (a.grammar_file) checked.sampling.grammar = "root";
+  if (a.schema_file) checked.sampling.json_schema = "{}";
+  require_ok(validate_settings(checked));
+  const CompletionRequest& r = a.request;
+  require_ok(check_rule(r, model.target.exact));
+  const bool named = r.speculative && !r.drafters.empty();
+  const DrafterPlan plan = named ? r.drafters : automatic ? *automatic : chosen_drafters(a, model);
+  check_drafter_files(a.files, plan, drafter_text(r));
+  if (named && mentions_draft(plan) && !has_draft(model)) {
+    throw UsageError("--drafter is '" + drafter_text(r) + "', but there is no " +
+                         (plan.mentions(kDraftModelName) ? "draft model" : "file of that head"),
+                     "give one with -d FILE, a GGUF file");
+  }
+}
+
+Status read_constraint(RequestArguments& a) {
+  if (!a.grammar_file && !a.schema_file) return Status();
+  const std::string option = a.grammar_file ? "--grammar" : "--json-schema";
+  const std::string& path = a.grammar_file ? *a.grammar_file : *a.schema_file;
+  SamplingOptions& o = a.request.sampling;
+  const Result<std::string> text = read_all(path);
+  if (!text.ok()) return text.status().with_context(option);
+  (a.grammar_file ? o.grammar : o.json_schema) = *text;
+  // An empty text would mean no constraint.
+  const Status status =
+      text->empty() ? invalid_argument("the file is empty") : check_constraint_text(o);
+  if (!status.ok()) throw UsageError(option + " '" + path + "': " + status.message());
+  return Status();
+}
+
+DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& model,
+                            const Target* target) {
+  const CompletionRequest& r = a.request;
+  if (!r.speculative || r.width == 1) return {};
+  if (!r.drafters.empty()) return r.drafters;
+  std::vector<std::string_view> with_files;
+  for (const DrafterFile& file : a.files) with_files.emplace_back(file.drafter);
+  DrafterPlan plan = automatic_drafters(r.rule, with_files);
+  const bool no_head = target != nullptr && !target->no_head_reason().empty();
+  std::erase_if(plan.chains, [&](const std::vector<std::string>& chain) {  // of one drafter each
+    const ModelFile file = model_file_of(chain.front());
+    if (file == ModelFile::kTarget) return no_head;
+    return file == ModelFile::kDraft && !(has_draft(model) && chain.front() == model.draft_name);
+  });
+  return plan;
+}
+
+}  // namespace outrider::tools

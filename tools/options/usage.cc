@@ -1,0 +1,38 @@
+#include "tools/options/usage.h"
+
+#include "base/nearest.h"
+#include "tools/options/options.h"
+
+namespace outrider::tools {
+
+UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const std::string command = app.get_parent() != nullptr ? app.get_name() + " " : "";
+  const std::string see = "'outrider " + command + "--help' lists all options";
+  for (const std::string& argument : arguments) {
+    if (argument.size() < 2 || argument.front() != '-') continue;
+    const std::string name = argument.substr(0, argument.find('='));
+    const std::string near = nearest(name, option_names(app));
+    return UsageError("unknown option " + name,
+                      near.empty() ? see : "did you mean " + near + "? " + see);
+  }
+  return UsageError("unexpected argument '" + arguments.front() + "'", see);
+}
+
+UsageError translate(const CLI::ParseError& error) {
+  if (const auto* ours = dynamic_cast<const UsageError*>(&error)) return *ours;
+  const std::string what = error.what();
+  const std::string name = error.get_name();
+  if (name == "ArgumentMismatch") {  // "--ctx: 1 required INT missing"
+    return UsageError(what.substr(0, what.find_first_of(": ")) + " needs a value");
+  }
+  if (name == "ConversionError") {  // only switches leave the conversion to CLI11
+    return UsageError(what.substr(what.find("--")) + ": must be true or false, or nothing at all");
+  }
+  if (name == "FileError") {
+    return UsageError("cannot read the config file " + what.substr(0, what.find(" was not")),
+                      "--config and OUTRIDER_CONFIG take the path of a TOML file");
+  }
+  return UsageError(what);
+}
+
+}  // namespace outrider::tools
