@@ -12,8 +12,7 @@
 //   lookup(table, v)               table[v] for bytes below 16; `table` has 16 bytes
 //   dot<values, n>(start, v, q)    per lane r: start + the sum over j < n and e < 4 of
 //                                  v[j][4r + e] * q[4j + e]
-//   Dots<values, n>                dot of n rows with the same vectors, where these come one by
-//   one:
+//   Dots<values, n>                dot of n rows with the same vectors, which come one by one:
 //                                  add<j>(v, row) for j = 0, 1, ..., `row`(c) the four activations
 //                                  that row c has for it; then sum(c, start). Left out where
 //                                  registers hold all vectors of a group beside the sums
@@ -61,6 +60,22 @@ struct Chunk {
   int ahead;                        // how much ahead packed values are fetched
 };
 
+// `sum` and the products `dot` of part `part` of group `g` with `a`, times their scales.
+template <class S, class kShape>
+[[gnu::always_inline]] inline typename S::Floats add_scaled(const Unpacked<S>& weights, int g,
+                                                            int part, const ActivationGroup& a,
+                                                            typename S::Ints dot,
+                                                            typename S::Floats sum) {
+  const typename S::Floats scale =
+      S::multiply(S::load_floats(weights.scale[g][part]), S::set_float(a.scale));
+  sum = S::fma(S::to_float(dot), scale, sum);
+  if constexpr (kShape::kMinimum) {
+    const typename S::Floats total = S::set_float_bits(a.offset[part]);
+    sum = S::fma(S::load_floats(weights.minimum[g][part]), total, sum);
+  }
+  return sum;
+}
+
 // One part of a group for multiply_tile_by_vectors; `kJ` are the numbers of its vectors.
 template <class S, class Reader, class kShape, int kPart, int kN, std::size_t... kJ>
 [[gnu::always_inline]] inline void add_part(const Unpacked<S>& weights, int g,
@@ -68,7 +83,6 @@ template <class S, class Reader, class kShape, int kPart, int kN, std::size_t...
                                             const ActivationGroup* const* a,
                                             float (*sums)[S::kRows],
                                             std::index_sequence<kJ...> /*vectors*/) {
-  using Floats = typename S::Floats;
   constexpr int kFirst = kPart * static_cast<int>(sizeof...(kJ));
   typename S::template Dots<kShape::kValues, kN> dots;
   (dots.template add<kJ>(Reader::template vector<kFirst + kJ>(group),
@@ -77,14 +91,8 @@ template <class S, class Reader, class kShape, int kPart, int kN, std::size_t...
 #pragma GCC unroll 8
   for (int c = 0; c < kN; ++c) {
     const auto dot = dots.sum(c, kShape::kMinimum ? 0 : a[c]->offset[kPart]);
-    const Floats scale =
-        S::multiply(S::load_floats(weights.scale[g][kPart]), S::set_float(a[c]->scale));
-    Floats sum = S::fma(S::to_float(dot), scale, S::load_floats(sums[c]));
-    if constexpr (kShape::kMinimum) {
-      const Floats total = S::set_float_bits(a[c]->offset[kPart]);
-      sum = S::fma(S::load_floats(weights.minimum[g][kPart]), total, sum);
-    }
-    S::store_floats(sums[c], sum);
+    S::store_floats(sums[c],
+                    add_scaled<S, kShape>(weights, g, kPart, *a[c], dot, S::load_floats(sums[c])));
   }
 }
 
@@ -127,18 +135,12 @@ void multiply_tile(const Chunk<S>& chunk, float* sums) {
     for (int c = 0; c < kN; ++c) {
       const std::uint8_t* row = chunk.activations + static_cast<std::size_t>(c) * chunk.stride;
       const auto* a = reinterpret_cast<const ActivationGroup*>(row) + g;
-      const Floats a_scale = S::set_float(a->scale);
 #pragma GCC unroll 2
       for (int part = 0; part < kShape::kParts; ++part) {
         const auto start = S::set_int(kShape::kMinimum ? 0 : a->offset[part]);
         const auto dot = S::template dot<kShape::kValues, kOfPart>(start, v + part * kOfPart,
                                                                    a->value + part * kOfPart * 4);
-        const Floats scale = S::multiply(S::load_floats(chunk.weights->scale[g][part]), a_scale);
-        sum[c] = S::fma(S::to_float(dot), scale, sum[c]);
-        if constexpr (kShape::kMinimum) {
-          const Floats total = S::set_float_bits(a->offset[part]);
-          sum[c] = S::fma(S::load_floats(chunk.weights->minimum[g][part]), total, sum[c]);
-        }
+        sum[c] = add_scaled<S, kShape>(*chunk.weights, g, part, *a, dot, sum[c]);
       }
     }
   }
@@ -159,15 +161,6 @@ void multiply_tile_in_pairs(const Chunk<S>& chunk, float* sums) {
       const std::uint8_t* row = chunk.activations + static_cast<std::size_t>(c) * chunk.stride;
       return reinterpret_cast<const ActivationGroup*>(row) + g;
     };
-    const auto add = [&](const ActivationGroup* a, int part, typename S::Ints dot, Floats* to) {
-      const Floats scale =
-          S::multiply(S::load_floats(chunk.weights->scale[g][part]), S::set_float(a->scale));
-      *to = S::fma(S::to_float(dot), scale, *to);
-      if constexpr (kShape::kMinimum) {
-        const Floats total = S::set_float_bits(a->offset[part]);
-        *to = S::fma(S::load_floats(chunk.weights->minimum[g][part]), total, *to);
-      }
-    };
 #pragma GCC unroll 8
     for (int c = 0; c < kN; c += 2) {
       // The last of an odd number is its own partner, which is as fast as S::dot.
@@ -180,8 +173,10 @@ void multiply_tile_in_pairs(const Chunk<S>& chunk, float* sums) {
         S::template dot_pair<kOfPart>(
             {kShape::kMinimum ? 0 : a->offset[part], kShape::kMinimum ? 0 : b->offset[part]},
             v + first, {a->value + 4 * first, b->value + 4 * first}, dots);
-        add(a, part, dots[0], &sum[c]);
-        if (c + 1 < kN) add(b, part, dots[1], &sum[c + 1]);
+        sum[c] = add_scaled<S, kShape>(*chunk.weights, g, part, *a, dots[0], sum[c]);
+        if (c + 1 < kN) {
+          sum[c + 1] = add_scaled<S, kShape>(*chunk.weights, g, part, *b, dots[1], sum[c + 1]);
+        }
       }
     }
   }
