@@ -54,14 +54,12 @@ static void between(const char* text, const char* before, const char* end, char*
 struct heard {
   pthread_mutex_t mutex; /* guards what follows */
   pthread_cond_t changed;
-  int events;
   int finished;
 };
 
 static void on_event(void* user, const char* event) {
   struct heard* heard = user;
   pthread_mutex_lock(&heard->mutex);
-  ++heard->events;
   if (has(event, "\"finished\":true")) ++heard->finished;
   pthread_cond_signal(&heard->changed);
   pthread_mutex_unlock(&heard->mutex);
@@ -158,7 +156,6 @@ static void texts(const char* target, const char* draft) {
             "\"id\""));
   CHECK(wait_until_finished(&heard, 3)); /* destroying drops what has not been told by then */
   outrider_destroy(o);                   /* one is running */
-  CHECK(heard.events >= heard.finished);
 }
 
 static outrider* create(const char* target, const char* draft) {

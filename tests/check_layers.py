@@ -13,7 +13,6 @@ CMakeLists.txt, the same lines that make the targets. What is checked:
   - testing/ only from tests and from testing/ itself, and its GGUF_FILES only by tests that are
     TESTED_WITH testing_gguf;
   - quoted includes are paths from src/ (or from the root, for testing/, tools/ and tests/);
-  - a test that a comment names (x_test.cc, y_test.py) exists somewhere in the tree;
   - files have at most 400 lines, those in Python and JavaScript too; functions of C++ at most 70.
 
 Two checks beside this one read the sources as well: check_names.py, whether the files that documents
@@ -48,7 +47,6 @@ THIRD_PARTY = {
     "benchmark": re.compile(r"^benchmark/"),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-NAMED_TEST = re.compile(r"\b\w+_test\.(?:cc|py)\b")
 CALL = re.compile(r"^outrider_(layer|tool|testing)\(([^)]*)\)", re.MULTILINE)
 # What a brace may stand in without opening anything: comments, strings, characters, directives.
 LITERAL = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|"""
@@ -198,8 +196,6 @@ class Checker:
         self.testing_row = next((r for r in self.rows.values() if r.kind == "testing"), None)
         self.layers = [r.name for r in self.rows.values() if r.kind == "layer"]
         self.n_files = 0
-        self.tests = {path.name for folder in FOLDERS
-                      for path in (self.root / folder).rglob("*_test.*")}
 
     def is_gguf(self, stem):
         patterns = self.testing_row.lists["GGUF_FILES"] if self.testing_row else []
@@ -290,10 +286,6 @@ class Checker:
             if why:
                 self.errors.append(f"{relative.as_posix()}:{number}: may not include {why} "
                                    f"(allowed: {allowed})")
-            for name in NAMED_TEST.findall(line.partition("//")[2]):
-                if name not in self.tests:
-                    self.errors.append(f"{relative.as_posix()}:{number}: names {name}, which "
-                                       "does not exist")
         for first, length in functions(text):
             if length > MAX_FUNCTION_LINES:
                 self.errors.append(f"{relative.as_posix()}:{first}: a function of {length} lines, "

@@ -221,14 +221,6 @@ class CheckLayers(unittest.TestCase):
         self.write("CMakeLists.txt", "project(x)\n")
         self.assertEqual(len(self.errors()), 1)
 
-    def test_a_comment_that_names_a_test_which_does_not_exist_fails(self):
-        self.write("src/tree/a_test.cc", "")
-        self.write("tests/b_test.py", "")
-        self.write("src/tree/a.h", "// Tested by a_test.cc\n// and tests/b_test.py.\n")
-        self.assertEqual(self.errors(), [])
-        self.write("src/tree/a.h", "int a;\nint b;  // Tested by a_tests_test.cc.\n")
-        self.assert_one_error("src/tree/a.h:2:", "a_tests_test.cc")
-
     def test_a_file_of_more_than_400_lines_fails(self):
         for path in ("src/tree/a.cc", "src/http/page/a.js", "tests/a_test.py", "scripts/dev/a.sh",
                      "python/outrider/a.py", "node/a.js", "tools/a.py", "bench/a.py"):
