@@ -1,5 +1,6 @@
 """What the benchmarks measure: llama-server and Outrider as processes that answer prompts."""
 import argparse
+import atexit
 import concurrent.futures
 import json
 import os
@@ -49,6 +50,7 @@ class Server:
         command = command + ["--port", str(self.port)]
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+        atexit.register(self.process.kill)  # where the benchmark gives up
         for _ in range(600):
             try:
                 self.get("/health")

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "base/machine_memory.h"
@@ -36,6 +37,16 @@ void offer_draft(CatalogModels& models) {
   if (!draft) return;
   entry.offered_draft = *draft;
   models.notes.push_back(draft_offer(entry.target.path, *draft));
+}
+
+// A model is opened when it is first asked for, which may be long after the file was mistyped.
+void note_missing_files(const ModelTable& table, std::vector<std::string>& notes) {
+  for (const std::optional<std::string>& file : {table.model.model, table.model.draft_model}) {
+    std::error_code unknown;
+    if (!file || std::filesystem::exists(*file, unknown)) continue;
+    notes.push_back("[models." + table.name + "]: there is no file '" + *file +
+                    "'; who asks for this model is told so");
+  }
 }
 
 }  // namespace
@@ -74,6 +85,7 @@ Result<CatalogModels> catalog_models(const ModelArguments& own,
   for (ModelTable& table : a.tables) {
     OUTRIDER_RETURN_IF_ERROR(
         download_models(table.model).with_context("[models." + table.name + "]"));
+    note_missing_files(table, models.notes);
     models.entries.push_back(entry_of(table.name, table.model));
     models.entries.back().files = table.files;
     for (std::string& alias : table.aliases) models.entries.back().aliases.push_back(alias);

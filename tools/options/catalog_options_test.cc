@@ -53,6 +53,24 @@ TEST_F(CatalogOptionsTest, TheOwnModelComesFirstThenTablesThenTheFolder) {
   EXPECT_TRUE(options.free_memory);
 }
 
+TEST_F(CatalogOptionsTest, AFileOfATableThatIsMissingIsToldAtTheStart) {
+  const std::string there = write("there.gguf", 1);
+  CatalogArguments arguments;
+  arguments.tables = read_model_tables("c.toml",
+                                       "[models.one]\nmodel = \"" + there +
+                                           "\"\ndraft-model = \"/no/draft.gguf\"\n"
+                                           "[models.two]\nmodel = \"/no/target.gguf\"\n",
+                                       {});
+  const Result<CatalogModels> models = catalog_models({}, {}, arguments);
+  ASSERT_TRUE(models.ok()) << models.status().message();
+  EXPECT_EQ(models->entries.size(), 2U);
+  ASSERT_EQ(models->notes.size(), 2U);
+  EXPECT_NE(models->notes[0].find("[models.one]: there is no file '/no/draft.gguf'"),
+            std::string::npos);
+  EXPECT_NE(models->notes[1].find("[models.two]: there is no file '/no/target.gguf'"),
+            std::string::npos);
+}
+
 TEST_F(CatalogOptionsTest, WithoutAnyModelItSaysHowToGiveOne) {
   CatalogArguments none;
   const Status status = catalog_models({}, {}, none).status();
