@@ -190,12 +190,17 @@ function(outrider_layer name)
   outrider_test(${test} ${name} "${tests}" ${target} ${tested_with})
 endfunction()
 
-# The command: the folder without main.cc is a library that its tests link; main.cc makes the
-# executable `outrider` at the top of the build folder.
+# The command: the folder without main.cc, with its rooms, is a library that its tests link; main.cc
+# makes the executable `outrider` at the top of the build folder. LAB_FILES, ROOMS_ABOVE and
+# ROOMS_BELOW say who may include what (tests/check_layers.py).
 function(outrider_tool folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;THIRD_PARTY;TESTED_WITH;LAB_FILES")
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc"
-       "${PROJECT_SOURCE_DIR}/${folder}/*/*.cc")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" ""
+                        "LINKS;THIRD_PARTY;TESTED_WITH;LAB_FILES;ROOMS_ABOVE;ROOMS_BELOW")
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
+  foreach(room IN LISTS arg_ROOMS_ABOVE arg_ROOMS_BELOW)
+    file(GLOB of_room CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/${room}/*.cc")
+    list(APPEND sources ${of_room})
+  endforeach()
   if(NOT sources)
     return()
   endif()

@@ -9,6 +9,8 @@ CMakeLists.txt, the same lines that make the targets. What is checked:
   - a layer's tests also include what the layers named by its TESTED_WITH reach;
   - headers of a THIRD_PARTY only where the table gives it; llama.cpp's own (llama, ggml, gguf,
     common) therefore only in src/llama and testing/, and in bench/, which compares with it;
+  - in a tool's folder, a room of ROOMS_ABOVE only from itself, and a room of ROOMS_BELOW includes
+    nothing of the folder but itself (its tests may);
   - the lab only from those files of the command that LAB_FILES names: what serves does without it;
   - testing/ only from tests and from testing/ itself, and its GGUF_FILES only by tests that are
     TESTED_WITH testing_gguf;
@@ -55,7 +57,8 @@ LITERAL = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*
 SCOPE = re.compile(r"\s*(?:template\s*<.*>\s*)?(?:inline\s+)?"
                    r"(?:namespace|class|struct|union|enum|extern)\b[^(]*$", re.DOTALL)
 TEST_SUPPORT = ("testing", "testing_gguf")
-KEYWORDS = ("LINKS", "THIRD_PARTY", "TESTED_WITH", "GGUF_FILES", "LAB_FILES")
+KEYWORDS = ("LINKS", "THIRD_PARTY", "TESTED_WITH", "GGUF_FILES", "LAB_FILES",
+            "ROOMS_ABOVE", "ROOMS_BELOW")
 
 
 class Row:
@@ -272,6 +275,19 @@ class Checker:
             return None  # llama-common's headers have no folder
         return f"\"{target}\", which is no path from src/ and none of llama.cpp's headers here,"
 
+    def room_complaint(self, path, target):
+        """None if a tool's file PATH may include TARGET of the same folder, else why not."""
+        row = self.owner(path)
+        parts = target.split("/")
+        if row is None or row.kind != "tool" or parts[0] != row.name or path.stem.endswith("_test"):
+            return None
+        own, other = ("/".join(names[1:-1]) for names in (path.parts, parts))
+        if own == other:
+            return None
+        if other in row.lists["ROOMS_ABOVE"]:
+            return f"\"{target}\", a room above"
+        return f"\"{target}\", which is above this room" if own in row.lists["ROOMS_BELOW"] else None
+
     def check_file(self, path):
         self.n_files += 1
         relative = path.relative_to(self.root)
@@ -282,7 +298,8 @@ class Checker:
         lines = text.splitlines()
         for number, line in enumerate(lines, start=1):
             match = INCLUDE.match(line)
-            why = self.complaint(allowed, *match.groups()) if match else None
+            why = match and (self.complaint(allowed, *match.groups())
+                             or self.room_complaint(relative, match.group(2)))
             if why:
                 self.errors.append(f"{relative.as_posix()}:{number}: may not include {why} "
                                    f"(allowed: {allowed})")

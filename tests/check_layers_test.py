@@ -22,7 +22,8 @@ outrider_layer(model  LINKS tree                     TESTED_WITH testing)
 outrider_layer(json   THIRD_PARTY nlohmann)
 outrider_layer(llama  LINKS model THIRD_PARTY llama  TESTED_WITH testing_gguf)
 outrider_layer(lab    LINKS model)
-outrider_tool(tools   LINKS llama json lab THIRD_PARTY cli11 LAB_FILES bench)
+outrider_tool(tools   LINKS llama json lab THIRD_PARTY cli11 LAB_FILES bench
+              ROOMS_ABOVE talk ROOMS_BELOW words)
 outrider_testing(testing LINKS model llama THIRD_PARTY llama cli11 gtest
                  GGUF_FILES gguf_* tiny_*)
 """
@@ -86,6 +87,20 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual(self.errors(), [])
         self.write("tools/serve.cc", '#include "lab/run.h"\n')
         self.assert_one_error("tools/serve.cc:1: ", 'layer lab ("lab/run.h")')
+
+    def test_the_rooms_of_a_tool_lie_above_or_below_its_folder(self):
+        self.write("tools/talk/t.cc", '#include "tools/a.h"\n#include "tools/talk/b.h"\n'
+                                      '#include "tools/words/w.h"\n')
+        self.write("tools/a.cc", '#include "tools/words/w.h"\n')
+        self.write("tools/words/w_test.cc", '#include "tools/a.h"\n')
+        self.assertEqual(self.errors(), [])
+        self.write("tools/a.cc", '#include "tools/talk/b.h"\n')
+        self.assert_one_error("tools/a.cc:1: ", "a room above")
+        self.write("tools/a.cc", "")
+        self.write("tools/words/w.cc", '#include "tools/a.h"\n')
+        self.assert_one_error("tools/words/w.cc:1: ", "above this room")
+        self.write("tools/words/w.cc", '#include "tools/talk/b.h"\n')
+        self.assert_one_error("tools/words/w.cc:1: ", "a room above")
 
     def test_a_sideways_arrow_fails(self):
         self.write("src/tree/a.cc", '#  include "json/j.h"\n')

@@ -204,7 +204,7 @@ TEST(CliBench, MistakesAreNamed) {
       {{"--oracle", "--rule", "rejection"}, 2, "--oracle is there, but --rule is 'rejection'"},
       {{"-n", "1"}, 2, "--max-tokens is 1, but must be at least 2"},
       {{"--repeat", "-1"}, 2, "--repeat is '-1', but must be a whole number from 0"},
-      {{"--until", "0"}, 2, "--until is 0, but must be from 0.005 to 1"},
+      {{"--until", "0"}, 2, "--until is '0', but must be from 0.005 to 1"},
       {{"--categories", "writing,,x"}, 2, "--categories is 'writing,,x', but must be names"},
       {{"--categories", "poems"}, 1, "--categories has 'poems', which no prompt is of; there are "},
       {{"--prompts", folder.path("none")}, 1, "'" + folder.path("none") + "' does not exist"},

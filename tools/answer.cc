@@ -9,7 +9,7 @@
 #include "api/completion_json.h"
 #include "json/json.h"
 #include "run/stats_table.h"
-#include "tools/chat/answer_text.h"
+#include "tools/answer_text.h"
 
 namespace outrider::tools {
 

@@ -89,7 +89,8 @@ void BenchCommand::add_options(CLI::App& app) {
                         "is as sure as --until says");
   measuring.add_number("--until", until_,
                        "how narrow the 95 % interval of the overall speed-up is to be, each way, "
-                       "as a part of it: 0.005 to 1; the result says whether it is");
+                       "as a part of it; the result says whether it is",
+                       {.min = 0.005, .max = 1.0});
   measuring.add_integer("--warm-up", plan_.warm_up, {0, 10000},
                         "prompts that are run once, 16 tokens each way, before it counts");
   measuring.add_switch(
@@ -114,10 +115,6 @@ void BenchCommand::check() {
                      "give a file of JSON lines with 'turns', 'prompt' or 'messages'");
   }
   if (report_ == "") throw UsageError("--report is '', but must be a file's name");
-  if (!(until_ >= 0.005f && until_ <= 1.0f)) {
-    throw UsageError("--until is " + shortly(static_cast<double>(until_)) +
-                     ", but must be from 0.005 to 1");
-  }
   const CompletionRequest& r = request_.request;
   if (r.max_tokens == 0 || r.max_tokens == 1) {
     throw UsageError("--max-tokens is " + std::to_string(r.max_tokens) +

@@ -5,8 +5,8 @@
 #include "base/list_of.h"
 #include "tools/command.h"
 #include "tools/command_table.h"
-#include "tools/options/completion_scripts.h"
-#include "tools/options/man_page.h"
+#include "tools/completion_scripts.h"
+#include "tools/man_page.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "draft/drafter_table.h"
-#include "tools/chat/paste.h"
+#include "tools/paste.h"
 
 namespace outrider::tools {
 namespace {

@@ -173,9 +173,7 @@ Json prompt_stats_json(const PromptStats& stats) {
           {"prompt_tokens", stats.n_tokens},
           {"prompt_tokens_asked", stats.n_tokens_asked},
           {"cached_tokens", stats.n_cached},
-          {"truncated", stats.truncated()},
-          {"cached", stats.cached},
-          {"to_evaluate", stats.to_evaluate}};
+          {"truncated", stats.truncated()}};
 }
 
 Json event_json(const RuntimeEvent& event) {

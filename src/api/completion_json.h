@@ -85,8 +85,7 @@ json::Json updates_json(const std::vector<SaidToken>& tokens);
 
 json::Json result_json(const CompletionResult& result);
 
-// {"n_ctx","prompt_tokens","prompt_tokens_asked","cached_tokens","truncated","cached",
-// "to_evaluate"}
+// {"n_ctx","prompt_tokens","prompt_tokens_asked","cached_tokens","truncated"}
 json::Json prompt_stats_json(const PromptStats& stats);
 
 json::Json event_json(const RuntimeEvent& event);

@@ -201,7 +201,6 @@ Result<PolledCompletion> wait_for(const MethodContext& context, CompletionId id,
 // -> {"id","prompt_stats"} (api/completion_json.h).
 Result<Json> completion_start(const MethodContext& context, const Json& params) {
   OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_completion(params));
-  request.prompt_texts = true;  // in "prompt_stats"
   OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, context.runtime.start(std::move(request)));
   return Json{{"id", started.id}, {"prompt_stats", prompt_stats_json(started.prompt)}};
 }

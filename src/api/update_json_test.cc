@@ -32,15 +32,10 @@ TEST(UpdatesJson, LogprobsComeWithTheirTokens) {
 }
 
 TEST(PromptStats, HaveEveryField) {
-  const PromptStats stats{.n_ctx = 64,
-                          .n_tokens = 5,
-                          .n_tokens_asked = 9,
-                          .n_cached = 2,
-                          .cached = "ab",
-                          .to_evaluate = "cde"};
+  const PromptStats stats{.n_ctx = 64, .n_tokens = 5, .n_tokens_asked = 9, .n_cached = 2};
   EXPECT_EQ(json::encode(prompt_stats_json(stats)),
             R"({"n_ctx":64,"prompt_tokens":5,"prompt_tokens_asked":9,"cached_tokens":2,)"
-            R"("truncated":true,"cached":"ab","to_evaluate":"cde"})");
+            R"("truncated":true})");
 }
 
 }  // namespace

@@ -75,17 +75,15 @@ Status check_options(const Request& r) {
       return invalid_argument("a stop string is empty; give at least one character");
   }
   if (r.width < kWidthRange.min && r.width != kAutoWidth) {
-    return wrong_value("width", std::to_string(r.width), "at least 1 (1 is no speculation)");
+    return out_of_range("width", r.width, kWidthRange, {}, /*whole=*/true);
   }
   if (!kMaxTokensRange.contains(r.max_tokens)) {
-    return wrong_value("max_tokens", std::to_string(r.max_tokens),
-                       "at least 0, or -1 for no limit");
+    return out_of_range("max_tokens", r.max_tokens, kMaxTokensRange, {}, /*whole=*/true);
   }
   OUTRIDER_RETURN_IF_ERROR(validate(r.draft));
   OUTRIDER_RETURN_IF_ERROR(check_branches(r.rule, r.draft));
   if (!kLogprobsRange.contains(r.logprobs)) {
-    return wrong_value("logprobs", std::to_string(r.logprobs),
-                       "from 0 to " + std::to_string(kMaxLogprobs));
+    return out_of_range("logprobs", r.logprobs, kLogprobsRange, {}, /*whole=*/true);
   }
   if (!r.sampler) return invalid_argument("the request has no sampler");
   return Status();

@@ -3,14 +3,14 @@
 // Idea. A token bucket over time (RFC 2697's, with milliseconds): texts that go on lose at most a
 // share of their time to prompts, and kBurstMs. Every step fills the bucket with its share of what
 // the step took, up to kBurstMs; what the prompts' part of a step took is taken out. So a short
-// prompt is read at once, unless others came just before it, and a long one in small pieces. What is
-// read in advance is a loan: half of the share pays it back while prompts are read, so that a long
-// prompt too costs its share of the time that it takes, and no more. One prompt gets `share`.
+// prompt is read at once, unless others came just before it, and a long one in small pieces. What
+// is read in advance is a loan: half of the share pays it back while prompts are read, so that a
+// long prompt too costs its share of the time that it takes, and no more. One prompt gets `share`.
 // Several get as much as that many texts less one would: the time of everybody who waits counts.
 //
 // Example. A step of one text takes 54 ms and each token more 13: of 2,000 tokens about 75 are read
-// at once, then one in two steps until ten seconds have passed, and then one in each step, in which
-// the text keeps 0.8 of its speed. Read in pieces of 128, a step took 1,700 ms.
+// at once, then eight in some twenty steps until ten seconds have passed, and then eight in ten, in
+// which the text keeps 0.8 of its speed. Read in pieces of 128, a step took 1,700 ms.
 //
 // One thread. Tested by prompt_share_test.cc and, on a clock of numbers, engine_prompts_test.cc.
 #pragma once

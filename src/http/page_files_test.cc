@@ -88,5 +88,17 @@ TEST(PageFiles, TheTableOfDraftersIsAScript) {
       << reply->body;
 }
 
+TEST(PageFiles, TheRangesOfNumbersAreAScript) {
+  const std::optional<HttpReply> reply = reply_to("fields.js");
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->content_type, "text/javascript; charset=utf-8");
+  for (const char* range :
+       {R"("temp":{"min":0.0})", R"("top_p":{"min":0.0,"max":1.0})",
+        R"("max_tokens":{"min":-1.0,"max":2147483647.0})", R"("width":{"min":1.0,"max":64.0})"}) {
+    EXPECT_NE(reply->body.find(range), std::string::npos) << range << " in " << reply->body;
+  }
+  EXPECT_EQ(reply->body.find("grammar\""), std::string::npos) << "that is a text";
+}
+
 }  // namespace
 }  // namespace outrider::http

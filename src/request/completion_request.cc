@@ -177,6 +177,10 @@ std::span<const Field<ChatOptions>> chat_fields() { return kChatFields; }
 std::span<const Field<CompletionRequest>> output_fields() { return kOutputFields; }
 std::span<const Field<CompletionRequest>> speculation_fields() {
   static const std::string kDrafterHelp = drafter_help();
+  static const std::string kNamespaceHelp =
+      "whose request it is, 1 to " + std::to_string(kMaxNamespaceBytes) +
+      " bytes: where the operator has texts remembered, the drafter suffix looks at those of the "
+      "same namespace, and the answer joins them";
   static const Field<CompletionRequest> kFields[] = {
       {.name = "drafter",
        .help = kDrafterHelp,
@@ -201,8 +205,7 @@ std::span<const Field<CompletionRequest>> speculation_fields() {
            "draw from the same distribution, but the text differs from run setting to run setting",
        .place = choice<&CompletionRequest::rule>(kRules)},
       {.name = "namespace",
-       .help = "whose request it is, 1 to 64 bytes: where the operator has texts remembered, the "
-               "drafter suffix looks at those of the same namespace, and the answer joins them",
+       .help = kNamespaceHelp,
        .place = &CompletionRequest::name_space,
        .otherwise = "nobody's"},
   };

@@ -1,5 +1,5 @@
-// What a client asks for: a completion, before it is tokens. One table of fields for every
-// interface: JSON, the command, and what comes.
+// What a client asks for: a completion, before it is tokens. The tables of its fields, below, serve
+// every interface: JSON, the command, HTTP.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 #include "rpcserver/init_command.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "rpcserver/command_line.h"
@@ -14,9 +15,21 @@ constexpr std::int32_t kDefaultContext = 512;  // llama.cpp's of October 2023
 constexpr std::size_t kMaxShares = 128;        // of tensor_split; llama.cpp takes 16
 
 std::int32_t read_int(JsonFields& fields, std::string_view key, std::int32_t otherwise,
-                      std::int64_t min = kMinInt32) {
-  fields.integer(key, otherwise, min, kMaxInt32);
+                      std::int64_t min = kMinInt32, std::int64_t max = kMaxInt32) {
+  fields.integer(key, otherwise, min, max);
   return otherwise;
+}
+
+// What the field of that name may be; where the seed took any number below, `min` says so.
+std::int32_t read_model_int(JsonFields& fields, std::string_view key, std::string_view name,
+                            std::int32_t otherwise, std::optional<std::int64_t> min = {}) {
+  const Range& range = field_named(model_fields(), name).range;
+  return read_int(fields, key, otherwise, min.value_or(whole_limit(range.min)),
+                  whole_limit(range.max));
+}
+
+std::int32_t read_layers(JsonFields& fields, std::string_view key) {
+  return std::max(read_model_int(fields, key, "gpu_layers", -1, kMinInt32), -1);
 }
 
 void read_tensor_split(JsonFields& fields, ModelOptions& options) {
@@ -37,10 +50,10 @@ void read_tensor_split(JsonFields& fields, ModelOptions& options) {
 
 void read_target(JsonFields& fields, InitCommand& command) {
   ModelOptions& target = command.target;
-  const std::int32_t n_ctx = read_int(fields, "n_ctx", -1, 0);
+  const std::int32_t n_ctx = read_model_int(fields, "n_ctx", "ctx", -1);
   if (n_ctx >= 0) command.n_ctx = n_ctx;
   target.n_ctx = command.n_ctx.value_or(kDefaultContext);
-  target.n_batch = read_int(fields, "n_batch", target.n_batch, 1);
+  target.n_batch = read_model_int(fields, "n_batch", "batch", target.n_batch);
   double base = 0.0;
   double scale = 0.0;
   fields.number("rope_freq_base", base, {.min = 0.0, .max = 1e12});
@@ -54,14 +67,14 @@ void read_target(JsonFields& fields, InitCommand& command) {
   bool memory_f16 = true;
   fields.boolean("memory_f16", memory_f16);
   if (!memory_f16) target.cache_type_k = target.cache_type_v = "f32";
-  const std::int32_t n_threads = read_int(fields, "n_threads", -1);
+  const std::int32_t n_threads = read_model_int(fields, "n_threads", "threads", -1, kMinInt32);
   target.n_threads = std::max(n_threads, 0);
   const std::int32_t n_batch_threads = read_int(fields, "n_threads_batch", n_threads);
   if (n_batch_threads > 0 && n_batch_threads != n_threads) {
     command.warnings.emplace_back(
         "n_threads_batch has no effect: prompts are read with the threads of n_threads");
   }
-  target.n_gpu_layers = std::max(read_int(fields, "n_gpu_layers", -1), -1);
+  target.n_gpu_layers = read_layers(fields, "n_gpu_layers");
   if (read_int(fields, "main_gpu", 0, 0) != 0) {
     command.warnings.emplace_back(
         "main_gpu has no effect: llama.cpp divides a model by tensor_split alone");
@@ -111,7 +124,7 @@ void read_command(JsonFields& fields, InitCommand& command) {
   draft.cache_type_k.clear();  // what the draft computes need not be exact
   draft.cache_type_v.clear();
   draft.lora.clear();  // an adapter is one model's
-  draft.n_gpu_layers = std::max(read_int(fields, "n_gpu_layers_draft", -1), -1);
+  draft.n_gpu_layers = read_layers(fields, "n_gpu_layers_draft");
   refuse_what_is_gone(fields, command);
   command.defaults = take_defaults(fields, command.warnings);
   target.widest = std::max(target.widest, command.defaults.width.value_or(target.widest));

@@ -118,10 +118,9 @@ void read_options(JsonFields& fields, RequestOptions& o) {
                          std::to_string(kMaxLogprobs) + " is the most there is, and is used");
     o.values["n_probs"] = kMaxLogprobs;
   }
-  const float penalty = o.values["repeat_penalty"].get<float>();
-  if (!(penalty > 0.0f && std::isfinite(1.0f / penalty))) {
-    fields.fail(refused("repeat_penalty", "must be above 0 (1 is off)"));
-  }
+  SamplingOptions divides;  // the schema's own check, and what a float can hold
+  divides.repeat_penalty = o.values["repeat_penalty"].get<float>();
+  fields.fail(validate(divides));
   fields.any("stream");  // synchronous calls never stream, asynchronous ones always do
   fields.any("__debug");
   // The seed kept it in 32 bits, unsigned, with all of them set for "a new one".

@@ -52,10 +52,9 @@ Result<Request> make_request(CompletionRequest& r, Prompt prompt, const Target& 
 }
 
 // Fills in the texts of what is likely to be reused, and of the rest.
-Status note_texts(PromptStats& stats, std::span<const Token> tokens, std::size_t n_cached,
+Status note_texts(PromptStats& stats, const std::vector<Token>& tokens, std::size_t n_cached,
                   const Vocabulary& vocabulary) {
-  const std::span<const Token>::iterator middle =
-      tokens.begin() + static_cast<std::ptrdiff_t>(n_cached);
+  const auto middle = tokens.begin() + static_cast<std::ptrdiff_t>(n_cached);
   const std::vector<Token> cached(tokens.begin(), middle);
   const std::vector<Token> rest(middle, tokens.end());
   OUTRIDER_ASSIGN_OR_RETURN(stats.cached, vocabulary.detokenize(cached));

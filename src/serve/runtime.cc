@@ -113,6 +113,8 @@ Status Runtime::load(ModelRole role, ModelOptions options, std::optional<ModelOp
   if (options.path.empty() || (draft && draft->path.empty())) {
     return wrong_value("path", "''", "a GGUF file");
   }
+  OUTRIDER_RETURN_IF_ERROR(validate(options));
+  if (draft) OUTRIDER_RETURN_IF_ERROR(validate(*draft));
   const Impl::Lock lock(impl_->shared.mutex);
   if (impl_->shared.stop) return RuntimeShared::is_shut_down();
   impl_->models.load(role, std::move(options));
@@ -203,7 +205,9 @@ Result<StartedCompletion> Runtime::start(CompletionRequest request) {
   }
   OUTRIDER_ASSIGN_OR_RETURN(const JobPtr job, make_job(std::move(request), std::move(station), idle,
                                                        impl_->shared.options.remember_tokens > 0));
-  const PromptStats prompt = job->result->prompt;
+  // Before it is anybody's: from add() on nothing may fail, or the request runs and nobody knows
+  // it.
+  StartedCompletion started{.prompt = job->result->prompt, .reader = job->result->reader};
 
   const Impl::Lock lock(impl_->shared.mutex);
   if (impl_->shared.stop) return RuntimeShared::is_shut_down();
@@ -211,7 +215,8 @@ Result<StartedCompletion> Runtime::start(CompletionRequest request) {
   if (!impl_->stations.current()) return impl_->models.no_target();
   OUTRIDER_RETURN_IF_ERROR(impl_->keep(job->station));
   impl_->jobs.add(job);
-  return StartedCompletion{.id = job->id, .prompt = prompt, .reader = job->result->reader};
+  started.id = job->id;
+  return started;
 }
 
 Result<PolledCompletion> Runtime::poll(CompletionId id, std::int64_t wait_ms) {

@@ -78,7 +78,7 @@ class Runtime {
   // done; likewise for drafts. `options.n_sequences` is set by the runtime. A draft may come before
   // a target: it is loaded once there is one. `draft`: asked for in the same moment. A target is
   // opened for the draft that is wanted by then, where it names no head of its own.
-  // Errors: kInvalidArgument (an empty path).
+  // Errors: kInvalidArgument (an empty path; an option out of range, about the field).
   Status load(ModelRole role, ModelOptions options,
               std::optional<ModelOptions> draft = std::nullopt);
 

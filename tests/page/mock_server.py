@@ -25,6 +25,10 @@ LOOKUP = ["suffix", "ngram-cache", "recycle"]
 # As src/http/page_reply.cc makes it.
 DRAFTERS = ([[name, place] for place, name in enumerate(["draft-model", *LOOKUP, "mtp"])]
             + [["eagle3", 0], ["dflash", 0]])
+RANGES = {"temp": {"min": 0}, "top_k": {"min": -1, "max": 2**31 - 1}, "top_p": {"min": 0, "max": 1},
+          "min_p": {"min": 0, "max": 1}, "seed": {"min": -1, "max": 2**63 - 1},
+          "max_tokens": {"min": -1, "max": 2**31 - 1}, "width": {"min": 1, "max": 64}}
+SCRIPTS = {"/drafters.js": ("kDrafterPlaces", DRAFTERS), "/fields.js": ("kRanges", RANGES)}
 
 
 def model(name, state="ready", progress=1.0, error=None, draft="smollm2-135m-q4_k_s.gguf",
@@ -123,9 +127,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_file(path)
 
     def send_file(self, path):
-        if path == "/drafters.js":
-            script = f"export const kDrafterPlaces = {json.dumps(DRAFTERS)};\n"
-            self.send_bytes(200, script.encode(), TYPES[".js"])
+        if path in SCRIPTS:
+            name, table = SCRIPTS[path]
+            self.send_bytes(200, f"export const {name} = {json.dumps(table)};\n".encode(), TYPES[".js"])
             return
         file = PAGE / (path.lstrip("/") or "index.html")
         if file.parent != PAGE or file.suffix not in TYPES or not file.is_file():

@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "draft/drafter_table.h"
 #include "input/prompt_file.h"
-#include "tools/chat/answer_text.h"
+#include "tools/answer_text.h"
 #include "tools/chat/chat_settings.h"
 #include "tools/report.h"
 

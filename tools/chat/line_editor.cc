@@ -20,8 +20,8 @@
 #include <cwchar>
 #include <string_view>
 
-#include "tools/chat/paste.h"
 #include "tools/chat/terminal_modes.h"
+#include "tools/paste.h"
 #include "tools/report.h"
 #include "tools/signals.h"
 #endif

@@ -3,7 +3,7 @@
 // libedit (BSD licence) and not readline, whose GPL would reach the command and whoever builds it
 // into something else; and no editor of our own. docs/decisions.md has the comparison.
 //
-// A paste (tools/chat/paste.h) reaches libedit as quoted characters, so it can be edited as one
+// A paste (tools/paste.h) reaches libedit as quoted characters, so it can be edited as one
 // line that holds newlines, and comes back from the history as one. Tested by cli_chat_test.cc.
 #pragma once
 

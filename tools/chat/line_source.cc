@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "tools/chat/paste.h"
+#include "tools/paste.h"
 #include "tools/signals.h"
 
 namespace outrider::tools {

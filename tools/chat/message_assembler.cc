@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "tools/chat/paste.h"
+#include "tools/paste.h"
 
 namespace outrider::tools {
 namespace {

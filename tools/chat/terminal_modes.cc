@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "tools/chat/paste.h"
+#include "tools/paste.h"
 
 namespace outrider::tools {
 

@@ -185,10 +185,16 @@ CLI::Option* OptionGroup::add_names(const std::string& names, std::vector<std::s
 }
 
 CLI::Option* OptionGroup::add_number(const std::string& names, float& value,
-                                     const std::string& help) {
+                                     const std::string& help, const Range& range) {
   const std::string name = spelled(names);
-  return declare(names, help, "X", shortest(value),
-                 [&value, name](const std::string& text) { value = parse_number(name, text); });
+  const bool limited = range.min > -kNoLimit || range.max < kNoLimit;
+  return declare(names, limited ? help + ", " + range_text(range) : help, "X", shortest(value),
+                 [&value, name, range](const std::string& text) {
+                   value = parse_number(name, text);
+                   // As text: 0.005f is a little less than 0.005.
+                   const double number = number_from<double>(text).value_or(value);
+                   if (!range.contains(number)) refuse(name, text, range_text(range));
+                 });
 }
 
 CLI::Option* OptionGroup::add_text(const std::string& names, std::optional<std::string>& value,

@@ -61,8 +61,9 @@ class OptionGroup {
                             const Range& range, const std::string& help,
                             const std::string& wanted = "");
 
-  // A number; its range is the caller's to check.
-  CLI::Option* add_number(const std::string& names, float& value, const std::string& help);
+  // A number in `range`, which the help says where there is one.
+  CLI::Option* add_number(const std::string& names, float& value, const std::string& help,
+                          const Range& range = {});
 
   CLI::Option* add_text(const std::string& names, std::optional<std::string>& value,
                         const std::string& unit, const std::string& help);

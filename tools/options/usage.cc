@@ -1,5 +1,7 @@
 #include "tools/options/usage.h"
 
+#include <string_view>
+
 #include "base/nearest.h"
 #include "tools/options/options.h"
 
@@ -20,16 +22,20 @@ UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::stri
 
 UsageError translate(const CLI::ParseError& error) {
   if (const auto* ours = dynamic_cast<const UsageError*>(&error)) return *ours;
-  const std::string what = error.what();
+  std::string what = error.what();
   const std::string name = error.get_name();
   if (name == "ArgumentMismatch") {  // "--ctx: 1 required INT missing"
     return UsageError(what.substr(0, what.find_first_of(": ")) + " needs a value");
   }
   if (name == "ConversionError") {  // only switches leave the conversion to CLI11
-    return UsageError(what.substr(what.find("--")) + ": must be true or false, or nothing at all");
+    constexpr std::string_view kBefore = "Could not convert: ";
+    if (what.starts_with(kBefore)) what.erase(0, kBefore.size());
+    return UsageError(what + ": must be true or false, or nothing at all");
   }
   if (name == "FileError") {
-    return UsageError("cannot read the config file " + what.substr(0, what.find(" was not")),
+    constexpr std::string_view kBehind = " was not readable (missing?)";
+    if (what.ends_with(kBehind)) what.resize(what.size() - kBehind.size());
+    return UsageError("cannot read the config file " + what,
                       "--config and OUTRIDER_CONFIG take the path of a TOML file");
   }
   return UsageError(what);

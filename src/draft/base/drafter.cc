@@ -31,8 +31,9 @@ constexpr Field<DraftShape> kFields[] = {
 std::span<const Field<DraftShape>> shape_fields() { return kFields; }
 
 Status validate(const DraftShape& shape) {
-  if (shape.branches < 1) {
-    return wrong_value("branches", std::to_string(shape.branches), "at least 1 (1 is a chain)");
+  const Field<DraftShape>& branches = field_named(shape_fields(), "branches");
+  if (!branches.range.contains(shape.branches)) {  // nor kBranchesByWidth, which check() takes
+    return out_of_range(branches.name, shape.branches, branches.range, {}, /*whole=*/true);
   }
   return check(shape_fields(), shape);
 }

@@ -1,18 +1,24 @@
 // What each request is sent with. Empty means that the server decides, and the field is not sent.
 
+import {kRanges} from "./fields.js";
 import {toolsFrom} from "./tool_calls.js";
 
 const kKey = "outrider.settings";
 
-/** Numbers, with the ranges that the server takes; each is a field of the request. */
+/** `field` with the range that the server takes; OpenAI's name for some is not the table's. */
+export function ranged({field, ...number}) {
+  return {min: -Infinity, max: Infinity, ...kRanges[field ?? number.name], ...number};
+}
+
+/** Numbers; each is a field of the request. */
 export const kNumbers = [
-  {name: "temperature", label: "Temperature", min: 0, max: 5, step: 0.1, hint: "0: always the likeliest"},
-  {name: "top_k", label: "Top k", min: 0, max: 1_000_000, step: 1, hint: "0: all tokens"},
-  {name: "top_p", label: "Top p", min: 0, max: 1, step: 0.05},
-  {name: "min_p", label: "Min p", min: 0, max: 1, step: 0.01},
-  {name: "seed", label: "Seed", min: 0, max: 4_294_967_295, step: 1, hint: "the same seed, the same text"},
-  {name: "max_tokens", label: "Tokens at most", min: 1, max: 1_000_000, step: 1},
-];
+  {name: "temperature", field: "temp", label: "Temperature", step: 0.1, hint: "0: always the likeliest"},
+  {name: "top_k", label: "Top k", step: 1, hint: "0: all tokens"},
+  {name: "top_p", label: "Top p", step: 0.05},
+  {name: "min_p", label: "Min p", step: 0.01},
+  {name: "seed", label: "Seed", step: 1, max: Number.MAX_SAFE_INTEGER, hint: "the same seed, the same text"},
+  {name: "max_tokens", label: "Tokens at most", step: 1},
+].map(ranged);
 
 export const kRules = [
   ["", "the server's"],

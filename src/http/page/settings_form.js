@@ -2,12 +2,12 @@
 // field says what would be right, and nothing is sent until it is.
 
 import {byId, el} from "./dom.js";
-import {kNumbers, kRules, settings} from "./settings.js";
+import {kNumbers, kRules, ranged, settings} from "./settings.js";
 import {server} from "./server.js";
 import {toolsFrom} from "./tool_calls.js";
 
-const kWidth = {name: "width", label: "Width", min: 1, max: 64, step: 1,
-  hint: "tokens of a step at most; 1: no drafts"};
+const kWidth = ranged({name: "width", label: "Width", step: 1,
+  hint: "tokens of a step at most; 1: no drafts"});
 
 /** Of the element that shows a setting. */
 export function fieldId(name) {
@@ -35,13 +35,15 @@ function checked(name, input, problemOf) {
 function numberField(field) {
   const {name, label, min, max, step, hint} = field;
   const id = fieldId(name);
-  const input = el("input", {id, type: "number", min, max, step: step < 1 ? "any" : step,
+  const input = el("input", {id, type: "number",
+    ...(Number.isFinite(min) && {min}), ...(Number.isFinite(max) && {max}), step: step < 1 ? "any" : step,
     placeholder: "auto", inputmode: step < 1 ? "decimal" : "numeric"});
   const problem = checked(name, input, () => {
     const value = Number(input.value);
     const right = input.validity.valid && (input.value === "" ||
       (value >= min && value <= max && (step < 1 || Number.isInteger(value))));
-    return right ? "" : `${step < 1 ? "a number" : "a whole number"} from ${min} to ${max}`;
+    const range = Number.isFinite(max) ? `from ${min} to ${max}` : `of at least ${min}`;
+    return right ? "" : `${step < 1 ? "a number" : "a whole number"} ${range}`;
   });
   return el("div", {class: "field"},
     el("label", {for: id}, label, hint ? el("small", {}, hint) : null), input, problem);

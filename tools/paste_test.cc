@@ -1,4 +1,4 @@
-#include "tools/chat/paste.h"
+#include "tools/paste.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/options/man_page.h"
+#include "tools/man_page.h"
 
 #include <cctype>
 #include <map>

@@ -1,4 +1,4 @@
-#include "tools/options/completion_scripts.h"
+#include "tools/completion_scripts.h"
 
 #include <cassert>
 

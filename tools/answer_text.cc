@@ -1,4 +1,4 @@
-#include "tools/chat/answer_text.h"
+#include "tools/answer_text.h"
 
 namespace outrider::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/options/catalog_options.h"
+#include "tools/catalog_options.h"
 
 #include <gtest/gtest.h>
 
