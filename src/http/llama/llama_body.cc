@@ -131,7 +131,7 @@ void read_llama_wishes(api::JsonFields& fields, LlamaWishes& wishes) {
 
 void read_n_keep(api::JsonFields& fields, CompletionRequest& request) {
   std::int32_t keep = 0;
-  const Range& range = field_named(prompt_fields(), "shift_keep").range;
+  const Range& range = field_named(output_fields(), "shift_keep").range;
   fields.integer("n_keep", keep, whole_limit(range.min), whole_limit(range.max));
   if (request.shift_keep && fields.any("n_keep") != nullptr) request.shift_keep = keep;
 }
