@@ -228,6 +228,11 @@ class Checker:
                                "in CMakeLists.txt; add it with the arrows it needs")
             return None
         layers = reach(self.rows, row.name)
+        room = "/".join(path.parts[1:-1])
+        if row.kind == "tool" and room not in ("", *row.lists["ROOMS_ABOVE"], *row.lists["ROOMS_BELOW"]):
+            self.errors.append(f"{path.as_posix()}:1: the room {room} is not in the table in "
+                               "CMakeLists.txt; add it to ROOMS_ABOVE or ROOMS_BELOW")
+            return None
         if row.kind == "tool" and path.stem not in row.lists["LAB_FILES"]:
             layers.discard("lab")
         third_party = set(row.lists["THIRD_PARTY"])

@@ -101,6 +101,9 @@ class CheckLayers(unittest.TestCase):
         self.assert_one_error("tools/words/w.cc:1: ", "above this room")
         self.write("tools/words/w.cc", '#include "tools/talk/b.h"\n')
         self.assert_one_error("tools/words/w.cc:1: ", "a room above")
+        self.write("tools/words/w.cc", "")
+        self.write("tools/other/o.cc", "")
+        self.assert_one_error("tools/other/o.cc:1: ", "the room other is not in the table")
 
     def test_a_sideways_arrow_fails(self):
         self.write("src/tree/a.cc", '#  include "json/j.h"\n')

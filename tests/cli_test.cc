@@ -128,6 +128,7 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
   refused({"--color=purple"}, "--color is 'purple', but must be never, auto or always");
   refused({"--stats=maybe"}, "--stats");
   refused({"--ctx"}, "--ctx needs a value");
+  refused({"--ignore-eos=--maybe"}, "--ignore-eos = --maybe: must be true or false");
   expect_message(outrider({"compare", "-m", "x", "--prompts", "y", "-n", "0"}), 2,
                  "--max-tokens is 0");
 }
@@ -292,8 +293,9 @@ TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
   CliCall too_wide = run_call({"-p", "hi", "--config", range});
   too_wide.environment.erase("OUTRIDER_WIDTH");  // it would have the last word
   expect_message(run_cli(too_wide), 2, "--width is '1000'");
-  expect_message(run_cli(run_call({"-p", "hi", "--config", folder.path("no.toml")})), 2,
-                 "cannot read the config file " + folder.path("no.toml"));
+  const std::string missing = folder.path("what was not there --at all.toml");
+  expect_message(run_cli(run_call({"-p", "hi", "--config", missing})), 2,
+                 "cannot read the config file " + missing);
   CliCall call = run_call({"-p", "hi"});
   call.environment["OUTRIDER_THREADS"] = "many";
   expect_message(run_cli(call), 2,

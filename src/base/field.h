@@ -7,6 +7,7 @@
 // ranges (check(), below).
 #pragma once
 
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -145,7 +146,9 @@ const Field<T>* find_field(std::span<const Field<T>> fields, std::string_view na
 // REQUIRES: it is there
 template <typename T>
 const Field<T>& field_named(std::span<const Field<T>> fields, std::string_view name) {
-  return *find_field(fields, name);
+  const Field<T>* const field = find_field(fields, name);
+  assert(field != nullptr);
+  return *field;
 }
 
 // A number that is neither off nor as it is without being set.

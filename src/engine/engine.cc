@@ -74,7 +74,7 @@ Status check_options(const Request& r) {
     if (stop.empty())
       return invalid_argument("a stop string is empty; give at least one character");
   }
-  if (r.width < kWidthRange.min && r.width != kAutoWidth) {
+  if (!kWidthRange.contains(r.width) && r.width != kAutoWidth) {
     return out_of_range("width", r.width, kWidthRange, {}, /*whole=*/true);
   }
   if (!kMaxTokensRange.contains(r.max_tokens)) {

@@ -1,7 +1,6 @@
 #include "rpcserver/init_command.h"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 
 #include "rpcserver/command_line.h"
@@ -20,16 +19,19 @@ std::int32_t read_int(JsonFields& fields, std::string_view key, std::int32_t oth
   return otherwise;
 }
 
-// What the field of that name may be; where the seed took any number below, `min` says so.
+// What the field of that name may be.
 std::int32_t read_model_int(JsonFields& fields, std::string_view key, std::string_view name,
-                            std::int32_t otherwise, std::optional<std::int64_t> min = {}) {
+                            std::int32_t otherwise) {
   const Range& range = field_named(model_fields(), name).range;
-  return read_int(fields, key, otherwise, min.value_or(whole_limit(range.min)),
-                  whole_limit(range.max));
+  return read_int(fields, key, otherwise, whole_limit(range.min), whole_limit(range.max));
 }
 
-std::int32_t read_layers(JsonFields& fields, std::string_view key) {
-  return std::max(read_model_int(fields, key, "gpu_layers", -1, kMinInt32), -1);
+// Likewise, but the seed took any number: what is outside means the nearest that the field may be.
+std::int32_t read_any_model_int(JsonFields& fields, std::string_view key, std::string_view name) {
+  const Range& range = field_named(model_fields(), name).range;
+  const std::int64_t value = read_int(fields, key, -1);
+  return static_cast<std::int32_t>(
+      std::clamp(value, whole_limit(range.min), whole_limit(range.max)));
 }
 
 void read_tensor_split(JsonFields& fields, ModelOptions& options) {
@@ -67,14 +69,13 @@ void read_target(JsonFields& fields, InitCommand& command) {
   bool memory_f16 = true;
   fields.boolean("memory_f16", memory_f16);
   if (!memory_f16) target.cache_type_k = target.cache_type_v = "f32";
-  const std::int32_t n_threads = read_model_int(fields, "n_threads", "threads", -1, kMinInt32);
-  target.n_threads = std::max(n_threads, 0);
-  const std::int32_t n_batch_threads = read_int(fields, "n_threads_batch", n_threads);
-  if (n_batch_threads > 0 && n_batch_threads != n_threads) {
+  target.n_threads = read_any_model_int(fields, "n_threads", "threads");
+  const std::int32_t n_batch_threads = read_int(fields, "n_threads_batch", 0);
+  if (n_batch_threads > 0 && n_batch_threads != target.n_threads) {
     command.warnings.emplace_back(
         "n_threads_batch has no effect: prompts are read with the threads of n_threads");
   }
-  target.n_gpu_layers = read_layers(fields, "n_gpu_layers");
+  target.n_gpu_layers = read_any_model_int(fields, "n_gpu_layers", "gpu_layers");
   if (read_int(fields, "main_gpu", 0, 0) != 0) {
     command.warnings.emplace_back(
         "main_gpu has no effect: llama.cpp divides a model by tensor_split alone");
@@ -124,7 +125,7 @@ void read_command(JsonFields& fields, InitCommand& command) {
   draft.cache_type_k.clear();  // what the draft computes need not be exact
   draft.cache_type_v.clear();
   draft.lora.clear();  // an adapter is one model's
-  draft.n_gpu_layers = read_layers(fields, "n_gpu_layers_draft");
+  draft.n_gpu_layers = read_any_model_int(fields, "n_gpu_layers_draft", "gpu_layers");
   refuse_what_is_gone(fields, command);
   command.defaults = take_defaults(fields, command.warnings);
   target.widest = std::max(target.widest, command.defaults.width.value_or(target.widest));

@@ -84,13 +84,13 @@ std::string Server::async_completion_cancel(const char* which) {
 }
 
 void Server::deinit() {
+  const std::lock_guard<std::mutex> one_at_a_time(ending_);  // until the session is freed
   std::unique_ptr<Entry> entry;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     entry = std::move(entry_);
     init_error_.clear();
   }
-  const std::lock_guard<std::mutex> one_at_a_time(ending_);  // waits for another thread's
   if (entry == nullptr) return;
   entry->session->close();
   const std::unique_lock<std::shared_mutex> all_left(entry->inside);

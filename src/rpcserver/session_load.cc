@@ -90,7 +90,7 @@ Status Session::load_target(InitCommand command) {
   const bool has_draft = !command.draft.path.empty();
   const Status accepted = runtime_->load(ModelRole::kTarget, command.target,
                                          has_draft ? std::optional(command.draft) : std::nullopt);
-  if (!accepted.ok()) return accepted.about("model");
+  if (!accepted.ok()) return accepted.field().empty() ? accepted.about("model") : accepted;
   ++target_loads_;
   if (has_draft) {
     state_.draft_refusal = Status();
@@ -126,7 +126,7 @@ Status Session::load_draft(InitCommand command) {
   }
   if (!command.n_ctx && has_target()) options.n_ctx = state_.config.target.n_ctx;
   const Status accepted = runtime_->load(ModelRole::kDraft, options);
-  if (!accepted.ok()) return accepted.about("model_draft");
+  if (!accepted.ok()) return accepted.field().empty() ? accepted.about("model_draft") : accepted;
   state_.draft_warnings = std::move(command.warnings);
   state_.config.defaults.update(command.defaults);
   return Status();

@@ -17,7 +17,7 @@ export const kNumbers = [
   {name: "top_p", label: "Top p", step: 0.05},
   {name: "min_p", label: "Min p", step: 0.01},
   {name: "seed", label: "Seed", step: 1, max: Number.MAX_SAFE_INTEGER, hint: "the same seed, the same text"},
-  {name: "max_tokens", label: "Tokens at most", step: 1},
+  {name: "max_tokens", label: "Tokens at most", step: 1, hint: "-1: until the answer ends"},
 ].map(ranged);
 
 export const kRules = [
