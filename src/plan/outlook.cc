@@ -40,7 +40,7 @@ Outlook best_outlook(const StepSoFar& step) {
   double tokens = static_cast<double>(step.n_ready);
   Outlook best{.nodes = 0, .tokens = tokens, .ms = costs.ms(0) + step.spent_ms};
   const std::size_t most = static_cast<std::size_t>(costs.most());
-  double bar = best.rate() * kBetter;
+  double bar = best.rate() * (step.n_ready > 1 ? kSharedBetter : kBetter);
   for (std::size_t i = 0; i < std::min(step.chances.size(), most); ++i) {
     tokens += static_cast<double>(step.chances[i]);
     const std::int32_t nodes = static_cast<std::int32_t>(i) + 1;
