@@ -60,14 +60,13 @@ Result<OpenedTarget> Opener::open() {
     return invalid_argument("the width is " + std::to_string(target_.widest) +
                             ", but must be at least 1");
   }
-  const Result<RuleFacts> facts = read_rule_facts(options_);
+  OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(options_.path));
+  const Result<RuleFacts> facts = read_rule_facts(options_, header);
   if (!facts.ok()) return facts.status();
   facts_ = *facts;
   LoadPlan plan = settings_rule(*facts, options_);
   plan.context.hidden = states_for_head(options_);
-  Result<PredictionPlan> prediction = plan_prediction(options_, plan.context.hidden);
-  if (!prediction.ok()) return prediction.status();
-  prediction_ = *std::move(prediction);
+  prediction_ = plan_prediction(options_, plan.context.hidden, header);
   plan.context.hidden.last = prediction_.wanted;
   OUTRIDER_RETURN_IF_ERROR(load(plan));
   if (needs_probe()) {

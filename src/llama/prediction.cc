@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "llama/files/gguf_header.h"
 #include "llama/heads/hidden_states.h"
 
 namespace outrider::llama {
@@ -13,17 +12,16 @@ void PredictionPlan::fails(const Status& why) {
   note = "the file's prediction layers (MTP) do not guess: " + why_not;
 }
 
-Result<PredictionPlan> plan_prediction(const ModelOptions& options, const HiddenStates& for_head) {
-  const Result<GgufHeader> header = read_gguf_header(options.path);
-  if (!header.ok()) return header.status();
+PredictionPlan plan_prediction(const ModelOptions& options, const HiddenStates& for_head,
+                               const GgufHeader& header) {
   PredictionPlan plan;
-  if (header->n_prediction == 0) {
+  if (header.n_prediction == 0) {
     plan.why_not = "the target's file has no prediction layers (MTP)";
   } else if (options.mtp == HeadChoice::kOff) {
     plan.why_not = "the target's prediction layers are switched off (mtp=off)";
-  } else if (!has_prediction_layers(header->architecture)) {
+  } else if (!has_prediction_layers(header.architecture)) {
     plan.fails(unsupported("llama.cpp does not evaluate those of the architecture " +
-                           header->architecture));
+                           header.architecture));
   } else if (for_head.any()) {
     plan.fails(unsupported("the head '" + options.head + "' guesses, which reads other states"));
   } else {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "llama/files/gguf_header.h"
 #include "llama/model/llama_model.h"
 #include "model/model_options.h"
 
@@ -24,10 +25,11 @@ struct PredictionPlan {
   void fails(const Status& why);
 };
 
-// By the file's header and the options. In another process (isolate, workers) they are not wanted:
-// the states would not reach this one. Nor beside a head of its own file, for which the target
-// hands out `for_head` (may be none). Errors: read_gguf_header()'s.
-Result<PredictionPlan> plan_prediction(const ModelOptions& options, const HiddenStates& for_head);
+// By the `header` of the options' file and the options. In another process (isolate, workers) they
+// are not wanted: the states would not reach this one. Nor beside a head of its own file, for which
+// the target hands out `for_head` (may be none).
+PredictionPlan plan_prediction(const ModelOptions& options, const HiddenStates& for_head,
+                               const GgufHeader& header);
 
 // One model for each layer, in their order, to be run as a chain (draft/model/head_chain.h).
 // `target` was opened with `options`, from a file that was loaded with its prediction layers. Their

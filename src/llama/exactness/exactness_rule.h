@@ -38,6 +38,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "llama/files/gguf_header.h"
 #include "llama/model/llama_model.h"
 #include "model/exactness.h"
 #include "model/model_options.h"
@@ -89,6 +90,8 @@ Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_la
 
 // The same for a model that is to be opened: with workers, whose matrices lie elsewhere, kStock.
 Result<RuleFacts> read_rule_facts(const ModelOptions& options);
+// Likewise, where the file's header was read.
+Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader& header);
 
 // The rule. `options.exact` kAuto and kOn: exact settings where they are cheap; kOff: the fastest.
 // The user's cache types and flash attention win; `notes` says what that costs.

@@ -7,7 +7,6 @@
 #include "gguf.h"
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
-#include "llama/files/gguf_header.h"
 #include "llama/kernels/kernel_buffer.h"
 
 namespace outrider::llama {
@@ -32,9 +31,12 @@ std::int32_t experts_used(const gguf_context* gguf, const std::string& architect
 }  // namespace
 
 Result<std::vector<Matrix>> read_matrices(const std::string& path) {
+  OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(path));
+  return read_matrices(path, header);
+}
+
+Result<std::vector<Matrix>> read_matrices(const std::string& path, const GgufHeader& header) {
   ensure_backend();
-  const Result<GgufHeader> header = read_gguf_header(path);
-  if (!header.ok()) return header.status();
   ggml_context* tensors = nullptr;
   const GgufHandle gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors}));
   const std::unique_ptr<ggml_context, decltype(&ggml_free)> owner(tensors, &ggml_free);
@@ -52,8 +54,7 @@ Result<std::vector<Matrix>> read_matrices(const std::string& path) {
                   .own_kernels_take_it = kernel_buffer_takes(tensor)};
     if (matrix.name.find("_exps") != std::string::npos) {
       matrix.experts = static_cast<std::int32_t>(std::max<std::int64_t>(1, tensor->ne[2]));
-      matrix.experts_used =
-          std::min(matrix.experts, experts_used(gguf.get(), header->architecture));
+      matrix.experts_used = std::min(matrix.experts, experts_used(gguf.get(), header.architecture));
     }
     matrices.push_back(std::move(matrix));
   }
