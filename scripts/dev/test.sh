@@ -180,7 +180,9 @@ timed() {
   timeout "${minutes}m" "$@" >&2 || status=$?
   say "./dev: $name took $((SECONDS - begin)) s"
   [[ $status != 124 ]] || say "./dev: $name was ended after $minutes minutes"
-  [[ $status == 0 ]] || FAILED=$((FAILED + 1))
+  [[ $status == 0 ]] && return
+  say "./dev: $name failed with status $status (OUTRIDER_TEST_SEED=${OUTRIDER_TEST_SEED:-})"
+  FAILED=$((FAILED + 1))
 }
 
 # soak_round SEED: all tests but those on real models, then what takes long. Bounded: an hour and a

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace outrider {
@@ -128,9 +129,14 @@ void SuffixStore::find(std::span<const Token> context, std::size_t most,
 
 Status SuffixStore::copy_to(SuffixStoreBuilder& builder) const {
   OUTRIDER_RETURN_IF_ERROR(file_->verify());
+  const std::uint32_t n_vocab = static_cast<std::uint32_t>(file_->tokenizer().n_vocab);
   std::vector<Token> text;
   for (const std::uint32_t token : tokens_) {
     if (token != kSuffixTextEnd) {
+      if (token >= n_vocab) {
+        return data_loss("'" + file_->path() + "' is damaged: its token " + std::to_string(token) +
+                         " is not in its vocabulary of " + std::to_string(n_vocab));
+      }
       text.push_back(static_cast<Token>(token));
       continue;
     }

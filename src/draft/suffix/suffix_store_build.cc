@@ -104,8 +104,11 @@ Status SuffixStore::verify() const {
     if (i < starts_[tokens_[place]] || i >= starts_[tokens_[place] + 1]) return damaged;
     if (i > 0 && !before(before.key(order_[i - 1]), before.key(place))) return damaged;
   }
-  // As many places as tokens, each of them once: so every token has its place.
-  return Status();
+  // How many tokens need no place the file itself says: they must be the texts' ends.
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    if (!seen[i] && tokens_[i] != kSuffixTextEnd) return damaged;
+  }
+  return tokens_.empty() || tokens_.back() == kSuffixTextEnd ? Status() : damaged;
 }
 
 }  // namespace outrider

@@ -166,6 +166,31 @@ TEST_F(SuffixStoreTest, EveryFlippedByteIsRefusedOrToldAndFindsNothingWrong) {
 }
 
 // With the checksums put right by whoever forged it: nothing is read outside.
+// A file says itself how many texts it has: so a token without a place may pass for a text's end.
+TEST_F(SuffixStoreTest, AForgedTokenInPlaceOfATextsEndIsTold) {
+  for (const std::uint32_t forged : {40U, 0xFFFFFFCBU}) {
+    const std::vector<std::uint32_t> tokens = {kSuffixTextEnd, 1, forged, kSuffixTextEnd};
+    const std::vector<std::uint32_t> order = {1};
+    std::vector<std::uint32_t> starts(41, 1);
+    starts[0] = starts[1] = 0;
+    StoreContents contents;
+    contents.kind = "suffix";
+    contents.tokenizer = kTokenizer;
+    contents.params = {2, order.size(), SuffixStore::kMostMatch};
+    contents.sections = {make_section("tokens", std::span<const std::uint32_t>(tokens)),
+                         make_section("starts", std::span<const std::uint32_t>(starts)),
+                         make_section("order", std::span<const std::uint32_t>(order))};
+    ASSERT_TRUE(save_store(dir_.file("forged"), contents).ok());
+    const Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(dir_.file("forged"));
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    EXPECT_EQ((*store)->verify().code(), StatusCode::kDataLoss);
+    SuffixStoreBuilder builder(kTokenizer);
+    const Status copied = (*store)->copy_to(builder);
+    EXPECT_EQ(copied.code(), StatusCode::kDataLoss);
+    EXPECT_NE(copied.message().find("forged"), std::string::npos) << copied.message();
+  }
+}
+
 TEST_F(SuffixStoreTest, ForgedPlacesAndTokensNeverLeadOutside) {
   const std::uint64_t seed = testing::test_seed(20261123);
   std::mt19937_64 random(seed);
