@@ -1,6 +1,7 @@
 // FaultyModel: a real model whose evaluations fail when they are told to, half done.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <set>
@@ -31,7 +32,11 @@ class FaultyModel : public LanguageModel {
   std::int32_t room(SeqId seq) const override { return inner_.room(seq); }
   Status evaluate(std::span<const EvalItem> items) override {
     if (!failing_.contains(++calls_)) return inner_.evaluate(items);
-    ++failures_;
+    if (failures_++ == 0) {
+      had_drafts_ = std::any_of(items.begin(), items.end(), [](const EvalItem& item) {
+        return item.tree != nullptr && item.tree->size() > 1;
+      });
+    }
     if (half_ != HalfDone::kNothing && capabilities().rollback != Rollback::kAny) {
       const Status status = read_some(items);
       if (!status.ok()) return status.with_context("the fault itself failed");
@@ -49,6 +54,7 @@ class FaultyModel : public LanguageModel {
   void set_interrupt(const std::atomic<bool>* flag) override { inner_.set_interrupt(flag); }
 
   int failures() const { return failures_; }
+  bool had_drafts() const { return had_drafts_; }  // the first that failed
   int prefixes_kept() const { return prefixes_kept_; }
 
  private:
@@ -75,6 +81,7 @@ class FaultyModel : public LanguageModel {
   std::set<std::int64_t> failing_;
   std::int64_t calls_ = 0;
   int failures_ = 0;
+  bool had_drafts_ = false;
   int prefixes_kept_ = 0;
 };
 
