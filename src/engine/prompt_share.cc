@@ -20,7 +20,6 @@ std::int64_t PromptShare::tokens(std::int64_t texts, std::int64_t prompts) {
   assert(texts > 0 && prompts > 0);
   now_ = share_of(texts, prompts);
   if (!reading_) loan_ms_ = std::max(0.0, credit_ms_);
-  reading_ = true;
   if (share_ >= 1.0) return chunk_;
   const std::int64_t piece = grid();
   if (credit_ms_ <= 0.0) return 0;

@@ -45,10 +45,10 @@ class PromptShare {
 
   std::int64_t chunk_;
   double share_;
-  double now_ = 0.0;             // the share that the last tokens() went by; 0: no prompt waits
+  double now_ = 0.0;             // the share of this step's tokens(); 0: no prompt waits
   double credit_ms_ = kBurstMs;  // below 0: more was taken than there was
   double loan_ms_ = 0.0;         // of the credit that prompts began with, what is not paid back
-  bool reading_ = false;         // a prompt waits, or did until the last step
+  bool reading_ = false;         // a prompt waited for the last step
   double ms_per_token_ = 0.0;    // 0: not known
 };
 

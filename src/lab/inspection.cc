@@ -30,21 +30,19 @@ Result<InspectedModel> inspect_model(const ModelOptions& options, const LoadHook
   how.head = is_head;
   Result<std::shared_ptr<llama::ModelFile>> file = llama::ModelFile::load(options.path, how, hooks);
   if (!file.ok()) return file.status();
-  Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
+  OUTRIDER_ASSIGN_OR_RETURN(const llama::GgufHeader header, llama::read_gguf_header(options.path));
+  Result<llama::RuleFacts> facts = llama::read_rule_facts(options, header);
   if (!facts.ok()) return facts.status();
   InspectedModel result{.file = std::move(*file), .options = options};
   result.plan = llama::settings_rule(*facts, options);
   result.hint = llama::inexact_hint(*facts, result.plan);
   result.kernels = llama::kernel_use(options.kernels, facts->own_bytes);
   result.twice_bytes = facts->twice_bytes;
-  const Result<llama::GgufHeader> header = llama::read_gguf_header(options.path);
-  if (header.ok()) {
-    result.n_prediction = header->n_prediction;
-    result.prediction_bytes = header->prediction_bytes;
-    if (!llama::has_prediction_layers(header->architecture)) {
-      result.prediction_problem =
-          "llama.cpp does not evaluate those of the architecture " + header->architecture;
-    }
+  result.n_prediction = header.n_prediction;
+  result.prediction_bytes = header.prediction_bytes;
+  if (!llama::has_prediction_layers(header.architecture)) {
+    result.prediction_problem =
+        "llama.cpp does not evaluate those of the architecture " + header.architecture;
   }
   if (result.options.n_ctx == 0) result.options.n_ctx = result.file->facts().n_ctx_train;
   return result;

@@ -46,8 +46,7 @@ Token SuffixStore::token_at(std::uint64_t place) const {
   if (place >= tokens_.size()) return kNoToken;
   if (!file_->touch(tokens_.subspan(static_cast<std::size_t>(place), 1))) return kNoToken;
   const std::uint32_t token = tokens_[static_cast<std::size_t>(place)];
-  const bool valid = token < static_cast<std::uint32_t>(file_->tokenizer().n_vocab);
-  return valid ? static_cast<Token>(token) : kNoToken;
+  return in_vocabulary(token) ? static_cast<Token>(token) : kNoToken;
 }
 
 // False where the file is damaged: places lie behind the first text's beginning, and something
@@ -129,13 +128,13 @@ void SuffixStore::find(std::span<const Token> context, std::size_t most,
 
 Status SuffixStore::copy_to(SuffixStoreBuilder& builder) const {
   OUTRIDER_RETURN_IF_ERROR(file_->verify());
-  const std::uint32_t n_vocab = static_cast<std::uint32_t>(file_->tokenizer().n_vocab);
   std::vector<Token> text;
   for (const std::uint32_t token : tokens_) {
     if (token != kSuffixTextEnd) {
-      if (token >= n_vocab) {
+      if (!in_vocabulary(token)) {
         return data_loss("'" + file_->path() + "' is damaged: its token " + std::to_string(token) +
-                         " is not in its vocabulary of " + std::to_string(n_vocab));
+                         " is not in its vocabulary of " +
+                         std::to_string(file_->tokenizer().n_vocab));
       }
       text.push_back(static_cast<Token>(token));
       continue;

@@ -90,12 +90,16 @@ class SuffixStore : public LookupFile {
   // Adds all texts to `builder`. Errors: kDataLoss; those of the builder.
   Status copy_to(SuffixStoreBuilder& builder) const;
 
-  // Reads everything: checksums, that `order` holds each place once, in order. Slow.
+  // Reads everything: checksums, that `order` holds each place once, in order, and that
+  // nothing but texts' ends is without one. Slow.
   Status verify() const;
 
  private:
   explicit SuffixStore(std::unique_ptr<StoreFile> file) : file_(std::move(file)) {}
   Status read_sections();
+  bool in_vocabulary(std::uint32_t token) const {
+    return token < static_cast<std::uint32_t>(file_->tokenizer().n_vocab);
+  }
   bool load_order(std::uint64_t i, std::uint32_t& place) const;
   int compare(std::uint32_t place, std::span<const Token> context, std::uint32_t& length) const;
 

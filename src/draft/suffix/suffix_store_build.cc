@@ -96,10 +96,9 @@ Status SuffixStore::verify() const {
       data_loss("'" + file_->path() + "' is damaged: its order is not that of its texts");
   std::vector<bool> seen(tokens_.size(), false);
   const Before before(tokens_);
-  const std::uint32_t n_vocab = static_cast<std::uint32_t>(file_->tokenizer().n_vocab);
   for (std::size_t i = 0; i < order_.size(); ++i) {
     std::uint32_t place = 0;
-    if (!load_order(i, place) || seen[place] || tokens_[place] >= n_vocab) return damaged;
+    if (!load_order(i, place) || seen[place] || !in_vocabulary(tokens_[place])) return damaged;
     seen[place] = true;
     if (i < starts_[tokens_[place]] || i >= starts_[tokens_[place] + 1]) return damaged;
     if (i > 0 && !before(before.key(order_[i - 1]), before.key(place))) return damaged;

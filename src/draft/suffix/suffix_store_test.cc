@@ -56,6 +56,21 @@ class SuffixStoreTest : public ::testing::Test {
     return *std::move(store);
   }
 
+  // Of these sections, with the checksums put right, as whoever forges a file would.
+  Result<std::unique_ptr<SuffixStore>> forge(std::uint64_t n_texts,
+                                             std::span<const std::uint32_t> tokens,
+                                             std::span<const std::uint32_t> order,
+                                             std::span<const std::uint32_t> starts) {
+    StoreContents contents;
+    contents.kind = "suffix";
+    contents.tokenizer = kTokenizer;
+    contents.params = {n_texts, order.size(), SuffixStore::kMostMatch};
+    contents.sections = {make_section("tokens", tokens), make_section("starts", starts),
+                         make_section("order", order)};
+    EXPECT_TRUE(save_store(dir_.file("forged"), contents).ok());
+    return SuffixStore::open(dir_.file("forged"));
+  }
+
   testing::TempDir dir_;
 };
 
@@ -165,7 +180,6 @@ TEST_F(SuffixStoreTest, EveryFlippedByteIsRefusedOrToldAndFindsNothingWrong) {
   }
 }
 
-// With the checksums put right by whoever forged it: nothing is read outside.
 // A file says itself how many texts it has: so a token without a place may pass for a text's end.
 TEST_F(SuffixStoreTest, AForgedTokenInPlaceOfATextsEndIsTold) {
   for (const std::uint32_t forged : {40U, 0xFFFFFFCBU}) {
@@ -173,15 +187,7 @@ TEST_F(SuffixStoreTest, AForgedTokenInPlaceOfATextsEndIsTold) {
     const std::vector<std::uint32_t> order = {1};
     std::vector<std::uint32_t> starts(41, 1);
     starts[0] = starts[1] = 0;
-    StoreContents contents;
-    contents.kind = "suffix";
-    contents.tokenizer = kTokenizer;
-    contents.params = {2, order.size(), SuffixStore::kMostMatch};
-    contents.sections = {make_section("tokens", std::span<const std::uint32_t>(tokens)),
-                         make_section("starts", std::span<const std::uint32_t>(starts)),
-                         make_section("order", std::span<const std::uint32_t>(order))};
-    ASSERT_TRUE(save_store(dir_.file("forged"), contents).ok());
-    const Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(dir_.file("forged"));
+    const Result<std::unique_ptr<SuffixStore>> store = forge(2, tokens, order, starts);
     ASSERT_TRUE(store.ok()) << store.status().message();
     EXPECT_EQ((*store)->verify().code(), StatusCode::kDataLoss);
     SuffixStoreBuilder builder(kTokenizer);
@@ -191,6 +197,7 @@ TEST_F(SuffixStoreTest, AForgedTokenInPlaceOfATextsEndIsTold) {
   }
 }
 
+// With the checksums put right by whoever forged it: nothing is read outside.
 TEST_F(SuffixStoreTest, ForgedPlacesAndTokensNeverLeadOutside) {
   const std::uint64_t seed = testing::test_seed(20261123);
   std::mt19937_64 random(seed);
@@ -203,15 +210,7 @@ TEST_F(SuffixStoreTest, ForgedPlacesAndTokensNeverLeadOutside) {
         word = static_cast<std::uint32_t>(random() % 4 == 0 ? random() : random() % 50);
       }
     }
-    StoreContents contents;
-    contents.kind = "suffix";
-    contents.tokenizer = kTokenizer;
-    contents.params = {1, 48, SuffixStore::kMostMatch};
-    contents.sections = {make_section("tokens", std::span<const std::uint32_t>(tokens)),
-                         make_section("starts", std::span<const std::uint32_t>(starts)),
-                         make_section("order", std::span<const std::uint32_t>(order))};
-    ASSERT_TRUE(save_store(dir_.file("forged"), contents).ok());
-    Result<std::unique_ptr<SuffixStore>> store = SuffixStore::open(dir_.file("forged"));
+    const Result<std::unique_ptr<SuffixStore>> store = forge(1, tokens, order, starts);
     ASSERT_TRUE(store.ok());
     EXPECT_FALSE((*store)->verify().ok()) << "seed " << seed;
     for (Token last = 0; last < 40; ++last) {

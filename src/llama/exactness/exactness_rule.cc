@@ -196,13 +196,15 @@ std::uint64_t RuleFacts::bytes_of(std::string_view type) const {
   return 0;
 }
 
-namespace {
+Result<RuleFacts> read_rule_facts(const ModelOptions& options) {
+  OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(options.path));
+  return read_rule_facts(options, header);
+}
 
-Result<RuleFacts> facts_of(const std::string& path, const GgufHeader& header,
-                           std::int32_t n_gpu_layers, KernelChoice kernels) {
+Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader& header) {
   ensure_backend();
   RuleFacts facts;
-  facts.on_cpu = n_gpu_layers == 0 || !has_other_device();
+  facts.on_cpu = options.n_gpu_layers == 0 || !has_other_device();
   for (const std::vector<std::int32_t>* sizes : {&header.head_sizes_k, &header.head_sizes_v}) {
     for (const std::int32_t size : *sizes) {
       if (std::find(facts.head_sizes.begin(), facts.head_sizes.end(), size) ==
@@ -212,9 +214,10 @@ Result<RuleFacts> facts_of(const std::string& path, const GgufHeader& header,
     }
   }
 
-  const Result<std::vector<Matrix>> matrices = read_matrices(path, header);
+  const Result<std::vector<Matrix>> matrices = read_matrices(options.path, header);
   if (!matrices.ok()) return matrices.status();
-  const bool own = kernels == KernelChoice::kAuto && own_kernels().available;
+  const bool own =
+      options.workers.empty() && options.kernels == KernelChoice::kAuto && own_kernels().available;
   facts.own_attention = own && facts.on_cpu && own_attention(header, *matrices);
   std::map<std::string, std::uint64_t> bytes;
   for (const Matrix& matrix : *matrices) {
@@ -231,24 +234,6 @@ Result<RuleFacts> facts_of(const std::string& path, const GgufHeader& header,
       [](const std::pair<std::string, std::uint64_t>& a,
          const std::pair<std::string, std::uint64_t>& b) { return a.second > b.second; });
   return facts;
-}
-
-}  // namespace
-
-Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_layers,
-                                  KernelChoice kernels) {
-  OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(path));
-  return facts_of(path, header, n_gpu_layers, kernels);
-}
-
-Result<RuleFacts> read_rule_facts(const ModelOptions& options) {
-  OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(options.path));
-  return read_rule_facts(options, header);
-}
-
-Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader& header) {
-  const KernelChoice kernels = options.workers.empty() ? options.kernels : KernelChoice::kStock;
-  return facts_of(options.path, header, options.n_gpu_layers, kernels);
 }
 
 LoadPlan settings_rule(const RuleFacts& facts, const ModelOptions& options) {

@@ -82,13 +82,9 @@ struct LoadPlan {
   }
 };
 
-// Reads the file's header; the weights stay on the disk. `n_gpu_layers` as in ModelOptions.
+// Of a model that is to be opened: reads the file's header; the weights stay on the disk. Matrices
+// that Outrider's kernels would take are left out, but with workers, where they lie elsewhere.
 // Errors: read_gguf_header()'s.
-// With kAuto, matrices that Outrider's kernels would take are left out.
-Result<RuleFacts> read_rule_facts(const std::string& path, std::int32_t n_gpu_layers,
-                                  KernelChoice kernels);
-
-// The same for a model that is to be opened: with workers, whose matrices lie elsewhere, kStock.
 Result<RuleFacts> read_rule_facts(const ModelOptions& options);
 // Likewise, where the file's header was read.
 Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader& header);

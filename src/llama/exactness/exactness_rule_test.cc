@@ -203,6 +203,10 @@ TEST(ExactnessRule, NamesWhatIsKnownAgainstASetting) {
   EXPECT_EQ(rule(elsewhere).context.type_k, "f16") << "nothing is known there";
 }
 
+Result<RuleFacts> read_facts(const std::string& path, KernelChoice kernels) {
+  return read_rule_facts({.path = path, .n_gpu_layers = 0, .kernels = kernels});
+}
+
 TEST(ExactnessRule, ReadsTheFactsFromTheFile) {
   const TempDir dir;
   const std::string path = dir.file("tiny.gguf");
@@ -212,7 +216,7 @@ TEST(ExactnessRule, ReadsTheFactsFromTheFile) {
     testing::TinyModelOptions tiny;
     tiny.weight_type = type.first;
     ASSERT_TRUE(testing::write_tiny_gguf(path, tiny).ok());
-    const Result<RuleFacts> facts = read_rule_facts(path, /*n_gpu_layers=*/0, KernelChoice::kStock);
+    const Result<RuleFacts> facts = read_facts(path, KernelChoice::kStock);
     ASSERT_TRUE(facts.ok()) << facts.status().message();
     ASSERT_EQ(facts->weights.size(), 1u) << "norms and look-up tables do not count";
     EXPECT_EQ(facts->weights[0].first, type.second);
@@ -223,18 +227,18 @@ TEST(ExactnessRule, ReadsTheFactsFromTheFile) {
     const std::uint64_t bytes = facts->bytes_of(type.second);
 
     EXPECT_FALSE(facts->own_attention) << "llama.cpp's kernels were asked for";
-    const Result<RuleFacts> own = read_rule_facts(path, 0, KernelChoice::kAuto);
+    const Result<RuleFacts> own = read_facts(path, KernelChoice::kAuto);
     ASSERT_TRUE(own.ok());
     EXPECT_EQ(own->own_attention, own->weights.empty());
 
     tiny.tied_output = true;
     ASSERT_TRUE(testing::write_tiny_gguf(path, tiny).ok());
-    EXPECT_EQ(read_rule_facts(path, 0, KernelChoice::kStock)->bytes_of(type.second), bytes)
+    EXPECT_EQ(read_facts(path, KernelChoice::kStock)->bytes_of(type.second), bytes)
         << "a table that is the output too counts as one";
     EXPECT_EQ(own->twice_bytes, 0U);
-    EXPECT_EQ(read_rule_facts(path, 0, KernelChoice::kAuto)->twice_bytes > 0, own->weights.empty());
+    EXPECT_EQ(read_facts(path, KernelChoice::kAuto)->twice_bytes > 0, own->weights.empty());
   }
-  EXPECT_EQ(read_rule_facts(dir.file("none.gguf"), 0, KernelChoice::kAuto).status().code(),
+  EXPECT_EQ(read_facts(dir.file("none.gguf"), KernelChoice::kAuto).status().code(),
             StatusCode::kNotFound);
 }
 
