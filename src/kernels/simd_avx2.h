@@ -23,6 +23,7 @@ struct Avx2 {
   static constexpr int kRows = 16;
   static constexpr int kTile = 4;
   static constexpr bool kUnpacksOnce = true;
+  static constexpr int kAheadOfFew = 2304;
 
   static Bytes load(const std::uint8_t* at) { return {load_32(at), load_32(at + 32)}; }
   static void store(std::uint8_t* at, Bytes v) {

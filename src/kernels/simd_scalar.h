@@ -11,6 +11,7 @@ struct Scalar {
   static constexpr int kRows = 8;
   static constexpr int kTile = 1;
   static constexpr bool kUnpacksOnce = true;
+  static constexpr int kAheadOfFew = 0;
   static constexpr std::uint8_t kFlip = 0;
   template <class T, int kSize>
   struct Lanes {

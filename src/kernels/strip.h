@@ -18,6 +18,7 @@
 //                                  registers hold all vectors of a group beside the sums
 //   halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats
 //   kTile, kUnpacksOnce            rows of a tile; whether several tiles unpack once, to memory
+//   kAheadOfFew                    bytes_ahead() for one row and for two
 //   largest(x, y)                  x > y ? x : y
 //   power_of_two(v)                2^n for v = 1.5 * 2^23 + n, -127 <= n <= 0; zero for -127
 //   multiply, add, fma, negative, to_float, either, `set` of one value
@@ -223,7 +224,7 @@ void multiply_strip(const std::uint8_t* strip, std::int64_t n_columns, const voi
       !kTakesPairs<S> &&
       (Packed::kBits == 8 || (kVectorByVector<S, kShape::kValues> && Packed::kHigh == 0));
   const bool in_memory = S::kUnpacksOnce && !kAsPacked && n_tiles > 1;
-  const int ahead = bytes_ahead(n);
+  const int ahead = bytes_ahead<S>(n);
   Unpacked<S> weights;
   const auto n_groups = static_cast<int>(n_columns / kGroup);
   for (int first = 0; first < n_groups; first += kChunkGroups) {

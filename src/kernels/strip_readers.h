@@ -27,13 +27,23 @@ inline constexpr bool kVectorByVector = requires {
   typename S::template Dots<kValues, 1>;
 };
 
-// How much ahead of what is read packed weights are fetched, for `n` rows of activations. With few
-// rows the processor's own fetching keeps up with the memory, if only the lines of a group are
-// asked for all at once. With more rows, computing holds it up: then what comes later is asked for,
-// into the second-level cache. Measured on a Zen 4 (Q4_0, one thread, 100 MB, which it reads in 3.2
-// ms), ms for 1, 2, 3, 4, 8 rows: 0 ahead 3.2, 3.2, 3.7, 5.3, 10.3; 6,912 ahead 4.3, 3.6, 3.7, 4.8,
-// 9.1; left to the processor, 1, 2, 3 rows, 3.5, 4.7, 7.1.
-[[gnu::always_inline]] inline int bytes_ahead(int n) { return n > 2 ? 6912 : 0; }
+// How much ahead of what is read packed weights are fetched, for `n` rows of activations. With more
+// than two rows computing holds up the processor's own fetching: then what comes later is asked
+// for, into the second-level cache. With fewer that depends on the processor (S::kAheadOfFew): some
+// keep up with the memory by themselves, if only the lines of a group are asked for all at once.
+// Measured with Q4_0:
+//
+//   Zen 4, AVX512, one thread, ms for 100 MB, which it reads in 3.2 ms; 1, 2, 3, 4, 8 rows:
+//     0 ahead 3.2, 3.2, 3.7, 5.3, 10.3; 6,912 ahead 4.3, 3.6, 3.7, 4.8, 9.1; left to the processor,
+//     1, 2, 3 rows, 3.5, 4.7, 7.1
+//   Zen 3, AVX2, two threads, GB/s, of which they read 19.9 to 22.8; 1, 2, 4, 8 rows, twice:
+//     0 ahead 17.6 and 15.9, 16.6 and 14.1, 14.9 and 14.1, 10.5 and 7.9
+//     2,304 ahead 21.8 and 17.8, 24.1 and 17.5, 20.6 and 16.5, 11.1 and 9.9
+//     4,608 ahead 21.4 and 16.7, 22.5 and 17.0, 21.1 and 17.0, 11.0 and 10.1
+template <class S>
+[[gnu::always_inline]] inline int bytes_ahead(int n) {
+  return n > 2 ? 6912 : S::kAheadOfFew;
+}
 
 // Fetches what comes `ahead` bytes after the `kBytes` at `at`. A strip's bytes are one stream, and
 // the next strip's follow.
