@@ -201,18 +201,23 @@ struct HeaderReader {
 
   // Q3_K: kernels/block.h says where the bits lie.
   static void read_six_bits(Floats d, const std::uint8_t* in, float (*scale)[2][kRows]) {
-    alignas(64) std::uint8_t six[kRows];
-    for (int i = 0; i < 16; ++i) {
-      const std::uint8_t* low = in + i % 8 * kRows;
-      const std::uint8_t* high = in + (8 + i % 4) * kRows;
-      const int low_shift = i < 8 ? 0 : 4;
-      const int high_shift = i / 4 * 2;
-      for (int r = 0; r < kRows; ++r) {
-        const int code = ((low[r] >> low_shift) & 15) | ((high[r] >> high_shift) & 3) << 4;
-        six[r] = static_cast<std::uint8_t>(code - 32);
-      }
-      S::store_floats(scale[i / 2][i % 2], S::multiply(d, S::signed_bytes(six)));
+    // Each round's shifts are constants, or GCC takes the rows one by one.
+    [&]<std::size_t... kI>(std::index_sequence<kI...>) {
+      const auto one = [&]<int kAt>() {
+        constexpr int kLowShift = kAt < 8 ? 0 : 4;
+        constexpr int kHighShift = kAt / 4 * 2;
+        const std::uint8_t* low = in + kAt % 8 * kRows;
+        const std::uint8_t* high = in + (8 + kAt % 4) * kRows;
+        alignas(64) std::uint8_t six[kRows];
+        for (int r = 0; r < kRows; ++r) {
+          const int code = ((low[r] >> kLowShift) & 15) | ((high[r] >> kHighShift) & 3) << 4;
+          six[r] = static_cast<std::uint8_t>(code - 32);
+        }
+        S::store_floats(scale[kAt / 2][kAt % 2], S::multiply(d, S::signed_bytes(six)));
+      };
+      (one.template operator()<static_cast<int>(kI)>(), ...);
     }
+    (std::make_index_sequence<16>());
   }
 };
 
