@@ -102,6 +102,7 @@ struct Avx2 {
   static Floats power_of_two(Floats x) { return {power_of_two(x.a), power_of_two(x.b)}; }
   // GCC puts off additions to where their sum is used, with all that is to be added kept in memory.
   static void stay_in_registers(Ints& v) { asm("" : "+x"(v.a), "+x"(v.b)); }
+  static void stay_in_registers(__m256i& v) { asm("" : "+x"(v)); }
   static Ints plus(Ints x, Ints y) {
     return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)};
   }
@@ -205,11 +206,13 @@ struct Avx2Plain : Avx2 {
   }
 
   // For values of which a whole group's products are summed in 16 bits, and those of which not even
-  // two: the sums of others would take twice the registers.
+  // two.
   template <Values kValues, int kN>
-  requires(kValues == Values::kTo15 || kValues == Values::kSigned8) class Dots {
+  class Dots {
    public:
-    template <int kJ, class Row>
+    static constexpr int kPasses = 1;
+
+    template <int kJ, int kPass, class Row>
     [[gnu::always_inline]] void add(Bytes v, Row row) {
 #pragma GCC unroll 8
       for (int c = 0; c < kN; ++c) {
@@ -232,6 +235,37 @@ struct Avx2Plain : Avx2 {
    private:
     static constexpr bool kWide = kValues == Values::kSigned8;  // sums_ have 32 bits, not 16
     Ints sums_[kN];
+  };
+
+  // For those of which some vectors' products are summed in 16 bits, and then in 32: both sums of
+  // all 16 rows do not fit into the registers, so each pass has a half of the rows.
+  template <Values kValues, int kN>
+  requires(kValues == Values::kTo31 || kValues == Values::kTo63) class Dots<kValues, kN> {
+   public:
+    static constexpr int kPasses = 2;
+
+    template <int kJ, int kPass, class Row>
+    [[gnu::always_inline]] void add(Bytes v, Row row) {
+      constexpr int kSafe = sums_in_16_bits(kValues);
+#pragma GCC unroll 8
+      for (int c = 0; c < kN; ++c) {
+        const __m256i a = _mm256_maddubs_epi16(kPass == 0 ? v.a : v.b, four(row(c)));
+        pairs_[c] = kJ % kSafe == 0 ? a : _mm256_add_epi16(pairs_[c], a);
+        stay_in_registers(pairs_[c]);
+        if constexpr (kJ % kSafe == kSafe - 1) {
+          const __m256i sum = _mm256_madd_epi16(pairs_[c], _mm256_set1_epi16(1));
+          sums_[kPass][c] = kJ < kSafe ? sum : _mm256_add_epi32(sums_[kPass][c], sum);
+          stay_in_registers(sums_[kPass][c]);
+        }
+      }
+    }
+    [[gnu::always_inline]] Ints sum(int c, std::int32_t start) const {
+      return plus({sums_[0][c], sums_[1][c]}, set_int(start));
+    }
+
+   private:
+    __m256i pairs_[kN];
+    __m256i sums_[2][kN];
   };
 
  private:

@@ -13,9 +13,10 @@
 //   dot<values, n>(start, v, q)    per lane r: start + the sum over j < n and e < 4 of
 //                                  v[j][4r + e] * q[4j + e]
 //   Dots<values, n>                dot of n rows with the same vectors, which come one by one:
-//                                  add<j>(v, row) for j = 0, 1, ..., `row`(c) the four activations
-//                                  that row c has for it; then sum(c, start). Left out where
-//                                  registers hold all vectors of a group beside the sums
+//                                  add<j, p>(v, row) for j = 0, 1, ..., `row`(c) the four
+//                                  activations that row c has for it, in kPasses (1 or 2) passes p
+//                                  over all of them; then sum(c, start). Left out where registers
+//                                  hold all vectors of a group beside the sums
 //   halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats
 //   kTile, kUnpacksOnce            rows of a tile; whether several tiles unpack once, to memory
 //   kAheadOfFew                    bytes_ahead() for one row and for two
@@ -86,9 +87,20 @@ template <class S, class Reader, class kShape, int kPart, int kN, std::size_t...
                                             std::index_sequence<kJ...> /*vectors*/) {
   constexpr int kFirst = kPart * static_cast<int>(sizeof...(kJ));
   typename S::template Dots<kShape::kValues, kN> dots;
-  (dots.template add<kJ>(Reader::template vector<kFirst + kJ>(group),
-                         [&](int c) { return a[c]->value + 4 * (kFirst + kJ); }),
+  (dots.template add<kJ, 0>(Reader::template vector<kFirst + kJ>(group),
+                            [&](int c) { return a[c]->value + 4 * (kFirst + kJ); }),
    ...);
+  if constexpr (dots.kPasses == 2) {
+    // As if elsewhere: or GCC keeps what it has read of them, in memory of its own.
+    const ActivationGroup* again[kN];
+    for (int c = 0; c < kN; ++c) {
+      again[c] = a[c];
+      asm("" : "+r"(again[c]));
+    }
+    (dots.template add<kJ, 1>(Reader::template vector<kFirst + kJ>(group),
+                              [&](int c) { return again[c]->value + 4 * (kFirst + kJ); }),
+     ...);
+  }
 #pragma GCC unroll 8
   for (int c = 0; c < kN; ++c) {
     const auto dot = dots.sum(c, kShape::kMinimum ? 0 : a[c]->offset[kPart]);
