@@ -122,7 +122,7 @@ static void texts(const char* target, const char* draft) {
   char polled[2048];
   char id[32];
   char params[128];
-  struct heard heard = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+  struct heard heard = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
   outrider* o;
   snprintf(config, sizeof config,
            "{\"slots\":2,\"model\":{\"path\":\"%s\",\"ctx\":512,\"threads\":1},"

@@ -4,13 +4,16 @@
 PASSED=0
 FAILED=0
 
-# Statistics, simulations, and the same bits compared again for one more weight type or tokenizer: a
-# third of the sanitized tests' time, and nothing in them that the other tests of the same code do not
-# touch. `./dev sanitize` runs them, too.
+# Statistics, simulations, every case of a small function, every chat template once more, and the same
+# bits compared again for one more weight type or tokenizer: more than a third of the sanitized tests' time, and
+# nothing in them that the other tests of the same code do not touch. `./dev sanitize` runs them, too.
 NUMBERS_ONLY='RejectionProof|RulesProof|AMillionDraws|TenThousandTexts|Planner\.SeveralRequests|Planner\.IsAtThreeQuarters'
 NUMBERS_ONLY+='|OpenTargetTest\.(AVerdictIs|QuantisedWeights|InsistingGives)|SameOutput\..*Q8_0'
 NUMBERS_ONLY+='|OtherVocabulary\..*(same_tokens|with_pieces|BPE_drafted)|LlamaTreeTest\.(RandomShapes|FreeingCells)'
-NUMBERS_ONLY+='|LlamaModelExactTest\..*(Q4_0|Q8_0)'
+NUMBERS_ONLY+='|LlamaModelExactTest\..*(Q4_0|Q8_0)|OpenTargetTest\.MixturesOfExperts'
+NUMBERS_ONLY+='|ChatTemplateTest\.(EveryTemplateSaysThe|NoPromptHolds)|ChatGrammarTest\.NoTemplateLets'
+NUMBERS_ONLY+='|NumberRangeTest\.HoldsThe|Utf8Test\.TheHeldBackTail|RoomPlan\.InEverySmallWorld'
+NUMBERS_ONLY+='|ALongTextIsTokenisedWhole/Bpe|Planner\.(ManyRequests|NeverSlower|AGoodCheap)'
 
 # Bodies that ./dev test sends to each endpoint of /openapi.json; ./dev clients sends 12.
 FEW_EXAMPLES=3
