@@ -5,8 +5,9 @@ PASSED=0
 FAILED=0
 
 # Statistics, simulations, every case of a small function, every chat template once more, and the same
-# bits compared again for one more weight type or tokenizer: more than a third of the sanitized tests' time, and
-# nothing in them that the other tests of the same code do not touch. `./dev sanitize` runs them, too.
+# bits compared again for one more weight type or tokenizer: more than a third of the sanitized tests'
+# time, and nothing in them that the other tests of the same code do not touch. `./dev sanitize` runs
+# them, too.
 NUMBERS_ONLY='RejectionProof|RulesProof|AMillionDraws|TenThousandTexts|Planner\.SeveralRequests|Planner\.IsAtThreeQuarters'
 NUMBERS_ONLY+='|OpenTargetTest\.(AVerdictIs|QuantisedWeights|InsistingGives)|SameOutput\..*Q8_0'
 NUMBERS_ONLY+='|OtherVocabulary\..*(same_tokens|with_pieces|BPE_drafted)|LlamaTreeTest\.(RandomShapes|FreeingCells)'
