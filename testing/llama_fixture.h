@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -17,6 +16,7 @@
 #include "llama.h"
 #include "llama/files/model_file.h"
 #include "llama/model/llama_model.h"
+#include "testing/chi_square.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 
@@ -170,10 +170,7 @@ class TinyModelTest : public ::testing::Test {
     return rows;
   }
 
-  static unsigned test_seed() {
-    const char* text = std::getenv("OUTRIDER_TEST_SEED");
-    return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 1234u;
-  }
+  static unsigned test_seed() { return static_cast<unsigned>(testing::test_seed(1234)); }
 
  private:
   TempDir dir_;

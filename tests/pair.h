@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "llama/files/model_file.h"
 #include "llama/model/llama_model.h"
+#include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 
 namespace outrider::testing {
@@ -33,11 +34,7 @@ struct TinyTarget {
 };
 
 // How many prompts it is tried with.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr std::size_t kTinyPrompts = 4;
-#else
-inline constexpr std::size_t kTinyPrompts = 30;
-#endif
+inline constexpr std::size_t kTinyPrompts = testing::kSanitized ? 4 : 30;
 
 // What one run is asked for.
 struct RunOptions {

@@ -9,6 +9,7 @@
 #include "llama/sampling/sampler_chain.h"
 #include "llama/vocabulary/vocabulary.h"
 #include "testing/chi_square.h"
+#include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
 #include "tests/pair.h"
@@ -110,11 +111,7 @@ class Rules : public ::testing::TestWithParam<bool> {
 };
 
 TEST_P(Rules, TenThousandTextsOfEveryRuleFollowTheModelsOwnChances) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr std::uint64_t kTexts = 1000;
-#else
-  constexpr std::uint64_t kTexts = 10000;
-#endif
+  constexpr std::uint64_t kTexts = testing::kSanitized ? 1000 : 10000;
   const std::uint64_t seed = testing::test_seed(1000000);
   const std::vector<Token> prompt = {1, 80, 90};
   const Expected want = expected(prompt);

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "testing/chi_square.h"
 #include "testing/fake_drafter.h"
+#include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
 #include "tests/pair.h"
@@ -24,11 +25,7 @@ using testing::RunOptions;
 using testing::ScriptedDrafter;
 
 // Sanitizers make a step ten times dearer; there a tenth of the prompts is enough.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kPrompts = 12;
-#else
-constexpr std::size_t kPrompts = 200;
-#endif
+constexpr std::size_t kPrompts = testing::kSanitized ? 12 : 200;
 constexpr std::int32_t kTokens = 16;
 
 ModelOptions model_options(std::int32_t n_ctx = 256) {

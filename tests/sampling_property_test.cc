@@ -13,6 +13,7 @@
 #include "testing/chi_square.h"
 #include "testing/fake_drafter.h"
 #include "testing/random_sampling.h"
+#include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
 #include "tests/pair.h"
@@ -25,11 +26,7 @@ using testing::OpenModel;
 using testing::RunOptions;
 using testing::ScriptedDrafter;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kCases = 200;
-#else
-constexpr int kCases = 2500;
-#endif
+constexpr int kCases = testing::kSanitized ? 200 : 2500;
 
 ModelOptions model_options() {
   ModelOptions options;

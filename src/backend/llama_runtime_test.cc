@@ -10,17 +10,14 @@
 #include "base/random.h"
 #include "serve/runtime.h"
 #include "testing/chi_square.h"
+#include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
 
 namespace outrider {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint32_t kRequests = 24;
-#else
-constexpr std::uint32_t kRequests = 120;
-#endif
+constexpr std::uint32_t kRequests = testing::kSanitized ? 24 : 120;
 
 class LlamaRuntime : public ::testing::Test {
  protected:

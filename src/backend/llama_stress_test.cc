@@ -19,6 +19,7 @@
 #include "serve/runtime.h"
 #include "testing/chi_square.h"
 #include "testing/pace.h"
+#include "testing/sanitized.h"
 #include "testing/suffix_file.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
@@ -28,11 +29,7 @@ namespace outrider {
 namespace {
 
 constexpr int kThreads = 16;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kRequests = 160;
-#else
-constexpr int kRequests = 1000;
-#endif
+constexpr int kRequests = testing::kSanitized ? 160 : 1000;
 constexpr int kRequestsAChange = 4;   // of the drafters
 constexpr std::uint32_t kTexts = 32;  // different ones; each is asked for many times
 

@@ -3,6 +3,7 @@
 
 #include "testing/chi_square.h"
 #include "testing/fake_engine.h"
+#include "testing/sanitized.h"
 
 namespace outrider {
 namespace {
@@ -58,11 +59,7 @@ TEST(EngineRules, AMillionDrawsOfEveryRuleFollowTheTarget) {
   const RowFunction rows = random_rows(kSmall, 3, 1.5f);
   const std::vector<Token> prompt = {1, 2};
   const std::vector<double> expected = chances_of_texts(rows, prompt);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr std::uint64_t kTexts = 20000;
-#else
-  constexpr std::uint64_t kTexts = 333334;
-#endif
+  constexpr std::uint64_t kTexts = testing::kSanitized ? 20000 : 333334;
   for (const RuleCase c : {RuleCase{AcceptanceRule::kCoupled, 1, 4, false},
                            RuleCase{AcceptanceRule::kCoupled, 3, 6, true},
                            RuleCase{AcceptanceRule::kRejection, 1, 4, false},

@@ -13,15 +13,12 @@
 #include "http/endpoints.h"
 #include "http/listening_test.h"
 #include "testing/eventually.h"
+#include "testing/sanitized.h"
 
 namespace outrider::http {
 
 // Sanitizers keep what is freed for a while.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kCountsMemory = false;
-#else
-inline constexpr bool kCountsMemory = true;
-#endif
+inline constexpr bool kCountsMemory = !testing::kSanitized;
 
 inline bool soaks() { return std::getenv("OUTRIDER_SOAK") != nullptr; }
 inline int times(int quick, int full) { return soaks() ? full : quick; }

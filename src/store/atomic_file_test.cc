@@ -15,6 +15,7 @@
 #include "store/store_writer.h"
 #include "testing/chi_square.h"
 #include "testing/faulty_file_ops.h"
+#include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 
 namespace outrider {
@@ -22,11 +23,7 @@ namespace {
 
 using testing::FaultyFileOps;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kKills = 60;
-#else
-constexpr int kKills = 1000;
-#endif
+constexpr int kKills = testing::kSanitized ? 60 : 1000;
 
 constexpr std::size_t kWords = 60000;  // 240 KB a file
 

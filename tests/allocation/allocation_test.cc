@@ -21,6 +21,7 @@
 
 #include "capi/boundary.h"
 #include "testing/fake_loader.h"
+#include "testing/sanitized.h"
 #include "testing/suffix_file.h"
 #include "testing/tiny_dir.h"
 
@@ -95,11 +96,7 @@ using testing::FakeLoader;
 
 constexpr int kAllocations = 2000;
 // All of them take the two tests 380 s together with the address sanitizer.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kStride = 5;
-#else
-constexpr int kStride = 1;
-#endif
+constexpr int kStride = testing::kSanitized ? 5 : 1;
 constexpr int kRounds = (kAllocations + kStride - 1) / kStride;
 
 // What a client does, without an allocation of its own: texts are fixed.

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 #include <vector>
 
+#include "testing/chi_square.h"
 #include "testing/llama_cache.h"
 
 namespace outrider::llama {
@@ -27,11 +27,6 @@ void cut(CellLedger& ledger, CacheModel& cache, int seq, int length) {
     cache.seq_cp(seq, kJunk, cut.parked_from, cut.freed_from);
   }
   cache.seq_rm(seq, length);  // of what others read as well, too
-}
-
-unsigned test_seed() {
-  const char* text = std::getenv("OUTRIDER_TEST_SEED");
-  return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 20240607u;
 }
 
 TEST(CellLedgerTest, ASingleSequenceNeverParksAnything) {
@@ -262,7 +257,7 @@ class World {
 };
 
 TEST(CellLedgerTest, ItPredictsTheCellsThatLlamaChooses) {
-  const unsigned seed = test_seed();
+  const auto seed = static_cast<unsigned>(testing::test_seed(20240607));
   SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int n = 0; n < 60; ++n) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
@@ -11,8 +10,10 @@
 #include <vector>
 
 #include "llama/cells/cell_ledger.h"
+#include "testing/chi_square.h"
 #include "testing/llama_cache.h"
 #include "testing/llama_trees.h"
+#include "testing/sanitized.h"
 
 namespace outrider::llama {
 namespace {
@@ -330,16 +331,10 @@ class World {
 };
 
 // With the address sanitizer 60 take 219 s.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kWorlds = 6;
-#else
-constexpr int kWorlds = 60;
-#endif
+constexpr int kWorlds = testing::kSanitized ? 6 : 60;
 
 TEST(TreeIdsTest, WhateverHappensEachNodeSeesItsOwnPathAndCellsGrow) {
-  const char* given = std::getenv("OUTRIDER_TEST_SEED");
-  const unsigned seed =
-      given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : 20261121u;
+  const auto seed = static_cast<unsigned>(testing::test_seed(20261121));
   SCOPED_TRACE("OUTRIDER_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int n = 0; n < kWorlds; ++n) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "llama/base/handles.h"
+#include "testing/chi_square.h"
 
 namespace outrider::llama {
 namespace {
@@ -77,10 +77,7 @@ void expect_same(const SamplingOptions& options, const std::vector<float>& row) 
   }
 }
 
-unsigned test_seed() {
-  const char* text = std::getenv("OUTRIDER_TEST_SEED");
-  return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 4711u;
-}
+unsigned test_seed() { return static_cast<unsigned>(testing::test_seed(4711)); }
 
 TEST(SamplerChainTest, EveryChainLeavesWhatLlamaLeaves) {
   const unsigned seed = test_seed();
