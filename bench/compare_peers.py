@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures Outrider beside llama-server: same files, same prompts, one after the other in one run.
 
---peers names llama-server's settings: "none", "draft-simple:N" (N drafted tokens at most) or one of
-its n-gram types. --ours names Outrider's: "plain", "auto" (the default: all that is there, as many
-as pay), or DRAFTERS@WIDTH, such as draft-model@auto, draft-model@4 or suffix,draft-model@auto. Every
-setting is a process of its own that answers all prompts, so what ours learns on the way counts. The
+--peers names llama-server's settings: "none", "draft-simple:N" or "draft-eagle3:N" (N drafted tokens
+at most) or one of its n-gram types. --ours names Outrider's: "plain", "auto" (the default: all that is
+there, as many as pay), or DRAFTERS@WIDTH, such as draft-model@auto, draft-model@4, eagle3@auto or
+suffix,draft-model@auto. A head (--head) is the draft of what names eagle3, and of "auto" where there
+is no --draft. Every setting is a process of its own that answers all prompts, so what ours learns on the way counts. The
 order turns from round to round; further rounds of a prompt find it in every program's cache.
 
 With --until X rounds are added until the 95 % interval of ours / best peer, over all of these prompts,
@@ -38,8 +39,9 @@ class Peer:
     def __init__(self, args, setting):
         extra = ["-m", args.target] + args.peer_args.split()
         kind, _, n = setting.partition(":")
-        if kind == "draft-simple":
-            extra += ["-md", args.draft, "--spec-draft-n-max", n or "3", "-td", str(args.threads)]
+        if kind in ("draft-simple", "draft-eagle3"):
+            file = args.draft if kind == "draft-simple" else args.head
+            extra += ["-md", file, "--spec-draft-n-max", n or "3", "-td", str(args.threads)]
         if kind != "none":
             extra += ["--spec-type", kind]
         self.server = llama_server(args.server, extra, args.threads)
@@ -81,9 +83,10 @@ def may_ask_draft(outrider, drafters):
 class Ours:
     def __init__(self, args, setting):
         drafters, _, width = setting.partition("@")
-        draft = args.draft and may_ask_draft(args.outrider, drafters)
+        file = args.head if "eagle3" in drafters or not args.draft else args.draft
+        draft = file and may_ask_draft(args.outrider, drafters)
         self.rpc = Rpc([args.outrider, "rpc", "-m", args.target, "-t", str(args.threads), "-c",
-                        str(CONTEXT), "--slots", "1"] + (["-d", args.draft] if draft else []))
+                        str(CONTEXT), "--slots", "1"] + (["-d", file] if draft else []))
         self.rpc.wait_until_loaded(draft)
         self.speculative = setting != "plain"
         if self.speculative and setting != "auto":
@@ -297,6 +300,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", required=True)
     parser.add_argument("--draft", help="for draft-simple, and for what of ours uses it")
+    parser.add_argument("--head", help="EAGLE-3, for draft-eagle3, and for what of ours uses it")
     parser.add_argument("--server", default=os.path.join(here, "build/bin/llama-server"))
     parser.add_argument("--outrider", default=os.path.join(here, "build/outrider"))
     parser.add_argument("--prompts", default=os.path.join(here, "bench/prompts.jsonl"),

@@ -16,9 +16,9 @@ class Head(torch.nn.Module):
         self.target, self.heads, self.heads_kv = target, target.n_head, target.n_head_kv
         n, size = target.n_embd, target.size
         weight = lambda rows, columns: torch.nn.Parameter(
-            torch.randn(rows, columns) / math.sqrt(columns)
+            torch.randn(rows, columns, device=target.device) / math.sqrt(columns)
         )
-        ones = lambda: torch.nn.Parameter(torch.ones(n))
+        ones = lambda: torch.nn.Parameter(torch.ones(n, device=target.device))
         # Inputs are divided by each dimension's size, which differs by orders of magnitude; the
         # file's fc does both.
         self.register_buffer("scale", scale)
@@ -30,7 +30,7 @@ class Head(torch.nn.Module):
         self.attn_output = weight(n, self.heads * size)
         self.ffn_norm = ones()
         self.ffn_gate, self.ffn_up = weight(target.n_ff, n), weight(target.n_ff, n)
-        self.ffn_down = torch.nn.Parameter(torch.zeros(n, target.n_ff))
+        self.ffn_down = torch.nn.Parameter(torch.zeros(n, target.n_ff, device=target.device))
         self.output_norm = torch.nn.Parameter(target.w["output_norm.weight"].clone())
 
     @torch.no_grad()
@@ -59,7 +59,7 @@ class Head(torch.nn.Module):
         self.attn_v[:, :n] = (left * values)[:, :rank].T
         self.attn_output.mul_(0.05)
         state = rms_norm(self.fuse(taps.unflatten(1, (3, n))), self.attn_norm_2, t.epsilon)
-        constant = solve(torch.cat((token, state), 1), torch.ones(len(token), 1))[:, 0]
+        constant = solve(torch.cat((token, state), 1), torch.ones_like(token[:, :1]))[:, 0]
         for head in range(self.heads):
             rows, kv = slice(head * size, (head + 1) * size), head // groups
             back = (head % groups) * t.frequencies
@@ -99,7 +99,7 @@ class Head(torch.nn.Module):
                 (rms_norm(embedding, self.attn_norm, eps), rms_norm(state, self.attn_norm_2, eps)),
                 -1,
             )
-            angles = (torch.arange(m) + k)[:, None] * t.frequencies
+            angles = (torch.arange(m, device=t.device) + k)[:, None] * t.frequencies
             split = lambda x, heads: x.view(b, m, heads, t.size).transpose(1, 2)
             q = rotate(split(F.linear(h, self.attn_q), self.heads), angles)
             key = rotate(split(F.linear(h, self.attn_k), self.heads_kv), angles)
@@ -119,7 +119,7 @@ class Head(torch.nn.Module):
         groups, size = self.heads // self.heads_kv, self.target.size
         q = q.unflatten(1, (self.heads_kv, groups)) / math.sqrt(size)  # [b, kv, groups, m, size]
         first = q @ keys[0][:, :, None, :m].transpose(-1, -2)
-        first = first + torch.full((m, m), -math.inf).triu(1)
+        first = first + torch.full((m, m), -math.inf, device=q.device).triu(1)
         own = [(q * k[:, :, None, :m]).sum(-1, keepdim=True) for k in keys[1:]]
         weights = torch.cat([first, *own], -1).softmax(-1)
         mixed = weights[..., :m] @ values[0][:, :, None, :m]

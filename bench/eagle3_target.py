@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 import sys
-import time
+import typing
 
 import gguf
 import numpy
@@ -96,9 +96,11 @@ def rms_norm(x, weight, epsilon):
 
 
 class Target:
-    """The GGUF file's model, evaluated one token of many texts at a time."""
+    """The GGUF file's model, evaluated one token of many texts at a time. Its tensors, and all that
+    is made with them, are on PyTorch's `device`."""
 
-    def __init__(self, path, multiplied_in):
+    def __init__(self, path, multiplied_in, device):
+        self.device = torch.device(device)
         self.reader = gguf.GGUFReader(path)
         self.tensors = {tensor.name: tensor for tensor in self.reader.tensors}
         key = lambda name, other=None: (
@@ -119,7 +121,9 @@ class Target:
         self.rope_base = key("llama.rope.freq_base", 10000.0)
         if "rope_freqs.weight" in self.tensors:
             sys.exit(f"'{path}' has factors of rotary position, which this script does not know")
-        self.frequencies = self.rope_base ** (-torch.arange(0, self.size, 2).float() / self.size)
+        self.frequencies = self.rope_base ** (
+            -torch.arange(0, self.size, 2, device=self.device).float() / self.size
+        )
         self.output_name = (
             "output.weight" if "output.weight" in self.tensors else "token_embd.weight"
         )
@@ -138,7 +142,7 @@ class Target:
             numpy.array(
                 gguf.quants.dequantize(tensor.data, tensor.tensor_type), dtype=numpy.float32
             )
-        )
+        ).to(self.device)
 
     def linear(self, x, name):
         weight = self.matrices[name + ".weight"]
@@ -149,7 +153,8 @@ class Target:
 
     def start(self, n_texts, n_tokens):
         shape = (n_texts, self.n_head_kv, n_tokens, self.size)
-        self.cache = [(torch.zeros(shape), torch.zeros(shape)) for _ in range(self.n_layer)]
+        zeros = lambda: torch.zeros(shape, device=self.device)
+        self.cache = [(zeros(), zeros()) for _ in range(self.n_layer)]
 
     def step(self, tokens, position, taps):
         """Evaluates tokens [n] at `position`; returns the inputs of layers `taps`, [n, taps, n_embd],
@@ -178,69 +183,92 @@ class Target:
         return torch.stack(kept, 1), rms_norm(x, w["output_norm.weight"], self.epsilon)
 
 
-def make_prompts(tokenizer, n_greedy, seed):
-    """Token lists, in an order drawn from the seed, and a temperature for each; the first
-    `n_greedy` at 0."""
-    pairs = [task.format(subject) for task in TASKS for subject in SUBJECTS]
-    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(seed)).tolist()
-    prompts = [
-        tokenizer.encode(
-            f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\n"
-            f"{pairs[i]}<|im_end|>\n<|im_start|>assistant\n"
-        )
-        for i in order
+class Prompt(typing.NamedTuple):
+    """What a text begins with, and how the target goes on."""
+
+    tokens: list[int]
+    temperature: float
+    n_ends: int  # the text ends with the so-many-th end of a message that the target says
+
+
+def make_prompts(tokenizer, n_greedy, rounds, seed):
+    """Prompts in an order drawn from the seed, the first `n_greedy` at temperature 0. Each round has
+    every task with every subject, in another order and at other temperatures. From the second round
+    on there are as many prompts that end where the user's words begin: the target asks itself (Xu
+    et al., "Magpie", 2406.08464), so that texts are about more than is listed here."""
+    generator = torch.Generator().manual_seed(seed)
+    system = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\n"
+    questions = [
+        tokenizer.encode(f"{system}{task.format(subject)}<|im_end|>\n<|im_start|>assistant\n")
+        for task in TASKS
+        for subject in SUBJECTS
     ]
-    heats = [0.0 if i < n_greedy else (0.0, 0.4, 0.7, 1.0)[i % 4] for i in range(len(prompts))]
-    return prompts, heats
+    unasked = tokenizer.encode(system)
+    prompts = []
+    for k in range(rounds):
+        for n, i in enumerate(torch.randperm(len(questions), generator=generator).tolist()):
+            heat = 0.0 if k == 0 and n < n_greedy else (0.0, 0.4, 0.7, 1.0)[(n + k) % 4]
+            prompts.append(Prompt(questions[i], heat, n_ends=1))
+            if k > 0:
+                prompts.append(Prompt(unasked, 1.0, n_ends=2))
+    return prompts
+
+
+def make_batch(target, options, prompts, generator, goes_on):
+    """The texts of these prompts, all at once; `goes_on()` is asked after each token."""
+    n, device = len(prompts), target.device
+    end = target.reader.fields["tokenizer.ggml.eos_token_id"].contents()
+    column = lambda values: torch.tensor(values, device=device)
+    heat = column([prompt.temperature for prompt in prompts])[:, None]
+    n_prompt = column([len(prompt.tokens) for prompt in prompts])
+    n_ends = column([prompt.n_ends for prompt in prompts])
+    given = torch.full((n, options.length + 1), -1)  # -1: the target chooses
+    for i, prompt in enumerate(prompts):
+        given[i, : len(prompt.tokens)] = torch.tensor(prompt.tokens)[: options.length + 1]
+    given = given.to(device)
+    length = torch.full((n,), options.length, device=device)
+    tokens, rows, all_taps, all_last = given[:, 0], [], [], []
+    target.start(n, options.length)
+    for position in range(options.length):
+        taps, last = target.step(tokens, position, options.taps)
+        rows.append(tokens)
+        all_taps.append(taps.half())
+        all_last.append(last.half())
+        n_ends -= ((tokens == end) & (position >= n_prompt)).int()
+        length = torch.where(n_ends <= 0, length.clamp(max=position + 1), length)
+        logits = F.linear(last, target.output())
+        noise = torch.empty_like(logits).exponential_(generator=generator).log()
+        chosen = (logits - heat * noise).argmax(-1)  # Gumbel's trick
+        tokens = torch.where(given[:, position + 1] < 0, chosen, given[:, position + 1])
+        if not goes_on() or (position % 16 == 15 and int(n_ends.max()) <= 0):  # asking a GPU waits
+            break
+    ids, taps, last = torch.stack(rows, 1), torch.stack(all_taps, 1), torch.stack(all_last, 1)
+    for i, n_text in enumerate(length.clamp(max=ids.shape[1]).tolist()):
+        if n_text > len(prompts[i].tokens) + 4:
+            parts = (ids[i, :n_text], taps[i, :n_text], last[i, :n_text])
+            yield (*(part.clone() for part in parts), len(prompts[i].tokens))
 
 
 @torch.no_grad()
-def make_texts(target, options, prompts, temperatures, deadline, progress):
+def make_texts(target, options, prompts, deadline, clock, progress):
     """A list of (tokens [n], taps [n, 3, n_embd], last [n, n_embd]), as half floats, and how many
-    tokens of each were the prompt."""
-    texts, done, began = [], 0, time.process_time()
-    generator = torch.Generator().manual_seed(options.seed)
-    ends = {target.reader.fields["tokenizer.ggml.eos_token_id"].contents()}
+    tokens of each were the prompt. `clock`: what the deadline is a time of."""
+    texts, done, began = [], 0, clock()
+    generator = torch.Generator(target.device).manual_seed(options.seed)
+
+    def goes_on():
+        nonlocal done
+        done += len(batch)
+        left = deadline - clock()
+        progress.show(
+            f"texts: {done} tokens, {done / (clock() - began):.0f} a second, "
+            f"{max(0, left) / 60:.0f} min left"
+        )
+        return left > 0 or not texts
+
     for start in range(0, len(prompts), options.batch):
         batch = prompts[start : start + options.batch]
-        heat = torch.tensor(temperatures[start : start + len(batch)])[:, None]
-        n = len(batch)
-        target.start(n, options.length)
-        tokens = torch.tensor([prompt[0] for prompt in batch])
-        rows, all_taps, all_last, length = [], [], [], [0] * n
-        for position in range(options.length):
-            taps, last = target.step(tokens, position, options.taps)
-            rows.append(tokens)
-            all_taps.append(taps.half())
-            all_last.append(last.half())
-            logits = F.linear(last, target.output())
-            noise = torch.empty_like(logits).exponential_(generator=generator).log()
-            tokens = (logits - heat * noise).argmax(-1)  # Gumbel's trick
-            for i, prompt in enumerate(batch):
-                if position + 1 < len(prompt):
-                    tokens[i] = prompt[position + 1]
-                elif length[i] == 0 and int(rows[-1][i]) in ends and position >= len(prompt):
-                    length[i] = position + 1
-            done += n
-            left = deadline - time.process_time()
-            progress.show(
-                f"texts: {done} tokens, {done / (time.process_time() - began):.0f} a second, "
-                f"{max(0, left) / 60:.0f} min left"
-            )
-            if all(length) or (left < 0 and texts):
-                break
-        ids, taps, last = torch.stack(rows, 1), torch.stack(all_taps, 1), torch.stack(all_last, 1)
-        for i, prompt in enumerate(batch):
-            end = length[i] or ids.shape[1]
-            if end > len(prompt) + 4:
-                texts.append(
-                    (
-                        ids[i, :end].clone(),
-                        taps[i, :end].clone(),
-                        last[i, :end].clone(),
-                        len(prompt),
-                    )
-                )
-        if left < 0:
+        texts += make_batch(target, options, batch, generator, goes_on)
+        if clock() > deadline:
             break
     return texts

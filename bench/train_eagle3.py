@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains an EAGLE-3 head for a small llama model on texts of its own, on the processor.
+"""Trains an EAGLE-3 head for a small llama model on texts of its own, on the processor or a GPU.
 
 The head guesses the target's next tokens from three of its hidden states (see docs/glossary.md).
 What comes out is a GGUF file in the layout of the pinned llama.cpp, beside the target's file.
@@ -8,13 +8,15 @@ What comes out is a GGUF file in the layout of the pinned llama.cpp, beside the 
     ./dev models smollm2_q4_0
     /tmp/train/bin/python bench/train_eagle3.py TARGET.gguf HEAD.gguf --minutes 50
     /tmp/train/bin/python bench/train_eagle3.py TARGET.gguf WIDE.gguf --weights HEAD.pt --widen 4
+    /tmp/train/bin/python bench/train_eagle3.py TARGET.gguf HEAD.gguf --device cuda --minutes 4 \
+        --batch 1200 --length 320 --rounds 8 --train-batch 64 --depth 5
 
 It is no part of any build, and needs a few GB of memory. What it does:
 
 1. Texts. The target answers a few thousand prompts, which are made here of subjects and tasks, at
    temperatures from 0 to 1. PyTorch evaluates the weights of the GGUF file (dequantised), many
    texts at once; the hidden states that the head will read are kept on the way, so the target never
-   reads a text twice. They are written to HEAD.texts.pt, and `--texts` takes them again.
+   reads a text twice. `--texts FILE` writes them there, or takes them from there if it exists.
 2. Training. The head starts from what least squares give in seconds (Head.fit). From each position
    it then guesses `--depth` tokens in a row, each from its own state after the guess before
    (training-time test), and learns the target's distributions. Guesses are of the `--vocab` tokens
@@ -24,7 +26,8 @@ It is no part of any build, and needs a few GB of memory. What it does:
    guesses yields.
 
 `--minutes` is the processor time for the whole, so that other work on the machine makes a head later
-and not worse; 45 % of it go into texts. A modest head needs about an hour. Measured,
+and not worse; 45 % of it go into texts. With a GPU it is the time by the clock, of which texts may
+take 20 %. A modest head needs about an hour. Measured,
 SmolLM2-135M-Instruct in Q4_0 (2026-11-25, `--minutes 58`): after 4,005 steps the guesses of depth 1 to
 5 are right at 0.491, 0.475, 0.487, 0.392 and 0.077. Least squares alone, on 96 texts: 0.216, 0.109 and
 0.000. llama.cpp's guesses are those measured here, but for rounding (outrider-head-acceptance, in
@@ -58,6 +61,7 @@ from eagle3_head import Head
 from eagle3_target import Target, Tokenizer, make_texts, make_prompts
 
 KEPT_APART = 12  # texts, at temperature 0, that are measured on
+FITTED = 1000  # texts at most that least squares read: they are held as floats, all at once
 
 
 class Progress:
@@ -97,15 +101,15 @@ def loss_of(head, tokens, taps, last, output, depth):
         n = rows.shape[1] - 1  # the last row guesses behind the text's end: no distribution
         guess = F.linear(rows[:, :n], output).float().log_softmax(-1)
         losses.append(-(goal[:, k + 1 : k + 1 + n] * guess).sum(-1).mean())
-    return sum(0.8**k * loss for k, loss in enumerate(losses)), losses[0].item()
+    return sum(0.8**k * loss for k, loss in enumerate(losses)), losses[0].detach()
 
 
-def train(head, texts, vocab, options, deadline, progress, save):
+def train(head, texts, vocab, options, deadline, clock, progress, save):
     optimiser = torch.optim.AdamW(head.parameters(), lr=1.0, betas=(0.9, 0.95), weight_decay=0.01)
     output = head.target.output()[vocab]
-    began, saved, step, smooth = time.process_time(), time.process_time(), 0, None
+    began, saved, step, smooth = clock(), clock(), 0, None
     for tokens, taps, last in batches(texts, options.train_batch, options.seed):
-        now = time.process_time()
+        now = clock()
         part = step / options.steps if options.steps else (now - began) / max(1, deadline - began)
         if part >= 1:
             break
@@ -118,7 +122,7 @@ def train(head, texts, vocab, options, deadline, progress, save):
             group["lr"] = rate
         # Deeper guesses are learnt later: at first they are made of states that say nothing.
         depth = min(options.depth, 1 + int(part * options.depth))
-        with torch.autocast("cpu", torch.bfloat16, enabled=not options.exact):
+        with torch.autocast(options.device, torch.bfloat16, enabled=not options.exact):
             loss, first = loss_of(head, tokens, taps.float(), last.float(), output, depth)
         smooth = first if smooth is None else 0.97 * smooth + 0.03 * first
         optimiser.zero_grad()
@@ -126,10 +130,11 @@ def train(head, texts, vocab, options, deadline, progress, save):
         torch.nn.utils.clip_grad_norm_(head.parameters(), 1.0)
         optimiser.step()
         step += 1
-        left = (
-            f"{options.steps - step} steps" if options.steps else f"{(deadline - now) / 60:.0f} min"
-        )
-        progress.show(f"training: step {step}, loss at depth 1 {smooth:.3f}, {left} left")
+        if step % 10 == 0:  # a GPU is waited for
+            left = f"{options.steps - step} steps"
+            if not options.steps:
+                left = f"{(deadline - now) / 60:.0f} min"
+            progress.show(f"training: step {step}, loss at depth 1 {smooth:.3f}, {left} left")
         if now - saved > 300:
             save()
             saved = now
@@ -141,7 +146,7 @@ def measure(head, texts, vocab, depth):
     """Of the guesses at each depth whose forerunners were right: how many there are, and right."""
     output, counts = head.target.output()[vocab], [[0, 0] for _ in range(depth)]
     for tokens, taps, last, n_prompt in texts:
-        alive = torch.arange(len(tokens) - 1) + 2 >= n_prompt
+        alive = torch.arange(len(tokens) - 1, device=tokens.device) + 2 >= n_prompt
         for k, rows in enumerate(head(tokens[None], taps[None].float(), depth)):
             n = rows.shape[1] - 1
             guess = vocab[F.linear(rows[0, :n], output).argmax(-1)]
@@ -192,7 +197,7 @@ def add_weights(writer, head, wide):
     q8 = gguf.GGMLQuantizationType.Q8_0
 
     def add(name, tensor):
-        data = tensor.detach().float().numpy()
+        data = tensor.detach().float().cpu().numpy()
         if data.ndim == 1:
             writer.add_tensor(name, data)
         else:
@@ -202,7 +207,7 @@ def add_weights(writer, head, wide):
     fc = torch.zeros(n, 3 * wide)
     for i in range(3):
         columns = slice(i * n, (i + 1) * n)
-        fc[:, i * wide : i * wide + n] = head.fc.detach()[:, columns] / head.scale[columns]
+        fc[:, i * wide : i * wide + n] = (head.fc.detach()[:, columns] / head.scale[columns]).cpu()
     add("fc.weight", fc)
     for name in (
         "attn_norm",
@@ -222,7 +227,7 @@ def add_weights(writer, head, wide):
 
 def export(head, vocab, path, options):
     """The GGUF file."""
-    target, widen = head.target, options.widen
+    target, widen, vocab = head.target, options.widen, vocab.cpu()
     wide = target.n_embd * widen
     unfinished = path + ".part"
     writer = gguf.GGUFWriter(unfinished, "eagle3")
@@ -252,13 +257,21 @@ def parse_arguments():
     )
     parser.add_argument("target", help="GGUF file of a llama model")
     parser.add_argument(
-        "head", help="the GGUF file to write; HEAD.pt and HEAD.texts.pt lie beside it"
+        "head", help="the GGUF file to write; HEAD.pt, the trained weights, lies beside it"
     )
-    parser.add_argument("--minutes", type=float, help="of processor time for all of it (50)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="(cpu)")
+    parser.add_argument(
+        "--minutes", type=float, help="for all of it, of processor time, with a GPU by the clock (50)"
+    )
     parser.add_argument("--steps", type=int, default=0, help="of training, instead of its time")
     parser.add_argument("--threads", type=int, default=1, help="of PyTorch (1)")
     parser.add_argument("--seed", type=int, default=1, help="of everything random (1)")
-    parser.add_argument("--texts", help="a .texts.pt file of an earlier run for the same target")
+    parser.add_argument(
+        "--texts", help="file to keep the texts in, or to take them from if it is there"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="times that each task meets each subject at most (1)"
+    )
     parser.add_argument("--weights", help="a .pt file of an earlier run for the same target")
     parser.add_argument(
         "--vocab", type=int, default=8192, help="tokens that the head knows, 0: all (8192)"
@@ -296,33 +309,31 @@ def check_taps(taps, n_layer):
         sys.exit(f"--taps wants three rising layers from 0 to {n_layer - 1}")
 
 
-def find_texts(target, options, began, progress):
-    """Those of --texts, else as many as the time allows, which are kept; None: none are needed."""
-    if options.texts:
-        kept = torch.load(options.texts)
+def find_texts(target, options, began, clock, progress):
+    """Those of --texts, else as many as the time allows; None: none are needed."""
+    if options.texts and os.path.exists(options.texts):
+        kept = torch.load(options.texts, map_location=target.device)
         if tuple(kept["taps"]) != tuple(options.taps):
             sys.exit(f"--texts was made with --taps {kept['taps']}")
         return kept["texts"]
     if options.minutes <= 0:
         return None
-    prompts, heats = make_prompts(Tokenizer(target.reader), KEPT_APART, options.seed)
-    deadline = began + 60 * 0.45 * options.minutes
-    texts = make_texts(target, options, prompts, heats, deadline, progress)
-    path = options.head.removesuffix(".gguf") + ".texts.pt"
-    torch.save({"texts": texts, "taps": options.taps}, path)
+    prompts = make_prompts(Tokenizer(target.reader), KEPT_APART, options.rounds, options.seed)
+    share = 0.45 if options.device == "cpu" else 0.2
+    deadline = began + 60 * share * options.minutes
+    texts = make_texts(target, options, prompts, deadline, clock, progress)
+    if options.texts:
+        torch.save({"texts": texts, "taps": options.taps}, options.texts)
     n = sum(len(text[0]) for text in texts)
-    seconds = time.process_time() - began
-    progress.show(
-        f"texts: {len(texts)} of {n} tokens in {seconds:.0f} s of processor time", last=True
-    )
+    progress.show(f"texts: {len(texts)} of {n} tokens in {clock() - began:.0f} s", last=True)
     return texts
 
 
 def choose_vocab(target, texts, n_wanted):
     """The tokens that the texts have most, `n_wanted` of them (0: all), and the size of each of the
     inputs that the head reads."""
-    counts = torch.zeros(target.n_vocab)
-    squares, n = torch.zeros(3 * target.n_embd), 0
+    counts = torch.zeros(target.n_vocab, device=target.device)
+    squares, n = torch.zeros(3 * target.n_embd, device=target.device), 0
     for tokens, taps, _, _ in texts:
         counts += torch.bincount(tokens, minlength=target.n_vocab)
         squares += taps.float().flatten(1).pow(2).sum(0)
@@ -336,14 +347,17 @@ def main():
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
-    began, progress = time.process_time(), Progress()
-    target = Target(options.target, torch.float32 if options.exact else torch.bfloat16)
-    saved = torch.load(options.weights) if options.weights else None
+    clock = time.process_time if options.device == "cpu" else time.monotonic
+    began, progress = clock(), Progress()
+    target = Target(
+        options.target, torch.float32 if options.exact else torch.bfloat16, options.device
+    )
+    saved = torch.load(options.weights, map_location=target.device) if options.weights else None
     if saved:
         options.taps = saved["taps"]
     options.taps = options.taps or (2, target.n_layer // 2, target.n_layer - 2)
     check_taps(options.taps, target.n_layer)
-    texts = find_texts(target, options, began, progress)
+    texts = find_texts(target, options, began, clock, progress)
     if saved:
         vocab, scale = saved["vocab"], saved["state"]["scale"]
     else:
@@ -352,7 +366,7 @@ def main():
     if saved:
         head.load_state_dict(saved["state"])
     else:
-        head.fit(texts[KEPT_APART:], vocab)
+        head.fit(texts[KEPT_APART : KEPT_APART + FITTED], vocab)
 
     def save():
         torch.save(
@@ -362,9 +376,8 @@ def main():
         export(head, vocab, options.head, options)
 
     if options.minutes > 0 or options.steps > 0:
-        train(
-            head, texts[KEPT_APART:], vocab, options, began + 60 * options.minutes, progress, save
-        )
+        deadline = began + 60 * options.minutes
+        train(head, texts[KEPT_APART:], vocab, options, deadline, clock, progress, save)
         save()
     else:
         export(head, vocab, options.head, options)
@@ -372,7 +385,7 @@ def main():
         report(measure(head, texts[:KEPT_APART], vocab, options.measured_depth))
     print(
         f"{options.head}: EAGLE-3, taps {options.taps}, {len(vocab)} tokens, seed {options.seed}, "
-        f"{time.process_time() - began:.0f} s of processor time"
+        f"{clock() - began:.0f} s"
     )
 
 
