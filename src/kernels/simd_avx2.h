@@ -23,7 +23,8 @@ struct Avx2 {
   static constexpr int kRows = 16;
   static constexpr int kTile = 4;
   static constexpr bool kUnpacksOnce = true;
-  static constexpr int kAheadOfFew = 2304;
+
+  static int ahead_of_few() { return __builtin_cpu_is("intel") ? 6912 : 2304; }
 
   static Bytes load(const std::uint8_t* at) { return {load_32(at), load_32(at + 32)}; }
   static void store(std::uint8_t* at, Bytes v) {

@@ -11,8 +11,8 @@ struct Scalar {
   static constexpr int kRows = 8;
   static constexpr int kTile = 1;
   static constexpr bool kUnpacksOnce = true;
-  static constexpr int kAheadOfFew = 0;
   static constexpr std::uint8_t kFlip = 0;
+  static int ahead_of_few() { return 0; }
   template <class T, int kSize>
   struct Lanes {
     T lane[kSize];

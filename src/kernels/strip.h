@@ -19,7 +19,7 @@
 //                                  hold all vectors of a group beside the sums
 //   halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats
 //   kTile, kUnpacksOnce            rows of a tile; whether several tiles unpack once, to memory
-//   kAheadOfFew                    bytes_ahead() for one row and for two
+//   ahead_of_few()                 bytes_ahead() for one row and for two
 //   largest(x, y)                  x > y ? x : y
 //   power_of_two(v)                2^n for v = 1.5 * 2^23 + n, -127 <= n <= 0; zero for -127
 //   multiply, add, fma, negative, to_float, either, `set` of one value
@@ -60,7 +60,22 @@ struct Chunk {
   const std::uint8_t* activations;  // ActivationGroup, [rows, n_groups]
   std::size_t stride;               // bytes from row to row
   int ahead;                        // how much ahead packed values are fetched
+  // Of values that were unpacked beforehand nothing is read from memory meanwhile, so a part of what
+  // comes later is fetched with each group.
+  const std::uint8_t* later;
+  int later_bytes;  // a group; a multiple of 64
 };
+
+// What is to be fetched while group `g` is multiplied.
+template <class S, class Reader>
+[[gnu::always_inline]] inline void fetch_beside(const Chunk<S>& chunk, int g) {
+  if constexpr (Reader::kFetches) {
+    fetch<Reader::kGroupBytes>(chunk.values + g * Reader::kGroupBytes, chunk.ahead);
+  } else {
+    const std::uint8_t* later = chunk.later + g * chunk.later_bytes;
+    for (int i = 0; i < chunk.later_bytes; i += 64) fetch<64>(later, i);
+  }
+}
 
 // `sum` and the products `dot` of part `part` of group `g` with `a`, times their scales.
 template <class S, class kShape>
@@ -118,7 +133,7 @@ void multiply_tile_by_vectors(const Chunk<S>& chunk, float* out) {
   const std::make_index_sequence<kVectors / kShape::kParts> vectors;
   for (int g = 0; g < chunk.n_groups; ++g) {
     const std::uint8_t* group = chunk.values + g * Reader::kGroupBytes;
-    if constexpr (Reader::kFetches) fetch<Reader::kGroupBytes>(group, chunk.ahead);
+    fetch_beside<S, Reader>(chunk, g);
     const ActivationGroup* a[kN];
     for (int c = 0; c < kN; ++c) {
       const std::uint8_t* row = chunk.activations + static_cast<std::size_t>(c) * chunk.stride;
@@ -141,7 +156,7 @@ void multiply_tile(const Chunk<S>& chunk, float* sums) {
   for (int c = 0; c < kN; ++c) sum[c] = S::load_floats(sums + c * S::kRows);
   for (int g = 0; g < chunk.n_groups; ++g) {
     const std::uint8_t* group = chunk.values + g * Reader::kGroupBytes;
-    if constexpr (Reader::kFetches) fetch<Reader::kGroupBytes>(group, chunk.ahead);
+    fetch_beside<S, Reader>(chunk, g);
     typename S::Bytes v[kVectors];
     Reader::read(group, v);
 #pragma GCC unroll 8
@@ -169,6 +184,7 @@ void multiply_tile_in_pairs(const Chunk<S>& chunk, float* sums) {
   for (int c = 0; c < kN; ++c) sum[c] = S::load_floats(sums + c * S::kRows);
   for (int g = 0; g < chunk.n_groups; ++g) {
     typename S::Bytes v[kVectors];
+    fetch_beside<S, UnpackedReader<S>>(chunk, g);
     UnpackedReader<S>::read(chunk.values + g * UnpackedReader<S>::kGroupBytes, v);
     const auto group = [&](int c) {
       const std::uint8_t* row = chunk.activations + static_cast<std::size_t>(c) * chunk.stride;
@@ -237,6 +253,7 @@ void multiply_strip(const std::uint8_t* strip, std::int64_t n_columns, const voi
       (Packed::kBits == 8 || (kVectorByVector<S, kShape::kValues> && Packed::kHigh == 0));
   const bool in_memory = S::kUnpacksOnce && !kAsPacked && n_tiles > 1;
   const int ahead = bytes_ahead<S>(n);
+  const int later_bytes = in_memory ? (Packed::kGroupBytes / n_tiles + 63) / 64 * 64 : 0;
   Unpacked<S> weights;
   const auto n_groups = static_cast<int>(n_columns / kGroup);
   for (int first = 0; first < n_groups; first += kChunkGroups) {
@@ -249,9 +266,7 @@ void multiply_strip(const std::uint8_t* strip, std::int64_t n_columns, const voi
     const std::uint8_t* values = strip + Header::chunk_bytes(count);
     if (in_memory) {
       for (int g = 0; g < count; ++g) {
-        const std::uint8_t* group = values + g * Packed::kGroupBytes;
-        fetch<Packed::kGroupBytes>(group, ahead);
-        Packed::store(group, weights.values[g][0]);
+        Packed::store(values + g * Packed::kGroupBytes, weights.values[g][0]);
       }
     }
     for (int tile = 0; tile < n_tiles; ++tile) {
@@ -265,7 +280,9 @@ void multiply_strip(const std::uint8_t* strip, std::int64_t n_columns, const voi
                            .n_groups = count,
                            .activations = rows,
                            .stride = stride,
-                           .ahead = tile == 0 ? ahead : 0};
+                           .ahead = tile == 0 ? ahead : 0,
+                           .later = values + ahead + tile * count * later_bytes,
+                           .later_bytes = later_bytes};
       float* sums = out + begin * S::kRows;
       if constexpr (S::kUnpacksOnce) {
         if (in_memory) {

@@ -63,6 +63,19 @@ bool any_other_device() {
   return false;
 }
 
+// For llama.cpp, which takes a list that ends with null; empty: as it chooses. With no layers on GPUs
+// a GPU has no part in it at all: else it would take batches of 32 tokens and more, in other bits.
+Result<std::vector<ggml_backend_dev_t>> devices_for(const FileOptions& options) {
+  std::vector<ggml_backend_dev_t> devices;
+  if (!options.workers.empty()) {
+    OUTRIDER_ASSIGN_OR_RETURN(devices, worker_devices(options.workers));
+    devices.push_back(nullptr);
+  } else if (options.n_gpu_layers == 0) {
+    devices.push_back(nullptr);
+  }
+  return devices;
+}
+
 llama_load_mode load_mode(const FileOptions& options) {
   if (options.use_mlock) {
     return options.use_mmap ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK;
@@ -166,15 +179,13 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   std::vector<float> shares = options.tensor_split;
   shares.resize(llama_max_devices());  // all of them are read
   if (!options.tensor_split.empty()) params.tensor_split = shares.data();
-  std::vector<ggml_backend_dev_t> devices;
-  if (!options.workers.empty()) {
-    Result<std::vector<ggml_backend_dev_t>> remote = worker_devices(options.workers);
-    if (!remote.ok()) return remote.status();
-    devices = std::move(*remote);
-    devices.push_back(nullptr);  // the end, for llama.cpp
-    params.devices = devices.data();
-  }
-  const KernelsForLoad kernels(options.kernels == KernelChoice::kAuto && options.extra_bufts);
+  OUTRIDER_ASSIGN_OR_RETURN(std::vector<ggml_backend_dev_t> devices, devices_for(options));
+  if (!devices.empty()) params.devices = devices.data();
+  const bool wants_kernels = options.kernels == KernelChoice::kAuto && options.extra_bufts;
+  // Beside a GPU llama.cpp would keep what stays on the processor in memory that the GPU reads, for
+  // batches of 32 tokens and more; no kernels but ggml's take it from there.
+  params.no_host = wants_kernels;
+  const KernelsForLoad kernels(wants_kernels);
   OUTRIDER_RETURN_IF_ERROR(file->read(path, params, hooks));
   Result<Adapters> adapters = Adapters::load(file->handle(), options.lora);
   if (!adapters.ok()) return adapters.status();

@@ -86,6 +86,8 @@ Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
   if (!looked.ok()) return looked.status();
   llama_model_params model_params = llama_model_default_params();
   model_params.n_gpu_layers = options.n_gpu_layers;
+  ggml_backend_dev_t no_device = nullptr;
+  if (options.n_gpu_layers == 0) model_params.devices = &no_device;  // as it is loaded
   const llama_context_params context_params = make_params(looked->sizes, settings);
   const LogSink no_sink;
   const LogCapture log(no_sink);
