@@ -5,8 +5,9 @@
 at most) or one of its n-gram types. --ours names Outrider's: "plain", "auto" (the default: all that is
 there, as many as pay), or DRAFTERS@WIDTH, such as draft-model@auto, draft-model@4, eagle3@auto or
 suffix,draft-model@auto. A head (--head) is the draft of what names eagle3, and of "auto" where there
-is no --draft. Every setting is a process of its own that answers all prompts, so what ours learns on the way counts. The
-order turns from round to round; further rounds of a prompt find it in every program's cache.
+is no --draft. Every setting is a process of its own that answers all prompts, so what ours learns on
+the way counts. The order turns from round to round; further rounds of a prompt find it in every
+program's cache.
 
 With --until X rounds are added until the 95 % interval of ours / best peer, over all of these prompts,
 is less than X wide each way at every temperature, and --rounds is the least, --most-rounds the most.
@@ -321,6 +322,11 @@ def main():
                         "-ctv f16 -fa on' it says what ours says, so that all work on one text")
     parser.add_argument("--json", help="also write all figures to this file")
     args = parser.parse_args()
+    for setting in args.peers + args.ours:
+        if "eagle3" in setting and not args.head:
+            parser.error(f"{setting} needs an EAGLE-3 head: give --head")
+        if re.search("draft-(simple|model)", setting) and not args.draft:
+            parser.error(f"{setting} needs a draft model: give --draft")
     prompts = prompts_of(args.prompts, args.categories, args.per_category)
     temperatures = args.temps.split(",")
     subjects = {}

@@ -29,8 +29,9 @@ inline constexpr bool kVectorByVector = requires {
 
 // How much ahead of what is read packed weights are fetched, for `n` rows of activations. With more
 // than two rows computing holds up the processor's own fetching: then what comes later is asked
-// for, into the second-level cache. With fewer that depends on the processor (S::ahead_of_few()): some
-// keep up with the memory by themselves, if only the lines of a group are asked for all at once.
+// for, into the second-level cache. With fewer that depends on the processor (S::ahead_of_few()):
+// some keep up with the memory by themselves, if only the lines of a group are asked for all at
+// once.
 // Measured with Q4_0:
 //
 //   Zen 4, AVX512, one thread, ms for 100 MB, which it reads in 3.2 ms; 1, 2, 3, 4, 8 rows:
