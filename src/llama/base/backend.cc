@@ -171,6 +171,14 @@ std::int32_t physical_cores() {
   return std::max(cores, 1);
 }
 
+bool has_other_device() {
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+    const enum ggml_backend_dev_type type = ggml_backend_dev_type(ggml_backend_dev_get(i));
+    if (type != GGML_BACKEND_DEVICE_TYPE_CPU && type != GGML_BACKEND_DEVICE_TYPE_ACCEL) return true;
+  }
+  return false;
+}
+
 std::uint64_t memory_limit() {
   std::uint64_t limit = 0;
 #if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)

@@ -129,14 +129,6 @@ CacheTypes exact_cache_types(const RuleFacts& facts, const ModelOptions& options
   return types;
 }
 
-bool has_other_device() {
-  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-    const enum ggml_backend_dev_type type = ggml_backend_dev_type(ggml_backend_dev_get(i));
-    if (type != GGML_BACKEND_DEVICE_TYPE_CPU && type != GGML_BACKEND_DEVICE_TYPE_ACCEL) return true;
-  }
-  return false;
-}
-
 void apply_user_choices(const RuleFacts& facts, const ModelOptions& options, bool exactness_matters,
                         LoadPlan* plan) {
   ContextSettings& context = plan->context;

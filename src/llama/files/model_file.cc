@@ -55,14 +55,6 @@ Status check_generates(const std::string& path, const ModelFacts& facts) {
   return Status();
 }
 
-bool any_other_device() {
-  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-    const enum ggml_backend_dev_type type = ggml_backend_dev_type(ggml_backend_dev_get(i));
-    if (type != GGML_BACKEND_DEVICE_TYPE_CPU && type != GGML_BACKEND_DEVICE_TYPE_ACCEL) return true;
-  }
-  return false;
-}
-
 // For llama.cpp, which takes a list that ends with null; empty: as it chooses. With no layers on GPUs
 // a GPU has no part in it at all: else it would take batches of 32 tokens and more, in other bits.
 Result<std::vector<ggml_backend_dev_t>> devices_for(const FileOptions& options) {
@@ -199,7 +191,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   file->facts_.extra_bufts = options.extra_bufts;
   file->facts_.kernels = kernels.use(options.kernels);
   file->facts_.all_on_cpu =
-      options.n_gpu_layers == 0 || (options.workers.empty() && !any_other_device());
+      options.n_gpu_layers == 0 || (options.workers.empty() && !has_other_device());
   if (!options.head) OUTRIDER_RETURN_IF_ERROR(check_generates(path, file->facts_));
   OUTRIDER_RETURN_IF_ERROR(file->read_vocabulary());
   return file;
