@@ -36,7 +36,8 @@ bool StepGuide::may_read() const {
 UnreadText StepGuide::unread_text() const {
   // Those whose prompts are being read will share the steps to come.
   const std::int32_t load = static_cast<std::int32_t>(step_.parts.size());
-  return step_.planner.unread_text(drafter_, unread_, sequence_.remaining(), load);
+  return step_.planner.unread_text(drafter_, unread_, sequence_.remaining(), load,
+                                    sequence_.is_drawn());
 }
 
 bool StepGuide::holds_up_first_token() const {

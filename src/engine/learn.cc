@@ -13,6 +13,7 @@ struct Outcome {
   std::vector<std::int32_t> right;    // of these
   std::vector<double> expected;       // how many of them were expected to be right
   std::vector<std::int64_t> emitted;  // tokens of the texts that it was asked about
+  DrafterMask drawn = 0;              // of these some are drawn
   std::int32_t n_sent = 0;            // nodes of all drafters
 };
 
@@ -42,6 +43,7 @@ Outcome outcome_of(const Step& step) {
     for (std::size_t d = 0; d < n; ++d) {
       if (((part.sequence->asked >> d) & 1) == 0) continue;
       outcome.emitted[d] += static_cast<std::int64_t>(part.walk->emitted.size());
+      if (part.sequence->is_drawn()) outcome.drawn |= DrafterMask{1} << d;
     }
   }
   return outcome;
@@ -85,6 +87,7 @@ void learn(Step& step) {
          .measured_ms = outcome.right[d] * worth_ms - share * added_ms - drafting_ms,
          .tokens = outcome.emitted[d],
          .n_ready = step.n_ready,
+         .drawn = ((outcome.drawn >> d) & 1) != 0,
          .worth_ms = worth_ms,
          .token_ms = step.planner.token_ms()});
   }

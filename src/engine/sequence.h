@@ -71,6 +71,8 @@ struct Sequence {
   }
   // Tokens that the text may still go on by.
   std::int64_t remaining() const;
+  // Its tokens are drawn: its temperature is not 0.
+  bool is_drawn() const { return request.sampler != nullptr && !request.sampler->greedy(); }
   bool wants_drafts() const { return stats.enabled; }
   bool asks(std::size_t drafter) const { return ((drafters >> drafter) & 1) != 0; }
   // This drafter guesses no more for it. Without any, speculation is off.

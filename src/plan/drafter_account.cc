@@ -67,10 +67,10 @@ double DrafterAccount::reading_ms(std::int64_t tokens, const CostCurve& target) 
   return pass_ms * (further_ms > 0.0 ? further_ms / token_ms : kReadPasses) * n;
 }
 
-std::size_t DrafterAccount::load_of(std::int32_t n_ready) {
+std::size_t DrafterAccount::gained_at(std::int32_t n_ready, bool drawn) {
   std::size_t load = 0;
   for (std::int32_t n = n_ready; n > 1 && load + 1 < kLoads; n /= 2) ++load;
-  return load;
+  return drawn ? kLoads + load : load;
 }
 
 double DrafterAccount::most_lost_ms(double token_ms) const {
@@ -88,7 +88,7 @@ bool DrafterAccount::proven() const {
 void DrafterAccount::note_gain(const DrafterGain& gain) {
   const double n = static_cast<double>(gain.tokens);
   const double fade = std::max(0.0, 1.0 - n / kGainMemory);
-  Gained& gained = gained_[load_of(gain.n_ready)];
+  Gained& gained = gained_[gained_at(gain.n_ready, gain.drawn)];
   gained.shares =
       gained.shares * fade + (gain.worth_ms > 0.0 ? gain.expected_ms / gain.worth_ms : 0.0);
   gained.tokens = gained.tokens * fade + n;
@@ -105,14 +105,15 @@ void DrafterAccount::note_gain(const DrafterGain& gain) {
   token_ms_ = gain.token_ms;
 }
 
-double DrafterAccount::gain_share(std::int32_t n_ready, double expected_share) const {
-  const Gained& gained = gained_[load_of(n_ready)];
-  return (gained.shares + expected_share * kFirstGainTokens) / (gained.tokens + kFirstGainTokens);
+double DrafterAccount::gain_share(const UnreadText& text) const {
+  const Gained& gained = gained_[gained_at(text.n_ready, text.drawn)];
+  return (gained.shares + text.expected_share * kFirstGainTokens) /
+         (gained.tokens + kFirstGainTokens);
 }
 
 bool DrafterAccount::may_read(const UnreadText& text, const CostCurve& target) const {
   return kReadingMargin * reading_ms(text.tokens, target) <=
-         gain_share(text.n_ready, text.expected_share) * text.worth_ms *
+         gain_share(text) * text.worth_ms *
              static_cast<double>(text.to_come);
 }
 
@@ -120,7 +121,7 @@ bool DrafterAccount::begin_reading(const UnreadText& text, const CostCurve& targ
   const double ms = reading_ms(text.tokens, target);
   // Of all requests, as they share their steps.
   const double to_come_ms = text.worth_ms * text.n_ready * static_cast<double>(text.to_come);
-  const double expected_ms = gain_share(text.n_ready, text.expected_share) * to_come_ms;
+  const double expected_ms = gain_share(text) * to_come_ms;
   const double ratio = ms > 0.0 ? expected_ms / ms : kGoodRatio;
   const double share = kRisked * std::clamp(ratio / kGoodRatio, 1.0, kMostRatio);
   const double most_ms = std::clamp(share * (elapsed_ms_ + to_come_ms), kLeastRisked * target.ms(1),
@@ -182,7 +183,7 @@ void DrafterAccount::recall(const DrafterExperience& experience) {
     read_tokens_ = kRecalledReading;
     read_ms_ = experience.reading_ms * kRecalledReading;
   }
-  for (std::size_t i = 0; i < kLoads && 2 * i + 1 < experience.gained.size(); ++i) {
+  for (std::size_t i = 0; i < gained_.size() && 2 * i + 1 < experience.gained.size(); ++i) {
     const double shares = experience.gained[2 * i];
     const double tokens = experience.gained[2 * i + 1];
     if (!(tokens > 0.0)) continue;

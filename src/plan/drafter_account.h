@@ -29,8 +29,9 @@
 // while it was suspended. It does when what it gains per token is expected to pay for that in what
 // is still to come of the text. What a token is worth depends on how many requests share a step,
 // and what guesses gain even more so: sixteen requests leave no room for them on most processors.
-// So gains are counted as shares of a token's plain time, by the number of requests (a load). What
-// would hold up a text's first token is read behind it (engine/guide.cc).
+// So gains are counted as shares of a token's plain time, by the number of requests (a load). And by
+// whether texts are drawn: a draft that the likeliest tokens taught to read a long prompt for every
+// answer gains little where tokens are drawn at temperature 1. What would hold up a text's first token is read behind it (engine/guide.cc).
 //
 // Risk. While little was gained, what is read, and all else that could turn out lost, is limited to
 // a share of the time that has passed and is to come (kRisked): a short answer to a process's
@@ -61,6 +62,7 @@ struct DrafterGain {
   double measured_ms = 0.0;  // gained, by what came
   std::int64_t tokens = 0;   // by which the texts went on that it was asked about
   std::int32_t n_ready = 1;  // requests that shared the step
+  bool drawn = false;        // texts of them are drawn: their temperature is not 0
   double worth_ms = 0.0;     // what a token takes plainly in such a step
   double token_ms = 0.0;
 };
@@ -70,6 +72,7 @@ struct UnreadText {
   std::int64_t tokens = 0;
   std::int64_t to_come = 0;  // tokens by which it is expected to go on
   std::int32_t n_ready = 1;  // requests that share its steps
+  bool drawn = false;        // as in DrafterGain
   double worth_ms = 0.0;     // what a token takes plainly there
   // Of a token's plain time, what the drafter is expected to gain there.
   double expected_share = 0.0;
@@ -125,9 +128,8 @@ class DrafterAccount {
   bool may_read(const UnreadText& text, const CostCurve& target) const;
   // Whether that may be risked now; if so, it is begun. Of several texts: their tokens together.
   bool begin_reading(const UnreadText& text, const CostCurve& target);
-  // Of a token's plain time where `n_ready` requests share a step, what it gains; less than 0: what
-  // it loses. `expected_share`: what that is expected to be while little was seen.
-  double gain_share(std::int32_t n_ready, double expected_share) const;
+  // Of a token's plain time what it gains in steps of such a text; less than 0: what it loses.
+  double gain_share(const UnreadText& text) const;
 
   // --- exploration and the allowance ---
 
@@ -153,7 +155,7 @@ class DrafterAccount {
     double shares = 0.0;  // sum over tokens of the share gained of each one's plain time
     double tokens = 0.0;
   };
-  static std::size_t load_of(std::int32_t n_ready);
+  static std::size_t gained_at(std::int32_t n_ready, bool drawn);  // index of gained_
   double most_lost_ms(double token_ms) const;
   bool proven() const;
 
@@ -163,7 +165,7 @@ class DrafterAccount {
   bool at_once_ = false;
   double read_tokens_ = 0.0;  // the older ones fading, as all sums here
   double read_ms_ = 0.0;
-  std::array<Gained, kLoads> gained_{};
+  std::array<Gained, 2 * kLoads> gained_{};  // the latter half of texts that are drawn
   double elapsed_ms_ = 0.0;   // all steps
   double invested_ms_ = 0.0;  // in reading, less what was gained since
   double expected_balance_ms_ = 0.0;

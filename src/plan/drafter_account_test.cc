@@ -175,6 +175,39 @@ TEST(DrafterAccount, GainsOfOneLoadAreNotExpectedOfAnother) {
   EXPECT_TRUE(account.may_read(text, target())) << "it was seen to gain there as well";
 }
 
+// What the likeliest tokens taught is not expected of drawn ones, and is kept from run to run.
+TEST(DrafterAccount, GainsOfTheLikeliestTokensAreNotExpectedOfDrawnOnes) {
+  DrafterAccount account;
+  account.note_reading(1000, 1000 * 0.05 * kToken);
+  const DrafterGain likeliest{.expected_ms = 0.8 * kToken,
+                              .measured_ms = 0.8 * kToken,
+                              .tokens = 2,
+                              .worth_ms = kToken,
+                              .token_ms = kToken};
+  DrafterGain drawn = likeliest;
+  drawn.drawn = true;
+  drawn.expected_ms = drawn.measured_ms = 0.1 * kToken;
+  for (int i = 0; i < 100; ++i) {
+    account.note_gain(likeliest);
+    account.note_gain(drawn);
+  }
+  DrafterExperience experience;
+  account.tell(&experience);
+  DrafterAccount next_run;
+  next_run.recall(experience);
+  for (const DrafterAccount* one : {&account, &next_run}) {
+    UnreadText text = unread(200, 48, 0.3);
+    EXPECT_TRUE(one->may_read(text, target()));
+    text.drawn = true;
+    EXPECT_FALSE(one->may_read(text, target()));
+    text.tokens = 20;
+    EXPECT_TRUE(one->may_read(text, target())) << "what they gained pays for little";
+  }
+  experience.gained.resize(10);  // written when there was no such difference
+  next_run.recall(experience);
+  EXPECT_TRUE(next_run.may_read(unread(200, 48, 0.3), target()));
+}
+
 // A process's first answers, of sixteen tokens, would take twice as long for finding out that a
 // draft as costly as the target is no help.
 TEST(DrafterAccount, WhileNothingWasGainedReadingIsBoundedByTheTime) {

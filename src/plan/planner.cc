@@ -61,10 +61,11 @@ double Planner::expected_share(std::size_t drafter, std::int32_t n_ready) const 
 }
 
 UnreadText Planner::unread_text(std::size_t drafter, std::int64_t unread, std::int64_t remaining,
-                                std::int32_t n_ready) const {
+                                std::int32_t n_ready, bool drawn) const {
   return {.tokens = unread,
           .to_come = expected_tokens(remaining),
           .n_ready = n_ready,
+          .drawn = drawn,
           .worth_ms = target_.ms(n_ready) / static_cast<double>(n_ready),
           .expected_share = expected_share(drafter, n_ready)};
 }

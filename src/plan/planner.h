@@ -94,9 +94,9 @@ class Planner {
   // upper predictions for a request alone, which is where a drafter is found out; among several the
   // mean ones, since there is little to gain and all of them would read at once.
   double expected_share(std::size_t drafter, std::int32_t n_ready) const;
-  // A text of which `unread` tokens are to be read by the drafter.
+  // A text of which `unread` tokens are to be read by the drafter; `drawn` as in DrafterGain.
   UnreadText unread_text(std::size_t drafter, std::int64_t unread, std::int64_t remaining,
-                         std::int32_t n_ready) const;
+                         std::int32_t n_ready, bool drawn) const;
 
   // What the target takes for a single token.
   double token_ms() const { return target_.ms(1); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 
 #include "ggml-backend.h"
@@ -188,6 +189,17 @@ std::uint64_t RuleFacts::bytes_of(std::string_view type) const {
   return 0;
 }
 
+bool stays_on_processor(std::string_view matrix, std::int32_t n_layer, std::int32_t n_gpu_layers) {
+  if (n_gpu_layers < 0) return false;
+  constexpr std::string_view kLayer = "blk.";
+  std::int32_t layer = n_layer;  // the output, which comes behind them all
+  if (matrix.starts_with(kLayer)) {
+    matrix.remove_prefix(kLayer.size());
+    std::from_chars(matrix.data(), matrix.data() + matrix.size(), layer);
+  }
+  return layer < n_layer + 1 - n_gpu_layers;
+}
+
 Result<RuleFacts> read_rule_facts(const ModelOptions& options) {
   OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(options.path));
   return read_rule_facts(options, header);
@@ -213,7 +225,9 @@ Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader&
   facts.own_attention = own && facts.on_cpu && own_attention(header, *matrices);
   std::map<std::string, std::uint64_t> bytes;
   for (const Matrix& matrix : *matrices) {
-    if (own && matrix.own_kernels_take_it) {
+    const bool is_here =
+        facts.on_cpu || stays_on_processor(matrix.name, header.n_layer, options.n_gpu_layers);
+    if (own && is_here && matrix.own_kernels_take_it) {
       facts.own_bytes += matrix.bytes;
       if (matrix.name == "token_embd.weight") facts.twice_bytes += matrix.bytes;
     } else {

@@ -51,7 +51,7 @@ struct RuleFacts {
   // "f16"), most bytes first. Tables that are only looked up do not count, and what Outrider's own
   // kernels take does not either: they are exact whatever the type.
   std::vector<std::pair<std::string, std::uint64_t>> weights;
-  std::uint64_t own_bytes = 0;    // of those that Outrider's kernels take
+  std::uint64_t own_bytes = 0;    // of those that Outrider's kernels take, on the processor
   std::uint64_t twice_bytes = 0;  // of the output matrix where it is also the table of tokens:
                                   // packed beside the mapped file
   bool own_attention = false;     // attention is theirs, too
@@ -81,6 +81,11 @@ struct LoadPlan {
            context.type_k == other.context.type_k && context.type_v == other.context.type_v;
   }
 };
+
+// Whether llama.cpp multiplies with this matrix ("blk.3.ffn_up.weight", "output.weight") on the
+// processor where there is a GPU: it takes the last `n_gpu_layers` of the model's `n_layer` layers and
+// its output, which counts as one; all where that is negative.
+bool stays_on_processor(std::string_view matrix, std::int32_t n_layer, std::int32_t n_gpu_layers);
 
 // Of a model that is to be opened: reads the file's header; the weights stay on the disk. Matrices
 // that Outrider's kernels would take are left out, but with workers, where they lie elsewhere.

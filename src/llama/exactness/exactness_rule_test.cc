@@ -203,6 +203,23 @@ TEST(ExactnessRule, NamesWhatIsKnownAgainstASetting) {
   EXPECT_EQ(rule(elsewhere).context.type_k, "f16") << "nothing is known there";
 }
 
+TEST(ExactnessRule, OfTheLayersTheLastAreOnTheGpuAndTheOutputIsTheVeryLast) {
+  const auto here = [](const char* matrix, std::int32_t n_gpu_layers) {
+    return stays_on_processor(matrix, 12, n_gpu_layers);
+  };
+  for (const char* matrix : {"blk.0.ffn_up.weight", "blk.11.ffn_up.weight", "output.weight"}) {
+    EXPECT_TRUE(here(matrix, 0)) << matrix;
+    EXPECT_FALSE(here(matrix, -1)) << matrix;
+    EXPECT_FALSE(here(matrix, 13)) << matrix;
+    EXPECT_FALSE(here(matrix, 999)) << matrix;
+  }
+  EXPECT_TRUE(here("blk.11.attn_q.weight", 1));
+  EXPECT_FALSE(here("token_embd.weight", 1)) << "where it is the output as well";
+  EXPECT_FALSE(here("blk.10.attn_q.weight", 3));
+  EXPECT_TRUE(here("blk.9.attn_q.weight", 3));
+  EXPECT_TRUE(here("blk.0.attn_q.weight", 12));
+}
+
 Result<RuleFacts> read_facts(const std::string& path, KernelChoice kernels) {
   return read_rule_facts({.path = path, .n_gpu_layers = 0, .kernels = kernels});
 }
