@@ -69,8 +69,11 @@ function(outrider_deb)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_PACKAGE_SECTION utils)
   set(CPACK_DEBIAN_PACKAGE_RECOMMENDS ca-certificates)  # -hf
-  set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/packaging/conffiles"
-      "${PROJECT_SOURCE_DIR}/packaging/triggers")
+  set(extra "")
+  foreach(file conffiles triggers postinst prerm postrm)
+    list(APPEND extra "${PROJECT_SOURCE_DIR}/packaging/${file}")
+  endforeach()
+  set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${extra}")
   set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
   include(CPack)
 endfunction()

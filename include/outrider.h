@@ -22,10 +22,10 @@
  *
  * (3) Every function may be called from any thread, at any time between create and destroy, also
  *     from inside a callback. None waits for a model to load or for text, except outrider_call with
- *     "completion.run", or with a "wait_ms".
+ *     "completion.run", or with a "wait_ms" (0 to 3600000).
  *
  * (4) Nothing throws, aborts, prints or exits. What goes wrong is an answer with an "error", a NULL
- *     with its reason in *error, or a number other than 0. A null pointer where none is allowed is
+ *     with its reason in *error (or there NULL, too, where no memory is left for it), or a number other than 0. A null pointer where none is allowed is
  *     an error too.
  *
  * (5) A process may have several instances. They share nothing but the log callback.
@@ -56,18 +56,19 @@ OUTRIDER_EXPORT const char *outrider_version(void);
  * at work. `config_json` is an object, or NULL for the defaults:
  *
  *   "slots"          requests that run at once, 1 to 64; default 4. Each costs its context's memory
- *   "max_queue"      requests that wait, at most; default 256
+ *   "max_queue"      requests that wait, at most; from 0 on, default 256
  *   "prompt_chunk"   prompt tokens of a step while other texts go on, at least 1; default 128
  *   "prompt_share"   of the time, what reading one prompt takes from other texts that go on, 0.01 to
  *                    1 (no limit); default 0.2
  *   "reuse_prefix"   keep the state of ended texts for prompts that begin alike; default true
- *   "retention_ms"   how long a finished result waits to be polled; default 60000
+ *   "retention_ms"   how long a finished result waits to be polled, 0 to 31536000000 (a year);
+ *                    default 60000
  *   "remember_tokens"  tokens of finished texts that the drafter suffix remembers, 1024 to 2097152
  *                    (136 bytes each), at most a quarter of them for one namespace; default 0: none.
  *                    Only completions that name a "namespace" are remembered, for that namespace
  *   "remember_folder"  a folder that keeps the remembered texts over restarts; default: none
  *   "prompt_cache"   a folder that keeps what was read of ended texts over restarts; default: none
- *   "prompt_cache_mib"  mebibytes that it may have; default 2048
+ *   "prompt_cache_mib"  mebibytes that it may have, 1 to 1048576; default 2048
  *   "model"          a target to load at once: model.load's parameters without "role"
  *   "draft"          a draft model likewise
  *   "suffix_store"   a file, or an array of files, for the drafter suffix: stores that `outrider

@@ -97,7 +97,7 @@ class Stream {
   #result;
   #cutter = new PieceCutter();
   #pieces = [];
-  #wake = () => {};
+  #waiting = [];
   #abort = () => this.#end(this.#signal.reason);
 
   constructor(instance, poller, params, signal, onEnd = () => {}) {
@@ -120,10 +120,11 @@ class Stream {
     return this;
   }
 
+  /** Also where others wait: each gets a piece of its own, or the end. */
   async next() {
     if (!this.#begun) await this.#begin();
     while (this.#pieces.length === 0 && !this.#ended) {
-      await new Promise((resolve) => { this.#wake = resolve; });
+      await new Promise((resolve) => { this.#waiting.push(resolve); });
     }
     if (this.#pieces.length > 0) return { value: this.#pieces.shift(), done: false };
     if (this.#failure !== undefined) throw this.#failure;
@@ -139,9 +140,14 @@ class Stream {
 
   async #begin() {
     this.#begun = true;
-    this.#signal?.throwIfAborted();
+    if (this.#signal?.aborted) this.#abort();
     if (this.#ended) return;
-    this.id = (await this.#instance.call('completion.start', this.#params)).id;
+    try {
+      this.id = (await this.#instance.call('completion.start', this.#params)).id;
+    } catch (error) {
+      this.#end(error);
+      return;
+    }
     this.#signal?.addEventListener('abort', this.#abort);
     if (this.#signal?.aborted) this.#abort();
     else if (this.#ended) this.#cancel();  // left meanwhile
@@ -178,6 +184,10 @@ class Stream {
     this.#poller.remove(this);
     if (!this.#result) this.#cancel();
     this.#wake();
+  }
+
+  #wake() {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   #cancel() {

@@ -114,6 +114,18 @@ describe('outrider', () => {
     assert.equal(await idle(o), finished + 1);
   });
 
+  it('answers everyone who waits for a piece, also where it cannot begin', async () => {
+    const stream = o.stream(PROMPT, { max_tokens: 8, seed: 1 });
+    const pieces = await Promise.all([...Array(12)].map(() => stream.next()));
+    assert.ok(pieces.some((piece) => !piece.done) && pieces.some((piece) => piece.done));
+    const wrong = o.stream(PROMPT, { top_p: 7 });
+    await assert.rejects(wrong.next(), OutriderError);
+    await assert.rejects(wrong.next(), OutriderError);
+    const aborted = o.stream(PROMPT, { signal: AbortSignal.abort() });
+    await assert.rejects(aborted.next(), { name: 'AbortError' });
+    await assert.rejects(aborted.next(), { name: 'AbortError' });
+  });
+
   it('keeps a conversation, and a failure leaves it as it was', async () => {
     const chat = o.chat('Be brief.', { max_tokens: 6 });
     const answer = await chat.send('Hello');

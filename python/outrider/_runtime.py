@@ -120,6 +120,7 @@ class Outrider:
         """Ends completions that go on, and frees the models. Again: no effect."""
         if self._executor is not None:
             self._executor.shutdown(wait=False)
+            self._executor = None
         self._close()
 
     def __enter__(self) -> Outrider:
@@ -213,13 +214,17 @@ def _sorted_options(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
 
 
 def _create(config: dict[str, Any]) -> Instance:
-    """An error of "model.ctx" is one of the option ctx, of "draft.ctx" one of draft_ctx."""
+    """An error of "model.ctx" is one of the option ctx, of "draft.ctx" one of draft_ctx; of the paths
+    it is one of "target" and "draft"."""
     try:
         return Instance(config)
     except Error as error:
         role, _, name = (error.field or "").partition(".")
         if not name:
             raise
-        field = f"draft_{name}" if role == "draft" else name
+        if name == "path":
+            field = "draft" if role == "draft" else "target"
+        else:
+            field = f"draft_{name}" if role == "draft" else name
         message = str(error).replace(f"{role}.{name}", field, 1)
         raise Error(message, field, error.code) from None

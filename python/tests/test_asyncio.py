@@ -9,6 +9,8 @@ import pytest
 
 import outrider
 
+from conftest import TARGET
+
 PROMPT = "Once upon a time"
 ENDLESS: dict[str, Any] = {"max_tokens": 3000, "ignore_eos": True}
 
@@ -85,6 +87,13 @@ def test_errors_name_their_field(o: outrider.Outrider) -> None:
     with pytest.raises(outrider.Error) as caught:
         asyncio.run(o.agenerate(PROMPT, top_p=7))
     assert caught.value.field == "top_p"
+
+
+def test_what_is_closed_says_so() -> None:
+    with outrider.Outrider(TARGET) as o:
+        asyncio.run(o.agenerate(PROMPT, max_tokens=2))
+    with pytest.raises(outrider.Error, match="closed"):
+        asyncio.run(o.agenerate(PROMPT))
 
 
 def test_a_conversation(o: outrider.Outrider) -> None:

@@ -114,6 +114,8 @@ def test_an_exception_while_waiting_cancels(o: outrider.Outrider,
     (lambda o: o.generate(5), "prompt"),
     (lambda o: o.generate([{"role": "nobody", "content": ""}]), "messages[0].role"),
     (lambda o: outrider.Outrider("none.gguf"), "target"),
+    (lambda o: outrider.Outrider(""), "target"),
+    (lambda o: outrider.Outrider(TARGET, ""), "draft"),
     (lambda o: outrider.Outrider(3), "target"),  # type: ignore[arg-type]
     (lambda o: outrider.Outrider(TARGET, "none.gguf"), "draft"),
     (lambda o: outrider.Outrider(TARGET, ctx=-7), "ctx"),

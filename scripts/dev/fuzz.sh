@@ -41,7 +41,7 @@ fuzz_one() {
 # is fixed, and its input goes to fuzz/corpus, which ./dev test replays.
 cmd_fuzz() {
   local minutes=${1:-1} targets=("${FUZZ_TARGETS[@]}") clang target
-  [[ $minutes =~ ^[0-9]+$ ]] || die "fuzz: give the minutes as a whole number"
+  [[ $minutes =~ ^[1-9][0-9]*$ ]] || die "fuzz: give the minutes as a whole number from 1 on"
   if [[ $# -gt 1 ]]; then
     [[ " ${FUZZ_TARGETS[*]} " == *" $2 "* ]] ||
       die "fuzz: no target '$2'; there are: ${FUZZ_TARGETS[*]}"

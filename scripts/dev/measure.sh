@@ -41,6 +41,14 @@ cmd_bench() {
     exec python3 bench/workers_bench.py --target "$(model_path smollm2)" \
       --draft "$(model_path draft_q3_k_s)" "$@"
   fi
+  if [[ ${1:-} == compare ]]; then
+    # What is wrong is said before anything is built.
+    if [[ " $* " =~ \ (-h|--help)\  ]]; then exec python3 bench/compare_peers.py --help; fi
+  else
+    [[ $# -le 1 && ${1:-} != -* ]] ||
+      die "bench: give one file of prompts at most; options are for 'bench compare'"
+    [[ -r ${1:-bench/prompts.jsonl} ]] || die "bench: cannot read '$1'"
+  fi
   cmd_peers
   cmd_models standin draft_q3_k_s >/dev/null
   if [[ ${1:-} == compare ]]; then
@@ -48,8 +56,6 @@ cmd_bench() {
     exec python3 bench/compare_peers.py --target "$(model_path standin)" \
       --draft "$(model_path draft_q3_k_s)" "$@"
   fi
-  [[ $# -le 1 ]] || die "bench: give one file of prompts at most; options are for 'bench compare'"
-  [[ -r ${1:-bench/prompts.jsonl} ]] || die "bench: cannot read '$1'"
   say "The pair: a prompt of each category, three temperatures"
   python3 bench/compare_peers.py --target "$(model_path standin)" \
     --draft "$(model_path draft_q3_k_s)" --prompts "${1:-bench/prompts.jsonl}" \

@@ -204,6 +204,8 @@ cmd_package() {
     wheel | npm | deb | all) ;;
     *) die "package: give wheel, npm, deb or all" ;;
   esac
+  [[ $what == wheel || $what == npm || $(id -u) == 0 ]] ||
+    die "package: the .deb is tested in a Debian of its own, which takes root; 'wheel' and 'npm' do not"
   mkdir -p build/package
   # pip would take g++ where CMake takes c++, and the compiler's cache tells the two apart by name.
   export CC=${CC:-cc} CXX=${CXX:-c++}

@@ -52,6 +52,7 @@ wanting() {
       have_venv || echo python3-venv
       have_pip || echo python3-pip
       command -v dpkg-shlibdeps >/dev/null || echo dpkg-dev
+      command -v file >/dev/null || echo file  # CPack asks it what is a program
       command -v debootstrap >/dev/null || echo debootstrap
       [[ $(uname -m) != x86_64 ]] || command -v qemu-x86_64 >/dev/null || echo qemu-user ;;
     shells)

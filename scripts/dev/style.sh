@@ -3,7 +3,7 @@
 
 sources() {
   local folder folders=()
-  for folder in src tools testing tests bench; do
+  for folder in src tools testing tests bench fuzz; do
     if [[ -d $folder ]]; then folders+=("$folder"); fi
   done
   { find "${folders[@]}" \( -name '*.h' -o -name '*.cc' -o -name '*.c' \)
@@ -25,7 +25,7 @@ cmd_lint() {
   python3 tests/check_words.py || failed=1
   python3 scripts/draw_layers.py --check || failed=1
   sources | xargs -r clang-format --dry-run --Werror || failed=1
-  shellcheck -x dev .ci/run packaging/try_deb.sh || failed=1
+  shellcheck -x dev .ci/run packaging/try_deb.sh packaging/{postinst,prerm,postrm} scripts/test_arm.sh || failed=1
   if [[ ${1:-} != --quick ]]; then
     # Only files of the build have flags; headers are looked at through them.
     sources | grep '\.cc$' | grep -v '^bench/' |

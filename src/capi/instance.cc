@@ -89,6 +89,9 @@ Result<Config> read_config(std::string_view text) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return config;
   const json::Parsed parsed = json::parse(text);
   if (!parsed.ok()) return invalid_argument("the config: " + parsed.error);
+  if (!parsed.value->is_object()) {
+    return wrong_value("the config", api::shown(*parsed.value), "an object");
+  }
   api::JsonFields fields(*parsed.value);
   api::read_fields(fields, runtime_fields(), config.runtime);
   read_model(fields, "model", ModelRole::kTarget, config.target);

@@ -1,0 +1,48 @@
+"""What packages name beside what the command really needs. Run as commands_test.py."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What every Debian has, or what comes with a package that is named.
+ALWAYS_THERE = {"libc6", "libgcc-s1", "zlib1g"}
+
+
+def packages_needed_by(program):
+    """Of Debian, by the libraries that the dynamic linker finds."""
+    found = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    packages = set()
+    for path in re.findall(r"=> (/\S+)", found):
+        for name in (path, os.path.realpath(path)):
+            owner = subprocess.run(["dpkg", "-S", name.replace("/lib/", "*/lib/", 1)],
+                                   capture_output=True, text=True)
+            packages |= set(re.findall(r"^([\w.+-]+)(?::\w+)?:", owner.stdout, re.MULTILINE))
+    return packages
+
+
+def depends_of(packages):
+    """With all that they need."""
+    found = subprocess.run(["apt-cache", "depends", "--recurse", "--no-recommends", "--no-suggests",
+                            "--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances",
+                            *sorted(packages)], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"^(\w[\w.+-]*)", found, re.MULTILINE))
+
+
+@pytest.mark.skipif(not (shutil.which("dpkg") and shutil.which("apt-cache")), reason="no Debian")
+def test_the_image_has_the_libraries_that_the_command_links():
+    dockerfile = (ROOT / "packaging/Dockerfile").read_text()
+    last_stage = dockerfile.split("\nFROM ")[-1]
+    install = re.search(r"apt-get install ((?:.*\\\n)*.*)", last_stage).group(1).split("&&")[0]
+    installed = {word for word in install.replace("\\\n", " ").split() if not word.startswith("-")}
+    needed = packages_needed_by(os.environ["OUTRIDER_BINARY"])
+    assert {"libc6", "libstdc++6"} <= needed
+    assert needed <= depends_of(installed) | ALWAYS_THERE, "packaging/Dockerfile lacks some"
+
+
+def test_nothing_that_was_built_gets_into_the_image():
+    assert "build" in (ROOT / ".dockerignore").read_text().splitlines()
