@@ -1,7 +1,8 @@
 /* Executes AMX as ggml would: asks the kernel for the tile registers, configures two tiles and an
  * accumulator, multiplies int8 and, where the compiler would use it, bf16, and checks the products.
- * Exit 0: works. Exit 1: refused or wrong, with a line on stderr. A signal: it faults. Compiled with
- * -march=native by check_amx.cmake, which runs it as a child process. */
+ * Exit 0: works. Exit 1: refused or wrong, with a line on stderr. A signal: it faults. Compiled by
+ * check_amx.cmake as ggml is, with -march=native, -O3 and amx_intrinsics.h, and run as a child
+ * process. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,17 @@ static int8_t a[kRows][kRowBytes];
 static int8_t b[kRows][kRowBytes];
 static int32_t c[kRows][kRowBytes / 4];
 
+/* As ggml does it: the configuration is on the stack, and nobody but the instruction reads it. */
+static void configure(void) {
+  struct TileConfig config = {0};
+  config.palette = 1;
+  for (int tile = 0; tile < 3; ++tile) {
+    config.row_bytes[tile] = kRowBytes;
+    config.rows[tile] = kRows;
+  }
+  _tile_loadconfig(&config);
+}
+
 int main(void) {
 #if defined(__linux__)
   if (syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) != 0) {
@@ -43,14 +55,7 @@ int main(void) {
     return 1;
   }
 #endif
-  struct TileConfig config;
-  memset(&config, 0, sizeof config);
-  config.palette = 1;
-  for (int tile = 0; tile < 3; ++tile) {
-    config.row_bytes[tile] = kRowBytes;
-    config.rows[tile] = kRows;
-  }
-  _tile_loadconfig(&config);
+  configure();
 
 #if defined(__AMX_INT8__)
   memset(a, 2, sizeof a);

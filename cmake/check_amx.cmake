@@ -1,3 +1,6 @@
+# What GCC lacks for AMX, for whom it concerns.
+set(OUTRIDER_AMX_INTRINSICS "${CMAKE_CURRENT_LIST_DIR}/amx_intrinsics.h")
+
 # outrider_check_amx(RESULT): RESULT is FALSE when a native build must leave AMX out, else TRUE.
 # OUTRIDER_AMX=off and =on decide by hand. On auto the compiler is asked whether it would use AMX at
 # all, and only then the check runs; its result is remembered per processor (OUTRIDER_MACHINE), so
@@ -35,8 +38,8 @@ function(outrider_run_amx_check works why)
     return()
   endif()
   execute_process(
-    COMMAND "${CMAKE_C_COMPILER}" -march=native ${OUTRIDER_AMX_CHECK_FLAGS} -O1 -o "${program}"
-            "${source}"
+    COMMAND "${CMAKE_C_COMPILER}" -march=native ${OUTRIDER_AMX_CHECK_FLAGS} -O3 -include
+            "${OUTRIDER_AMX_INTRINSICS}" -o "${program}" "${source}"
     ERROR_VARIABLE error RESULT_VARIABLE failed)
   if(failed)
     set(${works} FALSE PARENT_SCOPE)

@@ -69,6 +69,12 @@ add_subdirectory("${OUTRIDER_LLAMA_LINK}" llama.cpp EXCLUDE_FROM_ALL SYSTEM)
 set(BUILD_SHARED_LIBS "${saved_shared}")
 set_directory_properties(PROPERTIES COMPILE_OPTIONS "${saved_options}")
 
+# Its AMX code, where the build has AMX, gets intrinsics that say what they read.
+include(check_amx)
+set_source_files_properties("${OUTRIDER_LLAMA_LINK}/ggml/src/ggml-cpu/amx/mmq.cpp"
+                            TARGET_DIRECTORY ggml-cpu PROPERTIES
+                            COMPILE_OPTIONS "-include;${OUTRIDER_AMX_INTRINSICS}")
+
 set(peers "")
 foreach(peer llama-server llama-speculative llama-speculative-simple llama-lookup
              llama-lookup-create llama-lookup-merge llama-lookup-stats llama-bench llama-quantize)
