@@ -90,7 +90,10 @@ Asking plan_asking(Step& step, std::size_t index, std::span<Sequence* const> ask
                                .tree = &*s->proposed,
                                .name_space = s->request.name_space});
     if (c.guide) {
-      c.guide->begin(asking.passes.get(), !std::exchange(has_timekeeper, true));
+      // One that was refused lately would count all passes of the others as its own.
+      const bool keeps_time = !has_timekeeper && step.drafters[index]->limit_reason(s->seq).empty();
+      has_timekeeper = has_timekeeper || keeps_time;
+      c.guide->begin(asking.passes.get(), keeps_time);
     } else {
       ++asking.passes->others;
     }

@@ -105,7 +105,7 @@ Status check_prompt(const Capabilities& caps, std::span<const Token> prompt) {
   return invalid_argument("the prompt has " + std::to_string(prompt.size()) +
                           " tokens, which exceeds the available context size of " +
                           std::to_string(caps.n_ctx) +
-                          " less room for an answer; give a larger ctx or a shorter prompt")
+                          " less room for an answer; give a larger context (ctx, -c) or a shorter prompt")
       .about("prompt")
       .over({.count = static_cast<std::int64_t>(prompt.size()), .limit = caps.n_ctx});
 }
@@ -317,7 +317,8 @@ void Engine::retire(std::vector<Update>& updates) {
       updates.push_back(next_update(*s));
       updates.back().finished = true;
     }
-    const bool at_limit = s->output.finish_reason() == FinishReason::kLength;
+    // A client that leaves had enough, or had waited too long: it says nothing of where texts end.
+    const bool at_limit = s->output.finish_reason() != FinishReason::kStop;
     if (s->answered) planner_.note_text(s->stats.emitted, at_limit);
     std::vector<Token> text = std::move(s->text);
     const bool keep = options_.reuse_prefix && s->error.ok();

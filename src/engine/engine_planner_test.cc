@@ -121,13 +121,15 @@ TEST(Planner, ADraftThatCannotGuessForOneRequestIsAskedForTheNext) {
   target.on_evaluated(
       [&](std::int64_t tokens) { now_ms += machine.ms(static_cast<std::int32_t>(tokens)); });
   draft.on_evaluated([&](std::int64_t) { now_ms += 1.0; });
-  Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms; }});
+  // To be refused takes a little time, too.
+  Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms += 1e-4; }});
   const auto said = [&](std::int32_t n) {
     const RequestId id = *engine.add(request({1, 2}, 1.0f, 5, n, kAutoWidth));
     while (engine.busy()) engine.step();
     return engine.take(id)->speculation;
   };
   said(400);
+  EXPECT_NEAR(engine.planner().pass_ms(0, true, 1), 1.0, 0.1) << "none is a quick pass";
   EXPECT_GT(said(50).accepted, 20);
 }
 

@@ -37,7 +37,7 @@ UnreadText StepGuide::unread_text() const {
   // Those whose prompts are being read will share the steps to come.
   const std::int32_t load = static_cast<std::int32_t>(step_.parts.size());
   return step_.planner.unread_text(drafter_, unread_, sequence_.remaining(), load,
-                                    sequence_.is_drawn());
+                                   sequence_.is_drawn());
 }
 
 bool StepGuide::holds_up_first_token() const {
@@ -136,13 +136,15 @@ bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
   return passing_;
 }
 
-void StepGuide::finish(double ms, std::int32_t sharing) {
-  note_pass();
+void StepGuide::finish(double ms, std::int32_t sharing, bool could) {
+  if (could) note_pass();
   update_chances();
   if (exploration_ms_) {
     step_.planner.account(drafter_).end_exploration(*exploration_ms_, ms / sharing);
   }
-  sequence_.plan.set_asked_at(drafter_, static_cast<std::int64_t>(sequence_.text.size()));
+  if (could) {
+    sequence_.plan.set_asked_at(drafter_, static_cast<std::int64_t>(sequence_.text.size()));
+  }
 }
 
 }  // namespace outrider

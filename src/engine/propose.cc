@@ -45,9 +45,9 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   const double ms = watch.elapsed_ms();
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const std::int32_t sharing = static_cast<std::int32_t>(sequences.size());
-    if (asking.guides[i]) asking.guides[i]->finish(ms, sharing);
-    // A drafter that could not guess is not counted as wrong.
+    // A drafter that could not guess is not counted as wrong, and took no pass.
     const bool could = status.ok() && drafter.limit_reason(sequences[i]->seq).empty();
+    if (asking.guides[i]) asking.guides[i]->finish(ms, sharing, could);
     if (could) sequences[i]->asked |= DrafterMask{1} << index;
   }
   const double drafting_ms = ms - asking.passes->reading_ms;

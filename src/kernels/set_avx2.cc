@@ -7,10 +7,8 @@
 namespace outrider::kernels {
 namespace {
 
-bool supported() {
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
-         __builtin_cpu_supports("f16c") != 0;
-}
+// All that this file is compiled for.
+bool supported() { return __builtin_cpu_supports("x86-64-v3") != 0; }
 
 constexpr InstructionSet kSet = SetTable<Avx2Plain>::make("avx2", supported);
 

@@ -7,10 +7,8 @@
 namespace outrider::kernels {
 namespace {
 
-bool supported() {
-  return __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0;
-}
+// All that this file is compiled for.
+bool supported() { return __builtin_cpu_supports("x86-64-v4") != 0; }
 
 constexpr InstructionSet kSet = SetTable<Avx512Plain>::make("avx512", supported);
 

@@ -8,8 +8,7 @@ namespace outrider::kernels {
 namespace {
 
 bool supported() {
-  return __builtin_cpu_supports("avx512vnni") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0;
+  return __builtin_cpu_supports("avx512vnni") != 0 && __builtin_cpu_supports("x86-64-v4") != 0;
 }
 
 constexpr InstructionSet kSet = SetTable<Avx512Vnni>::make("avx512-vnni", supported);

@@ -8,7 +8,7 @@ namespace outrider::kernels {
 namespace {
 
 bool supported() {
-  return __builtin_cpu_supports("avxvnni") != 0 && __builtin_cpu_supports("fma") != 0;
+  return __builtin_cpu_supports("avxvnni") != 0 && __builtin_cpu_supports("x86-64-v3") != 0;
 }
 
 constexpr InstructionSet kSet = SetTable<AvxVnni>::make("avx-vnni", supported);

@@ -79,10 +79,9 @@ double DrafterAccount::most_lost_ms(double token_ms) const {
                     kMostLost * token_ms);
 }
 
-bool DrafterAccount::proven() const {
-  double tokens = 0.0;
-  for (const Gained& gained : gained_) tokens += gained.tokens;
-  return tokens >= kProvenTokens;
+bool DrafterAccount::proven(const UnreadText& text) const {
+  const Gained& gained = gained_[gained_at(text.n_ready, text.drawn)];
+  return gained.tokens >= kProvenTokens && gained.shares > 0.0;
 }
 
 void DrafterAccount::note_gain(const DrafterGain& gain) {
@@ -126,7 +125,7 @@ bool DrafterAccount::begin_reading(const UnreadText& text, const CostCurve& targ
   const double share = kRisked * std::clamp(ratio / kGoodRatio, 1.0, kMostRatio);
   const double most_ms = std::clamp(share * (elapsed_ms_ + to_come_ms), kLeastRisked * target.ms(1),
                                     kMostRisked * target.ms(1));
-  if (!proven() && invested_ms_ + ms > most_ms) return false;
+  if (!proven(text) && invested_ms_ + ms > most_ms) return false;
   invested_ms_ += ms;
   return true;
 }

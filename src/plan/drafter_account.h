@@ -30,8 +30,9 @@
 // is still to come of the text. What a token is worth depends on how many requests share a step,
 // and what guesses gain even more so: sixteen requests leave no room for them on most processors.
 // So gains are counted as shares of a token's plain time, by the number of requests (a load). And by
-// whether texts are drawn: a draft that the likeliest tokens taught to read a long prompt for every
-// answer gains little where tokens are drawn at temperature 1. What would hold up a text's first token is read behind it (engine/guide.cc).
+// whether texts are drawn: what guesses gain with the likeliest tokens, at temperature 0, pays for
+// reading prompts that it does not pay for at temperature 1. What would hold up a text's first token
+// is read behind it (engine/guide.cc).
 //
 // Risk. While little was gained, what is read, and all else that could turn out lost, is limited to
 // a share of the time that has passed and is to come (kRisked): a short answer to a process's
@@ -157,7 +158,8 @@ class DrafterAccount {
   };
   static std::size_t gained_at(std::int32_t n_ready, bool drawn);  // index of gained_
   double most_lost_ms(double token_ms) const;
-  bool proven() const;
+  // Whether it was seen to gain in steps of such a text.
+  bool proven(const UnreadText& text) const;
 
   CostCurve first_;  // by requests that share the pass
   CostCurve further_;

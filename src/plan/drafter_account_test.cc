@@ -221,6 +221,9 @@ TEST(DrafterAccount, WhileNothingWasGainedReadingIsBoundedByTheTime) {
   account.note_step(500.0 * kToken);
   EXPECT_TRUE(account.begin_reading(unread(40, 512, 0.05), target())) << "16 of 1012";
   for (int i = 0; i < 10; ++i) gain(account, kToken, kToken, 2);
+  UnreadText text = unread(4000, 16);
+  text.drawn = true;
+  EXPECT_FALSE(account.begin_reading(text, target())) << "not proven for drawn texts";
   EXPECT_TRUE(account.begin_reading(unread(4000, 16), target()))
       << "one that has gained is asked whenever that is expected to pay";
 }

@@ -74,7 +74,7 @@ Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
   return tokens;
 }
 
-Result<Prompt> make_prompt(CompletionRequest& request, const Target& target) {
+Result<Prompt> read_prompt(CompletionRequest& request, const Target& target) {
   const Vocabulary& vocabulary = target.vocabulary();
   Prompt prompt;
   const std::string about = request.prompt.empty() ? "messages" : "prompt";
@@ -92,6 +92,11 @@ Result<Prompt> make_prompt(CompletionRequest& request, const Target& target) {
   if (!tokens.ok()) return tokens.status().with_context("the " + about).about(about);
   prompt.n_asked = static_cast<std::int64_t>(tokens->size());
   prompt.tokens = *std::move(tokens);
+  return prompt;
+}
+
+Result<Prompt> make_prompt(CompletionRequest& request, const Target& target) {
+  OUTRIDER_ASSIGN_OR_RETURN(Prompt prompt, read_prompt(request, target));
   const std::int64_t n_ctx = target.capabilities().n_ctx;
   if (request.shift_keep && n_ctx >= 8) {
     const std::int64_t keep = *request.shift_keep < 0 ? prompt.n_asked : *request.shift_keep;

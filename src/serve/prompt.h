@@ -25,6 +25,10 @@ struct Prompt {
 Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
                                           const Vocabulary& vocabulary, bool add_special = true);
 
+// The tokens of all of it, however many: as make_prompt(), but nothing is cut or refused for its
+// length.
+Result<Prompt> read_prompt(CompletionRequest& request, const Target& target);
+
 // A text's control tokens may be spelled out; BOS and the like are put in front of the first text
 // where the model wants them (a prompt that begins with an id stays as it is). With shift_keep, a
 // prompt that leaves no room is cut. What the template of a conversation asks for goes into

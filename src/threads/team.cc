@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -58,16 +59,18 @@ Team::~Team() {
 }
 
 int Team::grow_to(int n) {
-  workers_.reserve(static_cast<std::size_t>(n));  // nothing may fail once a thread runs
-  while (static_cast<int>(workers_.size()) < n - 1) {
-    const int index = static_cast<int>(workers_.size()) + 1;
-    try {
+  // Whoever calls is C, through which nothing may be thrown: without memory as without threads, those
+  // that are here do.
+  try {
+    workers_.reserve(static_cast<std::size_t>(n));  // nothing may fail once a thread runs
+    while (static_cast<int>(workers_.size()) < n - 1) {
+      const int index = static_cast<int>(workers_.size()) + 1;
       workers_.push_back(std::make_unique<Worker>(*this, index, job_.value()));
-    } catch (const std::system_error&) {
-      return index;  // no more threads to be had: index of them are here
     }
+  } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {
   }
-  return n;
+  return std::min(n, static_cast<int>(workers_.size()) + 1);
 }
 
 void Team::work_as(Member& member) {

@@ -110,6 +110,18 @@ TEST_F(AccessTest, NoPageOfAnotherOriginReadsOrChangesAnything) {
   EXPECT_NE(status_of("POST", "/v1/completions", own), 403) << "its own page";
 }
 
+TEST(ServerOptionsTest, AnOriginThatNoBrowserSendsIsRefused) {
+  for (const char* right : {"*", "null", "https://app.example", "http://localhost:3000",
+                            "chrome-extension://abcdef"}) {
+    EXPECT_TRUE(validate(ServerOptions{.cors_origins = {right}}).ok()) << right;
+  }
+  for (const char* wrong : {"https://app.example/", "app.example", "https://", "https://a/b"}) {
+    const Status status = validate(ServerOptions{.cors_origins = {"*", wrong}});
+    EXPECT_EQ(status.field(), "cors_origin") << wrong;
+    EXPECT_NE(status.message().find("https://app.example"), std::string::npos);
+  }
+}
+
 TEST_F(AccessTest, AnAllowedOriginIsAnsweredExactly) {
   start({.api_keys = {"right"}, .cors_origins = {"https://app.example"}});
   const auto allowed = [this](const std::string& origin) {

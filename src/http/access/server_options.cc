@@ -83,6 +83,16 @@ constexpr Field<Options> kFields[] = {
      .place = &Options::allow_files},
 };
 
+// "*", or a scheme, a host and perhaps a port, as browsers send it; it is compared as a text. "null"
+// is what pages without an origin send.
+bool is_origin(std::string_view text) {
+  if (text == "*" || text == "null") return true;
+  const std::size_t colon = text.find("://");
+  if (colon == 0 || colon == std::string_view::npos) return false;
+  const std::string_view host = text.substr(colon + 3);
+  return !host.empty() && host.find_first_of("/?# ") == std::string_view::npos;
+}
+
 }  // namespace
 
 std::span<const Field<ServerOptions>> server_fields() { return kFields; }
@@ -97,6 +107,12 @@ Status read_api_keys(ServerOptions& options) {
 
 Status validate(const ServerOptions& options) {
   OUTRIDER_RETURN_IF_ERROR(check(server_fields(), options));
+  for (const std::string& origin : options.cors_origins) {
+    if (is_origin(origin)) continue;
+    return wrong_value("cors_origin", "'" + origin + "'",
+                       "* or what browsers send as an origin: https://app.example or "
+                       "http://localhost:3000, without a path or a slash at the end");
+  }
   for (const std::string& key : options.api_keys) {
     OUTRIDER_RETURN_IF_ERROR(check_key("api_key", key));
   }

@@ -159,7 +159,7 @@ HttpReply count_tokens(ServerState& server, const HttpRequest& request) {
   if (!runtime.ok()) return model_error_reply(runtime.status());
   const std::shared_ptr<const Target> target = (*runtime)->target();
   if (target == nullptr) return error_reply(503, "the model has just been unloaded");
-  const Result<Prompt> prompt = make_prompt(task->requests.front(), *target);
+  const Result<Prompt> prompt = read_prompt(task->requests.front(), *target);
   if (!prompt.ok()) return error_reply(prompt.status());
   return json_reply({{"input_tokens", prompt->n_asked}});
 }

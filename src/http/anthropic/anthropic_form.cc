@@ -70,6 +70,8 @@ class AnthropicForm : public AnswerForm {
     send("ping", Json::object(), out);
   }
 
+  void ping(std::string& out) const override { send("ping", Json::object(), out); }
+
   void delta(std::size_t /*i*/, const AnswerDelta& delta, std::string& out) override {
     if (!delta.reasoning.empty() && show_thinking_) {
       open(Kind::kThinking, new_block(Kind::kThinking), out);

@@ -1,5 +1,6 @@
 #include "http/completion/answer.h"
 
+#include <iterator>
 #include <utility>
 
 #include "http/exchange/random_id.h"
@@ -53,13 +54,18 @@ AnswerDelta Answer::add(std::vector<SaidToken> tokens) {
   }
   if (!delta.reasoning.empty()) reasoning_tokens_ += static_cast<std::int64_t>(tokens.size());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  delta.tokens = std::move(tokens);
+  unshown_.insert(unshown_.end(), std::make_move_iterator(tokens.begin()),
+                  std::make_move_iterator(tokens.end()));
+  if (reader_ == nullptr || !delta.silent()) delta.tokens = std::exchange(unshown_, {});
   return delta;
 }
 
 AnswerDelta Answer::finish(std::shared_ptr<const CompletionResult> result) {
   result_ = std::move(result);
-  return reader_ == nullptr ? AnswerDelta() : read(/*complete=*/true);
+  if (reader_ == nullptr) return AnswerDelta();
+  AnswerDelta delta = read(/*complete=*/true);
+  delta.tokens = std::exchange(unshown_, {});
+  return delta;
 }
 
 }  // namespace outrider::http

@@ -28,7 +28,8 @@ struct AnswerDelta {
   std::string content;
   std::string reasoning;
   std::vector<ToolCallDelta> tool_calls;
-  std::vector<SaidToken> tokens;  // that it was made of, markers of the template included
+  // That it was made of: markers of the template, and what was held back before, included.
+  std::vector<SaidToken> tokens;
 
   // Nothing of it can be shown.
   bool silent() const { return content.empty() && reasoning.empty() && tool_calls.empty(); }
@@ -58,6 +59,7 @@ class Answer {
   std::shared_ptr<const ChatReader> reader_;
   std::string text_;
   std::vector<SaidToken> tokens_;
+  std::vector<SaidToken> unshown_;  // the last of them, of which no delta has told
   ChatReply reply_;
   std::int64_t reasoning_tokens_ = 0;
   std::shared_ptr<const CompletionResult> result_;

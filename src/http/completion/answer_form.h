@@ -44,6 +44,8 @@ class AnswerForm {
     (void)i;
     return false;
   }
+  // A sign of life while there is nothing to say: a comment, which clients pass over.
+  virtual void ping(std::string& out) const { out += ": ping\n\n"; }
   virtual void finish(const std::vector<Answer>& answers, std::string& out) = 0;
   virtual void fail(const Status& error, std::string& out) = 0;
 

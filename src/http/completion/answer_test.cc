@@ -91,5 +91,17 @@ TEST(Answer, WhatWasHeldBackComesWithTheEnd) {
   EXPECT_NE(answer.result(), nullptr);
 }
 
+// Log-probabilities come with tokens: none may be lost with a delta that says nothing.
+TEST(Answer, TokensOfWhatIsHeldBackComeWithTheNextDeltaThatSaysSomething) {
+  Answer answer(std::make_shared<BarReader>());
+  EXPECT_TRUE(answer.add({said("|"), said("?")}).tokens.empty());
+  EXPECT_TRUE(answer.add({said("?")}).tokens.size() == 3U) << "the first mark is told by now";
+  EXPECT_EQ(answer.add({said("a")}).tokens.size(), 1U);
+  EXPECT_TRUE(answer.add({said("|")}).tokens.empty());
+  const AnswerDelta end = answer.finish(std::make_shared<CompletionResult>());
+  EXPECT_TRUE(end.silent());
+  EXPECT_EQ(end.tokens.size(), 1U);
+}
+
 }  // namespace
 }  // namespace outrider::http

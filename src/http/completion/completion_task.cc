@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "http/endpoint/acquire.h"
 #include "http/endpoint/server_state.h"
@@ -125,9 +126,11 @@ HttpReply whole_answer(RunningTask& task, const HttpRequest& request) {
   return json_reply(task.form().whole(task.answers()));
 }
 
-void stream_answer(RunningTask& task, const ReplyWriter& write, const std::function<bool()>& gone) {
+void stream_answer(RunningTask& task, std::int32_t ping_s, const ReplyWriter& write,
+                   const std::function<bool()>& gone) {
   std::string out;
   task.form().begin(out);
+  Stopwatch silence;
   while (!task.done()) {
     const Status status = task.poll(out);
     if (!status.ok()) {
@@ -135,7 +138,11 @@ void stream_answer(RunningTask& task, const ReplyWriter& write, const std::funct
       write(out);
       return;
     }
-    if (!out.empty() && !write(out)) return;
+    if (out.empty() && ping_s > 0 && silence.elapsed_ms() >= 1000.0 * ping_s) task.form().ping(out);
+    if (!out.empty()) {
+      if (!write(out)) return;
+      silence.restart();
+    }
     out.clear();
     if (gone && gone()) return;
   }
@@ -176,8 +183,8 @@ HttpReply answer_completion(ServerState& server, const HttpRequest& request, Com
   if (!task.stream) return whole_answer(*running, request);
   return {.content_type = "text/event-stream; charset=utf-8",
           .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},
-          .stream = [running, gone = request.gone](const ReplyWriter& write) {
-            stream_answer(*running, write, gone);
+          .stream = [running, ping_s = task.ping_s, gone = request.gone](const ReplyWriter& write) {
+            stream_answer(*running, ping_s, write, gone);
           }};
 }
 

@@ -23,10 +23,16 @@ namespace outrider::http {
 
 class ServerState;
 
+inline constexpr std::int32_t kPingSeconds = 15;
+inline constexpr std::int32_t kMostPingSeconds = 3600;
+
 struct CompletionTask {
   std::vector<CompletionRequest> requests;  // one for each answer, 1 to kMaxAnswers
   std::string model;                        // of the catalog; empty: the default
   bool stream = false;
+  // A stream that says nothing for so many seconds gets a sign of life, which clients and proxies
+  // that end silent connections need; 0 or less: it does not.
+  std::int32_t ping_s = kPingSeconds;
   std::unique_ptr<AnswerForm> form;  // not null
 
   // `n` answers to the same: answer i has the seed of the request, plus i.

@@ -83,10 +83,9 @@ TEST_F(ErrorFormTest, APromptThatIsTooLongIsAskedForAndRefusedInEveryForm) {
   for (const bool streamed : {false, true}) {
     chat["stream"] = streamed;
     for (const char* path : {"/v1/chat/completions", "/chat/completions", "/v1/messages",
-                             "/v1/messages/count_tokens", "/completion", "/v1/completions"}) {
+                             "/completion", "/v1/completions"}) {
       const std::string_view name = path;
       const bool of_text = name.ends_with("/completion") || name == "/v1/completions";
-      if (streamed && name.ends_with("count_tokens")) continue;
       const HttpReply reply =
           post(path, of_text ? Json{{"prompt", text}, {"stream", streamed}} : chat);
       EXPECT_EQ(reply.status, 400) << path << reply.body;
@@ -102,6 +101,18 @@ TEST_F(ErrorFormTest, APromptThatIsTooLongIsAskedForAndRefusedInEveryForm) {
                 of_text && name == "/completion" ? Json(400) : Json("context_length_exceeded"));
       EXPECT_NE(message.find("exceeds the available context size"), std::string::npos) << path;
     }
+  }
+}
+
+// Agents ask it to know when a conversation has to be made shorter.
+TEST_F(ErrorFormTest, APromptThatIsTooLongIsCounted) {
+  start();
+  Json chat = {{"model", "fake"}, {"max_tokens", 4}};
+  chat["messages"].push_back({{"role", "user"}, {"content", std::string(400, 'a')}});
+  for (const char* path : {"/v1/messages/count_tokens", "/v1/chat/completions/input_tokens"}) {
+    const HttpReply reply = post(path, chat);
+    EXPECT_EQ(reply.status, 200) << path << reply.body;
+    EXPECT_GE(object(reply)["input_tokens"], 400) << path;
   }
 }
 

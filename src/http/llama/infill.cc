@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "http/llama/llama_body.h"
@@ -31,9 +32,10 @@ std::vector<ExtraFile> read_extra(api::JsonFields& fields) {
     fields.refuse("input_extra", *given, R"(an array of {"filename", "text"})");
     return files;
   }
+  static constexpr std::string_view kIgnored[] = {"time"};  // of the editor: when it was seen
+  static const api::Dialect kDialect{.names = {}, .ignored = kIgnored, .null_is_absent = true};
   for (const Json& item : *given) {
-    api::JsonFields inner(item, "input_extra[" + std::to_string(files.size()) + "].",
-                          &llama_dialect());
+    api::JsonFields inner(item, "input_extra[" + std::to_string(files.size()) + "].", &kDialect);
     ExtraFile& file = files.emplace_back();
     inner.text("filename", file.filename);
     inner.require("text");
@@ -112,6 +114,21 @@ Result<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
   return parts;
 }
 
+// Editors name llama.cpp's sampler "infill" behind the others. It joins candidates that begin alike
+// and weighs ends against the rest; without it the answer is drawn from the model's own chances.
+void leave_out_infill_sampler(Json& body) {
+  const Json::iterator samplers = body.find("samplers");
+  if (samplers == body.end()) return;
+  if (samplers->is_array()) {
+    samplers->erase(std::remove(samplers->begin(), samplers->end(), Json("infill")),
+                    samplers->end());
+  } else if (samplers->is_string()) {
+    std::string letters = samplers->get<std::string>();
+    std::erase(letters, 'i');
+    *samplers = letters;
+  }
+}
+
 void keep_end(Tokens& tokens, std::int64_t n) {
   const std::int64_t size = static_cast<std::int64_t>(tokens.size());
   if (size > n) tokens.erase(tokens.begin(), tokens.end() - std::max<std::int64_t>(n, 0));
@@ -164,6 +181,7 @@ Result<CompletionTask> read_infill_task(Json body, const ServerOptions& options,
                "that was trained for it (Qwen2.5-Coder and the like)")
         .about("model");
   }
+  leave_out_infill_sampler(body);
   OUTRIDER_ASSIGN_OR_RETURN(InfillParts parts, take_parts(body, vocabulary));
   const std::int64_t room = room_beside_answer(body, options, target);
   return llama_task(std::move(body), options, target,

@@ -38,6 +38,36 @@ TEST_F(InfillTest, ThePartsStandBetweenTheModelsTokens) {
   EXPECT_EQ(prompt_of(asked), "<7>ab<8>cd<9>ef");
 }
 
+// What llama.vim sends while one types, and beforehand so that the files are read.
+TEST_F(InfillTest, AnEditorsBodyIsTaken) {
+  testing::FakeFile file = filling_in();
+  file.chat = true;
+  start({}, file);
+  Json asked = {{"id_slot", 0},
+                {"input_prefix", "ab"},
+                {"input_suffix", "cd"},
+                {"prompt", "e"},
+                {"n_predict", 4},
+                {"n_indent", 4},
+                {"stop", Json::array()},
+                {"top_k", 40},
+                {"top_p", 0.9},
+                {"samplers", {"top_k", "top_p", "infill"}},
+                {"stream", false},
+                {"cache_prompt", true},
+                {"t_max_prompt_ms", 500},
+                {"t_max_predict_ms", 1000},
+                {"response_fields", {"content", "timings/prompt_n"}}};
+  asked["input_extra"] =
+      Json::array({{{"filename", "x.h"}, {"text", "abc"}, {"time", Json::array({1, 2})}}});
+  HttpReply reply = post("/infill", asked);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_TRUE(object(reply).contains("content"));
+  asked.update({{"n_predict", 0}, {"samplers", Json::array()}, {"t_max_predict_ms", 1}});
+  reply = post("/infill", asked);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+}
+
 TEST_F(InfillTest, OtherFilesComeFirst) {
   testing::FakeFile file = filling_in();
   file.chat = true;  // any text has tokens

@@ -106,8 +106,8 @@ void refuse_what_is_not_done(api::JsonFields& fields) {
     std::string_view name;
     float on_from;
   };
-  for (const Absent& absent : {Absent{"n_indent", 1.0f}, Absent{"n_discard", 1.0f},
-                               Absent{"min_keep", 1.0f}, Absent{"adaptive_target", 0.0f}}) {
+  for (const Absent& absent : {Absent{"n_discard", 1.0f}, Absent{"min_keep", 1.0f},
+                               Absent{"adaptive_target", 0.0f}}) {
     float value = absent.on_from - 1.0f;
     fields.number(absent.name, value);
     if (value < absent.on_from) continue;
@@ -120,11 +120,14 @@ void refuse_what_is_not_done(api::JsonFields& fields) {
   }
 }
 
+constexpr std::int64_t kMostIndentation = 65536;
+
 void read_llama_wishes(api::JsonFields& fields, LlamaWishes& wishes) {
   fields.boolean("return_tokens", wishes.return_tokens);
   fields.boolean("timings_per_token", wishes.timings_per_token);
   fields.boolean("post_sampling_probs", wishes.after_sampler);
   fields.texts("response_fields", wishes.fields);
+  fields.integer("n_indent", wishes.n_indent, 0, kMostIndentation);
   fields.integer("t_max_predict_ms", wishes.max_predict_ms, -1,
                  std::numeric_limits<std::int64_t>::max());
 }
@@ -205,6 +208,7 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const
   OUTRIDER_RETURN_IF_ERROR(check_answers(task, prompts.size(), answer.n));
   task.model = answer.model;
   task.stream = answer.stream;
+  task.ping_s = answer.ping_s;
   task.form = make_llama_form(std::move(wishes), std::move(asked));
   return task;
 }

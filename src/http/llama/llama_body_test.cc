@@ -118,6 +118,8 @@ TEST_F(LlamaBodyTest, WhatLlamaServerKnowsAndChangesNothingHereIsTaken) {
                 {"n_keep", 5},
                 {"min_keep", 0},
                 {"n_indent", 0},
+                {"t_max_prompt_ms", 500},
+                {"sse_ping_interval", 30},
                 {"lora", Json::array()},
                 {"adaptive_target", -1.0},
                 {"stop", Json::array()},
@@ -132,7 +134,8 @@ TEST_F(LlamaBodyTest, ErrorsNameTheFieldAndWhatIsNotDoneIsRefused) {
   EXPECT_EQ(field_of_error("tempature", 1.0), "tempature");
   EXPECT_EQ(field_of_error("lora", Json::array({{{"id", 0}, {"scale", 1.0}}})), "lora");
   EXPECT_EQ(field_of_error("min_keep", 3), "min_keep");
-  EXPECT_EQ(field_of_error("n_indent", 2), "n_indent");
+  EXPECT_EQ(field_of_error("n_indent", -2), "n_indent");
+  EXPECT_EQ(field_of_error("sse_ping_interval", 1.5), "sse_ping_interval");
   EXPECT_EQ(field_of_error("prompt", Json()), "prompt");
   EXPECT_EQ(field_of_error("prompt", Json::array()), "prompt");
   EXPECT_EQ(field_of_error("prompt", {0, 99}), "prompt[1]");

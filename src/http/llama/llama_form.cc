@@ -111,6 +111,7 @@ class LlamaForm : public AnswerForm {
     std::string text;
     std::vector<SaidToken> tokens;
     for (const SaidToken& token : delta.tokens) {
+      if (!is_indented(said, token.text)) break;
       text += token.text;
       tokens.push_back(token);
       if (complete_utf8_prefix(text) < text.size()) continue;
@@ -123,6 +124,7 @@ class LlamaForm : public AnswerForm {
 
   bool enough(std::size_t i) const override {
     const Said& said = said_[i];
+    if (said.indented_too_little) return true;
     return wishes_.max_predict_ms > 0 && said.new_line &&
            now_() - said.first_ms > static_cast<double>(wishes_.max_predict_ms);
   }
@@ -157,7 +159,35 @@ class LlamaForm : public AnswerForm {
     std::int64_t n = 0;  // tokens
     double first_ms = 0.0;
     bool new_line = false;
+    std::int64_t blanks = -1;  // that the line so far begins with; -1: it has more, or is the first
+    std::size_t n_bytes = 0;   // of the text in front of that line
+    std::size_t n_seen = 0;    // of the text
+    bool indented_too_little = false;
   };
+
+  // Looks at more of the text; false from the token on with which a line begins too far left.
+  bool is_indented(Said& said, std::string_view text) const {
+    if (wishes_.n_indent == 0) return true;
+    for (const char c : text) {
+      ++said.n_seen;
+      if (c == '\n') {
+        said.blanks = 0;
+        said.n_bytes = said.n_seen;
+      } else if (said.blanks >= 0 && (c == ' ' || c == '\t')) {
+        ++said.blanks;
+      } else if (said.blanks >= 0) {
+        said.indented_too_little = said.indented_too_little || said.blanks < wishes_.n_indent;
+        if (said.indented_too_little) return false;
+        said.blanks = -1;
+      }
+    }
+    return !said.indented_too_little;
+  }
+
+  // What is told of the whole text.
+  std::string content_of(const Said& said, const std::string& text) const {
+    return said.indented_too_little ? text.substr(0, said.n_bytes) : text;
+  }
 
   Json event_of(std::size_t i, std::string text, const std::vector<SaidToken>& tokens) const {
     return {{"index", i},
@@ -201,7 +231,7 @@ class LlamaForm : public AnswerForm {
     const bool context_full = c.finish == FinishReason::kLength && (limit < 0 || said < limit);
     Json ours = api::result_json(result);
     Json object = {{"index", i},
-                   {"content", streamed ? std::string() : c.text},
+                   {"content", streamed ? std::string() : content_of(said_[i], c.text)},
                    {"tokens", Json::array()},
                    {"id_slot", -1},
                    {"stop", true},

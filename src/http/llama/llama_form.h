@@ -32,6 +32,8 @@ struct LlamaWishes {
   bool return_progress = false;
   bool after_sampler = false;       // probabilities behind the samplers
   std::int64_t max_predict_ms = 0;  // end a line when this time has passed since the first token
+  // The answer ends in front of the first further line that is indented by fewer blanks and tabs.
+  std::int64_t n_indent = 0;
   std::vector<std::string> fields;  // "content", "generation_settings/seed"; empty: all
 };
 

@@ -183,5 +183,31 @@ TEST_F(LlamaFormTest, ATimeLimitEndsTheTextBehindItsFirstLine) {
   EXPECT_TRUE(form->enough(0));
 }
 
+TEST_F(LlamaFormTest, AnAnswerEndsInFrontOfALineThatIsIndentedTooLittle) {
+  const auto told = [](std::int64_t n_indent, const std::vector<std::string>& texts) {
+    LlamaWishes wishes;
+    wishes.n_indent = n_indent;
+    const std::unique_ptr<AnswerForm> form =
+        make_llama_form(wishes, std::vector<LlamaAsked>(1), [] { return 0.0; });
+    form->set_prompts(std::vector<PromptStats>(1));
+    std::string out;
+    std::string all;
+    for (const std::string& text : texts) {
+      AnswerDelta delta;
+      delta.content = text;
+      delta.tokens.push_back({.id = 1, .text = text});
+      out.clear();
+      form->delta(0, delta, out);
+      if (!out.empty()) all += Json::parse(out.substr(out.find('{')))["content"];
+      if (form->enough(0)) return all + "|";
+    }
+    return all;
+  };
+  EXPECT_EQ(told(2, {"x", "\n", "  y", "\n\n", " \t", "z"}), "x\n  y\n\n \tz");
+  EXPECT_EQ(told(2, {"x", "\n", " ", "y", "z"}), "x\n |");
+  EXPECT_EQ(told(2, {"x", "\n}", "z"}), "x|");
+  EXPECT_EQ(told(0, {"x", "\n}", "z"}), "x\n}z");
+}
+
 }  // namespace
 }  // namespace outrider::http

@@ -18,7 +18,7 @@ using Options = SamplingOptions;
 // The fields of speculation have had no effect in llama-server for a while; "speculative" is ours.
 constexpr std::string_view kIgnored[] = {
     "cache_prompt",      "id_slot",           "n_cache_reuse",
-    "sse_ping_interval", "verbose",           "backend_sampling",
+    "t_max_prompt_ms",   "verbose",           "backend_sampling",
     "adaptive_decay",    "reasoning_format",  "user",
     "speculative.n_max", "speculative.n_min", "speculative.p_min",
     "speculative.type"};

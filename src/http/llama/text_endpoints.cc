@@ -105,13 +105,7 @@ Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request)
   read_wishes(fields, wishes);
   api::read_completion_fields(fields, request);
   read_response_format(fields, request);
-  bool open_for_answer = true;
-  fields.boolean("add_generation_prompt", open_for_answer);
-  if (!open_for_answer) {
-    fields.fail("add_generation_prompt",
-                "add_generation_prompt is false, which is not supported: a conversation is always "
-                "shown with the beginning of its answer");
-  }
+  read_continuation(fields, request);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
   const Status status = validate(request);
   if (!status.ok()) return api::spelled_as_in(status, body);
@@ -128,7 +122,7 @@ Result<Json> prompt_of(const Json& body, const Target& target, const CompletionR
 
 Result<Json> count_of(const Json& body, const Target& target, const CompletionRequest& defaults) {
   OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, defaults));
-  const Result<Prompt> prompt = make_prompt(request, target);
+  const Result<Prompt> prompt = read_prompt(request, target);
   if (!prompt.ok()) return api::spelled_as_in(prompt.status(), body);
   return Json{{"input_tokens", prompt->n_asked}};
 }

@@ -64,6 +64,10 @@ TEST_F(TextEndpointsTest, AConversationIsShownAndCountedAsTheModelReadsIt) {
   EXPECT_EQ(answered("/v1/chat/completions/input_tokens", chat)["input_tokens"], 21);
   EXPECT_EQ(answered("/chat/completions/input_tokens", chat)["input_tokens"], 21);
   EXPECT_EQ(field_of_error("/apply-template", Json::object()), "messages");
+  Json open = chat;
+  open["messages"].push_back({{"role", "assistant"}, {"content", "Sure, "}});
+  const std::string prompt = answered("/apply-template", open)["prompt"];
+  EXPECT_TRUE(prompt.ends_with("Sure, ")) << prompt;
   chat["reasoning_effort"] = "low";
   EXPECT_EQ(answered("/apply-template", chat)["prompt"], "user: abc\nassistant: ");
   chat["reasoning_effort"] = "lower";

@@ -28,7 +28,6 @@ constexpr std::string_view kIgnored[] = {"user",
                                          "store",
                                          "metadata",
                                          "service_tier",
-                                         "modalities",
                                          "prediction",
                                          "verbosity",
                                          "safety_identifier",
@@ -38,6 +37,16 @@ constexpr std::string_view kIgnored[] = {"user",
                                          "cache_prompt",
                                          "id_slot",
                                          "n_cache_reuse"};
+
+void read_modalities(api::JsonFields& fields) {
+  std::vector<std::string> modalities;
+  fields.texts("modalities", modalities);
+  for (const std::string& one : modalities) {
+    if (one == "text") continue;
+    return fields.fail("modalities",
+                       "modalities has " + api::shown(Json(one)) + ", but answers are text here");
+  }
+}
 
 }  // namespace
 
@@ -52,6 +61,8 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes) {
   fields.boolean("stream", wishes.stream);
   fields.boolean("token_sources", wishes.token_sources);
   fields.boolean("return_progress", wishes.return_progress);
+  fields.integer("sse_ping_interval", wishes.ping_s, -1, kMostPingSeconds);
+  read_modalities(fields);
   const Json* options = fields.any("stream_options");
   if (options == nullptr) return;
   static const std::string_view kIgnoredOptions[] = {"include_obfuscation"};
@@ -60,6 +71,35 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes) {
   api::JsonFields inner(*options, "stream_options.", &kDialect);
   inner.boolean("include_usage", wishes.include_usage);
   fields.take(inner.finish());
+}
+
+void read_continuation(api::JsonFields& fields, CompletionRequest& request) {
+  bool new_answer = true;
+  fields.boolean("add_generation_prompt", new_answer);
+  const std::vector<ChatMessage>& messages = request.messages;
+  const auto is_assistants = [&messages](std::size_t from_end) {
+    return messages.size() >= from_end && messages[messages.size() - from_end].role == "assistant" &&
+           messages[messages.size() - from_end].tool_calls.empty();
+  };
+  const bool can = is_assistants(1);
+  bool continues = can;
+  fields.boolean("continue_final_message", continues);
+  if (!fields.ok()) return;
+  if (continues && !can) {
+    return fields.fail("continue_final_message",
+                       "continue_final_message is true, but the last message is not the "
+                       "assistant's, or has tool calls");
+  }
+  if (!new_answer && !continues) {
+    return fields.fail("add_generation_prompt",
+                       "add_generation_prompt is false, but the last message is not the "
+                       "assistant's to go on with: there would be nothing to answer with");
+  }
+  if (continues && is_assistants(2)) {
+    return fields.fail("messages",
+                       "messages ends with two of the assistant's; make them one, which goes on");
+  }
+  request.chat.continue_last = continues;
 }
 
 std::string read_reasoning_effort(api::JsonFields& fields) {
@@ -111,6 +151,7 @@ Status read_openai_fields(api::JsonFields& fields, const Json& body, AnswerWishe
   read_wishes(fields, wishes);
   api::read_completion_fields(fields, request);
   read_response_format(fields, request);
+  if (!request.messages.empty()) read_continuation(fields, request);
   return api::finish_completion(fields, body, request);
 }
 

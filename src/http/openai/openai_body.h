@@ -14,6 +14,7 @@
 #include <string>
 
 #include "api/completion_params.h"
+#include "http/completion/completion_task.h"
 #include "json/json.h"
 #include "request/completion_request.h"
 
@@ -27,12 +28,18 @@ struct AnswerWishes {
   bool include_usage = false;    // a last chunk with the counts
   bool token_sources = false;    // each chunk lists its tokens, and who guessed them
   bool return_progress = false;  // chunks that say how much of the prompt is read
+  std::int32_t ping_s = kPingSeconds;  // as CompletionTask::ping_s
 };
 
 // OpenAI's names for our fields, and what its clients send that changes nothing here.
 const api::Dialect& openai_dialect();
 
 void read_wishes(api::JsonFields& fields, AnswerWishes& wishes);
+
+// Whether the last message goes on, as with llama-server: where it is the assistant's, unless
+// "continue_final_message" is false. "add_generation_prompt" false wants just that. Behind the
+// messages.
+void read_continuation(api::JsonFields& fields, CompletionRequest& request);
 
 // All that both completions have, of `body`. The first error, which may be of what was read of
 // `fields` before.

@@ -42,6 +42,42 @@ TEST(OpenAiBody, AResponseFormatThatSaysNothingIsRefusedWithItsPlace) {
             "error: response_format.scheme");
 }
 
+TEST(OpenAiBody, AnAssistantsLastMessageGoesOn) {
+  const auto read = [](const char* roles, const Json& more) -> std::string {
+    Json body = more;
+    api::JsonFields fields(body, "", &openai_dialect());
+    CompletionRequest request;
+    for (const char* role = roles; *role != 0; ++role) {
+      request.messages.push_back({.role = *role == 'a' ? "assistant" : "user", .content = "x"});
+    }
+    read_continuation(fields, request);
+    const Status error = fields.finish();
+    if (!error.ok()) return error.field();
+    return request.chat.continue_last ? "goes on" : "answered";
+  };
+  EXPECT_EQ(read("u", Json::object()), "answered");
+  EXPECT_EQ(read("ua", Json::object()), "goes on") << "as with llama-server";
+  EXPECT_EQ(read("uau", Json::object()), "answered");
+  EXPECT_EQ(read("ua", {{"continue_final_message", true}, {"add_generation_prompt", false}}),
+            "goes on");
+  EXPECT_EQ(read("ua", {{"continue_final_message", false}}), "answered");
+  EXPECT_EQ(read("u", {{"continue_final_message", true}}), "continue_final_message");
+  EXPECT_EQ(read("u", {{"add_generation_prompt", false}}), "add_generation_prompt");
+  EXPECT_EQ(read("uaa", Json::object()), "messages");
+}
+
+TEST(OpenAiBody, OnlyTextIsAnswered) {
+  const auto error_of = [](const Json& modalities) {
+    const Json body = {{"modalities", modalities}};
+    api::JsonFields fields(body, "", &openai_dialect());
+    AnswerWishes wishes;
+    read_wishes(fields, wishes);
+    return fields.finish().field();
+  };
+  EXPECT_EQ(error_of({"text"}), "");
+  EXPECT_EQ(error_of({"text", "audio"}), "modalities");
+}
+
 TEST(OpenAiBody, LogprobsOfAChatBecomeANumber) {
   const auto unified = [](Json body) {
     unify_logprobs(body);

@@ -129,6 +129,7 @@ Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
   OUTRIDER_RETURN_IF_ERROR(check_answers(task, prompts.size(), wishes.n));
   task.model = wishes.model;
   task.stream = wishes.stream;
+  task.ping_s = wishes.ping_s;
   task.form = std::make_unique<TextForm>(wishes);
   return task;
 }

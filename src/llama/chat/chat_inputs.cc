@@ -51,6 +51,27 @@ Result<Json> parse_object(std::string_view text, const std::string& what) {
   return *parsed.value;
 }
 
+// Whether the text is the beginning of a JSON object, and not all of it.
+bool is_cut_object(std::string_view text) {
+  if (!text.starts_with('{')) return false;
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return in_string || depth > 0;
+}
+
 Status add_tool_calls(const ChatMessage& message, const std::string& which, TextCheck& texts,
                       common_chat_msg& msg) {
   if (message.tool_calls.size() > kMaxToolCalls) {
@@ -63,7 +84,10 @@ Status add_tool_calls(const ChatMessage& message, const std::string& which, Text
     OUTRIDER_RETURN_IF_ERROR(texts.add(call.name, "the name of " + what));
     OUTRIDER_RETURN_IF_ERROR(texts.add(call.id, "the id of " + what));
     OUTRIDER_RETURN_IF_ERROR(texts.add(call.arguments, "the arguments of " + what));
-    const std::string arguments = call.arguments.empty() ? "{}" : call.arguments;
+    // A call that was cut off, by a limit of tokens say, is in the history as it came. Templates take
+    // objects only.
+    const bool is_whole = !call.arguments.empty() && !is_cut_object(call.arguments);
+    const std::string arguments = is_whole ? call.arguments : "{}";
     const Result<Json> parsed = parse_object(arguments, "the arguments of " + what);
     if (!parsed.ok()) return parsed.status();
     msg.tool_calls.push_back({.name = call.name, .arguments = arguments, .id = call.id});

@@ -38,6 +38,13 @@ TEST(ChatInputsTest, WhatIsGivenArrives) {
   EXPECT_EQ(inputs->messages[1].reasoning_content, "hm");
   EXPECT_EQ(inputs->messages[1].tool_calls[0].arguments, "{}");
   EXPECT_EQ(inputs->messages[2].tool_call_id, "7");
+  // As an answer hands it out that ends with its limit of tokens.
+  for (const char* cut : {"{", "{\"a\": \"cut", "{\"a\": [1, \"}", "{\"a\": \"\\"}) {
+    call.tool_calls[0].arguments = cut;
+    const Result<ChatInputs> with_cut = chat_inputs({kHello[0], call, result}, options);
+    ASSERT_TRUE(with_cut.ok()) << with_cut.status().message();
+    EXPECT_EQ(with_cut->common.messages[1].tool_calls[0].arguments, "{}") << cut;
+  }
   EXPECT_EQ(inputs->tools[0].parameters, R"({"type":"object","properties":{}})");
   EXPECT_EQ(inputs->tool_choice, COMMON_CHAT_TOOL_CHOICE_REQUIRED);
   EXPECT_FALSE(inputs->enable_thinking);
@@ -46,7 +53,7 @@ TEST(ChatInputsTest, WhatIsGivenArrives) {
 
 TEST(ChatInputsTest, WhatLlamaCppWouldNotSurviveIsRefusedWithItsField) {
   ChatMessage call{.role = "assistant", .content = ""};
-  call.tool_calls = {{.id = "", .name = "t", .arguments = "{\"a\":"}};
+  call.tool_calls = {{.id = "", .name = "t", .arguments = "{\"a\":}"}};
   ChatMessage deep = call;
   deep.tool_calls[0].arguments = "{\"a\":" + times("[", 3000) + times("]", 3000) + "}";
   ChatMessage many{.role = "assistant", .content = "", .tool_calls = {}};

@@ -34,8 +34,8 @@ bool is_ours(const ggml_tensor* tensor) {
          (tensor->buffer->buft == buffer_type() || is_packed_for_worker(tensor));
 }
 
-// Matrices in float types may be looked up or reshaped by a model's graph, which quantised ones
-// cannot be; these are only multiplied with.
+// Matrices in float types may be looked up or reshaped by a model's graph, as no model's graph does
+// with quantised ones; these are only multiplied with.
 bool is_only_multiplied(std::string_view name) {
   constexpr std::array<std::string_view, 8> kNames{"attn_q.",   "attn_k.",      "attn_v.",
                                                    "attn_qkv.", "attn_output.", "ffn_",

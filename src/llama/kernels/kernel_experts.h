@@ -38,6 +38,12 @@ class ExpertPairs {
   }
 
   std::int64_t begin(std::int64_t e) const { return begins_[e]; }
+  // The pairs of the expert that has most.
+  std::int64_t largest() const {
+    std::int64_t most = 0;
+    for (std::int64_t e = 0; e < n_experts_; ++e) most = std::max(most, count(e));
+    return most;
+  }
   std::int64_t count(std::int64_t e) const { return begins_[e + 1] - begins_[e]; }
   // Of the pair at `at` in the sorted order; `rank`: which of its token's experts it is, from 0.
   std::int64_t rank(std::int64_t at) const { return pairs_[at] % ids_->ne[0]; }
@@ -51,6 +57,8 @@ class ExpertPairs {
     std::memcpy(&id,
                 static_cast<const char*>(ids_->data) + rank * ids_->nb[0] + token * ids_->nb[1],
                 sizeof id);
+    // As ggml's own kernels have it. What a worker's peer sends must not be written beyond the table.
+    GGML_ASSERT(id >= 0 && id < n_experts_);
     return id;
   }
 

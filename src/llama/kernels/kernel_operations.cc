@@ -102,7 +102,7 @@ void multiply_experts(const ggml_compute_params* params, ggml_tensor* op) {
   };
   write_rows(params, rows, ggml_nelements(op->src[2]), source, activations);
 
-  const StripProduct product(*kernel_set(), layout, kernels::kMaxTile, params->nth);
+  const StripProduct product(*kernel_set(), layout, pairs.largest(), params->nth);
   Pieces pieces(params);
   std::int64_t first = 0;  // piece of the expert
   for (std::int64_t e = 0; e < weights->ne[2]; ++e) {
