@@ -25,8 +25,8 @@
  *     "completion.run", or with a "wait_ms" (0 to 3600000).
  *
  * (4) Nothing throws, aborts, prints or exits. What goes wrong is an answer with an "error", a NULL
- *     with its reason in *error (or there NULL, too, where no memory is left for it), or a number other than 0. A null pointer where none is allowed is
- *     an error too.
+ *     with its reason in *error (which is NULL, too, where no memory is left for it), or a number
+ *     other than 0. A null pointer where none is allowed is an error too.
  *
  * (5) A process may have several instances. They share nothing but the log callback.
  */

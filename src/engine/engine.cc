@@ -102,10 +102,10 @@ Status check_prompt(const Capabilities& caps, std::span<const Token> prompt) {
         .about("prompt");
   }
   if (prompt.size() < static_cast<std::size_t>(caps.n_ctx)) return Status();
-  return invalid_argument("the prompt has " + std::to_string(prompt.size()) +
-                          " tokens, which exceeds the available context size of " +
-                          std::to_string(caps.n_ctx) +
-                          " less room for an answer; give a larger context (ctx, -c) or a shorter prompt")
+  return invalid_argument(
+             "the prompt has " + std::to_string(prompt.size()) +
+             " tokens, which exceeds the available context size of " + std::to_string(caps.n_ctx) +
+             " less room for an answer; give a larger context (ctx, -c) or a shorter prompt")
       .about("prompt")
       .over({.count = static_cast<std::int64_t>(prompt.size()), .limit = caps.n_ctx});
 }

@@ -40,8 +40,8 @@ class StepGuide : public DraftGuide {
   float chance(std::int32_t depth, float confidence) const override;
   bool another_pass(float tip_chance, std::int32_t tip_depth) override;
 
-  // The drafter is done; it took `ms` for all `sharing` requests. `could`: it could guess for this one
-  // (its context is not full, nothing failed).
+  // The drafter is done; it took `ms` for all `sharing` requests. `could`: it could guess for this
+  // one (its context is not full, nothing failed).
   void finish(double ms, std::int32_t sharing, bool could);
 
  private:

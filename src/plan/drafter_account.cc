@@ -112,8 +112,7 @@ double DrafterAccount::gain_share(const UnreadText& text) const {
 
 bool DrafterAccount::may_read(const UnreadText& text, const CostCurve& target) const {
   return kReadingMargin * reading_ms(text.tokens, target) <=
-         gain_share(text) * text.worth_ms *
-             static_cast<double>(text.to_come);
+         gain_share(text) * text.worth_ms * static_cast<double>(text.to_come);
 }
 
 bool DrafterAccount::begin_reading(const UnreadText& text, const CostCurve& target) {

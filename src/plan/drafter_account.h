@@ -29,10 +29,10 @@
 // while it was suspended. It does when what it gains per token is expected to pay for that in what
 // is still to come of the text. What a token is worth depends on how many requests share a step,
 // and what guesses gain even more so: sixteen requests leave no room for them on most processors.
-// So gains are counted as shares of a token's plain time, by the number of requests (a load). And by
-// whether texts are drawn: what guesses gain with the likeliest tokens, at temperature 0, pays for
-// reading prompts that it does not pay for at temperature 1. What would hold up a text's first token
-// is read behind it (engine/guide.cc).
+// So gains are counted as shares of a token's plain time, by the number of requests (a load). And
+// by whether texts are drawn: what guesses gain with the likeliest tokens, at temperature 0, pays
+// for reading prompts that it does not pay for at temperature 1. What would hold up a text's first
+// token is read behind it (engine/guide.cc).
 //
 // Risk. While little was gained, what is read, and all else that could turn out lost, is limited to
 // a share of the time that has passed and is to come (kRisked): a short answer to a process's
@@ -168,8 +168,8 @@ class DrafterAccount {
   double read_tokens_ = 0.0;  // the older ones fading, as all sums here
   double read_ms_ = 0.0;
   std::array<Gained, 2 * kLoads> gained_{};  // the latter half of texts that are drawn
-  double elapsed_ms_ = 0.0;   // all steps
-  double invested_ms_ = 0.0;  // in reading, less what was gained since
+  double elapsed_ms_ = 0.0;                  // all steps
+  double invested_ms_ = 0.0;                 // in reading, less what was gained since
   double expected_balance_ms_ = 0.0;
   double measured_balance_ms_ = 0.0;
   bool suspended_by_expected_ = false;

@@ -59,8 +59,8 @@ Team::~Team() {
 }
 
 int Team::grow_to(int n) {
-  // Whoever calls is C, through which nothing may be thrown: without memory as without threads, those
-  // that are here do.
+  // Whoever calls is C, through which nothing may be thrown: without memory as without threads,
+  // those that are here do.
   try {
     workers_.reserve(static_cast<std::size_t>(n));  // nothing may fail once a thread runs
     while (static_cast<int>(workers_.size()) < n - 1) {

@@ -111,8 +111,8 @@ TEST_F(AccessTest, NoPageOfAnotherOriginReadsOrChangesAnything) {
 }
 
 TEST(ServerOptionsTest, AnOriginThatNoBrowserSendsIsRefused) {
-  for (const char* right : {"*", "null", "https://app.example", "http://localhost:3000",
-                            "chrome-extension://abcdef"}) {
+  for (const char* right :
+       {"*", "null", "https://app.example", "http://localhost:3000", "chrome-extension://abcdef"}) {
     EXPECT_TRUE(validate(ServerOptions{.cors_origins = {right}}).ok()) << right;
   }
   for (const char* wrong : {"https://app.example/", "app.example", "https://", "https://a/b"}) {

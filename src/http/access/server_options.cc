@@ -83,8 +83,8 @@ constexpr Field<Options> kFields[] = {
      .place = &Options::allow_files},
 };
 
-// "*", or a scheme, a host and perhaps a port, as browsers send it; it is compared as a text. "null"
-// is what pages without an origin send.
+// "*", or a scheme, a host and perhaps a port, as browsers send it; it is compared as a text.
+// "null" is what pages without an origin send.
 bool is_origin(std::string_view text) {
   if (text == "*" || text == "null") return true;
   const std::size_t colon = text.find("://");

@@ -41,7 +41,7 @@ std::string message_of(const Failure& failure, ErrorForm form) {
 
 ErrorForm error_form_at(std::string_view path) {
   if (is_or_is_below(path, "/v1/messages")) return ErrorForm::kAnthropic;
-  for (const std::string_view endpoint : {"/v1", "/chat/completions", "/models"}) {
+  for (const std::string_view endpoint : {"/v1", "/chat/completions", "/responses", "/models"}) {
     if (is_or_is_below(path, endpoint)) return ErrorForm::kOpenAi;
   }
   return ErrorForm::kLlama;

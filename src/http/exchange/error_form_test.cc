@@ -54,8 +54,9 @@ TEST(ErrorForm, APromptThatIsTooLongSaysSoInTheWordsOfEachApi) {
 }
 
 TEST(ErrorForm, EachPathHasTheFormOfItsApi) {
-  for (const char* path : {"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/models",
-                           "/v1/models/a/b", "/v1/what", "/chat/completions", "/models"}) {
+  for (const char* path :
+       {"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/models", "/v1/models/a/b",
+        "/v1/what", "/chat/completions", "/responses", "/models"}) {
     EXPECT_EQ(error_form_at(path), ErrorForm::kOpenAi) << path;
   }
   for (const char* path : {"/v1/messages", "/v1/messages/count_tokens", "/v1/messages/batches"}) {

@@ -56,8 +56,8 @@ namespace {
 HttpReply failed(int status, Failure failure) {
   HttpReply reply{.status = status, .failure = std::move(failure)};
   if (status == 429 || status == 503) reply.headers.emplace_back("Retry-After", "1");
-  // The clients of OpenAI and Anthropic send a request again behind every status from 500 on, unless
-  // they are told not to.
+  // The clients of OpenAI and Anthropic send a request again behind every status from 500 on,
+  // unless they are told not to.
   if (status == 501) reply.headers.emplace_back("x-should-retry", "false");
   return reply;
 }

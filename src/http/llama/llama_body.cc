@@ -106,8 +106,8 @@ void refuse_what_is_not_done(api::JsonFields& fields) {
     std::string_view name;
     float on_from;
   };
-  for (const Absent& absent : {Absent{"n_discard", 1.0f}, Absent{"min_keep", 1.0f},
-                               Absent{"adaptive_target", 0.0f}}) {
+  for (const Absent& absent :
+       {Absent{"n_discard", 1.0f}, Absent{"min_keep", 1.0f}, Absent{"adaptive_target", 0.0f}}) {
     float value = absent.on_from - 1.0f;
     fields.number(absent.name, value);
     if (value < absent.on_from) continue;

@@ -78,7 +78,8 @@ void read_continuation(api::JsonFields& fields, CompletionRequest& request) {
   fields.boolean("add_generation_prompt", new_answer);
   const std::vector<ChatMessage>& messages = request.messages;
   const auto is_assistants = [&messages](std::size_t from_end) {
-    return messages.size() >= from_end && messages[messages.size() - from_end].role == "assistant" &&
+    return messages.size() >= from_end &&
+           messages[messages.size() - from_end].role == "assistant" &&
            messages[messages.size() - from_end].tool_calls.empty();
   };
   const bool can = is_assistants(1);

@@ -25,9 +25,9 @@ struct AnswerWishes {
   std::string model;
   std::int32_t n = 1;
   bool stream = false;
-  bool include_usage = false;    // a last chunk with the counts
-  bool token_sources = false;    // each chunk lists its tokens, and who guessed them
-  bool return_progress = false;  // chunks that say how much of the prompt is read
+  bool include_usage = false;          // a last chunk with the counts
+  bool token_sources = false;          // each chunk lists its tokens, and who guessed them
+  bool return_progress = false;        // chunks that say how much of the prompt is read
   std::int32_t ping_s = kPingSeconds;  // as CompletionTask::ping_s
 };
 

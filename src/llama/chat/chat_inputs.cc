@@ -84,8 +84,8 @@ Status add_tool_calls(const ChatMessage& message, const std::string& which, Text
     OUTRIDER_RETURN_IF_ERROR(texts.add(call.name, "the name of " + what));
     OUTRIDER_RETURN_IF_ERROR(texts.add(call.id, "the id of " + what));
     OUTRIDER_RETURN_IF_ERROR(texts.add(call.arguments, "the arguments of " + what));
-    // A call that was cut off, by a limit of tokens say, is in the history as it came. Templates take
-    // objects only.
+    // A call that was cut off, by a limit of tokens say, is in the history as it came. Templates
+    // take objects only.
     const bool is_whole = !call.arguments.empty() && !is_cut_object(call.arguments);
     const std::string arguments = is_whole ? call.arguments : "{}";
     const Result<Json> parsed = parse_object(arguments, "the arguments of " + what);

@@ -83,8 +83,8 @@ struct LoadPlan {
 };
 
 // Whether llama.cpp multiplies with this matrix ("blk.3.ffn_up.weight", "output.weight") on the
-// processor where there is a GPU: it takes the last `n_gpu_layers` of the model's `n_layer` layers and
-// its output, which counts as one; all where that is negative.
+// processor where there is a GPU: it takes the last `n_gpu_layers` of the model's `n_layer` layers
+// and its output, which counts as one; all where that is negative.
 bool stays_on_processor(std::string_view matrix, std::int32_t n_layer, std::int32_t n_gpu_layers);
 
 // Of a model that is to be opened: reads the file's header; the weights stay on the disk. Matrices

@@ -57,7 +57,8 @@ class ExpertPairs {
     std::memcpy(&id,
                 static_cast<const char*>(ids_->data) + rank * ids_->nb[0] + token * ids_->nb[1],
                 sizeof id);
-    // As ggml's own kernels have it. What a worker's peer sends must not be written beyond the table.
+    // As ggml's own kernels have it. What a worker's peer sends must not be written beyond the
+    // table.
     GGML_ASSERT(id >= 0 && id < n_experts_);
     return id;
   }
