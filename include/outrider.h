@@ -1,7 +1,8 @@
 /* Outrider: local language models with speculative decoding, faster and with the same text.
  *
  * This is the whole interface for C and for everything that can call C. Methods, their parameters
- * and their results are JSON: outrider_call with "system.methods" lists them.
+ * and their results are JSON: outrider_call with "system.methods" lists methods and parameters,
+ * docs/embedding.md results, states and errors.
  *
  *   char *error = NULL;
  *   outrider *o = outrider_create("{\"model\":{\"path\":\"target.gguf\"}}", &error);
