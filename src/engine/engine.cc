@@ -317,8 +317,8 @@ void Engine::retire(std::vector<Update>& updates) {
       updates.push_back(next_update(*s));
       updates.back().finished = true;
     }
-    // A client that leaves had enough, or had waited too long: it says nothing of where texts end.
-    const bool at_limit = s->output.finish_reason() != FinishReason::kStop;
+    // One that its client left counts as ended: nobody wanted what would have come.
+    const bool at_limit = s->output.finish_reason() == FinishReason::kLength;
     if (s->answered) planner_.note_text(s->stats.emitted, at_limit);
     std::vector<Token> text = std::move(s->text);
     const bool keep = options_.reuse_prefix && s->error.ok();

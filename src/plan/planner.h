@@ -111,7 +111,8 @@ class Planner {
 
   // --- texts ---
 
-  // A text ended with `tokens` tokens behind its prompt. `at_limit`: it would have been longer.
+  // A text ended with `tokens` tokens behind its prompt. `at_limit`: it would have been longer, and
+  // was wanted.
   void note_text(std::int64_t tokens, bool at_limit);
   // By how many tokens a text is expected to go on, at most `remaining`: the tokens of the last
   // dozen texts for each of them that ended, as if a text were as likely to end behind each token.

@@ -176,6 +176,7 @@ TEST_P(KernelBufferTest, RowsThatMeetInAnExpertHaveTheBitsOfRowsThatComeAlone) {
 
 // Elsewhere tests that need them are left out, so this is where it is seen that they are missing.
 TEST(OwnKernels, AreThereWithThePinnedLlama) {
+  ensure_backend();
   EXPECT_TRUE(own_kernels().available) << own_kernels().reason;
 }
 
