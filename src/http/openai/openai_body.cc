@@ -86,6 +86,15 @@ void read_continuation(api::JsonFields& fields, CompletionRequest& request) {
   bool continues = can;
   fields.boolean("continue_final_message", continues);
   if (!fields.ok()) return;
+  const auto asked_for = [&fields](const char* name, bool value) {
+    return value && fields.any(name) != nullptr;
+  };
+  if (asked_for("add_generation_prompt", new_answer) &&
+      asked_for("continue_final_message", continues)) {
+    return fields.fail("continue_final_message",
+                       "continue_final_message and add_generation_prompt are both true, but an "
+                       "answer either goes on or begins; give one of them");
+  }
   if (continues && !can) {
     return fields.fail("continue_final_message",
                        "continue_final_message is true, but the last message is not the "

@@ -62,6 +62,9 @@ TEST(OpenAiBody, AnAssistantsLastMessageGoesOn) {
             "goes on");
   EXPECT_EQ(read("ua", {{"continue_final_message", false}}), "answered");
   EXPECT_EQ(read("u", {{"continue_final_message", true}}), "continue_final_message");
+  EXPECT_EQ(read("ua", {{"continue_final_message", true}, {"add_generation_prompt", true}}),
+            "continue_final_message");
+  EXPECT_EQ(read("ua", {{"add_generation_prompt", true}}), "goes on");
   EXPECT_EQ(read("u", {{"add_generation_prompt", false}}), "add_generation_prompt");
   EXPECT_EQ(read("uaa", Json::object()), "messages");
 }
