@@ -71,9 +71,11 @@ set_directory_properties(PROPERTIES COMPILE_OPTIONS "${saved_options}")
 
 # Its AMX code, where the build has AMX, gets intrinsics that say what they read.
 include(check_amx)
+if(TARGET ggml-cpu)  # GGML_CPU_ALL_VARIANTS has others, which keep the intrinsics as they are
 set_source_files_properties("${OUTRIDER_LLAMA_LINK}/ggml/src/ggml-cpu/amx/mmq.cpp"
                             TARGET_DIRECTORY ggml-cpu PROPERTIES
                             COMPILE_OPTIONS "-include;${OUTRIDER_AMX_INTRINSICS}")
+endif()
 
 set(peers "")
 foreach(peer llama-server llama-speculative llama-speculative-simple llama-lookup

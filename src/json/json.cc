@@ -57,6 +57,25 @@ std::string reason(std::string_view what) {
   return "not valid JSON: " + std::string(what);
 }
 
+// The first bracket or brace outside of strings for which `is_it` is true, each asked in order;
+// npos: there is none.
+template <class IsIt>
+std::size_t find_bracket(std::string_view text, IsIt is_it) {
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if ((c == '[' || c == '{' || c == ']' || c == '}') && is_it(c)) {
+      return i;
+    }
+  }
+  return std::string_view::npos;
+}
+
 Parsed parse_at(std::string_view text, std::size_t first_line) {
   const std::size_t deep = too_deep(text);
   if (deep != std::string_view::npos) {
@@ -85,21 +104,20 @@ Parsed parse_at(std::string_view text, std::size_t first_line) {
 
 std::size_t too_deep(std::string_view text) {
   std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) return i;
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return std::string_view::npos;
+  return find_bracket(text, [&depth](char c) {
+    if (c == '[' || c == '{') return ++depth > kMaxDepth;
+    if (depth > 0) --depth;
+    return false;
+  });
+}
+
+std::size_t object_length(std::string_view text) {
+  int depth = 0;
+  const std::size_t end = find_bracket(text, [&depth](char c) {
+    if (c == '{') ++depth;
+    return c == '}' && --depth == 0;
+  });
+  return end == std::string_view::npos ? 0 : end + 1;
 }
 
 std::string encode(const Json& value) {

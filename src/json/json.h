@@ -70,6 +70,10 @@ inline constexpr std::size_t kMaxFields = 1024;  // of one object, when parsing
 // costs a reader a stack frame a level, when a value is built or used.
 std::size_t too_deep(std::string_view text);
 
+// Bytes of the object at the beginning of `text`, up to the brace that closes it; 0: it is not
+// there yet. Whether it is JSON besides is not looked at.
+std::size_t object_length(std::string_view text);
+
 // `value` in one line, without a newline. Bytes that are not UTF-8 become U+FFFD; infinite and
 // undefined numbers become null.
 std::string encode(const Json& value);

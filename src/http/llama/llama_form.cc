@@ -168,6 +168,7 @@ class LlamaForm : public AnswerForm {
   // Looks at more of the text; false from the token on with which a line begins too far left.
   bool is_indented(Said& said, std::string_view text) const {
     if (wishes_.n_indent == 0) return true;
+    if (said.indented_too_little) return false;
     for (const char c : text) {
       ++said.n_seen;
       if (c == '\n') {
@@ -176,12 +177,12 @@ class LlamaForm : public AnswerForm {
       } else if (said.blanks >= 0 && (c == ' ' || c == '\t')) {
         ++said.blanks;
       } else if (said.blanks >= 0) {
-        said.indented_too_little = said.indented_too_little || said.blanks < wishes_.n_indent;
+        said.indented_too_little = said.blanks < wishes_.n_indent;
         if (said.indented_too_little) return false;
         said.blanks = -1;
       }
     }
-    return !said.indented_too_little;
+    return true;
   }
 
   // What is told of the whole text.

@@ -203,6 +203,26 @@ TEST_F(LlamaFormTest, AnAnswerEndsInFrontOfALineThatIsIndentedTooLittle) {
     }
     return all;
   };
+  // What was said until the cancel was heard is not told either.
+  const auto told_whole = [](const std::vector<std::string>& texts) {
+    LlamaWishes wishes;
+    wishes.n_indent = 2;
+    std::vector<LlamaAsked> asked(1);
+    asked[0].settings = {{"n_predict", 9}};
+    const std::unique_ptr<AnswerForm> form =
+        make_llama_form(wishes, std::move(asked), [] { return 0.0; });
+    form->set_prompts(std::vector<PromptStats>(1));
+    std::vector<Answer> answers(1, Answer(nullptr));
+    const auto result = std::make_shared<CompletionResult>();
+    std::string out;
+    for (const std::string& text : texts) {
+      form->delta(0, answers[0].add({{.id = 1, .text = text}}), out);
+      result->completion.text += text;
+    }
+    (void)answers[0].finish(result);
+    return form->whole(answers)["content"];
+  };
+  EXPECT_EQ(told_whole({"x", "\n  y", "\n}", "\n  z", "\n"}), "x\n  y\n");
   EXPECT_EQ(told(2, {"x", "\n", "  y", "\n\n", " \t", "z"}), "x\n  y\n\n \tz");
   EXPECT_EQ(told(2, {"x", "\n", " ", "y", "z"}), "x\n |");
   EXPECT_EQ(told(2, {"x", "\n}", "z"}), "x|");

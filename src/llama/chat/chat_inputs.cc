@@ -53,23 +53,7 @@ Result<Json> parse_object(std::string_view text, const std::string& what) {
 
 // Whether the text is the beginning of a JSON object, and not all of it.
 bool is_cut_object(std::string_view text) {
-  if (!text.starts_with('{')) return false;
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      ++depth;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return in_string || depth > 0;
+  return text.starts_with('{') && json::object_length(text) == 0;
 }
 
 Status add_tool_calls(const ChatMessage& message, const std::string& which, TextCheck& texts,

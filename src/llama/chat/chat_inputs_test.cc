@@ -38,6 +38,9 @@ TEST(ChatInputsTest, WhatIsGivenArrives) {
   EXPECT_EQ(inputs->messages[1].reasoning_content, "hm");
   EXPECT_EQ(inputs->messages[1].tool_calls[0].arguments, "{}");
   EXPECT_EQ(inputs->messages[2].tool_call_id, "7");
+  // An answer never begins so, however it is cut.
+  call.tool_calls[0].arguments = "{\"a\": [1}";
+  EXPECT_FALSE(chat_inputs({kHello[0], call, result}, options).ok());
   // As an answer hands it out that ends with its limit of tokens.
   for (const char* cut : {"{", "{\"a\": \"cut", "{\"a\": [1, \"}", "{\"a\": \"\\"}) {
     call.tool_calls[0].arguments = cut;

@@ -57,26 +57,6 @@ std::string name_of(const std::vector<ChatMessage>& messages, const ChatMessage&
   return "the tool";
 }
 
-// Of the object at the beginning of `text`, up to the brace that closes it; 0: it is not there yet.
-std::size_t object_length(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{') {
-      ++depth;
-    } else if (c == '}' && --depth == 0) {
-      return i + 1;
-    }
-  }
-  return 0;
-}
-
 // How far a text is what it should be: it ends before that is decided, it is not, or it is.
 enum class Fit : std::uint8_t { kCut, kNo, kYes };
 
@@ -115,7 +95,7 @@ class Scanner {
     skip_spaces();
     if (rest_.empty()) return Fit::kCut;
     if (rest_.front() != '{') return Fit::kNo;
-    const std::size_t length = object_length(rest_);
+    const std::size_t length = json::object_length(rest_);
     text = rest_.substr(0, length == 0 ? rest_.size() : length);
     rest_.remove_prefix(text.size());
     return length == 0 ? Fit::kCut : Fit::kYes;
