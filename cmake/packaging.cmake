@@ -1,10 +1,13 @@
 # What packages hold beside the libraries (c_library.cmake): the manual page and the completions, which
-# the command prints of its own options; the parts of a Python wheel; the .deb.
+# the command prints of its own options; licences; the parts of a Python wheel; the .deb.
 #
 # Components: `python` is the module's part of a wheel (pyproject.toml), `system` what belongs to one
 # place of a system (unit, settings). Neither is part of a plain `cmake --install`, which can go
 # anywhere and be moved.
 function(outrider_packaging)
+  if(TARGET outrider_shared)
+    outrider_notices()
+  endif()
   if(NOT TARGET outrider OR NOT TARGET outrider_shared)
     return()
   endif()
@@ -49,7 +52,28 @@ function(outrider_generated_pages)
   install(FILES "${folder}/_outrider" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
   install(FILES "${folder}/outrider.fish"
           DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
-  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
+endfunction()
+
+# Our licence, and THIRD_PARTY: those of all that is compiled in. Written when it is installed, since
+# who only builds needs neither. Debian wants both in one file.
+function(outrider_notices)
+  set(notices "${PROJECT_BINARY_DIR}/THIRD_PARTY")
+  set(copyright "${PROJECT_BINARY_DIR}/copyright")
+  set(write "
+    set(OUTRIDER_NOTICES \"${notices}\")
+    set(LLAMA \"${OUTRIDER_LLAMA_DIR}\")
+    set(OURS \"${PROJECT_SOURCE_DIR}/packaging/licences\")
+    include(\"${PROJECT_SOURCE_DIR}/cmake/write_notices.cmake\")")
+  install(CODE "${write}
+    file(READ \"${PROJECT_SOURCE_DIR}/LICENSE\" ours)
+    file(READ \"${notices}\" others)
+    file(WRITE \"${copyright}\" \"\${ours}\\n\${others}\")")
+  install(FILES "${notices}" "${copyright}" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+  if(SKBUILD)  # a wheel; beside LICENSE in its dist-info
+    install(CODE "${write}" COMPONENT python EXCLUDE_FROM_ALL)
+    install(FILES "${notices}" DESTINATION "${SKBUILD_METADATA_DIR}/licenses" COMPONENT python
+            EXCLUDE_FROM_ALL)
+  endif()
 endfunction()
 
 # `cpack -G DEB`: all in one package, what it needs of Debian found by dpkg-shlibdeps.

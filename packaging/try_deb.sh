@@ -12,8 +12,11 @@ dpkg --install /packages/*.deb >/dev/null || fail "what it needs is what it says
 for file in /usr/bin/outrider /usr/include/outrider.h /usr/share/man/man1/outrider.1 \
   /usr/share/bash-completion/completions/outrider /usr/share/zsh/site-functions/_outrider \
   /usr/share/fish/vendor_completions.d/outrider.fish /lib/systemd/system/outrider.service \
-  /etc/outrider/outrider.toml; do
+  /etc/outrider/outrider.toml /usr/share/doc/outrider/THIRD_PARTY; do
   [ -e "$file" ] || [ -e "$file.gz" ] || [ -e "/usr$file" ] || fail "the package has $file"
+done
+for name in 'The Outrider authors' llama.cpp nlohmann cpp-httplib CLI11 toml++; do
+  grep -qF "$name" /usr/share/doc/outrider/copyright || fail "the licence of $name is in the package"
 done
 outrider --version
 for library in outrider rpcserver; do

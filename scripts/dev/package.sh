@@ -29,6 +29,16 @@ package_wheel() {
   PATH=$venv/bin:$PATH quietly "$out/auditwheel.log" auditwheel repair --wheel-dir "$out" "${made[0]}" ||
     die "auditwheel could not repair the wheel (see above)"
   rm -rf "$out/raw"
+  made=("$out"/*.whl)
+  python3 scripts/bundled_notices.py "${made[0]}" || die "the wheel lacks licences (see above)"
+}
+
+# check_notices FILE: it names what is compiled in.
+check_notices() {
+  local name
+  for name in llama.cpp nlohmann cpp-httplib CLI11 toml++; do
+    grep -qF "$name" "$1" || die "the licence of $name is not in '$1'"
+  done
 }
 
 # A fresh environment with nothing but the wheel and pytest; the module's tests on it, and the command.
@@ -42,17 +52,17 @@ test_wheel() {
     -r python/tests/requirements.txt -c python/tests/constraints.txt ||
     die "pip could not install the wheel"
   "$venv/bin/outrider" --version >&2 || die "the wheel's command does not run"
+  check_notices "$(echo "$venv"/lib/python3*/site-packages/outrider-*.dist-info/licenses/THIRD_PARTY)"
   tiny_models
   python3 scripts/test_python.py build --installed "$venv/bin/python" >&2 ||
     die "the module's tests fail on the wheel (see above)"
 }
 
 # build/package/outrider-*.tgz: the module for Node.js, with the wheel's library and what that needs.
+# The wheel must be of these sources: cmd_package makes it anew.
 package_npm() {
   local out=$ROOT/build/package stage=$ROOT/build/package/npm wheel cpu=x64 library needed
   need node
-  wheel=("$out"/*.whl)
-  [[ -s ${wheel[0]} ]] || package_wheel
   wheel=("$out"/*.whl)
   [[ $(uname -m) == x86_64 ]] || cpu=arm64
   say "./dev: building the npm package"
@@ -61,6 +71,7 @@ package_npm() {
   python3 -m zipfile -e "${wheel[0]}" "$stage/wheel"
   mv "$stage/wheel/outrider/liboutrider.so" "$stage/native/outrider/"
   mv "$stage/wheel/outrider.libs" "$stage/native/"
+  mv "$stage"/wheel/outrider-*.dist-info/licenses/THIRD_PARTY "$stage/"
   rm -r "$stage/wheel"
   needed=$(ldd "$stage/native/outrider/liboutrider.so")
   for library in "$stage"/native/outrider.libs/*; do  # the command needs more
@@ -86,6 +97,7 @@ test_npm() {
   echo '{"private": true}' >"$fresh/package.json"
   quietly "$out/npm.log" npm install --prefix "$fresh" --no-audit --no-fund "${package[0]}" ||
     die "npm could not install the package (see above)"
+  check_notices "$fresh/node_modules/outrider/THIRD_PARTY"
   tiny_models
   python3 scripts/test_node.py build --installed "$fresh" >&2 ||
     die "the module's tests fail on the npm package (see above)"
@@ -209,10 +221,8 @@ cmd_package() {
   mkdir -p build/package
   # pip would take g++ where CMake takes c++, and the compiler's cache tells the two apart by name.
   export CC=${CC:-cc} CXX=${CXX:-c++}
-  if [[ $what == wheel || $what == all ]]; then
-    package_wheel
-    test_wheel
-  fi
+  [[ $what == deb ]] || package_wheel
+  [[ $what != wheel && $what != all ]] || test_wheel
   if [[ $what == npm || $what == all ]]; then
     package_npm
     test_npm

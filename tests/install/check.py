@@ -32,6 +32,10 @@ PAGES = ("share/man/man1/outrider.1", "share/bash-completion/completions/outride
          "share/zsh/site-functions/_outrider", "share/fish/vendor_completions.d/outrider.fish")
 
 
+# What is compiled in, by others.
+OTHERS = ("llama.cpp and ggml", "nlohmann/json", "cpp-httplib", "tinyBLAS", "CLI11", "toml++")
+
+
 def run(*command, **options):
     result = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, check=False, **options)
@@ -68,6 +72,18 @@ def check_pages(prefix, lib):
     expect(not any(prefix.rglob("*.service")), "a unit is no part of what can be moved")
     for file in (file for file in lib.rglob("*") if file.suffix in (".cmake", ".pc")):
         expect(str(prefix.parent) not in file.read_text(), f"{file.name} can be moved")
+
+
+def check_notices(prefix):
+    """The licences of what is compiled in, and with ours in the file that Debian wants."""
+    folder = next(prefix.rglob("THIRD_PARTY")).parent
+    ours = (HERE.parents[1] / "LICENSE").read_text()
+    expect((folder / "copyright").read_text().startswith(ours), "our licence is installed")
+    for name in ("THIRD_PARTY", "copyright"):
+        text = (folder / name).read_text()
+        for other in OTHERS:
+            expect(f"\n{other}" in text, f"{name} has the licence of {other}")
+        expect(text.count("Permission is hereby granted") >= 5, f"{name} has whole licences")
 
 
 def check_cmake(prefix, scratch, env, models):
@@ -126,6 +142,7 @@ def main():
         lib = next(prefix.rglob("liboutrider.so")).parent
         expect(not any(prefix.rglob("*llama*")), "nothing of llama.cpp is installed")
         check_pages(prefix, lib)
+        check_notices(prefix)
         env = {**os.environ, "LD_LIBRARY_PATH": str(lib), "OUTRIDER_CACHE": str(scratch / "cache"),
                "OUTRIDER_PROBE_BUDGET_MS": "300", "OMP_WAIT_POLICY": "passive"}
         models = [build / "tests" / f"tiny-{role}.gguf" for role in ("target", "draft")]
