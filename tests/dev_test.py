@@ -102,6 +102,65 @@ class Models(DevCase):
         self.assertIn("no model 'llama'; give " + " ".join(MODELS), output)
 
 
+class Setup(DevCase):
+    APT = """#!/bin/sh
+echo "$@" >>"$FAKE_ROOT/apt"
+rm -f "$FAKE_ROOT/bin/cmake"  # what it installs is the real one
+"""
+
+    def apt(self):
+        file = self.dir / "apt"
+        return file.read_text() if file.exists() else ""
+
+    def setUp(self):
+        super().setUp()
+        self.fake("id", "#!/bin/sh\necho 0\n")
+        self.fake("apt-get", self.APT)
+        _, _, output = self.dev("setup")
+        if self.apt() and os.environ.get("CI") != "true":  # which has installed all of it
+            self.skipTest(f"something is missing here: {output}")
+
+    def test_where_all_is_there_nothing_is_installed_or_printed(self):
+        for _ in range(2):
+            code, _, output = self.dev("setup")
+            self.assertEqual((code, output, self.apt()), (0, "", ""))
+
+    def test_what_is_missing_or_too_old_is_installed_and_nothing_else(self):
+        self.fake("cmake", "#!/bin/sh\necho cmake version 3.18.4\n")
+        code, _, output = self.dev("setup")
+        self.assertEqual((code, output), (0, "./dev: installing cmake"))
+        self.assertTrue(self.apt().endswith("install -y --no-install-recommends cmake\n"), self.apt())
+        self.assertEqual(len(self.apt().splitlines()), 1)
+
+    def test_what_cannot_be_installed_is_named_with_the_command_for_it(self):
+        self.fake("cmake", "#!/bin/sh\necho cmake version 3.18.4\n")
+        self.fake("apt-get", "#!/bin/sh\nexit 1\n")
+        code, _, output = self.dev("setup")
+        self.assertEqual(code, 1)
+        self.assertIn("CMake must be 3.25 or newer", output)
+        self.assertIn("missing: cmake.", output)
+        self.assertTrue(output.endswith("apt-get install cmake"), output)
+
+
+class Package(DevCase):
+    PARTS = ("package_wheel", "test_wheel", "package_npm", "test_npm", "package_deb", "test_processors",
+             "test_deb")
+
+    def parts(self, what):
+        """What `./dev package WHAT` does, part by part."""
+        fakes = "".join(f"{part}() {{ echo {part}; }}\n" for part in self.PARTS)
+        script = f"ROOT=$PWD; id() {{ echo 0; }}; . scripts/dev/package.sh\n{fakes}cmd_package {what}"
+        done = subprocess.run(["bash", "-euc", script], cwd=self.checkout, env=self.env, text=True,
+                              capture_output=True, check=True)
+        return [line for line in done.stdout.splitlines() if line in self.PARTS]
+
+    def test_a_package_for_node_js_is_never_made_of_an_old_wheel(self):
+        self.assertEqual(self.parts("npm"), ["package_wheel", "package_npm", "test_npm"])
+        self.assertEqual(self.parts("wheel"), ["package_wheel", "test_wheel"])
+        self.assertEqual(self.parts("deb"), ["package_deb", "test_processors", "test_deb"])
+        self.assertEqual(self.parts("all"), list(self.PARTS))
+
+
 class WithoutANetwork(DevCase):
     def setUp(self):
         super().setUp()
