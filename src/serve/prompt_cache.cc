@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "store/part_files.h"
 
 namespace outrider {
 namespace {
@@ -37,6 +38,11 @@ std::vector<Found> files_in(const std::string& folder) {
     return a.written != b.written ? a.written > b.written : a.path < b.path;
   });
   return files;
+}
+
+// What a process that was killed in the middle of a save left counts for no limit.
+void remove_left(const std::string& folder) {
+  remove_left_parts(folder, [](std::string_view name) { return name.ends_with(kExtension); });
 }
 
 bool begins_with(const std::vector<Token>& text, const std::vector<Token>& beginning) {
@@ -99,6 +105,7 @@ bool PromptCache::adopt(Engine& engine, const std::string& path) {
 
 void PromptCache::restore(Engine& engine) {
   if (!used()) return;
+  remove_left(folder_);
   for (const Found& found : files_in(folder_)) {
     try {
       if (!adopt(engine, found.path.string())) return;

@@ -31,7 +31,8 @@ class PromptCache {
   // state cannot be kept, which a note says.
   PromptCache(std::string folder, std::uint64_t most_bytes, std::string identity);
 
-  // Puts texts into empty idle sequences of the engine, the newest first.
+  // Puts texts into empty idle sequences of the engine, the newest first. What killed processes
+  // left half written is removed.
   void restore(Engine& engine);
 
   // A draft model was attached: it gets its part of the texts that were put back, as far as nobody

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "serve/prompt_file.h"
+#include "store/atomic_file.h"
 #include "testing/fake_engine.h"
 #include "testing/tiny_dir.h"
 
@@ -99,6 +100,25 @@ TEST(PromptCache, WhatWasReadBeforeARestartIsNotReadAgain) {
   EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 34);
   EXPECT_LT(life.draft_tokens(), fresh_draft) << "the draft model has its part back";
   EXPECT_EQ(life.run(prompt_of(2)).cached_tokens, 34);
+}
+
+TEST(PromptCache, WhatAKilledProcessLeftHalfWrittenIsRemovedAtTheNextStart) {
+  const TempDir dir;
+  FileOps ops;
+  const Result<AtomicFile> written = AtomicFile::create(dir.file("0123456789abcdef.prompt"), ops);
+  ASSERT_TRUE(written.ok());
+  const fs::path being_written = files_in(dir.path()).at(0);
+  const fs::path left = dir.file("fedcba9876543210.prompt.1-0.part");
+  const fs::path of_another_kind = dir.file("fedcba9876543210.store.1-0.part");
+  put_contents(left, std::string(1000, 'x'));
+  put_contents(of_another_kind, "x");
+  { const Life nobody(dir.path(), ""); }
+  EXPECT_TRUE(fs::exists(left)) << "who keeps nothing touches nothing";
+  const Life life(dir.path());
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(being_written));
+  EXPECT_TRUE(fs::exists(of_another_kind));
+  EXPECT_TRUE(life.notes().empty());
 }
 
 TEST(PromptCache, TheDraftsPartIsForTheSameDraftOnly) {

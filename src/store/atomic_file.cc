@@ -1,15 +1,17 @@
 #include "store/atomic_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
+
+#include "store/part_files.h"
 
 namespace outrider {
 namespace {
@@ -22,13 +24,6 @@ Status save_error(const std::string& path, const char* what, int reason) {
   if (reason == ENOSPC || reason == EDQUOT) return resource_exhausted(std::move(message));
   if (reason == ENOENT) return not_found(std::move(message));
   return internal_error(std::move(message));
-}
-
-// Distinct within the process; O_EXCL settles the rest.
-std::string part_name(const std::string& path) {
-  static std::atomic<unsigned> counter{0};  // names only, no state that matters
-  return path + "." + std::to_string(::getpid()) + "-" + std::to_string(counter.fetch_add(1)) +
-         ".part";
 }
 
 // Where a symbolic link leads, so that the link stays a link.
@@ -51,16 +46,23 @@ std::string folder_of(const std::string& path) {
   return parent.empty() ? "." : parent.string();
 }
 
+// Of earlier contents of the file at `path`.
+void remove_left_parts_of(const std::string& path) {
+  const std::string own = std::filesystem::path(path).filename().string();
+  remove_left_parts(folder_of(path), [&](std::string_view name) { return name == own; });
+}
+
 }  // namespace
 
-AtomicFile::AtomicFile(FileOps& ops, std::string path, std::string part, int file)
-    : ops_(&ops), path_(std::move(path)), part_(std::move(part)), file_(file) {}
+AtomicFile::AtomicFile(FileOps& ops, std::string path, std::string part, int file, int lock)
+    : ops_(&ops), path_(std::move(path)), part_(std::move(part)), file_(file), lock_(lock) {}
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : ops_(other.ops_),
       path_(std::move(other.path_)),
       part_(std::move(other.part_)),
       file_(std::exchange(other.file_, -1)),
+      lock_(std::exchange(other.lock_, -1)),
       exists_(std::exchange(other.exists_, false)) {}
 
 AtomicFile::~AtomicFile() { abandon(); }
@@ -68,22 +70,28 @@ AtomicFile::~AtomicFile() { abandon(); }
 Result<AtomicFile> AtomicFile::create(const std::string& path, FileOps& ops) {
   Result<std::string> target = real_target(path);
   if (!target.ok()) return target.status();
+  remove_left_parts_of(*target);
   std::string part;
   int file = -1;
-  do {  // a part file that a killed process of the same number left has our name
-    part = part_name(*target);
+  for (bool held = false; !held;) {
+    part = new_part_name(*target);
     file = ops.create(part);
-  } while (file < 0 && errno == EEXIST);
-  if (file < 0) return save_error(path, "cannot create a file beside it", errno);
+    if (file < 0 && errno == EEXIST) continue;  // of a killed process of the same number
+    if (file < 0) return save_error(path, "cannot create a file beside it", errno);
+    held = hold_part(file);
+    if (!held) (void)ops.close(file);
+  }
   struct stat old;
   if (::stat(target->c_str(), &old) == 0) (void)::fchmod(file, old.st_mode & 07777);
-  return AtomicFile(ops, *std::move(target), std::move(part), file);
+  const int lock = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
+  return AtomicFile(ops, *std::move(target), std::move(part), file, lock);
 }
 
 void AtomicFile::abandon() {
   if (file_ >= 0) (void)ops_->close(file_);
   if (exists_) (void)ops_->remove(part_);
-  file_ = -1;
+  if (lock_ >= 0) (void)::close(lock_);
+  file_ = lock_ = -1;
   exists_ = false;
 }
 
@@ -113,6 +121,7 @@ Status AtomicFile::commit() {
   if (ops_->close(std::exchange(file_, -1)) != 0) return failure("closing failed", errno);
   if (ops_->rename(part_, path_) != 0) return failure("replacing the old file failed", errno);
   exists_ = false;
+  if (lock_ >= 0) (void)::close(std::exchange(lock_, -1));
   if (ops_->sync_folder(folder_of(path_)) != 0) {
     return save_error(path_,
                       "the new file is in place, but syncing its folder failed, so that the old "

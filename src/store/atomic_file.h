@@ -6,7 +6,8 @@
 // kill or a power failure too, finds the old file or the new one, never a mixture and never half of
 // one.
 //
-// A killed process leaves its part file behind, which nobody reads and which may be deleted.
+// A killed process leaves its part file behind, which nobody reads; the next that saves F removes
+// it (store/part_files.h).
 //
 // Source: the usual order, e.g. Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014.
 // Tested by atomic_file_test.cc, with every call failing, short writes, and kills at random points.
@@ -27,9 +28,9 @@ namespace outrider {
 // one to commit wins.
 class AtomicFile {
  public:
-  // Begins a new content for `path`, which need not exist; a symbolic link is followed. `ops` must
-  // outlive the file. Errors name `path`: kNotFound (no such folder), kInvalidArgument (a folder,
-  // or no regular file), kInternal.
+  // Begins a new content for `path`, which need not exist; a symbolic link is followed. What killed
+  // processes left of earlier contents is removed. `ops` must outlive the file. Errors name `path`:
+  // kNotFound (no such folder), kInvalidArgument (a folder, or no regular file), kInternal.
   static Result<AtomicFile> create(const std::string& path, FileOps& ops);
 
   AtomicFile(AtomicFile&& other) noexcept;
@@ -47,7 +48,7 @@ class AtomicFile {
   Status commit();
 
  private:
-  AtomicFile(FileOps& ops, std::string path, std::string part, int file);
+  AtomicFile(FileOps& ops, std::string path, std::string part, int file, int lock);
   Status failure(const char* what, int reason);
   void abandon();
 
@@ -55,6 +56,7 @@ class AtomicFile {
   std::string path_;
   std::string part_;
   int file_ = -1;       // -1: closed
+  int lock_ = -1;       // a copy of it, so that the file is held until it has its name
   bool exists_ = true;  // the part file
 };
 
@@ -62,8 +64,8 @@ class AtomicFile {
 Status write_whole_file(const std::string& path, std::string_view contents);
 Status write_whole_file(const std::string& path, std::string_view contents, FileOps& ops);
 
-// Whether that can begin, so that a mistake in a name is found before hours of work are. Changes
-// nothing.
+// Whether that can begin, so that a mistake in a name is found before hours of work are. The file
+// stays as it is.
 Status check_writable(const std::string& path);
 
 }  // namespace outrider

@@ -8,9 +8,11 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <thread>
 
+#include "store/part_files.h"
 #include "store/store_file.h"
 #include "store/store_writer.h"
 #include "testing/chi_square.h"
@@ -193,6 +195,115 @@ TEST_F(AtomicFileTest, AKillAtAnyTimeLeavesAWholeFile) {
     newest = found;
   }
   EXPECT_GT(newest, 1u);
+}
+
+// Kills a process within a write of a new content of `path`.
+void kill_within_a_save(const std::string& path) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    FaultyFileOps ops;
+    ops.most_per_write = 8192;
+    ops.kill_at = 3;
+    (void)save_version(path, 2, ops);
+    ::_exit(0);
+  }
+  int how = 0;
+  ASSERT_EQ(::waitpid(child, &how, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(how));
+}
+
+TEST_F(AtomicFileTest, WhatKilledProcessesLeftIsRemovedByTheNextThatBegins) {
+  for (int n = 1; n <= 3; ++n) {
+    kill_within_a_save(path_);
+    // Each removed what the one before it left.
+    ASSERT_EQ(dir_.n_entries(), 2);
+  }
+  EXPECT_EQ(version_of(path_), 1u);
+  ASSERT_TRUE(check_writable(path_).ok());
+  EXPECT_EQ(dir_.n_entries(), 1);
+  kill_within_a_save(path_);
+  const std::string link = dir_.file("link");
+  std::filesystem::create_symlink(path_, link);
+  ASSERT_TRUE(save_version(link, 3, plain_).ok());
+  EXPECT_EQ(version_of(path_), 3u);
+  EXPECT_EQ(dir_.n_entries(), 2);
+}
+
+// By a thread of this process, and by another one, which is told when to go on.
+TEST_F(AtomicFileTest, WhatIsBeingWrittenIsNotTakenForWhatAKilledProcessLeft) {
+  int begun[2], go_on[2];
+  ASSERT_EQ(::pipe(begun), 0);
+  ASSERT_EQ(::pipe(go_on), 0);
+  const auto finish = [](Result<AtomicFile>& file) {
+    return file.ok() && file->write(std::as_bytes(std::span("whole"))).ok() && file->commit().ok();
+  };
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  char byte = 0;
+  if (child == 0) {
+    Result<AtomicFile> theirs = AtomicFile::create(path_, plain_);
+    const bool told = ::write(begun[1], "", 1) == 1 && ::read(go_on[0], &byte, 1) == 1;
+    ::_exit(told && finish(theirs) ? 0 : 1);
+  }
+  ASSERT_EQ(::read(begun[0], &byte, 1), 1);
+  Result<AtomicFile> ours = AtomicFile::create(path_, plain_);
+  ASSERT_TRUE(ours.ok());
+  ASSERT_TRUE(save_version(path_, 2, plain_).ok());
+  EXPECT_EQ(dir_.n_entries(), 3) << "the file, and both that are not done";
+  EXPECT_TRUE(finish(ours));
+  ASSERT_EQ(::write(go_on[1], "", 1), 1);
+  int how = 0;
+  ASSERT_EQ(::waitpid(child, &how, 0), child);
+  EXPECT_TRUE(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+  EXPECT_EQ(dir_.n_entries(), 1);
+  for (const int end : {begun[0], begun[1], go_on[0], go_on[1]}) ::close(end);
+}
+
+// The number in a name says nothing: process 1 lives.
+TEST_F(AtomicFileTest, OnlyPartFilesOfTheSameFileAreRemoved) {
+  const std::string left = dir_.file("x.store.1-0.part");
+  std::ofstream(left) << "half";
+  const std::vector<std::string> others = {
+      "y.store.1-0.part", "x.store.1-0.parts", "x.store.part",      "x.store.1-.part",
+      "x.store.-1.part",  "x.store.a-1.part",  "x.store.1-0x.part", "ax.store.1-0.part",
+      "x.store1-0.part",  ".1-0.part"};
+  for (const std::string& name : others) std::ofstream(dir_.file(name)) << "whole";
+  std::filesystem::create_directory(dir_.file("x.store.2-0.part"));
+  std::filesystem::create_symlink(path_, dir_.file("x.store.3-0.part"));
+  ASSERT_TRUE(save_version(path_, 2, plain_).ok());
+  EXPECT_FALSE(std::filesystem::exists(left));
+  for (const std::string& name : others) {
+    EXPECT_TRUE(std::filesystem::exists(dir_.file(name))) << name;
+  }
+  EXPECT_EQ(dir_.n_entries(), static_cast<int>(others.size()) + 3);
+}
+
+// Somebody who removes what was left at the worst of times: before a part file has its lock, and
+// when it is closed and does not have its name yet.
+struct Cleaner : FileOps {
+  int taken = 0;
+  static void clean(const std::string& path) {
+    remove_left_parts(std::filesystem::path(path).parent_path().string(),
+                      [](std::string_view) { return true; });
+  }
+  int create(const std::string& path) override {
+    const int file = FileOps::create(path);
+    if (file >= 0 && taken++ < 3) clean(path);
+    return file;
+  }
+  int rename(const std::string& from, const std::string& to) override {
+    clean(from);
+    return FileOps::rename(from, to);
+  }
+};
+
+TEST_F(AtomicFileTest, APartFileThatWasTakenAwayIsMadeAnewAndOneThatIsHeldStaysToItsEnd) {
+  Cleaner cleaner;
+  ASSERT_TRUE(save_version(path_, 2, cleaner).ok());
+  EXPECT_EQ(cleaner.taken, 4);
+  EXPECT_EQ(version_of(path_), 2u);
+  EXPECT_EQ(dir_.n_entries(), 1);
 }
 
 TEST_F(AtomicFileTest, ALinkStaysALinkAndTheModeStays) {
