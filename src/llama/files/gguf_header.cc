@@ -110,6 +110,7 @@ class Metadata {
     const std::int64_t id = gguf_find_key(gguf_, key.c_str());
     if (id < 0) return {};
     const gguf_type type = gguf_get_kv_type(gguf_, id);
+    if (type == GGUF_TYPE_STRING) return {};  // of which ggml gives no data, but aborts
     if (type != GGUF_TYPE_ARRAY) return one(type, gguf_get_val_data(gguf_, id), 1);
     const gguf_type of = gguf_get_arr_type(gguf_, id);
     if (of == GGUF_TYPE_STRING) return {};

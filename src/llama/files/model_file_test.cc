@@ -10,6 +10,7 @@
 
 #include "llama/files/gguf_header.h"
 #include "llama/vocabulary/vocabulary.h"
+#include "testing/gguf_damage.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 
@@ -112,6 +113,21 @@ TEST_F(ModelFileTest, AnUnknownVersionOrArchitectureIsUnsupported) {
   }
   expect_says(failure(write_bytes("arch.gguf", bytes)), StatusCode::kUnsupported,
               {"arch.gguf", "lxama"});
+}
+
+TEST_F(ModelFileTest, ATextWhereANumberShouldBeIsAnErrorAndEndsNoProcess) {
+  const std::string good = write_tiny("good.gguf");
+  for (const std::string key :
+       {"split.count", "llama.block_count", "llama.context_length", "llama.embedding_length",
+        "llama.attention.head_count", "llama.attention.head_count_kv"}) {
+    const std::string bad = dir_.file("bad.gguf");
+    const auto change = [&](gguf_context* gguf) {
+      gguf_set_val_str(gguf, key.c_str(), "as many as you like");
+    };
+    ASSERT_TRUE(testing::copy_changed(good, bad, change, /*left_out=*/"").ok());
+    EXPECT_TRUE(read_gguf_header(bad).ok()) << key << " is treated as not said";
+    EXPECT_NE(failure(bad).message().find("bad.gguf"), std::string::npos) << key;
+  }
 }
 
 TEST_F(ModelFileTest, FactsTellWhatTheFileHolds) {

@@ -25,7 +25,7 @@ bool can_convert(ggml_type from, ggml_type to, std::int64_t columns) {
 Status convert_rows(std::vector<std::uint8_t>& data, std::int64_t rows, std::int64_t columns,
                     ggml_type from, ggml_type to, std::int32_t n_threads,
                     const std::atomic<bool>* cancel) {
-  if (from == to) return Status();
+  if (from == to || data.empty()) return Status();
   ggml_quantize_init(to);  // some types make tables; not safe from several threads at once
   const std::size_t from_bytes = ggml_row_size(from, columns);
   const std::size_t to_bytes = ggml_row_size(to, columns);

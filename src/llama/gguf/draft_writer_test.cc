@@ -6,12 +6,14 @@
 
 #include <cmath>
 #include <csignal>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "llama/gguf/gguf_file.h"
 #include "llama/gguf/vocabulary_cut.h"
+#include "testing/gguf_damage.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 #include "testing/tiny_runner.h"
@@ -204,6 +206,72 @@ TEST_F(DraftWriterTest, LayersKeepTheirKindOfAttention) {
   EXPECT_EQ(std::vector<std::uint32_t>(flags, flags + 4), (std::vector<std::uint32_t>{1, 0, 1, 0}));
   TinyRunner runner = load(dir_.file("draft.gguf"));
   EXPECT_TRUE(runner.greedy(some_text(runner), 8).ok());
+}
+
+// llama.cpp reads the pattern as a list or as a number of one type; ggml aborts at another one.
+TEST_F(DraftWriterTest, APatternOfAnotherTypeIsRefused) {
+  TinyModelOptions options;
+  options.architecture = testing::TinyArchitecture::kSlidingWindow;
+  options.n_layer = 6;
+  const std::string source = model(options);
+  const char* const key = "olmo2.attention.sliding_window_pattern";
+  const auto changed = [&](const std::function<void(gguf_context*)>& change) {
+    const std::string path = dir_.file("changed.gguf");
+    EXPECT_TRUE(testing::copy_changed(source, path, change, /*left_out=*/"").ok());
+    return path;
+  };
+  DraftRecipe recipe;
+  recipe.layers = {0, 3, 4, 5};
+  expect_refused(changed([&](gguf_context* gguf) { gguf_set_val_str(gguf, key, "4"); }), recipe,
+                 StatusCode::kUnsupported, std::string(key) + " is neither a list nor a number");
+  expect_refused(changed([&](gguf_context* gguf) { gguf_set_val_u16(gguf, key, 4); }), recipe,
+                 StatusCode::kUnsupported, "of type u32, but u16");
+  expect_refused(changed([&](gguf_context* gguf) { gguf_set_val_bool(gguf, key, true); }), recipe,
+                 StatusCode::kUnsupported, "of type u32, but bool");
+
+  const std::string whole = changed([&](gguf_context* gguf) { gguf_set_val_u32(gguf, key, 3); });
+  const Result<GgufReader> cut = GgufReader::open(made(whole, recipe));
+  ASSERT_TRUE(cut.ok());
+  const auto* flags = static_cast<const std::uint32_t*>(
+      gguf_get_arr_data(cut->metadata(), gguf_find_key(cut->metadata(), key)));
+  EXPECT_EQ(std::vector<std::uint32_t>(flags, flags + 4), (std::vector<std::uint32_t>{1, 1, 1, 0}));
+}
+
+// Its metadata says two layers, and no tensor is of any.
+TEST_F(DraftWriterTest, AFileWithoutTensorsOfLayersIsRefused) {
+  std::string bytes = testing::read_bytes(model());
+  for (std::size_t at = 0; (at = bytes.find("blk.", at)) != std::string::npos; ++at) {
+    bytes[at] = 'x';
+  }
+  testing::write_bytes(dir_.file("none.gguf"), bytes);
+  DraftRecipe recipe;
+  recipe.layers = {0};
+  expect_refused(dir_.file("none.gguf"), recipe, StatusCode::kUnsupported,
+                 "it has no tensors of layers");
+}
+
+TEST_F(DraftWriterTest, AMatrixWithoutColumnsStaysOne) {
+  const Result<GgufReader> file = GgufReader::open(model());
+  ASSERT_TRUE(file.ok());
+  std::vector<TensorInfo> tensors = file->tensors();
+  tensors.push_back({.name = "nothing.weight", .type = GGML_TYPE_F32, .shape = {0, 5}});
+  const auto source = [&](std::size_t i, std::vector<std::uint8_t>& data) {
+    data.clear();
+    return i < file->tensors().size() ? file->read_tensor(i, data) : Status();
+  };
+  std::string bytes;
+  const auto sink = [&](std::span<const std::uint8_t> part) {
+    bytes.append(part.begin(), part.end());
+    return Status();
+  };
+  ASSERT_TRUE(write_gguf(file->metadata(), tensors, source, sink).ok());
+  testing::write_bytes(dir_.file("more.gguf"), bytes);
+  DraftRecipe recipe;
+  recipe.type = "q4_0";
+  const Result<GgufReader> draft = GgufReader::open(made(dir_.file("more.gguf"), recipe));
+  ASSERT_TRUE(draft.ok());
+  EXPECT_EQ(draft->tensors().back().name, "nothing.weight");
+  EXPECT_EQ(draft->tensors().back().bytes(), 0U);
 }
 
 TEST_F(DraftWriterTest, NotesAreInTheFile) {

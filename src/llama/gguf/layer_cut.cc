@@ -46,7 +46,9 @@ std::map<std::string, std::vector<std::int64_t>> tensors_of(const GgufReader& fi
 
 Status check_layers(const GgufReader& file, const LayerShape& shape) {
   const std::string where = "'" + file.path() + "': no layers can be left out: ";
-  if (shape.n_layers < 2) return unsupported(where + "it has one");
+  if (shape.n_layers < 2) {
+    return unsupported(where + "it has " + std::to_string(shape.n_layers));
+  }
   if (file.has(shape.architecture + ".nextn_predict_layers")) {
     return unsupported(where + "some of them predict further tokens");
   }
@@ -58,7 +60,18 @@ Status check_layers(const GgufReader& file, const LayerShape& shape) {
   if (known != nullptr && known->fixed_layers == shape.n_layers) {
     return unsupported(where + "llama.cpp takes the scale of its attention from their number");
   }
+  // llama.cpp reads a list, or a number of this type.
+  const std::string pattern = shape.architecture + kPattern;
+  const std::int64_t given = gguf_find_key(file.metadata(), pattern.c_str());
+  if (given >= 0) {
+    const gguf_type type = gguf_get_kv_type(file.metadata(), given);
+    if (type != GGUF_TYPE_UINT32 && type != GGUF_TYPE_ARRAY) {
+      return unsupported(where + pattern + " is neither a list nor a number of type u32, but " +
+                         gguf_type_name(type));
+    }
+  }
   const auto first = tensors_of(file, 0);
+  if (first.empty()) return unsupported(where + "it has no tensors of layers ('blk.0. ...')");
   for (std::int32_t layer = 1; layer < shape.n_layers; ++layer) {
     if (tensors_of(file, layer) == first) continue;
     return unsupported(where + "layer " + std::to_string(layer) +
