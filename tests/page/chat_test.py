@@ -1,5 +1,6 @@
 """Chatting: what is sent, what is shown while an answer comes and after."""
 
+from mock_texts import REASONING, tokens_of
 from page_case import PageCase, needs_mock
 
 
@@ -129,6 +130,103 @@ class ChatTest(PageCase):
         self.ask("thanks")
         self.assertEqual(self.bodies[-1]["messages"][1],
                          {"role": "assistant", "content": "17 + 25 = **42**."})
+
+    @needs_mock
+    def test_reasoning_is_drawn_where_it_is_open_and_keeps_what_is_selected(self):
+        self.mock.hold_at = 8
+        self.open()
+        self.send("the sum of 17 and 25")
+        shown = self.page.locator(".reasoning-text")
+        self.page.wait_for_selector("summary:text('Thinking…')")
+        self.page.wait_for_timeout(100)
+        self.assertEqual(shown.evaluate("node => node.childNodes.length"), 0, "it is folded")
+        self.page.click("summary")
+        self.page.evaluate("getSelection().selectAllChildren(document.querySelector('.reasoning-text'))")
+        selected = self.page.evaluate("String(getSelection())")
+        self.assertTrue(REASONING.startswith(selected.strip()) and selected.strip(), selected)
+        self.mock.go.set()
+        self.ended()
+        self.assertEqual(shown.text_content(), REASONING)
+        self.assertEqual(self.page.evaluate("String(getSelection())"), selected)
+        grown = shown.inner_html()
+        self.page.reload()
+        self.page.wait_for_selector(".assistant")
+        self.assertEqual(shown.evaluate("node => node.childNodes.length"), 0, "it is folded")
+        self.page.click("summary")
+        self.assertEqual(shown.inner_html(), grown, "the same colours as at once")
+        self.page.click("#colours")
+        self.assertEqual(shown.inner_html(), REASONING)
+
+    @needs_mock
+    def test_reasoning_that_has_ended_is_not_drawn_again(self):
+        self.mock.hold_at = len(tokens_of(REASONING))
+        self.open()
+        self.send("the sum of 17 and 25")
+        self.page.wait_for_selector("summary:text('Thinking…')")
+        self.page.click("summary")
+        shown = self.page.locator(".reasoning-text")
+        self.until(lambda: shown.text_content() == REASONING, "all of the reasoning")
+        shown.evaluate("""node => { window.changes = 0;
+            new MutationObserver((all) => window.changes += all.length).observe(
+                node, {childList: true, characterData: true, subtree: true}); }""")
+        self.mock.go.set()
+        answer = self.ended()
+        self.assertEqual(answer.locator(".markdown").inner_text(), "17 + 25 = 42.")
+        self.assertEqual(self.page.evaluate("window.changes"), 0)
+        self.page.click("#colours")
+        self.assertGreater(self.page.evaluate("window.changes"), 0, "or nothing was counted")
+
+    def live(self, unit):
+        """The figure of this unit beside the running answer, or None."""
+        figure = self.page.locator("#live .figure", has_text=unit)
+        return figure.inner_text() if figure.count() else None
+
+    @needs_mock
+    def test_acceptance_is_shown_while_the_answer_runs(self):
+        self.mock.hold_at = 30
+        self.open()
+        self.send("Explain")
+        self.until(lambda: self.live("accepted"), "acceptance")
+        self.page.wait_for_timeout(100)
+        self.assertRegex(self.live("accepted"), r"^\d+ % accepted$")
+        self.assertIsNone(self.live("plain"), "nothing tells how fast plain decoding is")
+        shown = self.live("accepted")
+        self.page.keyboard.press("Escape")
+        self.assertIn(shown, self.ended().locator(".figures").inner_text(), "of one that was stopped")
+        self.mock.go.set()
+        figures = self.ask("Explain").locator(".figures").inner_text()
+        self.assertRegex(figures, r"\d+ % accepted")
+        steps = self.mock.ended
+        self.assertIn(f"{round(100 * steps['accepted'] / steps['drafted'])} % accepted", figures)
+
+    @needs_mock
+    def test_the_speed_against_plain_decoding_is_shown_live_once_an_answer_told_it(self):
+        self.mock.rate = 60
+        self.open()
+        self.page.click("#open-settings")
+        self.page.click("#setting-speculation")
+        self.page.fill("#setting-max_tokens", "20")
+        self.send("Explain")
+        self.ended()
+        self.assertIsNone(self.live("plain"))
+        self.page.click("#setting-speculation")
+        self.page.fill("#setting-max_tokens", "")
+        self.mock.hold_at = 60
+        self.send("Explain")
+        self.until(lambda: self.live("plain"), "the live speed-up")
+        self.assertRegex(self.live("plain"), r"^about [\d.]+× plain$")
+        self.assertIn("So far", self.page.locator("#live .figure", has_text="plain").get_attribute("title"))
+        self.mock.times = {"predicted_ms": 1000, "plain_ms": 2499}
+        self.mock.go.set()
+        answer = self.ended()
+        self.assertIn("about 2.50× plain", answer.locator(".figures").inner_text(), "the server's own")
+        self.mock.go.clear()
+        self.page.click("#setting-speculation")
+        self.send("long")
+        self.until(lambda: self.live("tokens/s"), "its speed")
+        self.assertIsNone(self.live("plain"), "it is plain decoding itself")
+        self.page.keyboard.press("Escape")
+        self.ended()
 
     @needs_mock
     def test_progress_of_the_prompt_is_shown_until_the_first_token(self):

@@ -69,6 +69,7 @@ class Mock:
         self.hold_prompt = False  # answers wait in the midst of the prompt's progress until `go`
         self.requests = []
         self.cancelled = 0
+        self.ended = None      # {drafted, accepted} of the last answer that came to its end
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -215,7 +216,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             tokens[at] = (9999, " otherwise", " otherwise", tokens[at][3])
         tokens = tokens[:body.get("max_tokens", len(tokens))]
         drafters, width = self.speculation_of(body["speculative"])
-        start, said, drafted, steps = time.monotonic(), 0, 0, steps_of(tokens, drafters, width)
+        said = drafted = accepted = 0
+        start, steps = time.monotonic(), steps_of(tokens, drafters, width)
         due = start
         for names, step, n_drafted in steps:
             due += (1 + 0.06 * n_drafted) / self.mock.rate
@@ -227,14 +229,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
                                       "by signal 9", "type": "server_error", "code": 500,
                                       "param": None}})
                 return
+            said += len(step)
+            drafted += n_drafted
+            accepted += len(step) - 1
             for kind in ("reasoning_content", "content"):
                 own = [(name, token) for name, token in zip(names, step) if token[3] == kind]
                 if own:
                     self.chunk({kind: "".join(token[2] for _, token in own)},
                                tokens=[{"id": token[0], "text": token[1], "by": name}
-                                       for name, token in own])
-            said += len(step)
-            drafted += n_drafted
+                                       for name, token in own],
+                               speculation={"drafted": drafted, "accepted": accepted})
         self.end(body, tokens, len(steps), drafted, drafters, time.monotonic() - start)
 
     def hold(self):
@@ -253,6 +257,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def end(self, body, tokens, steps, drafted, drafters, seconds, finish="stop"):
         accepted = len(tokens) - steps
+        self.mock.ended = {"drafted": drafted, "accepted": accepted}
         cut = len(tokens) == body.get("max_tokens")
         times = {"predicted_ms": seconds * 1000, "plain_ms": 1000 * len(tokens) / self.mock.rate,
                  **self.mock.times}

@@ -43,13 +43,14 @@ class PageCase(unittest.TestCase):
     viewport = {"width": 1280, "height": 800}
     real_tokens = 40  # of an answer of a real server, at most
     timeout_ms = 60_000  # a bound, not a measure: builds may run beside the tests
+    arguments = ()  # of the browser, beside those that all tests need
 
     @classmethod
     def setUpClass(cls):
         cls.playwright = sync_playwright().start()
         cls.addClassCleanup(cls.playwright.stop)
         cls.browser = cls.playwright.chromium.launch(executable_path=find_chromium(),
-                                                     args=["--no-sandbox"])
+                                                     args=["--no-sandbox", *cls.arguments])
         cls.addClassCleanup(cls.browser.close)
 
     def setUp(self):
@@ -58,11 +59,16 @@ class PageCase(unittest.TestCase):
         self.context = self.browser.new_context(viewport=self.viewport, accept_downloads=True)
         self.context.set_default_timeout(self.timeout_ms if not Settings.url else 120_000)
         self.problems = []
-        self.page = self.context.new_page()
-        self.page.on("console", self.note_console)
-        self.page.on("pageerror", lambda error: self.problems.append(f"exception: {error}"))
-        self.page.on("request", self.note_request)
         self.bodies = []
+        self.page = self.new_tab()
+
+    def new_tab(self):
+        """Another tab of the same browser; `page` stays the one that the other functions mean."""
+        page = self.context.new_page()
+        page.on("console", self.note_console)
+        page.on("pageerror", lambda error: self.problems.append(f"exception: {error}"))
+        page.on("request", self.note_request)
+        return page
 
     def tearDown(self):
         if Settings.screenshots:

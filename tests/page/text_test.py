@@ -1,5 +1,6 @@
 """Text of a model on the page: nothing of it is markup, none of it is lost, none of it hangs."""
 
+from mock_texts import EMOJI
 from page_case import PageCase, needs_mock
 
 
@@ -65,6 +66,32 @@ class SafetyTest(PageCase):
         self.assertNotIn("temperature", self.bodies[-1])
 
 
+class PlainHttpTest(PageCase):
+    """From another machine of the network, without https: the page has no navigator.clipboard."""
+    arguments = ("--host-resolver-rules=MAP outrider.test 127.0.0.1",)
+
+    @property
+    def url(self):
+        return super().url.replace("127.0.0.1", "outrider.test")
+
+    @needs_mock
+    def test_an_answer_is_copied_and_what_was_selected_stays(self):
+        self.open()
+        self.assertFalse(self.page.evaluate("isSecureContext"))
+        answer = self.ask("emoji")
+        self.page.evaluate("getSelection().selectAllChildren(document.querySelector('.markdown p'))")
+        selected = self.page.evaluate("String(getSelection())")
+        copy = answer.get_by_label("Copy")
+        copy.click()
+        self.page.wait_for_selector("[aria-label=Copy] path[d='M3 8.5l3.2 3.2L13 5']")
+        self.assertEqual(self.page.evaluate("String(getSelection())"), selected)
+        self.assertEqual(self.page.evaluate("document.activeElement.ariaLabel"), "Copy")
+        self.assertEqual(self.page.locator("body > textarea").count(), 0)
+        self.page.focus("#prompt")
+        self.page.keyboard.press("Control+V")
+        self.assertEqual(self.page.input_value("#prompt"), EMOJI)
+
+
 class MarkdownTest(PageCase):
     @needs_mock
     def test_blocks_become_their_elements(self):
@@ -89,6 +116,15 @@ class MarkdownTest(PageCase):
         code.get_by_label("Copy code").click()
         copied = self.page.evaluate("navigator.clipboard.readText()")
         self.assertEqual(copied, code.locator("pre").text_content())
+
+    @needs_mock
+    def test_copying_that_the_browser_refuses_is_said(self):
+        self.page.add_init_script("""Object.defineProperty(navigator, 'clipboard', {value: undefined});
+            document.execCommand = () => false;""")
+        self.open()
+        copy = self.ask("emoji").get_by_label("Copy")
+        copy.click()
+        self.assertEqual(copy.inner_text(), "Not possible here")
 
     def test_every_source_keeps_its_characters(self):
         """Random pieces of markdown: no character of a word is lost or doubled, nothing hangs."""

@@ -88,7 +88,7 @@ export class Answer {
   ids = [];          // of all tokens, and their texts: what two answers are compared by
   texts = [];
   progress = null;   // of the prompt: {total, processed, ...}
-  live = null;       // speculation so far, from servers that send it with each chunk
+  live = null;       // {drafted, accepted} so far
 
   constructor(message) {
     this.message = message;
@@ -145,6 +145,8 @@ export class Answer {
     if (message.timings === null && this.#lastAt - this.#firstAt >= kLeastTime) {
       const tokens = this.ids.length - this.#firstTokens;
       figures.perSecond = tokens * 1000 / (this.#lastAt - this.#firstAt);
+      const plain = plainSpeeds.of(message.model);
+      if (plain && this.live?.drafted > 0) figures.speedupSoFar = figures.perSecond / plain;
     }
     return figures;
   }
@@ -157,10 +159,34 @@ function speedup({timings, speculation}) {
   return (speculation.plain_ms + (speculation.sample_ms ?? 0)) / timings.predicted_ms;
 }
 
+function acceptance({drafted, accepted, acceptance_rate: rate}) {
+  return rate ?? (drafted > 0 ? accepted / drafted : null);
+}
+
+/** How quick each model is without speculation, by the last answer in this page that tells. */
+class PlainSpeeds {
+  #speeds = new Map();
+
+  /** `message` has ended, and had the machine to itself. */
+  note(message) {
+    const perSecond = message.timings?.predicted_per_second;
+    const factor = message.speculation?.enabled === false ? 1 : speedup(message);
+    if (perSecond && factor) this.#speeds.set(message.model, perSecond / factor);
+  }
+
+  /** Tokens a second; undefined where nothing has told. */
+  of(model) {
+    return this.#speeds.get(model);
+  }
+}
+
+export const plainSpeeds = new PlainSpeeds();
+
 /**
- * {tokens, perSecond, perStep, acceptance, speedup} of a message; null for what is not known.
- * While the server has not counted them, steps are the target's own tokens: one each.
- * The speed-up is an estimate of the server's, which it makes when the answer has ended.
+ * {tokens, perSecond, perStep, acceptance, speedup, speedupSoFar} of a message; null for what is not
+ * known. While the server has not counted them, steps are the target's own tokens: one each.
+ * The speed-up is an estimate of the server's, which it makes when the answer has ended; until then
+ * there is that against an earlier answer's plain speed.
  */
 export function figuresOf(message) {
   const tokens = Object.values(message.counts).reduce((sum, n) => sum + n, 0);
@@ -169,8 +195,9 @@ export function figuresOf(message) {
     tokens: message.usage?.completion_tokens ?? tokens,
     perSecond: message.timings?.predicted_per_second ?? null,
     perStep: message.speculation?.tokens_per_step ?? (own > 0 ? tokens / own : null),
-    acceptance: message.speculation?.acceptance_rate ?? null,
+    acceptance: acceptance(message.speculation ?? {}),
     speedup: speedup(message),
+    speedupSoFar: null,
   };
   return figures;
 }

@@ -10,10 +10,12 @@ import {CallsView} from "./tool_calls.js";
 
 export class AnswerBody {
   #coloured = null;  // how it was last shown
+  #title = "";       // what the reasoning's was made of
+  #drawn = {text: "", coloured: null};  // of the reasoning
 
   constructor(message) {
     this.message = message;
-    this.summary = el("summary", {});
+    this.summary = el("summary", {on: {click: () => this.#drawReasoning()}});  // about to unfold
     this.reasoning = el("div", {class: "reasoning-text"});
     this.details = el("details", {class: "reasoning", hidden: true}, this.summary, this.reasoning);
     this.waiting = el("p", {class: "waiting", hidden: true});
@@ -31,7 +33,7 @@ export class AnswerBody {
     const paint = coloured ? colouredPainter(spans) : plainPainter;
     this.markdown.update(content, paint, {all: coloured !== this.#coloured});
     this.#coloured = coloured;
-    this.#showReasoning(reasoning, running);
+    this.#showReasoning(running);
     this.calls.update(toolCalls);
     this.waiting.hidden = waiting === "" || content !== "" || reasoning !== "" ||
       toolCalls?.length > 0;
@@ -39,15 +41,38 @@ export class AnswerBody {
     this.node.classList.toggle("running", running);
   }
 
-  #showReasoning(reasoning, running) {
+  #showReasoning(running) {
+    const {content, reasoning} = this.message;
     this.details.hidden = reasoning === "";
     if (reasoning === "") return;
-    const thinking = running && this.message.content === "";
-    const words = reasoning.trim().split(/\s+/).length;
-    this.summary.textContent = thinking ? "Thinking…" : `Reasoning, ${many(words, "word")}`;
-    this.details.classList.toggle("thinking", thinking);
-    const paint = settings.get("colours") ? colouredPainter(this.message.reasoningSpans)
-      : plainPainter;
-    this.reasoning.replaceChildren(paint(reasoning, (i) => i));
+    const thinking = running && content === "";
+    const title = thinking ? "thinking" : `${reasoning.length}`;
+    if (title !== this.#title) {
+      this.#title = title;
+      this.summary.textContent = thinking ? "Thinking…"
+        : `Reasoning, ${many(reasoning.trim().split(/\s+/).length, "word")}`;
+      this.details.classList.toggle("thinking", thinking);
+    }
+    if (this.details.open) this.#drawReasoning();
+  }
+
+  // Only what is new of it: what was drawn before may be selected, and is long.
+  #drawReasoning() {
+    const {reasoning, reasoningSpans} = this.message;
+    const coloured = settings.get("colours");
+    const {text, coloured: before} = this.#drawn;
+    const grows = coloured === before && reasoning.startsWith(text);
+    if (grows && reasoning.length === text.length) return;
+    const from = grows ? text.length : 0;
+    if (!grows) this.reasoning.replaceChildren();
+    const paint = coloured ? colouredPainter(reasoningSpans) : plainPainter;
+    const nodes = el("div", {}, paint(reasoning.slice(from), (i) => from + i));
+    const [last, first] = [this.reasoning.lastChild, nodes.firstChild];
+    if (last && last.className === first.className && last.title === first.title) {
+      (last.firstChild ?? last).appendData(first.textContent);  // one piece, in two updates
+      first.remove();
+    }
+    this.reasoning.append(...nodes.childNodes);
+    this.#drawn = {text: reasoning, coloured};
   }
 }

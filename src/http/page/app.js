@@ -184,8 +184,9 @@ async function start() {
   setUpModels();
   const sidebarPlace = setUpSidebar();
   const conversations = await Conversations.open();
-  conversations.addEventListener("failed", ({detail}) => toast(detail));
+  conversations.addEventListener("said", ({detail}) => toast(detail));
   const views = new Views(conversations);
+  conversations.addEventListener("heard", () => views.chat.show());
   new Sidebar(conversations, {
     toast,
     onRemove: (conversation) => views.chat.forget(conversation),

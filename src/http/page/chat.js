@@ -1,7 +1,7 @@
 // The conversation that is shown: sends, stops, edits, answers again. Answers go on when another
 // conversation is looked at; each conversation has at most one that is being written.
 
-import {Answer, newMessage} from "./answer.js";
+import {Answer, newMessage, plainSpeeds} from "./answer.js";
 import {askAgain, chat} from "./api.js";
 import {plainMessage} from "./conversation_file.js";
 import {announce, byId, el, iconButton} from "./dom.js";
@@ -70,6 +70,7 @@ export class Chat {
       toEnd.hidden = this.#atEnd;
     }, {passive: true});
     server.addEventListener("change", () => this.#later());
+    conversations.inUse = (conversation) => this.#inUse(conversation);
   }
 
   get #run() {
@@ -85,15 +86,24 @@ export class Chat {
     return this.#run?.answer.figures() ?? null;
   }
 
+  // It is answered, or something is being written in it: a changed question, a tool's result.
+  #inUse(conversation) {
+    return this.#runs.has(conversation.id) || (conversation === this.#shown &&
+      [...this.list.querySelectorAll("textarea")].some(({value}) => value !== ""));
+  }
+
   /** Shows the current conversation. */
   show({anew = false} = {}) {
     const conversation = this.conversations.current;
-    if (conversation !== this.#shown || anew || this.#views.length !== conversation.messages.length) {
+    const {messages} = conversation;
+    const another = conversation !== this.#shown || anew;
+    if (another || this.#views.length !== messages.length ||
+        this.#views.some(({message}, i) => message !== messages[i])) {
       this.#shown = conversation;
-      this.#views = conversation.messages.map((message, i) => this.#view(message, i));
+      this.#views = messages.map((message, i) => this.#view(message, i));
       this.list.replaceChildren(...(this.#views.length > 0
         ? this.#views.map(({node}) => node) : [this.#welcome()]));
-      this.#follow(true);
+      this.#follow(another);
     }
     this.#update();
   }
@@ -178,7 +188,7 @@ export class Chat {
     const run = {message, answer: new Answer(message), stop: new AbortController(), waiting: ""};
     conversation.messages.push(message);
     this.#runs.set(conversation.id, run);
-    this.conversations.save(conversation);
+    this.conversations.save(conversation, {tell: false});  // other tabs get it whole
     this.show({anew: true});
     askAgain();
     announce("The answer begins");
@@ -201,14 +211,16 @@ export class Chat {
         this.#later();
         if (now - saved > kSaveEvery && this.conversations.has(conversation)) {
           saved = now;
-          this.conversations.save(conversation, {touched: false});
+          this.conversations.savePart(conversation);
         }
       }
     } catch (error) {
       if (stop.signal.aborted) message.finish = "stopped";
       else message.error = error.message;
     }
-    // A stopped answer has no figures of the server: those that were measured here stay.
+    if (this.#runs.size === 1) plainSpeeds.note(message);
+    // A stopped answer has no figures of the server's: those of its course stay.
+    message.speculation ??= answer.live;
     if (message.timings === null) {
       const {perSecond} = answer.figures();
       if (perSecond) message.timings = {predicted_per_second: perSecond};

@@ -1,7 +1,7 @@
 // Side by side: one prompt, answered with speculation off and on, with both speeds and whether the
 // texts are the same, token for token.
 
-import {Answer, firstDifference, newMessage} from "./answer.js";
+import {Answer, firstDifference, newMessage, plainSpeeds} from "./answer.js";
 import {AnswerBody} from "./answer_body.js";
 import {askAgain, chat} from "./api.js";
 import {waitingFor} from "./chat.js";
@@ -65,7 +65,7 @@ class Pane {
       : this.state === "waiting" ? "Waits for the other one" : ""});
     this.speed.textContent = figure(this.perSecond);
     this.fill.style.width = `${best ? 100 * (this.perSecond ?? 0) / best : 0}%`;
-    const figures = {...this.answer.figures(), perSecond: null, speedup: null};
+    const figures = {...this.answer.figures(), perSecond: null, speedup: null, speedupSoFar: null};
     this.figures.replaceChildren(...figureItems(figures));
     this.foot.replaceChildren(...[
       this.message.error ? el("p", {class: "problem", role: "alert"}, this.message.error) : null,
@@ -169,7 +169,10 @@ export class Compare {
       if (together) return Promise.all(panes.map(start));
       for (const pane of panes) if (!stop.signal.aborted) await start(pane);
     });
-    for (const pane of panes) if (pane.state === "waiting") pane.state = "stopped";
+    for (const pane of panes) {
+      if (pane.state === "waiting") pane.state = "stopped";
+      if (!together && pane.state === "done") plainSpeeds.note(pane.message);
+    }
     this.#stop = null;
     this.#update();
     announce(this.verdict.textContent);

@@ -1,8 +1,19 @@
-// The conversations: which there are, which one is shown, and that the store follows.
+// The conversations: which there are, which one is shown, and that the store and other tabs follow.
+//
+// Tabs share one store, and none may remove what another one wrote. So what is kept is never written
+// over: each change makes a record with a key of its own, and removes the record that it was made
+// from, in one transaction. Two tabs that go on from the same record remove the same one and leave
+// two: both are kept. One that a tab deletes while another answers in it is kept by the answer's end.
+// Nothing has to be read before, which a page that goes away would not live to see.
+//
+// Each change is told to the other tabs, with the key that it was made from; who has just that takes
+// it over. Not so while it is in use there: that tab's end is another conversation, a copy.
 
 import {openStore} from "./store.js";
 
 const kNameLength = 48;
+const kLongestName = 200;
+const kChannel = "outrider.conversations";
 
 /** What a conversation is called until someone names it: the first line of its first message. */
 function nameFrom(messages) {
@@ -18,17 +29,43 @@ function isConversation(value) {
     value.messages.every((message) => typeof message?.content === "string");
 }
 
+function newKey() {
+  return crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+}
+
+function recordOf({name, created, updated, messages}, key) {
+  return {id: key, name, created, updated, messages};
+}
+
+// `key`: of its record in the store, `told`: of the last one that other tabs know, `from`: of the one
+// that was told before. Null for none. The `id` is for this tab, and stays.
+function conversationOf(record) {
+  return {...record, key: record.id, told: record.id, from: null};
+}
+
+/** Whether `own` has all that `record` says, so that only the name can be another. */
+function holds(own, record) {
+  return record.messages.every(({role, content}, i) => own.messages[i]?.role === role &&
+    (i + 1 < record.messages.length ? own.messages[i].content === content
+      : own.messages[i].content.startsWith(content)));
+}
+
 export class Conversations extends EventTarget {
   #all = new Map();
   #current = null;
+  #channel = new BroadcastChannel(kChannel);
+
+  /** Whether a conversation is in use here, so that another tab's change must not replace it. */
+  inUse = () => false;
 
   static async open() {
     const conversations = new Conversations();
     conversations.store = await openStore();
     for (const value of await conversations.store.all().catch(() => [])) {
-      if (isConversation(value)) conversations.#all.set(value.id, value);
+      if (isConversation(value)) conversations.#all.set(value.id, conversationOf(value));
     }
     conversations.#current = conversations.list()[0] ?? conversations.#fresh();
+    conversations.#channel.onmessage = ({data}) => conversations.#hear(data);
     return conversations;
   }
 
@@ -51,12 +88,16 @@ export class Conversations extends EventTarget {
 
   // It is kept once it holds a message.
   #fresh() {
-    return {id: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`, name: null,
+    return {id: newKey(), key: null, told: null, from: null, name: null,
       created: Date.now(), updated: Date.now(), messages: []};
   }
 
   #changed() {
     this.dispatchEvent(new Event("change"));
+  }
+
+  #say(text) {
+    this.dispatchEvent(new CustomEvent("said", {detail: text}));
   }
 
   create() {
@@ -76,23 +117,34 @@ export class Conversations extends EventTarget {
     this.#changed();
   }
 
-  /** After each change of what a conversation holds. Errors of the store are an event. */
-  save(conversation, {touched = true} = {}) {
+  /**
+   * After each change of what a conversation holds; `tell`: other tabs may go on from it. Errors of
+   * the store are said.
+   */
+  save(conversation, {touched = true, tell = true} = {}) {
     if (touched) conversation.updated = Date.now();
     this.#all.set(conversation.id, conversation);
-    this.#write(this.store.put(conversation));
+    this.#keep(conversation, tell);
     this.#changed();
   }
 
+  /** More of an answer that is being written: in the record that the answer's beginning made. */
+  savePart(conversation) {
+    this.#tried(this.store.put(recordOf(conversation, conversation.key)));
+  }
+
   rename(conversation, name) {
-    conversation.name = name.trim() === "" ? null : name.trim().slice(0, 200);
+    if (!this.has(conversation)) return;  // another tab has deleted it meanwhile
+    conversation.name = name.trim() === "" ? null : name.trim().slice(0, kLongestName);
     this.save(conversation, {touched: false});
   }
 
   remove(conversation) {
+    const {key, told} = conversation;
     this.#all.delete(conversation.id);
     if (this.#current === conversation) this.#current = this.list()[0] ?? this.#fresh();
-    this.#write(this.store.remove(conversation.id));
+    conversation.key = conversation.told = conversation.from = null;
+    if (key !== null) this.#tried(this.store.remove(key), () => this.#tell(told, null));
     this.#changed();
   }
 
@@ -100,8 +152,75 @@ export class Conversations extends EventTarget {
     return this.#all.has(conversation.id);
   }
 
-  #write(promise) {
-    promise.catch((error) => this.dispatchEvent(
-      new CustomEvent("failed", {detail: `Not kept in this browser: ${error.message}`})));
+  #keep(conversation, tell) {
+    const {key, told} = conversation;
+    const record = recordOf(conversation, newKey());
+    conversation.key = record.id;
+    if (tell) Object.assign(conversation, {told: record.id, from: told});
+    this.#tried(this.store.put(record, key), () => tell && this.#tell(told, record), () => {
+      if (conversation.key === record.id) Object.assign(conversation, {key, told});
+    });
+  }
+
+  // `written()` or, where the store does not take it, `failed()`: it stays as long as the page.
+  #tried(promise, written = () => {}, failed = () => {}) {
+    promise.then(written, (error) => {
+      failed();
+      this.#say(`Not kept in this browser: ${error.message}`);
+    });
+  }
+
+  // `record`: what became of the one with the key `from`; null: it was deleted.
+  #tell(from, record) {
+    this.#channel.postMessage({from, record});
+  }
+
+  #hear({from, record}) {
+    if (record !== null && !isConversation(record)) return;
+    const own = from === null ? undefined : this.list().find(({told}) => told === from);
+    if (own && this.inUse(own)) {
+      this.#part(own, record);
+    } else if (own && record !== null) {
+      Object.assign(own, conversationOf(record), {id: own.id});
+    } else if (record !== null) {
+      this.#add(from, record);
+    } else if (own) {
+      this.#all.delete(own.id);
+      // Not the next one: what is being typed is not for that.
+      if (own === this.#current) {
+        this.#say(`“${this.nameOf(own)}” was deleted in another tab`);
+        this.#current = this.#fresh();
+      }
+    }
+    this.dispatchEvent(new Event("heard"));
+    this.#changed();
+  }
+
+  // Of a conversation in use here, another tab has made `record`.
+  #part(own, record) {
+    if (record !== null && holds(own, record)) {
+      const {key} = own;
+      Object.assign(own, {name: record.name, key: record.id, told: record.id});
+      this.#tried(this.store.put(recordOf(own, own.key), key));
+      return;
+    }
+    own.told = null;
+    if (record === null) return;
+    this.#makeCopy(own);
+    this.#all.set(record.id, conversationOf(record));
+  }
+
+  #add(from, record) {
+    // Where both tabs told at once what they made of the same record, one of them is the copy.
+    const twin = from === null ? undefined : this.list().find((one) => one.from === from);
+    this.#all.set(record.id, conversationOf(record));
+    if (!twin || twin.key < record.id) return;
+    this.#makeCopy(twin);
+    this.save(twin, {touched: false});
+  }
+
+  #makeCopy(own) {
+    this.#say(`“${this.nameOf(own)}” went on in another tab, too: this is a copy`);
+    own.name = `${this.nameOf(own).slice(0, kLongestName - 10)} (copy)`;
   }
 }

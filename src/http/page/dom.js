@@ -78,17 +78,37 @@ export function iconButton(name, label, onClick, props = {}) {
     on: {click: onClick}, ...props}, icon(name));
 }
 
+// By a selection, as navigator.clipboard is only for https and the machine's own pages. What was
+// selected before is selected again. Whether it was possible.
+function copySelected(text) {
+  const selection = getSelection();
+  const before = Array.from({length: selection.rangeCount}, (_, i) => selection.getRangeAt(i));
+  const focused = document.activeElement;
+  const area = el("textarea", {class: "hidden", "aria-hidden": "true", readonly: true});
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand("copy");
+  area.remove();
+  focused?.focus({preventScroll: true});
+  selection.removeAllRanges();
+  for (const range of before) selection.addRange(range);
+  return copied;
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copySelected(text);
+  }
+}
+
 /** Copies `text`; the button shows for a moment that it did, or that it could not. */
 export async function copyFrom(button, text) {
   const before = [...button.childNodes];
-  let mark;
-  try {
-    await navigator.clipboard.writeText(text);
-    mark = [icon("check")];
-  } catch {
-    mark = ["Not allowed here"];  // without https, or on another machine than this one
-  }
-  button.replaceChildren(...mark);
+  button.replaceChildren(...await copy(text) ? [icon("check")] : ["Not possible here"]);
   setTimeout(() => button.replaceChildren(...before), 1200);
 }
 

@@ -23,11 +23,13 @@ export function figureItems(figures, {tokens = true} = {}) {
     list.push(item(rate(figures.acceptance), "accepted",
       "Of the tokens that were drafted, those that the target would have said itself"));
   }
-  if (figures.speedup !== null) {
-    list.push(item(times(figures.speedup), "plain",
-      "Estimated: against what plain decoding would have taken at the same time, by this answer's " +
-      "own passes and by how much longer wide ones take. Side by side measures it",
-      {extra: figures.speedup >= 1.05 ? "gain" : "", about: "about "}));
+  const speedup = figures.speedup ?? figures.speedupSoFar;
+  if (speedup !== null) {
+    const title = figures.speedup === null ? "So far, against the plain speed that the last answer told"
+      : "Estimated: against what plain decoding would have taken at the same time, by this answer's " +
+        "own passes and by how much longer wide ones take. Side by side measures it";
+    list.push(item(times(speedup), "plain", title,
+      {extra: speedup >= 1.05 ? "gain" : "", about: "about "}));
   }
   return list;
 }

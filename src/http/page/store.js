@@ -33,18 +33,28 @@ class DatabaseStore {
   }
 
   // A page that goes away aborts what it has not committed, and by itself a transaction is committed
-  // only after the answer to its request: what was typed just before a reload would be lost.
-  #write(request) {
-    request.transaction.commit();
-    return done(request);
+  // only after the answers to its requests: what was typed just before a reload would be lost. So
+  // nothing is read here before it is written; see conversations.js for what two tabs write.
+  #write(change) {
+    const store = this.#store("readwrite");
+    change(store);
+    return new Promise((resolve, reject) => {
+      const {transaction} = store;
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(transaction.error ?? new Error("the browser gave it up"));
+      transaction.commit();
+    });
   }
 
-  put(conversation) {
-    return this.#write(this.#store("readwrite").put(conversation));
+  put(record, instead = null) {
+    return this.#write((store) => {
+      store.put(record);
+      if (instead !== null) store.delete(instead);
+    });
   }
 
   remove(id) {
-    return this.#write(this.#store("readwrite").delete(id));
+    return this.#write((store) => store.delete(id));
   }
 }
 
@@ -55,7 +65,10 @@ const kMemoryStore = {
   remove: async () => {},
 };
 
-/** all(), put(conversation), remove(id), each a promise; `persistent`: whether they are kept. */
+/**
+ * all(), put(record, instead), remove(id), each a promise; `persistent`: whether they are kept. With
+ * put() the record `instead` goes, both or neither.
+ */
 export async function openStore() {
   try {
     return new DatabaseStore(await openDatabase());
