@@ -111,6 +111,10 @@ function(outrider_embedding_tests)
              COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/install/check.py"
                      "${PROJECT_BINARY_DIR}")
     set_tests_properties(embedding/install PROPERTIES TIMEOUT 600 RESOURCE_LOCK install)
+    add_test(NAME embedding/demo
+             COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/install/demo_test.py"
+                     "$<TARGET_FILE:outrider>" "${target}" "${draft}")
+    set_tests_properties(embedding/demo PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
     add_test(NAME embedding/shells
              COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/install/shells_test.py"
                      "$<TARGET_FILE:outrider>")
