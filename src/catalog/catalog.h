@@ -94,8 +94,9 @@ class Catalog {
   // where needed, and waits for it; `give_up` (may be empty), asked every 50 ms on this thread,
   // ends the waiting with kCancelled (the load goes on). An empty name: the default model.
   // Begins one load at most. Errors: kNotFound (a name that is not there; the message lists some
-  // that are); kResourceExhausted (no room, and all others are in use, or it is larger than all
-  // room); kCancelled (also: unloaded while it was opened, shut down); the load's own.
+  // that are); kResourceExhausted (no room now, because others are in use: waiting may help);
+  // kUnsupported (it is larger than all room, or finds none with nothing else in use); kCancelled
+  // (also: unloaded while it was opened, shut down); the load's own.
   virtual Result<std::shared_ptr<Runtime>> acquire(std::string_view name,
                                                    const std::function<bool()>& give_up) = 0;
 

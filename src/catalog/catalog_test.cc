@@ -218,7 +218,7 @@ TEST_F(CatalogTest, NothingIsUnloadedForAModelThatIsLargerThanAllRoom) {
   take(*catalog, "a");
   take(*catalog, "b");
   const Status status = failure(*catalog, "large");
-  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.code(), StatusCode::kUnsupported) << "waiting makes no more room";
   EXPECT_NE(status.message().find("all models together may take"), std::string::npos);
   EXPECT_EQ(open_ones(*catalog), "a b ");
   EXPECT_EQ(loader_.loads_of("large"), 0);
@@ -283,6 +283,17 @@ TEST_F(CatalogTest, ALoadThatFindsNoMemoryClosesIdleModelsAndTriesAgain) {
   EXPECT_EQ(failure(*catalog, "greedy").message(), "'greedy' found no memory");
   EXPECT_EQ(loader_.loads_of("greedy"), 3);
   EXPECT_EQ(open_ones(*catalog), "");
+}
+
+TEST_F(CatalogTest, ALoadThatFindsNoMemoryIsWorthWaitingForOnlyWhileOthersAreInUse) {
+  const std::unique_ptr<Catalog> catalog = make({"a", "greedy"});
+  std::shared_ptr<Runtime> lease = take(*catalog, "a");
+  EXPECT_EQ(failure(*catalog, "greedy").code(), StatusCode::kResourceExhausted);
+  lease.reset();
+  now_ms_ = 5000.0;
+  const Status alone = failure(*catalog, "greedy");
+  EXPECT_EQ(alone.code(), StatusCode::kUnsupported);
+  EXPECT_EQ(alone.message(), "'greedy' found no memory");
 }
 
 TEST_F(CatalogTest, AWaitThatIsGivenUpEndsAndTheLoadGoesOn) {

@@ -67,6 +67,9 @@ void ModelCatalog::open(Model& model) {
   std::shared_ptr<Runtime> runtime;
   {
     const Lock lock(mutex_);
+    const bool short_of_room = outcome.code() == StatusCode::kResourceExhausted;
+    // With nothing in use there is no room to wait for.
+    if (short_of_room && names_in_use(model).empty()) outcome = unsupported(outcome.message());
     end_load(model, std::move(outcome));
     if (model.state == State::kReady) runtime = model.runtime;
   }
@@ -162,9 +165,9 @@ Status ModelCatalog::why_no_room(const Model& model, std::uint64_t limit) const 
   const std::string in_use = names_in_use(model);
   const std::string size = "needs about " + gibibytes(*model.bytes);
   if (options_.memory_bytes > 0 && *model.bytes > limit) {
-    return resource_exhausted(who + size + ", more than the " + gibibytes(limit) +
-                              " that all models together may take; a smaller context or fewer "
-                              "slots need less");
+    return unsupported(who + size + ", more than the " + gibibytes(limit) +
+                       " that all models together may take; a smaller context or fewer "
+                       "slots need less");
   }
   if (options_.max_models > 0 && n_open() >= static_cast<std::size_t>(options_.max_models)) {
     return resource_exhausted(who + "cannot be opened now: no more than " +

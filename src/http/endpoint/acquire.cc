@@ -18,7 +18,7 @@ Status could_not_open(const CatalogStatus& model, const Status& failure) {
   const std::string message = without_folders(failure.message());
   switch (failure.code()) {
     case StatusCode::kOk:
-    case StatusCode::kResourceExhausted:  // there may be room later
+    case StatusCode::kResourceExhausted:  // there may be room when others are done
     case StatusCode::kCancelled:
     case StatusCode::kInternal:
       return Status(failure.code(), message);
@@ -28,7 +28,9 @@ Status could_not_open(const CatalogStatus& model, const Status& failure) {
     case StatusCode::kDataLoss:
       break;
   }
-  return internal_error("model '" + model.name + "' cannot be opened: " + message);
+  const std::string who = "model '" + model.name + "' ";
+  if (message.starts_with(who)) return internal_error(message);
+  return internal_error(who + "cannot be opened: " + message);
 }
 
 }  // namespace

@@ -139,6 +139,15 @@ TEST_F(ModelEndpointsTest, AModelWhoseFileIsMissingIsTheServersFaultAndNoUnknown
   EXPECT_EQ(post("/v1/completions", asked).status, 429);
 }
 
+TEST_F(ModelEndpointsTest, AModelThatNoWaitingMakesRoomForIsNoReasonToAskAgain) {
+  start();
+  catalog_->error = unsupported("model 'fake' needs about 9.00 GiB, more than the 8.00 GiB");
+  const HttpReply reply = post("/v1/completions", {{"prompt", "a"}});
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_EQ(object(reply)["error"]["message"], catalog_->error.message());
+  for (const auto& [name, value] : reply.headers) EXPECT_NE(name, "Retry-After") << value;
+}
+
 TEST_F(ModelEndpointsTest, AModelThatCannotBeOpenedTellsItsFileByNameAlone) {
   start();
   catalog_->state = ModelState::kFailed;
