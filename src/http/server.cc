@@ -132,6 +132,7 @@ HttpReply Server::answer_unread(const HttpRequest& request, int status) noexcept
     auto call = std::make_shared<Call>(request, kOther, state_.metrics(), log_);
     HttpReply reply = error_reply(status, what_was_wrong(status));
     write_error(reply, error_form_of(request));
+    access_.let_read(request, reply);
     return count_reply(std::move(call), request, std::move(reply));
   } catch (const std::exception&) {
     return out_of_memory();

@@ -98,6 +98,21 @@ TEST_F(RoutingTest, TheDescriptionListsEveryEndpointWithItsFields) {
   EXPECT_EQ(chat["rule"]["enum"], Json::array({"coupled", "rejection", "block"}));
 }
 
+// A browser shows its page no reply without these headers: "network error" instead of 413.
+TEST_F(RoutingTest, AReplyToWhatWasNotReadMayBeReadByAllowedOriginsToo) {
+  start({.cors_origins = {"https://app.example"}});
+  const HttpRequest request{.method = "POST",
+                            .path = "/v1/completions",
+                            .body = {},
+                            .remote = {},
+                            .headers = {{"Origin", "https://app.example"}}};
+  for (const int status : {413, 415}) {
+    const HttpReply reply = server_->answer_unread(request, status);
+    EXPECT_EQ(reply.status, status);
+    EXPECT_EQ(header(reply, "Access-Control-Allow-Origin"), "https://app.example");
+  }
+}
+
 TEST_F(RoutingTest, RpcTakesNoNamesOfFilesUnlessTheOperatorAllowsIt) {
   const char* const load =
       R"({"jsonrpc":"2.0","id":1,"method":"model.load","params":{"role":"draft","path":"other"}})";
