@@ -3,7 +3,10 @@
 namespace outrider {
 
 Update next_update(Sequence& s) {
-  Update update{.id = s.id, .pieces = s.output.take(), .finished = s.output.finished()};
+  Update update{.id = s.id,
+                .pieces = s.output.take(),
+                .guesses = {.drafted = s.stats.drafted, .accepted = s.stats.accepted},
+                .finished = s.output.finished()};
   const std::size_t end = s.n_shown + update.pieces.size();
   if (s.request.logprobs >= 0) {
     update.logprobs.assign(s.logprobs.begin() + static_cast<std::ptrdiff_t>(s.n_shown),

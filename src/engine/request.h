@@ -116,13 +116,20 @@ struct TokenLogprob {
   std::vector<RankedToken> top;  // the likeliest, best first, up to Request::logprobs
 };
 
+// Of a request so far: SpeculationStats' counts of the same names.
+struct Guesses {
+  std::int64_t drafted = 0;
+  std::int64_t accepted = 0;
+};
+
 // What a step made of one request. Texts of pieces joined end at character boundaries, except where
 // the model itself wrote invalid UTF-8.
 struct Update {
   RequestId id = 0;
   std::vector<Piece> pieces;
   std::vector<TokenLogprob> logprobs;  // [pieces], or empty when they were not asked for
-  bool finished = false;               // the completion is ready
+  Guesses guesses;
+  bool finished = false;  // the completion is ready
 };
 
 struct DrafterStats {

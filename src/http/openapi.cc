@@ -148,6 +148,7 @@ std::vector<Parameter> wishes() {
            "{\"type\": text, json_object, or json_schema with \"json_schema\": {\"schema\"}}"},
           {"temperature", "number", "as temp"},
           {"max_completion_tokens", "integer", "as max_tokens"},
+          {"samplers", "string | array", "llama.cpp's samplers by name: the others are off"},
           {"token_sources", "boolean", "list the tokens, and who guessed them"},
           {"return_progress", "boolean", "send events that say how much of the prompt is read"}};
 }

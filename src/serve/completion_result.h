@@ -51,6 +51,9 @@ struct StartedCompletion {
   PromptStats prompt;
   // Takes apart what is said, joined from its beginning; null: there were no messages.
   std::shared_ptr<const ChatReader> reader;
+  // While a copy of it lives, the result is kept, however late it is fetched; without one for
+  // RuntimeOptions::retention_ms.
+  std::shared_ptr<const void> hold;
 };
 
 // A token of the text as clients see it.
@@ -63,6 +66,7 @@ struct SaidToken {
 
 struct PolledCompletion {
   std::vector<SaidToken> tokens;                   // since the last poll
+  Guesses guesses;                                 // up to these
   bool finished = false;                           // true with `result`
   double prompt_progress = 0.0;                    // 0 to 1
   std::shared_ptr<const CompletionResult> result;  // once finished; all tokens are out then

@@ -247,6 +247,7 @@ void DecodeLoop::publish(Update update) {
   std::optional<Remembered> remembered;
   if (completion) remembered = remember(*job, *completion);
   const Lock lock(parts_.shared.mutex);
+  job->guesses = update.guesses;
   if (!tokens.empty()) parts_.jobs.give_out(*job, std::move(tokens));
   if (!completion) return;
   if (remembered) {

@@ -25,17 +25,19 @@ namespace outrider {
 struct Job {
   using Clock = std::chrono::steady_clock;
 
-  CompletionId id = 0;               // constant, as are the next four
+  CompletionId id = 0;               // constant, as are the next five
   std::shared_ptr<Station> station;  // null once finished
   std::optional<Clock::time_point> deadline;
   bool speculative = false;  // asked for
   Clock::time_point added_at;
+  std::weak_ptr<const void> hold;  // StartedCompletion's
   Request request;  // while waiting; freed before the station, whose vocabulary it uses
 
   std::optional<RequestId> running;
   EndedBy ended_by = EndedBy::kItself;  // else: it is being ended
   double prompt_progress = 0.0;
   std::vector<SaidToken> fresh;  // not handed out yet
+  Guesses guesses;               // with the last of them
 
   // Made with the job, so that ending it needs no memory; `finished` when it is complete.
   std::shared_ptr<CompletionResult> result;

@@ -47,6 +47,7 @@ Result<PolledCompletion> Jobs::poll(CompletionId id, std::int64_t wait_ms, Lock&
   }
   PolledCompletion polled;
   polled.tokens.swap(job->fresh);
+  polled.guesses = job->guesses;
   polled.prompt_progress = job->prompt_progress;
   if (!job->finished) return polled;
   polled.finished = true;
@@ -170,6 +171,7 @@ void Jobs::fail_running(const Station& station, const Status& why) {
 
 Jobs::TimePoint Jobs::due(const Job& job) const {
   if (job.finished) {
+    if (!job.hold.expired()) return TimePoint::max();  // looked at again when another one ends
     return job.finished_at + std::chrono::milliseconds(shared_.options.retention_ms);
   }
   return job.deadline && job.ended_by == EndedBy::kItself ? *job.deadline : TimePoint::max();

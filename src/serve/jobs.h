@@ -85,7 +85,7 @@ class Jobs {
  private:
   // Its deadline, or when its result is to be forgotten; TimePoint::max(): neither.
   TimePoint due(const Job& job) const;
-  // Ends what has run out of time, and forgets what nobody has fetched.
+  // Ends what has run out of time, and forgets what nobody has fetched or holds.
   void end_due(TimePoint now);
   bool waits(const Job& job) const;
   void post(const Job& job, const std::vector<SaidToken>& tokens);

@@ -207,7 +207,10 @@ Result<StartedCompletion> Runtime::start(CompletionRequest request) {
                                                        impl_->shared.options.remember_tokens > 0));
   // Before it is anybody's: from add() on nothing may fail, or the request runs and nobody knows
   // it.
-  StartedCompletion started{.prompt = job->result->prompt, .reader = job->result->reader};
+  StartedCompletion started{.prompt = job->result->prompt,
+                            .reader = job->result->reader,
+                            .hold = std::make_shared<const bool>(true)};
+  job->hold = started.hold;
 
   const Impl::Lock lock(impl_->shared.mutex);
   if (impl_->shared.stop) return RuntimeShared::is_shut_down();

@@ -140,6 +140,18 @@ TEST_F(RuntimeTest, ResultsThatNobodyFetchesAreForgotten) {
   EXPECT_EQ(runtime->poll(id, 0).status().code(), StatusCode::kNotFound);
 }
 
+TEST_F(RuntimeTest, AResultThatItsClientHoldsIsKeptHoweverLateItIsFetched) {
+  const std::unique_ptr<Runtime> runtime = make({.retention_ms = 0});
+  const StartedCompletion held = *runtime->start(ask({1}, 1, 3));
+  while (runtime->status().finished == 0) std::this_thread::yield();
+  // The next one ends later, and is forgotten: so was all that could be.
+  const CompletionId id = runtime->start(ask({1}, 1, 3))->id;
+  while (runtime->cancel(id).ok()) std::this_thread::yield();
+  const Result<PolledCompletion> polled = runtime->poll(held.id, 0);
+  ASSERT_TRUE(polled.ok()) << polled.status().message();
+  EXPECT_TRUE(polled->finished);
+}
+
 TEST_F(RuntimeTest, FullContextsShiftAndLongPromptsAreCutWhenAskedTo) {
   const std::unique_ptr<Runtime> runtime = make({}, "target", 32);
   std::vector<Token> prompt(50, 3);

@@ -142,13 +142,20 @@ def test_a_schema_is_kept_to(client):
     assert isinstance(response.output_parsed, Colour)
 
 
+def test_tools_of_the_service_are_left_out_and_the_header_says_which(client):
+    answer = client.responses.with_raw_response.create(
+        model=MODEL, input="Hi", max_output_tokens=8, tools=[{"type": "web_search"}]
+    )
+    assert answer.headers["x-outrider-ignored-tools"] == "web_search"
+    assert answer.parse().tools == []
+
+
 def test_what_is_wrong_is_named(client):
     with pytest.raises(openai.BadRequestError) as wrong:
         ask(client, temperature=-1)
     assert wrong.value.param == "temperature"
     for wish in (
         {"previous_response_id": "resp_1"},
-        {"tools": [{"type": "web_search"}]},
         {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]},
     ):
         with pytest.raises(openai.APIStatusError) as unsupported:

@@ -37,12 +37,8 @@ constexpr api::Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool, .nul
 void read_tool(api::JsonFields& fields, const Json& tool, const std::string& place,
                ChatTool& read) {
   api::JsonFields inner(tool, place + ".", &kToolDialect);
-  std::string type = "custom";
+  std::string type;
   inner.text("type", type);
-  if (inner.ok() && type != "custom") {
-    return refuse_type(fields, place, type,
-                       "only tools with an input_schema can be used: no tools run on the server");
-  }
   inner.require("name");
   inner.text("name", read.name);
   inner.text("description", read.description);
@@ -126,11 +122,13 @@ void read_output_config(api::JsonFields& fields, CompletionRequest& request) {
 Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool counted) {
   CompletionRequest request = options.defaults;
   CompletionTask task;
+  task.ignored_tools = take_out_other_tools(body, "custom");
   api::JsonFields fields(body, "", &kDialect);
   if (!counted) fields.require("max_tokens");
   read_anthropic_messages(fields, request);
   api::read_each_tool(fields, request, read_tool);
   read_choice_of_tool(fields, request);
+  check_tools_left(fields, task.ignored_tools, request);
   const bool show_thinking = read_thinking(fields, request);
   api::read_settings_fields(fields, request);
   read_output_config(fields, request);

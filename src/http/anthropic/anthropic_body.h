@@ -13,7 +13,8 @@
 //                   (api/completion_params.h) under their names
 //
 // A thinking budget, cache_control, metadata and service_tier change nothing here. A tool_result
-// with is_error says so at its beginning: templates know no failed calls.
+// with is_error says so at its beginning: templates know no failed calls. Tools that the service
+// would run itself are left out (CompletionTask::ignored_tools).
 //
 // Tested by anthropic_body_test.cc.
 #pragma once

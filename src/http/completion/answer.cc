@@ -41,7 +41,7 @@ AnswerDelta Answer::read(bool complete) {
   return delta;
 }
 
-AnswerDelta Answer::add(std::vector<SaidToken> tokens) {
+AnswerDelta Answer::add(std::vector<SaidToken> tokens, const Guesses& guesses) {
   AnswerDelta delta;
   std::string more;
   for (const SaidToken& token : tokens) more += token.text;
@@ -57,6 +57,7 @@ AnswerDelta Answer::add(std::vector<SaidToken> tokens) {
   unshown_.insert(unshown_.end(), std::make_move_iterator(tokens.begin()),
                   std::make_move_iterator(tokens.end()));
   if (reader_ == nullptr || !delta.silent()) delta.tokens = std::exchange(unshown_, {});
+  delta.guesses = guesses;
   return delta;
 }
 
@@ -65,6 +66,8 @@ AnswerDelta Answer::finish(std::shared_ptr<const CompletionResult> result) {
   if (reader_ == nullptr) return AnswerDelta();
   AnswerDelta delta = read(/*complete=*/true);
   delta.tokens = std::exchange(unshown_, {});
+  const SpeculationStats& all = result_->completion.speculation;
+  delta.guesses = {.drafted = all.drafted, .accepted = all.accepted};
   return delta;
 }
 

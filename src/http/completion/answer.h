@@ -30,9 +30,12 @@ struct AnswerDelta {
   std::vector<ToolCallDelta> tool_calls;
   // That it was made of: markers of the template, and what was held back before, included.
   std::vector<SaidToken> tokens;
+  Guesses guesses;  // of the answer so far, the tokens that wait for more text included
 
   // Nothing of it can be shown.
   bool silent() const { return content.empty() && reasoning.empty() && tool_calls.empty(); }
+  // Nor is there a token of which no delta before it has told.
+  bool empty() const { return silent() && tokens.empty(); }
 };
 
 class Answer {
@@ -40,8 +43,8 @@ class Answer {
   // `reader`: of the conversation; null: all text is content.
   explicit Answer(std::shared_ptr<const ChatReader> reader) : reader_(std::move(reader)) {}
 
-  // More tokens, in order, whose joined texts are whole characters.
-  AnswerDelta add(std::vector<SaidToken> tokens);
+  // More tokens, in order, whose joined texts are whole characters; `guesses`: with them.
+  AnswerDelta add(std::vector<SaidToken> tokens, const Guesses& guesses = {});
   // The end, with what was held back until it was there. Once.
   AnswerDelta finish(std::shared_ptr<const CompletionResult> result);
 

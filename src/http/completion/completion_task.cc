@@ -46,6 +46,7 @@ class RunningTask {
       prompts_.push_back(started.prompt);
       progress_.push_back(0.0);
       answers_.emplace_back(started.reader);
+      holds_.push_back(std::move(started.hold));
       ++unfinished_;
     }
     form_->set_prompts(prompts_);
@@ -75,7 +76,7 @@ class RunningTask {
       form_->progress(i, prompts_[i], polled.prompt_progress, out);
     }
     if (!polled.tokens.empty()) {
-      form_->delta(i, answers_[i].add(std::move(polled.tokens)), out);
+      form_->delta(i, answers_[i].add(std::move(polled.tokens), polled.guesses), out);
       if (!polled.finished && form_->enough(i)) (void)runtime_->cancel(ids_[i]);
     }
     if (!polled.finished) return;
@@ -85,7 +86,7 @@ class RunningTask {
     if (!polled.result->completion.error.ok()) failure_ = polled.result->completion.error;
     const AnswerDelta rest = answers_[i].finish(std::move(polled.result));
     if (!failure_.ok()) return;
-    if (!rest.silent()) form_->delta(i, rest, out);
+    if (!rest.empty()) form_->delta(i, rest, out);
     form_->end(i, answers_[i], out);
   }
 
@@ -108,6 +109,8 @@ class RunningTask {
   std::shared_ptr<Runtime> runtime_;
   std::unique_ptr<AnswerForm> form_;
   std::vector<CompletionId> ids_;  // kEnded: it has
+  // A client may take longer to read than results are kept that nobody fetches.
+  std::vector<std::shared_ptr<const void>> holds_;
   std::vector<PromptStats> prompts_;
   std::vector<double> progress_;
   std::vector<Answer> answers_;
@@ -150,6 +153,26 @@ void stream_answer(RunningTask& task, std::int32_t ping_s, const ReplyWriter& wr
   write(out);
 }
 
+// A client's text, which must neither end the header nor fill it.
+std::string header_list(const std::vector<std::string>& texts) {
+  constexpr std::size_t kMost = 512;
+  std::string list;
+  for (const std::string& text : texts) {
+    list += list.empty() ? "" : ", ";
+    for (const char c : text) list += c > ' ' && c < 0x7f && c != ',' ? c : '_';
+  }
+  return list.substr(0, kMost);
+}
+
+HttpReply stream_reply(std::shared_ptr<RunningTask> running, std::int32_t ping_s,
+                       const HttpRequest& request) {
+  return {
+      .content_type = "text/event-stream; charset=utf-8",
+      .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},
+      .stream = [running = std::move(running), ping_s, gone = request.gone](
+                    const ReplyWriter& write) { stream_answer(*running, ping_s, write, gone); }};
+}
+
 }  // namespace
 
 void CompletionTask::set_requests(CompletionRequest request, std::int32_t n) {
@@ -180,12 +203,12 @@ HttpReply answer_completion(ServerState& server, const HttpRequest& request, Com
                                                      std::move(task.form));
   const Status started = running->start(std::move(task.requests));
   if (!started.ok()) return error_reply(started);
-  if (!task.stream) return whole_answer(*running, request);
-  return {.content_type = "text/event-stream; charset=utf-8",
-          .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},
-          .stream = [running, ping_s = task.ping_s, gone = request.gone](const ReplyWriter& write) {
-            stream_answer(*running, ping_s, write, gone);
-          }};
+  HttpReply reply =
+      task.stream ? stream_reply(running, task.ping_s, request) : whole_answer(*running, request);
+  if (!task.ignored_tools.empty()) {
+    reply.headers.emplace_back(kIgnoredToolsHeader, header_list(task.ignored_tools));
+  }
+  return reply;
 }
 
 }  // namespace outrider::http

@@ -33,6 +33,8 @@ struct CompletionTask {
   // A stream that says nothing for so many seconds gets a sign of life, which clients and proxies
   // that end silent connections need; 0 or less: it does not.
   std::int32_t ping_s = kPingSeconds;
+  // The types of tools that were left out, which the reply says in kIgnoredToolsHeader.
+  std::vector<std::string> ignored_tools;
   std::unique_ptr<AnswerForm> form;  // not null
 
   // `n` answers to the same: answer i has the seed of the request, plus i.
@@ -40,6 +42,9 @@ struct CompletionTask {
 };
 
 inline constexpr std::int32_t kMaxAnswers = 16;
+
+// "web_search, local_shell": a header, which no client stumbles over.
+inline constexpr std::string_view kIgnoredToolsHeader = "x-outrider-ignored-tools";
 
 // An error where `n` answers to each of `prompts` prompts have made more than kMaxAnswers.
 Status check_answers(const CompletionTask& task, std::size_t prompts, std::int32_t n);

@@ -3,6 +3,7 @@
 
 #include "http/fixture_test.h"
 #include "testing/eventually.h"
+#include "testing/step_gate.h"
 
 namespace outrider::http {
 namespace {
@@ -37,6 +38,29 @@ TEST_F(CompletionTaskTest, AClientThatTakesNoMoreEndsItsCompletion) {
     EXPECT_EQ(taken, 3) << "nothing is written behind a refusal";
   }
   EXPECT_TRUE(all_end());
+}
+
+TEST_F(CompletionTaskTest, AClientThatReadsSlowlyGetsTheEndOfItsStream) {
+  start({}, {.chat = true}, {.slots = 2, .max_queue = 4, .retention_ms = 0});
+  testing::StepGate gate(*runtime_);
+  gate.let(3);
+  const HttpReply reply =
+      post("/v1/completions", {{"prompt", "abc"}, {"max_tokens", 20}, {"stream", true}});
+  std::string all;
+  reply.stream([&](std::string_view bytes) {
+    if (all.empty()) {  // it ends meanwhile, and what nobody holds is forgotten
+      EXPECT_EQ(runtime_->status().finished, 0);
+      gate.open();
+      EXPECT_TRUE(testing::eventually([this] { return runtime_->status().finished == 1; }));
+      const CompletionId other =
+          runtime_->start({.prompt = {std::string("a")}, .max_tokens = 1})->id;
+      EXPECT_TRUE(testing::eventually([&] { return !runtime_->cancel(other).ok(); }));
+    }
+    all += bytes;
+    return true;
+  });
+  EXPECT_NE(all.find(R"("finish_reason":"length")"), std::string::npos) << all;
+  EXPECT_TRUE(all.ends_with("data: [DONE]\n\n"));
 }
 
 TEST_F(CompletionTaskTest, AClientThatHasGoneIsNoticedWhileItWaits) {

@@ -22,6 +22,13 @@ std::string listed(std::span<const std::string_view> names) {
   return list;
 }
 
+// Its type, where that is a text; else what is wrong with it is for the reader of tools to say.
+const std::string* type_of(const Json& tool) {
+  if (!tool.is_object()) return nullptr;
+  const Json::const_iterator type = tool.find("type");
+  return type != tool.end() ? type->get_ptr<const std::string*>() : nullptr;
+}
+
 }  // namespace
 
 void refuse_type(api::JsonFields& fields, const std::string& place, const std::string& type,
@@ -75,6 +82,32 @@ std::string read_text_parts(api::JsonFields& fields, const Json& given, const st
     }
   }
   return text;
+}
+
+std::vector<std::string> take_out_other_tools(Json& body, std::string_view usual) {
+  std::vector<std::string> types;
+  if (!body.is_object()) return types;
+  const Json::iterator tools = body.find("tools");
+  if (tools == body.end() || !tools->is_array()) return types;
+  Json left = Json::array();
+  for (Json& tool : *tools) {
+    const std::string* type = type_of(tool);
+    if (type == nullptr || *type == usual) {
+      left.push_back(std::move(tool));
+    } else if (std::find(types.begin(), types.end(), *type) == types.end()) {
+      types.push_back(*type);
+    }
+  }
+  *tools = std::move(left);
+  return types;
+}
+
+void check_tools_left(api::JsonFields& fields, std::span<const std::string> taken_out,
+                      const CompletionRequest& request) {
+  const bool required = request.chat.tool_choice == ToolChoice::kRequired;
+  if (taken_out.empty() || !required || !request.chat.tools.empty()) return;
+  fields.fail("tool_choice", "tool_choice asks for a call, but no tool is left: none of the type " +
+                                 api::shown(Json(taken_out.front())) + " can be called here");
 }
 
 ChatMessage& Conversation::of_role(std::string_view role, std::size_t n) {

@@ -1,4 +1,4 @@
-// What the bodies of the APIs that agents speak have in common (responses_body.h,
+// What the bodies of the APIs that agents speak have in common (chat_form.h, responses_body.h,
 // anthropic_body.h): parts of messages, tools, and the fields that stand for something of a
 // CompletionRequest. All functions report the first error to `fields`, with the place in the body:
 // "input[2].content[0].type".
@@ -37,6 +37,14 @@ const json::Json* read_role(api::JsonFields& fields, const json::Json& message,
 // The text of one such part, whose type has been looked at.
 std::string read_text_part(api::JsonFields& fields, const json::Json& part,
                            const std::string& place);
+
+// Tools that agents send unasked and that cannot be called here: the service's own (web_search),
+// and those whose calls have another form (custom, local_shell). Takes those of body["tools"] out
+// whose type is not `usual`, and returns their types, each once. One without a type stays.
+std::vector<std::string> take_out_other_tools(json::Json& body, std::string_view usual);
+// An error where a call is required and no tool is left, for want of those. Behind the choice.
+void check_tools_left(api::JsonFields& fields, std::span<const std::string> taken_out,
+                      const CompletionRequest& request);
 
 // A conversation while it is read.
 class Conversation {

@@ -46,7 +46,7 @@ inline Answer drive(const std::vector<std::string>& pieces, const DrivenEnd& end
     if (form != nullptr) form->delta(0, delta, *out);
   }
   const AnswerDelta rest = answer.finish(result);
-  if (form != nullptr && !rest.silent()) form->delta(0, rest, *out);
+  if (form != nullptr && !rest.empty()) form->delta(0, rest, *out);
   if (form != nullptr) form->end(0, answer, *out);
   return answer;
 }

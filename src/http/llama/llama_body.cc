@@ -12,6 +12,7 @@
 #include "http/llama/llama_form.h"
 #include "http/llama/llama_settings.h"
 #include "http/openai/openai_body.h"
+#include "http/openai/samplers.h"
 #include "serve/prompt.h"
 
 namespace outrider::http {

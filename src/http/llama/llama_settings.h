@@ -9,7 +9,6 @@
 #include "api/json_fields.h"
 #include "engine/request.h"
 #include "json/json.h"
-#include "model/sampler.h"
 #include "model/vocabulary.h"
 #include "request/completion_request.h"
 
@@ -22,11 +21,6 @@ const api::Dialect& llama_dialect();
 // "generation_settings": every sampling option under llama-server's name, limits, and the biases as
 // [{"token","bias"}], null for never. `vocabulary` says which tokens ignore_eos takes away.
 json::Json llama_settings(const CompletionRequest& request, const Vocabulary& vocabulary);
-
-// "samplers": ["top_k", "temperature", ...] or "kt": the samplers that are not named are switched
-// off. They must be named in the order in which they work here, which is llama-server's default
-// order; errors are in `fields`.
-void read_samplers(api::JsonFields& fields, SamplingOptions& options);
 
 // The tokens' texts with control tokens by their names. REQUIRES: valid ids
 std::string spelled_text(const std::vector<Token>& tokens, const Vocabulary& vocabulary);

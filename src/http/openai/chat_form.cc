@@ -5,6 +5,7 @@
 
 #include "api/chat_params.h"
 #include "api/completion_json.h"
+#include "http/completion/conversation_body.h"
 #include "http/openai/openai_body.h"
 #include "http/openai/openai_form.h"
 
@@ -66,7 +67,7 @@ class ChatForm : public OpenAiForm {
     if (tells_nothing(delta)) return;
     Json chunk = chunk_of(i, delta_json(delta));
     chunk["choices"][0]["logprobs"] = logprobs_json(delta.tokens);
-    add_sources(delta.tokens, chunk);
+    add_sources(delta, chunk);
     append_event(chunk, out);
   }
 
@@ -109,14 +110,17 @@ class ChatForm : public OpenAiForm {
 
 Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   unify_logprobs(body);
+  CompletionTask task;
+  task.ignored_tools = take_out_other_tools(body, "function");
   CompletionRequest request = options.defaults;
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");
   const std::string effort = read_reasoning_effort(fields);
-  OUTRIDER_RETURN_IF_ERROR(read_openai_fields(fields, body, wishes, request));
+  read_openai_fields(fields, wishes, request);
+  check_tools_left(fields, task.ignored_tools, request);
+  OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
   api::set_effort(request, effort);
-  CompletionTask task;
   task.model = wishes.model;
   task.stream = wishes.stream;
   task.ping_s = wishes.ping_s;

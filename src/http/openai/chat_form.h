@@ -1,8 +1,9 @@
 // POST /v1/chat/completions: OpenAI's chat, its body and its answers.
 //
 // Beside OpenAI's fields, the chunk with the finish_reason (streamed) or the object has "timings"
-// and "speculation" as the result object has them (api/completion_json.h), and "seed". With n > 1
-// these are the first answer's.
+// and "speculation" as the result object has them (api/completion_json.h), and "seed". Of
+// several answers each choice has its own, and the object the first one's. Tools that are no
+// functions are left out (CompletionTask::ignored_tools).
 //
 // Tested by chat_form_test.cc.
 #pragma once

@@ -1,7 +1,9 @@
 // OpenAI's chat: what its clients rely on, over hand-written models.
 #include "http/openai/chat_form.h"
 
+#include "http/completion/form_driver_test.h"
 #include "http/fixture_test.h"
+#include "testing/step_gate.h"
 
 namespace outrider::http {
 namespace {
@@ -61,6 +63,102 @@ TEST_F(ChatFormTest, TheRoleComesFirstAlsoWhereProgressIsTold) {
   EXPECT_EQ(chunks.front()["choices"][0]["delta"]["role"], "assistant");
 }
 
+// The last tokens say nothing: the end token, and what closes a call.
+TEST_F(ChatFormTest, AStreamTellsOfAllTokensThatTheWholeAnswerHas) {
+  start({}, {.end = 11, .chat = true});
+  std::size_t n_ended = 0;
+  for (int seed = 0; seed < 8; ++seed) {
+    Json asked = body();
+    asked.update({{"seed", seed}, {"max_tokens", 40}, {"logprobs", true}});
+    asked["token_sources"] = true;
+    asked["tools"] = Json::array(
+        {{{"type", "function"}, {"function", {{"name", "f"}, {"parameters", Json::object()}}}}});
+    const Json whole = object(post("/v1/chat/completions", asked));
+    n_ended += whole["choices"][0]["finish_reason"] == "stop";
+    Json logprobs_only = asked;
+    logprobs_only.erase("token_sources");
+    for (Json* streamed : {&asked, &logprobs_only}) {
+      (*streamed)["stream"] = true;
+      Json ids = Json::array();
+      Json logprobs = Json::array();
+      for (const Json& chunk : events(post("/v1/chat/completions", *streamed))) {
+        for (const Json& token : chunk.value("tokens", Json::array())) ids.push_back(token["id"]);
+        const Json& said = chunk["choices"][0]["logprobs"];
+        if (said.is_null()) continue;
+        for (const Json& token : said["content"]) logprobs.push_back(token["token"]);
+      }
+      Json expected = Json::array();
+      for (const Json& token : whole["choices"][0]["logprobs"]["content"]) {
+        expected.push_back(token["token"]);
+      }
+      EXPECT_EQ(logprobs, expected) << seed;
+      EXPECT_EQ(expected.size(), whole["tokens"].size());
+      if (streamed != &asked) continue;
+      Json expected_ids = Json::array();
+      for (const Json& token : whole["tokens"]) expected_ids.push_back(token["id"]);
+      EXPECT_EQ(ids, expected_ids) << seed;
+    }
+  }
+  EXPECT_GT(n_ended, 0U) << "none came to the end token";
+}
+
+TEST_F(ChatFormTest, AStreamTellsOfAllTokensHoweverTheyCome) {
+  Json asked = body();
+  asked["token_sources"] = true;
+  for_each_cut(R"((think hm)Hi(call f {"a":1}))", [&](const std::vector<std::string>& pieces) {
+    Result<CompletionTask> task = read_chat_task(asked, ServerOptions());
+    ASSERT_TRUE(task.ok());
+    std::string out;
+    (void)drive(pieces, {}, task->form.get(), &out);
+    std::vector<std::string> told;
+    for (std::size_t at = 0, end = 0; at < out.size(); at = end + 2) {
+      end = out.find("\n\n", at);
+      const json::Parsed chunk = json::parse(out.substr(at + 6, end - at - 6));
+      ASSERT_TRUE(chunk.ok()) << chunk.error;
+      for (const Json& token : chunk.value->value("tokens", Json::array())) {
+        told.push_back(token["text"]);
+      }
+    }
+    EXPECT_EQ(told, pieces);
+  });
+}
+
+TEST_F(ChatFormTest, AStreamCountsGuessesAsItGoesWhereSourcesAreAskedFor) {
+  start();
+  Json asked = body();
+  asked.update({{"stream", true}, {"max_tokens", 60}, {"temperature", 0}});
+  asked["speculative"] = {{"drafters", {"recycle"}}, {"width", 8}};
+  for (const Json& chunk : events(post("/v1/chat/completions", asked))) {
+    EXPECT_EQ(chunk.contains("speculation"), !chunk["choices"][0]["finish_reason"].is_null());
+  }
+  asked["token_sources"] = true;
+  testing::StepGate gate(*runtime_);  // a step goes on when the one before has been sent
+  gate.let(2);
+  HttpReply reply = post("/v1/chat/completions", asked);
+  reply.stream = [&gate, stream = reply.stream](const ReplyWriter& write) {
+    stream([&](std::string_view bytes) {
+      gate.let(2);
+      return write(bytes);
+    });
+  };
+  int drafted = 0;
+  int accepted = 0;
+  int n_told = 0;
+  for (const Json& chunk : events(reply)) {
+    const bool is_last = !chunk["choices"][0]["finish_reason"].is_null();
+    EXPECT_EQ(chunk.contains("speculation"), chunk.contains("tokens") || is_last);
+    if (!chunk.contains("speculation")) continue;
+    const Json& counts = chunk["speculation"];
+    EXPECT_GE(counts["drafted"], drafted);
+    EXPECT_GE(counts["accepted"], accepted);
+    drafted = counts["drafted"];
+    accepted = counts["accepted"];
+    EXPECT_LE(accepted, drafted);
+    n_told += !is_last && drafted > 0;
+  }
+  EXPECT_GT(n_told, 1);
+}
+
 TEST_F(ChatFormTest, UsageComesInALastChunkWithoutChoicesWhereAskedFor) {
   start();
   Json asked = body();
@@ -105,7 +203,12 @@ TEST_F(ChatFormTest, SeveralAnswersHaveSeedsOfTheirOwn) {
     alone["seed"] = 7 + i;
     EXPECT_EQ(object(post("/v1/chat/completions", alone))["choices"][0]["message"],
               whole["choices"][i]["message"]);
+    EXPECT_EQ(whole["choices"][i]["seed"], 7 + i);
+    EXPECT_TRUE(whole["choices"][i]["speculation"]["steps"].is_number());
+    EXPECT_EQ(whole["choices"][i]["timings"]["predicted_n"], 12);
   }
+  EXPECT_EQ(whole["seed"], 7) << "the first one's";
+  EXPECT_FALSE(object(post("/v1/chat/completions", body()))["choices"][0].contains("seed"));
 }
 
 TEST_F(ChatFormTest, ErrorsNameTheFieldAsTheClientSpelledIt) {

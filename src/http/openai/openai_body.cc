@@ -3,6 +3,7 @@
 #include "api/chat_params.h"
 #include "http/completion/completion_task.h"
 #include "http/completion/conversation_body.h"
+#include "http/openai/samplers.h"
 
 namespace outrider::http {
 namespace {
@@ -17,13 +18,15 @@ constexpr api::Dialect::Name kNames[] = {
     {.ours = "logprobs", .theirs = "n_probs"},
     {.ours = "n", .theirs = "n_cmpl"},
     {.ours = "typical", .theirs = "typical_p"},
+    {.ours = "typical", .theirs = "typ_p"},
     {.ours = "dynatemp_exp", .theirs = "dynatemp_exponent"},
     {.ours = "mirostat_ent", .theirs = "mirostat_tau"},
     {.ours = "mirostat_lr", .theirs = "mirostat_eta"},
     {.ours = "dry_sequence_breaker", .theirs = "dry_sequence_breakers"},
 };
 
-// Who asks, what is stored and billed; where llama-server is to compute it.
+// Who asks, what is stored and billed; where llama-server is to compute it, how long its prompt may
+// take, and what it is to tell beside the answer.
 constexpr std::string_view kIgnored[] = {"user",
                                          "store",
                                          "metadata",
@@ -36,7 +39,12 @@ constexpr std::string_view kIgnored[] = {"user",
                                          "timings_per_token",
                                          "cache_prompt",
                                          "id_slot",
-                                         "n_cache_reuse"};
+                                         "n_cache_reuse",
+                                         "t_max_prompt_ms",
+                                         "response_fields",
+                                         "backend_sampling",
+                                         "reasoning_control",
+                                         "verbose"};
 
 void read_modalities(api::JsonFields& fields) {
   std::vector<std::string> modalities;
@@ -46,6 +54,13 @@ void read_modalities(api::JsonFields& fields) {
     return fields.fail("modalities",
                        "modalities has " + api::shown(Json(one)) + ", but answers are text here");
   }
+}
+
+// llama-server can also leave the reasoning in the content; here it is always told apart.
+void read_reasoning_format(api::JsonFields& fields) {
+  static constexpr std::string_view kFormats[] = {"auto", "deepseek"};
+  std::string format;
+  fields.choice("reasoning_format", format, kFormats);
 }
 
 }  // namespace
@@ -156,13 +171,13 @@ void read_response_format(api::JsonFields& fields, CompletionRequest& request) {
   if (type != "text") keep_to_schema(fields, "response_format", schema, strict, request);
 }
 
-Status read_openai_fields(api::JsonFields& fields, const Json& body, AnswerWishes& wishes,
-                          CompletionRequest& request) {
+void read_openai_fields(api::JsonFields& fields, AnswerWishes& wishes, CompletionRequest& request) {
   read_wishes(fields, wishes);
   api::read_completion_fields(fields, request);
+  read_samplers(fields, request.sampling);
+  read_reasoning_format(fields);
   read_response_format(fields, request);
   if (!request.messages.empty()) read_continuation(fields, request);
-  return api::finish_completion(fields, body, request);
 }
 
 void unify_logprobs(Json& body) {

@@ -2,8 +2,9 @@
 // them that came from elsewhere (llama-server's names).
 //
 // The fields are those of completion.start (api/completion_params.h) under OpenAI's names or ours;
-// beside them "model", "n", "stream", "stream_options", and for our page "token_sources" and
-// "return_progress". null counts as not given. A field that is not known is an error.
+// beside them "model", "n", "stream", "stream_options", llama-server's "samplers" (samplers.h), and
+// for our page "token_sources" and "return_progress". null counts as not given. A field that is not
+// known is an error.
 //
 // Tested by openai_body_test.cc.
 #pragma once
@@ -41,10 +42,8 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes);
 // messages.
 void read_continuation(api::JsonFields& fields, CompletionRequest& request);
 
-// All that both completions have, of `body`. The first error, which may be of what was read of
-// `fields` before.
-Status read_openai_fields(api::JsonFields& fields, const json::Json& body, AnswerWishes& wishes,
-                          CompletionRequest& request);
+// All that both completions have. In front of api::finish_completion().
+void read_openai_fields(api::JsonFields& fields, AnswerWishes& wishes, CompletionRequest& request);
 
 // A chat's "reasoning_effort", for api::set_effort(). An error where "reasoning", as an object,
 // says another one.

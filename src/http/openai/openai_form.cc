@@ -1,5 +1,6 @@
 #include "http/openai/openai_form.h"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -58,6 +59,10 @@ Json OpenAiForm::whole(const std::vector<Answer>& answers) {
     Json one = choice(answers[i]);
     one["index"] = i;
     one["finish_reason"] = std::string(finish_reason(answers[i]));
+    if (answers.size() > 1) {
+      add_outcome(answers[i], one);
+      add_sources(answers[i].tokens(), one);
+    }
     object["choices"].push_back(std::move(one));
   }
   object["usage"] = openai_usage(answers, wishes_.n);
@@ -67,7 +72,15 @@ Json OpenAiForm::whole(const std::vector<Answer>& answers) {
 }
 
 bool OpenAiForm::tells_nothing(const AnswerDelta& delta) const {
-  return delta.silent() && !(wishes_.token_sources && !delta.tokens.empty());
+  if (!delta.silent() || (wishes_.token_sources && !delta.tokens.empty())) return false;
+  return std::none_of(delta.tokens.begin(), delta.tokens.end(),
+                      [](const SaidToken& token) { return token.logprob.has_value(); });
+}
+
+void OpenAiForm::add_sources(const AnswerDelta& delta, Json& chunk) const {
+  if (!wishes_.token_sources) return;
+  add_sources(delta.tokens, chunk);
+  chunk["speculation"] = {{"drafted", delta.guesses.drafted}, {"accepted", delta.guesses.accepted}};
 }
 
 void OpenAiForm::add_sources(const std::vector<SaidToken>& tokens, Json& object) const {

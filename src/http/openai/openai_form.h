@@ -25,6 +25,7 @@ class OpenAiForm : public AnswerForm {
   // The usage, where it was asked for, and [DONE].
   void finish(const std::vector<Answer>& answers, std::string& out) override;
   void fail(const Status& error, std::string& out) override;
+  // The outcome and the tokens are the first answer's; of several, each choice has its own as well.
   json::Json whole(const std::vector<Answer>& answers) override;
 
  protected:
@@ -32,6 +33,9 @@ class OpenAiForm : public AnswerForm {
 
   // Whether a chunk for it would hold nothing that the client wants to know.
   bool tells_nothing(const AnswerDelta& delta) const;
+  // Of a streamed piece, where the client asked for token_sources: those of its tokens, and
+  // "speculation": {"drafted","accepted"} of the answer so far.
+  void add_sources(const AnswerDelta& delta, json::Json& chunk) const;
   // "tokens": [{"id","text","by"}], where the client asked for token_sources.
   void add_sources(const std::vector<SaidToken>& tokens, json::Json& object) const;
   // A chunk with this one choice.

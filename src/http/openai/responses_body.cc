@@ -68,10 +68,6 @@ void read_tool(api::JsonFields& fields, const Json& tool, const std::string& pla
   std::string type;
   inner.require("type");
   inner.text("type", type);
-  if (inner.ok() && type != "function") {
-    return refuse_type(fields, place, type,
-                       "only tools of type 'function' can be used: no tools run on the server");
-  }
   inner.require("name");
   inner.text("name", read.name);
   inner.text("description", read.description);
@@ -174,6 +170,7 @@ void read_include(api::JsonFields& fields, CompletionRequest& request) {
 Result<CompletionTask> read_responses_task(Json body, const ServerOptions& options) {
   CompletionRequest request = options.defaults;
   CompletionTask task;
+  task.ignored_tools = take_out_other_tools(body, "function");
   api::JsonFields fields(body, "", &kDialect);
   refuse_what_is_stored(fields);
   std::string instructions;
@@ -183,6 +180,7 @@ Result<CompletionTask> read_responses_task(Json body, const ServerOptions& optio
   read_responses_input(fields, conversation);
   api::read_each_tool(fields, request, read_tool);
   read_choice_of_tool(fields, request);
+  check_tools_left(fields, task.ignored_tools, request);
   fields.boolean("parallel_tool_calls", request.chat.parallel_tool_calls);
   if (const Json* reasoning = fields.any("reasoning")) {
     api::read_reasoning_at(fields, "reasoning", *reasoning, request);

@@ -12,7 +12,8 @@
 //
 // An assistant's items that follow each other (reasoning, message, calls) are one message of the
 // conversation. Nothing is stored: what refers to something that would be (previous_response_id,
-// conversation, prompt, item_reference) is refused, as are tools that the service would run itself.
+// conversation, prompt, item_reference) is refused. Tools of other types, which agents send
+// unasked, are left out (CompletionTask::ignored_tools).
 //
 // Tested by responses_body_test.cc.
 #pragma once

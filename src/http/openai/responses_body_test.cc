@@ -142,7 +142,7 @@ TEST(ResponsesBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
       {R"({"input":"x","prompt":{"id":"p"}})", "prompt", kElsewhere},
       {R"({"input":"x","background":true})", "background"},
       {R"({"input":"x","truncation":"auto"})", "truncation"},
-      {R"({"input":"x","tools":[{"type":"web_search"}]})", "tools[0].type", kElsewhere},
+      {R"({"input":"x","tools":[{"name":"f"}]})", "tools[0].type"},
       {R"({"input":"x","tools":[{"type":"function"}]})", "tools[0].name"},
       {R"({"input":"x","tools":[{"type":"function","name":"f","parameters":5}]})",
        "tools[0].parameters"},

@@ -49,7 +49,7 @@ class TextForm : public OpenAiForm {
     if (offsets_.size() <= i) offsets_.resize(i + 1, 0);
     if (tells_nothing(delta)) return;
     Json chunk = chunk_of(i, delta.content, logprobs_json(delta.tokens, offsets_[i]));
-    add_sources(delta.tokens, chunk);
+    add_sources(delta, chunk);
     append_event(chunk, out);
     offsets_[i] += characters(delta.content);
   }
@@ -123,7 +123,8 @@ Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
     api::JsonFields fields(body, "", &openai_dialect());
     fields.require("prompt");
     refuse_what_is_not_done(fields);
-    OUTRIDER_RETURN_IF_ERROR(read_openai_fields(fields, body, wishes, request));
+    read_openai_fields(fields, wishes, request);
+    OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
     task.set_requests(std::move(request), wishes.n);
   }
   OUTRIDER_RETURN_IF_ERROR(check_answers(task, prompts.size(), wishes.n));

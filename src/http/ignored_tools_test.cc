@@ -1,0 +1,143 @@
+// Agents send tools that nobody here can call, and ask for nothing by it: they get their answer.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "http/completion/body_test.h"
+#include "http/fixture_test.h"
+
+namespace outrider::http {
+namespace {
+
+using json::Json;
+
+constexpr const char* kChat = "/v1/chat/completions";
+constexpr const char* kResponses = "/v1/responses";
+constexpr const char* kMessages = "/v1/messages";
+
+class IgnoredToolsTest : public ServerTest {
+ protected:
+  // A request of the API at `path`, with these fields besides.
+  static Json body(const std::string& path, const char* more) {
+    Json body = parsed(path == kResponses ? R"({"input":"abc","max_output_tokens":4,"seed":7})"
+                                          : R"({"messages":[{"role":"user","content":"abc"}],
+                                                "max_tokens":4,"seed":7,"model":"fake"})");
+    body.update(parsed(more));
+    return body;
+  }
+  HttpReply reply_to(const std::string& path, const char* more) {
+    return post(path, body(path, more));
+  }
+  static std::string ignored(const HttpReply& reply) {
+    for (const auto& [name, value] : reply.headers) {
+      if (name == "x-outrider-ignored-tools") return value;
+    }
+    return "";
+  }
+};
+
+// What Codex, Claude Code and others send beside their functions.
+constexpr const char* kOwnOfResponses = R"({"tool_choice":"auto","tools":[
+  {"type":"web_search"},{"type":"function","name":"f","parameters":{"type":"object"}},
+  {"type":"local_shell"},{"type":"namespace","name":"mcp","tools":[]},
+  {"type":"custom","name":"apply_patch","format":{"type":"grammar"}},{"type":"web_search"}]})";
+constexpr const char* kOwnOfMessages = R"({"tool_choice":{"type":"auto"},"tools":[
+  {"type":"web_search_20250305","name":"web_search","max_uses":5},
+  {"name":"f","input_schema":{"type":"object"}}]})";
+constexpr const char* kOwnOfChat = R"({"tool_choice":"auto","tools":[
+  {"type":"custom","custom":{"name":"g"}},{"type":"function","function":{"name":"f"}}]})";
+
+TEST_F(IgnoredToolsTest, AreSaidInAHeaderAndDoNotDisturbTheAnswer) {
+  start();
+  struct Case {
+    const char* path;
+    const char* fields;
+    const char* function;  // the one alone
+    const char* ignored;
+  };
+  const Case cases[] = {
+      {kResponses, kOwnOfResponses,
+       R"({"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}]})",
+       "web_search, local_shell, namespace, custom"},
+      {kMessages, kOwnOfMessages, R"({"tools":[{"name":"f","input_schema":{"type":"object"}}]})",
+       "web_search_20250305"},
+      {kChat, kOwnOfChat, R"({"tools":[{"type":"function","function":{"name":"f"}}]})", "custom"}};
+  for (const Case& one : cases) {
+    const HttpReply reply = reply_to(one.path, one.fields);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(ignored(reply), one.ignored);
+    const HttpReply alone = reply_to(one.path, one.function);
+    EXPECT_EQ(alone.status, 200) << alone.body;
+    EXPECT_EQ(ignored(alone), "");
+    for (const char* name : {"output", "content", "choices"}) {
+      Json said = object(reply).value(name, Json::array());
+      Json alike = object(alone).value(name, Json::array());
+      for (Json* list : {&said, &alike}) {
+        for (Json& item : *list) item.erase("id");
+      }
+      EXPECT_EQ(said, alike) << one.path;
+    }
+    Json streamed = body(one.path, one.fields);
+    streamed["stream"] = true;
+    const HttpReply stream = post(one.path, streamed);
+    EXPECT_EQ(ignored(stream), one.ignored);
+    EXPECT_FALSE(events(stream).empty());
+  }
+}
+
+TEST_F(IgnoredToolsTest, AResponseRepeatsOnlyTheToolsThatCanBeCalled) {
+  start();
+  const Json response = object(reply_to(kResponses, kOwnOfResponses));
+  ASSERT_EQ(response["tools"].size(), 1U);
+  EXPECT_EQ(response["tools"][0]["name"], "f");
+}
+
+TEST_F(IgnoredToolsTest, MayBeAllThatThereAre) {
+  start();
+  for (const auto& [path, fields] :
+       {std::pair(kResponses, R"({"tools":[{"type":"web_search"}]})"),
+        std::pair(kMessages, R"({"tools":[{"type":"bash_20250124","name":"bash"}]})"),
+        std::pair(kChat, R"({"tools":[{"type":"web_search"}],"tool_choice":"none"})")}) {
+    EXPECT_EQ(reply_to(path, fields).status, 200) << path;
+  }
+}
+
+TEST_F(IgnoredToolsTest, AreRefusedAlikeWhereOneIsToBeCalled) {
+  start();
+  struct Case {
+    const char* path;
+    const char* fields;
+    const char* field;
+  };
+  const Case cases[] = {
+      {kResponses, R"({"tools":[{"type":"web_search"}],"tool_choice":"required"})", "tool_choice"},
+      {kMessages, R"({"tools":[{"type":"bash_20250124","name":"bash"}],
+                      "tool_choice":{"type":"any"}})",
+       "tool_choice"},
+      {kChat, R"({"tools":[{"type":"web_search"}],"tool_choice":"required"})", "tool_choice"},
+      {kResponses, R"({"tools":[{"type":"web_search"},{"type":"function","name":"f"}],
+                       "tool_choice":{"type":"web_search"}})",
+       "tool_choice.type"},
+      {kMessages, R"({"tools":[{"type":"bash_20250124","name":"bash"}],
+                      "tool_choice":{"type":"tool","name":"bash"}})",
+       "tool_choice.name"},
+      {kChat, R"({"tools":[{"type":"custom","custom":{"name":"g"}}],
+                  "tool_choice":{"type":"custom","custom":{"name":"g"}}})",
+       "tool_choice.type"}};
+  for (const Case& one : cases) {
+    const HttpReply reply = reply_to(one.path, one.fields);
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    EXPECT_NE(reply.body.find(one.field), std::string::npos) << reply.body;
+  }
+}
+
+// The type is the client's text, and becomes part of a header.
+TEST_F(IgnoredToolsTest, CannotWriteHeadersOfTheirOwn) {
+  start();
+  const HttpReply reply =
+      reply_to(kResponses, R"({"tools":[{"type":"a\r\nSet-Cookie: b=1, c\u00e4"}]})");
+  EXPECT_EQ(ignored(reply), "a__Set-Cookie:_b=1__c__");
+}
+
+}  // namespace
+}  // namespace outrider::http
