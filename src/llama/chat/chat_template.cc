@@ -1,6 +1,7 @@
 #include "llama/chat/chat_template.h"
 
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "chat.h"
@@ -10,6 +11,7 @@
 #include "llama/chat/call_grammar.h"
 #include "llama/chat/chat_inputs.h"
 #include "llama/chat/either_grammar.h"
+#include "llama/chat/late_instructions.h"
 #include "llama/chat/llama_chat_reader.h"
 #include "llama/chat/plain_tools.h"
 #include "llama/schema/json_schema.h"
@@ -112,7 +114,7 @@ struct Conversation {
 
 // The prompt with schemas as they were given. No call is read with what else comes of it, and
 // nothing held to it.
-std::string prompt_as_given(const Conversation& c) {
+std::string text_as_given(const Conversation& c) {
   common_chat_templates_inputs given = c.inputs.common;
   given.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
   for (std::size_t i = 0; i < c.inputs.given_parameters.size(); ++i) {
@@ -219,6 +221,18 @@ ChatAbilities ChatTemplate::abilities() const {
 
 Result<ChatPrompt> ChatTemplate::prompt(const std::vector<ChatMessage>& messages,
                                         const ChatOptions& options) const {
+  Result<ChatPrompt> made = prompt_as_given(messages, options);
+  const Status refusal = made.status();
+  if (refusal.code() != StatusCode::kInvalidArgument || refusal.field() != "messages") return made;
+  const std::optional<std::vector<ChatMessage>> moved = without_late_instructions(messages);
+  if (!moved) return made;
+  Result<ChatPrompt> again = prompt_as_given(*moved, options);
+  if (again.ok()) return again;
+  return made;
+}
+
+Result<ChatPrompt> ChatTemplate::prompt_as_given(const std::vector<ChatMessage>& messages,
+                                                 const ChatOptions& options) const {
   return has_calls(options) && !abilities().tools ? prompt_with_plain_tools(messages, options)
                                                   : own_prompt(messages, options);
 }
@@ -274,7 +288,7 @@ Result<ChatPrompt> ChatTemplate::own_prompt(const std::vector<ChatMessage>& mess
     ChatPrompt prompt;
     OUTRIDER_ASSIGN_OR_RETURN(prompt.grammar, whole_grammar(c, params));
     prompt.reader = make_chat_reader(params, options.continue_last);
-    prompt.text = says_otherwise(c, first) ? prompt_as_given(c) : std::move(params.prompt);
+    prompt.text = says_otherwise(c, first) ? text_as_given(c) : std::move(params.prompt);
     prompt.stop = std::move(params.additional_stops);
     prompt.shown = std::move(params.preserved_tokens);
     return prompt;

@@ -37,7 +37,9 @@ class ChatTemplate {
   ~ChatTemplate();
 
   // As Vocabulary::chat_prompt has it. BOS is left out where the tokenizer adds it. Where the
-  // template knows no tools, they are described to the model in words (plain_tools.h).
+  // template knows no tools, they are described to the model in words (plain_tools.h). Where it
+  // refuses instructions in the middle of the conversation, they are a user's
+  // (late_instructions.h).
   Result<ChatPrompt> prompt(const std::vector<ChatMessage>& messages,
                             const ChatOptions& options) const;
 
@@ -49,6 +51,8 @@ class ChatTemplate {
 
  private:
   Result<const common_chat_templates*> templates() const;
+  Result<ChatPrompt> prompt_as_given(const std::vector<ChatMessage>& messages,
+                                     const ChatOptions& options) const;
   Result<ChatPrompt> own_prompt(const std::vector<ChatMessage>& messages,
                                 const ChatOptions& options) const;
   Result<ChatPrompt> prompt_with_plain_tools(const std::vector<ChatMessage>& messages,

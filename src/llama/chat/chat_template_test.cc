@@ -131,6 +131,38 @@ TEST_F(ChatTemplateTest, AnAnswerThatIsGoneOnWithShowsOnlyWhatIsNew) {
   }
 }
 
+TEST_F(ChatTemplateTest, InstructionsInTheMiddleAreAUsersWhereTheTemplateRefusesThem) {
+  const std::vector<ChatMessage> messages = {{.role = "system", .content = "Be brief."},
+                                             {.role = "user", .content = "Hi"},
+                                             {.role = "assistant", .content = "Hello"},
+                                             {.role = "system", .content = "It is late."},
+                                             {.role = "user", .content = "Bye"}};
+  ChatOptions with_tool;
+  with_tool.tools = {{.name = "look", .description = "Looks.", .parameters = "{}"}};
+  for (const ChatOptions& options : {ChatOptions(), with_tool}) {
+    const Result<ChatPrompt> made = vocabulary("Qwen3.5-4B").chat_prompt(messages, options);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    EXPECT_NE(made->text.find("user\n[system] It is late.\n\nBye<|im_end|>"), std::string::npos)
+        << made->text;
+  }
+  // A template that takes them gets them as they are.
+  const Result<ChatPrompt> made = vocabulary("Qwen-Qwen3-0.6B").chat_prompt(messages, {});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_NE(made->text.find("<|im_start|>system\nIt is late.<|im_end|>"), std::string::npos);
+}
+
+TEST_F(ChatTemplateTest, ARefusalOfSomethingElseThanInstructionsIsTold) {
+  // Qwen3.5's wants a user's message.
+  const Result<ChatPrompt> made = vocabulary("Qwen3.5-4B")
+                                      .chat_prompt({{.role = "assistant", .content = "Hello"},
+                                                    {.role = "refused", .content = "Hm"},
+                                                    {.role = "system", .content = "It is late."}},
+                                                   {});
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().field(), "messages");
+  EXPECT_NE(made.status().message().find("refuses"), std::string::npos) << made.status().message();
+}
+
 TEST_F(ChatTemplateTest, WhatIsNotOfTheFormatIsContent) {
   ChatOptions options;
   options.tools = testing::chat_answer_tools();
