@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,19 +26,24 @@ CliCall serve_call(const std::vector<std::string>& more = {}) {
   return models.folder.call(arguments);
 }
 
-// Serves, gets `signal` as soon as stderr holds `text`, and ends.
+// Serves, gets `signal` as soon as stderr holds `text`, and ends. Prints how long that took; no
+// test asserts a time, run_cli gives up after five minutes.
 CliResult served_until(const std::string& text, int signal) {
   CliCall call = serve_call();
   bool sent = false;
+  std::chrono::steady_clock::time_point then;
   call.on_output = [&](pid_t child, const std::string&, const std::string& err) {
     if (!sent && err.find(text) != std::string::npos) {
       sent = true;
+      then = std::chrono::steady_clock::now();
       kill(child, signal);
     }
     return true;
   };
   CliResult result = run_cli(call);
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - then;
   EXPECT_TRUE(sent) << result.err;
+  std::printf("%s at '%s': ended after %.0f ms\n", strsignal(signal), text.c_str(), took.count());
   return result;
 }
 

@@ -12,6 +12,13 @@ ROW = re.compile(r"^\| (\d+) \|(.*)\|$", re.MULTILINE)
 QUOTED = re.compile(r"`([^`]+)`")
 FILE = re.compile(r"^[\w/]+\.(cc|py|h)$")
 TEST = re.compile(r"^(\w+)\.(\w+)$")
+# Where what must hold is that all of something happens, and nothing is counted or timed.
+ALL_OF_THEM = {"refused", "all refused", "all stopped", "each is noticed", "same text", "every call",
+               "five drafters and plans", "below"}
+
+
+def is_figure(cell):
+    return bool(re.search(r"\d", cell)) or cell in ALL_OF_THEM or cell.startswith("[the last runs]")
 
 
 def missing_tests(text):
@@ -45,6 +52,13 @@ class Table(unittest.TestCase):
             missing, named = missing_tests(row)
             self.assertEqual(missing, [], f"row {number}")
             self.assertGreater(named, 0, f"row {number} names no test")
+
+    def test_every_row_ends_with_a_figure(self):
+        for number, row in ROW.findall(PAGE):
+            cell = row.rsplit("|", 1)[1].strip()
+            self.assertTrue(is_figure(cell), f"row {number}: '{cell}'")
+        self.assertFalse(is_figure("ends"))
+        self.assertFalse(is_figure(""))
 
     def test_the_text_around_it_names_what_exists(self):
         self.assertEqual(missing_tests(ROW.sub("", PAGE))[0], [])

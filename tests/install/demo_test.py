@@ -29,7 +29,7 @@ open(sys.argv[sys.argv.index("--result") + 1], "w").write(json.dumps(result))
 def demo(command, **environment):
     kept = {key: value for key, value in os.environ.items() if not key.startswith("OUTRIDER_DEMO_")}
     return subprocess.run([sys.executable, DEMO, command, TARGET, DRAFT], text=True, check=False,
-                          capture_output=True, env={**kept, **environment})
+                          capture_output=True, errors="replace", env={**kept, **environment})
 
 
 class Demo(unittest.TestCase):
