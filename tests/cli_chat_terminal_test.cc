@@ -1,6 +1,7 @@
 // outrider chat on a terminal, as a person has it.
 #include <signal.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -241,6 +242,40 @@ TEST_P(CliChatTerminal, ColoursAreForTerminalsThatTakeThem) {
   EXPECT_EQ(none.expect("this chat").find("\033[3"), std::string::npos);
   none.type("\x04");
   EXPECT_EQ(none.wait(), 0);
+}
+
+// Both have read the history before either writes it.
+TEST_P(CliChatTerminal, OfTwoChatsAtOnceBothLeaveTheirMessagesInTheHistory) {
+  const CliFolder folder;
+  const std::string file = folder.path("history");
+  PtyProcess one(call({"--history", file}));
+  PtyProcess other(call({"--history", file}));
+  for (PtyProcess* chat : {&one, &other}) wait_until_asked(*chat);
+  one.type("said-in-the-first\r/stats\r");
+  one.expect("answers       1");
+  other.type("said-in-the-second\r/stats\r");
+  other.expect("answers       1");
+  for (PtyProcess* chat : {&one, &other}) {
+    chat->expect("> ");
+    chat->type("\x04");
+    EXPECT_EQ(chat->wait(), 0) << chat->screen();
+  }
+  if (std::string(GetParam()) == "dumb") {
+    EXPECT_FALSE(std::filesystem::exists(file)) << "only edited lines have a history";
+    return;
+  }
+  EXPECT_EQ(other.screen().find("cannot be written"), std::string::npos) << other.screen();
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "built without libedit";
+  const std::string kept = read_file(file);
+  EXPECT_NE(kept.find("said-in-the-first"), std::string::npos) << kept;
+  EXPECT_NE(kept.find("said-in-the-second"), std::string::npos) << kept;
+  PtyProcess next(call({"--history", file}));  // has them at its arrow keys
+  wait_until_asked(next);
+  next.type("\033[A\033[A\033[A\033[A\r/save " + folder.path("c.json") + "\r");
+  next.expect("saved 2 messages");
+  EXPECT_EQ(saved(folder.path("c.json")).front(), "user:said-in-the-first");
+  next.type("\x04");
+  EXPECT_EQ(next.wait(), 0) << next.screen();
 }
 
 INSTANTIATE_TEST_SUITE_P(Terminals, CliChatTerminal, ::testing::Values("xterm", "dumb"));

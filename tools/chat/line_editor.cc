@@ -1,5 +1,7 @@
 #include "tools/chat/line_editor.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #ifdef OUTRIDER_LIBEDIT
 #include <histedit.h>
@@ -18,6 +21,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cwchar>
+#include <mutex>
 #include <string_view>
 
 #include "tools/chat/terminal_modes.h"
@@ -55,6 +59,39 @@ bool set_utf8_locale() {
   return std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
 }
 
+// What the file holds, if it can be read. Null: no memory.
+History* load_history(const std::string& file) {
+  History* const loaded = history_init();
+  if (loaded == nullptr) return nullptr;
+  HistEvent event;
+  history(loaded, &event, H_SETSIZE, kHistoryLength);
+  history(loaded, &event, H_SETUNIQUE, 1);
+  if (!file.empty()) history(loaded, &event, H_LOAD, file.c_str());
+  return loaded;
+}
+
+void enter(History* to, const std::string& message) {
+  HistEvent event;
+  history(to, &event, H_ENTER, message.c_str());
+}
+
+// Holds a folder, where the system can, against others who hold it.
+class HeldFolder {
+ public:
+  explicit HeldFolder(const std::filesystem::path& folder)
+      : folder_(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (folder_ >= 0) flock(folder_, LOCK_EX);
+  }
+  ~HeldFolder() {
+    if (folder_ >= 0) close(folder_);
+  }
+  HeldFolder(const HeldFolder&) = delete;
+  HeldFolder& operator=(const HeldFolder&) = delete;
+
+ private:
+  int folder_;
+};
+
 class EditedLines : public LineSource {
  public:
   explicit EditedLines(const std::string& history_file);
@@ -70,7 +107,10 @@ class EditedLines : public LineSource {
   void resume() override;
   const Status& status() const override { return bytes_.status(); }
   void handle(int signal_number) override;
-  void give_back() override { modes_.give_back(); }
+  void give_back() override {
+    const std::lock_guard<std::mutex> lock(terminal_);
+    modes_.give_back();
+  }
   void remember(const std::string& message) override;
 
  private:
@@ -83,12 +123,15 @@ class EditedLines : public LineSource {
   static int next_key(EditLine* editor, wchar_t* key) { return self(editor).read_key(*key); }
   // 1, or 0 when there is none: the input has ended or was interrupted.
   int read_key(wchar_t& key);
-  bool fill();
+  bool fill();  // inside of next()
   // Shows the line again, below what else is on the screen where `below`.
   void redraw(bool below);
   int rows_above_cursor() const;
   void save_history();
 
+  // Held by who may change the terminal's modes: the editor, from the start of a line to its end
+  // except while it waits for keys (it shows the prompt before it sets its modes), or handle().
+  std::mutex terminal_;
   TerminalModes modes_;                 // before the editor changes them
   std::atomic<bool> continued_{false};  // since the last redraw()
   InputBytes bytes_{STDIN_FILENO};
@@ -98,18 +141,15 @@ class EditedLines : public LineSource {
   bool had_text_ = false;
   std::string prompt_;
   std::string history_file_;
+  std::vector<std::string> entered_;  // by this chat
   EditLine* editor_ = nullptr;
   History* history_ = nullptr;
 };
 
 EditedLines::EditedLines(const std::string& history_file) : history_file_(history_file) {
   editor_ = el_init("outrider", stdin, stderr, stderr);
-  history_ = history_init();
+  history_ = load_history(history_file_);
   if (!good()) return;
-  HistEvent event;
-  history(history_, &event, H_SETSIZE, kHistoryLength);
-  history(history_, &event, H_SETUNIQUE, 1);
-  if (!history_file_.empty()) history(history_, &event, H_LOAD, history_file_.c_str());
   el_set(editor_, EL_CLIENTDATA, this);
   el_set(editor_, EL_EDITOR, "emacs");
   el_set(editor_, EL_PROMPT, show_prompt);
@@ -132,17 +172,23 @@ EditedLines::~EditedLines() {
   if (editor_ != nullptr) el_end(editor_);
 }
 
-// Whole or not at all, and for nobody else to read.
+// What this chat has entered goes behind what the file holds now: other chats may have ended since
+// it was read. Whole or not at all, and for nobody else to read.
 void EditedLines::save_history() {
-  if (history_file_.empty()) return;
+  if (history_file_.empty() || entered_.empty()) return;
   const std::filesystem::path path = history_file_;
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);
+  const HeldFolder held(path.parent_path());
   const std::string part = history_file_ + "." + std::to_string(getpid()) + ".part";
+  History* const all = load_history(history_file_);
+  if (all == nullptr) return;
+  for (const std::string& message : entered_) enter(all, message);
   HistEvent event;
   const mode_t before = umask(0077);
-  const bool saved = history(history_, &event, H_SAVE, part.c_str()) >= 0;
+  const bool saved = history(all, &event, H_SAVE, part.c_str()) >= 0;
   umask(before);
+  history_end(all);
   std::error_code error;
   if (saved) std::filesystem::rename(part, path, error);
   if (saved && !error) return;
@@ -153,7 +199,9 @@ void EditedLines::save_history() {
 bool EditedLines::fill() {
   std::array<char, 4096> chunk;
   std::size_t n = 0;
+  terminal_.unlock();
   last_ = bytes_.read(chunk, n);
+  terminal_.lock();
   if (last_ == InputBytes::Kind::kPoked) redraw(continued_.exchange(false));
   pastes_.feed({chunk.data(), n}, keys_);
   return last_ == InputBytes::Kind::kBytes || last_ == InputBytes::Kind::kPoked;
@@ -161,6 +209,7 @@ bool EditedLines::fill() {
 
 void EditedLines::handle(int signal_number) {
   if (signal_number == SIGTSTP) {
+    const std::lock_guard<std::mutex> lock(terminal_);
     modes_.give_back();
     stop_process();
     modes_.take_again();
@@ -219,6 +268,7 @@ EditedLines::Kind EditedLines::next(const std::string& prompt, std::string& line
   had_text_ = false;
   last_ = InputBytes::Kind::kBytes;
   continued_.store(false);
+  const std::lock_guard<std::mutex> lock(terminal_);
   el_resize(editor_);
   int count = 0;
   const char* const text = el_gets(editor_, &count);
@@ -236,8 +286,8 @@ void EditedLines::resume() {
 }
 
 void EditedLines::remember(const std::string& message) {
-  HistEvent event;
-  history(history_, &event, H_ENTER, message.c_str());
+  enter(history_, message);
+  entered_.push_back(message);
 }
 
 }  // namespace

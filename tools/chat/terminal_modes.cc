@@ -12,14 +12,12 @@ namespace outrider::tools {
 TerminalModes::TerminalModes() { terminal_ = tcgetattr(STDIN_FILENO, &shell_) == 0; }
 
 void TerminalModes::give_back() {
-  const std::lock_guard<std::mutex> lock(mutex_);
   if (!terminal_ || given_back_ || tcgetattr(STDIN_FILENO, &ours_) != 0) return;
   std::fputs(kPasteMarksOff, stderr);
   given_back_ = tcsetattr(STDIN_FILENO, TCSADRAIN, &shell_) == 0;
 }
 
 void TerminalModes::take_again() {
-  const std::lock_guard<std::mutex> lock(mutex_);
   if (!given_back_) return;
   given_back_ = false;
   tcsetattr(STDIN_FILENO, TCSADRAIN, &ours_);  // in the background it stops here, as editors do

@@ -4,11 +4,9 @@
 
 #include <termios.h>
 
-#include <mutex>
-
 namespace outrider::tools {
 
-// Of standard input. Any thread. Does nothing where that is no terminal.
+// Of standard input. One thread at a time. Does nothing where that is no terminal.
 class TerminalModes {
  public:
   TerminalModes();  // what there is now is the shell's
@@ -19,7 +17,6 @@ class TerminalModes {
   void take_again();
 
  private:
-  std::mutex mutex_;
   bool terminal_ = false;
   bool given_back_ = false;
   termios shell_ = {};
