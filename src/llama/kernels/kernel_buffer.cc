@@ -31,7 +31,7 @@ ggml_backend_buffer_type* buffer_type();
 
 bool is_ours(const ggml_tensor* tensor) {
   return tensor != nullptr && tensor->buffer != nullptr &&
-         (tensor->buffer->buft == buffer_type() || is_packed_for_worker(tensor));
+         (tensor->buffer->buft == buffer_type() || packed_for_worker(tensor) != nullptr);
 }
 
 // Matrices in float types may be looked up or reshaped by a model's graph, as no model's graph does
@@ -197,6 +197,10 @@ std::size_t kernel_packed_bytes(const ggml_tensor* weights) {
   return kernel_layout(weights).bytes() * static_cast<std::size_t>(weights->ne[2]);
 }
 
+const void* kernel_packed_data(const ggml_tensor* weights) {
+  return weights->buffer->buft == buffer_type() ? weights->data : packed_for_worker(weights);
+}
+
 void kernel_pack(const ggml_tensor* weights, const void* bytes, void* packed) {
   pack(weights, static_cast<const std::uint8_t*>(bytes), static_cast<std::uint8_t*>(packed));
 }
@@ -226,8 +230,7 @@ ggml_backend_buffer_type_t kernel_buffer_type() { return nullptr; }
 bool kernel_buffer_takes(const ggml_tensor* /*weights*/) { return false; }
 
 std::string register_kernel_buffer(const kernels::InstructionSet& /*set*/) {
-  return "ggml's private headers are not those that they were written for (configure's output "
-         "names the error)";
+  return OUTRIDER_NO_KERNELS_WHY;  // of cmake/own_kernels.cmake
 }
 
 }  // namespace outrider::llama

@@ -26,10 +26,14 @@ bool kernel_buffer_takes(const ggml_tensor* weights);
 std::size_t kernel_packed_bytes(const ggml_tensor* weights);
 void kernel_pack(const ggml_tensor* weights, const void* bytes, void* packed);
 
+// Where such a matrix of a model, or of a worker's, lies packed.
+const void* kernel_packed_data(const ggml_tensor* weights);
+
 // True for names of matrices with which graphs do nothing but multiply.
 bool kernel_only_multiplies(std::string_view name);
 
-// Multiplies random matrices of every type through `set` and, for one type, through ggml, and
+// Multiplies random matrices of every type through `set` and, for one type, dense and with experts,
+// through ggml (behind register_kernel_buffer() only), and
 // compares with plain code, bit for bit. Returns the first difference, or an empty string.
 std::string test_kernel_buffer(const kernels::InstructionSet& set);
 

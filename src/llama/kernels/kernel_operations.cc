@@ -8,6 +8,7 @@
 
 #include "ggml-cpu-impl.h"
 #include "llama/kernels/kernel_attention.h"
+#include "llama/kernels/kernel_buffer.h"
 #include "llama/kernels/kernel_experts.h"
 #include "llama/kernels/kernel_products.h"
 #include "traits.h"
@@ -78,9 +79,9 @@ void multiply(const ggml_compute_params* params, ggml_tensor* op) {
       params, rows, n, [x](std::int64_t i) { return Outputs::ggml_row(x, i); }, activations);
   const StripProduct product(*kernel_set(), layout, n, params->nth);
   const Outputs out(op);
+  const auto* packed = static_cast<const std::uint8_t*>(kernel_packed_data(weights));
   for (Pieces pieces(params); pieces.current() < product.n_pieces(); pieces.advance()) {
-    product.multiply(pieces.current(), static_cast<const std::uint8_t*>(weights->data), activations,
-                     rows.row_bytes(), n, out);
+    product.multiply(pieces.current(), packed, activations, rows.row_bytes(), n, out);
   }
 }
 
@@ -103,13 +104,13 @@ void multiply_experts(const ggml_compute_params* params, ggml_tensor* op) {
   write_rows(params, rows, ggml_nelements(op->src[2]), source, activations);
 
   const StripProduct product(*kernel_set(), layout, pairs.largest(), params->nth);
+  const auto* all_packed = static_cast<const std::uint8_t*>(kernel_packed_data(weights));
   Pieces pieces(params);
   std::int64_t first = 0;  // piece of the expert
   for (std::int64_t e = 0; e < weights->ne[2]; ++e) {
     if (pairs.count(e) == 0) continue;
     const ExpertOutputs out(op, pairs, pairs.begin(e));
-    const std::uint8_t* packed = static_cast<const std::uint8_t*>(weights->data) +
-                                 static_cast<std::size_t>(e) * layout.bytes();
+    const std::uint8_t* packed = all_packed + static_cast<std::size_t>(e) * layout.bytes();
     const std::uint8_t* from =
         activations + static_cast<std::size_t>(pairs.begin(e)) * rows.row_bytes();
     for (; pieces.current() < first + product.n_pieces(); pieces.advance()) {

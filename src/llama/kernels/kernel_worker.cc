@@ -6,10 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "ggml-backend-impl.h"
+#include "ggml-cpp.h"
+#include "ggml-cpu.h"
 #include "llama/kernels/kernel_buffer.h"
 #include "llama/kernels/own_kernels.h"
 
@@ -20,9 +24,18 @@ using Shape = std::array<std::int64_t, 4>;
 
 Shape shape_of(const ggml_tensor* t) { return {t->ne[0], t->ne[1], t->ne[2], t->type}; }
 
-// What was packed, by where it lies. Written between graphs only, by the thread that computes them.
-std::map<const void*, Shape>& packed() {
-  static auto* const kPacked = new std::map<const void*, Shape>();  // read while the process ends
+struct Packed {
+  Shape shape;
+  std::size_t size;  // of its place in the buffer
+  // Where it takes more room packed: memory of its own. Its place in the buffer is never written
+  // then, so the system gives it none.
+  ggml_backend_buffer_ptr apart;
+};
+
+// What was packed, by the place of its tensor. Written between graphs only, by the thread that
+// computes them.
+std::map<const void*, Packed>& packed() {
+  static auto* const kPacked = new std::map<const void*, Packed>();  // read while the process ends
   return *kPacked;
 }
 
@@ -36,14 +49,27 @@ Originals& originals() {
   return all;
 }
 
-bool can_be_packed(const ggml_tensor* t) {
-  return kernel_buffer_takes(t) && kernel_only_multiplies(t->name) && t->ne[1] > 1 &&
-         kernel_packed_bytes(t) <= ggml_nbytes(t);
+// By its whole name: what passes from one backend to another is named like "RPC0#ffn_out-3#0".
+bool is_weight(std::string_view name) {
+  return name.ends_with(".weight") &&
+         (name.starts_with("blk.") || name == "output.weight" || name == "token_embd.weight");
 }
 
+bool can_be_packed(const ggml_tensor* t) {
+  return is_weight(t->name) && kernel_buffer_takes(t) && kernel_only_multiplies(t->name) &&
+         t->ne[1] > 1;
+}
+
+// What overlaps with these bytes is not packed any more.
 void forget(const void* begin, std::size_t size) {
-  std::map<const void*, Shape>& all = packed();
-  all.erase(all.lower_bound(begin), all.lower_bound(static_cast<const char*>(begin) + size));
+  std::map<const void*, Packed>& all = packed();
+  const char* const first = static_cast<const char*>(begin);
+  auto at = all.lower_bound(begin);
+  if (at != all.begin()) {
+    const auto before = std::prev(at);
+    if (static_cast<const char*>(before->first) + before->second.size > first) at = before;
+  }
+  all.erase(at, all.lower_bound(first + size));
 }
 
 void free_buffer(ggml_backend_buffer_t buffer) {
@@ -58,8 +84,25 @@ void set_tensor(ggml_backend_buffer_t buffer, ggml_tensor* tensor, const void* d
   if (offset != 0 || size != ggml_nbytes(tensor) || !can_be_packed(tensor)) {
     return originals().buffer.set_tensor(buffer, tensor, data, offset, size);
   }
-  kernel_pack(tensor, data, tensor->data);
-  packed()[tensor->data] = shape_of(tensor);
+  ggml_backend_buffer_ptr apart;
+  if (kernel_packed_bytes(tensor) > size) {
+    apart.reset(ggml_backend_buft_alloc_buffer(ggml_backend_cpu_buffer_type(),
+                                               kernel_packed_bytes(tensor)));
+    if (!apart) return originals().buffer.set_tensor(buffer, tensor, data, offset, size);
+  }
+  kernel_pack(tensor, data, apart ? ggml_backend_buffer_get_base(apart.get()) : tensor->data);
+  packed()[tensor->data] = {.shape = shape_of(tensor), .size = size, .apart = std::move(apart)};
+}
+
+void set_bytes(ggml_backend_buffer_t buffer, ggml_tensor* tensor, std::uint8_t value,
+               std::size_t offset, std::size_t size) {
+  forget(static_cast<const char*>(tensor->data) + offset, size);
+  originals().buffer.memset_tensor(buffer, tensor, value, offset, size);
+}
+
+bool copy_tensor(ggml_backend_buffer_t buffer, const ggml_tensor* from, ggml_tensor* to) {
+  forget(to->data, ggml_nbytes(to));
+  return originals().buffer.cpy_tensor(buffer, from, to);
 }
 
 void clear(ggml_backend_buffer_t buffer, std::uint8_t value) {
@@ -77,6 +120,8 @@ ggml_backend_buffer_t allocate(ggml_backend_buffer_type_t type, std::size_t size
   buffer->buft = type;
   buffer->iface.free_buffer = free_buffer;
   buffer->iface.set_tensor = set_tensor;
+  buffer->iface.memset_tensor = set_bytes;
+  buffer->iface.cpy_tensor = copy_tensor;
   buffer->iface.clear = clear;
   return buffer;
 }
@@ -114,10 +159,12 @@ ggml_backend_dev_t worker_device(ggml_backend_dev_t processor) {
   return &device;
 }
 
-bool is_packed_for_worker(const ggml_tensor* weights) {
-  if (weights->buffer == nullptr || weights->buffer->buft != worker_buffer_type()) return false;
+const void* packed_for_worker(const ggml_tensor* weights) {
+  if (weights->buffer == nullptr || weights->buffer->buft != worker_buffer_type()) return nullptr;
   const auto found = packed().find(weights->data);
-  return found != packed().end() && found->second == shape_of(weights);
+  if (found == packed().end() || found->second.shape != shape_of(weights)) return nullptr;
+  ggml_backend_buffer_t apart = found->second.apart.get();
+  return apart == nullptr ? weights->data : ggml_backend_buffer_get_base(apart);
 }
 
 }  // namespace outrider::llama
@@ -128,7 +175,7 @@ namespace outrider::llama {
 
 ggml_backend_dev_t worker_device(ggml_backend_dev_t processor) { return processor; }
 
-bool is_packed_for_worker(const ggml_tensor* /*weights*/) { return false; }
+const void* packed_for_worker(const ggml_tensor* /*weights*/) { return nullptr; }
 
 }  // namespace outrider::llama
 

@@ -15,7 +15,8 @@ namespace outrider::llama {
 // kernels. Lives as long as the process. Its buffers are one thread's, the server's.
 ggml_backend_dev_t worker_device(ggml_backend_dev_t processor);
 
-// True for a matrix that was packed in a buffer of that device.
-bool is_packed_for_worker(const ggml_tensor* weights);
+// Where the packed form of a matrix in a buffer of that device lies; null if it was not packed.
+// Valid until the matrix is written again or its buffer goes. From threads that compute a graph.
+const void* packed_for_worker(const ggml_tensor* weights);
 
 }  // namespace outrider::llama

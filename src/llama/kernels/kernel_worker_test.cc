@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "ggml-cpp.h"
@@ -22,7 +23,8 @@ constexpr int kColumns = 512;
 constexpr int kRows = 96;
 constexpr int kTokens = 3;
 
-class KernelWorkerTest : public ::testing::Test {
+// By type: Q4_0 is packed where it lies, Q4_K takes more room and lies apart.
+class KernelWorkerTest : public ::testing::TestWithParam<ggml_type> {
  protected:
   void SetUp() override {
     ensure_backend();
@@ -32,8 +34,8 @@ class KernelWorkerTest : public ::testing::Test {
     std::normal_distribution<float> normal;
     std::vector<float> floats(std::size_t{kColumns} * kRows);
     for (float& value : floats) value = normal(random_);
-    bytes_.resize(ggml_row_size(GGML_TYPE_Q4_0, kColumns) * kRows);
-    ggml_quantize_chunk(GGML_TYPE_Q4_0, floats.data(), bytes_.data(), 0, kRows, kColumns, nullptr);
+    bytes_.resize(ggml_row_size(GetParam(), kColumns) * kRows);
+    ggml_quantize_chunk(GetParam(), floats.data(), bytes_.data(), 0, kRows, kColumns, nullptr);
     x_.resize(std::size_t{kColumns} * kTokens);
     for (float& value : x_) value = normal(random_);
   }
@@ -41,7 +43,7 @@ class KernelWorkerTest : public ::testing::Test {
   // A matrix in a buffer of `type`, filled in `n_parts`.
   ggml_tensor* make(ggml_backend_buffer_type_t type, const char* name, std::size_t n_parts = 1) {
     context_.reset(ggml_init({ggml_tensor_overhead() * 2, nullptr, true}));
-    ggml_tensor* weights = ggml_new_tensor_2d(context_.get(), GGML_TYPE_Q4_0, kColumns, kRows);
+    ggml_tensor* weights = ggml_new_tensor_2d(context_.get(), GetParam(), kColumns, kRows);
     ggml_set_name(weights, name);
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(context_.get(), type));
     const std::size_t part = bytes_.size() / n_parts;
@@ -75,7 +77,7 @@ class KernelWorkerTest : public ::testing::Test {
   ggml_backend_buffer_ptr buffer_;
 };
 
-TEST_F(KernelWorkerTest, ABackendOfItHasItsBuffers) {
+TEST_P(KernelWorkerTest, ABackendOfItHasItsBuffers) {
   ASSERT_NE(device_, processor_);
   const ggml_backend_ptr backend(ggml_backend_dev_init(device_, nullptr));
   ASSERT_TRUE(backend);
@@ -83,45 +85,59 @@ TEST_F(KernelWorkerTest, ABackendOfItHasItsBuffers) {
   EXPECT_NE(worker_type(), ggml_backend_cpu_buffer_type());
 }
 
-TEST_F(KernelWorkerTest, AMatrixIsMultipliedWithAsInAModelsOwnBuffer) {
+TEST_P(KernelWorkerTest, AMatrixIsMultipliedWithAsInAModelsOwnBuffer) {
   const std::vector<float> wanted = product(make(kernel_buffer_type(), "blk.0.ffn_up.weight"));
   ggml_tensor* weights = make(worker_type(), "blk.0.ffn_up.weight");
-  EXPECT_TRUE(is_packed_for_worker(weights));
+  ASSERT_NE(packed_for_worker(weights), nullptr);
+  EXPECT_EQ(packed_for_worker(weights) == weights->data, GetParam() == GGML_TYPE_Q4_0);
   EXPECT_EQ(product(weights), wanted);
 }
 
 // A cache, activations, and what graphs may look up or reshape.
-TEST_F(KernelWorkerTest, EverythingElseStaysAsItIsSent) {
+TEST_P(KernelWorkerTest, EverythingElseStaysAsItIsSent) {
   const std::vector<float> stock =
       product(make(ggml_backend_cpu_buffer_type(), "blk.0.ffn_up.weight"));
-  for (const char* name : {"cache_k_l0", "blk.0.attn_k_b.weight", "position_embd.weight"}) {
+  for (const char* name :
+       {"cache_k_l0", "blk.0.attn_k_b.weight", "position_embd.weight", "RPC0#ffn_residual-3#0",
+        "ffn_out-3", "blk.0.ffn_up.weight.lora_a", "blk.0.ffn_up.bias"}) {
     ggml_tensor* other = make(worker_type(), name);
-    EXPECT_FALSE(is_packed_for_worker(other)) << name;
+    EXPECT_EQ(packed_for_worker(other), nullptr) << name;
     std::vector<std::uint8_t> back(bytes_.size());
     ggml_backend_tensor_get(other, back.data(), 0, back.size());
     EXPECT_EQ(back, bytes_) << name;
     EXPECT_EQ(product(other), stock) << name;
   }
   ggml_tensor* in_parts = make(worker_type(), "blk.0.ffn_up.weight", /*n_parts=*/2);
-  EXPECT_FALSE(is_packed_for_worker(in_parts));
+  EXPECT_EQ(packed_for_worker(in_parts), nullptr);
   EXPECT_EQ(product(in_parts), stock);
 }
 
-TEST_F(KernelWorkerTest, WhatCameToTheSamePlaceLaterCounts) {
+TEST_P(KernelWorkerTest, WhatCameToTheSamePlaceLaterCounts) {
   ggml_tensor* weights = make(worker_type(), "blk.0.ffn_up.weight");
-  ASSERT_TRUE(is_packed_for_worker(weights));
+  ASSERT_NE(packed_for_worker(weights), nullptr);
   ggml_set_name(weights, "cache_k_l0");
   ggml_backend_tensor_set(weights, bytes_.data(), 0, bytes_.size());
-  EXPECT_FALSE(is_packed_for_worker(weights));
+  EXPECT_EQ(packed_for_worker(weights), nullptr);
   ggml_set_name(weights, "blk.0.ffn_up.weight");
   ggml_backend_tensor_set(weights, bytes_.data(), 0, bytes_.size());
-  ASSERT_TRUE(is_packed_for_worker(weights));
+  ASSERT_NE(packed_for_worker(weights), nullptr);
+  ggml_backend_tensor_set(weights, bytes_.data(), 64, 64);  // somewhere in it
+  EXPECT_EQ(packed_for_worker(weights), nullptr);
+  ggml_backend_tensor_set(weights, bytes_.data(), 0, bytes_.size());
+  ggml_backend_tensor_memset(weights, 0, 0, 32);
+  EXPECT_EQ(packed_for_worker(weights), nullptr);
+  ggml_backend_tensor_set(weights, bytes_.data(), 0, bytes_.size());
+  ASSERT_NE(packed_for_worker(weights), nullptr);
   ggml_backend_buffer_clear(buffer_.get(), 0);
-  EXPECT_FALSE(is_packed_for_worker(weights));
+  EXPECT_EQ(packed_for_worker(weights), nullptr);
   // A buffer that goes takes what was known with it: the next may lie in the same place.
-  ASSERT_TRUE(is_packed_for_worker(make(worker_type(), "blk.0.ffn_up.weight")));
-  EXPECT_FALSE(is_packed_for_worker(make(worker_type(), "blk.0.ffn_up.weight", /*n_parts=*/2)));
+  ASSERT_NE(packed_for_worker(make(worker_type(), "blk.0.ffn_up.weight")), nullptr);
+  EXPECT_EQ(packed_for_worker(make(worker_type(), "blk.0.ffn_up.weight", /*n_parts=*/2)), nullptr);
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, KernelWorkerTest,
+                         ::testing::Values(GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K),
+                         [](const auto& test) { return std::string(ggml_type_name(test.param)); });
 
 }  // namespace
 }  // namespace outrider::llama
