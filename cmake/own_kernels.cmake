@@ -29,5 +29,11 @@ function(outrider_own_kernels)
                                 SKIP_UNITY_BUILD_INCLUSION ON)
   else()
     message(STATUS "Own kernels: left out, llama.cpp's are used:\n${why}")
+    if(NOT GGML_BACKEND_DL)
+      set(why "ggml's private headers are not those that they were written for (configure's output names the error)")
+    endif()
+    set_source_files_properties("${PROJECT_SOURCE_DIR}/src/llama/kernels/kernel_buffer.cc" PROPERTIES
+                                COMPILE_DEFINITIONS "OUTRIDER_NO_KERNELS_WHY=\"${why}\""
+                                SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()

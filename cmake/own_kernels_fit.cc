@@ -1,4 +1,5 @@
-// Compiles when ggml's private headers are as src/llama/kernels/kernel_buffer.cc needs them.
+// Compiles when ggml's private headers are as src/llama/kernels (kernel_buffer.cc,
+// kernel_operations.cc, kernel_worker.cc) needs them.
 #include <cstddef>
 #include <type_traits>
 #include <vector>
@@ -41,5 +42,22 @@ void use(ggml_backend_buffer_t buffer) {
   static Dispatcher dispatcher;
   static ggml_backend_buffer_type type = make(&dispatcher);
   buffer->buft = &type;
+  buffer->iface.init_tensor = nullptr;
+  buffer->iface.free_buffer = nullptr;
+  buffer->iface.memset_tensor = nullptr;
   buffer->iface.set_tensor = nullptr;
+  buffer->iface.get_tensor = nullptr;
+  buffer->iface.cpy_tensor = nullptr;
+  buffer->iface.clear = nullptr;
+}
+
+void use(ggml_backend_t backend, ggml_backend_dev_t processor) {
+  static ggml_backend_device device = *processor;
+  device.iface.get_buffer_type = [](ggml_backend_dev_t) -> ggml_backend_buffer_type_t {
+    return ggml_backend_cpu_buffer_type();
+  };
+  device.iface.init_backend = [](ggml_backend_dev_t self, const char* parameters) {
+    return self->iface.init_backend(self, parameters);
+  };
+  backend->device = &device;
 }

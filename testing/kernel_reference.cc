@@ -128,29 +128,6 @@ float float_weight(WeightType type, const std::uint8_t* at) {
   return std::bit_cast<float>(bits);
 }
 
-// Where a block's half-precision fields lie.
-std::vector<std::size_t> half_fields(WeightType type) {
-  switch (type) {
-    case WeightType::kMxfp4:
-    case WeightType::kF32:
-    case WeightType::kBf16:
-      return {};
-    case WeightType::kQ41:
-    case WeightType::kQ51:
-    case WeightType::kQ4K:
-    case WeightType::kQ5K:
-      return {0, 2};
-    case WeightType::kQ2K:
-      return {80, 82};
-    case WeightType::kQ3K:
-      return {108};
-    case WeightType::kQ6K:
-      return {208};
-    default:
-      return {0};
-  }
-}
-
 }  // namespace
 
 float ReferenceRow::dequantised(std::size_t k) const {
@@ -230,10 +207,7 @@ std::vector<std::uint8_t> random_rows(WeightType type, std::int64_t n_rows, std:
   std::uniform_real_distribution<float> small(-1.0F, 1.0F);
   for (std::size_t block = 0; block < n_blocks; ++block) {
     std::uint8_t* b = rows.data() + block * block_bytes;
-    // Halves below 2, subnormal ones and zero among them: the highest exponent bit is clear.
-    for (const std::size_t at : half_fields(type)) b[at + 1] &= 0xBFU;
-    if (type == WeightType::kMxfp4)
-      b[0] = static_cast<std::uint8_t>(b[0] % 8 == 0 ? 0 : 118 + b[0] % 16);
+    kernels::make_finite(type, b);
     if (type == WeightType::kF32 || type == WeightType::kBf16) {
       const auto bits = std::bit_cast<std::uint32_t>(small(*random));
       const std::uint32_t stored = type == WeightType::kF32 ? bits : bits >> 16;

@@ -20,7 +20,8 @@
 // whose scales of six bits get a byte each, plus at most 63 bytes and what fills up a last chunk's
 // headers.
 //
-// Tested by packed_test.cc: every type, odd numbers of rows, taken back bit for bit.
+// Tested by packed_test.cc (sizes, the last strip, strips packed apart) and product_test.cc (every
+// type and odd numbers of rows, by their products).
 #pragma once
 
 #include <cstddef>

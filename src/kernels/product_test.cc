@@ -1,5 +1,5 @@
 // Every instruction set that this machine has gives the reference's bits, whatever the number of
-// activation rows, and takes back what was packed.
+// activation rows.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -25,10 +25,47 @@ constexpr std::array<WeightFormat, kWeightTypes> kFormats{{
     {"mxfp4", 32, 17, Values::kTo31, 32, 12, false, 4, 0, 1},
 }};
 
+constexpr std::size_t kNone = SIZE_MAX;
+
+// Where a block's half-precision fields lie, two at most.
+std::array<std::size_t, 2> half_fields(WeightType type) {
+  switch (type) {
+    case WeightType::kMxfp4:
+    case WeightType::kF32:
+    case WeightType::kBf16:
+      return {kNone, kNone};
+    case WeightType::kQ41:
+    case WeightType::kQ51:
+    case WeightType::kQ4K:
+    case WeightType::kQ5K:
+      return {0, 2};
+    case WeightType::kQ2K:
+      return {80, 82};
+    case WeightType::kQ3K:
+      return {108, kNone};
+    case WeightType::kQ6K:
+      return {208, kNone};
+    default:
+      return {0, kNone};
+  }
+}
+
 }  // namespace
 
 const WeightFormat& weight_format(WeightType type) {
   return kFormats[static_cast<std::size_t>(type)];
+}
+
+void make_finite(WeightType type, std::uint8_t* block) {
+  constexpr std::uint8_t kSmall = 0xBF;  // all but the highest bit of an exponent
+  for (const std::size_t at : half_fields(type)) {
+    if (at != kNone) block[at + 1] &= kSmall;
+  }
+  if (type == WeightType::kF32) block[3] &= kSmall;
+  if (type == WeightType::kBf16) block[1] &= kSmall;
+  if (type == WeightType::kMxfp4) {
+    block[0] = static_cast<std::uint8_t>(block[0] % 8 == 0 ? 0 : 118 + block[0] % 16);
+  }
 }
 
 std::optional<WeightType> weight_type(std::string_view name) {

@@ -83,6 +83,10 @@ constexpr int sums_in_16_bits(Values values) {
 // Static storage.
 const WeightFormat& weight_format(WeightType type);
 
+// Changes the block [block_bytes] of random bytes at `block` as little as makes its weights, and
+// their products, finite: scales and floats below 2, zero and subnormal ones among them.
+void make_finite(WeightType type, std::uint8_t* block);
+
 // The type with ggml's name, or nothing when the kernels have none of that name.
 std::optional<WeightType> weight_type(std::string_view name);
 

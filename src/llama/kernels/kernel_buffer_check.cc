@@ -1,8 +1,10 @@
 // The test that own kernels pass before they are used: the processor, the compiler and ggml as they
 // are here, not as they were where the tests ran.
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
@@ -28,13 +30,19 @@ constexpr std::int64_t kRows = 37;  // the last strip is not full
 constexpr std::int64_t kColumns = 512;
 constexpr std::int64_t kTokens = 5;
 
-// Bytes that any type takes for weights: no half has its highest exponent bits set, so none is
-// infinite.
-std::vector<std::uint8_t> some_weights(WeightType type) {
-  const PackedLayout layout(type, kRows, kColumns, 8);
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(kRows) * layout.row_bytes);
-  std::uint64_t state = 1 + static_cast<std::uint64_t>(type);
-  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(mix64(state++) & 0x3BU);
+constexpr std::size_t kExperts = 2;
+
+// A matrix of random blocks: every sign, every value, every scale below 2.
+std::vector<std::uint8_t> some_weights(WeightType type, std::uint64_t which = 0) {
+  const kernels::WeightFormat& format = kernels::weight_format(type);
+  const auto block_bytes = static_cast<std::size_t>(format.block_bytes);
+  std::vector<std::uint8_t> bytes(
+      static_cast<std::size_t>(kRows * kColumns / format.block_weights) * block_bytes);
+  std::uint64_t state = (which << 40) + (static_cast<std::uint64_t>(type) << 32);
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(mix64(state++));
+  for (std::size_t at = 0; at < bytes.size(); at += block_bytes) {
+    kernels::make_finite(type, bytes.data() + at);
+  }
   return bytes;
 }
 
@@ -102,29 +110,69 @@ bool same(const std::vector<float>& a, const float* b) {
 }
 
 #if defined(OUTRIDER_OWN_KERNELS)
-// The same product as a graph of ggml's with weights in our buffer, with two threads.
-std::vector<float> product_by_ggml(const std::vector<std::uint8_t>& bytes,
+// The same product as a graph of ggml's with weights in our buffer, with two threads; token i with
+// expert i % n_experts where there are several.
+std::vector<float> product_by_ggml(const std::vector<std::uint8_t>& bytes, std::int64_t n_experts,
                                    const std::vector<float>& x) {
   const ggml_init_params weights_params{ggml_tensor_overhead() * 2, nullptr, true};
   const ggml_init_params graph_params{std::size_t{1} << 20, nullptr, false};
   const ggml_context_ptr weights_context(ggml_init(weights_params));
   const ggml_context_ptr context(ggml_init(graph_params));
   const ggml_backend_ptr backend(ggml_backend_cpu_init());
-  if (!weights_context || !context || !backend) return {};
+  if (!weights_context || !context || !backend || kernel_buffer_type() == nullptr) return {};
   ggml_backend_cpu_set_n_threads(backend.get(), 2);
-  ggml_tensor* weights = ggml_new_tensor_2d(weights_context.get(), GGML_TYPE_Q4_0, kColumns, kRows);
+  ggml_tensor* weights =
+      ggml_new_tensor_3d(weights_context.get(), GGML_TYPE_Q4_0, kColumns, kRows, n_experts);
   const ggml_backend_buffer_ptr buffer(
       ggml_backend_alloc_ctx_tensors_from_buft(weights_context.get(), kernel_buffer_type()));
   if (!buffer) return {};
   ggml_backend_tensor_set(weights, bytes.data(), 0, bytes.size());
-  ggml_tensor* activations = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, kColumns, kTokens);
+  const bool dense = n_experts == 1;
+  ggml_tensor* activations =
+      dense ? ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, kColumns, kTokens)
+            : ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, kColumns, 1, kTokens);
   std::memcpy(activations->data, x.data(), x.size() * sizeof(float));
-  ggml_tensor* out = ggml_mul_mat(context.get(), weights, activations);
+  ggml_tensor* experts = ggml_new_tensor_2d(context.get(), GGML_TYPE_I32, 1, kTokens);
+  for (std::int64_t i = 0; i < kTokens; ++i) {
+    static_cast<std::int32_t*>(experts->data)[i] = static_cast<std::int32_t>(i % n_experts);
+  }
+  ggml_tensor* out = dense ? ggml_mul_mat(context.get(), weights, activations)
+                           : ggml_mul_mat_id(context.get(), weights, activations, experts);
   ggml_cgraph* graph = ggml_new_graph(context.get());
   ggml_build_forward_expand(graph, out);
   if (ggml_backend_graph_compute(backend.get(), graph) != GGML_STATUS_SUCCESS) return {};
   const auto* result = static_cast<const float*>(out->data);
   return {result, result + kTokens * kRows};
+}
+
+// What is wrong with products that ggml runs; empty: nothing.
+std::string test_through_ggml(const InstructionSet& plain, const std::vector<float>& x) {
+  std::vector<std::uint8_t> all;
+  std::array<std::vector<float>, kExperts> products;
+  for (std::size_t e = 0; e < kExperts; ++e) {
+    const std::vector<std::uint8_t> bytes = some_weights(WeightType::kQ40, e);
+    products[e] = product(plain, WeightType::kQ40, bytes, x);
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  std::vector<float> by_experts;
+  for (std::size_t i = 0; i < kTokens; ++i) {
+    const float* const row = products[i % kExperts].data() + i * kRows;
+    by_experts.insert(by_experts.end(), row, row + kRows);
+  }
+  for (const bool dense : {true, false}) {
+    const std::vector<float>& expected = dense ? products[0] : by_experts;
+    const std::vector<float> got =
+        dense ? product_by_ggml(some_weights(WeightType::kQ40), 1, x)
+              : product_by_ggml(all, static_cast<std::int64_t>(kExperts), x);
+    if (got.size() == expected.size() && same(expected, got.data())) continue;
+    return std::string("a product") + (dense ? "" : " with experts") +
+           " that ggml ran with them is not that of plain code";
+  }
+  return "";
+}
+#else
+std::string test_through_ggml(const InstructionSet& /*plain*/, const std::vector<float>& /*x*/) {
+  return "";
 }
 #endif
 
@@ -146,15 +194,8 @@ std::string test_kernel_buffer(const InstructionSet& set) {
       return "the products of " + name + " weights with " + std::string(set.name) +
              " instructions are not those of plain code on this machine";
     }
-#if defined(OUTRIDER_OWN_KERNELS)
-    if (type != WeightType::kQ40) continue;
-    const std::vector<float> by_ggml = product_by_ggml(bytes, x);
-    if (by_ggml.size() != expected.size() || !same(expected, by_ggml.data())) {
-      return "a product that ggml ran with them is not that of plain code";
-    }
-#endif
   }
-  return "";
+  return test_through_ggml(plain, x);
 }
 
 }  // namespace outrider::llama

@@ -2,7 +2,6 @@
 
 #include <mutex>
 
-#include "kernels/instruction_set.h"
 #include "llama/kernels/kernel_buffer.h"
 
 namespace outrider::llama {
@@ -15,10 +14,9 @@ OwnKernels& state() {
 
 }  // namespace
 
-void register_own_kernels() {
+void register_own_kernels(const kernels::InstructionSet& set) {
   static std::once_flag once;
-  std::call_once(once, [] {
-    const kernels::InstructionSet& set = *kernels::instruction_sets().front();
+  std::call_once(once, [&set] {
     std::string reason = register_kernel_buffer(set);
     if (reason.empty()) reason = test_kernel_buffer(set);
     state() = {.available = reason.empty(),
@@ -53,6 +51,11 @@ KernelUse kernel_use(KernelChoice choice, std::uint64_t bytes) {
 KernelUse KernelsForLoad::use(KernelChoice choice) const {
   const KernelLoad& load = kernel_load();
   KernelUse use = kernel_use(choice, load.packed_bytes);
+  if (choice == KernelChoice::kAuto && own_kernels().available && !load.wanted) {
+    use.reason =
+        "the weights are left as the file has them, since llama.cpp's kernels are exact "
+        "with those that ours do not take";
+  }
   use.packed_bytes = load.packed_bytes;
   use.packed_in_file_bytes = load.file_bytes;
   return use;

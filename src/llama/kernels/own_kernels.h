@@ -14,14 +14,16 @@
 
 #include <string>
 
+#include "kernels/instruction_set.h"
 #include "model/kernel_use.h"
 
 namespace outrider::llama {
 
-// Puts the buffer type into ggml's list and tests it; the first call of the process does the work.
-// It must come before the first question for ggml's devices, since ggml copies the list then:
-// ensure_backend() calls it.
-void register_own_kernels();
+// Puts the buffer type into ggml's list and tests it with `set`, which lives as long as the
+// process; the first call of the process does the work. It must come before the first question for
+// ggml's devices, since ggml copies the list then: ensure_backend() calls it.
+void register_own_kernels(
+    const kernels::InstructionSet& set = *kernels::instruction_sets().front());
 
 // The state of the process, after register_own_kernels(). Any thread.
 struct OwnKernels {
