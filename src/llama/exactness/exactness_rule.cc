@@ -230,7 +230,7 @@ Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader&
     if (own && is_here && matrix.own_kernels_take_it) {
       facts.own_bytes += matrix.bytes;
       if (matrix.name == "token_embd.weight") facts.twice_bytes += matrix.bytes;
-    } else {
+    } else if (is_here) {
       bytes[matrix.type] += matrix.bytes;
     }
   }

@@ -48,8 +48,9 @@ namespace outrider::llama {
 // What the rule looks at.
 struct RuleFacts {
   // Bytes of the matrices that llama.cpp's kernels multiply tokens with, per ggml type ("q4_K",
-  // "f16"), most bytes first. Tables that are only looked up do not count, and what Outrider's own
-  // kernels take does not either: they are exact whatever the type.
+  // "f16"), most bytes first. Not among them: tables that are only looked up, what Outrider's own
+  // kernels take (they are exact whatever the type), and what lies on a GPU, where no choice of
+  // buffers makes it exact.
   std::vector<std::pair<std::string, std::uint64_t>> weights;
   std::uint64_t own_bytes = 0;    // of those that Outrider's kernels take, on the processor
   std::uint64_t twice_bytes = 0;  // of the output matrix where it is also the table of tokens:
