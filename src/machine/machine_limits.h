@@ -13,7 +13,7 @@
 namespace outrider {
 
 struct MachineLimits {
-  double read_gb_per_s = 0.0;        // of memory, by all threads together
+  double read_gb_per_s = 0.0;        // of memory, by all threads together; 0: not known
   double multiply_gmac_per_s = 0.0;  // products of two 8-bit values with their sums
   std::string instruction_set;       // of those products
 };
@@ -44,7 +44,7 @@ struct Floor {
 // [{"width", "read_ms", "multiply_ms", "ms"}]
 json::Json floor_json(const std::vector<Floor>& floor);
 
-// For each width. Where tokens go to experts, the floor is for tokens that all take other ones.
+// For each width. Where tokens go to experts, for tokens that choose them evenly and by themselves.
 std::vector<Floor> floors(const StepWork& work, const MachineLimits& limits,
                           const std::vector<std::int32_t>& widths);
 
