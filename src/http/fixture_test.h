@@ -30,7 +30,7 @@ class FixtureCatalog : public Catalog {
     return runtime_;
   }
   std::shared_ptr<Runtime> find_open(std::string_view name) override {
-    return has(name) ? runtime_ : nullptr;
+    return has(name) && open && error.ok() ? runtime_ : nullptr;
   }
   Status preload(std::string_view /*name*/) override { return Status(); }
   Status unload(std::string_view /*name*/) override { return Status(); }
@@ -49,7 +49,8 @@ class FixtureCatalog : public Catalog {
   std::string check_integrity() const override { return runtime_->check_integrity(); }
 
   ModelState state = ModelState::kReady;
-  Status error;  // of opening it
+  bool open = true;  // as far as find_open() knows
+  Status error;      // of opening it
   std::vector<std::string> aliases;
   std::string offered_draft;
 

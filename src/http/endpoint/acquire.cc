@@ -45,6 +45,17 @@ Result<std::shared_ptr<Runtime>> acquire_model(ServerState& server, const HttpRe
   return could_not_open(*model, runtime.status());
 }
 
+Result<std::shared_ptr<Runtime>> find_open_model(ServerState& server, std::string_view name) {
+  const std::optional<CatalogStatus> model = server.catalog().status_of(name);
+  if (!model) {
+    return not_found("there is no model '" + std::string(name) + "'; /v1/models lists them");
+  }
+  std::shared_ptr<Runtime> runtime = server.catalog().find_open(model->name);
+  if (runtime != nullptr) return runtime;
+  if (!model->error.ok()) return could_not_open(*model, model->error);
+  return not_found("model '" + model->name + "' is not open; a completion of it opens it");
+}
+
 Result<OpenModel> open_model(ServerState& server, const HttpRequest& request,
                              std::string_view name) {
   OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<Runtime> runtime, acquire_model(server, request, name));

@@ -18,6 +18,10 @@ namespace outrider::http {
 Result<std::shared_ptr<Runtime>> acquire_model(ServerState& server, const HttpRequest& request,
                                                std::string_view name);
 
+// The model of that name if it is open: for what must neither load one nor put another away.
+// Errors: kNotFound (no such name, or not open); kInternal as acquire_model's.
+Result<std::shared_ptr<Runtime>> find_open_model(ServerState& server, std::string_view name);
+
 // A model that is open, and stays so.
 struct OpenModel {
   std::shared_ptr<Runtime> runtime;      // not null

@@ -57,9 +57,10 @@ HttpReply props(ServerState& server, const HttpRequest& request) {
 }
 
 HttpReply slots(ServerState& server, const HttpRequest& request) {
-  const Result<OpenModel> model = open_model(server, request, request.parameter("model"));
-  if (!model.ok()) return model_error_reply(model.status());
-  const RuntimeStatus status = model->runtime->status();
+  const Result<std::shared_ptr<Runtime>> runtime =
+      find_open_model(server, request.parameter("model"));
+  if (!runtime.ok()) return model_error_reply(runtime.status());
+  const RuntimeStatus status = (*runtime)->status();
   if (!request.parameter("fail_on_no_slot").empty() && status.running >= status.slots) {
     return error_reply(503, "all " + std::to_string(status.slots) + " slots are in use");
   }

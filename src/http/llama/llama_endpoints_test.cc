@@ -38,6 +38,15 @@ TEST_F(LlamaEndpointsTest, SlotsTellHowMuchIsGoingOnAndNoPrompts) {
   EXPECT_FALSE(slots[0].contains("prompt"));
 }
 
+// Whoever watches the slots must not load a model, nor put another one away for it.
+TEST_F(LlamaEndpointsTest, SlotsOfAModelThatIsNotOpenAreNotThere) {
+  start();
+  catalog_->open = false;
+  const HttpReply reply = ask("GET", "/slots");
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_NE(reply.body.find("model 'fake' is not open"), std::string::npos) << reply.body;
+}
+
 TEST_F(LlamaEndpointsTest, WhatThisServerIsNotForIs501WithASentence) {
   start();
   for (const char* path : {"/v1/embeddings", "/embedding", "/rerank", "/v1/images/generations",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/completion_json.h"
+#include "http/endpoint/acquire.h"
 #include "http/endpoint/server_state.h"
 #include "http/exchange/error_reply.h"
 #include "http/metrics/exposition.h"
@@ -61,20 +62,16 @@ HttpReply metrics(ServerState& server, const HttpRequest& /*request*/) {
 
 HttpReply speculation(ServerState& server, const HttpRequest& request) {
   const std::string_view asked = request.parameter("model");
-  const std::optional<CatalogStatus> model = server.catalog().status_of(asked);
-  const std::string name = model ? model->name : std::string(asked);
-  const std::shared_ptr<Runtime> runtime = server.catalog().find_open(name);
-  if (runtime == nullptr) {
-    return error_reply(404, "model '" + name + "' is not open, or not there; /v1/models lists them",
-                       "model");
-  }
+  const Result<std::shared_ptr<Runtime>> found = find_open_model(server, asked);
+  if (!found.ok()) return model_error_reply(found.status());
+  const std::shared_ptr<Runtime>& runtime = *found;
   const RuntimeStatus status = runtime->status();
   Json drafters = Json::object();
   for (const DrafterStatus& drafter : status.drafters) {
     if (drafter.totals.calls > 0) drafters[drafter.name] = api::drafter_stats_json(drafter.totals);
   }
   return json_reply({{"curve", curve_json(*runtime)},
-                     {"floor", floor_json(server, name, *runtime)},
+                     {"floor", floor_json(server, server.model_name(asked), *runtime)},
                      {"depths", depths_json(status.by_depth)},
                      {"steps", status.steps},
                      {"drafted", status.drafted_tokens},
