@@ -1,5 +1,8 @@
 #include "fuzz/tame.h"
 
+#include <algorithm>
+#include <array>
+
 #include "json/json.h"
 
 namespace outrider::fuzz {
@@ -14,11 +17,28 @@ bool limit(Json& value, int most) {
   return true;
 }
 
-bool names_file(const Json& value) {
-  if (value.is_string()) return value.get_ref<const std::string&>().find('/') != std::string::npos;
-  if (!value.is_structured()) return false;
-  for (const Json& part : value) {
-    if (names_file(part)) return true;
+// Parts of the names of all parameters whose texts are files or addresses.
+constexpr std::array<std::string_view, 12> kFileNames{"path",   "file",  "folder", "cache",
+                                                      "store",  "ngram", "lora",   "head",
+                                                      "target", "draft", "worker", "model"};
+
+// `name`: the innermost member that the value is in. A slash in other texts is none of a file's:
+// "$ref", "</think>", a URL in a message.
+bool names_file(const Json& value, std::string_view name) {
+  if (value.is_string()) {
+    return value.get_ref<const std::string&>().find('/') != std::string::npos &&
+           std::any_of(kFileNames.begin(), kFileNames.end(), [name](std::string_view part) {
+             return name.find(part) != std::string_view::npos;
+           });
+  }
+  if (value.is_object()) {
+    for (const auto& member : value.items()) {
+      if (names_file(member.value(), member.key())) return true;
+    }
+  } else if (value.is_array()) {
+    for (const Json& part : value) {
+      if (names_file(part, name)) return true;
+    }
   }
   return false;
 }
@@ -50,7 +70,7 @@ bool tame_value(Json& value) {
 std::optional<std::string> tame(std::string_view text) {
   json::Parsed parsed = json::parse(text);
   if (!parsed.ok()) return std::string(text);
-  if (names_file(*parsed.value)) return std::nullopt;
+  if (names_file(*parsed.value, "")) return std::nullopt;
   return tame_value(*parsed.value) ? json::encode(*parsed.value) : std::string(text);
 }
 

@@ -1,12 +1,13 @@
 // Model files with random damage, opened in a process of their own: each is an error, or a model,
-// and this process goes on. What llama.cpp aborts on is an error too. Quick here; 1,000 files with
-// OUTRIDER_SOAK (./dev soak).
+// and this process goes on. What llama.cpp aborts on is an error too. Of each kind of model; quick
+// here, 10,000 files with OUTRIDER_SOAK (./dev soak).
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "backend/llama_loader.h"
 #include "testing/chi_square.h"
@@ -40,12 +41,29 @@ void damage(std::string& bytes, std::mt19937_64& random) {
   }
 }
 
+// A model of each architecture that llama.cpp reads in its own way, one with experts, one
+// quantised.
+std::vector<testing::TinyModelOptions> kinds() {
+  using testing::TinyArchitecture;
+  std::vector<testing::TinyModelOptions> all;
+  for (const TinyArchitecture architecture :
+       {TinyArchitecture::kLlama, TinyArchitecture::kSlidingWindow, TinyArchitecture::kShortConv,
+        TinyArchitecture::kMamba}) {
+    all.push_back({.architecture = architecture});
+  }
+  all.push_back({.n_expert = 4});
+  all.push_back({.weight_type = testing::WeightType::kQ4_0});
+  return all;
+}
+
 TEST(MutatedModels, AreErrorsOrModelsAndEndNobodyElse) {
   const testing::HostProgram host;
   const testing::TempDir dir;
-  testing::TinyModelOptions tiny;
-  ASSERT_TRUE(testing::write_tiny_gguf(dir.file("good.gguf"), tiny).ok());
-  const std::string good = testing::read_bytes(dir.file("good.gguf"));
+  std::vector<std::string> good;
+  for (const testing::TinyModelOptions& kind : kinds()) {
+    ASSERT_TRUE(testing::write_tiny_gguf(dir.file("good.gguf"), kind).ok());
+    good.push_back(testing::read_bytes(dir.file("good.gguf")));
+  }
   LlamaLoaderOptions how;
   how.probe_budget_ms = 0.0;
   how.cache_folder = dir.file("cache");
@@ -56,11 +74,11 @@ TEST(MutatedModels, AreErrorsOrModelsAndEndNobodyElse) {
   options.isolate = true;
   const std::uint64_t seed = testing::test_seed(31);
   std::mt19937_64 random(seed);
-  const int n = std::getenv("OUTRIDER_SOAK") != nullptr ? 1000 : 30;
+  const int n = std::getenv("OUTRIDER_SOAK") != nullptr ? 10'000 : 30;
   int loaded = 0;
   int refused = 0;
   for (int i = 0; i < n; ++i) {
-    std::string bytes = good;
+    std::string bytes = good[static_cast<std::size_t>(i) % good.size()];
     damage(bytes, random);
     options.path = dir.file("damaged.gguf");
     testing::write_bytes(options.path, bytes);

@@ -1,6 +1,6 @@
 /* How every program of a sanitized build runs, also by hand and as a child of a test, without any
- * environment variable (which still wins). Undefined behaviour is fatal in ggml too, except for what
- * the .supp files beside this file name, with reasons. Linked only where OUTRIDER_SANITIZE is set. */
+ * environment variable (which still wins). llama.cpp and ggml are built without the check for undefined
+ * behaviour (cmake/llama.cmake says why). Linked only where OUTRIDER_SANITIZE is set. */
 
 #define OUTRIDER_EXPORT __attribute__((visibility("default"), used))
 
