@@ -25,8 +25,8 @@
 namespace outrider::llama {
 namespace {
 
-constexpr std::size_t kWidth = 16;    // tokens of a step
-constexpr std::size_t kTokens = 768;  // of the text
+constexpr std::size_t kWidth = 16;     // tokens of a step
+constexpr std::size_t kTokens = 2000;  // of the text
 
 const char* named(const char* variable) {
   const char* value = std::getenv(variable);
@@ -87,6 +87,23 @@ class Scorer {
   std::unique_ptr<LlamaModel> model_;
 };
 
+// A mean and its standard error.
+class Mean {
+ public:
+  void add(double x) {
+    n_ += 1.0;
+    sum_ += x;
+    squares_ += x * x;
+  }
+  double value() const { return sum_ / n_; }
+  double error() const { return std::sqrt((squares_ / n_ - value() * value()) / (n_ - 1.0)); }
+
+ private:
+  double n_ = 0.0;
+  double sum_ = 0.0;
+  double squares_ = 0.0;
+};
+
 void accuracy(benchmark::State& state, KernelChoice kernels, const std::string& cache) {
   const std::string path = named("OUTRIDER_BENCH_MODEL");
   const std::string floats = named("OUTRIDER_BENCH_FLOATS");
@@ -102,18 +119,21 @@ void accuracy(benchmark::State& state, KernelChoice kernels, const std::string& 
   if (wanted.empty()) wanted = Scorer(floats, KernelChoice::kStock, "f32", false).rows(tokens);
   for (auto _ : state) {
     const std::vector<std::vector<double>> rows = scorer.rows(tokens);
-    double divergence = 0.0;
+    Mean divergence;
+    Mean more_surprise;  // than the reference's, of each token that comes
     double squares = 0.0;
     double other_first = 0.0;
     double surprise = 0.0;
     double wanted_surprise = 0.0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       double sum = 0.0;
+      double diverges = 0.0;
       for (std::size_t t = 0; t < rows[i].size(); ++t) {
         const double difference = wanted[i][t] - rows[i][t];
-        divergence += std::exp(wanted[i][t]) * difference;
+        diverges += std::exp(wanted[i][t]) * difference;
         sum += difference * difference;
       }
+      divergence.add(diverges);
       squares += sum / static_cast<double>(rows[i].size());
       const auto first = [](const std::vector<double>& row) {
         return std::max_element(row.begin(), row.end()) - row.begin();
@@ -123,9 +143,13 @@ void accuracy(benchmark::State& state, KernelChoice kernels, const std::string& 
       const auto next = static_cast<std::size_t>(tokens[i + 1]);
       surprise -= rows[i][next];
       wanted_surprise -= wanted[i][next];
+      more_surprise.add(wanted[i][next] - rows[i][next]);
     }
     const auto n = static_cast<double>(rows.size());
-    state.counters["kl"] = divergence / n;
+    state.counters["kl"] = divergence.value();
+    state.counters["kl_error"] = divergence.error();
+    state.counters["more_surprise"] = more_surprise.value();
+    state.counters["more_surprise_error"] = more_surprise.error();
     state.counters["rms"] = std::sqrt(squares / n);
     state.counters["other_first"] = other_first / n;
     state.counters["perplexity"] = std::exp(surprise / (n - 1.0));
