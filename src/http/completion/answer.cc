@@ -8,6 +8,10 @@
 namespace outrider::http {
 namespace {
 
+// Reading that takes less is done for each token, as 5 ms are a quick one's time.
+constexpr double kUnnoticedMs = 0.2;
+constexpr double kShareOfTime = 0.05;
+
 // What `whole` has behind the part that was shown. A reader's texts only grow; should one ever
 // change what was shown, the rest is not repeated.
 std::string behind(const std::string& whole, const std::string& shown) {
@@ -18,7 +22,11 @@ std::string behind(const std::string& whole, const std::string& shown) {
 
 AnswerDelta Answer::read(bool complete) {
   AnswerDelta delta;
+  const Stopwatch reading(clock_);
   ChatReply now = reader_->read(text_, complete);
+  const double took_ms = reading.elapsed_ms();
+  next_read_ms_ = took_ms > kUnnoticedMs ? took_ms / kShareOfTime : 0.0;
+  since_read_.restart();
   delta.content = behind(now.content, reply_.content);
   delta.reasoning = behind(now.reasoning, reply_.reasoning);
   for (std::size_t i = 0; i < now.tool_calls.size(); ++i) {
@@ -38,6 +46,8 @@ AnswerDelta Answer::read(bool complete) {
     delta.tool_calls.push_back(std::move(more));
   }
   reply_ = std::move(now);
+  if (!delta.reasoning.empty()) reasoning_tokens_ += n_unread_;
+  n_unread_ = 0;
   return delta;
 }
 
@@ -50,9 +60,11 @@ AnswerDelta Answer::add(std::vector<SaidToken> tokens, const Guesses& guesses) {
     delta.content = std::move(more);
   } else {
     text_ += more;
-    if (!more.empty()) delta = read(/*complete=*/false);
+    n_unread_ += static_cast<std::int64_t>(tokens.size());
+    if (!more.empty() && since_read_.elapsed_ms() >= next_read_ms_) {
+      delta = read(/*complete=*/false);
+    }
   }
-  if (!delta.reasoning.empty()) reasoning_tokens_ += static_cast<std::int64_t>(tokens.size());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   unshown_.insert(unshown_.end(), std::make_move_iterator(tokens.begin()),
                   std::make_move_iterator(tokens.end()));

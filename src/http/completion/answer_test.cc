@@ -32,6 +32,8 @@ class BarReader : public ChatReader {
   }
 };
 
+const NowMs kStandingClock = [] { return 0.0; };  // nothing takes long
+
 SaidToken said(std::string text) { return {.text = std::move(text), .by = "target"}; }
 
 struct Joined {
@@ -67,7 +69,7 @@ TEST(Answer, TheDeltasJoinToTheWholeHoweverTheTextIsCut) {
   // Every way to cut the text in three.
   for (std::size_t first = 0; first <= text.size(); ++first) {
     for (std::size_t second = first; second <= text.size(); ++second) {
-      Answer answer(std::make_shared<BarReader>());
+      Answer answer(std::make_shared<BarReader>(), &kStandingClock);
       Joined joined;
       joined.add(answer.add({said(text.substr(0, first))}));
       joined.add(answer.add({said(text.substr(first, second - first)), said(text.substr(second))}));
@@ -85,7 +87,7 @@ TEST(Answer, TheDeltasJoinToTheWholeHoweverTheTextIsCut) {
 }
 
 TEST(Answer, WhatWasHeldBackComesWithTheEnd) {
-  Answer answer(std::make_shared<BarReader>());
+  Answer answer(std::make_shared<BarReader>(), &kStandingClock);
   EXPECT_EQ(answer.add({said("|done?")}).content, "done");
   EXPECT_EQ(answer.finish(std::make_shared<CompletionResult>()).content, "?");
   EXPECT_NE(answer.result(), nullptr);
@@ -93,7 +95,7 @@ TEST(Answer, WhatWasHeldBackComesWithTheEnd) {
 
 // Log-probabilities come with tokens: none may be lost with a delta that says nothing.
 TEST(Answer, TokensOfWhatIsHeldBackComeWithTheNextDeltaThatSaysSomething) {
-  Answer answer(std::make_shared<BarReader>());
+  Answer answer(std::make_shared<BarReader>(), &kStandingClock);
   EXPECT_TRUE(answer.add({said("|"), said("?")}).tokens.empty());
   EXPECT_TRUE(answer.add({said("?")}).tokens.size() == 3U) << "the first mark is told by now";
   EXPECT_EQ(answer.add({said("a")}).tokens.size(), 1U);
@@ -101,6 +103,47 @@ TEST(Answer, TokensOfWhatIsHeldBackComeWithTheNextDeltaThatSaysSomething) {
   const AnswerDelta end = answer.finish(std::make_shared<CompletionResult>());
   EXPECT_TRUE(end.silent());
   EXPECT_EQ(end.tokens.size(), 1U);
+}
+
+// On a made-up clock: a reader that takes 10 microseconds more for each letter, and tokens that come
+// 5 ms after each other.
+class SlowReader : public BarReader {
+ public:
+  explicit SlowReader(double* now) : now_(now) {}
+  ChatReply read(std::string_view text, bool complete) const override {
+    *now_ += 0.01 * static_cast<double>(text.size());
+    ++n_reads;
+    return BarReader::read(text, complete);
+  }
+  mutable int n_reads = 0;
+
+ private:
+  double* now_;
+};
+
+TEST(Answer, ReadingALongOneTakesAShareOfTheTimeOnly) {
+  double now = 0.0;
+  const NowMs clock = [&now] { return now; };
+  const auto reader = std::make_shared<SlowReader>(&now);
+  Answer answer(reader, &clock);
+  Joined joined;
+  double between = 0.0;
+  std::size_t told = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const AnswerDelta delta = answer.add({said("a")});
+    told += delta.tokens.size();
+    joined.add(delta);
+    now += 5.0;
+    between += 5.0;
+  }
+  EXPECT_LT(now - between, 0.06 * now);
+  EXPECT_GT(reader->n_reads, 100);
+  EXPECT_LT(told, 2000U);
+  const AnswerDelta rest = answer.finish(std::make_shared<CompletionResult>());
+  joined.add(rest);
+  EXPECT_EQ(told + rest.tokens.size(), 2000U);
+  EXPECT_EQ(joined.reply.reasoning, std::string(2000, 'a'));
+  EXPECT_EQ(answer.reasoning_tokens(), 2000);
 }
 
 }  // namespace

@@ -55,8 +55,9 @@ Status check_generates(const std::string& path, const ModelFacts& facts) {
   return Status();
 }
 
-// For llama.cpp, which takes a list that ends with null; empty: as it chooses. With no layers on GPUs
-// a GPU has no part in it at all: else it would take batches of 32 tokens and more, in other bits.
+// For llama.cpp, which takes a list that ends with null; empty: as it chooses. With no layers on
+// GPUs a GPU has no part in it at all: else it would take batches of 32 tokens and more, in other
+// bits.
 Result<std::vector<ggml_backend_dev_t>> devices_for(const FileOptions& options) {
   std::vector<ggml_backend_dev_t> devices;
   if (!options.workers.empty()) {
