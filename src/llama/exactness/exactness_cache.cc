@@ -6,12 +6,12 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include "llama/exactness/exactness_key.h"
+#include "store/atomic_file.h"
 
 namespace outrider::llama {
 namespace {
@@ -172,24 +172,14 @@ Status ExactnessCache::store(const std::string& key, const CachedProbe& probe) c
   const std::filesystem::path path = file_of(key);
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
-  std::filesystem::path temporary = path;
-  temporary += "." + std::to_string(std::random_device{}()) + ".part";
-  bool written = false;
+  std::string text;
   try {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file << to_json(key, probe).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace)
-         << '\n';
-    file.close();
-    written = file.good();
-  } catch (const std::exception&) {
-    written = false;
+    text = to_json(key, probe).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  } catch (const std::exception& reason) {
+    return internal_error("cannot write '" + path.string() + "': " + reason.what());
   }
-  if (written) {
-    std::filesystem::rename(temporary, path, error);
-    if (!error) return Status();
-  }
-  std::filesystem::remove(temporary, error);
-  return internal_error("cannot write '" + path.string() + "'");
+  const Status written = write_whole_file(path.string(), text + '\n');
+  return written.ok() ? Status() : internal_error(written.message());
 }
 
 std::filesystem::path cache_file(const std::filesystem::path& folder, const char* kind,

@@ -2,24 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <optional>
 #include <string_view>
-#include <system_error>
 
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
 #include "llama/files/gguf_checks.h"
+#include "llama/gguf/gguf_start.h"
 
 namespace outrider::llama {
 namespace {
+
+using gguf::in_quotes;
 
 // llama.cpp reads these, but they are no models that write text on their own.
 struct RefusedArchitecture {
@@ -31,62 +28,6 @@ constexpr std::array<RefusedArchitecture, 2> kRefused{{
     {"gemma4-assistant",
      "is a draft head that needs its target's hidden states, which is not supported yet"},
 }};
-
-std::string quoted(const std::string& path) { return "'" + path + "'"; }
-
-// The first bytes of a file that is something else, printable.
-std::string printable(const char* bytes, std::size_t n) {
-  std::string text;
-  for (std::size_t i = 0; i < n; ++i) {
-    const unsigned char byte = static_cast<unsigned char>(bytes[i]);
-    if (std::isprint(byte) && byte != '"' && byte != '\\') {
-      text += static_cast<char>(byte);
-    } else {
-      std::array<char, 8> hex{};
-      std::snprintf(hex.data(), hex.size(), "\\x%02x", static_cast<unsigned>(byte));
-      text += hex.data();
-    }
-  }
-  return text;
-}
-
-Status check_file(const std::string& path, std::uint64_t* size) {
-  if (path.empty()) return invalid_argument("no model file given; give a GGUF file");
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
-    if (error && error != std::errc::no_such_file_or_directory &&
-        error != std::errc::not_a_directory) {
-      return invalid_argument("cannot look at " + quoted(path) + ": " + error.message());
-    }
-    return not_found("there is no file " + quoted(path) + "; give a GGUF model file");
-  }
-  if (std::filesystem::is_directory(status)) {
-    return invalid_argument(quoted(path) + " is a folder; give the GGUF file in it");
-  }
-  if (!std::filesystem::is_regular_file(status)) {
-    return invalid_argument(quoted(path) + " is not a regular file; give a GGUF model file");
-  }
-  *size = std::filesystem::file_size(path, error);
-  if (error) return invalid_argument("cannot look at " + quoted(path) + ": " + error.message());
-
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return invalid_argument("cannot read " + quoted(path) + ": " + std::strerror(errno));
-  }
-  std::array<char, 4> magic{};
-  file.read(magic.data(), magic.size());
-  const std::size_t n = static_cast<std::size_t>(file.gcount());
-  if (*size == 0) {
-    return invalid_argument(quoted(path) + " is empty; give a llama.cpp model in GGUF format");
-  }
-  if (n < magic.size() || std::memcmp(magic.data(), "GGUF", 4) != 0) {
-    return invalid_argument(quoted(path) + " is not a GGUF file (starts with \"" +
-                            printable(magic.data(), n) +
-                            "\"); give a llama.cpp model in GGUF format");
-  }
-  return Status();
-}
 
 // Reads metadata of any integer type; whatever does not fit is treated as not said.
 class Metadata {
@@ -223,7 +164,7 @@ Status check_complete(const std::string& path, const gguf_context* gguf, std::ui
         end, gguf_get_data_offset(gguf) + gguf_get_tensor_offset(gguf, i) + size);
   }
   if (end <= file_bytes) return Status();
-  return data_loss(quoted(path) + " is cut off: it has " + std::to_string(file_bytes) +
+  return data_loss(in_quotes(path) + " is cut off: it has " + std::to_string(file_bytes) +
                    " bytes, but its tensors end at byte " + std::to_string(end) +
                    "; fetch the file again");
 }
@@ -250,7 +191,7 @@ std::uint64_t GgufHeader::k_elements() const { return elements(n_head_kv, head_s
 std::uint64_t GgufHeader::v_elements() const { return elements(n_head_kv, head_sizes_v); }
 
 Status check_is_model(const std::string& path, const GgufHeader& header) {
-  const std::string file = quoted(path) + " ";
+  const std::string file = in_quotes(path) + " ";
   if (header.kind == "adapter") {
     return invalid_argument(file + "is an adapter (LoRA), not a model; give the model's file");
   }
@@ -298,7 +239,7 @@ std::vector<std::string> split_files(const std::string& path, std::int32_t n_spl
 Result<GgufHeader> read_gguf_header(const std::string& path) {
   take_over_log();
   GgufHeader header;
-  OUTRIDER_RETURN_IF_ERROR(check_file(path, &header.file_bytes));
+  OUTRIDER_ASSIGN_OR_RETURN(header.file_bytes, gguf::size_of_gguf(path));
 
   const LogSink no_sink;
   const LogCapture log(no_sink);
@@ -306,13 +247,13 @@ Result<GgufHeader> read_gguf_header(const std::string& path) {
   try {
     gguf.reset(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
   } catch (const std::exception& error) {
-    return data_loss(quoted(path) + " is damaged: " + error.what());
+    return data_loss(in_quotes(path) + " is damaged: " + error.what());
   }
   if (!gguf) {
     if (log.reason().find("version") != std::string::npos) {
-      return unsupported("cannot read " + quoted(path) + log.because());
+      return unsupported("cannot read " + in_quotes(path) + log.because());
     }
-    return data_loss(quoted(path) + " is cut off or damaged" + log.because() +
+    return data_loss(in_quotes(path) + " is cut off or damaged" + log.because() +
                      "; fetch the file again");
   }
   OUTRIDER_RETURN_IF_ERROR(

@@ -1,7 +1,5 @@
 #include "llama/gguf/gguf_file.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -9,37 +7,10 @@
 #include <exception>
 #include <limits>
 
+#include "llama/gguf/gguf_start.h"
+
 namespace outrider::gguf {
 namespace {
-
-std::string in_quotes(const std::string& path) { return "'" + path + "'"; }
-
-std::string error_text(int error) { return std::strerror(error); }
-
-// The first bytes of a file, with what cannot be printed as dots.
-std::string printable(const char* data, std::size_t size) {
-  std::string text(data, size);
-  for (char& c : text) {
-    if (c < 0x20 || c > 0x7e) c = '.';
-  }
-  return text;
-}
-
-Status check_magic(const std::string& path, std::FILE* file) {
-  char magic[4];
-  const std::size_t got = std::fread(magic, 1, sizeof magic, file);
-  if (std::ferror(file) != 0) {
-    return not_found(in_quotes(path) + " cannot be read: " + error_text(errno));
-  }
-  if (got != sizeof magic || std::memcmp(magic, GGUF_MAGIC, sizeof magic) != 0) {
-    const std::string what =
-        got == 0 ? "it is empty" : "starts with \"" + printable(magic, got) + "\"";
-    return invalid_argument(in_quotes(path) + " is not a GGUF file (" + what +
-                            "); give a llama.cpp model in GGUF format");
-  }
-  std::rewind(file);
-  return Status();
-}
 
 TensorInfo tensor_info(const gguf_context* metadata, std::int64_t id) {
   TensorInfo info;
@@ -83,16 +54,11 @@ std::int64_t TensorInfo::n_rows() const {
 Result<GgufReader> GgufReader::open(const std::string& path) {
   GgufReader reader;
   reader.path_ = path;
+  OUTRIDER_ASSIGN_OR_RETURN(reader.file_bytes_, size_of_gguf(path));
   reader.file_.reset(std::fopen(path.c_str(), "rb"));
   if (reader.file_ == nullptr) {
-    return not_found(in_quotes(path) + " cannot be opened: " + error_text(errno));
+    return not_found(in_quotes(path) + " cannot be opened: " + std::strerror(errno));
   }
-  struct stat info;
-  if (fstat(fileno(reader.file_.get()), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return invalid_argument(in_quotes(path) + " is not a regular file; give a GGUF file");
-  }
-  reader.file_bytes_ = static_cast<std::uint64_t>(info.st_size);
-  OUTRIDER_RETURN_IF_ERROR(check_magic(path, reader.file_.get()));
 
   gguf_init_params params = {};
   params.no_alloc = true;

@@ -39,8 +39,8 @@ struct TensorInfo {
 // A GGUF file opened for reading: its metadata in memory, its tensors on disk.
 class GgufReader {
  public:
-  // kNotFound when `path` cannot be opened; kInvalidArgument when it is not a GGUF file;
-  // kDataLoss when it is one but damaged, or ends before its last tensor.
+  // Errors of size_of_gguf (llama/gguf/gguf_start.h); kDataLoss when it is damaged, or ends before
+  // its last tensor.
   static Result<GgufReader> open(const std::string& path);
 
   const std::string& path() const { return path_; }
