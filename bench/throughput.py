@@ -6,9 +6,10 @@ temperature 0 (ends of text ignored). llama-server decodes plainly, and with --d
 draft-simple; Outrider, as `outrider rpc`, plainly and by its defaults, in turn in one process. A
 figure is all generated tokens divided by the time from the first request to the last answer,
 prompts included (each with another beginning, so that nothing of it is cached); the median over the
-rounds. There are --each questions for each client, who takes the next one when an answer is there:
+rounds; the last column is of the rounds' own ratios, with the least and the greatest. There are
+--each questions for each client, who takes the next one when an answer is there:
 with one alone the time would be that of the slowest, and a text that is done early would count for
-nothing. Needs llama-server (`./dev peers`).
+nothing. Needs llama-server (`./dev peers`), but for --llama-server "", which leaves it out.
 """
 import concurrent.futures
 import itertools
@@ -46,7 +47,8 @@ def measure_ours(args, prompts, clients):
             speeds[speculative].append(
                 measure(ours, prompts, clients, args.each, args.tokens, speculative))
     ours.stop()
-    return [statistics.median(speeds[kind]) for kind in (False, True)]
+    pairs = sorted(auto / plain for plain, auto in zip(speeds[False], speeds[True]))
+    return [statistics.median(speeds[kind]) for kind in (False, True)], pairs
 
 
 def main():
@@ -64,11 +66,16 @@ def main():
           "plain / llama-server | Outrider / its plain |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for clients in [int(n) for n in args.clients.split(",")]:
-        peer = measure_peer(args, prompts, clients, draft=False)
-        drafted = f"{measure_peer(args, prompts, clients, True):.1f}" if args.draft else "-"
-        plain, auto = measure_ours(args, prompts, clients)
-        print(f"| {clients} | {peer:.1f} | {drafted} | {plain:.1f} | {auto:.1f} | "
-              f"{plain / peer:.2f} | {auto / plain:.2f} |", flush=True)
+        peer = drafted = beside = "-"
+        if args.llama_server:
+            speed = measure_peer(args, prompts, clients, draft=False)
+            peer = f"{speed:.1f}"
+            drafted = f"{measure_peer(args, prompts, clients, True):.1f}" if args.draft else "-"
+        (plain, auto), pairs = measure_ours(args, prompts, clients)
+        if args.llama_server:
+            beside = f"{plain / speed:.2f}"
+        print(f"| {clients} | {peer} | {drafted} | {plain:.1f} | {auto:.1f} | {beside} | "
+              f"{statistics.median(pairs):.2f} ({pairs[0]:.2f} to {pairs[-1]:.2f}) |", flush=True)
 
 
 if __name__ == "__main__":
