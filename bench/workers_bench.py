@@ -108,9 +108,10 @@ class Worker:
 
 
 def run(args, prompt, width, where):
+    # Workers keep their cache in Q8_0; here it would be another by default, and the texts others.
     command = [args.outrider, "run", "--json", "-m", args.target, "-p", prompt, "-n",
                str(args.tokens), "--temp", "0", "--ignore-eos", "-c", "1024", "--threads", "1",
-               "--width", str(width)] + where
+               "--cache-type-k", "q8_0", "--cache-type-v", "q8_0", "--width", str(width)] + where
     command += ["--drafter", "none"] if width == 1 else ["-d", args.draft]
     # A probe on workers is never kept, so each run would take ten seconds for it.
     environment = {**os.environ, "OUTRIDER_PROBE_BUDGET_MS": "1", "OMP_WAIT_POLICY": "passive"}
