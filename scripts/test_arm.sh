@@ -38,7 +38,7 @@ set_flags() {
 # Prints what make needs to build the test.
 makefile() {
   local flags="-std=c++20 -O2 -g1 -ffp-contract=off -fno-trapping-math -Wall -Wextra -Wpedantic"
-  flags+=" -Wshadow -Wconversion -Wcast-qual -Werror -Isrc -I. -MMD"
+  flags+=" -Wshadow -Wconversion -Wcast-qual -Werror -Isrc -I. -MMD '-DOUTRIDER_FASTEST_SET=\"\"'"
   local optimised="-O3 -fno-schedule-insns" objects=() source object own
   for source in src/kernels/*.cc testing/kernel_reference.cc; do
     object=$BUILD/$(basename "$source" .cc).o
