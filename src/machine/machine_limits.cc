@@ -8,11 +8,8 @@
 #include <memory>
 #include <numeric>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include "base/clock.h"
+#include "base/large_pages.h"
 #include "kernels/instruction_set.h"
 #include "llama/exactness/exactness_rule.h"
 #include "llama/files/matrices.h"
@@ -30,18 +27,15 @@ constexpr int kMultiplications = 5;
 // Memory as weights have it: with pages of 2 MiB where the system gives them.
 class WeightMemory {
  public:
-  WeightMemory() : words_(static_cast<std::uint64_t*>(std::aligned_alloc(kPage, kReadBytes))) {
+  WeightMemory() : words_(static_cast<std::uint64_t*>(std::aligned_alloc(kLargePage, kReadBytes))) {
     if (words_ == nullptr) return;
-#if defined(__linux__)
-    (void)madvise(words_.get(), kReadBytes, MADV_HUGEPAGE);
-#endif
+    ask_for_large_pages(words_.get(), kReadBytes);
     std::fill_n(words_.get(), kWords, 1);
   }
   static constexpr std::size_t kWords = kReadBytes / sizeof(std::uint64_t);
   const std::uint64_t* words() const { return words_.get(); }  // [kWords], or null
 
  private:
-  static constexpr std::size_t kPage = std::size_t{2} << 20;
   struct Free {
     void operator()(std::uint64_t* words) const { std::free(words); }
   };

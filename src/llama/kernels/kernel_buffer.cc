@@ -8,10 +8,7 @@
 #include <thread>
 #include <vector>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
+#include "base/large_pages.h"
 #include "ggml-backend-impl.h"
 #include "ggml-cpu.h"
 #include "kernels/packed.h"
@@ -137,25 +134,13 @@ std::size_t allocated_size(ggml_backend_buffer_type_t /*type*/, const ggml_tenso
   return takes(tensor) ? kernel_packed_bytes(tensor) : ggml_nbytes(tensor);
 }
 
-// Weights are read from one end to the other in each step: with pages of 2 MiB that takes 15 % less
-// (119 MB on a Zen 4).
-void ask_for_large_pages(ggml_backend_buffer_t buffer) {
-#if defined(__linux__)
-  constexpr std::uintptr_t kPage = std::uintptr_t{2} << 20;
-  const auto base = reinterpret_cast<std::uintptr_t>(ggml_backend_buffer_get_base(buffer));
-  const std::uintptr_t begin = (base + kPage - 1) / kPage * kPage;
-  const std::uintptr_t end = (base + ggml_backend_buffer_get_size(buffer)) / kPage * kPage;
-  if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-#else
-  (void)buffer;
-#endif
-}
-
 ggml_backend_buffer_t allocate(ggml_backend_buffer_type_t type, std::size_t size) {
   ggml_backend_buffer_t buffer =
       ggml_backend_buft_alloc_buffer(ggml_backend_cpu_buffer_type(), size);
   if (buffer == nullptr) return nullptr;
-  if (size > 0) ask_for_large_pages(buffer);
+  if (size > 0) {
+    ask_for_large_pages(ggml_backend_buffer_get_base(buffer), ggml_backend_buffer_get_size(buffer));
+  }
   buffer->buft = type;
   buffer->iface.init_tensor = nullptr;
   buffer->iface.set_tensor = set_tensor;
