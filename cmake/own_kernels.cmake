@@ -20,8 +20,8 @@ function(outrider_own_kernels)
   if(OUTRIDER_OWN_KERNELS_FIT)
     message(STATUS "Own kernels: built in")
     set(room "${PROJECT_SOURCE_DIR}/src/llama/kernels")
-    set_source_files_properties("${room}/kernel_buffer.cc" "${room}/kernel_buffer_check.cc"
-                                "${room}/kernel_operations.cc" "${room}/kernel_worker.cc" PROPERTIES
+    set_source_files_properties("${room}/kernel_buffer.cc" "${room}/kernel_operations.cc"
+                                "${room}/kernel_worker.cc" PROPERTIES
                                 INCLUDE_DIRECTORIES "${folders}"
                                 COMPILE_DEFINITIONS OUTRIDER_OWN_KERNELS
                                 # ggml's headers are C with C++ around it.

@@ -1,5 +1,5 @@
-// The buffer type behind llama/kernels/own_kernels.h. With what it computes (kernel_operations.cc),
-// its check and llama/kernels/kernel_worker.h the only code that knows ggml's private headers.
+// The buffer type behind llama/kernels/own_kernels.h. With what it computes (kernel_operations.cc)
+// and llama/kernels/kernel_worker.h the only code that knows ggml's private headers.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +32,10 @@ const void* kernel_packed_data(const ggml_tensor* weights);
 // True for names of matrices with which graphs do nothing but multiply.
 bool kernel_only_multiplies(std::string_view name);
 
-// Multiplies random matrices of every type through `set` and, for one type, dense and with experts,
-// through ggml (behind register_kernel_buffer() only), and
-// compares with plain code, bit for bit. Returns the first difference, or an empty string.
+// Compares with plain code, bit for bit: random matrices of every type multiplied with `set`, and
+// attention; then what ggml runs with the set that is registered, which are products of one type,
+// dense and with experts, and attention over each type of cache that is taken. Returns the first
+// difference, or an empty string. Only behind register_kernel_buffer().
 std::string test_kernel_buffer(const kernels::InstructionSet& set);
 
 // What the loading thread wants. (llama.cpp loads a model on the thread that asks for it.)

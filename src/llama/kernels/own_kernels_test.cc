@@ -36,6 +36,14 @@ void attend_wrongly(const kernels::Attention& call, float* scratch) {
   call.rows[0].out[0] = std::nextafter(call.rows[0].out[0], 1e30F);
 }
 
+// Wrong only with several rows at once, as the test without ggml never has them.
+void attend_bf16_wrongly(const kernels::Attention& call, float* scratch) {
+  right().attend(call, scratch);
+  if (call.n_rows > 1 && call.values.type == WeightType::kBf16) {
+    call.rows[0].out[0] = std::nextafter(call.rows[0].out[0], 1e30F);
+  }
+}
+
 void quantise_wrongly(const float* x, std::int64_t count, kernels::OffsetRule rule,
                       kernels::ActivationGroup* out) {
   right().quantise(x, count, rule, out);
@@ -66,15 +74,23 @@ TEST(KernelCheck, FindsOneBitOfAnyPart) {
   EXPECT_NE(test_kernel_buffer(set), "");
 }
 
+InstructionSet with_wrong_attention() {
+  InstructionSet set = right();
+  set.attend = attend_bf16_wrongly;
+  return set;
+}
+
 // Registers them before the model's backend does.
-struct WrongKernels {
-  WrongKernels() {
-    static const InstructionSet wrong = with_wrong_product<WeightType::kQ6K>();
+template <InstructionSet (*kMake)()>
+struct Registered {
+  Registered() {
+    static const InstructionSet wrong = kMake();
     register_own_kernels(wrong);
   }
 };
 
-class WrongKernelsTest : private WrongKernels, public testing::TinyModelTest {};
+class WrongKernelsTest : private Registered<with_wrong_product<WeightType::kQ6K>>,
+                         public testing::TinyModelTest {};
 
 TEST_F(WrongKernelsTest, AreNotUsedAndTheReasonIsSaid) {
   if (own_kernels().available) GTEST_SKIP() << "registered by an earlier test of this process";
@@ -102,6 +118,19 @@ TEST_F(WrongKernelsTest, AreNotUsedAndTheReasonIsSaid) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     testing::expect_bits(testing::step(**model, 0, text[i]), rows[i]);
   }
+}
+
+class WrongAttentionTest : private Registered<with_wrong_attention>,
+                           public testing::TinyModelTest {};
+
+TEST_F(WrongAttentionTest, IsFoundWhereOnlyGgmlsGraphHasIt) {
+  if (own_kernels().available) GTEST_SKIP() << "registered by an earlier test of this process";
+  if (own_kernels().reason.find("private headers") != std::string::npos) GTEST_SKIP();
+  load({.weight_type = testing::WeightType::kQ4_0}, /*extra_bufts=*/true);
+  const KernelUse& use = file().facts().kernels;
+  EXPECT_FALSE(use.own);
+  EXPECT_EQ(use.reason,
+            "attention over a bf16 cache that ggml ran with them is not that of plain code");
 }
 
 }  // namespace
