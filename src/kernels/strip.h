@@ -60,8 +60,8 @@ struct Chunk {
   const std::uint8_t* activations;  // ActivationGroup, [rows, n_groups]
   std::size_t stride;               // bytes from row to row
   int ahead;                        // how much ahead packed values are fetched
-  // Of values that were unpacked beforehand nothing is read from memory meanwhile, so a part of what
-  // comes later is fetched with each group.
+  // Of values that were unpacked beforehand nothing is read from memory meanwhile, so a part of
+  // what comes later is fetched with each group.
   const std::uint8_t* later;
   int later_bytes;  // a group; a multiple of 64
 };

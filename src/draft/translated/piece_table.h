@@ -35,7 +35,7 @@ class PieceTable {
 
   const Vocabulary* vocabulary_;
   std::vector<Token> buckets_;  // [a power of two]; kNoToken: free
-  std::size_t longest_ = 0;   // bytes of the longest piece
+  std::size_t longest_ = 0;     // bytes of the longest piece
 };
 
 }  // namespace outrider

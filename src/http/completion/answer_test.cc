@@ -105,8 +105,8 @@ TEST(Answer, TokensOfWhatIsHeldBackComeWithTheNextDeltaThatSaysSomething) {
   EXPECT_EQ(end.tokens.size(), 1U);
 }
 
-// On a made-up clock: a reader that takes 10 microseconds more for each letter, and tokens that come
-// 5 ms after each other.
+// On a made-up clock: a reader that takes 10 microseconds more for each letter, and tokens that
+// come 5 ms after each other.
 class SlowReader : public BarReader {
  public:
   explicit SlowReader(double* now) : now_(now) {}

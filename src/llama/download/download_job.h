@@ -22,8 +22,8 @@ struct DownloadJob {
 
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
-  std::string what;           // is being done
-  double fraction = 0.0;      // of it
+  std::string what;             // is being done
+  double fraction = 0.0;        // of it
   std::uint64_t n_changes = 0;  // of these two, by which a waiter sees that it goes on
   std::optional<Result<DownloadedModel>> result;
 
