@@ -28,6 +28,11 @@ while [ "$1" != --output-junit ]; do shift; done
 echo '<testsuite tests="2" failures="0" disabled="0" skipped="0"></testsuite>' >"$2"
 """
 FAILING_NPM = "#!/bin/sh\necho 'npm error code EAI_AGAIN' >&2\nexit 1\n"
+# Says its version, and finds fault with what it is asked to check where there is a file "unformatted".
+CLANG_FORMAT = """#!/bin/sh
+[ "$1" != --version ] || echo 'Debian clang-format version 14.0.6'
+[ "$1" != --dry-run ] || [ ! -e "$FAKE_ROOT/unformatted" ]
+"""
 PYTHON = """#!/bin/sh
 case "$*" in
   "-m pip download"*) echo 'ERROR: no way there' >&2; exit 1 ;;
@@ -70,6 +75,8 @@ class DevCase(unittest.TestCase):
         self.fake("ctest", CTEST)
         self.fake("npm", FAILING_NPM)
         self.fake("python3", PYTHON)
+        self.fake("clang-format-14", CLANG_FORMAT)
+        self.fake("shellcheck", "#!/bin/sh\nexit 0\n")
 
     def fake(self, name, script):
         path = self.dir / "bin" / name
@@ -188,6 +195,34 @@ class WithoutANetwork(DevCase):
         self.assertTrue(output.endswith("4 passed, 0 failed") or "were not run" in output, output)
 
 
+class Style(DevCase):
+    def setUp(self):
+        super().setUp()
+        self.plant(self.cache / "models")
+
+    def test_what_is_not_formatted_is_a_failed_test_and_the_others_are_run(self):
+        (self.dir / "unformatted").touch()
+        for command in (("test",), ("lint", "--quick")):
+            code, _, output = self.dev(*command)
+            self.assertEqual(code, 1, output)
+            self.assertIn("lint", output)
+            self.assertEqual("4 passed, 1 failed" in output, command == ("test",), output)
+        (self.dir / "unformatted").unlink()
+        for command in (("test",), ("lint", "--quick")):
+            self.assertEqual(self.dev(*command)[0], 0)
+
+    def test_another_clang_format_is_not_asked_and_ci_insists_on_the_right_one(self):
+        for name in ("clang-format-14", "clang-format"):
+            self.fake(name, "#!/bin/sh\necho clang-format version 16.0.6\n")
+        code, _, output = self.dev("test")
+        self.assertEqual(code, 0, output)
+        self.assertIn("apt-get install clang-format-14", output)
+        self.assertIn("going on without the check of the style", output)
+        code, _, output = self.dev("test", CI="true")
+        self.assertEqual(code, 1)
+        self.assertIn("the style must be checked", output)
+
+
 class Opens(DevCase):
     COMMANDS = (["help"], ["models"], ["build", "core"], ["test"], ["sanitize", "address"],
                 ["lint", "--quick"])
@@ -197,8 +232,6 @@ class Opens(DevCase):
         self.plant(self.cache / "models")
         # What an earlier checkout may have left: nothing of it may be used.
         self.plant(self.home / ".cache" / "outrider" / "models")
-        for name in ("clang-format", "clang-tidy", "shellcheck"):
-            self.fake(name, "#!/bin/sh\nexit 0\n")
         library = self.dir / "opens.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, ROOT / "tests" / "dev" / "opens.c",
                         "-ldl"], check=True)

@@ -59,10 +59,10 @@ wanting() {
       command -v zsh >/dev/null || echo zsh
       command -v fish >/dev/null || echo fish
       command -v mandoc >/dev/null || echo mandoc ;;
-    lint)
-      command -v clang-format >/dev/null || echo clang-format
-      command -v clang-tidy >/dev/null || echo clang-tidy
+    style)
+      clang_format_14 >/dev/null || echo clang-format-14
       command -v shellcheck >/dev/null || echo shellcheck ;;
+    lint) command -v clang-tidy >/dev/null || echo clang-tidy ;;
   esac
 }
 
@@ -111,7 +111,7 @@ cmd_setup() {
   need_build
   need models
   case ${1:-} in
-    --all) need examples node clients shells bench lint package ;;
-    --test) need examples node clients shells ;;
+    --all) need examples node clients shells bench style lint package ;;
+    --test) need examples node clients shells style ;;
   esac
 }

@@ -124,6 +124,18 @@ cmd_clients() {
   finish_tests
 }
 
+# Formatting and shell scripts: seconds, before an hour of building.
+test_style() {
+  if ! (need style); then
+    [[ ${CI:-} != true ]] || die "the style must be checked"
+    say "./dev: going on without the check of the style"
+    return
+  fi
+  check_style >&2 && return
+  say "./dev: './dev lint --quick' says the same, './dev format' formats"
+  FAILED=$((FAILED + 1))
+}
+
 cmd_test() {
   local without_models=()
   (need examples node clients shells) ||
@@ -134,6 +146,7 @@ cmd_test() {
     [[ ${CI:-} != true ]] || die "the tests labelled 'model' need the models"
     without_models=(-LE model)
   fi
+  test_style
   parts 6
   part "building release"
   cmd_build release
