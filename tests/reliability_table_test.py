@@ -11,6 +11,7 @@ PAGE = (ROOT / "docs/reliability.md").read_text()
 ROW = re.compile(r"^\| (\d+) \|(.*)\|$", re.MULTILINE)
 QUOTED = re.compile(r"`([^`]+)`")
 FILE = re.compile(r"^[\w/]+\.(cc|py|h)$")
+DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 TEST = re.compile(r"^(\w+)\.(\w+)$")
 # Where what must hold is that all of something happens, and nothing is counted or timed.
 ALL_OF_THEM = {"refused", "all refused", "all stopped", "each is noticed", "same text", "every call",
@@ -59,6 +60,13 @@ class Table(unittest.TestCase):
             self.assertTrue(is_figure(cell), f"row {number}: '{cell}'")
         self.assertFalse(is_figure("ends"))
         self.assertFalse(is_figure(""))
+
+    def test_a_figure_of_another_day_names_its_commit(self):
+        for number, row in ROW.findall(PAGE):
+            cell = row.rsplit("|", 1)[1]
+            for date in DATE.finditer(cell):
+                self.assertRegex(cell[date.end():], r"^, [0-9a-f]{7}\b", f"row {number}")
+        self.assertRegex(PAGE.split("| |")[0], DATE.pattern + r", [0-9a-f]{7}\b", "of all others")
 
     def test_the_text_around_it_names_what_exists(self):
         self.assertEqual(missing_tests(ROW.sub("", PAGE))[0], [])
