@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@ class FixtureCatalog : public Catalog {
     if (!has(name)) {
       return not_found("there is no model '" + std::string(name) + "'; there is: fake");
     }
+    ++acquired;
     if (!error.ok()) return error;
     return runtime_;
   }
@@ -53,6 +55,7 @@ class FixtureCatalog : public Catalog {
   Status error;      // of opening it
   std::vector<std::string> aliases;
   std::string offered_draft;
+  std::atomic<int> acquired = 0;  // how often it was asked for, which opens a model
 
  private:
   bool has(std::string_view name) const {
@@ -73,6 +76,7 @@ class ServerTest : public ::testing::Test {
     ModelOptions model;
     model.path = "target";
     model.n_ctx = n_ctx_;
+    model.n_batch = n_batch_;
     ASSERT_TRUE(runtime_->load(ModelRole::kTarget, model).ok());
     ASSERT_TRUE(runtime_->wait_loaded(-1));
     catalog_ = std::make_unique<FixtureCatalog>(runtime_);
@@ -130,7 +134,8 @@ class ServerTest : public ::testing::Test {
     return list;
   }
 
-  std::int32_t n_ctx_ = 256;  // before start()
+  std::int32_t n_ctx_ = 256;                       // before start()
+  std::int32_t n_batch_ = ModelOptions().n_batch;  // likewise
   testing::FakeLoader loader_;
   std::shared_ptr<Runtime> runtime_;
   std::unique_ptr<FixtureCatalog> catalog_;

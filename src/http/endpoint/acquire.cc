@@ -33,6 +33,12 @@ Status could_not_open(const CatalogStatus& model, const Status& failure) {
   return internal_error(who + "cannot be opened: " + message);
 }
 
+Result<OpenModel> with_target(std::shared_ptr<Runtime> runtime) {
+  std::shared_ptr<const Target> target = runtime->target();
+  if (target == nullptr) return cancelled("the model was taken away just now; ask again");
+  return OpenModel{.runtime = std::move(runtime), .target = std::move(target)};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Runtime>> acquire_model(ServerState& server, const HttpRequest& request,
@@ -52,6 +58,9 @@ Result<std::shared_ptr<Runtime>> find_open_model(ServerState& server, std::strin
   }
   std::shared_ptr<Runtime> runtime = server.catalog().find_open(model->name);
   if (runtime != nullptr) return runtime;
+  if (model->state == ModelState::kLoading) {  // as llama-server says it, a 503
+    return cancelled("Loading model '" + model->name + "'; ask again");
+  }
   if (!model->error.ok()) return could_not_open(*model, model->error);
   return not_found("model '" + model->name + "' is not open; a completion of it opens it");
 }
@@ -59,9 +68,12 @@ Result<std::shared_ptr<Runtime>> find_open_model(ServerState& server, std::strin
 Result<OpenModel> open_model(ServerState& server, const HttpRequest& request,
                              std::string_view name) {
   OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<Runtime> runtime, acquire_model(server, request, name));
-  std::shared_ptr<const Target> target = runtime->target();
-  if (target == nullptr) return cancelled("the model was taken away just now; ask again");
-  return OpenModel{.runtime = std::move(runtime), .target = std::move(target)};
+  return with_target(std::move(runtime));
+}
+
+Result<OpenModel> find_open_target(ServerState& server, std::string_view name) {
+  OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<Runtime> runtime, find_open_model(server, name));
+  return with_target(std::move(runtime));
 }
 
 HttpReply model_error_reply(const Status& status) {

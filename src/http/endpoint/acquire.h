@@ -19,7 +19,8 @@ Result<std::shared_ptr<Runtime>> acquire_model(ServerState& server, const HttpRe
                                                std::string_view name);
 
 // The model of that name if it is open: for what must neither load one nor put another away.
-// Errors: kNotFound (no such name, or not open); kInternal as acquire_model's.
+// Errors: kNotFound (no such name, or not open); kCancelled (it is being opened: ask again);
+// kInternal as acquire_model's.
 Result<std::shared_ptr<Runtime>> find_open_model(ServerState& server, std::string_view name);
 
 // A model that is open, and stays so.
@@ -32,6 +33,8 @@ struct OpenModel {
 // also when the target has just been taken away.
 Result<OpenModel> open_model(ServerState& server, const HttpRequest& request,
                              std::string_view name);
+// The same of a model that is open. Errors: as find_open_model's; kCancelled as open_model's.
+Result<OpenModel> find_open_target(ServerState& server, std::string_view name);
 
 // What the client is told of such an error.
 HttpReply model_error_reply(const Status& status);

@@ -36,7 +36,7 @@ std::string name_of(Token token, const Vocabulary& vocabulary) {
 
 HttpReply props(ServerState& server, const HttpRequest& request) {
   const std::string_view asked = request.parameter("model");
-  const Result<OpenModel> model = open_model(server, request, asked);
+  const Result<OpenModel> model = find_open_target(server, asked);
   if (!model.ok()) return model_error_reply(model.status());
   const Vocabulary& vocabulary = model->target->vocabulary();
   const SpecialTokens special = vocabulary.special();

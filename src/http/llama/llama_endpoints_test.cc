@@ -38,13 +38,32 @@ TEST_F(LlamaEndpointsTest, SlotsTellHowMuchIsGoingOnAndNoPrompts) {
   EXPECT_FALSE(slots[0].contains("prompt"));
 }
 
-// Whoever watches the slots must not load a model, nor put another one away for it.
-TEST_F(LlamaEndpointsTest, SlotsOfAModelThatIsNotOpenAreNotThere) {
+// Whoever only looks must not load a model, nor put another one away for it.
+TEST_F(LlamaEndpointsTest, WhoAsksForPropertiesOrSlotsOpensNoModel) {
   start();
   catalog_->open = false;
-  const HttpReply reply = ask("GET", "/slots");
-  EXPECT_EQ(reply.status, 404);
-  EXPECT_NE(reply.body.find("model 'fake' is not open"), std::string::npos) << reply.body;
+  catalog_->state = ModelState::kAbsent;
+  for (const char* path : {"/props", "/slots", "/outrider/speculation"}) {
+    for (const std::string model : {"fake", ""}) {
+      const HttpReply reply =
+          server_->answer({.method = "GET", .path = path, .query = {{"model", model}}});
+      EXPECT_EQ(reply.status, 404) << path;
+      EXPECT_NE(reply.body.find("model 'fake' is not open"), std::string::npos) << reply.body;
+    }
+  }
+  EXPECT_EQ(catalog_->acquired, 0);
+}
+
+TEST_F(LlamaEndpointsTest, WhileAModelLoadsItsPropertiesAreASentenceAndNoWait) {
+  start();
+  catalog_->open = false;
+  catalog_->state = ModelState::kLoading;
+  for (const char* path : {"/props", "/slots"}) {
+    const HttpReply reply = ask("GET", path);
+    EXPECT_EQ(reply.status, 503) << path;
+    EXPECT_NE(reply.body.find("Loading model 'fake'"), std::string::npos) << reply.body;
+  }
+  EXPECT_EQ(catalog_->acquired, 0);
 }
 
 TEST_F(LlamaEndpointsTest, WhatThisServerIsNotForIs501WithASentence) {
