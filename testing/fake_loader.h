@@ -36,8 +36,8 @@ struct FakeFile {
   Capabilities capabilities;      // n_vocab, n_ctx, n_batch and n_sequences come from elsewhere
   std::optional<Status> failure;  // of loading
   std::int32_t load_steps = 0;    // progress reports before the last one
-  // Called at the end of each evaluation of its targets, on the thread that evaluates. By it a test
-  // holds them (testing/step_gate.h).
+  // Called at the end of each evaluation of its models, targets or drafts, on the thread that
+  // evaluates. By it a test holds them (testing/step_gate.h).
   std::function<void()> on_evaluated;
   bool throws = false;      // loading ends with an exception
   std::uint64_t bytes = 0;  // what it takes, and is estimated to take
@@ -213,6 +213,9 @@ class FakeLoader : public ModelLoader {
         .target = std::move(target),
         .model =
             FakeModel(FakeTarget::capabilities_of(*file, options), FakeTarget::rows_of(*file))});
+    if (file->on_evaluated) {
+      models->model.on_evaluated([called = file->on_evaluated](std::int64_t) { called(); });
+    }
     const Vocabulary& vocabulary = models->target->vocabulary();
     return std::make_unique<Draft>(
         Draft{.models = models,

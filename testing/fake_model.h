@@ -79,6 +79,7 @@ class FakeModel : public LanguageModel {
   void on_evaluated(std::function<void(std::int64_t)> hook) { after_ = std::move(hook); }
 
   bool waits(SeqId seq) const;  // for a commit
+  bool is_interrupted() const { return interrupt_ != nullptr && interrupt_->load(); }  // any thread
 
   // What was evaluated so far: calls and tokens.
   std::int64_t evaluations() const { return evaluations_; }
