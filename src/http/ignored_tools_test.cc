@@ -1,9 +1,11 @@
-// Agents send tools that nobody here can call, and ask for nothing by it: they get their answer.
+// Agents send tools that nobody here can call, and ask for nothing by it: they get their answer. So
+// they do where they wish something of it that nothing comes of here.
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "http/completion/body_test.h"
+#include "http/completion/completion_task.h"
 #include "http/fixture_test.h"
 
 namespace outrider::http {
@@ -28,9 +30,10 @@ class IgnoredToolsTest : public ServerTest {
   HttpReply reply_to(const std::string& path, const char* more) {
     return post(path, body(path, more));
   }
-  static std::string ignored(const HttpReply& reply) {
+  static std::string ignored(const HttpReply& reply,
+                             std::string_view header = kIgnoredToolsHeader) {
     for (const auto& [name, value] : reply.headers) {
-      if (name == "x-outrider-ignored-tools") return value;
+      if (name == header) return value;
     }
     return "";
   }
@@ -128,6 +131,33 @@ TEST_F(IgnoredToolsTest, AreRefusedAlikeWhereOneIsToBeCalled) {
     const HttpReply reply = reply_to(one.path, one.fields);
     EXPECT_EQ(reply.status, 400) << reply.body;
     EXPECT_NE(reply.body.find(one.field), std::string::npos) << reply.body;
+  }
+}
+
+TEST_F(IgnoredToolsTest, WishesOfTheAnswerThatNothingComesOfAreSaidInAHeader) {
+  start();
+  struct Case {
+    const char* path;
+    const char* fields;
+    const char* ignored;
+  };
+  const Case cases[] = {{kResponses, R"({"text":{"verbosity":"low"},"max_tool_calls":3,"include":[
+                       "reasoning.encrypted_content","message.output_text.logprobs"]})",
+                         "include=reasoning.encrypted_content, text.verbosity"},
+                        {kMessages, R"({"thinking":{"type":"enabled","budget_tokens":1024}})",
+                         "thinking.budget_tokens"},
+                        {kChat, R"({"verbosity":"high"})", "verbosity"},
+                        {kResponses, R"({"text":{"format":{"type":"text"}}})", ""},
+                        {kMessages, R"({"thinking":{"type":"adaptive"}})", ""},
+                        {kChat, R"({"verbosity":null})", ""}};
+  for (const Case& one : cases) {
+    Json asked = body(one.path, one.fields);
+    for (const bool stream : {false, true}) {
+      asked["stream"] = stream;
+      const HttpReply reply = post(one.path, asked);
+      EXPECT_EQ(reply.status, 200) << reply.body;
+      EXPECT_EQ(ignored(reply, kIgnoredHeader), one.ignored) << one.fields;
+    }
   }
 }
 

@@ -70,10 +70,15 @@ void read_choice_of_tool(api::JsonFields& fields, CompletionRequest& request) {
   if (type == "tool") api::require_tool(fields, "tool_choice.name", name, request);
 }
 
-// Returns whether the answer is to show what the model thinks.
-bool read_thinking(api::JsonFields& fields, CompletionRequest& request) {
+// Returns whether the answer is to show what the model thinks. Nothing said is as good as disabled:
+// clients that did not ask for it do not expect such blocks, nor that they take up max_tokens.
+bool read_thinking(api::JsonFields& fields, CompletionRequest& request,
+                   std::vector<std::string>& ignored) {
   const Json* given = fields.any("thinking");
-  if (given == nullptr) return true;
+  if (given == nullptr) {
+    request.chat.reasoning = false;
+    return false;
+  }
   static constexpr std::string_view kIgnoredOfThinking[] = {"budget_tokens"};
   static constexpr api::Dialect kThinkingDialect{
       .names = {}, .ignored = kIgnoredOfThinking, .null_is_absent = true};
@@ -85,9 +90,12 @@ bool read_thinking(api::JsonFields& fields, CompletionRequest& request) {
   inner.require("type");
   inner.choice("type", type, kTypes);
   inner.choice("display", display, kDisplays);
+  if (given->is_object() && given->contains("budget_tokens")) {
+    ignored.emplace_back("thinking.budget_tokens");
+  }
   fields.take(inner.finish());
   request.chat.reasoning = type != "disabled";
-  return display != "omitted";
+  return request.chat.reasoning && display != "omitted";
 }
 
 void read_output_config(api::JsonFields& fields, CompletionRequest& request) {
@@ -129,7 +137,7 @@ Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool c
   api::read_each_tool(fields, request, read_tool);
   read_choice_of_tool(fields, request);
   check_tools_left(fields, task.ignored_tools, request);
-  const bool show_thinking = read_thinking(fields, request);
+  const bool show_thinking = read_thinking(fields, request, task.ignored);
   api::read_settings_fields(fields, request);
   read_output_config(fields, request);
   fields.require("model");

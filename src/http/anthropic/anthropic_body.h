@@ -6,8 +6,10 @@
 //                   one is an assistant's, the answer goes on with its text
 //   tools           [{"name","description","input_schema"}]; tool_choice: {"type": auto, any, tool
 //                   or none, "name", "disable_parallel_tool_use"}
-//   thinking        {"type": disabled: the model answers at once; enabled, adaptive: it may think,
-//                   "display": omitted: the answer does not show it}
+//   thinking        {"type": disabled, as without it: the model answers at once, and where it
+//   thinks
+//                   nevertheless, since its template cannot switch that, the answer does not show
+//                   it; enabled, adaptive: it may think, "display": omitted: likewise not shown}
 //   output_config   {"format": {"type":"json_schema","schema"}, "effort"}
 //   max_tokens, temperature, top_p, top_k, stop_sequences, stream, and our own fields
 //                   (api/completion_params.h) under their names

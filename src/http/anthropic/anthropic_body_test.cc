@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "http/completion/body_test.h"
+#include "http/fixture_test.h"
 
 namespace outrider::http {
 namespace {
@@ -79,6 +80,14 @@ TEST(AnthropicBody, SettingsHaveTheApisNamesOrOurs) {
                                "schema":{"type":"array"}}}})"))
                 .sampling.json_schema,
             R"({"type":"array"})");
+}
+
+TEST(AnthropicBody, ModelsThinkWhereTheClientAsksForIt) {
+  EXPECT_FALSE(read(body_with("{}")).chat.reasoning);
+  EXPECT_FALSE(read(body_with(R"({"thinking":null})")).chat.reasoning);
+  EXPECT_FALSE(read(body_with(R"({"output_config":{"effort":"max"}})")).chat.reasoning)
+      << "which is about how much, not whether";
+  EXPECT_TRUE(read(body_with(R"({"thinking":{"type":"adaptive"}})")).chat.reasoning);
 }
 
 TEST(AnthropicBody, ToolsAndWhichOfThemMayBeCalled) {
@@ -161,6 +170,40 @@ TEST(AnthropicBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
     EXPECT_NE(task.status().message().find(one.field), std::string::npos)
         << task.status().message();
   }
+}
+
+class ThinkingTest : public ServerTest {
+ protected:
+  // The types of the blocks of an answer that begins with a thought, whole and streamed.
+  std::vector<std::string> blocks(const char* fields) {
+    Json body = body_with(fields);
+    body["model"] = "fake";
+    std::vector<std::string> types;
+    const Json message = object(post("/v1/messages", body));
+    for (const Json& block : message["content"]) types.push_back(block["type"]);
+    body["stream"] = true;
+    std::vector<std::string> streamed;
+    for (const Json& event : events(post("/v1/messages", body))) {
+      if (event["type"] == "content_block_start")
+        streamed.push_back(event["content_block"]["type"]);
+    }
+    EXPECT_EQ(streamed, types) << fields;
+    return types;
+  }
+};
+
+// Of templates that cannot switch thinking off, too.
+TEST_F(ThinkingTest, ThoughtsAreShownToThoseWhoAskedForThem) {
+  testing::FakeFile thinks{.chat = true};
+  for (Token token = 0; token < thinks.n_vocab; ++token) thinks.pieces[token] = "(think hm)";
+  start({}, thinks);
+  using Types = std::vector<std::string>;
+  const Types hidden = {"text"};
+  EXPECT_EQ(blocks("{}"), hidden);
+  EXPECT_EQ(blocks(R"({"thinking":{"type":"disabled"}})"), hidden);
+  EXPECT_EQ(blocks(R"({"thinking":{"type":"enabled","display":"omitted"}})"), hidden);
+  EXPECT_EQ(blocks(R"({"thinking":{"type":"enabled","budget_tokens":1024}})"),
+            (Types{"thinking", "text"}));
 }
 
 }  // namespace

@@ -208,6 +208,9 @@ HttpReply answer_completion(ServerState& server, const HttpRequest& request, Com
   if (!task.ignored_tools.empty()) {
     reply.headers.emplace_back(kIgnoredToolsHeader, header_list(task.ignored_tools));
   }
+  if (!task.ignored.empty()) {
+    reply.headers.emplace_back(kIgnoredHeader, header_list(task.ignored));
+  }
   return reply;
 }
 

@@ -35,6 +35,9 @@ struct CompletionTask {
   std::int32_t ping_s = kPingSeconds;
   // The types of tools that were left out, which the reply says in kIgnoredToolsHeader.
   std::vector<std::string> ignored_tools;
+  // What the client wishes of the answer that nothing comes of here, as the body spells it
+  // ("text.verbosity"), which the reply says in kIgnoredHeader.
+  std::vector<std::string> ignored;
   std::unique_ptr<AnswerForm> form;  // not null
 
   // `n` answers to the same: answer i has the seed of the request, plus i.
@@ -45,6 +48,7 @@ inline constexpr std::int32_t kMaxAnswers = 16;
 
 // "web_search, local_shell": a header, which no client stumbles over.
 inline constexpr std::string_view kIgnoredToolsHeader = "x-outrider-ignored-tools";
+inline constexpr std::string_view kIgnoredHeader = "x-outrider-ignored";
 
 // An error where `n` answers to each of `prompts` prompts have made more than kMaxAnswers.
 Status check_answers(const CompletionTask& task, std::size_t prompts, std::int32_t n);

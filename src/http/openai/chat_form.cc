@@ -112,6 +112,9 @@ Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   unify_logprobs(body);
   CompletionTask task;
   task.ignored_tools = take_out_other_tools(body, "function");
+  if (body.is_object() && !body.value("verbosity", Json()).is_null()) {
+    task.ignored.emplace_back("verbosity");
+  }
   CompletionRequest request = options.defaults;
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());

@@ -1,6 +1,7 @@
 #include "http/openai/responses_body.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -31,7 +32,6 @@ constexpr std::string_view kIgnored[] = {"user",
                                          "prompt_cache_options",
                                          "prompt_cache_retention",
                                          "context_management",
-                                         "max_tool_calls",
                                          "client_metadata",
                                          "stream_options"};
 constexpr api::Dialect kDialect{.names = kNames, .ignored = kIgnored, .null_is_absent = true};
@@ -124,13 +124,21 @@ void read_choice_of_tool(api::JsonFields& fields, CompletionRequest& request) {
   if (choice == "required") request.chat.tool_choice = ToolChoice::kRequired;
 }
 
-void read_text_options(api::JsonFields& fields, CompletionRequest& request) {
+// Models here know nothing of verbosity.
+void read_verbosity(api::JsonFields& text, std::vector<std::string>& ignored) {
+  static constexpr std::string_view kVerbosities[] = {"low", "medium", "high"};
+  std::string verbosity;
+  text.choice("verbosity", verbosity, kVerbosities);
+  if (!verbosity.empty()) ignored.emplace_back("text.verbosity");
+}
+
+void read_text_options(api::JsonFields& fields, CompletionRequest& request,
+                       std::vector<std::string>& ignored) {
   const Json* text = fields.any("text");
   if (text == nullptr) return;
-  static constexpr std::string_view kIgnoredOfText[] = {"verbosity"};
-  static constexpr api::Dialect kTextDialect{
-      .names = {}, .ignored = kIgnoredOfText, .null_is_absent = true};
+  static constexpr api::Dialect kTextDialect{.names = {}, .ignored = {}, .null_is_absent = true};
   api::JsonFields inner(*text, "text.", &kTextDialect);
+  read_verbosity(inner, ignored);
   const Json* format = inner.any("format");
   if (format != nullptr) {
     static constexpr std::string_view kIgnoredOfFormat[] = {"name", "description"};
@@ -157,12 +165,24 @@ void read_text_options(api::JsonFields& fields, CompletionRequest& request) {
 }
 
 // "include" asks for more in the answer. Of what it can name there are only log-probabilities here.
-void read_include(api::JsonFields& fields, CompletionRequest& request) {
+void read_include(api::JsonFields& fields, CompletionRequest& request,
+                  std::vector<std::string>& ignored) {
   std::vector<std::string> include;
   fields.texts("include", include);
-  const bool logprobs =
-      std::find(include.begin(), include.end(), "message.output_text.logprobs") != include.end();
-  if (logprobs && request.logprobs < 0) request.logprobs = 0;
+  for (const std::string& one : include) {
+    if (one != "message.output_text.logprobs") {
+      ignored.push_back("include=" + one);
+    } else if (request.logprobs < 0) {
+      request.logprobs = 0;
+    }
+  }
+}
+
+// It counts calls of the service's own tools, of which there are none here, so that it is kept to;
+// calls of functions are the client's, and not counted.
+void read_most_calls(api::JsonFields& fields) {
+  std::int64_t most = 0;
+  fields.integer("max_tool_calls", most, 1, std::numeric_limits<std::int64_t>::max());
 }
 
 }  // namespace
@@ -186,8 +206,9 @@ Result<CompletionTask> read_responses_task(Json body, const ServerOptions& optio
     api::read_reasoning_at(fields, "reasoning", *reasoning, request);
   }
   api::read_settings_fields(fields, request);
-  read_include(fields, request);
-  read_text_options(fields, request);
+  read_include(fields, request, task.ignored);
+  read_text_options(fields, request, task.ignored);
+  read_most_calls(fields);
   fields.text("model", task.model);
   fields.boolean("stream", task.stream);
   OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));

@@ -154,6 +154,9 @@ TEST(ResponsesBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
       {R"({"input":"x","reasoning":{"effort":"much"}})", "reasoning.effort"},
       {R"({"input":"x","max_output_tokens":-5})", "max_output_tokens"},
       {R"({"input":"x","temperature":"hot"})", "temperature"},
+      {R"({"input":"x","max_tool_calls":0})", "max_tool_calls"},
+      {R"({"input":"x","text":{"verbosity":"chatty"}})", "text.verbosity"},
+      {R"({"input":"x","include":[5]})", "include[0]"},
       {R"({"input":"x","messages":[]})", "messages"},
       {R"({"input":"x","n":2})", "n"},
       {R"({"input":"x","tempature":1})", "tempature"}};

@@ -71,6 +71,7 @@ Json usage_json(const Answer& answer) {
 Json settings_of(const Json& body, const CompletionRequest& request) {
   Json settings = {{"instructions", Json()},
                    {"max_output_tokens", Json()},
+                   {"max_tool_calls", Json()},
                    {"metadata", Json::object()},
                    {"parallel_tool_calls", request.chat.parallel_tool_calls},
                    {"previous_response_id", Json()},
@@ -83,8 +84,9 @@ Json settings_of(const Json& body, const CompletionRequest& request) {
                    {"top_p", request.sampling.top_p},
                    {"truncation", "disabled"},
                    {"user", Json()}};
-  for (const char* name : {"instructions", "max_output_tokens", "metadata", "reasoning",
-                           "temperature", "text", "tool_choice", "tools", "top_p", "user"}) {
+  for (const char* name :
+       {"instructions", "max_output_tokens", "max_tool_calls", "metadata", "reasoning",
+        "temperature", "text", "tool_choice", "tools", "top_p", "user"}) {
     const Json::const_iterator given = body.find(name);
     if (given != body.end() && !given->is_null()) settings[name] = *given;
   }

@@ -180,11 +180,8 @@ TEST(ResponsesForm, AFailureEndsTheStreamWithWhatWasSaid) {
 class ResponsesServerTest : public ServerTest {
  protected:
   static Json body() {
-    return {{"model", "fake"},
-            {"input", "abc"},
-            {"instructions", "d"},
-            {"max_output_tokens", 12},
-            {"seed", 7}};
+    return {{"model", "fake"},         {"input", "abc"},      {"instructions", "d"},
+            {"max_output_tokens", 12}, {"max_tool_calls", 3}, {"seed", 7}};
   }
 };
 
@@ -201,6 +198,7 @@ TEST_F(ResponsesServerTest, TheTextIsThatOfTheSameConversationInChat) {
   EXPECT_TRUE(response["speculation"]["steps"].is_number());
   EXPECT_EQ(response["instructions"], "d");
   EXPECT_EQ(response["max_output_tokens"], 12);
+  EXPECT_EQ(response["max_tool_calls"], 3);
 }
 
 TEST_F(ResponsesServerTest, AStreamAndTheWholeSayTheSame) {
