@@ -55,6 +55,10 @@ wanting() {
       command -v file >/dev/null || echo file  # CPack asks it what is a program
       command -v debootstrap >/dev/null || echo debootstrap
       [[ $(uname -m) != x86_64 ]] || command -v qemu-x86_64 >/dev/null || echo qemu-user ;;
+    arm)  # scripts/test_arm.sh
+      command -v aarch64-linux-gnu-g++ >/dev/null || echo g++-aarch64-linux-gnu
+      command -v qemu-aarch64 >/dev/null || echo qemu-user
+      [[ -e /usr/src/googletest/googletest/src/gtest-all.cc ]] || echo libgtest-dev ;;
     shells)
       command -v zsh >/dev/null || echo zsh
       command -v fish >/dev/null || echo fish

@@ -191,6 +191,7 @@ cmd_sanitize() {
 SOAK_TESTS=('http_test ServerReliability.* 20' 'integration_test MutatedModels.* 20'
   'store_test AtomicFileTest.AKill* 5')
 SOAK_MUTATIONS=1000  # of each input of the fuzz targets
+SOAK_ARM_MINUTES=10  # to compile the kernels and run their tests as three processors; half a minute on 2 cores
 
 # timed MINUTES NAME COMMAND...: says what it took; a failure, or no end in time, counts.
 timed() {
@@ -221,11 +222,21 @@ soak_round() {
   done
 }
 
+# The kernels for Arm, under qemu. Once, not in each round: no seed changes what their tests compare.
+soak_arm() {
+  if ! (need arm); then
+    say "./dev: going on without the kernels for Arm"
+    return
+  fi
+  timed "$SOAK_ARM_MINUTES" "the kernels for Arm" scripts/test_arm.sh
+}
+
 # Rounds, each with another seed, until the time is over; at least one.
 cmd_soak() {
   local minutes=${1:-10} end seed
   [[ $minutes =~ ^(0|[1-9][0-9]*)$ ]] || die "soak: give the minutes as a whole number"
   cmd_build release
+  soak_arm
   end=$((SECONDS + 60 * minutes))
   while true; do
     seed=$((RANDOM * 32768 + RANDOM))
