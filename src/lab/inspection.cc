@@ -36,8 +36,8 @@ Result<InspectedModel> inspect_model(const ModelOptions& options, const LoadHook
   InspectedModel result{.file = std::move(*file), .options = options};
   result.plan = llama::settings_rule(*facts, options);
   result.hint = llama::inexact_hint(*facts, result.plan);
-  result.kernels = llama::kernel_use(options.kernels, facts->own_bytes);
-  result.twice_bytes = facts->twice_bytes;
+  result.kernels = llama::kernel_use(options.kernels, result.plan.extra_bufts, facts->own_bytes);
+  result.twice_bytes = result.kernels.own ? facts->twice_bytes : 0;
   result.n_prediction = header.n_prediction;
   result.prediction_bytes = header.prediction_bytes;
   if (!llama::has_prediction_layers(header.architecture)) {

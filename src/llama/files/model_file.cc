@@ -174,11 +174,10 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   if (!options.tensor_split.empty()) params.tensor_split = shares.data();
   OUTRIDER_ASSIGN_OR_RETURN(std::vector<ggml_backend_dev_t> devices, devices_for(options));
   if (!devices.empty()) params.devices = devices.data();
-  const bool wants_kernels = options.kernels == KernelChoice::kAuto && options.extra_bufts;
+  const KernelsForLoad kernels(options.kernels, options.extra_bufts);
   // Beside a GPU llama.cpp would keep what stays on the processor in memory that the GPU reads, for
   // batches of 32 tokens and more; no kernels but ggml's take it from there.
-  params.no_host = wants_kernels;
-  const KernelsForLoad kernels(wants_kernels);
+  params.no_host = kernels.wanted();
   OUTRIDER_RETURN_IF_ERROR(file->read(path, params, hooks));
   Result<Adapters> adapters = Adapters::load(file->handle(), options.lora);
   if (!adapters.ok()) return adapters.status();
@@ -190,7 +189,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
     file->facts_.prediction_bytes = header->prediction_bytes;
   }
   file->facts_.extra_bufts = options.extra_bufts;
-  file->facts_.kernels = kernels.use(options.kernels);
+  file->facts_.kernels = kernels.use();
   file->facts_.all_on_cpu =
       options.n_gpu_layers == 0 || (options.workers.empty() && !has_other_device());
   if (!options.head) OUTRIDER_RETURN_IF_ERROR(check_generates(path, file->facts_));

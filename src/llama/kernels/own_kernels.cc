@@ -27,35 +27,38 @@ void register_own_kernels(const kernels::InstructionSet& set) {
 
 const OwnKernels& own_kernels() { return state(); }
 
-KernelsForLoad::KernelsForLoad(bool wanted) {
-  kernel_load() = {.wanted = wanted && own_kernels().available};
-}
-
-KernelsForLoad::~KernelsForLoad() { kernel_load() = {}; }
-
-KernelUse kernel_use(KernelChoice choice, std::uint64_t bytes) {
+KernelUse kernel_use(KernelChoice choice, bool extra_bufts, std::uint64_t bytes) {
   KernelUse use;
-  use.own = bytes > 0;
-  if (use.own) {
-    use.instruction_set = own_kernels().instruction_set;
-  } else if (choice == KernelChoice::kStock) {
+  if (choice == KernelChoice::kStock) {
     use.reason = "asked for (kernels=stock)";
   } else if (!own_kernels().available) {
     use.reason = own_kernels().reason;
-  } else {
+  } else if (!extra_bufts) {
+    use.reason =
+        "the weights are left as the file has them, since llama.cpp's kernels are exact "
+        "with those that ours do not take";
+  } else if (bytes == 0) {
     use.reason = "no weights on this processor are of a type that Outrider's kernels know";
+  } else {
+    use.own = true;
+    use.instruction_set = own_kernels().instruction_set;
   }
   return use;
 }
 
-KernelUse KernelsForLoad::use(KernelChoice choice) const {
+KernelsForLoad::KernelsForLoad(KernelChoice choice, bool extra_bufts)
+    : choice_(choice), extra_bufts_(extra_bufts) {
+  // Bytes are not known yet; any would be packed.
+  kernel_load() = {.wanted = kernel_use(choice, extra_bufts, 1).own};
+}
+
+KernelsForLoad::~KernelsForLoad() { kernel_load() = {}; }
+
+bool KernelsForLoad::wanted() const { return kernel_load().wanted; }
+
+KernelUse KernelsForLoad::use() const {
   const KernelLoad& load = kernel_load();
-  KernelUse use = kernel_use(choice, load.packed_bytes);
-  if (choice == KernelChoice::kAuto && own_kernels().available && !load.wanted) {
-    use.reason =
-        "the weights are left as the file has them, since llama.cpp's kernels are exact "
-        "with those that ours do not take";
-  }
+  KernelUse use = kernel_use(choice_, extra_bufts_, load.packed_bytes);
   use.packed_bytes = load.packed_bytes;
   use.packed_in_file_bytes = load.file_bytes;
   return use;

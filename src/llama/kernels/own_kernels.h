@@ -4,8 +4,8 @@
 // weights itself. While a model is loaded, llama.cpp offers each matrix to it first; it takes those
 // whose type the kernels know and that are only multiplied with, and packs them. From then on ggml
 // asks it for every product (MUL_MAT) and every product with experts (MUL_MAT_ID) with such
-// weights, and they are computed on the threads that compute its graph. Everything else is ggml's
-// as before.
+// weights, and for the attention whose queries are such products; they are computed on the threads
+// that compute its graph. Everything else is ggml's as before.
 //
 // What may keep a process from them: ggml's private headers do not fit (found out when
 // configuring), or what they compute is not, bit for bit, what plain code computes (found out when
@@ -33,20 +33,28 @@ struct OwnKernels {
 };
 const OwnKernels& own_kernels();
 
-// What multiplies a model of whose weights the kernels take so many bytes.
-KernelUse kernel_use(KernelChoice choice, std::uint64_t bytes);
+// What multiplies a model, and if not our kernels, why not: the one place that says so. `choice` is
+// what was asked for, `extra_bufts` whether weights may be packed (ModelFile::load's), `bytes` how
+// much of them our kernels take on this processor.
+KernelUse kernel_use(KernelChoice choice, bool extra_bufts, std::uint64_t bytes);
 
-// While it lives, models that this thread loads get the kernels if `wanted`, and what they take is
-// counted. One a thread at a time.
+// While it lives, models that this thread loads get the kernels if they can be had, and what they
+// take is counted. One a thread at a time.
 class KernelsForLoad {
  public:
-  explicit KernelsForLoad(bool wanted);
+  KernelsForLoad(KernelChoice choice, bool extra_bufts);
   ~KernelsForLoad();
   KernelsForLoad(const KernelsForLoad&) = delete;
   KernelsForLoad& operator=(const KernelsForLoad&) = delete;
 
-  // Of the model that was loaded since, for which `choice` was asked.
-  KernelUse use(KernelChoice choice) const;
+  bool wanted() const;
+
+  // Of the model that was loaded since.
+  KernelUse use() const;
+
+ private:
+  KernelChoice choice_;
+  bool extra_bufts_;
 };
 
 }  // namespace outrider::llama

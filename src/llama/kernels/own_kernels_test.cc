@@ -80,6 +80,27 @@ InstructionSet with_wrong_attention() {
   return set;
 }
 
+TEST(KernelUseTest, TheReasonsAreSaidInOnePlaceForALoadAndForWhatIsOnlyInspected) {
+  ensure_backend();
+  if (!own_kernels().available) GTEST_SKIP() << own_kernels().reason;
+  const auto reason = [](KernelChoice choice, bool extra_bufts, std::uint64_t bytes) {
+    const KernelUse use = kernel_use(choice, extra_bufts, bytes);
+    EXPECT_EQ(use.own, use.reason.empty());
+    EXPECT_EQ(use.own, !use.instruction_set.empty());
+    // A load that packs nothing says the same.
+    const KernelsForLoad load(choice, extra_bufts);
+    EXPECT_EQ(load.wanted(), kernel_use(choice, extra_bufts, 1).own);
+    EXPECT_EQ(load.use().reason, kernel_use(choice, extra_bufts, 0).reason);
+    return use.reason;
+  };
+  EXPECT_EQ(reason(KernelChoice::kAuto, true, 100), "");
+  EXPECT_NE(reason(KernelChoice::kAuto, true, 0).find("no weights"), std::string::npos);
+  EXPECT_NE(reason(KernelChoice::kAuto, false, 100).find("as the file has them"),
+            std::string::npos);
+  EXPECT_NE(reason(KernelChoice::kStock, true, 100).find("kernels=stock"), std::string::npos);
+  EXPECT_NE(reason(KernelChoice::kStock, false, 100).find("kernels=stock"), std::string::npos);
+}
+
 // Registers them before the model's backend does.
 template <InstructionSet (*kMake)()>
 struct Registered {
