@@ -8,6 +8,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "llama/gguf/integers.h"
+
 namespace outrider::llama {
 namespace {
 
@@ -17,33 +19,16 @@ Status damaged(const std::string& path, const std::string& what) {
   return data_loss("'" + path + "' is damaged: " + what + "; fetch the file again");
 }
 
-}  // namespace
-
-std::optional<std::int64_t> whole_number(const gguf_context* gguf, const std::string& key) {
-  const std::int64_t id = gguf_find_key(gguf, key.c_str());
-  if (id < 0) return std::nullopt;
-  switch (gguf_get_kv_type(gguf, id)) {
-    case GGUF_TYPE_UINT32:
-      return gguf_get_val_u32(gguf, id);
-    case GGUF_TYPE_INT32:
-      return gguf_get_val_i32(gguf, id);
-    default:
-      return std::nullopt;  // llama.cpp refuses other types itself
-  }
-}
-
-namespace {
-
 Status check_layers(const std::string& path, const gguf_context* gguf, const std::string& prefix) {
   const std::string key = prefix + "block_count";
-  const std::optional<std::int64_t> n = whole_number(gguf, key);
+  const std::optional<std::int64_t> n = gguf::integer(gguf, key);
   if (n && (*n < 1 || *n > kMaxLayers)) {
     return damaged(path, key + " is " + std::to_string(*n) + ", but must be from 1 to " +
                              std::to_string(kMaxLayers));
   }
   // llama.cpp aborts (llama-model.cpp:1262).
   const std::string predicting = prefix + "nextn_predict_layers";
-  const std::optional<std::int64_t> of_them = whole_number(gguf, predicting);
+  const std::optional<std::int64_t> of_them = gguf::integer(gguf, predicting);
   if (!n || !of_them || (*of_them >= 0 && *of_them <= *n)) return Status();
   return damaged(path, predicting + " is " + std::to_string(*of_them) +
                            ", but must be from 0 to block_count, which is " + std::to_string(*n));

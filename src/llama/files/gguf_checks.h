@@ -6,8 +6,6 @@
 // not trusted belongs into a process of its own.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -15,10 +13,6 @@
 struct gguf_context;
 
 namespace outrider::llama {
-
-// The key's whole number; empty when there is none, or one of another type than 32 bits, which
-// llama.cpp refuses.
-std::optional<std::int64_t> whole_number(const gguf_context* gguf, const std::string& key);
 
 // Errors: kDataLoss, naming the file, the key and what would be right. Milliseconds for 250,000
 // tokens.

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstring>
 #include <exception>
-#include <limits>
 #include <string_view>
+#include <utility>
 
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
 #include "llama/files/gguf_checks.h"
 #include "llama/gguf/gguf_start.h"
+#include "llama/gguf/integers.h"
 
 namespace outrider::llama {
 namespace {
@@ -46,16 +46,14 @@ class Metadata {
     return gguf_get_val_bool(gguf_, id);
   }
 
-  // A scalar as a list of one.
+  // A single one as a list of one; what llama.cpp could not count with either is 0.
   std::vector<std::int32_t> numbers(const std::string& key) const {
-    const std::int64_t id = gguf_find_key(gguf_, key.c_str());
-    if (id < 0) return {};
-    const gguf_type type = gguf_get_kv_type(gguf_, id);
-    if (type == GGUF_TYPE_STRING) return {};  // of which ggml gives no data, but aborts
-    if (type != GGUF_TYPE_ARRAY) return one(type, gguf_get_val_data(gguf_, id), 1);
-    const gguf_type of = gguf_get_arr_type(gguf_, id);
-    if (of == GGUF_TYPE_STRING) return {};
-    return one(of, gguf_get_arr_data(gguf_, id), gguf_get_arr_n(gguf_, id));
+    std::vector<std::int32_t> result;
+    for (const std::int64_t value : gguf::integers(gguf_, key)) {
+      result.push_back(
+          std::in_range<std::int32_t>(value) && value > 0 ? static_cast<std::int32_t>(value) : 0);
+    }
+    return result;
   }
 
   std::int32_t number(const std::string& key) const {
@@ -72,42 +70,6 @@ class Metadata {
   }
 
  private:
-  template <typename T>
-  static std::vector<std::int32_t> convert(const void* data, std::size_t n) {
-    std::vector<std::int32_t> result;
-    for (std::size_t i = 0; i < n; ++i) {
-      T value{};
-      std::memcpy(&value, static_cast<const char*>(data) + i * sizeof(T), sizeof(T));
-      const bool fits = value >= T{0} && static_cast<std::uint64_t>(value) <=
-                                             std::numeric_limits<std::int32_t>::max();
-      result.push_back(fits ? static_cast<std::int32_t>(value) : 0);
-    }
-    return result;
-  }
-
-  static std::vector<std::int32_t> one(gguf_type type, const void* data, std::size_t n) {
-    switch (type) {
-      case GGUF_TYPE_UINT8:
-        return convert<std::uint8_t>(data, n);
-      case GGUF_TYPE_INT8:
-        return convert<std::int8_t>(data, n);
-      case GGUF_TYPE_UINT16:
-        return convert<std::uint16_t>(data, n);
-      case GGUF_TYPE_INT16:
-        return convert<std::int16_t>(data, n);
-      case GGUF_TYPE_UINT32:
-        return convert<std::uint32_t>(data, n);
-      case GGUF_TYPE_INT32:
-        return convert<std::int32_t>(data, n);
-      case GGUF_TYPE_UINT64:
-        return convert<std::uint64_t>(data, n);
-      case GGUF_TYPE_INT64:
-        return convert<std::int64_t>(data, n);
-      default:
-        return {};
-    }
-  }
-
   const gguf_context* gguf_;
 };
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "ggml.h"
 #include "gguf.h"
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
+#include "llama/gguf/integers.h"
 #include "llama/kernels/kernel_buffer.h"
 
 namespace outrider::llama {
@@ -23,9 +25,15 @@ bool is_multiplied(const std::string& name, std::int64_t n_rows, bool tied_outpu
 }
 
 std::int32_t experts_used(const gguf_context* gguf, const std::string& architecture) {
-  const std::int64_t key = gguf_find_key(gguf, (architecture + ".expert_used_count").c_str());
-  if (key < 0 || gguf_get_kv_type(gguf, key) != GGUF_TYPE_UINT32) return 1;
-  return static_cast<std::int32_t>(std::clamp<std::uint32_t>(gguf_get_val_u32(gguf, key), 1, 4096));
+  const std::optional<std::int64_t> n = gguf::integer(gguf, architecture + ".expert_used_count");
+  return gguf::in_32_bits(std::clamp<std::int64_t>(n.value_or(1), 1, 4096));
+}
+
+// Several matrices in one tensor are experts, or the heads of latent attention (attn_v_b), each of
+// which meets a part of the activations; our kernels know the former.
+bool own_kernels_take(const ggml_tensor* tensor) {
+  const bool experts = std::string(tensor->name).find("exps.") != std::string::npos;
+  return kernel_buffer_takes(tensor) && (tensor->ne[2] == 1 || experts);
 }
 
 }  // namespace
@@ -51,7 +59,7 @@ Result<std::vector<Matrix>> read_matrices(const std::string& path, const GgufHea
                   .bytes = ggml_nbytes(tensor),
                   .elements = static_cast<std::uint64_t>(ggml_nelements(tensor)),
                   .columns = static_cast<std::uint64_t>(tensor->ne[0]),
-                  .own_kernels_take_it = kernel_buffer_takes(tensor)};
+                  .own_kernels_take_it = own_kernels_take(tensor)};
     if (matrix.name.find("_exps") != std::string::npos) {
       matrix.experts = static_cast<std::int32_t>(std::max<std::int64_t>(1, tensor->ne[2]));
       matrix.experts_used = std::min(matrix.experts, experts_used(gguf.get(), header.architecture));

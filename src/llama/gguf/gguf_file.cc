@@ -1,13 +1,14 @@
 #include "llama/gguf/gguf_file.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <exception>
-#include <limits>
+#include <optional>
+#include <utility>
 
 #include "llama/gguf/gguf_start.h"
+#include "llama/gguf/integers.h"
 
 namespace outrider::gguf {
 namespace {
@@ -90,35 +91,15 @@ Result<GgufReader> GgufReader::open(const std::string& path) {
 Result<std::uint32_t> GgufReader::u32(const std::string& key) const {
   const std::int64_t id = gguf_find_key(metadata(), key.c_str());
   if (id < 0) return data_loss(in_quotes(path_) + " has no metadata '" + key + "'");
-  std::int64_t value = -1;
-  switch (gguf_get_kv_type(metadata(), id)) {
-    case GGUF_TYPE_UINT8:
-      value = gguf_get_val_u8(metadata(), id);
-      break;
-    case GGUF_TYPE_UINT16:
-      value = gguf_get_val_u16(metadata(), id);
-      break;
-    case GGUF_TYPE_UINT32:
-      value = gguf_get_val_u32(metadata(), id);
-      break;
-    case GGUF_TYPE_INT32:
-      value = gguf_get_val_i32(metadata(), id);
-      break;
-    case GGUF_TYPE_INT64:
-      value = gguf_get_val_i64(metadata(), id);
-      break;
-    case GGUF_TYPE_UINT64:
-      value = static_cast<std::int64_t>(
-          std::min<std::uint64_t>(gguf_get_val_u64(metadata(), id), std::uint64_t{1} << 40));
-      break;
-    default:
-      return data_loss(in_quotes(path_) + ": metadata '" + key + "' is not a single integer but " +
-                       gguf_type_name(gguf_get_kv_type(metadata(), id)));
+  const std::optional<std::int64_t> value = integer(metadata(), key);
+  if (!value) {
+    return data_loss(in_quotes(path_) + ": metadata '" + key + "' is not a single integer but " +
+                     gguf_type_name(gguf_get_kv_type(metadata(), id)));
   }
-  if (value < 0 || value > std::numeric_limits<std::uint32_t>::max()) {
+  if (!std::in_range<std::uint32_t>(*value)) {
     return data_loss(in_quotes(path_) + ": metadata '" + key + "' is out of range");
   }
-  return static_cast<std::uint32_t>(value);
+  return static_cast<std::uint32_t>(*value);
 }
 
 Result<float> GgufReader::f32(const std::string& key) const {

@@ -10,8 +10,8 @@
 
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
-#include "llama/files/gguf_checks.h"
 #include "llama/files/gguf_header.h"
+#include "llama/gguf/integers.h"
 
 namespace outrider::llama {
 namespace {
@@ -185,16 +185,15 @@ const Kind& row_of(HeadKind kind) {
 
 // Negative numbers stay what they are. Empty: there are none.
 std::vector<std::int32_t> numbers(const gguf_context* gguf, const std::string& key) {
-  const std::int64_t id = gguf_find_key(gguf, key.c_str());
-  if (id < 0 || gguf_get_kv_type(gguf, id) != GGUF_TYPE_ARRAY) return {};
-  const gguf_type type = gguf_get_arr_type(gguf, id);
-  if (type != GGUF_TYPE_INT32 && type != GGUF_TYPE_UINT32) return {};
-  const std::int32_t* const first = static_cast<const std::int32_t*>(gguf_get_arr_data(gguf, id));
-  return {first, first + gguf_get_arr_n(gguf, id)};
+  std::vector<std::int32_t> result;
+  for (const std::int64_t value : gguf::integers(gguf, key)) {
+    result.push_back(gguf::in_32_bits(value));
+  }
+  return result;
 }
 
 std::int32_t number(const gguf_context* gguf, const std::string& key) {
-  return static_cast<std::int32_t>(whole_number(gguf, key).value_or(0));
+  return gguf::in_32_bits(gguf::integer(gguf, key).value_or(0));
 }
 
 BlockShape read_block(const gguf_context* gguf, const std::string& prefix) {
@@ -235,13 +234,16 @@ const HeadFile::Tensor* HeadFile::find(const std::string& name) const {
 std::string head_kind_name(HeadKind kind) { return std::string(row_of(kind).head.name); }
 
 Result<HeadFile> read_head_file(const std::string& path) {
-  const Result<GgufHeader> header = read_gguf_header(path);
-  if (!header.ok()) return header.status();
+  OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(path));
+  return read_head_file(path, header);
+}
+
+Result<HeadFile> read_head_file(const std::string& path, const GgufHeader& header) {
   HeadFile head;
   head.path = path;
-  head.architecture = header->architecture;
+  head.architecture = header.architecture;
   for (const Kind& kind : kKinds) {
-    if (kind.head.architecture == header->architecture) head.kind = kind.kind;
+    if (kind.head.architecture == header.architecture) head.kind = kind.kind;
   }
   if (head.kind == HeadKind::kNone) return head;
   // Its header has just been read: this cannot fail but by a change of the file.
@@ -251,14 +253,14 @@ Result<HeadFile> read_head_file(const std::string& path) {
   const GgufHandle gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &shapes}));
   if (!gguf) return data_loss("'" + path + "' was changed while it was read" + log.because());
   const std::unique_ptr<ggml_context, decltype(&ggml_free)> owned(shapes, ggml_free);
-  const std::string prefix = header->architecture + ".";
+  const std::string prefix = header.architecture + ".";
   head.layers = numbers(gguf.get(), prefix + "target_layers");
   head.n_embd_target = number(gguf.get(), prefix + "target_hidden_size");
-  head.file_bytes = header->file_bytes;
-  head.n_layer = header->n_layer;
-  head.n_embd = header->n_embd;
-  head.n_vocab = header->n_vocab;
-  head.keys_are_values = header->head_sizes_k == header->head_sizes_v;
+  head.file_bytes = header.file_bytes;
+  head.n_layer = header.n_layer;
+  head.n_embd = header.n_embd;
+  head.n_vocab = header.n_vocab;
+  head.keys_are_values = header.head_sizes_k == header.head_sizes_v;
   head.target_ids = read_ids(path, gguf.get());
   if (head.kind == HeadKind::kDflash) {
     head.n_embd_target = head.n_embd;  // it reads what it is made of itself
