@@ -16,6 +16,7 @@
 namespace outrider {
 namespace {
 
+constexpr int kMostLinks = 40;  // as many as Linux follows
 constexpr std::size_t kMostPerWrite = std::size_t{1} << 20;
 
 Status save_error(const std::string& path, const char* what, int reason) {
@@ -36,9 +37,12 @@ Result<std::string> real_target(const std::string& path) {
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     return invalid_argument("cannot save '" + path + "': it is no regular file");
   }
-  if (!std::filesystem::is_symlink(path, error)) return path;
-  const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
-  return error ? path : target.string();
+  // Not canonical(): it takes a link that leads to no file yet for that file.
+  std::filesystem::path target = path;
+  for (int n = 0; n < kMostLinks && std::filesystem::is_symlink(target, error); ++n) {
+    target = target.parent_path() / std::filesystem::read_symlink(target, error);
+  }
+  return target.string();
 }
 
 std::string folder_of(const std::string& path) {

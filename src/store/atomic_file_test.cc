@@ -318,6 +318,17 @@ TEST_F(AtomicFileTest, ALinkStaysALinkAndTheModeStays) {
   EXPECT_EQ(info.st_mode & 0777, 0640u);
 }
 
+TEST_F(AtomicFileTest, ALinkToAFileThatIsNotThereYetIsFollowedAsWell) {
+  const std::filesystem::path folder = dir_.file("elsewhere");
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink("elsewhere/first", dir_.file("link"));
+  std::filesystem::create_symlink("second", folder / "first");
+  ASSERT_TRUE(save_version(dir_.file("link"), 8, plain_).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(dir_.file("link")));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "first"));
+  EXPECT_EQ(version_of((folder / "second").string()), 8u);
+}
+
 TEST_F(AtomicFileTest, AReaderKeepsTheFileThatItOpened) {
   Result<std::unique_ptr<StoreFile>> old = StoreFile::open(path_, "test");
   ASSERT_TRUE(old.ok());
