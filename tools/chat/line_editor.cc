@@ -1,7 +1,6 @@
 #include "tools/chat/line_editor.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,9 +20,13 @@
 #include <csignal>
 #include <cstdio>
 #include <cwchar>
+#include <memory>
 #include <mutex>
 #include <string_view>
 
+#include "store/atomic_file.h"
+#include "store/file_lock.h"
+#include "store/file_ops.h"
 #include "tools/chat/terminal_modes.h"
 #include "tools/paste.h"
 #include "tools/report.h"
@@ -75,22 +78,28 @@ void enter(History* to, const std::string& message) {
   history(to, &event, H_ENTER, message.c_str());
 }
 
-// Holds a folder, where the system can, against others who hold it.
-class HeldFolder {
+// What is written by this is for nobody else to read, from its first byte on.
+class PrivateFiles : public FileOps {
  public:
-  explicit HeldFolder(const std::filesystem::path& folder)
-      : folder_(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (folder_ >= 0) flock(folder_, LOCK_EX);
+  int create(const std::string& path) override {
+    return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   }
-  ~HeldFolder() {
-    if (folder_ >= 0) close(folder_);
-  }
-  HeldFolder(const HeldFolder&) = delete;
-  HeldFolder& operator=(const HeldFolder&) = delete;
-
- private:
-  int folder_;
 };
+
+// All of it as libedit writes it. Empty: it could not. Through a file without a name, since libedit
+// sets the mode of what it writes to, which a stream in memory has not.
+std::string written(History* entries) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  HistEvent event;
+  if (!file || history(entries, &event, H_SAVE_FP, file.get()) < 0) return "";
+  std::rewind(file.get());
+  std::string text;
+  std::array<char, 4096> chunk;
+  while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), file.get())) {
+    text.append(chunk.data(), n);
+  }
+  return std::ferror(file.get()) == 0 ? text : "";
+}
 
 class EditedLines : public LineSource {
  public:
@@ -173,27 +182,21 @@ EditedLines::~EditedLines() {
 }
 
 // What this chat has entered goes behind what the file holds now: other chats may have ended since
-// it was read. Whole or not at all, and for nobody else to read.
+// it was read.
 void EditedLines::save_history() {
   if (history_file_.empty() || entered_.empty()) return;
-  const std::filesystem::path path = history_file_;
   std::error_code ignored;
-  std::filesystem::create_directories(path.parent_path(), ignored);
-  const HeldFolder held(path.parent_path());
-  const std::string part = history_file_ + "." + std::to_string(getpid()) + ".part";
+  std::filesystem::create_directories(std::filesystem::path(history_file_).parent_path(), ignored);
+  const FileLock lock(history_file_ + ".lock");
   History* const all = load_history(history_file_);
   if (all == nullptr) return;
   for (const std::string& message : entered_) enter(all, message);
-  HistEvent event;
-  const mode_t before = umask(0077);
-  const bool saved = history(all, &event, H_SAVE, part.c_str()) >= 0;
-  umask(before);
+  const std::string text = written(all);
   history_end(all);
-  std::error_code error;
-  if (saved) std::filesystem::rename(part, path, error);
-  if (saved && !error) return;
-  std::filesystem::remove(part, ignored);
-  print_warning("the history cannot be written to '" + history_file_ + "'");
+  PrivateFiles files;
+  const Status saved = text.empty() ? internal_error("libedit cannot write the history")
+                                    : write_whole_file(history_file_, text, files);
+  if (!saved.ok()) print_warning(saved.message());
 }
 
 bool EditedLines::fill() {
