@@ -102,13 +102,8 @@ Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request)
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");
   const std::string effort = read_reasoning_effort(fields);
-  read_wishes(fields, wishes);
-  api::read_completion_fields(fields, request);
-  read_response_format(fields, request);
-  read_continuation(fields, request);
-  OUTRIDER_RETURN_IF_ERROR(fields.finish());
-  const Status status = validate(request);
-  if (!status.ok()) return api::spelled_as_in(status, body);
+  read_openai_fields(fields, wishes, request);
+  OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
   api::set_effort(request, effort);
   return request;
 }

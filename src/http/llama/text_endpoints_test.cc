@@ -77,5 +77,17 @@ TEST_F(TextEndpointsTest, AConversationIsShownAndCountedAsTheModelReadsIt) {
   EXPECT_EQ(answered("/apply-template", chat)["prompt"], "user: abc\nassistant: ");
 }
 
+TEST_F(TextEndpointsTest, WhatAChatMayHaveBesideItsMessagesIsTakenOrRefusedAsThere) {
+  start({}, {.chat = true});
+  Json chat = Json::object();
+  chat["messages"].push_back({{"role", "user"}, {"content", "abc"}});
+  chat["samplers"] = Json::array({"top_k", "temperature"});
+  chat["reasoning_format"] = "auto";
+  EXPECT_EQ(answered("/apply-template", chat)["prompt"], "user: abc\nassistant: ");
+  EXPECT_EQ(answered("/v1/chat/completions/input_tokens", chat)["input_tokens"], 21);
+  chat["reasoning_format"] = "xml";
+  EXPECT_EQ(field_of_error("/apply-template", chat), "reasoning_format");
+}
+
 }  // namespace
 }  // namespace outrider::http
