@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "base/types.h"
+#include "llama/files/gguf_header.h"
 #include "llama/heads/hidden_states.h"
 
 namespace outrider::llama {
@@ -65,6 +66,8 @@ struct HeadTarget {
 
 // A file that is no head is no error. Errors: read_gguf_header()'s.
 Result<HeadFile> read_head_file(const std::string& path);
+// Likewise, where the file's header was read.
+Result<HeadFile> read_head_file(const std::string& path, const GgufHeader& header);
 
 // "EAGLE-3". REQUIRES: kind is not kNone.
 std::string head_kind_name(HeadKind kind);
