@@ -135,16 +135,18 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
 
 Result<std::uint64_t> LlamaLoader::estimate_memory(const ModelOptions& options) {
   if (!options.workers.empty()) return std::uint64_t{0};
-  OUTRIDER_ASSIGN_OR_RETURN(const llama::HeadFile head, llama::read_head_file(options.path));
+  OUTRIDER_ASSIGN_OR_RETURN(const llama::GgufHeader header, llama::read_gguf_header(options.path));
+  OUTRIDER_ASSIGN_OR_RETURN(const llama::HeadFile head,
+                            llama::read_head_file(options.path, header));
   // Of one layer: its cache is next to nothing.
   if (head.kind != llama::HeadKind::kNone) return head.file_bytes;
-  OUTRIDER_ASSIGN_OR_RETURN(const llama::RuleFacts facts, llama::read_rule_facts(options));
+  OUTRIDER_ASSIGN_OR_RETURN(const llama::RuleFacts facts, llama::read_rule_facts(options, header));
   if (!facts.on_cpu) return std::uint64_t{0};
-  llama::ContextSettings context = llama::settings_rule(facts, options).context;
-  context.max_width = options.widest;
+  llama::LoadPlan plan = llama::settings_rule(facts, options);
+  plan.context.max_width = options.widest;
   OUTRIDER_ASSIGN_OR_RETURN(const llama::MemoryEstimate bytes,
-                            llama::estimate_memory_from_header(options, context));
-  return bytes.total() + facts.twice_bytes;
+                            llama::estimate_memory_from_header(options, plan.context, header));
+  return bytes.total() + (plan.extra_bufts ? facts.twice_bytes : 0);
 }
 
 }  // namespace outrider

@@ -4,13 +4,22 @@
 
 #include <gtest/gtest.h>
 
+#if defined(__linux__)
+#include <sys/inotify.h>
+#include <unistd.h>
+#endif
+
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "draft/translated/vocabulary_map.h"
+#include "llama/files/gguf_header.h"
+#include "llama/files/matrices.h"
+#include "llama/heads/head_file.h"
 #include "serve/experiences.h"
 #include "testing/gguf_damage.h"
 #include "testing/gguf_head_damage.h"
@@ -318,6 +327,45 @@ TEST_F(LlamaLoaderTest, MemoryIsEstimatedFromTheFilesHeader) {
   EXPECT_EQ(loader().estimate_memory(options("/no/such.gguf")).status().code(),
             StatusCode::kNotFound);
 }
+
+#if defined(__linux__)
+// How often `work` opens the file. (Closing is listened to as well: of two like events in a row
+// only one is told.)
+int opens_of(const std::string& path, const std::function<void()>& work) {
+  const int notices = inotify_init1(IN_NONBLOCK);
+  EXPECT_GE(inotify_add_watch(notices, path.c_str(), IN_OPEN | IN_CLOSE), 0);
+  work();
+  int opens = 0;
+  inotify_event event;
+  while (read(notices, &event, sizeof event) == sizeof event) {
+    opens += (event.mask & IN_OPEN) != 0 ? 1 : 0;
+  }
+  close(notices);
+  return opens;
+}
+
+// A header takes 10 to 100 ms for a vocabulary of 150,000 tokens.
+TEST_F(LlamaLoaderTest, AnEstimateReadsTheHeaderOnce) {
+  const std::string path = target();
+  const Result<llama::GgufHeader> header = llama::read_gguf_header(path);
+  ASSERT_TRUE(header.ok());
+  const int of_header = opens_of(path, [&] { (void)llama::read_gguf_header(path); });
+  const int of_matrices = opens_of(path, [&] { (void)llama::read_matrices(path, *header); });
+  EXPECT_GE(of_header, 1);
+  EXPECT_GE(of_matrices, 1);
+  const int opens =
+      opens_of(path, [&] { EXPECT_TRUE(loader().estimate_memory(options(path)).ok()); });
+  EXPECT_EQ(opens, of_header + of_matrices);
+}
+
+TEST_F(HeadFiles, AnEstimateReadsAHeadsHeaderOnce) {
+  const std::string path = head();
+  const int of_head = opens_of(path, [&] { (void)llama::read_head_file(path); });
+  EXPECT_GE(of_head, 1);
+  EXPECT_EQ(opens_of(path, [&] { EXPECT_TRUE(loader().estimate_memory(options(path)).ok()); }),
+            of_head);
+}
+#endif
 
 }  // namespace
 }  // namespace outrider

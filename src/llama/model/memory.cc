@@ -29,16 +29,14 @@ Result<std::uint64_t> weight_bytes(const std::string& path, const GgufHeader& fi
 
 // What both estimates begin with.
 struct Looked {
-  GgufHeader header;
   ContextSizes sizes;
   std::uint64_t weights = 0;
 };
 
-Result<Looked> look(const ModelOptions& options, const ContextSettings& settings) {
-  Result<GgufHeader> header = read_gguf_header(options.path);
-  if (!header.ok()) return header.status();
-  OUTRIDER_RETURN_IF_ERROR(check_is_model(options.path, *header));
-  Result<std::uint64_t> weights = weight_bytes(options.path, *header);
+Result<Looked> look(const ModelOptions& options, const ContextSettings& settings,
+                    const GgufHeader& header) {
+  OUTRIDER_RETURN_IF_ERROR(check_is_model(options.path, header));
+  Result<std::uint64_t> weights = weight_bytes(options.path, header);
   if (!weights.ok()) return weights.status();
   for (const std::string& type : {settings.type_k, settings.type_v}) {
     if (!is_cache_type(type)) {
@@ -47,9 +45,9 @@ Result<Looked> look(const ModelOptions& options, const ContextSettings& settings
     }
   }
   Result<ContextSizes> sizes =
-      plan_sizes(options, settings, header->n_ctx_train, /*attention_only=*/true);
+      plan_sizes(options, settings, header.n_ctx_train, /*attention_only=*/true);
   if (!sizes.ok()) return sizes.status();
-  return Looked{std::move(*header), *sizes, *weights};
+  return Looked{*sizes, *weights};
 }
 
 // As llama.cpp rounds the number of cells.
@@ -60,10 +58,10 @@ std::uint64_t cells_of(const ContextSizes& sizes) {
 }  // namespace
 
 Result<MemoryEstimate> estimate_memory_from_header(const ModelOptions& options,
-                                                   const ContextSettings& settings) {
-  const Result<Looked> looked = look(options, settings);
+                                                   const ContextSettings& settings,
+                                                   const GgufHeader& header) {
+  const Result<Looked> looked = look(options, settings, header);
   if (!looked.ok()) return looked.status();
-  const GgufHeader& header = looked->header;
   MemoryEstimate estimate{.weights = looked->weights};
   const auto row_bytes = [](const std::string& type, std::uint64_t elements) {
     return static_cast<std::uint64_t>(
@@ -82,7 +80,8 @@ Result<MemoryEstimate> estimate_memory_from_header(const ModelOptions& options,
 
 Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
                                        const ContextSettings& settings) {
-  const Result<Looked> looked = look(options, settings);
+  OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(options.path));
+  const Result<Looked> looked = look(options, settings, header);
   if (!looked.ok()) return looked.status();
   llama_model_params model_params = llama_model_default_params();
   model_params.n_gpu_layers = options.n_gpu_layers;

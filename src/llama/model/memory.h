@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/status.h"
+#include "llama/files/gguf_header.h"
 #include "llama/model/llama_model.h"
 #include "model/model_options.h"
 
@@ -24,10 +25,11 @@ struct MemoryEstimate {
 Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
                                        const ContextSettings& settings);
 
-// The same from the files' headers alone, so that other threads may use llama.cpp meanwhile:
-// weights and cache as above (of layers with a sliding window the cache may be smaller), `compute`
-// roughly.
+// The same from the header of the file at options.path, so that other threads may use llama.cpp
+// meanwhile: weights and cache as above (of layers with a sliding window the cache may be smaller),
+// `compute` roughly. Of a split model the other files' headers are read.
 Result<MemoryEstimate> estimate_memory_from_header(const ModelOptions& options,
-                                                   const ContextSettings& settings);
+                                                   const ContextSettings& settings,
+                                                   const GgufHeader& header);
 
 }  // namespace outrider::llama
