@@ -37,3 +37,15 @@ function(outrider_own_kernels)
                                 SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()
+
+# The same program as where the headers do not fit, in a test of its own: the three files compiled
+# once more, and linked in place of the library's. It is a program, since kernels are registered
+# once in a process, and since the other files are those that everything else is tested with.
+function(outrider_test_without_own_kernels folder)
+  if(NOT TARGET outrider_lab OR NOT TARGET outrider_capi)
+    return()
+  endif()
+  outrider_test(no_kernels_test no_kernels
+                "${PROJECT_SOURCE_DIR}/${folder}/adapter.cc;${PROJECT_SOURCE_DIR}/${folder}/no_kernels_test.cc"
+                outrider_capi outrider_lab outrider_testing_gguf)
+endfunction()
