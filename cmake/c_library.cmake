@@ -89,6 +89,7 @@ function(outrider_c_library name)
                              "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
                              "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
   target_link_libraries(${name}_shared PRIVATE ${layer} outrider_flags)
+  outrider_says_commit(${name}_shared)
   set_target_properties(${name}_shared PROPERTIES OUTPUT_NAME ${name} EXPORT_NAME ${name}
                         LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
                         SOVERSION ${PROJECT_VERSION_MAJOR})
@@ -141,13 +142,14 @@ function(outrider_static_c_library name symbols archives)
   add_custom_command(
     OUTPUT "${archive}"
     COMMAND "${OUTRIDER_LD}" -r --force-group-allocation ${OUTRIDER_WRAP_OPTIONS} -o "${object}"
+            $<TARGET_OBJECTS:outrider_commit>
             --whole-archive "$<TARGET_FILE:${first}>" --no-whole-archive
             --start-group ${files} --end-group
     COMMAND "${CMAKE_OBJCOPY}" --wildcard ${kept} "${object}"
     COMMAND "${CMAKE_COMMAND}" -E rm -f "${archive}"
     COMMAND "${CMAKE_AR}" qcs "${archive}" "${object}"
     COMMAND "${CMAKE_COMMAND}" -E rm -f "${object}"
-    DEPENDS ${archives} COMMENT "Making lib${name}.a" VERBATIM)
+    DEPENDS ${archives} $<TARGET_OBJECTS:outrider_commit> COMMENT "Making lib${name}.a" VERBATIM)
   add_custom_target(${name}_static ALL DEPENDS "${archive}")
   install(FILES "${archive}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endfunction()

@@ -237,6 +237,7 @@ function(outrider_tool folder)
     target_link_libraries(outrider PRIVATE outrider_flags outrider_sanitizer_defaults
                           outrider_${folder})
     set_target_properties(outrider PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+    outrider_says_commit(outrider)
     install(TARGETS outrider RUNTIME)
   endif()
   outrider_tested_with("${arg_TESTED_WITH}" tested_with)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Tests of the build's own logic, without a network: how llama.cpp's source arrives
 (cmake/llama_source.cmake, with a tiny package instead of the real one) and what is done on a
-processor whose AMX faults (cmake/check_cpu.cmake, with a faked check)."""
+processor whose AMX faults (cmake/check_cpu.cmake, with a faked check), which commit is said
+(cmake/build_commit.cmake)."""
 
 import hashlib
 import os
@@ -226,6 +227,69 @@ class AmxCheck(CMakeCase):
         self.assertEqual(code, 0, output)
         self.assertNotIn("AMX:", output)
         self.assertIn("ours [] all []", output)
+
+
+@unittest.skipUnless(shutil.which("git"), "needs git")
+class BuildCommit(CMakeCase):
+    def setUp(self):
+        super().setUp()
+        self.source = self.dir / "checkout"
+        (self.source / "src").mkdir(parents=True)
+        (self.source / "docs").mkdir()
+        (self.source / "src" / "a.cc").write_text("// a\n")
+        (self.source / "docs" / "a.md").write_text("a\n")
+        self.git("init", "--quiet")
+        self.commit_all()
+
+    def git(self, *arguments):
+        result = run("git", "-C", self.source, "-c", "user.name=t", "-c", "user.email=t@t", *arguments,
+                     env=self.env)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        return result.stdout.strip()
+
+    def commit_all(self):
+        self.git("add", ".")
+        self.git("commit", "--quiet", "--allow-empty", "-m", "tiny")
+
+    def written(self, source=None, git=shutil.which("git")):
+        """The file that is compiled."""
+        made = self.dir / "build_commit.cc"
+        result = run("cmake", f"-DGIT={git}", f"-DSOURCE={source or self.source}", f"-DOUTPUT={made}",
+                     "-P", CMAKE_DIR / "build_commit.cmake", env=self.env)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        return made
+
+    def said(self, **options):
+        return self.written(**options).read_text().split('return "')[1].split('"')[0]
+
+    def test_a_checkout_says_its_commit_also_to_a_hook_of_another_one(self):
+        head = self.git("rev-parse", "--short", "HEAD")
+        self.assertEqual(self.said(), head)
+        self.env.update(GIT_DIR=str(self.dir / "none"), GIT_INDEX_FILE=str(self.dir / "none"))
+        self.assertEqual(self.said(), head)
+
+    def test_what_is_compiled_and_is_not_of_the_commit_is_said(self):
+        head = self.git("rev-parse", "--short", "HEAD")
+        (self.source / "docs" / "a.md").write_text("b\n")
+        (self.source / "notes").write_text("nobody compiles them\n")
+        self.assertEqual(self.said(), head)
+        (self.source / "src" / "b.cc").write_text("// b\n")
+        self.assertEqual(self.said(), f"{head}-modified")
+        self.commit_all()
+        self.assertNotIn("modified", self.said())
+        (self.source / "src" / "a.cc").write_text("// b\n")
+        self.assertIn("-modified", self.said())
+
+    def test_what_is_no_checkout_of_its_own_says_none(self):
+        self.assertEqual(self.said(source=self.source / "src"), "")  # unpacked in somebody's checkout
+        self.assertEqual(self.said(source=self.dir), "")
+        self.assertEqual(self.said(git=""), "")
+
+    def test_the_file_is_written_for_another_answer_only(self):
+        before = self.written().stat().st_mtime_ns
+        self.assertEqual(self.written().stat().st_mtime_ns, before)
+        self.commit_all()
+        self.assertGreater(self.written().stat().st_mtime_ns, before)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // The command line itself: wrong usage, bad input, environment, config files.
 #include <algorithm>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,22 @@ TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
   EXPECT_EQ(version.out.rfind("outrider ", 0), 0U) << version.out;
   EXPECT_NE(version.out.find("llama.cpp "), std::string::npos) << version.out;
   EXPECT_NE(version.out.find("backends="), std::string::npos) << version.out;
+}
+
+TEST(CliUsage, TheVersionNamesTheCommitAsSystemStatusDoes) {
+  const CliResult version = outrider({"--version"});
+  std::smatch named;
+  ASSERT_TRUE(std::regex_search(
+      version.out, named,
+      std::regex(R"(^outrider \d+\.\d+\.\d+( \(commit ([0-9a-f]{7,40}(-modified)?)\))?\n)")))
+      << version.out;
+  CliCall call = cli_models().folder.call({"rpc"});
+  call.input = R"({"jsonrpc":"2.0","id":1,"method":"system.status"})"
+               "\n";
+  const CliResult answer = run_cli(call);
+  const std::string status =
+      named[2].matched ? "\"commit\":\"" + named.str(2) + "\"" : "\"commit\":null";
+  EXPECT_NE(answer.out.find(status), std::string::npos) << answer.out << answer.err;
 }
 
 TEST(CliUsage, TheHelpOfACommandNamesEveryOptionOfTheContract) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "backend/model_host.h"
+#include "base/build_commit.h"
 #include "base/list_of.h"
 #include "base/nearest.h"
 #include "llama/base/processor.h"
@@ -33,7 +34,7 @@ constexpr const char* kExample =
     "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage.";
 
 std::string version_text() {
-  return std::string("outrider ") + OUTRIDER_VERSION + "\nllama.cpp " + OUTRIDER_LLAMA_COMMIT +
+  return "outrider " + with_commit(OUTRIDER_VERSION) + "\nllama.cpp " + OUTRIDER_LLAMA_COMMIT +
          "\nbuild " + OUTRIDER_BUILD;
 }
 

@@ -58,8 +58,10 @@ TEST(Methods, ParametersThatAreListedAreKnownAndOthersAreRefused) {
 TEST(Methods, StatusSaysWhatIsLoadedAndWhatFailed) {
   FakeService fake;
   Json status = fake.result("system.status", Json::object());
-  EXPECT_EQ(keys(status), (std::set<std::string>{"version", "target", "draft", "exactness", "n_ctx",
-                                                 "slots", "running", "queued", "drafters"}));
+  EXPECT_EQ(keys(status),
+            (std::set<std::string>{"version", "commit", "target", "draft", "exactness", "n_ctx",
+                                   "slots", "running", "queued", "drafters"}));
+  EXPECT_EQ(status["commit"], Json()) << "only what is installed says so";
   EXPECT_EQ(status["target"]["state"], "absent");
   EXPECT_EQ(status["exactness"], Json());
   fake.load("target", "target");

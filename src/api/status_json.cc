@@ -1,6 +1,7 @@
 #include "api/status_json.h"
 
 #include "api/completion_json.h"
+#include "base/build_commit.h"
 #include "draft/drafter_table.h"
 
 namespace outrider::api {
@@ -65,6 +66,7 @@ Json model_status_json(const ModelStatus& status) {
 
 Json status_json(const RuntimeStatus& status) {
   return {{"version", OUTRIDER_VERSION},
+          {"commit", text_or_null(std::string(build_commit()))},
           {"target", model_status_json(status.target)},
           {"draft", model_status_json(status.draft)},
           {"exactness", exactness_json(status.exactness)},

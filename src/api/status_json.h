@@ -4,9 +4,9 @@
 //                 or {"code","message"}, "serving", "serving_path", "info": null or {"path",
 //                 "architecture","name","description","n_params","size_bytes","n_ctx_train",
 //                 "has_chat_template","chat_tools","chat_reasoning"}, "notes": [...]}
-//   system.status {"version","target": model status,"draft": model status,"exactness": null or
-//                 {"verdict","coverage","reason"},"n_ctx","slots","running","queued","drafters":
-//                 as in drafters.list}
+//   system.status {"version","commit": what it was built of, or null,"target": model status,
+//                 "draft": model status,"exactness": null or {"verdict","coverage","reason"},
+//                 "n_ctx","slots","running","queued","drafters": as in drafters.list}
 //   stats         {"started","finished","running","queued","prompt_tokens","cached_tokens",
 //                 "generated_tokens","steps","drafted_tokens","accepted_tokens","acceptance_rate",
 //                 "tokens_per_step","drafters": {NAME: as in a result's "speculation"}}; ratios are

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <fstream>
 
+#include "base/build_commit.h"
 #include "base/numbers.h"
 #include "llama/base/backend.h"
 #include "llama/exactness/exactness_key.h"
@@ -49,7 +50,7 @@ Machine this_machine() {
   if (uname(&system) == 0) {
     machine.system = std::string(system.sysname) + " " + system.release + " " + system.machine;
   }
-  machine.build = std::string("outrider ") + OUTRIDER_VERSION + ", llama.cpp " +
+  machine.build = "outrider " + with_commit(OUTRIDER_VERSION) + ", llama.cpp " +
                   std::string(OUTRIDER_LLAMA_COMMIT).substr(0, 12) + ", " + OUTRIDER_BUILD;
   const std::time_t now = std::time(nullptr);
   std::tm utc = {};

@@ -145,6 +145,10 @@ def main():
         check_notices(prefix)
         env = {**os.environ, "LD_LIBRARY_PATH": str(lib), "OUTRIDER_CACHE": str(scratch / "cache"),
                "OUTRIDER_PROBE_BUDGET_MS": "300", "OMP_WAIT_POLICY": "passive"}
+        command = prefix / "bin" / "outrider"
+        if command.exists():  # the libraries say the same
+            said = re.search(r"commit ([^)]+)", run(command, "--version"))
+            env["EXPECTED_COMMIT"] = f'"commit":"{said[1]}"' if said else '"commit":null'
         models = [build / "tests" / f"tiny-{role}.gguf" for role in ("target", "draft")]
         for name in LIBRARIES:
             expect((prefix / "include" / f"{name}.h").exists(), f"{name}.h is installed")
