@@ -8,6 +8,17 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
+# What a program that was linked with one version may be run with, by semantic versioning: before 1.0
+# a minor version may change anything. The library's name (and with it Debian's shlibs, packaging.cmake)
+# and the CMake package say the same.
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(OUTRIDER_SOVERSION 0.${PROJECT_VERSION_MINOR})
+  set(OUTRIDER_COMPATIBILITY SameMinorVersion)
+else()
+  set(OUTRIDER_SOVERSION ${PROJECT_VERSION_MAJOR})
+  set(OUTRIDER_COMPATIBILITY SameMajorVersion)
+endif()
+
 # Everything that TARGET is linked with: static libraries of this build in ARCHIVES, what the system
 # has (-lm, OpenMP, ...) in SYSTEM as flags for a linker.
 function(outrider_link_closure target archives system)
@@ -92,7 +103,7 @@ function(outrider_c_library name)
   outrider_says_commit(${name}_shared)
   set_target_properties(${name}_shared PROPERTIES OUTPUT_NAME ${name} EXPORT_NAME ${name}
                         LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
-                        SOVERSION ${PROJECT_VERSION_MAJOR})
+                        SOVERSION ${OUTRIDER_SOVERSION})
   if(UNIX AND NOT APPLE)
     string(JOIN "\n    " lines ${arg_SYMBOLS})
     string(REPLACE "\n" ";\n" lines "${lines}")
@@ -119,7 +130,8 @@ function(outrider_c_library name)
                                 "${made}-config.cmake"
                                 INSTALL_DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/${name}"
                                 PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
-  write_basic_package_version_file("${made}-config-version.cmake" COMPATIBILITY SameMinorVersion)
+  write_basic_package_version_file("${made}-config-version.cmake"
+                                   COMPATIBILITY ${OUTRIDER_COMPATIBILITY})
   install(FILES "${made}-config.cmake" "${made}-config-version.cmake"
           DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/${name}")
 endfunction()

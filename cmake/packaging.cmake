@@ -93,7 +93,12 @@ function(outrider_deb)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_PACKAGE_SECTION utils)
   set(CPACK_DEBIAN_PACKAGE_RECOMMENDS ca-certificates)  # -hf
-  set(extra "")
+  # Which package a program that links the libraries needs: dpkg-shlibdeps reads it.
+  set(extra "${PROJECT_BINARY_DIR}/shlibs")
+  file(CONFIGURE OUTPUT "${extra}" @ONLY
+       CONTENT "liboutrider @OUTRIDER_SOVERSION@ outrider (>= @PROJECT_VERSION@)
+librpcserver @OUTRIDER_SOVERSION@ outrider (>= @PROJECT_VERSION@)
+")
   foreach(file conffiles triggers postinst prerm postrm)
     list(APPEND extra "${PROJECT_SOURCE_DIR}/packaging/${file}")
   endforeach()

@@ -18,7 +18,7 @@ class Outrider:
     on while one waits."""
 
     def __init__(self, **config):
-        self.lib = ctypes.CDLL(os.environ.get("OUTRIDER_LIBRARY", "liboutrider.so.0"))
+        self.lib = ctypes.CDLL(os.environ.get("OUTRIDER_LIBRARY", "liboutrider.so.0.1"))
         self.lib.outrider_create.restype = ctypes.c_void_p
         self.lib.outrider_create.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]
         self.lib.outrider_call.restype = ctypes.c_void_p  # not c_char_p: it is ours to free

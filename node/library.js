@@ -20,7 +20,7 @@ class OutriderError extends Error {
 /** OUTRIDER_LIBRARY, the library that came with this package, or the system's. */
 function libraryPath() {
   const packaged = join(__dirname, 'native', 'outrider', 'liboutrider.so');
-  return process.env.OUTRIDER_LIBRARY || (existsSync(packaged) ? packaged : 'liboutrider.so.0');
+  return process.env.OUTRIDER_LIBRARY || (existsSync(packaged) ? packaged : 'liboutrider.so.0.1');
 }
 
 let functions;

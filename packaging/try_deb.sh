@@ -19,8 +19,11 @@ for name in 'The Outrider authors' llama.cpp nlohmann cpp-httplib CLI11 toml++; 
   grep -qF "$name" /usr/share/doc/outrider/copyright || fail "the licence of $name is in the package"
 done
 outrider --version
+shlibs=/var/lib/dpkg/info/outrider.shlibs
 for library in outrider rpcserver; do
-  ldconfig -p | grep -q "lib$library.so.0" || fail "the linker knows lib$library"
+  soversion=$(sed -n "s/^lib$library \([0-9.]*\) outrider (>= .*)$/\1/p" $shlibs)
+  [ -n "$soversion" ] || fail "the package says what programs that link lib$library need"
+  ldconfig -p | grep -q "lib$library.so.$soversion " || fail "the linker knows lib$library"
 done
 ldd /usr/bin/outrider | grep 'not found' && fail "the package names all libraries that it needs"
 

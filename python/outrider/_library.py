@@ -31,7 +31,7 @@ def library() -> ctypes.CDLL:
     """OUTRIDER_LIBRARY, the library that came with this package, or the system's."""
     packaged = HERE / NAME
     path = os.environ.get("OUTRIDER_LIBRARY") or (str(packaged) if packaged.exists() else
-                                                  "liboutrider.so.0")
+                                                  "liboutrider.so.0.1")
     try:
         lib = ctypes.CDLL(path)
     except OSError as failure:

@@ -213,6 +213,12 @@ def test_the_version_is_the_same_everywhere(binary):
     assert f"\n## {version} - " in (ROOT / "CHANGELOG.md").read_text()
     for name in ("package.json", "package-lock.json"):
         assert json.loads((ROOT / "node" / name).read_text())["version"] == version
+    # Before 1.0 a minor version may change anything, so both numbers are in the library's name.
+    soversion = re.match(r"0\.\d+|[1-9]\d*", version)[0]
+    for name in ("python/outrider/_library.py", "node/library.js", "node/README.md",
+                 "examples/python_ctypes.py"):
+        named = re.findall(r"liboutrider\.so\.(\d[\d.]*)", (ROOT / name).read_text())
+        assert set(named) == {soversion}, name
 
 
 BENCHMARKS = ROOT / "docs" / "benchmarks.md"

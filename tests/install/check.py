@@ -28,6 +28,9 @@ LIBRARIES = {
 }
 
 
+VERSION = re.search(r"^project\(outrider VERSION ([\d.]+)", (HERE.parents[1] / "CMakeLists.txt")
+                    .read_text(), re.MULTILINE).group(1)
+
 PAGES = ("share/man/man1/outrider.1", "share/bash-completion/completions/outrider",
          "share/zsh/site-functions/_outrider", "share/fish/vendor_completions.d/outrider.fish")
 
@@ -65,6 +68,14 @@ def check_names(lib, name):
         expect(found == functions, f"lib{name}.a has the functions only, not {found}")
 
 
+def check_soname(lib, name, version):
+    """What programs that link lib/NAME look for: both numbers of 0.1.0, since 0.2 may change anything."""
+    soversion = re.match(r"0\.\d+|[1-9]\d*", version)[0]
+    said = run("readelf", "-d", lib / f"lib{name}.so")
+    expect(f"soname: [lib{name}.so.{soversion}]" in said, f"lib{name}.so.{soversion} is its name: {said}")
+    expect((lib / f"lib{name}.so.{soversion}").exists(), f"lib{name}.so.{soversion} is there")
+
+
 def check_pages(prefix, lib):
     """The manual page and the completions, and no path of the folder that they were installed to."""
     for page in PAGES:
@@ -87,7 +98,13 @@ def check_notices(prefix):
 
 
 def check_cmake(prefix, scratch, env, models):
-    run("cmake", "-G", "Ninja", "-S", HERE, "-B", scratch / "cmake", f"-DCMAKE_PREFIX_PATH={prefix}")
+    configure = ("cmake", "-G", "Ninja", "-S", HERE, f"-DCMAKE_PREFIX_PATH={prefix}")
+    major, minor = VERSION.split(".")[:2]
+    for other in (f"{major}.{int(minor) + 1}", f"{int(major) + 1}.0"):
+        asked = subprocess.run([*configure, "-B", scratch / "other", f"-DASKED={other}"], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        expect(asked.returncode != 0 and VERSION in asked.stdout, f"{other} is another version")
+    run(*configure, "-B", scratch / "cmake", f"-DASKED={major}.{minor}")
     run("cmake", "--build", scratch / "cmake")
     programs = [scratch / "cmake" / f"{name}_{kind}"
                 for name in LIBRARIES for kind in ("shared", "static")]
@@ -153,6 +170,8 @@ def main():
         for name in LIBRARIES:
             expect((prefix / "include" / f"{name}.h").exists(), f"{name}.h is installed")
             check_names(lib, name)
+            if sys.platform == "linux":
+                check_soname(lib, name, VERSION)
             check_pkg_config(name, prefix, lib, scratch, env)
         check_command(prefix, models[0])
         programs = check_cmake(prefix, scratch, env, models)
