@@ -116,7 +116,8 @@ OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
  * the rules "rejection" and "block" the draft alone).
  * ["a","b"] merges their guesses, ["a/b"] asks b only where a has none. A drafter that is not
  * loaded guesses nothing, and "speculation"."reason" in the result says so; an unknown name is an
- * error. Drafters may be loaded and unloaded while completions run, which changes no text:
+ * error, and so is "mtp" where the target has none. Drafters may be loaded and unloaded while
+ * completions run, which changes no text:
  *
  *   model.load {"role":"draft","path":"draft.gguf"}                        a draft model
  *   model.load {"role":"drafter","drafter":"suffix","path":"my.store"}     a file of a drafter

@@ -139,6 +139,43 @@ TEST_F(CliHeads, WhereItIsNamedOtherwiseOrMissingThatIsSaid) {
   EXPECT_NE(isolated.err.find("process of its own"), std::string::npos) << isolated.err;
 }
 
+// Not in silence: whoever names them believes that they are there.
+TEST_F(CliHeads, PredictionLayersThatAreNamedMustBeThere) {
+  const std::string none = "--drafter is 'mtp', but the target's file has no prediction layers";
+  const std::string prompts = folder_.write("p.jsonl", "{\"prompt\": \"Once\"}\n");
+  for (const std::vector<std::string>& call :
+       {std::vector<std::string>{"run", "-p", "x", "-n", "4"},
+        {"chat", "-p", "x"},
+        {"bench", "--prompts", prompts, "-n", "4"},
+        {"serve", "--port", "0"}}) {
+    std::vector<std::string> all = call;
+    all.insert(all.end(), {"-m", target_, "--drafter", "mtp"});
+    const CliResult missing = run(all);
+    EXPECT_EQ(missing.exit_code, 1) << call[0] << ": " << missing.err;
+    EXPECT_EQ(missing.out, "") << call[0];
+    EXPECT_NE(missing.err.find(none), std::string::npos) << call[0] << ": " << missing.err;
+  }
+  const CliResult plain =
+      run({"run", "-m", target_, "-p", "x", "-n", "4", "--drafter", "mtp", "--width", "1"});
+  EXPECT_EQ(plain.exit_code, 0) << plain.err;
+  TinyLagOptions with_layer;
+  with_layer.architecture = TinyLagArchitecture::kHyV3;
+  with_layer.mtp = {TinyHead::kEqual};
+  with_layer.weight_type = WeightType::kQ8_0;
+  ASSERT_TRUE(write_tiny_lag(target_, with_layer).ok());
+  const std::vector<std::string> call = {"run", "-m",      target_, "-p",     "Once", "-n",
+                                         "16",  "--seed",  "3",     "--temp", "0",    "--drafter",
+                                         "mtp", "--width", "3",     "--json"};
+  const CliResult there = run(call);
+  ASSERT_EQ(there.exit_code, 0) << there.err;
+  EXPECT_GT(there.object()["speculation"]["drafters"]["mtp"]["accepted"], 0) << there.out;
+  std::vector<std::string> off = call;
+  off.insert(off.end(), {"--mtp", "off"});
+  const CliResult switched_off = run(off);
+  EXPECT_EQ(switched_off.exit_code, 1);
+  EXPECT_NE(switched_off.err.find("switched off (mtp=off)"), std::string::npos) << switched_off.err;
+}
+
 TEST_F(CliHeads, ReplayRefusesItWithTheReason) {
   const CliResult replayed = run({"replay", "--vocab", target_, "--drafter", "suffix,eagle3",
                                   folder_.write("t.txt", "a b a b")});

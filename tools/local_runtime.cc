@@ -52,6 +52,7 @@ LocalSetup setup_for(const RequestArguments& a, const ModelArguments& model) {
   }
   if (mentions_draft(drafters)) setup.draft = draft_options(model);
   setup.files = files_to_read(a.files, drafters);
+  setup.request = a.request;
   return setup;
 }
 
@@ -63,7 +64,12 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(
   std::unique_ptr<LocalRuntime> local(new LocalRuntime(setup, terminal));
   OUTRIDER_ASSIGN_OR_RETURN(local->runtime_, Runtime::create(setup.runtime, local->loader_));
   if (created) created(*local->runtime_);
-  if (setup.target) OUTRIDER_RETURN_IF_ERROR(local->load(*setup.target, setup.draft));
+  if (setup.target) {
+    OUTRIDER_RETURN_IF_ERROR(local->load(*setup.target, setup.draft));
+    // Said before anything is answered, or measured for minutes.
+    const std::string why_none = local->target().no_head_reason();
+    OUTRIDER_RETURN_IF_ERROR(check_own_head(setup.request, why_none).spelled("--drafter"));
+  }
   OUTRIDER_RETURN_IF_ERROR(local->attach(setup.files));
   return local;
 }

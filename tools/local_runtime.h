@@ -23,6 +23,7 @@ struct LocalSetup {
   std::optional<ModelOptions> target;
   std::optional<ModelOptions> draft;
   std::vector<DrafterFile> files;
+  CompletionRequest request;  // must be one that the target can answer
 };
 
 // The drafters of the request, with what they read, and a target that is opened as wide as it asks.
@@ -32,7 +33,7 @@ class LocalRuntime {
  public:
   // Loads the target, then the draft model, then the files. Takes seconds; a signal ends it with
   // kCancelled. `created` is called before anything is loaded; may be empty. The terminal must
-  // outlive it. Errors: the runtime's and the loader's, with the file's name.
+  // outlive it. Errors: the runtime's and the loader's, with the file's name; check_own_head()'s.
   static Result<std::unique_ptr<LocalRuntime>> open(
       const LocalSetup& setup, Terminal& terminal,
       const std::function<void(Runtime&)>& created = {});

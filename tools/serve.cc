@@ -79,7 +79,8 @@ class ServeCommand : public Command {
   // The catalog, with what is to be said of its models told.
   Result<std::unique_ptr<Catalog>> make_catalog(ModelLoader& loader);
   // Until the default model is open or cannot be; tells how far it is. Ok when a signal came first.
-  Status wait_until_open(const Catalog& catalog, Terminal& terminal) const;
+  // An error also where it has no drafter of its own and the options name that.
+  Status wait_until_open(Catalog& catalog, Terminal& terminal) const;
   std::vector<CostPoint> floor_of(const Target& target) const;
   // Listens and answers until a signal comes.
   Status serve(Catalog& catalog, Terminal& terminal);
@@ -132,7 +133,7 @@ Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader)
   return Catalog::create(std::move(models.entries), std::move(options), loader);
 }
 
-Status ServeCommand::wait_until_open(const Catalog& catalog, Terminal& terminal) const {
+Status ServeCommand::wait_until_open(Catalog& catalog, Terminal& terminal) const {
   for (;;) {
     const CatalogStatus model = catalog.status().front();
     if (model.state == ModelState::kReady || terminal.signals.raised()) break;
@@ -141,7 +142,10 @@ Status ServeCommand::wait_until_open(const Catalog& catalog, Terminal& terminal)
     std::this_thread::sleep_for(std::chrono::milliseconds(kLookMs));
   }
   terminal.progress.clear();
-  return Status();
+  const std::shared_ptr<Runtime> open = catalog.find_open("");
+  const std::shared_ptr<const Target> target = open ? open->target() : nullptr;
+  if (target == nullptr) return Status();
+  return check_own_head(request_.request, target->no_head_reason()).spelled("--drafter");
 }
 
 // The least that steps of a target can take here. Nothing where it cannot be told.

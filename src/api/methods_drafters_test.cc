@@ -218,6 +218,21 @@ TEST(Methods, WhereNothingIsRememberedARequestIsToldSo) {
   EXPECT_EQ(fake.result("drafters.list", Json::object())["drafters"][1]["remembered"], nullptr);
 }
 
+TEST(Methods, PredictionLayersThatTheTargetDoesNotHaveAreRefusedByName) {
+  FakeService fake;
+  fake.load("target", "target");
+  Json request = ask("abc", 5);
+  request["speculative"] = {{"drafters", {"mtp"}}};
+  for (const char* method : {"completion.start", "completion.run"}) {
+    const Json error = fake.error(method, request);
+    EXPECT_EQ(error["data"]["field"], "speculative.drafters");
+    EXPECT_EQ(error["message"].get<std::string>().find(
+                  "speculative.drafters is 'mtp', but the target has no prediction layers (MTP)"),
+              0U)
+        << error;
+  }
+}
+
 TEST(Methods, AnUnknownDrafterIsRefusedWithTheNamesThatAreKnown) {
   FakeService fake;
   fake.load("target", "target");

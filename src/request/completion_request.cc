@@ -275,4 +275,11 @@ Status check_rule(const CompletionRequest& r, ExactMode exact) {
                              "take coupled, or leave exact out");
 }
 
+Status check_own_head(const CompletionRequest& r, std::string_view why_none) {
+  const bool speculates = r.speculative && r.width != 1;
+  if (why_none.empty() || !speculates || !mentions_own_head(r.drafters)) return Status();
+  return refused("drafter", "is '" + to_string(r.drafters) + "', but " + std::string(why_none) +
+                                "; name others, or auto, which takes what is there");
+}
+
 }  // namespace outrider

@@ -120,6 +120,10 @@ Status validate_settings(const CompletionRequest& request);
 // kCoupled only, since the others keep the distribution, not the text. Errors: kInvalidArgument,
 // about "rule".
 Status check_rule(const CompletionRequest& request, ExactMode exact);
+// Whether a target may answer that has no prediction layers, because of `why_none` (empty: it has
+// them). A draft may still come, prediction layers come with the target or never: a request that
+// names them is wrong then. Errors: kInvalidArgument, about "drafter".
+Status check_own_head(const CompletionRequest& request, std::string_view why_none);
 
 // What became of the prompt.
 struct PromptStats {

@@ -21,6 +21,7 @@ Remembered not_remembered_yet(std::string name, bool remembering) {
 
 Result<Request> make_request(CompletionRequest& r, Prompt prompt, const Target& target) {
   OUTRIDER_RETURN_IF_ERROR(check_rule(r, target.exact_mode()));
+  OUTRIDER_RETURN_IF_ERROR(check_own_head(r, target.no_head_reason()));
   OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler, target.make_sampler(r.sampling));
   Request request;
   request.prompt = std::move(prompt.tokens);

@@ -79,6 +79,26 @@ TEST_F(RuntimeDrafters, ATargetOpenedToKeepTheTextAnswersByTheCoupledRuleOnly) {
   EXPECT_EQ(refused.field(), "rule");
 }
 
+// A draft may still come, and its file fail to; prediction layers are there or not.
+TEST_F(RuntimeDrafters, WhoNamesPredictionLayersThatTheTargetDoesNotHaveIsTold) {
+  const std::unique_ptr<Runtime> runtime = make();
+  for (const char* expression : {"mtp", "mtp,suffix", "suffix/mtp"}) {
+    const Status refused = runtime->run(asking(expression, {1, 2}, 3, 20)).status();
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << expression;
+    EXPECT_EQ(refused.field(), "drafter");
+    EXPECT_EQ(refused.message(), "drafter is '" + std::string(expression) +
+                                     "', but the target has no prediction layers (MTP); name "
+                                     "others, or auto, which takes what is there");
+  }
+  CompletionRequest plain = asking("mtp", {1, 2}, 3, 20);
+  plain.speculative = false;
+  EXPECT_TRUE(runtime->run(plain).ok()) << "who is not asked is not missed";
+  plain.speculative = true;
+  plain.width = 1;
+  EXPECT_TRUE(runtime->run(plain).ok());
+  EXPECT_EQ(runtime->check_integrity(), "");
+}
+
 TEST_F(RuntimeDrafters, ADraftModelThatCouldNotBeLoadedIsMissed) {
   const std::unique_ptr<Runtime> runtime = make();
   ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("no such draft")).ok());
