@@ -183,6 +183,8 @@ std::vector<Parameter> chat_parameters() {
     break;
   }
   list.push_back({"reasoning_effort", "string", "how hard the model is to think, none to max"});
+  list.push_back({"reasoning_format", "string",
+                  "auto or deepseek: apart from the content; none: a part of it, as it is said"});
   return list;
 }
 std::vector<Parameter> text_parameters() { return parameters_without("messages"); }

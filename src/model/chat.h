@@ -47,8 +47,11 @@ struct ChatOptions {
   bool parallel_tool_calls = true;  // several calls in one answer, where the template can
   bool one_call = false;            // not even then: a certain tool is to be called, once
   bool reasoning = true;            // where the template can switch it off: whether it is on
-  std::string template_values;      // further values for the template, a JSON object; empty: none
-  bool continue_last = false;       // the last message is the assistant's, and its text goes on
+  // Reasoning is not told apart: an answer's content is all that is said, with the template's
+  // marks.
+  bool reasoning_in_content = false;
+  std::string template_values;  // further values for the template, a JSON object; empty: none
+  bool continue_last = false;   // the last message is the assistant's, and its text goes on
   // The content is JSON by this schema (a JSON text); empty: it is free. Where there are tools, an
   // answer is such content or calls.
   std::string json_schema;

@@ -115,10 +115,7 @@ void refuse_what_is_not_done(api::JsonFields& fields) {
     fields.fail(std::string(absent.name),
                 std::string(absent.name) + " is not supported here; leave it out");
   }
-  const Json* lora = fields.any("lora");
-  if (lora != nullptr && !lora->empty()) {
-    fields.fail("lora", "lora is not supported in a request: adapters are given with the model");
-  }
+  refuse_adapters(fields);
 }
 
 constexpr std::int64_t kMostIndentation = 65536;

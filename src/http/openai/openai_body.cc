@@ -1,5 +1,7 @@
 #include "http/openai/openai_body.h"
 
+#include <limits>
+
 #include "api/chat_params.h"
 #include "http/completion/completion_task.h"
 #include "http/completion/conversation_body.h"
@@ -56,11 +58,25 @@ void read_modalities(api::JsonFields& fields) {
   }
 }
 
-// llama-server can also leave the reasoning in the content; here it is always told apart.
-void read_reasoning_format(api::JsonFields& fields) {
-  static constexpr std::string_view kFormats[] = {"auto", "deepseek"};
+// As llama-server's: with none the reasoning stays in the content, as it is said.
+void read_reasoning_format(api::JsonFields& fields, CompletionRequest& request) {
+  static constexpr std::string_view kFormats[] = {"none", "auto", "deepseek"};
   std::string format;
   fields.choice("reasoning_format", format, kFormats);
+  if (!format.empty()) request.chat.reasoning_in_content = format == "none";
+}
+
+// llama-server ends the reasoning by force when it has used up its budget. Here a template switches
+// it off, or nothing does.
+void read_reasoning_budget(api::JsonFields& fields) {
+  for (const char* name : {"reasoning_budget_tokens", "thinking_budget_tokens"}) {
+    std::int64_t budget = -1;
+    fields.integer(name, budget, -1, std::numeric_limits<std::int64_t>::max());
+    if (budget < 0) continue;
+    fields.fail(name, std::string(name) + " is " + std::to_string(budget) +
+                          ", but only -1, no limit, is done here; \"reasoning\": false switches "
+                          "thinking off where the model's template can");
+  }
 }
 
 }  // namespace
@@ -175,9 +191,17 @@ void read_openai_fields(api::JsonFields& fields, AnswerWishes& wishes, Completio
   read_wishes(fields, wishes);
   api::read_completion_fields(fields, request);
   read_samplers(fields, request.sampling);
-  read_reasoning_format(fields);
+  read_reasoning_format(fields, request);
+  read_reasoning_budget(fields);
+  refuse_adapters(fields);
   read_response_format(fields, request);
   if (!request.messages.empty()) read_continuation(fields, request);
+}
+
+void refuse_adapters(api::JsonFields& fields) {
+  const Json* lora = fields.any("lora");
+  if (lora == nullptr || (lora->is_array() && lora->empty())) return;
+  fields.fail("lora", "lora is not supported in a request: adapters are given with the model");
 }
 
 void unify_logprobs(Json& body) {

@@ -52,6 +52,9 @@ std::string read_reasoning_effort(api::JsonFields& fields);
 // "response_format": text, json_object, or json_schema, into the request's schema.
 void read_response_format(api::JsonFields& fields, CompletionRequest& request);
 
+// llama-server's "lora": an empty list only.
+void refuse_adapters(api::JsonFields& fields);
+
 // Chat's {"logprobs": true, "top_logprobs": 5} as {"logprobs": 5}, which text completions have.
 void unify_logprobs(json::Json& body);
 

@@ -81,6 +81,35 @@ TEST(OpenAiBody, OnlyTextIsAnswered) {
   EXPECT_EQ(error_of({"text", "audio"}), "modalities");
 }
 
+// llama-server's clients send them.
+TEST(OpenAiBody, ReasoningFormatsBudgetsAndAdaptersAreDoneOrRefusedByName) {
+  CompletionRequest request;
+  const auto error_of = [&request](const Json& body) {
+    api::JsonFields fields(body, "", &openai_dialect());
+    AnswerWishes wishes;
+    read_openai_fields(fields, wishes, request);
+    return fields.finish().field();
+  };
+  EXPECT_EQ(error_of(Json::object()), "");
+  EXPECT_FALSE(request.chat.reasoning_in_content);
+  EXPECT_EQ(error_of({{"reasoning_format", "none"}}), "");
+  EXPECT_TRUE(request.chat.reasoning_in_content);
+  for (const char* apart : {"auto", "deepseek"}) {
+    EXPECT_EQ(error_of({{"reasoning_format", apart}}), "");
+    EXPECT_FALSE(request.chat.reasoning_in_content) << apart;
+  }
+  EXPECT_EQ(error_of({{"reasoning_format", "deepseek-legacy"}}), "reasoning_format");
+  EXPECT_EQ(error_of({{"lora", Json::array()}}), "");
+  EXPECT_EQ(error_of({{"lora", Json::array({{{"id", 0}, {"scale", 1}}})}}), "lora");
+  EXPECT_EQ(error_of({{"lora", 5}}), "lora");
+  for (const char* budget : {"thinking_budget_tokens", "reasoning_budget_tokens"}) {
+    EXPECT_EQ(error_of({{budget, -1}}), "");
+    EXPECT_EQ(error_of({{budget, Json()}}), "");
+    EXPECT_EQ(error_of({{budget, 0}}), budget);
+    EXPECT_EQ(error_of({{budget, 100}}), budget);
+  }
+}
+
 TEST(OpenAiBody, LogprobsOfAChatBecomeANumber) {
   const auto unified = [](Json body) {
     unify_logprobs(body);

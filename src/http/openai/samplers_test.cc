@@ -60,7 +60,7 @@ TEST(Samplers, WhatTheyCannotBeIsRefusedByName) {
     EXPECT_EQ(read_chat_task(body, ServerOptions()).status().field(), "samplers");
   }
   Json body = instruct_body();
-  body["reasoning_format"] = "none";
+  body["reasoning_format"] = "deepseek-legacy";
   EXPECT_EQ(read_chat_task(body, ServerOptions()).status().field(), "reasoning_format");
 }
 

@@ -87,10 +87,19 @@ Status refused_by_template(const std::exception& error) {
       .about("messages");
 }
 
-// Whether the template says what stands around the content, so that a schema cannot hold from the
-// answer's beginning.
-bool marks_content(const common_chat_templates* templates) {
-  return common_chat_templates_support_enable_thinking(templates);
+// Whether there is a schema that is the template's to hold: where it says what stands around the
+// content, a schema cannot hold from the answer's beginning. To find that out, it is rendered.
+Result<bool> holds_schema(const common_chat_templates* templates, const ChatOptions& options) {
+  if (options.json_schema.empty()) return false;
+  const LogSink no_sink;
+  const LogCapture log(no_sink);
+  const TemplateBudget budget(/*n_given=*/0);
+  try {
+    return common_chat_templates_support_enable_thinking(templates);
+  } catch (const std::exception& error) {
+    if (budget.exceeded()) return unsupported(budget.why()).about("messages");
+    return refused_by_template(error);
+  }
 }
 
 bool has_calls(const ChatOptions& options) {
@@ -108,33 +117,49 @@ struct Conversation {
   const common_chat_templates* templates;
   const ChatInputs& inputs;
   const ChatOptions& options;
-  // marks_content(), where there is a schema; asking renders the template once more.
-  bool schema_is_templates;
+  bool schema_is_templates;  // holds_schema()
 };
 
+// The template's value that a schema is, where llama-common gives it one (DeepSeek V4).
+constexpr const char* kSchemaValue = "response_format";
+
+// Whether the template may say the schema. Few do.
+bool may_say_schema(const Conversation& c) {
+  return c.schema_is_templates &&
+         common_chat_templates_source(c.templates).find(kSchemaValue) != std::string::npos;
+}
+
 // The prompt with schemas as they were given. No call is read with what else comes of it, and
-// nothing held to it.
+// nothing held to it: so the schema is no schema here, of which llama-common would make a grammar
+// once more, but a value of the template.
 std::string text_as_given(const Conversation& c) {
   common_chat_templates_inputs given = c.inputs.common;
   given.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
   for (std::size_t i = 0; i < c.inputs.given_parameters.size(); ++i) {
     given.tools[i].parameters = c.inputs.given_parameters[i];
   }
-  // Few templates say it. A grammar is made of it on the way, where the converter can.
-  given.json_schema = c.schema_is_templates ? c.inputs.given_json_schema : "";
-  try {
-    return apply(c.templates, given).prompt;
-  } catch (const std::exception&) {
-    if (given.json_schema.empty()) throw;
-    given.json_schema = c.inputs.common.json_schema;
-    return apply(c.templates, given).prompt;
-  }
+  given.json_schema.clear();
+  std::string text = apply(c.templates, given).prompt;
+  if (!may_say_schema(c)) return text;
+  common_chat_templates_inputs any_schema = given;
+  any_schema.json_schema = R"({"type":"object"})";
+  if (apply(c.templates, any_schema).prompt == text) return text;
+  given.chat_template_kwargs[kSchemaValue] = c.inputs.given_json_schema;
+  return apply(c.templates, given).prompt;
 }
 
 // Whether that is another prompt than the one of `made`, which was rendered for its grammar.
 bool says_otherwise(const Conversation& c, const common_chat_templates_inputs& made) {
-  const bool schema = c.schema_is_templates && made.json_schema != c.inputs.given_json_schema;
+  const bool schema = may_say_schema(c) && made.json_schema != c.inputs.given_json_schema;
   return schema || !c.inputs.given_parameters.empty();
+}
+
+// Takes everything but calls for content, as it is said.
+std::shared_ptr<const ChatReader> raw_reader(const Conversation& c,
+                                             common_chat_templates_inputs inputs) {
+  inputs.json_schema.clear();
+  inputs.reasoning_format = COMMON_REASONING_FORMAT_NONE;
+  return make_chat_reader(apply(c.templates, inputs), c.options.continue_last);
 }
 
 // What holds content to the schema, from the answer's beginning.
@@ -271,23 +296,27 @@ Result<ChatPrompt> ChatTemplate::own_prompt(const std::vector<ChatMessage>& mess
                                             const ChatOptions& options) const {
   const Result<const common_chat_templates*> templates = this->templates();
   if (!templates.ok()) return templates.status();
-  const Result<ChatInputs> inputs = chat_inputs(messages, options);
+  OUTRIDER_ASSIGN_OR_RETURN(const bool schema_is_templates, holds_schema(*templates, options));
+  ChatOptions read = options;
+  // Else it is the caller's to read, and that once suffices.
+  if (!schema_is_templates && !has_calls(options)) read.json_schema.clear();
+  const Result<ChatInputs> inputs = chat_inputs(messages, read);
   if (!inputs.ok()) return inputs.status();
   const LogSink no_sink;
   const LogCapture log(no_sink);
   const TemplateBudget budget(input_bytes(inputs->common));
   try {
-    const Conversation c{
-        .templates = *templates,
-        .inputs = *inputs,
-        .options = options,
-        .schema_is_templates = !options.json_schema.empty() && marks_content(*templates)};
+    const Conversation c{.templates = *templates,
+                         .inputs = *inputs,
+                         .options = options,
+                         .schema_is_templates = schema_is_templates};
     common_chat_templates_inputs first = inputs->common;
     if (has_calls(options) || !c.schema_is_templates) first.json_schema.clear();
     common_chat_params params = apply(*templates, first);
     ChatPrompt prompt;
     OUTRIDER_ASSIGN_OR_RETURN(prompt.grammar, whole_grammar(c, params));
-    prompt.reader = make_chat_reader(params, options.continue_last);
+    prompt.reader = options.reasoning_in_content ? raw_reader(c, first)
+                                                 : make_chat_reader(params, options.continue_last);
     prompt.text = says_otherwise(c, first) ? text_as_given(c) : std::move(params.prompt);
     prompt.stop = std::move(params.additional_stops);
     prompt.shown = std::move(params.preserved_tokens);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "json/json.h"
 #include "testing/llama_chat_vocabularies.h"
 
 namespace outrider::llama {
@@ -98,6 +99,74 @@ TEST_F(ChatTemplateTest, EveryTemplateSaysTheParametersAsTheyWereGiven) {
     EXPECT_TRUE(none.ok()) << name << ": " << none.status().message();
   }
   EXPECT_GE(n_with_tools, 20);
+}
+
+// Which it may not be able to convert: it is read for the grammar alone, and once.
+TEST_F(ChatTemplateTest, APromptSaysTheSchemaAsItWasGiven) {
+  ChatOptions options;
+  options.json_schema_strict = false;
+  const std::string schema = R"({"properties":{"a":true,"b":{"pattern":"^(?=x)y$"}}})";
+  options.json_schema = schema;
+  for (const char* name : {"deepseek-ai-DeepSeek-V4", "deepseek-ai-DeepSeek-V4-Flash-0731"}) {
+    for (const bool tools : {false, true}) {
+      if (tools) options.tools = {{.name = "look", .description = "Looks."}};
+      const Result<ChatPrompt> made = vocabulary(name).chat_prompt(kHello, options);
+      ASSERT_TRUE(made.ok()) << name << ": " << made.status().message();
+      const json::Json said = json::parse(schema).value.value();
+      const std::size_t at = made->text.find("following schema to reply:\n");
+      ASSERT_NE(at, std::string::npos) << made->text;
+      const std::string behind = made->text.substr(made->text.find('\n', at) + 1);
+      const json::Parsed repeated = json::parse(behind.substr(0, json::object_length(behind)));
+      ASSERT_TRUE(repeated.ok()) << behind;
+      EXPECT_EQ(*repeated.value, said) << name;
+    }
+    options.tools.clear();
+  }
+}
+
+// Its reader is the sampler, once: no prompt depends on it.
+TEST_F(ChatTemplateTest, ASchemaThatIsNotTheTemplatesIsNotReadForThePrompt) {
+  ChatOptions options;
+  options.json_schema = R"({"type":"object","uniqueItems":true,"not":{}})";
+  const LlamaVocabulary& plain = vocabulary("google-gemma-2-2b-it");
+  const Result<ChatPrompt> left = plain.chat_prompt(kHello, options);
+  ASSERT_TRUE(left.ok()) << left.status().message();
+  EXPECT_EQ(left->text, plain.chat_prompt(kHello, ChatOptions())->text);
+  const Result<ChatPrompt> refused = vocabulary("Qwen-Qwen3-0.6B").chat_prompt(kHello, options);
+  EXPECT_EQ(refused.status().field(), "json_schema");
+}
+
+TEST_F(ChatTemplateTest, ReasoningStaysInTheContentWhereThatIsAskedFor) {
+  ChatOptions options;
+  const LlamaVocabulary& qwen = vocabulary("Qwen-Qwen3-0.6B");
+  const std::string text = "<think>\nHm.\n</think>\n\nHello.";
+  const std::string prompt = qwen.chat_prompt(kHello, options)->text;
+  EXPECT_EQ(qwen.chat_prompt(kHello, options)->reader->read(text, true).reasoning, "Hm.\n");
+  options.reasoning_in_content = true;
+  for (const bool schema : {false, true}) {
+    if (schema) options.json_schema = kSchema;
+    const Result<ChatPrompt> raw = qwen.chat_prompt(kHello, options);
+    ASSERT_TRUE(raw.ok()) << raw.status().message();
+    EXPECT_EQ(raw->text, prompt);
+    std::string before;
+    for (std::size_t n = 0; n <= text.size(); ++n) {
+      const ChatReply reply = raw->reader->read(text.substr(0, n), n == text.size());
+      EXPECT_EQ(reply.reasoning, "");
+      EXPECT_TRUE(reply.content.starts_with(before)) << n << ": '" << reply.content << "'";
+      before = reply.content;
+    }
+    EXPECT_EQ(before, text);
+  }
+  options.json_schema.clear();
+  options.tools = {{.name = "look", .description = "Looks."}};
+  const ChatReply reply = qwen.chat_prompt(kHello, options)
+                              ->reader->read(
+                                  "<think>\nHm.\n</think>\n\n<tool_call>\n{\"name\": "
+                                  "\"look\", \"arguments\": {}}\n</tool_call>",
+                                  true);
+  ASSERT_EQ(reply.tool_calls.size(), 1U);
+  EXPECT_EQ(reply.tool_calls[0].name, "look");
+  EXPECT_NE(reply.content.find("Hm."), std::string::npos);
 }
 
 // What stands for values in the grammar's schema stands in no prompt.
