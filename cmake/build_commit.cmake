@@ -3,7 +3,7 @@
 # Git is asked in each build, in some milliseconds, since a commit changes no file of ours. One small
 # file is made, and only when the answer has changed. It is compiled into what is installed and
 # nowhere else: all other programs have the empty answer of src/base/build_commit.cc, so that a
-# commit compiles one file and links three. This file is also the script that makes it.
+# commit compiles one file and links five. This file is also the script that makes it.
 #
 # No commit is said where the sources are no checkout of their own: a release's archive, also one that
 # was unpacked inside another project's checkout.
@@ -64,6 +64,7 @@ function(outrider_commit_of source git result)
 endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE AND DEFINED OUTPUT)
+  cmake_minimum_required(VERSION 3.25)
   outrider_commit_of("${SOURCE}" "${GIT}" commit)
   file(CONFIGURE OUTPUT "${OUTPUT}" @ONLY CONTENT "// Made by cmake/build_commit.cmake.
 #include \"base/build_commit.h\"

@@ -256,7 +256,7 @@ class BuildCommit(CMakeCase):
         made = self.dir / "build_commit.cc"
         result = run("cmake", f"-DGIT={git}", f"-DSOURCE={source or self.source}", f"-DOUTPUT={made}",
                      "-P", CMAKE_DIR / "build_commit.cmake", env=self.env)
-        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
         return made
 
     def said(self, **options):
