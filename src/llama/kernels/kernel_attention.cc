@@ -154,6 +154,12 @@ bool list_cells(QueryRow* rows, int n_rows, std::uint16_t* seen, std::int32_t* c
   return true;
 }
 
+// Null, or a value for each cell; tokens, heads and streams beyond it begin again.
+bool is_taken_mask(const ggml_tensor* mask, std::int64_t n_cells) {
+  return mask == nullptr || (mask->type == GGML_TYPE_F16 && mask->nb[0] == sizeof kMasked &&
+                             mask->ne[0] >= n_cells && !ggml_is_empty(mask));
+}
+
 float parameter(const ggml_tensor* op, int i) {
   float value = 0.0F;
   std::memcpy(&value, reinterpret_cast<const char*>(op->op_params) + sizeof(float) * i,
@@ -168,17 +174,17 @@ bool kernel_attention_takes(const ggml_tensor* op) {
   const ggml_tensor* q = op->src[0];
   const ggml_tensor* k = op->src[1];
   const ggml_tensor* v = op->src[2];
-  const ggml_tensor* mask = op->src[3];
   const ggml_tensor* sinks = op->src[4];
+  // A graph is planned with those that compute nothing, too.
+  if (ggml_is_empty(q) || ggml_is_empty(k) || ggml_is_empty(v)) return false;
   const float max_bias = parameter(op, 1);
   const float soft_cap = parameter(op, 2);
   return max_bias == 0.0F && soft_cap == 0.0F && q->type == GGML_TYPE_F32 &&
          q->nb[0] == sizeof(float) && is_taken_cache(k) && is_taken_cache(v) &&
          k->ne[0] == q->ne[0] && v->ne[1] == k->ne[1] && v->ne[2] == k->ne[2] &&
-         v->ne[3] == k->ne[3] && k->ne[2] > 0 && q->ne[2] % k->ne[2] == 0 &&
-         q->ne[3] % k->ne[3] == 0 &&
-         (mask == nullptr || (mask->type == GGML_TYPE_F16 && mask->nb[0] == sizeof kMasked)) &&
-         (sinks == nullptr || sinks->type == GGML_TYPE_F32);
+         v->ne[3] == k->ne[3] && q->ne[2] % k->ne[2] == 0 && q->ne[3] % k->ne[3] == 0 &&
+         is_taken_mask(op->src[3], k->ne[1]) &&
+         (sinks == nullptr || (sinks->type == GGML_TYPE_F32 && sinks->ne[0] >= q->ne[2]));
 }
 
 AttentionPieces::AttentionPieces(const ggml_tensor* op, int nth)
@@ -222,11 +228,32 @@ std::size_t AttentionPieces::list_bytes() const {
   return GGML_PAD(static_cast<std::size_t>(op_->src[1]->ne[1]) * sizeof(std::int32_t), 64);
 }
 
-void AttentionPieces::run(const kernels::InstructionSet& set, std::int64_t piece,
-                          std::uint8_t* scratch) const {
-  const ggml_tensor* q = op_->src[0];
+QueryRow AttentionPieces::query_row(std::int64_t token, std::int64_t head, std::int64_t stream,
+                                    const QueryRow* before) const {
   const ggml_tensor* mask = op_->src[3];
   const ggml_tensor* sinks = op_->src[4];
+  QueryRow row;
+  row.query = at<const float>(op_->src[0], token, head, stream);
+  row.out = at<float>(op_, head, token, stream);
+  row.end = static_cast<int>(op_->src[1]->ne[1]);
+  if (mask != nullptr) {
+    row.mask = at<const std::uint16_t>(mask, token, head, stream);
+    if (before != nullptr && before->mask == row.mask) {
+      row.begin = before->begin;
+      row.end = before->end;
+    } else {
+      find_range(row.mask, &row);
+    }
+  }
+  if (sinks != nullptr) {
+    row.has_sink = true;
+    row.sink = static_cast<const float*>(sinks->data)[head];
+  }
+  return row;
+}
+
+void AttentionPieces::run(const kernels::InstructionSet& set, std::int64_t piece,
+                          std::uint8_t* scratch) const {
   const std::int64_t block = piece % n_blocks_;
   const std::int64_t first_head = piece / n_blocks_ % (n_key_heads_ * n_splits_) * n_heads_;
   const std::int64_t stream = piece / n_blocks_ / (n_key_heads_ * n_splits_);
@@ -237,27 +264,8 @@ void AttentionPieces::run(const kernels::InstructionSet& set, std::int64_t piece
   const auto n_rows = static_cast<int>(n_tokens * n_heads_);
   scratch += GGML_PAD(static_cast<std::size_t>(block_tokens_ * n_heads_) * sizeof(QueryRow), 64);
   for (std::int64_t i = 0; i < n_rows; ++i) {
-    const std::int64_t token = first + i / n_heads_;
-    const std::int64_t head = first_head + i % n_heads_;
-    QueryRow row;
-    row.query = at<const float>(q, token, head, stream);
-    row.out = at<float>(op_, head, token, stream);
-    row.end = static_cast<int>(op_->src[1]->ne[1]);
-    if (mask != nullptr) {
-      row.mask = at<const std::uint16_t>(mask, token, head, stream);
-      const QueryRow* before = i > 0 ? &rows[i - 1] : nullptr;
-      if (before != nullptr && before->mask == row.mask) {
-        row.begin = before->begin;
-        row.end = before->end;
-      } else {
-        find_range(row.mask, &row);
-      }
-    }
-    if (sinks != nullptr) {
-      row.has_sink = true;
-      row.sink = static_cast<const float*>(sinks->data)[head];
-    }
-    rows[i] = row;
+    rows[i] = query_row(first + i / n_heads_, first_head + i % n_heads_, stream,
+                        i > 0 ? &rows[i - 1] : nullptr);
   }
   auto* const seen = reinterpret_cast<std::uint16_t*>(scratch);
   scratch += seen_bytes();

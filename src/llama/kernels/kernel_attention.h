@@ -10,8 +10,8 @@
 
 namespace outrider::llama {
 
-// True for a FLASH_ATTN_EXT of types and sizes that kernels/attention.h takes, without a bias that
-// grows with the distance (ALiBi) and without soft caps.
+// True for a FLASH_ATTN_EXT of types and sizes that kernels/attention.h takes, none of them zero,
+// without a bias that grows with the distance (ALiBi) and without soft caps.
 bool kernel_attention_takes(const ggml_tensor* op);
 
 // An attention, cut into pieces: some tokens' queries of the heads that share one head of keys.
@@ -29,6 +29,9 @@ class AttentionPieces {
   void run(const kernels::InstructionSet& set, std::int64_t piece, std::uint8_t* scratch) const;
 
  private:
+  // `before`: the row before it in the piece, or null.
+  kernels::QueryRow query_row(std::int64_t token, std::int64_t head, std::int64_t stream,
+                              const kernels::QueryRow* before) const;
   std::size_t seen_bytes() const;
   std::size_t list_bytes() const;
 

@@ -246,5 +246,29 @@ TEST_F(KernelAttentionTest, OtherTypesAndKindsAreLeftToGgml) {
   EXPECT_FALSE(taken(GGML_TYPE_F16, 0.0F, 30.0F));
 }
 
+// ggml plans a graph with them, too, and a worker's peer may send any.
+TEST_F(KernelAttentionTest, SizesOfZeroAndMasksThatAreTooShortAreNotTaken) {
+  const ggml_context_ptr context(ggml_init({std::size_t{1} << 20, nullptr, true}));
+  ggml_context* g = context.get();
+  ggml_tensor* k = ggml_new_tensor_3d(g, GGML_TYPE_F16, kSize, kCells, kKeyHeads);
+  ggml_tensor* mask = ggml_new_tensor_2d(g, GGML_TYPE_F16, kCells, 64);
+  ggml_tensor* out = ggml_flash_attn_ext(g, ggml_new_tensor_3d(g, GGML_TYPE_F32, kSize, 2, kHeads),
+                                         k, k, mask, 0.125F, 0.0F, 0.0F);
+  EXPECT_TRUE(kernel_attention_takes(out));
+  for (const int dimension : {1, 2, 3}) {
+    for (const int operand : {0, 1, 2, 3}) {
+      std::int64_t& size = out->src[operand]->ne[dimension];
+      const std::int64_t before = size;
+      size = 0;
+      EXPECT_FALSE(kernel_attention_takes(out)) << operand << " " << dimension;
+      size = before;
+    }
+  }
+  mask->ne[0] = kCells - 1;
+  EXPECT_FALSE(kernel_attention_takes(out));
+  mask->ne[0] = kCells;
+  EXPECT_TRUE(kernel_attention_takes(out));
+}
+
 }  // namespace
 }  // namespace outrider::llama

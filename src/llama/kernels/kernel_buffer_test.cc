@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
@@ -124,6 +125,64 @@ TEST_P(KernelBufferTest, ADenseProductHasTheReferencesBitsForAnyRowsAndThreads) 
             << n << " rows, " << n_threads << " threads, row " << i;
       }
     }
+  }
+}
+
+// One matrix for all of a batch of batches, whose rows lie in another order than their numbers.
+TEST_P(KernelBufferTest, AMatrixMeetsEachRowOfABatchOfFourDimensions) {
+  constexpr int kRows = 33;
+  constexpr int kSizes[3] = {3, 2, 4};  // of the product; the activations have them turned around
+  make_weights(kRows, 1);
+  const ggml_context_ptr context(ggml_init({std::size_t{4} << 20, nullptr, false}));
+  ggml_tensor* all = ggml_new_tensor_4d(context.get(), GGML_TYPE_F32, n_columns(), kSizes[2],
+                                        kSizes[0], kSizes[1]);
+  std::vector<std::vector<float>> x;
+  for (std::int64_t i = 0; i < ggml_nrows(all); ++i) {
+    x.push_back(random_row());
+    std::memcpy(static_cast<float*>(all->data) + i * n_columns(), x.back().data(),
+                x.back().size() * sizeof(float));
+  }
+  ggml_tensor* turned = ggml_permute(context.get(), all, 0, 3, 1, 2);
+  ggml_tensor* out = ggml_mul_mat(context.get(), weights_, turned);
+  ASSERT_EQ(out->ne[1] * out->ne[2] * out->ne[3], ggml_nrows(all));
+  compute(context.get(), out, 2);
+  for (int i = 0; i < kSizes[0] * kSizes[1] * kSizes[2]; ++i) {
+    const int i1 = i % kSizes[0];
+    const int i2 = i / kSizes[0] % kSizes[1];
+    const int i3 = i / kSizes[0] / kSizes[1];
+    const std::vector<float>& row =
+        x[static_cast<std::size_t>((i2 * kSizes[0] + i1) * kSizes[2] + i3)];
+    for (int r = 0; r < kRows; ++r) {
+      const float want =
+          reference_product(rows_[static_cast<std::size_t>(r)], row, reference_activations(row));
+      const float got = static_cast<const float*>(out->data)[i * kRows + r];
+      ASSERT_EQ(std::memcmp(&got, &want, sizeof got), 0) << got << " instead of " << want;
+    }
+  }
+}
+
+// A worker's peer may send them: what lies behind them must not be read.
+TEST_P(KernelBufferTest, ActivationsOfAnotherTypeEndTheProcessAsWithGgmlsKernels) {
+  make_weights(4, 1);
+  const ggml_context_ptr context(ggml_init({std::size_t{1} << 20, nullptr, false}));
+  ggml_tensor* halves = ggml_new_tensor_2d(context.get(), GGML_TYPE_F16, n_columns(), 1);
+  ggml_set_zero(halves);
+  ggml_tensor* out = ggml_mul_mat(context.get(), weights_, halves);
+  const auto end = [&] {
+    setenv("GGML_NO_BACKTRACE", "1", 1);
+    compute(context.get(), out, 1);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(end(), "GGML_TYPE_F32");
+}
+
+TEST_P(KernelBufferTest, WhatHasNoWeightsIsNotTaken) {
+  make_weights(4, 1);
+  EXPECT_TRUE(kernel_buffer_takes(weights_));
+  for (const int dimension : {0, 1, 2}) {
+    ggml_tensor empty = *weights_;
+    empty.ne[dimension] = 0;
+    EXPECT_FALSE(kernel_buffer_takes(&empty)) << dimension;
   }
 }
 

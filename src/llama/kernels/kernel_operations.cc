@@ -52,6 +52,13 @@ class Pieces {
   int next_;
 };
 
+// As ggml's own kernels ask of them; rows may lie anywhere. What a worker's peer sends must not be
+// read as something else.
+void check_activations(const ggml_tensor* x, const PackedLayout& layout) {
+  GGML_ASSERT(x->type == GGML_TYPE_F32 && x->nb[0] == sizeof(float));
+  GGML_ASSERT(x->ne[0] == layout.n_columns);
+}
+
 // Rows of activations that thread ith of nth writes: whole rows, or a part of each.
 void write_rows(const ggml_compute_params* params, const ActivationRows& rows, std::int64_t n,
                 const auto& source, std::uint8_t* out) {
@@ -72,6 +79,7 @@ void multiply(const ggml_compute_params* params, ggml_tensor* op) {
   const ggml_tensor* weights = op->src[0];
   const ggml_tensor* x = op->src[1];
   const PackedLayout layout = kernel_layout(weights);
+  check_activations(x, layout);
   const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
   const std::int64_t n = ggml_nrows(x);
   auto* activations = static_cast<std::uint8_t*>(params->wdata);
@@ -89,6 +97,7 @@ void multiply_experts(const ggml_compute_params* params, ggml_tensor* op) {
   const ggml_tensor* weights = op->src[0];
   const ggml_tensor* x = op->src[1];
   const PackedLayout layout = kernel_layout(weights);
+  check_activations(x, layout);
   const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
   // Each thread makes the table for itself: it is small, and nobody has to wait for it.
   auto* memory = static_cast<std::uint8_t*>(params->wdata);
