@@ -16,9 +16,9 @@
 // so that a few shifts and masks bring eight vectors back. Float types have no headers; their
 // values lie as [n_columns, R].
 //
-// A strip takes the bytes of its rows in the GGUF file, 2.8 % more for Q4_K and 1.5 % for IQ4_XS,
-// whose scales of six bits get a byte each, plus at most 63 bytes and what fills up a last chunk's
-// headers.
+// A strip takes the bytes of its rows in the GGUF file, 2.8 % more for Q4_K, 2.3 % for Q5_K and
+// 1.5 % for IQ4_XS, whose scales of six bits get a byte each, plus at most 63 bytes and what fills
+// up a last chunk's headers.
 //
 // Tested by packed_test.cc (sizes, the last strip, strips packed apart) and product_test.cc (every
 // type and odd numbers of rows, by their products).

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/large_pages.h"
+#include "base/mapped_pages.h"
 #include "ggml-backend-impl.h"
 #include "ggml-cpu.h"
 #include "kernels/packed.h"
@@ -45,6 +46,7 @@ bool is_only_multiplied(std::string_view name) {
 bool takes(const ggml_tensor* weights) {
   const std::optional<WeightType> type = kernels::weight_type(ggml_type_name(weights->type));
   if (!type || weights->view_src != nullptr || weights->ne[3] != 1) return false;
+  if (ggml_is_empty(weights)) return false;
   const kernels::WeightFormat& format = kernels::weight_format(*type);
   if (weights->ne[0] % format.block_weights != 0) return false;
   if (!ggml_is_contiguous(weights)) return false;
@@ -122,8 +124,14 @@ void set_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, const voi
                 std::size_t offset, std::size_t size) {
   GGML_ASSERT(offset == 0 && size == ggml_nbytes(tensor));
   kernel_pack(tensor, data, tensor->data);
-  kernel_load().packed_bytes += ggml_backend_buft_get_alloc_size(buffer_type(), tensor);
-  kernel_load().file_bytes += size;
+  KernelLoad& load = kernel_load();
+  load.packed_bytes += ggml_backend_buft_get_alloc_size(buffer_type(), tensor);
+  load.file_bytes += size;
+  // Of a mapped file these pages are not needed any more. llama.cpp gives back only what lies
+  // before and behind all that stays mapped, and norms do that everywhere. (It unmaps behind the
+  // load.)
+  if (!load.file.holds(data, size)) load.file = mapped_file_at(data);
+  give_back_pages(load.file, data, size);
 }
 
 const char* name_of_type(ggml_backend_buffer_type_t /*type*/) { return "Outrider"; }

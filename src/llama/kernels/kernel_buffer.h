@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/mapped_pages.h"
 #include "ggml-backend.h"
 #include "kernels/instruction_set.h"
 
@@ -43,6 +44,7 @@ struct KernelLoad {
   bool wanted = false;
   std::uint64_t packed_bytes = 0;  // of what it loaded
   std::uint64_t file_bytes = 0;    // the same in the file
+  MappedFile file;                 // where they were last read from; empty: not from a mapped file
 };
 KernelLoad& kernel_load();
 

@@ -1,0 +1,50 @@
+#include "base/mapped_pages.h"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#endif
+
+namespace outrider {
+
+#if defined(__linux__)
+
+MappedFile mapped_file_at(const void* data) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    MappedFile file;
+    char shared = '-';
+    std::uint64_t inode = 0;
+    // Begin-end, permissions, offset, device, inode, path.
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %*c%*c%*c%c %*s %*s %" SCNu64,
+                    &file.begin, &file.end, &shared, &inode) == 4 &&
+        file.holds(data, 1)) {
+      return shared == 's' && inode != 0 ? file : MappedFile();
+    }
+  }
+  return {};
+}
+
+void give_back_pages(const MappedFile& file, const void* data, std::size_t size) {
+  if (!file.holds(data, size)) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto at = reinterpret_cast<std::uintptr_t>(data);
+  const std::uintptr_t begin = (at + page - 1) / page * page;
+  const std::uintptr_t end = (at + size) / page * page;
+  if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+#else
+
+MappedFile mapped_file_at(const void* /*data*/) { return {}; }
+
+void give_back_pages(const MappedFile& /*file*/, const void* /*data*/, std::size_t /*size*/) {}
+
+#endif
+
+}  // namespace outrider

@@ -1,0 +1,113 @@
+// What packed weights take in memory, beside the same weights in their files: at most 3 % more, and
+// the file's pages that they were read from are given back. The one exception: an output that is
+// the table of tokens as well is packed beside the table, which stays mapped.
+// (src/kernels/packed_test.cc has every type by itself.)
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "llama/base/backend.h"
+#include "llama/files/matrices.h"
+#include "llama/files/model_file.h"
+#include "llama/kernels/own_kernels.h"
+#include "testing/tiny_dir.h"
+#include "testing/tiny_gguf.h"
+
+namespace outrider::llama {
+namespace {
+
+#if defined(__linux__)
+// Bytes of the mapped file that the process holds.
+std::uint64_t held_of_file(const std::string& path) {
+  std::ifstream maps("/proc/self/smaps");
+  std::uint64_t kilobytes = 0;
+  bool is_file = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("-") < line.find(" ") && line.find(":") > line.find(" ")) {
+      is_file = line.ends_with(path);
+    } else if (is_file && line.starts_with("Rss:")) {
+      kilobytes += std::stoull(line.substr(4));
+    }
+  }
+  return 1024 * kilobytes;
+}
+
+TEST(PackedMemory, OfAMappedFileOnlyWhatIsNotPackedIsHeld) {
+  ensure_backend();
+  if (!own_kernels().available) GTEST_SKIP() << own_kernels().reason;
+  const testing::TempDir dir;
+  const std::string path = dir.file("tiny.gguf");
+  testing::TinyModelOptions tiny;
+  tiny.n_embd = 512;
+  tiny.n_ff = 4096;
+  ASSERT_TRUE(testing::write_tiny_gguf(path, tiny).ok());
+  const auto size = std::filesystem::file_size(path);
+  for (const KernelChoice choice : {KernelChoice::kAuto, KernelChoice::kStock}) {
+    FileOptions options;
+    options.n_gpu_layers = 0;
+    options.kernels = choice;
+    const Result<std::shared_ptr<ModelFile>> file = ModelFile::load(path, options, {});
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    if (choice == KernelChoice::kAuto) {
+      EXPECT_GT((*file)->facts().kernels.packed_bytes, size * 3 / 4);
+      EXPECT_LT(held_of_file(path), size / 4);
+    } else {
+      EXPECT_GT(held_of_file(path), size * 3 / 4) << "as llama.cpp has it";
+    }
+  }
+}
+#endif
+
+class RealModelMemory : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const char* folder = std::getenv("OUTRIDER_MODELS_DIR");
+    if (folder == nullptr) GTEST_SKIP() << "OUTRIDER_MODELS_DIR does not name the models";
+    path_ = std::filesystem::path(folder) / GetParam();
+    ASSERT_TRUE(std::filesystem::exists(path_)) << path_ << ": run ./dev models";
+    ensure_backend();
+    if (!own_kernels().available) GTEST_SKIP() << own_kernels().reason;
+  }
+  std::string path_;
+};
+
+TEST_P(RealModelMemory, PackedWeightsTakeAtMostThreePerCentMoreThanInTheFile) {
+  FileOptions options;
+  options.n_gpu_layers = 0;
+  const Result<std::shared_ptr<ModelFile>> file = ModelFile::load(path_, options, {});
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const KernelUse& use = (*file)->facts().kernels;
+  EXPECT_TRUE(use.own) << use.reason;
+  EXPECT_LE(static_cast<double>(use.packed_bytes),
+            1.03 * static_cast<double>(use.packed_in_file_bytes));
+
+  // What was packed is what the file's header says would be, the tied output among it.
+  const Result<std::vector<Matrix>> matrices = read_matrices(path_);
+  ASSERT_TRUE(matrices.ok());
+  std::uint64_t expected = 0;
+  std::uint64_t tied = 0;
+  for (const Matrix& matrix : *matrices) {
+    if (!matrix.own_kernels_take_it) continue;
+    expected += matrix.bytes;
+    if (matrix.name == "token_embd.weight") tied += matrix.bytes;
+  }
+  EXPECT_EQ(use.packed_in_file_bytes, expected);
+  RecordProperty("packed", std::to_string(use.packed_bytes));
+  RecordProperty("in_file", std::to_string(use.packed_in_file_bytes));
+  RecordProperty("packed_beside_the_mapped_table", std::to_string(tied));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, RealModelMemory,
+                         ::testing::Values("smollm2-q4_0.gguf", "gemma-3-270m-q4_k_m.gguf",
+                                           "draft-q4_k_s.gguf", "draft-q3_k_s.gguf"),
+                         [](const ::testing::TestParamInfo<const char*>& test) {
+                           std::string name = test.param;
+                           for (char& c : name) c = c == '-' || c == '.' ? '_' : c;
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace outrider::llama
