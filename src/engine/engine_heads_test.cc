@@ -1,76 +1,28 @@
-// Trained heads on the hand-written model: its hidden states name tokens, and a head's model aborts
-// the test when it is given the state of any other path than the text's. A head with the target's
-// function is right in every guess only if each state is of the right token.
+// Trained heads of each kind on the hand-written models (testing/fake_heads.h): what holds for all
+// of them. What is one kind's alone: engine_chain_heads_test.cc, engine_blocks_test.cc.
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "draft/model/head_chain.h"
 #include "engine/engine.h"
 #include "testing/fake_engine.h"
-#include "testing/planned_world.h"
+#include "testing/fake_heads.h"
 
 namespace outrider {
 namespace {
 
 using namespace testing;  // NOLINT: the shared names of these tests
 
-constexpr std::int32_t kStateTokens = 4;  // more than random_rows looks at
+template <typename Pair>
+class EngineHeads : public ::testing::Test {};
 
-Capabilities target_capabilities(std::int32_t n_sequences = 3, std::int32_t n_ctx = 64) {
-  Capabilities caps = capabilities(n_sequences, n_ctx);
-  caps.n_hidden = kStateTokens;
-  caps.can_share = true;
-  return caps;
-}
+using AllHeads = ::testing::Types<WithMtp, WithEagle3, WithDflash>;
+TYPED_TEST_SUITE(EngineHeads, AllHeads, NameOfHead);
 
-// `encodes`: as EAGLE-3 heads do; else as prediction layers.
-Capabilities head_capabilities(bool encodes, std::int32_t n_sequences = 3,
-                               std::int32_t n_ctx = 64) {
-  Capabilities caps = target_capabilities(n_sequences, n_ctx);
-  caps.n_hidden_in = kStateTokens;
-  caps.n_encoded = encodes ? kStateTokens : 0;
-  return caps;
-}
-
-HeadOptions head_options(bool encodes, std::size_t window = 512) {
-  return {.name = encodes ? "eagle3" : "mtp", .window = window, .reads_first = !encodes};
-}
-
-// A target, and a head that has its numbers with noise.
-struct Pair {
-  Pair(bool encodes, float noise, std::size_t window = 512, std::int32_t n_sequences = 3,
-       std::int32_t n_ctx = 64)
-      : rows(random_rows(kVocab, 7, 3.0f)),
-        target(target_capabilities(n_sequences, n_ctx), rows),
-        head(head_capabilities(encodes, n_sequences, n_ctx), noisy_rows(rows, 9, noise)),
-        drafter(head, kVocab, {}, /*learns=*/true, head_options(encodes, window)) {}
-
-  RowFunction rows;
-  FakeModel target;
-  FakeModel head;
-  FakeVocabulary vocabulary{kVocab};
-  DraftModelDrafter drafter;
-};
-
-Completion run(Engine& engine, Pair& pair, Request r) {
-  const RequestId id = *engine.add(std::move(r));
-  run_all(engine, &pair.drafter);
-  return *engine.take(id);
-}
-
-// Whether the head encodes the target's states first.
-class EngineHeads : public ::testing::TestWithParam<bool> {};
-
-INSTANTIATE_TEST_SUITE_P(Kinds, EngineHeads, ::testing::Bool(),
-                         [](const ::testing::TestParamInfo<bool>& kind) {
-                           return kind.param ? "Encoding" : "Plain";
-                         });
-
-TEST_P(EngineHeads, AHeadThatEqualsTheTargetIsRightInEveryGuess) {
+TYPED_TEST(EngineHeads, AHeadThatEqualsTheTargetIsRightInEveryGuess) {
   for (const float temperature : {0.0f, 0.7f, 1.0f}) {
-    for (const std::int32_t width : {2, 4, 8}) {
-      Pair pair(GetParam(), 0.0f);
+    for (const std::int32_t width : {2, 4, 6, 8, 12}) {
+      TypeParam pair(0.0f);
       Engine engine(pair.target, pair.vocabulary, {&pair.drafter});
       Request r = request({1, 2, 3, 4, 5}, temperature, 5, 40, width);
       r.draft.branches = 1;
@@ -78,13 +30,13 @@ TEST_P(EngineHeads, AHeadThatEqualsTheTargetIsRightInEveryGuess) {
       EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2, 3, 4, 5}, temperature, 5, 40));
       EXPECT_GT(got.speculation.drafted, 15);
       EXPECT_EQ(got.speculation.accepted, got.speculation.drafted) << temperature << ' ' << width;
-      EXPECT_EQ(got.speculation.drafters.at(0).name, head_options(GetParam()).name);
+      EXPECT_EQ(got.speculation.drafters.at(0).name, TypeParam::name());
     }
   }
 }
 
-TEST_P(EngineHeads, AHeadOfNoiseIsRightNextToNeverAndLeavesTheText) {
-  Pair pair(GetParam(), 100.0f);
+TYPED_TEST(EngineHeads, AHeadOfNoiseIsRightNextToNeverAndLeavesTheText) {
+  TypeParam pair(100.0f);
   Engine engine(pair.target, pair.vocabulary, {&pair.drafter});
   const Completion got = run(engine, pair, request({1, 2, 3}, 0.0f, 5, 40, 4));
   EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2, 3}, 0.0f, 5, 40));
@@ -92,11 +44,11 @@ TEST_P(EngineHeads, AHeadOfNoiseIsRightNextToNeverAndLeavesTheText) {
   EXPECT_LT(got.speculation.accepted * 10, got.speculation.drafted * 3);
 }
 
-TEST_P(EngineHeads, TextsOfSeveralSlotsAreThoseOfPlainDecodingWithChainsAndTrees) {
+TYPED_TEST(EngineHeads, TextsOfSeveralSlotsAreThoseOfPlainDecodingWithChainsAndTrees) {
   std::set<std::int64_t> depths;
   for (const float noise : {0.5f, 1.5f, 3.0f}) {
     for (const std::int32_t branches : {1, 4}) {
-      Pair pair(GetParam(), noise);
+      TypeParam pair(noise);
       Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.prompt_chunk = 3});
       std::vector<RequestId> ids;
       for (std::uint64_t i = 0; i < 3; ++i) {
@@ -121,10 +73,10 @@ TEST_P(EngineHeads, TextsOfSeveralSlotsAreThoseOfPlainDecodingWithChainsAndTrees
 }
 
 // At every length and every window, stop strings and the context's edge included.
-TEST_P(EngineHeads, AnyEndLeavesTheTextAndTheState) {
+TYPED_TEST(EngineHeads, AnyEndLeavesTheTextAndTheState) {
   for (const std::size_t window : {1U, 2U, 5U, 512U}) {
     for (std::int32_t n = 1; n <= 24; ++n) {
-      Pair pair(GetParam(), 1.0f, window, /*n_sequences=*/1, /*n_ctx=*/26);
+      TypeParam pair(1.0f, window, /*n_sequences=*/1, /*n_ctx=*/26);
       Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.reuse_prefix = true});
       std::vector<Token> whole = {1, 2, 3};
       const std::vector<Token> said = reference(pair.rows, whole, 1.0f, 5, 24);
@@ -147,12 +99,11 @@ TEST_P(EngineHeads, AnyEndLeavesTheTextAndTheState) {
   }
 }
 
-TEST_P(EngineHeads, AStopStringAtAnyOffsetOfABlockLeavesTheNextTextItsState) {
-  const RowFunction rows = random_rows(kVocab, 7, 3.0f);
+TYPED_TEST(EngineHeads, AStopStringAtAnyOffsetOfABlockLeavesTheNextTextItsState) {
   const std::vector<Token> prompt = {1, 2, 3};
-  const std::vector<Token> said = reference(rows, prompt, 1.0f, 5, 20);
+  const std::vector<Token> said = reference(TypeParam(0.3f).rows, prompt, 1.0f, 5, 20);
   for (std::size_t at = 1; at + 1 < said.size(); ++at) {
-    Pair pair(GetParam(), 0.3f);
+    TypeParam pair(0.3f);
     Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.reuse_prefix = true});
     Request r = request(prompt, 1.0f, 5, 20, 6);
     r.stop = {std::string(pair.vocabulary.piece(said[at])) +
@@ -168,9 +119,9 @@ TEST_P(EngineHeads, AStopStringAtAnyOffsetOfABlockLeavesTheNextTextItsState) {
   }
 }
 
-TEST_P(EngineHeads, ACancelledTextAndAShiftedOneLeaveTheOthersAsTheyAre) {
+TYPED_TEST(EngineHeads, ACancelledTextAndAShiftedOneLeaveTheOthersAsTheyAre) {
   for (std::int32_t steps = 0; steps < 8; ++steps) {
-    Pair pair(GetParam(), 0.5f, 512, /*n_sequences=*/2, /*n_ctx=*/24);
+    TypeParam pair(0.5f, 512, /*n_sequences=*/2, /*n_ctx=*/24);
     Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.reuse_prefix = true});
     const RequestId cancelled = *engine.add(request({5, 6, 7}, 1.0f, 3, 15, 4));
     Request shifted = request({1, 2, 3}, 1.0f, 5, 60, 4);
@@ -183,192 +134,49 @@ TEST_P(EngineHeads, ACancelledTextAndAShiftedOneLeaveTheOthersAsTheyAre) {
     engine.cancel(cancelled);
     run_all(engine, &pair.drafter);
     const Completion got = *engine.take(id);
-    const Completion plain = [&] {
-      Pair other(GetParam(), 0.5f, 512, 2, 24);
-      Engine alone(other.target, other.vocabulary, {});
-      Request r = request({1, 2, 3}, 1.0f, 5, 60, 1);
-      r.shift_keep = 3;
-      return complete(other.target, other.vocabulary, {}, std::move(r));
-    }();
-    EXPECT_EQ(got.tokens, plain.tokens) << steps;
+    TypeParam other(0.5f, 512, 2, 24);
+    Request plain = request({1, 2, 3}, 1.0f, 5, 60, 1);
+    plain.shift_keep = 3;
+    EXPECT_EQ(got.tokens, complete(other.target, other.vocabulary, {}, std::move(plain)).tokens)
+        << steps;
     EXPECT_GT(got.shifts, 0);
     EXPECT_GT(got.speculation.accepted, 10);
   }
 }
 
 // What two requests begin with is shared, hidden states included.
-TEST_P(EngineHeads, ASharedPrefixComesWithItsStates) {
-  Pair pair(GetParam(), 0.0f);
+TYPED_TEST(EngineHeads, ASharedPrefixComesWithItsStates) {
+  TypeParam pair(0.0f);
   Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.reuse_prefix = true});
   const std::vector<Token> prompt = {1, 2, 3, 4, 5, 6, 7, 8};
   const RequestId first = *engine.add(request(prompt, 1.0f, 5, 30, 4));
   for (int i = 0; i < 3; ++i) engine.step();
   std::vector<Token> longer = prompt;
   longer.push_back(9);
-  const Completion second = run(engine, pair, request(longer, 1.0f, 6, 12, 4));
+  Request r = request(longer, 1.0f, 6, 12, 4);
+  r.draft.branches = 1;
+  const Completion second = run(engine, pair, std::move(r));
   EXPECT_GT(second.cached_tokens, 4);
   EXPECT_EQ(second.tokens, reference(pair.rows, longer, 1.0f, 6, 12));
   EXPECT_EQ(second.speculation.accepted, second.speculation.drafted);
   EXPECT_EQ(engine.take(first)->tokens, reference(pair.rows, prompt, 1.0f, 5, 30));
 }
 
-// A prompt's beginning is not read.
-TEST_P(EngineHeads, AHeadReadsNoMoreOfAPromptThanItsWindow) {
-  Pair pair(GetParam(), 0.0f, /*window=*/4, /*n_sequences=*/1, /*n_ctx=*/64);
-  Engine engine(pair.target, pair.vocabulary, {&pair.drafter});
-  std::vector<Token> prompt;
-  for (Token t = 0; t < 40; ++t) prompt.push_back(t % kVocab);
-  Request r = request(prompt, 1.0f, 5, 12, 4);
-  r.draft.branches = 1;
-  const Completion got = run(engine, pair, std::move(r));
-  EXPECT_EQ(got.tokens, reference(pair.rows, prompt, 1.0f, 5, 12));
-  EXPECT_EQ(got.speculation.accepted, got.speculation.drafted);
-  EXPECT_LT(pair.head.tokens_evaluated(), 40);
-}
-
 // Models with recurrent layers keep less than the path; what they read again comes again.
-TEST_P(EngineHeads, TargetsThatCannotDropTokensShowTheirStatesAgain) {
+TYPED_TEST(EngineHeads, TargetsThatCannotDropTokensShowTheirStatesAgain) {
   for (const Rollback rollback : {Rollback::kSnapshot, Rollback::kSaved}) {
-    RowFunction rows = random_rows(kVocab, 7, 3.0f);
-    Capabilities caps = target_capabilities();
+    TypeParam pair(0.7f);
+    Capabilities caps = shows_states();
     caps.rollback = rollback;
     caps.max_leaves = 1;
     caps.can_share = false;
-    FakeModel target(caps, rows);
-    FakeModel head(head_capabilities(GetParam()), noisy_rows(rows, 9, 0.7f));
-    DraftModelDrafter drafter(head, kVocab, {}, true, head_options(GetParam()));
-    const FakeVocabulary vocabulary(kVocab);
+    FakeModel target(caps, pair.rows);
     const Completion got =
-        complete(target, vocabulary, {&drafter}, request({1, 2, 3}, 1.0f, 5, 40, 4));
-    EXPECT_EQ(got.tokens, reference(rows, {1, 2, 3}, 1.0f, 5, 40));
+        complete(target, pair.vocabulary, {&pair.drafter}, request({1, 2, 3}, 1.0f, 5, 40, 4));
+    EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2, 3}, 1.0f, 5, 40));
     EXPECT_GT(got.speculation.accepted, 5);
     EXPECT_LT(got.speculation.accepted, got.speculation.drafted);
   }
-}
-
-// Three layers, one for each depth: each aborts the test when it is given another path's states.
-TEST(EngineHeadChains, AChainOfLayersThatEqualTheTargetIsRightInEveryGuess) {
-  for (const std::size_t window : {3U, 512U}) {
-    for (const float noise : {0.0f, 1.0f}) {
-      const RowFunction rows = random_rows(kVocab, 7, 3.0f);
-      FakeModel target(target_capabilities(), rows);
-      FakeModel first(head_capabilities(false), noisy_rows(rows, 9, noise));
-      FakeModel second(head_capabilities(false), noisy_rows(rows, 10, noise));
-      FakeModel third(head_capabilities(false), noisy_rows(rows, 11, noise));
-      HeadChain chain({&first, &second, &third}, window);
-      DraftModelDrafter drafter(chain, kVocab, {}, true, head_options(false));
-      const FakeVocabulary vocabulary(kVocab);
-      Engine engine(target, vocabulary, {&drafter}, {.prompt_chunk = 3, .reuse_prefix = true});
-      const std::vector<Token> prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-      for (std::uint64_t round = 0; round < 2; ++round) {
-        std::vector<RequestId> ids;
-        for (std::uint64_t i = 0; i < 3; ++i) {
-          Request r = request(prompt, 1.0f, 10 * round + i, 30, 2 + 3 * static_cast<int>(i));
-          r.draft.branches = noise > 0.0f ? 3 : 1;
-          r.draft.model_branches = r.draft.branches;
-          r.draft.split_p = 0.01f;
-          ids.push_back(*engine.add(std::move(r)));
-        }
-        while (engine.busy()) {
-          engine.step();
-          ASSERT_EQ(drafter.check_integrity(), "");
-          ASSERT_EQ(chain.check_integrity(), "");
-        }
-        for (std::uint64_t i = 0; i < 3; ++i) {
-          const Completion got = *engine.take(ids[i]);
-          EXPECT_EQ(got.tokens, reference(rows, prompt, 1.0f, 10 * round + i, 30));
-          EXPECT_GT(got.speculation.accepted, 5);
-          if (noise == 0.0f) {
-            EXPECT_EQ(got.speculation.accepted, got.speculation.drafted);
-          }
-        }
-      }
-      EXPECT_GT(second.tokens_evaluated(), 0);
-      EXPECT_GT(third.tokens_evaluated(), 0);
-    }
-  }
-}
-
-// The planner's accounts are the draft model's: a head that is wrong is asked now and then, one
-// that is right goes on.
-TEST_P(EngineHeads, AHeadWhoseAcceptanceCollapsesIsAskedOnlyNowAndThen) {
-  const PlanMachine machine = plan_machines()[0];
-  for (const bool good : {true, false}) {
-    Pair pair(GetParam(), good ? 0.0f : 100.0f, 512, 1, kPlannedContext);
-    double now_ms = 0.0;
-    pair.target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
-    pair.head.on_evaluated([&](std::int64_t) { now_ms += 0.2 * machine.ms(1); });
-    Engine engine(pair.target, pair.vocabulary, {&pair.drafter},
-                  {.now_ms = [&now_ms] { return now_ms; }});
-    engine.planner().set_target_cost(measured_curve(machine));
-    const Completion got = run(engine, pair, request({1, 2}, 1.0f, 5, 300, kAutoWidth));
-    EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2}, 1.0f, 5, 300));
-    const Completion later = run(engine, pair, request({1, 2}, 1.0f, 6, 300, kAutoWidth));
-    if (good) {
-      EXPECT_GT(got.speculation.accepted, 100);
-      EXPECT_GT(later.speculation.accepted, 100);
-    } else {
-      EXPECT_LT(got.speculation.drafted, 60);
-      EXPECT_LT(later.speculation.drafted, 30) << "of 300 tokens: it is looked at again, no more";
-    }
-  }
-}
-
-// Negative control: states of rejected guesses would be noticed, here and in the drafter.
-TEST_P(EngineHeads, AStateOfAnotherTokenIsNoticed) {
-  Pair pair(GetParam(), 0.0f);
-  ASSERT_TRUE(pair.drafter.begin(0, 0).ok());
-  const std::vector<Token> text = {1, 2, 3};
-  const std::vector<float> row(kStateTokens, 0.0f);
-  pair.drafter.see_hidden(0, 0, 1, row);
-  pair.drafter.see_hidden(0, 1, 5, row);
-  TokenTree tree(3);
-  FakeSampler sampler(0.0f);
-  DraftRequest request[] = {
-      {.seq = 0, .text = text, .sampler = &sampler, .max_nodes = 3, .mask = 1, .tree = &tree}};
-  const Status drafted = pair.drafter.draft(request);
-  EXPECT_EQ(drafted.code(), StatusCode::kInternal);
-  EXPECT_NE(drafted.message().find("not the text's"), std::string::npos) << drafted.message();
-}
-
-// Each row of the target is encoded once, and those that the window has lost by the time not at all
-// where they came together.
-TEST(EngineHeadsEncoding, EachStateIsEncodedOnce) {
-  Pair pair(/*encodes=*/true, 1.0f);
-  Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.reuse_prefix = true});
-  std::vector<Token> text = {1, 2, 3, 4, 5};
-  const Completion got = run(engine, pair, request(text, 1.0f, 5, 30, 4));
-  EXPECT_LE(pair.head.rows_encoded(), 34);
-  EXPECT_GT(pair.head.rows_encoded(), 25);
-  text.insert(text.end(), got.tokens.begin(), got.tokens.end());
-  text.push_back(3);
-  const std::int64_t before = pair.head.rows_encoded();
-  (void)run(engine, pair, request(text, 1.0f, 6, 10, 4));
-  EXPECT_LE(pair.head.rows_encoded() - before, 14) << "what the text began with was known";
-}
-
-TEST(EngineHeadsEncoding, AFailureOfTheEncoderCostsTheDraftAndIsTold) {
-  Pair pair(/*encodes=*/true, 0.0f);
-  Engine engine(pair.target, pair.vocabulary, {&pair.drafter});
-  pair.head.fail_encode({Status(), internal_error("the encoder is broken")});
-  const Completion got = run(engine, pair, request({1, 2, 3}, 1.0f, 5, 30, 4));
-  EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2, 3}, 1.0f, 5, 30));
-  EXPECT_NE(got.speculation.reason.find("the encoder is broken"), std::string::npos)
-      << got.speculation.reason;
-}
-
-// A prompt's rows are encoded while it is read, a few at a time.
-TEST(EngineHeadsEncoding, ALongPromptsStatesDoNotPileUp) {
-  Pair pair(/*encodes=*/true, 0.0f, /*window=*/8, /*n_sequences=*/1, /*n_ctx=*/400);
-  Engine engine(pair.target, pair.vocabulary, {&pair.drafter}, {.prompt_chunk = 50});
-  std::vector<Token> prompt;
-  for (Token t = 0; t < 300; ++t) prompt.push_back(t % kVocab);
-  Request r = request(prompt, 1.0f, 5, 12, 4);
-  r.draft.branches = 1;
-  const Completion got = run(engine, pair, std::move(r));
-  EXPECT_EQ(got.tokens, reference(pair.rows, prompt, 1.0f, 5, 12));
-  EXPECT_EQ(got.speculation.accepted, got.speculation.drafted);
-  EXPECT_LT(pair.head.rows_encoded(), 40) << "rows that the window lost were encoded";
 }
 
 }  // namespace

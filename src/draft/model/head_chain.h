@@ -14,7 +14,7 @@
 //
 // It is the model of a head's drafter (draft/model/draft_model.h), which begins each draft with the
 // root alone and commits no more than that. Source: chained MTP heads as in llama.cpp's
-// common_speculative (n_layer_nextn > 1). Tested by engine_heads_test.cc and
+// common_speculative (n_layer_nextn > 1). Tested by engine_chain_heads_test.cc and
 // tests/mtp_output_test.cc.
 #pragma once
 
