@@ -99,7 +99,7 @@ void compaction(benchmark::State& state) {
   }
 }
 
-BENCHMARK(steps)->Arg(1)->Arg(4)->Unit(benchmark::kMicrosecond);
+BENCHMARK(steps)->Arg(1)->Arg(4)->Arg(8)->Arg(16)->Unit(benchmark::kMicrosecond);
 BENCHMARK(llama_steps)->Arg(1)->Arg(4)->Unit(benchmark::kMicrosecond);
 BENCHMARK(compaction)->Arg(100)->Arg(1000)->Unit(benchmark::kMicrosecond);
 

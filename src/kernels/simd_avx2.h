@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "kernels/fetch_ahead.h"
 #include "kernels/weight_type.h"
 
 namespace outrider::kernels {
@@ -24,7 +25,7 @@ struct Avx2 {
   static constexpr int kTile = 4;
   static constexpr bool kUnpacksOnce = true;
 
-  static int ahead_of_few() { return __builtin_cpu_is("intel") ? 6912 : 2304; }
+  static Ahead ahead(int n) { return {.bytes = n > 2 || __builtin_cpu_is("intel") ? 6912 : 2304}; }
 
   static Bytes load(const std::uint8_t* at) { return {load_32(at), load_32(at + 32)}; }
   static void store(std::uint8_t* at, Bytes v) {
@@ -213,6 +214,8 @@ struct Avx2Plain : Avx2 {
    public:
     static constexpr int kPasses = 1;
 
+    template <class Start>
+    void begin(Start /*start*/) {}
     template <int kJ, int kPass, class Row>
     [[gnu::always_inline]] void add(Bytes v, Row row) {
 #pragma GCC unroll 8
@@ -229,8 +232,9 @@ struct Avx2Plain : Avx2 {
         stay_in_registers(sums_[c]);
       }
     }
-    [[gnu::always_inline]] Ints sum(int c, std::int32_t start) const {
-      return plus(kWide ? sums_[c] : wide(sums_[c]), set_int(start));
+    template <class Start>
+    [[gnu::always_inline]] Ints sum(int c, Start start) const {
+      return plus(kWide ? sums_[c] : wide(sums_[c]), set_int(start(c)));
     }
 
    private:
@@ -245,6 +249,8 @@ struct Avx2Plain : Avx2 {
    public:
     static constexpr int kPasses = 2;
 
+    template <class Start>
+    void begin(Start /*start*/) {}
     template <int kJ, int kPass, class Row>
     [[gnu::always_inline]] void add(Bytes v, Row row) {
       constexpr int kSafe = sums_in_16_bits(kValues);
@@ -260,8 +266,9 @@ struct Avx2Plain : Avx2 {
         }
       }
     }
-    [[gnu::always_inline]] Ints sum(int c, std::int32_t start) const {
-      return plus({sums_[0][c], sums_[1][c]}, set_int(start));
+    template <class Start>
+    [[gnu::always_inline]] Ints sum(int c, Start start) const {
+      return plus({sums_[0][c], sums_[1][c]}, set_int(start(c)));
     }
 
    private:

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "kernels/fetch_ahead.h"
 #include "kernels/weight_type.h"
 
 namespace outrider::kernels {
@@ -25,7 +26,12 @@ struct Avx512 {
   // Unpacking again for each tile of 8 is as fast with Q4_K to Q8_0, 10 % faster with Q4_0 (Zen 4).
   static constexpr bool kUnpacksOnce = false;
 
-  static int ahead_of_few() { return __builtin_cpu_is("intel") ? 6912 : 0; }
+  // Zen 4 keeps up with its memory by itself for one row and two, Zen 5 does not.
+  static Ahead ahead(int n) {
+    if (__builtin_cpu_is("intel")) return {};
+    if (__builtin_cpu_is("amdfam19h")) return {.bytes = n > 2 ? 6912 : 0};
+    return {.bytes = 6912, .near = true};
+  }
 
   static Bytes load(const std::uint8_t* at) {
     return {_mm512_loadu_si512(at), _mm512_loadu_si512(at + 64)};
@@ -164,6 +170,38 @@ struct Avx512Vnni : Avx512 {
     }
     return sum;
   }
+
+  // A group's vectors and the sums of a tile would be all 32 registers: keeping vector after vector
+  // only as long as it meets the rows is 5 to 10 % faster from four rows on (Zen 5).
+  template <Values kValues, int kN>
+  class Dots {
+   public:
+    static constexpr int kPasses = 1;
+
+    template <class Start>
+    [[gnu::always_inline]] void begin(Start start) {
+#pragma GCC unroll 8
+      for (int c = 0; c < kN; ++c) sums_[c] = set_int(start(c));
+    }
+    template <int kJ, int kPass, class Row>
+    [[gnu::always_inline]] void add(Bytes v, Row row) {
+      asm("" : "+v"(v.a), "+v"(v.b));
+#pragma GCC unroll 8
+      for (int c = 0; c < kN; ++c) {
+        const __m512i a = four(row(c));
+        sums_[c].a = _mm512_dpbusd_epi32(sums_[c].a, v.a, a);
+        sums_[c].b = _mm512_dpbusd_epi32(sums_[c].b, v.b, a);
+        asm("" : "+v"(sums_[c].a), "+v"(sums_[c].b));
+      }
+    }
+    template <class Start>
+    [[gnu::always_inline]] Ints sum(int c, Start /*start*/) const {
+      return sums_[c];
+    }
+
+   private:
+    Ints sums_[kN];
+  };
 };
 #else
 struct Avx512Plain : Avx512 {

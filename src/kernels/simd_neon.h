@@ -26,7 +26,6 @@ struct NeonDotprod {
   static constexpr bool kUnpacksOnce = true;
   static constexpr std::uint8_t kFlip = 0;  // sdot wants signed values, and 0 to 63 are such too
 
-  static int ahead_of_few() { return 0; }
   static Bytes load(const std::uint8_t* at) { return {vld1q_u8(at), vld1q_u8(at + 16)}; }
   static void store(std::uint8_t* at, Bytes v) {
     vst1q_u8(at, v.a);

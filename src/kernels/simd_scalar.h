@@ -12,7 +12,6 @@ struct Scalar {
   static constexpr int kTile = 1;
   static constexpr bool kUnpacksOnce = true;
   static constexpr std::uint8_t kFlip = 0;
-  static int ahead_of_few() { return 0; }
   template <class T, int kSize>
   struct Lanes {
     T lane[kSize];

@@ -13,13 +13,15 @@
 //   dot<values, n>(start, v, q)    per lane r: start + the sum over j < n and e < 4 of
 //                                  v[j][4r + e] * q[4j + e]
 //   Dots<values, n>                dot of n rows with the same vectors, which come one by one:
-//                                  add<j, p>(v, row) for j = 0, 1, ..., `row`(c) the four
-//                                  activations that row c has for it, in kPasses (1 or 2) passes p
-//                                  over all of them; then sum(c, start). Left out where registers
-//                                  hold all vectors of a group beside the sums
+//                                  begin(start); add<j, p>(v, row) for j = 0, 1, ..., `row`(c) the
+//                                  four activations that row c has for it, in kPasses (1 or 2)
+//                                  passes p over all of them; then sum(c, start). `start`(c) is
+//                                  what row c's sums begin with; one of the two takes it. Left out
+//                                  where registers hold all vectors of a group beside the sums
 //   halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats
 //   kTile, kUnpacksOnce            rows of a tile; whether several tiles unpack once, to memory
-//   ahead_of_few()                 bytes_ahead() for one row and for two
+//   ahead(n)                       what is fetched ahead with n rows; may be left out
+//                                  (kernels/fetch_ahead.h)
 //   largest(x, y)                  x > y ? x : y
 //   power_of_two(v)                2^n for v = 1.5 * 2^23 + n, -127 <= n <= 0; zero for -127
 //   multiply, add, fma, negative, to_float, either, `set` of one value
@@ -37,6 +39,7 @@
 #include <utility>
 
 #include "kernels/activations.h"
+#include "kernels/fetch_ahead.h"
 #include "kernels/instruction_set.h"
 #include "kernels/strip_readers.h"
 #include "kernels/weight_type.h"
@@ -59,7 +62,7 @@ struct Chunk {
   int n_groups;
   const std::uint8_t* activations;  // ActivationGroup, [rows, n_groups]
   std::size_t stride;               // bytes from row to row
-  int ahead;                        // how much ahead packed values are fetched
+  Ahead ahead;                      // of packed values that are read
   // Of values that were unpacked beforehand nothing is read from memory meanwhile, so a part of
   // what comes later is fetched with each group.
   const std::uint8_t* later;
@@ -73,7 +76,7 @@ template <class S, class Reader>
     fetch<Reader::kGroupBytes>(chunk.values + g * Reader::kGroupBytes, chunk.ahead);
   } else {
     const std::uint8_t* later = chunk.later + g * chunk.later_bytes;
-    for (int i = 0; i < chunk.later_bytes; i += 64) fetch<64>(later, i);
+    for (int i = 0; i < chunk.later_bytes; i += 64) fetch<64>(later, {.bytes = i});
   }
 }
 
@@ -101,7 +104,9 @@ template <class S, class Reader, class kShape, int kPart, int kN, std::size_t...
                                             float (*sums)[S::kRows],
                                             std::index_sequence<kJ...> /*vectors*/) {
   constexpr int kFirst = kPart * static_cast<int>(sizeof...(kJ));
+  const auto start = [&](int c) { return kShape::kMinimum ? 0 : a[c]->offset[kPart]; };
   typename S::template Dots<kShape::kValues, kN> dots;
+  dots.begin(start);
   (dots.template add<kJ, 0>(Reader::template vector<kFirst + kJ>(group),
                             [&](int c) { return a[c]->value + 4 * (kFirst + kJ); }),
    ...);
@@ -118,7 +123,7 @@ template <class S, class Reader, class kShape, int kPart, int kN, std::size_t...
   }
 #pragma GCC unroll 8
   for (int c = 0; c < kN; ++c) {
-    const auto dot = dots.sum(c, kShape::kMinimum ? 0 : a[c]->offset[kPart]);
+    const auto dot = dots.sum(c, start);
     S::store_floats(sums[c],
                     add_scaled<S, kShape>(weights, g, kPart, *a[c], dot, S::load_floats(sums[c])));
   }
@@ -252,7 +257,7 @@ void multiply_strip(const std::uint8_t* strip, std::int64_t n_columns, const voi
       !kTakesPairs<S> &&
       (Packed::kBits == 8 || (kVectorByVector<S, kShape::kValues> && Packed::kHigh == 0));
   const bool in_memory = S::kUnpacksOnce && !kAsPacked && n_tiles > 1;
-  const int ahead = bytes_ahead<S>(n);
+  const Ahead ahead = kernels::ahead<S>(n);
   const int later_bytes = in_memory ? (Packed::kGroupBytes / n_tiles + 63) / 64 * 64 : 0;
   Unpacked<S> weights;
   const auto n_groups = static_cast<int>(n_columns / kGroup);
@@ -280,8 +285,8 @@ void multiply_strip(const std::uint8_t* strip, std::int64_t n_columns, const voi
                            .n_groups = count,
                            .activations = rows,
                            .stride = stride,
-                           .ahead = tile == 0 ? ahead : 0,
-                           .later = values + ahead + tile * count * later_bytes,
+                           .ahead = tile == 0 ? ahead : Ahead{.bytes = 0},
+                           .later = values + ahead.bytes + tile * count * later_bytes,
                            .later_bytes = later_bytes};
       float* sums = out + begin * S::kRows;
       if constexpr (S::kUnpacksOnce) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "kernels/fetch_ahead.h"
 #include "kernels/weight_type.h"
 
 namespace outrider::kernels {
@@ -26,37 +27,6 @@ template <class S, Values kValues>
 inline constexpr bool kVectorByVector = requires {
   typename S::template Dots<kValues, 1>;
 };
-
-// How much ahead of what is read packed weights are fetched, for `n` rows of activations. With more
-// than two rows computing holds up the processor's own fetching: then what comes later is asked
-// for, into the second-level cache. With fewer that depends on the processor (S::ahead_of_few()):
-// some keep up with the memory by themselves, if only the lines of a group are asked for all at
-// once.
-// Measured with Q4_0:
-//
-//   Zen 4, AVX512, one thread, ms for 100 MB, which it reads in 3.2 ms; 1, 2, 3, 4, 8 rows:
-//     0 ahead 3.2, 3.2, 3.7, 5.3, 10.3; 6,912 ahead 4.3, 3.6, 3.7, 4.8, 9.1; left to the processor,
-//     1, 2, 3 rows, 3.5, 4.7, 7.1
-//   Zen 3, AVX2, two threads, GB/s, of which they read 19.9 to 22.8; 1, 2, 4, 8 rows, twice:
-//     0 ahead 17.6 and 15.9, 16.6 and 14.1, 14.9 and 14.1, 10.5 and 7.9
-//     2,304 ahead 21.8 and 17.8, 24.1 and 17.5, 20.6 and 16.5, 11.1 and 9.9
-//     4,608 ahead 21.4 and 16.7, 22.5 and 17.0, 21.1 and 17.0, 11.0 and 10.1
-//   Xeon (AMX, AVX-VNNI), AVX512, eight threads of 16 cores, GB/s; 1, 2, 4, 8 rows, twice:
-//     0 ahead 84 and 83, 75 and 78, 62 and 66, 51 and 53
-//     2,304 ahead 93 and 98, 90 and 99, 76 and 94, 65 and 78
-//     6,912 ahead 140 and 126, 157 and 143, 142 and 127, 87 and 87
-//     13,824 ahead 133 and 125, 158 and 138, 153 and 140, 89 and 89
-template <class S>
-[[gnu::always_inline]] inline int bytes_ahead(int n) {
-  return n > 2 ? 6912 : S::ahead_of_few();
-}
-
-// Fetches what comes `ahead` bytes after the `kBytes` at `at`. A strip's bytes are one stream, and
-// the next strip's follow.
-template <int kBytes>
-[[gnu::always_inline]] inline void fetch(const std::uint8_t* at, int ahead) {
-  for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(at + ahead + i, 0, 2);
-}
 
 // Up to 256 columns of a strip, unpacked.
 template <class S>
