@@ -44,15 +44,6 @@ std::vector<std::int32_t> ProbeCoverage::widths_at(std::size_t start, std::int32
   return widths;
 }
 
-std::int32_t ProbeCoverage::widest_somewhere(std::int32_t limit) const {
-  std::int32_t widest = 1;
-  for (std::size_t i = 0; i < widths_.size(); ++i) {
-    const std::vector<std::int32_t> widths = widths_at(i, limit);
-    if (!widths.empty()) widest = std::max(widest, widths.back());
-  }
-  return widest;
-}
-
 std::int32_t ProbeCoverage::widest_everywhere(std::int32_t limit) const {
   if (widths_.empty()) return 1;
   std::vector<std::int32_t> common = widths_at(0, limit);

@@ -27,8 +27,7 @@ class ProbeCoverage {
   bool others_everywhere() const { return others_.size() == starts_.size(); }
   std::int32_t longest_piece() const { return longest_piece_; }
 
-  // The widest width up to `limit` that was compared at some (at every) place; 1 when none was.
-  std::int32_t widest_somewhere(std::int32_t limit) const;
+  // The widest width up to `limit` that was compared at every place; 1 when none was.
   std::int32_t widest_everywhere(std::int32_t limit) const;
 
   // "widths 2-4, 8 after 24 and 254 cells, 5 after some of them; 512 rows; prompt pieces to 65".
