@@ -56,10 +56,11 @@ class RowWriter {
   void add_group(const std::uint8_t* group) {
     const int bits = format_.value_bits;
     if (bits == 8) return add_bytes(group);
-    add_plane(group, bits >= 4 ? 4 : 2, 0);
-    if (bits == 5) add_plane(group, 1, 4);
-    if (bits == 6) add_plane(group, 2, 4);
-    if (bits == 3) add_plane(group, 1, 2);
+    if (bits >= 4) add_plane<4, 0>(group);
+    if (bits < 4) add_plane<2, 0>(group);
+    if (bits == 5) add_plane<1, 4>(group);
+    if (bits == 6) add_plane<2, 4>(group);
+    if (bits == 3) add_plane<1, 2>(group);
   }
 
   void add_bytes(const std::uint8_t* group) {
@@ -68,18 +69,19 @@ class RowWriter {
     values_ += kVectors * 4 * rows_;
   }
 
-  // `width` bits of each value, from bit `from` on.
-  void add_plane(const std::uint8_t* group, int width, int from) {
-    const std::uint32_t mask = ((1U << width) - 1U) * kEachByte;
-    const int shared = 8 / width;  // vectors of the group in one of the plane
-    for (int vector = 0; vector < width; ++vector) {
+  // `kWidth` bits of each value, from bit `kFrom` on.
+  template <int kWidth, int kFrom>
+  void add_plane(const std::uint8_t* group) {
+    constexpr std::uint32_t kMask = ((1U << kWidth) - 1U) * kEachByte;
+    constexpr int kShared = 8 / kWidth;  // vectors of the group in one of the plane
+    for (int vector = 0; vector < kWidth; ++vector) {
       std::uint32_t bits = 0;
-      for (int i = 0; i < shared; ++i) {
-        bits |= ((word(group, vector * shared + i) >> from) & mask) << (width * i);
+      for (int i = 0; i < kShared; ++i) {
+        bits |= ((word(group, vector * kShared + i) >> kFrom) & kMask) << (kWidth * i);
       }
       put(vector, bits);
     }
-    values_ += width * 4 * rows_;
+    values_ += kWidth * 4 * rows_;
   }
 
   // Four weights at a time: what a row has in one vector.
