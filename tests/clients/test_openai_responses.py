@@ -39,6 +39,16 @@ def ask(client, **wishes):
     return client.responses.create(**(settings | wishes))
 
 
+def test_what_nothing_comes_of_is_said_and_what_is_kept_to_repeated(client):
+    asked = {"text": {"verbosity": "low"}, "include": ["reasoning.encrypted_content"]}
+    raw = client.responses.with_raw_response.create(
+        model=MODEL, input=QUESTION, max_output_tokens=4, max_tool_calls=2, **asked
+    )
+    ignored = raw.headers["x-outrider-ignored"].split(", ")
+    assert sorted(ignored) == ["include=reasoning.encrypted_content", "text.verbosity"]
+    assert raw.parse().max_tool_calls == 2
+
+
 def calls_of(response):
     calls = [item for item in response.output if item.type == "function_call"]
     assert calls
