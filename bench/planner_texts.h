@@ -122,7 +122,7 @@ class Remembered {
   std::unordered_map<std::uint64_t, SparseRow> rows_;
 };
 
-// The prompts of a file (JSON lines with `prompt` or `turns`), those that leave half of the
+// The prompts of a file (JSON lines with `prompt` or `messages`), those that leave half of the
 // context.
 inline std::vector<std::vector<Token>> read_prompts(const std::string& path,
                                                     const Vocabulary& vocabulary) {
@@ -130,10 +130,15 @@ inline std::vector<std::vector<Token>> read_prompts(const std::string& path,
   const std::string lines((std::istreambuf_iterator<char>(file)), {});
   std::vector<std::vector<Token>> prompts;
   const std::string error = json::parse_lines(lines, [&](const json::Json& line, std::size_t) {
-    const std::string text =
-        line.contains("prompt") ? line.at("prompt").get<std::string>()
-                                : "<|im_start|>user\n" + line.at("turns").at(0).get<std::string>() +
-                                      "<|im_end|>\n<|im_start|>assistant\n";
+    std::string text;
+    if (line.contains("prompt")) {
+      text = line.at("prompt").get<std::string>();
+    } else if (line.contains("messages")) {
+      text = "<|im_start|>user\n" + line["messages"].at(0).at("content").get<std::string>() +
+             "<|im_end|>\n<|im_start|>assistant\n";
+    } else {
+      return std::string("has neither prompt nor messages");
+    }
     std::vector<Token> tokens = need(vocabulary.tokenize(text, true, true), "prompt");
     if (tokens.size() < kContext / 2) prompts.push_back(std::move(tokens));
     return std::string();
