@@ -117,7 +117,7 @@ def sampling_of(text):
 
 
 def prompts_of(path, categories, per_category):
-    """[(category, prompt)]: `messages` become one ChatML turn of the user, the first."""
+    """[(category, prompt)]: of `turns` or `messages` the user's first becomes a ChatML turn."""
     found = {}
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -127,8 +127,9 @@ def prompts_of(path, categories, per_category):
             category = entry.get("category", "all")
             prompt = entry.get("prompt")
             if prompt is None:
-                prompt = (f"<|im_start|>user\n{entry['messages'][0]['content']}<|im_end|>\n"
-                          "<|im_start|>assistant\n")
+                turns = entry.get("turns") or [m["content"] for m in entry["messages"]
+                                               if m["role"] == "user"]
+                prompt = f"<|im_start|>user\n{turns[0]}<|im_end|>\n<|im_start|>assistant\n"
             found.setdefault(category, []).append(prompt)
     wanted = categories.split(",") if categories else list(found)
     return [(c, p) for c in wanted for p in found[c][:per_category]]
@@ -305,7 +306,7 @@ def main():
     parser.add_argument("--server", default=os.path.join(here, "build/bin/llama-server"))
     parser.add_argument("--outrider", default=os.path.join(here, "build/outrider"))
     parser.add_argument("--prompts", default=os.path.join(here, "bench/prompts.jsonl"),
-                        help="JSON lines with category, and prompt or messages")
+                        help="JSON lines with category, and prompt, turns or messages")
     parser.add_argument("--categories", help="of the prompts, separated by commas; default: all")
     parser.add_argument("--per-category", type=int, default=1, help="prompts")
     parser.add_argument("--peers", nargs="*", metavar="SETTING",

@@ -122,22 +122,22 @@ class Remembered {
   std::unordered_map<std::uint64_t, SparseRow> rows_;
 };
 
-// The prompts of a file (JSON lines with `prompt` or `messages`), those that leave half of the
-// context.
+// The prompts of a file (JSON lines with `prompt`, `turns` or `messages`), those that leave half of
+// the context.
 inline std::vector<std::vector<Token>> read_prompts(const std::string& path,
                                                     const Vocabulary& vocabulary) {
   std::ifstream file(path);
   const std::string lines((std::istreambuf_iterator<char>(file)), {});
   std::vector<std::vector<Token>> prompts;
   const std::string error = json::parse_lines(lines, [&](const json::Json& line, std::size_t) {
-    std::string text;
-    if (line.contains("prompt")) {
-      text = line.at("prompt").get<std::string>();
-    } else if (line.contains("messages")) {
-      text = "<|im_start|>user\n" + line["messages"].at(0).at("content").get<std::string>() +
-             "<|im_end|>\n<|im_start|>assistant\n";
-    } else {
-      return std::string("has neither prompt nor messages");
+    std::string text = line.value("prompt", "");
+    if (text.empty()) {
+      std::string said = line.contains("turns") ? line["turns"].at(0).get<std::string>() : "";
+      for (const json::Json& m : line.value("messages", json::Json::array())) {
+        if (said.empty() && m.at("role") == "user") said = m.at("content");
+      }
+      if (said.empty()) return std::string("has neither prompt, turns nor messages of a user");
+      text = "<|im_start|>user\n" + said + "<|im_end|>\n<|im_start|>assistant\n";
     }
     std::vector<Token> tokens = need(vocabulary.tokenize(text, true, true), "prompt");
     if (tokens.size() < kContext / 2) prompts.push_back(std::move(tokens));
