@@ -279,9 +279,12 @@ TEST_P(CliChatTerminal, OfTwoChatsAtOnceBothLeaveTheirMessagesInTheHistory) {
   EXPECT_EQ(next.wait(), 0) << next.screen();
 }
 
-TEST_P(CliChatTerminal, TheHistoryIsItsOwnersAloneALinkToItStaysOneAndNothingIsLeftBesideIt) {
+TEST_P(CliChatTerminal, TheHistoryBecomesItsOwnersAloneAndALinkToItStaysOne) {
   const CliFolder folder;
-  const std::string file = folder.path("history");
+  using std::filesystem::perms;
+  const std::string file = folder.write("history", "_HiStOrY_V2_\nearlier\n");  // not by a chat
+  std::filesystem::permissions(
+      file, perms::owner_read | perms::owner_write | perms::group_read | perms::others_read);
   const std::string link = folder.path("link");
   std::filesystem::create_symlink(file, link);
   const std::string left = folder.write("history.4000000-0.part", "of a chat that was killed");
@@ -296,7 +299,7 @@ TEST_P(CliChatTerminal, TheHistoryIsItsOwnersAloneALinkToItStaysOneAndNothingIsL
   if (!tools::has_line_editor()) GTEST_SKIP() << "built without libedit";
   EXPECT_TRUE(std::filesystem::is_symlink(link));
   EXPECT_FALSE(std::filesystem::exists(left));
-  using std::filesystem::perms;
+  EXPECT_NE(read_file(file).find("earlier\nhello\n"), std::string::npos) << read_file(file);
   EXPECT_EQ(std::filesystem::status(file).permissions(), perms::owner_read | perms::owner_write);
 }
 

@@ -86,7 +86,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, FileOps& ops) {
     if (!held) (void)ops.close(file);
   }
   struct stat old;
-  if (::stat(target->c_str(), &old) == 0) (void)::fchmod(file, old.st_mode & 07777);
+  if (::stat(target->c_str(), &old) == 0) (void)ops.keep_mode(file, old.st_mode & 07777);
   const int lock = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
   return AtomicFile(ops, *std::move(target), std::move(part), file, lock);
 }

@@ -318,6 +318,25 @@ TEST_F(AtomicFileTest, ALinkStaysALinkAndTheModeStays) {
   EXPECT_EQ(info.st_mode & 0777, 0640u);
 }
 
+// As a chat's history is written, which is its owner's alone.
+struct OwnerOnly : FileOps {
+  int create(const std::string& path) override {
+    const int file = FileOps::create(path);
+    if (file >= 0) EXPECT_EQ(::fchmod(file, 0600), 0);
+    return file;
+  }
+  int keep_mode(int /*file*/, mode_t /*old*/) override { return 0; }
+};
+
+TEST_F(AtomicFileTest, AWriterThatChoosesTheModeDoesNotTakeOverThatOfTheOldFile) {
+  ASSERT_EQ(::chmod(path_.c_str(), 0644), 0);
+  OwnerOnly ops;
+  ASSERT_TRUE(save_version(path_, 7, ops).ok());
+  struct stat info;
+  ASSERT_EQ(::stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
 TEST_F(AtomicFileTest, ALinkToAFileThatIsNotThereYetIsFollowedAsWell) {
   const std::filesystem::path folder = dir_.file("elsewhere");
   std::filesystem::create_directory(folder);

@@ -1,6 +1,7 @@
 #include "store/file_ops.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +12,8 @@ namespace outrider {
 int FileOps::create(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
+
+int FileOps::keep_mode(int file, mode_t old) { return ::fchmod(file, old); }
 
 long FileOps::write(int file, std::span<const std::byte> bytes) {
   return ::write(file, bytes.data(), bytes.size());

@@ -1,6 +1,8 @@
 // FileOps: the system calls that saving a file makes, so that tests can make each of them fail.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <span>
 #include <string>
@@ -15,6 +17,9 @@ class FileOps {
 
   // A new file, which must not exist yet, open for writing; mode 0666 less the umask.
   virtual int create(const std::string& path);
+  // Gives the new file the mode of the one that it replaces. Overridden by who decides the mode in
+  // create().
+  virtual int keep_mode(int file, mode_t old);
   virtual long write(int file, std::span<const std::byte> bytes);  // may write less
   virtual int sync(int file);                                      // to the disk itself
   virtual int close(int file);

@@ -78,12 +78,14 @@ void enter(History* to, const std::string& message) {
   history(to, &event, H_ENTER, message.c_str());
 }
 
-// What is written by this is for nobody else to read, from its first byte on.
+// What is written by this is for nobody else to read, from its first byte on, also where the file
+// that it replaces was for others (made by hand, or copied).
 class PrivateFiles : public FileOps {
  public:
   int create(const std::string& path) override {
     return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   }
+  int keep_mode(int /*file*/, mode_t /*old*/) override { return 0; }
 };
 
 // All of it as libedit writes it. Empty: it could not. Through a file without a name, since libedit
