@@ -76,6 +76,18 @@ function(outrider_notices)
   endif()
 endfunction()
 
+# Which packages a program that links the libraries needs: dpkg-shlibdeps reads it. Not one with
+# libraries of another name, which the program would not find: the package's name stays. "~": nor a
+# release candidate of that.
+function(outrider_shlibs file)
+  set(text "")
+  foreach(library outrider rpcserver)
+    string(APPEND text "lib${library} ${OUTRIDER_SOVERSION} outrider (>= ${PROJECT_VERSION}), "
+                       "outrider (<< ${OUTRIDER_NEXT_SOVERSION}~)\n")
+  endforeach()
+  file(WRITE "${file}" "${text}")
+endfunction()
+
 # `cpack -G DEB`: all in one package, what it needs of Debian found by dpkg-shlibdeps.
 function(outrider_deb)
   set(CPACK_PACKAGE_NAME outrider)
@@ -93,12 +105,8 @@ function(outrider_deb)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_PACKAGE_SECTION utils)
   set(CPACK_DEBIAN_PACKAGE_RECOMMENDS ca-certificates)  # -hf
-  # Which package a program that links the libraries needs: dpkg-shlibdeps reads it.
   set(extra "${PROJECT_BINARY_DIR}/shlibs")
-  file(CONFIGURE OUTPUT "${extra}" @ONLY
-       CONTENT "liboutrider @OUTRIDER_SOVERSION@ outrider (>= @PROJECT_VERSION@)
-librpcserver @OUTRIDER_SOVERSION@ outrider (>= @PROJECT_VERSION@)
-")
+  outrider_shlibs("${extra}")
   foreach(file conffiles triggers postinst prerm postrm)
     list(APPEND extra "${PROJECT_SOURCE_DIR}/packaging/${file}")
   endforeach()

@@ -21,8 +21,13 @@ done
 outrider --version
 shlibs=/var/lib/dpkg/info/outrider.shlibs
 for library in outrider rpcserver; do
-  soversion=$(sed -n "s/^lib$library \([0-9.]*\) outrider (>= .*)$/\1/p" $shlibs)
+  soversion=$(sed -n "s/^lib$library \([0-9.]*\) outrider (>= .*), outrider (<< .*~)$/\1/p" $shlibs)
   [ -n "$soversion" ] || fail "the package says what programs that link lib$library need"
+  # The next library's package is no longer one of them: 0.2 after 0.1, 2 after 1.
+  last=${soversion##*.}
+  before=${soversion%"$last"}$((last + 1))~
+  grep -qF "lib$library $soversion outrider (>= $(dpkg-query -W -f '${Version}' outrider)), outrider (<< $before)" $shlibs ||
+    fail "programs that link lib$library ask for a package that has it: $(cat $shlibs)"
   ldconfig -p | grep -q "lib$library.so.$soversion " || fail "the linker knows lib$library"
 done
 ldd /usr/bin/outrider | grep 'not found' && fail "the package names all libraries that it needs"

@@ -2,7 +2,8 @@
 """Tests of the build's own logic, without a network: how llama.cpp's source arrives
 (cmake/llama_source.cmake, with a tiny package instead of the real one) and what is done on a
 processor whose AMX faults (cmake/check_cpu.cmake, with a faked check), which commit is said
-(cmake/build_commit.cmake)."""
+(cmake/build_commit.cmake), which packages of Debian a program with our libraries needs
+(cmake/packaging.cmake)."""
 
 import hashlib
 import os
@@ -227,6 +228,24 @@ class AmxCheck(CMakeCase):
         self.assertEqual(code, 0, output)
         self.assertNotIn("AMX:", output)
         self.assertIn("ours [] all []", output)
+
+
+class Shlibs(CMakeCase):
+    def shlibs(self, version):
+        """What programs that link the libraries of VERSION need of Debian."""
+        self.project(f"project(tiny VERSION {version} LANGUAGES C)\n"
+                     "include(c_library)\ninclude(packaging)\n"
+                     "outrider_shlibs(\"${PROJECT_BINARY_DIR}/shlibs\")\n")
+        code, output = self.configure()
+        self.assertEqual(code, 0, output)
+        return (self.dir / "build" / "shlibs").read_text().splitlines()
+
+    def test_a_program_asks_for_no_package_with_libraries_of_another_name(self):
+        for version, soversion, following in (("0.1.0", "0.1", "0.2"), ("0.9.3", "0.9", "0.10"),
+                                              ("1.0.0", "1", "2"), ("9.4.1", "9", "10")):
+            needed = f"outrider (>= {version}), outrider (<< {following}~)"
+            self.assertEqual(self.shlibs(version), [f"lib{name} {soversion} {needed}"
+                                                    for name in ("outrider", "rpcserver")])
 
 
 @unittest.skipUnless(shutil.which("git"), "needs git")
