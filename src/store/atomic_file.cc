@@ -27,8 +27,20 @@ Status save_error(const std::string& path, const char* what, int reason) {
   return internal_error(std::move(message));
 }
 
-// Where a symbolic link leads, so that the link stays a link.
-Result<std::string> real_target(const std::string& path) {
+std::string folder_of(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+// Of earlier contents of the file at `path`.
+void remove_left_parts_of(const std::string& path) {
+  const std::string own = std::filesystem::path(path).filename().string();
+  remove_left_parts(folder_of(path), [&](std::string_view name) { return name == own; });
+}
+
+}  // namespace
+
+Result<std::string> file_to_replace(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (std::filesystem::is_directory(status)) {
@@ -45,19 +57,6 @@ Result<std::string> real_target(const std::string& path) {
   return target.string();
 }
 
-std::string folder_of(const std::string& path) {
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
-// Of earlier contents of the file at `path`.
-void remove_left_parts_of(const std::string& path) {
-  const std::string own = std::filesystem::path(path).filename().string();
-  remove_left_parts(folder_of(path), [&](std::string_view name) { return name == own; });
-}
-
-}  // namespace
-
 AtomicFile::AtomicFile(FileOps& ops, std::string path, std::string part, int file, int lock)
     : ops_(&ops), path_(std::move(path)), part_(std::move(part)), file_(file), lock_(lock) {}
 
@@ -72,7 +71,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
 AtomicFile::~AtomicFile() { abandon(); }
 
 Result<AtomicFile> AtomicFile::create(const std::string& path, FileOps& ops) {
-  Result<std::string> target = real_target(path);
+  Result<std::string> target = file_to_replace(path);
   if (!target.ok()) return target.status();
   remove_left_parts_of(*target);
   std::string part;

@@ -24,6 +24,12 @@
 
 namespace outrider {
 
+// The file that saving `path` replaces: where a symbolic link leads, so that the link stays a link,
+// else `path`. It need not exist. Whoever locks what is read, changed and replaced (file_lock.h)
+// goes by this name: others may reach the file by another. Error: kInvalidArgument (a folder, or no
+// regular file).
+Result<std::string> file_to_replace(const std::string& path);
+
 // Movable, one thread at a time; several (in several processes) may save the same file: the last
 // one to commit wins.
 class AtomicFile {

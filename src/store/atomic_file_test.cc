@@ -346,6 +346,8 @@ TEST_F(AtomicFileTest, ALinkToAFileThatIsNotThereYetIsFollowedAsWell) {
   EXPECT_TRUE(std::filesystem::is_symlink(dir_.file("link")));
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "first"));
   EXPECT_EQ(version_of((folder / "second").string()), 8u);
+  EXPECT_EQ(file_to_replace(dir_.file("link")).value(), (folder / "second").string());
+  EXPECT_EQ(file_to_replace(path_).value(), path_);
 }
 
 TEST_F(AtomicFileTest, AReaderKeepsTheFileThatItOpened) {

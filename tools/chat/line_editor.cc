@@ -189,7 +189,10 @@ void EditedLines::save_history() {
   if (history_file_.empty() || entered_.empty()) return;
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(history_file_).parent_path(), ignored);
-  const FileLock lock(history_file_ + ".lock");
+  // Of the file itself: another chat may have it by another name, through a link.
+  const Result<std::string> replaced = file_to_replace(history_file_);
+  if (!replaced.ok()) return print_warning(replaced.status().message());
+  const FileLock lock(*replaced + ".lock");
   History* const all = load_history(history_file_);
   if (all == nullptr) return;
   for (const std::string& message : entered_) enter(all, message);
