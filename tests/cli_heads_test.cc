@@ -1,9 +1,12 @@
 // Trained heads in files of their own, given to the commands as drafts.
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "testing/socket_client.h"
 #include "testing/tiny_gguf_dflash.h"
 #include "testing/tiny_gguf_eagle3.h"
 #include "testing/tiny_gguf_lag.h"
@@ -174,6 +177,57 @@ TEST_F(CliHeads, PredictionLayersThatAreNamedMustBeThere) {
   const CliResult switched_off = run(off);
   EXPECT_EQ(switched_off.exit_code, 1);
   EXPECT_NE(switched_off.err.find("switched off (mtp=off)"), std::string::npos) << switched_off.err;
+}
+
+// A list of several works without them, also where they are in the file and cannot be used.
+TEST_F(CliHeads, PredictionLayersAmongOthersMayBeMissing) {
+  const auto check = [this](const std::vector<std::string>& more, const std::string& why) {
+    std::vector<std::string> call = {"run", "-m", target_,     "-p",         "Once",
+                                     "-n",  "8",  "--drafter", "mtp,suffix", "--json"};
+    call.insert(call.end(), more.begin(), more.end());
+    const CliResult there = run(call);
+    ASSERT_EQ(there.exit_code, 0) << there.err;
+    const Json speculation = there.object()["speculation"];
+    EXPECT_TRUE(speculation["enabled"]) << there.out;
+    EXPECT_NE(speculation["reason"].get<std::string>().find(why), std::string::npos) << there.out;
+  };
+  check({}, "has no prediction layers");
+  TinyLagOptions with_layer;
+  with_layer.architecture = TinyLagArchitecture::kHyV3;
+  with_layer.mtp = {TinyHead::kEqual};
+  with_layer.weight_type = WeightType::kQ8_0;
+  ASSERT_TRUE(write_tiny_lag(target_, with_layer).ok());
+  check({"--isolate"}, "process of its own");
+  const CliResult lone =
+      run({"run", "-m", target_, "-p", "x", "-n", "4", "--drafter", "mtp", "--isolate"});
+  EXPECT_EQ(lone.exit_code, 1);
+}
+
+TEST_F(CliHeads, AServersOwnListIsNoErrorOfAClientThatNamedNothing) {
+  CliCall call =
+      whole_probe(folder_.call({"serve", "-m", target_, "--port", "0", "--drafter", "mtp,suffix"}));
+  bool asked = false;
+  call.on_output = [&asked](pid_t child, const std::string&, const std::string& err) {
+    if (asked || err.find("ready") == std::string::npos) return true;
+    asked = true;
+    const std::string before = "listening on http://127.0.0.1:";
+    const int port = std::atoi(err.c_str() + err.find(before) + before.size());
+    Json body = {{"prompt", "Once"}, {"max_tokens", 4}};
+    const auto ask = [&] {
+      return SocketClient(static_cast<std::uint16_t>(port))
+          .ask("POST", "/v1/completions", body.dump());
+    };
+    const auto plain = ask();
+    EXPECT_EQ(plain.status, 200) << plain.body;
+    EXPECT_NE(plain.body.find("has no prediction layers"), std::string::npos) << plain.body;
+    body["speculative"] = {{"drafters", {"mtp", "suffix"}}};
+    EXPECT_EQ(ask().status, 400) << "the client's own word";
+    kill(child, SIGTERM);
+    return true;
+  };
+  const CliResult served = run_cli(call);
+  EXPECT_TRUE(asked) << served.err;
+  EXPECT_EQ(served.exit_code, 0) << served.err;
 }
 
 TEST_F(CliHeads, ReplayRefusesItWithTheReason) {

@@ -67,8 +67,7 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(
   if (setup.target) {
     OUTRIDER_RETURN_IF_ERROR(local->load(*setup.target, setup.draft));
     // Said before anything is answered, or measured for minutes.
-    const std::string why_none = local->target().no_head_reason();
-    OUTRIDER_RETURN_IF_ERROR(check_own_head(setup.request, why_none).spelled("--drafter"));
+    OUTRIDER_RETURN_IF_ERROR(check_lone_head(setup.request, local->target()));
   }
   OUTRIDER_RETURN_IF_ERROR(local->attach(setup.files));
   return local;

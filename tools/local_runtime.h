@@ -33,7 +33,7 @@ class LocalRuntime {
  public:
   // Loads the target, then the draft model, then the files. Takes seconds; a signal ends it with
   // kCancelled. `created` is called before anything is loaded; may be empty. The terminal must
-  // outlive it. Errors: the runtime's and the loader's, with the file's name; check_own_head()'s.
+  // outlive it. Errors: the runtime's and the loader's, with the file's name; check_lone_head()'s.
   static Result<std::unique_ptr<LocalRuntime>> open(
       const LocalSetup& setup, Terminal& terminal,
       const std::function<void(Runtime&)>& created = {});

@@ -145,7 +145,7 @@ Status ServeCommand::wait_until_open(Catalog& catalog, Terminal& terminal) const
   const std::shared_ptr<Runtime> open = catalog.find_open("");
   const std::shared_ptr<const Target> target = open ? open->target() : nullptr;
   if (target == nullptr) return Status();
-  return check_own_head(request_.request, target->no_head_reason()).spelled("--drafter");
+  return check_lone_head(request_.request, *target);
 }
 
 // The least that steps of a target can take here. Nothing where it cannot be told.

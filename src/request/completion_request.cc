@@ -228,6 +228,7 @@ Status set_drafters(CompletionRequest& request, std::string_view expression,
   }
   request.speculative = expression != "none";
   request.drafters = std::move(plan);
+  request.drafters_by_default = false;
   return Status();
 }
 
@@ -277,7 +278,8 @@ Status check_rule(const CompletionRequest& r, ExactMode exact) {
 
 Status check_own_head(const CompletionRequest& r, std::string_view why_none) {
   const bool speculates = r.speculative && r.width != 1;
-  if (why_none.empty() || !speculates || !mentions_own_head(r.drafters)) return Status();
+  if (why_none.empty() || !speculates || r.drafters_by_default) return Status();
+  if (!mentions_own_head(r.drafters)) return Status();
   return refused("drafter", "is '" + to_string(r.drafters) + "', but " + std::string(why_none) +
                                 "; name others, or auto, which takes what is there");
 }

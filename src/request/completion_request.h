@@ -42,6 +42,9 @@ struct CompletionRequest {
 
   bool speculative = true;
   DrafterPlan drafters;  // of those that are there; empty: automatic_drafters()
+  // They were named for whatever target answers, as a server's setting or a command's: prediction
+  // layers that it lacks are no error (check_own_head()). set_drafters() says false.
+  bool drafters_by_default = false;
   AcceptanceRule rule = AcceptanceRule::kCoupled;
   DraftShape draft{.branches = kBranchesByWidth};
   // Most tokens of one target step, >= 1; 1: no speculation; kAutoWidth: the planner chooses.
@@ -122,7 +125,8 @@ Status validate_settings(const CompletionRequest& request);
 Status check_rule(const CompletionRequest& request, ExactMode exact);
 // Whether a target may answer that has no prediction layers, because of `why_none` (empty: it has
 // them). A draft may still come, prediction layers come with the target or never: a request that
-// names them is wrong then. Errors: kInvalidArgument, about "drafter".
+// names them is wrong then, but for a default: of that the result says why. Errors:
+// kInvalidArgument, about "drafter".
 Status check_own_head(const CompletionRequest& request, std::string_view why_none);
 
 // What became of the prompt.

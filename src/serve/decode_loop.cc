@@ -147,7 +147,10 @@ std::string DecodeLoop::why_without(const Job& job) const {
     for (const std::string& name : chain) {
       if (station_->engine().find_drafter(name)) continue;
       Draft* const draft = station_->draft();
-      if (model_file_of(name) != ModelFile::kDraft) {
+      const ModelFile model = model_file_of(name);
+      if (model == ModelFile::kTarget) {
+        why.push_back(station_->target()->no_head_reason());
+      } else if (model == ModelFile::kNone) {
         why.push_back("'" + name + "' is not attached");
       } else if (draft == nullptr) {
         why.push_back(why_no_draft());

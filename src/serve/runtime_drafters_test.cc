@@ -99,6 +99,23 @@ TEST_F(RuntimeDrafters, WhoNamesPredictionLayersThatTheTargetDoesNotHaveIsTold) 
   EXPECT_EQ(runtime->check_integrity(), "");
 }
 
+// A server's setting is for all its models.
+TEST_F(RuntimeDrafters, PredictionLayersThatADefaultNamesAreNoErrorOfARequestThatNamedNothing) {
+  const std::unique_ptr<Runtime> runtime = make();
+  for (const char* expression : {"mtp", "mtp,suffix", "suffix/mtp"}) {
+    CompletionRequest request = asking(expression, {1, 2}, 3, 20);
+    request.drafters_by_default = true;
+    const auto result = runtime->run(request);
+    ASSERT_TRUE(result.ok()) << expression << ": " << result.status().message();
+    const SpeculationStats& stats = (*result)->completion.speculation;
+    EXPECT_EQ(stats.reason, "the target has no prediction layers (MTP)") << expression;
+    EXPECT_EQ(stats.enabled, std::string(expression) != "mtp");
+    // The request's own word counts again.
+    ASSERT_TRUE(set_drafters(request, expression).ok());
+    EXPECT_EQ(runtime->run(request).status().field(), "drafter") << expression;
+  }
+}
+
 TEST_F(RuntimeDrafters, ADraftModelThatCouldNotBeLoadedIsMissed) {
   const std::unique_ptr<Runtime> runtime = make();
   ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("no such draft")).ok());

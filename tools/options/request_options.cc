@@ -87,6 +87,7 @@ void check_request(RequestArguments& a, const ModelArguments& model,
   if (a.grammar_file) checked.sampling.grammar = "root";
   if (a.schema_file) checked.sampling.json_schema = "{}";
   require_ok(validate_settings(checked));
+  a.request.drafters_by_default = true;
   const CompletionRequest& r = a.request;
   require_ok(check_rule(r, model.target.exact));
   const bool named = r.speculative && !r.drafters.empty();
@@ -97,6 +98,13 @@ void check_request(RequestArguments& a, const ModelArguments& model,
                          (plan.mentions(kDraftModelName) ? "draft model" : "file of that head"),
                      "give one with -d FILE, a GGUF file");
   }
+}
+
+Status check_lone_head(const CompletionRequest& r, const Target& target) {
+  if (r.drafters.chains.size() != 1 || r.drafters.chains.front().size() != 1) return Status();
+  CompletionRequest named = r;
+  named.drafters_by_default = false;
+  return check_own_head(named, target.no_head_reason()).spelled("--drafter");
 }
 
 Status read_constraint(RequestArguments& a) {

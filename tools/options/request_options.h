@@ -35,10 +35,14 @@ void add_request_options(CLI::App& app, RequestArguments& arguments,
                          std::vector<std::string_view> without = {});
 
 // Throws UsageError for what is out of range or cannot be combined, and for files and models that a
-// drafter would need or has no use for. `automatic`: whom --drafter auto asks here; not given: as
-// in `run`.
+// drafter would need or has no use for. Its drafters are a default from then on. `automatic`: whom
+// --drafter auto asks here; not given: as in `run`.
 void check_request(RequestArguments& arguments, const ModelArguments& model,
                    std::optional<DrafterPlan> automatic = std::nullopt);
+
+// Of a command whose `target` is open: --drafter names prediction layers and nobody else, and it
+// has none, so that nobody would guess. Errors: kInvalidArgument, about "--drafter".
+Status check_lone_head(const CompletionRequest& request, const Target& target);
 
 // Reads the files of --grammar and --json-schema and checks what they hold. Throws UsageError for
 // what is no grammar or schema that can be used. Errors: a file cannot be read.
