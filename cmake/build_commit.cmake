@@ -32,8 +32,9 @@ function(outrider_build_commit)
   target_link_libraries(outrider_commit PRIVATE outrider_flags)
 endfunction()
 
-# Sets RESULT to "a6c4c17", to "a6c4c17-modified" where what is compiled is not what that commit has
-# (new files count), or to nothing.
+# Sets RESULT to "a6c4c17ab012", to "a6c4c17ab012-modified" where what is compiled is not what that commit has
+# (new files count), or to nothing. How long it is and what counts is said to git, so that nobody's
+# configuration of it decides.
 function(outrider_commit_of source git result)
   set(${result} "" PARENT_SCOPE)
   if(NOT git)
@@ -44,7 +45,7 @@ function(outrider_commit_of source git result)
     unset(ENV{${variable}})
   endforeach()
   set(git "${git}" --no-optional-locks -C "${source}")
-  execute_process(COMMAND ${git} rev-parse --show-toplevel --short HEAD OUTPUT_VARIABLE lines
+  execute_process(COMMAND ${git} rev-parse --show-toplevel --short=12 HEAD OUTPUT_VARIABLE lines
                   ERROR_QUIET RESULT_VARIABLE failed)
   if(failed OR NOT lines MATCHES "^(.*)\n([0-9a-f]+)\n$")
     return()
@@ -55,7 +56,8 @@ function(outrider_commit_of source git result)
   if(NOT top STREQUAL source)
     return()
   endif()
-  execute_process(COMMAND ${git} status --porcelain -- CMakeLists.txt cmake include src tools
+  execute_process(COMMAND ${git} status --porcelain --untracked-files=normal --
+                          CMakeLists.txt cmake include src tools
                   OUTPUT_VARIABLE changes ERROR_QUIET RESULT_VARIABLE failed)
   if(failed OR changes)
     string(APPEND commit "-modified")

@@ -282,13 +282,13 @@ class BuildCommit(CMakeCase):
         return self.written(**options).read_text().split('return "')[1].split('"')[0]
 
     def test_a_checkout_says_its_commit_also_to_a_hook_of_another_one(self):
-        head = self.git("rev-parse", "--short", "HEAD")
+        head = self.git("rev-parse", "--short=12", "HEAD")
         self.assertEqual(self.said(), head)
         self.env.update(GIT_DIR=str(self.dir / "none"), GIT_INDEX_FILE=str(self.dir / "none"))
         self.assertEqual(self.said(), head)
 
     def test_what_is_compiled_and_is_not_of_the_commit_is_said(self):
-        head = self.git("rev-parse", "--short", "HEAD")
+        head = self.git("rev-parse", "--short=12", "HEAD")
         (self.source / "docs" / "a.md").write_text("b\n")
         (self.source / "notes").write_text("nobody compiles them\n")
         self.assertEqual(self.said(), head)
@@ -298,6 +298,14 @@ class BuildCommit(CMakeCase):
         self.assertNotIn("modified", self.said())
         (self.source / "src" / "a.cc").write_text("// b\n")
         self.assertIn("-modified", self.said())
+
+    def test_whose_configuration_of_git_it_is_changes_nothing(self):
+        head = self.git("rev-parse", "HEAD")[:12]
+        self.git("config", "core.abbrev", "40")
+        self.git("config", "status.showUntrackedFiles", "no")
+        self.assertEqual(self.said(), head)
+        (self.source / "src" / "b.cc").write_text("// b\n")
+        self.assertEqual(self.said(), f"{head}-modified")
 
     def test_what_is_no_checkout_of_its_own_says_none(self):
         self.assertEqual(self.said(source=self.source / "src"), "")  # unpacked in somebody's checkout

@@ -58,7 +58,7 @@ TEST(CliUsage, TheVersionNamesTheCommitAsSystemStatusDoes) {
   std::smatch named;
   ASSERT_TRUE(std::regex_search(
       version.out, named,
-      std::regex(R"(^outrider \d+\.\d+\.\d+( \(commit ([0-9a-f]{7,40}(-modified)?)\))?\n)")))
+      std::regex(R"(^outrider \d+\.\d+\.\d+( \(commit ([0-9a-f]{12,40}(-modified)?)\))?\n)")))
       << version.out;
   CliCall call = cli_models().folder.call({"rpc"});
   call.input = R"({"jsonrpc":"2.0","id":1,"method":"system.status"})"
