@@ -247,7 +247,7 @@ TEST_F(KernelAttentionTest, OtherTypesAndKindsAreLeftToGgml) {
 }
 
 // ggml plans a graph with them, too, and a worker's peer may send any.
-TEST_F(KernelAttentionTest, SizesOfZeroAndMasksThatAreTooShortAreNotTaken) {
+TEST_F(KernelAttentionTest, SizesOfZeroAndShapesThatDoNotFitAreNotTaken) {
   const ggml_context_ptr context(ggml_init({std::size_t{1} << 20, nullptr, true}));
   ggml_context* g = context.get();
   ggml_tensor* k = ggml_new_tensor_3d(g, GGML_TYPE_F16, kSize, kCells, kKeyHeads);
@@ -263,6 +263,24 @@ TEST_F(KernelAttentionTest, SizesOfZeroAndMasksThatAreTooShortAreNotTaken) {
       EXPECT_FALSE(kernel_attention_takes(out)) << operand << " " << dimension;
       size = before;
     }
+  }
+  ggml_tensor* sinks = ggml_new_tensor_1d(g, GGML_TYPE_F32, kHeads);
+  ggml_flash_attn_ext_add_sinks(out, sinks);
+  EXPECT_TRUE(kernel_attention_takes(out));
+  sinks->nb[0] *= 2;
+  EXPECT_FALSE(kernel_attention_takes(out)) << "sinks that do not lie one behind the other";
+  sinks->nb[0] /= 2;
+  // Outputs would be written beyond their memory.
+  for (int dimension = 0; dimension < 4; ++dimension) {
+    for (const int change : {-1, 1}) {
+      out->ne[dimension] += change;
+      EXPECT_FALSE(kernel_attention_takes(out)) << "output " << dimension;
+      out->ne[dimension] -= change;
+    }
+    const std::size_t before = out->nb[dimension];
+    out->nb[dimension] = dimension == 0 ? 2 * before : 1;
+    EXPECT_FALSE(kernel_attention_takes(out)) << "output's stride " << dimension;
+    out->nb[dimension] = before;
   }
   mask->ne[0] = kCells - 1;
   EXPECT_FALSE(kernel_attention_takes(out));

@@ -91,6 +91,9 @@ class KernelBufferTest : public ::testing::TestWithParam<int> {
   std::vector<ReferenceRow> rows_;  // [n_experts * n_rows]
 };
 
+// What does not depend on the type, and starts a process for each case.
+class KernelShapesTest : public KernelBufferTest {};
+
 TEST_P(KernelBufferTest, ADenseProductHasTheReferencesBitsForAnyRowsAndThreads) {
   constexpr int kRows = 75;
   make_weights(kRows, 1);
@@ -176,6 +179,41 @@ TEST_P(KernelBufferTest, ActivationsOfAnotherTypeEndTheProcessAsWithGgmlsKernels
   EXPECT_DEATH(end(), "GGML_TYPE_F32");
 }
 
+// Nor may what does not fit be written: each shape that a product asserts, one at a time.
+TEST_P(KernelShapesTest, OutputsThatDoNotFitEndTheProcessAsWithGgmlsKernels) {
+  make_weights(8, 3);
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end = [&](bool experts, const auto& change) {
+    setenv("GGML_NO_BACKTRACE", "1", 1);
+    const ggml_context_ptr context(ggml_init({std::size_t{1} << 20, nullptr, false}));
+    ggml_context* g = context.get();
+    ggml_tensor* x = ggml_new_tensor_3d(g, GGML_TYPE_F32, n_columns(), 2, 4);
+    ggml_set_zero(x);
+    ggml_tensor* ids = ggml_new_tensor_2d(g, GGML_TYPE_I32, 2, 4);
+    ggml_set_zero(ids);
+    if (!experts) make_weights(8, 1);
+    ggml_tensor* out =
+        experts ? ggml_mul_mat_id(g, weights_, x, ids) : ggml_mul_mat(g, weights_, x);
+    change(out);
+    compute(g, out, 1);
+    std::exit(0);
+  };
+  const auto unchanged = [](ggml_tensor*) {};
+  const auto narrow = [](ggml_tensor* out) { --out->ne[0]; };
+  const auto spread = [](ggml_tensor* out) { out->nb[0] *= 2; };
+  const auto short_of_a_row = [](ggml_tensor* out) { --out->ne[1]; };
+  const auto overlapping = [](ggml_tensor* out) { out->nb[1] = 1; };
+  for (const bool experts : {false, true}) {
+    EXPECT_EXIT(end(experts, unchanged), ::testing::ExitedWithCode(0), "");
+    EXPECT_DEATH(end(experts, narrow), "n_rows");
+    EXPECT_DEATH(end(experts, spread), "sizeof\\(float\\)");
+    EXPECT_DEATH(end(experts, short_of_a_row), "op->ne\\[1\\]");
+    EXPECT_DEATH(end(experts, overlapping), "op->nb\\[0\\] <= op->nb\\[1\\]");
+  }
+  const auto fewer_tokens = [](ggml_tensor* out) { --out->src[1]->ne[2]; };
+  EXPECT_DEATH(end(true, fewer_tokens), "x->ne\\[2\\] == ids->ne\\[1\\]");
+}
+
 TEST_P(KernelBufferTest, WhatHasNoWeightsIsNotTaken) {
   make_weights(4, 1);
   EXPECT_TRUE(kernel_buffer_takes(weights_));
@@ -257,6 +295,9 @@ TEST_P(KernelBufferTest, TheReferencesWeightsAreGgmls) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(OneType, KernelShapesTest,
+                         ::testing::Values(static_cast<int>(WeightType::kQ40)));
 
 INSTANTIATE_TEST_SUITE_P(EveryType, KernelBufferTest, ::testing::Range(0, kernels::kWeightTypes),
                          [](const ::testing::TestParamInfo<int>& test) {

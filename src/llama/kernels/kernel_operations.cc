@@ -52,11 +52,31 @@ class Pieces {
   int next_;
 };
 
-// As ggml's own kernels ask of them; rows may lie anywhere. What a worker's peer sends must not be
-// read as something else.
-void check_activations(const ggml_tensor* x, const PackedLayout& layout) {
+// As ggml's own kernels ask of activations and outputs; rows of activations may lie anywhere. What
+// a worker's peer sends must not be read as something else, nor written beyond its memory.
+void check_rows(const ggml_tensor* op, const PackedLayout& layout) {
+  const ggml_tensor* x = op->src[1];
   GGML_ASSERT(x->type == GGML_TYPE_F32 && x->nb[0] == sizeof(float));
   GGML_ASSERT(x->ne[0] == layout.n_columns);
+  GGML_ASSERT(op->type == GGML_TYPE_F32 && op->nb[0] == sizeof(float));
+  GGML_ASSERT(op->ne[0] == layout.n_rows);
+  GGML_ASSERT(op->nb[0] <= op->nb[1] && op->nb[1] <= op->nb[2] && op->nb[2] <= op->nb[3]);
+}
+
+void check_product(const ggml_tensor* op, const PackedLayout& layout) {
+  const ggml_tensor* x = op->src[1];
+  check_rows(op, layout);
+  GGML_ASSERT(op->ne[1] == x->ne[1] && op->ne[2] == x->ne[2] && op->ne[3] == x->ne[3]);
+}
+
+// Each token has a row of activations for each of its experts, or one for all.
+void check_experts(const ggml_tensor* op, const PackedLayout& layout) {
+  const ggml_tensor* x = op->src[1];
+  const ggml_tensor* ids = op->src[2];
+  check_rows(op, layout);
+  GGML_ASSERT(ids->type == GGML_TYPE_I32 && ids->ne[2] == 1 && ids->ne[3] == 1);
+  GGML_ASSERT(x->ne[1] > 0 && x->ne[2] == ids->ne[1] && x->ne[3] == 1);
+  GGML_ASSERT(op->ne[1] == ids->ne[0] && op->ne[2] == ids->ne[1] && op->ne[3] == 1);
 }
 
 // Rows of activations that thread ith of nth writes: whole rows, or a part of each.
@@ -79,7 +99,7 @@ void multiply(const ggml_compute_params* params, ggml_tensor* op) {
   const ggml_tensor* weights = op->src[0];
   const ggml_tensor* x = op->src[1];
   const PackedLayout layout = kernel_layout(weights);
-  check_activations(x, layout);
+  check_product(op, layout);
   const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
   const std::int64_t n = ggml_nrows(x);
   auto* activations = static_cast<std::uint8_t*>(params->wdata);
@@ -97,7 +117,7 @@ void multiply_experts(const ggml_compute_params* params, ggml_tensor* op) {
   const ggml_tensor* weights = op->src[0];
   const ggml_tensor* x = op->src[1];
   const PackedLayout layout = kernel_layout(weights);
-  check_activations(x, layout);
+  check_experts(op, layout);
   const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
   // Each thread makes the table for itself: it is small, and nobody has to wait for it.
   auto* memory = static_cast<std::uint8_t*>(params->wdata);
