@@ -14,24 +14,25 @@ namespace outrider {
 
 #if defined(__linux__)
 
-MappedFile mapped_file_at(const void* data) {
+MappedPages mapped_pages_at(const void* data) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
-    MappedFile file;
+    MappedPages pages;
     char shared = '-';
     std::uint64_t inode = 0;
     // Begin-end, permissions, offset, device, inode, path.
     if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %*c%*c%*c%c %*s %*s %" SCNu64,
-                    &file.begin, &file.end, &shared, &inode) == 4 &&
-        file.holds(data, 1)) {
-      return shared == 's' && inode != 0 ? file : MappedFile();
+                    &pages.begin, &pages.end, &shared, &inode) == 4 &&
+        pages.holds(data, 1)) {
+      pages.of_file = shared == 's' && inode != 0;
+      return pages;
     }
   }
   return {};
 }
 
-void give_back_pages(const MappedFile& file, const void* data, std::size_t size) {
-  if (!file.holds(data, size)) return;
+void give_back_pages(const MappedPages& pages, const void* data, std::size_t size) {
+  if (!pages.of_file || !pages.holds(data, size)) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto at = reinterpret_cast<std::uintptr_t>(data);
   const std::uintptr_t begin = (at + page - 1) / page * page;
@@ -41,9 +42,9 @@ void give_back_pages(const MappedFile& file, const void* data, std::size_t size)
 
 #else
 
-MappedFile mapped_file_at(const void* /*data*/) { return {}; }
+MappedPages mapped_pages_at(const void* /*data*/) { return {}; }
 
-void give_back_pages(const MappedFile& /*file*/, const void* /*data*/, std::size_t /*size*/) {}
+void give_back_pages(const MappedPages& /*pages*/, const void* /*data*/, std::size_t /*size*/) {}
 
 #endif
 

@@ -6,10 +6,11 @@
 
 namespace outrider {
 
-// Where a file is mapped, shared with all who map it. Empty: end is 0.
-struct MappedFile {
+// A mapping of this process. Empty: end is 0.
+struct MappedPages {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
+  bool of_file = false;  // shared with all who map the file; else what is written there is its own
 
   bool holds(const void* data, std::size_t size) const {
     const auto at = reinterpret_cast<std::uintptr_t>(data);
@@ -17,13 +18,14 @@ struct MappedFile {
   }
 };
 
-// The mapping that `data` lies in; empty where it is memory of another kind, or the system does not
-// tell. Reads a table of the system's: some 100 microseconds.
-MappedFile mapped_file_at(const void* data);
+// The mapping that `data` lies in, whatever it is of; empty where there is none, or the system does
+// not tell. Reads a table of the system's: some 100 microseconds.
+MappedPages mapped_pages_at(const void* data);
 
-// Gives back the whole pages of [data, data + size), which `file` holds: they count no more as
-// memory of the process, and what is read of them all the same comes from the file again. REQUIRES:
-// `file` is what mapped_file_at() says, and has not been unmapped since.
-void give_back_pages(const MappedFile& file, const void* data, std::size_t size);
+// Gives back the whole pages of [data, data + size) where `pages` are of a file and hold them all:
+// they count no more as memory of the process, and what is read of them all the same comes from the
+// file again. REQUIRES: `pages` is what mapped_pages_at() says; of a file, it has not been unmapped
+// since.
+void give_back_pages(const MappedPages& pages, const void* data, std::size_t size);
 
 }  // namespace outrider

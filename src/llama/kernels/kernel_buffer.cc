@@ -130,8 +130,9 @@ void set_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, const voi
   // Of a mapped file these pages are not needed any more. llama.cpp gives back only what lies
   // before and behind all that stays mapped, and norms do that everywhere. (It unmaps behind the
   // load.)
-  if (!load.file.holds(data, size)) load.file = mapped_file_at(data);
-  give_back_pages(load.file, data, size);
+  // A miss is remembered, too: files that are not mapped are read through one buffer.
+  if (!load.pages.holds(data, size)) load.pages = mapped_pages_at(data);
+  give_back_pages(load.pages, data, size);
 }
 
 const char* name_of_type(ggml_backend_buffer_type_t /*type*/) { return "Outrider"; }

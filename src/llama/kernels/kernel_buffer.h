@@ -44,7 +44,7 @@ struct KernelLoad {
   bool wanted = false;
   std::uint64_t packed_bytes = 0;  // of what it loaded
   std::uint64_t file_bytes = 0;    // the same in the file
-  MappedFile file;                 // where they were last read from; empty: not from a mapped file
+  MappedPages pages;               // where they were last read from
 };
 KernelLoad& kernel_load();
 

@@ -8,10 +8,14 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "ggml-cpp.h"
+#include "ggml.h"
 #include "llama/base/backend.h"
 #include "llama/files/matrices.h"
 #include "llama/files/model_file.h"
+#include "llama/kernels/kernel_buffer.h"
 #include "llama/kernels/own_kernels.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
@@ -20,8 +24,9 @@ namespace outrider::llama {
 namespace {
 
 #if defined(__linux__)
-// Bytes of the mapped file that the process holds.
-std::uint64_t held_of_file(const std::string& path) {
+// Bytes of the mapped file that the process holds. The system names it without links in its path.
+std::uint64_t held_of_file(const std::string& given) {
+  const std::string path = std::filesystem::canonical(given);
   std::ifstream maps("/proc/self/smaps");
   std::uint64_t kilobytes = 0;
   bool is_file = false;
@@ -45,19 +50,40 @@ TEST(PackedMemory, OfAMappedFileOnlyWhatIsNotPackedIsHeld) {
   tiny.n_ff = 4096;
   ASSERT_TRUE(testing::write_tiny_gguf(path, tiny).ok());
   const auto size = std::filesystem::file_size(path);
+  // As where the folder for temporary files is a link.
+  const std::string link = dir.file("link");
+  std::filesystem::create_directory_symlink(std::filesystem::path(path).parent_path(), link);
+  const std::string linked = link + "/tiny.gguf";
   for (const KernelChoice choice : {KernelChoice::kAuto, KernelChoice::kStock}) {
     FileOptions options;
     options.n_gpu_layers = 0;
     options.kernels = choice;
-    const Result<std::shared_ptr<ModelFile>> file = ModelFile::load(path, options, {});
+    const Result<std::shared_ptr<ModelFile>> file = ModelFile::load(linked, options, {});
     ASSERT_TRUE(file.ok()) << file.status().message();
     if (choice == KernelChoice::kAuto) {
       EXPECT_GT((*file)->facts().kernels.packed_bytes, size * 3 / 4);
-      EXPECT_LT(held_of_file(path), size / 4);
+      EXPECT_LT(held_of_file(linked), size / 4);
     } else {
-      EXPECT_GT(held_of_file(path), size * 3 / 4) << "as llama.cpp has it";
+      EXPECT_GT(held_of_file(linked), size * 3 / 4) << "as llama.cpp has it";
     }
   }
+}
+
+// Else each tensor of a file that is not mapped reads the system's table of mappings.
+TEST(PackedMemory, MemoryThatIsNoFilesIsLookedUpOnce) {
+  ensure_backend();
+  if (!own_kernels().available) GTEST_SKIP() << own_kernels().reason;
+  const ggml_context_ptr context(ggml_init({ggml_tensor_overhead() * 2, nullptr, true}));
+  ggml_tensor* weights = ggml_new_tensor_2d(context.get(), GGML_TYPE_Q8_0, 256, 8);
+  const ggml_backend_buffer_ptr buffer(
+      ggml_backend_alloc_ctx_tensors_from_buft(context.get(), kernel_buffer_type()));
+  const std::vector<char> bytes(ggml_nbytes(weights));
+  kernel_load() = {};
+  ggml_backend_tensor_set(weights, bytes.data(), 0, bytes.size());
+  const MappedPages found = kernel_load().pages;
+  kernel_load() = {};
+  EXPECT_TRUE(found.holds(bytes.data(), bytes.size()));
+  EXPECT_FALSE(found.of_file);
 }
 #endif
 
