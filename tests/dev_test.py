@@ -149,6 +149,30 @@ rm -f "$FAKE_ROOT/bin/cmake"  # what it installs is the real one
         self.assertTrue(output.endswith("apt-get install cmake"), output)
 
 
+    # Knows no clang-format-14, as Debian 13: then it installs nothing of what it is asked for.
+    APT_OF_ANOTHER_DEBIAN = """#!/bin/sh
+echo "$@" >>"$FAKE_ROOT/apt"
+case "$*" in *clang-format-14*) exit 100 ;; esac
+"""
+
+    def test_where_there_is_no_clang_format_14_all_else_is_installed_and_only_ci_fails(self):
+        for name in ("clang-format-14", "clang-format"):
+            self.fake(name, "#!/bin/sh\necho clang-format version 16.0.6\n")
+        for environment, code in (({}, 0), ({"CI": "true"}, 1)):
+            (self.dir / "apt").unlink(missing_ok=True)
+            self.fake("apt-get", self.APT_OF_ANOTHER_DEBIAN)
+            status, _, output = self.dev("setup", "--test", **environment)
+            if "clang-format 14" not in output and "missing:" in output:
+                self.skipTest(f"something else is missing here: {output}")
+            self.assertEqual(status, code, output)
+            asked = [line for line in self.apt().splitlines() if "clang-format-14" in line]
+            self.assertTrue(asked, self.apt())
+            for line in asked:
+                self.assertTrue(line.endswith("--no-install-recommends clang-format-14"), line)
+            self.assertEqual("going on without the check of the style" in output, code == 0, output)
+            self.assertEqual("run it on Debian 12" in output, code == 1, output)
+
+
 class Package(DevCase):
     PARTS = ("package_wheel", "test_wheel", "package_npm", "test_npm", "package_deb", "test_processors",
              "test_deb")
