@@ -46,8 +46,12 @@ function(outrider_commit_of source git result)
   endforeach()
   set(git "${git}" --no-optional-locks -C "${source}")
   execute_process(COMMAND ${git} rev-parse --show-toplevel --short=12 HEAD OUTPUT_VARIABLE lines
-                  ERROR_QUIET RESULT_VARIABLE failed)
+                  ERROR_VARIABLE why RESULT_VARIABLE failed)
   if(failed OR NOT lines MATCHES "^(.*)\n([0-9a-f]+)\n$")
+    if(EXISTS "${source}/.git")  # else it is somebody's archive
+      message(WARNING "'${source}' is a checkout, but git does not say of which commit, so the "
+                      "command and the libraries won't either: ${why}")
+    endif()
     return()
   endif()
   set(commit "${CMAKE_MATCH_2}")

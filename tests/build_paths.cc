@@ -8,6 +8,8 @@ std::string peer_path(const std::string& name) {
   return std::string(OUTRIDER_BUILD_DIR) + "/bin/" + name;
 }
 
+std::string commit_file() { return std::string(OUTRIDER_BUILD_DIR) + "/commit/build_commit.cc"; }
+
 std::string example_path(const std::string& name) {
   return std::string(OUTRIDER_BUILD_DIR) + "/examples/" + name;
 }

@@ -9,6 +9,7 @@ namespace outrider::testing {
 std::string outrider_binary();  // the command itself
 std::string peer_path(
     const std::string& name);  // a program of llama.cpp's; `./dev peers` builds it
+std::string commit_file();     // what cmake/build_commit.cmake made in this build
 std::string example_path(const std::string& name);
 
 }  // namespace outrider::testing

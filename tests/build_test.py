@@ -275,7 +275,8 @@ class BuildCommit(CMakeCase):
         made = self.dir / "build_commit.cc"
         result = run("cmake", f"-DGIT={git}", f"-DSOURCE={source or self.source}", f"-DOUTPUT={made}",
                      "-P", CMAKE_DIR / "build_commit.cmake", env=self.env)
-        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.printed = " ".join(result.stdout.split())
         return made
 
     def said(self, **options):
@@ -283,7 +284,7 @@ class BuildCommit(CMakeCase):
 
     def test_a_checkout_says_its_commit_also_to_a_hook_of_another_one(self):
         head = self.git("rev-parse", "--short=12", "HEAD")
-        self.assertEqual(self.said(), head)
+        self.assertEqual((self.said(), self.printed), (head, ""))
         self.env.update(GIT_DIR=str(self.dir / "none"), GIT_INDEX_FILE=str(self.dir / "none"))
         self.assertEqual(self.said(), head)
 
@@ -308,9 +309,15 @@ class BuildCommit(CMakeCase):
         self.assertEqual(self.said(), f"{head}-modified")
 
     def test_what_is_no_checkout_of_its_own_says_none(self):
-        self.assertEqual(self.said(source=self.source / "src"), "")  # unpacked in somebody's checkout
-        self.assertEqual(self.said(source=self.dir), "")
-        self.assertEqual(self.said(git=""), "")
+        inside = self.source / "src"  # unpacked in somebody's checkout
+        for options in ({"source": inside}, {"source": self.dir}, {"git": ""}):
+            self.assertEqual((self.said(**options), self.printed), ("", ""))
+
+    def test_a_checkout_of_which_git_says_nothing_is_warned_of(self):
+        self.env["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "1"  # as in a container, of a folder from outside
+        self.assertEqual(self.said(), "")
+        self.assertIn("is a checkout, but git does not say of which commit", self.printed)
+        self.assertIn("dubious ownership", self.printed)
 
     def test_the_file_is_written_for_another_answer_only(self):
         before = self.written().stat().st_mtime_ns

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "testing/gguf_damage.h"
+#include "tests/build_paths.h"
 #include "tests/cli_process.h"
 
 namespace outrider::testing {
@@ -60,6 +61,10 @@ TEST(CliUsage, TheVersionNamesTheCommitAsSystemStatusDoes) {
       version.out, named,
       std::regex(R"(^outrider \d+\.\d+\.\d+( \(commit ([0-9a-f]{12,40}(-modified)?)\))?\n)")))
       << version.out;
+  // Not what git says now: what the build has found.
+  const std::string made = read_file(commit_file());
+  EXPECT_NE(made.find("{ return \"" + named.str(2) + "\"; }"), std::string::npos)
+      << version.out << made;
   CliCall call = cli_models().folder.call({"rpc"});
   call.input = R"({"jsonrpc":"2.0","id":1,"method":"system.status"})"
                "\n";

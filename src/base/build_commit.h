@@ -10,8 +10,9 @@
 
 namespace outrider {
 
-// "a6c4c17ab012", or "a6c4c17ab012-modified" where what was compiled is not what that commit has. Empty: made
-// of no checkout of git (a release's archive), or a program that is not installed. Static.
+// "a6c4c17ab012", or "a6c4c17ab012-modified" where what was compiled is not what that commit has.
+// Empty: made of no checkout of git (a release's archive), or a program that is not installed.
+// Static.
 std::string_view build_commit() noexcept;
 
 // "0.1.0 (commit a6c4c17ab012)", or "0.1.0" alone.

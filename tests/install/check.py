@@ -163,9 +163,13 @@ def main():
         env = {**os.environ, "LD_LIBRARY_PATH": str(lib), "OUTRIDER_CACHE": str(scratch / "cache"),
                "OUTRIDER_PROBE_BUDGET_MS": "300", "OMP_WAIT_POLICY": "passive"}
         command = prefix / "bin" / "outrider"
-        if command.exists():  # the libraries say the same
-            said = re.search(r"commit ([^)]+)", run(command, "--version"))
-            env["EXPECTED_COMMIT"] = f'"commit":"{said[1]}"' if said else '"commit":null'
+        # What the build has found; the command and the libraries say it.
+        commit = re.search(r'return "(.*)";', (build / "commit" / "build_commit.cc").read_text())[1]
+        env["EXPECTED_COMMIT"] = f'"commit":"{commit}"' if commit else '"commit":null'
+        if command.exists():
+            said = run(command, "--version").splitlines()[0]
+            expect(said == f"outrider {VERSION}" + (f" (commit {commit})" if commit else ""),
+                   f"the command says its commit, {commit}, not '{said}'")
         models = [build / "tests" / f"tiny-{role}.gguf" for role in ("target", "draft")]
         for name in LIBRARIES:
             expect((prefix / "include" / f"{name}.h").exists(), f"{name}.h is installed")
