@@ -12,7 +12,6 @@ last, for each token between; pause: between two pieces of text that a reader se
 brackets. CPU is the server's processor time for each token. Needs llama-server (`./dev peers`).
 """
 import bisect
-import http.client
 import itertools
 import json
 import re
@@ -21,8 +20,8 @@ import sys
 import threading
 import time
 
-from subjects import CONTEXT, Server, arguments, llama_server, processor, processor_seconds, \
-    prompts_of
+from subjects import CONTEXT, Server, arguments, ask_chat, llama_server, processor, \
+    processor_seconds, prompts_of, resident_bytes
 
 SAME_S = 0.002  # pieces that arrive within this are one
 MARKUP = re.compile(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", re.S)
@@ -34,12 +33,7 @@ class Heard:
     def __init__(self, port, body):
         self.text, self.tokens, self.times, self.lengths = "", 0, [], []
         begin = time.monotonic()
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=900)
-        connection.request("POST", "/v1/chat/completions", json.dumps(body),
-                           {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        if answer.status != 200:
-            sys.exit(f"status {answer.status}: {answer.read()[:300]}")
+        connection, answer = ask_chat(port, body)
         for line in answer:
             if line.startswith(b"data: {"):
                 self.take(json.loads(line[6:]), time.monotonic() - begin)
@@ -119,11 +113,6 @@ def ask_all(port, setting, questions, clients):
     return heard, time.monotonic() - begin
 
 
-def resident_mib(process):
-    with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
-
-
 def spread(name, values):
     values = sorted(values) or [0.0]
     return {name: 1000 * statistics.median(values),
@@ -141,7 +130,7 @@ def measure(setting, questions, clients):
                **spread("token_ms", [one.token_s() for one in heard]),
                **spread("pause_ms", [pause for one in heard for pause in one.pauses()]),
                "cpu_ms": 1000 * (processor_seconds(server.process) - before) / tokens,
-               "memory_mib": resident_mib(server.process)}
+               "memory_mib": resident_bytes(server.process.pid) / 2**20}
     server.stop()
     return figures, [one.text for one in heard]
 

@@ -7,33 +7,18 @@ seventh time the client goes away behind the first line of its answer. A server 
 of each request grows by the same from row to row; what grows at first is caches that fill up.
 """
 import argparse
-import http.client
-import json
+import concurrent.futures
 import os
-import sys
 import threading
 
-from subjects import Server, processor
-
-
-def read_status(pid):
-    """Resident MiB, handles, threads."""
-    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-        fields = dict(line.split(":", 1) for line in file)
-    return int(fields["VmRSS"].split()[0]) / 1024, len(os.listdir(f"/proc/{pid}/fd")), \
-        int(fields["Threads"])
+from subjects import Server, ask_chat, processor, resident_bytes
 
 
 def ask(port, number, args):
     question = f"{number - number % 10 if number % 10 == 1 else number}: what is this number times two?"
     body = {"messages": [{"role": "user", "content": question}], "stream": True,
             "max_tokens": args.tokens, "temperature": number % 2, "seed": number}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=900)
-    connection.request("POST", "/v1/chat/completions", json.dumps(body),
-                       {"Content-Type": "application/json"})
-    answer = connection.getresponse()
-    if answer.status != 200:
-        sys.exit(f"status {answer.status}: {answer.read()[:300]}")
+    connection, answer = ask_chat(port, body)
     if number % 7 == 0:
         answer.readline()
     else:
@@ -65,14 +50,14 @@ def main():
                 return
             ask(server.port, number, args)
             if number % (args.requests // 10) == 0 or number * 100 == args.requests:
-                memory, handles, threads = read_status(server.process.pid)
-                print(f"| {number:,} | {memory:.1f} | {handles} | {threads} |", flush=True)
+                pid = server.process.pid
+                handles, threads = (len(os.listdir(f"/proc/{pid}/{kind}")) for kind in ("fd", "task"))
+                print(f"| {number:,} | {resident_bytes(pid) / 2**20:.1f} | {handles} | {threads} |",
+                      flush=True)
 
-    clients = [threading.Thread(target=client) for _ in range(args.clients)]
-    for thread in clients:
-        thread.start()
-    for thread in clients:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(args.clients) as pool:
+        for one in [pool.submit(client) for _ in range(args.clients)]:
+            one.result()  # or what ended it
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ import subprocess
 import sys
 import time
 
+from subjects import resident_bytes
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS = ("auto", "stock")
 MB = 1e6
@@ -35,14 +37,6 @@ def ask(process, method, params):
     return answer["result"]
 
 
-def resident(pid):
-    """Bytes that a process holds, its share of mapped files among them."""
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    sys.exit("the system does not say what a process holds (/proc)")
-
-
 def load(command):
     """-> seconds until the model is ready, bytes held behind a token, and what status says of it."""
     begin = time.monotonic()
@@ -51,7 +45,7 @@ def load(command):
         status = ask(process, "system.status", {"wait_ms": 600000})
         seconds = time.monotonic() - begin
         ask(process, "completion.run", {"prompt": "Hello", "max_tokens": 1})
-        memory = resident(process.pid)
+        memory = resident_bytes(process.pid)
         process.stdin.close()
     return seconds, memory, status["target"]["info"]
 

@@ -2,6 +2,7 @@
 import argparse
 import atexit
 import concurrent.futures
+import http.client
 import json
 import os
 import platform
@@ -34,6 +35,26 @@ def processor_seconds(process):
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     except (OSError, IndexError, ValueError):
         return None
+
+
+def resident_bytes(pid):
+    """What a process holds, its share of mapped files among it."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmRSS:"))
+    except (OSError, StopIteration):
+        sys.exit("the system does not say what a process holds (/proc)")
+
+
+def ask_chat(port, body):
+    """-> the connection and the answer, to be read and closed; any other status ends the benchmark."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=900)
+    connection.request("POST", "/v1/chat/completions", json.dumps(body),
+                       {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    if answer.status != 200:
+        sys.exit(f"status {answer.status}: {answer.read()[:300]}")
+    return connection, answer
 
 
 def free_port():
