@@ -322,7 +322,9 @@ TEST_F(AtomicFileTest, ALinkStaysALinkAndTheModeStays) {
 struct OwnerOnly : FileOps {
   int create(const std::string& path) override {
     const int file = FileOps::create(path);
-    if (file >= 0) EXPECT_EQ(::fchmod(file, 0600), 0);
+    if (file >= 0) {
+      EXPECT_EQ(::fchmod(file, 0600), 0);
+    }
     return file;
   }
   int keep_mode(int /*file*/, mode_t /*old*/) override { return 0; }
