@@ -60,7 +60,7 @@ void BM_Attend(benchmark::State& state, WeightType type) {
 }
 
 void arguments(benchmark::internal::Benchmark* bench) {
-  bench->ArgsProduct({{256, 2048, 8192}, {1, 4, 16}})->Unit(benchmark::kMicrosecond);
+  bench->ArgsProduct({{96, 256, 2048, 8192}, {1, 4, 16}})->Unit(benchmark::kMicrosecond);
 }
 BENCHMARK_CAPTURE(BM_Attend, F16, WeightType::kF16)->Apply(arguments);
 BENCHMARK_CAPTURE(BM_Attend, BF16, WeightType::kBf16)->Apply(arguments);

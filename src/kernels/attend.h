@@ -207,16 +207,28 @@ class Attend {
     }
     alignas(64) float lanes[kLanes];
     S::store_floats(lanes, largest);
-    float most = lanes[0];
-    for (const float x : lanes) most = x > most ? x : most;
+    float most = largest_of(lanes);
     if (most == kMinusInfinity) most = 0.0F;  // sees nothing: all weights are to be zero
     const Floats minus = S::set_float(-most);
     for (std::size_t c = 0; c < score_stride_; c += kLanes) {
       const Floats score = S::add(S::load_floats(scores + c), minus);
       S::store_floats(scores + c, exponential<S>(score));
     }
+    divisors_[row] = 0.0F;
+    if (!query.has_sink) return;
     S::store_floats(lanes, exponential<S>(S::set_float(query.sink - most)));
-    divisors_[row] = query.has_sink ? lanes[0] : 0.0F;
+    divisors_[row] = lanes[0];
+  }
+
+  // Four at a time: each comparison waits for the one before.
+  static float largest_of(const float* lanes) {
+    float most[4] = {lanes[0], lanes[1], lanes[2], lanes[3]};
+    for (int i = 4; i < kLanes; i += 4) {
+      for (int j = 0; j < 4; ++j) most[j] = lanes[i + j] > most[j] ? lanes[i + j] : most[j];
+    }
+    const float low = most[0] > most[1] ? most[0] : most[1];
+    const float high = most[2] > most[3] ? most[2] : most[3];
+    return low > high ? low : high;
   }
 
   // From cell to cell, for eight rows at a time: each addition waits for the one before.

@@ -73,8 +73,11 @@ std::string shown(const Field<T>& field, const T& object) {
       return value ? std::to_string(*value) : "";
     } else if constexpr (std::is_same_v<Value, std::optional<std::string>>) {
       return value.value_or("");
-    } else if constexpr (std::is_same_v<Value, ByHand> && std::is_same_v<T, SamplingOptions>) {
-      return by_hand_text(field.name, object);
+    } else if constexpr (std::is_same_v<Value, ByHand>) {
+      // A condition of its own: in one with the other, which waits for `value`, clang looks at the
+      // call for any T.
+      if constexpr (std::is_same_v<T, SamplingOptions>) return by_hand_text(field.name, object);
+      return value_text(field, object);
     } else {
       return value_text(field, object);
     }
