@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 #include <functional>
 
 namespace outrider {
@@ -13,6 +14,18 @@ inline double steady_ms() {
   return std::chrono::duration<double, std::milli>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+// What the calling thread has computed so far, in milliseconds: time that others have its core does
+// not count. Where the system does not say, steady_ms().
+inline double thread_ms() {
+#if defined(CLOCK_THREAD_CPUTIME_ID)
+  timespec now = {};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0) {
+    return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+  }
+#endif
+  return steady_ms();
 }
 
 // Measures time. Any thread may have its own.

@@ -13,7 +13,8 @@
 //    begin, by what goes in.
 //  - depth: of calls and expressions in each other (kDepth), and of lists and objects in each other
 //    (kValueDepth); lists that hold themselves, and such as would be enormous when written out.
-//  - time: TemplateLimits::seconds in all, looked at with each operation. A single one is not
+//  - time: TemplateLimits::seconds of the thread's processor time in all, so that what is ordinary
+//    is not stopped where others have the cores; looked at with each operation. A single one is not
 //    interrupted; by the limits above the longest take a few seconds.
 //
 // What a template does within that is its own: nothing that it can reach is outside of it
@@ -43,7 +44,7 @@ class TemplateTooCostly : public std::runtime_error {
 
 struct TemplateLimits {
   std::uint64_t operations = 5'000'000;
-  double seconds = 20.0;
+  double seconds = 20.0;  // of processor time
 };
 
 // For tests, which cannot wait that long: budgets that are made on this thread while it lives have
@@ -91,6 +92,7 @@ class TemplateBudget {
  private:
   TemplateBudget* outer_;
   Stopwatch watch_;
+  const double begin_ms_ = thread_ms();
   const TemplateLimits limits_;
   std::uint64_t operations_left_;
   std::uint64_t bytes_left_;
