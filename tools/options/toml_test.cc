@@ -78,6 +78,12 @@ TEST(Toml, WhatFitsNoOptionIsAnErrorWithItsLine) {
   for (const char* text : {"[?]", "[?un]\nx = 1", "[ ,]", "x = [[", "[a.?]", "? = 1"}) {
     EXPECT_EQ(show(text).rfind("line ", 0), 0U) << text << " -> " << show(text);
   }
+  // Nor what it tells the compiler of characters outside of ASCII.
+  for (const char* text : {"caf\u00e9 = 1", "x = \u00e9", "x \u00e9 = 1", "[\u0416]",
+                           "[n]\nx \ufeff\n", "x = 1 \u2c0e", "\u2028x = 1"}) {
+    EXPECT_EQ(show(text).rfind("line ", 0), 0U) << text << " -> " << show(text);
+  }
+  EXPECT_EQ(show("x = \"caf\u00e9 \u2c0e\" # \u0416"), "/x=caf\u00e9 \u2c0e");
   EXPECT_EQ(show("a = 1\n\na = 2").rfind("line 3: ", 0), 0U);
   EXPECT_EQ(show("a = 1\n[run]\na = 2"), "/a=1 run/a=2") << "another table is another key";
   EXPECT_EQ(show("\n\nx = 1979-05-27").rfind("line 3: 'x' takes a text", 0), 0U);
