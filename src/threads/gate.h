@@ -30,6 +30,8 @@ class Patience {
   static constexpr std::int64_t kLeastNs = 8'000;
 
   std::int64_t spin_ns() const { return crowding_.crowded() ? kLeastNs : spin_ns_; }
+  // Whether others want the core of the thread that waits.
+  bool crowded() const { return crowding_.crowded(); }
   // What was waited for took `ns` from the start of the wait, which ended at `now_ns`.
   void learn(std::int64_t ns, std::int64_t now_ns);
 

@@ -2,9 +2,15 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <new>
 #include <system_error>
 #include <thread>
+
+#if defined(__linux__)
+#include <pthread.h>
+#include <time.h>
+#endif
 
 namespace outrider::threads {
 namespace {
@@ -26,6 +32,20 @@ class Place {
   Team::Member* before_;
 };
 
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+#if defined(__linux__)
+std::int64_t computed_ns(clockid_t clock) {
+  timespec time = {};
+  if (clock_gettime(clock, &time) != 0) return 0;
+  return std::int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
+}
+#endif
+
 }  // namespace
 
 // A thread of a team other than the caller's. It ends when a job for no thread is set.
@@ -35,6 +55,18 @@ class Team::Worker {
   Worker(Team& team, int index, std::uint32_t seen)
       : thread_([&team, index, seen] { serve(team, index, seen); }) {}
 
+  // What it has computed so far.
+  std::int64_t computed_ns() const {
+#if defined(__linux__)
+    clockid_t clock = 0;
+    auto& thread = const_cast<std::jthread&>(thread_);
+    if (pthread_getcpuclockid(thread.native_handle(), &clock) == 0) {
+      return threads::computed_ns(clock);
+    }
+#endif
+    return 0;
+  }
+
  private:
   static void serve(Team& team, int index, std::uint32_t seen) {
     Patience patience;
@@ -43,14 +75,16 @@ class Team::Worker {
       seen = team.job_.wait_while(seen, patience);
       member.n = count_of(seen);
       if (member.n == 0) return;
-      if (index < member.n) team.work_as(member);
+      if (index >= member.n) continue;
+      team.work_as(member);
+      if (patience.crowded()) team.crowded_.store(true, std::memory_order_relaxed);
     }
   }
 
   std::jthread thread_;
 };
 
-Team::Team() = default;
+Team::Team(Cores cores) : cores_(cores) {}
 
 Team::~Team() {
   const std::uint32_t number = (job_.value() >> kCountBits) + 1;
@@ -85,9 +119,30 @@ void Team::run_alone(void (*work)(void*), void* data) {
   work(data);
 }
 
+std::int64_t Team::computed_ns() const {
+#if defined(__linux__)
+  std::int64_t sum = threads::computed_ns(CLOCK_THREAD_CPUTIME_ID);
+  for (const auto& worker : workers_) sum += worker->computed_ns();
+  return sum;
+#else
+  return 0;
+#endif
+}
+
+int Team::share_of(int n) {
+  const bool crowded = patience_.crowded() || crowded_.load(std::memory_order_relaxed);
+  const std::int64_t now = now_ns();
+  if (share_.is_due(crowded, now)) {
+    crowded_.store(false, std::memory_order_relaxed);
+    share_.look(now, computed_ns(), read_core_times());
+  }
+  return share_.of(n);
+}
+
 void Team::run(int n, void (*work)(void*), void* data) {
   assert(n >= 1 && n <= kMostThreads);
   if (current() != nullptr) return run_alone(work, data);
+  if (n > 1 && cores_ == Cores::kLeft) n = share_of(n);
   Member first{.team = this, .index = 0, .n = grow_to(n), .patience = &patience_};
   work_ = work;
   data_ = data;

@@ -9,9 +9,13 @@
 #include <memory>
 #include <vector>
 
+#include "threads/core_share.h"
 #include "threads/gate.h"
 
 namespace outrider::threads {
+
+// Which cores a team computes on: as many as asked for, or those that others leave.
+enum class Cores { kAsked, kLeft };
 
 class Team {
  public:
@@ -25,15 +29,16 @@ class Team {
     Patience* patience = nullptr;
   };
 
-  Team();
+  explicit Team(Cores cores = Cores::kAsked);
   ~Team();  // Not while it runs something.
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
   // Runs work(data) on n threads at once, of which the caller's is number 0, and returns when it
-  // has ended on all. n: 1 to kMostThreads. Where the system gives no more threads, n is less than
-  // asked for; here()->n tells. What is run must not throw. One run at a time; within a run of any
-  // team, `work` is run on the caller's thread alone.
+  // has ended on all. n: 1 to kMostThreads. Where the system gives no more threads, or others have
+  // the cores (Cores::kLeft, core_share.h), there are fewer than asked for; here()->n tells. What
+  // is run must not throw. One run at a time; within a run of any team, `work` is run on the
+  // caller's thread alone.
   void run(int n, void (*work)(void*), void* data);
 
   // Runs work(data) on the calling thread alone, as a run within a run.
@@ -58,11 +63,16 @@ class Team {
   }
 
   int grow_to(int n);
+  int share_of(int n);
+  std::int64_t computed_ns() const;
   void work_as(Member& member);
 
+  const Cores cores_;
   void (*work_)(void*) = nullptr;  // written between runs only, before job_
   void* data_ = nullptr;
   Patience patience_;  // of number 0, whatever thread that is
+  CoreShare share_;
+  std::atomic<bool> crowded_{false};  // some thread's core, since that was last asked
   std::vector<std::unique_ptr<Worker>> workers_;
   alignas(64) Gate job_;
   alignas(64) Gate meeting_;

@@ -15,8 +15,11 @@ namespace outrider::threads {
 
 class Teams {
  public:
-  // Made for the first that asks, gone with the last that holds it, and all threads with it.
+  // Of teams that compute on the cores that others leave. Made for the first that asks, gone with
+  // the last that holds it, and all threads with it.
   static std::shared_ptr<Teams> shared();
+
+  explicit Teams(Cores cores) : cores_(cores) {}
 
   // A team for as long as it lives. No longer than the Teams that it is from.
   class Borrowed {
@@ -36,6 +39,7 @@ class Teams {
   std::unique_ptr<Team> take();
   void give_back(std::unique_ptr<Team> team);
 
+  const Cores cores_;
   std::mutex mutex_;
   std::size_t n_made_ = 0;
   std::vector<std::unique_ptr<Team>> idle_;  // by when they came back
