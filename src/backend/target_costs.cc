@@ -8,6 +8,7 @@
 #include "llama/base/backend.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_key.h"
+#include "llama/kernels/compute_threads.h"
 #include "llama/kernels/own_kernels.h"
 #include "model/measure_costs.h"
 #include "store/atomic_file.h"
@@ -113,6 +114,7 @@ Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::str
     OUTRIDER_ASSIGN_OR_RETURN(const bool holds, still_holds(model, known, hooks));
     if (holds) return known;
   }
+  const std::int64_t fewer = llama::graphs_on_fewer_threads();
   Result<std::vector<CostPoint>> measured = measure_costs(model, {.cancel = hooks.cancel});
   if (measured.status().code() == StatusCode::kCancelled) return measured.status();
   if (!measured.ok()) {
@@ -120,7 +122,8 @@ Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::str
                     measured.status().message());
     return std::vector<CostPoint>();
   }
-  if (kept && !measured->empty()) {
+  // What steps take beside another program on fewer threads is not what they take here.
+  if (kept && !measured->empty() && llama::graphs_on_fewer_threads() == fewer) {
     const Status saved = save(file, key, *measured);
     if (!saved.ok()) tell(hooks, "the measured costs cannot be kept: " + saved.message());
   }

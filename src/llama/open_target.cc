@@ -42,6 +42,7 @@ class Opener {
   bool needs_probe() const;
   std::int32_t widest_to_probe() const;
   std::int32_t exact_width() const;
+  bool bits_are_rows_alone(const ContextSettings& context) const;
 
   const ModelOptions& options_;
   const LoadHooks& hooks_;
@@ -149,6 +150,7 @@ Status Opener::create_model(const ModelOptions& options, std::int32_t max_width)
   opened_.model.reset();
   ContextSettings settings = opened_.settings;
   settings.max_width = max_width;
+  if (bits_are_rows_alone(settings)) settings.cores = threads::Cores::kLeft;
   Result<std::unique_ptr<LlamaModel>> model = LlamaModel::create(opened_.file, options, settings);
   if (!model.ok()) return model.status();
   opened_.model = std::move(*model);
@@ -249,8 +251,7 @@ Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::i
   options.budget_ms = budget_ms;
   options.passed = passed;
   options.insist = options_.exact == ExactMode::kOn;
-  // What adapters add is multiplied by llama.cpp's kernels.
-  options.same_for_all_widths = options_.lora.empty() && facts_.is_own_throughout(plan.context);
+  options.same_for_all_widths = bits_are_rows_alone(plan.context);
   options.starts = starts;
   options.usable = [vocab](Token token) { return is_text(vocab, token); };
   options.progress = target_.probe_progress;
@@ -267,6 +268,12 @@ Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::i
   LlamaModel& model = **made;
   options.deepen = [&model](std::int32_t cells) { return model.deepen(cells); };
   return probe_exactness(model, options);
+}
+
+// Whether a row's bits depend on nothing but the row, not even on the number of threads. What
+// adapters add is multiplied by llama.cpp's kernels.
+bool Opener::bits_are_rows_alone(const ContextSettings& context) const {
+  return options_.lora.empty() && facts_.is_own_throughout(context);
 }
 
 // The widest width that may be used when exactness is insisted on: compared at every start.
@@ -347,6 +354,7 @@ Result<OpenedTarget> open_target(const ModelOptions& options, const LoadHooks& h
 Result<std::unique_ptr<LlamaModel>> open_draft(const ModelOptions& options,
                                                const LoadHooks& hooks) {
   OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft, load_draft_file(options, /*is_head=*/false, hooks));
+  draft.context.cores = threads::Cores::kLeft;  // its bits are nobody's text
   return LlamaModel::create(std::move(draft.file), draft.options, draft.context);
 }
 

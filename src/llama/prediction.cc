@@ -40,6 +40,7 @@ Result<std::vector<std::unique_ptr<LlamaModel>>> open_prediction(const LlamaMode
   settings.type_k = settings.type_v = "f16";
   settings.max_width = kMaxStepWidth;
   settings.n_cells = 0;
+  settings.cores = threads::Cores::kLeft;  // its bits are nobody's text
   std::vector<std::unique_ptr<LlamaModel>> layers;
   for (std::int32_t i = 0; i < target.file()->facts().n_prediction; ++i) {
     settings.prediction_layer = i;

@@ -172,6 +172,16 @@ json::Json floor_json(const std::vector<Floor>& floor) {
   return points;
 }
 
+namespace {
+
+std::uint64_t bytes_of_a_token(const StepWork& work) {
+  if (work.experts == 0) return work.bytes;
+  return work.bytes + work.expert_bytes / static_cast<std::uint64_t>(work.experts) *
+                          static_cast<std::uint64_t>(work.experts_used);
+}
+
+}  // namespace
+
 Result<MachineFloor> measure_floor(const ModelOptions& options, std::int32_t n_threads,
                                    const std::vector<std::int32_t>& widths) {
   const Result<llama::RuleFacts> facts = llama::read_rule_facts(options);
@@ -179,8 +189,7 @@ Result<MachineFloor> measure_floor(const ModelOptions& options, std::int32_t n_t
   if (!options.workers.empty() || !facts->on_cpu) return MachineFloor{};
   const Result<StepWork> work = read_step_work(options.path);
   if (!work.ok()) return work.status();
-  MachineFloor result{.limits = measure_limits(n_threads, work->bytes + work->expert_bytes),
-                      .floor = {}};
+  MachineFloor result{.limits = measure_limits(n_threads, bytes_of_a_token(*work)), .floor = {}};
   result.floor = floors(*work, result.limits, widths);
   return result;
 }

@@ -7,37 +7,49 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #endif
 
 namespace outrider::threads {
 
 #if defined(__linux__)
 
+namespace {
+
+// Adds a line "cpuN user nice system idle iowait irq softirq ...". The first line is of all cores
+// together and has no number.
+void add_line(const char* line, const cpu_set_t& allowed, CoreTimes* times) {
+  if (std::isdigit(static_cast<unsigned char>(line[3])) == 0) return;
+  int core = 0;
+  std::int64_t user = 0, nice = 0, system = 0, idle = 0, waits = 0, irq = 0, softirq = 0;
+  const int n = std::sscanf(line + 3,
+                            "%d %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64
+                            " %" SCNd64 " %" SCNd64,
+                            &core, &user, &nice, &system, &idle, &waits, &irq, &softirq);
+  if (n < 8 || core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &allowed)) return;
+  ++times->n_cores;
+  times->busy_ticks += user + nice + system + irq + softirq;
+}
+
+}  // namespace
+
 std::optional<CoreTimes> read_core_times() {
   cpu_set_t allowed;
-  const long ticks = sysconf(_SC_CLK_TCK);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || ticks <= 0) return std::nullopt;
+  CoreTimes times{.ticks_per_s = sysconf(_SC_CLK_TCK)};
+  if (times.ticks_per_s <= 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    return std::nullopt;
+  }
   std::FILE* file = std::fopen("/proc/stat", "re");
   if (file == nullptr) return std::nullopt;
-  CoreTimes times;
-  std::int64_t busy = 0;
   char line[256];
-  while (std::fgets(line, sizeof line, file) != nullptr) {
-    int core = 0;
-    std::int64_t user = 0, nice = 0, system = 0, idle = 0, waits = 0, irq = 0, softirq = 0;
-    const int n = std::sscanf(line,
-                              "cpu%d %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64
-                              " %" SCNd64 " %" SCNd64,
-                              &core, &user, &nice, &system, &idle, &waits, &irq, &softirq);
-    if (n < 8 || core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &allowed)) continue;
-    ++times.n_cores;
-    busy += user + nice + system + irq + softirq;
+  while (std::fgets(line, sizeof line, file) != nullptr && std::strncmp(line, "cpu", 3) == 0) {
+    add_line(line, allowed, &times);
   }
   (void)std::fclose(file);
-  if (times.n_cores == 0) return std::nullopt;
-  times.busy_ns = busy * (1'000'000'000 / ticks);
+  if (times.n_cores == 0 || times.n_cores != CPU_COUNT(&allowed)) return std::nullopt;
   return times;
 }
 
@@ -47,27 +59,24 @@ std::optional<CoreTimes> read_core_times() { return std::nullopt; }
 
 #endif
 
-void CoreShare::look(std::int64_t now_ns, std::int64_t own_ns,
+void CoreShare::look(std::int64_t now_ns, std::int64_t ended_ns, std::int64_t own_ns,
                      const std::optional<CoreTimes>& times) {
-  // Behind a pause, or of another thread, the sums are about something else.
-  const std::int64_t since_ns = now_ns - looked_at_ns_;
-  const bool follows = since_ns <= 5 * kEachNs && thread_ == std::this_thread::get_id();
-  if (!times) {
-    least_left_ = -1;
-  } else if (follows) {
-    const double others = static_cast<double>((times->busy_ns - busy_ns_) - (own_ns - own_ns_)) /
-                          static_cast<double>(since_ns);
+  const bool follows =
+      times && times_ && times->n_cores == times_->n_cores && now_ns - ended_ns < kPauseNs;
+  left_ = -1;
+  if (follows) {
+    const double since_s = 1e-9 * static_cast<double>(now_ns - looked_at_ns_);
+    const double busy_s = static_cast<double>(times->busy_ticks - times_->busy_ticks) /
+                          static_cast<double>(times->ticks_per_s);
+    const double others = (busy_s - 1e-9 * static_cast<double>(own_ns - own_ns_)) / since_s;
     const int left = static_cast<int>(std::lround(times->n_cores - std::max(0.0, others)));
-    least_left_ = left >= times->n_cores ? -1 : std::max(0, left);
+    if (left < times->n_cores) left_ = std::max(0, left);
   }
-  thread_ = std::this_thread::get_id();
   looked_at_ns_ = now_ns;
   own_ns_ = own_ns;
-  busy_ns_ = times ? times->busy_ns : 0;
+  times_ = times;
 }
 
-int CoreShare::of(int n) const {
-  return least_left_ < 0 ? n : std::clamp(least_left_, (n + 1) / 2, n);
-}
+int CoreShare::of(int n) const { return left_ < 0 ? n : std::clamp(left_, (n + 1) / 2, n); }
 
 }  // namespace outrider::threads

@@ -6,49 +6,53 @@
 // one thread each more than half. So what others compute is looked at, and as many threads are used
 // as cores are left, but at least half of those asked for: on cores that everybody wants, whoever
 // takes fewer gets less, and would take fewer still.
+//
+// Tested by core_share_test.cc; benchmarks: bench/shared_machine.py.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <thread>
 
 namespace outrider::threads {
 
-// Time that was computed on the cores that the process may use, by all programs.
+// Time that all programs computed on the cores that the process may use.
 struct CoreTimes {
   int n_cores = 0;
-  std::int64_t busy_ns = 0;
+  std::int64_t busy_ticks = 0;
+  std::int64_t ticks_per_s = 100;
 };
 
-// From /proc/stat. Nothing where the system does not tell.
+// From /proc/stat. Nothing where the system does not tell, or tells of other cores than those that
+// the process may use (as in some containers).
 std::optional<CoreTimes> read_core_times();
 
 // About one team, by one thread at a time.
-//
-// Tested by core_share_test.cc; benchmarks: bench/shared_machine.py.
 class CoreShare {
  public:
   // Cores are looked at so often: times are counted in hundredths of a second. 30 us with 2 cores.
   static constexpr std::int64_t kEachNs = 200'000'000;
+  // Behind a pause as long as that, what was seen before is forgotten.
+  static constexpr std::int64_t kPauseNs = 1'000'000'000;
 
-  // Whether look() has something to do: where nobody wants the team's cores, and all threads asked
-  // for are used, it is not called, and costs nothing.
+  // Whether look() is to be called before a run. Where nobody wants the team's cores, and all
+  // threads asked for are used, it is not.
   bool is_due(bool crowded, std::int64_t now_ns) const {
-    return (crowded || least_left_ >= 0) && now_ns - looked_at_ns_ >= kEachNs;
+    return (crowded || left_ >= 0) && now_ns - looked_at_ns_ >= kEachNs;
   }
 
-  // `own_ns`: what the team's threads have computed so far; `now_ns`: a clock that never falls.
-  void look(std::int64_t now_ns, std::int64_t own_ns, const std::optional<CoreTimes>& times);
+  // `own_ns`: what the team's threads have computed so far; `now_ns`: a clock that never falls;
+  // `ended_ns`: when the team's last run ended.
+  void look(std::int64_t now_ns, std::int64_t ended_ns, std::int64_t own_ns,
+            const std::optional<CoreTimes>& times);
 
   // Of `n` threads, how many to compute with.
   int of(int n) const;
 
  private:
-  std::thread::id thread_;  // that looked last: another's time is not in the sum before
   std::int64_t looked_at_ns_ = -kEachNs;
   std::int64_t own_ns_ = 0;
-  std::int64_t busy_ns_ = 0;
-  int least_left_ = -1;  // cores that others leave; less than 0: nothing to be careful about
+  std::optional<CoreTimes> times_;
+  int left_ = -1;  // cores that others leave; less than 0: all
 };
 
 }  // namespace outrider::threads

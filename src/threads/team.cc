@@ -6,6 +6,7 @@
 #include <new>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #if defined(__linux__)
 #include <pthread.h>
@@ -18,6 +19,11 @@ namespace {
 Team::Member*& current() {
   static thread_local Team::Member* member = nullptr;
   return member;
+}
+
+std::atomic<std::int64_t>& narrowed() {
+  static std::atomic<std::int64_t> n{0};
+  return n;
 }
 
 // Sets and restores the calling thread's place.
@@ -44,6 +50,11 @@ std::int64_t computed_ns(clockid_t clock) {
   if (clock_gettime(clock, &time) != 0) return 0;
   return std::int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
 }
+
+// What the calling thread has computed.
+std::int64_t caller_ns() { return computed_ns(CLOCK_THREAD_CPUTIME_ID); }
+#else
+std::int64_t caller_ns() { return 0; }
 #endif
 
 }  // namespace
@@ -72,10 +83,15 @@ class Team::Worker {
     Patience patience;
     Member member{.team = &team, .index = index, .n = 1, .patience = &patience};
     for (;;) {
+      // Before the job: a run that is wider than that one has set it since.
+      const std::uint32_t wider = team.wider_.value();
       seen = team.job_.wait_while(seen, patience);
       member.n = count_of(seen);
       if (member.n == 0) return;
-      if (index >= member.n) continue;
+      if (index >= member.n) {
+        team.wider_.wait_while(wider, patience);
+        continue;
+      }
       team.work_as(member);
       if (patience.crowded()) team.crowded_.store(true, std::memory_order_relaxed);
     }
@@ -84,12 +100,20 @@ class Team::Worker {
   std::jthread thread_;
 };
 
-Team::Team(Cores cores) : cores_(cores) {}
+Team::Team() = default;
 
 Team::~Team() {
-  const std::uint32_t number = (job_.value() >> kCountBits) + 1;
-  job_.set(number << kCountBits);
+  start(0);
+  wider_.set(wider_.value() + 1);
   workers_.clear();  // what they wait at goes after them
+}
+
+// A run of n threads; 0: the end.
+void Team::start(int n) {
+  const std::uint32_t number = (job_.value() >> kCountBits) + 1;
+  job_.set(number << kCountBits | static_cast<std::uint32_t>(n));
+  if (n > last_n_) wider_.set(wider_.value() + 1);
+  last_n_ = n;
 }
 
 int Team::grow_to(int n) {
@@ -121,7 +145,7 @@ void Team::run_alone(void (*work)(void*), void* data) {
 
 std::int64_t Team::computed_ns() const {
 #if defined(__linux__)
-  std::int64_t sum = threads::computed_ns(CLOCK_THREAD_CPUTIME_ID);
+  std::int64_t sum = callers_ns_;
   for (const auto& worker : workers_) sum += worker->computed_ns();
   return sum;
 #else
@@ -134,7 +158,7 @@ int Team::share_of(int n) {
   const std::int64_t now = now_ns();
   if (share_.is_due(crowded, now)) {
     crowded_.store(false, std::memory_order_relaxed);
-    share_.look(now, computed_ns(), read_core_times());
+    share_.look(now, ended_ns_, computed_ns(), read_core_times());
   }
   return share_.of(n);
 }
@@ -142,16 +166,23 @@ int Team::share_of(int n) {
 void Team::run(int n, void (*work)(void*), void* data) {
   assert(n >= 1 && n <= kMostThreads);
   if (current() != nullptr) return run_alone(work, data);
-  if (n > 1 && cores_ == Cores::kLeft) n = share_of(n);
+  const bool shares = n > 1 && cores_ == Cores::kLeft;
+  if (shares) {
+    const int asked = std::exchange(n, share_of(n));
+    if (n < asked) narrowed().fetch_add(1, std::memory_order_relaxed);
+  }
+  const std::int64_t before_ns = shares ? caller_ns() : 0;
   Member first{.team = this, .index = 0, .n = grow_to(n), .patience = &patience_};
   work_ = work;
   data_ = data;
-  if (first.n > 1) {
-    const std::uint32_t number = (job_.value() >> kCountBits) + 1;
-    job_.set(number << kCountBits | static_cast<std::uint32_t>(first.n));
-  }
+  if (first.n > 1) start(first.n);
   work_as(first);
+  if (!shares) return;
+  callers_ns_ += caller_ns() - before_ns;
+  ended_ns_ = now_ns();
 }
+
+std::int64_t Team::n_narrowed() { return narrowed().load(std::memory_order_relaxed); }
 
 const Team::Member* Team::here() { return current(); }
 

@@ -14,7 +14,8 @@
 
 namespace outrider::threads {
 
-// Which cores a team computes on: as many as asked for, or those that others leave.
+// How many cores a team computes on: as many as asked for, or, of these, as many as others leave.
+// Others are other processes, and other teams of this one.
 enum class Cores { kAsked, kLeft };
 
 class Team {
@@ -29,10 +30,13 @@ class Team {
     Patience* patience = nullptr;
   };
 
-  explicit Team(Cores cores = Cores::kAsked);
+  Team();
   ~Team();  // Not while it runs something.
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
+
+  // What runs from now on do. Not while it runs something.
+  void compute_on(Cores cores) { cores_ = cores; }
 
   // Runs work(data) on n threads at once, of which the caller's is number 0, and returns when it
   // has ended on all. n: 1 to kMostThreads. Where the system gives no more threads, or others have
@@ -43,6 +47,10 @@ class Team {
 
   // Runs work(data) on the calling thread alone, as a run within a run.
   static void run_alone(void (*work)(void*), void* data);
+
+  // Runs of this process that took fewer threads than asked for, since others had the cores. Any
+  // thread.
+  static std::int64_t n_narrowed();
 
   // The calling thread's place in the run that it works for; null outside of one.
   static const Member* here();
@@ -65,16 +73,22 @@ class Team {
   int grow_to(int n);
   int share_of(int n);
   std::int64_t computed_ns() const;
+  void start(int n);
   void work_as(Member& member);
 
-  const Cores cores_;
+  Cores cores_ = Cores::kAsked;
   void (*work_)(void*) = nullptr;  // written between runs only, before job_
   void* data_ = nullptr;
   Patience patience_;  // of number 0, whatever thread that is
   CoreShare share_;
-  std::atomic<bool> crowded_{false};  // some thread's core, since that was last asked
+  std::atomic<bool> crowded_{false};  // some other thread's core, since the last look
+  std::int64_t ended_ns_ = 0;         // the last run
+  std::int64_t callers_ns_ = 0;       // what callers computed in runs
+  int last_n_ = 0;                    // threads of the last run
   std::vector<std::unique_ptr<Worker>> workers_;
   alignas(64) Gate job_;
+  // Where threads wait that the last run had no part for: they are not woken by each run.
+  alignas(64) Gate wider_;
   alignas(64) Gate meeting_;
   alignas(64) std::atomic<int> n_arrived_{0};
 };

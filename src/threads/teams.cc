@@ -18,14 +18,14 @@ std::shared_ptr<Teams> Teams::shared() {
   static std::weak_ptr<Teams> living;
   const std::lock_guard lock(mutex);
   std::shared_ptr<Teams> teams = living.lock();
-  if (teams == nullptr) living = teams = std::make_shared<Teams>(Cores::kLeft);
+  if (teams == nullptr) living = teams = std::make_shared<Teams>();
   return teams;
 }
 
 std::unique_ptr<Team> Teams::take() {
   const std::lock_guard lock(mutex_);
   if (idle_.empty()) {
-    auto team = std::make_unique<Team>(cores_);
+    auto team = std::make_unique<Team>();
     idle_.reserve(n_made_ + 1);  // so that giving back needs no memory
     ++n_made_;
     return team;

@@ -15,16 +15,15 @@ namespace outrider::threads {
 
 class Teams {
  public:
-  // Of teams that compute on the cores that others leave. Made for the first that asks, gone with
-  // the last that holds it, and all threads with it.
+  // Made for the first that asks, gone with the last that holds it, and all threads with it.
   static std::shared_ptr<Teams> shared();
-
-  explicit Teams(Cores cores) : cores_(cores) {}
 
   // A team for as long as it lives. No longer than the Teams that it is from.
   class Borrowed {
    public:
-    explicit Borrowed(Teams& from) : from_(from), team_(from.take()) {}
+    explicit Borrowed(Teams& from, Cores cores = Cores::kAsked) : from_(from), team_(from.take()) {
+      team_->compute_on(cores);
+    }
     ~Borrowed() { from_.give_back(std::move(team_)); }
     Borrowed(const Borrowed&) = delete;
     Borrowed& operator=(const Borrowed&) = delete;
@@ -39,7 +38,6 @@ class Teams {
   std::unique_ptr<Team> take();
   void give_back(std::unique_ptr<Team> team);
 
-  const Cores cores_;
   std::mutex mutex_;
   std::size_t n_made_ = 0;
   std::vector<std::unique_ptr<Team>> idle_;  // by when they came back

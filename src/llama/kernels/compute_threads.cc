@@ -21,7 +21,10 @@ std::atomic<std::int64_t>& n_graphs() {
 
 std::int64_t graphs_by_own_threads() { return n_graphs().load(std::memory_order_relaxed); }
 
-ComputeThreads::ComputeThreads(threads::Teams& teams) : team_(teams), before_(current()) {
+std::int64_t graphs_on_fewer_threads() { return threads::Team::n_narrowed(); }
+
+ComputeThreads::ComputeThreads(threads::Teams& teams, threads::Cores cores)
+    : team_(teams, cores), before_(current()) {
   current() = &*team_;
 }
 

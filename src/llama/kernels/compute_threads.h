@@ -21,11 +21,16 @@ bool has_own_threads();
 // Graphs of the process that they have computed. Any thread.
 std::int64_t graphs_by_own_threads();
 
+// Those of them that took fewer threads than asked for, since others had the cores. Any thread.
+std::int64_t graphs_on_fewer_threads();
+
 // While it lives, what ggml computes on the calling thread is computed by a team of `teams`.
-// Several may live on one thread, the last one counts.
+// Several may live on one thread, the last one counts. `cores`: kLeft where the bits of what is
+// computed do not depend on the number of threads, or do not matter. llama.cpp's attention cuts
+// single rows into as many pieces as there are threads.
 class ComputeThreads {
  public:
-  explicit ComputeThreads(threads::Teams& teams);
+  explicit ComputeThreads(threads::Teams& teams, threads::Cores cores = threads::Cores::kAsked);
   ~ComputeThreads();
   ComputeThreads(const ComputeThreads&) = delete;
   ComputeThreads& operator=(const ComputeThreads&) = delete;

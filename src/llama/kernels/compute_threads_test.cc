@@ -83,8 +83,7 @@ class ComputeThreadsTest : public ::testing::Test {
     ensure_backend();
     if (!has_own_threads()) GTEST_SKIP() << "this build uses ggml's threads";
   }
-  // As many threads as are asked for, whatever others do on the machine.
-  std::shared_ptr<threads::Teams> teams_ = std::make_shared<threads::Teams>(threads::Cores::kAsked);
+  std::shared_ptr<threads::Teams> teams_ = threads::Teams::shared();
 };
 
 TEST_F(ComputeThreadsTest, AGraphIsComputedByThemAndGivesTheSame) {

@@ -225,7 +225,7 @@ std::string test_attention(const InstructionSet& plain, const std::vector<float>
 std::string test_through_ggml(const InstructionSet& plain) {
   // ggml's threads spin: beside three other processes on two cores the graphs took 400 ms with
   // them.
-  threads::Teams teams(threads::Cores::kAsked);
+  threads::Teams teams;
   const ComputeThreads own_threads(teams);
   const std::vector<float> x = some_activations(kTokens * kColumns);
   const std::string wrong = test_products(plain, x);

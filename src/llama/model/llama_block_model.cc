@@ -116,7 +116,7 @@ Status LlamaBlockModel::decode() {
                             .seq_id = batch_.id_lists.data(),
                             .logits = batch_.outputs.data()};
   const LogCapture log(decode_log_);
-  const ComputeThreads own_threads(file_->teams());
+  const ComputeThreads own_threads(file_->teams(), threads::Cores::kLeft);
   std::int32_t code = 0;
   try {
     code = llama_decode(context_.get(), view);

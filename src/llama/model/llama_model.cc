@@ -192,7 +192,7 @@ Status LlamaModel::decode(bool* out_of_cells) {
   const LogCapture log(decode_log_);
   state_touched_ = true;
   std::int32_t code = 0;
-  const ComputeThreads own_threads(file_->teams());
+  const ComputeThreads own_threads(file_->teams(), settings_.cores);
   try {
     code = llama_decode(handle(), context_->batch.view());
     rows_ = code == 0 && n_rows_ > 0 ? llama_get_logits(handle()) : nullptr;
@@ -272,7 +272,7 @@ Status LlamaModel::encode_piece(std::span<const float> rows, std::vector<float>*
   if (interrupted()) return cancelled("encoding hidden states was interrupted");
   const LogCapture log(decode_log_);
   const std::size_t n_rows = rows.size() / static_cast<std::size_t>(capabilities_.n_encoded);
-  const ComputeThreads own_threads(file_->teams());
+  const ComputeThreads own_threads(file_->teams(), settings_.cores);
   std::int32_t code = 0;
   try {
     code = append_encoded(handle(), rows, n_rows,

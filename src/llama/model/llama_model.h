@@ -54,6 +54,9 @@ struct ContextSettings {
   float rope_freq_base = 0.0f;  // as ModelOptions has them; 0: the file's
   float rope_freq_scale = 0.0f;
 
+  // On how many cores it computes; see ComputeThreads.
+  threads::Cores cores = threads::Cores::kAsked;
+
   // Cells of the cache; 0: n_ctx for each sequence, and some to spare for parked ones. Less than
   // that lets the sequences share what there is (room() tells).
   std::int32_t n_cells = 0;
