@@ -15,6 +15,7 @@ Result<DraftFile> load_draft_file(const ModelOptions& options, bool is_head,
   LoadPlan plan = settings_rule(facts, draft.options);
   plan.context.max_width = kMaxStepWidth;
   draft.context = std::move(plan.context);
+  draft.context.cores = threads::Cores::kLeft;  // its bits are nobody's text
   FileOptions how = file_options(options, plan.extra_bufts);
   how.head = is_head;
   OUTRIDER_ASSIGN_OR_RETURN(draft.file, ModelFile::load(options.path, how, hooks));

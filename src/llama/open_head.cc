@@ -55,7 +55,6 @@ Result<std::unique_ptr<LlamaModel>> open_eagle3(const HeadFile& head, const Mode
   OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft, load_draft_file(options, /*is_head=*/true, hooks));
   draft.context.type_k = draft.context.type_v = "f16";
   draft.context.head_of = target.handle();
-  draft.context.cores = threads::Cores::kLeft;  // its bits are nobody's text
   return LlamaModel::create(std::move(draft.file), draft.options, draft.context);
 }
 

@@ -354,7 +354,6 @@ Result<OpenedTarget> open_target(const ModelOptions& options, const LoadHooks& h
 Result<std::unique_ptr<LlamaModel>> open_draft(const ModelOptions& options,
                                                const LoadHooks& hooks) {
   OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft, load_draft_file(options, /*is_head=*/false, hooks));
-  draft.context.cores = threads::Cores::kLeft;  // its bits are nobody's text
   return LlamaModel::create(std::move(draft.file), draft.options, draft.context);
 }
 

@@ -34,8 +34,8 @@ class CoreShare {
   // Behind a pause as long as that, what was seen before is forgotten.
   static constexpr std::int64_t kPauseNs = 1'000'000'000;
 
-  // Whether look() is to be called before a run. Where nobody wants the team's cores, and all
-  // threads asked for are used, it is not.
+  // Whether look() is to be called before a run: where somebody wants the team's cores, and until
+  // others leave all cores.
   bool is_due(bool crowded, std::int64_t now_ns) const {
     return (crowded || left_ >= 0) && now_ns - looked_at_ns_ >= kEachNs;
   }

@@ -43,6 +43,18 @@ class Periods {
   double busy_ = 0.0;
 };
 
+// Others were seen to take one of two cores.
+class NarrowedShare : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    periods.pass(0, 0);
+    periods.pass(1.0, 2.0);
+    ASSERT_EQ(share.of(2), 1);
+  }
+  CoreShare share;
+  Periods periods{share, 2};
+};
+
 TEST(CoreShareTest, AllThreadsAreUsedWhereNothingIsKnown) {
   CoreShare share;
   for (const int n : {1, 2, 3, 64}) EXPECT_EQ(share.of(n), n);
@@ -82,12 +94,7 @@ TEST(CoreShareTest, AtLeastHalfOfThoseAskedFor) {
   EXPECT_EQ(share.of(2), 1);
 }
 
-TEST(CoreShareTest, AllAgainOnceTheOthersAreGone) {
-  CoreShare share;
-  Periods periods(share, 2);
-  periods.pass(0, 0);
-  periods.pass(1.0, 2.0);
-  ASSERT_EQ(share.of(2), 1);
+TEST_F(NarrowedShare, AllAgainOnceTheOthersAreGone) {
   EXPECT_FALSE(share.is_due(/*crowded=*/false, periods.now_ns() + kEach - 1));
   EXPECT_TRUE(share.is_due(/*crowded=*/false, periods.now_ns() + kEach))
       << "though one thread waits for none";
@@ -96,12 +103,7 @@ TEST(CoreShareTest, AllAgainOnceTheOthersAreGone) {
   EXPECT_FALSE(share.is_due(/*crowded=*/false, periods.now_ns() + kEach));
 }
 
-TEST(CoreShareTest, BehindAPauseAllThreadsAreUsed) {
-  CoreShare share;
-  Periods periods(share, 2);
-  periods.pass(0, 0);
-  periods.pass(1.0, 2.0);
-  ASSERT_EQ(share.of(2), 1);
+TEST_F(NarrowedShare, BehindAPauseAllThreadsAreUsed) {
   periods.pass(1.0, 4.0, /*periods=*/2.0, CoreShare::kPauseNs / 2);
   EXPECT_EQ(share.of(2), 1) << "a short one is a part of the time";
   periods.pass(0.0, 200.0, /*periods=*/100.0, 99 * kEach);
@@ -120,12 +122,7 @@ TEST(CoreShareTest, ALongRunIsNoPause) {
   EXPECT_EQ(share.of(2), 2);
 }
 
-TEST(CoreShareTest, OtherCoresAreNotComparedWithThoseBefore) {
-  CoreShare share;
-  Periods periods(share, 2);
-  periods.pass(0, 0);
-  periods.pass(1.0, 2.0);
-  ASSERT_EQ(share.of(2), 1);
+TEST_F(NarrowedShare, OtherCoresAreNotComparedWithThoseBefore) {
   periods.set_cores(4);
   periods.pass(1.0, 100'000.0);
   EXPECT_EQ(share.of(4), 4);
@@ -133,12 +130,7 @@ TEST(CoreShareTest, OtherCoresAreNotComparedWithThoseBefore) {
   EXPECT_EQ(share.of(4), 2);
 }
 
-TEST(CoreShareTest, WhereTheSystemDoesNotTellAllAreUsed) {
-  CoreShare share;
-  Periods periods(share, 2);
-  periods.pass(0, 0);
-  periods.pass(1.0, 2.0);
-  ASSERT_EQ(share.of(2), 1);
+TEST_F(NarrowedShare, WhereTheSystemDoesNotTellAllAreUsed) {
   share.look(periods.now_ns() + kEach, periods.now_ns(), 0, std::nullopt);
   EXPECT_EQ(share.of(2), 2);
 }

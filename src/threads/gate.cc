@@ -12,13 +12,14 @@
 #endif
 
 namespace outrider::threads {
-namespace {
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
+
+namespace {
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)

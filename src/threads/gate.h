@@ -13,6 +13,9 @@
 
 namespace outrider::threads {
 
+// A clock that never falls.
+std::int64_t now_ns();
+
 // How long a thread spins before it sleeps. One thread's.
 //
 // Where others want its core, next to nothing: two programs that spin for each other's threads took

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -12,6 +11,8 @@
 #include <pthread.h>
 #include <time.h>
 #endif
+
+#include "base/clock.h"
 
 namespace outrider::threads {
 namespace {
@@ -38,25 +39,6 @@ class Place {
   Team::Member* before_;
 };
 
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-#if defined(__linux__)
-std::int64_t computed_ns(clockid_t clock) {
-  timespec time = {};
-  if (clock_gettime(clock, &time) != 0) return 0;
-  return std::int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
-}
-
-// What the calling thread has computed.
-std::int64_t caller_ns() { return computed_ns(CLOCK_THREAD_CPUTIME_ID); }
-#else
-std::int64_t caller_ns() { return 0; }
-#endif
-
 }  // namespace
 
 // A thread of a team other than the caller's. It ends when a job for no thread is set.
@@ -70,9 +52,11 @@ class Team::Worker {
   std::int64_t computed_ns() const {
 #if defined(__linux__)
     clockid_t clock = 0;
+    timespec time = {};
     auto& thread = const_cast<std::jthread&>(thread_);
-    if (pthread_getcpuclockid(thread.native_handle(), &clock) == 0) {
-      return threads::computed_ns(clock);
+    if (pthread_getcpuclockid(thread.native_handle(), &clock) == 0 &&
+        clock_gettime(clock, &time) == 0) {
+      return std::int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
     }
 #endif
     return 0;
@@ -110,10 +94,9 @@ Team::~Team() {
 
 // A run of n threads; 0: the end.
 void Team::start(int n) {
-  const std::uint32_t number = (job_.value() >> kCountBits) + 1;
-  job_.set(number << kCountBits | static_cast<std::uint32_t>(n));
-  if (n > last_n_) wider_.set(wider_.value() + 1);
-  last_n_ = n;
+  const std::uint32_t before = job_.value();
+  job_.set(((before >> kCountBits) + 1) << kCountBits | static_cast<std::uint32_t>(n));
+  if (n > count_of(before)) wider_.set(wider_.value() + 1);
 }
 
 int Team::grow_to(int n) {
@@ -144,13 +127,9 @@ void Team::run_alone(void (*work)(void*), void* data) {
 }
 
 std::int64_t Team::computed_ns() const {
-#if defined(__linux__)
   std::int64_t sum = callers_ns_;
   for (const auto& worker : workers_) sum += worker->computed_ns();
   return sum;
-#else
-  return 0;
-#endif
 }
 
 int Team::share_of(int n) {
@@ -166,19 +145,18 @@ int Team::share_of(int n) {
 void Team::run(int n, void (*work)(void*), void* data) {
   assert(n >= 1 && n <= kMostThreads);
   if (current() != nullptr) return run_alone(work, data);
-  const bool shares = n > 1 && cores_ == Cores::kLeft;
-  if (shares) {
+  if (n > 1 && cores_ == Cores::kLeft) {
     const int asked = std::exchange(n, share_of(n));
     if (n < asked) narrowed().fetch_add(1, std::memory_order_relaxed);
   }
-  const std::int64_t before_ns = shares ? caller_ns() : 0;
+  // Of each run, whatever cores it computes on: what is not the team's own is others'.
+  const double before_ms = thread_ms();
   Member first{.team = this, .index = 0, .n = grow_to(n), .patience = &patience_};
   work_ = work;
   data_ = data;
   if (first.n > 1) start(first.n);
   work_as(first);
-  if (!shares) return;
-  callers_ns_ += caller_ns() - before_ns;
+  callers_ns_ += static_cast<std::int64_t>(1e6 * (thread_ms() - before_ms));
   ended_ns_ = now_ns();
 }
 

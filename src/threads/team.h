@@ -84,7 +84,6 @@ class Team {
   std::atomic<bool> crowded_{false};  // some other thread's core, since the last look
   std::int64_t ended_ns_ = 0;         // the last run
   std::int64_t callers_ns_ = 0;       // what callers computed in runs
-  int last_n_ = 0;                    // threads of the last run
   std::vector<std::unique_ptr<Worker>> workers_;
   alignas(64) Gate job_;
   // Where threads wait that the last run had no part for: they are not woken by each run.

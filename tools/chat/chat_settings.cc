@@ -77,10 +77,8 @@ std::string shown(const Field<T>& field, const T& object) {
       // A condition of its own: in one with the other, which waits for `value`, clang looks at the
       // call for any T.
       if constexpr (std::is_same_v<T, SamplingOptions>) return by_hand_text(field.name, object);
-      return value_text(field, object);
-    } else {
-      return value_text(field, object);
     }
+    return value_text(field, object);
   });
 }
 
