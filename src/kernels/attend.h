@@ -64,14 +64,13 @@ class Attend {
     queries_ = take(rows, key_stride_);
     sums_ = take(rows, value_stride_);
     scores_ = take(rows, score_stride_);
-    cells_ = take(kLanes, widest);
+    values_ = take(kLanes, widest);
     columns_ = take(widest, kLanes);
     mask_ = take(1, 64);
     divisors_ = take(rows, 1);
   }
 
   void run() {
-    fetch_first(call_.keys);
     for (int r = 0; r < call_.n_rows; ++r) {
       for (int d = 0; d < call_.keys.size; ++d) {
         queries_[at(r, key_stride_) + d] = call_.rows[r].query[d] * call_.scale;
@@ -81,14 +80,12 @@ class Attend {
         scores_[at(r, score_stride_) + c] = kMinusInfinity;
       }
     }
-    for (int cell = first_; cell < end_; cell += kLanes) score_tile(cell);
-    fetch_first(call_.values);
+    with_reader<S>(call_.keys.type, [this]<class Reader>() { score_cells<Reader>(); });
     for (int r = 0; r < call_.n_rows; ++r) weigh(r);
-    sum_weights();
-    for (int cell = first_; cell < end_; cell += kLanes) add_tile(cell);
-    if (forget_broken_sums()) {
-      for (int cell = first_; cell < end_; cell += kLanes) add_seen_cells(cell);
-    }
+    with_reader<S>(call_.values.type, [this]<class Reader>() {
+      add_cells<Reader>();
+      if (forget_broken_sums()) add_seen_cells<Reader>();
+    });
     for (int r = 0; r < call_.n_rows; ++r) {
       const float divisor = divisors_[r];
       const float inverse = divisor == 0.0F ? 0.0F : 1.0F / divisor;
@@ -127,21 +124,21 @@ class Attend {
     }
   }
 
-  // sums[i] += the sum over k of a[i, k] * b[k], from k to k; `b` and `sums` are rows of lanes.
-  template <int kN>
-  static void multiply(const float* a, std::size_t a_stride, const float* b, std::size_t b_stride,
-                       int n_k, float* sums, std::size_t sum_stride, bool from_zero) {
+  // sums[i] += the sum over k of a[i, k] * lanes(k), from k to k.
+  template <int kN, class Lanes>
+  [[gnu::always_inline]] static void multiply(const float* a, std::size_t a_stride, int n_k,
+                                              const Lanes& lanes, float* sums,
+                                              std::size_t sum_stride, bool from_zero) {
     Floats sum[kN];
 #pragma GCC unroll 4
     for (int i = 0; i < kN; ++i) {
       sum[i] = from_zero ? S::set_float(0.0F) : S::load_floats(sums + at(i, sum_stride));
     }
     for (int k = 0; k < n_k; ++k) {
-      const Floats lanes = S::load_floats(b + at(k, b_stride));
+      const Floats b = lanes(k);
 #pragma GCC unroll 4
       for (int i = 0; i < kN; ++i) {
-        sum[i] =
-            S::fma(S::set_float(a[at(i, a_stride) + static_cast<std::size_t>(k)]), lanes, sum[i]);
+        sum[i] = S::fma(S::set_float(a[at(i, a_stride) + static_cast<std::size_t>(k)]), b, sum[i]);
       }
     }
 #pragma GCC unroll 4
@@ -150,15 +147,19 @@ class Attend {
 
   // --- Scores
 
-  void score_tile(int cell) {
-    fetch(call_.keys, cell + kTilesAhead * kLanes);
-    read_cells(call_.keys, cell, key_stride_);
-    transpose_cells<S>(cells_, key_stride_, columns_);
-    each_rows(cell, [&]<int kN>(int row) {
-      multiply<kN>(queries_ + at(row, key_stride_), key_stride_, columns_, kLanes, call_.keys.size,
-                   scores_ + at(row, score_stride_) + static_cast<std::size_t>(cell - first_),
-                   score_stride_, /*from_zero=*/true);
-      for (int i = 0; i < kN; ++i) mask_scores(row + i, cell);
+  template <class Reader>
+  void score_cells() {
+    const int size = call_.keys.size;
+    each_tile<Reader>(call_.keys, [&](int cell) {
+      read_columns<S, Reader>(cells_, size, columns_);
+      each_rows(cell, [&]<int kN>(int row) {
+        multiply<kN>(
+            queries_ + at(row, key_stride_), key_stride_, size,
+            [this](int d) { return S::load_floats(columns_ + at(d, kLanes)); },
+            scores_ + at(row, score_stride_) + static_cast<std::size_t>(cell - first_),
+            score_stride_, /*from_zero=*/true);
+        for (int i = 0; i < kN; ++i) mask_scores(row + i, cell);
+      });
     });
   }
 
@@ -231,38 +232,63 @@ class Attend {
     return low > high ? low : high;
   }
 
-  // From cell to cell, for eight rows at a time: each addition waits for the one before.
-  void sum_weights() {
-    constexpr int kEach = 8;
-    for (int row = 0; row < call_.n_rows; row += kEach) {
-      const int n = call_.n_rows - row < kEach ? call_.n_rows - row : kEach;
-      const float* weights[kEach];
-      float sum[kEach] = {};
-      for (int i = 0; i < kEach; ++i) {
-        weights[i] = scores_ + at(i < n ? row + i : row, score_stride_);
-        sum[i] = divisors_[i < n ? row + i : row];
-      }
-      for (std::size_t c = 0; c < score_stride_; ++c) {
-#pragma GCC unroll 8
-        for (int i = 0; i < kEach; ++i) sum[i] += weights[i][c];
-      }
-      for (int i = 0; i < n; ++i) divisors_[row + i] = sum[i];
+  // --- Values
+
+  // Few rows take a cell's values as they are read, many from memory, so that they are read once.
+  template <class Reader>
+  void add_cells() {
+    const bool few = call_.n_rows <= kRowsAtOnce;
+    each_tile<Reader>(call_.values, [&](int cell) {
+      if (!few) read_values<Reader>(cell);
+      each_rows(cell, [&]<int kN>(int row) {
+        add_weights<kN>(row, cell);
+        if (few) {
+          add_rows<kN>(row, cell, read_lanes<Reader>());
+        } else {
+          add_rows<kN>(row, cell, stored_lanes());
+        }
+      });
+    });
+  }
+
+  // From cell to cell: each addition waits for the one before, and goes on beside the products.
+  template <int kN>
+  void add_weights(int row, int cell) {
+    float sum[kN];
+    for (int i = 0; i < kN; ++i) sum[i] = divisors_[row + i];
+    for (int c = 0; c < kLanes; ++c) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kN; ++i) sum[i] += weights(row + i, cell)[c];
+    }
+    for (int i = 0; i < kN; ++i) divisors_[row + i] = sum[i];
+  }
+
+  // `lanes`(c, d): values of cell c of the tile, from dimension d on.
+  template <int kN, class Lanes>
+  [[gnu::always_inline]] void add_rows(int row, int cell, const Lanes& lanes) {
+    for (int d = 0; d < call_.values.size; d += kLanes) {
+      multiply<kN>(
+          weights(row, cell), score_stride_, count(cell), [&](int c) { return lanes(c, d); },
+          sums_ + at(row, value_stride_) + d, value_stride_, /*from_zero=*/false);
     }
   }
 
-  // --- Values
-
-  void add_tile(int cell) {
-    fetch(call_.values, cell + kTilesAhead * kLanes);
-    read_cells(call_.values, cell, value_stride_);
-    each_rows(cell, [&]<int kN>(int row) { add_rows<kN>(row, cell); });
+  template <class Reader>
+  auto read_lanes() const {
+    return [this](int c, int d) { return Reader::read(cells_[c], d, call_.values.size); };
+  }
+  auto stored_lanes() const {
+    return [this](int c, int d) { return S::load_floats(values_ + at(c, value_stride_) + d); };
   }
 
-  template <int kN>
-  void add_rows(int row, int cell) {
-    for (std::size_t d = 0; d < value_stride_; d += kLanes) {
-      multiply<kN>(weights(row, cell), score_stride_, cells_ + d, value_stride_, count(cell),
-                   sums_ + at(row, value_stride_) + d, value_stride_, /*from_zero=*/false);
+  // The tile's to values_.
+  template <class Reader>
+  void read_values(int cell) {
+    const auto lanes = read_lanes<Reader>();
+    for (int c = 0; c < count(cell); ++c) {
+      for (int d = 0; d < call_.values.size; d += kLanes) {
+        S::store_floats(values_ + at(c, value_stride_) + d, lanes(c, d));
+      }
     }
   }
 
@@ -297,52 +323,60 @@ class Attend {
     return any;
   }
 
-  void add_seen_cells(int cell) {
-    read_cells(call_.values, cell, value_stride_);
-    const bool broken = is_broken(cells_, at(count(cell), value_stride_));
-    for (int row = 0; row < call_.n_rows; ++row) {
-      if (queries_[at(row, key_stride_)] == 0.0F || !sees(row, cell)) continue;
-      if (!broken) {
-        add_rows<1>(row, cell);
-        continue;
-      }
-      for (int c = 0; c < count(cell); ++c) {
-        const float* weight = weights(row, cell) + c;
-        if (*weight == 0.0F) continue;
-        for (std::size_t d = 0; d < value_stride_; d += kLanes) {
-          multiply<1>(weight, 1, cells_ + at(c, value_stride_) + d, value_stride_, 1,
-                      sums_ + at(row, value_stride_) + d, value_stride_, /*from_zero=*/false);
+  template <class Reader>
+  void add_seen_cells() {
+    each_tile<Reader>(call_.values, [&](int cell) {
+      read_values<Reader>(cell);
+      const bool broken = is_broken(values_, at(count(cell), value_stride_));
+      for (int row = 0; row < call_.n_rows; ++row) {
+        if (queries_[at(row, key_stride_)] == 0.0F || !sees(row, cell)) continue;
+        if (broken) {
+          add_seen_by(row, cell);
+        } else {
+          add_rows<1>(row, cell, stored_lanes());
         }
+      }
+    });
+  }
+  void add_seen_by(int row, int cell) {
+    for (int c = 0; c < count(cell); ++c) {
+      const float* weight = weights(row, cell) + c;
+      if (*weight == 0.0F) continue;
+      for (int d = 0; d < call_.values.size; d += kLanes) {
+        multiply<1>(
+            weight, 1, 1, [&](int) { return stored_lanes()(c, d); },
+            sums_ + at(row, value_stride_) + d, value_stride_, /*from_zero=*/false);
       }
     }
   }
 
-  // --- Cells to floats
+  // --- The cells of a tile
+
+  // Calls function(cell) for the first cell of each tile, when the tile is in cells_.
+  template <class Reader, class Function>
+  void each_tile(const CacheHead& head, const Function& function) {
+    for (int i = 0; i < kTilesAhead; ++i) fetch<Reader>(head, first_ + i * kLanes);
+    for (int cell = first_; cell < end_; cell += kLanes) {
+      fetch<Reader>(head, cell + kTilesAhead * kLanes);
+      for (int c = 0; c < kLanes; ++c)
+        cells_[c] = bytes_of(head, c < count(cell) ? cell + c : cell);
+      function(cell);
+    }
+  }
+  const std::uint8_t* bytes_of(const CacheHead& head, int cell) const {
+    return head.bytes + cell_at(cell) * head.stride;
+  }
 
   // A head's part of a cell is a few lines of memory, apart from the next cell's: processors do not
   // foresee them. (Inlined always: GCC 12 takes a function that only fetches for one without
   // effect, and leaves out its calls.)
+  template <class Reader>
   [[gnu::always_inline]] void fetch(const CacheHead& head, int cell) const {
-    const auto bytes = head_bytes<S>(head);
+    const std::size_t bytes = Reader::bytes(head.size);
     for (int c = cell; c < cell + kLanes && c < end_; ++c) {
-      const std::uint8_t* in = head.bytes + cell_at(c) * head.stride;
-      for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(in + i, 0, 2);
-      __builtin_prefetch(in + bytes - 1, 0, 2);
-    }
-  }
-  [[gnu::always_inline]] void fetch_first(const CacheHead& head) const {
-    for (int i = 0; i < kTilesAhead; ++i) fetch(head, first_ + i * kLanes);
-  }
-
-  // The cells of a tile to cells_, [kLanes, stride]; zeros where there are none.
-  void read_cells(const CacheHead& head, int cell, std::size_t stride) {
-    for (int c = 0; c < kLanes; ++c) {
-      float* out = cells_ + at(c, stride);
-      if (c < count(cell)) {
-        cell_to_floats<S>(head, head.bytes + cell_at(cell + c) * head.stride, out);
-      } else {
-        for (std::size_t d = 0; d < stride; ++d) out[d] = 0.0F;
-      }
+      const std::uint8_t* in = bytes_of(head, c);
+      const std::size_t into = reinterpret_cast<std::uintptr_t>(in) % 64;
+      for (std::size_t i = 0; i < into + bytes; i += 64) __builtin_prefetch(in - into + i, 0, 2);
     }
   }
 
@@ -355,10 +389,11 @@ class Attend {
   float* queries_;   // [n_rows, key_stride_], scaled
   float* sums_;      // [n_rows, value_stride_]
   float* scores_;    // [n_rows, score_stride_], of cells from first_ on; then their weights
-  float* cells_;     // a tile, [kLanes, stride]
+  float* values_;    // of a tile, [kLanes, value_stride_]
   float* columns_;   // a tile of keys, [key_stride_, kLanes]
   float* mask_;      // of the tile, [kLanes]
   float* divisors_;  // the sums of the weights, [n_rows]
+  const std::uint8_t* cells_[kLanes] = {};  // of a tile; behind the last its first again
   const std::uint16_t* masked_by_ = nullptr;
   int masked_at_ = -1;
   int masked_to_ = -1;

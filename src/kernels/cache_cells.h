@@ -7,16 +7,67 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
-#include "kernels/strip_floats.h"
+#include "kernels/weight_type.h"
 
 namespace outrider::kernels {
 
-// Bytes of one cell.
-template <class S>
-std::size_t head_bytes(const CacheHead& head) {
-  const auto size = static_cast<std::size_t>(head.size);
-  if (head.type == WeightType::kQ80) return size / 32 * 34;
-  return head.type == WeightType::kF32 ? 4 * size : 2 * size;
+// Reads a cell of one type, S::kRows dimensions at a time.
+template <class S, WeightType kType>
+struct CellReader {
+  static constexpr int kLanes = S::kRows;
+  static constexpr bool kIsQ80 = kType == WeightType::kQ80;
+  static constexpr std::size_t kElement = kType == WeightType::kF32 ? 4 : kIsQ80 ? 1 : 2;
+
+  static std::size_t bytes(int size) {
+    const auto n = static_cast<std::size_t>(size);
+    return kIsQ80 ? n / 32 * 34 : n * kElement;
+  }
+
+  // Dimensions `d` and after of a cell of `size`, zeros behind them; `d` is a multiple of kLanes.
+  [[gnu::always_inline]] static typename S::Floats read(const std::uint8_t* cell, int d, int size) {
+    if constexpr (kIsQ80) {
+      const std::uint8_t* block = cell + d / 32 * 34;
+      return S::multiply(scale(block), S::signed_bytes(block + 2 + d % 32));
+    } else {
+      const std::uint8_t* at = cell + static_cast<std::size_t>(d) * kElement;
+      return d + kLanes <= size ? floats(at) : last(at, size - d);
+    }
+  }
+
+ private:
+  static typename S::Floats floats(const std::uint8_t* at) {
+    if constexpr (kType == WeightType::kF16) return S::halves(at);
+    if constexpr (kType == WeightType::kBf16) return S::bfloats(at);
+    return S::load_floats(reinterpret_cast<const float*>(at));
+  }
+  // Behind the last `n` may be the end of the cache.
+  [[gnu::noinline]] static typename S::Floats last(const std::uint8_t* at, int n) {
+    alignas(64) std::uint8_t rest[kLanes * kElement] = {};
+    __builtin_memcpy(rest, at, static_cast<std::size_t>(n) * kElement);
+    return floats(rest);
+  }
+  static typename S::Floats scale(const std::uint8_t* block) {
+    std::uint16_t half;
+    __builtin_memcpy(&half, block, sizeof half);
+    alignas(64) std::uint16_t lanes[kLanes];
+    for (std::uint16_t& lane : lanes) lane = half;
+    return S::halves(reinterpret_cast<const std::uint8_t*>(lanes));
+  }
+};
+
+// Calls function.operator()<Reader>() for the type of a cache.
+template <class S, class Function>
+void with_reader(WeightType type, const Function& function) {
+  switch (type) {
+    case WeightType::kF16:
+      return function.template operator()<CellReader<S, WeightType::kF16>>();
+    case WeightType::kBf16:
+      return function.template operator()<CellReader<S, WeightType::kBf16>>();
+    case WeightType::kQ80:
+      return function.template operator()<CellReader<S, WeightType::kQ80>>();
+    default:
+      return function.template operator()<CellReader<S, WeightType::kF32>>();
+  }
 }
 
 // Filled up to whole vectors.
@@ -25,74 +76,17 @@ std::size_t padded_lanes(int n) {
   return static_cast<std::size_t>((n + S::kRows - 1) / S::kRows * S::kRows);
 }
 
+// As many cells as a vector has lanes, to [padded_lanes(size), kRows].
 template <class S, class Reader>
-void read_cell_of_floats(const std::uint8_t* in, int size, float* out) {
+void read_columns(const std::uint8_t* const* cells, int size, float* columns) {
   constexpr int kLanes = S::kRows;
-  int d = 0;
-  for (; d + kLanes <= size; d += kLanes, in += Reader::kBytes) {
-    S::store_floats(out + d, Reader::read(in));
-  }
-  if (d == size) return;
-  // Behind the last ones may be the end of the cache.
-  alignas(64) std::uint8_t rest[Reader::kBytes] = {};
-  __builtin_memcpy(rest, in, static_cast<std::size_t>(size - d) * (Reader::kBytes / kLanes));
-  S::store_floats(out + d, Reader::read(rest));
-}
-
-template <class S>
-void read_cell_of_q80(const std::uint8_t* in, int size, float* out) {
-  for (int d = 0; d < size; d += 32, in += 34) {
-    alignas(64) std::uint8_t half[2 * S::kRows] = {};
-    half[0] = in[0];
-    half[1] = in[1];
-    alignas(64) float scale[S::kRows];
-    S::store_floats(scale, S::halves(half));
-    for (int i = 0; i < 32; ++i) {
-      out[d + i] = scale[0] * static_cast<float>(static_cast<std::int8_t>(in[2 + i]));
-    }
-  }
-  for (std::size_t d = static_cast<std::size_t>(size); d < padded_lanes<S>(size); ++d) {
-    out[d] = 0.0F;
-  }
-}
-
-// The cell at `in` to `out`, [padded_lanes(head.size)].
-template <class S>
-void cell_to_floats(const CacheHead& head, const std::uint8_t* in, float* out) {
-  switch (head.type) {
-    case WeightType::kF16:
-      return read_cell_of_floats<S, FloatReader<S, WeightType::kF16>>(in, head.size, out);
-    case WeightType::kBf16:
-      return read_cell_of_floats<S, FloatReader<S, WeightType::kBf16>>(in, head.size, out);
-    case WeightType::kQ80:
-      return read_cell_of_q80<S>(in, head.size, out);
-    default:
-      return read_cell_of_floats<S, FloatReader<S, WeightType::kF32>>(in, head.size, out);
-  }
-}
-
-// As many cells as a vector has lanes, [kRows, stride], to [stride, kRows], four by four.
-template <class S>
-void transpose_cells(const float* cells, std::size_t stride, float* columns) {
-  using Four = float __attribute__((vector_size(16)));
-  constexpr std::size_t kLanes = S::kRows;
-  for (std::size_t c = 0; c < kLanes; c += 4) {
-    const float* in = cells + c * stride;
-    float* out = columns + c;
-    for (std::size_t d = 0; d < stride; d += 4, in += 4, out += 4 * kLanes) {
-      Four row[4];
-      for (std::size_t i = 0; i < 4; ++i) __builtin_memcpy(&row[i], in + i * stride, sizeof row[i]);
-      const Four low01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
-      const Four high01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
-      const Four low23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
-      const Four high23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
-      const Four column[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
-                              __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
-                              __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
-                              __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
-      for (std::size_t i = 0; i < 4; ++i) {
-        __builtin_memcpy(out + i * kLanes, &column[i], sizeof column[i]);
-      }
+  constexpr int kSide = kLanes / 2;
+  for (int d = 0; d < size; d += kLanes) {
+    float* out = columns + static_cast<std::size_t>(d) * kLanes;
+    for (int c = 0; c < kLanes; c += kSide) {
+      const auto read = [&](int i) { return Reader::read(cells[c + i], d, size); };
+      S::template transpose<0>(read, out + c, kLanes);
+      S::template transpose<1>(read, out + kSide * kLanes + c, kLanes);
     }
   }
 }

@@ -111,6 +111,35 @@ struct Avx2 {
   static Floats negative(Floats x) { return multiply(x, set_float(-1.0F)); }
   static Floats to_float(Ints v) { return {_mm256_cvtepi32_ps(v.a), _mm256_cvtepi32_ps(v.b)}; }
 
+  // First four by four within the halves of a register, then the halves among each other.
+  template <int kHalf, class Read>
+  [[gnu::always_inline]] static void transpose(const Read& read, float* out, std::size_t stride) {
+    const auto row = [&](int i) { return kHalf == 0 ? read(i).a : read(i).b; };
+    __m256 lanes[4][2];  // [i][q]: in its half l, the columns 4 l + i of the rows 4 q to 4 q + 3
+#pragma GCC unroll 2
+    for (int q = 0; q < 2; ++q) {
+      __m256d low[2];  // of pairs of rows
+      __m256d high[2];
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i) {
+        const __m256 x = row(4 * q + 2 * i);
+        const __m256 y = row(4 * q + 2 * i + 1);
+        low[i] = _mm256_castps_pd(_mm256_unpacklo_ps(x, y));
+        high[i] = _mm256_castps_pd(_mm256_unpackhi_ps(x, y));
+      }
+      lanes[0][q] = _mm256_castpd_ps(_mm256_unpacklo_pd(low[0], low[1]));
+      lanes[1][q] = _mm256_castpd_ps(_mm256_unpackhi_pd(low[0], low[1]));
+      lanes[2][q] = _mm256_castpd_ps(_mm256_unpacklo_pd(high[0], high[1]));
+      lanes[3][q] = _mm256_castpd_ps(_mm256_unpackhi_pd(high[0], high[1]));
+    }
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; ++i) {
+      _mm256_storeu_ps(out + i * stride, _mm256_permute2f128_ps(lanes[i][0], lanes[i][1], 0x20));
+      _mm256_storeu_ps(out + (4 + i) * stride,
+                       _mm256_permute2f128_ps(lanes[i][0], lanes[i][1], 0x31));
+    }
+  }
+
   // For kernels/quantise.h.
   static std::int32_t largest_magnitude(const float* x) {
     const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);

@@ -113,6 +113,40 @@ struct Avx512 {
   static Floats negative(Floats x) { return multiply(x, set_float(-1.0F)); }
   static Floats to_float(Ints v) { return {_mm512_cvtepi32_ps(v.a), _mm512_cvtepi32_ps(v.b)}; }
 
+  // First four by four within the quarters of a register, then the quarters among each other.
+  template <int kHalf, class Read>
+  [[gnu::always_inline]] static void transpose(const Read& read, float* out, std::size_t stride) {
+    const auto row = [&](int i) { return kHalf == 0 ? read(i).a : read(i).b; };
+    __m512 lanes[4][4];  // [i][q]: in its quarter l, the columns 4 l + i of the rows 4 q to 4 q + 3
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; ++q) {
+      __m512d low[2];  // of pairs of rows
+      __m512d high[2];
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i) {
+        const __m512 x = row(4 * q + 2 * i);
+        const __m512 y = row(4 * q + 2 * i + 1);
+        low[i] = _mm512_castps_pd(_mm512_unpacklo_ps(x, y));
+        high[i] = _mm512_castps_pd(_mm512_unpackhi_ps(x, y));
+      }
+      lanes[0][q] = _mm512_castpd_ps(_mm512_unpacklo_pd(low[0], low[1]));
+      lanes[1][q] = _mm512_castpd_ps(_mm512_unpackhi_pd(low[0], low[1]));
+      lanes[2][q] = _mm512_castpd_ps(_mm512_unpacklo_pd(high[0], high[1]));
+      lanes[3][q] = _mm512_castpd_ps(_mm512_unpackhi_pd(high[0], high[1]));
+    }
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; ++i) {
+      const __m512 even01 = _mm512_shuffle_f32x4(lanes[i][0], lanes[i][1], 0x88);
+      const __m512 even23 = _mm512_shuffle_f32x4(lanes[i][2], lanes[i][3], 0x88);
+      const __m512 odd01 = _mm512_shuffle_f32x4(lanes[i][0], lanes[i][1], 0xDD);
+      const __m512 odd23 = _mm512_shuffle_f32x4(lanes[i][2], lanes[i][3], 0xDD);
+      _mm512_storeu_ps(out + i * stride, _mm512_shuffle_f32x4(even01, even23, 0x88));
+      _mm512_storeu_ps(out + (4 + i) * stride, _mm512_shuffle_f32x4(odd01, odd23, 0x88));
+      _mm512_storeu_ps(out + (8 + i) * stride, _mm512_shuffle_f32x4(even01, even23, 0xDD));
+      _mm512_storeu_ps(out + (12 + i) * stride, _mm512_shuffle_f32x4(odd01, odd23, 0xDD));
+    }
+  }
+
   // For kernels/quantise.h.
   static std::int32_t largest_magnitude(const float* x) {
     const __m512i mask = _mm512_set1_epi32(0x7FFFFFFF);

@@ -92,6 +92,19 @@ struct NeonDotprod {
   static Floats negative(Floats x) { return {vnegq_f32(x.a), vnegq_f32(x.b)}; }
   static Floats to_float(Ints v) { return {vcvtq_f32_s32(v.a), vcvtq_f32_s32(v.b)}; }
 
+  template <int kHalf, class Read>
+  [[gnu::always_inline]] static void transpose(const Read& read, float* out, std::size_t stride) {
+    const auto row = [&](int i) { return kHalf == 0 ? read(i).a : read(i).b; };
+    const float32x4x2_t low = vzipq_f32(row(0), row(2));   // columns 0 and 1 of rows 0 and 2
+    const float32x4x2_t high = vzipq_f32(row(1), row(3));  // of rows 1 and 3
+    const float32x4x2_t columns01 = vzipq_f32(low.val[0], high.val[0]);
+    const float32x4x2_t columns23 = vzipq_f32(low.val[1], high.val[1]);
+    vst1q_f32(out, columns01.val[0]);
+    vst1q_f32(out + stride, columns01.val[1]);
+    vst1q_f32(out + 2 * stride, columns23.val[0]);
+    vst1q_f32(out + 3 * stride, columns23.val[1]);
+  }
+
   // GCC would call it, and pass the vectors through memory.
   template <Values kValues, int kVectors>
   [[gnu::always_inline]] static Ints dot(Ints sum, const Bytes* v, const std::int8_t* q) {

@@ -102,6 +102,17 @@ struct Scalar {
     return each<Floats>([&](int r) { return static_cast<float>(v.lane[r]); });
   }
 
+  template <int kHalf, class Read>
+  static void transpose(const Read& read, float* out, std::size_t stride) {
+    for (int i = 0; i < kRows / 2; ++i) {
+      const Floats row = read(i);
+      for (int j = 0; j < kRows / 2; ++j) {
+        out[static_cast<std::size_t>(j) * stride + static_cast<std::size_t>(i)] =
+            row.lane[kHalf * kRows / 2 + j];
+      }
+    }
+  }
+
   template <Values kValues, int kVectors>
   static Ints dot(Ints sum, const Bytes* v, const std::int8_t* q) {
     for (int j = 0; j < kVectors; ++j) {

@@ -23,6 +23,8 @@
 //   ahead(n)                       what is fetched ahead with n rows; may be left out
 //                                  (kernels/fetch_ahead.h)
 //   largest(x, y)                  x > y ? x : y
+//   transpose<half>(read, out, s)  with R / 2 vectors read(i), and of their lanes the first (half
+//                                  0) or second R / 2: out[j * s + i] = lane j of them in read(i)
 //   power_of_two(v)                2^n for v = 1.5 * 2^23 + n, -127 <= n <= 0; zero for -127
 //   multiply, add, fma, negative, to_float, either, `set` of one value
 // and, where an instruction multiplies with two rows of activations at once,
