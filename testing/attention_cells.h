@@ -22,7 +22,7 @@ class AttentionCells {
     for (int cell = 0; cell < n_cells; ++cell) make_modest(cell, random);
   }
 
-  kernels::CacheHead head() const {
+  kernels::CacheHeads head() const {
     return {.type = type_, .bytes = bytes_.data(), .stride = stride_, .size = size_};
   }
 

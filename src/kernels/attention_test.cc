@@ -65,12 +65,13 @@ std::vector<std::vector<float>> attend(const InstructionSet& set, const Attentio
                     .out = to.data()});
   }
   std::vector<float> scratch(attention_scratch(n, keys.head().size, values.head().size, n_cells));
-  set.attend({.keys = keys.head(),
-              .values = values.head(),
-              .scale = 0.125F,
-              .rows = rows.data(),
-              .n_rows = n},
-             scratch.data());
+  attend(set,
+         {.keys = keys.head(),
+          .values = values.head(),
+          .scale = 0.125F,
+          .rows = rows.data(),
+          .n_rows = n},
+         scratch.data());
   return out;
 }
 
@@ -203,13 +204,14 @@ TEST_P(AttentionTest, CellsThatNoRowSeesMayBeLeftOut) {
                       .out = got[r].data()});
     }
     std::vector<float> scratch(attention_scratch(5, 64, 64, static_cast<int>(cells.size())));
-    set().attend({.keys = keys.head(),
-                  .values = values.head(),
-                  .scale = 0.125F,
-                  .cells = cells.data(),
-                  .rows = rows.data(),
-                  .n_rows = 5},
-                 scratch.data());
+    attend(set(),
+           {.keys = keys.head(),
+            .values = values.head(),
+            .scale = 0.125F,
+            .cells = cells.data(),
+            .rows = rows.data(),
+            .n_rows = 5},
+           scratch.data());
     EXPECT_EQ(got, want) << cells.size() << " cells";
   }
 }
@@ -268,12 +270,13 @@ TEST_P(AttentionTest, ARowsRangeCutsWhatItSeesAsAMaskWould) {
                     .out = out[r].data()});
   }
   std::vector<float> scratch(attention_scratch(7, 64, 64, n_cells));
-  set().attend({.keys = keys.head(),
-                .values = values.head(),
-                .scale = 0.125F,
-                .rows = rows.data(),
-                .n_rows = 7},
-               scratch.data());
+  attend(set(),
+         {.keys = keys.head(),
+          .values = values.head(),
+          .scale = 0.125F,
+          .rows = rows.data(),
+          .n_rows = 7},
+         scratch.data());
   EXPECT_EQ(out, attend(set(), keys, values, masked, 0, 7));
   EXPECT_EQ(out[3], std::vector<float>(64, 0.0F)) << "an empty range";
 }

@@ -76,15 +76,15 @@ std::size_t padded_lanes(int n) {
   return static_cast<std::size_t>((n + S::kRows - 1) / S::kRows * S::kRows);
 }
 
-// As many cells as a vector has lanes, to [padded_lanes(size), kRows].
+// As many cells as a vector has lanes, `at` bytes behind `cells`, to [padded_lanes(size), kRows].
 template <class S, class Reader>
-void read_columns(const std::uint8_t* const* cells, int size, float* columns) {
+void read_columns(const std::uint8_t* const* cells, std::size_t at, int size, float* columns) {
   constexpr int kLanes = S::kRows;
   constexpr int kSide = kLanes / 2;
   for (int d = 0; d < size; d += kLanes) {
     float* out = columns + static_cast<std::size_t>(d) * kLanes;
     for (int c = 0; c < kLanes; c += kSide) {
-      const auto read = [&](int i) { return Reader::read(cells[c + i], d, size); };
+      const auto read = [&](int i) { return Reader::read(cells[c + i] + at, d, size); };
       S::template transpose<0>(read, out + c, kLanes);
       S::template transpose<1>(read, out + kSide * kLanes + c, kLanes);
     }

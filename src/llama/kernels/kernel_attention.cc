@@ -51,8 +51,8 @@ T* at(const ggml_tensor* t, std::int64_t i1, std::int64_t i2, std::int64_t i3) {
 }
 
 // The head of stream `stream` that head `head` of the queries looks at: neighbours share one.
-kernels::CacheHead cache_head(const ggml_tensor* op, const ggml_tensor* cells, std::int64_t head,
-                              std::int64_t stream) {
+kernels::CacheHeads cache_head(const ggml_tensor* op, const ggml_tensor* cells, std::int64_t head,
+                               std::int64_t stream) {
   const ggml_tensor* q = op->src[0];
   const std::int64_t i2 = head / (q->ne[2] / cells->ne[2]);
   const std::int64_t i3 = stream / (q->ne[3] / cells->ne[3]);
@@ -296,7 +296,7 @@ void AttentionPieces::run(const kernels::InstructionSet& set, std::int64_t piece
       ++call.n_rows;
     }
     call.cells = list_cells(rows + next, call.n_rows, seen, cells) ? cells : nullptr;
-    set.attend(call, reinterpret_cast<float*>(scratch));
+    kernels::attend(set, call, reinterpret_cast<float*>(scratch));
     next += call.n_rows;
   }
 }

@@ -37,13 +37,13 @@ std::vector<float> attention(const InstructionSet& set) {
   const std::vector<std::uint8_t> cells = some_weights(WeightType::kF16, kSize * kCells, 7);
   std::vector<float> out(kSize);
   const kernels::QueryRow row{.query = query.data(), .end = kCells, .out = out.data()};
-  const kernels::CacheHead head{.type = WeightType::kF16,
-                                .bytes = cells.data(),
-                                .stride = kSize * sizeof(std::uint16_t),
-                                .size = kSize};
+  const kernels::CacheHeads head{.type = WeightType::kF16,
+                                 .bytes = cells.data(),
+                                 .stride = kSize * sizeof(std::uint16_t),
+                                 .size = kSize};
   std::vector<float> scratch(kernels::attention_scratch(1, kSize, kSize, kCells));
-  set.attend({.keys = head, .values = head, .scale = 0.1F, .rows = &row, .n_rows = 1},
-             scratch.data());
+  attend(set, {.keys = head, .values = head, .scale = 0.1F, .rows = &row, .n_rows = 1},
+         scratch.data());
   return out;
 }
 

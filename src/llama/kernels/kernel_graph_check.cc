@@ -188,18 +188,19 @@ std::vector<float> attention_one_by_one(const InstructionSet& plain, const Cache
                                 .end = kCells,
                                 .out = out.data() + i * kSize};
     const auto head = [&](const std::vector<std::uint8_t>& bytes) {
-      return kernels::CacheHead{
+      return kernels::CacheHeads{
           .type = cache.type,
           .bytes = bytes.data() + i % kHeads / (kHeads / kKeyHeads) * head_bytes,
           .stride = kKeyHeads * head_bytes,
           .size = kSize};
     };
-    plain.attend({.keys = head(cells.keys),
-                  .values = head(cells.values),
-                  .scale = cache.scale,
-                  .rows = &row,
-                  .n_rows = 1},
-                 scratch.data());
+    kernels::attend(plain,
+                    {.keys = head(cells.keys),
+                     .values = head(cells.values),
+                     .scale = cache.scale,
+                     .rows = &row,
+                     .n_rows = 1},
+                    scratch.data());
   }
   return out;
 }

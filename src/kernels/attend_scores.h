@@ -1,0 +1,115 @@
+// AttentionStep::kScores, for kernels/attend.h.
+#pragma once
+
+#include "kernels/attend_tiles.h"
+
+namespace outrider::kernels {
+
+inline constexpr float kMinusInfinity = -__builtin_huge_valf();
+
+template <class S>
+class AttendScores : AttendTiles<S> {
+  using Tiles = AttendTiles<S>;
+  using Tiles::all_rows;
+  using Tiles::at;
+  using Tiles::call_;
+  using Tiles::cells_;
+  using Tiles::kLanes;
+  using Tiles::score_stride_;
+  using Tiles::seen_;
+
+ public:
+  // `scores`: [all rows, score_stride_], of cells from the first seen on. `own`:
+  // [attention_own()].
+  AttendScores(const Attention& call, float* scores, float* own)
+      : Tiles(call), scores_(scores), key_stride_(Tiles::padded(call.keys.size)), queries_(own) {
+    columns_ = queries_ + at(all_rows(), key_stride_);
+    mask_ = columns_ + at(kLanes, key_stride_);
+  }
+
+  // For the blocks of cells from `begin` up to `end`.
+  void run(int begin, int end) {
+    for (int r = 0; r < all_rows(); ++r) {
+      for (int d = 0; d < call_.keys.size; ++d) {
+        queries_[at(r, key_stride_) + d] = call_.rows[r].query[d] * call_.scale;
+      }
+    }
+    const int last = seen_.first + end * kAttentionBlock;
+    with_reader<S>(call_.keys.type, [&]<class Reader>() {
+      score<Reader>(seen_.first + begin * kAttentionBlock, last < seen_.end ? last : seen_.end);
+    });
+  }
+
+ private:
+  template <class Reader>
+  void score(int begin, int end) {
+    const CacheHeads& keys = call_.keys;
+    const int blocks = call_.n_heads * Tiles::blocks_of(keys);
+    const auto lines = Tiles::template lines_of<Reader>(keys, 0, blocks);
+    Tiles::each_tile(keys, begin, end, lines, call_.n_heads, [&](int cell, int head) {
+      read_columns<S, Reader>(cells_, at(head, keys.head_stride), keys.size, columns_);
+      for (int r = 0; r < call_.n_rows; ++r) {
+        if (!Tiles::sees(head, r, cell)) {
+          S::store_floats(scores(head, r, cell), S::set_float(kMinusInfinity));
+        }
+      }
+      Tiles::each_rows(head, cell, [&]<int kN>(int r) {
+        Tiles::template multiply<kN>(
+            queries_ + at(head * call_.n_rows + r, key_stride_), key_stride_, keys.size,
+            [this](int d) { return S::load_floats(columns_ + at(d, kLanes)); },
+            scores(head, r, cell), score_stride_, /*from_zero=*/true);
+        for (int i = 0; i < kN; ++i) {
+          mask_scores(Tiles::row(head, r + i), cell, scores(head, r + i, cell));
+        }
+      });
+    });
+  }
+
+  float* scores(int head, int r, int cell) const {
+    return scores_ + at(head * call_.n_rows + r, score_stride_) + (cell - seen_.first);
+  }
+
+  // Cells that the row does not see get minus infinity, whatever their score.
+  void mask_scores(const QueryRow& query, int cell, float* scores) {
+    if (query.mask != nullptr) {
+      if (query.mask != masked_by_ || cell != masked_at_ || query.end != masked_to_) {
+        read_mask(query, cell);
+      }
+      for (int c = 0; c < kLanes; ++c) {
+        const float sum = scores[c] + mask_[c];
+        scores[c] = mask_[c] == kMinusInfinity ? kMinusInfinity : sum;
+      }
+    }
+    for (int c = 0; c < query.begin - cell && c < kLanes; ++c) scores[c] = kMinusInfinity;
+    for (int c = query.end > cell ? query.end - cell : 0; c < kLanes; ++c) {
+      scores[c] = kMinusInfinity;
+    }
+  }
+
+  void read_mask(const QueryRow& query, int cell) {
+    const auto place = [this](int c) { return call_.cells != nullptr ? call_.cells[c] : c; };
+    const std::uint16_t* halves = query.mask + place(cell);
+    alignas(64) std::uint16_t apart[kLanes] = {};
+    const int n = query.end - cell < kLanes ? query.end - cell : kLanes;
+    // Cells that lie apart, and the last ones, behind which may be the end of the mask.
+    if (n < kLanes || place(cell + kLanes - 1) - place(cell) != kLanes - 1) {
+      for (int c = 0; c < n; ++c) apart[c] = query.mask[place(cell + c)];
+      halves = apart;
+    }
+    S::store_floats(mask_, S::halves(reinterpret_cast<const std::uint8_t*>(halves)));
+    masked_by_ = query.mask;
+    masked_at_ = cell;
+    masked_to_ = query.end;
+  }
+
+  float* scores_;
+  std::size_t key_stride_;
+  float* queries_;  // [all rows, key_stride_], scaled
+  float* columns_;  // a tile of keys, [key_stride_, kLanes]
+  float* mask_;     // of the tile, [kLanes]
+  const std::uint16_t* masked_by_ = nullptr;
+  int masked_at_ = -1;
+  int masked_to_ = -1;
+};
+
+}  // namespace outrider::kernels

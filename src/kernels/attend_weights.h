@@ -1,0 +1,104 @@
+// AttentionStep::kWeights, for kernels/attend.h: scores become weights, and their sums.
+#pragma once
+
+#include "kernels/attend_scores.h"
+#include "kernels/attend_tiles.h"
+#include "kernels/quantise.h"
+
+namespace outrider::kernels {
+
+// e^x for x <= 0, within 2 units in the last place; zero below -87.7. x = n ln 2 + r, and e^r is a
+// polynomial (its Taylor series to the 7th power, |r| <= 0.35).
+template <class S>
+typename S::Floats exponential(typename S::Floats x) {
+  constexpr float kCoefficients[] = {
+      1.38888889e-3F, 8.33333333e-3F, 4.16666667e-2F, 1.66666667e-1F, 0.5F, 1.0F, 1.0F};
+  x = S::largest(S::set_float(-88.0F), x);  // a NaN stays one
+  const auto shifted = S::fma(x, S::set_float(1.44269504F), S::set_float(kRounding));
+  const auto n = S::add(shifted, S::set_float(-kRounding));
+  auto r = S::fma(n, S::set_float(-0.693145752F), x);
+  r = S::fma(n, S::set_float(-1.42860677e-6F), r);
+  auto p = S::set_float(1.98412698e-4F);
+  for (const float coefficient : kCoefficients) p = S::fma(p, r, S::set_float(coefficient));
+  return S::multiply(p, S::power_of_two(shifted));
+}
+
+template <class S>
+class AttendWeights : AttendTiles<S> {
+  using Tiles = AttendTiles<S>;
+  using Floats = typename S::Floats;
+  using Tiles::at;
+  using Tiles::call_;
+  using Tiles::kLanes;
+  using Tiles::kRowsAtOnce;
+  using Tiles::score_stride_;
+
+ public:
+  // `scores` as AttendScores says; `divisors`: [all rows].
+  AttendWeights(const Attention& call, float* scores, float* divisors)
+      : Tiles(call), scores_(scores), divisors_(divisors) {}
+
+  // For the rows from `begin` up to `end`.
+  void run(int begin, int end) {
+    for (int r = begin; r < end; r += kRowsAtOnce) {
+      const int n = end - r < kRowsAtOnce ? end - r : kRowsAtOnce;
+      for (int i = 0; i < n; ++i) weigh(r + i);
+      Tiles::with_count(n, [&]<int kN>() { sum<kN>(r); });
+    }
+  }
+
+ private:
+  void weigh(int r) {
+    const QueryRow& query = call_.rows[r];
+    float* scores = scores_ + at(r, score_stride_);
+    Floats largest = S::set_float(query.has_sink ? query.sink : kMinusInfinity);
+    for (std::size_t c = 0; c < score_stride_; c += kLanes) {
+      largest = S::largest(S::load_floats(scores + c), largest);
+    }
+    alignas(64) float lanes[kLanes];
+    S::store_floats(lanes, largest);
+    float most = largest_of(lanes);
+    if (most == kMinusInfinity) most = 0.0F;  // sees nothing: all weights are to be zero
+    const Floats minus = S::set_float(-most);
+    for (std::size_t c = 0; c < score_stride_; c += kLanes) {
+      const Floats score = S::add(S::load_floats(scores + c), minus);
+      S::store_floats(scores + c, exponential<S>(score));
+    }
+    divisors_[r] = 0.0F;
+    if (!query.has_sink) return;
+    S::store_floats(lanes, exponential<S>(S::set_float(query.sink - most)));
+    divisors_[r] = lanes[0];
+  }
+
+  // Four at a time: each comparison waits for the one before.
+  static float largest_of(const float* lanes) {
+    float most[4] = {lanes[0], lanes[1], lanes[2], lanes[3]};
+    for (int i = 4; i < kLanes; i += 4) {
+      for (int j = 0; j < 4; ++j) most[j] = lanes[i + j] > most[j] ? lanes[i + j] : most[j];
+    }
+    const float low = most[0] > most[1] ? most[0] : most[1];
+    const float high = most[2] > most[3] ? most[2] : most[3];
+    return low > high ? low : high;
+  }
+
+  // From cell to cell, for some rows side by side: each addition waits for the one before.
+  template <int kN>
+  void sum(int r) {
+    float sum[kN];
+    const float* weights[kN];
+    for (int i = 0; i < kN; ++i) {
+      sum[i] = divisors_[r + i];
+      weights[i] = scores_ + at(r + i, score_stride_);
+    }
+    for (std::size_t c = 0; c < score_stride_; ++c) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kN; ++i) sum[i] += weights[i][c];
+    }
+    for (int i = 0; i < kN; ++i) divisors_[r + i] = sum[i];
+  }
+
+  float* scores_;
+  float* divisors_;
+};
+
+}  // namespace outrider::kernels
