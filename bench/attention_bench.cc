@@ -56,8 +56,8 @@ void BM_Attend(benchmark::State& state, WeightType type) {
               .values = {type, values.data() + at, stride, kSize, head_bytes},
               .scale = 0.125F,
               .rows = rows.data(),
-              .n_rows = n_rows,
-              .n_heads = n_heads},
+              .n_rows = n_heads * n_rows,
+              .head_rows = n_rows},
              scratch.get());
     }
     layer = (layer + 1) % kLayers;

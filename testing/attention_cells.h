@@ -11,19 +11,29 @@
 
 namespace outrider::testing {
 
-// Cells of one head between those of another, as in a cache.
+// Cells of some heads side by side, between those of another, as in a cache.
 class AttentionCells {
  public:
-  AttentionCells(kernels::WeightType type, int n_cells, int size, std::mt19937_64* random)
-      : type_(type), size_(size), stride_(2 * bytes_of_head() + 6) {
+  AttentionCells(kernels::WeightType type, int n_cells, int size, std::mt19937_64* random,
+                 int n_heads = 1)
+      : type_(type),
+        size_(size),
+        stride_(static_cast<std::size_t>(n_heads + 1) * bytes_of_head() + 6) {
     bytes_.resize(static_cast<std::size_t>(n_cells) * stride_);
     std::uniform_int_distribution<int> byte(0, 255);
     for (std::uint8_t& x : bytes_) x = static_cast<std::uint8_t>(byte(*random));
-    for (int cell = 0; cell < n_cells; ++cell) make_modest(cell, random);
+    for (int cell = 0; cell < n_cells; ++cell) {
+      for (int head = 0; head < n_heads; ++head) make_modest(cell, head, random);
+    }
   }
 
-  kernels::CacheHeads head() const {
-    return {.type = type_, .bytes = bytes_.data(), .stride = stride_, .size = size_};
+  // From head `first` on.
+  kernels::CacheHeads head(int first = 0) const {
+    return {.type = type_,
+            .bytes = bytes_.data() + static_cast<std::size_t>(first) * bytes_of_head(),
+            .stride = stride_,
+            .size = size_,
+            .head_stride = bytes_of_head()};
   }
 
   std::vector<double> at(int cell) const {
@@ -71,9 +81,10 @@ class AttentionCells {
     return static_cast<std::uint16_t>(at[0] | at[1] << 8);
   }
   // Values of about one.
-  void make_modest(int cell, std::mt19937_64* random) {
+  void make_modest(int cell, int head, std::mt19937_64* random) {
     std::normal_distribution<float> normal;
-    std::uint8_t* out = bytes_.data() + static_cast<std::size_t>(cell) * stride_;
+    std::uint8_t* out = bytes_.data() + static_cast<std::size_t>(cell) * stride_ +
+                        static_cast<std::size_t>(head) * bytes_of_head();
     for (int d = 0; d < size_; ++d) {
       const float value = normal(*random);
       std::uint32_t bits = 0;

@@ -21,8 +21,8 @@ template <class S>
 void attend(const Attention& call, AttentionPart part, AttentionMemory memory) {
   const SeenRange seen = seen_range(call);
   float* scores = memory.shared;
-  float* divisors = scores + static_cast<std::size_t>(call.n_heads * call.n_rows) *
-                                 attention_padded(seen.end - seen.first + 32);
+  float* divisors =
+      scores + static_cast<std::size_t>(call.n_rows) * attention_padded(seen.end - seen.first + 32);
   switch (part.step) {
     case AttentionStep::kScores:
       return AttendScores<S>(call, scores, memory.own).run(part.begin, part.end);

@@ -10,7 +10,6 @@ inline constexpr float kMinusInfinity = -__builtin_huge_valf();
 template <class S>
 class AttendScores : AttendTiles<S> {
   using Tiles = AttendTiles<S>;
-  using Tiles::all_rows;
   using Tiles::at;
   using Tiles::call_;
   using Tiles::cells_;
@@ -19,17 +18,17 @@ class AttendScores : AttendTiles<S> {
   using Tiles::seen_;
 
  public:
-  // `scores`: [all rows, score_stride_], of cells from the first seen on. `own`:
+  // `scores`: [rows, score_stride_], of cells from the first seen on. `own`:
   // [attention_own()].
   AttendScores(const Attention& call, float* scores, float* own)
       : Tiles(call), scores_(scores), key_stride_(Tiles::padded(call.keys.size)), queries_(own) {
-    columns_ = queries_ + at(all_rows(), key_stride_);
+    columns_ = queries_ + at(call_.n_rows, key_stride_);
     mask_ = columns_ + at(kLanes, key_stride_);
   }
 
   // For the blocks of cells from `begin` up to `end`.
   void run(int begin, int end) {
-    for (int r = 0; r < all_rows(); ++r) {
+    for (int r = 0; r < call_.n_rows; ++r) {
       for (int d = 0; d < call_.keys.size; ++d) {
         queries_[at(r, key_stride_) + d] = call_.rows[r].query[d] * call_.scale;
       }
@@ -44,29 +43,29 @@ class AttendScores : AttendTiles<S> {
   template <class Reader>
   void score(int begin, int end) {
     const CacheHeads& keys = call_.keys;
-    const int blocks = call_.n_heads * Tiles::blocks_of(keys);
+    const int blocks = call_.n_heads() * Tiles::blocks_of(keys);
     const auto lines = Tiles::template lines_of<Reader>(keys, 0, blocks);
-    Tiles::each_tile(keys, begin, end, lines, call_.n_heads, [&](int cell, int head) {
+    Tiles::each_tile(keys, begin, end, lines, call_.n_heads(), [&](int cell, int head) {
       read_columns<S, Reader>(cells_, at(head, keys.head_stride), keys.size, columns_);
-      for (int r = 0; r < call_.n_rows; ++r) {
-        if (!Tiles::sees(head, r, cell)) {
-          S::store_floats(scores(head, r, cell), S::set_float(kMinusInfinity));
+      for (int r = Tiles::begin_row(head); r < Tiles::end_row(head); ++r) {
+        if (!Tiles::sees(r, cell)) {
+          S::store_floats(scores(r, cell), S::set_float(kMinusInfinity));
         }
       }
       Tiles::each_rows(head, cell, [&]<int kN>(int r) {
         Tiles::template multiply<kN>(
-            queries_ + at(head * call_.n_rows + r, key_stride_), key_stride_, keys.size,
-            [this](int d) { return S::load_floats(columns_ + at(d, kLanes)); },
-            scores(head, r, cell), score_stride_, /*from_zero=*/true);
+            queries_ + at(r, key_stride_), key_stride_, keys.size,
+            [this](int d) { return S::load_floats(columns_ + at(d, kLanes)); }, scores(r, cell),
+            score_stride_, /*from_zero=*/true);
         for (int i = 0; i < kN; ++i) {
-          mask_scores(Tiles::row(head, r + i), cell, scores(head, r + i, cell));
+          mask_scores(call_.rows[r + i], cell, scores(r + i, cell));
         }
       });
     });
   }
 
-  float* scores(int head, int r, int cell) const {
-    return scores_ + at(head * call_.n_rows + r, score_stride_) + (cell - seen_.first);
+  float* scores(int r, int cell) const {
+    return scores_ + at(r, score_stride_) + (cell - seen_.first);
   }
 
   // Cells that the row does not see get minus infinity, whatever their score.
@@ -104,7 +103,7 @@ class AttendScores : AttendTiles<S> {
 
   float* scores_;
   std::size_t key_stride_;
-  float* queries_;  // [all rows, key_stride_], scaled
+  float* queries_;  // [rows, key_stride_], scaled
   float* columns_;  // a tile of keys, [key_stride_, kLanes]
   float* mask_;     // of the tile, [kLanes]
   const std::uint16_t* masked_by_ = nullptr;

@@ -30,7 +30,6 @@ class AttendTiles {
   static std::size_t at(int row, std::size_t stride) {
     return static_cast<std::size_t>(row) * stride;
   }
-  int all_rows() const { return call_.n_heads * call_.n_rows; }
 
   // --- Cells
 
@@ -110,18 +109,27 @@ class AttendTiles {
 
   // --- Rows
 
-  const QueryRow& row(int head, int r) const { return call_.rows[head * call_.n_rows + r]; }
-  bool sees(int head, int r, int cell) const {
-    return row(head, r).begin < cell + kLanes && row(head, r).end > cell;
+  // The rows of a head.
+  int begin_row(int head) const {
+    const int begin = head * call_.head_rows - call_.first;
+    return begin > 0 ? begin : 0;
+  }
+  int end_row(int head) const {
+    const int end = (head + 1) * call_.head_rows - call_.first;
+    return call_.head_rows == 0 || end > call_.n_rows ? call_.n_rows : end;
+  }
+  bool sees(int row, int cell) const {
+    return call_.rows[row].begin < cell + kLanes && call_.rows[row].end > cell;
   }
 
   // Calls function.operator()<n>(first) for the rows of a head that see some of the tile's cells,
   // up to four neighbours at a time.
   template <class Function>
   void each_rows(int head, int cell, const Function& function) const {
-    for (int r = 0; r < call_.n_rows;) {
+    const int end = end_row(head);
+    for (int r = begin_row(head); r < end;) {
       int n = 0;
-      while (n < kRowsAtOnce && r + n < call_.n_rows && sees(head, r + n, cell)) ++n;
+      while (n < kRowsAtOnce && r + n < end && sees(r + n, cell)) ++n;
       with_count(n, [&]<int kN>() { function.template operator()<kN>(r); });
       r += n > 0 ? n : 1;
     }

@@ -36,7 +36,7 @@ class AttendValues : AttendTiles<S> {
     int first = 0;  // dimension
     int size = 0;
     std::size_t at = 0;     // the head's bytes in a cell
-    float* sums = nullptr;  // [n_rows, kAttentionBlock]
+    float* sums = nullptr;  // of the head's rows, [rows, kAttentionBlock]
   };
 
   Block block(int i) const {
@@ -48,19 +48,25 @@ class AttendValues : AttendTiles<S> {
             .first = first,
             .size = left < kAttentionBlock ? left : kAttentionBlock,
             .at = at(head, call_.values.head_stride),
-            .sums = sums_ + at((i - begin_) * call_.n_rows, kAttentionBlock)};
+            .sums = sums_ + at(rows_before(i) - rows_before(begin_), kAttentionBlock)};
+  }
+  // Of all blocks before.
+  int rows_before(int block) const {
+    const int blocks = Tiles::blocks_of(call_.values);
+    const int begin = Tiles::begin_row(block / blocks);
+    return begin * blocks + block % blocks * (Tiles::end_row(block / blocks) - begin);
   }
 
   // Few rows take a tile's values as they are read, many from memory, so that they are read once.
   template <class Reader>
   void add(int end) {
-    const bool few = call_.n_rows <= Tiles::kRowsAtOnce;
     for (int i = begin_; i < end; ++i) {
-      for (int r = 0; r < call_.n_rows; ++r) clear(sums(block(i), r));
+      each_row(block(i), [this](const Block& b, int r) { clear(sums(b, r)); });
     }
     const auto lines = Tiles::template lines_of<Reader>(call_.values, begin_, end);
     each_tile(lines, end - begin_, [&](int cell, int i) {
       const Block b = block(begin_ + i);
+      const bool few = Tiles::end_row(b.head) - Tiles::begin_row(b.head) <= Tiles::kRowsAtOnce;
       if (!few) read_values<Reader>(b, cell);
       Tiles::each_rows(b.head, cell, [&]<int kN>(int r) {
         if (few) {
@@ -71,13 +77,19 @@ class AttendValues : AttendTiles<S> {
       });
     });
     for (int i = begin_; i < end; ++i) {
-      for (int r = 0; r < call_.n_rows; ++r) {
-        if (is_broken(sums(block(i), r), kAttentionBlock)) add_seen_cells<Reader>(block(i), r);
-        write(block(i), r);
-      }
+      each_row(block(i), [this](const Block& b, int r) {
+        if (is_broken(sums(b, r), kAttentionBlock)) add_seen_cells<Reader>(b, r);
+        write(b, r);
+      });
     }
   }
 
+  template <class Function>
+  void each_row(const Block& block, const Function& function) const {
+    for (int r = Tiles::begin_row(block.head); r < Tiles::end_row(block.head); ++r) {
+      function(block, r);
+    }
+  }
   template <class Function>
   void each_tile(const typename Tiles::Lines& lines, int n, const Function& function) {
     Tiles::each_tile(call_.values, seen_.first, seen_.end, lines, n, function);
@@ -88,7 +100,7 @@ class AttendValues : AttendTiles<S> {
   [[gnu::always_inline]] void add_rows(const Block& block, int r, int cell, const Lanes& lanes) {
     for (int i = 0; i < block.size; i += kLanes) {
       Tiles::template multiply<kN>(
-          weights(block, r, cell), score_stride_, count(cell), [&](int c) { return lanes(c, i); },
+          weights(r, cell), score_stride_, count(cell), [&](int c) { return lanes(c, i); },
           sums(block, r) + i, kAttentionBlock, /*from_zero=*/false);
     }
   }
@@ -131,10 +143,10 @@ class AttendValues : AttendTiles<S> {
   void add_seen_cells(const Block& block, int r) {
     clear(sums(block, r));
     each_tile({}, 1, [&](int cell, int) {
-      if (!Tiles::sees(block.head, r, cell)) return;
+      if (!Tiles::sees(r, cell)) return;
       read_values<Reader>(block, cell);
       for (int c = 0; c < count(cell); ++c) {
-        const float* weight = weights(block, r, cell) + c;
+        const float* weight = weights(r, cell) + c;
         if (*weight == 0.0F) continue;
         for (int i = 0; i < block.size; i += kLanes) {
           Tiles::template multiply<1>(
@@ -146,24 +158,26 @@ class AttendValues : AttendTiles<S> {
   }
 
   void write(const Block& block, int r) const {
-    const float divisor = divisors_[block.head * call_.n_rows + r];
+    const float divisor = divisors_[r];
     const float inverse = divisor == 0.0F ? 0.0F : 1.0F / divisor;
-    float* out = Tiles::row(block.head, r).out + block.first;
+    float* out = call_.rows[r].out + block.first;
     for (int i = 0; i < block.size; ++i) out[i] = sums(block, r)[i] * inverse;
   }
 
   static void clear(float* sums) {
     for (int i = 0; i < kAttentionBlock; ++i) sums[i] = 0.0F;
   }
-  const float* weights(const Block& block, int r, int cell) const {
-    return weights_ + at(block.head * call_.n_rows + r, score_stride_) + (cell - seen_.first);
+  const float* weights(int r, int cell) const {
+    return weights_ + at(r, score_stride_) + (cell - seen_.first);
   }
-  static float* sums(const Block& block, int r) { return block.sums + at(r, kAttentionBlock); }
+  float* sums(const Block& block, int r) const {
+    return block.sums + at(r - Tiles::begin_row(block.head), kAttentionBlock);
+  }
 
   const float* weights_;
   const float* divisors_;
   float* values_;  // of a tile, [kLanes, kAttentionBlock]
-  float* sums_;    // of the part's blocks, [blocks, n_rows, kAttentionBlock]
+  float* sums_;    // of the part's blocks, [blocks, rows of the head, kAttentionBlock]
   int begin_ = 0;  // block of the part
 };
 

@@ -34,7 +34,7 @@ class AttendWeights : AttendTiles<S> {
   using Tiles::score_stride_;
 
  public:
-  // `scores` as AttendScores says; `divisors`: [all rows].
+  // `scores` as AttendScores says; `divisors`: [rows].
   AttendWeights(const Attention& call, float* scores, float* divisors)
       : Tiles(call), scores_(scores), divisors_(divisors) {}
 

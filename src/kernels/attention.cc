@@ -8,7 +8,7 @@ namespace outrider::kernels {
 
 SeenRange seen_range(const Attention& call) {
   SeenRange seen;
-  for (int r = 0; r < call.n_rows * call.n_heads; ++r) {
+  for (int r = 0; r < call.n_rows; ++r) {
     const QueryRow& row = call.rows[r];
     if (row.begin >= row.end) continue;
     seen.first = seen.end == 0 ? row.begin : std::min(seen.first, row.begin);
@@ -25,9 +25,9 @@ int attention_blocks(const Attention& call, AttentionStep step) {
       return blocks(seen.end - seen.first);
     }
     case AttentionStep::kWeights:
-      return call.n_heads * call.n_rows;
+      return call.n_rows;
     case AttentionStep::kValues:
-      return call.n_heads * blocks(call.values.size);
+      return call.n_heads() * blocks(call.values.size);
   }
   return 0;
 }
@@ -35,8 +35,7 @@ int attention_blocks(const Attention& call, AttentionStep step) {
 void attend(const InstructionSet& set, const Attention& call, float* scratch) {
   const SeenRange seen = seen_range(call);
   const AttentionMemory memory{
-      .shared = scratch,
-      .own = scratch + attention_shared(call.n_heads * call.n_rows, seen.end - seen.first)};
+      .shared = scratch, .own = scratch + attention_shared(call.n_rows, seen.end - seen.first)};
   for (const auto step :
        {AttentionStep::kScores, AttentionStep::kWeights, AttentionStep::kValues}) {
     set.attend(call, {step, 0, attention_blocks(call, step)}, memory);

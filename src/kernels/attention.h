@@ -48,15 +48,20 @@ struct Attention {
   float scale = 1.0F;  // of the products of queries and keys
   // The cells to go through, rising: those that no row sees need not be read. Null: all, in order.
   const std::int32_t* cells = nullptr;
-  const QueryRow* rows = nullptr;  // [n_heads, n_rows]
+  const QueryRow* rows = nullptr;  // [n_rows], those of a head behind those of the one before
   int n_rows = 0;
-  int n_heads = 1;
+  // Rows of a head; 0: all are of the first.
+  int head_rows = 0;
+  // Rows of the first head that are before rows[0], and not of this call; less than head_rows.
+  int first = 0;
+
+  int n_heads() const { return head_rows == 0 ? 1 : (first + n_rows + head_rows - 1) / head_rows; }
 };
 
 // The steps of an attention, each over before the next begins.
 enum class AttentionStep {
   kScores,   // of cells, in blocks of kAttentionBlock from the first on that some row sees
-  kWeights,  // of rows, [n_heads, n_rows]
+  kWeights,  // of rows
   kValues,   // of dimensions, in blocks of kAttentionBlock, the last of a head not always whole
 };
 inline constexpr int kAttentionBlock = 32;

@@ -246,6 +246,106 @@ TEST_P(AttentionTest, ABrokenCellReachesTheRowsThatSeeItAndNoOther) {
   }
 }
 
+// Six rows of each of three heads.
+class HeadsTogether {
+ public:
+  static constexpr int kHeads = 3;
+  static constexpr int kRows = 6;
+  static constexpr int kCells = 150;
+  static constexpr int kKeys = 96;
+  static constexpr int kValues = 64;
+  using Out = std::vector<std::vector<float>>;
+
+  HeadsTogether(WeightType type, std::mt19937_64* random)
+      : keys_(type, kCells, kKeys, random, kHeads),
+        values_(type, kCells, kValues, random, kHeads),
+        queries_(kHeads * kRows, kKeys, kCells, random) {}
+
+  // The `n` rows from `first` on; what they become is written to `out`, [n].
+  Attention call(int first, int n, Out* out) {
+    out->assign(static_cast<std::size_t>(n), std::vector<float>(kValues, -1.0F));
+    rows_.clear();
+    for (int i = 0; i < n; ++i) {
+      const auto r = static_cast<std::size_t>(first + i);
+      rows_.push_back({.query = queries_.query[r].data(),
+                       .mask = queries_.mask[r].data(),
+                       .begin = 0,
+                       .end = r % 2 == 0 ? kCells : kCells - 40,
+                       .out = (*out)[static_cast<std::size_t>(i)].data()});
+    }
+    return {.keys = keys_.head(first / kRows),
+            .values = values_.head(first / kRows),
+            .scale = 0.125F,
+            .rows = rows_.data(),
+            .n_rows = n,
+            .head_rows = kRows,
+            .first = first % kRows};
+  }
+
+  // Each head by itself, [kHeads * kRows].
+  Out one_by_one(const InstructionSet& set) {
+    Out all;
+    for (int head = 0; head < kHeads; ++head) {
+      Out out;
+      Attention one = call(head * kRows, kRows, &out);
+      one.head_rows = 0;
+      std::vector<float> scratch(attention_scratch(kRows, kKeys, kValues, kCells));
+      attend(set, one, scratch.data());
+      all.insert(all.end(), out.begin(), out.end());
+    }
+    return all;
+  }
+
+ private:
+  AttentionCells keys_;
+  AttentionCells values_;
+  Queries queries_;
+  std::vector<QueryRow> rows_;
+};
+
+TEST_P(AttentionTest, HeadsTogetherAreWhatEachIsByItself) {
+  for (const WeightType type : {WeightType::kF16, WeightType::kQ80, WeightType::kF32}) {
+    HeadsTogether heads(type, &random_);
+    const auto want = heads.one_by_one(set());
+    const auto all = static_cast<int>(want.size());
+    for (int first = 0; first < all; ++first) {
+      for (int n = 1; n <= all - first; ++n) {
+        HeadsTogether::Out got;
+        const Attention call = heads.call(first, n, &got);
+        std::vector<float> scratch(attention_scratch(n, heads.kKeys, heads.kValues, heads.kCells));
+        attend(set(), call, scratch.data());
+        for (int i = 0; i < n; ++i) {
+          ASSERT_EQ(got[static_cast<std::size_t>(i)], want[static_cast<std::size_t>(first + i)])
+              << n << " rows from " << first << ", row " << i;
+        }
+      }
+    }
+  }
+}
+
+// As threads share a step: each part has memory of its own, in which anything may lie.
+TEST_P(AttentionTest, AStepMayBeDoneInAnyParts) {
+  HeadsTogether heads(WeightType::kF16, &random_);
+  const auto want = heads.one_by_one(set());
+  const auto n = static_cast<int>(want.size());
+  for (int round = 0; round < 30; ++round) {
+    HeadsTogether::Out got;
+    const Attention call = heads.call(0, n, &got);
+    std::vector<float> shared(attention_shared(n, heads.kCells), NAN);
+    for (const auto step :
+         {AttentionStep::kScores, AttentionStep::kWeights, AttentionStep::kValues}) {
+      const int blocks = attention_blocks(call, step);
+      for (int begin = 0; begin < blocks;) {
+        const int end = std::min(blocks, begin + 1 + static_cast<int>(random_() % 5));
+        std::vector<float> own(attention_own(n, heads.kKeys, heads.kValues), NAN);
+        set().attend(call, {step, begin, end}, {shared.data(), own.data()});
+        begin = end;
+      }
+    }
+    ASSERT_EQ(got, want) << "round " << round;
+  }
+}
+
 // Masks here are as long as their rows' ranges and no longer: the sanitizers see what is read.
 TEST_P(AttentionTest, ARowsRangeCutsWhatItSeesAsAMaskWould) {
   const int n_cells = 130;

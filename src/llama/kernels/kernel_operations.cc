@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "ggml-cpu-impl.h"
-#include "llama/kernels/kernel_attention.h"
+#include "llama/kernels/attention_shares.h"
 #include "llama/kernels/kernel_buffer.h"
 #include "llama/kernels/kernel_experts.h"
 #include "llama/kernels/kernel_products.h"
@@ -176,23 +176,23 @@ class Attentions : public ggml::cpu::tensor_traits {
 
  public:
   bool work_size(int n_threads, const ggml_tensor* op, std::size_t& size) override {
-    // It may be computed with fewer threads than were planned, and then in other pieces.
+    // It may be computed with fewer threads than were planned, and then in other shares.
     size = 0;
     for (int n = 1; n <= n_threads; ++n) {
-      size = std::max(size, static_cast<std::size_t>(n) * AttentionPieces(op, n).scratch_bytes());
+      const std::size_t each = AttentionShares::memory_bytes(op, n);
+      size = std::max(size, static_cast<std::size_t>(n) * each);
     }
     size += kLine;
     return true;
   }
   bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
-    const AttentionPieces all(op, params->nth);
     const auto begin =
         (reinterpret_cast<std::uintptr_t>(params->wdata) + kLine - 1) / kLine * kLine;
-    auto* scratch = reinterpret_cast<std::uint8_t*>(begin) +
-                    static_cast<std::size_t>(params->ith) * all.scratch_bytes();
-    for (Pieces pieces(params); pieces.current() < all.count(); pieces.advance()) {
-      all.run(*kernel_set(), pieces.current(), scratch);
-    }
+    auto* memory = reinterpret_cast<std::uint8_t*>(begin);
+    const std::size_t each = AttentionShares::memory_bytes(op, params->nth);
+    AttentionShares(op, params->ith, params->nth,
+                    memory + static_cast<std::size_t>(params->ith) * each)
+        .run(*kernel_set());
     return true;
   }
 };

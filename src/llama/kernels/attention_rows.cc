@@ -1,0 +1,171 @@
+#include "llama/kernels/attention_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace outrider::llama {
+namespace {
+
+using kernels::QueryRow;
+using kernels::WeightType;
+
+constexpr std::uint16_t kMasked = 0xFC00;  // minus infinity, as an IEEE half
+
+// Where element [0, i1, i2, i3] lies; an index beyond a dimension starts again, as ggml broadcasts.
+template <class T>
+T* at(const ggml_tensor* t, std::int64_t i1, std::int64_t i2, std::int64_t i3) {
+  const auto part = [t](std::int64_t i, int dimension) {
+    return static_cast<std::size_t>(i % t->ne[dimension]) * t->nb[dimension];
+  };
+  return reinterpret_cast<T*>(static_cast<char*>(t->data) + part(i1, 1) + part(i2, 2) +
+                              part(i3, 3));
+}
+
+// The cells that are not masked lie in [begin, end).
+void find_range(const std::uint16_t* mask, QueryRow* row) {
+  const auto is_masked = [mask](int cell, int n) {
+    constexpr std::uint64_t kFour = 0x0001000100010001U * kMasked;
+    std::uint64_t bits = kFour;
+    std::memcpy(&bits, mask + cell, static_cast<std::size_t>(n) * sizeof *mask);
+    return bits == kFour;
+  };
+  while (row->begin + 4 <= row->end && is_masked(row->begin, 4)) row->begin += 4;
+  while (row->begin < row->end && is_masked(row->begin, 1)) ++row->begin;
+  while (row->end - 4 >= row->begin && is_masked(row->end - 4, 4)) row->end -= 4;
+  while (row->end > row->begin && is_masked(row->end - 1, 1)) --row->end;
+}
+
+// Whether it does not see each cell of its range.
+bool has_gaps(const QueryRow& row) {
+  const std::uint16_t* const mask = row.mask;
+  std::uint16_t gaps = 0;
+  for (int c = row.begin; c < row.end; ++c) {
+    gaps = static_cast<std::uint16_t>(gaps | (mask[c] == kMasked ? 1 : 0));
+  }
+  return gaps != 0;
+}
+
+// Writes where `mask` is not `masked`, from `begin` up to `end`, to `cells`; returns how many. Four
+// at a time: where texts lie between each other, most are masked.
+std::int32_t list_open(const std::uint16_t* mask, std::uint16_t masked, int begin, int end,
+                       std::int32_t* cells) {
+  const std::uint64_t four = 0x0001000100010001U * masked;
+  std::int32_t n = 0;
+  for (int c = begin; c < end; c += 4) {
+    const int last = std::min(c + 4, end);
+    std::uint64_t bits = four;
+    std::memcpy(&bits, mask + c, static_cast<std::size_t>(last - c) * sizeof *mask);
+    if (bits == four) continue;
+    for (int one = c; one < last; ++one) {
+      cells[n] = one;
+      n += mask[one] != masked ? 1 : 0;
+    }
+  }
+  return n;
+}
+
+}  // namespace
+
+std::optional<WeightType> cache_type(const ggml_tensor* cells) {
+  switch (cells->type) {
+    case GGML_TYPE_F32:
+      return WeightType::kF32;
+    case GGML_TYPE_F16:
+      return WeightType::kF16;
+    case GGML_TYPE_BF16:
+      return WeightType::kBf16;
+    case GGML_TYPE_Q8_0:
+      return WeightType::kQ80;
+    default:
+      return std::nullopt;
+  }
+}
+
+float attention_parameter(const ggml_tensor* op, int i) {
+  float value = 0.0F;
+  std::memcpy(&value, reinterpret_cast<const char*>(op->op_params) + sizeof(float) * i,
+              sizeof value);
+  return value;
+}
+
+kernels::CacheHeads cache_heads(const ggml_tensor* op, const ggml_tensor* cells, std::int64_t head,
+                                std::int64_t stream) {
+  const ggml_tensor* q = op->src[0];
+  const std::int64_t i2 = head / (q->ne[2] / cells->ne[2]);
+  const std::int64_t i3 = stream / (q->ne[3] / cells->ne[3]);
+  return {.type = *cache_type(cells),
+          .bytes = at<const std::uint8_t>(cells, 0, i2, i3),
+          .stride = cells->nb[1],
+          .size = static_cast<int>(cells->ne[0]),
+          .head_stride = cells->nb[2]};
+}
+
+QueryRow query_row(const ggml_tensor* op, std::int64_t token, std::int64_t head,
+                   std::int64_t stream, const QueryRow* before) {
+  const ggml_tensor* mask = op->src[3];
+  const ggml_tensor* sinks = op->src[4];
+  QueryRow row;
+  row.query = at<const float>(op->src[0], token, head, stream);
+  row.out = at<float>(op, head, token, stream);
+  row.end = static_cast<int>(op->src[1]->ne[1]);
+  if (mask != nullptr) {
+    row.mask = at<const std::uint16_t>(mask, token, head, stream);
+    if (before != nullptr && before->mask == row.mask) {
+      row.begin = before->begin;
+      row.end = before->end;
+    } else {
+      find_range(row.mask, &row);
+    }
+  }
+  if (sinks != nullptr) {
+    row.has_sink = true;
+    row.sink = static_cast<const float*>(sinks->data)[head];
+  }
+  return row;
+}
+
+bool shares_cells(const QueryRow& a, const QueryRow& b) {
+  if (a.mask == nullptr || a.begin >= a.end || b.begin >= b.end) return true;
+  return a.mask[b.begin] != kMasked || b.mask[a.begin] != kMasked;
+}
+
+bool list_cells(QueryRow* rows, int n_rows, std::uint16_t* seen, std::int32_t* cells) {
+  int begin = rows[0].begin;
+  int end = rows[0].end;
+  bool one_mask = true;
+  for (int r = 0; r < n_rows; ++r) {
+    if (rows[r].mask == nullptr) return false;
+    begin = std::min(begin, rows[r].begin);
+    end = std::max(end, rows[r].end);
+    one_mask = one_mask && rows[r].mask == rows[0].mask;
+  }
+  const auto is_first = [rows](int r) { return r == 0 || rows[r].mask != rows[r - 1].mask; };
+  // Mostly the last token of a text sees all of it: nothing to list, and quickly found out.
+  for (int r = n_rows - 1; r >= 0; --r) {
+    if (!is_first(r) || rows[r].begin != begin || rows[r].end != end) continue;
+    if (!has_gaps(rows[r])) return false;
+  }
+  std::int32_t n = 0;
+  if (one_mask) {
+    n = list_open(rows[0].mask, kMasked, begin, end, cells);
+  } else {
+    std::fill(seen + begin, seen + std::max(begin, end), std::uint16_t{0});
+    for (int r = 0; r < n_rows; ++r) {
+      if (!is_first(r)) continue;
+      const std::uint16_t* const mask = rows[r].mask;
+      for (int c = rows[r].begin; c < rows[r].end; ++c) seen[c] |= mask[c] ^ kMasked;
+    }
+    n = list_open(seen, 0, begin, end, cells);
+    if (n >= end - begin) return false;
+  }
+  for (int r = 0; r < n_rows; ++r) {
+    const auto place = [&](int cell) {
+      return static_cast<int>(std::lower_bound(cells, cells + n, cell) - cells);
+    };
+    rows[r].begin = place(rows[r].begin);
+    rows[r].end = place(rows[r].end);
+  }
+  return true;
+}
+
+}  // namespace outrider::llama
