@@ -45,23 +45,27 @@ class AttendScores : AttendTiles<S> {
     const CacheHeads& keys = call_.keys;
     const int blocks = call_.n_heads() * Tiles::blocks_of(keys);
     const auto lines = Tiles::template lines_of<Reader>(keys, 0, blocks);
-    Tiles::each_tile(keys, begin, end, lines, call_.n_heads(), [&](int cell, int head) {
-      read_columns<S, Reader>(cells_, at(head, keys.head_stride), keys.size, columns_);
-      for (int r = Tiles::begin_row(head); r < Tiles::end_row(head); ++r) {
-        if (!Tiles::sees(r, cell)) {
-          S::store_floats(scores(r, cell), S::set_float(kMinusInfinity));
-        }
-      }
-      Tiles::each_rows(head, cell, [&]<int kN>(int r) {
-        Tiles::template multiply<kN>(
-            queries_ + at(r, key_stride_), key_stride_, keys.size,
-            [this](int d) { return S::load_floats(columns_ + at(d, kLanes)); }, scores(r, cell),
-            score_stride_, /*from_zero=*/true);
-        for (int i = 0; i < kN; ++i) {
-          mask_scores(call_.rows[r + i], cell, scores(r + i, cell));
-        }
-      });
-    });
+    Tiles::each_tile(
+        keys, begin, end, lines, call_.n_heads(), [&](int cell, int head, auto& ahead) {
+          read_columns<S, Reader>(cells_, at(head, keys.head_stride), keys.size, columns_);
+          for (int r = Tiles::begin_row(head); r < Tiles::end_row(head); ++r) {
+            if (!Tiles::sees(r, cell)) {
+              S::store_floats(scores(r, cell), S::set_float(kMinusInfinity));
+            }
+          }
+          Tiles::each_rows(head, cell, [&]<int kN>(int r) {
+            Tiles::template multiply<kN>(
+                queries_ + at(r, key_stride_), key_stride_, keys.size,
+                [this, &ahead](int d) {
+                  ahead.next();
+                  return S::load_floats(columns_ + at(d, kLanes));
+                },
+                scores(r, cell), score_stride_, /*from_zero=*/true);
+            for (int i = 0; i < kN; ++i) {
+              mask_scores(call_.rows[r + i], cell, scores(r + i, cell));
+            }
+          });
+        });
   }
 
   float* scores(int r, int cell) const {

@@ -64,15 +64,15 @@ class AttendValues : AttendTiles<S> {
       each_row(block(i), [this](const Block& b, int r) { clear(sums(b, r)); });
     }
     const auto lines = Tiles::template lines_of<Reader>(call_.values, begin_, end);
-    each_tile(lines, end - begin_, [&](int cell, int i) {
+    each_tile(lines, end - begin_, [&](int cell, int i, auto& ahead) {
       const Block b = block(begin_ + i);
       const bool few = Tiles::end_row(b.head) - Tiles::begin_row(b.head) <= Tiles::kRowsAtOnce;
       if (!few) read_values<Reader>(b, cell);
       Tiles::each_rows(b.head, cell, [&]<int kN>(int r) {
         if (few) {
-          add_rows<kN>(b, r, cell, read_lanes<Reader>(b));
+          add_rows<kN>(b, r, cell, read_lanes<Reader>(b), &ahead);
         } else {
-          add_rows<kN>(b, r, cell, stored_lanes());
+          add_rows<kN>(b, r, cell, stored_lanes(), &ahead);
         }
       });
     });
@@ -97,10 +97,15 @@ class AttendValues : AttendTiles<S> {
 
   // `lanes`(c, i): values of cell c of the tile, from dimension i of the block on.
   template <int kN, class Lanes>
-  [[gnu::always_inline]] void add_rows(const Block& block, int r, int cell, const Lanes& lanes) {
+  [[gnu::always_inline]] void add_rows(const Block& block, int r, int cell, const Lanes& lanes,
+                                       typename Tiles::Ahead* ahead) {
     for (int i = 0; i < block.size; i += kLanes) {
       Tiles::template multiply<kN>(
-          weights(r, cell), score_stride_, count(cell), [&](int c) { return lanes(c, i); },
+          weights(r, cell), score_stride_, count(cell),
+          [&](int c) {
+            ahead->next();
+            return lanes(c, i);
+          },
           sums(block, r) + i, kAttentionBlock, /*from_zero=*/false);
     }
   }
@@ -142,7 +147,7 @@ class AttendValues : AttendTiles<S> {
   template <class Reader>
   void add_seen_cells(const Block& block, int r) {
     clear(sums(block, r));
-    each_tile({}, 1, [&](int cell, int) {
+    each_tile({}, 1, [&](int cell, int, auto&) {
       if (!Tiles::sees(r, cell)) return;
       read_values<Reader>(block, cell);
       for (int c = 0; c < count(cell); ++c) {
