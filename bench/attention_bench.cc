@@ -51,14 +51,13 @@ void BM_Attend(benchmark::State& state, WeightType type) {
   for (auto _ : state) {
     for (int head = 0; head < kKeyHeads; head += n_heads) {
       const std::size_t at = layer * layer_bytes + static_cast<std::size_t>(head) * head_bytes;
-      attend(set,
-             {.keys = {type, keys.data() + at, stride, kSize, head_bytes},
-              .values = {type, values.data() + at, stride, kSize, head_bytes},
-              .scale = 0.125F,
-              .rows = rows.data(),
-              .n_rows = n_heads * n_rows,
-              .head_rows = n_rows},
-             scratch.get());
+      set.attend({.keys = {type, keys.data() + at, stride, kSize, head_bytes},
+                  .values = {type, values.data() + at, stride, kSize, head_bytes},
+                  .scale = 0.125F,
+                  .rows = rows.data(),
+                  .n_rows = n_heads * n_rows,
+                  .head_rows = n_rows},
+                 scratch.get());
     }
     layer = (layer + 1) % kLayers;
   }

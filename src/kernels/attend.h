@@ -18,19 +18,15 @@
 namespace outrider::kernels {
 
 template <class S>
-void attend(const Attention& call, AttentionPart part, AttentionMemory memory) {
+void attend(const Attention& call, float* scratch) {
   const SeenRange seen = seen_range(call);
-  float* scores = memory.shared;
+  float* scores = scratch;
   float* divisors =
       scores + static_cast<std::size_t>(call.n_rows) * attention_padded(seen.end - seen.first + 32);
-  switch (part.step) {
-    case AttentionStep::kScores:
-      return AttendScores<S>(call, scores, memory.own).run(part.begin, part.end);
-    case AttentionStep::kWeights:
-      return AttendWeights<S>(call, scores, divisors).run(part.begin, part.end);
-    case AttentionStep::kValues:
-      return AttendValues<S>(call, scores, divisors, memory.own).run(part.begin, part.end);
-  }
+  float* rest = divisors + attention_padded(call.n_rows);
+  AttendScores<S>(call, scores, rest).run();
+  AttendWeights<S>(call, scores, divisors).run();
+  AttendValues<S>(call, scores, divisors, rest).run();
 }
 
 }  // namespace outrider::kernels

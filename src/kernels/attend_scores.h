@@ -1,4 +1,4 @@
-// AttentionStep::kScores, for kernels/attend.h.
+// The scores of an attention, for kernels/attend.h.
 #pragma once
 
 #include "kernels/attend_tiles.h"
@@ -18,54 +18,47 @@ class AttendScores : AttendTiles<S> {
   using Tiles::seen_;
 
  public:
-  // `scores`: [rows, score_stride_], of cells from the first seen on. `own`:
-  // [attention_own()].
-  AttendScores(const Attention& call, float* scores, float* own)
-      : Tiles(call), scores_(scores), key_stride_(Tiles::padded(call.keys.size)), queries_(own) {
+  // `scores`: [rows, score_stride_], of cells from the first seen on. `rest`: what
+  // attention_scratch() has for it.
+  AttendScores(const Attention& call, float* scores, float* rest)
+      : Tiles(call), scores_(scores), key_stride_(Tiles::padded(call.keys.size)), queries_(rest) {
     columns_ = queries_ + at(call_.n_rows, key_stride_);
     mask_ = columns_ + at(kLanes, key_stride_);
   }
 
-  // For the blocks of cells from `begin` up to `end`.
-  void run(int begin, int end) {
+  void run() {
     for (int r = 0; r < call_.n_rows; ++r) {
       for (int d = 0; d < call_.keys.size; ++d) {
         queries_[at(r, key_stride_) + d] = call_.rows[r].query[d] * call_.scale;
       }
     }
-    const int last = seen_.first + end * kAttentionBlock;
-    with_reader<S>(call_.keys.type, [&]<class Reader>() {
-      score<Reader>(seen_.first + begin * kAttentionBlock, last < seen_.end ? last : seen_.end);
-    });
+    with_reader<S>(call_.keys.type, [this]<class Reader>() { score<Reader>(); });
   }
 
  private:
   template <class Reader>
-  void score(int begin, int end) {
+  void score() {
     const CacheHeads& keys = call_.keys;
-    const int blocks = call_.n_heads() * Tiles::blocks_of(keys);
-    const auto lines = Tiles::template lines_of<Reader>(keys, 0, blocks);
-    Tiles::each_tile(
-        keys, begin, end, lines, call_.n_heads(), [&](int cell, int head, auto& ahead) {
-          read_columns<S, Reader>(cells_, at(head, keys.head_stride), keys.size, columns_);
-          for (int r = Tiles::begin_row(head); r < Tiles::end_row(head); ++r) {
-            if (!Tiles::sees(r, cell)) {
-              S::store_floats(scores(r, cell), S::set_float(kMinusInfinity));
-            }
-          }
-          Tiles::each_rows(head, cell, [&]<int kN>(int r) {
-            Tiles::template multiply<kN>(
-                queries_ + at(r, key_stride_), key_stride_, keys.size,
-                [this, &ahead](int d) {
-                  ahead.next();
-                  return S::load_floats(columns_ + at(d, kLanes));
-                },
-                scores(r, cell), score_stride_, /*from_zero=*/true);
-            for (int i = 0; i < kN; ++i) {
-              mask_scores(call_.rows[r + i], cell, scores(r + i, cell));
-            }
-          });
-        });
+    Tiles::template each_tile<Reader>(keys, [&](int cell, int head, auto& ahead) {
+      read_columns<S, Reader>(cells_, at(head, keys.head_stride), keys.size, columns_);
+      for (int r = Tiles::begin_row(head); r < Tiles::end_row(head); ++r) {
+        if (!Tiles::sees(r, cell)) {
+          S::store_floats(scores(r, cell), S::set_float(kMinusInfinity));
+        }
+      }
+      Tiles::each_rows(head, cell, [&]<int kN>(int r) {
+        Tiles::template multiply<kN>(
+            queries_ + at(r, key_stride_), key_stride_, keys.size,
+            [this, &ahead](int d) {
+              ahead.next();
+              return S::load_floats(columns_ + at(d, kLanes));
+            },
+            scores(r, cell), score_stride_, /*from_zero=*/true);
+        for (int i = 0; i < kN; ++i) {
+          mask_scores(call_.rows[r + i], cell, scores(r + i, cell));
+        }
+      });
+    });
   }
 
   float* scores(int r, int cell) const {

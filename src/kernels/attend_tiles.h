@@ -39,32 +39,14 @@ class AttendTiles {
   }
   int count(int cell) const { return seen_.end - cell < kLanes ? seen_.end - cell : kLanes; }
 
-  // What is fetched of a cell: `bytes` from `at` on.
-  struct Lines {
-    std::size_t at = 0;
-    std::size_t bytes = 0;
-  };
-
-  // Those of the blocks of dimensions from `begin` up to `end`. In a cache heads lie side by side;
-  // where they do not, of the first head alone.
-  template <class Reader>
-  static Lines lines_of(const CacheHeads& heads, int begin, int end) {
-    const auto offset = [&heads](int block) {
-      return at(block / blocks_of(heads), heads.head_stride) +
-             Reader::bytes(block % blocks_of(heads) * kAttentionBlock);
-    };
-    const std::size_t head = Reader::bytes(heads.size);
-    const bool together = end <= blocks_of(heads) || heads.head_stride == head;
-    return {offset(begin), together ? end_of<Reader>(heads, end) - offset(begin) : head};
-  }
-
-  // Fetches a tile that comes later, a line whenever next() is called. Processors do not foresee
-  // where the next cell lies; and many lines at once would hold this one up, since it waits for no
-  // more than some: fetched tile by tile, 8,192 cells took 118 us a head in place of 90 (Zen 5, three heads together).
+  // Fetches cells that come later, a line whenever next() is called. Processors do not foresee
+  // where the next cell lies; and many lines at once would hold up the cells in work: fetched tile
+  // by tile, 8,192 cells took 118 us a head in place of 90 (Zen 5, three heads together).
   class Ahead {
    public:
-    Ahead(const AttendTiles& tiles, const CacheHeads& heads, Lines lines)
-        : tiles_(tiles), heads_(heads), lines_(lines) {}
+    // `bytes`: of a cell.
+    Ahead(const AttendTiles& tiles, const CacheHeads& heads, std::size_t bytes)
+        : tiles_(tiles), heads_(heads), bytes_(bytes) {}
 
     // From now on the cells from `begin` up to `end`.
     void set(int begin, int end) {
@@ -80,58 +62,49 @@ class AttendTiles {
       ++cell_;
       if (cell_ < end_) begin_cell();
     }
-    [[gnu::always_inline]] void rest() {
+    void rest() {
       while (cell_ < end_) next();
     }
 
    private:
     void begin_cell() {
-      line_ = tiles_.bytes_of(heads_, cell_) + lines_.at;
-      last_ = line_ + lines_.bytes;
+      line_ = tiles_.bytes_of(heads_, cell_);
+      last_ = line_ + bytes_;
       line_ -= reinterpret_cast<std::uintptr_t>(line_) % 64;
     }
 
     const AttendTiles& tiles_;
     const CacheHeads& heads_;
-    Lines lines_;
+    std::size_t bytes_;
     int cell_ = 0;
     int end_ = 0;
     const std::uint8_t* line_ = nullptr;
     const std::uint8_t* last_ = nullptr;
   };
 
-  // Calls function(cell, i, ahead) for the first cell of each tile from `begin` up to `end`, for
-  // each i below n, when cells_ says where the tile lies.
-  template <class Function>
-  void each_tile(const CacheHeads& heads, int begin, int end, const Lines& lines, int n,
-                 const Function& function) {
-    Ahead ahead(*this, heads, lines);
-    const auto up_to = [end](int cell) { return cell < end ? cell : end; };
-    ahead.set(begin, up_to(begin + kTilesAhead * kLanes));
+  // Calls function(cell, head, ahead) for the first cell of each tile and each head, when cells_
+  // says where the tile lies.
+  template <class Reader, class Function>
+  void each_tile(const CacheHeads& heads, const Function& function) {
+    const int n = call_.n_heads();
+    // In a cache heads lie side by side; where they do not, the first alone is fetched.
+    const std::size_t bytes = Reader::bytes(heads.size);
+    const bool together = heads.head_stride == bytes;
+    Ahead ahead(*this, heads, together ? bytes * static_cast<std::size_t>(n) : bytes);
+    const auto up_to = [this](int cell) { return cell < seen_.end ? cell : seen_.end; };
+    ahead.set(seen_.first, up_to(seen_.first + kTilesAhead * kLanes));
     ahead.rest();
-    for (int cell = begin; cell < end; cell += kLanes) {
+    for (int cell = seen_.first; cell < seen_.end; cell += kLanes) {
       for (int c = 0; c < kLanes; ++c) {
         cells_[c] = bytes_of(heads, c < count(cell) ? cell + c : cell);
       }
       const int later = cell + kTilesAhead * kLanes;
-      for (int i = 0; i < n; ++i) {
-        ahead.set(up_to(later + kLanes * i / n), up_to(later + kLanes * (i + 1) / n));
-        function(cell, i, ahead);
+      for (int head = 0; head < n; ++head) {
+        ahead.set(up_to(later + kLanes * head / n), up_to(later + kLanes * (head + 1) / n));
+        function(cell, head, ahead);
         ahead.rest();
       }
     }
-  }
-
-  static int blocks_of(const CacheHeads& heads) {
-    return (heads.size + kAttentionBlock - 1) / kAttentionBlock;
-  }
-
-  template <class Reader>
-  static std::size_t end_of(const CacheHeads& heads, int end) {
-    const int last = end - 1;
-    const int d = (last % blocks_of(heads) + 1) * kAttentionBlock;
-    return at(last / blocks_of(heads), heads.head_stride) +
-           Reader::bytes(d < heads.size ? d : heads.size);
   }
 
   // --- Rows

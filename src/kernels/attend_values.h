@@ -1,4 +1,4 @@
-// AttentionStep::kValues, for kernels/attend.h.
+// The sums of values of an attention, and what its rows become, for kernels/attend.h.
 #pragma once
 
 #include "kernels/attend_tiles.h"
@@ -9,124 +9,86 @@ template <class S>
 class AttendValues : AttendTiles<S> {
   using Tiles = AttendTiles<S>;
   using Tiles::at;
+  using Tiles::begin_row;
   using Tiles::call_;
   using Tiles::cells_;
   using Tiles::count;
+  using Tiles::end_row;
   using Tiles::kLanes;
   using Tiles::score_stride_;
   using Tiles::seen_;
 
  public:
-  // `weights` and `divisors` as AttendWeights left them. `own`: [attention_own()].
-  AttendValues(const Attention& call, const float* weights, const float* divisors, float* own)
-      : Tiles(call), weights_(weights), divisors_(divisors), values_(own) {
-    sums_ = values_ + at(kLanes, kAttentionBlock);
-  }
+  // `weights` and `divisors` as AttendWeights left them. `rest`: what attention_scratch() has for
+  // it.
+  AttendValues(const Attention& call, const float* weights, const float* divisors, float* rest)
+      : Tiles(call),
+        weights_(weights),
+        divisors_(divisors),
+        stride_(Tiles::padded(call.values.size)),
+        sums_(rest),
+        values_(sums_ + at(call.n_rows, stride_)) {}
 
-  // For the blocks of dimensions from `begin` up to `end`.
-  void run(int begin, int end) {
-    begin_ = begin;
-    with_reader<S>(call_.values.type, [&]<class Reader>() { add<Reader>(end); });
+  void run() {
+    with_reader<S>(call_.values.type, [this]<class Reader>() { add<Reader>(); });
   }
 
  private:
-  // Some dimensions of a head.
-  struct Block {
-    int head = 0;
-    int first = 0;  // dimension
-    int size = 0;
-    std::size_t at = 0;     // the head's bytes in a cell
-    float* sums = nullptr;  // of the head's rows, [rows, kAttentionBlock]
-  };
-
-  Block block(int i) const {
-    const int blocks = Tiles::blocks_of(call_.values);
-    const int head = i / blocks;
-    const int first = i % blocks * kAttentionBlock;
-    const int left = call_.values.size - first;
-    return {.head = head,
-            .first = first,
-            .size = left < kAttentionBlock ? left : kAttentionBlock,
-            .at = at(head, call_.values.head_stride),
-            .sums = sums_ + at(rows_before(i) - rows_before(begin_), kAttentionBlock)};
-  }
-  // Of all blocks before.
-  int rows_before(int block) const {
-    const int blocks = Tiles::blocks_of(call_.values);
-    const int begin = Tiles::begin_row(block / blocks);
-    return begin * blocks + block % blocks * (Tiles::end_row(block / blocks) - begin);
-  }
-
   // Few rows take a tile's values as they are read, many from memory, so that they are read once.
   template <class Reader>
-  void add(int end) {
-    for (int i = begin_; i < end; ++i) {
-      each_row(block(i), [this](const Block& b, int r) { clear(sums(b, r)); });
-    }
-    const auto lines = Tiles::template lines_of<Reader>(call_.values, begin_, end);
-    each_tile(lines, end - begin_, [&](int cell, int i, auto& ahead) {
-      const Block b = block(begin_ + i);
-      const bool few = Tiles::end_row(b.head) - Tiles::begin_row(b.head) <= Tiles::kRowsAtOnce;
-      if (!few) read_values<Reader>(b, cell);
-      Tiles::each_rows(b.head, cell, [&]<int kN>(int r) {
+  void add() {
+    for (int r = 0; r < call_.n_rows; ++r) clear(sums(r));
+    Tiles::template each_tile<Reader>(call_.values, [&](int cell, int head, auto& ahead) {
+      const bool few = end_row(head) - begin_row(head) <= Tiles::kRowsAtOnce;
+      if (!few) read_values<Reader>(head, cell);
+      Tiles::each_rows(head, cell, [&]<int kN>(int r) {
         if (few) {
-          add_rows<kN>(b, r, cell, read_lanes<Reader>(b), &ahead);
+          add_rows<kN>(r, cell, read_lanes<Reader>(head), &ahead);
         } else {
-          add_rows<kN>(b, r, cell, stored_lanes(), &ahead);
+          add_rows<kN>(r, cell, stored_lanes(), &ahead);
         }
       });
     });
-    for (int i = begin_; i < end; ++i) {
-      each_row(block(i), [this](const Block& b, int r) {
-        if (is_broken(sums(b, r), kAttentionBlock)) add_seen_cells<Reader>(b, r);
-        write(b, r);
-      });
+    for (int head = 0; head < call_.n_heads(); ++head) {
+      for (int r = begin_row(head); r < end_row(head); ++r) {
+        if (is_broken(sums(r), stride_)) add_seen_cells<Reader>(head, r);
+        write(r);
+      }
     }
   }
 
-  template <class Function>
-  void each_row(const Block& block, const Function& function) const {
-    for (int r = Tiles::begin_row(block.head); r < Tiles::end_row(block.head); ++r) {
-      function(block, r);
-    }
-  }
-  template <class Function>
-  void each_tile(const typename Tiles::Lines& lines, int n, const Function& function) {
-    Tiles::each_tile(call_.values, seen_.first, seen_.end, lines, n, function);
-  }
-
-  // `lanes`(c, i): values of cell c of the tile, from dimension i of the block on.
+  // `lanes`(c, d): values of cell c of the tile, from dimension d on.
   template <int kN, class Lanes>
-  [[gnu::always_inline]] void add_rows(const Block& block, int r, int cell, const Lanes& lanes,
+  [[gnu::always_inline]] void add_rows(int r, int cell, const Lanes& lanes,
                                        typename Tiles::Ahead* ahead) {
-    for (int i = 0; i < block.size; i += kLanes) {
+    for (int d = 0; d < call_.values.size; d += kLanes) {
       Tiles::template multiply<kN>(
           weights(r, cell), score_stride_, count(cell),
           [&](int c) {
             ahead->next();
-            return lanes(c, i);
+            return lanes(c, d);
           },
-          sums(block, r) + i, kAttentionBlock, /*from_zero=*/false);
+          sums(r) + d, stride_, /*from_zero=*/false);
     }
   }
 
   template <class Reader>
-  auto read_lanes(const Block& block) const {
-    return [this, block](int c, int i) {
-      return Reader::read(cells_[c] + block.at, block.first + i, call_.values.size);
+  auto read_lanes(int head) const {
+    return [this, head_at = at(head, call_.values.head_stride)](int c, int d) {
+      return Reader::read(cells_[c] + head_at, d, call_.values.size);
     };
   }
   auto stored_lanes() const {
-    return [this](int c, int i) { return S::load_floats(values_ + at(c, kAttentionBlock) + i); };
+    return [this](int c, int d) { return S::load_floats(values_ + at(c, stride_) + d); };
   }
 
   // The tile's to values_.
   template <class Reader>
-  void read_values(const Block& block, int cell) {
-    const auto lanes = read_lanes<Reader>(block);
+  void read_values(int head, int cell) {
+    const auto lanes = read_lanes<Reader>(head);
     for (int c = 0; c < count(cell); ++c) {
-      for (int i = 0; i < block.size; i += kLanes) {
-        S::store_floats(values_ + at(c, kAttentionBlock) + i, lanes(c, i));
+      for (int d = 0; d < call_.values.size; d += kLanes) {
+        S::store_floats(values_ + at(c, stride_) + d, lanes(c, d));
       }
     }
   }
@@ -145,45 +107,41 @@ class AttendValues : AttendTiles<S> {
   // A weight of zero times an infinity is no zero: what one request has broken must not reach rows
   // that do not see it. A row whose sums are broken is summed again, from what it sees alone.
   template <class Reader>
-  void add_seen_cells(const Block& block, int r) {
-    clear(sums(block, r));
-    each_tile({}, 1, [&](int cell, int, auto&) {
-      if (!Tiles::sees(r, cell)) return;
-      read_values<Reader>(block, cell);
+  void add_seen_cells(int head, int r) {
+    clear(sums(r));
+    Tiles::template each_tile<Reader>(call_.values, [&](int cell, int of, auto& /*ahead*/) {
+      if (of != head || !Tiles::sees(r, cell)) return;
+      read_values<Reader>(head, cell);
       for (int c = 0; c < count(cell); ++c) {
         const float* weight = weights(r, cell) + c;
         if (*weight == 0.0F) continue;
-        for (int i = 0; i < block.size; i += kLanes) {
+        for (int d = 0; d < call_.values.size; d += kLanes) {
           Tiles::template multiply<1>(
-              weight, 1, 1, [&](int) { return stored_lanes()(c, i); }, sums(block, r) + i,
-              kAttentionBlock, /*from_zero=*/false);
+              weight, 1, 1, [&](int) { return stored_lanes()(c, d); }, sums(r) + d, stride_,
+              /*from_zero=*/false);
         }
       }
     });
   }
 
-  void write(const Block& block, int r) const {
-    const float divisor = divisors_[r];
-    const float inverse = divisor == 0.0F ? 0.0F : 1.0F / divisor;
-    float* out = call_.rows[r].out + block.first;
-    for (int i = 0; i < block.size; ++i) out[i] = sums(block, r)[i] * inverse;
+  void write(int r) const {
+    const float inverse = divisors_[r] == 0.0F ? 0.0F : 1.0F / divisors_[r];
+    for (int d = 0; d < call_.values.size; ++d) call_.rows[r].out[d] = sums(r)[d] * inverse;
+  }
+  void clear(float* sums) const {
+    for (std::size_t d = 0; d < stride_; ++d) sums[d] = 0.0F;
   }
 
-  static void clear(float* sums) {
-    for (int i = 0; i < kAttentionBlock; ++i) sums[i] = 0.0F;
-  }
   const float* weights(int r, int cell) const {
     return weights_ + at(r, score_stride_) + (cell - seen_.first);
   }
-  float* sums(const Block& block, int r) const {
-    return block.sums + at(r - Tiles::begin_row(block.head), kAttentionBlock);
-  }
+  float* sums(int r) const { return sums_ + at(r, stride_); }
 
   const float* weights_;
   const float* divisors_;
-  float* values_;  // of a tile, [kLanes, kAttentionBlock]
-  float* sums_;    // of the part's blocks, [blocks, rows of the head, kAttentionBlock]
-  int begin_ = 0;  // block of the part
+  std::size_t stride_;
+  float* sums_;    // [rows, stride_]
+  float* values_;  // of a tile, [kLanes, stride_]
 };
 
 }  // namespace outrider::kernels

@@ -1,4 +1,4 @@
-// AttentionStep::kWeights, for kernels/attend.h: scores become weights, and their sums.
+// The weights of an attention, which scores become, and their sums, for kernels/attend.h.
 #pragma once
 
 #include "kernels/attend_scores.h"
@@ -38,10 +38,9 @@ class AttendWeights : AttendTiles<S> {
   AttendWeights(const Attention& call, float* scores, float* divisors)
       : Tiles(call), scores_(scores), divisors_(divisors) {}
 
-  // For the rows from `begin` up to `end`.
-  void run(int begin, int end) {
-    for (int r = begin; r < end; r += kRowsAtOnce) {
-      const int n = end - r < kRowsAtOnce ? end - r : kRowsAtOnce;
+  void run() {
+    for (int r = 0; r < call_.n_rows; r += kRowsAtOnce) {
+      const int n = call_.n_rows - r < kRowsAtOnce ? call_.n_rows - r : kRowsAtOnce;
       for (int i = 0; i < n; ++i) weigh(r + i);
       Tiles::with_count(n, [&]<int kN>() { sum<kN>(r); });
     }

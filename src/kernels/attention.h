@@ -58,27 +58,6 @@ struct Attention {
   int n_heads() const { return head_rows == 0 ? 1 : (first + n_rows + head_rows - 1) / head_rows; }
 };
 
-// The steps of an attention, each over before the next begins.
-enum class AttentionStep {
-  kScores,   // of cells, in blocks of kAttentionBlock from the first on that some row sees
-  kWeights,  // of rows
-  kValues,   // of dimensions, in blocks of kAttentionBlock, the last of a head not always whole
-};
-inline constexpr int kAttentionBlock = 32;
-
-// Some of the blocks, or rows, of a step. Several threads may work on different ones at once.
-struct AttentionPart {
-  AttentionStep step = AttentionStep::kScores;
-  int begin = 0;
-  int end = 0;
-};
-
-// Floats, aligned to 64 bytes.
-struct AttentionMemory {
-  float* shared = nullptr;  // [attention_shared()], the same in all steps and for all threads
-  float* own = nullptr;     // [attention_own()], of the part
-};
-
 // The range of places that some row sees.
 struct SeenRange {
   int first = 0;
@@ -86,26 +65,16 @@ struct SeenRange {
 };
 SeenRange seen_range(const Attention& call);
 
-// How many blocks, or rows, a step has.
-int attention_blocks(const Attention& call, AttentionStep step);
-
 constexpr std::size_t attention_padded(int n) { return static_cast<std::size_t>(n + 63) / 64 * 64; }
 
-// For rows, of all heads together, that see a range of `n_cells` places at most.
-constexpr std::size_t attention_shared(int n_rows, int n_cells) {
-  return static_cast<std::size_t>(n_rows) * attention_padded(n_cells + 32) +
-         attention_padded(n_rows);
-}
-constexpr std::size_t attention_own(int n_rows, int key_size, int value_size) {
-  const std::size_t head = attention_padded(key_size > value_size ? key_size : value_size);
-  return static_cast<std::size_t>(n_rows) *
-             (attention_padded(key_size) + attention_padded(value_size)) +
-         32 * head + 32 * 32 + 64;
-}
-
-// For all of an attention on one thread: attend().
+// Floats that InstructionSet::attend needs for scratch, for rows that together see a range of
+// `n_cells` places; aligned to 64 bytes.
 constexpr std::size_t attention_scratch(int n_rows, int key_size, int value_size, int n_cells) {
-  return attention_shared(n_rows, n_cells) + attention_own(n_rows, key_size, value_size);
+  const auto rows = static_cast<std::size_t>(n_rows);
+  const std::size_t head = attention_padded(key_size > value_size ? key_size : value_size);
+  return rows * (attention_padded(key_size) + attention_padded(value_size) +
+                 attention_padded(n_cells + 32)) +
+         attention_padded(n_rows) + 32 * head + 64;
 }
 
 }  // namespace outrider::kernels

@@ -65,13 +65,12 @@ std::vector<std::vector<float>> attend(const InstructionSet& set, const Attentio
                     .out = to.data()});
   }
   std::vector<float> scratch(attention_scratch(n, keys.head().size, values.head().size, n_cells));
-  attend(set,
-         {.keys = keys.head(),
-          .values = values.head(),
-          .scale = 0.125F,
-          .rows = rows.data(),
-          .n_rows = n},
-         scratch.data());
+  set.attend({.keys = keys.head(),
+              .values = values.head(),
+              .scale = 0.125F,
+              .rows = rows.data(),
+              .n_rows = n},
+             scratch.data());
   return out;
 }
 
@@ -204,14 +203,13 @@ TEST_P(AttentionTest, CellsThatNoRowSeesMayBeLeftOut) {
                       .out = got[r].data()});
     }
     std::vector<float> scratch(attention_scratch(5, 64, 64, static_cast<int>(cells.size())));
-    attend(set(),
-           {.keys = keys.head(),
-            .values = values.head(),
-            .scale = 0.125F,
-            .cells = cells.data(),
-            .rows = rows.data(),
-            .n_rows = 5},
-           scratch.data());
+    set().attend({.keys = keys.head(),
+                  .values = values.head(),
+                  .scale = 0.125F,
+                  .cells = cells.data(),
+                  .rows = rows.data(),
+                  .n_rows = 5},
+                 scratch.data());
     EXPECT_EQ(got, want) << cells.size() << " cells";
   }
 }
@@ -290,7 +288,7 @@ class HeadsTogether {
       Attention one = call(head * kRows, kRows, &out);
       one.head_rows = 0;
       std::vector<float> scratch(attention_scratch(kRows, kKeys, kValues, kCells));
-      attend(set, one, scratch.data());
+      set.attend(one, scratch.data());
       all.insert(all.end(), out.begin(), out.end());
     }
     return all;
@@ -313,36 +311,13 @@ TEST_P(AttentionTest, HeadsTogetherAreWhatEachIsByItself) {
         HeadsTogether::Out got;
         const Attention call = heads.call(first, n, &got);
         std::vector<float> scratch(attention_scratch(n, heads.kKeys, heads.kValues, heads.kCells));
-        attend(set(), call, scratch.data());
+        set().attend(call, scratch.data());
         for (int i = 0; i < n; ++i) {
           ASSERT_EQ(got[static_cast<std::size_t>(i)], want[static_cast<std::size_t>(first + i)])
               << n << " rows from " << first << ", row " << i;
         }
       }
     }
-  }
-}
-
-// As threads share a step: each part has memory of its own, in which anything may lie.
-TEST_P(AttentionTest, AStepMayBeDoneInAnyParts) {
-  HeadsTogether heads(WeightType::kF16, &random_);
-  const auto want = heads.one_by_one(set());
-  const auto n = static_cast<int>(want.size());
-  for (int round = 0; round < 30; ++round) {
-    HeadsTogether::Out got;
-    const Attention call = heads.call(0, n, &got);
-    std::vector<float> shared(attention_shared(n, heads.kCells), NAN);
-    for (const auto step :
-         {AttentionStep::kScores, AttentionStep::kWeights, AttentionStep::kValues}) {
-      const int blocks = attention_blocks(call, step);
-      for (int begin = 0; begin < blocks;) {
-        const int end = std::min(blocks, begin + 1 + static_cast<int>(random_() % 5));
-        std::vector<float> own(attention_own(n, heads.kKeys, heads.kValues), NAN);
-        set().attend(call, {step, begin, end}, {shared.data(), own.data()});
-        begin = end;
-      }
-    }
-    ASSERT_EQ(got, want) << "round " << round;
   }
 }
 
@@ -370,13 +345,12 @@ TEST_P(AttentionTest, ARowsRangeCutsWhatItSeesAsAMaskWould) {
                     .out = out[r].data()});
   }
   std::vector<float> scratch(attention_scratch(7, 64, 64, n_cells));
-  attend(set(),
-         {.keys = keys.head(),
-          .values = values.head(),
-          .scale = 0.125F,
-          .rows = rows.data(),
-          .n_rows = 7},
-         scratch.data());
+  set().attend({.keys = keys.head(),
+                .values = values.head(),
+                .scale = 0.125F,
+                .rows = rows.data(),
+                .n_rows = 7},
+               scratch.data());
   EXPECT_EQ(out, attend(set(), keys, values, masked, 0, 7));
   EXPECT_EQ(out[3], std::vector<float>(64, 0.0F)) << "an empty range";
 }

@@ -49,8 +49,8 @@ struct InstructionSet {
                             const void* activations, std::size_t stride, int n, float* out);
   std::array<Multiply, kWeightTypes> multiply{};
 
-  // A part of an attention; see attend() for all of it.
-  void (*attend)(const Attention& call, AttentionPart part, AttentionMemory memory) = nullptr;
+  // Attention of some rows; `scratch` as attention_scratch() says.
+  void (*attend)(const Attention& call, float* scratch) = nullptr;
 
   // Multiplies what lies in registers and the first-level cache, `rounds` times, and returns the
   // number of products of two 8-bit values that this was: for measuring how many the processor can.
@@ -58,9 +58,6 @@ struct InstructionSet {
 
   OffsetRule offset_rule(WeightType type) const;
 };
-
-// Attention of some rows; `scratch`: [attention_scratch()], aligned to 64 bytes.
-void attend(const InstructionSet& set, const Attention& call, float* scratch);
 
 // All that are built into this program and that its processor has, the fastest first; never empty,
 // for the last is plain C++.

@@ -51,14 +51,12 @@ std::size_t AttentionShares::memory_bytes(const ggml_tensor* op, int nth) {
   const AttentionShares layout(op, 0, nth, end);
   end = reinterpret_cast<std::uint8_t*>(layout.scratch_);
   // The fewer cells a call has, the more rows: the memory is for either.
-  const std::int64_t cells = all_cells(op);
   const auto rows = static_cast<int>(most_rows(op, nth, 1));
-  const auto wide = static_cast<std::int64_t>(kernels::attention_own(
-      rows, static_cast<int>(op->src[1]->ne[0]), static_cast<int>(op->src[2]->ne[0])));
-  const std::int64_t padding = static_cast<std::int64_t>(rows) * 2 * 64 + rows + 64;
-  const std::int64_t scores =
-      std::min(std::max(kMostScores, cells), static_cast<std::int64_t>(rows) * cells);
-  take<float>(&end, wide + padding + scores);
+  const std::int64_t cells = all_cells(op);
+  const std::size_t but_scores = kernels::attention_scratch(
+      rows, static_cast<int>(op->src[1]->ne[0]), static_cast<int>(op->src[2]->ne[0]), 64);
+  const std::int64_t scores = std::min(std::max(kMostScores, cells), rows * cells);
+  take<float>(&end, static_cast<std::int64_t>(but_scores) + scores);
   return reinterpret_cast<std::uintptr_t>(end);
 }
 
@@ -119,16 +117,15 @@ void AttentionShares::attend(const kernels::InstructionSet& set, const Tokens& t
     fill_rows(tokens, row, n);
     const std::int64_t head_rows = tokens.n * n_share_;
     const std::int64_t head = row / head_rows * n_share_;
-    kernels::attend(set,
-                    {.keys = cache_heads(op_, op_->src[1], head, tokens.stream),
-                     .values = cache_heads(op_, op_->src[2], head, tokens.stream),
-                     .scale = attention_parameter(op_, 0),
-                     .cells = listed ? cells_ : nullptr,
-                     .rows = rows_,
-                     .n_rows = n,
-                     .head_rows = static_cast<int>(head_rows),
-                     .first = static_cast<int>(row % head_rows)},
-                    scratch_);
+    set.attend({.keys = cache_heads(op_, op_->src[1], head, tokens.stream),
+                .values = cache_heads(op_, op_->src[2], head, tokens.stream),
+                .scale = attention_parameter(op_, 0),
+                .cells = listed ? cells_ : nullptr,
+                .rows = rows_,
+                .n_rows = n,
+                .head_rows = static_cast<int>(head_rows),
+                .first = static_cast<int>(row % head_rows)},
+               scratch_);
     row += n;
   }
 }

@@ -42,8 +42,8 @@ std::vector<float> attention(const InstructionSet& set) {
                                  .stride = kSize * sizeof(std::uint16_t),
                                  .size = kSize};
   std::vector<float> scratch(kernels::attention_scratch(1, kSize, kSize, kCells));
-  attend(set, {.keys = head, .values = head, .scale = 0.1F, .rows = &row, .n_rows = 1},
-         scratch.data());
+  set.attend({.keys = head, .values = head, .scale = 0.1F, .rows = &row, .n_rows = 1},
+             scratch.data());
   return out;
 }
 

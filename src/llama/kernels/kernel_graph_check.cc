@@ -194,13 +194,12 @@ std::vector<float> attention_one_by_one(const InstructionSet& plain, const Cache
           .stride = kKeyHeads * head_bytes,
           .size = kSize};
     };
-    kernels::attend(plain,
-                    {.keys = head(cells.keys),
-                     .values = head(cells.values),
-                     .scale = cache.scale,
-                     .rows = &row,
-                     .n_rows = 1},
-                    scratch.data());
+    plain.attend({.keys = head(cells.keys),
+                  .values = head(cells.values),
+                  .scale = cache.scale,
+                  .rows = &row,
+                  .n_rows = 1},
+                 scratch.data());
   }
   return out;
 }
