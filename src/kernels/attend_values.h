@@ -125,7 +125,8 @@ class AttendValues : AttendTiles<S> {
   }
 
   void write(int r) const {
-    const float inverse = divisors_[r] == 0.0F ? 0.0F : 1.0F / divisors_[r];
+    const float divisor = call_.rows[r].part != nullptr ? 1.0F : divisors_[r];
+    const float inverse = divisor == 0.0F ? 0.0F : 1.0F / divisor;
     for (int d = 0; d < call_.values.size; ++d) call_.rows[r].out[d] = sums(r)[d] * inverse;
   }
   void clear(float* sums) const {

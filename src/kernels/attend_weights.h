@@ -57,6 +57,7 @@ class AttendWeights : AttendTiles<S> {
     alignas(64) float lanes[kLanes];
     S::store_floats(lanes, largest);
     float most = largest_of(lanes);
+    if (query.part != nullptr) query.part->largest = most;
     if (most == kMinusInfinity) most = 0.0F;  // sees nothing: all weights are to be zero
     const Floats minus = S::set_float(-most);
     for (std::size_t c = 0; c < score_stride_; c += kLanes) {
@@ -93,7 +94,10 @@ class AttendWeights : AttendTiles<S> {
 #pragma GCC unroll 4
       for (int i = 0; i < kN; ++i) sum[i] += weights[i][c];
     }
-    for (int i = 0; i < kN; ++i) divisors_[r + i] = sum[i];
+    for (int i = 0; i < kN; ++i) {
+      divisors_[r + i] = sum[i];
+      if (call_.rows[r + i].part != nullptr) call_.rows[r + i].part->divisor = sum[i];
+    }
   }
 
   float* scores_;

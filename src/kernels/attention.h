@@ -4,7 +4,8 @@
 // What a row becomes depends on nothing but its query and the cells that it sees, in their order:
 // not on the other rows, on cells that it does not see, or on where its cells lie. A score is
 // computed dimension by dimension, the largest score is known before the first is exponentiated,
-// and the sums over cells go from cell to cell. All instruction sets give the same bits.
+// and the sums over cells go from cell to cell. Or by parts: each has a largest score and sums of
+// its own, and they are joined one after the other. All instruction sets give the same bits.
 //
 // Tested by attention_test.cc against a plain loop over the cells.
 #pragma once
@@ -29,6 +30,12 @@ struct CacheHeads {
   std::size_t head_stride = 0;
 };
 
+// What the weights of some cells are relative to, and their sum.
+struct AttentionPart {
+  float largest = -__builtin_huge_valf();  // score
+  float divisor = 0.0F;
+};
+
 // A query, and which cells it sees: of those that the call goes through, the ones from place
 // `begin` up to, not including, `end` whose mask is not minus infinity.
 struct QueryRow {
@@ -40,6 +47,9 @@ struct QueryRow {
   float sink = 0.0F;  // with `has_sink`: a score without a value, which takes its share
   bool has_sink = false;
   float* out = nullptr;  // [values.size]; zeros for a row that sees nothing
+  // Null, or the row is to be joined with what other cells give (InstructionSet::join): `out` gets
+  // the sums of weighted values, and this what they were weighted by. It has no sink then.
+  AttentionPart* part = nullptr;
 };
 
 struct Attention {

@@ -52,6 +52,14 @@ struct InstructionSet {
   // Attention of some rows; `scratch` as attention_scratch() says.
   void (*attend)(const Attention& call, float* scratch) = nullptr;
 
+  // Joins the sums, [size], of a row's next cells to those of the cells before.
+  void (*join)(float* sums, AttentionPart* part, const float* next_sums,
+               const AttentionPart& next_part, int size) = nullptr;
+
+  // What `row` becomes, to row.out, [size], from sums over all its cells.
+  void (*finish)(const QueryRow& row, const float* sums, const AttentionPart& part,
+                 int size) = nullptr;
+
   // Multiplies what lies in registers and the first-level cache, `rounds` times, and returns the
   // number of products of two 8-bit values that this was: for measuring how many the processor can.
   std::int64_t (*multiply_in_registers)(std::int64_t rounds) = nullptr;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/attend.h"
+#include "kernels/attend_join.h"
 #include "kernels/instruction_set.h"
 #include "kernels/peak.h"
 #include "kernels/quantise.h"
@@ -29,6 +30,8 @@ struct SetTable {
     set.supported = supported;
     set.quantise = quantise_groups<S>;
     set.attend = attend<S>;
+    set.join = join_parts<S>;
+    set.finish = finish_row<S>;
     set.multiply_in_registers = multiply_in_registers<S>;
     set.multiply[static_cast<std::size_t>(kF32)] = multiply_float_strip<S, FloatReader<S, kF32>>;
     set.multiply[static_cast<std::size_t>(kF16)] = multiply_float_strip<S, FloatReader<S, kF16>>;

@@ -64,30 +64,8 @@ std::int32_t list_open(const std::uint16_t* mask, std::uint16_t masked, int begi
   return n;
 }
 
-}  // namespace
-
-std::optional<WeightType> cache_type(const ggml_tensor* cells) {
-  switch (cells->type) {
-    case GGML_TYPE_F32:
-      return WeightType::kF32;
-    case GGML_TYPE_F16:
-      return WeightType::kF16;
-    case GGML_TYPE_BF16:
-      return WeightType::kBf16;
-    case GGML_TYPE_Q8_0:
-      return WeightType::kQ80;
-    default:
-      return std::nullopt;
-  }
-}
-
-float attention_parameter(const ggml_tensor* op, int i) {
-  float value = 0.0F;
-  std::memcpy(&value, reinterpret_cast<const char*>(op->op_params) + sizeof(float) * i,
-              sizeof value);
-  return value;
-}
-
+// The heads of stream `stream` from that on which head `head` of the queries looks at. `cells`: the
+// keys or the values of `op`.
 kernels::CacheHeads cache_heads(const ggml_tensor* op, const ggml_tensor* cells, std::int64_t head,
                                 std::int64_t stream) {
   const ggml_tensor* q = op->src[0];
@@ -100,6 +78,8 @@ kernels::CacheHeads cache_heads(const ggml_tensor* op, const ggml_tensor* cells,
           .head_stride = cells->nb[2]};
 }
 
+// The query of a token and head. Its range has all cells that are not masked. `before`: a row whose
+// range is taken where the mask is the same; or null.
 QueryRow query_row(const ggml_tensor* op, std::int64_t token, std::int64_t head,
                    std::int64_t stream, const QueryRow* before) {
   const ggml_tensor* mask = op->src[3];
@@ -124,11 +104,16 @@ QueryRow query_row(const ggml_tensor* op, std::int64_t token, std::int64_t head,
   return row;
 }
 
+// Whether two rows are of one text, or of texts that have cells in common: one sees the first cell
+// that the other sees.
 bool shares_cells(const QueryRow& a, const QueryRow& b) {
   if (a.mask == nullptr || a.begin >= a.end || b.begin >= b.end) return true;
   return a.mask[b.begin] != kMasked || b.mask[a.begin] != kMasked;
 }
 
+// The cells that some of the rows see, in `cells`, and the rows' ranges as places among them.
+// False, and nothing changed, where that is a range without gaps. `seen` and `cells`: [cells of the
+// cache]
 bool list_cells(QueryRow* rows, int n_rows, std::uint16_t* seen, std::int32_t* cells) {
   int begin = rows[0].begin;
   int end = rows[0].end;
@@ -166,6 +151,143 @@ bool list_cells(QueryRow* rows, int n_rows, std::uint16_t* seen, std::int32_t* c
     rows[r].end = place(rows[r].end);
   }
   return true;
+}
+
+}  // namespace
+
+std::optional<WeightType> cache_type(const ggml_tensor* cells) {
+  switch (cells->type) {
+    case GGML_TYPE_F32:
+      return WeightType::kF32;
+    case GGML_TYPE_F16:
+      return WeightType::kF16;
+    case GGML_TYPE_BF16:
+      return WeightType::kBf16;
+    case GGML_TYPE_Q8_0:
+      return WeightType::kQ80;
+    default:
+      return std::nullopt;
+  }
+}
+
+float attention_parameter(const ggml_tensor* op, int i) {
+  float value = 0.0F;
+  std::memcpy(&value, reinterpret_cast<const char*>(op->op_params) + sizeof(float) * i,
+              sizeof value);
+  return value;
+}
+
+std::int64_t TextRows::most_tokens(const ggml_tensor* op) {
+  // Reading a tile of keys for 64 rows costs next to nothing.
+  constexpr std::int64_t kMostRows = 64;
+  const std::int64_t share = op->src[0]->ne[2] / op->src[1]->ne[2];
+  return std::clamp<std::int64_t>(kMostRows / share, 1, op->src[0]->ne[1]);
+}
+
+TextRows::TextRows(const ggml_tensor* op, std::uint8_t** memory)
+    : op_(op), share_(static_cast<int>(op->src[0]->ne[2] / op->src[1]->ne[2])) {
+  const auto n_cells = static_cast<std::size_t>(op->src[1]->ne[1]);
+  const auto n_tokens = static_cast<std::size_t>(most_tokens(op));
+  most_bounds_ = n_cells / kPartCells + 2;
+  tokens_ = take<QueryRow>(memory, n_tokens);
+  n_parts_ = take<std::int32_t>(memory, n_tokens);
+  bounds_ = take<std::int32_t>(memory, n_tokens * most_bounds_);
+  seen_ = take<std::uint16_t>(memory, n_cells);
+  cells_ = take<std::int32_t>(memory, n_cells);
+}
+
+int TextRows::load(std::int64_t stream, std::int64_t first) {
+  stream_ = stream;
+  first_ = first;
+  n_tokens_ = 0;
+  const std::int64_t end = std::min(first + most_tokens(op_), op_->src[0]->ne[1]);
+  for (std::int64_t t = first; t < end; ++t) {
+    QueryRow& row = tokens_[n_tokens_];
+    row = query_row(op_, t, 0, stream, n_tokens_ > 0 ? &tokens_[n_tokens_ - 1] : nullptr);
+    // The cells of several texts lie between each other, and none sees another's.
+    if (!shares_cells(tokens_[0], row)) break;
+    ++n_tokens_;
+  }
+  listed_ = list_cells(tokens_, n_tokens_, seen_, cells_);
+  most_parts_ = 0;
+  for (int t = 0; t < n_tokens_; ++t) {
+    cut(t, bounds_ + static_cast<std::size_t>(t) * most_bounds_);
+    most_parts_ = std::max(most_parts_, n_parts_[t]);
+  }
+  widest_ = 0;
+  for (int part = 0; part < most_parts_; ++part) {
+    int begin = tokens_[0].end;
+    int last = 0;
+    for (int t = 0; t < n_tokens_; ++t) {
+      if (part >= n_parts_[t]) continue;
+      const std::int32_t* bounds = bounds_ + static_cast<std::size_t>(t) * most_bounds_;
+      begin = std::min(begin, bounds[part]);
+      last = std::max(last, bounds[part + 1]);
+    }
+    widest_ = std::max(widest_, last - begin);
+  }
+  return n_tokens_;
+}
+
+// Where a token's parts begin and end.
+void TextRows::cut(int token, std::int32_t* bounds) {
+  const QueryRow& row = tokens_[token];
+  int n = 0;
+  bounds[0] = row.begin;
+  if (row.mask == nullptr) {
+    for (int c = row.begin + kPartCells; c < row.end; c += kPartCells) bounds[++n] = c;
+  } else {
+    const auto count = [&](int from, int to) {
+      int seen = 0;
+      for (int c = from; c < to; ++c) seen += row.mask[listed_ ? cells_[c] : c] != kMasked ? 1 : 0;
+      return seen;
+    };
+    int left = kPartCells;
+    for (int c = row.begin; c < row.end;) {
+      // A part ends where its last cell is followed by another that the row sees.
+      const int to = std::min(c + std::max(left, 1), row.end);
+      const int seen = count(c, to);
+      if (left == 0 && seen > 0) {
+        bounds[++n] = c;
+        left = kPartCells;
+        continue;
+      }
+      left -= seen;
+      c = to;
+    }
+  }
+  bounds[++n] = row.end;
+  n_parts_[token] = n;
+}
+
+QueryRow TextRows::row(int row, int part) const {
+  const int token = token_of(row);
+  QueryRow one = this->row(row);
+  const std::int32_t* bounds = bounds_ + static_cast<std::size_t>(token) * most_bounds_;
+  one.begin = part < n_parts_[token] ? bounds[part] : 0;
+  one.end = part < n_parts_[token] ? bounds[part + 1] : 0;
+  return one;
+}
+
+QueryRow TextRows::row(int row) const {
+  const int token = token_of(row);
+  const int head = row / head_rows() * share_ + row % share_;
+  QueryRow one = query_row(op_, first_ + token, head, stream_, &tokens_[token]);
+  one.begin = tokens_[token].begin;
+  one.end = tokens_[token].end;
+  return one;
+}
+
+kernels::Attention TextRows::call(int first, const QueryRow* rows, int n_rows) const {
+  const int head = first / head_rows() * share_;
+  return {.keys = cache_heads(op_, op_->src[1], head, stream_),
+          .values = cache_heads(op_, op_->src[2], head, stream_),
+          .scale = attention_parameter(op_, 0),
+          .cells = listed_ ? cells_ : nullptr,
+          .rows = rows,
+          .n_rows = n_rows,
+          .head_rows = head_rows(),
+          .first = first % head_rows()};
 }
 
 }  // namespace outrider::llama

@@ -2,6 +2,7 @@
 // kernels/attention.h takes them. `op` is one that kernel_attention_takes().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -17,23 +18,67 @@ std::optional<kernels::WeightType> cache_type(const ggml_tensor* cells);
 // Parameter i of the operation: the scale, the bias that grows with the distance, the soft cap.
 float attention_parameter(const ggml_tensor* op, int i);
 
-// The heads of stream `stream` from that on which head `head` of the queries looks at. `cells`: the
-// keys or the values of `op`.
-kernels::CacheHeads cache_heads(const ggml_tensor* op, const ggml_tensor* cells, std::int64_t head,
-                                std::int64_t stream);
+// Some tokens of a stream that see cells of one text, whose rows are all of their heads': of one
+// head of keys behind those of the one before, there of one token behind those of the one before.
+//
+// A row's cells are taken in parts of kPartCells that it sees, from its first on, whatever lies
+// between them; so parts, too, depend on nothing but the row.
+class TextRows {
+ public:
+  static constexpr int kPartCells = 256;
 
-// The query of a token and head. Its range has all cells that are not masked. `before`: a row whose
-// range is taken where the mask is the same; or null.
-kernels::QueryRow query_row(const ggml_tensor* op, std::int64_t token, std::int64_t head,
-                            std::int64_t stream, const kernels::QueryRow* before);
+  // Tokens that are taken together at most.
+  static std::int64_t most_tokens(const ggml_tensor* op);
 
-// Whether two rows are of one text, or of texts that have cells in common: one sees the first cell
-// that the other sees.
-bool shares_cells(const kernels::QueryRow& a, const kernels::QueryRow& b);
+  // `memory`: moves behind what this needs of it, a multiple of 64 bytes. Null: only that.
+  TextRows(const ggml_tensor* op, std::uint8_t** memory);
 
-// The cells that some of the rows see, in `cells`, and the rows' ranges as places among them.
-// False, and nothing changed, where that is a range without gaps. `seen` and `cells`: [cells of the
-// cache]
-bool list_cells(kernels::QueryRow* rows, int n_rows, std::uint16_t* seen, std::int32_t* cells);
+  // Those from token `first` of the stream on. Returns how many tokens.
+  int load(std::int64_t stream, std::int64_t first);
+
+  int count() const { return n_tokens_ * static_cast<int>(op_->src[0]->ne[2]); }
+  int parts() const { return most_parts_; }
+  // The most places from the first to the last cell of a part, of all rows together.
+  int widest() const { return widest_; }
+
+  // How many parts a row has, at least one.
+  int parts_of(int row) const { return n_parts_[token_of(row)]; }
+
+  // A row with one part of its cells, or all of them; none for a part that it does not have.
+  kernels::QueryRow row(int row, int part) const;
+  kernels::QueryRow row(int row) const;
+
+  // An attention of `rows`, which are those from `first` on, cells cut as the caller wants it.
+  kernels::Attention call(int first, const kernels::QueryRow* rows, int n_rows) const;
+
+ private:
+  int head_rows() const { return n_tokens_ * share_; }
+  int token_of(int row) const { return row % head_rows() / share_; }
+  void cut(int token, std::int32_t* bounds);
+
+  const ggml_tensor* op_;
+  int share_;  // heads of queries to a head of keys
+  std::size_t most_bounds_;
+  kernels::QueryRow* tokens_;  // as the first head sees them
+  std::int32_t* n_parts_;      // of each token
+  std::int32_t* bounds_;       // of the parts of each token, [most_bounds_] each
+  std::uint16_t* seen_;        // [cells]
+  std::int32_t* cells_;        // [cells]
+  std::int64_t stream_ = 0;
+  std::int64_t first_ = 0;
+  int n_tokens_ = 0;
+  int most_parts_ = 0;
+  int widest_ = 0;
+  bool listed_ = false;
+};
+
+// The next `n` of `memory`, which moves behind them to a multiple of 64 bytes.
+template <class T>
+T* take(std::uint8_t** memory, std::size_t n) {
+  auto* at = reinterpret_cast<T*>(*memory);
+  *memory = reinterpret_cast<std::uint8_t*>(reinterpret_cast<std::uintptr_t>(*memory) +
+                                            GGML_PAD(n * sizeof(T), 64));
+  return at;
+}
 
 }  // namespace outrider::llama

@@ -14,10 +14,11 @@ bool is_taken_cache(const ggml_tensor* cells) {
          cells->nb[0] == ggml_type_size(cells->type);
 }
 
-// Null, or a value for each cell; tokens, heads and streams beyond it begin again.
+// Null, or a value for each cell, the same for all heads; tokens and streams beyond it begin again.
 bool is_taken_mask(const ggml_tensor* mask, std::int64_t n_cells) {
-  return mask == nullptr || (mask->type == GGML_TYPE_F16 && mask->nb[0] == sizeof(std::uint16_t) &&
-                             mask->ne[0] >= n_cells && !ggml_is_empty(mask));
+  return mask == nullptr ||
+         (mask->ne[2] == 1 && mask->type == GGML_TYPE_F16 && mask->nb[0] == sizeof(std::uint16_t) &&
+          mask->ne[0] >= n_cells && !ggml_is_empty(mask));
 }
 
 // Null, or a value for each head of the queries, one behind the other.

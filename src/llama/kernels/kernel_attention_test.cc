@@ -229,13 +229,13 @@ TEST_F(KernelAttentionTest, OverManyCellsEachTokenIsWhatItIsAlone) {
   }
   const auto run = [&](ggml_tensor* queries, ggml_tensor* masks, int nth) {
     ggml_tensor* out = ggml_flash_attn_ext(g, queries, k, v, masks, 0.2F, 0.0F, 0.0F);
-    const std::size_t each = AttentionShares::memory_bytes(out, nth);
+    const std::size_t each = attention_share_bytes(out, nth);
     std::vector<float> memory(each / sizeof(float) + 16);
     void* at = memory.data();
     std::size_t room = memory.size() * sizeof(float);
     auto* aligned = static_cast<std::uint8_t*>(std::align(64, each, at, room));
     for (int ith = 0; ith < nth; ++ith) {
-      AttentionShares(out, ith, nth, aligned).run(*kernels::instruction_sets().front());
+      run_attention_share(*kernels::instruction_sets().front(), out, ith, nth, aligned);
     }
     const auto* data = static_cast<const float*>(out->data);
     return std::vector<float>(data, data + ggml_nelements(out));
@@ -276,8 +276,7 @@ TEST_F(KernelAttentionTest, ThePlannedMemoryIsEnoughForFewerThreads) {
         const ggml_cplan plan = ggml_graph_plan(graph, planned, nullptr);
         std::size_t most = 0;
         for (int n = 1; n <= planned; ++n) {
-          most =
-              std::max(most, static_cast<std::size_t>(n) * AttentionShares::memory_bytes(out, n));
+          most = std::max(most, static_cast<std::size_t>(n) * attention_share_bytes(out, n));
         }
         EXPECT_GE(plan.work_size, most) << n_tokens << " tokens, " << planned << " threads";
         EXPECT_LT(most, static_cast<std::size_t>(planned) * (std::size_t{6} << 20));

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "ggml-cpu-impl.h"
+#include "llama/kernels/attention_parts.h"
 #include "llama/kernels/attention_shares.h"
 #include "llama/kernels/kernel_buffer.h"
 #include "llama/kernels/kernel_experts.h"
@@ -171,6 +172,20 @@ class Products : public ggml::cpu::tensor_traits {
   }
 };
 
+// False, and nothing was computed, where it is not the better way.
+bool attend_by_parts(const ggml_compute_params* params, const ggml_tensor* op,
+                     std::uint8_t* memory) {
+  if (!AttentionParts::may_suit(op, params->nth)) return false;
+  const AttentionParts parts(op, params->ith, params->nth, memory);
+  if (!parts.suits()) return false;
+  for (Pieces pieces(params); pieces.current() < parts.count(); pieces.advance()) {
+    parts.run(*kernel_set(), static_cast<int>(pieces.current()));
+  }
+  ggml_barrier(params->threadpool);
+  parts.join(*kernel_set());
+  return true;
+}
+
 class Attentions : public ggml::cpu::tensor_traits {
   static constexpr std::size_t kLine = 64;
 
@@ -179,8 +194,10 @@ class Attentions : public ggml::cpu::tensor_traits {
     // It may be computed with fewer threads than were planned, and then in other shares.
     size = 0;
     for (int n = 1; n <= n_threads; ++n) {
-      const std::size_t each = AttentionShares::memory_bytes(op, n);
-      size = std::max(size, static_cast<std::size_t>(n) * each);
+      size = std::max(size, static_cast<std::size_t>(n) * attention_share_bytes(op, n));
+      if (AttentionParts::may_suit(op, n)) {
+        size = std::max(size, AttentionParts::memory_bytes(op, n));
+      }
     }
     size += kLine;
     return true;
@@ -189,10 +206,10 @@ class Attentions : public ggml::cpu::tensor_traits {
     const auto begin =
         (reinterpret_cast<std::uintptr_t>(params->wdata) + kLine - 1) / kLine * kLine;
     auto* memory = reinterpret_cast<std::uint8_t*>(begin);
-    const std::size_t each = AttentionShares::memory_bytes(op, params->nth);
-    AttentionShares(op, params->ith, params->nth,
-                    memory + static_cast<std::size_t>(params->ith) * each)
-        .run(*kernel_set());
+    if (attend_by_parts(params, op, memory)) return true;
+    const auto ith = static_cast<std::size_t>(params->ith);
+    run_attention_share(*kernel_set(), op, params->ith, params->nth,
+                        memory + ith * attention_share_bytes(op, params->nth));
     return true;
   }
 };

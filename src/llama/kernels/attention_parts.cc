@@ -1,0 +1,95 @@
+#include "llama/kernels/attention_parts.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace outrider::llama {
+namespace {
+
+using kernels::AttentionPart;
+using kernels::QueryRow;
+
+int XT() {
+  static const int x = getenv("XT") ? atoi(getenv("XT")) : 4;
+  return x;
+}
+const std::int64_t kMostTokens = XT();
+// What the parts give: 16 MiB.
+constexpr std::size_t kMostSums = std::size_t{1} << 22;
+// Places of a part: more where the cells of texts that have some in common lie between each other.
+constexpr int kWidest = 2 * TextRows::kPartCells;
+
+std::size_t value_size(const ggml_tensor* op) {
+  return static_cast<std::size_t>(op->src[2]->ne[0]);
+}
+std::size_t all_rows(const ggml_tensor* op) {
+  return static_cast<std::size_t>(op->src[0]->ne[1] * op->src[0]->ne[2]);
+}
+std::size_t most_parts(const ggml_tensor* op) {
+  return static_cast<std::size_t>(op->src[1]->ne[1]) / TextRows::kPartCells + 1;
+}
+std::size_t scratch_floats(const ggml_tensor* op) {
+  return kernels::attention_scratch(static_cast<int>(all_rows(op)),
+                                    static_cast<int>(op->src[1]->ne[0]),
+                                    static_cast<int>(value_size(op)), kWidest);
+}
+std::size_t own_bytes(const ggml_tensor* op) {
+  std::uint8_t* end = nullptr;
+  const TextRows text(op, &end);
+  take<QueryRow>(&end, all_rows(op));
+  take<float>(&end, scratch_floats(op));
+  return reinterpret_cast<std::uintptr_t>(end);
+}
+
+}  // namespace
+
+bool AttentionParts::may_suit(const ggml_tensor* op, int nth) {
+  const bool shares_cut_heads = op->src[1]->ne[2] % nth != 0;
+  return nth > 1 && shares_cut_heads && op->src[0]->ne[3] == 1 &&
+         op->src[0]->ne[1] <= kMostTokens && op->src[1]->ne[1] > TextRows::kPartCells &&
+         most_parts(op) * all_rows(op) * value_size(op) <= kMostSums;
+}
+
+std::size_t AttentionParts::memory_bytes(const ggml_tensor* op, int nth) {
+  std::uint8_t* end = nullptr;
+  take<float>(&end, most_parts(op) * all_rows(op) * value_size(op));
+  take<AttentionPart>(&end, most_parts(op) * all_rows(op));
+  return reinterpret_cast<std::uintptr_t>(end) + static_cast<std::size_t>(nth) * own_bytes(op);
+}
+
+AttentionParts::AttentionParts(const ggml_tensor* op, int ith, int nth, std::uint8_t* memory)
+    : ith_(ith),
+      nth_(nth),
+      size_(value_size(op)),
+      sums_(take<float>(&memory, most_parts(op) * all_rows(op) * size_)),
+      parts_(take<AttentionPart>(&memory, most_parts(op) * all_rows(op))),
+      own_(memory + static_cast<std::size_t>(ith) * own_bytes(op)),
+      text_(op, &own_),
+      rows_(take<QueryRow>(&own_, all_rows(op))),
+      scratch_(take<float>(&own_, scratch_floats(op))) {
+  const bool one_text = text_.load(0, 0) == op->src[0]->ne[1];
+  suits_ = one_text && text_.parts() >= nth && text_.widest() <= kWidest;
+}
+
+void AttentionParts::run(const kernels::InstructionSet& set, int part) const {
+  for (int r = 0; r < text_.count(); ++r) {
+    rows_[r] = text_.row(r, part);
+    if (text_.parts_of(r) == 1 && part == 0) continue;
+    rows_[r].has_sink = false;
+    rows_[r].part = &this->part(part, r);
+    rows_[r].out = sums(part, r);
+  }
+  set.attend(text_.call(0, rows_, text_.count()), scratch_);
+}
+
+void AttentionParts::join(const kernels::InstructionSet& set) const {
+  const int size = static_cast<int>(size_);
+  const std::int64_t n = text_.count();
+  for (auto r = static_cast<int>(n * ith_ / nth_); r < n * (ith_ + 1) / nth_; ++r) {
+    const int parts = text_.parts_of(r);
+    for (int p = 1; p < parts; ++p) set.join(sums(0, r), &part(0, r), sums(p, r), part(p, r), size);
+    if (parts > 1) set.finish(text_.row(r), sums(0, r), part(0, r), size);
+  }
+}
+
+}  // namespace outrider::llama
