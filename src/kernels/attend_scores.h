@@ -39,7 +39,10 @@ class AttendScores : AttendTiles<S> {
   template <class Reader>
   void score() {
     const CacheHeads& keys = call_.keys;
-    Tiles::template each_tile<Reader>(keys, [&](int cell, int head, auto& ahead) {
+    const auto stretch = Tiles::stretch_of(keys, seen_.first, seen_.end);
+    const auto values = Tiles::stretch_of(call_.values, seen_.first, seen_.end);
+    Tiles::fetch_first(stretch);
+    Tiles::each_tile(stretch, values, [&](int cell, int head, auto& ahead) {
       read_columns<S, Reader>(cells_, at(head, keys.head_stride), keys.size, columns_);
       for (int r = Tiles::begin_row(head); r < Tiles::end_row(head); ++r) {
         if (!Tiles::sees(r, cell)) {

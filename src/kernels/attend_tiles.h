@@ -39,19 +39,32 @@ class AttendTiles {
   }
   int count(int cell) const { return seen_.end - cell < kLanes ? seen_.end - cell : kLanes; }
 
+  // Cells of some heads, as they are gone through.
+  struct Stretch {
+    const CacheHeads& heads;
+    std::size_t bytes;  // of a cell: in a cache heads lie side by side; else of the first
+    int begin;
+    int end;
+  };
+  Stretch stretch_of(const CacheHeads& heads, int begin, int end) const {
+    std::size_t bytes = 0;
+    with_reader<S>(heads.type, [&]<class Reader>() { bytes = Reader::bytes(heads.size); });
+    const bool together = heads.head_stride == bytes;
+    return {heads, bytes * static_cast<std::size_t>(together ? call_.n_heads() : 1), begin, end};
+  }
+
   // Fetches cells that come later, a line whenever next() is called. Processors do not foresee
   // where the next cell lies; and many lines at once would hold up the cells in work: fetched tile
   // by tile, 8,192 cells took 118 us a head in place of 90 (Zen 5, three heads together).
   class Ahead {
    public:
-    // `bytes`: of a cell.
-    Ahead(const AttendTiles& tiles, const CacheHeads& heads, std::size_t bytes)
-        : tiles_(tiles), heads_(heads), bytes_(bytes) {}
+    explicit Ahead(const AttendTiles& tiles) : tiles_(tiles) {}
 
-    // From now on the cells from `begin` up to `end`.
-    void set(int begin, int end) {
+    // From now on these cells, as far as there are any.
+    void set(const Stretch& stretch, int begin, int end) {
+      stretch_ = &stretch;
       cell_ = begin;
-      end_ = end;
+      end_ = end < stretch.end ? end : stretch.end;
       if (cell_ < end_) begin_cell();
     }
     [[gnu::always_inline]] void next() {
@@ -68,14 +81,13 @@ class AttendTiles {
 
    private:
     void begin_cell() {
-      line_ = tiles_.bytes_of(heads_, cell_);
-      last_ = line_ + bytes_;
+      line_ = tiles_.bytes_of(stretch_->heads, cell_);
+      last_ = line_ + stretch_->bytes;
       line_ -= reinterpret_cast<std::uintptr_t>(line_) % 64;
     }
 
     const AttendTiles& tiles_;
-    const CacheHeads& heads_;
-    std::size_t bytes_;
+    const Stretch* stretch_ = nullptr;
     int cell_ = 0;
     int end_ = 0;
     const std::uint8_t* line_ = nullptr;
@@ -83,28 +95,31 @@ class AttendTiles {
   };
 
   // Calls function(cell, head, ahead) for the first cell of each tile and each head, when cells_
-  // says where the tile lies.
-  template <class Reader, class Function>
-  void each_tile(const CacheHeads& heads, const Function& function) {
+  // says where the tile lies. What the `next` stretch begins with is fetched in the end.
+  template <class Function>
+  void each_tile(const Stretch& stretch, const Stretch& next, const Function& function) {
     const int n = call_.n_heads();
-    // In a cache heads lie side by side; where they do not, the first alone is fetched.
-    const std::size_t bytes = Reader::bytes(heads.size);
-    const bool together = heads.head_stride == bytes;
-    Ahead ahead(*this, heads, together ? bytes * static_cast<std::size_t>(n) : bytes);
-    const auto up_to = [this](int cell) { return cell < seen_.end ? cell : seen_.end; };
-    ahead.set(seen_.first, up_to(seen_.first + kTilesAhead * kLanes));
-    ahead.rest();
-    for (int cell = seen_.first; cell < seen_.end; cell += kLanes) {
+    Ahead ahead(*this);
+    int later = stretch.begin + kTilesAhead * kLanes;
+    for (int cell = stretch.begin; cell < stretch.end; cell += kLanes, later += kLanes) {
       for (int c = 0; c < kLanes; ++c) {
-        cells_[c] = bytes_of(heads, c < count(cell) ? cell + c : cell);
+        cells_[c] = bytes_of(stretch.heads, c < count(cell) ? cell + c : cell);
       }
-      const int later = cell + kTilesAhead * kLanes;
+      const bool goes_on = later < stretch.end;
+      const int tiles = (stretch.end - stretch.begin + kLanes - 1) / kLanes;
+      const int from = goes_on ? later : later - stretch.begin - tiles * kLanes + next.begin;
       for (int head = 0; head < n; ++head) {
-        ahead.set(up_to(later + kLanes * head / n), up_to(later + kLanes * (head + 1) / n));
+        ahead.set(goes_on ? stretch : next, from + kLanes * head / n,
+                  from + kLanes * (head + 1) / n);
         function(cell, head, ahead);
         ahead.rest();
       }
     }
+  }
+  void fetch_first(const Stretch& stretch) const {
+    Ahead ahead(*this);
+    ahead.set(stretch, stretch.begin, stretch.begin + kTilesAhead * kLanes);
+    ahead.rest();
   }
 
   // --- Rows

@@ -38,7 +38,9 @@ class AttendValues : AttendTiles<S> {
   template <class Reader>
   void add() {
     for (int r = 0; r < call_.n_rows; ++r) clear(sums(r));
-    Tiles::template each_tile<Reader>(call_.values, [&](int cell, int head, auto& ahead) {
+    const auto stretch = Tiles::stretch_of(call_.values, seen_.first, seen_.end);
+    const auto keys = Tiles::stretch_of(call_.keys, seen_.end, call_.later);
+    Tiles::each_tile(stretch, keys, [&](int cell, int head, auto& ahead) {
       const bool few = end_row(head) - begin_row(head) <= Tiles::kRowsAtOnce;
       if (!few) read_values<Reader>(head, cell);
       Tiles::each_rows(head, cell, [&]<int kN>(int r) {
@@ -109,7 +111,8 @@ class AttendValues : AttendTiles<S> {
   template <class Reader>
   void add_seen_cells(int head, int r) {
     clear(sums(r));
-    Tiles::template each_tile<Reader>(call_.values, [&](int cell, int of, auto& /*ahead*/) {
+    const auto stretch = Tiles::stretch_of(call_.values, seen_.first, seen_.end);
+    Tiles::each_tile(stretch, stretch, [&](int cell, int of, auto& /*ahead*/) {
       if (of != head || !Tiles::sees(r, cell)) return;
       read_values<Reader>(head, cell);
       for (int c = 0; c < count(cell); ++c) {

@@ -58,6 +58,9 @@ struct Attention {
   float scale = 1.0F;  // of the products of queries and keys
   // The cells to go through, rising: those that no row sees need not be read. Null: all, in order.
   const std::int32_t* cells = nullptr;
+  // Up to which place a later call goes on behind the last one that these rows see; what it begins
+  // with is fetched.
+  int later = 0;
   const QueryRow* rows = nullptr;  // [n_rows], those of a head behind those of the one before
   int n_rows = 0;
   // Rows of a head; 0: all are of the first.

@@ -321,6 +321,86 @@ TEST_P(AttentionTest, HeadsTogetherAreWhatEachIsByItself) {
   }
 }
 
+// The rows of `heads`, their cells in parts that begin at `bounds`, joined one after the other.
+HeadsTogether::Out joined(const InstructionSet& set, HeadsTogether* heads,
+                          const std::vector<int>& bounds, bool sinks) {
+  const int n = HeadsTogether::kHeads * HeadsTogether::kRows;
+  const int size = HeadsTogether::kValues;
+  HeadsTogether::Out out;
+  const Attention whole = heads->call(0, n, &out);
+  std::vector<QueryRow> all(whole.rows, whole.rows + n);
+  HeadsTogether::Out sums(static_cast<std::size_t>(n), std::vector<float>(size, NAN));
+  HeadsTogether::Out next = sums;
+  std::vector<AttentionPart> parts(static_cast<std::size_t>(n));
+  std::vector<AttentionPart> next_parts = parts;
+  std::vector<float> scratch(
+      attention_scratch(n, HeadsTogether::kKeys, size, HeadsTogether::kCells));
+  for (std::size_t p = 0; p + 1 < bounds.size(); ++p) {
+    std::vector<QueryRow> rows = all;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      rows[r].begin = bounds[p];
+      rows[r].end = std::min(rows[r].end, bounds[p + 1]);
+      rows[r].out = p == 0 ? sums[r].data() : next[r].data();
+      rows[r].part = p == 0 ? &parts[r] : &next_parts[r];
+    }
+    Attention call = whole;
+    call.rows = rows.data();
+    call.later = HeadsTogether::kCells;
+    set.attend(call, scratch.data());
+    for (std::size_t r = 0; r < rows.size() && p > 0; ++r) {
+      set.join(sums[r].data(), &parts[r], next[r].data(), next_parts[r], size);
+    }
+  }
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    all[r].has_sink = sinks;
+    all[r].sink = 0.5F;
+    set.finish(all[r], sums[r].data(), parts[r], size);
+  }
+  return out;
+}
+
+TEST_P(AttentionTest, PartsOfTheCellsJoinedAreAllOfThem) {
+  const InstructionSet& scalar = *instruction_sets().back();
+  for (const WeightType type : {WeightType::kF16, WeightType::kBf16, WeightType::kQ80}) {
+    HeadsTogether heads(type, &random_);
+    const auto want = heads.one_by_one(set());
+    for (const std::vector<int>& bounds :
+         {std::vector<int>{0, 150}, {0, 75, 150}, {0, 1, 33, 100, 149, 150}, {0, 120, 140, 150}}) {
+      const auto got = joined(set(), &heads, bounds, false);
+      for (std::size_t r = 0; r < want.size(); ++r) {
+        for (std::size_t d = 0; d < want[r].size(); ++d) {
+          ASSERT_NEAR(got[r][d], want[r][d], 1e-6 * (1.0 + std::fabs(want[r][d]))) << "row " << r;
+        }
+      }
+      for (const bool sinks : {false, true}) {
+        ASSERT_EQ(joined(set(), &heads, bounds, sinks), joined(scalar, &heads, bounds, sinks));
+      }
+    }
+  }
+}
+
+TEST_P(AttentionTest, ASinkTakesItsShareOfJoinedPartsAsOfAll) {
+  HeadsTogether heads(WeightType::kF16, &random_);
+  const auto without = joined(set(), &heads, {0, 75, 150}, false);
+  const auto with = joined(set(), &heads, {0, 75, 150}, true);
+  HeadsTogether::Out want;
+  Attention call = heads.call(0, static_cast<int>(with.size()), &want);
+  std::vector<QueryRow> rows(call.rows, call.rows + call.n_rows);
+  for (QueryRow& row : rows) {
+    row.has_sink = true;
+    row.sink = 0.5F;
+  }
+  call.rows = rows.data();
+  std::vector<float> scratch(attention_scratch(call.n_rows, heads.kKeys, heads.kValues, 150));
+  set().attend(call, scratch.data());
+  EXPECT_NE(with, without);
+  for (std::size_t r = 0; r < want.size(); ++r) {
+    for (std::size_t d = 0; d < want[r].size(); ++d) {
+      ASSERT_NEAR(with[r][d], want[r][d], 1e-6 * (1.0 + std::fabs(want[r][d]))) << "row " << r;
+    }
+  }
+}
+
 // Masks here are as long as their rows' ranges and no longer: the sanitizers see what is read.
 TEST_P(AttentionTest, ARowsRangeCutsWhatItSeesAsAMaskWould) {
   const int n_cells = 130;

@@ -279,11 +279,14 @@ QueryRow TextRows::row(int row) const {
 }
 
 kernels::Attention TextRows::call(int first, const QueryRow* rows, int n_rows) const {
+  int later = 0;
+  for (int t = 0; t < n_tokens_; ++t) later = std::max(later, tokens_[t].end);
   const int head = first / head_rows() * share_;
   return {.keys = cache_heads(op_, op_->src[1], head, stream_),
           .values = cache_heads(op_, op_->src[2], head, stream_),
           .scale = attention_parameter(op_, 0),
           .cells = listed_ ? cells_ : nullptr,
+          .later = later,
           .rows = rows,
           .n_rows = n_rows,
           .head_rows = head_rows(),
