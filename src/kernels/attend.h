@@ -19,10 +19,8 @@ namespace outrider::kernels {
 
 template <class S>
 void attend(const Attention& call, float* scratch) {
-  const SeenRange seen = seen_range(call);
   float* scores = scratch;
-  float* divisors =
-      scores + static_cast<std::size_t>(call.n_rows) * attention_padded(seen.end - seen.first + 32);
+  float* divisors = scores + static_cast<std::size_t>(call.n_rows) * attention_stride(call);
   float* rest = divisors + attention_padded(call.n_rows);
   AttendScores<S>(call, scores, rest).run();
   AttendWeights<S>(call, scores, divisors).run();

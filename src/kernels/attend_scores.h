@@ -18,7 +18,7 @@ class AttendScores : AttendTiles<S> {
   using Tiles::seen_;
 
  public:
-  // `scores`: [rows, score_stride_], of cells from the first seen on. `rest`: what
+  // `scores` as AttendTiles says. `rest`: what
   // attention_scratch() has for it.
   AttendScores(const Attention& call, float* scores, float* rest)
       : Tiles(call), scores_(scores), key_stride_(Tiles::padded(call.keys.size)), queries_(rest) {
@@ -44,11 +44,6 @@ class AttendScores : AttendTiles<S> {
     Tiles::fetch_first(stretch);
     Tiles::each_tile(stretch, values, [&](int cell, int head, auto& ahead) {
       read_columns<S, Reader>(cells_, at(head, keys.head_stride), keys.size, columns_);
-      for (int r = Tiles::begin_row(head); r < Tiles::end_row(head); ++r) {
-        if (!Tiles::sees(r, cell)) {
-          S::store_floats(scores(r, cell), S::set_float(kMinusInfinity));
-        }
-      }
       Tiles::each_rows(head, cell, [&]<int kN>(int r) {
         Tiles::template multiply<kN>(
             queries_ + at(r, key_stride_), key_stride_, keys.size,
@@ -64,9 +59,7 @@ class AttendScores : AttendTiles<S> {
     });
   }
 
-  float* scores(int r, int cell) const {
-    return scores_ + at(r, score_stride_) + (cell - seen_.first);
-  }
+  float* scores(int r, int cell) const { return Tiles::score_at(scores_, r, cell); }
 
   // Cells that the row does not see get minus infinity, whatever their score.
   void mask_scores(const QueryRow& query, int cell, float* scores) {

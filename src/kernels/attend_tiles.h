@@ -24,7 +24,7 @@ class AttendTiles {
   static constexpr int kTilesAhead = 2;
 
   explicit AttendTiles(const Attention& call)
-      : call_(call), seen_(seen_range(call)), score_stride_(padded(seen_.end - seen_.first)) {}
+      : call_(call), seen_(seen_range(call)), score_stride_(attention_stride(call)) {}
 
   static std::size_t padded(int n) { return padded_lanes<S>(n); }
   static std::size_t at(int row, std::size_t stride) {
@@ -102,6 +102,7 @@ class AttendTiles {
     Ahead ahead(*this);
     int later = stretch.begin + kTilesAhead * kLanes;
     for (int cell = stretch.begin; cell < stretch.end; cell += kLanes, later += kLanes) {
+      if (!is_seen(cell)) continue;
       for (int c = 0; c < kLanes; ++c) {
         cells_[c] = bytes_of(stretch.heads, c < count(cell) ? cell + c : cell);
       }
@@ -136,15 +137,38 @@ class AttendTiles {
   bool sees(int row, int cell) const {
     return call_.rows[row].begin < cell + kLanes && call_.rows[row].end > cell;
   }
+  bool is_seen(int cell) const {
+    int r = 0;
+    while (r < call_.n_rows && !sees(r, cell)) ++r;
+    return r < call_.n_rows;
+  }
+  // The first tile that a row sees some cells of, and the end of the last.
+  int first_cell(int row) const {
+    return seen_.first + (call_.rows[row].begin - seen_.first) / kLanes * kLanes;
+  }
+  int end_cell(int row) const {
+    return seen_.first + (call_.rows[row].end - seen_.first + kLanes - 1) / kLanes * kLanes;
+  }
+  bool is_empty(int row) const { return call_.rows[row].begin >= call_.rows[row].end; }
+
+  // A row's score, or weight, of a cell; `scores`: [rows, score_stride_], each from its
+  // first_cell().
+  template <class Float>
+  Float* score_at(Float* scores, int row, int cell) const {
+    return scores + at(row, score_stride_) + (cell - first_cell(row));
+  }
 
   // Calls function.operator()<n>(first) for the rows of a head that see some of the tile's cells,
-  // up to four neighbours at a time.
+  // up to four neighbours at a time, with the same first_cell().
   template <class Function>
   void each_rows(int head, int cell, const Function& function) const {
     const int end = end_row(head);
     for (int r = begin_row(head); r < end;) {
       int n = 0;
-      while (n < kRowsAtOnce && r + n < end && sees(r + n, cell)) ++n;
+      while (n < kRowsAtOnce && r + n < end && sees(r + n, cell) &&
+             first_cell(r + n) == first_cell(r)) {
+        ++n;
+      }
       with_count(n, [&]<int kN>() { function.template operator()<kN>(r); });
       r += n > 0 ? n : 1;
     }

@@ -136,9 +136,7 @@ class AttendValues : AttendTiles<S> {
     for (std::size_t d = 0; d < stride_; ++d) sums[d] = 0.0F;
   }
 
-  const float* weights(int r, int cell) const {
-    return weights_ + at(r, score_stride_) + (cell - seen_.first);
-  }
+  const float* weights(int r, int cell) const { return Tiles::score_at(weights_, r, cell); }
   float* sums(int r) const { return sums_ + at(r, stride_); }
 
   const float* weights_;

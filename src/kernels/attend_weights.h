@@ -34,24 +34,32 @@ class AttendWeights : AttendTiles<S> {
   using Tiles::score_stride_;
 
  public:
-  // `scores` as AttendScores says; `divisors`: [rows].
+  // `scores` as AttendTiles says; `divisors`: [rows].
   AttendWeights(const Attention& call, float* scores, float* divisors)
       : Tiles(call), scores_(scores), divisors_(divisors) {}
 
   void run() {
-    for (int r = 0; r < call_.n_rows; r += kRowsAtOnce) {
-      const int n = call_.n_rows - r < kRowsAtOnce ? call_.n_rows - r : kRowsAtOnce;
+    for (int r = 0; r < call_.n_rows;) {
+      int n = 1;
+      while (n < kRowsAtOnce && r + n < call_.n_rows && n_scores(r + n) == n_scores(r)) ++n;
       for (int i = 0; i < n; ++i) weigh(r + i);
       Tiles::with_count(n, [&]<int kN>() { sum<kN>(r); });
+      r += n;
     }
   }
 
  private:
+  // In whole tiles: minus infinity, then zero, for cells that the row does not see.
+  std::size_t n_scores(int r) const {
+    if (Tiles::is_empty(r)) return 0;
+    return static_cast<std::size_t>(Tiles::end_cell(r) - Tiles::first_cell(r));
+  }
+
   void weigh(int r) {
     const QueryRow& query = call_.rows[r];
     float* scores = scores_ + at(r, score_stride_);
     Floats largest = S::set_float(query.has_sink ? query.sink : kMinusInfinity);
-    for (std::size_t c = 0; c < score_stride_; c += kLanes) {
+    for (std::size_t c = 0; c < n_scores(r); c += kLanes) {
       largest = S::largest(S::load_floats(scores + c), largest);
     }
     alignas(64) float lanes[kLanes];
@@ -60,7 +68,7 @@ class AttendWeights : AttendTiles<S> {
     if (query.part != nullptr) query.part->largest = most;
     if (most == kMinusInfinity) most = 0.0F;  // sees nothing: all weights are to be zero
     const Floats minus = S::set_float(-most);
-    for (std::size_t c = 0; c < score_stride_; c += kLanes) {
+    for (std::size_t c = 0; c < n_scores(r); c += kLanes) {
       const Floats score = S::add(S::load_floats(scores + c), minus);
       S::store_floats(scores + c, exponential<S>(score));
     }
@@ -90,7 +98,7 @@ class AttendWeights : AttendTiles<S> {
       sum[i] = divisors_[r + i];
       weights[i] = scores_ + at(r + i, score_stride_);
     }
-    for (std::size_t c = 0; c < score_stride_; ++c) {
+    for (std::size_t c = 0; c < n_scores(r); ++c) {
 #pragma GCC unroll 4
       for (int i = 0; i < kN; ++i) sum[i] += weights[i][c];
     }

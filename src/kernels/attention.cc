@@ -15,4 +15,12 @@ SeenRange seen_range(const Attention& call) {
   return seen;
 }
 
+std::size_t attention_stride(const Attention& call) {
+  int most = 0;
+  for (int r = 0; r < call.n_rows; ++r) {
+    most = std::max(most, call.rows[r].end - call.rows[r].begin);
+  }
+  return attention_padded(most + 64);  // whole tiles, of at most 32
+}
+
 }  // namespace outrider::kernels

@@ -71,6 +71,9 @@ struct Attention {
   int n_heads() const { return head_rows == 0 ? 1 : (first + n_rows + head_rows - 1) / head_rows; }
 };
 
+// Floats between the scores of one row and the next.
+std::size_t attention_stride(const Attention& call);
+
 // The range of places that some row sees.
 struct SeenRange {
   int first = 0;
@@ -80,13 +83,13 @@ SeenRange seen_range(const Attention& call);
 
 constexpr std::size_t attention_padded(int n) { return static_cast<std::size_t>(n + 63) / 64 * 64; }
 
-// Floats that InstructionSet::attend needs for scratch, for rows that together see a range of
+// Floats that InstructionSet::attend needs for scratch, for rows that each have a range of at most
 // `n_cells` places; aligned to 64 bytes.
 constexpr std::size_t attention_scratch(int n_rows, int key_size, int value_size, int n_cells) {
   const auto rows = static_cast<std::size_t>(n_rows);
   const std::size_t head = attention_padded(key_size > value_size ? key_size : value_size);
   return rows * (attention_padded(key_size) + attention_padded(value_size) +
-                 attention_padded(n_cells + 32)) +
+                 attention_padded(n_cells + 64)) +
          attention_padded(n_rows) + 32 * head + 64;
 }
 

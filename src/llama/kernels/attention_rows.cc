@@ -210,21 +210,10 @@ int TextRows::load(std::int64_t stream, std::int64_t first) {
   }
   listed_ = list_cells(tokens_, n_tokens_, seen_, cells_);
   most_parts_ = 0;
+  widest_ = 0;
   for (int t = 0; t < n_tokens_; ++t) {
     cut(t, bounds_ + static_cast<std::size_t>(t) * most_bounds_);
     most_parts_ = std::max(most_parts_, n_parts_[t]);
-  }
-  widest_ = 0;
-  for (int part = 0; part < most_parts_; ++part) {
-    int begin = tokens_[0].end;
-    int last = 0;
-    for (int t = 0; t < n_tokens_; ++t) {
-      if (part >= n_parts_[t]) continue;
-      const std::int32_t* bounds = bounds_ + static_cast<std::size_t>(t) * most_bounds_;
-      begin = std::min(begin, bounds[part]);
-      last = std::max(last, bounds[part + 1]);
-    }
-    widest_ = std::max(widest_, last - begin);
   }
   return n_tokens_;
 }
@@ -258,6 +247,9 @@ void TextRows::cut(int token, std::int32_t* bounds) {
   }
   bounds[++n] = row.end;
   n_parts_[token] = n;
+  for (int part = 0; part < n; ++part) {
+    widest_ = std::max(widest_, bounds[part + 1] - bounds[part]);
+  }
 }
 
 QueryRow TextRows::row(int row, int part) const {

@@ -38,7 +38,7 @@ class TextRows {
 
   int count() const { return n_tokens_ * static_cast<int>(op_->src[0]->ne[2]); }
   int parts() const { return most_parts_; }
-  // The most places from the first to the last cell of a part, of all rows together.
+  // The most places from the first to the last cell of a part.
   int widest() const { return widest_; }
 
   // How many parts a row has, at least one.

@@ -21,7 +21,7 @@ std::size_t value_size(const ggml_tensor* op) {
 std::size_t most_rows(const ggml_tensor* op, int nth, std::size_t n_cells) {
   const auto all = static_cast<std::size_t>(TextRows::most_tokens(op) * op->src[0]->ne[2]);
   const auto n = static_cast<std::size_t>(nth);
-  return std::min((all + n - 1) / n, std::max<std::size_t>(kMostScores / (n_cells + 64), 1));
+  return std::min((all + n - 1) / n, std::max<std::size_t>(kMostScores / (n_cells + 128), 1));
 }
 
 // A thread's memory.
@@ -38,7 +38,7 @@ struct Share {
     const std::size_t but_scores =
         kernels::attention_scratch(static_cast<int>(rows), static_cast<int>(op->src[1]->ne[0]),
                                    static_cast<int>(value_size(op)), 0);
-    scratch = take<float>(&memory, but_scores + std::max(kMostScores, n_cells + 64));
+    scratch = take<float>(&memory, but_scores + std::max(kMostScores, n_cells + 128));
     end = memory;
   }
 

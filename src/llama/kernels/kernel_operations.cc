@@ -189,15 +189,17 @@ bool attend_by_parts(const ggml_compute_params* params, const ggml_tensor* op,
 class Attentions : public ggml::cpu::tensor_traits {
   static constexpr std::size_t kLine = 64;
 
+  static std::size_t parts_bytes(const ggml_tensor* op, int nth) {
+    return AttentionParts::may_suit(op, nth) ? AttentionParts::memory_bytes(op, nth) : 0;
+  }
+
  public:
   bool work_size(int n_threads, const ggml_tensor* op, std::size_t& size) override {
     // It may be computed with fewer threads than were planned, and then in other shares.
     size = 0;
     for (int n = 1; n <= n_threads; ++n) {
-      size = std::max(size, static_cast<std::size_t>(n) * attention_share_bytes(op, n));
-      if (AttentionParts::may_suit(op, n)) {
-        size = std::max(size, AttentionParts::memory_bytes(op, n));
-      }
+      const std::size_t shares = static_cast<std::size_t>(n) * attention_share_bytes(op, n);
+      size = std::max(size, parts_bytes(op, n) + shares);
     }
     size += kLine;
     return true;
@@ -207,6 +209,8 @@ class Attentions : public ggml::cpu::tensor_traits {
         (reinterpret_cast<std::uintptr_t>(params->wdata) + kLine - 1) / kLine * kLine;
     auto* memory = reinterpret_cast<std::uint8_t*>(begin);
     if (attend_by_parts(params, op, memory)) return true;
+    // Another thread may still be looking which way is the better one.
+    memory += parts_bytes(op, params->nth);
     const auto ith = static_cast<std::size_t>(params->ith);
     run_attention_share(*kernel_set(), op, params->ith, params->nth,
                         memory + ith * attention_share_bytes(op, params->nth));
