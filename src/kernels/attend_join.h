@@ -19,9 +19,8 @@ float weight_of(float x, float largest) {
 template <class S>
 void join_parts(float* sums, AttentionPart* part, const float* next_sums,
                 const AttentionPart& next_part, int size) {
-  if (next_part.largest == kMinusInfinity) return;           // all weights are zero
-  const bool grows = !(next_part.largest <= part->largest);  // so a NaN stays one
-  const float largest = grows ? next_part.largest : part->largest;
+  if (next_part.divisor == 0.0F) return;  // all weights are zero
+  const float largest = next_part.largest > part->largest ? next_part.largest : part->largest;
   const float before = weight_of<S>(part->largest, largest);
   const float next = weight_of<S>(next_part.largest, largest);
   for (int d = 0; d < size; ++d) {
@@ -34,7 +33,7 @@ template <class S>
 void finish_row(const QueryRow& row, const float* sums, const AttentionPart& part, int size) {
   float divisor = part.divisor;
   float factor = 1.0F;
-  if (row.has_sink) {
+  if (row.has_sink && (part.largest != kMinusInfinity || row.sink != kMinusInfinity)) {
     const float largest = part.largest > row.sink ? part.largest : row.sink;
     factor = weight_of<S>(part.largest, largest);
     divisor = __builtin_fmaf(divisor, factor, weight_of<S>(row.sink, largest));

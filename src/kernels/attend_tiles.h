@@ -135,7 +135,8 @@ class AttendTiles {
     return call_.head_rows == 0 || end > call_.n_rows ? call_.n_rows : end;
   }
   bool sees(int row, int cell) const {
-    return call_.rows[row].begin < cell + kLanes && call_.rows[row].end > cell;
+    const QueryRow& r = call_.rows[row];
+    return r.begin < r.end && r.begin < cell + kLanes && r.end > cell;
   }
   bool is_seen(int cell) const {
     int r = 0;

@@ -160,6 +160,28 @@ TEST_P(AttentionHeadsTest, PartsOfTheCellsJoinedAreAllOfThem) {
   }
 }
 
+TEST_P(AttentionHeadsTest, APartThatIsNoNumberMakesTheRowNone) {
+  const std::vector<float> none = {NAN, NAN};
+  const std::vector<float> zeros = {0.0F, 0.0F};
+  std::vector<float> out(2);
+  QueryRow row;
+  row.out = out.data();
+  std::vector<float> sums = {1.0F, 2.0F};
+  AttentionPart part{.largest = 0.5F, .divisor = 2.0F};
+  set().join(sums.data(), &part, zeros.data(), {}, 2);
+  set().finish(row, sums.data(), part, 2);
+  EXPECT_EQ(out, (std::vector<float>{0.5F, 1.0F})) << "a part of which nothing is seen";
+
+  set().join(sums.data(), &part, none.data(), {.largest = -INFINITY, .divisor = NAN}, 2);
+  set().finish(row, sums.data(), part, 2);
+  EXPECT_TRUE(std::isnan(out[0]) && std::isnan(out[1]));
+
+  row.has_sink = true;
+  row.sink = -INFINITY;
+  set().finish(row, zeros.data(), {}, 2);
+  EXPECT_EQ(out, zeros);
+}
+
 TEST_P(AttentionHeadsTest, ASinkTakesItsShareOfJoinedPartsAsOfAll) {
   HeadsTogether heads(WeightType::kF16, &random_);
   const auto without = joined(set(), &heads, {0, 75, 150}, false);

@@ -230,8 +230,8 @@ TEST_P(AttentionTest, ARowsRangeCutsWhatItSeesAsAMaskWould) {
   const int n_cells = 130;
   const AttentionCells keys(WeightType::kF16, n_cells, 64, &random_);
   const AttentionCells values(WeightType::kF16, n_cells, 64, &random_);
-  const int begins[] = {0, 5, 40, 64, 0, 129, 70};
-  const int ends[] = {130, 10, 97, 64, 33, 130, 128};
+  const int begins[] = {0, 5, 40, 67, 0, 129, 130};
+  const int ends[] = {130, 10, 97, 67, 33, 130, 130};
   Queries queries(7, 64, n_cells, &random_);
   Queries masked = queries;
   std::vector<QueryRow> rows;
@@ -257,6 +257,7 @@ TEST_P(AttentionTest, ARowsRangeCutsWhatItSeesAsAMaskWould) {
                scratch.data());
   EXPECT_EQ(out, attend(set(), keys, values, masked, 0, 7));
   EXPECT_EQ(out[3], std::vector<float>(64, 0.0F)) << "an empty range";
+  EXPECT_EQ(out[6], std::vector<float>(64, 0.0F)) << "an empty range";
 }
 
 TEST_P(AttentionTest, ARowThatSeesNothingBecomesZeros) {

@@ -10,6 +10,8 @@ using kernels::QueryRow;
 
 // What the parts give: 16 MiB.
 constexpr std::size_t kMostSums = std::size_t{1} << 22;
+// Scores of a thread: 512 KiB, which stay in the second-level cache.
+constexpr std::size_t kMostScores = std::size_t{1} << 17;
 // Places of a part: more where the cells of texts that have some in common lie between each other.
 constexpr int kWidest = 2 * TextRows::kPartCells;
 
@@ -29,7 +31,7 @@ std::size_t scratch_floats(const ggml_tensor* op) {
 }
 std::size_t own_bytes(const ggml_tensor* op) {
   std::uint8_t* end = nullptr;
-  const TextRows text(op, &end);
+  const TextRows text(op, 1, &end);
   take<QueryRow>(&end, all_rows(op));
   take<float>(&end, scratch_floats(op));
   return reinterpret_cast<std::uintptr_t>(end);
@@ -43,8 +45,8 @@ bool AttentionParts::may_suit(const ggml_tensor* op, int nth) {
   // (SmolLM2-135M, which has three heads of keys, two threads of a Zen 5).
   const bool shares_cut_heads = op->src[1]->ne[2] % nth != 0;
   return nth > 1 && shares_cut_heads && op->src[0]->ne[3] == 1 &&
-         op->src[0]->ne[1] <= TextRows::most_tokens(op) &&
-         op->src[1]->ne[1] > TextRows::kPartCells &&
+         op->src[0]->ne[1] <= TextRows::most_tokens(op, 1) &&
+         all_rows(op) * (kWidest + 64) <= kMostScores && op->src[1]->ne[1] > TextRows::kPartCells &&
          most_parts(op) * all_rows(op) * value_size(op) <= kMostSums;
 }
 
@@ -62,11 +64,19 @@ AttentionParts::AttentionParts(const ggml_tensor* op, int ith, int nth, std::uin
       sums_(take<float>(&memory, most_parts(op) * all_rows(op) * size_)),
       parts_(take<AttentionPart>(&memory, most_parts(op) * all_rows(op))),
       own_(memory + static_cast<std::size_t>(ith) * own_bytes(op)),
-      text_(op, &own_),
+      text_(op, 1, &own_),
       rows_(take<QueryRow>(&own_, all_rows(op))),
       scratch_(take<float>(&own_, scratch_floats(op))) {
   const bool one_text = text_.load(0, 0) == op->src[0]->ne[1];
-  suits_ = one_text && text_.parts() >= nth && text_.widest() <= kWidest;
+  suits_ = one_text && text_.widest() <= kWidest && is_balanced();
+}
+
+// Whether the thread with the most to do has not much more than it would have by rows.
+bool AttentionParts::is_balanced() const {
+  const auto most = [this](std::int64_t n) { return (n + nth_ - 1) / nth_; };
+  const std::int64_t by_parts = most(text_.parts()) * text_.count();
+  const std::int64_t by_rows = most(text_.count()) * text_.parts();
+  return text_.parts() >= nth_ && 4 * by_parts <= 5 * by_rows;
 }
 
 void AttentionParts::run(const kernels::InstructionSet& set, int part) const {
@@ -77,7 +87,9 @@ void AttentionParts::run(const kernels::InstructionSet& set, int part) const {
     rows_[r].part = &this->part(part, r);
     rows_[r].out = sums(part, r);
   }
-  set.attend(text_.call(0, rows_, text_.count()), scratch_);
+  kernels::Attention call = text_.call(0, rows_, text_.count());
+  call.later = 0;  // the next part is another thread's
+  set.attend(call, scratch_);
 }
 
 void AttentionParts::join(const kernels::InstructionSet& set) const {

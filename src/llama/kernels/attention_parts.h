@@ -37,6 +37,7 @@ class AttentionParts {
   void join(const kernels::InstructionSet& set) const;
 
  private:
+  bool is_balanced() const;
   float* sums(int part, int row) const { return sums_ + at(part, row) * size_; }
   kernels::AttentionPart& part(int part, int row) const { return parts_[at(part, row)]; }
   std::size_t at(int part, int row) const {

@@ -177,17 +177,22 @@ float attention_parameter(const ggml_tensor* op, int i) {
   return value;
 }
 
-std::int64_t TextRows::most_tokens(const ggml_tensor* op) {
-  // Reading a tile of keys for 64 rows costs next to nothing.
+std::int64_t TextRows::most_tokens(const ggml_tensor* op, int nth) {
+  // Rows of a head for each thread that has a share of it: reading a tile of keys for 64 costs next
+  // to nothing.
   constexpr std::int64_t kMostRows = 64;
-  const std::int64_t share = op->src[0]->ne[2] / op->src[1]->ne[2];
-  return std::clamp<std::int64_t>(kMostRows / share, 1, op->src[0]->ne[1]);
+  const std::int64_t heads = op->src[1]->ne[2];
+  const std::int64_t threads = (nth + heads - 1) / heads;
+  return std::clamp<std::int64_t>(kMostRows * threads * heads / op->src[0]->ne[2], 1,
+                                  op->src[0]->ne[1]);
 }
 
-TextRows::TextRows(const ggml_tensor* op, std::uint8_t** memory)
-    : op_(op), share_(static_cast<int>(op->src[0]->ne[2] / op->src[1]->ne[2])) {
+TextRows::TextRows(const ggml_tensor* op, int nth, std::uint8_t** memory)
+    : op_(op),
+      most_tokens_(most_tokens(op, nth)),
+      share_(static_cast<int>(op->src[0]->ne[2] / op->src[1]->ne[2])) {
   const auto n_cells = static_cast<std::size_t>(op->src[1]->ne[1]);
-  const auto n_tokens = static_cast<std::size_t>(most_tokens(op));
+  const auto n_tokens = static_cast<std::size_t>(most_tokens_);
   most_bounds_ = n_cells / kPartCells + 2;
   tokens_ = take<QueryRow>(memory, n_tokens);
   n_parts_ = take<std::int32_t>(memory, n_tokens);
@@ -200,7 +205,7 @@ int TextRows::load(std::int64_t stream, std::int64_t first) {
   stream_ = stream;
   first_ = first;
   n_tokens_ = 0;
-  const std::int64_t end = std::min(first + most_tokens(op_), op_->src[0]->ne[1]);
+  const std::int64_t end = std::min(first + most_tokens_, op_->src[0]->ne[1]);
   for (std::int64_t t = first; t < end; ++t) {
     QueryRow& row = tokens_[n_tokens_];
     row = query_row(op_, t, 0, stream, n_tokens_ > 0 ? &tokens_[n_tokens_ - 1] : nullptr);
@@ -228,7 +233,11 @@ void TextRows::cut(int token, std::int32_t* bounds) {
   } else {
     const auto count = [&](int from, int to) {
       int seen = 0;
-      for (int c = from; c < to; ++c) seen += row.mask[listed_ ? cells_[c] : c] != kMasked ? 1 : 0;
+      if (listed_) {
+        for (int c = from; c < to; ++c) seen += row.mask[cells_[c]] != kMasked ? 1 : 0;
+      } else {
+        for (int c = from; c < to; ++c) seen += row.mask[c] != kMasked ? 1 : 0;
+      }
       return seen;
     };
     int left = kPartCells;

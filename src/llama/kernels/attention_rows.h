@@ -27,11 +27,11 @@ class TextRows {
  public:
   static constexpr int kPartCells = 256;
 
-  // Tokens that are taken together at most.
-  static std::int64_t most_tokens(const ggml_tensor* op);
+  // Tokens that are taken together at most, for `nth` threads to share.
+  static std::int64_t most_tokens(const ggml_tensor* op, int nth);
 
   // `memory`: moves behind what this needs of it, a multiple of 64 bytes. Null: only that.
-  TextRows(const ggml_tensor* op, std::uint8_t** memory);
+  TextRows(const ggml_tensor* op, int nth, std::uint8_t** memory);
 
   // Those from token `first` of the stream on. Returns how many tokens.
   int load(std::int64_t stream, std::int64_t first);
@@ -48,7 +48,7 @@ class TextRows {
   kernels::QueryRow row(int row, int part) const;
   kernels::QueryRow row(int row) const;
 
-  // An attention of `rows`, which are those from `first` on, cells cut as the caller wants it.
+  // An attention of `rows`, made with row(), which are those from `first` on.
   kernels::Attention call(int first, const kernels::QueryRow* rows, int n_rows) const;
 
  private:
@@ -57,6 +57,7 @@ class TextRows {
   void cut(int token, std::int32_t* bounds);
 
   const ggml_tensor* op_;
+  std::int64_t most_tokens_;
   int share_;  // heads of queries to a head of keys
   std::size_t most_bounds_;
   kernels::QueryRow* tokens_;  // as the first head sees them

@@ -19,14 +19,14 @@ std::size_t value_size(const ggml_tensor* op) {
 
 // Rows of a call over `n_cells` places.
 std::size_t most_rows(const ggml_tensor* op, int nth, std::size_t n_cells) {
-  const auto all = static_cast<std::size_t>(TextRows::most_tokens(op) * op->src[0]->ne[2]);
+  const auto all = static_cast<std::size_t>(TextRows::most_tokens(op, nth) * op->src[0]->ne[2]);
   const auto n = static_cast<std::size_t>(nth);
   return std::min((all + n - 1) / n, std::max<std::size_t>(kMostScores / (n_cells + 128), 1));
 }
 
 // A thread's memory.
 struct Share {
-  Share(const ggml_tensor* op, int nth, std::uint8_t* memory) : text(op, &memory) {
+  Share(const ggml_tensor* op, int nth, std::uint8_t* memory) : text(op, nth, &memory) {
     const std::size_t rows = most_rows(op, nth, 0);
     row = take<QueryRow>(&memory, rows);
     part = take<AttentionPart>(&memory, rows);
@@ -87,16 +87,20 @@ void run_attention_share(const kernels::InstructionSet& set, const ggml_tensor* 
                          int nth, std::uint8_t* memory) {
   Share share(op, nth, memory);
   const auto size = static_cast<int>(value_size(op));
+  int turn = ith;
   for (std::int64_t stream = 0; stream < op->src[0]->ne[3]; ++stream) {
     for (std::int64_t token = 0; token < op->src[0]->ne[1];) {
       token += share.text.load(stream, token);
       const std::int64_t rows = share.text.count();
-      const auto end = static_cast<int>(rows * (ith + 1) / nth);
+      const auto begin = static_cast<int>(rows * turn / nth);
+      const auto end = static_cast<int>(rows * (turn + 1) / nth);
       const auto most =
           static_cast<int>(most_rows(op, nth, static_cast<std::size_t>(share.text.widest())));
-      for (int first = static_cast<int>(rows * ith / nth); first < end; first += most) {
+      for (int first = begin; first < end; first += most) {
         attend(set, share, size, first, std::min(most, end - first));
       }
+      // Of texts with few rows not always the same threads get one more.
+      turn = (turn + 1) % nth;
     }
   }
 }

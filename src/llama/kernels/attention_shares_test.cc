@@ -19,15 +19,18 @@
 namespace outrider::llama {
 namespace {
 
-// An attention of 12 heads on 3 of keys.
+// An attention of 36 heads on 9 of keys.
 class LongTexts {
  public:
   static constexpr int kSize = 32;
   static constexpr int kTokens = 24;
-  static constexpr std::int64_t kHeads = 12;
+  static constexpr std::int64_t kHeads = 36;
+  static constexpr std::int64_t kKeyHeads = 9;
+  using Sees = std::function<bool(int token, int cell)>;
 
-  // Of the cells, token t sees those below `n_seen` + t that is_seen() says.
-  LongTexts(int n_cells, int n_seen, const std::function<bool(int)>& is_seen)
+  // Cells that no token sees hold no numbers; the others the same keys and values, in their order,
+  // wherever they lie.
+  LongTexts(int n_cells, const Sees& sees)
       : context_(ggml_init({std::size_t{64} << 20, nullptr, false})), n_cells_(n_cells) {
     ggml_context* g = context_.get();
     std::mt19937_64 random(29);
@@ -36,13 +39,19 @@ class LongTexts {
     for (std::int64_t i = 0; i < ggml_nelements(q_); ++i) {
       static_cast<float*>(q_->data)[i] = normal(random);
     }
-    // The same keys and values for the cells that are seen, wherever they lie.
+    const auto is_seen = [&](int c) {
+      for (int t = 0; t < kTokens; ++t) {
+        if (sees(t, c)) return true;
+      }
+      return false;
+    };
     const auto cache = [&] {
-      ggml_tensor* cells = ggml_new_tensor_3d(g, GGML_TYPE_F16, kSize, 3, n_cells);
+      ggml_tensor* cells = ggml_new_tensor_3d(g, GGML_TYPE_F16, kSize, kKeyHeads, n_cells);
       auto* data = static_cast<ggml_fp16_t*>(cells->data);
       for (int c = 0; c < n_cells; ++c) {
-        for (int i = 0; i < kSize * 3; ++i) {
-          *data++ = ggml_fp32_to_fp16(is_seen(c) ? normal(random) : INFINITY);
+        const bool seen = is_seen(c);
+        for (int i = 0; i < kSize * kKeyHeads; ++i) {
+          *data++ = ggml_fp32_to_fp16(seen ? normal(random) : INFINITY);
         }
       }
       return ggml_permute(g, cells, 0, 2, 1, 3);
@@ -52,11 +61,8 @@ class LongTexts {
     mask_ = ggml_new_tensor_2d(g, GGML_TYPE_F16, n_cells, kTokens);
     auto* mask = static_cast<ggml_fp16_t*>(mask_->data);
     for (int t = 0; t < kTokens; ++t) {
-      int left = n_seen + t;
       for (int c = 0; c < n_cells; ++c) {
-        const bool open = left > 0 && is_seen(c);
-        left -= open ? 1 : 0;
-        *mask++ = ggml_fp32_to_fp16(open ? 0.0F : -INFINITY);
+        *mask++ = ggml_fp32_to_fp16(sees(t, c) ? 0.0F : -INFINITY);
       }
     }
   }
@@ -97,16 +103,22 @@ class LongTexts {
  private:
   class Memory {
    public:
+    // What lies in it makes no numbers, and nobody may write behind it.
     explicit Memory(std::size_t bytes)
-        : at_(static_cast<std::uint8_t*>(std::aligned_alloc(64, bytes))) {
-      std::memset(at_, 0xFF, bytes);
+        : bytes_(bytes), at_(static_cast<std::uint8_t*>(std::aligned_alloc(64, bytes + kGuard))) {
+      std::memset(at_, 0xFF, bytes_ + kGuard);
     }
-    ~Memory() { std::free(at_); }
+    ~Memory() {
+      for (std::size_t i = 0; i < kGuard; ++i) EXPECT_EQ(at_[bytes_ + i], 0xFF);
+      std::free(at_);
+    }
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
     std::uint8_t* at() const { return at_; }
 
    private:
+    static constexpr std::size_t kGuard = 256;
+    std::size_t bytes_;
     std::uint8_t* at_;
   };
   static const kernels::InstructionSet& set() { return *kernels::instruction_sets().front(); }
@@ -119,39 +131,59 @@ class LongTexts {
   ggml_tensor* mask_;
 };
 
-// So many rows and cells that a thread's share is worked on in several calls.
-TEST(LongTexts, ATokenIsWhatItIsAloneHoweverThreadsShareTheWork) {
-  LongTexts texts(4096, 3900, [](int c) { return c % 37 != 3; });
-  const std::vector<float> all = texts.by_shares(0, LongTexts::kTokens, 1);
-  EXPECT_EQ(texts.by_shares(0, LongTexts::kTokens, 2), all);
-  EXPECT_EQ(texts.by_shares(0, LongTexts::kTokens, 5), all);
-  const std::size_t each = all.size() / LongTexts::kTokens;
-  for (std::size_t t = 0; t < LongTexts::kTokens; ++t) {
-    const std::vector<float> want(all.begin() + static_cast<std::ptrdiff_t>(t * each),
-                                  all.begin() + static_cast<std::ptrdiff_t>((t + 1) * each));
-    ASSERT_EQ(texts.by_shares(t, 1, 3), want) << "token " << t;
-    ASSERT_EQ(texts.by_parts(t, 1, 2), want) << "token " << t;
+std::vector<float> some_tokens(const std::vector<float>& all, std::size_t first, std::size_t n) {
+  const auto each = static_cast<std::ptrdiff_t>(all.size() / LongTexts::kTokens);
+  const auto begin = all.begin() + each * static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + each * static_cast<std::ptrdiff_t>(n)};
+}
+
+void expect_each_alone(LongTexts* texts) {
+  const std::vector<float> all = texts->by_shares(0, LongTexts::kTokens, 1);
+  for (const int nth : {2, 5, 40}) {
+    EXPECT_EQ(texts->by_shares(0, LongTexts::kTokens, nth), all) << nth << " threads";
   }
-  for (const int nth : {2, 4, 7}) {
-    const std::vector<float> want(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(4 * each));
-    EXPECT_EQ(texts.by_parts(0, 4, nth), want) << nth << " threads";
+  for (std::size_t t = 0; t < LongTexts::kTokens; ++t) {
+    ASSERT_EQ(texts->by_shares(t, 1, 3), some_tokens(all, t, 1)) << "token " << t;
+    ASSERT_EQ(texts->by_parts(t, 1, 2), some_tokens(all, t, 1)) << "token " << t;
+  }
+  for (const int nth : {2, 4}) {
+    EXPECT_EQ(texts->by_parts(0, 4, nth), some_tokens(all, 0, 4)) << nth << " threads";
   }
 }
 
-// Between the cells that are seen there may be others, which hold no numbers.
+// So many rows that one thread works on them in several calls.
+TEST(LongTexts, ATokenIsWhatItIsAloneHoweverThreadsShareTheWork) {
+  LongTexts texts(4096, [](int t, int c) { return c % 37 != 3 && c < 3900 + t; });
+  expect_each_alone(&texts);
+}
+
+// As the branches of a tree: what the tokens have in common, then cells of which each sees some, so
+// that a token's parts end in other places than its neighbour's.
+TEST(LongTexts, BranchesAreWhatEachIsAlone) {
+  LongTexts texts(1600, [](int t, int c) { return c < 600 || (c < 1400 + t && c % 2 == t % 2); });
+  expect_each_alone(&texts);
+}
+
+TEST(LongTexts, ATokenThatSeesNothingBecomesZerosBesideOthers) {
+  LongTexts texts(512, [](int t, int c) { return t != 5 && c < 300; });
+  const std::vector<float> all = texts.by_shares(0, LongTexts::kTokens, 2);
+  EXPECT_EQ(some_tokens(all, 5, 1), std::vector<float>(all.size() / LongTexts::kTokens, 0.0F));
+  EXPECT_EQ(texts.by_shares(4, 1, 1), some_tokens(all, 4, 1));
+}
+
+// Between the cells that are seen there may be others.
 TEST(LongTexts, WhereTheCellsLieDoesNotMatter) {
-  for (const int n_seen : {200, 250, 256, 257, 600, 1000}) {
-    LongTexts dense(1100, n_seen, [](int) { return true; });
-    LongTexts sparse(2200, n_seen, [](int c) { return c % 2 == 1; });
-    LongTexts uneven(1700, n_seen, [](int c) { return c < 300 || c >= 900; });
+  for (const int n : {200, 250, 256, 257, 600, 1000}) {
+    LongTexts dense(1100, [n](int t, int c) { return c < n + t; });
+    LongTexts sparse(2200, [n](int t, int c) { return c % 2 == 1 && c / 2 < n + t; });
+    LongTexts uneven(
+        1700, [n](int t, int c) { return c < 100 ? c < n + t : c >= 700 && c - 600 < n + t; });
     const std::vector<float> want = dense.by_shares(0, LongTexts::kTokens, 1);
-    EXPECT_EQ(sparse.by_shares(0, LongTexts::kTokens, 2), want) << n_seen;
-    EXPECT_EQ(uneven.by_shares(0, LongTexts::kTokens, 2), want) << n_seen;
-    if (n_seen < 600) continue;
-    const std::vector<float> three(want.begin(),
-                                   want.begin() + 3 * LongTexts::kSize * LongTexts::kHeads);
-    EXPECT_EQ(sparse.by_parts(0, 3, 2), three) << n_seen;
-    EXPECT_EQ(uneven.by_parts(0, 3, 2), three) << n_seen;
+    EXPECT_EQ(sparse.by_shares(0, LongTexts::kTokens, 2), want) << n;
+    EXPECT_EQ(uneven.by_shares(0, LongTexts::kTokens, 2), want) << n;
+    if (n < 1000) continue;  // three parts on two threads are not shared evenly
+    EXPECT_EQ(sparse.by_parts(0, 3, 2), some_tokens(want, 0, 3)) << n;
+    EXPECT_EQ(uneven.by_parts(0, 3, 2), some_tokens(want, 0, 3)) << n;
   }
 }
 
