@@ -81,11 +81,8 @@ bool AttentionParts::is_balanced() const {
 
 void AttentionParts::run(const kernels::InstructionSet& set, int part) const {
   for (int r = 0; r < text_.count(); ++r) {
-    rows_[r] = text_.row(r, part);
-    if (text_.parts_of(r) == 1 && part == 0) continue;
-    rows_[r].has_sink = false;
-    rows_[r].part = &this->part(part, r);
-    rows_[r].out = sums(part, r);
+    rows_[r] = text_.row(r);
+    text_.set_part(text_.token_of(r), part, sums(part, r), &this->part(part, r), &rows_[r]);
   }
   kernels::Attention call = text_.call(0, rows_, text_.count());
   call.later = 0;  // the next part is another thread's
@@ -96,7 +93,7 @@ void AttentionParts::join(const kernels::InstructionSet& set) const {
   const int size = static_cast<int>(size_);
   const std::int64_t n = text_.count();
   for (auto r = static_cast<int>(n * ith_ / nth_); r < n * (ith_ + 1) / nth_; ++r) {
-    const int parts = text_.parts_of(r);
+    const int parts = text_.parts_of(text_.token_of(r));
     for (int p = 1; p < parts; ++p) set.join(sums(0, r), &part(0, r), sums(p, r), part(p, r), size);
     if (parts > 1) set.finish(text_.row(r), sums(0, r), part(0, r), size);
   }

@@ -261,15 +261,6 @@ void TextRows::cut(int token, std::int32_t* bounds) {
   }
 }
 
-QueryRow TextRows::row(int row, int part) const {
-  const int token = token_of(row);
-  QueryRow one = this->row(row);
-  const std::int32_t* bounds = bounds_ + static_cast<std::size_t>(token) * most_bounds_;
-  one.begin = part < n_parts_[token] ? bounds[part] : 0;
-  one.end = part < n_parts_[token] ? bounds[part + 1] : 0;
-  return one;
-}
-
 QueryRow TextRows::row(int row) const {
   const int token = token_of(row);
   const int head = row / head_rows() * share_ + row % share_;
@@ -277,6 +268,17 @@ QueryRow TextRows::row(int row) const {
   one.begin = tokens_[token].begin;
   one.end = tokens_[token].end;
   return one;
+}
+
+void TextRows::set_part(int token, int part, float* sums, kernels::AttentionPart* to,
+                        QueryRow* row) const {
+  const std::int32_t* bounds = bounds_ + static_cast<std::size_t>(token) * most_bounds_;
+  row->begin = part < n_parts_[token] ? bounds[part] : 0;
+  row->end = part < n_parts_[token] ? bounds[part + 1] : 0;
+  if (n_parts_[token] == 1 && part == 0) return;
+  row->has_sink = false;
+  row->out = sums;
+  row->part = to;
 }
 
 kernels::Attention TextRows::call(int first, const QueryRow* rows, int n_rows) const {

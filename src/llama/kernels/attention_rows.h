@@ -41,19 +41,22 @@ class TextRows {
   // The most places from the first to the last cell of a part.
   int widest() const { return widest_; }
 
-  // How many parts a row has, at least one.
-  int parts_of(int row) const { return n_parts_[token_of(row)]; }
-
-  // A row with one part of its cells, or all of them; none for a part that it does not have.
-  kernels::QueryRow row(int row, int part) const;
+  // A row with all of its cells.
   kernels::QueryRow row(int row) const;
+  int token_of(int row) const { return row % head_rows() / share_; }
+
+  // How many parts the rows of a token have, at least one.
+  int parts_of(int token) const { return n_parts_[token]; }
+  // `row` with one part of its cells, to be joined to others; with none for a part that it does not
+  // have.
+  void set_part(int token, int part, float* sums, kernels::AttentionPart* to,
+                kernels::QueryRow* row) const;
 
   // An attention of `rows`, made with row(), which are those from `first` on.
   kernels::Attention call(int first, const kernels::QueryRow* rows, int n_rows) const;
 
  private:
   int head_rows() const { return n_tokens_ * share_; }
-  int token_of(int row) const { return row % head_rows() / share_; }
   void cut(int token, std::int32_t* bounds);
 
   const ggml_tensor* op_;

@@ -28,7 +28,9 @@ std::size_t most_rows(const ggml_tensor* op, int nth, std::size_t n_cells) {
 struct Share {
   Share(const ggml_tensor* op, int nth, std::uint8_t* memory) : text(op, nth, &memory) {
     const std::size_t rows = most_rows(op, nth, 0);
+    whole = take<QueryRow>(&memory, rows);
     row = take<QueryRow>(&memory, rows);
+    token = take<std::int32_t>(&memory, rows);
     part = take<AttentionPart>(&memory, rows);
     next_part = take<AttentionPart>(&memory, rows);
     sums = take<float>(&memory, rows * value_size(op));
@@ -43,7 +45,9 @@ struct Share {
   }
 
   TextRows text;
-  QueryRow* row;
+  QueryRow* whole;
+  QueryRow* row;        // with a part of its cells
+  std::int32_t* token;  // of the row
   AttentionPart* part;  // what rows of several parts have up to now
   AttentionPart* next_part;
   float* sums;
@@ -54,26 +58,30 @@ struct Share {
 
 // `n` rows of the text from `first` on.
 void attend(const kernels::InstructionSet& set, const Share& share, int size, int first, int n) {
+  const TextRows& text = share.text;
   int parts = 1;
-  for (int i = 0; i < n; ++i) parts = std::max(parts, share.text.parts_of(first + i));
+  for (int i = 0; i < n; ++i) {
+    share.whole[i] = share.row[i] = text.row(first + i);
+    share.token[i] = text.token_of(first + i);
+    parts = std::max(parts, text.parts_of(share.token[i]));
+  }
+  const kernels::Attention call = text.call(first, share.row, n);
   for (int part = 0; part < parts; ++part) {
+    float* sums = part == 0 ? share.sums : share.next_sums;
+    AttentionPart* to = part == 0 ? share.part : share.next_part;
     for (int i = 0; i < n; ++i) {
-      QueryRow& row = share.row[i] = share.text.row(first + i, part);
-      if (share.text.parts_of(first + i) == 1 && part == 0) continue;
-      row.has_sink = false;
-      row.part = part == 0 ? &share.part[i] : &share.next_part[i];
-      row.out = (part == 0 ? share.sums : share.next_sums) + i * size;
+      text.set_part(share.token[i], part, sums + i * size, &to[i], &share.row[i]);
     }
-    set.attend(share.text.call(first, share.row, n), share.scratch);
+    set.attend(call, share.scratch);
     for (int i = 0; i < n && part > 0; ++i) {
-      if (part >= share.text.parts_of(first + i)) continue;
+      if (part >= text.parts_of(share.token[i])) continue;
       set.join(share.sums + i * size, &share.part[i], share.next_sums + i * size,
                share.next_part[i], size);
     }
   }
   for (int i = 0; i < n; ++i) {
-    if (share.text.parts_of(first + i) == 1) continue;
-    set.finish(share.text.row(first + i), share.sums + i * size, share.part[i], size);
+    if (text.parts_of(share.token[i]) == 1) continue;
+    set.finish(share.whole[i], share.sums + i * size, share.part[i], size);
   }
 }
 
