@@ -284,6 +284,7 @@ TEST(Events, ACallbackMayDestroyItsInstance) {
     ask(instance, "completion.start", endless());
     EXPECT_TRUE(listener.wait_done());
   }
+  finish_background();
 }
 
 TEST(Events, WhatACallbackThrowsStaysThere) {
