@@ -19,12 +19,13 @@ namespace outrider::kernels {
 
 template <class S>
 void attend(const Attention& call, float* scratch) {
+  const AttentionExtent seen = extent_of(call);
   float* scores = scratch;
-  float* divisors = scores + static_cast<std::size_t>(call.n_rows) * attention_stride(call);
+  float* divisors = scores + static_cast<std::size_t>(call.n_rows) * seen.stride;
   float* rest = divisors + attention_padded(call.n_rows);
-  AttendScores<S>(call, scores, rest).run();
-  AttendWeights<S>(call, scores, divisors).run();
-  AttendValues<S>(call, scores, divisors, rest).run();
+  AttendScores<S>(call, seen, scores, rest).run();
+  AttendWeights<S>(call, seen, scores, divisors).run();
+  AttendValues<S>(call, seen, scores, divisors, rest).run();
 }
 
 }  // namespace outrider::kernels

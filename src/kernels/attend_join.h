@@ -8,15 +8,6 @@
 
 namespace outrider::kernels {
 
-// e^(x - largest), for x <= largest.
-template <class S>
-float weight_of(float x, float largest) {
-  if (x == largest) return 1.0F;
-  alignas(64) float lanes[S::kRows];
-  S::store_floats(lanes, exponential<S>(S::set_float(x - largest)));
-  return lanes[0];
-}
-
 template <class S>
 void join_parts(float* sums, AttentionPart* part, const float* next_sums,
                 const AttentionPart& next_part, int size) {

@@ -14,14 +14,15 @@ class AttendScores : AttendTiles<S> {
   using Tiles::call_;
   using Tiles::cells_;
   using Tiles::kLanes;
-  using Tiles::score_stride_;
   using Tiles::seen_;
 
  public:
-  // `scores` as AttendTiles says. `rest`: what
-  // attention_scratch() has for it.
-  AttendScores(const Attention& call, float* scores, float* rest)
-      : Tiles(call), scores_(scores), key_stride_(Tiles::padded(call.keys.size)), queries_(rest) {
+  // `scores` as AttendTiles says. `rest`: what attention_scratch() has for it.
+  AttendScores(const Attention& call, const AttentionExtent& seen, float* scores, float* rest)
+      : Tiles(call, seen),
+        scores_(scores),
+        key_stride_(Tiles::padded(call.keys.size)),
+        queries_(rest) {
     columns_ = queries_ + at(call_.n_rows, key_stride_);
     mask_ = columns_ + at(kLanes, key_stride_);
   }
@@ -51,7 +52,7 @@ class AttendScores : AttendTiles<S> {
               ahead.next();
               return S::load_floats(columns_ + at(d, kLanes));
             },
-            scores(r, cell), score_stride_, /*from_zero=*/true);
+            scores(r, cell), seen_.stride, /*from_zero=*/true);
         for (int i = 0; i < kN; ++i) {
           mask_scores(call_.rows[r + i], cell, scores(r + i, cell));
         }

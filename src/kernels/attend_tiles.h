@@ -23,8 +23,8 @@ class AttendTiles {
   // behind 450 tokens took 7.3 ms instead of 4.3; 1, 2 and 4 are alike, 8 is 10 % slower (Zen 4).
   static constexpr int kTilesAhead = 2;
 
-  explicit AttendTiles(const Attention& call)
-      : call_(call), seen_(seen_range(call)), score_stride_(attention_stride(call)) {}
+  // `seen`: extent_of(call).
+  AttendTiles(const Attention& call, const AttentionExtent& seen) : call_(call), seen_(seen) {}
 
   static std::size_t padded(int n) { return padded_lanes<S>(n); }
   static std::size_t at(int row, std::size_t stride) {
@@ -136,7 +136,7 @@ class AttendTiles {
   }
   bool sees(int row, int cell) const {
     const QueryRow& r = call_.rows[row];
-    return r.begin < r.end && r.begin < cell + kLanes && r.end > cell;
+    return !is_empty(row) && r.begin < cell + kLanes && r.end > cell;
   }
   bool is_seen(int cell) const {
     int r = 0;
@@ -152,11 +152,11 @@ class AttendTiles {
   }
   bool is_empty(int row) const { return call_.rows[row].begin >= call_.rows[row].end; }
 
-  // A row's score, or weight, of a cell; `scores`: [rows, score_stride_], each from its
+  // A row's score, or weight, of a cell; `scores`: [rows, seen_.stride], each from its
   // first_cell().
   template <class Float>
   Float* score_at(Float* scores, int row, int cell) const {
-    return scores + at(row, score_stride_) + (cell - first_cell(row));
+    return scores + at(row, seen_.stride) + (cell - first_cell(row));
   }
 
   // Calls function.operator()<n>(first) for the rows of a head that see some of the tile's cells,
@@ -204,8 +204,7 @@ class AttendTiles {
   }
 
   const Attention& call_;
-  const SeenRange seen_;
-  const std::size_t score_stride_;
+  const AttentionExtent& seen_;
   const std::uint8_t* cells_[kLanes] = {};  // of a tile; behind the last its first again
 };
 

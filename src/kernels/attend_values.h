@@ -15,14 +15,14 @@ class AttendValues : AttendTiles<S> {
   using Tiles::count;
   using Tiles::end_row;
   using Tiles::kLanes;
-  using Tiles::score_stride_;
   using Tiles::seen_;
 
  public:
   // `weights` and `divisors` as AttendWeights left them. `rest`: what attention_scratch() has for
   // it.
-  AttendValues(const Attention& call, const float* weights, const float* divisors, float* rest)
-      : Tiles(call),
+  AttendValues(const Attention& call, const AttentionExtent& seen, const float* weights,
+               const float* divisors, float* rest)
+      : Tiles(call, seen),
         weights_(weights),
         divisors_(divisors),
         stride_(Tiles::padded(call.values.size)),
@@ -65,7 +65,7 @@ class AttendValues : AttendTiles<S> {
                                        typename Tiles::Ahead* ahead) {
     for (int d = 0; d < call_.values.size; d += kLanes) {
       Tiles::template multiply<kN>(
-          weights(r, cell), score_stride_, count(cell),
+          weights(r, cell), seen_.stride, count(cell),
           [&](int c) {
             ahead->next();
             return lanes(c, d);

@@ -23,6 +23,15 @@ typename S::Floats exponential(typename S::Floats x) {
   return S::multiply(p, S::power_of_two(shifted));
 }
 
+// e^(x - largest), for x <= largest.
+template <class S>
+float weight_of(float x, float largest) {
+  if (x == largest) return 1.0F;
+  alignas(64) float lanes[S::kRows];
+  S::store_floats(lanes, exponential<S>(S::set_float(x - largest)));
+  return lanes[0];
+}
+
 template <class S>
 class AttendWeights : AttendTiles<S> {
   using Tiles = AttendTiles<S>;
@@ -31,12 +40,12 @@ class AttendWeights : AttendTiles<S> {
   using Tiles::call_;
   using Tiles::kLanes;
   using Tiles::kRowsAtOnce;
-  using Tiles::score_stride_;
+  using Tiles::seen_;
 
  public:
   // `scores` as AttendTiles says; `divisors`: [rows].
-  AttendWeights(const Attention& call, float* scores, float* divisors)
-      : Tiles(call), scores_(scores), divisors_(divisors) {}
+  AttendWeights(const Attention& call, const AttentionExtent& seen, float* scores, float* divisors)
+      : Tiles(call, seen), scores_(scores), divisors_(divisors) {}
 
   void run() {
     for (int r = 0; r < call_.n_rows;) {
@@ -57,7 +66,7 @@ class AttendWeights : AttendTiles<S> {
 
   void weigh(int r) {
     const QueryRow& query = call_.rows[r];
-    float* scores = scores_ + at(r, score_stride_);
+    float* scores = scores_ + at(r, seen_.stride);
     Floats largest = S::set_float(query.has_sink ? query.sink : kMinusInfinity);
     for (std::size_t c = 0; c < n_scores(r); c += kLanes) {
       largest = S::largest(S::load_floats(scores + c), largest);
@@ -72,10 +81,7 @@ class AttendWeights : AttendTiles<S> {
       const Floats score = S::add(S::load_floats(scores + c), minus);
       S::store_floats(scores + c, exponential<S>(score));
     }
-    divisors_[r] = 0.0F;
-    if (!query.has_sink) return;
-    S::store_floats(lanes, exponential<S>(S::set_float(query.sink - most)));
-    divisors_[r] = lanes[0];
+    divisors_[r] = query.has_sink ? weight_of<S>(query.sink, most) : 0.0F;
   }
 
   // Four at a time: each comparison waits for the one before.
@@ -96,7 +102,7 @@ class AttendWeights : AttendTiles<S> {
     const float* weights[kN];
     for (int i = 0; i < kN; ++i) {
       sum[i] = divisors_[r + i];
-      weights[i] = scores_ + at(r + i, score_stride_);
+      weights[i] = scores_ + at(r + i, seen_.stride);
     }
     for (std::size_t c = 0; c < n_scores(r); ++c) {
 #pragma GCC unroll 4

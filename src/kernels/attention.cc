@@ -4,23 +4,18 @@
 
 namespace outrider::kernels {
 
-SeenRange seen_range(const Attention& call) {
-  SeenRange seen;
+AttentionExtent extent_of(const Attention& call) {
+  AttentionExtent extent;
+  int widest = 0;
   for (int r = 0; r < call.n_rows; ++r) {
     const QueryRow& row = call.rows[r];
     if (row.begin >= row.end) continue;
-    seen.first = seen.end == 0 ? row.begin : std::min(seen.first, row.begin);
-    seen.end = std::max(seen.end, row.end);
+    extent.first = extent.end == 0 ? row.begin : std::min(extent.first, row.begin);
+    extent.end = std::max(extent.end, row.end);
+    widest = std::max(widest, row.end - row.begin);
   }
-  return seen;
-}
-
-std::size_t attention_stride(const Attention& call) {
-  int most = 0;
-  for (int r = 0; r < call.n_rows; ++r) {
-    most = std::max(most, call.rows[r].end - call.rows[r].begin);
-  }
-  return attention_padded(most + 64);  // whole tiles, of at most 32
+  extent.stride = attention_padded(widest + 64);  // whole tiles, of at most 32
+  return extent;
 }
 
 }  // namespace outrider::kernels

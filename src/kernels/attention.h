@@ -71,15 +71,13 @@ struct Attention {
   int n_heads() const { return head_rows == 0 ? 1 : (first + n_rows + head_rows - 1) / head_rows; }
 };
 
-// Floats between the scores of one row and the next.
-std::size_t attention_stride(const Attention& call);
-
-// The range of places that some row sees.
-struct SeenRange {
-  int first = 0;
+// What the rows of a call see, all together.
+struct AttentionExtent {
+  int first = 0;  // the range of places that some row sees
   int end = 0;
+  std::size_t stride = 0;  // floats between the scores of one row and the next
 };
-SeenRange seen_range(const Attention& call);
+AttentionExtent extent_of(const Attention& call);
 
 constexpr std::size_t attention_padded(int n) { return static_cast<std::size_t>(n + 63) / 64 * 64; }
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "kernels/attention.h"
 #include "kernels/instruction_set.h"
 #include "testing/attention_cells.h"
 #include "testing/attention_queries.h"
+#include "testing/every_set.h"
 
 namespace outrider::kernels {
 namespace {
@@ -205,11 +205,7 @@ TEST_P(AttentionHeadsTest, ASinkTakesItsShareOfJoinedPartsAsOfAll) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EverySet, AttentionHeadsTest, ::testing::ValuesIn(instruction_sets()),
-                         [](const ::testing::TestParamInfo<const InstructionSet*>& test) {
-                           std::string name(test.param->name);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         testing::set_name);
 
 }  // namespace
 }  // namespace outrider::kernels

@@ -11,12 +11,12 @@
 #include <cstring>
 #include <limits>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "kernels/instruction_set.h"
 #include "testing/attention_cells.h"
 #include "testing/attention_queries.h"
+#include "testing/every_set.h"
 
 namespace outrider::kernels {
 namespace {
@@ -292,11 +292,7 @@ TEST_P(AttentionTest, LargeAndSmallScoresKeepTheirShares) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EverySet, AttentionTest, ::testing::ValuesIn(instruction_sets()),
-                         [](const ::testing::TestParamInfo<const InstructionSet*>& test) {
-                           std::string name(test.param->name);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         testing::set_name);
 
 }  // namespace
 }  // namespace outrider::kernels

@@ -10,14 +10,9 @@ using kernels::QueryRow;
 
 // What the parts give: 16 MiB.
 constexpr std::size_t kMostSums = std::size_t{1} << 22;
-// Scores of a thread: 512 KiB, which stay in the second-level cache.
-constexpr std::size_t kMostScores = std::size_t{1} << 17;
 // Places of a part: more where the cells of texts that have some in common lie between each other.
 constexpr int kWidest = 2 * TextRows::kPartCells;
 
-std::size_t value_size(const ggml_tensor* op) {
-  return static_cast<std::size_t>(op->src[2]->ne[0]);
-}
 std::size_t all_rows(const ggml_tensor* op) {
   return static_cast<std::size_t>(op->src[0]->ne[1] * op->src[0]->ne[2]);
 }

@@ -264,10 +264,7 @@ void TextRows::cut(int token, std::int32_t* bounds) {
 QueryRow TextRows::row(int row) const {
   const int token = token_of(row);
   const int head = row / head_rows() * share_ + row % share_;
-  QueryRow one = query_row(op_, first_ + token, head, stream_, &tokens_[token]);
-  one.begin = tokens_[token].begin;
-  one.end = tokens_[token].end;
-  return one;
+  return query_row(op_, first_ + token, head, stream_, &tokens_[token]);
 }
 
 void TextRows::set_part(int token, int part, float* sums, kernels::AttentionPart* to,

@@ -18,6 +18,14 @@ std::optional<kernels::WeightType> cache_type(const ggml_tensor* cells);
 // Parameter i of the operation: the scale, the bias that grows with the distance, the soft cap.
 float attention_parameter(const ggml_tensor* op, int i);
 
+// Floats of a row of values.
+inline std::size_t value_size(const ggml_tensor* op) {
+  return static_cast<std::size_t>(op->src[2]->ne[0]);
+}
+
+// Scores of rows that are worked on together: 512 KiB, which stay in the second-level cache.
+inline constexpr std::size_t kMostScores = std::size_t{1} << 17;
+
 // Some tokens of a stream that see cells of one text, whose rows are all of their heads': of one
 // head of keys behind those of the one before, there of one token behind those of the one before.
 //

@@ -10,13 +10,6 @@ namespace {
 using kernels::AttentionPart;
 using kernels::QueryRow;
 
-// Scores of rows that are worked on together: 512 KiB, which stay in the second-level cache.
-constexpr std::size_t kMostScores = std::size_t{1} << 17;
-
-std::size_t value_size(const ggml_tensor* op) {
-  return static_cast<std::size_t>(op->src[2]->ne[0]);
-}
-
 // Rows of a call over `n_cells` places.
 std::size_t most_rows(const ggml_tensor* op, int nth, std::size_t n_cells) {
   const auto all = static_cast<std::size_t>(TextRows::most_tokens(op, nth) * op->src[0]->ne[2]);
