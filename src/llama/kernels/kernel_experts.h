@@ -44,6 +44,17 @@ class ExpertPairs {
     for (std::int64_t e = 0; e < n_experts_; ++e) most = std::max(most, count(e));
     return most;
   }
+  // Experts that have pairs, and the k-th of them, 0 <= k < n_used().
+  std::int64_t n_used() const {
+    std::int64_t n = 0;
+    for (std::int64_t e = 0; e < n_experts_; ++e) n += count(e) > 0 ? 1 : 0;
+    return n;
+  }
+  std::int64_t used(std::int64_t k) const {
+    std::int64_t e = 0;
+    for (; count(e) == 0 || k > 0; ++e) k -= count(e) > 0 ? 1 : 0;
+    return e;
+  }
   std::int64_t count(std::int64_t e) const { return begins_[e + 1] - begins_[e]; }
   // Of the pair at `at` in the sorted order; `rank`: which of its token's experts it is, from 0.
   std::int64_t rank(std::int64_t at) const { return pairs_[at] % ids_->ne[0]; }

@@ -12,6 +12,7 @@
 #include "llama/kernels/kernel_buffer.h"
 #include "llama/kernels/kernel_experts.h"
 #include "llama/kernels/kernel_products.h"
+#include "llama/kernels/piece_ranges.h"
 #include "traits.h"
 
 namespace outrider::llama {
@@ -35,22 +36,6 @@ class Outputs : public OutputRows {
 
  private:
   const ggml_tensor* out_;
-};
-
-// Hands out pieces: each thread begins with that of its own number.
-class Pieces {
- public:
-  explicit Pieces(const ggml_compute_params* params)
-      : pool_(params->threadpool), next_(params->ith) {
-    if (params->ith == 0) ggml_threadpool_chunk_set(pool_, params->nth);
-    ggml_barrier(pool_);
-  }
-  std::int64_t current() const { return next_; }
-  void advance() { next_ = ggml_threadpool_chunk_add(pool_, 1); }
-
- private:
-  ggml_threadpool* pool_;
-  int next_;
 };
 
 // As ggml's own kernels ask of activations and outputs; rows of activations may lie anywhere. What
@@ -103,14 +88,16 @@ void multiply(const ggml_compute_params* params, ggml_tensor* op) {
   check_product(op, layout);
   const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
   const std::int64_t n = ggml_nrows(x);
-  auto* activations = static_cast<std::uint8_t*>(params->wdata);
+  const StripProduct product(*kernel_set(), layout, n, params->nth);
+  PieceRanges pieces(params->wdata, product.n_pieces(), params->ith, params->nth);
+  auto* activations = static_cast<std::uint8_t*>(params->wdata) + PieceRanges::bytes(params->nth);
   write_rows(
       params, rows, n, [x](std::int64_t i) { return Outputs::ggml_row(x, i); }, activations);
-  const StripProduct product(*kernel_set(), layout, n, params->nth);
+  ggml_barrier(params->threadpool);
   const Outputs out(op);
   const auto* packed = static_cast<const std::uint8_t*>(kernel_packed_data(weights));
-  for (Pieces pieces(params); pieces.current() < product.n_pieces(); pieces.advance()) {
-    product.multiply(pieces.current(), packed, activations, rows.row_bytes(), n, out);
+  for (std::int64_t piece = pieces.take(); piece >= 0; piece = pieces.take()) {
+    product.multiply(piece, packed, activations, rows.row_bytes(), n, out);
   }
 }
 
@@ -121,10 +108,12 @@ void multiply_experts(const ggml_compute_params* params, ggml_tensor* op) {
   check_experts(op, layout);
   const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
   // Each thread makes the table for itself: it is small, and nobody has to wait for it.
-  auto* memory = static_cast<std::uint8_t*>(params->wdata);
+  auto* tables = static_cast<std::uint8_t*>(params->wdata) + PieceRanges::bytes(params->nth);
   const std::size_t table_bytes = ExpertPairs::bytes(op);
-  const ExpertPairs pairs(op, memory + static_cast<std::size_t>(params->ith) * table_bytes);
-  std::uint8_t* activations = memory + static_cast<std::size_t>(params->nth) * table_bytes;
+  const ExpertPairs pairs(op, tables + static_cast<std::size_t>(params->ith) * table_bytes);
+  const StripProduct product(*kernel_set(), layout, pairs.largest(), params->nth);
+  PieceRanges pieces(params->wdata, pairs.n_used() * product.n_pieces(), params->ith, params->nth);
+  std::uint8_t* activations = tables + static_cast<std::size_t>(params->nth) * table_bytes;
   const auto source = [&](std::int64_t at) {
     const auto i1 = static_cast<std::size_t>(pairs.rank(at) % x->ne[1]);
     const auto i2 = static_cast<std::size_t>(pairs.token(at));
@@ -132,22 +121,16 @@ void multiply_experts(const ggml_compute_params* params, ggml_tensor* op) {
                                           i2 * x->nb[2]);
   };
   write_rows(params, rows, ggml_nelements(op->src[2]), source, activations);
+  ggml_barrier(params->threadpool);
 
-  const StripProduct product(*kernel_set(), layout, pairs.largest(), params->nth);
-  const auto* all_packed = static_cast<const std::uint8_t*>(kernel_packed_data(weights));
-  Pieces pieces(params);
-  std::int64_t first = 0;  // piece of the expert
-  for (std::int64_t e = 0; e < weights->ne[2]; ++e) {
-    if (pairs.count(e) == 0) continue;
+  const auto* packed = static_cast<const std::uint8_t*>(kernel_packed_data(weights));
+  for (std::int64_t piece = pieces.take(); piece >= 0; piece = pieces.take()) {
+    const std::int64_t e = pairs.used(piece / product.n_pieces());
     const ExpertOutputs out(op, pairs, pairs.begin(e));
-    const std::uint8_t* packed = all_packed + static_cast<std::size_t>(e) * layout.bytes();
-    const std::uint8_t* from =
-        activations + static_cast<std::size_t>(pairs.begin(e)) * rows.row_bytes();
-    for (; pieces.current() < first + product.n_pieces(); pieces.advance()) {
-      product.multiply(pieces.current() - first, packed, from, rows.row_bytes(), pairs.count(e),
-                       out);
-    }
-    first += product.n_pieces();
+    product.multiply(piece % product.n_pieces(),
+                     packed + static_cast<std::size_t>(e) * layout.bytes(),
+                     activations + static_cast<std::size_t>(pairs.begin(e)) * rows.row_bytes(),
+                     rows.row_bytes(), pairs.count(e), out);
   }
 }
 
@@ -158,7 +141,7 @@ class Products : public ggml::cpu::tensor_traits {
     const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
     const bool experts = op->op == GGML_OP_MUL_MAT_ID;
     const std::int64_t n = experts ? ggml_nelements(op->src[2]) : ggml_nrows(op->src[1]);
-    size = static_cast<std::size_t>(n) * rows.row_bytes();
+    size = PieceRanges::bytes(n_threads) + static_cast<std::size_t>(n) * rows.row_bytes();
     if (experts) size += static_cast<std::size_t>(n_threads) * ExpertPairs::bytes(op);
     return true;
   }
@@ -178,8 +161,11 @@ bool attend_by_parts(const ggml_compute_params* params, const ggml_tensor* op,
   if (!AttentionParts::may_suit(op, params->nth)) return false;
   const AttentionParts parts(op, params->ith, params->nth, memory);
   if (!parts.suits()) return false;
-  for (Pieces pieces(params); pieces.current() < parts.count(); pieces.advance()) {
-    parts.run(*kernel_set(), static_cast<int>(pieces.current()));
+  PieceRanges pieces(memory + AttentionParts::memory_bytes(op, params->nth), parts.count(),
+                     params->ith, params->nth);
+  ggml_barrier(params->threadpool);
+  for (std::int64_t part = pieces.take(); part >= 0; part = pieces.take()) {
+    parts.run(*kernel_set(), static_cast<int>(part));
   }
   ggml_barrier(params->threadpool);
   parts.join(*kernel_set());
@@ -190,7 +176,8 @@ class Attentions : public ggml::cpu::tensor_traits {
   static constexpr std::size_t kLine = 64;
 
   static std::size_t parts_bytes(const ggml_tensor* op, int nth) {
-    return AttentionParts::may_suit(op, nth) ? AttentionParts::memory_bytes(op, nth) : 0;
+    if (!AttentionParts::may_suit(op, nth)) return 0;
+    return AttentionParts::memory_bytes(op, nth) + PieceRanges::bytes(nth);
   }
 
  public:

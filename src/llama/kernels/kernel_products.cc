@@ -20,6 +20,23 @@ constexpr std::size_t kLeastPieceBytes = 96 * 1024;
 
 constexpr std::int64_t kGroup = kernels::kGroup;
 
+// Asks for the lines of a strip's outputs before its products: other cores have read them since the
+// layer before, and to write them a core must have them alone. Steps of 8 and 16 tokens of the
+// stand-in take 26.4 and 51.4 ms with it, else 28.7 and 53.5, on two cores of a Zen 5 that share no
+// cache; 25.1 and 46.7, else 25.9 and 47.0, on two that do.
+#if defined(__x86_64__)
+[[gnu::target("prfchw")]]  // all processors with 64 bits know it, or do nothing
+#endif
+void
+own_outputs(float* const* rows, int n, std::int64_t first, std::int64_t lanes) {
+  constexpr std::int64_t kLine = 64 / sizeof(float);
+  for (int i = 0; i < n; ++i) {
+    for (std::int64_t lane = 0; lane < lanes; lane += kLine) {
+      __builtin_prefetch(rows[i] + first + lane, 1);
+    }
+  }
+}
+
 }  // namespace
 
 ActivationRows::ActivationRows(const kernels::InstructionSet& set, kernels::WeightType type,
@@ -76,15 +93,16 @@ void StripProduct::multiply(std::int64_t piece, const std::uint8_t* packed,
   for (std::int64_t first = 0; first < n_rows; first += kernels::kMaxTile) {
     const auto n = static_cast<int>(std::min<std::int64_t>(kernels::kMaxTile, n_rows - first));
     const std::uint8_t* rows = activations + static_cast<std::size_t>(first) * row_bytes;
+    float* outputs[kernels::kMaxTile];
+    for (int i = 0; i < n; ++i) outputs[i] = out.row(first + i);
     for (std::int64_t strip = begin; strip < end; ++strip) {
       const std::uint8_t* at = packed + static_cast<std::size_t>(strip) * layout_.strip_bytes;
-      multiply_strip(at, layout_.n_columns, rows, row_bytes, n, tile);
       const std::int64_t row = strip * lanes;
+      own_outputs(outputs, n, row, lanes);
+      multiply_strip(at, layout_.n_columns, rows, row_bytes, n, tile);
       const auto bytes =
           static_cast<std::size_t>(std::min(lanes, layout_.n_rows - row)) * sizeof(float);
-      for (std::int64_t i = 0; i < n; ++i) {
-        std::memcpy(out.row(first + i) + row, tile + i * lanes, bytes);
-      }
+      for (int i = 0; i < n; ++i) std::memcpy(outputs[i] + row, tile + i * lanes, bytes);
     }
   }
 }
