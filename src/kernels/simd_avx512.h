@@ -30,7 +30,8 @@ struct Avx512 {
   static Ahead ahead(int n) {
     if (__builtin_cpu_is("intel")) return {};
     if (__builtin_cpu_is("amdfam19h")) return {.bytes = n > 2 ? 6912 : 0};
-    return {.bytes = 6912, .near = true};
+    // A block of kMaxTile rows may have others behind it, which read the same weights.
+    return {.bytes = 6912, .into = n < kMaxTile ? Ahead::Into::kFirstAlone : Ahead::Into::kFirst};
   }
 
   static Bytes load(const std::uint8_t* at) {
