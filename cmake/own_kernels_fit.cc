@@ -12,9 +12,8 @@
 class Products : public ggml::cpu::tensor_traits {
   bool work_size(int, const ggml_tensor*, std::size_t&) override { return true; }
   bool compute_forward(ggml_compute_params* params, ggml_tensor*) override {
-    ggml_threadpool_chunk_set(params->threadpool, params->nth - params->ith);
     ggml_barrier(params->threadpool);
-    return params->wdata != nullptr && ggml_threadpool_chunk_add(params->threadpool, 1) > 0;
+    return params->wdata != nullptr && params->ith < params->nth;
   }
 };
 

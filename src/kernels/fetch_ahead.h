@@ -38,12 +38,12 @@ struct Ahead {
 //   Zen 5, AVX512, two threads, ms for 200 MB; 1, 2, 4, 6, 8, 16 rows:
 //     0 ahead 5.1, 5.0, 5.2, 6.6, 9.5, 14.7; 2,304 ahead 4.0, 3.9, 4.2, 4.7, 6.0, 10.0;
 //     6,912 ahead 4.2, 4.0, 4.1, 3.9, 5.2, 8.9; 13,824 ahead 4.4, 4.0, 4.1, 3.9, 6.2, 9.0;
-//     6,912 ahead, near 4.0, 3.9, 4.0, 3.9, 4.6, 8.3. Q4_K, 6 and 8 rows: 5.1 and 6.5, near 4.1
-//     and 4.8. Near, 9,216 and 13,824 ahead are as fast as 6,912, 2,304 slower from 3 rows on.
+//     6,912 ahead, kFirst 4.0, 3.9, 4.0, 3.9, 4.6, 8.3. Q4_K, 6 and 8 rows: 5.1 and 6.5, kFirst 4.1
+//     and 4.8. kFirst, 9,216 and 13,824 ahead are as fast as 6,912, 2,304 slower from 3 rows on.
 //     kFirstAlone beside kFirst, whole steps of 1, 2, 4, 8, 16 tokens, medians of five rounds:
 //     21.9, 22.4, 23.3, 25.7, 47.4 beside 22.9, 22.7, 25.9, 25.5, 47.6, where two cores share no
-//     cache 15.9, 16.0, 19.4, 27.1, 50.9 beside 16.1, 16.1, 19.7, 27.4, 51.6; a prompt of 941,
-//     whose blocks of rows read a piece again, 3,060 beside 3,042
+//     cache 15.9, 16.0, 19.4, 27.1, 50.9 beside 16.1, 16.1, 19.7, 27.4, 51.6; 24, 32,
+//     48 tokens the same; a prompt, whose blocks of rows read a piece again, 3,060 beside 3,042
 template <class S>
 [[gnu::always_inline]] inline Ahead ahead(int n) {
   if constexpr (requires { S::ahead(n); }) {

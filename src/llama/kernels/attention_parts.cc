@@ -79,9 +79,7 @@ void AttentionParts::run(const kernels::InstructionSet& set, int part) const {
     rows_[r] = text_.row(r);
     text_.set_part(text_.token_of(r), part, sums(part, r), &this->part(part, r), &rows_[r]);
   }
-  kernels::Attention call = text_.call(0, rows_, text_.count());
-  call.later = 0;  // the next part is another thread's
-  set.attend(call, scratch_);
+  set.attend(text_.call(0, rows_, text_.count()), scratch_);
 }
 
 void AttentionParts::join(const kernels::InstructionSet& set) const {

@@ -20,21 +20,25 @@ class ExpertPairs {
   static std::size_t bytes(const ggml_tensor* op) {
     const auto pairs = static_cast<std::size_t>(ggml_nelements(op->src[2]));
     const auto experts = static_cast<std::size_t>(op->src[0]->ne[2]);
-    return GGML_PAD((pairs + experts + 1) * sizeof(std::int32_t), 64);
+    return GGML_PAD((pairs + 2 * experts + 1) * sizeof(std::int32_t), 64);
   }
 
   ExpertPairs(const ggml_tensor* op, std::uint8_t* memory)
       : ids_(op->src[2]),
         n_experts_(op->src[0]->ne[2]),
         begins_(reinterpret_cast<std::int32_t*>(memory)),
-        pairs_(begins_ + n_experts_ + 1) {
+        used_(begins_ + n_experts_ + 1),
+        pairs_(used_ + n_experts_) {
     std::fill_n(begins_, n_experts_ + 1, 0);
-    const auto count = static_cast<std::int32_t>(ggml_nelements(ids_));
-    for (std::int32_t pair = 0; pair < count; ++pair) ++begins_[expert(pair) + 1];
+    const auto n_pairs = static_cast<std::int32_t>(ggml_nelements(ids_));
+    for (std::int32_t pair = 0; pair < n_pairs; ++pair) ++begins_[expert(pair) + 1];
     for (std::int64_t e = 0; e < n_experts_; ++e) begins_[e + 1] += begins_[e];
-    for (std::int32_t pair = 0; pair < count; ++pair) pairs_[begins_[expert(pair)]++] = pair;
+    for (std::int32_t pair = 0; pair < n_pairs; ++pair) pairs_[begins_[expert(pair)]++] = pair;
     for (std::int64_t e = n_experts_; e > 0; --e) begins_[e] = begins_[e - 1];
     begins_[0] = 0;
+    for (std::int32_t e = 0; e < n_experts_; ++e) {
+      if (count(e) > 0) used_[n_used_++] = e;
+    }
   }
 
   std::int64_t begin(std::int64_t e) const { return begins_[e]; }
@@ -45,16 +49,8 @@ class ExpertPairs {
     return most;
   }
   // Experts that have pairs, and the k-th of them, 0 <= k < n_used().
-  std::int64_t n_used() const {
-    std::int64_t n = 0;
-    for (std::int64_t e = 0; e < n_experts_; ++e) n += count(e) > 0 ? 1 : 0;
-    return n;
-  }
-  std::int64_t used(std::int64_t k) const {
-    std::int64_t e = 0;
-    for (; count(e) == 0 || k > 0; ++e) k -= count(e) > 0 ? 1 : 0;
-    return e;
-  }
+  std::int64_t n_used() const { return n_used_; }
+  std::int64_t used(std::int64_t k) const { return used_[k]; }
   std::int64_t count(std::int64_t e) const { return begins_[e + 1] - begins_[e]; }
   // Of the pair at `at` in the sorted order; `rank`: which of its token's experts it is, from 0.
   std::int64_t rank(std::int64_t at) const { return pairs_[at] % ids_->ne[0]; }
@@ -77,7 +73,9 @@ class ExpertPairs {
   const ggml_tensor* ids_;
   std::int64_t n_experts_;
   std::int32_t* begins_;  // [n_experts + 1]
+  std::int32_t* used_;    // [n_used]
   std::int32_t* pairs_;   // [pairs], sorted
+  std::int64_t n_used_ = 0;
 };
 
 class ExpertOutputs : public OutputRows {

@@ -137,12 +137,7 @@ void multiply_experts(const ggml_compute_params* params, ggml_tensor* op) {
 class Products : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int n_threads, const ggml_tensor* op, std::size_t& size) override {
-    const PackedLayout layout = kernel_layout(op->src[0]);
-    const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
-    const bool experts = op->op == GGML_OP_MUL_MAT_ID;
-    const std::int64_t n = experts ? ggml_nelements(op->src[2]) : ggml_nrows(op->src[1]);
-    size = PieceRanges::bytes(n_threads) + static_cast<std::size_t>(n) * rows.row_bytes();
-    if (experts) size += static_cast<std::size_t>(n_threads) * ExpertPairs::bytes(op);
+    size = product_bytes(op, n_threads);
     return true;
   }
   bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
@@ -172,23 +167,17 @@ bool attend_by_parts(const ggml_compute_params* params, const ggml_tensor* op,
   return true;
 }
 
+constexpr std::size_t kLine = 64;
+
+std::size_t parts_bytes(const ggml_tensor* op, int nth) {
+  if (!AttentionParts::may_suit(op, nth)) return 0;
+  return AttentionParts::memory_bytes(op, nth) + PieceRanges::bytes(nth);
+}
+
 class Attentions : public ggml::cpu::tensor_traits {
-  static constexpr std::size_t kLine = 64;
-
-  static std::size_t parts_bytes(const ggml_tensor* op, int nth) {
-    if (!AttentionParts::may_suit(op, nth)) return 0;
-    return AttentionParts::memory_bytes(op, nth) + PieceRanges::bytes(nth);
-  }
-
  public:
   bool work_size(int n_threads, const ggml_tensor* op, std::size_t& size) override {
-    // It may be computed with fewer threads than were planned, and then in other shares.
-    size = 0;
-    for (int n = 1; n <= n_threads; ++n) {
-      const std::size_t shares = static_cast<std::size_t>(n) * attention_share_bytes(op, n);
-      size = std::max(size, parts_bytes(op, n) + shares);
-    }
-    size += kLine;
+    size = attention_bytes(op, n_threads);
     return true;
   }
   bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
@@ -215,6 +204,26 @@ const kernels::InstructionSet*& kernel_set() {
 PackedLayout kernel_layout(const ggml_tensor* weights) {
   return {*kernels::weight_type(ggml_type_name(weights->type)), weights->ne[1], weights->ne[0],
           kernel_set()->strip_rows};
+}
+
+std::size_t product_bytes(const ggml_tensor* op, int n_threads) {
+  const PackedLayout layout = kernel_layout(op->src[0]);
+  const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
+  const bool experts = op->op == GGML_OP_MUL_MAT_ID;
+  const std::int64_t n = experts ? ggml_nelements(op->src[2]) : ggml_nrows(op->src[1]);
+  const std::size_t tables =
+      experts ? static_cast<std::size_t>(n_threads) * ExpertPairs::bytes(op) : 0;
+  return PieceRanges::bytes(n_threads) + tables + static_cast<std::size_t>(n) * rows.row_bytes();
+}
+
+std::size_t attention_bytes(const ggml_tensor* op, int n_threads) {
+  // Fewer threads share it in other ways.
+  std::size_t most = 0;
+  for (int n = 1; n <= n_threads; ++n) {
+    const std::size_t shares = static_cast<std::size_t>(n) * attention_share_bytes(op, n);
+    most = std::max(most, parts_bytes(op, n) + shares);
+  }
+  return most + kLine;
 }
 
 ggml::cpu::tensor_traits* product_operation() {

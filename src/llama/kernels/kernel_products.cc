@@ -1,6 +1,7 @@
 #include "llama/kernels/kernel_products.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 namespace outrider::llama {
@@ -15,24 +16,30 @@ constexpr std::int64_t kPiecesPerThread = 6;
 
 // But no smaller than that, unless a thread would have none: where a piece begins, the processor
 // has to find out anew what to fetch. A draft's pass (matrices of 190 to 500 KB) took 4.1 ms with
-// pieces of any size, 3.7 from 48 KB on, 3.45 from 96 or 192 KB on (Zen 4, two threads).
+// pieces of any size, 3.7 from 48 KB on, 3.45 from 96 or 192 KB on (Zen 4, two threads, when each
+// piece was another place; now only those that are taken from others).
 constexpr std::size_t kLeastPieceBytes = 96 * 1024;
 
 constexpr std::int64_t kGroup = kernels::kGroup;
 
-// Asks for the lines of a strip's outputs before its products: other cores have read them since the
-// layer before, and to write them a core must have them alone. Steps of 8 and 16 tokens of the
-// stand-in take 26.4 and 51.4 ms with it, else 28.7 and 53.5, on two cores of a Zen 5 that share no
-// cache; 25.1 and 46.7, else 25.9 and 47.0, on two that do.
 #if defined(__x86_64__)
-[[gnu::target("prfchw")]]  // all processors with 64 bits know it, or do nothing
+// Every processor of 64 bits knows the instruction, or does nothing.
+#define OUTRIDER_FETCHES_FOR_WRITING [[gnu::target("prfchw")]]
+#else
+#define OUTRIDER_FETCHES_FOR_WRITING
 #endif
-void
-own_outputs(float* const* rows, int n, std::int64_t first, std::int64_t lanes) {
-  constexpr std::int64_t kLine = 64 / sizeof(float);
+
+// Asks for the lines of outputs, `count` floats at `first` of each row, before their products:
+// other cores have read them since the layer before, and to write them a core must have them alone.
+// docs/decisions.md, "What one core writes, and another reads", has the figures.
+OUTRIDER_FETCHES_FOR_WRITING void own_outputs(float* const* rows, int n, std::int64_t first,
+                                              std::int64_t count) {
+  constexpr std::uintptr_t kLine = 64;
   for (int i = 0; i < n; ++i) {
-    for (std::int64_t lane = 0; lane < lanes; lane += kLine) {
-      __builtin_prefetch(rows[i] + first + lane, 1);
+    const float* begin = rows[i] + first;
+    const auto end = reinterpret_cast<std::uintptr_t>(begin + count);
+    for (auto at = reinterpret_cast<std::uintptr_t>(begin) / kLine * kLine; at < end; at += kLine) {
+      __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
     }
   }
 }
@@ -98,10 +105,10 @@ void StripProduct::multiply(std::int64_t piece, const std::uint8_t* packed,
     for (std::int64_t strip = begin; strip < end; ++strip) {
       const std::uint8_t* at = packed + static_cast<std::size_t>(strip) * layout_.strip_bytes;
       const std::int64_t row = strip * lanes;
-      own_outputs(outputs, n, row, lanes);
+      const std::int64_t count = std::min(lanes, layout_.n_rows - row);
+      own_outputs(outputs, n, row, count);
       multiply_strip(at, layout_.n_columns, rows, row_bytes, n, tile);
-      const auto bytes =
-          static_cast<std::size_t>(std::min(lanes, layout_.n_rows - row)) * sizeof(float);
+      const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float);
       for (int i = 0; i < n; ++i) std::memcpy(outputs[i] + row, tile + i * lanes, bytes);
     }
   }
