@@ -92,8 +92,11 @@ Result<std::string> fingerprint_file(const std::string& path) {
 }
 
 std::string build_identity() {
+  // Asked once: llama.cpp writes it into one string of the process, and two instances may open
+  // their targets at once.
+  static const std::string kSystem = llama_print_system_info();
   std::string text = "llama.cpp " + std::string(llama_commit()) + ", " + llama_compiler() + ", " +
-                     llama_build_target() + ", " + llama_print_system_info();
+                     llama_build_target() + ", " + kSystem;
 #if defined(OUTRIDER_VERSION)
   text += ", outrider " OUTRIDER_VERSION;
 #endif
