@@ -35,6 +35,9 @@ function(outrider_own_kernels)
     set_source_files_properties("${PROJECT_SOURCE_DIR}/src/llama/kernels/kernel_buffer.cc" PROPERTIES
                                 COMPILE_DEFINITIONS "OUTRIDER_NO_KERNELS_WHY=\"${why}\""
                                 SKIP_UNITY_BUILD_INCLUSION ON)
+    # It calls what is left out.
+    set_source_files_properties("${PROJECT_SOURCE_DIR}/src/llama/kernels/kernel_operations_test.cc"
+                                PROPERTIES HEADER_FILE_ONLY ON)
   endif()
 endfunction()
 
