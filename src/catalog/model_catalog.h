@@ -72,6 +72,7 @@ class ModelCatalog : public Catalog {
   std::uint64_t open_bytes() const;
   std::size_t n_open() const;
   std::string names_in_use(const Model& but) const;
+  Model* oldest_idle(const Model& but) const;
 
   // Makes a lease of what acquire() and find_open() counted.
   std::shared_ptr<Runtime> lease(Model& model, Runtime* runtime);
@@ -84,7 +85,6 @@ class ModelCatalog : public Catalog {
   Result<std::uint64_t> estimate(const CatalogEntry& entry) const;
   Status make_room(Model& model);
   Status why_no_room(const Model& model, std::uint64_t limit) const;
-  bool close_oldest(const Model& but);
   Status load(Model& model);
   Result<std::shared_ptr<Runtime>> begin_load(Model& model);
   void wait_for_rest(Model& model, const std::shared_ptr<Runtime>& runtime);

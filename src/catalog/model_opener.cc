@@ -67,9 +67,6 @@ void ModelCatalog::open(Model& model) {
   std::shared_ptr<Runtime> runtime;
   {
     const Lock lock(mutex_);
-    const bool short_of_room = outcome.code() == StatusCode::kResourceExhausted;
-    // With nothing in use there is no room to wait for.
-    if (short_of_room && names_in_use(model).empty()) outcome = unsupported(outcome.message());
     end_load(model, std::move(outcome));
     if (model.state == State::kReady) runtime = model.runtime;
   }
@@ -86,7 +83,17 @@ Status ModelCatalog::try_open(Model& model) {
   OUTRIDER_RETURN_IF_ERROR(make_room(model));
   Status outcome = load(model);
   // The estimate was too low, or something else took the memory.
-  while (outcome.code() == StatusCode::kResourceExhausted && close_oldest(model)) {
+  while (outcome.code() == StatusCode::kResourceExhausted) {
+    {
+      const Lock lock(mutex_);
+      if (Model* const oldest = oldest_idle(model)) {
+        close(*oldest);
+      } else if (names_in_use(model).empty()) {
+        return unsupported(outcome.message());  // no room to wait for
+      } else {
+        return outcome;
+      }
+    }
     end_closed();
     outcome = load(model);
   }
@@ -180,17 +187,14 @@ Status ModelCatalog::why_no_room(const Model& model, std::uint64_t limit) const 
       gibibytes(limit) + ", and requests run on " + in_use);
 }
 
-// False when all others are in use.
-bool ModelCatalog::close_oldest(const Model& but) {
-  const Lock lock(mutex_);
+// The one that was used longest ago; null when all others are in use.
+ModelCatalog::Model* ModelCatalog::oldest_idle(const Model& but) const {
   Model* oldest = nullptr;
   for (const std::unique_ptr<Model>& model : models_) {
     if (model.get() == &but || !may_close(*model)) continue;
     if (oldest == nullptr || model->last_use < oldest->last_use) oldest = model.get();
   }
-  if (oldest == nullptr) return false;
-  close(*oldest);
-  return true;
+  return oldest;
 }
 
 // Makes the model's runtime where it has none, and begins to load into it.
