@@ -1,6 +1,7 @@
 // The command line itself: wrong usage, bad input, environment, config files.
 #include <algorithm>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -89,9 +90,15 @@ TEST(CliUsage, TheHelpOfACommandNamesEveryOptionOfTheContract) {
         "--log-level",    "--config"}) {
     EXPECT_NE(help.out.find(option), std::string::npos) << option;
   }
-  std::size_t start = 0;
-  for (std::size_t end; (end = help.out.find('\n', start)) != std::string::npos; start = end + 1) {
-    EXPECT_LE(end - start, 100U) << help.out.substr(start, end - start);
+}
+
+TEST(CliUsage, NoLineOfAHelpIsLongerThanATerminal) {
+  for (const char* command : {"run", "chat", "compare", "inspect", "worker", "serve", "rpc",
+                              "replay", "ngram", "suffix", "calibrate", "bench", "make-draft"}) {
+    std::istringstream help(outrider({command, "--help"}).out);
+    for (std::string line; std::getline(help, line);) {
+      EXPECT_LE(line.size(), 100U) << command << ": " << line;
+    }
   }
 }
 
@@ -109,6 +116,16 @@ TEST(CliUsage, AnUnknownOptionIsNamedWithTheNearestOne) {
                  "did you mean --max-tokens?");
   expect_message(run_cli(run_call({"-p", "hi", "--qqqqqq"})), 2, "unknown option --qqqqqq",
                  "--help");
+}
+
+TEST(CliUsage, LlamaServersNamesAreAnsweredWithOurs) {
+  for (const std::string name : {"-np", "--parallel", "-ngl", "-md"}) {
+    expect_message(outrider({"serve", "-m", "x.gguf", name, "4"}), 2, "unknown option " + name,
+                   "llama-server's " + name + " is ");
+  }
+  // As a value it is one.
+  const CliResult said = run_cli(run_call({"-p", "-np", "-n", "2"}));
+  EXPECT_EQ(said.exit_code, 0) << said.err;
 }
 
 TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {

@@ -18,7 +18,7 @@ void add_answer_options(CLI::App& app, AnswerArguments& a) {
   output.add_switch("--stats", a.stats, "print a table of speeds, counts and times at the end");
   output.add_flag_choice(
       "--color", a.color, {"never", "auto", "always"}, "auto",
-      "colour the tokens that were guessed (green): auto, which is "
+      "colour the tokens that were guessed by who guessed them: auto, which is "
       "meant without a value, on a terminal unless NO_COLOR is set; always; never");
 }
 

@@ -31,7 +31,7 @@ constexpr const char* kExample =
     "Example:\n"
     "  outrider run -m target.gguf -d draft.gguf -p \"Once upon a time\" --stats\n\n"
     "'outrider COMMAND --help' lists a command's options.\n"
-    "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage.";
+    "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage, 130 ended by Ctrl-C.";
 
 std::string version_text() {
   return "outrider " + with_commit(OUTRIDER_VERSION) + "\nllama.cpp " + OUTRIDER_LLAMA_COMMIT +
@@ -71,8 +71,9 @@ Command& chosen_command(const CLI::App& root,
     }
     if (rest.front().front() == '-') throw unexpected_arguments(root, rest);
     const std::string near = nearest(rest.front(), names);
+    const std::string see = "'outrider --help' shows how they are used";
     throw UsageError("unknown command '" + rest.front() + "'; commands are " + list_of(names),
-                     near.empty() ? "" : "did you mean " + near + "?");
+                     near.empty() ? see : "did you mean " + near + "? " + see);
   }
   if (parsed.size() > 1) {
     throw UsageError("two commands at once: " + parsed[0]->get_name() + " and " +

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lab/make_draft_run.h"
+#include "llama/gguf/draft_writer.h"
 #include "request/completion_request.h"
 #include "store/atomic_file.h"
 #include "tools/command.h"
@@ -119,6 +120,10 @@ void MakeDraftCommand::check() {
   if (types_.size() == 1 && types_[0] == "none") {
     plan_.types.emplace();
   } else if (!types_.empty()) {
+    for (const std::string& type : types_) {
+      const Status known = gguf::check_draft_type(type);
+      if (!known.ok()) throw UsageError("--types: " + known.message());
+    }
     plan_.types = types_;
   }
   if (!n_tokens_.empty()) plan_.n_tokens = without_zero(n_tokens_);

@@ -159,6 +159,9 @@ Result<int> RunCommand::report(const CompletionResult& result, const LocalRuntim
 
 Result<int> RunCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
+  if (result_) {
+    OUTRIDER_RETURN_IF_ERROR(check_write_file(*result_).with_context("--result"));
+  }
   OUTRIDER_RETURN_IF_ERROR(check_output("--ngram-dynamic", learned_file()));
   // Before signals are blocked: Ctrl-C must end the waiting.
   OUTRIDER_RETURN_IF_ERROR(read_prompt());

@@ -185,7 +185,9 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   }
   Status listened;
   Listening listening(**listener, terminal.signals, listened);
-  print_note("listening on http://" + server_.host + ":" + std::to_string((*listener)->port()));
+  const bool is_v6 = server_.host.find(':') != std::string::npos;
+  const std::string host = is_v6 ? "[" + server_.host + "]" : server_.host;
+  print_note("listening on http://" + host + ":" + std::to_string((*listener)->port()));
   Status opened = catalog.preload("");
   if (opened.ok()) opened = wait_until_open(catalog, terminal);
   if (!opened.ok()) (*listener)->stop();

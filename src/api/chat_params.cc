@@ -64,14 +64,14 @@ void read_part(JsonFields& fields, const Json& part, const std::string& path, st
   fields.take(inner.finish());
 }
 
-// A string, an array of parts, or null where there are calls instead.
+// A string, an array of parts, or null where there are calls instead. An assistant's may also be
+// null where it is there: so services say a refusal, and clients send it back.
 void read_content(JsonFields& fields, JsonFields& message, const std::string& path,
                   ChatMessage& read) {
   const Json* content = message.any("content");
   if (content == nullptr || content->is_null()) {
-    const bool may_lack =
-        read.role == "assistant" && (!read.tool_calls.empty() || !read.reasoning.empty());
-    if (may_lack) return;
+    const bool says_more = !read.tool_calls.empty() || !read.reasoning.empty();
+    if (read.role == "assistant" && (content != nullptr || says_more)) return;
     if (content == nullptr) return message.require("content");
     return message.refuse("content", *content, "a string or an array of parts of type text");
   }
@@ -185,7 +185,10 @@ void read_tool(JsonFields& fields, const Json& tool, const std::string& path, Ch
 void read_messages(JsonFields& fields, CompletionRequest& request) {
   const Json* given = fields.any("messages");
   if (given == nullptr) return;
-  if (!given->is_array() || given->empty()) {
+  if (given->is_array() && given->empty()) {
+    return fields.fail("messages", "messages is empty, but must have at least one message");
+  }
+  if (!given->is_array()) {
     return fields.refuse("messages", *given, "an array of at least one message");
   }
   if (given->size() > kMaxMessages) {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "base/utf8.h"
 #include "input/corpus.h"
@@ -27,6 +29,10 @@ Status read_error(const std::string& path, int error) {
   if (error == ENOENT) return not_found(shown(path) + " does not exist");
   if (error == EISDIR) return invalid_argument(shown(path) + " is a folder; give a file");
   return internal_error("cannot read " + shown(path) + ": " + reason);
+}
+
+Status write_error(const std::string& path, int error) {
+  return internal_error("cannot write " + shown(path) + ": " + std::strerror(error));
 }
 
 // Up to the last that is not the assistant's. "" or what is wrong with the field.
@@ -95,8 +101,17 @@ Status write_file(const std::string& path, std::string_view contents) {
   if (good) good = std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
   int error = good ? 0 : errno;
   if (file != nullptr && std::fclose(file) != 0 && good) error = errno;
-  if (error == 0) return Status();
-  return internal_error("cannot write " + shown(path) + ": " + std::strerror(error));
+  return error == 0 ? Status() : write_error(path, error);
+}
+
+Status check_write_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return write_error(path, EISDIR);
+  const bool is_there = std::filesystem::exists(path, ignored);
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  const int denied = is_there ? access(path.c_str(), W_OK) : access(folder.c_str(), W_OK | X_OK);
+  return denied == 0 ? Status() : write_error(path, errno);
 }
 
 Result<std::vector<FilePrompt>> read_prompt_file(const std::string& path, std::size_t limit) {

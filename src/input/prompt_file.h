@@ -17,6 +17,8 @@ Result<std::string> read_all(const std::string& path);
 
 // Replaces the contents of `path`. Errors name the file and the reason.
 Status write_file(const std::string& path, std::string_view contents);
+// Whether it can, so that a mistake in a name is found before the work is. The file stays as it is.
+Status check_write_file(const std::string& path);
 
 // One prompt of a prompt file.
 struct FilePrompt {

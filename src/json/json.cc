@@ -76,7 +76,9 @@ std::size_t find_bracket(std::string_view text, IsIt is_it) {
   return std::string_view::npos;
 }
 
-Parsed parse_at(std::string_view text, std::size_t first_line) {
+// `number`: of the line that the text is, in a file of lines; 0: it is a whole.
+Parsed parse_at(std::string_view text, std::size_t number) {
+  const std::size_t first_line = std::max<std::size_t>(number, 1);
   const std::size_t deep = too_deep(text);
   if (deep != std::string_view::npos) {
     return {.value = std::nullopt,
@@ -90,7 +92,9 @@ Parsed parse_at(std::string_view text, std::size_t first_line) {
                                             Json& parsed) { return watch(depth, event, parsed); }),
         .error = ""};
   } catch (const Refused& refused) {
-    return {.value = std::nullopt, .error = place(text, 0, first_line) + refused.reason};
+    // Where in the text, the library does not say.
+    const std::string line = number == 0 ? "" : "line " + std::to_string(number) + ": ";
+    return {.value = std::nullopt, .error = line + refused.reason};
   } catch (const Json::parse_error& error) {
     // `byte` counts from 1 and names the last byte read.
     const std::size_t offset = error.byte == 0 ? 0 : error.byte - 1;
@@ -128,7 +132,7 @@ std::string encode_pretty(const Json& value) {
   return value.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-Parsed parse(std::string_view text) { return parse_at(text, 1); }
+Parsed parse(std::string_view text) { return parse_at(text, 0); }
 
 std::string parse_lines(
     std::string_view text,

@@ -199,7 +199,7 @@ Status MakeDraft::walk_all(LanguageModel& target, Drafter& draft, const std::str
   if (!walk.times.first_ms.empty()) return Status();
   return invalid_argument(
       "the sample's texts are too short for a draft's passes to be timed: one that is always right "
-      "is asked once; take longer texts (--max-tokens 48 or more)");
+      "is asked once; take longer texts (--tokens 48 or more)");
 }
 
 Status MakeDraft::walk(DraftCandidate& candidate) {

@@ -161,7 +161,7 @@ Status check_chat(const Request& r) {
 Status check_prompt(const Request& request) {
   if (request.prompt.empty() == request.messages.empty()) {
     return invalid_argument(request.prompt.empty()
-                                ? "prompt is missing; give it, or messages"
+                                ? "prompt is missing or empty; give it, or messages"
                                 : "prompt and messages are both there; give one of them")
         .about("prompt");
   }

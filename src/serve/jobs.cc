@@ -7,11 +7,16 @@
 
 namespace outrider {
 
-Status Jobs::check_room() const {
+Status Jobs::check_room(std::size_t n) const {
   const RuntimeOptions& options = shared_.options;
   const std::size_t at_once =
       static_cast<std::size_t>(options.slots) + static_cast<std::size_t>(options.max_queue);
-  if (queue_.size() + running_.size() < at_once) return Status();
+  if (n > at_once) {
+    return invalid_argument("a request for " + std::to_string(n) +
+                            " answers has no room here: at most " + std::to_string(at_once) +
+                            " run and wait at once (slots and max_queue)");
+  }
+  if (queue_.size() + running_.size() + n <= at_once) return Status();
   return resource_exhausted("the queue is full: " + std::to_string(running_.size()) +
                             " requests are running and " + std::to_string(queue_.size()) +
                             " are waiting; try again later");

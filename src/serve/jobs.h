@@ -32,8 +32,9 @@ class Jobs {
 
   Jobs(RuntimeShared& shared, DrafterNotes& drafters) : shared_(shared), drafters_(drafters) {}
 
-  // kResourceExhausted when all slots and the queue are full.
-  Status check_room() const;
+  // For `n` more (>= 1). kResourceExhausted when all slots and the queue are full; kInvalidArgument
+  // when they never have so much room.
+  Status check_room(std::size_t n = 1) const;
   // A new one, which waits from now on. Gives it its id. REQUIRES: check_room()
   void add(const JobPtr& job);
   // See Runtime::poll. Waits without the mutex.

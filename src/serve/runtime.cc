@@ -98,6 +98,7 @@ Runtime::~Runtime() = default;
 Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options,
                                                  ModelLoader& loader) {
   OUTRIDER_RETURN_IF_ERROR(validate(options));
+  OUTRIDER_RETURN_IF_ERROR(prepare_folders(options));
   try {
     return std::unique_ptr<Runtime>(new Runtime(std::make_unique<Impl>(options, loader)));
   } catch (const std::system_error& e) {
@@ -190,6 +191,11 @@ bool Runtime::wait_loaded(std::int64_t wait_ms) const {
   }
   impl_->shared.loaded.wait(lock, done);
   return true;
+}
+
+Status Runtime::check_room(std::size_t n) const {
+  const Impl::Lock lock(impl_->shared.mutex);
+  return impl_->jobs.check_room(n);
 }
 
 Result<StartedCompletion> Runtime::start(CompletionRequest request) {

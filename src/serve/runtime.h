@@ -55,8 +55,9 @@ class Engine;
 
 class Runtime {
  public:
-  // `loader` must outlive the runtime. Errors: kInvalidArgument for an option out of range;
-  // kResourceExhausted when threads cannot be made.
+  // `loader` must outlive the runtime. Errors: kInvalidArgument for an option out of range or
+  // a folder that cannot be written to (folders are made); kResourceExhausted when threads cannot
+  // be made.
   static Result<std::unique_ptr<Runtime>> create(const RuntimeOptions& options,
                                                  ModelLoader& loader);
 
@@ -111,6 +112,10 @@ class Runtime {
   // Waits until no load, of a model or a file, is being worked on; for callers with nothing else
   // to do. False when `wait` (milliseconds, negative: no limit) ran out.
   bool wait_loaded(std::int64_t wait_ms) const;
+
+  // Whether `n` more (>= 1) can be started now. Errors: kInvalidArgument when slots and queue never
+  // have so much room; kResourceExhausted when others have it now.
+  Status check_room(std::size_t n) const;
 
   // Errors: kInvalidArgument, about the field (request/completion_request.h); kUnsupported (no
   // chat template); kNotFound when no target is ready (the message says what state it is in);

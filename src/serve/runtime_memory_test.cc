@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "testing/drafter_fixture.h"
@@ -238,6 +239,31 @@ TEST_F(RuntimeMemory, AFolderWithoutAnythingToRememberIsRefused) {
   RuntimeOptions options;
   options.remember_folder = "texts";
   EXPECT_EQ(Runtime::create(options, loader_).status().field(), "remember_folder");
+}
+
+TEST_F(RuntimeMemory,
+       AFolderThatCannotBeWrittenToIsRefusedAndOneThatIsMissingIsMadeForTheUserAlone) {
+  const std::string file = dir_.file("file");
+  std::ofstream(file) << "no folder";
+  for (const std::string& path : {file, file + "/below"}) {
+    RuntimeOptions options;
+    options.prompt_cache = path;
+    const Status status = Runtime::create(options, loader_).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.field(), "prompt_cache");
+    EXPECT_EQ(status.message(), "prompt_cache is '" + path +
+                                    "', but must be a folder that can be written to: "
+                                    "Not a directory");
+    options.prompt_cache = "";
+    options.remember_tokens = 4096;
+    options.remember_folder = path;
+    EXPECT_EQ(Runtime::create(options, loader_).status().field(), "remember_folder");
+  }
+  RuntimeOptions options;
+  options.prompt_cache = dir_.file("new/below");
+  ASSERT_TRUE(Runtime::create(options, loader_).ok());
+  EXPECT_EQ(std::filesystem::status(options.prompt_cache).permissions(),
+            std::filesystem::perms::owner_all);
 }
 
 }  // namespace

@@ -1,6 +1,11 @@
 #include "serve/runtime_options.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include "base/types.h"
 #include "draft/drafter_table.h"
@@ -63,6 +68,20 @@ constexpr Field<Options> kFields[] = {
      .range = {.min = 1.0, .max = 1048576.0}},
 };
 
+Status prepare_folder(std::string_view field, const std::string& path) {
+  if (path.empty()) return Status();
+  std::error_code error;
+  if (std::filesystem::create_directories(path, error)) {
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all, error);
+  }
+  if (!error && ::access(path.c_str(), R_OK | W_OK | X_OK) != 0) {
+    error = std::error_code(errno, std::generic_category());
+  }
+  if (!error) return Status();
+  return wrong_value(std::string(field), "'" + path + "'",
+                     "a folder that can be written to: " + error.message());
+}
+
 Status check_added(const std::vector<AddedDrafter>& drafters) {
   if (drafters.size() > RuntimeOptions::kMaxAddedDrafters) {
     return invalid_argument("there are " + std::to_string(drafters.size()) +
@@ -96,6 +115,11 @@ Status validate(const RuntimeOptions& options) {
   if (options.remember_tokens == 0 || options.remember_tokens >= least) return Status();
   return wrong_value("remember_tokens", std::to_string(options.remember_tokens),
                      "0 (nothing is remembered), or at least " + std::to_string(least));
+}
+
+Status prepare_folders(const RuntimeOptions& options) {
+  OUTRIDER_RETURN_IF_ERROR(prepare_folder("remember_folder", options.remember_folder));
+  return prepare_folder("prompt_cache", options.prompt_cache);
 }
 
 }  // namespace outrider

@@ -53,4 +53,8 @@ std::span<const Field<RuntimeOptions>> runtime_fields();
 // Errors: kInvalidArgument, about the field.
 Status validate(const RuntimeOptions& options);
 
+// Makes the folders that the options name where they are missing, for this user alone: they hold
+// texts. Error: kInvalidArgument about the field where one cannot be written to.
+Status prepare_folders(const RuntimeOptions& options);
+
 }  // namespace outrider

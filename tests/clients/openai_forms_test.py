@@ -132,6 +132,15 @@ def test_a_strict_tool_that_cannot_be_kept_to_is_refused(client, place):
                                        tool_choice="required", max_tokens=8)
 
 
+def test_a_strict_schema_that_cannot_be_kept_to_is_refused_by_the_name_that_was_sent(client, place):
+    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    wanted = {"type": "json_schema", "json_schema": {"name": "a", "strict": True, "schema": schema}}
+    with pytest.raises(openai.BadRequestError, match="uniqueItems") as refused:
+        client.chat.completions.create(model=place.model, messages=ASKED, response_format=wanted,
+                                       max_tokens=8)
+    assert refused.value.param == "response_format"
+
+
 class Judgement(pydantic.BaseModel):
     sure: float = pydantic.Field(ge=0, le=1)
     code: str = pydantic.Field(pattern=r"^[A-Z]{2}-\d{3}$")

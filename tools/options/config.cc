@@ -8,6 +8,7 @@
 
 #include "base/list_of.h"
 #include "base/nearest.h"
+#include "tools/options/llama_names.h"
 #include "tools/options/options.h"
 #include "tools/options/toml.h"
 #include "tools/options/usage.h"
@@ -128,6 +129,9 @@ std::string long_name(const std::string& argument) {
   const std::string rest = argument.substr(name.size());
   if (name == "-hf" || name == "-hfr") return "--hf-repo" + rest;
   if (name == "-hfd" || name == "-hfrd") return "--hf-repo-draft" + rest;
+  const bool is_short = name.size() > 2 && name[0] == '-' && name[1] != '-';
+  const std::string theirs = is_short ? in_place_of_llamas(name) : "";
+  if (!theirs.empty()) throw UsageError("unknown option " + name, theirs);
   return argument;
 }
 

@@ -42,6 +42,16 @@ std::string option_groups(const HelpFormatter& formatter, const CLI::App* app) {
   return text + "\nGeneral:\n" + last;
 }
 
+// Those that fit keep their spaces: they are examples.
+std::string wrap_long_lines(const std::string& text) {
+  std::string result;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    result += (line.size() > kWidth ? wrap(line, 0, kWidth) : line) + "\n";
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string wrap(const std::string& text, std::size_t indent, std::size_t width) {
@@ -73,7 +83,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
                                      CLI::AppFormatMode mode) const {
   std::string text = wrap(app->get_description(), 0, kWidth) + "\n" + make_usage(app, name);
   if (app->get_parent() == nullptr) text += make_subcommands(app, mode);
-  return text + option_groups(*this, app) + "\n" + make_footer(app);
+  return text + option_groups(*this, app) + "\n" + wrap_long_lines(make_footer(app));
 }
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {

@@ -104,7 +104,7 @@ Status check_lone_head(const CompletionRequest& r, const Target& target) {
   if (r.drafters.chains.size() != 1 || r.drafters.chains.front().size() != 1) return Status();
   CompletionRequest named = r;
   named.drafters_by_default = false;
-  return check_own_head(named, target.no_head_reason()).spelled("--drafter");
+  return check_own_head(named, target.no_head_reason());
 }
 
 Status read_constraint(RequestArguments& a) {

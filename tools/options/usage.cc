@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/nearest.h"
+#include "tools/options/llama_names.h"
 #include "tools/options/options.h"
 
 namespace outrider::tools {
@@ -13,6 +14,8 @@ UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::stri
   for (const std::string& argument : arguments) {
     if (argument.size() < 2 || argument.front() != '-') continue;
     const std::string name = argument.substr(0, argument.find('='));
+    const std::string theirs = in_place_of_llamas(name);
+    if (!theirs.empty()) return UsageError("unknown option " + name, theirs);
     const std::string near = nearest(name, option_names(app));
     return UsageError("unknown option " + name,
                       near.empty() ? see : "did you mean " + near + "? " + see);

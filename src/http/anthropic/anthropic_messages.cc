@@ -147,7 +147,10 @@ void read_anthropic_messages(api::JsonFields& fields, CompletionRequest& request
   fields.require("messages");
   const Json* messages = fields.any("messages");
   if (messages == nullptr) return;
-  if (!messages->is_array() || messages->empty()) {
+  if (messages->is_array() && messages->empty()) {
+    return fields.fail("messages", "messages is empty, but must have at least one message");
+  }
+  if (!messages->is_array()) {
     return fields.refuse("messages", *messages, "an array of at least one message");
   }
   for (std::size_t i = 0; i < messages->size() && fields.ok(); ++i) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/spelling.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "http/endpoint/acquire.h"
@@ -40,6 +41,7 @@ class RunningTask {
   bool done() const { return unfinished_ == 0; }
 
   Status start(std::vector<CompletionRequest> requests) {
+    OUTRIDER_RETURN_IF_ERROR(runtime_->check_room(requests.size()));
     for (CompletionRequest& request : requests) {
       OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, runtime_->start(std::move(request)));
       ids_.push_back(started.id);
@@ -56,10 +58,10 @@ class RunningTask {
   // Waits a moment for something new of each, and adds the events for it to `out`. A failure of one
   // is the failure of all.
   Status poll(std::string& out) {
+    std::int64_t wait_ms = ids_.size() == 1 ? kGoneMs : kTurnMs;
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       if (ids_[i] == kEnded) continue;
-      Result<PolledCompletion> polled =
-          runtime_->poll(ids_[i], ids_.size() == 1 ? kGoneMs : kTurnMs);
+      Result<PolledCompletion> polled = runtime_->poll(ids_[i], std::exchange(wait_ms, 0));
       if (!polled.ok()) return polled.status();
       take(i, std::move(*polled), out);
       if (!failure_.ok()) return failure_;
@@ -153,6 +155,26 @@ void stream_answer(RunningTask& task, std::int32_t ping_s, const ReplyWriter& wr
   write(out);
 }
 
+// Where the schema of an answer is, at the endpoints that have a form for it.
+std::string place_of_schema(const json::Json& body) {
+  for (const auto& [outer, inner] : {std::pair("text", "format"), {"output_config", "format"}}) {
+    if (body.contains(outer) && body[outer].contains(inner)) {
+      return std::string(outer) + "." + inner;
+    }
+  }
+  return body.contains("response_format") ? "response_format" : "json_schema";
+}
+
+// A failure that was found after the body had become a completion, about the field as the body
+// spells it.
+Status spelled_as_sent(const Status& status, const std::string& text) {
+  if (status.field().empty()) return status;
+  const json::Parsed body = json::parse(text);
+  if (!body.ok() || !body.value->is_object()) return status;
+  if (status.field() == "json_schema") return status.spelled(place_of_schema(*body.value));
+  return api::spelled_as_in(status, *body.value);
+}
+
 // A client's text, which must neither end the header nor fill it.
 std::string header_list(const std::vector<std::string>& texts) {
   constexpr std::size_t kMost = 512;
@@ -187,8 +209,8 @@ void CompletionTask::set_requests(CompletionRequest request, std::int32_t n) {
 }
 
 Status check_answers(const CompletionTask& task, std::size_t prompts, std::int32_t n) {
-  if (task.requests.size() <= static_cast<std::size_t>(kMaxAnswers)) return Status();
-  const std::int32_t most = kMaxAnswers / static_cast<std::int32_t>(prompts);
+  if (task.requests.size() <= static_cast<std::size_t>(kMaxPrompts)) return Status();
+  const std::int32_t most = kMaxPrompts / static_cast<std::int32_t>(prompts);
   return refused("n", "is " + std::to_string(n) + ", but for " + std::to_string(prompts) +
                           " prompts it must be at most " + std::to_string(most));
 }
@@ -202,7 +224,7 @@ HttpReply answer_completion(ServerState& server, const HttpRequest& request, Com
   const auto running = std::make_shared<RunningTask>(server, request.record, std::move(*runtime),
                                                      std::move(task.form));
   const Status started = running->start(std::move(task.requests));
-  if (!started.ok()) return error_reply(started);
+  if (!started.ok()) return error_reply(spelled_as_sent(started, request.body));
   HttpReply reply =
       task.stream ? stream_reply(running, task.ping_s, request) : whole_answer(*running, request);
   if (!task.ignored_tools.empty()) {

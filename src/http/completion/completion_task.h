@@ -27,7 +27,7 @@ inline constexpr std::int32_t kPingSeconds = 15;
 inline constexpr std::int32_t kMostPingSeconds = 3600;
 
 struct CompletionTask {
-  std::vector<CompletionRequest> requests;  // one for each answer, 1 to kMaxAnswers
+  std::vector<CompletionRequest> requests;  // one for each answer, 1 to kMaxPrompts
   std::string model;                        // of the catalog; empty: the default
   bool stream = false;
   // A stream that says nothing for so many seconds gets a sign of life, which clients and proxies
@@ -44,13 +44,16 @@ struct CompletionTask {
   void set_requests(CompletionRequest request, std::int32_t n);
 };
 
+// To one prompt: each is a copy of the request, and a body may have megabytes.
 inline constexpr std::int32_t kMaxAnswers = 16;
+// Of one body; so many answers to all of them together.
+inline constexpr std::int32_t kMaxPrompts = 128;
 
 // "web_search, local_shell": a header, which no client stumbles over.
 inline constexpr std::string_view kIgnoredToolsHeader = "x-outrider-ignored-tools";
 inline constexpr std::string_view kIgnoredHeader = "x-outrider-ignored";
 
-// An error where `n` answers to each of `prompts` prompts have made more than kMaxAnswers.
+// An error where `n` answers to each of `prompts` prompts have made more than kMaxPrompts.
 Status check_answers(const CompletionTask& task, std::size_t prompts, std::int32_t n);
 
 // Starts the completions and returns the whole answer, or a reply that streams it. They are

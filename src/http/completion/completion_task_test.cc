@@ -85,12 +85,32 @@ TEST_F(CompletionTaskTest, AFullQueueIsTooManyRequestsAndSaysWhenToComeAgain) {
 }
 
 TEST_F(CompletionTaskTest, OfSeveralAnswersNoneGoesOnWhenOneCannotBeStarted) {
-  start({}, {.chat = true}, {.slots = 1, .max_queue = 1});
+  start();
+  const Json prompts = {"a", std::string(400, 'a')};  // the second one is too long
+  EXPECT_EQ(post("/v1/completions", {{"prompt", prompts}}).status, 400);
+  EXPECT_EQ(runtime_->status().started, 1);
+  EXPECT_TRUE(all_end());
+}
+
+TEST_F(CompletionTaskTest, WhereSeveralAnswersHaveNoRoomNowNoneIsStarted) {
+  start({}, {.chat = true}, {.slots = 1, .max_queue = 2});
+  const HttpReply running = post("/v1/completions", endless());
   Json asked = endless();
   asked["n"] = 3;
   EXPECT_EQ(post("/v1/completions", asked).status, 429);
-  EXPECT_EQ(runtime_->status().started, 2);
-  EXPECT_TRUE(all_end());
+  EXPECT_EQ(runtime_->status().started, 1);
+}
+
+TEST_F(CompletionTaskTest, MoreAnswersThanThereIsEverRoomForAreAnErrorOfTheClients) {
+  start({}, {.chat = true}, {.slots = 1, .max_queue = 1});
+  Json asked = endless();
+  asked["n"] = 3;
+  const HttpReply refused = post("/v1/completions", asked);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(object(refused)["error"]["message"],
+            "a request for 3 answers has no room here: at most 2 run and wait at once (slots and "
+            "max_queue)");
+  EXPECT_EQ(runtime_->status().started, 0);
 }
 
 TEST_F(CompletionTaskTest, APromptThatIsTooLongIsAnErrorOfTheClient) {

@@ -152,7 +152,8 @@ void keep_to_schema(api::JsonFields& fields, const std::string& place, const Jso
                     bool strict, CompletionRequest& request) {
   if (!fields.ok()) return;
   if (schema != nullptr && !schema->is_object()) {
-    return fields.refuse(place, *schema, "one whose schema is an object");
+    return fields.fail(place, place + " has a schema that is " + std::string(json::kind(*schema)) +
+                                  ", but must be an object");
   }
   if (request.sampling.constrained()) {
     return fields.fail(place,

@@ -18,7 +18,7 @@ Result<Json> read_body(const HttpRequest& request) {
     return invalid_argument("the body is empty, but must be a JSON object");
   }
   json::Parsed parsed = json::parse(request.body);
-  if (!parsed.ok()) return invalid_argument("the body is not JSON: " + parsed.error);
+  if (!parsed.ok()) return invalid_argument("the body cannot be read: " + parsed.error);
   if (!parsed.value->is_object()) {
     return invalid_argument("the body is " + std::string(json::kind(*parsed.value)) +
                             ", but must be an object");

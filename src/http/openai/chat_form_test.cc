@@ -295,5 +295,15 @@ TEST_F(ChatFormTest, AModelThatIsNotThereIsAnError) {
   EXPECT_EQ(object(reply)["error"]["param"], "model");
 }
 
+TEST_F(ChatFormTest, WhatIsFoundBehindTheBodyIsNamedAsItWasSent) {
+  start();
+  Json asked = body();
+  asked["speculative"] = {{"drafters", {"mtp"}}};
+  const Json error = object(post("/v1/chat/completions", asked))["error"];
+  EXPECT_EQ(error["param"], "speculative.drafters") << error;
+  EXPECT_EQ(error["message"].get<std::string>().find("speculative.drafters is 'mtp', but "), 0U)
+      << error;
+}
+
 }  // namespace
 }  // namespace outrider::http

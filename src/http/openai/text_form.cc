@@ -110,9 +110,9 @@ std::vector<Json> several_prompts(const Json& body) {
 Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
   unify_logprobs(body);
   std::vector<Json> prompts = several_prompts(body);
-  if (prompts.size() > static_cast<std::size_t>(kMaxAnswers)) {
+  if (prompts.size() > static_cast<std::size_t>(kMaxPrompts)) {
     return refused("prompt", "holds " + std::to_string(prompts.size()) + " prompts, at most " +
-                                 std::to_string(kMaxAnswers) + " can be");
+                                 std::to_string(kMaxPrompts) + " can be");
   }
   if (prompts.empty()) prompts.push_back(body.is_object() ? body.value("prompt", Json()) : Json());
   CompletionTask task;

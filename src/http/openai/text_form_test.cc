@@ -109,10 +109,17 @@ TEST_F(TextFormTest, WhatIsNotDoneIsRefusedByName) {
 }
 
 TEST_F(TextFormTest, MoreAnswersThanCanBeAreRefused) {
-  start();
-  Json asked = body(Json::array({"a", "b", "c"}));
-  asked["n"] = 6;
+  start({}, {.chat = true}, {.slots = 4, .max_queue = 124});
+  std::vector<std::string> prompts(9, "a");
+  Json asked = body(prompts);
+  asked["n"] = 15;
   EXPECT_EQ(object(post("/v1/completions", asked))["error"]["param"], "n");
+  prompts.resize(129, "a");
+  EXPECT_EQ(object(post("/v1/completions", body(prompts)))["error"]["param"], "prompt");
+  prompts.resize(128);
+  const HttpReply all = post("/v1/completions", body(prompts));
+  EXPECT_EQ(all.status, 200);
+  EXPECT_EQ(object(all)["choices"].size(), 128U);
 }
 
 }  // namespace

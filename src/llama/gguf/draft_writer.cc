@@ -244,6 +244,8 @@ Status Writer::write(AtomicFile& out) {
 
 }  // namespace
 
+Status check_draft_type(const std::string& type) { return type_of(type).status(); }
+
 Result<DraftSource> read_draft_source(const std::string& path) {
   const Result<GgufReader> file = open_whole(path);
   if (!file.ok()) return file.status();

@@ -37,6 +37,9 @@ struct DraftWriting {
   std::function<void(double)> progress = {};  // 0 to 1, from the calling thread; may be empty
 };
 
+// Whether a recipe may have it. Error: kInvalidArgument, with the types that there are.
+Status check_draft_type(const std::string& type);
+
 // What can be made of a file, without its weights.
 struct DraftSource {
   std::int32_t n_tokens = 0;
