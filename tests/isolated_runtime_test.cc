@@ -69,6 +69,13 @@ class IsolatedRuntime : public ::testing::Test {
     return r;
   }
 
+  // Goes on until its target is lost: a full context is shifted.
+  static CompletionRequest endless(std::uint64_t seed) {
+    CompletionRequest r = request(-1, seed);
+    r.shift_keep = 0;
+    return r;
+  }
+
   // Waits until `id` has said something.
   void wait_for_text(CompletionId id) {
     std::size_t n = 0;
@@ -110,8 +117,8 @@ TEST_F(IsolatedRuntime, ATargetWhoseProcessDiesCanBeLoadedAgain) {
   load(ModelRole::kDraft, model(draft()));
   const std::vector<Token> whole = (*runtime_->run(request(20, 1)))->completion.tokens;
   EXPECT_EQ(whole.size(), 20U);
-  const CompletionId a = runtime_->start(request(1900, 2))->id;
-  const CompletionId b = runtime_->start(request(1900, 3))->id;
+  const CompletionId a = runtime_->start(endless(2))->id;
+  const CompletionId b = runtime_->start(endless(3))->id;
   wait_for_text(a);
   wait_for_text(b);
   {
@@ -164,7 +171,7 @@ TEST_F(IsolatedRuntime, AWorkerThatDiesInARequestEndsItAndAnotherOneTakesItsPlac
   spread.workers = {one.address(), two.address()};
   load(ModelRole::kTarget, spread);
   const std::vector<Token> whole = (*runtime_->run(request(20, 1)))->completion.tokens;
-  const CompletionId id = runtime_->start(request(1900, 2))->id;
+  const CompletionId id = runtime_->start(endless(2))->id;
   wait_for_text(id);
   two.kill();
   expect_deaths({id}, "Remote RPC server crashed");

@@ -1,7 +1,6 @@
 #include "api/service.h"
 
 #include "api/spelling.h"
-#include "base/on_exit.h"
 
 namespace outrider::api {
 
@@ -20,16 +19,19 @@ CallResult Service::dispatch(std::string_view name, const json::Json& params) {
   return result;
 }
 
+Service::Use::Use(Service& service) : service_(service) {
+  const std::lock_guard<std::mutex> lock(service_.mutex_);
+  ++service_.running_;
+}
+
+Service::Use::~Use() {
+  // Told while the mutex is held: whoever waits may destroy the service as soon as it is free.
+  const std::lock_guard<std::mutex> lock(service_.mutex_);
+  if (--service_.running_ == 0) service_.idle_.notify_all();
+}
+
 std::string Service::call(std::string_view request) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ++running_;
-  }
-  const OnExit leave([this] {
-    // Told while the mutex is held: whoever waits may destroy the service as soon as it is free.
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (--running_ == 0) idle_.notify_all();
-  });
+  const Use use(*this);
   return answer_json_rpc(request, [this](std::string_view method, const json::Json& params) {
     return dispatch(method, params);
   });

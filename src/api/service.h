@@ -2,7 +2,7 @@
 //
 // Any thread may call, also while others wait. stop() ends the waiting; calls after it are answered
 // with an error. Call wait_idle() before the destructor, which REQUIRES that all calls have
-// returned.
+// returned and no Use is left.
 //
 // Tested by methods_test.cc.
 #pragma once
@@ -27,6 +27,18 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
+  // While one lives, wait_idle() waits: for calls, and for what uses the runtime beside them.
+  class Use {
+   public:
+    explicit Use(Service& service);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    Service& service_;
+  };
+
   // JSON-RPC 2.0 (api/json_rpc.h); empty when there is nothing to answer. Throws nothing but
   // std::bad_alloc.
   std::string call(std::string_view request);
@@ -34,7 +46,7 @@ class Service {
   // Calls that wait end early: runs are cancelled and give what they have. New calls are refused.
   void stop() { stopping_.store(true); }
 
-  // Returns when no call is running. REQUIRES: not from inside one
+  // Returns when no call is running and there is no Use. REQUIRES: not from inside one
   void wait_idle();
 
  private:

@@ -153,6 +153,7 @@ Instance::~Instance() {
 std::string Instance::call(std::string_view request) { return service_->call(request); }
 
 void Instance::subscribe(EventFunction callback, void* user) {
+  const api::Service::Use use(*service_);  // it may wait for a callback
   if (closed_.load()) return;
   if (callback == nullptr) return runtime_->subscribe({});
   runtime_->subscribe([this, callback, user](const RuntimeEvent& event) {

@@ -8,6 +8,7 @@
 
 #include "base/list_of.h"
 #include "base/nearest.h"
+#include "base/on_exit.h"
 #include "base/utf8.h"
 
 namespace outrider {
@@ -119,13 +120,13 @@ Status ModelCatalog::no_model(std::string_view name) const {
 }
 
 bool ModelCatalog::serves(const Model& model) {
-  return model.state == State::kReady && model.runtime->target() != nullptr;
+  return model.state == State::kReady && model.runtime->has_target();
 }
 
 void ModelCatalog::enqueue(Model& model) {
+  queue_.push_back(&model);  // first: there may be no memory for it
   model.state = State::kQueued;
   model.unwanted = false;
-  queue_.push_back(&model);
   changed_.notify_all();
 }
 
@@ -159,7 +160,14 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::acquire(std::string_view name,
   Model& model = *found;
   const std::uint64_t ended_before = model.loads_ended;
   Status failure;
+  if (model.state == State::kOpening) model.unwanted = false;  // of an unload() that came before
   ++model.waiting;
+  const OnExit leave([this, &model, &lock] {
+    if (!lock.owns_lock()) lock.lock();
+    --model.waiting;
+    close_if_unwanted(model);
+    lock.unlock();
+  });
   while (failure.ok()) {
     if (ending_) {
       failure = ended();
@@ -188,11 +196,7 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::acquire(std::string_view name,
       }
     }
   }
-  --model.waiting;
-  if (runtime == nullptr) {
-    close_if_unwanted(model);
-    return failure;
-  }
+  if (runtime == nullptr) return failure;
   lock.unlock();
   return lease(model, runtime);
 }
@@ -223,6 +227,7 @@ Status ModelCatalog::preload(std::string_view name) {
   if (model == nullptr) return no_model(name);
   if (ending_) return ended();
   if (model->state == State::kQueued || model->state == State::kOpening || serves(*model)) {
+    model->unwanted = false;  // of an unload() that came before
     return Status();
   }
   enqueue(*model);

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <new>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/list_of.h"
 #include "catalog/model_catalog.h"
 #include "catalog/room_plan.h"
@@ -59,10 +59,10 @@ void ModelCatalog::open(Model& model) {
   Status outcome;
   try {
     outcome = try_open(model);
-  } catch (const std::bad_alloc&) {
-    outcome = resource_exhausted("model '" + model.entry.name + "': out of memory");
   } catch (const std::exception& error) {
-    outcome = internal_error("model '" + model.entry.name + "': " + error.what());
+    outcome = caught(error);
+    const bool may_add = outcome.code() == StatusCode::kInternal;  // memory is not what is lacking
+    if (may_add) outcome = outcome.with_context("model '" + model.entry.name + "'");
   }
   std::shared_ptr<Runtime> runtime;
   {

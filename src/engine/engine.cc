@@ -338,7 +338,8 @@ Completion Engine::complete(Sequence& s) {
           .tokens = s.output.tokens(),
           .finish = s.output.finish_reason(),
           .stop = s.output.stop(),
-          .error = s.error,
+          // A text that was whole before its last tokens could not be kept has not failed.
+          .error = s.output.finish_reason() == FinishReason::kError ? s.error : Status(),
           .seed = s.request.seed,
           .logprobs = std::move(s.logprobs),
           .has_logprobs = s.request.logprobs >= 0,

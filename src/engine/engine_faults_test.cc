@@ -85,6 +85,22 @@ TEST(Engine, AFailedCommitCostsThatRequestOnly) {
   EXPECT_EQ(engine.take(b)->tokens, reference(rows, {2}, 1.0f, 2, 10));
 }
 
+// The text is whole: what could not be kept is only what a later text would begin with.
+TEST(Engine, AFailedCommitOfATextsLastTokensIsNoFailureOfTheText) {
+  const RowFunction rows = random_rows(kVocab, 4, 3.0f);
+  FakeModel target(capabilities(), rows);
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {});
+  const RequestId a = *engine.add(request({1}, 1.0f, 1, 1, 1));
+  target.fail_commit({internal_error("lost")});
+  run_all(engine);
+  const Result<Completion> got = engine.take(a);
+  EXPECT_EQ(got->finish, FinishReason::kLength);
+  EXPECT_TRUE(got->error.ok());
+  EXPECT_EQ(got->tokens, reference(rows, {1}, 1.0f, 1, 1));
+  for (const IdleTexts::Entry& entry : engine.idle().entries()) EXPECT_TRUE(entry.text().empty());
+}
+
 TEST(Engine, AFailingDrafterIsDroppedAndTheResultSaysWhy) {
   const RowFunction rows = random_rows(kVocab, 4, 3.0f);
   FakeModel target(capabilities(), rows);

@@ -115,20 +115,22 @@ class HttpServer : public httplib::Server {
 
  private:
   bool process_and_close_socket(socket_t socket) override {
-    if (!connections_.add(socket)) {
-      HttpRequest request;
-      request.remote = names_of(socket).remote;
-      write_and_close(socket, bytes_of(server_.answer_unread(request, 503)));
-      return false;
-    }
     std::string last_words;
+    bool added = false;
     try {
-      last_words = serve(socket);
+      added = connections_.add(socket);
+      last_words = added ? serve(socket) : refusal(socket);
     } catch (const std::exception&) {  // out of memory: this connection ends
     }
-    connections_.remove(socket);
+    if (added) connections_.remove(socket);
     write_and_close(socket, last_words);
-    return true;
+    return added;
+  }
+
+  std::string refusal(socket_t socket) {
+    HttpRequest request;
+    request.remote = names_of(socket).remote;
+    return bytes_of(server_.answer_unread(request, 503));
   }
 
   // Returns what is left to be written before it is closed.

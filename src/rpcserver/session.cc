@@ -55,6 +55,19 @@ Json Session::tokenize(const char* request) const {
 
 Result<Session::Started> Session::begin(const char* request) {
   OUTRIDER_ASSIGN_OR_RETURN(const Json parsed, parse_object(request, /*may_be_empty=*/false));
+  for (;;) {
+    std::uint64_t config_number = 0;
+    OUTRIDER_ASSIGN_OR_RETURN(Started started, begin_with_config(parsed, config_number));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    note_loaded(runtime_->status());
+    if (config_number == n_configs_) return started;
+    // Another target took the first one's place meanwhile: its name and defaults are others.
+    (void)runtime_->cancel(started.runtime_id);
+  }
+}
+
+Result<Session::Started> Session::begin_with_config(const Json& parsed,
+                                                    std::uint64_t& config_number) {
   Started started;
   RequestDefaults defaults;
   {
@@ -63,6 +76,7 @@ Result<Session::Started> Session::begin(const char* request) {
     note_loaded(runtime_->status());
     defaults = state_.config.defaults;
     started.model = state_.config.alias;
+    config_number = n_configs_;
   }
   OUTRIDER_ASSIGN_OR_RETURN(started.options, parse_request(parsed, defaults));
   const std::shared_ptr<const Target> target = runtime_->target();

@@ -95,6 +95,7 @@ class Session {
   bool has_target() const;
   void note_loaded(const RuntimeStatus& status);
   Result<Started> begin(const char* request);
+  Result<Started> begin_with_config(const json::Json& parsed, std::uint64_t& config_number);
   void collect(Completed& completion);
   void forget_oldest();
   Result<CompletionId> choose(const char* which) const;
@@ -107,6 +108,7 @@ class Session {
   std::uint64_t target_loads_ = 0;
   SessionState state_;
   std::optional<InitCommand> pending_;  // of a target that is being loaded
+  std::uint64_t n_configs_ = 0;         // that state_.config was, behind the first
   bool has_served_ = false;             // some target of this session
   std::map<CompletionId, Completed> completions_;
   CompletionId newest_ = 0;  // 0: there was none

@@ -109,7 +109,10 @@ Status Session::load_target(InitCommand command) {
 void Session::note_loaded(const RuntimeStatus& status) {
   has_served_ = has_served_ || status.target.serving;
   if (!pending_ || status.target.state == ModelState::kLoading) return;
-  if (status.target.state == ModelState::kReady) state_.config = std::move(*pending_);
+  if (status.target.state == ModelState::kReady) {
+    state_.config = std::move(*pending_);
+    ++n_configs_;
+  }
   pending_.reset();
 }
 

@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace outrider {
+namespace {
+
+constexpr std::chrono::milliseconds kHeldLook{250};  // between two looks at a result that is held
+
+}  // namespace
 
 Status Jobs::check_room(std::size_t n) const {
   const RuntimeOptions& options = shared_.options;
@@ -176,7 +181,8 @@ void Jobs::fail_running(const Station& station, const Status& why) {
 
 Jobs::TimePoint Jobs::due(const Job& job) const {
   if (job.finished) {
-    if (!job.hold.expired()) return TimePoint::max();  // looked at again when another one ends
+    // Nobody says when it is let go.
+    if (!job.hold.expired()) return Job::Clock::now() + kHeldLook;
     return job.finished_at + std::chrono::milliseconds(shared_.options.retention_ms);
   }
   return job.deadline && job.ended_by == EndedBy::kItself ? *job.deadline : TimePoint::max();

@@ -46,6 +46,7 @@ class Jobs {
 
   const std::deque<JobPtr>& waiting() const { return queue_; }
   const std::vector<JobPtr>& running() const { return running_; }  // in order of admission
+  bool any() const { return !queue_.empty() || !running_.empty(); }
   // Of a station, waiting and running.
   std::size_t open_jobs(const Station& station) const;
   bool runs_any(const Station& station) const;

@@ -104,17 +104,21 @@ Status LoadingThread::open_draft(const ModelLoads::Opening& opening, Lock& lock)
 
 void LoadingThread::open_file(Lock& lock) {
   const LoadTask::Opening opening = parts_.files.begin_next();
-  const StationPtr station = parts_.stations.current();
+  StationPtr station = parts_.stations.current();
   try {
     const DrafterFile file = parts_.files.name_of(opening);
     lock.unlock();
     Result<OpenedDrafterFile> opened = open_drafter_file(file, station->tokenizer());
     lock.lock();
-    return parts_.files.done(opening, station, std::move(opened));
+    parts_.files.done(opening, station, std::move(opened));
   } catch (const std::exception&) {
     if (!lock.owns_lock()) lock.lock();
+    parts_.files.done(opening, station, resource_exhausted("out of memory"));
   }
-  parts_.files.done(opening, station, resource_exhausted("out of memory"));
+  // Without the lock: the target may have been unloaded meanwhile, and ends with this.
+  lock.unlock();
+  station.reset();
+  lock.lock();
 }
 
 }  // namespace outrider

@@ -154,6 +154,7 @@ void ModelLoads::target_lost(const Station& station, const Status& why) {
   if (had_draft) ask(ModelRole::kDraft, std::move(draft));
   target_.task.lose(why);
   changed(ModelRole::kTarget);
+  shared_.loaded.notify_all();  // what waits for a target is not worked on any more
 }
 
 void ModelLoads::draft_not_installed(Status why) {

@@ -183,6 +183,11 @@ std::shared_ptr<const Target> Runtime::target() const {
   return current ? current->target() : nullptr;
 }
 
+bool Runtime::has_target() const {
+  const Impl::Lock lock(impl_->shared.mutex);
+  return impl_->stations.current() != nullptr;
+}
+
 bool Runtime::wait_loaded(std::int64_t wait_ms) const {
   Impl::Lock lock(impl_->shared.mutex);
   const auto done = [this] { return !impl_->models.busy() && !impl_->files.busy(); };
@@ -246,11 +251,18 @@ Result<std::shared_ptr<const CompletionResult>> Runtime::run(CompletionRequest r
   }
 }
 
-Status Runtime::with_idle_target(
-    const std::function<void(LanguageModel& target, const Engine& engine)>& work) {
+Status Runtime::with_idle_target(const TargetWork& work) {
   Impl::Lock lock(impl_->shared.mutex);
   if (impl_->shared.stop) return RuntimeShared::is_shut_down();
   if (!impl_->stations.current()) return impl_->models.no_target();
+  return impl_->idle_work.queue(work, lock);
+}
+
+Status Runtime::with_free_target(const TargetWork& work) {
+  Impl::Lock lock(impl_->shared.mutex);
+  if (impl_->shared.stop) return RuntimeShared::is_shut_down();
+  if (!impl_->stations.current()) return impl_->models.no_target();
+  if (impl_->jobs.any()) return resource_exhausted("completions run or wait; try again later");
   return impl_->idle_work.queue(work, lock);
 }
 

@@ -55,6 +55,8 @@ class Engine;
 
 class Runtime {
  public:
+  using TargetWork = std::function<void(LanguageModel& target, const Engine& engine)>;
+
   // `loader` must outlive the runtime. Errors: kInvalidArgument for an option out of range or
   // a folder that cannot be written to (folders are made); kResourceExhausted when threads cannot
   // be made.
@@ -106,8 +108,10 @@ class Runtime {
 
   RuntimeStatus status() const;
 
-  // The target that new requests get; null when there is none. It stays alive while it is held.
+  // The target that new requests get; null when there is none. It stays alive while it is held, so
+  // whoever holds it last waits for its end.
   std::shared_ptr<const Target> target() const;
+  bool has_target() const;
 
   // Waits until no load, of a model or a file, is being worked on; for callers with nothing else
   // to do. False when `wait` (milliseconds, negative: no limit) ran out.
@@ -148,8 +152,9 @@ class Runtime {
   // Errors: kNotFound when there is no target (any more); kCancelled when the runtime is shut down
   // first; kResourceExhausted and kInternal for an exception; the target's own when its process is
   // lost.
-  Status with_idle_target(
-      const std::function<void(LanguageModel& target, const Engine& engine)>& work);
+  Status with_idle_target(const TargetWork& work);
+  // The same where no completion runs or waits; else kResourceExhausted, at once.
+  Status with_free_target(const TargetWork& work);
 
   // From now on every event goes to `callback`, one at a time, in order, from one thread of the
   // runtime; an empty function ends it. When this returns, the one before is not running any more

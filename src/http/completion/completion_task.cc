@@ -1,6 +1,7 @@
 #include "http/completion/completion_task.h"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -32,7 +33,12 @@ class RunningTask {
         record_(std::move(record)),
         runtime_(std::move(runtime)),
         form_(std::move(form)) {}
-  ~RunningTask() { cancel(); }
+  ~RunningTask() {
+    try {
+      cancel();
+    } catch (const std::exception&) {  // no memory: what is left ends by itself, uncounted
+    }
+  }
   RunningTask(const RunningTask&) = delete;
   RunningTask& operator=(const RunningTask&) = delete;
 

@@ -14,6 +14,7 @@ bool Connections::add(socket_t socket) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (answering_.size() >= most_) return false;
   answering_[socket] = false;
+  if (shut_) ::shutdown(socket, SHUT_RDWR);
   return true;
 }
 
@@ -38,6 +39,7 @@ void Connections::shut_waiting() {
 
 void Connections::shut_all() {
   const std::lock_guard<std::mutex> lock(mutex_);
+  shut_ = true;
   for (const auto& [socket, answering] : answering_) ::shutdown(socket, SHUT_RDWR);
 }
 

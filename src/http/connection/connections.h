@@ -30,8 +30,9 @@ class Connections {
   void remove(socket_t socket);
   void set_answering(socket_t socket, bool answering);
 
-  // Those that wait for a request get none any more; all connections, whatever they do.
+  // Those that wait for a request get none any more.
   void shut_waiting();
+  // All connections, whatever they do, and those that are added later.
   void shut_all();
 
   // False when `ms` went by and some were still answering.
@@ -42,6 +43,7 @@ class Connections {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<socket_t, bool> answering_;  // by connection
+  bool shut_ = false;
 };
 
 // A thread for each job, at most `most` at once: cpp-httplib's jobs are connections.

@@ -10,10 +10,9 @@ std::optional<std::vector<CostPoint>> Floors::find(const std::string& model, Run
   const auto known = known_.find(model);
   if (known != known_.end()) return known->second;
   const std::shared_ptr<const Target> target = runtime.target();
-  const RuntimeStatus status = runtime.status();
-  if (!measure_ || target == nullptr || status.running + status.queued > 0) return {};
+  if (!measure_ || target == nullptr) return {};
   std::vector<CostPoint> floor;
-  const Status measured = runtime.with_idle_target(
+  const Status measured = runtime.with_free_target(
       [&](LanguageModel& /*model*/, const Engine& /*engine*/) { floor = measure_(*target); });
   if (!measured.ok()) return {};
   return known_.emplace(model, std::move(floor)).first->second;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -116,7 +117,11 @@ void pack(const ggml_tensor* weights, const std::uint8_t* bytes, std::uint8_t* p
     }
   };
   std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < n_threads; ++i) others.emplace_back(part, i);
+  try {
+    for (std::size_t i = 1; i < n_threads; ++i) others.emplace_back(part, i);
+  } catch (const std::exception&) {  // the system has no more of them
+  }
+  for (std::size_t i = others.size() + 1; i < n_threads; ++i) part(i);
   part(0);
 }
 

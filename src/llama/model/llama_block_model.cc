@@ -5,6 +5,7 @@
 #include <exception>
 #include <string>
 
+#include "base/caught.h"
 #include "llama.h"
 #include "llama/base/backend.h"
 #include "llama/heads/hidden_states.h"
@@ -122,7 +123,7 @@ Status LlamaBlockModel::decode() {
     code = llama_decode(context_.get(), view);
     if (code == 0) llama_synchronize(context_.get());
   } catch (const std::exception& error) {
-    return internal_error(std::string("llama.cpp failed to run the head: ") + error.what());
+    return caught(error).with_context("llama.cpp failed to run the head");
   }
   if (code == 0) return Status();
   if (code == 1) {

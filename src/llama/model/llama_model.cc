@@ -6,6 +6,7 @@
 #include <exception>
 #include <string>
 
+#include "base/caught.h"
 #include "llama/base/backend.h"
 #include "llama/kernels/compute_threads.h"
 #include "llama/model/context.h"
@@ -197,7 +198,7 @@ Status LlamaModel::decode(bool* out_of_cells) {
     code = llama_decode(handle(), context_->batch.view());
     rows_ = code == 0 && n_rows_ > 0 ? llama_get_logits(handle()) : nullptr;
   } catch (const std::exception& error) {
-    return internal_error(std::string("llama.cpp failed to evaluate a batch: ") + error.what());
+    return caught(error).with_context("llama.cpp failed to evaluate a batch");
   }
   *out_of_cells = code == 1;
   state_touched_ = code != 1 && code != -1;  // -1: the batch was refused
@@ -278,7 +279,7 @@ Status LlamaModel::encode_piece(std::span<const float> rows, std::vector<float>*
     code = append_encoded(handle(), rows, n_rows,
                           static_cast<std::size_t>(capabilities_.n_hidden_in), encoded);
   } catch (const std::exception& error) {
-    return internal_error(std::string("llama.cpp failed to encode hidden states: ") + error.what());
+    return caught(error).with_context("llama.cpp failed to encode hidden states");
   }
   if (code == 0) return Status();
   if (code == 2) return cancelled("encoding hidden states was interrupted");

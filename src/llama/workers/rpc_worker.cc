@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <thread>
 
+#include "base/on_exit.h"
 #include "ggml-backend.h"
 #include "ggml-rpc.h"
 #include "llama/base/backend.h"
@@ -158,20 +160,19 @@ Status serve_worker(const WorkerOptions& options, const std::function<void()>& l
 
   // ggml does not say when it listens, so it is asked as a client would.
   std::atomic<bool> over{false};
-  std::thread asking([&] {
+  const std::jthread asking([&] {
     const WorkerAddress self{.host = host == "0.0.0.0" ? "127.0.0.1" : host, .port = options.port};
     while (!over.load()) {
       if (check_worker(self, kOwnPatienceMs, &over).ok()) return listening();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   });
+  const OnExit told([&over] { over.store(true); });
   const std::shared_ptr<threads::Teams> teams = threads::Teams::shared();
   const ComputeThreads own_threads(*teams);  // it computes on this thread, one client at a time
   start_server(endpoint.c_str(),
                options.cache_folder.empty() ? nullptr : options.cache_folder.c_str(),
                static_cast<std::size_t>(n_threads), devices.size(), devices.data());
-  over.store(true);
-  asking.join();
   return internal_error("the worker on " + endpoint + " has ended");
 }
 
