@@ -3,6 +3,7 @@
 #include <regex>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -118,6 +119,21 @@ TEST(CliUsage, AnUnknownOptionIsNamedWithTheNearestOne) {
                  "--help");
 }
 
+TEST(CliUsage, ASwitchThatIsNoSwitchNamesWhereItCameFrom) {
+  CliCall call = run_call({"-p", "hi"});
+  call.environment["OUTRIDER_STATS"] = "maybe";
+  expect_message(run_cli(call), 2,
+                 "--stats (from OUTRIDER_STATS) is 'maybe', but must be true or false");
+}
+
+TEST(CliUsage, MoreThreadsThanProcessorsAreWarnedOf) {
+  const std::string more = std::to_string(std::thread::hardware_concurrency() + 1);
+  const CliResult result = run_cli(run_call({"-p", "hi", "-n", "1", "-t", more}));
+  EXPECT_NE(result.err.find("warning: --threads is " + more + ", but there are "),
+            std::string::npos)
+      << result.err;
+}
+
 TEST(CliUsage, LlamaServersNamesAreAnsweredWithOurs) {
   for (const std::string name : {"-np", "--parallel", "-ngl", "-md"}) {
     expect_message(outrider({"serve", "-m", "x.gguf", name, "4"}), 2, "unknown option " + name,
@@ -167,7 +183,7 @@ TEST(CliUsage, ValuesOutOfRangeNameTheOptionTheValueAndTheRange) {
   refused({"--color=purple"}, "--color is 'purple', but must be never, auto or always");
   refused({"--stats=maybe"}, "--stats");
   refused({"--ctx"}, "--ctx needs a value");
-  refused({"--ignore-eos=--maybe"}, "--ignore-eos = --maybe: must be true or false");
+  refused({"--ignore-eos=--maybe"}, "--ignore-eos is '--maybe', but must be true or false");
   expect_message(outrider({"compare", "-m", "x", "--prompts", "y", "-n", "0"}), 2,
                  "--max-tokens is 0");
 }

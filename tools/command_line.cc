@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "backend/model_host.h"
 #include "base/build_commit.h"
@@ -104,6 +105,14 @@ std::string typed(int argc, const char* const* argv) {
   return line;
 }
 
+// Threads that take turns on a processor make a step many times as long.
+void warn_of_threads(const ModelArguments& models) {
+  const auto n = static_cast<std::int32_t>(std::thread::hardware_concurrency());
+  if (n == 0 || models.target.n_threads <= n) return;
+  print_warning("--threads is " + std::to_string(models.target.n_threads) + ", but there are " +
+                std::to_string(n) + " processors here; steps take longer with more threads");
+}
+
 int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands, int argc,
                   const char* const* argv) {
   try {
@@ -113,6 +122,7 @@ int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& c
     const Status processor = command.computes() ? llama::check_processor() : Status();
     if (!processor.ok()) return fail(processor);
     if (ModelArguments* const models = command.models()) {
+      warn_of_threads(*models);
       const int fetched = fetch_models(*models);
       if (fetched != kDone) return fetched;
       offer_draft(*models);

@@ -14,13 +14,6 @@ namespace {
 
 constexpr const char* kChoices = "choices";
 
-// Where a value came from, when that is not plain to see.
-std::string origin(const std::string& option, const std::string& text) {
-  const std::string variable = environment_name(option);
-  const char* set = std::getenv(variable.c_str());
-  return set != nullptr && text == set ? option + " (from " + variable + ")" : option;
-}
-
 [[noreturn]] void refuse(const std::string& option, const std::string& text,
                          const std::string& wanted) {
   throw UsageError(origin(option, text) + " is '" + text + "', but must be " + wanted);
@@ -54,6 +47,12 @@ std::string environment_name(const std::string& long_name) {
     name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   }
   return name;
+}
+
+std::string origin(const std::string& option, const std::string& text) {
+  const std::string variable = environment_name(option);
+  const char* set = std::getenv(variable.c_str());
+  return set != nullptr && text == set ? option + " (from " + variable + ")" : option;
 }
 
 std::int64_t parse_integer(const std::string& option, const std::string& text, const Range& range,

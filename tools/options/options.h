@@ -34,6 +34,10 @@ void require_ok(const Status& status);
 // The environment variable of an option: "--max-tokens" -> "OUTRIDER_MAX_TOKENS".
 std::string environment_name(const std::string& long_name);
 
+// The option that has this value, and where it came from when that is not plain to see:
+// "--width (from OUTRIDER_WIDTH)".
+std::string origin(const std::string& option, const std::string& text);
+
 // `text` as a whole number in `range`. `wanted`: what the message says it must be; empty: that.
 // Throws UsageError.
 std::int64_t parse_integer(const std::string& option, const std::string& text, const Range& range,

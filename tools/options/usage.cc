@@ -33,7 +33,11 @@ UsageError translate(const CLI::ParseError& error) {
   if (name == "ConversionError") {  // only switches leave the conversion to CLI11
     constexpr std::string_view kBefore = "Could not convert: ";
     if (what.starts_with(kBefore)) what.erase(0, kBefore.size());
-    return UsageError(what + ": must be true or false, or nothing at all");
+    const std::size_t between = what.find(" = ");  // "--stats = maybe"
+    if (between == std::string::npos) return UsageError(what + ": must be true or false");
+    const std::string text = what.substr(between + 3);
+    return UsageError(origin(what.substr(0, between), text) + " is '" + text +
+                      "', but must be true or false, or nothing at all");
   }
   if (name == "FileError") {
     constexpr std::string_view kBehind = " was not readable (missing?)";
