@@ -67,8 +67,10 @@ OUTRIDER_EXPORT const char *outrider_version(void);
  *   "remember_tokens"  tokens of finished texts that the drafter suffix remembers, 1024 to 2097152
  *                    (136 bytes each), at most a quarter of them for one namespace; default 0: none.
  *                    Only completions that name a "namespace" are remembered, for that namespace
- *   "remember_folder"  a folder that keeps the remembered texts over restarts; default: none
- *   "prompt_cache"   a folder that keeps what was read of ended texts over restarts; default: none
+ *   "remember_folder"  a folder that keeps the remembered texts over restarts; default: none. It
+ *                    is made for this user alone; one that cannot be written to is an error
+ *   "prompt_cache"   a folder that keeps what was read of ended texts over restarts, likewise;
+ *                    default: none
  *   "prompt_cache_mib"  mebibytes that it may have, 1 to 1048576; default 2048
  *   "model"          a target to load at once: model.load's parameters without "role"
  *   "draft"          a draft model likewise

@@ -17,6 +17,7 @@
 #include "tools/fetch_models.h"
 #include "tools/options/config.h"
 #include "tools/options/help.h"
+#include "tools/options/options.h"
 #include "tools/options/usage.h"
 #include "tools/report.h"
 #include "tools/text_output.h"
@@ -109,7 +110,8 @@ std::string typed(int argc, const char* const* argv) {
 void warn_of_threads(const ModelArguments& models) {
   const auto n = static_cast<std::int32_t>(std::thread::hardware_concurrency());
   if (n == 0 || models.target.n_threads <= n) return;
-  print_warning("--threads is " + std::to_string(models.target.n_threads) + ", but there are " +
+  const std::string given = std::to_string(models.target.n_threads);
+  print_warning(origin("--threads", given) + " is " + given + ", but there are " +
                 std::to_string(n) + " processors here; steps take longer with more threads");
 }
 

@@ -1,6 +1,8 @@
 // Every method over models of hand-written numbers.
 #include "api/methods.h"
 
+#include <atomic>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -267,6 +269,23 @@ TEST(Service, StoppingEndsWaits) {
     EXPECT_EQ(answer["result"]["target"]["state"], "loading");
     ++ended;
   }
+}
+
+TEST(Service, WaitsForWhatUsesTheRuntimeBesideItsCalls) {
+  FakeService fake;
+  std::optional<Service::Use> use(std::in_place, fake.service());
+  std::atomic<bool> waits{false};
+  std::atomic<bool> ended{false};
+  std::thread waiter([&] {
+    waits = true;
+    fake.service().wait_idle();
+    EXPECT_TRUE(ended.load());
+  });
+  while (!waits.load()) std::this_thread::yield();
+  std::this_thread::yield();
+  ended = true;
+  use.reset();
+  waiter.join();
 }
 
 }  // namespace

@@ -23,7 +23,7 @@
 //
 // All functions: any thread. Only acquire() and shut_down() wait.
 //
-// Tested by catalog_test.cc, catalog_stress_test.cc.
+// Tested by catalog_test.cc, catalog_unload_test.cc, catalog_stress_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -104,7 +104,8 @@ class Catalog {
   // use when the one that was used longest ago is looked for.
   virtual std::shared_ptr<Runtime> find_open(std::string_view name) = 0;
 
-  // Begins to open it; returns at once. Fine when it is open. Errors: kNotFound; kCancelled after a
+  // Begins to open it; returns at once. Fine when it is open: then an unload() that waits for its
+  // users is taken back. Errors: kNotFound; kCancelled after a
   // shut down.
   virtual Status preload(std::string_view name) = 0;
   // Closes it once nobody uses it (those who wait for it get it first); from then on it is opened

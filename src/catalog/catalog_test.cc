@@ -325,16 +325,6 @@ TEST_F(CatalogTest, PreloadOpensAndUnloadClosesWithoutWaiting) {
   EXPECT_EQ(loader_.loads(), 2);
 }
 
-TEST_F(CatalogTest, WhatIsAskedForBehindAnUnloadStaysOpen) {
-  const std::unique_ptr<Catalog> catalog = make({"target"});
-  std::shared_ptr<Runtime> lease = take(*catalog, "target");
-  EXPECT_TRUE(catalog->unload("target").ok());
-  EXPECT_TRUE(catalog->preload("target").ok());
-  lease.reset();
-  EXPECT_EQ(open_ones(*catalog), "target ");
-  EXPECT_EQ(loader_.loads(), 1);
-}
-
 TEST_F(CatalogTest, UnloadEndsALoadAndThoseWhoWaitForIt) {
   const std::unique_ptr<Catalog> catalog = make({"slow", "slow draft"});
   std::thread first(

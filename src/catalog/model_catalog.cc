@@ -85,6 +85,8 @@ ModelCatalog::ModelCatalog(std::vector<CatalogEntry> entries, CatalogOptions opt
     by_name_.emplace(model.entry.name, &model);
     for (const std::string& alias : model.entry.aliases) by_name_.emplace(alias, &model);
   }
+  closed_.reserve(models_.size());
+  ended_.reserve(models_.size());
 }
 
 ModelCatalog::~ModelCatalog() {
@@ -158,9 +160,11 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::acquire(std::string_view name,
   Model* const found = find(name);
   if (found == nullptr) return no_model(name);
   Model& model = *found;
-  const std::uint64_t ended_before = model.loads_ended;
+  // A load that an unload() has called off is not the one that is waited for.
+  const bool is_called_off = model.state == State::kOpening && model.unwanted;
+  const std::uint64_t ended_before = model.loads_ended + (is_called_off ? 1 : 0);
+  model.wanted_again = model.wanted_again || is_called_off;
   Status failure;
-  if (model.state == State::kOpening) model.unwanted = false;  // of an unload() that came before
   ++model.waiting;
   const OnExit leave([this, &model, &lock] {
     if (!lock.owns_lock()) lock.lock();
@@ -176,7 +180,7 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::acquire(std::string_view name,
       model.last_use = ++uses_;
       runtime = model.runtime.get();
       break;
-    } else if (model.loads_ended != ended_before) {
+    } else if (model.loads_ended > ended_before) {
       failure = !model.outcome.ok() ? model.outcome
                                     : internal_error("model '" + model.entry.name +
                                                      "' ended as soon as it was "
@@ -227,7 +231,9 @@ Status ModelCatalog::preload(std::string_view name) {
   if (model == nullptr) return no_model(name);
   if (ending_) return ended();
   if (model->state == State::kQueued || model->state == State::kOpening || serves(*model)) {
-    model->unwanted = false;  // of an unload() that came before
+    const bool is_opening = model->state == State::kOpening;
+    model->wanted_again = model->wanted_again || (is_opening && model->unwanted);
+    if (!is_opening) model->unwanted = false;
     return Status();
   }
   enqueue(*model);
@@ -265,8 +271,10 @@ Status ModelCatalog::unload(std::string_view name) {
 void ModelCatalog::end_load(Model& model, Status outcome) {
   ++model.loads_ended;
   model.outcome = std::move(outcome);
+  const bool wanted_again = std::exchange(model.wanted_again, false);
   if (model.outcome.ok()) {
     model.state = State::kReady;
+    model.unwanted = model.unwanted && !wanted_again;
     model.last_use = ++uses_;
     close_if_unwanted(model);
   } else {
@@ -276,6 +284,7 @@ void ModelCatalog::end_load(Model& model, Status outcome) {
     model.unwanted = false;
     model.failed_ms = options_.now();
     if (model.runtime && model.leases == 0) hand_to_opener(model);
+    if (wanted_again && is_told && !ending_) enqueue(model);
   }
   changed_.notify_all();
 }

@@ -54,6 +54,7 @@ class ModelCatalog : public Catalog {
     double failed_ms = 0.0;              // when that was
     std::optional<std::uint64_t> bytes;  // estimated
     bool unwanted = false;               // unload() came while it was opened or in use
+    bool wanted_again = false;           // and then somebody who asks for it, while it was opened
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -98,7 +99,10 @@ class ModelCatalog : public Catalog {
   std::vector<std::unique_ptr<Model>> models_;  // in the order of the entries; never changed
   std::unordered_map<std::string, Model*> by_name_;
   std::deque<Model*> queue_;
-  std::vector<std::shared_ptr<Runtime>> closed_;  // for the opener to end
+  // For the opener to end: it swaps both. Both have room for a runtime of each model, so that
+  // handing one over needs no memory; a model gets another one from the opener only.
+  std::vector<std::shared_ptr<Runtime>> closed_;
+  std::vector<std::shared_ptr<Runtime>> ended_;  // the opener's
   std::uint64_t uses_ = 0;
   bool ending_ = false;
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "base/caught.h"
@@ -47,11 +48,11 @@ void ModelCatalog::run_opener() {
 
 // Frees them, which waits for their threads.
 void ModelCatalog::end_closed() {
-  std::vector<std::shared_ptr<Runtime>> closed;
   {
     const Lock lock(mutex_);
-    closed.swap(closed_);
+    ended_.swap(closed_);
   }
+  ended_.clear();
 }
 
 // Does not throw: whatever happens is the outcome of this load.
@@ -81,7 +82,14 @@ Status ModelCatalog::try_open(Model& model) {
     model.bytes = *bytes;
   }
   OUTRIDER_RETURN_IF_ERROR(make_room(model));
-  Status outcome = load(model);
+  const auto try_load = [&]() -> Status {
+    try {
+      return load(model);
+    } catch (const std::bad_alloc& error) {
+      return caught(error);
+    }
+  };
+  Status outcome = try_load();
   // The estimate was too low, or something else took the memory.
   while (outcome.code() == StatusCode::kResourceExhausted) {
     {
@@ -95,7 +103,7 @@ Status ModelCatalog::try_open(Model& model) {
       }
     }
     end_closed();
-    outcome = load(model);
+    outcome = try_load();
   }
   return outcome;
 }

@@ -2,9 +2,13 @@
 // and how it ends. (Larger numbers: reliability_*_test.cc.)
 #include "http/listener.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <map>
 #include <string>
 
+#include "http/connection/connections.h"
 #include "http/listening_test.h"
 #include "testing/eventually.h"
 #include "testing/step_gate.h"
@@ -269,6 +273,19 @@ TEST_F(ListenerTest, AnAddressThatCannotBeHadIsAnError) {
   const Result<std::unique_ptr<Listener>> taken = Listener::create(second);
   ASSERT_FALSE(taken.ok());
   EXPECT_EQ(taken.status().code(), StatusCode::kUnsupported);
+}
+
+TEST(Connections, OneThatComesBehindTheEndIsShutAtOnce) {
+  Connections connections(2);
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  connections.shut_all();
+  EXPECT_TRUE(connections.add(ends[0]));
+  char byte = 0;
+  EXPECT_EQ(::recv(ends[0], &byte, 1, MSG_DONTWAIT), 0) << "an end, not a wait";
+  connections.remove(ends[0]);
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 }  // namespace

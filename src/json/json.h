@@ -83,7 +83,8 @@ std::string encode_pretty(const Json& value);
 
 struct Parsed {
   std::optional<Json> value;
-  std::string error;  // when there is no value: "line 1, column 5: ..."
+  std::string error;  // when there is no value: "line 1, column 5: ..."; without the place
+                      // for a field that is there twice, or one too many
 
   bool ok() const { return value.has_value(); }
 };

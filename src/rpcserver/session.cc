@@ -58,11 +58,15 @@ Result<Session::Started> Session::begin(const char* request) {
   for (;;) {
     std::uint64_t config_number = 0;
     OUTRIDER_ASSIGN_OR_RETURN(Started started, begin_with_config(parsed, config_number));
-    const std::lock_guard<std::mutex> lock(mutex_);
-    note_loaded(runtime_->status());
-    if (config_number == n_configs_) return started;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      note_loaded(runtime_->status());
+      if (config_number == n_configs_) return started;
+    }
     // Another target took the first one's place meanwhile: its name and defaults are others.
     (void)runtime_->cancel(started.runtime_id);
+    Result<PolledCompletion> polled = runtime_->poll(started.runtime_id, kWaitMs);
+    while (polled.ok() && !polled->finished) polled = runtime_->poll(started.runtime_id, kWaitMs);
   }
 }
 

@@ -108,7 +108,7 @@ class Session {
   std::uint64_t target_loads_ = 0;
   SessionState state_;
   std::optional<InitCommand> pending_;  // of a target that is being loaded
-  std::uint64_t n_configs_ = 0;         // that state_.config was, behind the first
+  std::uint64_t n_configs_ = 0;         // that state_.config was
   bool has_served_ = false;             // some target of this session
   std::map<CompletionId, Completed> completions_;
   CompletionId newest_ = 0;  // 0: there was none

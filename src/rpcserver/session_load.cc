@@ -101,6 +101,7 @@ Status Session::load_target(InitCommand command) {
     pending_ = std::move(command);
   } else {
     state_.config = std::move(command);
+    ++n_configs_;
   }
   return Status();
 }

@@ -115,6 +115,7 @@ void LoadingThread::open_file(Lock& lock) {
     if (!lock.owns_lock()) lock.lock();
     parts_.files.done(opening, station, resource_exhausted("out of memory"));
   }
+  parts_.shared.loaded.notify_all();
   // Without the lock: the target may have been unloaded meanwhile, and ends with this.
   lock.unlock();
   station.reset();

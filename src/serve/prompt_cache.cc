@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "serve/runtime_options.h"
 #include "store/part_files.h"
 
 namespace outrider {
@@ -132,8 +133,7 @@ void PromptCache::restore(Engine& engine, Drafter& drafter, const std::string& i
 
 void PromptCache::save(Engine& engine, Drafter* drafter, const std::string& draft_identity) {
   if (!used()) return;
-  std::error_code error;
-  fs::create_directories(folder_, error);
+  (void)make_private_folder(folder_);  // somebody may have removed it
   // The one put longest ago first, so that it is the first to go.
   for (const IdleTexts::Entry& entry : engine.idle().entries()) {
     const std::vector<Token>& text = entry.text();

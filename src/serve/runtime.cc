@@ -98,7 +98,6 @@ Runtime::~Runtime() = default;
 Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options,
                                                  ModelLoader& loader) {
   OUTRIDER_RETURN_IF_ERROR(validate(options));
-  OUTRIDER_RETURN_IF_ERROR(prepare_folders(options));
   try {
     return std::unique_ptr<Runtime>(new Runtime(std::make_unique<Impl>(options, loader)));
   } catch (const std::system_error& e) {

@@ -57,9 +57,9 @@ class Runtime {
  public:
   using TargetWork = std::function<void(LanguageModel& target, const Engine& engine)>;
 
-  // `loader` must outlive the runtime. Errors: kInvalidArgument for an option out of range or
-  // a folder that cannot be written to (folders are made); kResourceExhausted when threads cannot
-  // be made.
+  // `loader` must outlive the runtime. Errors: kInvalidArgument for an option out of range;
+  // kResourceExhausted when threads cannot be made. What folders cannot keep is forgotten: see
+  // prepare_folders().
   static Result<std::unique_ptr<Runtime>> create(const RuntimeOptions& options,
                                                  ModelLoader& loader);
 

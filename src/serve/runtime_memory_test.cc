@@ -248,7 +248,7 @@ TEST_F(RuntimeMemory,
   for (const std::string& path : {file, file + "/below"}) {
     RuntimeOptions options;
     options.prompt_cache = path;
-    const Status status = Runtime::create(options, loader_).status();
+    const Status status = prepare_folders(options);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(status.field(), "prompt_cache");
     EXPECT_EQ(status.message(), "prompt_cache is '" + path +
@@ -257,11 +257,11 @@ TEST_F(RuntimeMemory,
     options.prompt_cache = "";
     options.remember_tokens = 4096;
     options.remember_folder = path;
-    EXPECT_EQ(Runtime::create(options, loader_).status().field(), "remember_folder");
+    EXPECT_EQ(prepare_folders(options).field(), "remember_folder");
   }
   RuntimeOptions options;
   options.prompt_cache = dir_.file("new/below");
-  ASSERT_TRUE(Runtime::create(options, loader_).ok());
+  ASSERT_TRUE(prepare_folders(options).ok());
   EXPECT_EQ(std::filesystem::status(options.prompt_cache).permissions(),
             std::filesystem::perms::owner_all);
 }

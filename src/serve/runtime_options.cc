@@ -70,10 +70,7 @@ constexpr Field<Options> kFields[] = {
 
 Status prepare_folder(std::string_view field, const std::string& path) {
   if (path.empty()) return Status();
-  std::error_code error;
-  if (std::filesystem::create_directories(path, error)) {
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all, error);
-  }
+  std::error_code error = make_private_folder(path);
   if (!error && ::access(path.c_str(), R_OK | W_OK | X_OK) != 0) {
     error = std::error_code(errno, std::generic_category());
   }
@@ -115,6 +112,14 @@ Status validate(const RuntimeOptions& options) {
   if (options.remember_tokens == 0 || options.remember_tokens >= least) return Status();
   return wrong_value("remember_tokens", std::to_string(options.remember_tokens),
                      "0 (nothing is remembered), or at least " + std::to_string(least));
+}
+
+std::error_code make_private_folder(const std::string& path) {
+  std::error_code error;
+  if (!path.empty() && std::filesystem::create_directories(path, error)) {
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all, error);
+  }
+  return error;
 }
 
 Status prepare_folders(const RuntimeOptions& options) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/clock.h"
@@ -53,8 +54,11 @@ std::span<const Field<RuntimeOptions>> runtime_fields();
 // Errors: kInvalidArgument, about the field.
 Status validate(const RuntimeOptions& options);
 
-// Makes the folders that the options name where they are missing, for this user alone: they hold
-// texts. Error: kInvalidArgument about the field where one cannot be written to.
+// Makes a folder where it is missing, for this user alone: it is for texts. Empty: nothing.
+std::error_code make_private_folder(const std::string& path);
+
+// Makes the folders that the options name. For whoever makes runtimes, once: a folder that is lost
+// later on stops no model. Error: kInvalidArgument about the field where one cannot be written to.
 Status prepare_folders(const RuntimeOptions& options);
 
 }  // namespace outrider

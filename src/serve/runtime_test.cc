@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "testing/eventually.h"
 #include "testing/runtime_fixture.h"
 #include "testing/step_gate.h"
 
@@ -150,6 +151,15 @@ TEST_F(RuntimeTest, AResultThatItsClientHoldsIsKeptHoweverLateItIsFetched) {
   const Result<PolledCompletion> polled = runtime->poll(held.id, 0);
   ASSERT_TRUE(polled.ok()) << polled.status().message();
   EXPECT_TRUE(polled->finished);
+}
+
+TEST_F(RuntimeTest, AResultThatWasHeldIsForgottenOnceItIsLetGoThoughNothingElseHappens) {
+  const std::unique_ptr<Runtime> runtime = make({.retention_ms = 0});
+  StartedCompletion held = *runtime->start(ask({1}, 1, 3));
+  while (runtime->status().finished == 0) std::this_thread::yield();
+  EXPECT_TRUE(runtime->cancel(held.id).ok()) << "it is there";
+  held.hold.reset();
+  EXPECT_TRUE(testing::eventually([&] { return !runtime->cancel(held.id).ok(); }));
 }
 
 TEST_F(RuntimeTest, FullContextsShiftAndLongPromptsAreCutWhenAskedTo) {

@@ -90,10 +90,7 @@ void Station::keep_texts() const {
   try {
     const std::string path = memory_file();
     if (path.empty()) return;
-    std::error_code error;
-    if (std::filesystem::create_directories(remember_folder_, error)) {  // the texts are private
-      std::filesystem::permissions(remember_folder_, std::filesystem::perms::owner_all, error);
-    }
+    (void)make_private_folder(remember_folder_);  // somebody may have removed it
     (void)add_to_file(*memory(), tokenizer(), path);
   } catch (const std::exception&) {
   }

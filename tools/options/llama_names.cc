@@ -13,9 +13,10 @@ struct Renamed {
 };
 
 constexpr std::string_view kPlanned =
-    "not needed here: who guesses and how much is chosen in each step; --drafter and --width fix "
-    "it";
-constexpr std::string_view kNotDone = "not done here";
+    "not needed in Outrider: who guesses and how much is chosen in each step; --drafter and "
+    "--width "
+    "fix it";
+constexpr std::string_view kNotThere = "not an option of Outrider";
 
 // docs/llama-server.md has them with what is different.
 constexpr Renamed kRenamed[] = {
@@ -23,15 +24,16 @@ constexpr Renamed kRenamed[] = {
     {{"--spec-type", "--draft", "--draft-n", "--draft-max", "--spec-draft-n-max"}, kPlanned},
     {{"--draft-min", "--draft-n-min", "--spec-draft-n-min"}, kPlanned},
     {{"--spec-draft-p-min"}, "--draft-p-min"},
-    {{"--spec-draft-p-split"}, "--split-p"},
+    {{"--spec-draft-p-split", "--draft-p-split"}, "--split-p"},
     {{"-td", "--threads-draft", "--spec-draft-threads"}, "--draft-threads"},
     {{"-tb", "--threads-batch"}, "-t, --threads, for all passes"},
     {{"-ngl", "--n-gpu-layers"}, "--gpu-layers"},
-    {{"-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft"}, "--draft-gpu-layers"},
+    {{"-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft", "--spec-draft-ngl"},
+     "--draft-gpu-layers"},
     {{"-ctk"}, "--cache-type-k"},
     {{"-ctv"}, "--cache-type-v"},
-    {{"-ctkd", "--cache-type-k-draft"}, "--draft-cache-type-k"},
-    {{"-ctvd", "--cache-type-v-draft"}, "--draft-cache-type-v"},
+    {{"-ctkd", "--cache-type-k-draft", "--spec-draft-type-k"}, "--draft-cache-type-k"},
+    {{"-ctvd", "--cache-type-v-draft", "--spec-draft-type-v"}, "--draft-cache-type-v"},
     {{"--ctx-size"}, "-c, --ctx"},
     {{"-np", "--parallel"}, "--slots"},
     {{"-ub", "--ubatch-size", "--batch-size"}, "-b, --batch"},
@@ -46,25 +48,44 @@ constexpr Renamed kRenamed[] = {
     {{"-lcs", "--lookup-cache-static"}, "--ngram-static"},
     {{"-lcd", "--lookup-cache-dynamic"}, "--ngram-dynamic"},
     {{"--slot-save-path"}, "--prompt-cache"},
-    {{"--metrics", "--props"}, "not needed here: the endpoint is always there"},
-    {{"--no-webui"}, "--no-page"},
-    {{"-cnv", "--conversation"}, "the command 'outrider chat' here"},
-    {{"--jinja", "--chat-template"}, "not needed here: the template of the file is used"},
-    {{"--lora", "--mmproj", "--embedding", "--embeddings", "--reranking"}, kNotDone},
+    {{"--metrics", "--props"}, "not needed in Outrider: the endpoint is always there"},
+    {{"--no-webui", "--no-ui"}, "--no-page"},
+    {{"-cnv", "--conversation"}, "the command 'outrider chat'"},
+    {{"--jinja", "--chat-template"}, "not needed in Outrider: the template of the file is used"},
+    {{"--lora", "--mmproj", "--embedding", "--embeddings", "--reranking"}, kNotThere},
 };
+
+// Names of several letters behind one dash that have nothing here in their place, and would be
+// taken for an option of one letter with a value: "-cb" for "--ctx b".
+constexpr std::string_view kOthers[] = {
+    "-Cb",   "-Cbd", "-Cd",   "-Cr",  "-Crb", "-Crbd",   "-Crd",   "-ag",   "-bf",     "-bs",
+    "-cb",   "-cl",  "-cmoe", "-co",  "-cms", "-cmoed",  "-cram",  "-dev",  "-ctxcp",  "-devd",
+    "-dr",   "-dt",  "-fit",  "-gan", "-gaw", "-fitc",   "-fitp",  "-fitt", "-hff",    "-hft",
+    "-if",   "-jf",  "-kvo",  "-kvu", "-lm",  "-lr",     "-lv",    "-lzm",  "-mg",     "-mli",
+    "-mm",   "-mmu", "-mu",   "-npl", "-nr",  "-mmdev",  "-ncffn", "-nkvo", "-ncmoe",  "-ncmoed",
+    "-nocb", "-npp", "-ns",   "-ntg", "-opt", "-no-cnv", "-ot",    "-otd",  "-no-kvu", "-pps",
+    "-ptc",  "-rea", "-sm",   "-sp",  "-sps", "-no-ag",  "-st",    "-sys",  "-sysf",   "-tbd",
+    "-tgs",  "-ts",  "-wd"};
+
+std::string_view ours(std::string_view name) {
+  for (const Renamed& renamed : kRenamed) {
+    if (std::find(renamed.theirs.begin(), renamed.theirs.end(), name) != renamed.theirs.end()) {
+      return renamed.ours;
+    }
+  }
+  const bool is_other =
+      std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
+  return is_other ? kNotThere : "";
+}
 
 }  // namespace
 
 std::string in_place_of_llamas(std::string_view name) {
-  const Renamed* const found =
-      std::find_if(std::begin(kRenamed), std::end(kRenamed), [name](const Renamed& renamed) {
-        return std::find(renamed.theirs.begin(), renamed.theirs.end(), name) !=
-               renamed.theirs.end();
-      });
-  if (name.empty() || found == std::end(kRenamed)) return "";
-  std::string text = "llama-server's " + std::string(name) + " is " + std::string(found->ours);
-  return text.ends_with("here") || text.find(" here: ") != std::string::npos ? text
-                                                                             : text + " here";
+  const std::string_view found = name.empty() ? "" : ours(name);
+  if (found.empty()) return "";
+  const bool is_option = found.front() == '-';
+  return "llama-server's " + std::string(name) + " is " + std::string(found) +
+         (is_option ? " in Outrider" : "");
 }
 
 }  // namespace outrider::tools

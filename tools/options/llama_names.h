@@ -7,7 +7,7 @@
 namespace outrider::tools {
 
 // What stands here in place of llama-server's option `name` ("-np", "--parallel"): "llama-server's
-// -np is --slots here". Empty: none that is known.
+// -np is --slots in Outrider". Empty: it is none of llama-server's that are known.
 std::string in_place_of_llamas(std::string_view name);
 
 }  // namespace outrider::tools

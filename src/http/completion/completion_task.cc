@@ -214,9 +214,9 @@ void CompletionTask::set_requests(CompletionRequest request, std::int32_t n) {
   }
 }
 
-Status check_answers(const CompletionTask& task, std::size_t prompts, std::int32_t n) {
-  if (task.requests.size() <= static_cast<std::size_t>(kMaxPrompts)) return Status();
+Status check_answers(std::size_t prompts, std::int32_t n) {
   const std::int32_t most = kMaxPrompts / static_cast<std::int32_t>(prompts);
+  if (n <= most) return Status();
   return refused("n", "is " + std::to_string(n) + ", but for " + std::to_string(prompts) +
                           " prompts it must be at most " + std::to_string(most));
 }

@@ -44,17 +44,19 @@ struct CompletionTask {
   void set_requests(CompletionRequest request, std::int32_t n);
 };
 
-// To one prompt: each is a copy of the request, and a body may have megabytes.
+// To one prompt.
 inline constexpr std::int32_t kMaxAnswers = 16;
-// Of one body; so many answers to all of them together.
+// Of one body, and answers to all of them together: each is a copy of the request, which may have
+// megabytes.
 inline constexpr std::int32_t kMaxPrompts = 128;
 
 // "web_search, local_shell": a header, which no client stumbles over.
 inline constexpr std::string_view kIgnoredToolsHeader = "x-outrider-ignored-tools";
 inline constexpr std::string_view kIgnoredHeader = "x-outrider-ignored";
 
-// An error where `n` answers to each of `prompts` prompts have made more than kMaxPrompts.
-Status check_answers(const CompletionTask& task, std::size_t prompts, std::int32_t n);
+// An error where `n` answers to each of `prompts` prompts are more than kMaxPrompts. To be asked
+// before set_requests(), which copies.
+Status check_answers(std::size_t prompts, std::int32_t n);
 
 // Starts the completions and returns the whole answer, or a reply that streams it. They are
 // cancelled as soon as the client goes (within kGoneMs), or the reply is destroyed unsent.

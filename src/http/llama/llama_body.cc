@@ -194,6 +194,7 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const
     request.prompt.assign(prompt.begin(), prompt.end());
     const Status status = validate(request);
     if (!status.ok()) return api::spelled_as_in(status, body);
+    OUTRIDER_RETURN_IF_ERROR(check_answers(prompts.size(), answer.n));
     const std::size_t first = task.requests.size();
     task.set_requests(request, answer.n);
     for (std::size_t i = first; i < task.requests.size(); ++i) {
@@ -203,7 +204,6 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const
       asked.back().settings["timings_per_token"] = wishes.timings_per_token;
     }
   }
-  OUTRIDER_RETURN_IF_ERROR(check_answers(task, prompts.size(), answer.n));
   task.model = answer.model;
   task.stream = answer.stream;
   task.ping_s = answer.ping_s;

@@ -125,9 +125,9 @@ Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
     refuse_what_is_not_done(fields);
     read_openai_fields(fields, wishes, request);
     OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
+    OUTRIDER_RETURN_IF_ERROR(check_answers(prompts.size(), wishes.n));
     task.set_requests(std::move(request), wishes.n);
   }
-  OUTRIDER_RETURN_IF_ERROR(check_answers(task, prompts.size(), wishes.n));
   task.model = wishes.model;
   task.stream = wishes.stream;
   task.ping_s = wishes.ping_s;
