@@ -254,6 +254,7 @@ Status ModelCatalog::unload(std::string_view name) {
       break;
     case State::kOpening:  // the opener looks at it
       model->unwanted = true;
+      model->wanted_again = false;
       break;
     case State::kReady:
       model->unwanted = true;
