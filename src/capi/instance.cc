@@ -120,7 +120,6 @@ void give_out(EventFunction callback, void* user, const RuntimeEvent& event) noe
 Result<std::unique_ptr<Instance>> Instance::create(std::string_view text,
                                                    std::unique_ptr<ModelLoader> loader) {
   OUTRIDER_ASSIGN_OR_RETURN(Config config, read_config(text));
-  OUTRIDER_RETURN_IF_ERROR(validate(config.runtime));
   OUTRIDER_RETURN_IF_ERROR(prepare_folders(config.runtime));
   std::unique_ptr<Instance> instance(
       new Instance(std::make_unique<LoggingLoader>(std::move(loader))));

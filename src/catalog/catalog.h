@@ -105,8 +105,7 @@ class Catalog {
   virtual std::shared_ptr<Runtime> find_open(std::string_view name) = 0;
 
   // Begins to open it; returns at once. Fine when it is open: then an unload() that waits for its
-  // users is taken back. Errors: kNotFound; kCancelled after a
-  // shut down.
+  // users is taken back. Errors: kNotFound; kCancelled after a shut down.
   virtual Status preload(std::string_view name) = 0;
   // Closes it once nobody uses it (those who wait for it get it first); from then on it is opened
   // when it is asked for again. A load that is not done ends. Fine when it is not open. Errors:

@@ -56,7 +56,6 @@ Status ended() { return cancelled("the server is shutting down"); }
 
 Result<std::unique_ptr<Catalog>> Catalog::create(std::vector<CatalogEntry> entries,
                                                  CatalogOptions options, ModelLoader& loader) {
-  OUTRIDER_RETURN_IF_ERROR(validate(options.runtime));
   OUTRIDER_RETURN_IF_ERROR(prepare_folders(options.runtime));
   if (options.max_models < 0) {
     return wrong_value("max_models", std::to_string(options.max_models), "at least 0");

@@ -23,6 +23,8 @@ class Runtime::Impl : public RuntimeParts {
     std::call_once(shut_down_, [this] { stop_threads(); });
   }
   Status keep(const StationPtr& station);  // with the mutex
+  // with_idle_target(); `only_free`: with_free_target().
+  Status lend(const TargetWork& work, bool only_free);
 
  private:
   void stop_threads();
@@ -250,20 +252,18 @@ Result<std::shared_ptr<const CompletionResult>> Runtime::run(CompletionRequest r
   }
 }
 
-Status Runtime::with_idle_target(const TargetWork& work) {
-  Impl::Lock lock(impl_->shared.mutex);
-  if (impl_->shared.stop) return RuntimeShared::is_shut_down();
-  if (!impl_->stations.current()) return impl_->models.no_target();
-  return impl_->idle_work.queue(work, lock);
+Status Runtime::Impl::lend(const TargetWork& work, bool only_free) {
+  Lock lock(shared.mutex);
+  if (shared.stop) return RuntimeShared::is_shut_down();
+  if (!stations.current()) return models.no_target();
+  if (only_free && jobs.any()) {
+    return resource_exhausted("completions run or wait; try again later");
+  }
+  return idle_work.queue(work, lock);
 }
 
-Status Runtime::with_free_target(const TargetWork& work) {
-  Impl::Lock lock(impl_->shared.mutex);
-  if (impl_->shared.stop) return RuntimeShared::is_shut_down();
-  if (!impl_->stations.current()) return impl_->models.no_target();
-  if (impl_->jobs.any()) return resource_exhausted("completions run or wait; try again later");
-  return impl_->idle_work.queue(work, lock);
-}
+Status Runtime::with_idle_target(const TargetWork& work) { return impl_->lend(work, false); }
+Status Runtime::with_free_target(const TargetWork& work) { return impl_->lend(work, true); }
 
 void Runtime::subscribe(std::function<void(const RuntimeEvent&)> callback) {
   impl_->shared.events.subscribe(std::move(callback));

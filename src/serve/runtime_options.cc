@@ -123,6 +123,7 @@ std::error_code make_private_folder(const std::string& path) {
 }
 
 Status prepare_folders(const RuntimeOptions& options) {
+  OUTRIDER_RETURN_IF_ERROR(validate(options));
   OUTRIDER_RETURN_IF_ERROR(prepare_folder("remember_folder", options.remember_folder));
   return prepare_folder("prompt_cache", options.prompt_cache);
 }

@@ -58,7 +58,8 @@ Status validate(const RuntimeOptions& options);
 std::error_code make_private_folder(const std::string& path);
 
 // Makes the folders that the options name. For whoever makes runtimes, once: a folder that is lost
-// later on stops no model. Error: kInvalidArgument about the field where one cannot be written to.
+// later on stops no model. Errors: validate()'s, before anything is made; kInvalidArgument about
+// the field where a folder cannot be written to.
 Status prepare_folders(const RuntimeOptions& options);
 
 }  // namespace outrider
