@@ -1,8 +1,8 @@
 // Any bytes as weights, any numbers as activations: every instruction set gives the reference's
 // bits, and none reads or writes outside of what it was given.
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@
 namespace outrider::fuzz {
 namespace {
 
-using namespace kernels;
+using namespace kernels;  // NOLINT: what this target is about
 
 struct Free {
   void operator()(void* memory) const { std::free(memory); }
@@ -44,7 +44,8 @@ std::vector<float> activations(Bytes input, std::size_t n) {
 }
 
 bool same(float a, float b) {
-  return std::memcmp(&a, &b, sizeof a) == 0 || (std::isnan(a) && std::isnan(b));
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) ||
+         (std::isnan(a) && std::isnan(b));
 }
 
 void check(const InstructionSet& set, WeightType type, std::int64_t n_rows, std::int64_t n_columns,

@@ -103,7 +103,7 @@ int replay(const Target& target, const std::string& folder, int mutations) {
 }  // namespace outrider::fuzz
 
 int main(int argc, char** argv) {
-  using namespace outrider::fuzz;
+  using namespace outrider::fuzz;  // NOLINT: main cannot be inside it
   if (argc == 3 || argc == 4) {
     for (const Target& target : kTargets) {
       if (std::string(argv[1]) != target.name) continue;

@@ -89,7 +89,7 @@ struct WithDflash {
 // What gtest calls the tests of a pair.
 struct NameOfHead {
   template <typename Pair>
-  static std::string GetName(int /*i*/) {
+  static std::string GetName(int /*i*/) {  // NOLINT: gtest's name
     return Pair::name();
   }
 };

@@ -17,6 +17,7 @@ using testing::kVocab;
 using testing::random_rows;
 using testing::reference;
 using testing::request;
+using testing::RowFunction;
 
 TEST(EngineShown, AControlTokenSaysItsTextWhereItIsAskedFor) {
   const RowFunction rows = random_rows(kVocab, 5, 3.0f);

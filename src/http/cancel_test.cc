@@ -20,7 +20,7 @@ using testing::StepGate;
 class CancelTest : public ListeningTest {
  protected:
   // The target, and a draft that is right now and then; a prompt takes several passes.
-  void listen_with(testing::FakeFile target, testing::FakeFile draft) {
+  void listen_with(const testing::FakeFile& target, testing::FakeFile draft) {
     n_ctx_ = 512;
     n_batch_ = 32;
     loader_.add("draft", std::move(draft));

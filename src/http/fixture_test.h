@@ -69,7 +69,7 @@ class FixtureCatalog : public Catalog {
 class ServerTest : public ::testing::Test {
  protected:
   // Tokens 0 to 11 are the letters a to l.
-  void start(ServerOptions options = {}, testing::FakeFile target = {.chat = true},
+  void start(const ServerOptions& options = {}, const testing::FakeFile& target = {.chat = true},
              const RuntimeOptions& runtime = {.slots = 2, .max_queue = 4}) {
     loader_.add("target", target);
     runtime_ = std::shared_ptr<Runtime>(std::move(Runtime::create(runtime, loader_).value()));

@@ -77,7 +77,7 @@ TEST_F(ListenerTest, HeadHasTheHeadersOfGetAndNoBody) {
   client.send("HEAD /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   const std::string all = client.read(kLongMs);
   EXPECT_EQ(all.find("HTTP/1.1 200"), 0U);
-  EXPECT_EQ(all.find("{"), std::string::npos);
+  EXPECT_EQ(all.find('{'), std::string::npos);
 }
 
 TEST_F(ListenerTest, WhatIsNoRequestGetsAnErrorInTheSameForm) {

@@ -33,7 +33,7 @@ struct Allocator : std::allocator<T> {
   template <class U>
   Allocator(const Allocator<U>& /*other*/) {}  // NOLINT: implicit, as allocators have it
   template <class U>
-  struct rebind {
+  struct rebind {  // NOLINT: the name that allocators give it
     using other = Allocator<U>;
   };
 };

@@ -18,7 +18,7 @@ using namespace testing;  // NOLINT: the shared names of these tests
 
 constexpr std::int32_t kTokens = 6;
 
-std::vector<float> row(std::vector<Token> best) {
+std::vector<float> row(const std::vector<Token>& best) {
   std::vector<float> values(kTokens, -5.0f);
   float value = 5.0f;
   for (const Token token : best) values[static_cast<std::size_t>(token)] = value -= 1.0f;

@@ -57,7 +57,8 @@ class TranslatedModelTest : public ::testing::Test {
   }
 
   // The row behind `text` as the interface defines it, from the draft's numbers alone.
-  std::vector<float> fresh_row(const std::vector<Token>& text, std::vector<Token> drafted) const {
+  std::vector<float> fresh_row(const std::vector<Token>& text,
+                               const std::vector<Token>& drafted) const {
     std::string bytes;
     for (const Token t : text) bytes += target_.piece(t);
     std::vector<Token> own = *draft_.tokenize(bytes, false, false);

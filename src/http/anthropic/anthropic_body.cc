@@ -145,7 +145,7 @@ Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool c
   fields.boolean("stream", task.stream);
   OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
   task.form = make_anthropic_form(request.stop, show_thinking);
-  task.set_requests(std::move(request), 1);
+  task.set_requests(request, 1);
   return task;
 }
 

@@ -203,7 +203,7 @@ HttpReply stream_reply(std::shared_ptr<RunningTask> running, std::int32_t ping_s
 
 }  // namespace
 
-void CompletionTask::set_requests(CompletionRequest request, std::int32_t n) {
+void CompletionTask::set_requests(const CompletionRequest& request, std::int32_t n) {
   const std::uint64_t first = chosen_seed(request);
   constexpr std::uint64_t kMost =
       static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());

@@ -41,7 +41,7 @@ struct CompletionTask {
   std::unique_ptr<AnswerForm> form;  // not null
 
   // `n` answers to the same: answer i has the seed of the request, plus i.
-  void set_requests(CompletionRequest request, std::int32_t n);
+  void set_requests(const CompletionRequest& request, std::int32_t n);
 };
 
 // To one prompt.

@@ -168,7 +168,7 @@ Result<std::vector<Token>> read_one_prompt(const Json& prompt, const std::string
 }
 
 Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const Target& target,
-                                  Prompts prompts) {
+                                  const Prompts& prompts) {
   const Vocabulary& vocabulary = target.vocabulary();
   spell_out_biases(body, vocabulary);
   CompletionRequest request = options.defaults;
@@ -215,7 +215,7 @@ Result<CompletionTask> read_llama_task(Json body, const ServerOptions& options,
                                        const Target& target) {
   OUTRIDER_ASSIGN_OR_RETURN(Prompts prompts, read_prompts(body, target.vocabulary()));
   body.erase("prompt");
-  return llama_task(std::move(body), options, target, std::move(prompts));
+  return llama_task(std::move(body), options, target, prompts);
 }
 
 }  // namespace outrider::http

@@ -29,7 +29,8 @@ Result<CompletionTask> read_llama_task(json::Json body, const ServerOptions& opt
 
 // The same for prompts that are read already; `body` is without them.
 Result<CompletionTask> llama_task(json::Json body, const ServerOptions& options,
-                                  const Target& target, std::vector<std::vector<Token>> prompts);
+                                  const Target& target,
+                                  const std::vector<std::vector<Token>>& prompts);
 
 // One prompt of a body, of the forms above but the last: `name` is its place for messages. As
 // tokens; `add_special`: with BOS and the like, in front of a text.

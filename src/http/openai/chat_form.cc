@@ -127,7 +127,7 @@ Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   task.model = wishes.model;
   task.stream = wishes.stream;
   task.ping_s = wishes.ping_s;
-  task.set_requests(std::move(request), wishes.n);
+  task.set_requests(request, wishes.n);
   task.form = std::make_unique<ChatForm>(wishes);
   return task;
 }

@@ -126,7 +126,7 @@ Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
     read_openai_fields(fields, wishes, request);
     OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
     OUTRIDER_RETURN_IF_ERROR(check_answers(prompts.size(), wishes.n));
-    task.set_requests(std::move(request), wishes.n);
+    task.set_requests(request, wishes.n);
   }
   task.model = wishes.model;
   task.stream = wishes.stream;
