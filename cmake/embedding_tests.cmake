@@ -25,10 +25,13 @@ function(outrider_embedding_tests)
   set(environment "OUTRIDER_CACHE=${PROJECT_BINARY_DIR}/tests/cache"
       "OUTRIDER_PROBE_BUDGET_MS=300" "OMP_WAIT_POLICY=passive")
 
-  # An executable of its own: it replaces operator new.
+  # Executables of their own: they replace operator new.
   outrider_test(allocation_test allocation
                 "${PROJECT_SOURCE_DIR}/tests/allocation/allocation_test.cc"
                 outrider_capi outrider_testing)
+  outrider_test(llama_allocation_test allocation
+                "${PROJECT_SOURCE_DIR}/tests/allocation/llama_allocation_test.cc"
+                outrider_llama_model outrider_testing_gguf)
 
   add_executable(c_test "${PROJECT_SOURCE_DIR}/tests/c_test.c")
   target_link_libraries(c_test PRIVATE outrider_shared outrider_sanitizer_defaults Threads::Threads)

@@ -30,6 +30,10 @@
  *     other than 0. A null pointer where none is allowed is an error too.
  *
  * (5) A process may have several instances. They share nothing but the log callback.
+ *
+ * (6) An instance is of the process that made it. In a forked child outrider_destroy leaves it alone,
+ *     outrider_call answers with an error and outrider_subscribe with EINVAL. A child that is forked
+ *     before the first instance makes its own.
  */
 #ifndef OUTRIDER_H_
 #define OUTRIDER_H_

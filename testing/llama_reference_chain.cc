@@ -1,5 +1,6 @@
 #include "testing/llama_reference_chain.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace outrider::testing {
@@ -13,7 +14,11 @@ llama::SamplerHandle new_chain() {
 
 LlamaReferenceChain::LlamaReferenceChain(const SamplingOptions& o, const llama_vocab* vocab,
                                          std::vector<Token> never)
-    : before_(new_chain()), xtc_(new_chain()), after_(new_chain()) {
+    : before_(new_chain()),
+      typical_(new_chain()),
+      drops_impossible_(o.typical_p < 1.0f),
+      xtc_(new_chain()),
+      after_(new_chain()) {
   const std::int32_t n_vocab = llama_vocab_n_tokens(vocab);
   if (!o.grammar.empty() && o.grammar_triggers.empty()) {
     grammar_.reset(llama_sampler_init_grammar(vocab, o.grammar.c_str(), "root"));
@@ -41,9 +46,9 @@ LlamaReferenceChain::LlamaReferenceChain(const SamplingOptions& o, const llama_v
                                       o.dry_penalty_last_n, breakers.data(), breakers.size()));
   add(before_, llama_sampler_init_top_n_sigma(o.top_n_sigma));
   add(before_, llama_sampler_init_top_k(o.top_k));
-  add(before_, llama_sampler_init_typical(o.typical_p, 0));
-  add(before_, llama_sampler_init_top_p(o.top_p, 0));
-  add(before_, llama_sampler_init_min_p(o.min_p, 0));
+  add(typical_, llama_sampler_init_typical(o.typical_p, 0));
+  add(typical_, llama_sampler_init_top_p(o.top_p, 0));
+  add(typical_, llama_sampler_init_min_p(o.min_p, 0));
   add(xtc_, llama_sampler_init_xtc(1.0f, o.xtc_threshold, 0, 1));
   add(after_, llama_sampler_init_temp_ext(o.temperature, o.dynatemp_range, o.dynatemp_exponent));
 }
@@ -58,6 +63,15 @@ std::vector<llama_token_data> LlamaReferenceChain::apply(const std::vector<float
       .data = data.data(), .size = data.size(), .selected = -1, .sorted = false};
   if (grammar_) llama_sampler_apply(grammar_.get(), &array);
   llama_sampler_apply(before_.get(), &array);
+  for (std::size_t i = 0; drops_impossible_ && i < array.size;) {
+    if (array.data[i].logit > -std::numeric_limits<float>::infinity()) {
+      ++i;
+    } else {
+      std::copy(array.data + i + 1, array.data + array.size, array.data + i);
+      --array.size;
+    }
+  }
+  llama_sampler_apply(typical_.get(), &array);
   if (xtc_takes_part) llama_sampler_apply(xtc_.get(), &array);
   llama_sampler_apply(after_.get(), &array);
   return {array.data, array.data + array.size};

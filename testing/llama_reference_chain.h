@@ -29,6 +29,8 @@ class LlamaReferenceChain {
  private:
   llama::SamplerHandle grammar_;  // null: none
   llama::SamplerHandle before_;
+  llama::SamplerHandle typical_;  // and what follows up to XTC
+  bool drops_impossible_;         // before typical_, which does not bear p = 0 (docs/bugs.md)
   llama::SamplerHandle xtc_;
   llama::SamplerHandle after_;
 };

@@ -14,7 +14,6 @@
 #endif
 
 namespace outrider {
-namespace {
 
 long process_id() {
 #if defined(__unix__) || defined(__APPLE__)
@@ -23,6 +22,8 @@ long process_id() {
   return 0;
 #endif
 }
+
+namespace {
 
 bool is_main_thread() {
 #if defined(__linux__)

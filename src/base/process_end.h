@@ -14,4 +14,7 @@ namespace outrider {
 // between. Any thread; throws std::bad_alloc.
 void at_process_end(void (*handler)());
 
+// Of this process: another one in a forked child. 0 where there is no fork.
+long process_id();
+
 }  // namespace outrider

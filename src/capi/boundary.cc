@@ -24,6 +24,11 @@ constexpr const char* kNoRequest =
     R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"there is no request: the )"
     R"(second argument is NULL","data":{"code":"invalid_request","field":null}}})";
 
+constexpr const char* kForked =
+    R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"this process was forked from )"
+    R"(the one that made the instance, whose threads are not here: make one in this process",)"
+    R"("data":{"code":"invalid_request","field":null}}})";
+
 }  // namespace
 
 void leave_error(char** error, const char* message) noexcept {
@@ -50,7 +55,7 @@ Instance* create(const char* config_json, char** error,
 }
 
 void destroy(Instance* instance) noexcept {
-  if (instance == nullptr) return;
+  if (instance == nullptr || instance->is_forked_copy()) return;
   std::unique_ptr<Instance> owned(instance);
   if (in_callback()) return end_in_background(std::move(owned));
   owned.reset();
@@ -60,6 +65,7 @@ void destroy(Instance* instance) noexcept {
 char* call(Instance* instance, const char* request_json) noexcept {
   if (instance == nullptr) return strdup(kNoInstance);
   if (request_json == nullptr) return strdup(kNoRequest);
+  if (instance->is_forked_copy()) return strdup(kForked);
   try {
     char* const text = strdup(instance->call(request_json).c_str());
     return text != nullptr ? text : strdup(kNoMemory);
@@ -71,7 +77,7 @@ char* call(Instance* instance, const char* request_json) noexcept {
 }
 
 int subscribe(Instance* instance, EventFunction callback, void* user) noexcept {
-  if (instance == nullptr) return EINVAL;
+  if (instance == nullptr || instance->is_forked_copy()) return EINVAL;
   try {
     instance->subscribe(callback, user);
     return 0;

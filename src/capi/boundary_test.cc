@@ -1,6 +1,9 @@
 // The C functions' work over models of hand-written numbers: every state, every thread, bad input.
 #include "capi/boundary.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
@@ -337,6 +340,28 @@ TEST(Log, ACallbackMayDestroyAnInstance) {
   set_log(nullptr, nullptr);
   // It ends in the background, and its load still says something then: not to the next test's log.
   finish_background();
+}
+
+// Its threads are not in the child, which would wait for them for ever or end by a signal.
+TEST(Boundary, AForkedChildIsToldThatTheInstanceIsNotItsOwn) {
+  Instance* const instance = open(R"({"model":{"path":"target","ctx":64,"batch":24}})");
+  wait(instance);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    char* const answer = call(instance, R"({"jsonrpc":"2.0","id":1,"method":"stats"})");
+    const bool told = answer != nullptr && std::strstr(answer, "was forked") != nullptr;
+    free_string(answer);
+    const bool refused = subscribe(instance, nullptr, nullptr) == EINVAL;
+    destroy(instance);
+    _exit(told && refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(ask(instance, "stats", Json::object()).contains("result"));
+  destroy(instance);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "api/service.h"
+#include "base/process_end.h"
 #include "serve/loader.h"
 #include "serve/runtime.h"
 
@@ -39,6 +40,10 @@ class Instance {
   // callback's.
   void shut_down();
 
+  // This process is a forked child of the one that made it: its threads are not here, and locks may
+  // be held for ever.
+  bool is_forked_copy() const { return process_ != process_id(); }
+
   // For the list of those that end in the background (capi/instances.h).
   Instance* next = nullptr;
 
@@ -50,6 +55,7 @@ class Instance {
   std::unique_ptr<api::Service> service_;
   std::unique_ptr<Runtime> runtime_;
   std::atomic<bool> closed_{false};
+  const long process_ = process_id();
 };
 
 }  // namespace outrider::capi

@@ -78,7 +78,7 @@ TEST_F(Malformed, DepthIsNoMatterOnASmallStack) {
   Work work{instance_, ""};
   pthread_attr_t attributes;
   ASSERT_EQ(pthread_attr_init(&attributes), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, std::size_t{512} * 1024), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 512 * 1024), 0);
   void* (*const body)(void*) = [](void* user) -> void* {
     Work& w = *static_cast<Work*>(user);
     for (const std::size_t depth : {std::size_t{65}, std::size_t{3000}, std::size_t{100'000}}) {

@@ -323,12 +323,23 @@ void Engine::retire(std::vector<Update>& updates) {
     std::vector<Token> text = std::move(s->text);
     const bool keep = options_.reuse_prefix && s->error.ok();
     done_.push_back(complete(*s));
-    if (!keep) forget(s->seq);
+    if (keep) {
+      rest(*s, text);
+    } else {
+      forget(s->seq);
+    }
     text.resize(static_cast<std::size_t>(target_.length(s->seq)));
     idle_.put(s->seq, std::move(text));
     s.reset();
   }
   std::erase(sequences_, nullptr);
+}
+
+// Its drafters keep what they know of the text, and no guesses.
+void Engine::rest(const Sequence& s, std::span<const Token> text) {
+  for (std::size_t d = 0; d < drafters_.size(); ++d) {
+    if (drafters_[d] != nullptr && s.asks(d)) drafters_[d]->rest(s.seq, text);
+  }
 }
 
 Completion Engine::complete(Sequence& s) {

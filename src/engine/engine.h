@@ -152,6 +152,7 @@ class Engine {
   void make_room();
   void forget(SeqId seq);
   void retire(std::vector<Update>& updates);
+  void rest(const Sequence& s, std::span<const Token> text);
   Completion complete(Sequence& sequence);
 
   LanguageModel& target_;

@@ -75,7 +75,7 @@ TEST(PlannerLoad, AUsefulDraftPaysFromTheFirstShortAnswerOn) {
 // find that out.
 TEST(PlannerLoad, ADraftReadsNoPromptsWhereManyRequestsFillTheSteps) {
   const LoadSetting many = setting(load_drafts()[0], 16, 4, 48);
-  const std::int64_t prompts = std::int64_t{16} * 4 * many.prompt_tokens;
+  const std::int64_t prompts = 16 * 4 * many.prompt_tokens;
   EXPECT_LT(run_load(many, kAutoWidth).draft_tokens, prompts / 5);
 }
 

@@ -182,6 +182,30 @@ TEST(Drafters, ComeAndGoBetweenSteps) {
 }
 
 // As defined: the text loses its middle, everything is read again, noise begins a new stream.
+// A step that is filled up because that takes less time says no more than the text has room for:
+// what follows a full context follows a shifted one.
+TEST(ContextShift, FillersDoNotPassAFullContext) {
+  const RowFunction rows = [](std::span<const Token> text) {
+    std::vector<float> row(kVocab, 0.0f);
+    row[text.size() == 24 ? 7 : 5] = 10.0f;
+    return row;
+  };
+  for (const std::int32_t width : {1, kAutoWidth}) {
+    FakeModel target(capabilities(1, 24), rows);
+    const FakeVocabulary vocabulary(kVocab);
+    ScriptedDrafter finds_nothing([](DraftRequest&) { return Status(); });
+    EngineOptions options = kReuse;
+    options.costs = {{1, 10.0}, {2, 5.0}, {4, 20.0}};
+    Engine engine(target, vocabulary, {&finds_nothing}, options);
+    Request r = request({1, 2, 3}, 0.0f, 1, 60, width);
+    r.shift_keep = 0;
+    const Completion got = run(engine, std::move(r), nullptr);
+    EXPECT_GE(got.shifts, 2);
+    EXPECT_EQ(got.tokens, std::vector<Token>(60, 5)) << "width " << width;
+    EXPECT_EQ(got.speculation.steps < 60, width != 1) << "the steps were filled up";
+  }
+}
+
 TEST(ContextShift, GoesOnAsAFreshTextOfWhatIsLeftWould) {
   const std::uint64_t seed = test_seed(7);
   const RowFunction rows = random_rows(kVocab, seed, 3.0f);

@@ -60,6 +60,7 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   if (status.ok() || status.code() == StatusCode::kCancelled) return;
   // It drafts no more for these requests: their text goes on without it.
   for (Sequence* s : sequences) {
+    drafter.end(s->seq);
     s->drop_drafter(index, std::string(drafter.name()) + " failed: " + status.message());
   }
 }

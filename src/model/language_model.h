@@ -90,6 +90,8 @@ struct EvalItem {
   std::span<const float> hidden = {};
 };
 
+// Where memory runs out half-way a call may throw std::bad_alloc. Nothing is left of any sequence
+// then; truncate() to 0 still works.
 class LanguageModel {
  public:
   virtual ~LanguageModel() = default;

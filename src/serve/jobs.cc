@@ -46,8 +46,12 @@ void Jobs::add(const JobPtr& job) {
 Result<PolledCompletion> Jobs::poll(CompletionId id, std::int64_t wait_ms, Lock& lock) {
   const JobPtr job = find(id);
   if (job == nullptr) {
+    const bool started = id >= 1 && id < next_id_;
     return not_found("there is no completion " + std::to_string(id) +
-                     ": it was never started, or its result has been handed out");
+                     (started ? " any more: its result has been handed out, or nobody polled for it"
+                                " within retention_ms (" +
+                                    std::to_string(shared_.options.retention_ms) + ")"
+                              : ": it was never started"));
   }
   const auto ready = [&job] { return job->finished || !job->fresh.empty(); };
   if (wait_ms > 0 && !ready()) {

@@ -145,6 +145,10 @@ class Drafter {
     return unsupported("it keeps nothing");
   }
 
+  // The text of `seq` has ended, and begin() or begin_like() may go on from it later. What is held
+  // of guesses may be given back; `text` as accept() has it.
+  virtual void rest(SeqId /*seq*/, std::span<const Token> /*text*/) {}
+
   // Nothing of the text will be needed again; its memory may be given back.
   virtual void end(SeqId seq) = 0;
 

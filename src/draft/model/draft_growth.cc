@@ -61,7 +61,7 @@ std::int32_t DraftGrowth::plan_pass(std::int32_t room, std::int32_t max_leaves,
   std::int32_t n = 0;
   for (const std::size_t i : candidates) {
     Proposed& p = nodes_[i];
-    if (n == most || tentative_->size() == max_width) break;
+    if (n >= most || tentative_->size() == max_width) break;
     TokenTree grown = *tentative_;
     const NodeId at = grown.add(p.parent, request_->tree->token(p.node), 0.5f, request_->mask);
     if (grown.leaves().size() > static_cast<std::size_t>(max_leaves)) continue;

@@ -110,8 +110,13 @@ Status DraftModelDrafter::restore(SeqId seq, std::span<const std::uint8_t> bytes
   return Status();
 }
 
-// Finding out what was right can wait until the next draft.
-void DraftModelDrafter::accept(SeqId /*seq*/, std::span<const Token> /*text*/) {}
+// While the text goes on along the last draft, finding out what was right can wait until the next
+// one. Behind that the tree only keeps the model from rebuilding its cache (LanguageModel::room).
+void DraftModelDrafter::accept(SeqId seq, std::span<const Token> text) {
+  if (has_left_tree(state_of(seq), text)) (void)settle(seq, text);
+}
+
+void DraftModelDrafter::rest(SeqId seq, std::span<const Token> text) { (void)settle(seq, text); }
 
 void DraftModelDrafter::end(SeqId seq) { (void)begin(seq, 0); }
 
@@ -149,6 +154,7 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
     if (wants_draft(request)) asked.push_back(request.seq);
   }
   OUTRIDER_RETURN_IF_ERROR(encode_rows(asked));
+  OUTRIDER_RETURN_IF_ERROR(settle_all(requests));
   std::vector<Growing> growing;
   Status failure;
   for (DraftRequest& request : requests) {
@@ -159,8 +165,8 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
       return ready;
     }
     SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
+    state.limit_reason = ready.message();
     if (!ready.ok()) {
-      state.limit_reason = ready.message();
       if (ready.code() != StatusCode::kResourceExhausted) failure = ready;
       continue;
     }
@@ -202,6 +208,14 @@ std::span<const NodeId> DraftModelDrafter::kept_of(std::span<const NodeId> path)
   return head_ ? path.first(std::min<std::size_t>(path.size(), 1)) : path;
 }
 
+bool DraftModelDrafter::has_left_tree(const SeqState& state, std::span<const Token> text) {
+  if (!state.tentative) return false;
+  const std::vector<NodeId> path = path_of(state, text);
+  const std::size_t next = state.n_seen + state.n_prefix + path.size();
+  return !path.empty() && next < text.size() &&
+         state.tentative->child(path.back(), text[next]) == kNoNode;
+}
+
 // Keeps the path of the last draft's tree that the text took, and forgets the rest.
 Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
   SeqState& state = sequences_[static_cast<std::size_t>(seq)];
@@ -219,14 +233,32 @@ Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
   return status;
 }
 
+bool DraftModelDrafter::has_room(const DraftRequest& request) const {
+  const SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
+  return model_.has_room_for(request.seq, request.text.subspan(state.n_seen));
+}
+
+// Ends the last drafts of all requests before the first one is made ready. Where one finds no room
+// then, those of the other sequences, too: the cache is rebuilt only where nothing is tentative.
+Status DraftModelDrafter::settle_all(std::span<const DraftRequest> requests) {
+  for (const DraftRequest& request : requests) {
+    if (wants_draft(request)) OUTRIDER_RETURN_IF_ERROR(settle(request.seq, request.text));
+  }
+  const bool all_fit = std::all_of(
+      requests.begin(), requests.end(),
+      [this](const DraftRequest& request) { return !wants_draft(request) || has_room(request); });
+  for (SeqId seq = 0; !all_fit && seq < std::ssize(sequences_); ++seq) {
+    (void)keep_prefix(seq);
+  }
+  return Status();
+}
+
 // Makes the model's state a beginning of the text, at least one token short of it, close enough for
-// one batch.
+// one batch. Its last draft is settled.
 Status DraftModelDrafter::synchronise(const DraftRequest& request) {
   assert(!request.text.empty());
-  OUTRIDER_RETURN_IF_ERROR(settle(request.seq, request.text));
   if (head_) OUTRIDER_RETURN_IF_ERROR(reach_window(request));
-  const SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
-  if (!model_.has_room_for(request.seq, request.text.subspan(state.n_seen))) {
+  if (!has_room(request)) {
     return resource_exhausted("the draft model's context of " +
                               std::to_string(model_.capabilities().n_ctx) +
                               " tokens is full; a larger one drafts for longer");

@@ -101,6 +101,7 @@ class DraftModelDrafter : public Drafter {
   // Heads keep nothing: it would be worth little without the target's hidden states.
   Result<std::vector<std::uint8_t>> save(SeqId seq, std::size_t* n_tokens) override;
   Status restore(SeqId seq, std::span<const std::uint8_t> bytes, std::size_t n_tokens) override;
+  void rest(SeqId seq, std::span<const Token> text) override;
   void end(SeqId seq) override;
 
   void set_interrupt(const std::atomic<bool>* flag) override { model_.set_interrupt(flag); }
@@ -133,7 +134,10 @@ class DraftModelDrafter : public Drafter {
   void forget_tentative(SeqId seq);
   Status keep_prefix(SeqId seq);
   static std::vector<NodeId> path_of(const SeqState& state, std::span<const Token> text);
+  static bool has_left_tree(const SeqState& state, std::span<const Token> text);
   Status settle(SeqId seq, std::span<const Token> text);
+  Status settle_all(std::span<const DraftRequest> requests);
+  bool has_room(const DraftRequest& request) const;
   std::span<const NodeId> kept_of(std::span<const NodeId> path) const;
   Status synchronise(const DraftRequest& request);
   Status catch_up(const DraftRequest& request);

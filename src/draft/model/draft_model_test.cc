@@ -107,6 +107,76 @@ TEST(DraftModel, AfterEveryAcceptanceCountTheNextDraftCostsNoExtraPass) {
   }
 }
 
+// While a tree is tentative the model cannot rebuild its cache.
+TEST(DraftModel, AGuessIsHeldNoLongerThanTheTextMayFollowIt) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 2, 2.0f);
+  FakeModel model(capabilities(), rows);
+  DraftModelDrafter drafter(model, kVocab, {});
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  Talk talk({1, 2, 3});
+  DraftRequest request[] = {talk.request(4)};
+  ASSERT_TRUE(drafter.draft(request).ok());
+  const std::vector<Token> drafted = talk.drafted();
+  talk.text.push_back(drafted[0]);
+  drafter.accept(0, talk.text);
+  EXPECT_TRUE(model.waits(0)) << "the text may take the next guess, too";
+  talk.text.push_back((drafted[1] + 1) % kVocab);
+  drafter.accept(0, talk.text);
+  EXPECT_FALSE(model.waits(0));
+  EXPECT_EQ(model.text(0), (std::vector<Token>{1, 2, 3, drafted[0]})) << "what was right stays";
+  EXPECT_EQ(drafter.check_integrity(), "");
+}
+
+TEST(DraftModel, ATextThatRestsKeepsWhatWasRightAndNoGuesses) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 2, 2.0f);
+  FakeModel model(capabilities(), rows);
+  DraftModelDrafter drafter(model, kVocab, {});
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  Talk talk({1, 2, 3});
+  DraftRequest request[] = {talk.request(4)};
+  ASSERT_TRUE(drafter.draft(request).ok());
+  const std::vector<Token> drafted = talk.drafted();
+  talk.text.insert(talk.text.end(), {drafted[0], drafted[1]});
+  drafter.accept(0, talk.text);
+  drafter.rest(0, talk.text);
+  EXPECT_FALSE(model.waits(0));
+  EXPECT_EQ(model.text(0), (std::vector<Token>{1, 2, 3, drafted[0]}));
+  EXPECT_EQ(drafter.check_integrity(), "");
+  ASSERT_TRUE(drafter.begin(0, 4).ok());
+  EXPECT_EQ(model.length(0), 4);
+}
+
+// A cache that is full of others' guesses is no reason to guess nothing for the rest of the text.
+TEST(DraftModel, OthersGuessesMakeRoomAndARefusalIsForgotten) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 2, 2.0f);
+  FakeModel model(capabilities(), rows);
+  model.set_total_cells(14, /*told=*/true);
+  DraftModelDrafter drafter(model, kVocab, {});
+  Talk first({1, 2, 3}, 0);
+  Talk second({4, 5, 6}, 1);
+  for (const SeqId seq : {0, 1}) ASSERT_TRUE(drafter.begin(seq, 0).ok());
+  DraftRequest many[] = {first.request(8)};
+  ASSERT_TRUE(drafter.draft(many).ok());
+  ASSERT_EQ(model.room(1), 14 - 3 - 7) << "the last guess was not run";
+  second.text = {4, 5, 6, 7, 8, 9};
+  DraftRequest other[] = {second.request(2)};
+  ASSERT_TRUE(drafter.draft(other).ok());
+  EXPECT_EQ(second.drafted().size(), 2U);
+  EXPECT_EQ(drafter.limit_reason(1), "");
+  EXPECT_EQ(model.text(0), (std::vector<Token>{1, 2}));
+
+  model.set_total_cells(9, /*told=*/true);
+  second.text.insert(second.text.end(), {1, 2, 3});
+  DraftRequest full[] = {second.request(2)};
+  ASSERT_TRUE(drafter.draft(full).ok());
+  EXPECT_NE(drafter.limit_reason(1), "");
+  model.set_total_cells(40, /*told=*/true);
+  DraftRequest again[] = {second.request(2)};
+  ASSERT_TRUE(drafter.draft(again).ok());
+  EXPECT_EQ(second.drafted().size(), 2U);
+  EXPECT_EQ(drafter.limit_reason(1), "");
+}
+
 // Down the tree for some nodes, then some tokens of its own.
 void go_on(Talk& talk, std::uint64_t& state) {
   NodeId at = kRoot;

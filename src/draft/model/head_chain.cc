@@ -21,7 +21,7 @@ std::size_t HeadChain::layer_of(std::int32_t depth) const {
 // A layer behind the first reads the whole path, which the first one's room does not count.
 std::int32_t HeadChain::room(SeqId seq) const {
   const std::optional<TokenTree>& tree = tentative_[static_cast<std::size_t>(seq)].tree;
-  return layers_[0]->room(seq) - (tree ? tree->size() - 1 : 0);
+  return std::max(0, layers_[0]->room(seq) - (tree ? tree->size() - 1 : 0));
 }
 
 void HeadChain::set_interrupt(const std::atomic<bool>* flag) {

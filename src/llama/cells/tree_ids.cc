@@ -182,6 +182,13 @@ void TreeIds::detach() {
   std::fill(held_.begin(), held_.end(), 0);
 }
 
+void TreeIds::lose() {
+  open_ = false;
+  nodes_.clear();
+  tips_.clear();
+  std::fill(held_.begin(), held_.end(), 0);
+}
+
 Pos TreeIds::held(std::int32_t index, Pos length) const {
   if (open_ && index < n_ids()) {
     const NodeId tip = tips_[static_cast<std::size_t>(index)];

@@ -103,6 +103,8 @@ class TreeIds {
   // The extra ids hold nothing any more: the cache was cleared or rebuilt. REQUIRES: !open(), or
   // only the sequence's own id is in use.
   void detach();
+  // The same in whatever state it is; what was tentative is gone, too.
+  void lose();
 
   // Positions that the id with this index (of all, in use or not) holds now, from 0 on; the text
   // has `length` tokens.

@@ -33,6 +33,17 @@ void LlamaModel::clear_cache() {
   for (TreeIds& t : tree_ids_) t.detach();
 }
 
+// Nothing is left of any sequence, whatever state they were in. Takes no memory.
+void LlamaModel::lose_all() {
+  llama_memory_clear(context_->memory, /*data=*/false);
+  for (TreeIds& t : tree_ids_) t.lose();
+  ledger_.clear();
+  std::fill(lengths_.begin(), lengths_.end(), 0);
+  std::fill(shortest_.begin(), shortest_.end(), 0);
+  for (Saved& saved : saved_) saved.length = -1;
+  evaluated_.clear();
+}
+
 // Nothing is left of `seq`, whatever state it was in. Removing a whole sequence never fails
 // (llama.h).
 void LlamaModel::forget(SeqId seq) {
@@ -138,6 +149,7 @@ Status LlamaModel::settle(SeqId seq, bool kept, std::span<const NodeId> path) {
 
 Status LlamaModel::commit(SeqId seq, std::span<const NodeId> path) {
   assert(seq >= 0 && seq < capabilities_.n_sequences && tree_ids(seq).open());
+  const LostOnThrow guard(*this);
   const bool any = capabilities_.rollback == Rollback::kAny;
   Status status = check_path(seq, path);
   if (status.ok()) {
@@ -174,6 +186,7 @@ Status LlamaModel::drop_suffix(SeqId seq, Pos length) {
 Status LlamaModel::truncate(SeqId seq, Pos length) {
   assert(seq >= 0 && seq < capabilities_.n_sequences);
   assert(length >= 0 && length <= this->length(seq) && (length == 0 || !tree_ids(seq).open()));
+  const LostOnThrow guard(*this);
   const std::size_t i = static_cast<std::size_t>(seq);
   if (tree_ids(seq).open()) {
     if (capabilities_.rollback == Rollback::kAny) {
@@ -203,6 +216,7 @@ Status LlamaModel::truncate(SeqId seq, Pos length) {
 Status LlamaModel::share(SeqId from, SeqId to, Pos length) {
   assert(from >= 0 && from < capabilities_.n_sequences);
   assert(from != to && length >= 0 && length <= this->length(from));
+  const LostOnThrow guard(*this);
   OUTRIDER_RETURN_IF_ERROR(truncate(to, 0));
   if (!capabilities_.can_share) {
     return unsupported("the sequences of this model cannot share a text");

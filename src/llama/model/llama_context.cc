@@ -212,11 +212,7 @@ Status LlamaModel::compact() {
                             log.because());
   }
   if (status.ok()) return status;
-  // Never seen: rather an empty cache than one that the ledger does not describe.
-  clear_cache();
-  ledger_.clear();
-  std::fill(lengths_.begin(), lengths_.end(), 0);
-  std::fill(shortest_.begin(), shortest_.end(), 0);
+  lose_all();  // never seen: rather an empty cache than one that the ledger does not describe
   return status;
 }
 

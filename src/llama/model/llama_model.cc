@@ -227,6 +227,7 @@ Status LlamaModel::take_hidden() {
 }
 
 Status LlamaModel::evaluate(std::span<const EvalItem> items) {
+  const LostOnThrow guard(*this);
   OUTRIDER_RETURN_IF_ERROR(validate(items));
   if (interrupted()) return cancelled("the evaluation was interrupted");
   return capabilities_.rollback == Rollback::kSaved ? evaluate_saving(items) : run(items);

@@ -154,7 +154,8 @@ class LlamaModel : public LanguageModel {
   llama_context* handle() const;  // for this layer, and for tests
 
  private:
-  struct Context;  // llama.cpp's context and the batch
+  struct Context;     // llama.cpp's context and the batch
+  class LostOnThrow;  // what changes the cache is whole, or nothing is left of any sequence
 
   // One item of the last evaluate().
   struct Evaluated {
@@ -232,6 +233,7 @@ class LlamaModel : public LanguageModel {
   void copy(const TreeIds::Copy& copy);
   void clear_cache();
   void forget(SeqId seq);
+  void lose_all();
 
   std::shared_ptr<ModelFile> file_;
   ContextSettings settings_;

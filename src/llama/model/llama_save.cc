@@ -29,6 +29,7 @@ Result<std::vector<std::uint8_t>> LlamaModel::save(SeqId seq) {
 // llama.cpp takes the cells that it would take for a batch, so the ledger knows which.
 Status LlamaModel::restore(SeqId seq, std::span<const std::uint8_t> bytes, Pos length) {
   assert(seq >= 0 && seq < capabilities_.n_sequences && !any_open() && length >= 0);
+  const LostOnThrow guard(*this);
   OUTRIDER_RETURN_IF_ERROR(truncate(seq, 0));
   if (length == 0) return Status();
   if (length > capabilities_.n_ctx) {

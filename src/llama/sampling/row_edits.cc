@@ -1,6 +1,7 @@
 #include "llama/sampling/row_edits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -10,6 +11,11 @@ namespace outrider::llama {
 namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+// What a bias makes of a logit lies within this: beyond 3e8 llama.cpp's sort of the candidates
+// overflows, and a token that should come for sure would be gone (docs/bugs.md). Where two tokens
+// are biased as far, the one is as sure as the other.
+constexpr float kMostBiased = 1e7f;
 
 bool uses_penalties(const SamplingOptions& o) {
   return o.mirostat == 0 && o.repeat_last_n > 0 &&
@@ -75,7 +81,9 @@ std::span<const float> RowEdits::apply(std::span<const float> row) {
   row_.assign(row.begin(), row.end());
   for (const LogitBias& bias : biases_) {
     const std::size_t i = static_cast<std::size_t>(bias.token);
-    if (i < row_.size()) row_[i] += bias.bias;
+    if (i >= row_.size()) continue;
+    row_[i] += bias.bias;
+    if (std::isfinite(row_[i])) row_[i] = std::clamp(row_[i], -kMostBiased, kMostBiased);
   }
   for (const Token token : never_) {
     const std::size_t i = static_cast<std::size_t>(token);

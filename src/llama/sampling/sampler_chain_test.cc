@@ -30,6 +30,8 @@ std::vector<llama_token_data> llama_says(const SamplingOptions& o, const std::ve
   llama_sampler_chain_add(chain.get(), llama_sampler_init_temp(o.temperature));
   std::vector<llama_token_data> data;
   for (std::size_t i = 0; i < row.size(); ++i) {
+    // The typical sampler does not bear p = 0 (docs/bugs.md).
+    if (o.typical_p < 1.0f && row[i] == -kInfinity) continue;
     data.push_back({.id = static_cast<llama_token>(i), .logit = row[i], .p = 0.0f});
   }
   llama_token_data_array array{
@@ -130,6 +132,51 @@ TEST(SamplerChainTest, FewerPossibleTokensThanTopKIsFine) {
   row[4000] = 2.0f;
   row[8999] = 0.5f;
   expect_same({}, row);
+}
+
+std::vector<Token> tokens_of(const SamplingOptions& options, const std::vector<float>& row) {
+  const std::unique_ptr<Sampler> sampler =
+      make_sampler(options, static_cast<std::int32_t>(row.size())).value();
+  const Distribution q = sampler->apply(row);
+  std::vector<Token> tokens;
+  for (std::size_t i = 0; i < q.size(); ++i) tokens.push_back(q.token(i));
+  return tokens;
+}
+
+// As llama.cpp has it one impossible token makes ten times as many of the others stay.
+TEST(SamplerChainTest, TypicalTokensAreTheSameBesideImpossibleOnes) {
+  std::mt19937 random(test_seed());
+  const std::vector<float> row = random_row(random, 1000, Shape::kPlain);
+  SamplingOptions options{.temperature = 1.0f, .top_k = 0, .top_p = 1.0f, .min_p = 0.0f};
+  options.typical_p = 0.3f;
+  const std::vector<Token> typical = tokens_of(options, row);
+  ASSERT_LT(typical.size(), 300U);
+  const std::ptrdiff_t least = std::min_element(row.begin(), row.end()) - row.begin();
+  options.logit_bias = {{static_cast<Token>(least), -kInfinity}};
+  EXPECT_EQ(tokens_of(options, row), typical);
+  std::vector<float> far = row;
+  far[static_cast<std::size_t>(least)] = -200.0f;  // whose p is 0, too
+  options.logit_bias.clear();
+  EXPECT_EQ(tokens_of(options, far), typical);
+  options.top_n_sigma = 3.0f;
+  for (const Token token : tokens_of(options, row)) {
+    EXPECT_NE(std::find(typical.begin(), typical.end(), token), typical.end());
+  }
+}
+
+TEST(SamplerChainTest, ABiasHoweverLargeKeepsItsToken) {
+  std::mt19937 random(test_seed());
+  const std::vector<float> row = random_row(random, 1000, Shape::kPlain);
+  for (const float bias : {100.0f, 1e8f, 1e9f, 3e38f}) {
+    for (const std::int32_t top_k : {0, 40, 200}) {
+      const SamplingOptions options{.temperature = 1.0f,
+                                    .top_k = top_k,
+                                    .top_p = 0.9f,
+                                    .min_p = 0.0f,
+                                    .logit_bias = {{5, bias}}};
+      EXPECT_EQ(tokens_of(options, row), std::vector<Token>{5}) << bias << ", top-k " << top_k;
+    }
+  }
 }
 
 TEST(SamplerChainTest, NanCountsAsImpossible) {

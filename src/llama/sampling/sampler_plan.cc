@@ -34,6 +34,35 @@ class PartBuilder {
   std::size_t n_ = 0;
 };
 
+// Before llama.cpp's typical sampler, which multiplies each p with its logarithm: one candidate
+// with p = 0 (a banned token, what top-n-sigma leaves of others) makes its order arbitrary
+// (docs/bugs.md). exp(-80) of the best is a number for any vocabulary, and no such candidate would
+// be kept.
+void drop_impossible(llama_sampler* /*self*/, llama_token_data_array* candidates) {
+  llama_token_data* const end = candidates->data + candidates->size;
+  float best = -std::numeric_limits<float>::infinity();
+  for (const llama_token_data* c = candidates->data; c != end; ++c) best = std::max(best, c->logit);
+  llama_token_data* const kept = std::remove_if(
+      candidates->data, end, [best](const llama_token_data& c) { return c.logit < best - 80.0f; });
+  candidates->size = static_cast<std::size_t>(kept - candidates->data);
+}
+
+llama_sampler* make_impossible_dropper() {
+  static llama_sampler_i calls = {
+      .name = [](const llama_sampler* /*self*/) { return "possible"; },
+      .accept = nullptr,
+      .apply = drop_impossible,
+      .reset = nullptr,
+      .clone = [](const llama_sampler* /*self*/) { return make_impossible_dropper(); },
+      .free = nullptr,
+      .backend_init = nullptr,
+      .backend_accept = nullptr,
+      .backend_apply = nullptr,
+      .backend_set_input = nullptr,
+  };
+  return llama_sampler_init(&calls, nullptr);
+}
+
 }  // namespace
 
 SamplerFilters make_sampler_filters(const SamplingOptions& o, SamplerPlan& plan) {
@@ -52,8 +81,10 @@ SamplerFilters make_sampler_filters(const SamplingOptions& o, SamplerPlan& plan)
   if (o.top_n_sigma > 0.0f)
     before.add(llama_sampler_init_top_n_sigma(o.top_n_sigma), ChainFirst::kOther);
   if (o.top_k > 0) before.add(llama_sampler_init_top_k(o.top_k), ChainFirst::kTopK);
-  if (o.typical_p < 1.0f)
+  if (o.typical_p < 1.0f) {
+    before.add(make_impossible_dropper(), ChainFirst::kOther);
     before.add(llama_sampler_init_typical(o.typical_p, kMinKeep), ChainFirst::kOther);
+  }
   if (o.top_p < 1.0f) before.add(llama_sampler_init_top_p(o.top_p, kMinKeep), ChainFirst::kOther);
   if (o.min_p > 0.0f) before.add(llama_sampler_init_min_p(o.min_p, kMinKeep), ChainFirst::kMinP);
   filters.before = before.take();
