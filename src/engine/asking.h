@@ -1,5 +1,5 @@
 // Which drafters are asked in a step, for which sequences, and for how much: the planner's part of
-// the pass propose().
+// the phase propose().
 //
 // Tested by engine_planner_test.cc.
 #pragma once

@@ -1,7 +1,7 @@
 // Output: the text of one completion as it grows, and the rules that end it.
 //
-// Tokens are accepted one at a time, whatever block they were verified in, so each rule is exact at
-// every offset of a block. After each token, in this order:
+// Tokens are accepted one at a time, however many a step gives, so each rule is exact at every
+// token of a step. After each token, in this order:
 //   1. an end-of-generation token ends the text (it adds no bytes);
 //   2. a stop string ends the text before its first byte: the one that is complete first, reading
 //      byte by byte, and of those the longest. So the result does not depend on how the text is cut

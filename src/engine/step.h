@@ -1,4 +1,4 @@
-// One step over many sequences, as a list of passes.
+// One step over many sequences, as a list of phases.
 //
 //   prepare   which texts the planner chooses for, and what each token more in the batch will cost
 //   propose   drafters guess how each text goes on: those that the planner expects to pay
@@ -9,14 +9,14 @@
 //   learn     the planner learns: which guesses were right, what each drafter cost and gained
 //   emit      what can be shown, and completions that are done
 //
-// Guarantees between the passes:
+// Guarantees between the phases:
 //   after propose   every ready sequence has a tree; its root is the text's last token
 //   after plan      the trees fit the request's width, the model's room and batch together
 //   after evaluate  each part either has logits for all its nodes, or its sequence failed; no more
 //                   target work is done in this step
 //   after commit    the target's state is the text without its last token, or all of it when the
-//                   text ended inside a block; less on targets that cannot drop a part of their
-//                   state: what is missing is the next step's prefix
+//                   text ended with an accepted token; less on targets that cannot drop a part of
+//                   their state: what is missing is the next step's prefix
 #pragma once
 
 #include <optional>

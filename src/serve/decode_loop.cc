@@ -300,7 +300,7 @@ void DecodeLoop::restart(const Status& why) {
   }
 }
 
-// The last pass: a new engine may be missing at the runtime's end.
+// The last phase: a new engine may be missing at the runtime's end.
 void DecodeLoop::lend() {
   Lock lock(parts_.shared.mutex);
   while (parts_.idle_work.wanted() && !parts_.shared.stop) {

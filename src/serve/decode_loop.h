@@ -1,5 +1,5 @@
 // DecodeLoop: the decode thread of one station, from the constructor to join(). An iteration is a
-// list of passes:
+// list of phases:
 //
 //   install   drafts and drafters' files that were loaded or are to go: between two steps
 //   admit     its waiting requests into free slots, in order of arrival
@@ -49,7 +49,7 @@ class DecodeLoop {
   bool release();
   void end_running();
 
-  // The passes.
+  // The phases.
   void install();
   void admit();
   void step();
