@@ -114,9 +114,11 @@ void plan(Step& step) {
     const std::int32_t room =
         step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());
     const std::int32_t width = s.planned ? step.planned_width : s.width;
-    // Nor may the step say more than the text has room for: where a full context is shifted, the
-    // token behind it follows another text.
-    const std::int32_t left = caps.n_ctx - static_cast<std::int32_t>(s.text.size());
+    // Where a full context is shifted, what follows it follows another text: the step may not say
+    // more than there is room for. Fillers could.
+    const std::int32_t left = s.request.shift_keep < 0
+                                  ? room
+                                  : caps.n_ctx - static_cast<std::int32_t>(s.text.size());
     (s.planned ? planned : fixed)
         .push_back({.tree = &*s.sent,
                     .max_width = std::max(1, std::min({width, caps.max_width, room, left})),

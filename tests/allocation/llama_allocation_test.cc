@@ -53,10 +53,12 @@ std::vector<float> row_of(LlamaModel& model, NodeId node) {
 struct Work {
   std::vector<Token> text = std::vector<Token>(30);
   TokenTree tree = TokenTree(60);
+  std::vector<NodeId> path;
 
   Work() {
     std::iota(text.begin(), text.end(), 20);
     for (int i = 0; i < 6; ++i) tree.add(i % 3, 61 + i, 0.5f, 1);
+    path = {kRoot, tree.child(kRoot, 61)};
   }
   Status begin(LlamaModel& model) const {
     const EvalItem prompt{.seq = 0, .prefix = text};
@@ -67,7 +69,6 @@ struct Work {
   Status step(LlamaModel& model) const {
     const EvalItem items[] = {{.seq = 0, .prefix = {}, .tree = &tree}, {.seq = 1, .prefix = text}};
     OUTRIDER_RETURN_IF_ERROR(model.evaluate(items));
-    const std::vector<NodeId> path = {kRoot, tree.child(kRoot, 61)};
     OUTRIDER_RETURN_IF_ERROR(model.commit(0, path));
     OUTRIDER_RETURN_IF_ERROR(model.commit(1, {}));
     OUTRIDER_RETURN_IF_ERROR(model.truncate(0, static_cast<Pos>(text.size())));
@@ -83,7 +84,7 @@ class LlamaAllocation : public ::testing::Test {
     Result<std::shared_ptr<ModelFile>> file = ModelFile::load(path, {}, {});
     ASSERT_TRUE(file.ok()) << file.status().message();
     Result<std::unique_ptr<LlamaModel>> made = LlamaModel::create(
-        *file, {.n_ctx = 512, .n_batch = 128, .n_sequences = 2, .n_threads = 1}, {});
+        *file, {.n_ctx = 512, .n_sequences = 2, .n_batch = 128, .n_threads = 1}, {});
     ASSERT_TRUE(made.ok()) << made.status().message();
     model_ = std::move(*made);
   }
@@ -110,6 +111,11 @@ class LlamaAllocation : public ::testing::Test {
 
 TEST_F(LlamaAllocation, AStepThatFailsHalfWayLeavesAllWholeOrNothing) {
   const std::vector<float> expected = rows();
+  // The largest graph first: where ggml's memory for one grows and there is none, it is freed twice
+  // later (docs/bugs.md).
+  ASSERT_TRUE(work_.begin(*model_).ok());
+  ASSERT_TRUE(work_.step(*model_).ok());
+  ASSERT_TRUE(model_->truncate(0, 0).ok());
   std::int64_t thrown = 0;
   std::int64_t told = 0;
   for (std::int64_t n = 1;; n += kStride) {
