@@ -93,14 +93,31 @@ TEST(CliUsage, TheHelpOfACommandNamesEveryOptionOfTheContract) {
   }
 }
 
-TEST(CliUsage, NoLineOfAHelpIsLongerThanATerminal) {
-  for (const char* command : {"run", "chat", "compare", "inspect", "worker", "serve", "rpc",
-                              "replay", "ngram", "suffix", "calibrate", "bench", "make-draft"}) {
-    std::istringstream help(outrider({command, "--help"}).out);
-    for (std::string line; std::getline(help, line);) {
-      EXPECT_LE(line.size(), 100U) << command << ": " << line;
-    }
+// The longest line of the help where COLUMNS is `columns`, and no terminal tells its width.
+std::size_t widest_line(const std::vector<std::string>& command, const std::string& columns) {
+  CliCall call = cli_models().folder.call(command);
+  call.arguments.emplace_back("--help");
+  call.environment["COLUMNS"] = columns;
+  std::istringstream help(run_cli(call).out);
+  std::size_t longest = 0;
+  for (std::string line; std::getline(help, line);) {
+    if (line.size() > longest) longest = line.size();
   }
+  return longest;
+}
+
+TEST(CliUsage, NoLineOfAHelpIsLongerThanATerminal) {
+  for (const char* command :
+       {"run", "chat", "compare", "inspect", "worker", "serve", "rpc", "replay", "ngram", "suffix",
+        "calibrate", "bench", "make-draft", "completion", "man"}) {
+    EXPECT_LE(widest_line({command}, ""), 80U) << command;
+    EXPECT_GT(widest_line({command}, ""), 40U) << command;
+  }
+  EXPECT_LE(widest_line({}, ""), 80U);
+  EXPECT_LE(widest_line({"worker"}, "66"), 66U);
+  const std::size_t wide = widest_line({"run"}, "300");
+  EXPECT_GT(wide, 80U);
+  EXPECT_LE(wide, 100U);
 }
 
 TEST(CliUsage, WithoutACommandItSaysWhichThereAre) {

@@ -42,7 +42,7 @@ std::string version_text() {
 
 // A CLI11 App that says what it does not know by exception, with its arguments.
 void declare(CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands) {
-  root.formatter(std::make_shared<HelpFormatter>());
+  root.formatter(std::make_shared<HelpFormatter>(help_width(STDOUT_FILENO)));
   root.get_formatter()->label("SUBCOMMAND", "COMMAND");
   root.set_help_flag("-h,--help", "print this help and exit");
   root.set_version_flag("--version", version_text(),
