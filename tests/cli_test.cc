@@ -93,6 +93,15 @@ TEST(CliUsage, TheHelpOfACommandNamesEveryOptionOfTheContract) {
   }
 }
 
+TEST(CliUsage, HelpThatCannotBeWrittenIsAFailureWithItsReason) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"--version"}}) {
+    CliCall call = cli_models().folder.call(arguments);
+    call.stdout_to = "/dev/full";
+    expect_message(run_cli(call), 1, "cannot write to standard output: ");
+  }
+}
+
 // The longest line of the help where COLUMNS is `columns`, and no terminal tells its width.
 std::size_t widest_line(const std::vector<std::string>& command, const std::string& columns) {
   CliCall call = cli_models().folder.call(command);
@@ -124,6 +133,9 @@ TEST(CliUsage, WithoutACommandItSaysWhichThereAre) {
   expect_message(outrider({}), 2, "no command was given; commands are run, chat, compare, ");
   expect_message(outrider({"rnu"}), 2, "unknown command 'rnu'", "did you mean run?");
   expect_message(outrider({"--bogus"}), 2, "unknown option --bogus");
+  expect_message(outrider({"rnu", "--help"}), 2, "unknown command 'rnu'", "did you mean run?");
+  expect_message(outrider({"--help", "completions"}), 2, "unknown command 'completions'",
+                 "did you mean completion?");
   expect_message(outrider({"run", "compare"}), 2, "two commands at once: run and compare");
 }
 
