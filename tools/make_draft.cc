@@ -66,7 +66,7 @@ void MakeDraftCommand::add_options(CLI::App& app) {
   group.add_text("-o,--output", path_, "DRAFT.gguf", "the draft to write (required)");
   group.add_switch("--force", force_, "replace the output if it exists");
   add_search_options(app);
-  add_model_options(app, model_);
+  add_lone_target_options(app, model_);
   add_exact_option(app, "Model", model_);
   add_output_options(app, output_);
 }
@@ -98,17 +98,8 @@ void MakeDraftCommand::add_search_options(CLI::App& app) {
 void MakeDraftCommand::check() {
   require_model(model_);
   const std::string usage = "usage: outrider make-draft TARGET.gguf -o DRAFT.gguf";
-  if (has_draft(model_)) {
-    throw UsageError("--draft-model is not an option of make-draft",
-                     "the model that the draft is made of is --from");
-  }
   if (!path_ || path_->empty()) throw UsageError("--output is missing: the draft to write", usage);
   if (from_ == "") throw UsageError("--from is '', but must be a GGUF file");
-  if (!model_.target.workers.empty()) {
-    throw UsageError(
-        "--workers cannot be used here: what a draft costs is measured beside the "
-        "target on one machine");
-  }
   SamplingOptions& sampling = plan_.sample.sampling;
   sampling.temperature = temperature_;
   const Status valid = validate(sampling);
