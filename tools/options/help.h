@@ -1,6 +1,6 @@
 // How --help looks: one option a paragraph, wrapped, with its default at the end.
 //
-// Tested by usage_test.cc and tests/cli_test.cc.
+// Tested by usage_test.cc and tests/cli_help_test.cc.
 #pragma once
 
 #include <cstddef>

@@ -14,9 +14,12 @@ UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::stri
   for (const std::string& argument : arguments) {
     if (argument.size() < 2 || argument.front() != '-') continue;
     const std::string name = argument.substr(0, argument.find('='));
-    const std::string theirs = in_place_of_llamas(name);
+    const std::vector<std::string> options = option_names(app);
+    const std::string theirs = in_place_of_llamas(name, options);
     if (!theirs.empty()) return UsageError("unknown option " + name, theirs);
-    const std::string near = nearest(name, option_names(app));
+    // One behind a single dash is near to anything of its letters.
+    const bool is_short = !name.starts_with("--") && is_llamas(name);
+    const std::string near = is_short ? "" : nearest(name, options);
     return UsageError("unknown option " + name,
                       near.empty() ? see : "did you mean " + near + "? " + see);
   }
