@@ -43,6 +43,61 @@ TEST(CliHelp, HelpThatCannotBeWrittenIsAFailureWithItsReason) {
   }
 }
 
+// What the help of `command` says of `option` ("--width N") up to its default, in one line.
+std::string said_of(const std::string& command, const std::string& option) {
+  std::istringstream words(outrider({command, "--help"}).out);
+  std::string text;
+  for (std::string word; words >> word;) text += word + " ";
+  const std::size_t begin = text.find(option);
+  return begin == std::string::npos ? "" : text.substr(begin, text.find("[default", begin) - begin);
+}
+
+TEST(CliHelp, NumbersHaveTheirRanges) {
+  struct Case {
+    const char* command;
+    const char* option;
+    const char* range;
+  };
+  const Case cases[] = {
+      {"run", "--draft-threads N", "(0 to 512)"},
+      {"run", "--draft-ctx N", "(0 to 16777216)"},
+      {"run", "--draft-gpu-layers N", "(-1 to 10000)"},
+      {"worker", "--port N", "(1 to 65535)"},
+      {"worker", "--threads N", "(0 to 512)"},
+      {"bench", "--repeat N", "(0 to 10000)"},
+      {"bench", "--warm-up N", "(0 to 10000)"},
+      {"bench", "--limit N", "(0 to 1000000000)"},
+      {"bench", "--per-category N", "(0 to 1000000000)"},
+      {"bench", "--until X", "(0.005 to 1)"},
+      {"calibrate", "--repeat N", "(1 to 10000)"},
+      {"calibrate", "--widths N,...", "(1 to 64)"},
+      {"calibrate", "--depth N,...", "(1 to 1048576)"},
+      {"calibrate", "--slots N", "(1 to 64)"},
+      {"compare", "--width N,...", "(2 to 64)"},
+      {"replay", "--width N", "(1 to 64)"},
+      {"replay", "--branches N", "(1 to 64)"},
+      {"rpc", "--calls N", "(1 to 1024)"},
+      {"serve", "--max-models N", "(0 to 1024)"},
+      {"make-draft", "--tokens N", "(2 to 100000)"},
+      {"make-draft", "--temp X", "(at least 0)"},
+      {"make-draft", "--vocabulary N,...", "(0 to 100000000)"},
+      {"make-draft", "--leave-out N,...", "(0 to 100000)"},
+      {"make-draft", "--measure N", "(0 to 100)"},
+  };
+  for (const Case& c : cases) {
+    const std::string said = said_of(c.command, c.option);
+    EXPECT_NE(said.find(c.range), std::string::npos)
+        << c.command << " " << c.option << ": " << said;
+  }
+}
+
+TEST(CliHelp, WhatReplayNeedsIsMarked) {
+  const std::string help = outrider({"replay", "--help"}).out;
+  std::size_t marked = 0;
+  for (std::size_t at = 0; (at = help.find("(required)", at)) != std::string::npos; ++at) ++marked;
+  EXPECT_EQ(marked, 3U) << "--vocab, the text and --drafter\n" << help;
+}
+
 // The longest line of the help where COLUMNS is `columns`, and no terminal tells its width.
 std::size_t widest_line(const std::vector<std::string>& command, const std::string& columns) {
   CliCall call = cli_models().folder.call(command);
