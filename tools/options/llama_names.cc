@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <vector>
 
 namespace outrider::tools {
 namespace {
@@ -15,11 +16,14 @@ struct Renamed {
 constexpr std::string_view kPlanned =
     "not needed in Outrider: who guesses and how much is chosen in each step; --drafter and "
     "--width fix it";
+constexpr std::string_view kAlwaysPlanned =  // where these are not options
+    "not needed in Outrider: who guesses and how much is chosen in each step";
 constexpr std::string_view kNotThere = "not an option of Outrider";
 constexpr std::string_view kNoEmbeddings =
     "not an option of Outrider, which makes no embeddings and ranks nothing";
 
-// docs/llama-server.md has them with what is different.
+// docs/llama-server.md has them with what is different. A name may have several rows: the first one
+// counts whose options the command has.
 constexpr Renamed kRenamed[] = {
     {{"-md", "--model-draft", "--spec-draft-model"}, "-d, --draft-model"},
     {{"--spec-draft-hf"}, "-hfd, --hf-repo-draft"},
@@ -27,6 +31,8 @@ constexpr Renamed kRenamed[] = {
     {{"--offline"}, "the environment variable HF_HUB_OFFLINE=1"},
     {{"--spec-type", "--draft", "--draft-n", "--draft-max", "--spec-draft-n-max"}, kPlanned},
     {{"--draft-min", "--draft-n-min", "--spec-draft-n-min", "--spec-default"}, kPlanned},
+    {{"--spec-type", "--draft", "--draft-n", "--draft-max", "--spec-draft-n-max"}, kAlwaysPlanned},
+    {{"--draft-min", "--draft-n-min", "--spec-draft-n-min", "--spec-default"}, kAlwaysPlanned},
     {{"--spec-draft-p-min"}, "--draft-p-min"},
     {{"--spec-draft-p-split", "--draft-p-split"}, "--split-p"},
     {{"-td", "--threads-draft", "--spec-draft-threads"}, "--draft-threads"},
@@ -62,6 +68,7 @@ constexpr Renamed kRenamed[] = {
     {{"-a"}, "--alias"},
     {{"--cors-origins"}, "--cors-origin"},
     {{"-to", "--timeout"}, "--read-timeout, --write-timeout or --timeout-ms"},
+    {{"-to", "--timeout"}, "--timeout-ms"},
     {{"--sse-ping-interval"},
      "not an option of Outrider: the field sse_ping_interval of a request is"},
     {{"--models-dir"}, "--model-dir"},
@@ -143,19 +150,6 @@ constexpr std::string_view kLongOthers[] = {"--lora",
                                             "--log-file",
                                             "--log-disable"};
 
-std::string_view ours(std::string_view name) {
-  if (name.starts_with("--spec-ngram-")) return kPlanned;
-  for (const Renamed& renamed : kRenamed) {
-    if (std::find(renamed.theirs.begin(), renamed.theirs.end(), name) != renamed.theirs.end()) {
-      return renamed.ours;
-    }
-  }
-  const auto is_in = [name](const auto& names) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-  };
-  return is_in(kShortOthers) || is_in(kLongOthers) ? kNotThere : "";
-}
-
 // Whether all long options that the text names are there: in "-d, --draft-model" --draft-model.
 bool names_only(std::string_view text, std::span<const std::string> options) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz-";
@@ -169,17 +163,33 @@ bool names_only(std::string_view text, std::span<const std::string> options) {
   return true;
 }
 
+template <typename Names>
+bool is_in(const Names& names, std::string_view name) {
+  return !name.empty() && std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+// All that stands in the place of `name`, best first.
+std::vector<std::string_view> ours(std::string_view name) {
+  if (name.starts_with("--spec-ngram-")) return {kPlanned, kAlwaysPlanned};
+  if (is_in(kShortOthers, name) || is_in(kLongOthers, name)) return {kNotThere};
+  std::vector<std::string_view> found;
+  for (const Renamed& renamed : kRenamed) {
+    if (is_in(renamed.theirs, name)) found.push_back(renamed.ours);
+  }
+  return found;
+}
+
 }  // namespace
 
-bool is_llamas(std::string_view name) { return !name.empty() && !ours(name).empty(); }
+bool is_llamas(std::string_view name) { return !ours(name).empty(); }
 
 std::string in_place_of_llamas(std::string_view name, std::span<const std::string> options) {
-  if (!is_llamas(name)) return "";
-  const std::string_view found = ours(name);
-  if (!names_only(found, options)) return "";
-  const bool is_option = found.front() == '-';
-  return "llama-server's " + std::string(name) + " is " + std::string(found) +
-         (is_option ? " in Outrider" : "");
+  for (const std::string_view text : ours(name)) {
+    if (!names_only(text, options)) continue;
+    return "llama-server's " + std::string(name) + " is " + std::string(text) +
+           (text.starts_with('-') ? " in Outrider" : "");
+  }
+  return "";
 }
 
 }  // namespace outrider::tools

@@ -11,10 +11,10 @@ namespace {
 
 const std::vector<std::string>& of_serve() {
   static const std::vector<std::string> all = {
-      "--draft-model",  "--hf-repo-draft", "--drafter",       "--width",
-      "--slots",        "--read-timeout",  "--write-timeout", "--timeout-ms",
-      "--reuse-prefix", "--grammar",       "--json-schema",   "--stop",
-      "--seed",         "--logit-bias",    "--temp",          "--no-page"};
+      "--draft-model", "--hf-repo-draft", "--drafter",       "--width",      "--slots",
+      "--gpu-layers",  "--read-timeout",  "--write-timeout", "--timeout-ms", "--reuse-prefix",
+      "--grammar",     "--json-schema",   "--stop",          "--seed",       "--logit-bias",
+      "--temp",        "--no-page"};
   return all;
 }
 
@@ -63,12 +63,17 @@ TEST(LlamaNames, OfFrequentOptionsAreAllAnswered) {
 
 TEST(LlamaNames, NoOptionIsNamedThatTheCommandLacks) {
   const std::vector<std::string> of_run = {"--temp", "--timeout-ms", "--drafter"};
-  for (const char* name : {"-np", "-to", "--no-webui", "--draft"}) {
+  for (const char* name : {"-np", "--no-webui", "-ngl"}) {
     EXPECT_TRUE(is_llamas(name)) << name;
     EXPECT_NE(in_serve(name), "") << name;
     EXPECT_EQ(in_place_of_llamas(name, of_run), "") << name;
   }
   EXPECT_NE(in_place_of_llamas("--temperature", of_run), "");
+  EXPECT_EQ(in_place_of_llamas("--timeout", of_run),
+            "llama-server's --timeout is --timeout-ms in Outrider");
+  EXPECT_EQ(in_place_of_llamas("--draft-max", of_run),
+            "llama-server's --draft-max is not needed in Outrider: who guesses and how much is "
+            "chosen in each step");
   EXPECT_NE(in_place_of_llamas("--lora", of_run), "") << "names none";
   EXPECT_FALSE(is_llamas("--temp"));
   EXPECT_FALSE(is_llamas(""));

@@ -17,9 +17,7 @@ UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::stri
     const std::vector<std::string> options = option_names(app);
     const std::string theirs = in_place_of_llamas(name, options);
     if (!theirs.empty()) return UsageError("unknown option " + name, theirs);
-    // One behind a single dash is near to anything of its letters.
-    const bool is_short = !name.starts_with("--") && is_llamas(name);
-    const std::string near = is_short ? "" : nearest(name, options);
+    const std::string near = is_llamas(name) ? "" : nearest(name, options);
     return UsageError("unknown option " + name,
                       near.empty() ? see : "did you mean " + near + "? " + see);
   }
