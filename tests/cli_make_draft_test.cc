@@ -70,7 +70,7 @@ TEST(CliMakeDraft, AWrongCallIsToldBeforeAnythingIsLoaded) {
   expect({"make-draft"}, 2, "--model is missing");
   expect({"make-draft", target}, 2, "--output is missing");
   expect({"make-draft", target, "-o", ""}, 2, "--output is missing");
-  expect({"make-draft", target, "-o", "x", "-d", target}, 2, "the draft is made of is --from");
+  expect({"make-draft", target, "-o", "x", "-d", target}, 2, "unknown option -d");
   expect({"make-draft", target, "-o", "x", "--temp", "-1"}, 2, "--temp");
   expect({"make-draft", target, "-o", "x", "--measure", "many"}, 2, "--measure");
   expect({"make-draft", target, "-o", target}, 1, "give the draft another name");
@@ -80,6 +80,21 @@ TEST(CliMakeDraft, AWrongCallIsToldBeforeAnythingIsLoaded) {
   const std::string old = folder.write("old.gguf", "old");
   expect({"make-draft", target, "-o", old}, 1, "exists; --force replaces it");
   EXPECT_EQ(read_file(old), "old");
+}
+
+TEST(CliMakeDraft, ItsHelpHasNoOptionThatItRefuses) {
+  const CliFolder folder;
+  const std::string help = run_cli(folder.call({"make-draft", "--help"})).out;
+  EXPECT_NE(help.find("--hf-repo "), std::string::npos);
+  EXPECT_NE(help.find("--draft-ctx "), std::string::npos) << "as the draft will be used";
+  for (const std::string option :
+       {"--draft-model", "--hf-repo-draft", "--workers", "--worker-timeout-s"}) {
+    EXPECT_EQ(help.find(option), std::string::npos) << option;
+    const CliResult result =
+        run_cli(folder.call({"make-draft", cli_models().target, "-o", "x", option, "1"}));
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.err.rfind("outrider: error: unknown option " + option, 0), 0U) << result.err;
+  }
 }
 
 TEST(CliMakeDraft, AMissingSourceIsToldByName) {

@@ -129,6 +129,11 @@ TEST(CliReplay, TellsWhatARepetitiveTextWouldHaveGiven) {
   EXPECT_GT(o["predicted_speedup"], 1.5);
   EXPECT_LT(o["predicted_speedup"], 80.0 / 17.0);
   EXPECT_TRUE(o["draft_us_per_step"].is_number());
+  const CliResult wide = replay(folder, {text, "--width", "999"});
+  EXPECT_EQ(wide.exit_code, 2) << "no step is wider than 64";
+  EXPECT_NE(wide.err.find("--width is '999', but must be a whole number from 1 to 64"),
+            std::string::npos)
+      << wide.err;
   const Json plain = replay(folder, {text, "--width", "1", "--json"}).object();
   EXPECT_EQ(plain["steps"], plain["tokens"]);
   EXPECT_EQ(plain["acceptance_rate"], Json());

@@ -1,6 +1,7 @@
 // outrider run: what it prints where, and how it ends.
 #include <signal.h>
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -207,6 +208,37 @@ TEST(CliRun, StatsNameEverythingThatWasMeasured) {
         "draft ", "verify ", "sample ", "plan ", "exactness ", "seed "}) {
     EXPECT_NE(result.err.find(word), std::string::npos) << word << "\n" << result.err;
   }
+}
+
+TEST(CliRun, StatsFitATerminalOfEightyColumns) {
+  for (const char* kernels : {"auto", "stock"}) {
+    const CliResult result =
+        run({"-p", kPrompt, "-n", "16", "--stats", "--rule", "block", "--kernels", kernels});
+    const std::size_t begin = result.err.find("prompt    ");
+    ASSERT_NE(begin, std::string::npos) << result.err;
+    std::istringstream table(result.err.substr(begin));
+    for (std::string line; std::getline(table, line);) EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+TEST(CliRun, StatsSayTheSameOfExactnessAsTheResult) {
+  const auto exactness = [](const std::string& rule, bool with_draft) {
+    const CliResult result =
+        run({"-p", kPrompt, "-n", "16", "--json", "--stats", "--rule", rule}, with_draft);
+    const Json speculation = result.object()["speculation"];
+    const std::string verdict = speculation["exactness"].get<std::string>();
+    EXPECT_NE(result.err.find("\nexactness     " + verdict), std::string::npos) << result.err;
+    return result.err.substr(result.err.find("\nexactness     ") + 15);
+  };
+  const std::string drawn = exactness("rejection", true);
+  EXPECT_EQ(drawn.rfind("distributional: the rule rejection keeps the distribution, not the\n"
+                        "              text of plain decoding\n",
+                        0),
+            0U)
+      << drawn;
+  // Without guesses the rule has no part in the text.
+  EXPECT_EQ(exactness("rejection", false).find("keeps the distribution"), std::string::npos);
+  EXPECT_EQ(exactness("coupled", true).find("keeps the distribution"), std::string::npos);
 }
 
 TEST(CliRun, ARandomSeedIsToldAndRepeatsTheText) {

@@ -111,6 +111,8 @@ TEST(CliIsolate, TheTextIsTheSameInAProcessOfItsOwnAndOnWorkers) {
   EXPECT_EQ(isolated["tokens"], here["tokens"]);
   EXPECT_EQ(isolated["kernels"], here["kernels"]);
   EXPECT_EQ(spread["tokens"], alike["tokens"]);
+  EXPECT_EQ(spread["kernels_reason"],
+            "the layers are on the workers, which choose their own kernels");
   EXPECT_GT(isolated["speculation"]["accepted"], 0);
 }
 

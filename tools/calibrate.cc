@@ -31,7 +31,7 @@ auto; so does this command, and --refresh replaces what is kept. Loading also co
 single steps, for 10 to 30 seconds each time, until all widths are compared; this command does all
 of that at once, which takes minutes for a large model. What is found is kept for the options that
 it depends on: give the --threads, --batch, --exact and cache types that the model will be used
-with, and --slots 4 for 'rpc' and the C interface.
+with, and --slots 4 for serve, rpc and the C interface.
 The output of --json is a cost file for 'replay --cost'.)";
 
 class CalibrateCommand : public Command {
@@ -67,9 +67,10 @@ void CalibrateCommand::add_options(CLI::App& app) {
   measuring.add_integer("--repeat", plan_.repeat, {1, 10000}, "how often each width is measured");
   measuring.add_switch("--refresh", refresh_,
                        "measure anew what loading keeps of this model in the cache folder");
-  measuring.add_integer("--slots", slots_, field_named(runtime_fields(), "slots").range,
-                        "completions that will run at once, as of 'rpc': what is found exact is "
-                        "kept for 1, 2, and 3 or more of them");
+  measuring.add_integer(
+      "--slots", slots_, field_named(runtime_fields(), "slots").range,
+      "completions that will run at once, as of serve and rpc: what is found exact is "
+      "kept for 1, 2, and 3 or more of them");
   add_exact_option(app, "Measuring", model_);
   OptionGroup output(app, "Output");
   output.add_text("--plot", plot_, "FILE",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -32,8 +33,9 @@ constexpr const char* kSummary =
 constexpr const char* kExample =
     "Example:\n"
     "  outrider run -m target.gguf -d draft.gguf -p \"Once upon a time\" --stats\n\n"
-    "'outrider COMMAND --help' lists a command's options.\n"
-    "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage, 130 ended by Ctrl-C.";
+    "'outrider COMMAND --help' lists a command's options.\n\n"
+    "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage, 130 ended by Ctrl-C "
+    "(serve and worker: 0, that is how they are stopped).";
 
 std::string version_text() {
   return "outrider " + with_commit(OUTRIDER_VERSION) + "\nllama.cpp " + OUTRIDER_LLAMA_COMMIT +
@@ -42,7 +44,7 @@ std::string version_text() {
 
 // A CLI11 App that says what it does not know by exception, with its arguments.
 void declare(CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands) {
-  root.formatter(std::make_shared<HelpFormatter>());
+  root.formatter(std::make_shared<HelpFormatter>(help_width(STDOUT_FILENO)));
   root.get_formatter()->label("SUBCOMMAND", "COMMAND");
   root.set_help_flag("-h,--help", "print this help and exit");
   root.set_version_flag("--version", version_text(),
@@ -59,24 +61,37 @@ void declare(CLI::App& root, const std::vector<std::unique_ptr<Command>>& comman
   add_layers(root);
 }
 
-Command& chosen_command(const CLI::App& root,
-                        const std::vector<std::unique_ptr<Command>>& commands) {
-  const std::vector<const CLI::App*> parsed =
-      root.get_subcommands([](const CLI::App* app) { return app->parsed() > 0; });
+std::vector<const CLI::App*> parsed_commands(const CLI::App& root) {
+  return root.get_subcommands([](const CLI::App* app) { return app->parsed() > 0; });
+}
+
+// Throws UsageError where the first argument should be a command and is none.
+void check_command(const CLI::App& root, const std::vector<std::string>& names) {
   const std::vector<std::string> rest = root.remaining(/*recurse=*/true);
+  if (!parsed_commands(root).empty() || rest.empty() || rest.front().starts_with('-')) return;
+  const std::string near = nearest(rest.front(), names);
+  const std::string see = "'outrider --help' shows how they are used";
+  throw UsageError("unknown command '" + rest.front() + "'; commands are " + list_of(names),
+                   near.empty() ? see : "did you mean " + near + "? " + see);
+}
+
+std::vector<std::string> names_of(const std::vector<std::unique_ptr<Command>>& commands) {
   std::vector<std::string> names;
   for (const std::unique_ptr<Command>& command : commands) names.push_back(command->name());
-  if (parsed.empty()) {
-    if (rest.empty()) {
-      throw UsageError("no command was given; commands are " + list_of(names),
-                       "'outrider --help' shows how they are used");
-    }
-    if (rest.front().front() == '-') throw unexpected_arguments(root, rest);
-    const std::string near = nearest(rest.front(), names);
-    const std::string see = "'outrider --help' shows how they are used";
-    throw UsageError("unknown command '" + rest.front() + "'; commands are " + list_of(names),
-                     near.empty() ? see : "did you mean " + near + "? " + see);
+  return names;
+}
+
+Command& chosen_command(const CLI::App& root,
+                        const std::vector<std::unique_ptr<Command>>& commands) {
+  const std::vector<const CLI::App*> parsed = parsed_commands(root);
+  const std::vector<std::string> rest = root.remaining(/*recurse=*/true);
+  const std::vector<std::string> names = names_of(commands);
+  check_command(root, names);
+  if (parsed.empty() && rest.empty()) {
+    throw UsageError("no command was given; commands are " + list_of(names),
+                     "'outrider --help' shows how they are used");
   }
+  if (parsed.empty()) throw unexpected_arguments(root, rest);
   if (parsed.size() > 1) {
     throw UsageError("two commands at once: " + parsed[0]->get_name() + " and " +
                      parsed[1]->get_name());
@@ -115,28 +130,36 @@ void warn_of_threads(const ModelArguments& models) {
                 std::to_string(n) + " processors here; steps take longer with more threads");
 }
 
+// --help and --version, but not of a command that is not there. Throws UsageError.
+int print_help(const CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands,
+               const CLI::Success& call) {
+  check_command(root, names_of(commands));
+  std::ostringstream text;
+  root.exit(call, text, text);
+  TextOutput output(STDOUT_FILENO, /*color=*/false);
+  output.write(text.str());
+  return output.status().ok() ? kDone : fail(output.status());
+}
+
+// Throws UsageError.
 int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands, int argc,
                   const char* const* argv) {
   try {
     root.parse(arguments_to_parse(root, argc, argv));
-    Command& command = chosen_command(root, commands);
-    command.check();
-    const Status processor = command.computes() ? llama::check_processor() : Status();
-    if (!processor.ok()) return fail(processor);
-    if (ModelArguments* const models = command.models()) {
-      warn_of_threads(*models);
-      const int fetched = fetch_models(*models);
-      if (fetched != kDone) return fetched;
-      offer_draft(*models);
-    }
-    return command.run_and_tell(typed(argc, argv));
-  } catch (const CLI::Success& call) {  // --help, --version
-    return root.exit(call);
-  } catch (const CLI::ParseError& error) {
-    const UsageError wrong = translate(error);
-    print_error(wrong.what(), wrong.hint());
+  } catch (const CLI::Success& call) {
+    return print_help(root, commands, call);
   }
-  return kWrongUsage;
+  Command& command = chosen_command(root, commands);
+  command.check();
+  const Status processor = command.computes() ? llama::check_processor() : Status();
+  if (!processor.ok()) return fail(processor);
+  if (ModelArguments* const models = command.models()) {
+    warn_of_threads(*models);
+    const int fetched = fetch_models(*models);
+    if (fetched != kDone) return fetched;
+    offer_draft(*models);
+  }
+  return command.run_and_tell(typed(argc, argv));
 }
 
 // `outrider model-host CHANNEL MEMORY`: how a target in a process of its own is started. Not for
@@ -204,6 +227,10 @@ int run_command_line(int argc, const char* const* argv) {
   try {
     declare(root, commands);
     return parse_and_run(root, commands, argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const UsageError wrong = translate(error);
+    print_error(wrong.what(), wrong.hint());
+    return kWrongUsage;
   } catch (const std::bad_alloc&) {
     print_error("out of memory", "a smaller --ctx or a smaller model needs less");
   } catch (const std::exception& error) {

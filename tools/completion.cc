@@ -15,9 +15,9 @@ namespace {
 
 constexpr const char* kCompletionDetails =
     "  bash  source <(outrider completion bash)\n"
-    "  zsh   source <(outrider completion zsh), behind compinit; or as _outrider in a folder of "
-    "$fpath\n"
-    "  fish  outrider completion fish >~/.config/fish/completions/outrider.fish\n"
+    "  zsh   source <(outrider completion zsh), behind compinit;\n"
+    "        or as _outrider in a folder of $fpath\n"
+    "  fish  outrider completion fish >~/.config/fish/completions/outrider.fish\n\n"
     "Packages install them.";
 
 class CompletionCommand : public Command {
@@ -50,7 +50,7 @@ class ManCommand : public Command {
  public:
   ManCommand()
       : Command("man", "print the manual page",
-                "  outrider man | man -l -\nPackages install it as outrider(1).") {}
+                "  outrider man | man -l -\n\nPackages install it as outrider(1).") {}
   void add_options(CLI::App& app) override { app_ = &app; }
   void check() override {}
   bool computes() const override { return false; }

@@ -66,7 +66,7 @@ void MakeDraftCommand::add_options(CLI::App& app) {
   group.add_text("-o,--output", path_, "DRAFT.gguf", "the draft to write (required)");
   group.add_switch("--force", force_, "replace the output if it exists");
   add_search_options(app);
-  add_model_options(app, model_);
+  add_lone_target_options(app, model_);
   add_exact_option(app, "Model", model_);
   add_output_options(app, output_);
 }
@@ -79,18 +79,21 @@ void MakeDraftCommand::add_search_options(CLI::App& app) {
       "is for; may be given several times [default: built-in prompts]");
   sample.add_integer("-n,--tokens", plan_.sample.max_tokens, {2, 100000},
                      "tokens that the target says to each of up to eight prompts");
-  sample.add_number("--temp", temperature_, "temperature at which it says them, and drafts guess");
+  sample.add_number("--temp", temperature_, "temperature at which it says them, and drafts guess",
+                    field_named(sampling_fields(), "temp").range);
   sample.add_integer("--seed", plan_.sample.seed, {0, 4294967295}, "of its noise");
   OptionGroup search(app, "Search");
   search.add_names("--types", types_,
                    "types of weights to try, as ggml names them: q4_0,q8_0; none: the source's own "
                    "alone [default: the three that are cheapest here]");
-  search.add_integers("--vocabulary", n_tokens_, {0, 100000000},
-                      "numbers of tokens to try; 0: all of them alone [default: halves, quarters, "
-                      "... down to what the sample needs]");
-  search.add_integers("--leave-out", n_left_out_, {0, 100000},
-                      "numbers of layers to try to leave out; 0: none [default: one to four "
-                      "sixths]");
+  search
+      .add_integers("--vocabulary", n_tokens_, {0, 100000000},
+                    "numbers of tokens to try; 0: all of them alone")
+      ->default_str("halves, quarters, ... down to what the sample needs");
+  search
+      .add_integers("--leave-out", n_left_out_, {0, 100000},
+                    "numbers of layers to try to leave out; 0: none")
+      ->default_str("one to four sixths");
   search.add_integer("--measure", plan_.most_measured, {0, 100},
                      "how many of the best are measured; 0: what is expected decides");
 }
@@ -98,17 +101,8 @@ void MakeDraftCommand::add_search_options(CLI::App& app) {
 void MakeDraftCommand::check() {
   require_model(model_);
   const std::string usage = "usage: outrider make-draft TARGET.gguf -o DRAFT.gguf";
-  if (has_draft(model_)) {
-    throw UsageError("--draft-model is not an option of make-draft",
-                     "the model that the draft is made of is --from");
-  }
   if (!path_ || path_->empty()) throw UsageError("--output is missing: the draft to write", usage);
   if (from_ == "") throw UsageError("--from is '', but must be a GGUF file");
-  if (!model_.target.workers.empty()) {
-    throw UsageError(
-        "--workers cannot be used here: what a draft costs is measured beside the "
-        "target on one machine");
-  }
   SamplingOptions& sampling = plan_.sample.sampling;
   sampling.temperature = temperature_;
   const Status valid = validate(sampling);

@@ -124,7 +124,7 @@ std::string man_page(const CommandTable& table) {
   text += ".SH ENVIRONMENT AND FILES\n" + paragraphs(kLayersHelp);
   text +=
       ".SH EXIT STATUS\n0: done. 1: failed; the message is on standard error. 2: wrong usage. "
-      "130: ended by Ctrl\\-C.\n";
+      "130: ended by Ctrl\\-C (serve and worker: 0, that is how they are stopped).\n";
   return text;
 }
 

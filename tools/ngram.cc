@@ -22,12 +22,15 @@ namespace {
 using json::Json;
 
 constexpr const char* kNgramDetails =
-    R"(  ngram create --vocab T.gguf TEXT... -o F   count texts (JSON lines, too) for --ngram-static;
-                                             with --dynamic for --ngram-dynamic
+    R"(  ngram create --vocab T.gguf TEXT... -o F   count texts (JSON lines, too) for
+                                             --ngram-static; with --dynamic for
+                                             --ngram-dynamic
   ngram merge FILE FILE... -o F              add files of one tokenizer up
   ngram stats FILE...                        what files hold
-  ngram import --vocab T.gguf FILE -o F      from llama.cpp (llama-lookup-create, -merge)
+  ngram import --vocab T.gguf FILE -o F      from llama.cpp
+                                             (llama-lookup-create, -merge)
   ngram export FILE -o F                     for llama.cpp
+
 Files carry their tokenizer and checksums, and are replaced whole or not at all. llama.cpp's have
 neither: one that was cut between two n-grams, or made with another model whose ids this one has
 too, cannot be told from a good one.)";

@@ -8,6 +8,7 @@
 #include "base/list_of.h"
 #include "draft/drafter_table.h"
 #include "lab/replay_run.h"
+#include "request/completion_request.h"
 #include "store/tokenizer_id.h"
 #include "tools/command.h"
 #include "tools/options/drafter_files.h"
@@ -60,7 +61,7 @@ std::string drafter_help() {
   return "who guesses: " + list_of_names(kTextDrafters, " or ") + " (drafters with a model, and " +
          list_of(of_logits) +
          ", which needs the target's logits, cannot be replayed); 'a,b' merges their guesses, "
-         "'a/b' asks b only where a has none";
+         "'a/b' asks b only where a has none (required)";
 }
 
 class ReplayCommand : public Command {
@@ -96,10 +97,10 @@ void ReplayCommand::add_options(CLI::App& app) {
                     "tokens of the pieces that a plain text is cut into; 0: the whole text");
   OptionGroup drafting(app, "Drafting");
   drafting.add_text("--drafter", drafter_, "EXPR", drafter_help());
-  drafting.add_integer("--width", plan_.width, {1, 1024},
-                       "tokens of a step at most, its own last one included");
+  drafting.add_integer("--width", plan_.width, field_named(speculation_fields(), "width").range,
+                       "tokens of a step at most, its own last one included; 1: plain decoding");
   drafting
-      .add_integer("--branches", branches_, {1, 1024},
+      .add_integer("--branches", branches_, field_named(shape_fields(), "branches").range,
                    "leaves of the suffix drafter's guesses at most; 1: a chain")
       ->default_str("as --width");
   add_drafter_files(drafting, files_);

@@ -29,9 +29,10 @@ constexpr const char* kRpcDetails =
     "'system.methods' lists what can be asked. Lines are worked on at once, so answers may come in "
     "another order than their questions: they carry the ids. The end of the input is waited for, "
     "and then for the answers (with --events, for all completions); Ctrl-C ends what runs with "
-    "what there is.\n"
-    "Example: echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"completion.run\",\"params\":"
-    "{\"prompt\":\"Hello\"}}' | outrider rpc -m target.gguf";
+    "what there is.\n\n"
+    "Example:\n"
+    "  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"completion.run\",' \\\n"
+    "    '\"params\":{\"prompt\":\"Hello\"}}' | outrider rpc -m target.gguf";
 
 class RpcCommand : public Command {
  public:

@@ -18,9 +18,10 @@ namespace {
 using json::Json;
 
 constexpr const char* kSuffixDetails =
-    R"(  outrider suffix build --vocab T.gguf FILES... -o STORE   from texts and JSON lines
-  outrider suffix merge STORES... -o STORE                 all their texts in one store
-  outrider suffix stats STORE...                           what they hold; checks every byte
+    R"(  suffix build --vocab T.gguf FILES... -o STORE   from texts and JSON lines
+  suffix merge STORES... -o STORE                 all their texts in one store
+  suffix stats STORE...                           what they hold;
+                                                  checks every byte
 
 FILES that end in .jsonl hold a JSON object a line, with 'prompt', 'turns' or 'messages'; all
 others are plain text. A store serves models with the tokenizer that it was built for only.

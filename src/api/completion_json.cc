@@ -30,18 +30,12 @@ Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
   Json drafters = Json::object();
   for (const DrafterStats& drafter : s.drafters)
     drafters[drafter.name] = drafter_stats_json(drafter);
-  // Whatever the backend can: these rules keep the distribution, not the text.
-  const bool same_text = !s.enabled || s.rule == AcceptanceRule::kCoupled;
-  const std::string rule(rule_name(s.rule));
-  const std::string verdict = same_text ? exactness.verdict() : "distributional";
-  const std::string reason =
-      same_text ? exactness.reason
-                : "the rule " + rule + " keeps the distribution, not the text of plain decoding";
+  const Exactness held = exactness_of(s, exactness);
   return {{"enabled", s.enabled},
-          {"rule", rule},
-          {"exactness", verdict},
-          {"exactness_coverage", text_or_null(exactness.coverage)},
-          {"exactness_reason", text_or_null(reason)},
+          {"rule", std::string(rule_name(s.rule))},
+          {"exactness", held.verdict()},
+          {"exactness_coverage", text_or_null(held.coverage)},
+          {"exactness_reason", text_or_null(held.reason)},
           {"reason", text_or_null(s.reason)},
           {"steps", s.steps},
           {"drafted", s.drafted},

@@ -109,6 +109,17 @@ TEST(CompletionJson, CarriesTheNumbersAndTheirRatios) {
   EXPECT_DOUBLE_EQ(drafter["accept_ms"].get<double>(), 0.5);
 }
 
+TEST(CompletionJson, AGuessedTextByARuleThatDrawsIsDistributional) {
+  Completion c = full_completion();
+  c.speculation.rule = AcceptanceRule::kRejection;
+  const Json speculation = completion_json(c, exact(), own())["speculation"];
+  EXPECT_EQ(speculation["rule"], "rejection");
+  EXPECT_EQ(speculation["exactness"], "distributional");
+  EXPECT_EQ(speculation["exactness_reason"],
+            "the rule rejection keeps the distribution, not the text of plain decoding");
+  EXPECT_EQ(speculation["exactness_coverage"], "widths 2-16");
+}
+
 TEST(CompletionJson, WhatWasNotMeasuredIsNullNotZero) {
   Completion c;
   c.finish = FinishReason::kLength;

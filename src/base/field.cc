@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 
 namespace outrider {
 namespace {
@@ -12,6 +13,14 @@ std::string number_text(Number value) {
   std::array<char, 32> text{};
   const std::to_chars_result end = std::to_chars(text.data(), text.data() + text.size(), value);
   return std::string(text.data(), end.ptr);
+}
+
+// A whole one as people write it: 100000, not 1e+05.
+std::string number_text(double value) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53: below, each whole number is one
+  return std::trunc(value) == value && std::abs(value) < kExact
+             ? std::to_string(static_cast<std::int64_t>(value))
+             : number_text<double>(value);
 }
 
 std::string whole_text(double value) { return std::to_string(whole_limit(value)); }

@@ -48,6 +48,14 @@ constexpr Field<Options> kTexts{.name = "texts",
                                 .most = 2};
 constexpr Field<Options> kMode{.name = "mode", .help = "", .place = choice<&Options::mode>(kModes)};
 
+TEST(Field, LargeLimitsAreWrittenOut) {
+  EXPECT_EQ(range_text({.min = 0.0, .max = 100000.0}), "from 0 to 100000");
+  EXPECT_EQ(help_text("tokens", "integer", {.min = 0.0, .max = 1e9}, {}, 0),
+            "tokens (0 to 1000000000)");
+  EXPECT_EQ(help_text("a part", "number", {.min = 0.005, .max = 1.0}, {}, 0),
+            "a part (0.005 to 1)");
+}
+
 TEST(Field, NumbersOutsideTheirRangeAreRefusedByName) {
   EXPECT_TRUE(check(kShare, Options{.share = 1.0f}).ok());
   for (const float wrong : {0.0f, -0.5f, 1.5f, std::nanf(""), INFINITY}) {

@@ -21,14 +21,15 @@ constexpr std::int32_t kWarmUpTokens = 16;
 BenchSetting setting_of(const Harness& harness, const BenchPlan& plan) {
   const Target& target = harness.target;
   const CompletionRequest& r = plan.request;
+  const Exactness held = exactness_of({.enabled = true, .rule = r.rule}, target.exactness());
   BenchSetting setting{.categories = plan.categories,
                        .target = target.info().path,
                        .target_description = target.info().description,
                        .drafter = to_string(r.drafters),
                        .width = r.width == kAutoWidth ? "auto" : std::to_string(r.width),
                        .rule = std::string(api::rule_name(r.rule)),
-                       .exactness = target.exactness().verdict(),
-                       .exactness_coverage = target.exactness().coverage,
+                       .exactness = held.verdict(),
+                       .exactness_coverage = held.coverage,
                        .temperature = r.sampling.temperature,
                        .seed = static_cast<std::uint64_t>(r.seed),
                        .max_tokens = r.max_tokens,

@@ -214,6 +214,15 @@ std::span<const Field<CompletionRequest>> speculation_fields() {
 
 std::span<const std::string_view> acceptance_rule_names() { return kRules; }
 
+Exactness exactness_of(const SpeculationStats& stats, const Exactness& target) {
+  if (!stats.enabled || stats.rule == AcceptanceRule::kCoupled) return target;
+  return {.kind = Exactness::Kind::kDistributional,
+          .width = 1,
+          .coverage = target.coverage,
+          .reason = "the rule " + std::string(kRules[static_cast<std::size_t>(stats.rule)]) +
+                    " keeps the distribution, not the text of plain decoding"};
+}
+
 Status set_drafters(CompletionRequest& request, std::string_view expression,
                     const std::string& name) {
   if (expression.size() > kMaxPlanBytes) {

@@ -79,6 +79,11 @@ std::span<const Field<CompletionRequest>> speculation_fields();
 // "coupled", "rejection", "block", by AcceptanceRule.
 std::span<const std::string_view> acceptance_rule_names();
 
+// What holds of a text that was made as `stats` say, of a target of which `target` holds. Whatever
+// the backend can, the rules that draw keep the distribution, not the text. The coverage, which is
+// the probe's, stays.
+Exactness exactness_of(const SpeculationStats& stats, const Exactness& target);
+
 // Calls visitor(fields, object) for each of the tables, with the part of `request` that it is
 // about, in the order of documentation. visit_settings: without what is to be answered.
 template <typename Request, typename Visitor>

@@ -2,9 +2,14 @@
 
 #include "api/completion_json.h"
 #include "base/numbers.h"
+#include "base/wrap.h"
+#include "request/completion_request.h"
 
 namespace outrider {
 namespace {
+
+constexpr std::size_t kValues = 14;  // the column where they begin
+constexpr std::size_t kWidth = 80;   // of a terminal
 
 std::string rate(std::int64_t count, double ms) {
   return count > 0 && ms > 0.0 ? fixed(1000.0 * static_cast<double>(count) / ms, 1) + " tokens/s"
@@ -17,19 +22,16 @@ std::string finish_text(const Completion& c) {
   return text;
 }
 
+// Two parts a line: four do not fit.
 std::string time_row(const Completion& c) {
   const SpeculationStats& s = c.speculation;
   const double total = c.timings.predicted_ms;
-  std::string text;
-  const auto add = [&](const char* label, double ms) {
-    text += (text.empty() ? "" : ", ") + std::string(label) + " " + fixed(ms, 1) + " ms (" +
-            percent(ms, total) + ")";
+  const auto part = [total](const char* label, double ms) {
+    return std::string(label) + " " + fixed(ms, 1) + " ms (" + percent(ms, total) + ")";
   };
-  add("draft", s.draft_ms);
-  add("verify", s.verify_ms);
-  add("sample", s.sample_ms);
-  add("plan", s.plan_ms);
-  return text + " of the " + duration(total) + " after the first token";
+  return duration(total) + " after the first token:\n" + part("draft", s.draft_ms) + ", " +
+         part("verify", s.verify_ms) + ",\n" + part("sample", s.sample_ms) + ", " +
+         part("plan", s.plan_ms);
 }
 
 std::string speculation_row(const SpeculationStats& s, std::int32_t width) {
@@ -53,11 +55,16 @@ std::string packed_text(const KernelUse& kernels) {
   return mega(kernels.packed_bytes) + " packed, in the file " + mega(kernels.packed_in_file_bytes);
 }
 
+// A row of as many lines as it takes.
+std::string wrapped_row(const std::string& label, const std::string& value) {
+  return table_row(label, wrap(value, kValues, kWidth));
+}
+
 }  // namespace
 
 std::string table_row(const std::string& label, const std::string& value) {
   std::string line = label;
-  line.resize(14, ' ');
+  line.resize(kValues, ' ');
   return line + value + "\n";
 }
 
@@ -78,34 +85,34 @@ std::string stats_table(const Completion& c, const Exactness& exactness, const K
   const SpeculationStats& s = c.speculation;
   const Timings& t = c.timings;
   std::string table;
-  table +=
-      table_row("prompt", std::to_string(c.prompt_tokens) + " tokens in " + duration(t.prompt_ms) +
-                              " (" + rate(t.prompt_tokens_evaluated, t.prompt_ms) + ")");
-  table += table_row("generated",
-                     std::to_string(c.tokens.size()) + " tokens in " + duration(t.predicted_ms) +
-                         " (" + rate(t.predicted_after_first, t.predicted_ms) + "), first after " +
-                         duration(t.first_token_ms) + ", finished: " + finish_text(c));
-  table += table_row("speculation", speculation_row(s, width));
+  table += wrapped_row("prompt", std::to_string(c.prompt_tokens) + " tokens in " +
+                                     duration(t.prompt_ms) + " (" +
+                                     rate(t.prompt_tokens_evaluated, t.prompt_ms) + ")");
+  table += wrapped_row(
+      "generated", std::to_string(c.tokens.size()) + " tokens in " + duration(t.predicted_ms) +
+                       " (" + rate(t.predicted_after_first, t.predicted_ms) + "),\nfirst after " +
+                       duration(t.first_token_ms) + ", finished: " + finish_text(c));
+  table += wrapped_row("speculation", speculation_row(s, width));
   if (s.steps > 0) {
-    table += table_row("steps",
-                       std::to_string(s.steps) + ", " +
-                           fixed(static_cast<double>(s.emitted) / static_cast<double>(s.steps), 2) +
-                           " tokens each");
+    table += wrapped_row(
+        "steps", std::to_string(s.steps) + ", " +
+                     fixed(static_cast<double>(s.emitted) / static_cast<double>(s.steps), 2) +
+                     " tokens each");
   }
   if (s.drafted > 0) {
-    table += table_row(
+    table += wrapped_row(
         "accepted", std::to_string(s.accepted) + "/" + std::to_string(s.drafted) + " = " +
                         percent(static_cast<double>(s.accepted), static_cast<double>(s.drafted)) +
                         " of the drafted tokens");
   }
-  table += table_row("time", time_row(c));
-  std::string verdict = exactness.verdict();
-  if (!exactness.coverage.empty()) verdict += " (" + exactness.coverage + ")";
-  if (!exactness.reason.empty()) verdict += ": " + exactness.reason;
-  table += table_row("exactness", verdict);
-  table += table_row("kernels",
-                     kernels_text(kernels) + (kernels.own ? ", " + packed_text(kernels) : ""));
-  table += table_row("seed", std::to_string(c.seed));
+  table += wrapped_row("time", time_row(c));
+  const Exactness held = exactness_of(s, exactness);
+  table +=
+      wrapped_row("exactness", held.verdict() + (held.reason.empty() ? "" : ": " + held.reason));
+  if (!held.coverage.empty()) table += wrapped_row("probed", held.coverage);
+  table += wrapped_row("kernels",
+                       kernels_text(kernels) + (kernels.own ? ", " + packed_text(kernels) : ""));
+  table += wrapped_row("seed", std::to_string(c.seed));
   return table;
 }
 

@@ -10,7 +10,9 @@
 
 namespace outrider {
 
-// A few lines "label   value", each ending in a newline. `width` is the widest step asked for.
+// A few rows "label   value" of at most 80 columns, what is longer goes on in the next line; each
+// line ends in a newline. What is said of exactness holds of the text, by the rule that made it.
+// `width` is the widest step asked for.
 std::string stats_table(const Completion& completion, const Exactness& exactness,
                         const KernelUse& kernels, std::int32_t width);
 

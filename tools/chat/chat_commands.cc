@@ -1,11 +1,14 @@
 #include "tools/chat/chat_commands.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <vector>
 
 #include "base/list_of.h"
 #include "base/nearest.h"
+#include "base/wrap.h"
 #include "tools/options/help.h"
 
 namespace outrider::tools {
@@ -91,14 +94,15 @@ Status do_command(ChatState& chat, std::string_view line) {
 }
 
 std::string command_help() {
+  const std::size_t width = help_width(STDERR_FILENO);
   std::string text;
   for (const SlashCommand& command : kCommands) {
     std::string left = "/" + std::string(command.name);
     if (!command.argument.empty()) left += " " + std::string(command.argument);
     left.resize(std::max<std::size_t>(left.size() + 2, 18), ' ');
-    text += left + wrap(std::string(command.help), left.size(), 100) + "\n";
+    text += left + wrap(std::string(command.help), left.size(), width) + "\n";
   }
-  return text + kKeys;
+  return text + wrap(kKeys, 0, width) + "\n";
 }
 
 }  // namespace outrider::tools

@@ -124,15 +124,26 @@ bool takes_next(const CLI::App& root, const std::string& argument) {
 }
 
 // llama.cpp's names of more than one letter behind one dash, which CLI11 would take for several.
-std::string long_name(const std::string& argument) {
+// Throws UsageError for llama-server's other ones. `command`: whose option it would be.
+std::string long_name(const CLI::App& command, const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
   const std::string rest = argument.substr(name.size());
   if (name == "-hf" || name == "-hfr") return "--hf-repo" + rest;
   if (name == "-hfd" || name == "-hfrd") return "--hf-repo-draft" + rest;
   const bool is_short = name.size() > 2 && name[0] == '-' && name[1] != '-';
-  const std::string theirs = is_short ? in_place_of_llamas(name) : "";
-  if (!theirs.empty()) throw UsageError("unknown option " + name, theirs);
+  if (is_short && is_llamas(name)) throw unexpected_arguments(command, {name});
   return argument;
+}
+
+// The command that the arguments name; the program where they name none.
+const CLI::App& named_command(const CLI::App& root, int argc, const char* const* argv) {
+  const std::vector<const CLI::App*> commands = root.get_subcommands({});
+  for (int i = 1; i < argc; ++i) {
+    for (const CLI::App* command : commands) {
+      if (command->get_name() == argv[i]) return *command;
+    }
+  }
+  return root;
 }
 
 }  // namespace
@@ -155,8 +166,9 @@ std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,
   std::vector<std::string> arguments;
   bool has_config = false;
   bool is_value = false;
+  const CLI::App& command = named_command(root, argc, argv);
   for (int i = 1; i < argc; ++i) {
-    const std::string argument = is_value ? argv[i] : long_name(argv[i]);
+    const std::string argument = is_value ? argv[i] : long_name(command, argv[i]);
     has_config = has_config || argument == "--config" || argument.rfind("--config=", 0) == 0;
     const bool empty_value = !is_value && argument.size() > 3 && argument.rfind("--", 0) == 0 &&
                              argument.find('=') + 1 == argument.size();

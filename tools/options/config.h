@@ -16,10 +16,10 @@ namespace outrider::tools {
 
 // What help and manual say of it.
 inline constexpr const char* kLayersHelp =
-    "Every option can also be given as an environment variable (--max-tokens is\n"
+    "Every option can also be given as an environment variable (--max-tokens is "
     "OUTRIDER_MAX_TOKENS) or in a TOML file (max-tokens = 100): --config FILE or "
     "OUTRIDER_CONFIG=FILE.\n"
-    "The command line wins over the environment, the environment over the file. A key above the\n"
+    "The command line wins over the environment, the environment over the file. A key above the "
     "first [table] holds for every command that has the option, one under [run] only for run.";
 
 // Adds --config to `root` and the environment variables to `root` and its subcommands. Call it when

@@ -17,7 +17,7 @@ namespace outrider::tools {
 // What belongs to an option and not to its field.
 struct OptionTexts {
   std::string prefix;  // of its name: "draft_"
-  std::string help;    // in place of the field's; empty: the field's
+  std::string help;    // in place of the field's, without its range; empty: the field's
 };
 
 // The field as an option of the group. Not for what is ByHand. `object` must outlive the parsing,
@@ -50,7 +50,8 @@ class OptionAdder {
     if (field.letter != '\0' && texts.prefix.empty()) {
       names_ = std::string("-") + field.letter + "," + names_;
     }
-    help_ = texts.help.empty() ? full_help(field) : texts.help;
+    help_ = help_text(texts.help.empty() ? field.help : std::string_view(texts.help), field.type(),
+                      field.range, field.off, field.most);
     fallback_ = field.otherwise.empty() ? value_text(field, object) : std::string(field.otherwise);
   }
 

@@ -1,22 +1,21 @@
 #include "tools/options/help.h"
 
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cstdlib>
 #include <sstream>
+
+#include "base/number_from.h"
+#include "base/wrap.h"
 
 namespace outrider::tools {
 namespace {
 
 constexpr std::size_t kColumn = 30;  // where descriptions begin
-constexpr std::size_t kWidth = 100;
-
-std::string row(const std::string& left, const std::string& right) {
-  std::string line = "  " + left;
-  if (line.size() + 2 > kColumn) {
-    line += "\n" + std::string(kColumn, ' ');
-  } else {
-    line.resize(kColumn, ' ');
-  }
-  return line + wrap(right, kColumn, kWidth) + "\n";
-}
+constexpr std::size_t kWidest = 100;
+constexpr std::size_t kNarrowest = 40;
+constexpr std::size_t kUsual = 80;
 
 // The options under their headings, in the order of their declaration.
 std::string option_groups(const HelpFormatter& formatter, const CLI::App* app) {
@@ -42,48 +41,58 @@ std::string option_groups(const HelpFormatter& formatter, const CLI::App* app) {
   return text + "\nGeneral:\n" + last;
 }
 
-// Those that fit keep their spaces: they are examples.
-std::string wrap_long_lines(const std::string& text) {
+}  // namespace
+
+std::size_t help_width(int descriptor) {
+  std::size_t width = kWidest;
+  bool known = false;
+  const auto limit = [&](std::size_t columns) {
+    if (columns == 0) return;  // a terminal that does not know its size
+    width = std::min(width, columns);
+    known = true;
+  };
+  winsize size = {};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0) limit(size.ws_col);
+  const char* const columns = std::getenv("COLUMNS");
+  if (columns != nullptr) limit(number_from<std::uint32_t>(columns).value_or(0));
+  return known ? std::max(width, kNarrowest) : kUsual;
+}
+
+std::string filled(const std::string& text, std::size_t width) {
   std::string result;
+  std::string paragraph;
+  const auto end_paragraph = [&] {
+    if (!paragraph.empty()) result += wrap(paragraph, 0, width) + "\n";
+    paragraph.clear();
+  };
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    result += (line.size() > kWidth ? wrap(line, 0, kWidth) : line) + "\n";
+    if (line.empty() || line.starts_with("  ")) {
+      end_paragraph();
+      result += line + "\n";
+    } else {
+      paragraph += (paragraph.empty() ? "" : " ") + line;
+    }
   }
+  end_paragraph();
   return result;
 }
 
-}  // namespace
-
-std::string wrap(const std::string& text, std::size_t indent, std::size_t width) {
-  const std::string next_line = "\n" + std::string(indent, ' ');
-  std::string result;
-  std::istringstream lines(text);
-  std::string line;
-  for (bool first_line = true; std::getline(lines, line); first_line = false) {
-    if (!first_line) result += next_line;
-    std::size_t column = indent;
-    std::istringstream words(line);
-    std::string word;
-    for (bool first = true; words >> word; first = false) {
-      if (!first && column + 1 + word.size() > width) {
-        result += next_line;
-        column = indent;
-      } else if (!first) {
-        result += " ";
-        ++column;
-      }
-      result += word;
-      column += word.size();
-    }
+std::string HelpFormatter::row(const std::string& left, const std::string& right) const {
+  std::string line = "  " + left;
+  if (line.size() + 2 > kColumn) {
+    line += "\n" + std::string(kColumn, ' ');
+  } else {
+    line.resize(kColumn, ' ');
   }
-  return result;
+  return line + wrap(right, kColumn, width_) + "\n";
 }
 
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
                                      CLI::AppFormatMode mode) const {
-  std::string text = wrap(app->get_description(), 0, kWidth) + "\n" + make_usage(app, name);
+  std::string text = wrap(app->get_description(), 0, width_) + "\n" + make_usage(app, name);
   if (app->get_parent() == nullptr) text += make_subcommands(app, mode);
-  return text + option_groups(*this, app) + "\n" + wrap_long_lines(make_footer(app));
+  return text + option_groups(*this, app) + "\n" + filled(app->get_footer(), width_);
 }
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {

@@ -53,11 +53,15 @@ void add_draft_context_options(OptionGroup& group, ModelOptions& options) {
   }
 }
 
-void add_hub_options(OptionGroup& group, ModelArguments& a) {
+void add_hub_target(OptionGroup& group, ModelArguments& a) {
   group.add_text("--hf-repo", a.hf_repo, "USER/REPO[:QUANT]",
                  "-hf for short: the target, downloaded from the hub that HF_ENDPOINT names, once: "
                  "later it is in the cache (LLAMA_CACHE, HF_HOME). HF_TOKEN is for private models. "
                  "Without QUANT: Q4_K_M, else Q8_0, else the first file");
+}
+
+void add_hub_options(OptionGroup& group, ModelArguments& a) {
+  add_hub_target(group, a);
   group.add_text("--hf-repo-draft", a.hf_repo_draft, "USER/REPO[:QUANT]",
                  "-hfd for short: the draft model, likewise");
 }
@@ -72,27 +76,48 @@ void check_hub_name(const std::string& option, const std::optional<std::string>&
   require_ok(llama::parse_hub_name(*name).status().with_context(option));
 }
 
-}  // namespace
-
-void add_model_options(CLI::App& app, ModelArguments& a) {
-  OptionGroup group(app, "Model");
+void add_target(OptionGroup& group, ModelArguments& a) {
   group.add_text(
       "-m,--model", a.model, "FILE",
       "the target: the model whose text you want, a GGUF file (this or -hf is required)");
-  group.add_text("-d,--draft-model", a.draft_model, "FILE",
-                 "a smaller model, best of the same family, which guesses ahead, or a trained head "
-                 "of the target (EAGLE-3, DFlash): a GGUF file");
-  add_hub_options(group, a);
+}
+
+// How both run, wherever the target does.
+void add_settings(OptionGroup& group, ModelArguments& a) {
   add_of(group, "threads", a.target);
   add_of(group, "batch", a.target);
   add_context_options(group, a.target);
   add_of(group, "threads", a.draft, {.prefix = "draft_", .help = "threads of the draft model"})
       ->default_str("as --threads");
   add_draft_context_options(group, a.draft);
-  add_of(group, "workers", a.target);
-  add_of(group, "worker_timeout_s", a.target);
+}
+
+void add_last(OptionGroup& group, ModelArguments& a) {
   add_of(group, "isolate", a.target);
   add_of(group, "mtp", a.target);
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& app, ModelArguments& a) {
+  OptionGroup group(app, "Model");
+  add_target(group, a);
+  group.add_text("-d,--draft-model", a.draft_model, "FILE",
+                 "a smaller model, best of the same family, which guesses ahead, or a trained head "
+                 "of the target (EAGLE-3, DFlash): a GGUF file");
+  add_hub_options(group, a);
+  add_settings(group, a);
+  add_of(group, "workers", a.target);
+  add_of(group, "worker_timeout_s", a.target);
+  add_last(group, a);
+}
+
+void add_lone_target_options(CLI::App& app, ModelArguments& a) {
+  OptionGroup group(app, "Model");
+  add_target(group, a);
+  add_hub_target(group, a);
+  add_settings(group, a);
+  add_last(group, a);
 }
 
 void add_inspected_models(CLI::App& app, ModelArguments& a) {

@@ -29,6 +29,10 @@ struct ModelArguments {
 // parsing.
 void add_model_options(CLI::App& app, ModelArguments& arguments);
 
+// The same without the draft model's file and without workers, for a command that makes a draft for
+// a target on this machine.
+void add_lone_target_options(CLI::App& app, ModelArguments& arguments);
+
 // The same for a command that opens no context: the models as arguments (also -m, -d), and what
 // decides their memory and settings.
 void add_inspected_models(CLI::App& app, ModelArguments& arguments);

@@ -68,6 +68,10 @@ float parse_number(const std::string& option, const std::string& text) {
   return *value;
 }
 
+std::string with_range(const std::string& help, const Range& range) {
+  return help_text(help, "number", range, /*off=*/{}, /*most=*/0);
+}
+
 std::size_t parse_choice(const std::string& option, const std::string& text,
                          const std::vector<std::string>& choices) {
   const std::vector<std::string>::const_iterator found =
@@ -170,7 +174,7 @@ CLI::Option* OptionGroup::add_integers(const std::string& names, std::vector<std
   for (const std::int32_t value : values) {
     shown += (shown.empty() ? "" : ",") + std::to_string(value);
   }
-  return declare(names, help, "N,...", shown, take);
+  return declare(names, with_range(help, range), "N,...", shown, take);
 }
 
 CLI::Option* OptionGroup::add_names(const std::string& names, std::vector<std::string>& values,
@@ -186,8 +190,7 @@ CLI::Option* OptionGroup::add_names(const std::string& names, std::vector<std::s
 CLI::Option* OptionGroup::add_number(const std::string& names, float& value,
                                      const std::string& help, const Range& range) {
   const std::string name = spelled(names);
-  const bool limited = range.min > -kNoLimit || range.max < kNoLimit;
-  return declare(names, limited ? help + ", " + range_text(range) : help, "X", shortest(value),
+  return declare(names, with_range(help, range), "X", shortest(value),
                  [&value, name, range](const std::string& text) {
                    value = parse_number(name, text);
                    // As text: 0.005f is a little less than 0.005.

@@ -43,6 +43,9 @@ std::string origin(const std::string& option, const std::string& text);
 std::int64_t parse_integer(const std::string& option, const std::string& text, const Range& range,
                            const std::string& wanted = "");
 
+// The help of an option that takes a number, with the range, as full_help() has it.
+std::string with_range(const std::string& help, const Range& range);
+
 // A command's options under one heading of its help. `names` are as CLI11 takes them ("-c,--ctx");
 // `unit` is the placeholder in the help ("N", "FILE"). The variables must outlive the parsing, and
 // hold the defaults, which the help shows.
@@ -54,7 +57,7 @@ class OptionGroup {
   template <typename Whole>
   CLI::Option* add_integer(const std::string& names, Whole& value, const Range& range,
                            const std::string& help) {
-    return declare(names, help, "N", std::to_string(value),
+    return declare(names, with_range(help, range), "N", std::to_string(value),
                    [&value, name = spelled(names), range](const std::string& text) {
                      value = static_cast<Whole>(parse_integer(name, text, range));
                    });
@@ -65,7 +68,7 @@ class OptionGroup {
                             const Range& range, const std::string& help,
                             const std::string& wanted = "");
 
-  // A number in `range`, which the help says where there is one.
+  // A number in `range`.
   CLI::Option* add_number(const std::string& names, float& value, const std::string& help,
                           const Range& range = {});
 

@@ -14,9 +14,10 @@ UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::stri
   for (const std::string& argument : arguments) {
     if (argument.size() < 2 || argument.front() != '-') continue;
     const std::string name = argument.substr(0, argument.find('='));
-    const std::string theirs = in_place_of_llamas(name);
+    const std::vector<std::string> options = option_names(app);
+    const std::string theirs = in_place_of_llamas(name, options);
     if (!theirs.empty()) return UsageError("unknown option " + name, theirs);
-    const std::string near = nearest(name, option_names(app));
+    const std::string near = is_llamas(name) ? "" : nearest(name, options);
     return UsageError("unknown option " + name,
                       near.empty() ? see : "did you mean " + near + "? " + see);
   }

@@ -1,5 +1,7 @@
 #include "tools/options/usage.h"
 
+#include <cstdlib>
+
 #include <gtest/gtest.h>
 
 #include "base/one_line.h"
@@ -27,11 +29,31 @@ TEST(ParseInteger, TakesExactlyTheRange) {
   }
 }
 
-TEST(Wrap, BreaksAtSpacesAndKeepsLongWords) {
-  EXPECT_EQ(wrap("one two three", 0, 8), "one two\nthree");
-  EXPECT_EQ(wrap("one two three", 2, 9), "one two\n  three");
-  EXPECT_EQ(wrap("a\nb", 3, 10), "a\n   b");
-  EXPECT_EQ(wrap("incomprehensible x", 0, 5), "incomprehensible\nx");
+TEST(HelpWidth, IsWhatIsKnownUpToAHundredElseEighty) {
+  constexpr int kNoTerminal = -1;
+  const char* const before = std::getenv("COLUMNS");
+  const std::string kept = before == nullptr ? "" : before;
+  const auto width = [](const char* columns) {
+    setenv("COLUMNS", columns, /*overwrite=*/1);
+    return help_width(kNoTerminal);
+  };
+  EXPECT_EQ(width("72"), 72U);
+  EXPECT_EQ(width("100"), 100U);
+  EXPECT_EQ(width("300"), 100U);
+  EXPECT_EQ(width("3"), 40U);
+  for (const char* nothing : {"", "0", "-5", "wide", "99999999999"}) {
+    EXPECT_EQ(width(nothing), 80U) << nothing;
+  }
+  unsetenv("COLUMNS");
+  EXPECT_EQ(help_width(kNoTerminal), 80U);
+  if (before != nullptr) setenv("COLUMNS", kept.c_str(), /*overwrite=*/1);
+}
+
+TEST(Filled, JoinsTheLinesOfAParagraphAndKeepsExamples) {
+  EXPECT_EQ(filled("one two\nthree four\n  an example   that is kept\nfive", 9),
+            "one two\nthree\nfour\n  an example   that is kept\nfive\n");
+  EXPECT_EQ(filled("one\n\ntwo\n", 80), "one\n\ntwo\n");
+  EXPECT_EQ(filled("", 80), "");
 }
 
 TEST(OneLine, LeavesNoControlCharacters) {

@@ -189,7 +189,11 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
     file->facts_.prediction_bytes = header->prediction_bytes;
   }
   file->facts_.extra_bufts = options.extra_bufts;
-  file->facts_.kernels = kernels.use();
+  // All of them: the output is one more, and prediction layers may count, too.
+  const std::int32_t most_layers = file->facts_.n_layer + header->n_prediction + 1;
+  file->facts_.kernels =
+      kernels.use(!options.workers.empty() &&
+                  (options.n_gpu_layers < 0 || options.n_gpu_layers >= most_layers));
   file->facts_.all_on_cpu =
       options.n_gpu_layers == 0 || (options.workers.empty() && !has_other_device());
   if (!options.head) OUTRIDER_RETURN_IF_ERROR(check_generates(path, file->facts_));

@@ -27,7 +27,7 @@ void register_own_kernels(const kernels::InstructionSet& set) {
 
 const OwnKernels& own_kernels() { return state(); }
 
-KernelUse kernel_use(KernelChoice choice, bool extra_bufts, std::uint64_t bytes) {
+KernelUse kernel_use(KernelChoice choice, bool extra_bufts, std::uint64_t bytes, bool on_workers) {
   KernelUse use;
   if (choice == KernelChoice::kStock) {
     use.reason = "asked for (kernels=stock)";
@@ -37,6 +37,8 @@ KernelUse kernel_use(KernelChoice choice, bool extra_bufts, std::uint64_t bytes)
     use.reason =
         "the weights are left as the file has them, since llama.cpp's kernels are exact "
         "with those that ours do not take";
+  } else if (bytes == 0 && on_workers) {
+    use.reason = "the layers are on the workers, which choose their own kernels";
   } else if (bytes == 0) {
     use.reason = "no weights on this processor are of a type that Outrider's kernels know";
   } else {
@@ -56,9 +58,9 @@ KernelsForLoad::~KernelsForLoad() { kernel_load() = {}; }
 
 bool KernelsForLoad::wanted() const { return kernel_load().wanted; }
 
-KernelUse KernelsForLoad::use() const {
+KernelUse KernelsForLoad::use(bool on_workers) const {
   const KernelLoad& load = kernel_load();
-  KernelUse use = kernel_use(choice_, extra_bufts_, load.packed_bytes);
+  KernelUse use = kernel_use(choice_, extra_bufts_, load.packed_bytes, on_workers);
   use.packed_bytes = load.packed_bytes;
   use.packed_in_file_bytes = load.file_bytes;
   return use;

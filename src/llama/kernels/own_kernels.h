@@ -35,8 +35,9 @@ const OwnKernels& own_kernels();
 
 // What multiplies a model, and if not our kernels, why not: the one place that says so. `choice` is
 // what was asked for, `extra_bufts` whether weights may be packed (ModelFile::load's), `bytes` how
-// much of them our kernels take on this processor.
-KernelUse kernel_use(KernelChoice choice, bool extra_bufts, std::uint64_t bytes);
+// much of them our kernels take on this processor; `on_workers`: all layers are on workers.
+KernelUse kernel_use(KernelChoice choice, bool extra_bufts, std::uint64_t bytes,
+                     bool on_workers = false);
 
 // While it lives, models that this thread loads get the kernels if they can be had, and what they
 // take is counted. One a thread at a time.
@@ -49,8 +50,8 @@ class KernelsForLoad {
 
   bool wanted() const;
 
-  // Of the model that was loaded since.
-  KernelUse use() const;
+  // Of the model that was loaded since; `on_workers` as above.
+  KernelUse use(bool on_workers = false) const;
 
  private:
   KernelChoice choice_;

@@ -97,6 +97,9 @@ TEST(KernelUseTest, TheReasonsAreSaidInOnePlaceForALoadAndForWhatIsOnlyInspected
   EXPECT_NE(reason(KernelChoice::kAuto, true, 0).find("no weights"), std::string::npos);
   EXPECT_NE(reason(KernelChoice::kAuto, false, 100).find("as the file has them"),
             std::string::npos);
+  const std::string on_workers = kernel_use(KernelChoice::kAuto, true, 0, true).reason;
+  EXPECT_NE(on_workers.find("on the workers"), std::string::npos) << on_workers;
+  EXPECT_TRUE(kernel_use(KernelChoice::kAuto, true, 100, true).own) << "some are here";
   EXPECT_NE(reason(KernelChoice::kStock, true, 100).find("kernels=stock"), std::string::npos);
   EXPECT_NE(reason(KernelChoice::kStock, false, 100).find("kernels=stock"), std::string::npos);
 }
