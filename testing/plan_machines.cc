@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace outrider::testing {
 namespace {
@@ -13,10 +14,10 @@ double tiled(std::int32_t width) {
   return 72.0 * 3.30 * static_cast<double>(width) / 16.0;
 }
 
-double gpu(std::int32_t width) { return 8.0 + 3.0 * static_cast<double>((width - 1) / 8); }
+double gpu(std::int32_t width) { return 8.0 + 3.0 * std::floor((width - 1) / 8.0); }
 
 double saw(std::int32_t width) {
-  return 10.0 + 2.0 * static_cast<double>(width / 3) + 4.0 * static_cast<double>(width % 3);
+  return 10.0 + 2.0 * std::floor(width / 3.0) + 4.0 * static_cast<double>(width % 3);
 }
 
 double zen4(std::int32_t width) {

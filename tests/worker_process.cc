@@ -38,7 +38,7 @@ std::uint16_t free_port() {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  (void)bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address);
   getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
   close(socket);
   return ntohs(address.sin_port);

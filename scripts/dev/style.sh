@@ -48,9 +48,14 @@ cmd_lint() {
   if [[ ${1:-} != --quick ]]; then
     need build lint
     configure lint  # without units: its compile_commands.json names every file, for clangd as well
-    # Only files of the build have flags; headers are looked at through them.
-    sources | grep '\.cc$' | grep -v '^bench/' |
-      xargs -r -n1 -P "$JOBS" clang-tidy -p build/lint --quiet --warnings-as-errors='*' || failed=1
+    # GCC's own flags; clang-tidy would call each of them an error.
+    sed -i -E 's/ -(fno-gnu-unique|Wno-maybe-uninitialized|Wno-restrict)\b//g' \
+      build/lint/compile_commands.json
+    # Only files of the build have flags; headers are looked at through them. Debian 12's clang does
+    # not know the processors that set_*.cc asks for.
+    sources | grep '\.cc$' | grep -v -e '^bench/' -e '^src/kernels/set_' |
+      xargs -r -n1 -P "$JOBS" clang-tidy -p build/lint --quiet --warnings-as-errors='*' \
+        --header-filter="$PWD/(src|tools|testing|tests|bench|fuzz)/.*" || failed=1
   fi
   [[ $failed == 0 ]] || die "lint found something (see above)"
 }

@@ -131,7 +131,7 @@ struct Scalar {
   template <class T, class Function>
   static T each(const Function& function) {
     T v;
-    for (int i = 0; i < static_cast<int>(sizeof v.lane / sizeof v.lane[0]); ++i) {
+    for (int i = 0; i < static_cast<int>(sizeof v.lane / sizeof v.lane[0]); ++i) {  // NOLINT
       v.lane[i] = function(i);
     }
     return v;

@@ -16,7 +16,7 @@ double share(std::int64_t part, std::int64_t whole) {
 
 // A share of n with its 95 % interval by Wilson (1927), which stays inside 0 to 1.
 PlotPoint share_point(double x, std::int64_t part, std::int64_t n) {
-  constexpr double z = 1.96;
+  const double z = 1.96;
   const double count = static_cast<double>(n);
   const double p = share(part, n);
   const double middle = (p + z * z / (2.0 * count)) / (1.0 + z * z / count);

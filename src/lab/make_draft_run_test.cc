@@ -177,7 +177,7 @@ TEST_F(MakeDraftTest, AllPartsAreTriedAndToldAsTableAndObject) {
   for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
     end = table.find('\n', at);
     const std::string line = table.substr(at, end - at);
-    if (line.find("/") == std::string::npos) {
+    if (line.find('/') == std::string::npos) {
       EXPECT_LE(line.size(), 100U) << line;
     }
   }

@@ -1,5 +1,6 @@
 #include "lab/replay_run.h"
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -88,7 +89,7 @@ std::vector<Piece> cut(const ReplayTexts& texts, std::size_t chunk, std::size_t&
 
 std::string time_left(double seconds) {
   char text[32];
-  const long long s = static_cast<long long>(seconds + 0.5);
+  const long long s = std::llround(seconds);
   std::snprintf(text, sizeof(text), "%02lld:%02lld left", s / 60, s % 60);
   return text;
 }

@@ -167,7 +167,7 @@ TEST_F(SessionTest, APromptThatBeginsLikeTheLastTextIsNotReadAgain) {
   const std::string text =
       complete(R"({"prompt":"abc","n_predict":5,"seed":1,"temperature":1})")["content"];
   const Json started = start(R"({"prompt":"abc)" + text + R"(dd","n_predict":1,"seed":1})");
-  const Json stats = started["prompt_stats"];
+  const Json& stats = started["prompt_stats"];
   EXPECT_EQ(stats["total_prompt_tokens"], 10);
   EXPECT_EQ(stats["n_past"], 7) << "the last token that was said had not been evaluated";
   EXPECT_EQ(stats["cached"], "abc" + text.substr(0, 4));

@@ -89,11 +89,12 @@ Status LoadingThread::open_draft(const ModelLoads::Opening& opening, Lock& lock)
   lock.unlock();
   Result<std::unique_ptr<Draft>> opened =
       on_own_thread([&] { return loader_.load_draft(*opening.options, station->target(), hooks); });
+  const Status failure = opened.status();
   StationChange change;
   if (opened.ok()) change = {station, *std::move(opened), "the draft model was replaced"};
   lock.lock();
   const OnExit let_go([&lock] { lock.unlock(); });
-  if (!opened.ok()) return opened.status();
+  if (!failure.ok()) return failure;
   if (opening.task.cancel->load()) return cancelled("loading was cancelled");
   if (station != parts_.stations.current()) {  // only this thread puts another one there
     return cancelled("its target was taken away while it was loading; load it again");

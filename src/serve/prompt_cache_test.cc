@@ -51,7 +51,7 @@ std::vector<Token> prompt_of(Token first) {
 // A runtime's station, as far as the cache goes: models, an engine, a cache, until it ends.
 class Life {
  public:
-  Life(const std::string& folder, const std::string& identity = "this one",
+  explicit Life(const std::string& folder, const std::string& identity = "this one",
        std::uint64_t most_bytes = kMuch, const std::string& draft_identity = "its draft")
       : draft_identity_(draft_identity), cache_(folder, most_bytes, identity) {
     cache_.restore(engine_);

@@ -44,8 +44,7 @@ TEST(OpenAiBody, AResponseFormatThatSaysNothingIsRefusedWithItsPlace) {
 
 TEST(OpenAiBody, AnAssistantsLastMessageGoesOn) {
   const auto read = [](const char* roles, const Json& more) -> std::string {
-    Json body = more;
-    api::JsonFields fields(body, "", &openai_dialect());
+    api::JsonFields fields(more, "", &openai_dialect());
     CompletionRequest request;
     for (const char* role = roles; *role != 0; ++role) {
       request.messages.push_back({.role = *role == 'a' ? "assistant" : "user", .content = "x"});

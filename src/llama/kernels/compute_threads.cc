@@ -42,6 +42,7 @@ bool has_own_threads() {
 
 // What GCC makes of `#pragma omp` (libgomp's ABI, libgomp_g.h): __wrap_NAME is called where ggml
 // calls NAME, and __real_NAME is OpenMP's own.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 using GompWork = void (*)(void*);
@@ -87,6 +88,7 @@ int __wrap_omp_get_num_threads() {
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 #endif
 

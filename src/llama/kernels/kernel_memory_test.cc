@@ -31,7 +31,7 @@ std::uint64_t held_of_file(const std::string& given) {
   std::uint64_t kilobytes = 0;
   bool is_file = false;
   for (std::string line; std::getline(maps, line);) {
-    if (line.find("-") < line.find(" ") && line.find(":") > line.find(" ")) {
+    if (line.find('-') < line.find(' ') && line.find(':') > line.find(' ')) {
       is_file = line.ends_with(path);
     } else if (is_file && line.starts_with("Rss:")) {
       kilobytes += std::stoull(line.substr(4));
