@@ -1,5 +1,7 @@
 #include "http/openai/openai_body.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "api/chat_params.h"
@@ -77,6 +79,16 @@ void read_reasoning_budget(api::JsonFields& fields) {
                           ", but only -1, no limit, is done here; \"reasoning\": false switches "
                           "thinking off where the model's template can");
   }
+}
+
+// A schema that says nothing of what a value is would let it be null; beside "json_object" it is
+// about an object.
+Json schema_of_object(Json schema) {
+  constexpr const char* kSays[] = {"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"};
+  const bool says = std::any_of(std::begin(kSays), std::end(kSays),
+                                [&schema](const char* word) { return schema.contains(word); });
+  if (schema.is_object() && !says) schema["type"] = "object";
+  return schema;
 }
 
 }  // namespace
@@ -183,7 +195,8 @@ void read_response_format(api::JsonFields& fields, CompletionRequest& request) {
   }
   fields.take(inner.finish());
   if (!fields.ok()) return;
-  if (type == "json_object") schema = beside;
+  const Json of_object = beside != nullptr ? schema_of_object(*beside) : Json();
+  if (type == "json_object" && beside != nullptr) schema = &of_object;
   if (type != "text") keep_to_schema(fields, "response_format", schema, strict, request);
 }
 
