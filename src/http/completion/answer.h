@@ -24,6 +24,12 @@ struct ToolCallDelta {
   std::string arguments;
 };
 
+// The log-probability that is told of a token, if any was asked for; null: none. Not of one that a
+// stop text took all of, which the answer does not have.
+inline const TokenLogprob* told_logprob(const SaidToken& token) {
+  return token.logprob && !token.cut ? &*token.logprob : nullptr;
+}
+
 // What is new since the last one.
 struct AnswerDelta {
   std::string content;

@@ -34,7 +34,7 @@ Json delta_json(const AnswerDelta& delta) {
 Json logprobs_json(const std::vector<SaidToken>& tokens) {
   Json list = Json::array();
   for (const SaidToken& token : tokens) {
-    if (token.logprob) list.push_back(api::logprob_json(*token.logprob));
+    if (const TokenLogprob* told = told_logprob(token)) list.push_back(api::logprob_json(*told));
   }
   return list.empty() ? Json() : Json{{"content", std::move(list)}};
 }

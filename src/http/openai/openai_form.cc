@@ -74,7 +74,7 @@ Json OpenAiForm::whole(const std::vector<Answer>& answers) {
 bool OpenAiForm::tells_nothing(const AnswerDelta& delta) const {
   if (!delta.silent() || (wishes_.token_sources && !delta.tokens.empty())) return false;
   return std::none_of(delta.tokens.begin(), delta.tokens.end(),
-                      [](const SaidToken& token) { return token.logprob.has_value(); });
+                      [](const SaidToken& token) { return told_logprob(token) != nullptr; });
 }
 
 void OpenAiForm::add_sources(const AnswerDelta& delta, Json& chunk) const {

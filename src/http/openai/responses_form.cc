@@ -50,7 +50,7 @@ Json new_call(const ToolCallDelta& call) {
 Json logprobs_json(const std::vector<SaidToken>& tokens) {
   Json list = Json::array();
   for (const SaidToken& token : tokens) {
-    if (token.logprob) list.push_back(api::logprob_json(*token.logprob));
+    if (const TokenLogprob* told = told_logprob(token)) list.push_back(api::logprob_json(*told));
   }
   return list;
 }
