@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "http/exchange/random_id.h"
+#include "json/json.h"
 
 namespace outrider::http {
 namespace {
@@ -49,6 +50,12 @@ AnswerDelta Answer::read(bool complete) {
   if (!delta.reasoning.empty()) reasoning_tokens_ += n_unread_;
   n_unread_ = 0;
   return delta;
+}
+
+bool Answer::has_cut_call() const {
+  if (!has_calls()) return false;
+  const std::string& arguments = reply_.tool_calls.back().arguments;
+  return json::object_length(arguments) == 0;
 }
 
 AnswerDelta Answer::add(std::vector<SaidToken> tokens, const Guesses& guesses) {

@@ -63,6 +63,10 @@ class Answer {
   // So far.
   const ChatReply& reply() const { return reply_; }
   const std::vector<SaidToken>& tokens() const { return tokens_; }
+  // Whether it has calls, and whether the last one was cut before its arguments, an object, ended:
+  // then there is nothing to call yet.
+  bool has_calls() const { return !reply_.tool_calls.empty(); }
+  bool has_cut_call() const;
   // Of the tokens, those that came with more reasoning.
   std::int64_t reasoning_tokens() const { return reasoning_tokens_; }
   // Null before finish().

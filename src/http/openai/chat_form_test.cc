@@ -159,6 +159,25 @@ TEST_F(ChatFormTest, AStreamTellsOfAllTokensHoweverTheyCome) {
   });
 }
 
+TEST_F(ChatFormTest, ACallThatIsNotWholeIsNotToBeMade) {
+  const auto ended = [](const std::string& text, const DrivenEnd& end) {
+    Result<CompletionTask> task = read_chat_task(body(), ServerOptions());
+    EXPECT_TRUE(task.ok());
+    std::string out;
+    const Answer answer = drive({text}, end, task->form.get(), &out);
+    const std::string whole = task->form->whole({answer})["choices"][0]["finish_reason"];
+    EXPECT_NE(out.find("\"finish_reason\":\"" + whole + "\""), std::string::npos) << out;
+    return whole;
+  };
+  const DrivenEnd by_stop = {.stop = "}"};
+  EXPECT_EQ(ended(R"((call f {"a":1}))", {}), "tool_calls");
+  EXPECT_EQ(ended(R"((call f {"a":1}))", by_stop), "tool_calls");
+  EXPECT_EQ(ended(R"((call f {"a":{"b":1})", by_stop), "stop");
+  EXPECT_EQ(ended(R"((call f {})(call g {"a)", by_stop), "stop") << "the last one counts";
+  EXPECT_EQ(ended(R"((call f {"a)", {.finish = FinishReason::kLength}), "length");
+  EXPECT_EQ(ended(R"((call f {}))", {.finish = FinishReason::kLength}), "length");
+}
+
 TEST_F(ChatFormTest, AStreamCountsGuessesAsItGoesWhereSourcesAreAskedFor) {
   start();
   Json asked = body();

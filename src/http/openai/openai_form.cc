@@ -21,7 +21,8 @@ namespace {
 // "stop", "length" or "tool_calls", of a complete answer.
 std::string_view finish_reason(const Answer& answer) {
   const FinishReason reason = answer.result()->completion.finish;
-  if (!answer.reply().tool_calls.empty() && reason == FinishReason::kStop) return "tool_calls";
+  const bool calls = answer.has_calls() && !answer.has_cut_call();
+  if (calls && reason == FinishReason::kStop) return "tool_calls";
   // Cut short by a time limit or by the server's end is cut short.
   return reason == FinishReason::kStop ? "stop" : "length";
 }

@@ -288,7 +288,7 @@ Result<ChatPrompt> ChatTemplate::prompt_with_plain_tools(const std::vector<ChatM
     grammar = either(grammar, content);
   }
   prompt.grammar = std::move(grammar);
-  prompt.reader = plain_tool_reader();
+  prompt.reader = plain_tool_reader(options.tool_choice == ToolChoice::kRequired);
   return prompt;
 }
 

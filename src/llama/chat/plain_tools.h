@@ -35,6 +35,8 @@ Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options,
 
 // Content up to the object, and the calls in it as far as they are said: a name comes with the
 // beginning of its arguments, which stay as they were written. What is no such object is content.
-std::shared_ptr<const ChatReader> plain_tool_reader();
+// One that was cut before its first call is neither: nothing but calls begins with {"tool_, nor,
+// with `only_calls`, at all.
+std::shared_ptr<const ChatReader> plain_tool_reader(bool only_calls);
 
 }  // namespace outrider::llama
