@@ -25,6 +25,8 @@ AnswerDelta Answer::read(bool complete) {
   AnswerDelta delta;
   const Stopwatch reading(clock_);
   ChatReply now = reader_->read(text_, complete);
+  now.content.insert(0, given_.content);
+  now.reasoning.insert(0, given_.reasoning);
   const double took_ms = reading.elapsed_ms();
   next_read_ms_ = took_ms > kUnnoticedMs ? took_ms / kShareOfTime : 0.0;
   since_read_.restart();

@@ -51,9 +51,14 @@ struct AnswerDelta {
 class Answer {
  public:
   // `reader`: of the conversation; null: all text is content. `clock` outlives this; null: the
-  // machine's.
-  explicit Answer(std::shared_ptr<const ChatReader> reader, const NowMs* clock = nullptr)
-      : reader_(std::move(reader)), clock_(clock), since_read_(clock) {}
+  // machine's. `with_given`: what the message that goes on has of it (ChatReader::given()) is a
+  // part of the answer, and of its first delta that says anything.
+  explicit Answer(std::shared_ptr<const ChatReader> reader, const NowMs* clock = nullptr,
+                  bool with_given = false)
+      : reader_(std::move(reader)),
+        clock_(clock),
+        since_read_(clock),
+        given_(with_given && reader_ != nullptr ? reader_->given() : ChatReply()) {}
 
   // More tokens, in order, whose joined texts are whole characters; `guesses`: with them.
   AnswerDelta add(std::vector<SaidToken> tokens, const Guesses& guesses = {});
@@ -78,6 +83,7 @@ class Answer {
   std::shared_ptr<const ChatReader> reader_;
   const NowMs* clock_;
   Stopwatch since_read_;
+  ChatReply given_;            // stands in front of what is read
   double next_read_ms_ = 0.0;  // behind the last one
   std::int64_t n_unread_ = 0;  // tokens
   std::string text_;

@@ -126,6 +126,7 @@ Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   api::set_effort(request, effort);
   task.model = wishes.model;
   task.stream = wishes.stream;
+  task.with_given = wishes.with_given;
   task.ping_s = wishes.ping_s;
   task.set_requests(request, wishes.n);
   task.form = std::make_unique<ChatForm>(wishes);

@@ -288,7 +288,8 @@ Result<ChatPrompt> ChatTemplate::prompt_with_plain_tools(const std::vector<ChatM
     grammar = either(grammar, content);
   }
   prompt.grammar = std::move(grammar);
-  prompt.reader = plain_tool_reader(options.tool_choice == ToolChoice::kRequired);
+  const bool only_calls = options.tool_choice == ToolChoice::kRequired;
+  prompt.reader = plain_tool_reader(only_calls, prompt.reader->given());
   return prompt;
 }
 

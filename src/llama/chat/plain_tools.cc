@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "json/json.h"
 #include "llama/schema/json_schema.h"
@@ -137,7 +138,8 @@ bool means_calls(std::string_view text) {
 
 class PlainToolReader : public ChatReader {
  public:
-  explicit PlainToolReader(bool only_calls) : only_calls_(only_calls) {}
+  PlainToolReader(bool only_calls, ChatReply given)
+      : only_calls_(only_calls), given_(std::move(given)) {}
 
   ChatReply read(std::string_view text, bool complete) const override {
     ChatReply reply;
@@ -156,8 +158,11 @@ class PlainToolReader : public ChatReader {
     return reply;
   }
 
+  ChatReply given() const override { return given_; }
+
  private:
   const bool only_calls_;
+  const ChatReply given_;
 };
 
 }  // namespace
@@ -216,8 +221,8 @@ Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options,
   return grammar;
 }
 
-std::shared_ptr<const ChatReader> plain_tool_reader(bool only_calls) {
-  return std::make_shared<PlainToolReader>(only_calls);
+std::shared_ptr<const ChatReader> plain_tool_reader(bool only_calls, ChatReply given) {
+  return std::make_shared<PlainToolReader>(only_calls, std::move(given));
 }
 
 }  // namespace outrider::llama
