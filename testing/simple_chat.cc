@@ -43,7 +43,12 @@ Result<ChatPrompt> simple_chat_prompt(const std::vector<ChatMessage>& messages,
     if (!last || !options.continue_last) prompt.text += "\n";
   }
   if (!options.continue_last) prompt.text += "assistant: ";
-  prompt.reader = std::make_shared<const SimpleChatReader>();
+  ChatReply given;
+  if (options.continue_last && !messages.empty()) {
+    given.content = messages.back().content;
+    given.reasoning = messages.back().reasoning;
+  }
+  prompt.reader = std::make_shared<const SimpleChatReader>(std::move(given));
   return prompt;
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -24,7 +25,12 @@ Result<ChatPrompt> simple_chat_prompt(const std::vector<ChatMessage>& messages,
 
 class SimpleChatReader : public ChatReader {
  public:
+  explicit SimpleChatReader(ChatReply given = {}) : given_(std::move(given)) {}
   ChatReply read(std::string_view text, bool complete) const override;
+  ChatReply given() const override { return given_; }
+
+ private:
+  const ChatReply given_;
 };
 
 }  // namespace outrider::testing

@@ -118,4 +118,9 @@ void LocalRuntime::print_warnings(const std::optional<CompletionRequest>& reques
   if (!narrow.empty()) print_warning(narrow);
 }
 
+void LocalRuntime::print_template_warning() const {
+  const std::string warning = no_template_warning(target());
+  if (!warning.empty()) print_warning(warning);
+}
+
 }  // namespace outrider::tools

@@ -49,6 +49,8 @@ class LocalRuntime {
   // Says what the user should know although it works: "the context is larger than ...", and that
   // steps hold fewer tokens than `request` asks for. REQUIRES: with a request, as target()
   void print_warnings(const std::optional<CompletionRequest>& request = std::nullopt) const;
+  // That conversations are not in a format of the target's own, if so. REQUIRES: as target()
+  void print_template_warning() const;
 
  private:
   LocalRuntime(const LocalSetup& setup, Terminal& terminal);

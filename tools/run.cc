@@ -169,6 +169,7 @@ Result<int> RunCommand::run() {
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
                             LocalRuntime::open(setup_for(request_, model_), terminal));
   local->print_warnings(request_.request);
+  if (chat_) local->print_template_warning();
   TextOutput output(STDOUT_FILENO, use_color(answer_.color));
   OUTRIDER_ASSIGN_OR_RETURN(
       const std::shared_ptr<const CompletionResult> result,

@@ -145,6 +145,8 @@ Status ServeCommand::wait_until_open(Catalog& catalog, Terminal& terminal) const
   const std::shared_ptr<Runtime> open = catalog.find_open("");
   const std::shared_ptr<const Target> target = open ? open->target() : nullptr;
   if (target == nullptr) return Status();
+  const std::string warning = no_template_warning(*target);
+  if (!warning.empty()) print_warning(warning);
   return check_lone_head(request_.request, *target);
 }
 

@@ -9,7 +9,8 @@ namespace {
 
 using json::Json;
 
-constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
+constexpr std::string_view kRoles[] = {"system",    "developer", "user",
+                                       "assistant", "tool",      "function"};
 constexpr std::string_view kChoices[] = {"auto", "none", "required"};
 constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium",
                                          "high", "xhigh",   "max"};
@@ -85,6 +86,17 @@ void read_content(JsonFields& fields, JsonFields& message, const std::string& pa
   }
 }
 
+// {"name", "arguments"}
+void read_called(JsonFields& fields, const Json& function, const std::string& path,
+                 ToolCall& read) {
+  JsonFields named(function, path + ".", &kFunctionDialect);
+  named.require("name");
+  named.text("name", read.name);
+  named.require("arguments");
+  named.text("arguments", read.arguments);
+  fields.take(named.finish());
+}
+
 void read_call(JsonFields& fields, const Json& call, const std::string& path, ToolCall& read) {
   JsonFields inner(call, path + ".");
   std::string type = "function";
@@ -94,12 +106,7 @@ void read_call(JsonFields& fields, const Json& call, const std::string& path, To
   inner.any("index");  // of a stream's piece; clients send it back
   inner.require("function");
   if (const Json* function = inner.any("function")) {
-    JsonFields named(*function, path + ".function.", &kFunctionDialect);
-    named.require("name");
-    named.text("name", read.name);
-    named.require("arguments");
-    named.text("arguments", read.arguments);
-    inner.take(named.finish());
+    read_called(inner, *function, path + ".function", read);
   }
   fields.take(inner.finish());
 }
@@ -116,6 +123,16 @@ void read_calls(JsonFields& fields, JsonFields& message, const std::string& path
     read_call(fields, (*calls)[i], path + item_name("tool_calls", i),
               read.tool_calls.emplace_back());
   }
+}
+
+// What "tool_calls" were before: one call, without an id.
+void read_function_call(JsonFields& message, const std::string& path, ChatMessage& read) {
+  const Json* call = message.any("function_call");
+  if (call == nullptr || call->is_null()) return;
+  if (read.role != "assistant") {
+    return message.fail("function_call", path + "function_call is an assistant's only");
+  }
+  read_called(message, *call, path + "function_call", read.tool_calls.emplace_back());
 }
 
 // Null, as in the answers of OpenAI's client; what it would say has no text here.
@@ -140,16 +157,17 @@ void read_message(JsonFields& fields, const Json& message, const std::string& pa
   inner.require("role");
   inner.choice("role", read.role, kRoles);
   if (read.role == "developer") read.role = "system";
+  if (read.role == "function") {  // what "tool" was before: the call's name, not its id
+    inner.require("name");
+    read.role = "tool";
+  }
   read_text_or_null(inner, "name", read.name);
   read_text_or_null(inner, "tool_call_id", read.tool_call_id);
   read_reasoning(inner, read.reasoning);
   read_calls(fields, inner, path, read);
+  read_function_call(inner, path, read);
   read_content(fields, inner, path, read);
   refuse_unless_null(inner, "audio", path, "is not supported: only text is read here");
-  refuse_unless_null(
-      inner, "function_call", path,
-      "is not supported: calls are in tool_calls, and what comes of them in messages "
-      "of the role tool");
   fields.take(inner.finish());
 }
 
@@ -178,6 +196,36 @@ void read_tool(JsonFields& fields, const Json& tool, const std::string& path, Ch
     inner.take(named.finish());
   }
   fields.take(inner.finish());
+}
+
+// {"type": "allowed_tools", "allowed_tools": {"mode", "tools": [{"type": "function", "function":
+// {"name"}}]}}: of the tools only these.
+void read_allowed_tools(JsonFields& fields, const Json& choice, CompletionRequest& request) {
+  static constexpr std::string_view kModes[] = {"auto", "required"};
+  const std::string place = "tool_choice.allowed_tools";
+  JsonFields inner(choice, "tool_choice.");
+  inner.any("type");
+  inner.require("allowed_tools");
+  std::string mode;
+  std::vector<std::string> names;
+  if (const Json* allowed = inner.any("allowed_tools")) {
+    JsonFields of_allowed(*allowed, place + ".");
+    of_allowed.require("mode");
+    of_allowed.choice("mode", mode, kModes);
+    of_allowed.require("tools");
+    const Json* tools = of_allowed.any("tools");
+    if (tools != nullptr && !tools->is_array()) of_allowed.refuse("tools", *tools, "an array");
+    for (std::size_t i = 0; of_allowed.ok() && i < tools->size(); ++i) {
+      ChatTool tool;
+      read_tool(of_allowed, (*tools)[i], place + "." + item_name("tools", i), tool);
+      names.push_back(std::move(tool.name));
+    }
+    inner.take(of_allowed.finish());
+  }
+  fields.take(inner.finish());
+  if (!fields.ok()) return;
+  keep_tools(fields, place + ".tools", names, request);
+  if (mode == "required") request.chat.tool_choice = ToolChoice::kRequired;
 }
 
 }  // namespace
@@ -245,6 +293,10 @@ void read_tool_choice(JsonFields& fields, CompletionRequest& request) {
   if (given == nullptr) return;
   ChatOptions& chat = request.chat;
   if (given->is_object()) {
+    const Json::const_iterator type = given->find("type");
+    if (type != given->end() && is_text(*type, "allowed_tools")) {
+      return read_allowed_tools(fields, *given, request);
+    }
     ChatTool tool;
     read_tool(fields, *given, "tool_choice", tool);
     if (fields.ok()) require_tool(fields, "tool_choice.function.name", tool.name, request);

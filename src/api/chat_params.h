@@ -8,17 +8,22 @@
 //   tools         [{"type": "function", "function": {"name", "description", "parameters": a JSON
 //                 schema, "strict"}}]
 //   tool_choice   "auto", "none", "required", or {"type": "function", "function": {"name"}}, which
-//                 leaves the one tool and requires one call of it
+//                 leaves the one tool and requires one call of it, or {"type": "allowed_tools",
+//                 "allowed_tools": {"mode": "auto" or "required", "tools": [such]}}, which leaves
+//                 these
 //   parallel_tool_calls  whether one answer may have several calls
 //   reasoning     false: the model answers at once, where its template can switch that; or
 //                 {"effort": "none" to "max"}: how hard it is to think
 //   chat_template_kwargs  an object: further values for the template
 //
-// "reasoning" of a message is as good as "reasoning_content". What services write into answers, and
-// clients send back with them, is taken and changes nothing: "id", "annotations", "cache_control"
-// and the like. Other fields of a message that are not listed are refused. A tool with "strict":
-// true is called by its whole schema, and refused where that cannot be kept to; other tools by as
-// much of it as a grammar can say. Where `strict` is a choice, null is as good as nothing.
+// OpenAI's older form of a call and of what came of it, an assistant's "function_call": {"name",
+// "arguments"} and a message {"role": "function", "name", "content"}, is as good as a call without
+// an id. "reasoning" of a message is as good as "reasoning_content". What services write into
+// answers, and clients send back with them, is taken and changes nothing: "id", "annotations",
+// "cache_control" and the like. Other fields of a message that are not listed are refused. A tool
+// with "strict": true is called by its whole schema, and refused where that cannot be kept to;
+// other tools by as much of it as a grammar can say. Where `strict` is a choice, null is as good as
+// nothing.
 //
 // Tested by chat_params_test.cc.
 #pragma once

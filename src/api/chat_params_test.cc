@@ -144,14 +144,67 @@ TEST(ChatParams, WhatOfAnAnswerWouldSaySomethingIsRefusedByName) {
     return R"("messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b",)" +
            field + "}]";
   };
-  for (const char* name : {"audio", "function_call"}) {
-    const Result<CompletionRequest> request = read(back("\"" + std::string(name) + "\":{}"));
-    ASSERT_FALSE(request.ok()) << name;
-    EXPECT_EQ(request.status().code(), StatusCode::kUnsupported);
-    EXPECT_EQ(request.status().field(), "messages[1]." + std::string(name));
-  }
+  const Result<CompletionRequest> audio = read(back(R"("audio":{})"));
+  ASSERT_FALSE(audio.ok());
+  EXPECT_EQ(audio.status().code(), StatusCode::kUnsupported);
+  EXPECT_EQ(audio.status().field(), "messages[1].audio");
   EXPECT_EQ(wrong_field(back(R"("anotations":[])")), "messages[1].anotations");
   EXPECT_EQ(wrong_field(back(R"("reasoning":7)")), "messages[1].reasoning");
+}
+
+TEST(ChatParams, ACallInOpenAisOlderFormIsACall) {
+  const auto with = [](const std::string& call, const std::string& result) {
+    return R"("messages":[{"role":"user","content":"a"},{"role":"assistant","content":null,)"
+           R"("function_call":)" +
+           call + "}," + result + "]";
+  };
+  const std::string call = R"({"name":"get","arguments":"{\"a\":1}"})";
+  const Result<CompletionRequest> request =
+      read(with(call, R"({"role":"function","name":"get","content":"4"})"));
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  ASSERT_EQ(request->messages.size(), 3u);
+  ASSERT_EQ(request->messages[1].tool_calls.size(), 1u);
+  EXPECT_EQ(request->messages[1].tool_calls[0].name, "get");
+  EXPECT_EQ(request->messages[1].tool_calls[0].arguments, R"({"a":1})");
+  EXPECT_EQ(request->messages[2].role, "tool");
+  EXPECT_EQ(request->messages[2].name, "get");
+  EXPECT_EQ(request->messages[2].content, "4");
+  const std::string result = R"({"role":"function","name":"get","content":"4"})";
+  EXPECT_EQ(wrong_field(with("{}", result)), "messages[1].function_call.name");
+  EXPECT_EQ(wrong_field(with("7", result)), "messages[1].function_call");
+  EXPECT_EQ(wrong_field(with(call, R"({"role":"function","content":"4"})")), "messages[2].name");
+  EXPECT_EQ(wrong_field(with(call, R"({"role":"user","content":"4","function_call":{}})")),
+            "messages[2].function_call");
+}
+
+TEST(ChatParams, TheToolsMayBeRestrictedToSome) {
+  const auto named = [](const std::string& name) {
+    return R"({"type":"function","function":{"name":")" + name + R"("}})";
+  };
+  const auto with = [&named](const std::string& allowed) {
+    return kHi + R"(,"tools":[)" + named("f") + "," + named("g") + "," + named("h") +
+           R"(],"tool_choice":{"type":"allowed_tools","allowed_tools":)" + allowed + "}";
+  };
+  const std::string two = R"("tools":[)" + named("h") + "," + named("f") + "]";
+  for (const bool required : {false, true}) {
+    const Result<CompletionRequest> request = read(
+        with(R"({"mode":")" + std::string(required ? "required" : "auto") + "\"," + two + "}"));
+    ASSERT_TRUE(request.ok()) << request.status().message();
+    ASSERT_EQ(request->chat.tools.size(), 2u);
+    EXPECT_EQ(request->chat.tools[0].name, "f");
+    EXPECT_EQ(request->chat.tools[1].name, "h");
+    EXPECT_EQ(request->chat.tool_choice, required ? ToolChoice::kRequired : ToolChoice::kAuto);
+    EXPECT_FALSE(request->chat.one_call);
+  }
+  const std::string place = "tool_choice.allowed_tools";
+  EXPECT_EQ(wrong_field(with("7")), place);
+  EXPECT_EQ(wrong_field(with("{" + two + "}")), place + ".mode");
+  EXPECT_EQ(wrong_field(with(R"({"mode":"none",)" + two + "}")), place + ".mode");
+  EXPECT_EQ(wrong_field(with(R"({"mode":"auto"})")), place + ".tools");
+  EXPECT_EQ(wrong_field(with(R"({"mode":"auto","tools":{}})")), place + ".tools");
+  EXPECT_EQ(wrong_field(with(R"({"mode":"auto","tools":[)" + named("x") + "]}")), place + ".tools");
+  EXPECT_EQ(wrong_field(with(R"({"mode":"auto","tools":[{"type":"custom"}]})")),
+            place + ".tools[0].type");
 }
 
 TEST(ChatParams, HowHardToThinkMayBeAnObjectOfReasoning) {

@@ -177,7 +177,7 @@ void read_settings_fields(JsonFields& fields, CompletionRequest& request) {
 Status finish_completion(JsonFields& fields, const Json& params, const CompletionRequest& request,
                          RequestCheck check) {
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
-  return spelled_as_in(check(request), params);
+  return spelled_as_in(fields.spelled(check(request)), params);
 }
 
 Result<CompletionRequest> read_completion(const Json& params) {

@@ -95,6 +95,10 @@ class JsonFields {
 
   bool ok() const { return error_.ok(); }
 
+  // A failure that was found behind the reading, about the field as the client spelled it. Ok stays
+  // ok.
+  Status spelled(const Status& status) const { return status.spelled(spelled(status.field())); }
+
   // The first error, or the one for a field that is not known here.
   Status finish();
 

@@ -58,6 +58,7 @@ bool Output::match_stop(std::size_t old_size) {
     std::size_t left = end - longest->size();
     tail_.resize(left);
     for (Piece& piece : in_hand_) {
+      piece.cut = !piece.text.empty() && left == 0;
       piece.text.resize(std::min(piece.text.size(), left));
       left -= piece.text.size();
     }

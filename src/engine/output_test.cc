@@ -171,6 +171,25 @@ TEST(Output, TheContextsEdgeEndsWithLength) {
   EXPECT_EQ(got.reason, FinishReason::kLength);
 }
 
+TEST(Output, ATokenIsCutWhereAStopStringTookAllItsBytes) {
+  const std::string text = "say abac";
+  for (unsigned mask = 0; mask < (1U << 7); ++mask) {
+    Output output(limits({"abac"}));
+    std::string whole;
+    output.accept(1, "", false, kByTarget);
+    for (const std::string& piece : cut(text, mask)) output.accept(2, piece, false, kByTarget);
+    ASSERT_EQ(output.stop(), "abac");
+    for (const Piece& piece : output.take()) {
+      whole += piece.text;
+      EXPECT_EQ(piece.cut, piece.id == 2 && piece.text.empty()) << mask;
+    }
+    EXPECT_EQ(whole, "say ");
+  }
+  Output harmless(limits({"abac"}, 1));
+  harmless.accept(1, "ab", false, kByTarget);
+  EXPECT_FALSE(harmless.take().front().cut) << "only its beginning was said";
+}
+
 TEST(Output, TokensWithoutBytesKeepTheirPlace) {
   Output output(limits({"zz"}));
   output.accept(1, "z", false, 0);

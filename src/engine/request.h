@@ -99,6 +99,7 @@ struct Piece {
   Token id = kNoToken;
   std::string text;  // the bytes it adds; "" for control tokens that are not Request::shown
   std::int32_t by = kByTarget;  // whose accepted guess it is (the first drafter that proposed it)
+  bool cut = false;             // a stop string took all its bytes: nothing of it is in the text
 };
 
 struct RankedToken {

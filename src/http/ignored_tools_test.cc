@@ -147,6 +147,8 @@ TEST_F(IgnoredToolsTest, WishesOfTheAnswerThatNothingComesOfAreSaidInAHeader) {
                         {kMessages, R"({"thinking":{"type":"enabled","budget_tokens":1024}})",
                          "thinking.budget_tokens"},
                         {kChat, R"({"verbosity":"high"})", "verbosity"},
+                        {kResponses, R"({"truncation":"auto"})", "truncation"},
+                        {kResponses, R"({"truncation":"disabled"})", ""},
                         {kResponses, R"({"text":{"format":{"type":"text"}}})", ""},
                         {kMessages, R"({"thinking":{"type":"adaptive"}})", ""},
                         {kChat, R"({"verbosity":null})", ""}};

@@ -214,10 +214,11 @@ std::string model_table(const std::string& role, const InspectedModel& m, bool n
                          (m.prediction_problem.empty() ? "the drafter " + std::string(kMtpKind.name)
                                                        : m.prediction_problem));
   }
-  table += row("vocabulary", std::to_string(f.n_vocab) + " tokens, " +
-                                 (f.has_chat_template ? "with" : "without") + " a chat template" +
-                                 (f.chat_tools ? ", tools" : "") +
-                                 (f.chat_reasoning ? ", reasoning" : ""));
+  table += row("vocabulary",
+               std::to_string(f.n_vocab) + " tokens, " +
+                   (f.has_chat_template ? "with a chat template"
+                                        : "without a chat template (ChatML is used)") +
+                   (f.chat_tools ? ", tools" : "") + (f.chat_reasoning ? ", reasoning" : ""));
   table +=
       row("rollback", f.recurrent || f.hybrid
                           ? "limited: recurrent layers; snapshots or saved copies of their state, "

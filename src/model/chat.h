@@ -40,6 +40,9 @@ struct ChatTool {
 
 enum class ToolChoice { kAuto, kRequired, kNone };
 
+// What of a last message goes on; kSaidLast: its content, or its reasoning where it has only that.
+enum class ContinuedPart { kSaidLast, kContent, kReasoning };
+
 // What of a conversation is not a message.
 struct ChatOptions {
   std::vector<ChatTool> tools;
@@ -52,6 +55,7 @@ struct ChatOptions {
   bool reasoning_in_content = false;
   std::string template_values;  // further values for the template, a JSON object; empty: none
   bool continue_last = false;   // the last message is the assistant's, and its text goes on
+  ContinuedPart continued_part = ContinuedPart::kSaidLast;
   // The content is JSON by this schema (a JSON text); empty: it is free. Where there are tools, an
   // answer is such content or calls.
   std::string json_schema;
@@ -83,6 +87,10 @@ class ChatReader {
   // `text`: the answer from its beginning. `complete`: it does not go on. What cannot be read as
   // the template's format is content.
   virtual ChatReply read(std::string_view text, bool complete) const = 0;
+
+  // What the message that goes on (ChatOptions::continue_last) has of the answer already, which
+  // read() leaves out; its content and reasoning stand in front of what is read.
+  virtual ChatReply given() const { return {}; }
 };
 
 // How an answer's reasoning is marked, for what is to look behind it only.

@@ -50,7 +50,8 @@ class Vocabulary {
 
   virtual SpecialTokens special() const { return {}; }
 
-  // The source of the chat template; empty: the model carries none.
+  // The source of the chat template, also where the model carries none and another is used; empty:
+  // there is none.
   virtual std::string chat_template_source() const { return {}; }
 
   // `add_special`: puts in front (behind) what the model wants there, such as BOS.

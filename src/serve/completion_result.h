@@ -61,6 +61,7 @@ struct SaidToken {
   Token id = kNoToken;
   std::string text;     // the bytes it adds; "" for control tokens that no reader looks for
   std::string_view by;  // "target", or the drafter whose guess it was; static storage
+  bool cut = false;     // a stop text took all its bytes: it is none of the answer's
   std::optional<TokenLogprob> logprob;  // when they were asked for
 };
 

@@ -234,6 +234,7 @@ void DecodeLoop::publish(Update update) {
     said.id = piece.id;
     said.text = std::move(piece.text);
     said.by = station_->engine().name_of(piece.by);
+    said.cut = piece.cut;
     if (i < update.logprobs.size()) said.logprob = std::move(update.logprobs[i]);
   }
   std::optional<Completion> completion;

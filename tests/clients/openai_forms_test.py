@@ -88,6 +88,50 @@ def test_a_streamed_call_comes_in_pieces_that_make_the_whole_one(client, place):
     assert any(event.type == "tool_calls.function.arguments.delta" for event in events)
 
 
+def test_a_call_that_is_cut_short_is_no_text(client, place):
+    for n_tokens in (1, 4, 12, 16):
+        options = {"model": place.model, "messages": ASKED, "tools": [WEATHER],
+                   "tool_choice": "required", "max_tokens": n_tokens, "temperature": 0}
+        choice = client.chat.completions.create(**options).choices[0]
+        assert not choice.message.content and choice.finish_reason == "length"
+        chunks = list(client.chat.completions.create(stream=True, **options))
+        assert not any(chunk.choices[0].delta.content for chunk in chunks)
+        assert chunks[-1].choices[0].finish_reason == "length"
+    whole = client.chat.completions.create(
+        model=place.model, messages=ASKED, tools=[WEATHER], tool_choice="required",
+        max_tokens=200, temperature=0, stop=['"unit"']).choices[0]
+    assert whole.finish_reason == "stop" and not whole.message.content
+
+
+def test_a_call_may_be_one_of_the_allowed_tools(client, place):
+    other = {"type": "function", "function": {"name": "get_time", "parameters": {
+        "type": "object", "properties": {}, "additionalProperties": False}}}
+    answer = client.chat.completions.create(
+        model=place.model, messages=ASKED, tools=[WEATHER, other], max_tokens=200, temperature=0,
+        parallel_tool_calls=False,
+        tool_choice={"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [
+            {"type": "function", "function": {"name": "get_time"}}]}})
+    assert [call.function.name for call in answer.choices[0].message.tool_calls] == ["get_time"]
+
+
+def test_an_answer_that_goes_on_is_told_with_its_beginning(client, place):
+    options = {"model": place.model, "max_tokens": 4, "temperature": 0, "messages": [
+        {"role": "user", "content": "a"}, {"role": "assistant", "content": "Hello"}]}
+
+    def streamed(**more):
+        stream = client.chat.completions.create(stream=True, extra_body=more, **options)
+        return "".join(chunk.choices[0].delta.content or "" for chunk in stream)
+
+    answer = client.chat.completions.create(**options)
+    text = answer.choices[0].message.content
+    assert text.startswith("Hello") and len(text) > len("Hello")
+    assert answer.usage.completion_tokens == 4
+    assert streamed() == text
+    named = {"continue_final_message": "content", "add_generation_prompt": False}
+    assert streamed(**named) == text.removeprefix("Hello")
+    assert streamed(echo=True, **named) == text
+
+
 def test_tools_that_may_be_called_do_not_have_to_be(client, place):
     answer = client.chat.completions.create(
         model=place.model, messages=[{"role": "user", "content": "Say hello."}], tools=[WEATHER],

@@ -166,6 +166,7 @@ Result<int> ChatCommand::run() {
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
                             LocalRuntime::open(setup(), terminal));
   local->print_warnings(request_.request);
+  local->print_template_warning();
   OUTRIDER_RETURN_IF_ERROR(check_template(*local));
 
   ChatReader reader(*lines, terminal.signals);

@@ -85,8 +85,9 @@ constexpr Renamed kRenamed[] = {
     {{"-lv", "--verbosity", "--log-verbosity"}, "--log-level"},
     {{"-sys", "--system-prompt"}, "--system"},
     {{"-cnv", "--conversation"}, "the command 'outrider chat'"},
-    {{"--jinja", "--chat-template", "--chat-template-file"},
-     "not needed in Outrider: the template of the file is used"},
+    {{"--jinja"}, "not needed in Outrider: the template of the file is used"},
+    {{"--chat-template", "--chat-template-file"},
+     "not an option of Outrider: the template of the file is used, or ChatML where it has none"},
     {{"--embedding", "--embeddings", "--rerank", "--reranking", "--pooling"}, kNoEmbeddings},
 };
 

@@ -26,6 +26,9 @@ TEST(LlamaNames, SayWhatStandsHereInTheirPlace) {
   EXPECT_EQ(in_serve("-ot"), "llama-server's -ot is not an option of Outrider");
   EXPECT_EQ(in_serve("--jinja"),
             "llama-server's --jinja is not needed in Outrider: the template of the file is used");
+  EXPECT_EQ(in_serve("--chat-template"),
+            "llama-server's --chat-template is not an option of Outrider: the template of the file "
+            "is used, or ChatML where it has none");
   EXPECT_EQ(in_serve("-cnv"), "llama-server's -cnv is the command 'outrider chat'");
   EXPECT_EQ(in_serve("--offline"),
             "llama-server's --offline is the environment variable HF_HUB_OFFLINE=1");

@@ -107,6 +107,13 @@ Status check_lone_head(const CompletionRequest& r, const Target& target) {
   return check_own_head(named, target.no_head_reason());
 }
 
+std::string no_template_warning(const Target& target) {
+  const ModelInfo& info = target.info();
+  if (info.has_chat_template) return "";
+  return "'" + info.path +
+         "' carries no chat template: conversations are written in ChatML, which it may not know";
+}
+
 Status read_constraint(RequestArguments& a) {
   if (!a.grammar_file && !a.schema_file) return Status();
   const std::string option = a.grammar_file ? "--grammar" : "--json-schema";

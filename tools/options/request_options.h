@@ -44,6 +44,9 @@ void check_request(RequestArguments& arguments, const ModelArguments& model,
 // has none, so that nobody would guess. Errors: kInvalidArgument, about "--drafter".
 Status check_lone_head(const CompletionRequest& request, const Target& target);
 
+// What to tell of conversations with a target that carries no chat template; empty: it carries one.
+std::string no_template_warning(const Target& target);
+
 // Reads the files of --grammar and --json-schema and checks what they hold. Throws UsageError for
 // what is no grammar or schema that can be used. Errors: a file cannot be read.
 Status read_constraint(RequestArguments& arguments);

@@ -90,7 +90,8 @@ bool Access::has_key(const HttpRequest& request) const {
   const std::string_view given = request.header("Authorization");
   const bool bearer =
       given.size() > kScheme.size() && same_name(given.substr(0, kScheme.size()), kScheme);
-  const bool by_bearer = bearer && keys_.contains(given.substr(kScheme.size()));
+  // Without a scheme, as llama-server takes it; no key has the space that a scheme ends with.
+  const bool by_bearer = keys_.contains(bearer ? given.substr(kScheme.size()) : given);
   const bool by_header = keys_.contains(request.header("x-api-key"));
   return by_bearer || by_header;
 }

@@ -61,9 +61,10 @@ TEST_F(AccessTest, TheKeyIsTakenFromEitherHeader) {
   EXPECT_EQ(with("Authorization", "Bearer right"), 200);
   EXPECT_EQ(with("authorization", "bearer other"), 200);
   EXPECT_EQ(with("X-Api-Key", "right"), 200);
+  EXPECT_EQ(with("Authorization", "right"), 200) << "as llama-server takes it";
   for (const char* wrong :
-       {"right", "Basic right", "Bearer", "Bearer ", "Bearer  right", "Bearer right ",
-        "Bearer righ", "Bearer rightt", "Bearer Right", "Bearer right,other"}) {
+       {"", "wrong", "right ", "right,other", "Basic right", "Bearer", "Bearer ", "Bearer  right",
+        "Bearer right ", "Bearer righ", "Bearer rightt", "Bearer Right", "Bearer right,other"}) {
     EXPECT_EQ(with("Authorization", wrong), 401) << wrong;
   }
   EXPECT_EQ(with("x-api-key", ""), 401);
@@ -108,6 +109,23 @@ TEST_F(AccessTest, NoPageOfAnotherOriginReadsOrChangesAnything) {
   }
   const Headers own = {{"Host", "localhost:8080"}, {"Origin", "http://localhost:8080"}};
   EXPECT_NE(status_of("POST", "/v1/completions", own), 403) << "its own page";
+}
+
+TEST(ServerOptionsTest, SeveralKeysMayStandInOneWithCommasBetweenThem) {
+  const auto keys_of = [](std::vector<std::string> given) {
+    ServerOptions options{.api_keys = std::move(given)};
+    EXPECT_TRUE(read_api_keys(options).ok());
+    return options;
+  };
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(keys_of({"a"}).api_keys, Keys{"a"});
+  EXPECT_EQ(keys_of({"a, b", "c"}).api_keys, (Keys{"a", "b", "c"}));
+  EXPECT_EQ(keys_of({}).api_keys, Keys());
+  EXPECT_TRUE(validate(keys_of({"a,b"})).ok());
+  EXPECT_TRUE(validate(keys_of({std::string(256, 'x') + "," + std::string(256, 'y')})).ok());
+  for (const char* wrong : {"", "a,", ",a", "a,,b", "a, ,b"}) {
+    EXPECT_EQ(validate(keys_of({wrong})).field(), "api_key") << wrong;
+  }
 }
 
 TEST(ServerOptionsTest, AnOriginThatNoBrowserSendsIsRefused) {

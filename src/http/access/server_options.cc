@@ -1,5 +1,10 @@
 #include "http/access/server_options.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
 #include "http/access/secret_keys.h"
 
 namespace outrider::http {
@@ -19,8 +24,9 @@ constexpr Field<Options> kFields[] = {
      .range = {.min = 0.0, .max = 65535.0}},
     {.name = "api_key",
      .help =
-         "a key that clients must show (Authorization: Bearer KEY, or x-api-key: KEY); better "
-         "given by --api-key-file or the environment, where others on this machine do not see it",
+         "a key that clients must show (Authorization: Bearer KEY, or x-api-key: KEY), or several "
+         "with commas between them; better given by --api-key-file or the environment, where "
+         "others on this machine do not see it",
      .place = &Options::api_keys,
      .range = {.min = 1.0, .max = SecretKeys::kMaxBytes},
      .unit = "KEY",
@@ -83,6 +89,20 @@ constexpr Field<Options> kFields[] = {
      .place = &Options::allow_files},
 };
 
+// "a, b": "a" and "b". What is empty between commas stays, for validate() to refuse.
+std::vector<std::string> keys_of(std::string_view list) {
+  constexpr std::string_view kBlank = " \t";
+  std::vector<std::string> keys;
+  for (;;) {
+    const std::size_t comma = list.find(',');
+    std::string_view key = list.substr(0, comma);
+    key.remove_prefix(std::min(key.find_first_not_of(kBlank), key.size()));
+    keys.emplace_back(key.substr(0, key.find_last_not_of(kBlank) + 1));
+    if (comma == std::string_view::npos) return keys;
+    list.remove_prefix(comma + 1);
+  }
+}
+
 // "*", or a scheme, a host and perhaps a port, as browsers send it; it is compared as a text.
 // "null" is what pages without an origin send.
 bool is_origin(std::string_view text) {
@@ -98,6 +118,11 @@ bool is_origin(std::string_view text) {
 std::span<const Field<ServerOptions>> server_fields() { return kFields; }
 
 Status read_api_keys(ServerOptions& options) {
+  std::vector<std::string> given;
+  for (const std::string& list : options.api_keys) {
+    for (std::string& key : keys_of(list)) given.push_back(std::move(key));
+  }
+  options.api_keys = std::move(given);
   if (options.api_key_file.empty()) return Status();
   Result<std::vector<std::string>> keys = read_key_file(options.api_key_file);
   if (!keys.ok()) return keys.status().in_field("api_key_file");

@@ -39,7 +39,8 @@ struct ServerOptions {
 // Static storage.
 std::span<const Field<ServerOptions>> server_fields();
 
-// Adds the keys of api_key_file. Errors: about api_key_file (secret_keys.h).
+// Each of api_keys may be several with commas between them, as llama-server has it: makes one of
+// each, and adds those of api_key_file. Once. Errors: about api_key_file (secret_keys.h).
 Status read_api_keys(ServerOptions& options);
 
 // Errors: kInvalidArgument, about the field.

@@ -147,10 +147,11 @@ class AnthropicForm : public AnswerForm {
     const Completion& c = answer.result()->completion;
     const bool client_stop = std::find(stops_.begin(), stops_.end(), c.stop) != stops_.end();
     // A time limit or the server's end has no name in this API.
-    const char* reason = c.finish != FinishReason::kStop      ? "max_tokens"
-                         : !answer.reply().tool_calls.empty() ? "tool_use"
-                         : client_stop                        ? "stop_sequence"
-                                                              : "end_turn";
+    const bool calls = answer.has_calls() && !answer.has_cut_call();
+    const char* reason = c.finish != FinishReason::kStop ? "max_tokens"
+                         : calls                         ? "tool_use"
+                         : client_stop                   ? "stop_sequence"
+                                                         : "end_turn";
     return {{"stop_reason", reason}, {"stop_sequence", client_stop ? Json(c.stop) : Json()}};
   }
 

@@ -122,6 +122,9 @@ TEST(AnthropicForm, TheReasonForTheEndIsTold) {
   EXPECT_EQ(stream({"Hi"}, {.finish = FinishReason::kLength})["stop_reason"], "max_tokens");
   const Json cut = stream({R"((call f {"a")"}, {.finish = FinishReason::kLength});
   EXPECT_EQ(cut["stop_reason"], "max_tokens") << "a call that is not whole is not to be made";
+  const Json cut_by_stop = stream({R"((call f {"a")"}, {.stop = "END"}, {"END"});
+  EXPECT_EQ(cut_by_stop["stop_reason"], "stop_sequence") << "nor is this one";
+  EXPECT_EQ(stream({R"((call f {"a":1})"}, {.stop = "END"}, {"END"})["stop_reason"], "tool_use");
   const Json stopped = stream({"Hi"}, {.stop = "END"}, {"X", "END"});
   EXPECT_EQ(stopped["stop_reason"], "stop_sequence");
   EXPECT_EQ(stopped["stop_sequence"], "END");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "http/exchange/random_id.h"
+#include "json/json.h"
 
 namespace outrider::http {
 namespace {
@@ -24,6 +25,8 @@ AnswerDelta Answer::read(bool complete) {
   AnswerDelta delta;
   const Stopwatch reading(clock_);
   ChatReply now = reader_->read(text_, complete);
+  now.content.insert(0, given_.content);
+  now.reasoning.insert(0, given_.reasoning);
   const double took_ms = reading.elapsed_ms();
   next_read_ms_ = took_ms > kUnnoticedMs ? took_ms / kShareOfTime : 0.0;
   since_read_.restart();
@@ -49,6 +52,12 @@ AnswerDelta Answer::read(bool complete) {
   if (!delta.reasoning.empty()) reasoning_tokens_ += n_unread_;
   n_unread_ = 0;
   return delta;
+}
+
+bool Answer::has_cut_call() const {
+  if (!has_calls()) return false;
+  const std::string& arguments = reply_.tool_calls.back().arguments;
+  return json::object_length(arguments) == 0;
 }
 
 AnswerDelta Answer::add(std::vector<SaidToken> tokens, const Guesses& guesses) {

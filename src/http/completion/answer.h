@@ -24,6 +24,12 @@ struct ToolCallDelta {
   std::string arguments;
 };
 
+// The log-probability that is told of a token, if any was asked for; null: none. Not of one that a
+// stop text took all of, which the answer does not have.
+inline const TokenLogprob* told_logprob(const SaidToken& token) {
+  return token.logprob && !token.cut ? &*token.logprob : nullptr;
+}
+
 // What is new since the last one.
 struct AnswerDelta {
   std::string content;
@@ -45,9 +51,14 @@ struct AnswerDelta {
 class Answer {
  public:
   // `reader`: of the conversation; null: all text is content. `clock` outlives this; null: the
-  // machine's.
-  explicit Answer(std::shared_ptr<const ChatReader> reader, const NowMs* clock = nullptr)
-      : reader_(std::move(reader)), clock_(clock), since_read_(clock) {}
+  // machine's. `with_given`: what the message that goes on has of it (ChatReader::given()) is a
+  // part of the answer, and of its first delta that says anything.
+  explicit Answer(std::shared_ptr<const ChatReader> reader, const NowMs* clock = nullptr,
+                  bool with_given = false)
+      : reader_(std::move(reader)),
+        clock_(clock),
+        since_read_(clock),
+        given_(with_given && reader_ != nullptr ? reader_->given() : ChatReply()) {}
 
   // More tokens, in order, whose joined texts are whole characters; `guesses`: with them.
   AnswerDelta add(std::vector<SaidToken> tokens, const Guesses& guesses = {});
@@ -57,6 +68,10 @@ class Answer {
   // So far.
   const ChatReply& reply() const { return reply_; }
   const std::vector<SaidToken>& tokens() const { return tokens_; }
+  // Whether it has calls, and whether the last one was cut before its arguments, an object, ended:
+  // then there is nothing to call yet.
+  bool has_calls() const { return !reply_.tool_calls.empty(); }
+  bool has_cut_call() const;
   // Of the tokens, those that came with more reasoning.
   std::int64_t reasoning_tokens() const { return reasoning_tokens_; }
   // Null before finish().
@@ -68,6 +83,7 @@ class Answer {
   std::shared_ptr<const ChatReader> reader_;
   const NowMs* clock_;
   Stopwatch since_read_;
+  ChatReply given_;            // stands in front of what is read
   double next_read_ms_ = 0.0;  // behind the last one
   std::int64_t n_unread_ = 0;  // tokens
   std::string text_;

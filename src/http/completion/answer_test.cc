@@ -10,6 +10,9 @@ namespace {
 // something else, so that content is held back at it until the text is complete.
 class BarReader : public ChatReader {
  public:
+  ChatReply given() const override {
+    return {.content = "So ", .reasoning = "hm ", .tool_calls = {}};
+  }
   ChatReply read(std::string_view text, bool complete) const override {
     if (!complete && text.ends_with('?')) text.remove_suffix(1);
     ChatReply reply;
@@ -91,6 +94,24 @@ TEST(Answer, WhatWasHeldBackComesWithTheEnd) {
   EXPECT_EQ(answer.add({said("|done?")}).content, "done");
   EXPECT_EQ(answer.finish(std::make_shared<CompletionResult>()).content, "?");
   EXPECT_NE(answer.result(), nullptr);
+}
+
+TEST(Answer, WhatWasGivenOfItIsAPartOfItWhereThatIsWanted) {
+  for (const bool with_given : {false, true}) {
+    const std::string content = with_given ? "So said" : "said";
+    const std::string reasoning = with_given ? "hm why" : "why";
+    Answer answer(std::make_shared<BarReader>(), &kStandingClock, with_given);
+    Joined joined;
+    for (const char* text : {"w", "hy|sa", "id"}) joined.add(answer.add({said(text)}));
+    joined.add(answer.finish(std::make_shared<CompletionResult>()));
+    EXPECT_EQ(joined.reply.content, content);
+    EXPECT_EQ(joined.reply.reasoning, reasoning);
+    EXPECT_EQ(answer.reply().content, content);
+    EXPECT_EQ(answer.reply().reasoning, reasoning);
+    EXPECT_EQ(answer.tokens().size(), 3U);
+  }
+  Answer silent(std::make_shared<BarReader>(), &kStandingClock, /*with_given=*/true);
+  EXPECT_EQ(silent.finish(std::make_shared<CompletionResult>()).content, "So ");
 }
 
 // Log-probabilities come with tokens: none may be lost with a delta that says nothing.

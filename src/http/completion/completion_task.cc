@@ -46,14 +46,15 @@ class RunningTask {
   const std::vector<Answer>& answers() const { return answers_; }
   bool done() const { return unfinished_ == 0; }
 
-  Status start(std::vector<CompletionRequest> requests) {
+  // `with_given`: as Answer has it.
+  Status start(std::vector<CompletionRequest> requests, bool with_given) {
     OUTRIDER_RETURN_IF_ERROR(runtime_->check_room(requests.size()));
     for (CompletionRequest& request : requests) {
       OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, runtime_->start(std::move(request)));
       ids_.push_back(started.id);
       prompts_.push_back(started.prompt);
       progress_.push_back(0.0);
-      answers_.emplace_back(started.reader);
+      answers_.emplace_back(started.reader, /*clock=*/nullptr, with_given);
       holds_.push_back(std::move(started.hold));
       ++unfinished_;
     }
@@ -229,7 +230,7 @@ HttpReply answer_completion(ServerState& server, const HttpRequest& request, Com
   task.form->set_model(request.record->model);
   const auto running = std::make_shared<RunningTask>(server, request.record, std::move(*runtime),
                                                      std::move(task.form));
-  const Status started = running->start(std::move(task.requests));
+  const Status started = running->start(std::move(task.requests), task.with_given);
   if (!started.ok()) return error_reply(spelled_as_sent(started, request.body));
   HttpReply reply =
       task.stream ? stream_reply(running, task.ping_s, request) : whole_answer(*running, request);

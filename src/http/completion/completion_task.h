@@ -30,6 +30,8 @@ struct CompletionTask {
   std::vector<CompletionRequest> requests;  // one for each answer, 1 to kMaxPrompts
   std::string model;                        // of the catalog; empty: the default
   bool stream = false;
+  // Where a message goes on, the answer begins with what it has, not behind it.
+  bool with_given = false;
   // A stream that says nothing for so many seconds gets a sign of life, which clients and proxies
   // that end silent connections need; 0 or less: it does not.
   std::int32_t ping_s = kPingSeconds;

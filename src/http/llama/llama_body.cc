@@ -193,7 +193,7 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const
   for (const std::vector<Token>& prompt : prompts) {
     request.prompt.assign(prompt.begin(), prompt.end());
     const Status status = validate(request);
-    if (!status.ok()) return api::spelled_as_in(status, body);
+    if (!status.ok()) return api::spelled_as_in(fields.spelled(status), body);
     OUTRIDER_RETURN_IF_ERROR(check_answers(prompts.size(), answer.n));
     const std::size_t first = task.requests.size();
     task.set_requests(request, answer.n);

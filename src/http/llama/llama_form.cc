@@ -39,10 +39,11 @@ Json ranked_json(const RankedToken& token, bool after_sampler) {
 Json probabilities_json(const std::vector<SaidToken>& tokens, bool after_sampler) {
   Json list = Json::array();
   for (const SaidToken& token : tokens) {
-    if (!token.logprob) continue;
-    Json object = ranked_json(token.logprob->chosen, after_sampler);
+    const TokenLogprob* told = told_logprob(token);
+    if (told == nullptr) continue;
+    Json object = ranked_json(told->chosen, after_sampler);
     Json& top = object[after_sampler ? "top_probs" : "top_logprobs"] = Json::array();
-    for (const RankedToken& other : token.logprob->top) {
+    for (const RankedToken& other : told->top) {
       if (after_sampler && !(std::exp(other.logprob) > 0.0)) continue;
       top.push_back(ranked_json(other, after_sampler));
     }

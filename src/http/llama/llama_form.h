@@ -9,7 +9,8 @@
 // text. "id_slot" is -1: which slot serves a request is not the client's to know.
 //
 // tokens_cached: of the prompt, reused from an earlier text. completion_probabilities: "logprob"
-// and "top_logprobs", or "prob" and "top_probs" behind the samplers, without those of 0.
+// and "top_logprobs", or "prob" and "top_probs" behind the samplers, without those of 0; of the
+// answer's tokens, not of those that a stop text took all of.
 //
 // Tested by llama_form_test.cc.
 #pragma once

@@ -106,6 +106,26 @@ TEST_F(LlamaFormTest, ProbabilitiesAreOfTheRowOrBehindTheSamplers) {
   }
 }
 
+TEST_F(LlamaFormTest, NoProbabilityIsToldOfATokenThatAStopTextTookAllOf) {
+  start({}, {});
+  Json asked = body();
+  asked["n_probs"] = 1;
+  const std::string text = completed(asked)["content"].get<std::string>();
+  const std::string stop = text.substr(5, 2);
+  const std::size_t left = text.find(stop);
+  asked["stop"] = Json::array({stop});
+  const Json whole = completed(asked);
+  EXPECT_EQ(whole["content"], text.substr(0, left));
+  EXPECT_EQ(whole["tokens_predicted"], left + 2) << "they were said all the same";
+  EXPECT_EQ(whole.value("completion_probabilities", Json::array()).size(), left);
+  asked["stream"] = true;
+  std::size_t told = 0;
+  for (const Json& event : events(post("/completion", asked))) {
+    told += event.value("completion_probabilities", Json::array()).size();
+  }
+  EXPECT_EQ(told, left);
+}
+
 TEST_F(LlamaFormTest, ProgressBeginsWithWhatIsCachedAndEndsWithAll) {
   start({}, {});
   Json asked = body();

@@ -34,7 +34,7 @@ Json delta_json(const AnswerDelta& delta) {
 Json logprobs_json(const std::vector<SaidToken>& tokens) {
   Json list = Json::array();
   for (const SaidToken& token : tokens) {
-    if (token.logprob) list.push_back(api::logprob_json(*token.logprob));
+    if (const TokenLogprob* told = told_logprob(token)) list.push_back(api::logprob_json(*told));
   }
   return list.empty() ? Json() : Json{{"content", std::move(list)}};
 }
@@ -126,6 +126,7 @@ Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   api::set_effort(request, effort);
   task.model = wishes.model;
   task.stream = wishes.stream;
+  task.with_given = wishes.with_given;
   task.ping_s = wishes.ping_s;
   task.set_requests(request, wishes.n);
   task.form = std::make_unique<ChatForm>(wishes);

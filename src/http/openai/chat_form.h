@@ -5,7 +5,7 @@
 // several answers each choice has its own, and the object the first one's. Tools that are no
 // functions are left out (CompletionTask::ignored_tools).
 //
-// Tested by chat_form_test.cc.
+// Tested by chat_form_test.cc, chat_answer_test.cc.
 #pragma once
 
 #include "base/status.h"

@@ -231,6 +231,18 @@ TEST_F(ChatFormTest, ErrorsNameTheFieldAsTheClientSpelledIt) {
   EXPECT_EQ(error_of("temperature", -1.0)["message"].get<std::string>().find("temperature is"), 0U);
 }
 
+TEST_F(ChatFormTest, WhatDoesNotGoTogetherIsNamedAsTheClientSpelledIt) {
+  start();
+  Json asked = body();
+  asked.update({{"mirostat", 2}, {"temperature", 0}});
+  const Json error = object(post("/v1/chat/completions", asked))["error"];
+  EXPECT_EQ(error["param"], "temperature") << error;
+  EXPECT_EQ(error["message"].get<std::string>().find("temperature is 0"), 0U) << error;
+  asked.erase("temperature");
+  asked["temp"] = 0;
+  EXPECT_EQ(object(post("/v1/chat/completions", asked))["error"]["param"], "temp");
+}
+
 TEST_F(ChatFormTest, HowHardToThinkStandsBesideTheTemplatesOtherValues) {
   const auto chat_of = [](const Json& more) {
     Json asked = body();

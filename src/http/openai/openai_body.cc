@@ -1,5 +1,7 @@
 #include "http/openai/openai_body.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "api/chat_params.h"
@@ -79,6 +81,34 @@ void read_reasoning_budget(api::JsonFields& fields) {
   }
 }
 
+// true, false, or which part is to go on.
+void read_continued_part(api::JsonFields& fields, bool& continues, ChatOptions& chat) {
+  const Json* given = fields.any("continue_final_message");
+  if (given == nullptr) return;
+  if (given->is_boolean()) {
+    continues = given->get<bool>();
+  } else if (api::is_text(*given, "content")) {
+    continues = true;
+    chat.continued_part = ContinuedPart::kContent;
+  } else if (api::is_text(*given, "reasoning_content")) {
+    continues = true;
+    chat.continued_part = ContinuedPart::kReasoning;
+  } else {
+    fields.refuse("continue_final_message", *given,
+                  "true, false, \"content\" or \"reasoning_content\"");
+  }
+}
+
+// A schema that says nothing of what a value is would let it be null; beside "json_object" it is
+// about an object.
+Json schema_of_object(Json schema) {
+  constexpr const char* kSays[] = {"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"};
+  const bool says = std::any_of(std::begin(kSays), std::end(kSays),
+                                [&schema](const char* word) { return schema.contains(word); });
+  if (schema.is_object() && !says) schema["type"] = "object";
+  return schema;
+}
+
 }  // namespace
 
 const api::Dialect& openai_dialect() {
@@ -104,7 +134,7 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes) {
   fields.take(inner.finish());
 }
 
-void read_continuation(api::JsonFields& fields, CompletionRequest& request) {
+void read_continuation(api::JsonFields& fields, AnswerWishes& wishes, CompletionRequest& request) {
   bool new_answer = true;
   fields.boolean("add_generation_prompt", new_answer);
   const std::vector<ChatMessage>& messages = request.messages;
@@ -115,7 +145,9 @@ void read_continuation(api::JsonFields& fields, CompletionRequest& request) {
   };
   const bool can = is_assistants(1);
   bool continues = can;
-  fields.boolean("continue_final_message", continues);
+  read_continued_part(fields, continues, request.chat);
+  bool echo = false;
+  fields.boolean("echo", echo);
   if (!fields.ok()) return;
   const auto asked_for = [&fields](const char* name, bool value) {
     return value && fields.any(name) != nullptr;
@@ -123,12 +155,12 @@ void read_continuation(api::JsonFields& fields, CompletionRequest& request) {
   if (asked_for("add_generation_prompt", new_answer) &&
       asked_for("continue_final_message", continues)) {
     return fields.fail("continue_final_message",
-                       "continue_final_message and add_generation_prompt are both true, but an "
-                       "answer either goes on or begins; give one of them");
+                       "continue_final_message and add_generation_prompt are both asked for, but "
+                       "an answer either goes on or begins; give one of them");
   }
   if (continues && !can) {
     return fields.fail("continue_final_message",
-                       "continue_final_message is true, but the last message is not the "
+                       "continue_final_message asks for it, but the last message is not the "
                        "assistant's, or has tool calls");
   }
   if (!new_answer && !continues) {
@@ -141,6 +173,8 @@ void read_continuation(api::JsonFields& fields, CompletionRequest& request) {
                        "messages ends with two of the assistant's; make them one, which goes on");
   }
   request.chat.continue_last = continues;
+  const bool asked = fields.any("continue_final_message") != nullptr;
+  wishes.with_given = continues && (!wishes.stream || !asked || echo);
 }
 
 std::string read_reasoning_effort(api::JsonFields& fields) {
@@ -183,7 +217,8 @@ void read_response_format(api::JsonFields& fields, CompletionRequest& request) {
   }
   fields.take(inner.finish());
   if (!fields.ok()) return;
-  if (type == "json_object") schema = beside;
+  const Json of_object = beside != nullptr ? schema_of_object(*beside) : Json();
+  if (type == "json_object" && beside != nullptr) schema = &of_object;
   if (type != "text") keep_to_schema(fields, "response_format", schema, strict, request);
 }
 
@@ -195,7 +230,7 @@ void read_openai_fields(api::JsonFields& fields, AnswerWishes& wishes, Completio
   read_reasoning_budget(fields);
   refuse_adapters(fields);
   read_response_format(fields, request);
-  if (!request.messages.empty()) read_continuation(fields, request);
+  if (!request.messages.empty()) read_continuation(fields, wishes, request);
 }
 
 void refuse_adapters(api::JsonFields& fields) {

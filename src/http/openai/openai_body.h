@@ -30,6 +30,7 @@ struct AnswerWishes {
   bool token_sources = false;          // each chunk lists its tokens, and who guessed them
   bool return_progress = false;        // chunks that say how much of the prompt is read
   std::int32_t ping_s = kPingSeconds;  // as CompletionTask::ping_s
+  bool with_given = false;             // as CompletionTask::with_given; read_continuation()
 };
 
 // OpenAI's names for our fields, and what its clients send that changes nothing here.
@@ -38,9 +39,11 @@ const api::Dialect& openai_dialect();
 void read_wishes(api::JsonFields& fields, AnswerWishes& wishes);
 
 // Whether the last message goes on, as with llama-server: where it is the assistant's, unless
-// "continue_final_message" is false. "add_generation_prompt" false wants just that. Behind the
-// messages.
-void read_continuation(api::JsonFields& fields, CompletionRequest& request);
+// "continue_final_message" is false; "content" or "reasoning_content" there is what of it goes on.
+// "add_generation_prompt" false wants just that. The answer is told with what the message has;
+// where "continue_final_message" asks for it, a stream only with "echo" true. Behind the messages
+// and read_wishes().
+void read_continuation(api::JsonFields& fields, AnswerWishes& wishes, CompletionRequest& request);
 
 // All that both completions have. In front of api::finish_completion().
 void read_openai_fields(api::JsonFields& fields, AnswerWishes& wishes, CompletionRequest& request);

@@ -30,6 +30,19 @@ TEST(OpenAiBody, AResponseFormatBecomesASchema) {
   EXPECT_EQ(schema_of(Json()), "") << "null is as if it were not there";
 }
 
+TEST(OpenAiBody, AJsonObjectIsAnObjectWhateverTheSchemaBesideItLeavesOpen) {
+  const auto beside = [](const Json& schema) {
+    return schema_of({{"type", "json_object"}, {"schema", schema}});
+  };
+  EXPECT_EQ(beside(Json::object()), R"({"type":"object"})");
+  EXPECT_EQ(beside(Json()), R"({"type":"object"})");
+  EXPECT_EQ(json::parse(beside({{"properties", {{"a", {{"type", "integer"}}}}}})).value->at("type"),
+            "object");
+  EXPECT_EQ(beside({{"type", "array"}}), R"({"type":"array"})");
+  EXPECT_EQ(beside({{"const", 7}}), R"({"const":7})");
+  EXPECT_EQ(beside(7), "error: response_format");
+}
+
 TEST(OpenAiBody, AResponseFormatThatSaysNothingIsRefusedWithItsPlace) {
   EXPECT_EQ(schema_of(Json::object()), "error: response_format.type");
   EXPECT_EQ(schema_of("json_object"), "error: response_format");
@@ -49,7 +62,8 @@ TEST(OpenAiBody, AnAssistantsLastMessageGoesOn) {
     for (const char* role = roles; *role != 0; ++role) {
       request.messages.push_back({.role = *role == 'a' ? "assistant" : "user", .content = "x"});
     }
-    read_continuation(fields, request);
+    AnswerWishes wishes;
+    read_continuation(fields, wishes, request);
     const Status error = fields.finish();
     if (!error.ok()) return error.field();
     return request.chat.continue_last ? "goes on" : "answered";
@@ -66,6 +80,33 @@ TEST(OpenAiBody, AnAssistantsLastMessageGoesOn) {
   EXPECT_EQ(read("ua", {{"add_generation_prompt", true}}), "goes on");
   EXPECT_EQ(read("u", {{"add_generation_prompt", false}}), "add_generation_prompt");
   EXPECT_EQ(read("uaa", Json::object()), "messages");
+  EXPECT_EQ(read("ua", {{"continue_final_message", "content"}}), "goes on");
+  EXPECT_EQ(read("ua", {{"continue_final_message", "reasoning_content"}}), "goes on");
+  EXPECT_EQ(read("u", {{"continue_final_message", "content"}}), "continue_final_message");
+  EXPECT_EQ(read("ua", {{"continue_final_message", "text"}}), "continue_final_message");
+  EXPECT_EQ(read("ua", {{"continue_final_message", 1}}), "continue_final_message");
+  EXPECT_EQ(read("ua", {{"echo", 1}}), "echo");
+}
+
+TEST(OpenAiBody, AnAnswerThatGoesOnIsToldWithItsBeginningUnlessAStreamAsksForIt) {
+  const auto with_given = [](bool stream, Json more) {
+    api::JsonFields fields(more, "", &openai_dialect());
+    CompletionRequest request;
+    request.messages = {{.role = "assistant", .content = "x"}};
+    AnswerWishes wishes{.stream = stream};
+    read_continuation(fields, wishes, request);
+    EXPECT_TRUE(fields.finish().ok());
+    return wishes.with_given;
+  };
+  for (const bool stream : {false, true}) {
+    EXPECT_TRUE(with_given(stream, Json::object()));
+    EXPECT_TRUE(with_given(stream, {{"echo", false}})) << "as with llama-server";
+    EXPECT_EQ(with_given(stream, {{"continue_final_message", true}}), !stream);
+    EXPECT_EQ(with_given(stream, {{"continue_final_message", "content"}, {"echo", false}}),
+              !stream);
+    EXPECT_TRUE(with_given(stream, {{"continue_final_message", true}, {"echo", true}}));
+    EXPECT_FALSE(with_given(stream, {{"continue_final_message", false}, {"echo", true}}));
+  }
 }
 
 TEST(OpenAiBody, OnlyTextIsAnswered) {

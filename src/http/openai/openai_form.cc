@@ -21,7 +21,8 @@ namespace {
 // "stop", "length" or "tool_calls", of a complete answer.
 std::string_view finish_reason(const Answer& answer) {
   const FinishReason reason = answer.result()->completion.finish;
-  if (!answer.reply().tool_calls.empty() && reason == FinishReason::kStop) return "tool_calls";
+  const bool calls = answer.has_calls() && !answer.has_cut_call();
+  if (calls && reason == FinishReason::kStop) return "tool_calls";
   // Cut short by a time limit or by the server's end is cut short.
   return reason == FinishReason::kStop ? "stop" : "length";
 }
@@ -74,7 +75,7 @@ Json OpenAiForm::whole(const std::vector<Answer>& answers) {
 bool OpenAiForm::tells_nothing(const AnswerDelta& delta) const {
   if (!delta.silent() || (wishes_.token_sources && !delta.tokens.empty())) return false;
   return std::none_of(delta.tokens.begin(), delta.tokens.end(),
-                      [](const SaidToken& token) { return token.logprob.has_value(); });
+                      [](const SaidToken& token) { return told_logprob(token) != nullptr; });
 }
 
 void OpenAiForm::add_sources(const AnswerDelta& delta, Json& chunk) const {

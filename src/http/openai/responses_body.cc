@@ -51,14 +51,14 @@ void refuse_what_is_stored(api::JsonFields& fields) {
   if (background) {
     fields.fail("background", "background is not supported: nothing is stored here");
   }
-  std::string truncation = "disabled";
+}
+
+// What is too long is an error here, and nothing else is ever cut.
+void read_truncation(api::JsonFields& fields, std::vector<std::string>& ignored) {
   static constexpr std::string_view kTruncations[] = {"auto", "disabled"};
+  std::string truncation;
   fields.choice("truncation", truncation, kTruncations);
-  if (truncation == "auto") {
-    fields.fail("truncation",
-                "truncation is 'auto', but only 'disabled' is done here; shift_keep cuts a "
-                "conversation that is too long");
-  }
+  if (truncation == "auto") ignored.emplace_back("truncation");
 }
 
 void read_tool(api::JsonFields& fields, const Json& tool, const std::string& place,
@@ -205,6 +205,7 @@ Result<CompletionTask> read_responses_task(Json body, const ServerOptions& optio
     api::read_reasoning_at(fields, "reasoning", *reasoning, request);
   }
   api::read_settings_fields(fields, request);
+  read_truncation(fields, task.ignored);
   read_include(fields, request, task.ignored);
   read_text_options(fields, request, task.ignored);
   read_most_calls(fields);

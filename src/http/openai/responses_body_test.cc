@@ -141,7 +141,7 @@ TEST(ResponsesBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
       {R"({"input":"x","conversation":"conv_1"})", "conversation", kElsewhere},
       {R"({"input":"x","prompt":{"id":"p"}})", "prompt", kElsewhere},
       {R"({"input":"x","background":true})", "background"},
-      {R"({"input":"x","truncation":"auto"})", "truncation"},
+      {R"({"input":"x","truncation":"all"})", "truncation"},
       {R"({"input":"x","tools":[{"name":"f"}]})", "tools[0].type"},
       {R"({"input":"x","tools":[{"type":"function"}]})", "tools[0].name"},
       {R"({"input":"x","tools":[{"type":"function","name":"f","parameters":5}]})",

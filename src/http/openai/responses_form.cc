@@ -50,7 +50,7 @@ Json new_call(const ToolCallDelta& call) {
 Json logprobs_json(const std::vector<SaidToken>& tokens) {
   Json list = Json::array();
   for (const SaidToken& token : tokens) {
-    if (token.logprob) list.push_back(api::logprob_json(*token.logprob));
+    if (const TokenLogprob* told = told_logprob(token)) list.push_back(api::logprob_json(*told));
   }
   return list;
 }
@@ -177,7 +177,7 @@ class ResponsesForm : public AnswerForm {
   Json outcome(const Answer& answer) const {
     Json object = response(cut(answer) ? "incomplete" : "completed");
     if (cut(answer)) {
-      // A time limit or the server's end has no name in this API.
+      // A time limit, the server's end or a stop text in a call has no name in this API.
       const bool length = answer.result()->completion.finish == FinishReason::kLength;
       object["incomplete_details"] = {{"reason", length ? Json("max_output_tokens") : Json()}};
     } else {
@@ -188,9 +188,9 @@ class ResponsesForm : public AnswerForm {
     return object;
   }
 
-  // Whether it would have gone on.
+  // Whether it would have gone on, or ends in a call that cannot be made.
   static bool cut(const Answer& answer) {
-    return answer.result()->completion.finish != FinishReason::kStop;
+    return answer.result()->completion.finish != FinishReason::kStop || answer.has_cut_call();
   }
 
   Json& item() { return items_.back(); }

@@ -157,6 +157,14 @@ TEST(ResponsesForm, WhatWasCutShortIsIncomplete) {
   EXPECT_EQ(late["incomplete_details"], Json({{"reason", Json()}}));
 }
 
+TEST(ResponsesForm, ACallThatAStopTextCutIsIncomplete) {
+  const Json response = stream({R"((call f {"a")"}, {.stop = ":"});
+  EXPECT_EQ(response["status"], "incomplete");
+  EXPECT_EQ(response["output"].back()["status"], "incomplete");
+  EXPECT_EQ(response["incomplete_details"], Json({{"reason", Json()}}));
+  EXPECT_EQ(stream({"(call f {})"}, {.stop = "!"})["status"], "completed");
+}
+
 TEST(ResponsesForm, AnAnswerThatSaysNothingIsAnEmptyMessage) {
   const Json response = stream({});
   ASSERT_EQ(response["output"].size(), 1U);

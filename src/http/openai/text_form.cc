@@ -19,23 +19,24 @@ std::size_t characters(std::string_view text) {
 }
 
 // {"tokens","token_logprobs","top_logprobs","text_offset"}, of tokens whose text begins `offset`
-// characters behind the answer's beginning; null: none were asked for.
+// characters behind the answer's beginning; null: none were asked for, or none is to be told.
 Json logprobs_json(const std::vector<SaidToken>& tokens, std::size_t offset) {
   Json object = {{"tokens", Json::array()},
                  {"token_logprobs", Json::array()},
                  {"top_logprobs", Json::array()},
                  {"text_offset", Json::array()}};
   for (const SaidToken& token : tokens) {
-    if (!token.logprob) return {};
+    const TokenLogprob* told = told_logprob(token);
+    if (told == nullptr) continue;
     Json top = Json::object();
-    for (const RankedToken& other : token.logprob->top) top[other.text] = other.logprob;
+    for (const RankedToken& other : told->top) top[other.text] = other.logprob;
     object["tokens"].push_back(token.text);
-    object["token_logprobs"].push_back(token.logprob->chosen.logprob);
+    object["token_logprobs"].push_back(told->chosen.logprob);
     object["top_logprobs"].push_back(std::move(top));
     object["text_offset"].push_back(offset);
     offset += characters(token.text);
   }
-  return tokens.empty() ? Json() : object;
+  return object["tokens"].empty() ? Json() : object;
 }
 
 class TextForm : public OpenAiForm {

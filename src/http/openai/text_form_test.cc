@@ -51,6 +51,26 @@ TEST_F(TextFormTest, OffsetsCountCharactersNotBytes) {
   EXPECT_EQ(streamed, expected);
 }
 
+TEST_F(TextFormTest, NoLogprobIsToldOfATokenThatAStopTextTookAllOf) {
+  start();
+  Json asked = body("abc");
+  const std::string text = answer(asked)["choices"][0]["text"].get<std::string>();
+  const std::string stop = text.substr(3, 2);
+  const std::size_t left = text.find(stop);
+  asked["stop"] = stop;
+  const Json whole = answer(asked)["choices"][0];
+  EXPECT_EQ(whole["text"], text.substr(0, left));
+  const Json tokens = whole["logprobs"].is_null() ? Json::array() : whole["logprobs"]["tokens"];
+  EXPECT_EQ(tokens.size(), left) << "one letter a token";
+  asked["stream"] = true;
+  std::size_t told = 0;
+  for (const Json& chunk : events(post("/v1/completions", asked))) {
+    const Json& logprobs = chunk["choices"][0]["logprobs"];
+    if (!logprobs.is_null()) told += logprobs["tokens"].size();
+  }
+  EXPECT_EQ(told, left);
+}
+
 TEST_F(TextFormTest, SeveralPromptsHaveAnAnswerEach) {
   start();
   const Json both = answer(body(Json::array({"abc", "cba"})));

@@ -19,7 +19,7 @@ namespace outrider::llama {
 // Bytes of all texts in `inputs`.
 std::uint64_t input_bytes(const common_chat_templates_inputs& inputs);
 
-// REQUIRES: the model has a template. Errors: kUnsupported for one that cannot be read, is too
+// Of a model that has none: ChatML's. Errors: kUnsupported for one that cannot be read, is too
 // much, or does not come to an end while it is read.
 Result<std::shared_ptr<const common_chat_templates>> read_templates(const llama_model* model);
 

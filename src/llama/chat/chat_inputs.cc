@@ -183,6 +183,18 @@ common_chat_tool_choice choice_of(ToolChoice choice) {
   return COMMON_CHAT_TOOL_CHOICE_AUTO;
 }
 
+common_chat_continuation continuation_of(ContinuedPart part) {
+  switch (part) {
+    case ContinuedPart::kSaidLast:
+      return COMMON_CHAT_CONTINUATION_AUTO;
+    case ContinuedPart::kContent:
+      return COMMON_CHAT_CONTINUATION_CONTENT;
+    case ContinuedPart::kReasoning:
+      return COMMON_CHAT_CONTINUATION_REASONING;
+  }
+  return COMMON_CHAT_CONTINUATION_AUTO;
+}
+
 Status check_continuation(const std::vector<ChatMessage>& messages) {
   if (!messages.empty() && messages.back().role == "assistant" &&
       messages.back().tool_calls.empty()) {
@@ -210,7 +222,7 @@ Result<ChatInputs> chat_inputs(const std::vector<ChatMessage>& messages,
       add_template_values(options, texts, inputs).in_field("chat_template_kwargs"));
   if (options.continue_last) {
     OUTRIDER_RETURN_IF_ERROR(check_continuation(messages).about("messages"));
-    inputs.continue_final_message = COMMON_CHAT_CONTINUATION_AUTO;
+    inputs.continue_final_message = continuation_of(options.continued_part);
     inputs.add_generation_prompt = false;
   }
   if (!options.json_schema.empty()) {

@@ -120,6 +120,15 @@ struct Conversation {
   bool schema_is_templates;  // holds_schema()
 };
 
+// Else the templates are llama-common's ChatML.
+bool carries_template(const llama_model* model) {
+  return llama_model_chat_template(model, /*name=*/nullptr) != nullptr ||
+         llama_model_chat_template(model, "tool_use") != nullptr;
+}
+
+// What ends a turn in ChatML. A model that has it as a text only would go on behind it.
+constexpr const char* kChatMlTurnEnd = "<|im_end|>";
+
 // The template's value that a schema is, where llama-common gives it one (DeepSeek V4).
 constexpr const char* kSchemaValue = "response_format";
 
@@ -209,10 +218,6 @@ ChatTemplate::~ChatTemplate() = default;
 
 Result<const common_chat_templates*> ChatTemplate::templates() const {
   std::call_once(once_, [this] {
-    if (llama_model_chat_template(model_, /*name=*/nullptr) == nullptr) {
-      status_ = unsupported("the model carries no chat template; give a plain prompt");
-      return;
-    }
     Result<std::shared_ptr<const common_chat_templates>> read = read_templates(model_);
     if (read.ok()) templates_ = std::move(*read);
     status_ = read.status();
@@ -223,10 +228,13 @@ Result<const common_chat_templates*> ChatTemplate::templates() const {
 
 std::string ChatTemplate::source() const {
   const char* text = llama_model_chat_template(model_, /*name=*/nullptr);
-  return text != nullptr ? text : "";
+  if (text != nullptr) return text;
+  const Result<const common_chat_templates*> templates = this->templates();
+  return templates.ok() ? common_chat_templates_source(*templates) : "";
 }
 
 ChatAbilities ChatTemplate::abilities() const {
+  if (!carries_template(model_)) return {};
   const Result<const common_chat_templates*> templates = this->templates();
   if (!templates.ok()) return {};
   const LogSink no_sink;
@@ -288,7 +296,8 @@ Result<ChatPrompt> ChatTemplate::prompt_with_plain_tools(const std::vector<ChatM
     grammar = either(grammar, content);
   }
   prompt.grammar = std::move(grammar);
-  prompt.reader = plain_tool_reader();
+  const bool only_calls = options.tool_choice == ToolChoice::kRequired;
+  prompt.reader = plain_tool_reader(only_calls, prompt.reader->given());
   return prompt;
 }
 
@@ -319,6 +328,7 @@ Result<ChatPrompt> ChatTemplate::own_prompt(const std::vector<ChatMessage>& mess
                                                  : make_chat_reader(params, options.continue_last);
     prompt.text = says_otherwise(c, first) ? text_as_given(c) : std::move(params.prompt);
     prompt.stop = std::move(params.additional_stops);
+    if (!carries_template(model_)) prompt.stop.emplace_back(kChatMlTurnEnd);
     prompt.shown = std::move(params.preserved_tokens);
     return prompt;
   } catch (const std::exception& error) {

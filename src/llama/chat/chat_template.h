@@ -4,7 +4,8 @@
 // What llama-common gives for a conversation: the prompt; a grammar for calls of tools and where it
 // begins to hold; which control tokens matter in the answer; and a parser of answers (chat.h,
 // chat-auto-parser.h of llama.cpp). Formats that it does not know are found by rendering the
-// template with different messages and comparing.
+// template with different messages and comparing. A model that carries no template is talked to in
+// ChatML, as llama-server does.
 //
 // A template is a program out of a file from anywhere, and the texts that it gets are anybody's. So
 // what goes in is checked (chat_inputs.h), and what it may do is bounded (bounded_template.h).
@@ -43,10 +44,10 @@ class ChatTemplate {
   Result<ChatPrompt> prompt(const std::vector<ChatMessage>& messages,
                             const ChatOptions& options) const;
 
-  // As the file has it; empty: there is none.
+  // As the file has it, or ChatML's; empty: it cannot be used.
   std::string source() const;
 
-  // Nothing where there is no template, or one that cannot be used.
+  // Nothing where the file has no template, or one that cannot be used.
   ChatAbilities abilities() const;
 
  private:

@@ -197,7 +197,37 @@ TEST_F(ChatTemplateTest, AnAnswerThatIsGoneOnWithShowsOnlyWhatIsNew) {
     ASSERT_TRUE(made.ok()) << name << ": " << made.status().message();
     EXPECT_TRUE(made->text.ends_with("The sky is")) << made->text;
     EXPECT_EQ(made->reader->read(" blue.", true).content, " blue.") << name;
+    EXPECT_EQ(made->reader->given().content, "The sky is") << name;
   }
+  // Where tools are described in words, calls have another reader.
+  options.tools = testing::chat_answer_tools();
+  const Result<ChatPrompt> made = vocabulary("google-gemma-2-2b-it").chat_prompt(messages, options);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ(made->reader->read(" blue.", true).content, " blue.");
+  EXPECT_EQ(made->reader->given().content, "The sky is");
+  EXPECT_EQ(vocabulary("Qwen-Qwen3-0.6B").chat_prompt(kHello, {})->reader->given().content, "");
+}
+
+TEST_F(ChatTemplateTest, ThePartThatGoesOnMayBeNamed) {
+  ChatOptions options;
+  options.continue_last = true;
+  const std::vector<ChatMessage> messages = {
+      kHello[0], {.role = "assistant", .content = "", .reasoning = "The sky is"}};
+  const LlamaVocabulary& qwen = vocabulary("Qwen-Qwen3-0.6B");
+  for (const ContinuedPart part : {ContinuedPart::kSaidLast, ContinuedPart::kReasoning}) {
+    options.continued_part = part;
+    const Result<ChatPrompt> made = qwen.chat_prompt(messages, options);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    EXPECT_TRUE(made->text.ends_with("The sky is")) << made->text;
+    EXPECT_EQ(made->reader->given().reasoning, "The sky is");
+    EXPECT_EQ(made->reader->read(" blue.</think>Yes", true).content, "Yes");
+  }
+  options.continued_part = ContinuedPart::kContent;
+  const Result<ChatPrompt> made = qwen.chat_prompt(messages, options);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_NE(made->text.find("The sky is"), std::string::npos) << made->text;
+  EXPECT_FALSE(made->text.ends_with("The sky is")) << "the reasoning has ended";
+  EXPECT_EQ(made->reader->read("Yes", true).content, "Yes");
 }
 
 TEST_F(ChatTemplateTest, InstructionsInTheMiddleAreAUsersWhereTheTemplateRefusesThem) {

@@ -26,9 +26,15 @@ ChatReply reply_of(common_chat_msg msg) {
 // at the whole text for each token.
 class PlainReader : public ChatReader {
  public:
+  explicit PlainReader(ChatReply given) : given_(std::move(given)) {}
+
   ChatReply read(std::string_view text, bool /*complete*/) const override {
     return {.content = std::string(text), .reasoning = "", .tool_calls = {}};
   }
+  ChatReply given() const override { return given_; }
+
+ private:
+  const ChatReply given_;
 };
 
 // Whether `reader` takes everything for content: texts as they are said, brackets of all kinds, and
@@ -69,6 +75,8 @@ class LlamaChatReader : public ChatReader {
     }
   }
 
+  ChatReply given() const override { return given_; }
+
  private:
   common_chat_parser_params params_;
   ChatReply given_;  // what the prompt has said of the answer
@@ -81,7 +89,9 @@ std::shared_ptr<const ChatReader> make_chat_reader(const common_chat_params& par
   std::shared_ptr<const ChatReader> reader =
       std::make_shared<const LlamaChatReader>(params, continued);
   const bool may_be_plain = !params.supports_thinking && params.grammar.empty();
-  if (may_be_plain && is_plain(*reader, params)) return std::make_shared<const PlainReader>();
+  if (may_be_plain && is_plain(*reader, params)) {
+    return std::make_shared<const PlainReader>(reader->given());
+  }
   return reader;
 }
 

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "json/json.h"
 #include "llama/schema/json_schema.h"
@@ -129,8 +130,17 @@ Fit read_calls(Scanner& scanner, std::vector<ToolCall>& calls) {
   }
 }
 
+// Whether a text that is cut there begins to say calls. With less of it other JSON may have been
+// meant.
+bool means_calls(std::string_view text) {
+  return Scanner(text).take({"{", "\"tool_"}) == Fit::kYes;
+}
+
 class PlainToolReader : public ChatReader {
  public:
+  PlainToolReader(bool only_calls, ChatReply given)
+      : only_calls_(only_calls), given_(std::move(given)) {}
+
   ChatReply read(std::string_view text, bool complete) const override {
     ChatReply reply;
     for (std::size_t begin = text.find('{'); begin != std::string_view::npos;
@@ -139,13 +149,20 @@ class PlainToolReader : public ChatReader {
       Fit fit = scanner.take({"{", "\"tool_calls\"", ":", "["});
       if (fit == Fit::kYes) fit = read_calls(scanner, reply.tool_calls);
       if (fit == Fit::kNo && reply.tool_calls.empty()) continue;
-      if (fit == Fit::kCut && reply.tool_calls.empty() && complete) break;
+      const bool undecided = complete && !only_calls_ && !means_calls(text.substr(begin));
+      if (fit == Fit::kCut && reply.tool_calls.empty() && undecided) break;
       reply.content = text.substr(0, begin);
       return reply;
     }
     reply.content = text;
     return reply;
   }
+
+  ChatReply given() const override { return given_; }
+
+ private:
+  const bool only_calls_;
+  const ChatReply given_;
 };
 
 }  // namespace
@@ -204,8 +221,8 @@ Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options,
   return grammar;
 }
 
-std::shared_ptr<const ChatReader> plain_tool_reader() {
-  return std::make_shared<PlainToolReader>();
+std::shared_ptr<const ChatReader> plain_tool_reader(bool only_calls, ChatReply given) {
+  return std::make_shared<PlainToolReader>(only_calls, std::move(given));
 }
 
 }  // namespace outrider::llama

@@ -35,6 +35,8 @@ Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options,
 
 // Content up to the object, and the calls in it as far as they are said: a name comes with the
 // beginning of its arguments, which stay as they were written. What is no such object is content.
-std::shared_ptr<const ChatReader> plain_tool_reader();
+// One that is cut before its first call is content only while it may be other JSON: not from
+// {"tool_ on, and with `only_calls` never. `given`: as ChatReader::given().
+std::shared_ptr<const ChatReader> plain_tool_reader(bool only_calls, ChatReply given = {});
 
 }  // namespace outrider::llama

@@ -50,7 +50,7 @@ TEST(PlainTools, CallsAndResultsBecomeMessagesThatAnyTemplateCanWrite) {
   EXPECT_EQ(plain[3].role, "user");
   EXPECT_EQ(plain[3].content, "Result of weather: rain");
   // What the model is shown as a call is read as one.
-  EXPECT_EQ(plain_tool_reader()->read(plain[2].content, true).tool_calls.size(), 1U);
+  EXPECT_EQ(plain_tool_reader(false)->read(plain[2].content, true).tool_calls.size(), 1U);
 }
 
 TEST(PlainTools, ARequiredCallIsHeldFromTheBeginningAnyOtherFromItsMark) {
@@ -108,13 +108,13 @@ TEST(PlainTools, AReferenceIsAboutItsOwnTool) {
 
 TEST(PlainTools, WhereverTheTextIsCutWhatWasReadOnlyGrows) {
   const std::string call = R"({"tool_calls":[{"name":"weather","arguments":{"city":"a}\"{b"}}]})";
-  for (const std::string& text :
-       {call, "Let me see. " + call, "Let me see. " + call + " }", std::string("{\"tool_calls\":["),
-        std::string("{\"tool\": 1} and {\"tool_calls\":[7]}"), std::string("plain {")}) {
-    const ChatReply whole = plain_tool_reader()->read(text, true);
+  for (const std::string& text : {call, "Let me see. " + call, "Let me see. " + call + " }",
+                                  std::string("{\"tool\": 1} and {\"tool_calls\":[7]}"),
+                                  std::string("plain {"), std::string("plain {\"t")}) {
+    const ChatReply whole = plain_tool_reader(false)->read(text, true);
     std::string shown;
     for (std::size_t end = 0; end <= text.size(); ++end) {
-      const ChatReply part = plain_tool_reader()->read(text.substr(0, end), false);
+      const ChatReply part = plain_tool_reader(false)->read(text.substr(0, end), false);
       EXPECT_EQ(part.content.find(shown), 0U) << text.substr(0, end);
       shown = part.content;
       EXPECT_EQ(whole.content.find(shown), 0U) << text.substr(0, end);
@@ -134,7 +134,7 @@ TEST(PlainTools, CallsAreReadWithSpacesWhereverTheirGrammarAllowsThem) {
   const std::string text =
       "{\n  \"tool_calls\" : [ { \"name\" : \"weather\" , \"arguments\" : { \"city\": \"a]}\" } } ,"
       "\n{\"name\":\"weather\",\"arguments\":{}} ]\n}";
-  const ChatReply reply = plain_tool_reader()->read(text, true);
+  const ChatReply reply = plain_tool_reader(false)->read(text, true);
   EXPECT_EQ(reply.content, "");
   ASSERT_EQ(reply.tool_calls.size(), 2U);
   EXPECT_EQ(reply.tool_calls[0].name, "weather");
@@ -147,16 +147,30 @@ TEST(PlainTools, ACallThatIsCutIsACallAsFarAsItGoes) {
   const std::string arguments = R"({"city": "Rome", "days": [1, {"a": 2}]})";
   for (std::size_t n = 1; n <= arguments.size(); ++n) {
     for (const bool complete : {false, true}) {
-      const ChatReply cut = plain_tool_reader()->read(begin + arguments.substr(0, n), complete);
+      const ChatReply cut =
+          plain_tool_reader(false)->read(begin + arguments.substr(0, n), complete);
       EXPECT_EQ(cut.content, "So: ");
       ASSERT_EQ(cut.tool_calls.size(), 1U) << n;
       EXPECT_EQ(cut.tool_calls[0].name, "weather");
       EXPECT_EQ(cut.tool_calls[0].arguments, arguments.substr(0, n));
     }
   }
-  // Before that there is nothing to call.
-  EXPECT_EQ(plain_tool_reader()->read(begin, true).content, begin);
-  EXPECT_EQ(plain_tool_reader()->read(begin, false).content, "So: ");
+}
+
+TEST(PlainTools, ACallThatIsCutBeforeItsArgumentsIsNoContent) {
+  const std::string call = R"({ "tool_calls": [{"name": "weather", "arguments": )";
+  for (std::size_t n = 0; n <= call.size(); ++n) {
+    const std::string cut = call.substr(0, n);
+    const ChatReply free = plain_tool_reader(false)->read("So: " + cut, true);
+    // Less may be the beginning of any object.
+    const bool decided = n >= call.find("calls");
+    EXPECT_EQ(free.content, decided ? "So: " : "So: " + cut);
+    EXPECT_TRUE(free.tool_calls.empty());
+    EXPECT_EQ(plain_tool_reader(false)->read("So: " + cut, false).content, "So: ");
+    const ChatReply required = plain_tool_reader(true)->read(cut, true);
+    EXPECT_EQ(required.content, "") << cut;
+    EXPECT_TRUE(required.tool_calls.empty());
+  }
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ ModelFacts read_few_facts(const ::llama_model* model, const GgufHeader& header) 
   facts.architecture = header.architecture;
   facts.name = header.name;
   facts.n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
-  facts.has_chat_template = llama_model_chat_template(model, /*name=*/nullptr) != nullptr;
+  facts.has_chat_template = llama_model_chat_template(model, /*name=*/nullptr) != nullptr ||
+                            llama_model_chat_template(model, "tool_use") != nullptr;
   facts.has_encoder = llama_model_has_encoder(model);
   facts.has_decoder = llama_model_has_decoder(model);
   facts.diffusion = llama_model_is_diffusion(model);

@@ -173,13 +173,25 @@ TEST_P(VocabularyTest, TheChatTemplateOpensTheAssistantsTurn) {
             "<|im_start|>assistant\n");
 }
 
-TEST_P(VocabularyTest, WithoutATemplateChatIsUnsupported) {
+TEST_P(VocabularyTest, WithoutATemplateChatIsInChatMl) {
   testing::TinyModelOptions options;
   options.vocabulary.chat_template = false;
   load(options);
-  const Status status = vocabulary().chat_text({{.role = "user", .content = "Hi"}}).status();
-  EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+  const Result<ChatPrompt> prompt =
+      vocabulary().chat_prompt({{.role = "user", .content = "Hi"}}, ChatOptions());
+  ASSERT_TRUE(prompt.ok()) << prompt.status().message();
+  EXPECT_EQ(prompt->text, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(prompt->stop, std::vector<std::string>{"<|im_end|>"});
+  EXPECT_EQ(prompt->reader->read("Hello", true).content, "Hello");
+  EXPECT_NE(vocabulary().chat_template_source().find("<|im_start|>"), std::string::npos);
   EXPECT_FALSE(file_->facts().has_chat_template);
+  EXPECT_FALSE(file_->facts().chat_tools);
+  ChatOptions with_tool;
+  with_tool.tools = {{.name = "look", .description = "Looks.", .parameters = "{}"}};
+  const Result<ChatPrompt> tools =
+      vocabulary().chat_prompt({{.role = "user", .content = "Hi"}}, with_tool);
+  ASSERT_TRUE(tools.ok()) << tools.status().message();
+  EXPECT_NE(tools->text.find("Looks."), std::string::npos) << "described in words";
 }
 
 TEST_P(VocabularyTest, AMessageThatIsNotUtf8IsRefusedByName) {
