@@ -42,8 +42,10 @@ struct Request {
   // Not null, freshly made. The one chain for both models: draft distributions go through the same
   // samplers as the target's, in a copy where they have state.
   std::unique_ptr<Sampler> sampler;
-  std::uint64_t seed = 0;         // of the noise; the same seed gives the same text
-  std::int32_t max_tokens = -1;   // -1: until the context is full; else at least 0
+  std::uint64_t seed = 0;  // of the noise; the same seed gives the same text
+  // -1: until the context is full; else at least 0. With 0 the prompt is read, but for its last
+  // token, which every request reads with its first step, and kept for those that begin alike.
+  std::int32_t max_tokens = -1;
   std::vector<std::string> stop;  // none empty
   // Tokens whose text is not their piece: control tokens that the answer is to show.
   std::map<Token, std::string> shown;

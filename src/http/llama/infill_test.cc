@@ -68,6 +68,28 @@ TEST_F(InfillTest, AnEditorsBodyIsTaken) {
   EXPECT_EQ(reply.status, 200) << reply.body;
 }
 
+// What it reads beforehand is there when it is asked for.
+TEST_F(InfillTest, WithoutTokensThePromptIsReadAndKept) {
+  testing::FakeFile file = filling_in();
+  file.chat = true;
+  start({}, file);
+  Json asked = body();
+  asked["input_prefix"] = "abcdefabcdef";
+  asked["n_predict"] = 0;
+  const Json read = object(post("/infill", asked));
+  EXPECT_EQ(read["content"], "");
+  EXPECT_EQ(read["tokens_predicted"], 0);
+  EXPECT_EQ(read["tokens_evaluated"], 17);
+  EXPECT_EQ(read["tokens_cached"], 0);
+  EXPECT_EQ(read["timings"]["prompt_n"], 16) << "the last one is read with the first step";
+  EXPECT_EQ(read["stop_type"], "limit");
+  EXPECT_EQ(read["truncated"], false);
+  asked["n_predict"] = 2;
+  const Json said = object(post("/infill", asked));
+  EXPECT_EQ(said["tokens_cached"], 16);
+  EXPECT_EQ(said["timings"]["prompt_n"], 1);
+}
+
 TEST_F(InfillTest, OtherFilesComeFirst) {
   testing::FakeFile file = filling_in();
   file.chat = true;  // any text has tokens
