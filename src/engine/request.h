@@ -59,7 +59,8 @@ struct Request {
   std::string speculation_off_reason;  // why it is not speculative, for the result
   std::int32_t logprobs =
       -1;  // likeliest tokens to report with each token, 0 to kMaxLogprobs; -1: nothing
-  // False: of the raw row. True: of what the sampler chain leaves of it, except at temperature 0.
+  // False: of the raw row. True: of what the sampler chain leaves of it, which at temperature 0 is
+  // one token alone.
   bool logprobs_after_sampler = false;
   // Which drafters may guess, of those that are there when it is added.
   DrafterPlan drafters;
