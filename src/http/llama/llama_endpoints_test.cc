@@ -77,6 +77,18 @@ TEST_F(LlamaEndpointsTest, WhatThisServerIsNotForIs501WithASentence) {
   }
 }
 
+TEST_F(LlamaEndpointsTest, SlotsCannotBeSavedOneByOneAndTheErrorSaysWhatKeepsThem) {
+  start();
+  const HttpReply reply = server_->answer(
+      {.method = "POST", .path = "/slots/0", .body = "{}", .query = {{"action", "save"}}});
+  EXPECT_EQ(reply.status, 501);
+  const std::string message = object(reply)["error"]["message"];
+  EXPECT_NE(message.find("--prompt-cache"), std::string::npos) << message;
+  EXPECT_EQ(ask("POST", "/slots/", "{}").status, 404);
+  const Json paths = object(ask("GET", "/openapi.json"))["paths"];
+  EXPECT_EQ(paths["/slots/{slot}"]["post"]["parameters"][0]["name"], "slot");
+}
+
 TEST_F(LlamaEndpointsTest, TheShortPathsAreTheLongOnes) {
   start({}, {.chat = true});
   EXPECT_EQ(ask("GET", "/models").body, ask("GET", "/v1/models").body);
