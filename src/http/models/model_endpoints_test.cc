@@ -84,6 +84,9 @@ TEST_F(ModelEndpointsTest, TheOnlyModelAnswersToAnyNameWhereTheOperatorNamedIt) 
     EXPECT_EQ(object(reply)["model"], "fake") << "who really answered";
   }
   EXPECT_EQ(post("/v1/messages/count_tokens", asked).status, 200);
+  asked.erase("model");
+  EXPECT_EQ(object(post("/v1/messages", asked))["model"], "fake") << "nor is it missed";
+  EXPECT_EQ(post("/v1/messages/count_tokens", asked).status, 200);
   const Json text = {{"model", "gpt-4o"}, {"prompt", "abc"}, {"max_tokens", 2}};
   EXPECT_EQ(object(post("/v1/completions", text))["model"], "fake");
   EXPECT_EQ(object(post("/completion", text))["model"], "fake");
