@@ -50,7 +50,8 @@ HttpReply props(ServerState& server, const HttpRequest& request) {
                      {"endpoint_slots", true},
                      {"endpoint_props", false},
                      {"chat_template", vocabulary.chat_template_source()},
-                     {"bos_token", name_of(special.front, vocabulary)},
+                     {"chat_template_caps", vocabulary.chat_template_caps()},
+                     {"bos_token", name_of(special.begin_of_text, vocabulary)},
                      {"eos_token", name_of(special.end_of_text, vocabulary)},
                      {"build_info", std::string(kBuildInfo)},
                      {"is_sleeping", false}});
