@@ -138,7 +138,7 @@ TEST_F(ChatFormTest, AStreamCountsGuessesAsItGoesWhereSourcesAreAskedFor) {
   gate.let(2);
   HttpReply reply = post("/v1/chat/completions", asked);
   reply.stream = [&gate, stream = reply.stream](const ReplyWriter& write) {
-    stream([&](std::string_view bytes) {
+    return stream([&](std::string_view bytes) {
       gate.let(2);
       return write(bytes);
     });
